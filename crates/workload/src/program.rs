@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use engine::{Capture, Error, ErrorClass, Interrupt, SqlEngine, StatementPlan};
-
 use serde::{Deserialize, Serialize};
 
 use crate::Schedule;
@@ -13,20 +12,20 @@ use crate::sysbench::TableChanges;
 
 /// The work of one connection, and its schedule.
 pub struct Task {
-    /// Its client, from 0.
+    /// The client that the connection belongs to, from 0.
     pub client: u32,
-    /// Its role, for the record: `insert`.
+    /// The connection's role, for the record: `insert`.
     pub role: &'static str,
-    /// The times at which its operations are sent.
+    /// The times at which operations are sent.
     pub schedule: Schedule,
-    /// The step does not wait for it: it ends when all others have ended.
+    /// The step does not wait for this task, which ends when all others have ended.
     pub background: bool,
-    /// Its operations.
+    /// The connection's operations.
     pub program: Box<dyn Program>,
-    /// Interrupts its current operation.
+    /// Interrupts the current operation.
     pub interrupt: Option<Interrupt>,
-    /// The server's thread for it, if that is known and on this host: the caller sets it from
-    /// [`Program::server_thread`].
+    /// The server's thread for the connection, if that is known and on this host. The caller sets
+    /// it from [`Program::server_thread`].
     pub server_thread: Option<u32>,
 }
 
@@ -57,7 +56,7 @@ impl Task {
 const CAPTURED_OPS: u32 = 32;
 
 /// Returns the plans of the first statements of each role; none from engines without plans. `tasks`
-/// makes the tasks for a [`Capture`].
+/// opens the connections on a [`Capture`], which notes their statements.
 pub(crate) fn plans_of_first_ops<E: SqlEngine>(
     engine: &E,
     tasks: impl FnOnce(&Capture<'_, E>) -> Result<Vec<Task>, Error>,
@@ -77,6 +76,7 @@ fn run_first_ops(tasks: Vec<Task>) -> Result<(), Error> {
             continue;
         }
         roles.push(role);
+
         program.begin();
         for _ in 0..CAPTURED_OPS {
             match program.prepare() {
@@ -91,7 +91,7 @@ fn run_first_ops(tasks: Vec<Task>) -> Result<(), Error> {
 /// The clients that have their connections in this process. A client's connections stay together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClientShare {
-    /// The number of this process' part, from 0.
+    /// The number of this process's part, from 0.
     pub part: u32,
     /// The number of parts.
     pub parts: u32,
@@ -113,21 +113,22 @@ impl ClientShare {
 pub enum Summary {
     /// Nothing that matters to later steps.
     Nothing,
-    /// It inserted rows of the Insert Benchmark.
+    /// Rows that the connection inserted, in the Insert Benchmark.
     Inserted(Inserted),
-    /// It deleted rows of the Insert Benchmark.
+    /// Rows that the connection deleted, in the Insert Benchmark.
     Deleted(Deleted),
-    /// It changed the number of rows in sysbench's tables.
+    /// Changes of the number of rows in sysbench's tables.
     RowChanges(TableChanges),
-    /// It wrote key-value pairs. Embedded engines have all connections in one process.
+    /// Key-value pairs that the connection wrote. Processes don't exchange this summary, since
+    /// embedded engines have all connections in one process.
     #[serde(skip)]
     KeyValueWrites(WriterSummary),
-    /// It verified key-value pairs.
+    /// Key-value pairs that the connection verified.
     #[serde(skip)]
     KeyValueReads(ReadSummary),
 }
 
-/// The activity of a step's connections: each one's client, and its [`Program::summary`].
+/// The activity of a step's connections: the client of each, and its [`Program::summary`].
 pub type Summaries = Vec<(u32, Summary)>;
 
 /// A kind of operation; each kind has its own latencies.
@@ -170,7 +171,7 @@ impl Executed {
 /// The work of one connection. It owns its session, its random streams and all its buffers, so that
 /// running it allocates nothing and shares nothing that others write while it does.
 pub trait Program: Send {
-    /// Returns its kinds of operation; the schedule applies to the first, the main kind.
+    /// Returns the kinds of operation. The schedule applies to the first, the main kind.
     fn kinds(&self) -> &'static [OpKind];
 
     /// Called first and once, by the thread that calls the other methods.
@@ -196,8 +197,8 @@ pub trait Program: Send {
         class.is_transient()
     }
 
-    /// Returns the interrupt of its current operation; `None` if its operations are always short.
-    /// Asked once, before the step.
+    /// Returns the interrupt of the current operation; `None` if all operations are short. Asked
+    /// once, before the step.
     ///
     /// # Errors
     /// The engine's own.
@@ -211,8 +212,8 @@ pub trait Program: Send {
         None
     }
 
-    /// Returns the facts about its operations that its workload needs, given the rows of the
-    /// successful ones. Called once, after the step.
+    /// Returns what the workload needs to know about the operations, of which the successful ones
+    /// had `rows` rows. Called once, after the step.
     ///
     /// # Errors
     /// The engine's own, if the engine has to be asked.

@@ -20,7 +20,7 @@ pub(super) struct OldestRows {
     min_due: u64,
     /// The current operation asks for the smallest key.
     pub(super) is_key_query: bool,
-    /// Tells the point readers of the same table the smallest key.
+    /// The point readers of the same table take the smallest key from here.
     shared: Arc<SharedKeys>,
 }
 
@@ -51,12 +51,18 @@ impl OldestRows {
     }
 }
 
+/// The values that a range query's scan may begin with, from 0.
+struct FirstKeys {
+    count: u32,
+    /// From this value on, fewer rows than the limit may follow.
+    short_from: u32,
+}
+
 /// The choices of range queries: the index and the first key.
 pub(super) struct RangeChoices {
     random: Random,
-    /// For each query, the number of values that a scan may begin with, and the value from which
-    /// fewer rows than the limit may follow.
-    domains: Vec<(u32, u32)>,
+    /// One for each query.
+    domains: Vec<FirstKeys>,
     /// The scan begins near the end of the index, so fewer rows than the limit are correct.
     may_be_short: bool,
 }
@@ -64,14 +70,17 @@ pub(super) struct RangeChoices {
 impl RangeChoices {
     /// Returns the choices for a table of `rows` rows.
     pub(super) fn new(random: Random, queries: &[RangeQuery], rows: u64) -> Self {
-        let domain = |query: &RangeQuery| {
-            // Where 100 rows are expected after a key, fewer than ten are practically impossible
-            // (Poisson: 1e-30).
-            let margin = u64::from(query.domain) * 100 / rows.max(1) + 2;
-            let short_from = u64::from(query.domain).saturating_sub(margin) as u32;
-            (query.domain, short_from)
-        };
-        Self { random, domains: queries.iter().map(domain).collect(), may_be_short: false }
+        let domains = queries
+            .iter()
+            .map(|query| {
+                // Where 100 rows are expected after a key, fewer than ten are practically
+                // impossible (Poisson: 1e-30).
+                let margin = u64::from(query.domain) * 100 / rows.max(1) + 2;
+                let short_from = u64::from(query.domain).saturating_sub(margin) as u32;
+                FirstKeys { count: query.domain, short_from }
+            })
+            .collect();
+        Self { random, domains, may_be_short: false }
     }
 
     /// Returns the next query's number and its parameter.
@@ -79,9 +88,9 @@ impl RangeChoices {
     pub(super) fn next_query(&mut self) -> (usize, i32) {
         let bits = self.random.next_u64();
         let query = scale(bits as u32, self.domains.len() as u32) as usize;
-        let (domain, short_from) = self.domains[query];
-        let first = scale((bits >> 32) as u32, domain);
-        self.may_be_short = first >= short_from;
+        let domain = &self.domains[query];
+        let first = scale((bits >> 32) as u32, domain.count);
+        self.may_be_short = first >= domain.short_from;
         (query, first as i32)
     }
 
@@ -98,7 +107,7 @@ pub(super) struct PointChoices {
     shared: Arc<SharedKeys>,
     key_min: i64,
     key_max: i64,
-    /// Queries until the keys are asked for again.
+    /// Queries until the largest key is asked for again.
     max_due: u64,
     /// The current operation asks for the largest key.
     pub(super) is_key_query: bool,

@@ -1,4 +1,7 @@
 //! The workload's knowledge of each table, and its comparison with what the engine reports.
+//!
+//! The knowledge comes from what the connections did, not from the plan, because a step may end
+//! early.
 
 use std::collections::VecDeque;
 
@@ -24,6 +27,10 @@ impl KeyRuns {
         }
     }
 
+    fn first(&self) -> Option<i64> {
+        self.runs.front().map(|&(first, _)| first)
+    }
+
     fn drop_lowest(&mut self, mut count: u64) {
         while let Some((first, length)) = self.runs.front_mut() {
             let dropped = count.min(*length);
@@ -41,20 +48,17 @@ impl KeyRuns {
 /// The workload's knowledge of one table.
 #[derive(Clone, Debug)]
 pub(super) struct Ledger {
-    /// Rows in it.
     pub(super) rows: u64,
     /// The number of the next row; numbers are never reused.
     pub(super) next_row: u64,
     /// The next key to assign, if the client assigns keys and not the server.
     pub(super) next_key: i64,
-    /// Its indexes exist.
-    pub(super) indexed: bool,
-    /// All its keys; `None` if they are unknown because several connections inserted at once, or
-    /// an insert failed.
+    pub(super) is_indexed: bool,
+    /// All keys of the table; `None` if they are unknown because several connections inserted at
+    /// once, or an insert failed.
     keys: Option<KeyRuns>,
     /// No key is smaller.
     key_min_bound: Option<i64>,
-    /// The largest key.
     key_max: Option<i64>,
     /// The smallest share of existing keys between the smallest and the largest during the last
     /// step, from 0 to 1; `None` if the keys are unknown.
@@ -68,11 +72,10 @@ const SEQUENCE_CACHE: i64 = 1000;
 /// The rows that one connection inserted into a table during a step.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Inserted {
-    /// Rows.
     pub(super) rows: u64,
-    /// The largest of their keys.
+    /// The largest of the rows' keys.
     pub(super) last_key: Option<i64>,
-    /// The number after the last row that it inserted, if any.
+    /// The number after the last row, if any were inserted.
     pub(super) end_row: Option<u64>,
     /// The key after the last assigned one, if the client assigns keys.
     pub(super) next_key: Option<i64>,
@@ -81,14 +84,14 @@ pub struct Inserted {
 /// The rows that one connection deleted from a table during a step.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Deleted {
-    /// Rows; each was the oldest that nobody else was deleting.
+    /// Each row was the oldest that nobody else was deleting.
     pub(super) rows: u64,
     /// No key is smaller.
     pub(super) key_min: i64,
     /// `key_min` holds only for rows that existed before the step: other connections insert too,
     /// and a server may give them smaller keys than it assigned before.
     pub(super) covers_old_rows_only: bool,
-    /// The first key that it failed to delete.
+    /// The first key that the connection failed to delete.
     pub(super) left: Option<i64>,
 }
 
@@ -98,7 +101,7 @@ impl Ledger {
             rows: 0,
             next_row: 0,
             next_key: 1,
-            indexed: false,
+            is_indexed: false,
             keys: Some(KeyRuns::default()),
             key_min_bound: None,
             key_max: None,
@@ -110,18 +113,23 @@ impl Ledger {
     /// or was retried.
     pub(super) fn apply(&mut self, inserted: &[Inserted], deleted: &[Deleted], is_gapless: bool) {
         // Keys reserved for other connections are a gap as soon as the first one inserts.
-        let before = self.density(SEQUENCE_CACHE * inserted.len() as i64);
+        let density_before = self.density(SEQUENCE_CACHE * inserted.len() as i64);
         self.key_min_bound = self.key_min_bound.max(Some(self.bound_after(deleted)));
-        let deleted = deleted.iter().map(|deleted| deleted.rows).sum();
-        for inserted in inserted {
-            self.rows += inserted.rows;
-            self.key_max = self.key_max.max(inserted.last_key);
-            self.next_row = self.next_row.max(inserted.end_row.unwrap_or(0));
-            self.next_key = self.next_key.max(inserted.next_key.unwrap_or(0));
+
+        let deleted_rows = deleted.iter().map(|connection| connection.rows).sum();
+        for connection in inserted {
+            self.rows += connection.rows;
+            self.key_max = self.key_max.max(connection.last_key);
+            self.next_row = self.next_row.max(connection.end_row.unwrap_or(0));
+            self.next_key = self.next_key.max(connection.next_key.unwrap_or(0));
         }
-        self.rows = self.rows.saturating_sub(deleted);
-        let sources: Vec<&Inserted> = inserted.iter().filter(|it| it.rows > 0).collect();
-        self.keys = match (self.keys.take(), &sources[..]) {
+        self.rows = self.rows.saturating_sub(deleted_rows);
+
+        // The keys of a single connection are consecutive. Between those of several, there may be
+        // gaps.
+        let inserters: Vec<&Inserted> =
+            inserted.iter().filter(|connection| connection.rows > 0).collect();
+        self.keys = match (self.keys.take(), &inserters[..]) {
             (keys, []) => keys,
             (Some(mut keys), [only]) if is_gapless => only.last_key.map(|last| {
                 keys.push(last - only.rows as i64 + 1, only.rows);
@@ -130,9 +138,10 @@ impl Ledger {
             _ => None,
         };
         if let Some(keys) = &mut self.keys {
-            keys.drop_lowest(deleted);
+            keys.drop_lowest(deleted_rows);
         }
-        self.density_least = match (before, self.density(0)) {
+
+        self.density_least = match (density_before, self.density(0)) {
             (Some(before), Some(after)) => Some(before.min(after)),
             (before, after) => before.or(after),
         };
@@ -141,18 +150,21 @@ impl Ledger {
     /// Returns a lower bound of the keys after these deletes.
     fn bound_after(&self, deleted: &[Deleted]) -> i64 {
         // The oldest rows are deleted first, and new rows have larger keys than all existing ones.
-        let gone: u64 = deleted.iter().map(|deleted| deleted.rows).sum();
-        let counted = self.first().saturating_add(gone.min(self.rows) as i64);
+        let deleted_rows: u64 = deleted.iter().map(|connection| connection.rows).sum();
+        let mut bound = self.first().saturating_add(deleted_rows.min(self.rows) as i64);
+
         // Each deleter of a table knows a valid bound; the largest is the best.
-        let known = deleted.iter().map(|deleted| {
-            if deleted.covers_old_rows_only {
-                deleted.key_min.min(self.end_key())
+        for connection in deleted {
+            let known = if connection.covers_old_rows_only {
+                connection.key_min.min(self.end_key())
             } else {
-                deleted.key_min
-            }
-        });
-        let left = deleted.iter().filter_map(|deleted| deleted.left);
-        left.fold(known.fold(counted, i64::max), i64::min)
+                connection.key_min
+            };
+            bound = bound.max(known);
+        }
+
+        // A row that could not be deleted is still there, however far the others got.
+        deleted.iter().filter_map(|connection| connection.left).fold(bound, i64::min)
     }
 
     /// Compares the table with what the engine counted.
@@ -173,31 +185,29 @@ impl Ledger {
         key_min: Option<i64>,
         key_max: Option<i64>,
     ) -> Vec<Check> {
-        let text = |key: Option<i64>| key.map_or("none".into(), |key| key.to_string());
         let mut checks = Vec::new();
         let what = format!("smallest key of {}", table.name);
-        let known = self.keys.as_ref().map(|keys| keys.runs.front().map(|&(first, _)| first));
-        match (known, self.key_min_bound) {
-            (Some(expected), _) => checks.push(Check::equal(what, text(expected), text(key_min))),
+        match (&self.keys, self.key_min_bound) {
+            (Some(keys), _) => {
+                checks.push(Check::equal(what, key_text(keys.first()), key_text(key_min)));
+            }
             (None, Some(bound)) => checks.push(Check::new(
                 what,
                 format!(">= {bound}"),
-                text(key_min),
+                key_text(key_min),
                 key_min.is_none_or(|key| key >= bound),
             )),
             (None, None) => {}
         }
+
         if self.key_max.is_some() && self.rows > 0 {
-            checks.push(Check::equal(
-                format!("largest key of {}", table.name),
-                text(self.key_max),
-                text(key_max),
-            ));
+            let what = format!("largest key of {}", table.name);
+            checks.push(Check::equal(what, key_text(self.key_max), key_text(key_max)));
         }
         checks
     }
 
-    /// No key is smaller.
+    /// Returns a lower bound of the existing keys, and of those to come if the table is empty.
     pub(super) fn key_min(&self) -> i64 {
         match &self.keys {
             Some(keys) if keys.runs.is_empty() => self.next_key,
@@ -212,8 +222,7 @@ impl Ledger {
 
     /// Returns a lower bound of the existing keys.
     fn first(&self) -> i64 {
-        let runs = self.keys.as_ref().map(|keys| &keys.runs);
-        let known = runs.and_then(|runs| runs.front().map(|&(first, _)| first));
+        let known = self.keys.as_ref().and_then(KeyRuns::first);
         known.or(self.key_min_bound).unwrap_or(1)
     }
 
@@ -222,6 +231,10 @@ impl Ledger {
         let span = self.key_max?.checked_sub(self.first())? + 1;
         (span > 0).then(|| self.rows as f64 / (span + set_aside).max(1) as f64)
     }
+}
+
+fn key_text(key: Option<i64>) -> String {
+    key.map_or("none".into(), |key| key.to_string())
 }
 
 #[cfg(test)]
@@ -241,7 +254,7 @@ mod tests {
     }
 
     fn smallest(ledger: &Ledger, found: i64) -> Check {
-        let table = table(0, (IndexSet::Current, 3), 20, None);
+        let table = table(0, IndexSet::Current, 3, 20, None);
         ledger.check_keys(&table, Some(found), None).remove(0)
     }
 
@@ -302,7 +315,7 @@ mod tests {
     fn a_lost_row_a_foreign_row_and_a_broken_index_are_found() {
         let mut ledger = Ledger::new();
         ledger.apply(&[inserted(100, 100)], &[], true);
-        let table = table(0, (IndexSet::Current, 3), 20, None);
+        let table = table(0, IndexSet::Current, 3, 20, None);
         let facts = |rows, key_max, index_rows| TableFacts {
             rows,
             key_min: Some(1),

@@ -1,12 +1,13 @@
 //! The Insert Benchmark: one or more tables that grow at the head and shrink at the tail, with up
 //! to three secondary indexes, and range and point queries during writes.
 //!
-//! Loading in key order (`l.i0`), creating the indexes (`l.x`), writing with large and with small
-//! transactions (`l.i1`, `l.i2`), then queries as fast as possible, during writes at a rate
-//! (`qr100`, `qp100`, ...).
+//! The steps load rows in key order (`l.i0`), create the indexes (`l.x`), and write with large and
+//! with small transactions (`l.i1`, `l.i2`). Then clients query as fast as possible, during writes
+//! at a rate (`qr100`, `qp100`, ...).
 //!
 //! The programs of connections are the same on SQL engines ([`sql`]) and key-value engines
-//! ([`keyed`]); only the operations differ.
+//! ([`keyed`]); only the operations differ. So both kinds of engine do the same work, and their
+//! results can be compared.
 
 pub mod keyed;
 pub mod sql;
@@ -33,7 +34,7 @@ use pace::{CommitQuota, Pace};
 use programs::{
     BULK_LOAD_END, CREATE_INDEX, Connection, Deleter, INSERT, Inserter, PointReader, RangeReader,
 };
-use rows::{RowBatches, RowSource};
+use rows::{InserterTurn, RowBatches, RowSource};
 use schema::{POINT_KEYS, range_queries};
 use shared::SharedKeys;
 
@@ -67,11 +68,10 @@ pub trait Database {
     fn not_applicable(&self, insert: &Insert, step: &InsertStep) -> Option<String>;
 }
 
-/// The purpose of a connection.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Purpose {
     Insert,
-    /// It inserts, and then creates the indexes if `creates`.
+    /// The connection inserts, and then creates the indexes if `creates`.
     Index {
         creates: bool,
     },
@@ -105,50 +105,121 @@ struct ClientStep<'a> {
     insert: &'a Insert,
     step: &'a InsertStep,
     client: u32,
-    /// The number of its table.
+    /// The number of the client's table.
     table: usize,
-    /// The keys that it shares with the other connections to that table.
+    /// The keys that the client shares with the other connections to that table.
     shared: Arc<SharedKeys>,
 }
 
+/// The commits of a client's inserter and of its deleter.
+struct WriteQuotas {
+    inserts: CommitQuota,
+    deletes: CommitQuota,
+}
+
 impl ClientStep<'_> {
-    /// Returns its position among the connections that insert into its table, and their number.
-    fn position(&self) -> (u64, u64) {
-        if self.insert.is_shared() {
-            (self.client.into(), self.insert.clients.into())
-        } else {
-            (0, 1)
+    /// Opens the client's connections.
+    fn tasks<O: Connector>(&self, on: &O) -> Result<Vec<Task>, Error> {
+        match self.step.kind {
+            InsertStepKind::Settle => Ok(Vec::new()),
+            InsertStepKind::Load { rows } => {
+                let quota = CommitQuota::new(self.commits(rows), None);
+                let inserter = self.inserter(on, Purpose::Insert, quota)?;
+                Ok(vec![self.task("insert", None, inserter)?])
+            }
+            InsertStepKind::Index { rows } => {
+                // Each table's indexes are created once: by its only client, or by the first of
+                // those that share it.
+                let creates = self.client as usize == self.table;
+                let quota = CommitQuota::new(self.commits(rows), None);
+                let inserter = self.inserter(on, Purpose::Index { creates }, quota)?;
+                Ok(vec![self.task("index", None, inserter)?])
+            }
+            InsertStepKind::Write { until, rate } => {
+                let commits = match until {
+                    WriteEnd::Rows(rows) => self.commits(rows),
+                    WriteEnd::Time(_) => None,
+                };
+                self.write_tasks(on, rate, self.paced_quotas(commits))
+            }
+            InsertStepKind::Query { query, rate, .. } => {
+                let mut tasks = vec![self.task("query", None, self.reader(on, query)?)?];
+                if rate != 0.0 {
+                    // The rate keeps inserts and deletes in step, without a pace.
+                    let quotas = WriteQuotas {
+                        inserts: CommitQuota::new(None, None),
+                        deletes: CommitQuota::new(None, None),
+                    };
+                    tasks.extend(self.write_tasks(on, Some(rate), quotas)?);
+                }
+                Ok(tasks)
+            }
         }
     }
 
-    fn batches(&self) -> RowBatches {
-        RowBatches::new(
-            self.insert.row_source(self.table),
-            self.step.rows_per_commit,
-            self.insert.ledgers[self.table].next_row,
-            self.position(),
-        )
+    /// Opens the connections that insert, delete, and hold a transaction open, as far as the plan
+    /// has them. Inserts and deletes have the rate `rows_per_s` each.
+    fn write_tasks<O: Connector>(
+        &self,
+        on: &O,
+        rows_per_s: Option<f64>,
+        quotas: WriteQuotas,
+    ) -> Result<Vec<Task>, Error> {
+        let plan = &self.insert.plan;
+        let commits_per_s = rows_per_s.map(|rate| rate / f64::from(self.step.rows_per_commit));
+
+        let inserter = self.inserter(on, Purpose::Insert, quotas.inserts)?;
+        let mut tasks = vec![self.task("insert", commits_per_s, inserter)?];
+
+        if plan.delete_per_insert {
+            let deleter = self.deleter(on, quotas.deletes)?;
+            tasks.push(self.task("delete", commits_per_s, deleter)?);
+        }
+
+        if let Some(hold) = plan.long_transaction
+            && let Some(long_transaction) = on.long_transaction(self)?
+        {
+            let per_s = 1.0 / hold.as_secs_f64();
+            let mut task = self.task("long-transaction", Some(per_s), long_transaction)?;
+            task.background = true;
+            tasks.push(task);
+        }
+        Ok(tasks)
     }
 
-    /// Returns its share of the commits that insert `rows` rows into its table.
-    fn commits(&self, rows: u64) -> Option<u64> {
-        let (position, count) = self.position();
-        let all = rows.div_ceil(self.step.rows_per_commit.into());
-        Some(all / count + u64::from(position < all % count))
+    /// Returns the task of one of the client's connections, with a schedule if it has a rate.
+    fn task(
+        &self,
+        role: &'static str,
+        ops_per_s: Option<f64>,
+        program: Box<dyn Program>,
+    ) -> Result<Task, Error> {
+        let schedule = match ops_per_s {
+            None => Schedule::Closed,
+            Some(rate) => Schedule::rate(rate, self.client, self.insert.clients),
+        };
+        Task::new(self.client, role, schedule, program)
     }
 
-    fn random(&self, purpose: u64) -> Random {
-        let path = [self.step.number.into(), self.client.into(), purpose];
-        Random::stream(self.insert.seed, &path)
-    }
-
-    fn inserter<C: Connection>(&self, connection: C, quota: CommitQuota) -> Box<dyn Program> {
+    fn inserter<O: Connector>(
+        &self,
+        on: &O,
+        purpose: Purpose,
+        quota: CommitQuota,
+    ) -> Result<Box<dyn Program>, Error> {
+        let connection = on.open(self, purpose)?;
         let kinds: &[OpKind] = match self.step.kind {
             InsertStepKind::Index { .. } => &[INSERT, CREATE_INDEX],
             _ if connection.final_ops() > 0 => &[INSERT, BULK_LOAD_END],
             _ => &[INSERT],
         };
-        Box::new(Inserter { connection, kinds, batches: self.batches(), quota, final_ops: 0 })
+        let batches = RowBatches::new(
+            self.insert.row_source(self.table),
+            self.step.rows_per_commit,
+            self.insert.ledgers[self.table].next_row,
+            self.turn(),
+        );
+        Ok(Box::new(Inserter { connection, kinds, batches, quota, final_ops: 0 }))
     }
 
     fn deleter<O: Connector>(&self, on: &O, quota: CommitQuota) -> Result<Box<dyn Program>, Error> {
@@ -162,23 +233,54 @@ impl ClientStep<'_> {
     }
 
     fn reader<O: Connector>(&self, on: &O, query: Query) -> Result<Box<dyn Program>, Error> {
-        Ok(match query {
+        match query {
             Query::Range => {
                 let plan = &self.insert.plan;
                 let queries = &range_queries(plan.indexes)[..plan.secondary_indexes as usize];
                 let rows = self.insert.ledgers[self.table].rows;
-                Box::new(RangeReader {
+                Ok(Box::new(RangeReader {
                     connection: on.open(self, Purpose::ReadRanges)?,
                     choices: RangeChoices::new(self.random(RANGES), queries, rows),
-                })
+                }))
             }
             Query::Point => {
                 let mut connection = on.open(self, Purpose::ReadPoints)?;
                 let mut choices = PointChoices::new(self.random(POINTS), &self.shared);
                 choices.start(on.key_min(self, &mut connection)?.unwrap_or(0));
-                Box::new(PointReader { connection, choices })
+                Ok(Box::new(PointReader { connection, choices }))
             }
-        })
+        }
+    }
+
+    /// Returns the quotas of `commits` commits each, in step with each other if the client deletes.
+    fn paced_quotas(&self, commits: Option<u64>) -> WriteQuotas {
+        let [for_inserts, for_deletes] =
+            if self.insert.plan.delete_per_insert { Pace::pair().map(Some) } else { [None, None] };
+        WriteQuotas {
+            inserts: CommitQuota::new(commits, for_inserts),
+            deletes: CommitQuota::new(commits, for_deletes),
+        }
+    }
+
+    /// Returns the client's share of the commits that insert `rows` rows into its table.
+    fn commits(&self, rows: u64) -> Option<u64> {
+        let turn = self.turn();
+        let all = rows.div_ceil(self.step.rows_per_commit.into());
+        Some(all / turn.of + u64::from(turn.number < all % turn.of))
+    }
+
+    /// Returns the client's turn among those that insert into its table.
+    fn turn(&self) -> InserterTurn {
+        if self.insert.is_shared() {
+            InserterTurn { number: self.client.into(), of: self.insert.clients.into() }
+        } else {
+            InserterTurn { number: 0, of: 1 }
+        }
+    }
+
+    fn random(&self, purpose: u64) -> Random {
+        let path = [self.step.number.into(), self.client.into(), purpose];
+        Random::stream(self.insert.seed, &path)
     }
 }
 
@@ -205,9 +307,14 @@ impl Insert {
             count: plan.partitions,
             rows_each: (plan.rows_per_table(clients) / u64::from(plan.partitions)).max(1),
         });
-        let indexes = (plan.indexes, plan.secondary_indexes as usize);
-        let table = |number| schema::table(number, indexes, plan.data_length.1, partitions);
-        let tables: Vec<Table> = (0..count).map(table).collect();
+        let index_count = plan.secondary_indexes as usize;
+        let (_, data_length_max) = plan.data_length;
+        let tables: Vec<Table> = (0..count)
+            .map(|number| {
+                schema::table(number, plan.indexes, index_count, data_length_max, partitions)
+            })
+            .collect();
+
         Self {
             ledgers: vec![Ledger::new(); tables.len()],
             tables,
@@ -223,7 +330,7 @@ impl Insert {
         self.share = share;
     }
 
-    /// Returns its plan.
+    /// Returns the workload's part of the plan.
     pub fn plan(&self) -> &plan::Insert {
         &self.plan
     }
@@ -233,7 +340,7 @@ impl Insert {
         self.clients
     }
 
-    /// Returns its tables.
+    /// Returns the benchmark's tables.
     pub fn tables(&self) -> &[Table] {
         &self.tables
     }
@@ -263,76 +370,17 @@ impl Insert {
     }
 
     fn tasks_on<O: Connector>(&self, step: &InsertStep, on: &O) -> Result<Vec<Task>, Error> {
-        let shared = |ledger: &Ledger| Arc::new(SharedKeys::new(ledger.next_key, ledger.key_min()));
-        let shared: Vec<Arc<SharedKeys>> = self.ledgers.iter().map(shared).collect();
+        let shared: Vec<Arc<SharedKeys>> = self
+            .ledgers
+            .iter()
+            .map(|ledger| Arc::new(SharedKeys::new(ledger.next_key, ledger.key_min())))
+            .collect();
+
         let mut tasks = Vec::new();
         for client in (0..self.clients).filter(|client| self.share.has(*client)) {
             let table = self.table_of(client);
-            let part = ClientStep {
-                insert: self,
-                step,
-                client,
-                table,
-                shared: Arc::clone(&shared[table]),
-            };
-            let mut add = |role, rate: Option<f64>, program| -> Result<(), Error> {
-                let schedule = rate
-                    .map_or(Schedule::Closed, |rate| Schedule::rate(rate, client, self.clients));
-                tasks.push(Task::new(client, role, schedule, program)?);
-                Ok(())
-            };
-            let commits_per_s = |rate: f64| rate / f64::from(step.rows_per_commit);
-            // For each client, the rate and the number of its inserts and deletes.
-            let (rate, [inserts, deletes]) = match step.kind {
-                InsertStepKind::Settle => continue,
-                InsertStepKind::Load { rows } | InsertStepKind::Index { rows } => {
-                    let (role, purpose) = if step.kind.is_load() {
-                        ("insert", Purpose::Insert)
-                    } else {
-                        let creates = client as usize == table;
-                        ("index", Purpose::Index { creates })
-                    };
-                    let quota = CommitQuota::new(part.commits(rows), None);
-                    let connection = on.open(&part, purpose)?;
-                    add(role, None, part.inserter(connection, quota))?;
-                    continue;
-                }
-                InsertStepKind::Write { until, rate } => {
-                    let commits = match until {
-                        WriteEnd::Rows(rows) => part.commits(rows),
-                        WriteEnd::Time(_) => None,
-                    };
-                    let paces = if self.plan.delete_per_insert {
-                        Pace::pair().map(Some)
-                    } else {
-                        [None, None]
-                    };
-                    let quotas = paces.map(|pace| CommitQuota::new(commits, pace));
-                    (rate.map(commits_per_s), quotas)
-                }
-                InsertStepKind::Query { query, rate, .. } => {
-                    add("query", None, part.reader(on, query)?)?;
-                    if rate == 0.0 {
-                        continue;
-                    }
-                    let quotas = [(); 2].map(|()| CommitQuota::new(None, None));
-                    (Some(commits_per_s(rate)), quotas)
-                }
-            };
-            let connection = on.open(&part, Purpose::Insert)?;
-            add("insert", rate, part.inserter(connection, inserts))?;
-            if self.plan.delete_per_insert {
-                add("delete", rate, part.deleter(on, deletes)?)?;
-            }
-            if let Some(hold) = self.plan.long_transaction
-                && let Some(long_transaction) = on.long_transaction(&part)?
-            {
-                let every = Some(1.0 / hold.as_secs_f64());
-                add("long-transaction", every, long_transaction)?;
-                if let Some(task) = tasks.last_mut() {
-                    task.background = true;
-                }
-            }
+            let shared = Arc::clone(&shared[table]);
+            tasks.extend(ClientStep { insert: self, step, client, table, shared }.tasks(on)?);
         }
         Ok(tasks)
     }
@@ -340,18 +388,20 @@ impl Insert {
     /// Applies what the connections of a step did, complete or not. `is_flawless`: no insert failed
     /// or was retried.
     pub fn apply(&mut self, step: &InsertStep, summaries: &Summaries, is_flawless: bool) {
-        let mut did = vec![(Vec::new(), Vec::new()); self.tables.len()];
+        let mut inserted = vec![Vec::new(); self.tables.len()];
+        let mut deleted = vec![Vec::new(); self.tables.len()];
         for (client, summary) in summaries {
-            let (inserted, deleted) = &mut did[self.table_of(*client)];
+            let table = self.table_of(*client);
             match summary {
-                Summary::Inserted(rows) => inserted.push(*rows),
-                Summary::Deleted(rows) => deleted.push(*rows),
+                Summary::Inserted(rows) => inserted[table].push(*rows),
+                Summary::Deleted(rows) => deleted[table].push(*rows),
                 _ => {}
             }
         }
-        for (ledger, (inserted, deleted)) in self.ledgers.iter_mut().zip(did) {
-            ledger.apply(&inserted, &deleted, is_flawless);
-            ledger.indexed |= matches!(step.kind, InsertStepKind::Index { .. });
+
+        for (table, ledger) in self.ledgers.iter_mut().enumerate() {
+            ledger.apply(&inserted[table], &deleted[table], is_flawless);
+            ledger.is_indexed |= matches!(step.kind, InsertStepKind::Index { .. });
         }
     }
 
@@ -361,11 +411,12 @@ impl Insert {
     /// A tenth may be missing: keys that were deleted after the reader last asked for the smallest
     /// one.
     pub fn check_point_queries(&self, step: &InsertStep, queries: u64, rows: u64) -> Option<Check> {
-        let is_point = |query| query == Query::Point && queries > 0;
-        if !matches!(step.kind, InsertStepKind::Query { query, .. } if is_point(query)) {
+        let is_point_step = matches!(step.kind, InsertStepKind::Query { query: Query::Point, .. });
+        if !is_point_step || queries == 0 {
             return None;
         }
-        let densities = self.ledgers.iter().filter_map(|it| it.density_least);
+
+        let densities = self.ledgers.iter().filter_map(|ledger| ledger.density_least);
         let least = 0.9 * densities.fold(1.0, f64::min) * f64::from(POINT_KEYS);
         let found = rows as f64 / queries as f64;
         Some(Check::new(

@@ -19,7 +19,7 @@ const AHEAD_RESUME: u64 = 4;
 
 #[derive(Debug, Default)]
 struct Progress {
-    /// Commits of both sides.
+    /// The commits that each side has done.
     commits: [CachePadded<AtomicU64>; 2],
     /// The flags of the sides that wait: one for each, since one may start to wait while the other
     /// is still waking up.
@@ -44,15 +44,14 @@ impl Progress {
 pub(super) struct Pace {
     shared: Arc<Progress>,
     side: usize,
-    /// It had to wait and must not continue yet.
-    held: bool,
+    /// This side had to wait and must not continue yet.
+    is_held: bool,
 }
 
 impl Pace {
-    /// Returns both sides.
     pub(super) fn pair() -> [Self; 2] {
         let shared = Arc::new(Progress::default());
-        [0, 1].map(|side| Self { shared: Arc::clone(&shared), side, held: false })
+        [0, 1].map(|side| Self { shared: Arc::clone(&shared), side, is_held: false })
     }
 
     /// Reports that this side has done `commits` so far; returns whether it may do the next one
@@ -60,14 +59,16 @@ impl Pace {
     pub(super) fn may_continue(&mut self, commits: u64) -> bool {
         let shared = &*self.shared;
         shared.commits[self.side].0.store(commits, SeqCst);
+
         let theirs = shared.commits[1 - self.side].0.load(SeqCst);
         if shared.waiting[1 - self.side].0.load(SeqCst)
             && theirs < commits.saturating_add(AHEAD_RESUME)
         {
             shared.wake();
         }
-        self.held = self.is_ahead(if self.held { AHEAD_RESUME } else { AHEAD_MAX });
-        !self.held
+
+        self.is_held = self.is_ahead(if self.is_held { AHEAD_RESUME } else { AHEAD_MAX });
+        !self.is_held
     }
 
     fn is_ahead(&self, limit: u64) -> bool {
@@ -86,9 +87,11 @@ impl Pace {
     pub(super) fn wait(&self, at_most: Duration) {
         let shared = &*self.shared;
         let guard = shared.lock();
+
+        // The other side stores its progress before it reads `waiting`. This side stores `waiting`
+        // before it reads the other's progress. So at least one of them sees the other's store, and
+        // no wake-up is lost.
         shared.waiting[self.side].0.store(true, SeqCst);
-        // The other side stores its progress before it reads `waiting`, and this side does so in
-        // reverse: one of them sees the other's store.
         let waited =
             shared.changed.wait_timeout_while(guard, at_most, |()| self.is_ahead(AHEAD_RESUME));
         drop(waited);
@@ -99,7 +102,7 @@ impl Pace {
 /// The number of commits of one connection, in step with another if there is a pace.
 #[derive(Debug)]
 pub(super) struct CommitQuota {
-    /// `None`: until the step ends.
+    /// The number to do; `None` means until the step ends.
     commits: Option<u64>,
     begun: u64,
     pace: Option<Pace>,
@@ -113,15 +116,15 @@ impl CommitQuota {
     /// Returns whether the next commit may begin.
     #[inline]
     pub(super) fn poll(&mut self) -> Next {
-        let done = self.commits == Some(self.begun);
+        let is_done = self.commits == Some(self.begun);
         if let Some(pace) = &mut self.pace {
-            if done {
+            if is_done {
                 pace.end();
             } else if !pace.may_continue(self.begun) {
                 return Next::Later;
             }
         }
-        if done { Next::Done } else { Next::Ready(0) }
+        if is_done { Next::Done } else { Next::Ready(0) }
     }
 
     /// Counts the beginning of the next commit.

@@ -1,4 +1,5 @@
-//! The programs of the Insert Benchmark's connections, on any engine.
+//! The programs of the Insert Benchmark's connections, on any engine. A program decides what is done
+//! next, and a [`Connection`] does it with SQL or with keys and values.
 
 use std::time::Duration;
 
@@ -26,16 +27,23 @@ const QUERY: OpKind = OpKind("query");
 /// The point reader's query for the largest key.
 const GET_MAX: OpKind = OpKind("get_max");
 
+/// The keys at which a connection stopped to insert.
+pub(super) struct LastKeys {
+    /// The largest key of the connection's rows.
+    pub(super) inserted: Option<i64>,
+    /// The key after the last assigned one, if the client assigns keys and not the server.
+    pub(super) next: Option<i64>,
+}
+
 /// A connection to one table: the benchmark's operations on it. The last prepared operation is
 /// executed, and retried if it fails.
 pub(super) trait Connection: Send + 'static {
     /// Called first, by the thread that calls the others.
     fn begin(&mut self) {}
 
-    /// Returns the interrupt of its current operation; `None` if its operations are always short.
+    /// Returns the interrupt of the current operation; `None` if all operations are short.
     fn interrupt(&mut self) -> Result<Option<Interrupt>, Error>;
 
-    /// Returns the server's thread.
     fn server_thread(&mut self) -> Option<u32> {
         None
     }
@@ -43,14 +51,13 @@ pub(super) trait Connection: Send + 'static {
     /// Prepares the next commit of rows.
     fn prepare_insert(&mut self, batches: &mut RowBatches);
 
-    /// Inserts them; returns their number.
+    /// Inserts the prepared rows; returns their number.
     fn insert(&mut self) -> Result<u64, Error>;
 
-    /// Returns the largest key of the `rows` rows that it inserted, and the key after the last
-    /// assigned one if the client assigns keys.
-    fn last_keys(&mut self, rows: u64) -> Result<(Option<i64>, Option<i64>), Error>;
+    /// Returns the last keys of a connection that inserted `rows` rows.
+    fn last_keys(&mut self, rows: u64) -> Result<LastKeys, Error>;
 
-    /// Returns the number of operations that it does after all rows are inserted.
+    /// Returns the number of operations that follow after all rows are inserted.
     fn final_ops(&self) -> usize {
         0
     }
@@ -61,7 +68,7 @@ pub(super) trait Connection: Send + 'static {
     /// Prepares the delete of a commit of the oldest rows.
     fn prepare_delete(&mut self, oldest: &OldestRows);
 
-    /// Deletes them; returns their number.
+    /// Deletes the oldest rows, as prepared; returns their number.
     fn delete(&mut self, oldest: &mut OldestRows) -> Result<u64, Error>;
 
     /// Returns the minimum and the maximum number of rows that the last delete should delete.
@@ -78,13 +85,13 @@ pub(super) trait Connection: Send + 'static {
     /// Prepares the range query of that number from a first key on.
     fn prepare_range(&mut self, query: usize, first: i32);
 
-    /// Runs it; returns the rows found.
+    /// Runs the prepared range query; returns the number of rows found.
     fn read_range(&mut self) -> Result<u64, Error>;
 
     /// Prepares a point query.
     fn prepare_points(&mut self, keys: impl Iterator<Item = i64>);
 
-    /// Runs it; returns the rows found.
+    /// Runs the prepared point query; returns the number of rows found.
     fn read_points(&mut self) -> Result<u64, Error>;
 
     /// Returns the largest key.
@@ -119,6 +126,7 @@ impl<C: Connection> Program for Inserter<C> {
             }
             not_now => return not_now,
         }
+
         self.connection.prepare_insert(&mut self.batches);
         self.quota.begin();
         Next::Ready(0)
@@ -129,17 +137,13 @@ impl<C: Connection> Program for Inserter<C> {
     }
 
     fn execute(&mut self) -> Result<Executed, Error> {
-        match self.final_ops.checked_sub(1) {
-            None => {
-                let expected = self.batches.rows_per_commit.into();
-                let rows = self.connection.insert()?;
-                Ok(Executed::new(rows, (expected, expected)))
-            }
-            Some(number) => {
-                self.connection.end(number)?;
-                Ok(Executed::without_rows())
-            }
+        if let Some(number) = self.final_ops.checked_sub(1) {
+            self.connection.end(number)?;
+            return Ok(Executed::without_rows());
         }
+        let expected = self.batches.rows_per_commit.into();
+        let rows = self.connection.insert()?;
+        Ok(Executed::new(rows, (expected, expected)))
     }
 
     fn interrupt(&mut self) -> Result<Option<Interrupt>, Error> {
@@ -151,8 +155,13 @@ impl<C: Connection> Program for Inserter<C> {
     }
 
     fn summary(&mut self, rows: u64) -> Result<Summary, Error> {
-        let (last_key, next_key) = self.connection.last_keys(rows)?;
-        Ok(Summary::Inserted(Inserted { rows, last_key, end_row: self.batches.end_row, next_key }))
+        let keys = self.connection.last_keys(rows)?;
+        Ok(Summary::Inserted(Inserted {
+            rows,
+            last_key: keys.inserted,
+            end_row: self.batches.end_row,
+            next_key: keys.next,
+        }))
     }
 }
 
@@ -163,7 +172,7 @@ pub(super) struct Deleter<C> {
     pub(super) oldest: OldestRows,
     /// See [`Deleted::covers_old_rows_only`].
     pub(super) covers_old_rows_only: bool,
-    /// The last delete failed: its rows still exist.
+    /// The last delete failed, so its rows still exist.
     pub(super) has_failed: bool,
 }
 
@@ -181,10 +190,12 @@ impl<C: Connection> Program for Deleter<C> {
             Next::Ready(_) => {}
             not_now => return not_now,
         }
+
         self.oldest.begin();
         if self.oldest.is_key_query {
             return Next::Ready(1);
         }
+
         self.quota.begin();
         self.connection.prepare_delete(&self.oldest);
         Next::Ready(0)
@@ -214,12 +225,11 @@ impl<C: Connection> Program for Deleter<C> {
     }
 
     fn summary(&mut self, rows: u64) -> Result<Summary, Error> {
-        let left = || self.connection.first_undeleted_key(&self.oldest);
         Ok(Summary::Deleted(Deleted {
             rows,
             key_min: self.oldest.key_min,
             covers_old_rows_only: self.covers_old_rows_only,
-            left: self.has_failed.then(left),
+            left: self.has_failed.then(|| self.connection.first_undeleted_key(&self.oldest)),
         }))
     }
 }

@@ -23,7 +23,7 @@ pub(super) const ROW_PARAMS: [ParamType; 6] = [
 const FIRST_DATE_US: i64 = 1_704_067_200_000_000;
 const ROW_STEP_US: i64 = 1000;
 
-/// Length of the random text from which `data` is cut. A longer text repeats its slices less often.
+/// Length of the random text from which `data` is cut. Slices of a longer text recur less often.
 const TEXT_LENGTH: usize = 1 << 16;
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const FILLER: &str = "a";
@@ -56,6 +56,7 @@ impl RowSource {
         let text_length = TEXT_LENGTH + length_max as usize;
         let text =
             (0..text_length).map(|_| char::from(ALPHABET[random.below(64) as usize])).collect();
+
         Self {
             values: Random::stream(seed, &[u64::from(table), 0]),
             length_min,
@@ -78,12 +79,15 @@ impl RowSource {
             product: scale(second as u32, PRODUCTS) as i32,
             price: scale((second >> 32) as u32, PRICES) as i32,
         };
+
+        // The first half is random, and the rest is filler, so that the text compresses to half.
         let length = (self.length_min + scale(third as u32, self.length_span)) as usize;
         let random_length = length.div_ceil(2);
         let offset = scale((third >> 32) as u32, TEXT_LENGTH as u32) as usize;
         self.data.clear();
         self.data.push_str(&self.text[offset..offset + random_length]);
         self.data.push_str(&self.filler[..length - random_length]);
+
         (columns, &self.data)
     }
 
@@ -113,9 +117,21 @@ pub(super) struct Columns {
 impl Columns {
     /// Returns the number of the row with this date; `None` if there is none.
     pub(super) fn row_number(&self) -> Option<u64> {
-        let since = self.date_us.checked_sub(FIRST_DATE_US)?;
-        (since % ROW_STEP_US == 0).then_some(since / ROW_STEP_US)?.try_into().ok()
+        let since_first = self.date_us.checked_sub(FIRST_DATE_US)?;
+        if since_first % ROW_STEP_US != 0 {
+            return None;
+        }
+        u64::try_from(since_first / ROW_STEP_US).ok()
     }
+}
+
+/// The turn of a connection among those that insert into one table.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct InserterTurn {
+    /// The connection's number, from 0.
+    pub(super) number: u64,
+    /// The number of such connections.
+    pub(super) of: u64,
 }
 
 /// The rows that one connection inserts, one commit at a time.
@@ -132,20 +148,20 @@ pub(super) struct RowBatches {
 }
 
 impl RowBatches {
-    /// Returns the batches of connection number `position` of `count` connections that take turns
-    /// in one table.
+    /// Returns the batches of one of the connections that take turns in a table, whose next row is
+    /// `first_row`.
     pub(super) fn new(
         source: RowSource,
         rows_per_commit: u32,
         first_row: u64,
-        (position, count): (u64, u64),
+        turn: InserterTurn,
     ) -> Self {
         let per_commit = u64::from(rows_per_commit);
         Self {
             source,
             rows_per_commit,
-            next_row: first_row + position * per_commit,
-            stride: count * per_commit,
+            next_row: first_row + turn.number * per_commit,
+            stride: turn.of * per_commit,
             end_row: None,
         }
     }

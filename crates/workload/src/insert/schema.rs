@@ -60,11 +60,15 @@ pub(super) fn index_columns(set: IndexSet) -> [&'static [IndexColumn]; 3] {
 }
 
 fn indexes_of(set: IndexSet, count: usize) -> Vec<Index> {
-    let index = |(name, columns): (&'static str, &[IndexColumn])| Index {
-        name,
-        columns: columns.iter().map(|column| column.name()).collect(),
-    };
-    INDEX_NAMES.into_iter().zip(index_columns(set)).take(count).map(index).collect()
+    INDEX_NAMES
+        .into_iter()
+        .zip(index_columns(set))
+        .take(count)
+        .map(|(name, columns)| Index {
+            name,
+            columns: columns.iter().map(|column| column.name()).collect(),
+        })
+        .collect()
 }
 
 /// Returns the range queries in the order of the indexes that they scan.
@@ -73,22 +77,26 @@ pub(super) fn range_queries(set: IndexSet) -> [RangeQuery; 3] {
         IndexSet::Current => PRODUCTS,
         IndexSet::Before2023Dec => PRICES,
     };
-    let query = |domain, comparison| RangeQuery { domain, comparison };
     [
-        query(market_domain, Comparison::AtLeast),
-        query(CASH_REGISTERS, Comparison::Above),
-        query(PRICES, Comparison::AtLeast),
+        RangeQuery { domain: market_domain, comparison: Comparison::AtLeast },
+        RangeQuery { domain: CASH_REGISTERS, comparison: Comparison::Above },
+        RangeQuery { domain: PRICES, comparison: Comparison::AtLeast },
     ]
 }
 
-/// Returns table number `number`, from 0: `pi1` is the first. It has the first `count` indexes.
+fn column(name: &'static str, kind: ColumnType) -> Column {
+    Column { name, kind }
+}
+
+/// Returns table number `number`, from 0: `pi1` is the first. The table has the first
+/// `index_count` indexes of the set.
 pub(super) fn table(
     number: u32,
-    (indexes, count): (IndexSet, usize),
+    indexes: IndexSet,
+    index_count: usize,
     data_length_max: u32,
     partitions: Option<Partitions>,
 ) -> Table {
-    let column = |name, kind| Column { name, kind };
     Table {
         name: format!("pi{}", number + 1),
         columns: vec![
@@ -100,7 +108,7 @@ pub(super) fn table(
             column("price", ColumnType::Int4),
             column("data", ColumnType::Text(data_length_max.max(4000))),
         ],
-        indexes: indexes_of(indexes, count),
+        indexes: indexes_of(indexes, index_count),
         partitions,
     }
 }

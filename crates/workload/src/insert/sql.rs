@@ -7,7 +7,7 @@ use engine::{
 use plan::Checks;
 
 use super::choices::OldestRows;
-use super::programs::Connection;
+use super::programs::{Connection, LastKeys};
 use super::rows::{ROW_PARAMS, RowBatches};
 use super::schema::{POINT_COLUMNS, POINT_KEYS, RANGE_LIMIT, range_queries};
 use super::{ClientStep, Connector, Database, Insert, Purpose};
@@ -29,10 +29,12 @@ impl<E: SqlEngine> Database for Sql<'_, E> {
         let ledger = &insert.ledgers[table];
         let table = &insert.tables[table];
         if insert.plan.policy.checks == Checks::Full {
-            let facts = self.0.inspect(table, ledger.indexed)?;
+            let facts = self.0.inspect(table, ledger.is_indexed)?;
             return Ok(ledger.check(table, &facts));
         }
-        let (mut session, dialect) = (self.0.connect()?, self.0.dialect());
+
+        let mut session = self.0.connect()?;
+        let dialect = self.0.dialect();
         let key_min = session.query_i64(&dialect.min_key(table))?;
         let key_max = session.query_i64(&dialect.max_key(table))?;
         Ok(ledger.check_keys(table, key_min, key_max))
@@ -44,17 +46,69 @@ impl<E: SqlEngine> Database for Sql<'_, E> {
 
     fn not_applicable(&self, insert: &Insert, step: &plan::InsertStep) -> Option<String> {
         let is_asked = step.kind.is_load() && insert.plan.bulk_load;
+        if !is_asked || bulk_load(insert, self.0.dialect()).is_some() {
+            return None;
+        }
         let why =
             "`bulk-load` is ignored: this engine does not support it, or clients share a table";
-        (is_asked && bulk_load(insert, self.0.dialect()).is_none()).then(|| why.to_owned())
+        Some(why.to_owned())
     }
 }
 
 /// Returns the bulk load of `l.i0` if the plan asks for one, the engine has one, and clients do not
 /// share a table.
 fn bulk_load(insert: &Insert, dialect: &dyn Dialect) -> Option<BulkLoad> {
-    let may = insert.plan.bulk_load && !insert.is_shared();
-    dialect.bulk_load().filter(|_| may)
+    if !insert.plan.bulk_load || insert.is_shared() {
+        return None;
+    }
+    dialect.bulk_load()
+}
+
+/// The SQL of one connection.
+struct ConnectionSql {
+    /// The insert, the delete, the point query or the three range queries.
+    statements: Vec<String>,
+    /// The types of the parameters of each statement.
+    params: Vec<ParamType>,
+    /// Asks for the smallest or the largest key.
+    boundary_key: Option<String>,
+}
+
+impl ConnectionSql {
+    fn new(part: &ClientStep<'_>, purpose: Purpose, dialect: &dyn Dialect) -> Self {
+        let insert = part.insert;
+        let table = &insert.tables[part.table];
+        let rows = part.step.rows_per_commit;
+        match purpose {
+            Purpose::Insert | Purpose::Index { .. } => Self {
+                statements: vec![dialect.insert(table, rows)],
+                params: ROW_PARAMS.repeat(rows as usize),
+                boundary_key: None,
+            },
+            Purpose::Delete => Self {
+                statements: vec![dialect.delete_oldest(table, rows, insert.is_shared())],
+                params: vec![ParamType::Int8],
+                boundary_key: Some(dialect.min_key(table)),
+            },
+            Purpose::ReadRanges => {
+                let queries = range_queries(insert.plan.indexes);
+                let statements = queries.iter().zip(&table.indexes).map(|(query, index)| {
+                    let comparison = query.comparison;
+                    dialect.range_scan(table, RangeScan { index, comparison, limit: RANGE_LIMIT })
+                });
+                Self {
+                    statements: statements.collect(),
+                    params: vec![ParamType::Int4],
+                    boundary_key: None,
+                }
+            }
+            Purpose::ReadPoints => Self {
+                statements: vec![dialect.point_lookup(table, &POINT_COLUMNS, POINT_KEYS)],
+                params: vec![ParamType::Int8; POINT_KEYS as usize],
+                boundary_key: Some(dialect.max_key(table)),
+            },
+        }
+    }
 }
 
 impl<E: SqlEngine> Connector for Sql<'_, E> {
@@ -63,59 +117,42 @@ impl<E: SqlEngine> Connector for Sql<'_, E> {
     fn open(&self, part: &ClientStep<'_>, purpose: Purpose) -> Result<Self::Connection, Error> {
         let insert = part.insert;
         let table = &insert.tables[part.table];
-        let rows = part.step.rows_per_commit;
         let dialect = self.0.dialect();
         let mut session = match purpose {
             Purpose::ReadRanges | Purpose::ReadPoints => self.0.connect_to_read()?,
             _ => self.0.connect()?,
         };
-        let (statements, params, boundary_key) = match purpose {
-            Purpose::Insert | Purpose::Index { .. } => {
-                let params = ROW_PARAMS.repeat(rows as usize);
-                (vec![dialect.insert(table, rows)], params, None)
-            }
-            Purpose::Delete => {
-                let delete = dialect.delete_oldest(table, rows, insert.is_shared());
-                let key_min = Some(dialect.min_key(table));
-                (vec![delete], vec![ParamType::Int8], key_min)
-            }
-            Purpose::ReadRanges => {
-                let scans = range_queries(insert.plan.indexes);
-                let scans = scans.iter().zip(&table.indexes).map(|(query, index)| {
-                    let scan =
-                        RangeScan { index, comparison: query.comparison, limit: RANGE_LIMIT };
-                    dialect.range_scan(table, scan)
-                });
-                (scans.collect(), vec![ParamType::Int4], None)
-            }
-            Purpose::ReadPoints => {
-                let lookup = dialect.point_lookup(table, &POINT_COLUMNS, POINT_KEYS);
-                let params = vec![ParamType::Int8; POINT_KEYS as usize];
-                (vec![lookup], params, Some(dialect.max_key(table)))
-            }
+
+        let sql = ConnectionSql::new(part, purpose, dialect);
+        let mut statements = Vec::new();
+        for statement in &sql.statements {
+            statements.push(session.prepare(statement, &sql.params)?);
+        }
+        let boundary_key = match &sql.boundary_key {
+            Some(query) => Some(session.prepare(query, &[])?),
+            None => None,
         };
-        let statements =
-            statements.iter().map(|sql| session.prepare(sql, &params)).collect::<Result<_, _>>()?;
-        let boundary_key = boundary_key.map(|sql| session.prepare(&sql, &[])).transpose()?;
+
         let mut final_ops = Vec::new();
         if let Some(bulk) = bulk_load(insert, dialect)
             && part.step.kind.is_load()
         {
-            for sql in bulk.begin {
-                session.query(sql)?;
+            for statement in bulk.begin {
+                session.query(statement)?;
             }
-            final_ops.extend(bulk.end.iter().map(|&sql| sql.to_owned()));
+            final_ops.extend(bulk.end.iter().map(|&statement| statement.to_owned()));
         }
         if let Purpose::Index { creates: true } = purpose {
             final_ops = dialect.create_indexes(table, insert.plan.index_statements);
         }
+
         Ok(SqlConnection {
             session,
             table: table.clone(),
             statements,
             boundary_key,
             final_ops,
-            rows_per_commit: rows,
+            rows_per_commit: part.step.rows_per_commit,
         })
     }
 
@@ -148,10 +185,11 @@ impl<E: SqlEngine> Connector for Sql<'_, E> {
 pub(super) struct SqlConnection<S> {
     session: S,
     table: Table,
-    /// The insert, the delete, the point query or the three range queries.
+    /// See [`ConnectionSql::statements`].
     statements: Vec<Statement>,
-    /// Asks for the smallest or the largest key.
+    /// See [`ConnectionSql::boundary_key`].
     boundary_key: Option<Statement>,
+    /// Statements that follow after all rows are inserted.
     final_ops: Vec<String>,
     rows_per_commit: u32,
 }
@@ -186,12 +224,9 @@ impl<S: Session> Connection for SqlConnection<S> {
         Ok(self.session.execute()?.rows)
     }
 
-    fn last_keys(&mut self, rows: u64) -> Result<(Option<i64>, Option<i64>), Error> {
-        let last_key = match rows {
-            0 => None,
-            _ => self.session.last_key(&self.table)?,
-        };
-        Ok((last_key, None))
+    fn last_keys(&mut self, rows: u64) -> Result<LastKeys, Error> {
+        let inserted = if rows > 0 { self.session.last_key(&self.table)? } else { None };
+        Ok(LastKeys { inserted, next: None })
     }
 
     fn final_ops(&self) -> usize {
@@ -269,6 +304,8 @@ impl<S: Session> Program for LongTransaction<S> {
             self.session.query(self.commit)?;
             self.is_open = false;
         }
+
+        // Some engines take the snapshot at the first query, not at the beginning.
         self.session.query(self.begin)?;
         self.is_open = true;
         let rows = self.session.query(&self.read)?.len() as u64;

@@ -20,17 +20,18 @@ const VALUES: u64 = 0;
 const WRITES: u64 = 1;
 const POOL: u64 = 4;
 
-/// Size of a piece of random bytes. A value's random bytes are pieces of one pool, each XORed with
-/// its own number. That takes a few nanoseconds. Drawing each word would take longer than all other
-/// work of the client. The pool stays in the L1 cache. No two pieces have anything in common that a
-/// compressor could find.
+/// Size of a piece of random bytes.
+///
+/// A value's random bytes are pieces of one pool, each XORed with a random number. That takes a few
+/// nanoseconds, since the pool stays in the L1 cache. Drawing each word would take longer than all
+/// other work of the client. No two pieces have anything in common that a compressor could find.
 const PIECE: usize = 128 * WORD;
 /// Bits of the position in the pool at which a piece begins.
 const PLACE_BITS: u32 = 10;
 
 /// Identifies the write that a value comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Version {
+pub(super) struct ValueVersion {
     /// The step's position in the plan.
     pub(super) step: u32,
     /// The writer's number in the step.
@@ -39,7 +40,7 @@ pub(super) struct Version {
     pub(super) sequence: u64,
 }
 
-impl Version {
+impl ValueVersion {
     const SEQUENCE_BITS: u32 = 38;
     const WRITER_BITS: u32 = 14;
 
@@ -63,16 +64,15 @@ impl Version {
 /// A fault of a key or value that was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// It is missing.
     Missing,
-    /// It has the wrong length.
+    /// The value has this length in bytes, which is wrong.
     Length(u64),
-    /// Its bytes do not match its version.
+    /// The value's bytes do not match the version that they name.
     Damaged,
-    /// No writer wrote this version of it.
-    NeverWritten(Version),
+    /// No writer wrote this version of the value.
+    NeverWritten(ValueVersion),
     /// A newer version had been written before.
-    Lost(Version),
+    Lost(ValueVersion),
     /// A scan returned another key.
     OutOfPlace,
 }
@@ -82,7 +82,6 @@ pub(super) enum Fault {
 pub(super) struct KeyFault {
     /// The key's number.
     pub(super) number: u64,
-    /// Its fault.
     pub(super) fault: Fault,
 }
 
@@ -134,12 +133,17 @@ impl Data {
         value_size: usize,
         compression_ratio: f64,
     ) -> Self {
-        let (key_size, value_size) = (key_size.max(NUMBER_BYTES), value_size.max(VALUE_BYTES_MIN));
+        let key_size = key_size.max(NUMBER_BYTES);
+        let value_size = value_size.max(VALUE_BYTES_MIN);
         let random_bytes = (value_size as f64 * compression_ratio).round() as usize;
+
+        // A piece that begins at the last place ends within the pool too.
+        let pool_words = (1 << PLACE_BITS) + PIECE / WORD;
         let mut words = Random::stream(seed, &[POOL]);
-        let pool = (0..(1 << PLACE_BITS) + PIECE / WORD).map(|_| words.next_u64());
+        let pool = (0..pool_words).map(|_| words.next_u64()).collect();
+
         Self {
-            pool: pool.collect(),
+            pool,
             seed,
             keys,
             key_size,
@@ -149,12 +153,10 @@ impl Data {
         }
     }
 
-    /// Returns a buffer for a key.
     pub(super) fn key_buffer(&self) -> Vec<u8> {
         vec![PADDING; self.key_size]
     }
 
-    /// Returns a buffer for a value.
     pub(super) fn value_buffer(&self) -> Vec<u8> {
         vec![FILLER; self.value_size]
     }
@@ -173,10 +175,11 @@ impl Data {
 
     /// Writes a value into a buffer.
     #[inline]
-    pub(super) fn set_value(&self, number: u64, version: Version, buffer: &mut [u8]) {
+    pub(super) fn set_value(&self, number: u64, version: ValueVersion, buffer: &mut [u8]) {
         let (mask, mut body) = self.streams(number, version.pack());
         let (head, rest) = buffer[..self.random_bytes].split_at_mut(WORD);
         head.copy_from_slice(&(version.pack() ^ mask).to_le_bytes());
+
         for piece in rest.chunks_mut(PIECE) {
             let (mask, words) = self.piece(&mut body);
             let (places, tail) = piece.as_chunks_mut::<WORD>();
@@ -200,15 +203,19 @@ impl Data {
     }
 
     /// Returns the version of the key's value.
-    pub(super) fn version_of(&self, number: u64, value: &[u8]) -> Result<Version, Fault> {
+    pub(super) fn version_of(&self, number: u64, value: &[u8]) -> Result<ValueVersion, Fault> {
         if value.len() != self.value_size {
             return Err(Fault::Length(value.len() as u64));
         }
+
+        // The first word says which version the rest should be.
         let (random, filler) = value.split_at(self.random_bytes);
-        let (head, rest) = random.split_at(WORD);
-        let head = head.iter().rev().fold(0, |bits, &byte| bits << 8 | u64::from(byte));
-        let bits = head ^ self.mask(number).1;
-        let (_, mut body) = self.streams(number, bits);
+        let (first_word, rest) = random.split_at(WORD);
+        let masked = first_word.iter().rev().fold(0, |bits, &byte| bits << 8 | u64::from(byte));
+        let (_, mask) = self.mask(number);
+        let version = masked ^ mask;
+
+        let (_, mut body) = self.streams(number, version);
         let is_whole = rest.chunks(PIECE).all(|piece| {
             let (mask, words) = self.piece(&mut body);
             piece.chunks(WORD).zip(words).all(|(actual, word)| {
@@ -216,8 +223,9 @@ impl Data {
                 *actual == expected[..actual.len()]
             })
         });
+
         if is_whole && filler.iter().all(|&byte| byte == FILLER) {
-            Ok(Version::unpack(bits))
+            Ok(ValueVersion::unpack(version))
         } else {
             Err(Fault::Damaged)
         }
@@ -271,13 +279,13 @@ pub(super) fn number_of(key: &[u8]) -> Option<u64> {
 mod tests {
     use super::*;
 
-    const VERSION: Version = Version { step: 3, writer: 40, sequence: (1 << 38) - 3 };
+    const VERSION: ValueVersion = ValueVersion { step: 3, writer: 40, sequence: (1 << 38) - 3 };
 
     fn data(value_size: usize, ratio: f64) -> Data {
         Data::new(1, 1000, 20, value_size, ratio)
     }
 
-    fn value(data: &Data, number: u64, version: Version) -> Vec<u8> {
+    fn value(data: &Data, number: u64, version: ValueVersion) -> Vec<u8> {
         let mut value = data.value_buffer();
         data.set_value(number, version, &mut value);
         value

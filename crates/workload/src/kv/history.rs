@@ -1,12 +1,12 @@
 //! The writes of earlier steps: which values a reader may see.
 
-use super::data::{Data, Fault, Version};
+use super::data::{Data, Fault, ValueVersion};
 use crate::Random;
 
 /// The writes of one writer in one step.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WriterHistory {
-    /// Writes begun.
+    /// The number of writes begun.
     pub(super) begun: u64,
     /// The number of first writes that are certainly in the database.
     pub(super) confirmed: u64,
@@ -35,63 +35,72 @@ impl History {
         self.steps.push(StepWrites { step, writers });
     }
 
-    /// Checks that a version of a key was written. `writing` is the current step if it has a
-    /// writer, whose writes are not counted yet.
+    /// Checks that a version of a key was written. `writing` is the current step if that step has
+    /// a writer, whose writes are not counted yet.
     pub(super) fn check(
         &self,
         data: &Data,
         number: u64,
-        version: Version,
+        version: ValueVersion,
         writing: Option<u32>,
     ) -> Result<(), Fault> {
-        let Version { step, writer, sequence } = version;
-        let is_chosen = || data.choices(step, writer).get(sequence) == number;
+        let ValueVersion { step, writer, sequence } = version;
         let was_written = if self.load_step == Some(step) {
+            // A load has one writer, which writes the keys in order.
             writer == 0 && sequence == number
-        } else if writing == Some(step) {
-            writer == 0 && is_chosen()
         } else {
-            let writes = self.steps.iter().find(|writes| writes.step == step);
-            writes
-                .and_then(|writes| writes.writers.get(writer as usize))
-                .is_some_and(|written| sequence < written.begun)
-                && is_chosen()
+            let may_have_begun = if writing == Some(step) {
+                // A step with readers has one writer.
+                writer == 0
+            } else {
+                self.writer(step, writer).is_some_and(|written| sequence < written.begun)
+            };
+            may_have_begun && data.choices(step, writer).get(sequence) == number
         };
         if was_written { Ok(()) } else { Err(Fault::NeverWritten(version)) }
     }
 
+    fn writer(&self, step: u32, writer: u32) -> Option<&WriterHistory> {
+        let writes = self.steps.iter().find(|writes| writes.step == step)?;
+        writes.writers.get(writer as usize)
+    }
+
     /// Returns a random write that is certainly in the database, or was overwritten; `None` if
     /// there was none.
-    pub(super) fn random_write(&self, random: &mut Random) -> Option<Version> {
-        let all = self.steps.iter().flat_map(|writes| {
-            let writers = writes.writers.iter().enumerate();
-            writers.map(|(writer, written)| (writes.step, writer, written.confirmed))
-        });
-        let total: u64 = all.clone().map(|(_, _, confirmed)| confirmed).sum();
+    pub(super) fn random_write(&self, random: &mut Random) -> Option<ValueVersion> {
+        let confirmed =
+            self.steps.iter().flat_map(|writes| &writes.writers).map(|written| written.confirmed);
+        let total: u64 = confirmed.sum();
         if total == 0 {
             return None;
         }
+
+        // The write with this number, counted over all writers.
         let mut sequence = random.below(total);
-        for (step, writer, confirmed) in all {
-            if sequence < confirmed {
-                return Some(Version { step, writer: writer as u32, sequence });
+        for StepWrites { step, writers } in &self.steps {
+            for (writer, written) in writers.iter().enumerate() {
+                if sequence < written.confirmed {
+                    return Some(ValueVersion { step: *step, writer: writer as u32, sequence });
+                }
+                sequence -= written.confirmed;
             }
-            sequence -= confirmed;
         }
         None
     }
 
     /// Returns whether `found` may be seen after `written` was written. Writers of one step are not
     /// ordered.
-    pub(super) fn is_same_or_newer(&self, found: Version, written: Version) -> bool {
-        let at =
-            |version: Version| self.steps.iter().position(|writes| writes.step == version.step);
-        match (at(found), at(written)) {
+    pub(super) fn is_same_or_newer(&self, found: ValueVersion, written: ValueVersion) -> bool {
+        match (self.position(found.step), self.position(written.step)) {
             (Some(found_at), Some(written_at)) if found_at == written_at => {
                 found.writer != written.writer || found.sequence >= written.sequence
             }
             // The load is not among the steps, and older than all of them.
             (found_at, written_at) => found_at > written_at,
         }
+    }
+
+    fn position(&self, step: u32) -> Option<usize> {
+        self.steps.iter().position(|writes| writes.step == step)
     }
 }

@@ -1,9 +1,9 @@
 //! The key-value sequence: keys and values of fixed size, loaded in order, then read, scanned and
 //! overwritten at random, also while a writer writes at a rate.
 //!
-//! All keys exist after the load, and none is deleted, so that every read has one right answer
-//! except for the version of the value; a value names its version, and the seed says which key that
-//! version was written to.
+//! All keys exist after the load, and none is deleted. So every read has one right answer, except
+//! for the version of the value. A value names its version, and the seed says which key that version
+//! was written to.
 
 mod data;
 mod history;
@@ -17,11 +17,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::{Direction, Durability, Error, KeyFacts, KeyValueSession, Scan, View};
-use plan::{KvStep, KvStepKind};
+use plan::{KvRead, KvStep, KvStepKind};
 
 use crate::check::ValueCheck;
 use crate::{Check, Random, Schedule, Summaries, Summary, Task};
-use data::{Data, Fault, KeyFault, NUMBER_BYTES};
+use data::{Data, Fault, KeyFault, NUMBER_BYTES, ValueVersion};
 use history::{History, WriterHistory};
 pub use programs::WriterSummary;
 use programs::{Reader, Writer};
@@ -44,7 +44,7 @@ pub struct Kv {
     seed: u64,
     data: Arc<Data>,
     history: Arc<History>,
-    /// Keys that exist.
+    /// The number of keys that should exist.
     keys: u64,
 }
 
@@ -68,7 +68,7 @@ impl Kv {
         }
     }
 
-    /// Returns its plan.
+    /// Returns the workload's part of the plan.
     pub fn plan(&self) -> &plan::Kv {
         &self.plan
     }
@@ -78,7 +78,7 @@ impl Kv {
         (self.data.key_size + self.data.value_size) as u64
     }
 
-    /// Returns the keys that should exist now.
+    /// Returns the number of keys that should exist now.
     pub fn keys(&self) -> u64 {
         self.keys
     }
@@ -92,22 +92,6 @@ impl Kv {
         step: &KvStep,
         connect: impl Fn() -> S,
     ) -> Result<Vec<Task>, Error> {
-        let (clients, connect) = (self.clients, &connect);
-        let read = |read, writing| {
-            let reader = move |client: u32| {
-                let path = [step.number.into(), client.into(), READS];
-                let random = Random::stream(self.seed, &path);
-                let share = self.plan.verify_share;
-                let verifier = ReadVerifier::new(&self.data, &self.history, writing, share);
-                let reader = Reader::new(connect(), &self.plan, read, random, verifier);
-                Task::new(client, "read", Schedule::Closed, Box::new(reader))
-            };
-            (0..clients).map(reader).collect::<Result<Vec<_>, _>>()
-        };
-        let overwrite = |writer, quota, schedule| {
-            let one = Writer::new(connect(), &self.data, step.number, writer, quota);
-            Task::new(writer, "write", schedule, Box::new(one))
-        };
         match step.kind {
             KvStepKind::Drain | KvStepKind::Flush => Ok(Vec::new()),
             KvStepKind::FillSeq => {
@@ -116,30 +100,70 @@ impl Kv {
                 let loader = Box::new(Writer::loader(session, &self.data, step.number));
                 Ok(vec![Task::new(0, "write", Schedule::Closed, loader)?])
             }
-            KvStepKind::Read { read: how, .. } => read(how, None),
-            KvStepKind::ReadWhileWriting { read: how, write_bytes_per_s, .. } => {
-                let mut tasks = read(how, Some(step.number))?;
+            KvStepKind::Read { read, .. } => self.reader_tasks(step, read, None, &connect),
+            KvStepKind::ReadWhileWriting { read, write_bytes_per_s, .. } => {
+                let mut tasks = self.reader_tasks(step, read, Some(step.number), &connect)?;
                 // The only writer has the whole rate.
-                let rate = write_bytes_per_s as f64 / self.entry_bytes() as f64;
-                tasks.push(overwrite(0, None, Schedule::bursts(rate, BURST))?);
+                let per_s = write_bytes_per_s as f64 / self.entry_bytes() as f64;
+                let schedule = Schedule::bursts(per_s, BURST);
+                tasks.push(self.writer_task(step, 0, None, schedule, connect())?);
                 Ok(tasks)
             }
             KvStepKind::OverwriteSome { writes } => {
-                let (each, more) = (writes / u64::from(clients), writes % u64::from(clients));
-                let quota = |client| Some(each + u64::from(u64::from(client) < more));
-                let writer = |client| overwrite(client, quota(client), Schedule::Closed);
-                (0..clients).map(writer).collect()
+                // If the writes can't be divided evenly, the first clients write one more each.
+                let clients = u64::from(self.clients);
+                let (each, more) = (writes / clients, writes % clients);
+                (0..self.clients)
+                    .map(|client| {
+                        let quota = each + u64::from(u64::from(client) < more);
+                        self.writer_task(step, client, Some(quota), Schedule::Closed, connect())
+                    })
+                    .collect()
             }
-            KvStepKind::Overwrite { .. } => {
-                (0..clients).map(|client| overwrite(client, None, Schedule::Closed)).collect()
-            }
+            KvStepKind::Overwrite { .. } => (0..self.clients)
+                .map(|client| self.writer_task(step, client, None, Schedule::Closed, connect()))
+                .collect(),
         }
+    }
+
+    /// Returns a reader for each client. `writing` is the step if it also has a writer.
+    fn reader_tasks<S: KeyValueSession>(
+        &self,
+        step: &KvStep,
+        read: KvRead,
+        writing: Option<u32>,
+        connect: &impl Fn() -> S,
+    ) -> Result<Vec<Task>, Error> {
+        let mut tasks = Vec::new();
+        for client in 0..self.clients {
+            let path = [step.number.into(), client.into(), READS];
+            let random = Random::stream(self.seed, &path);
+            let share = self.plan.verify_share;
+            let verifier = ReadVerifier::new(&self.data, &self.history, writing, share);
+            let reader = Reader::new(connect(), &self.plan, read, random, verifier);
+            tasks.push(Task::new(client, "read", Schedule::Closed, Box::new(reader))?);
+        }
+        Ok(tasks)
+    }
+
+    /// Returns a task that overwrites random keys, `quota` of them or until the step ends.
+    fn writer_task<S: KeyValueSession>(
+        &self,
+        step: &KvStep,
+        client: u32,
+        quota: Option<u64>,
+        schedule: Schedule,
+        session: S,
+    ) -> Result<Task, Error> {
+        let writer = Writer::new(session, &self.data, step.number, client, quota);
+        Task::new(client, "write", schedule, Box::new(writer))
     }
 
     /// Applies what the connections of a step did, complete or not, and returns the checks of
     /// what they read, if they read. `is_flawless`: no write failed.
     pub fn apply(&mut self, step: &KvStep, summaries: &Summaries, is_flawless: bool) -> Vec<Check> {
-        let (mut writers, mut reads) = (Vec::new(), Vec::new());
+        let mut writers = Vec::new();
+        let mut reads = Vec::new();
         for (_, summary) in summaries {
             match summary {
                 Summary::KeyValueReads(verified) => reads.push(verified),
@@ -155,6 +179,7 @@ impl Kv {
                 _ => {}
             }
         }
+
         let checks = check_reads(&reads, &writers);
         if !writers.is_empty() {
             Arc::make_mut(&mut self.history).record_writes(step.number, writers);
@@ -177,35 +202,33 @@ impl Kv {
     /// # Errors
     /// The engine's own.
     pub fn check_keys<S: KeyValueSession>(&self, session: &mut S) -> Result<Vec<Check>, Error> {
+        let first = end_key(session, Direction::Forward, &[])?;
         let highest = vec![u8::MAX; self.data.key_size];
-        let mut ends = [None, None];
-        let directions = [(Direction::Forward, &[][..]), (Direction::Reverse, &highest)];
-        for (end, (direction, from)) in ends.iter_mut().zip(directions) {
-            let scan = Scan { from, direction, limit: 1, view: View::Now, verifies_order: true };
-            session.scan(scan, |key, _| *end = Some(key.to_vec()))?;
-        }
+        let last = end_key(session, Direction::Reverse, &highest)?;
         session.release();
-        let [first, last] = ends;
+
         Ok(self.check_ends(first.as_deref(), last.as_deref()))
     }
 
     fn check_ends(&self, first: Option<&[u8]>, last: Option<&[u8]>) -> Vec<Check> {
-        let numbers = match self.keys {
-            0 => None,
-            keys => Some((0, keys - 1)),
+        let (smallest, largest) = match self.keys {
+            0 => (None, None),
+            keys => (Some(0), Some(keys - 1)),
         };
-        let (smallest, largest) = numbers.unzip();
-        let ends = [("smallest key", smallest, first), ("largest key", largest, last)];
-        let check = |(what, number, found): (&str, Option<u64>, Option<&[u8]>)| {
-            let expected = number.map(|number| {
-                let mut key = self.data.key_buffer();
-                self.data.set_key(number, &mut key);
-                key
-            });
-            let holds = expected.as_deref() == found;
-            Check::new(what, shown(expected.as_deref()), shown(found), holds)
-        };
-        ends.into_iter().map(check).collect()
+        vec![
+            self.check_end("smallest key", smallest, first),
+            self.check_end("largest key", largest, last),
+        ]
+    }
+
+    fn check_end(&self, what: &str, number: Option<u64>, found: Option<&[u8]>) -> Check {
+        let expected = number.map(|number| {
+            let mut key = self.data.key_buffer();
+            self.data.set_key(number, &mut key);
+            key
+        });
+        let holds = expected.as_deref() == found;
+        Check::new(what, key_text(expected.as_deref()), key_text(found), holds)
     }
 
     /// Reads `samples` keys and compares each with its newest write: a lost write shows. `attempt`
@@ -224,34 +247,51 @@ impl Kv {
         let mut compared = ValueCheck::default();
         let samples = if self.keys == 0 { 0 } else { samples };
         for sample in 0..samples {
-            let written = match sample % 2 {
-                0 => self.history.random_write(&mut random),
-                _ => None,
-            };
+            // For half of the samples, a write of the key is known, so that its loss would show. The
+            // other keys are random: keys that were never overwritten are read, too.
+            let written =
+                if sample % 2 == 0 { self.history.random_write(&mut random) } else { None };
             let number = match written {
-                Some(written) => {
-                    self.data.choices(written.step, written.writer).get(written.sequence)
-                }
+                Some(write) => self.data.choices(write.step, write.writer).get(write.sequence),
                 None => random.below(self.keys),
             };
+
             self.data.set_key(number, &mut key);
-            let found = session.get(&key)?.ok_or(Fault::Missing);
-            let judged =
-                found.and_then(|value| self.data.version_of(number, value)).and_then(|found| {
-                    self.history.check(&self.data, number, found, None)?;
-                    match written {
-                        Some(written) if !self.history.is_same_or_newer(found, written) => {
-                            Err(Fault::Lost(found))
-                        }
-                        _ => Ok(()),
-                    }
-                });
-            let fault = judged.err().map(|fault| KeyFault { number, fault });
-            compared.add(fault.map(|it| it.to_string()));
+            let value = session.get(&key)?;
+            let fault = self.check_value(number, value, written).err();
+            compared.add(fault.map(|fault| KeyFault { number, fault }.to_string()));
         }
         session.release();
+
         Ok(compared.check("values written"))
     }
+
+    /// Checks the value of a key, which must be at least as new as the write `written`.
+    fn check_value(
+        &self,
+        number: u64,
+        value: Option<&[u8]>,
+        written: Option<ValueVersion>,
+    ) -> Result<(), Fault> {
+        let found = self.data.version_of(number, value.ok_or(Fault::Missing)?)?;
+        self.history.check(&self.data, number, found, None)?;
+        match written {
+            Some(write) if !self.history.is_same_or_newer(found, write) => Err(Fault::Lost(found)),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Returns the first key that a scan from `from` finds.
+fn end_key<S: KeyValueSession>(
+    session: &mut S,
+    direction: Direction,
+    from: &[u8],
+) -> Result<Option<Vec<u8>>, Error> {
+    let mut end = None;
+    let scan = Scan { from, direction, limit: 1, view: View::Now, verifies_order: true };
+    session.scan(scan, |key, _| end = Some(key.to_vec()))?;
+    Ok(end)
 }
 
 /// Returns the checks of what readers saw, including whether they saw more of the current writer
@@ -260,13 +300,15 @@ fn check_reads(reads: &[&ReadSummary], writers: &[WriterHistory]) -> Vec<Check> 
     if reads.is_empty() {
         return Vec::new();
     }
-    let first = reads.iter().find_map(|read| read.first);
+
+    let first_fault = reads.iter().find_map(|read| read.first);
     let compared = ValueCheck {
         count: reads.iter().map(|read| read.count).sum(),
         wrong: reads.iter().map(|read| read.wrong).sum(),
-        first: first.map(|fault| fault.to_string()),
+        first: first_fault.map(|fault| fault.to_string()),
     };
     let mut checks = vec![compared.check("values read")];
+
     if let [writer] = writers {
         let seen = reads.iter().map(|read| read.seen_end).max().unwrap_or(0);
         checks.push(Check::new(
@@ -280,14 +322,14 @@ fn check_reads(reads: &[&ReadSummary], writers: &[WriterHistory]) -> Vec<Check> 
 }
 
 /// Returns a key as text: its number if it has one, else its bytes.
-fn shown(key: Option<&[u8]>) -> String {
-    match key {
-        None => "none".into(),
-        Some(key) => match key.first_chunk::<NUMBER_BYTES>() {
-            Some(number) if key[NUMBER_BYTES..].iter().all(|&byte| byte == b'0') => {
-                format!("{} in {} bytes", u64::from_be_bytes(*number), key.len())
-            }
-            _ => key.escape_ascii().to_string(),
-        },
+fn key_text(key: Option<&[u8]>) -> String {
+    let Some(key) = key else {
+        return "none".into();
+    };
+    match key.first_chunk::<NUMBER_BYTES>() {
+        Some(number) if key[NUMBER_BYTES..].iter().all(|&byte| byte == b'0') => {
+            format!("{} in {} bytes", u64::from_be_bytes(*number), key.len())
+        }
+        _ => key.escape_ascii().to_string(),
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use engine::{Direction, Error, KeyValueSession, Scan, View};
 use plan::KvRead;
 
-use super::data::{self, Data, Fault, KeyChoices, Version};
+use super::data::{self, Data, Fault, KeyChoices, ValueVersion};
 use super::verifier::ReadVerifier;
 use crate::{Executed, Next, OpKind, Program, Random, Summary};
 
@@ -28,10 +28,10 @@ pub(super) struct Writer<S> {
     /// The keys to overwrite; `None` if the writer loads all keys.
     choices: Option<KeyChoices>,
     /// The version to write next.
-    version: Version,
+    version: ValueVersion,
     /// The number of writes; `None` means until the step ends.
     quota: Option<u64>,
-    /// Writes that succeeded.
+    /// The number of writes that succeeded.
     written: u64,
 }
 
@@ -39,9 +39,9 @@ pub(super) struct Writer<S> {
 #[derive(Clone, Copy, Debug)]
 pub struct WriterSummary {
     pub(super) is_load: bool,
-    /// Writes begun.
+    /// The number of writes begun.
     pub(super) begun: u64,
-    /// Writes that succeeded.
+    /// The number of writes that succeeded.
     pub(super) written: u64,
 }
 
@@ -53,7 +53,7 @@ impl<S> Writer<S> {
             value: data.value_buffer(),
             data: Arc::clone(data),
             choices: None,
-            version: Version { step, writer: 0, sequence: 0 },
+            version: ValueVersion { step, writer: 0, sequence: 0 },
             quota: Some(data.keys),
             written: 0,
             session,
@@ -68,11 +68,12 @@ impl<S> Writer<S> {
         writer: u32,
         quota: Option<u64>,
     ) -> Self {
-        let mut this = Self::loader(session, data, step);
-        this.version.writer = writer;
-        this.choices = Some(data.choices(step, writer));
-        this.quota = quota;
-        this
+        Self {
+            choices: Some(data.choices(step, writer)),
+            version: ValueVersion { step, writer, sequence: 0 },
+            quota,
+            ..Self::loader(session, data, step)
+        }
     }
 }
 
@@ -90,6 +91,7 @@ impl<S: KeyValueSession> Program for Writer<S> {
         if self.quota == Some(sequence) {
             return Next::Done;
         }
+
         let number = match &self.choices {
             None => sequence,
             Some(choices) => choices.get(sequence),
@@ -123,6 +125,7 @@ pub(super) struct Reader<S> {
     verifier: ReadVerifier,
     /// The keys of an operation, concatenated.
     keys: Vec<u8>,
+    /// The numbers of these keys.
     numbers: Vec<u64>,
     /// The maximum number of entries of a scan.
     scan_length: u64,
@@ -187,16 +190,20 @@ impl<S: KeyValueSession> Reader<S> {
             // Each entry is compared with the next number, which is stricter.
             verifies_order: false,
         };
-        let (mut index, mut rows) = (0, 0);
-        let (verifier, sampled) = (&mut self.verifier, self.sampled.unwrap_or(u64::MAX));
-        let sizes = (verifier.data.key_size, verifier.data.value_size);
+        // Adding the largest number wraps around, and so subtracts 1.
         let step = match direction {
             Direction::Forward => 1,
             Direction::Reverse => u64::MAX,
         };
+        let verifier = &mut self.verifier;
+        let sampled = self.sampled.unwrap_or(u64::MAX);
+        let sizes = (verifier.data.key_size, verifier.data.value_size);
+
+        let (mut index, mut rows) = (0, 0);
         let mut number = self.numbers[0];
         let scanned = self.session.scan(scan, |key, value| {
-            // All keys exist, so each entry has the next number.
+            // All keys exist, so each entry has the next number. The usual entry is judged by its
+            // number and sizes alone, which is fast.
             let is_next = data::number_of(key) == Some(number);
             if is_next && (key.len(), value.len()) == sizes && index != sampled {
                 rows += 1;
@@ -208,6 +215,7 @@ impl<S: KeyValueSession> Reader<S> {
             index += 1;
             number = number.wrapping_add(step);
         })?;
+
         if scanned.entries < self.expected {
             self.verifier.record_fault(number, Fault::Missing);
         }
@@ -235,11 +243,14 @@ impl<S: KeyValueSession> Program for Reader<S> {
             *number = self.random.below(data.keys);
             data.set_key(*number, key);
         }
+
+        // A scan from near the last key of its direction is short.
         match self.read {
             KvRead::Get | KvRead::MultiGet => {}
             KvRead::Forward => self.expected = self.scan_length.min(data.keys - self.numbers[0]),
             KvRead::Reverse => self.expected = self.scan_length.min(self.numbers[0] + 1),
         }
+
         let is_sampled = self.verifier.begin(self.random.next_u64());
         self.sampled = match self.read {
             KvRead::Get => is_sampled.then_some(0),

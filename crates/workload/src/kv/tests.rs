@@ -230,7 +230,7 @@ fn another_keys_value_and_an_unwritten_one_are_reported() {
     assert!(done.checks[0].found.contains("key 2 is damaged"), "{}", done.checks[0].found);
 
     let mut bench = Bench::loaded();
-    let version = data::Version { step: 7, writer: 0, sequence: 5 };
+    let version = data::ValueVersion { step: 7, writer: 0, sequence: 5 };
     let key = bench.key(1);
     bench.kv.data.set_value(1, version, bench.memory.map().get_mut(&key).unwrap());
     let done = bench.step(read(KvRead::Get), 2000);

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use engine::{Error, ErrorClass, Interrupt, Session, Statement};
+use engine::{Dialect, Error, ErrorClass, Interrupt, Session, Statement};
 
 use plan::sysbench::Effect;
 use serde::{Deserialize, Serialize};
@@ -58,8 +58,15 @@ pub struct Loader<S> {
     /// The batches that are still to load, in reverse order.
     pub(super) batches: Vec<LoadBatches>,
     pub(super) changes: TableChanges,
-    /// Rows of the current statement, and the index of their table in `changes`.
-    pub(super) current: (u32, usize),
+    pub(super) current: CurrentBatch,
+}
+
+/// The rows of a loader's current statement.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct CurrentBatch {
+    rows: u32,
+    /// See [`LoadBatches::table`].
+    table: usize,
 }
 
 impl<S: Session> Program for Loader<S> {
@@ -73,6 +80,7 @@ impl<S: Session> Program for Loader<S> {
                 self.batches.pop();
                 continue;
             }
+
             let first = *batches.keys.start();
             let end = first + u64::from(batches.rows);
             self.session.start(batches.statement);
@@ -83,8 +91,9 @@ impl<S: Session> Program for Loader<S> {
                 self.session.text(row.c());
                 self.session.text(row.pad());
             }
+
             batches.keys = end..=*batches.keys.end();
-            self.current = (batches.rows, batches.table);
+            self.current = CurrentBatch { rows: batches.rows, table: batches.table };
             return Next::Ready(0);
         }
         Next::Done
@@ -92,12 +101,12 @@ impl<S: Session> Program for Loader<S> {
 
     fn execute(&mut self) -> Result<Executed, Error> {
         let result = self.session.execute();
-        let (_, changes) = &mut self.changes[self.current.1];
+        let (_, changes) = &mut self.changes[self.current.table];
         match &result {
             Ok(outcome) => changes.inserted += outcome.rows,
             Err(error) => changes.is_uncertain |= outcome_is_unknown(error.class),
         }
-        let expected = self.current.0.into();
+        let expected = self.current.rows.into();
         Ok(Executed::new(result?.rows, (expected, expected)))
     }
 
@@ -193,21 +202,45 @@ pub(super) struct Transactions {
     pub(super) rollback: TransactionStatement,
 }
 
+impl Transactions {
+    /// Prepares the statements around the events of a test.
+    pub(super) fn new<S: Session>(
+        session: &mut S,
+        event: &Event,
+        dialect: &dyn Dialect,
+    ) -> Result<Self, Error> {
+        let is_plain = event.is_plain();
+        let begin = dialect.begin_transaction(event.writes());
+        let begin_reading = dialect.begin_transaction(false);
+        Ok(Self {
+            begin: TransactionStatement::new(session, begin, is_plain)?,
+            begin_reading: if event.writes_sometimes() {
+                Some(TransactionStatement::new(session, begin_reading, is_plain)?)
+            } else {
+                None
+            },
+            commit: TransactionStatement::new(session, dialect.commit(), is_plain)?,
+            rollback: TransactionStatement::new(session, dialect.rollback(), is_plain)?,
+        })
+    }
+}
+
 /// The progress of an event.
 #[derive(Clone, Copy, Debug, Default)]
 struct Progress {
-    /// The next statement, and the number of its executions so far.
+    /// The index of the next statement.
     statement: usize,
+    /// The number of times that this statement has been executed.
     execution: u32,
     /// The session has the statement and its parameters.
     is_started: bool,
-    /// Its transaction is open.
+    /// The event's transaction is open.
     is_open: bool,
     /// Rows of all statements so far.
     rows: u64,
     /// A statement returned or changed a wrong number of rows.
     is_wrong: bool,
-    /// The changes of its transaction.
+    /// The changes of the transaction, which count only if it commits.
     pending: RowChanges,
 }
 
@@ -223,7 +256,7 @@ pub(super) struct RunnerTable {
 pub struct Runner<S> {
     pub(super) session: S,
     event: Event,
-    /// Its transactions reinsert what they delete.
+    /// See [`Event::reinserts_deleted`].
     reinserts_deleted: bool,
     values: EventValues,
     streams: Streams,
@@ -247,7 +280,7 @@ impl<S: Session> Runner<S> {
         tables: Vec<RunnerTable>,
         transactions: Option<Transactions>,
     ) -> Self {
-        let no_changes = |table: &RunnerTable| (table.number, RowChanges::default());
+        let changes = tables.iter().map(|table| (table.number, RowChanges::default())).collect();
         Self {
             session,
             values: event.template(),
@@ -255,7 +288,7 @@ impl<S: Session> Runner<S> {
             event,
             streams,
             transactions,
-            changes: tables.iter().map(no_changes).collect(),
+            changes,
             tables,
             text: String::new(),
             table: 0,
@@ -302,6 +335,7 @@ impl<S: Session> Runner<S> {
             begin.run(&mut self.session)?;
             self.progress.is_open = true;
         }
+
         while self.progress.statement < self.event.test.statements.len() {
             if !self.progress.is_started {
                 self.start_next();
@@ -309,6 +343,7 @@ impl<S: Session> Runner<S> {
             let rows = self.session.execute()?.rows;
             self.count(rows);
         }
+
         if let Some(transactions) = &self.transactions {
             transactions.commit.run(&mut self.session)?;
             self.progress.is_open = false;
@@ -323,27 +358,30 @@ impl<S: Session> Runner<S> {
         let progress = &mut self.progress;
         let place = progress.statement;
         let statement = &self.event.test.statements[place];
+        let is_right = self.event.is_right(place, rows, progress.execution, &self.values);
         progress.rows += rows;
-        let (event, values) = (&self.event, &self.values);
-        progress.is_wrong |= !event.is_right(place, rows, progress.execution, values);
+        progress.is_wrong |= !is_right;
         match statement.effect {
             Effect::Reads | Effect::Changes => {}
             Effect::Inserts => progress.pending.inserted += rows,
             Effect::Deletes => progress.pending.deleted += rows,
             Effect::Unknown => progress.pending.is_uncertain = true,
         }
+
         progress.is_started = false;
         progress.execution += 1;
         if progress.execution == statement.repeat {
             progress.execution = 0;
             progress.statement = self.event.next(place + 1, &self.values);
         }
+
+        // Without a transaction, each statement commits on its own.
         if self.transactions.is_none() {
             self.settle_changes();
         }
     }
 
-    /// Moves the pending changes to the table's.
+    /// Adds the pending changes to the table's, since they are committed.
     #[inline]
     fn settle_changes(&mut self) {
         let mut pending = std::mem::take(&mut self.progress.pending);
@@ -359,15 +397,16 @@ impl<S: Session> Runner<S> {
     /// statement that failed.
     #[cold]
     fn roll_back(&mut self, class: ErrorClass) {
-        let is_write = !self.event.keeps_row_count();
-        if outcome_is_unknown(class) && is_write {
-            self.changes[self.table].1.is_uncertain = true;
+        if outcome_is_unknown(class) && !self.event.keeps_row_count() {
+            let (_, changes) = &mut self.changes[self.table];
+            changes.is_uncertain = true;
         }
+
         let Some(transactions) = &self.transactions else {
             return;
         };
         if self.progress.is_open && !class.ends_session() {
-            // The server may have rolled back already, and then some refuse to.
+            // The server may have rolled back already. Some servers then refuse the statement.
             let _ = transactions.rollback.run(&mut self.session);
         }
         self.progress = self.first_progress();
@@ -403,8 +442,8 @@ impl<S: Session> Program for Runner<S> {
     }
 
     fn may_retry(&self, class: ErrorClass) -> bool {
-        // Another connection reinserted the same row between this delete and insert. A retry
-        // deletes that one.
+        // A duplicate key means that another connection reinserted the same row between this
+        // event's delete and insert. A retry deletes that row.
         class.is_transient() || class == ErrorClass::DuplicateKey && self.reinserts_deleted
     }
 

@@ -82,16 +82,22 @@ struct StatementLayout {
     fixed: Option<String>,
 }
 
-/// Returns the samplers of draws whose bounds are known before the step.
+/// Returns the samplers of a block's draws; `None` for those whose bounds are not known before the
+/// step.
 fn samplers(block: &Block, thread: u32) -> Vec<Option<Sampler>> {
-    let value = |end: &Expression| end.value(&[thread.into()], 0);
-    let sampler = |(_, draw): &(usize, Draw)| match draw {
-        Draw::Between(least, most, distribution) if least.is_fixed() && most.is_fixed() => {
-            Some(Sampler::new(*distribution, value(least), value(most)))
-        }
-        _ => None,
-    };
-    block.draws.iter().map(sampler).collect()
+    // The only value that a fixed bound may use.
+    let values = [thread.into()];
+    block
+        .draws
+        .iter()
+        .map(|(_, draw)| match draw {
+            Draw::Between(least, most, distribution) if least.is_fixed() && most.is_fixed() => {
+                let [least, most] = [least, most].map(|bound| bound.value(&values, 0));
+                Some(Sampler::new(*distribution, least, most))
+            }
+            _ => None,
+        })
+        .collect()
 }
 
 impl Event {
@@ -107,13 +113,16 @@ impl Event {
                 samplers: samplers(&statement.own, options.thread),
                 fixed: Some(fixed).filter(|text| !text.is_empty() && !statement.prepared),
             });
+
             let times = (statement.repeat * statement.count) as usize;
             base.integers += statement.own.integers * times;
             base.texts += statement.own.texts * times;
         }
+
         let mut integers = vec![0; base.integers];
+        // The first value of every event is the thread's number.
         integers[0] = options.thread.into();
-        let weights = test.statements.iter().filter_map(|it| it.weight);
+        let weights = test.statements.iter().filter_map(|statement| statement.weight);
         let mut event = Self {
             keys: options.keys,
             samplers: samplers(&test.shared, options.thread),
@@ -121,12 +130,13 @@ impl Event {
             weights: weights.map(u64::from).sum(),
             allows_missing_rows: false,
             // Without unique ids, connections that replace a row at once may both insert it, in
-            // this step or an earlier one: PostgreSQL's delete does not find the row
-            // that the other one has just inserted.
+            // this step or an earlier one: PostgreSQL's delete does not find the row that the other
+            // one has just inserted.
             allows_more_rows: options.is_shared && !options.has_unique_ids,
             template: EventValues { integers, texts: vec![[0; C_LENGTH]; base.texts], chosen: 0 },
             test: test.clone(),
         };
+
         // A row that another connection has just deleted is not found, even if it is reinserted at
         // once.
         let removes = event.with(Effect::Deletes).next().is_some();
@@ -146,16 +156,19 @@ impl Event {
         if self.weights > 0 {
             values.chosen = self.choose(&mut streams.choices);
         }
-        let (shared, base) = (&self.test.shared, ValueOffset::default());
-        self.draw_block(shared, &self.samplers, base, streams, values);
+
+        // The event's values first, since those of its statements may depend on them.
+        let base = ValueOffset::default();
+        self.draw_block(&self.test.shared, &self.samplers, base, streams, values);
+
         let statements = self.test.statements.iter().zip(&self.statements);
-        for (place, (statement, ready)) in statements.enumerate() {
+        for (place, (statement, layout)) in statements.enumerate() {
             if statement.weight.is_some() && place != values.chosen {
                 continue;
             }
             for time in 0..statement.repeat * statement.count {
-                let base = ready.base(statement, time);
-                self.draw_block(&statement.own, &ready.samplers, base, streams, values);
+                let base = layout.base(statement, time);
+                self.draw_block(&statement.own, &layout.samplers, base, streams, values);
             }
         }
     }
@@ -167,13 +180,15 @@ impl Event {
         let mut statements = self.test.statements.iter();
         let chosen = statements.position(|statement| {
             let weight = statement.weight.map_or(0, u64::from);
-            let is_it = left < weight;
+            let is_chosen = left < weight;
             left = left.saturating_sub(weight);
-            is_it
+            is_chosen
         });
         chosen.unwrap_or_default()
     }
 
+    /// Draws the values of a block, in an event or in one execution of a statement, into their
+    /// places from `base` on.
     #[inline]
     fn draw_block(
         &self,
@@ -185,8 +200,9 @@ impl Event {
     ) {
         let EventValues { integers, texts, .. } = values;
         let random = &mut streams.choices;
-        for ((at, draw), sampler) in block.draws.iter().zip(samplers) {
-            let (at, text) = (base.integers + at, base.texts + at);
+        for ((position, draw), sampler) in block.draws.iter().zip(samplers) {
+            // Depending on the draw, the position is one among the integers or among the texts.
+            let (at, text) = (base.integers + position, base.texts + position);
             match draw {
                 Draw::Keys(count) => {
                     for value in &mut integers[at..][..*count] {
@@ -194,18 +210,22 @@ impl Event {
                     }
                 }
                 Draw::Consecutive(first, count) => {
-                    let first = first.value(integers, base.integers);
-                    for (value, number) in integers[at..][..*count].iter_mut().zip(first..) {
+                    let first_number = first.value(integers, base.integers);
+                    let values = integers[at..][..*count].iter_mut();
+                    for (value, number) in values.zip(first_number..) {
                         *value = number;
                     }
                 }
                 Draw::Between(least, most, distribution) => {
-                    let new = || {
-                        let [least, most] =
-                            [least, most].map(|end| end.value(integers, base.integers));
-                        Sampler::new(*distribution, least, most)
+                    let ready = match sampler {
+                        Some(sampler) => *sampler,
+                        None => {
+                            let [least, most] =
+                                [least, most].map(|bound| bound.value(integers, base.integers));
+                            Sampler::new(*distribution, least, most)
+                        }
                     };
-                    integers[at] = sampler.unwrap_or_else(new).draw(random);
+                    integers[at] = ready.draw(random);
                 }
                 Draw::Value(value) => integers[at] = value.value(integers, base.integers),
                 Draw::C => text::write_groups(&mut streams.texts, &mut texts[text]),
@@ -233,23 +253,24 @@ impl Event {
     /// Visits each piece of a statement's text, with the offset of its values.
     #[inline]
     fn each_piece(&self, place: usize, execution: u32, mut see: impl FnMut(&Piece, ValueOffset)) {
-        let (statement, ready) = (&self.test.statements[place], &self.statements[place]);
-        let base = |row| ready.base(statement, execution * statement.count + row);
+        let statement = &self.test.statements[place];
+        let base = |row| self.statements[place].base(statement, execution * statement.count + row);
         for piece in &statement.text {
-            let Piece::Rows(pieces) = piece else {
+            let Piece::Rows(row_pieces) = piece else {
                 see(piece, base(0));
                 continue;
             };
             for row in 0..statement.count {
-                for piece in pieces.iter().skip(usize::from(row == 0)) {
-                    see(piece, base(row));
+                // The first row omits the comma that its pieces begin with.
+                for row_piece in row_pieces.iter().skip(usize::from(row == 0)) {
+                    see(row_piece, base(row));
                 }
             }
         }
     }
 
     /// Returns the text of a statement to prepare for one table, with the types of its parameters;
-    /// `None` if it is sent as text.
+    /// `None` if the statement is not prepared, but sent as text.
     pub(super) fn sql(
         &self,
         place: usize,
@@ -260,24 +281,22 @@ impl Event {
         if !statement.prepared {
             return None;
         }
-        let (mut sql, mut types) = (String::new(), Vec::new());
-        self.each_piece(place, 0, |piece, _| {
-            let (kind, count) = match piece {
-                Piece::Text(text) => return sql.push_str(text),
-                Piece::Table => return sql.push_str(table),
-                Piece::Integers { count, is_wide: true, .. } => (ParamType::Int8, *count),
-                Piece::Integers { count, .. } => (ParamType::Int4, *count),
-                Piece::Drawn { .. } => (ParamType::Text, 1),
-                Piece::Rows(_) => return,
-            };
-            for number in 0..count {
-                types.push(kind);
-                if number > 0 {
-                    sql.push_str(", ");
-                }
-                sql.push_str(&dialect.parameter(types.len()));
+
+        let mut sql = String::new();
+        let mut types = Vec::new();
+        self.each_piece(place, 0, |piece, _| match piece {
+            Piece::Text(text) => sql.push_str(text),
+            Piece::Table => sql.push_str(table),
+            Piece::Integers { count, is_wide, .. } => {
+                let kind = if *is_wide { ParamType::Int8 } else { ParamType::Int4 };
+                push_parameters(*count, kind, dialect, &mut sql, &mut types);
             }
+            Piece::Drawn { .. } => {
+                push_parameters(1, ParamType::Text, dialect, &mut sql, &mut types);
+            }
+            Piece::Rows(_) => {}
         });
+
         let answered = statement.rows.as_ref().map_or(0, |rows| rows.answered);
         Some((dialect.statement(sql, answered), types))
     }
@@ -296,6 +315,7 @@ impl Event {
             written.push_str(fixed);
             return;
         }
+
         self.each_piece(place, execution, |piece, base| match piece {
             Piece::Text(text) => written.push_str(text),
             Piece::Table => written.push_str(table),
@@ -316,7 +336,7 @@ impl Event {
         });
     }
 
-    /// Passes its parameters to a session that has started it.
+    /// Passes a statement's parameters to a session that has started the statement.
     #[inline]
     pub(super) fn push<S: Session>(
         &self,
@@ -327,11 +347,12 @@ impl Event {
     ) {
         self.each_piece(place, execution, |piece, base| match piece {
             Piece::Integers { first, count, is_wide } => {
-                let values = values.integers(*first, *count, base);
-                match is_wide {
-                    true => values.iter().for_each(|&value| session.int8(value)),
-                    // Its bounds guarantee that it fits.
-                    false => values.iter().for_each(|&value| session.int4(value as i32)),
+                let integers = values.integers(*first, *count, base).iter();
+                if *is_wide {
+                    integers.for_each(|&value| session.int8(value));
+                } else {
+                    // A narrow value fits: the bounds of its draw guarantee that.
+                    integers.for_each(|&value| session.int4(value as i32));
                 }
             }
             Piece::Drawn { slot, is_pad } => session.text(values.text(*slot, *is_pad, base)),
@@ -353,75 +374,101 @@ impl Event {
             return true;
         };
         let base = self.statements[place].base(statement, execution * statement.count);
-        let value = |end: &Expression| end.value(&values.integers, base.integers);
+        let bound = |end: &Expression| end.value(&values.integers, base.integers);
         let rows = i64::try_from(rows).unwrap_or(i64::MAX);
         let inserts = statement.effect == Effect::Inserts;
-        let is_enough = self.allows_missing_rows && !inserts || rows >= value(&right.least);
-        let is_too_much = rows > value(&right.most) && (inserts || !self.allows_more_rows);
+        let is_enough = self.allows_missing_rows && !inserts || rows >= bound(&right.least);
+        let is_too_much = rows > bound(&right.most) && (inserts || !self.allows_more_rows);
         is_enough && !is_too_much
     }
 
-    /// Returns whether all of its statements are sent as text.
+    /// Returns whether all statements are sent as text.
     pub(super) fn is_plain(&self) -> bool {
-        self.test.statements.iter().all(|it| !it.prepared)
+        self.test.statements.iter().all(|statement| !statement.prepared)
     }
 
     /// Returns whether an event may write.
     pub(super) fn writes(&self) -> bool {
-        let mut statements = self.test.statements.iter();
-        statements.any(|it| it.effect != Effect::Reads)
+        self.test.statements.iter().any(may_write)
     }
 
     /// Returns whether some events may write and others only read, depending on the weighted
     /// statement.
     pub(super) fn writes_sometimes(&self) -> bool {
-        let statements = self.test.statements.iter();
-        let (weighted, always): (Vec<_>, Vec<_>) = statements.partition(|it| it.weight.is_some());
-        let reads = |it: &&TestStatement| it.effect == Effect::Reads;
-        self.writes() && always.iter().all(reads) && weighted.iter().any(reads)
+        let (weighted, always): (Vec<_>, Vec<_>) =
+            self.test.statements.iter().partition(|statement| statement.weight.is_some());
+        self.writes() && !always.into_iter().any(may_write) && !weighted.into_iter().all(may_write)
     }
 
     /// Returns whether the weighted statement that the event runs may write.
     #[inline]
     pub(super) fn choice_writes(&self, values: &EventValues) -> bool {
-        self.test.statements[values.chosen].effect != Effect::Reads
+        may_write(&self.test.statements[values.chosen])
     }
 
-    /// Returns whether it neither inserts nor deletes.
+    /// Returns whether no statement inserts or deletes.
     pub(super) fn keeps_row_count(&self) -> bool {
-        let mut statements = self.test.statements.iter();
-        statements.all(|it| matches!(it.effect, Effect::Reads | Effect::Changes))
+        self.test
+            .statements
+            .iter()
+            .all(|statement| matches!(statement.effect, Effect::Reads | Effect::Changes))
     }
 
     fn with(&self, effect: Effect) -> impl Iterator<Item = &TestStatement> {
-        let statements = self.test.statements.iter();
-        statements.filter(move |it| it.effect == effect)
+        self.test.statements.iter().filter(move |statement| statement.effect == effect)
     }
 
-    /// Returns whether it reinserts each row that it deletes, in one transaction and in every
-    /// event: both use the same value of the event.
+    /// Returns whether the test reinserts each row that it deletes, in one transaction and in every
+    /// event: both statements use the same value of the event.
     pub(super) fn reinserts_deleted(&self) -> bool {
-        let values = |statement: &TestStatement| {
-            let is_value = |piece: &&Piece| !matches!(piece, Piece::Text(_) | Piece::Table);
-            let values = statement.text.iter().filter(is_value);
-            values.cloned().collect::<Vec<_>>()
-        };
-        let is_put_back = |deletes: &TestStatement| match values(deletes).as_slice() {
+        // A weighted statement runs in some events only.
+        let mut replacing = self.with(Effect::Deletes).chain(self.with(Effect::Inserts));
+        self.test.transaction
+            && replacing.all(|statement| statement.weight.is_none())
+            && self.with(Effect::Deletes).next().is_some()
+            && self.with(Effect::Deletes).all(|delete| self.is_put_back(delete))
+    }
+
+    /// Returns whether an insert uses the value by which `delete` chooses its row.
+    fn is_put_back(&self, delete: &TestStatement) -> bool {
+        match value_pieces(delete)[..] {
             [value @ Piece::Integers { first: Slot::Event(_), count: 1, .. }] => {
-                self.with(Effect::Inserts).any(|inserts| values(inserts).contains(value))
+                self.with(Effect::Inserts).any(|insert| value_pieces(insert).contains(&value))
             }
             _ => false,
-        };
-        let mut ends = self.with(Effect::Deletes).chain(self.with(Effect::Inserts));
-        self.test.transaction
-            && ends.all(|statement| statement.weight.is_none())
-            && self.with(Effect::Deletes).next().is_some()
-            && self.with(Effect::Deletes).all(is_put_back)
+        }
     }
 }
 
+/// Appends a list of parameters of one type to a statement.
+fn push_parameters(
+    count: usize,
+    kind: ParamType,
+    dialect: &dyn Dialect,
+    sql: &mut String,
+    types: &mut Vec<ParamType>,
+) {
+    for number in 0..count {
+        types.push(kind);
+        if number > 0 {
+            sql.push_str(", ");
+        }
+        sql.push_str(&dialect.parameter(types.len()));
+    }
+}
+
+#[inline]
+fn may_write(statement: &TestStatement) -> bool {
+    statement.effect != Effect::Reads
+}
+
+/// Returns the pieces of a statement's text that stand for values.
+fn value_pieces(statement: &TestStatement) -> Vec<&Piece> {
+    statement.text.iter().filter(|piece| !matches!(piece, Piece::Text(_) | Piece::Table)).collect()
+}
+
 impl StatementLayout {
-    /// Returns the offset of its values for execution `time`, from 0.
+    /// Returns the offset of the statement's values for execution `time`, from 0.
     #[inline]
     fn base(&self, statement: &TestStatement, time: u32) -> ValueOffset {
         ValueOffset {
@@ -459,12 +506,13 @@ fn write_integer(value: i64, written: &mut String) {
             break;
         }
     }
-    let digits = text::as_text(&digits[at..]);
+
+    let written_digits = text::as_text(&digits[at..]);
     if value < 0 {
         written.push_str("(-");
-        written.push_str(digits);
+        written.push_str(written_digits);
         written.push(')');
     } else {
-        written.push_str(digits);
+        written.push_str(written_digits);
     }
 }

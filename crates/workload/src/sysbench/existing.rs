@@ -1,8 +1,7 @@
 //! Existing tables, created by `sysbench prepare` and perhaps changed since. They are used as they
 //! are, after a check of what the tests require.
 
-use engine::{Error, Session, SqlEngine, Table, index_on};
-
+use engine::{Dialect, Error, Session, SqlEngine, Table, index_on};
 use plan::Checks;
 
 use super::ledger::Ledger;
@@ -52,19 +51,10 @@ impl Sysbench {
     /// Returns the differences of the tables from those of the plan.
     fn differences(&self, existing: &[ExistingTable]) -> Vec<String> {
         let rows = self.plan.rows;
-        let first_that = |differs: &dyn Fn(&ExistingTable) -> bool| {
-            let tables = self.tables.iter().zip(existing);
-            let mut different = tables.filter(|(_, it)| differs(it));
-            let (table, first) = different.next()?;
-            let others = match different.count() {
-                0 => String::new(),
-                1 => ", as does another table".into(),
-                count => format!(", as do {count} other tables"),
-            };
-            Some((&table.name, first, others))
-        };
         let mut messages = Vec::new();
-        if let Some((name, first, others)) = first_that(&|it| it.rows != rows) {
+
+        if let Some(found) = self.different_tables(existing, |table| table.rows != rows) {
+            let DifferentTables { name, first, others } = found;
             messages.push(format!(
                 "`{name}` has {} rows at the start of the cell instead of the plan's `rows = {rows}`{others}: tests still draw \
                  ids and values of `k` from 1 to {rows}; something changed the table before, so cells may not be measured on \
@@ -72,7 +62,9 @@ impl Sysbench {
                 first.rows
             ));
         }
-        if let Some((name, first, others)) = first_that(&|it| !it.is_whole(rows)) {
+
+        if let Some(found) = self.different_tables(existing, |table| !table.is_whole(rows)) {
+            let DifferentTables { name, first, others } = found;
             let missing = match first.missing {
                 Some(missing) => format!("`{name}` lacks {missing} of the ids 1 to {rows}"),
                 None => format!("`{name}` lacks some of the ids 1 to {rows}"),
@@ -81,9 +73,11 @@ impl Sysbench {
                 "{missing}{others}: a query for a missing id returns no row, which is cheaper and does not count as wrong"
             ));
         }
+
         if !self.plan.secondary_index
-            && let Some((name, _, others)) = first_that(&|it| it.is_indexed)
+            && let Some(found) = self.different_tables(existing, |table| table.is_indexed)
         {
+            let DifferentTables { name, others, .. } = found;
             messages.push(format!(
                 "`{name}` has an index on `k` despite the plan's `secondary-index = false`{others}: writes maintain it, \
                  and reads by `k` use it"
@@ -91,6 +85,32 @@ impl Sysbench {
         }
         messages
     }
+
+    /// Returns the tables that differ, or `None` if none does.
+    fn different_tables<'a>(
+        &'a self,
+        existing: &'a [ExistingTable],
+        differs: impl Fn(&ExistingTable) -> bool,
+    ) -> Option<DifferentTables<'a>> {
+        let mut different =
+            self.tables.iter().zip(existing).filter(|(_, existing)| differs(existing));
+        let (table, first) = different.next()?;
+        let others = match different.count() {
+            0 => String::new(),
+            1 => ", as does another table".into(),
+            count => format!(", as do {count} other tables"),
+        };
+        Some(DifferentTables { name: &table.name, first, others })
+    }
+}
+
+/// The tables that differ from the plan in one way.
+struct DifferentTables<'a> {
+    /// The name of the first.
+    name: &'a str,
+    first: &'a ExistingTable,
+    /// The number of the others, as the continuation of a sentence.
+    others: String,
 }
 
 fn inspect_existing<E: SqlEngine>(
@@ -99,8 +119,10 @@ fn inspect_existing<E: SqlEngine>(
     plan: &plan::Sysbench,
 ) -> Result<ExistingTable, Error> {
     let rows = plan.rows;
-    let (dialect, name) = (engine.dialect(), &table.name);
+    let name = &table.name;
+    let dialect = engine.dialect();
     let mut session = engine.connect()?;
+
     // Only this query reports that the table is missing.
     session
         .query(&format!("select id, k, c, pad from {name} where id = 0"))
@@ -111,57 +133,75 @@ fn inspect_existing<E: SqlEngine>(
             ),
             ..error
         })?;
-    if index_on(&mut session, dialect, table, &["id"])?.is_none() {
-        return Err(other(format!(
-            "`{name}` has no index on `id`: every query by id would read the whole table; make `id` its primary key"
-        )));
-    }
-    let index = index_on(&mut session, dialect, table, &["k"])?;
-    match (&index, plan.makes_indexes()) {
-        (None, false) if plan.secondary_index => {
-            return Err(other(format!(
-                "`{name}` has no index on `k`: queries by `k` would read the whole table; create it with \
-                 `create index k_{name} on {name} (k)`, put the step `index` first, or set `secondary-index = false`"
-            )));
-        }
-        (Some(index), true) => {
-            return Err(other(format!(
-                "`{name}` already has the index `{index}` on `k`, which the step `index` creates; an \
-                 earlier cell may have created it; remove that step, or drop the index"
-            )));
-        }
-        _ => {}
-    }
+    let is_indexed = check_indexes(&mut session, dialect, table, plan)?;
+
     if plan.policy.checks != Checks::Full {
         return Ok(ExistingTable {
             rows,
             missing: None,
             key_min: session.query_i64(&dialect.min_key(table))?,
             key_max: session.query_i64(&dialect.max_key(table))?,
-            is_indexed: index.is_some(),
+            is_indexed,
         });
     }
+
     let facts = engine.inspect(table, false).map_err(|error| {
-        let help = if table.is_key_primary() { "; set `primary-key = false` for tables of `sysbench --secondary=on`, which have no primary key" } else { "" };
+        let help = if table.is_key_primary() {
+            "; set `primary-key = false` for tables of `sysbench --secondary=on`, which have no primary key"
+        } else {
+            ""
+        };
         Error {
             message: format!("cannot count the rows of `{name}`: {}{help}", error.message),
             ..error
         }
     })?;
+
+    // A table as it was loaded lacks no id, so the ids need not be counted.
     let is_as_loaded =
         facts.rows == rows && facts.key_min == Some(1) && facts.key_max == i64::try_from(rows).ok();
     let present = if is_as_loaded {
         rows
     } else {
         let sql = format!("select count(*) from {name} where id between 1 and {rows}");
-        let present = session.query_i64(&sql)?.unwrap_or(0);
-        present.cast_unsigned()
+        session.query_i64(&sql)?.unwrap_or(0).cast_unsigned()
     };
     Ok(ExistingTable {
         rows: facts.rows,
         missing: Some(rows.saturating_sub(present)),
         key_min: facts.key_min,
         key_max: facts.key_max,
-        is_indexed: index.is_some(),
+        is_indexed,
     })
+}
+
+/// Returns whether the table has an index on `k`.
+///
+/// # Errors
+/// An index is missing, or exists before a step creates it.
+fn check_indexes<S: Session>(
+    session: &mut S,
+    dialect: &dyn Dialect,
+    table: &Table,
+    plan: &plan::Sysbench,
+) -> Result<bool, Error> {
+    let name = &table.name;
+    if index_on(session, dialect, table, &["id"])?.is_none() {
+        return Err(other(format!(
+            "`{name}` has no index on `id`: every query by id would read the whole table; make `id` its primary key"
+        )));
+    }
+
+    let index = index_on(session, dialect, table, &["k"])?;
+    match (&index, plan.makes_indexes()) {
+        (None, false) if plan.secondary_index => Err(other(format!(
+            "`{name}` has no index on `k`: queries by `k` would read the whole table; create it with \
+             `create index k_{name} on {name} (k)`, put the step `index` first, or set `secondary-index = false`"
+        ))),
+        (Some(index), true) => Err(other(format!(
+            "`{name}` already has the index `{index}` on `k`, which the step `index` creates; an \
+             earlier cell may have created it; remove that step, or drop the index"
+        ))),
+        _ => Ok(index.is_some()),
+    }
 }

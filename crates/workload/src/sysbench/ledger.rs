@@ -1,4 +1,7 @@
 //! The workload's knowledge of each table, and its comparison with what the engine reports.
+//!
+//! The knowledge comes from what the connections did, not from the plan, because a step may end
+//! early.
 
 use engine::{Table, TableFacts};
 
@@ -12,9 +15,7 @@ const UNCERTAIN: &str = "a statement whose effect is not known may have changed 
 /// The workload's knowledge of one table.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ledger {
-    /// Rows in it.
     pub(super) rows: u64,
-    /// Its index exists.
     pub(super) is_indexed: bool,
     /// The number of rows is unknown: a server did not answer, or did something that cannot be
     /// counted.
@@ -65,11 +66,13 @@ impl Ledger {
     /// Compares the table with what the engine counted.
     pub(super) fn check(&self, table: &Table, facts: &TableFacts) -> Vec<Check> {
         let what = format!("rows of {}", table.name);
-        let mut checks = vec![if !self.is_uncertain {
-            compared(what, "", self.rows, facts.rows)
-        } else {
+        let row_check = if self.is_uncertain {
             Check::left_out(what, UNCERTAIN)
-        }];
+        } else {
+            Check::equal(what, self.rows, facts.rows)
+        };
+
+        let mut checks = vec![row_check];
         checks.extend(self.check_keys(table, facts.key_min, facts.key_max));
         for (index, rows) in &facts.index_rows {
             checks.push(index_check(table, index, facts.rows, rows));
@@ -84,45 +87,53 @@ impl Ledger {
         key_min: Option<i64>,
         key_max: Option<i64>,
     ) -> Vec<Check> {
-        let smallest = if self.has_deletes { ">= " } else { "" };
+        // Inserts add keys above the largest one; deletes may remove either end.
+        let smallest = if self.has_deletes { Relation::AtLeast } else { Relation::Equal };
         let largest = match (self.has_inserts, self.has_deletes) {
-            (false, false) => Some(""),
-            (true, false) => Some(">= "),
-            (false, true) => Some("<= "),
+            (false, false) => Some(Relation::Equal),
+            (true, false) => Some(Relation::AtLeast),
+            (false, true) => Some(Relation::AtMost),
             (true, true) => None,
         };
+
         let (first, last) = self.keys.unzip();
-        let mut checks = Vec::new();
-        for (end, relation, expected, found) in
-            [("smallest", Some(smallest), first, key_min), ("largest", largest, last, key_max)]
-        {
-            let what = format!("{end} key of {}", table.name);
-            checks.push(match (relation, expected) {
-                _ if self.is_uncertain => Check::left_out(what, UNCERTAIN),
-                _ if self.rows == 0 => Check::left_out(what, "the table is empty"),
-                (_, None) => Check::left_out(what, "not all rows were loaded"),
-                (None, _) => Check::left_out(what, "rows were inserted and deleted"),
-                (Some(relation), Some(expected)) => {
-                    compared(what, relation, expected, found.unwrap_or(0))
-                }
-            });
+        let name = &table.name;
+        vec![
+            self.check_key(format!("smallest key of {name}"), Some(smallest), first, key_min),
+            self.check_key(format!("largest key of {name}"), largest, last, key_max),
+        ]
+    }
+
+    /// Compares one end of the keys with its value when the tests began; `relation` is `None` if
+    /// nothing can be said about it.
+    fn check_key(
+        &self,
+        what: String,
+        relation: Option<Relation>,
+        expected: Option<i64>,
+        found: Option<i64>,
+    ) -> Check {
+        match (relation, expected) {
+            _ if self.is_uncertain => Check::left_out(what, UNCERTAIN),
+            _ if self.rows == 0 => Check::left_out(what, "the table is empty"),
+            (_, None) => Check::left_out(what, "not all rows were loaded"),
+            (None, _) => Check::left_out(what, "rows were inserted and deleted"),
+            (Some(relation), Some(expected)) => {
+                let key = found.unwrap_or(0);
+                let (sign, holds) = match relation {
+                    Relation::Equal => ("", key == expected),
+                    Relation::AtLeast => (">= ", key >= expected),
+                    Relation::AtMost => ("<= ", key <= expected),
+                };
+                Check::new(what, format!("{sign}{expected}"), key, holds)
+            }
         }
-        checks
     }
 }
 
-/// Compares for equality, or by `relation`.
-fn compared<T: PartialOrd + ToString>(
-    what: String,
-    relation: &str,
-    expected: T,
-    found: T,
-) -> Check {
-    let holds = match relation {
-        ">= " => found >= expected,
-        "<= " => found <= expected,
-        _ => found == expected,
-    };
-    let expected = format!("{relation}{}", expected.to_string());
-    Check::new(what, expected, found, holds)
+/// The relation of a found key to the expected one.
+enum Relation {
+    Equal,
+    AtLeast,
+    AtMost,
 }

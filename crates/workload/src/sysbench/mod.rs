@@ -1,7 +1,8 @@
 //! The sysbench workload: sysbench's tables, and tests that each run one kind of event.
 //!
-//! Tests come from the plan ([`plan::sysbench`]). Facts known before a step are computed when its
-//! connections are opened; events only draw values and send them.
+//! The tests come from the plan ([`plan::sysbench`]). Clients send events as fast as the server
+//! answers, so whatever is known before a step is computed when its connections are opened.
+//! Events only draw values and send them.
 
 mod connection;
 mod data;
@@ -14,7 +15,7 @@ mod text;
 #[cfg(test)]
 mod tests;
 
-use std::ops::RangeInclusive;
+use std::ops::Range;
 
 use engine::{
     Column, ColumnType, Dialect, Error, ErrorClass, Index, IndexStatements, ParamType, Session,
@@ -29,8 +30,7 @@ use crate::program::plans_of_first_ops;
 use crate::{Check, ClientShare, Random, Schedule, Summaries, Summary, Task};
 pub use connection::TableChanges;
 use connection::{
-    Indexer, LoadBatches, Loader, RowChanges, Runner, RunnerTable, TransactionStatement,
-    Transactions,
+    CurrentBatch, Indexer, LoadBatches, Loader, RowChanges, Runner, RunnerTable, Transactions,
 };
 use data::{LoadedRows, ROW_BYTES};
 use distribution::Sampler;
@@ -67,9 +67,9 @@ pub struct Options {
 /// One step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
-    /// Its position in the plan, which also seeds its random choices.
+    /// The step's position in the plan, which also seeds its random choices.
     pub number: usize,
-    /// It is the warm-up of the step of that number, with other random choices.
+    /// This is the warm-up of the step of that number, with other random choices.
     pub is_warm_up: bool,
 }
 
@@ -86,10 +86,9 @@ pub struct Sysbench {
 impl Sysbench {
     /// Returns a benchmark whose tables don't exist yet.
     pub fn new(plan: &plan::Sysbench, options: Options) -> Self {
-        let tables = (1..=plan.tables).map(|number| table(number, plan.primary_key));
         Self {
             ledgers: vec![Ledger::default(); plan.tables as usize],
-            tables: tables.collect(),
+            tables: (1..=plan.tables).map(|number| table(number, plan.primary_key)).collect(),
             plan: plan.clone(),
             options,
             has_just_loaded: false,
@@ -101,7 +100,7 @@ impl Sysbench {
         &self.plan
     }
 
-    /// Returns its tables.
+    /// Returns the benchmark's tables.
     pub fn tables(&self) -> &[Table] {
         &self.tables
     }
@@ -135,16 +134,19 @@ impl Sysbench {
             SysbenchStepKind::Settle => Ok(Vec::new()),
             SysbenchStepKind::Load => self.loaders(engine),
             SysbenchStepKind::Index => self.indexers(engine),
-            SysbenchStepKind::Run { test, distribution, rate, .. } => (0..self.options.clients)
-                .filter(|client| self.options.share.has(*client))
-                .map(|client| {
+            SysbenchStepKind::Run { test, distribution, rate, .. } => {
+                let mut tasks = Vec::new();
+                let clients = self.options.clients;
+                for client in (0..clients).filter(|client| self.options.share.has(*client)) {
                     let program = self.runner(step, test, *distribution, client, engine)?;
-                    let schedule = rate.map_or(Schedule::Closed, |rate| {
-                        Schedule::rate(rate, client, self.options.clients)
-                    });
-                    Task::new(client, "event", schedule, Box::new(program))
-                })
-                .collect(),
+                    let schedule = match rate {
+                        None => Schedule::Closed,
+                        Some(rate) => Schedule::rate(*rate, client, clients),
+                    };
+                    tasks.push(Task::new(client, "event", schedule, Box::new(program))?);
+                }
+                Ok(tasks)
+            }
         }
     }
 
@@ -166,19 +168,23 @@ impl Sysbench {
         let parts = self.load_connections();
         let mut tasks = Vec::new();
         for part in 0..parts {
-            let edge = |part: u32| total * u128::from(part) / u128::from(parts);
-            let (from, to) = (edge(part), edge(part + 1));
-            if from == to {
+            let from = total * u128::from(part) / u128::from(parts);
+            let to = total * u128::from(part + 1) / u128::from(parts);
+            let client = self.client_of_part(part);
+            if from == to || !self.options.share.has(client) {
                 continue;
             }
-            let client = part % self.options.clients.max(1);
-            if !self.options.share.has(client) {
-                continue;
-            }
+
             let loader = Box::new(self.loader(engine, from, to)?);
             tasks.push(Task::new(client, "insert", Schedule::Closed, loader)?);
         }
         Ok(tasks)
+    }
+
+    /// Returns the client of one of the connections that load, of which there may be more than
+    /// clients.
+    fn client_of_part(&self, part: u32) -> u32 {
+        part % self.options.clients.max(1)
     }
 
     /// Returns the loader of the rows from number `from` up to `to`, counted over all tables from
@@ -190,62 +196,79 @@ impl Sysbench {
         to: u128,
     ) -> Result<Loader<E::Session>, Error> {
         let rows = self.plan.rows;
-        let batch = self.plan.load_batch;
         let mut session = engine.connect()?;
-        let (mut batches, mut changes) = (Vec::new(), Vec::new());
+        let mut batches = Vec::new();
+        let mut changes = Vec::new();
         let first_table = (from / u128::from(rows)) as u32;
         let last_table = ((to - 1) / u128::from(rows)) as u32;
-        for number in first_table..=last_table {
-            let table = &self.tables[number as usize];
-            let before = u128::from(number) * u128::from(rows);
-            let first = (from.max(before) - before) as u64 + 1;
-            let last = (to.min(before + u128::from(rows)) - before) as u64;
+        for table in first_table..=last_table {
+            let rows_before = u128::from(table) * u128::from(rows);
+            let first = (from.max(rows_before) - rows_before) as u64 + 1;
+            let last = (to.min(rows_before + u128::from(rows)) - rows_before) as u64;
             if first == 1 {
                 // Keys are explicit: the server must assign larger ones later.
-                for sql in engine.dialect().assign_keys_above(table, rows) {
+                let described = &self.tables[table as usize];
+                for sql in engine.dialect().assign_keys_above(described, rows) {
                     session.query(&sql)?;
                 }
             }
+
+            // The rest of the rows takes a smaller statement.
+            let batch = self.plan.load_batch;
             let whole = (last + 1 - first) / u64::from(batch) * u64::from(batch);
-            let mut add = |size: u32, keys: RangeInclusive<u64>| -> Result<(), Error> {
-                if keys.is_empty() {
-                    return Ok(());
+            let rest = (last + 1 - first - whole) as u32;
+            for (size, keys) in [(batch, first..=first + whole - 1), (rest, first + whole..=last)] {
+                if !keys.is_empty() {
+                    let statement = self.prepare_load(engine, &mut session, table, size)?;
+                    batches.push(LoadBatches {
+                        statement,
+                        rows: size,
+                        keys,
+                        source: LoadedRows::new(self.options.seed, table, rows),
+                        table: changes.len(),
+                    });
                 }
-                let [integer, text] = [ParamType::Int4, ParamType::Text];
-                let row = [integer, integer, text, text];
-                let sql = engine.dialect().insert_with_keys(table, size);
-                let statement = session.prepare(&sql, &row.repeat(size as usize))?;
-                batches.push(LoadBatches {
-                    statement,
-                    rows: size,
-                    keys,
-                    source: LoadedRows::new(self.options.seed, number, rows),
-                    table: changes.len(),
-                });
-                Ok(())
-            };
-            add(batch, first..=first + whole - 1)?;
-            add((last + 1 - first - whole) as u32, first + whole..=last)?;
-            changes.push((number, RowChanges::default()));
+            }
+            changes.push((table, RowChanges::default()));
         }
+
+        // The loader takes them from the end.
         batches.reverse();
-        Ok(Loader { session, batches, changes, current: (0, 0) })
+        Ok(Loader { session, batches, changes, current: CurrentBatch::default() })
     }
 
+    /// Prepares the statement that loads `rows` rows of a table.
+    fn prepare_load<E: SqlEngine>(
+        &self,
+        engine: &E,
+        session: &mut E::Session,
+        table: u32,
+        rows: u32,
+    ) -> Result<Statement, Error> {
+        let sql = engine.dialect().insert_with_keys(&self.tables[table as usize], rows);
+        let row = [ParamType::Int4, ParamType::Int4, ParamType::Text, ParamType::Text];
+        session.prepare(&sql, &row.repeat(rows as usize))
+    }
+
+    /// Returns the tasks that create all indexes, with the tables dealt in turn.
     fn indexers<E: SqlEngine>(&self, engine: &E) -> Result<Vec<Task>, Error> {
-        let parts = self.load_connections().min(self.plan.tables) as usize;
+        let parts = self.load_connections().min(self.plan.tables);
         let dialect = engine.dialect();
-        let create = |table| dialect.create_indexes(table, IndexStatements::Usual);
-        let client = |part: usize| part as u32 % self.options.clients.max(1);
-        (0..parts)
-            .filter(|part| self.options.share.has(client(*part)))
-            .map(|part| {
-                let tables = self.tables.iter().skip(part).step_by(parts);
-                let statements = tables.flat_map(create).collect();
-                let indexer = Indexer { session: engine.connect()?, statements, next: 0 };
-                Task::new(client(part), "index", Schedule::Closed, Box::new(indexer))
-            })
-            .collect()
+        let mut tasks = Vec::new();
+        for part in 0..parts {
+            let client = self.client_of_part(part);
+            if !self.options.share.has(client) {
+                continue;
+            }
+
+            let tables = self.tables.iter().skip(part as usize).step_by(parts as usize);
+            let statements = tables
+                .flat_map(|table| dialect.create_indexes(table, IndexStatements::Usual))
+                .collect();
+            let indexer = Indexer { session: engine.connect()?, statements, next: 0 };
+            tasks.push(Task::new(client, "index", Schedule::Closed, Box::new(indexer))?);
+        }
+        Ok(tasks)
     }
 
     fn runner<E: SqlEngine>(
@@ -266,18 +289,11 @@ impl Sysbench {
             is_shared: self.options.clients > 1,
         };
         let event = Event::new(test, &options);
-        let numbers = match test.table {
-            TableChoice::Random => 0..self.plan.tables,
-            TableChoice::Thread => {
-                let table = client % self.plan.tables;
-                table..table + 1
-            }
-            TableChoice::First => 0..1,
-        };
+
         let mut session =
             if test.only_reads() { engine.connect_to_read()? } else { engine.connect()? };
         let mut tables = Vec::new();
-        for number in numbers {
+        for number in self.tables_of(test, client) {
             let name = &self.tables[number as usize].name;
             tables.push(RunnerTable {
                 number,
@@ -285,27 +301,35 @@ impl Sysbench {
                 statements: prepare(&mut session, &event, name, dialect)?,
             });
         }
-        let mut control = |sql| TransactionStatement::new(&mut session, sql, event.is_plain());
-        let transactions = if !test.transaction {
-            None
+        let transactions = if test.transaction {
+            Some(Transactions::new(&mut session, &event, dialect)?)
         } else {
-            Some(Transactions {
-                begin: control(dialect.begin_transaction(event.writes()))?,
-                begin_reading: if !event.writes_sometimes() {
-                    None
-                } else {
-                    Some(control(dialect.begin_transaction(false))?)
-                },
-                commit: control(dialect.commit())?,
-                rollback: control(dialect.rollback())?,
-            })
+            None
         };
-        let path = [step.number as u64, u64::from(client), u64::from(step.is_warm_up)];
-        let stream =
-            |purpose: &[u64]| Random::stream(self.options.seed, &[&path, purpose].concat());
-        let streams =
-            Streams { choices: stream(&[EVENTS]), texts: stream(&[self.options.nonce, TEXTS]) };
+
+        let seed = self.options.seed;
+        let [step_number, client] = [step.number as u64, client.into()];
+        let is_warm_up = u64::from(step.is_warm_up);
+        // Another nonce must not change the operations, so only the texts depend on it.
+        let choices_path = [step_number, client, is_warm_up, EVENTS];
+        let texts_path = [step_number, client, is_warm_up, self.options.nonce, TEXTS];
+        let streams = Streams {
+            choices: Random::stream(seed, &choices_path),
+            texts: Random::stream(seed, &texts_path),
+        };
         Ok(Runner::new(session, event, streams, tables, transactions))
+    }
+
+    /// Returns the numbers of the tables that a client's events run on.
+    fn tables_of(&self, test: &Test, client: u32) -> Range<u32> {
+        match test.table {
+            TableChoice::Random => 0..self.plan.tables,
+            TableChoice::Thread => {
+                let table = client % self.plan.tables;
+                table..table + 1
+            }
+            TableChoice::First => 0..1,
+        }
     }
 
     /// Applies what the connections of a step or its warm-up did, complete or not.
@@ -320,6 +344,7 @@ impl Sysbench {
                 sums[*table as usize].add(*changes);
             }
         }
+
         let kind = &self.plan.steps[step].kind;
         for (ledger, sum) in self.ledgers.iter_mut().zip(sums) {
             ledger.apply(sum);
@@ -340,10 +365,9 @@ impl Sysbench {
     pub fn check<E: SqlEngine>(&self, engine: &E) -> Result<Vec<Check>, Error> {
         let mut checks = Vec::new();
         let mut session = engine.connect()?;
-        let indexed = self.is_indexed();
         for (number, table) in self.tables.iter().enumerate() {
             if self.plan.policy.checks == Checks::Full {
-                let facts = engine.inspect(table, indexed)?;
+                let facts = engine.inspect(table, self.is_indexed())?;
                 checks.extend(self.check_table(number, &facts));
             } else {
                 let dialect = engine.dialect();
@@ -351,6 +375,7 @@ impl Sysbench {
                 let key_max = session.query_i64(&dialect.max_key(table))?;
                 checks.extend(self.ledgers[number].check_keys(table, key_min, key_max));
             }
+
             if self.has_just_loaded {
                 checks.push(self.check_loaded(number, &mut session)?);
             }
@@ -375,15 +400,19 @@ impl Sysbench {
             let id = 1 + random.below(self.plan.rows);
             let found = session.query(&format!("select k, c, pad from {name} where id = {id}"))?;
             // Some servers return the blanks that the columns are padded with.
-            let found: Vec<&str> = found
+            let values: Vec<&str> = found
                 .iter()
                 .flatten()
                 .map(|value| value.as_deref().unwrap_or("NULL").trim_end())
                 .collect();
+
             let row = rows.row(id);
-            let is_wrong = found != [row.k.to_string().as_str(), row.c(), row.pad()];
-            let shown = || format!("row {id}: `{}`", excerpt(&found.join("`, `"), EXCERPT_CHARS));
-            compared.add(is_wrong.then(shown));
+            let is_wrong = values != [row.k.to_string().as_str(), row.c(), row.pad()];
+            compared.add(
+                is_wrong.then(|| {
+                    format!("row {id}: `{}`", excerpt(&values.join("`, `"), EXCERPT_CHARS))
+                }),
+            );
         }
         Ok(compared.check(format!("rows of {name} as they were loaded")))
     }
@@ -402,8 +431,7 @@ fn prepare<S: Session>(
             statements.push(None);
             continue;
         };
-        let prepared = session.prepare(&sql, &types);
-        statements.push(Some(prepared.map_err(|error| Error {
+        let statement = session.prepare(&sql, &types).map_err(|error| Error {
             message: format!(
                 "test `{}`, statement {}: `{}`: {}",
                 event.test.name,
@@ -412,14 +440,18 @@ fn prepare<S: Session>(
                 error.message
             ),
             ..error
-        })?));
+        })?;
+        statements.push(Some(statement));
     }
     Ok(statements)
 }
 
+fn column(name: &'static str, kind: ColumnType) -> Column {
+    Column { name, kind }
+}
+
 /// Returns table number `number`, from 1, as sysbench 1.0 creates it.
 fn table(number: u32, primary: bool) -> Table {
-    let column = |name, kind| Column { name, kind };
     Table {
         name: format!("sbtest{number}"),
         columns: vec![

@@ -7,6 +7,7 @@ use engine::sqlite::Sqlite;
 use engine::{Interrupt, Outcome};
 use plan::sysbench::Effect;
 
+use super::connection::TransactionStatement;
 use super::*;
 use crate::{Executed, Next, Program};
 
@@ -338,8 +339,7 @@ thread_local! {
     static NUMBERS: (tempfile::TempDir, Vec<Statement>) = {
         let (directory, engine) = sqlite();
         let mut session = engine.connect().unwrap();
-        let numbers = (0..100).map(|_| session.prepare("select 1", &[]).unwrap());
-        let numbers = numbers.collect();
+        let numbers = (0..100).map(|_| session.prepare("select 1", &[]).unwrap()).collect();
         (directory, numbers)
     };
 }
@@ -353,7 +353,8 @@ impl Session for Notes {
         Ok(NUMBERS.with(|(_, numbers)| numbers[self.statements.len() - 1]))
     }
     fn start(&mut self, statement: Statement) {
-        let number = NUMBERS.with(|(_, numbers)| numbers.iter().position(|it| *it == statement));
+        let number =
+            NUMBERS.with(|(_, numbers)| numbers.iter().position(|known| *known == statement));
         self.started = SentStatement {
             sql: self.statements[number.unwrap()].0.clone(),
             parameters: Vec::new(),
@@ -438,7 +439,7 @@ fn ids_that_are_not_unique_may_be_found_more_than_once_but_inserts_stay_exact() 
         };
         let event = Event::new(&write_only, &options);
         let mut statements = write_only.statements.iter();
-        let place = statements.position(|it| it.effect == effect).unwrap();
+        let place = statements.position(|statement| statement.effect == effect).unwrap();
         event.is_right(place, rows, 0, &event.template())
     };
     for effect in [Effect::Changes, Effect::Deletes] {
@@ -619,7 +620,7 @@ fn without_a_transaction_only_the_failed_statement_is_retried() {
     assert_eq!(sent.len(), 3);
     assert_eq!(sent[1], sent[2]);
     assert_ne!(sent[0], sent[1]);
-    let inserted: u64 = connection.changes.iter().map(|it| it.1.inserted).sum();
+    let inserted: u64 = connection.changes.iter().map(|(_, changes)| changes.inserted).sum();
     assert_eq!(inserted, 2);
 }
 
@@ -637,7 +638,7 @@ fn an_unknown_outcome_of_a_write_makes_the_rows_unknown() {
         let mut connection = connection(&test, 5, session);
         connection.prepare();
         let _ = connection.execute();
-        let is = connection.changes.iter().any(|it| it.1.is_uncertain);
+        let is = connection.changes.iter().any(|(_, changes)| changes.is_uncertain);
         assert_eq!(is, is_uncertain, "{}", test.name);
     }
     let mut sysbench = Sysbench::new(&plan("", &[], ""), OPTIONS);
@@ -822,8 +823,8 @@ fn loaded_rows_have_keys_below_those_that_the_server_assigns() {
     on(&mut sysbench, "insert", &engine, 10);
     let facts = sysbench.tables().iter();
     let facts = facts.map(|table| engine.inspect(table, false).unwrap());
-    assert!(facts.clone().all(|it| it.key_max == Some(it.rows.cast_signed())));
-    assert_eq!(facts.map(|it| it.rows).sum::<u64>(), 2 * 1501 + 20);
+    assert!(facts.clone().all(|table| table.key_max == Some(table.rows.cast_signed())));
+    assert_eq!(facts.map(|table| table.rows).sum::<u64>(), 2 * 1501 + 20);
 }
 
 #[test]

@@ -1,9 +1,10 @@
-//! Compares the database with what was written.
+//! Compares the database with what was written. All entries are counted. Only a sample is compared
+//! completely, since each index entry takes another read.
 
 use engine::{Error, IndexRows, KeyValueSession, TableFacts};
 
 use super::connection::scan_up;
-use super::encoding::{ROW_KEY_BYTES, columns, primary_key, push_value};
+use super::encoding::{IndexLayout, Layout, ROW_KEY_BYTES, columns, primary_key, push_value};
 use crate::check::ValueCheck;
 use crate::insert::Insert;
 use crate::insert::rows::RowSource;
@@ -16,12 +17,12 @@ const SAMPLES: u64 = 10_000;
 /// The purpose of a random stream, the last part of its path; smaller ones belong to connections.
 const SAMPLE: u64 = 4;
 
-/// Visits all entries that begin with `start`, each with whether it is in the sample; returns their
-/// number.
+/// Visits the key and the value of each entry that begins with `start`, and tells `visit` whether
+/// the entry is in the sample. Returns the number of entries.
 fn each_entry<S: KeyValueSession>(
     session: &mut S,
     start: &[u8],
-    mut sample: Sampling,
+    mut sampling: Sampling,
     mut visit: impl FnMut(&[u8], &[u8], bool),
 ) -> Result<u64, Error> {
     let mut all = 0;
@@ -29,17 +30,18 @@ fn each_entry<S: KeyValueSession>(
     loop {
         let begin = from.clone();
         let entries = scan_up(session, &begin, SCAN_ENTRIES, |key, value| {
-            visit(key, value, sample.takes_next());
+            visit(key, value, sampling.takes_next());
             from.clear();
             from.extend_from_slice(key);
             Ok(())
         })?;
         all += entries;
+
         if entries < SCAN_ENTRIES {
             session.release();
             return Ok(all);
         }
-        // The key after it.
+        // The smallest key after the last one.
         from.push(0);
     }
 }
@@ -48,6 +50,7 @@ fn each_entry<S: KeyValueSession>(
 #[derive(Clone, Copy)]
 struct Sampling {
     every: u64,
+    /// Entries to pass over before the next sample.
     due: u64,
 }
 
@@ -69,60 +72,45 @@ impl Insert {
         session: &mut S,
     ) -> Result<Vec<Check>, Error> {
         let layout = self.layout(table);
-        let (description, ledger) = (&self.tables[table], &self.ledgers[table]);
-        let mut sample = self.sample(table);
+        let ledger = &self.ledgers[table];
+        let description = &self.tables[table];
+        let mut sampling = self.sampling(table);
+
         let mut source = self.row_source(table);
-        let mut rows = ValueCheck::default();
-        let mut ends: Option<(i64, i64)> = None;
-        let count = each_entry(session, layout.start(), sample, |key, value, is_sampled| {
+        let mut values = ValueCheck::default();
+        let mut key_min = None;
+        let mut key_max = None;
+        let rows = each_entry(session, layout.start(), sampling, |key, value, is_sampled| {
             if let Some(number) = primary_key(key) {
-                ends = Some((ends.map_or(number, |(first, _)| first), number));
+                key_min = key_min.or(Some(number));
+                key_max = Some(number);
             }
             if is_sampled {
-                rows.add(row_mismatch(&mut source, key, value));
+                values.add(row_mismatch(&mut source, key, value));
             }
         })?;
-        let (key_min, key_max) = ends.unzip();
-        let mut compared = vec![rows.check(format!("values of {}", description.name))];
+
+        let mut value_checks = vec![values.check(format!("values of {}", description.name))];
         let mut index_rows = Vec::new();
-        for (index, named) in layout.indexes().iter().zip(&description.indexes) {
-            if !ledger.indexed {
-                break;
+        if ledger.is_indexed {
+            for (index, named) in layout.indexes().iter().zip(&description.indexes) {
+                // Each index is sampled at another offset.
+                sampling.due = (sampling.due + 1) % sampling.every;
+                let found = read_index(session, &layout, index, sampling)?;
+                index_rows.push((named.name.to_string(), IndexRows::Counted(found.entries)));
+                let what = format!("entries of index {} of {}", named.name, description.name);
+                value_checks.push(found.sampled.check(what));
             }
-            let mut sampled = Vec::new();
-            sample.due = (sample.due + 1) % sample.every;
-            let count = each_entry(session, index.start(), sample, |key, _, is_sampled| {
-                if is_sampled {
-                    sampled.push(key.to_vec());
-                }
-            })?;
-            index_rows.push((named.name.to_string(), IndexRows::Counted(count)));
-            let mut entries = ValueCheck::default();
-            let mut expected = Vec::with_capacity(index.key_bytes);
-            for entry in sampled {
-                let number = primary_key(&entry).unwrap_or_default();
-                let row = session.get(&layout.row_key(number))?.and_then(columns);
-                expected.clear();
-                if let Some(row) = row {
-                    index.push_entry(&row, number, &mut expected);
-                }
-                entries.add((entry != expected).then(|| match row {
-                    None => format!("row {number} is missing"),
-                    Some(_) => format!("row {number} has different columns"),
-                }));
-            }
-            session.release();
-            let what = format!("entries of index {} of {}", named.name, description.name);
-            compared.push(entries.check(what));
         }
-        let facts = TableFacts { rows: count, key_min, key_max, index_rows };
+
+        let facts = TableFacts { rows, key_min, key_max, index_rows };
         let mut checks = ledger.check(description, &facts);
-        checks.extend(compared);
+        checks.extend(value_checks);
         Ok(checks)
     }
 
     /// Returns the sample for a table; it differs as the table grows.
-    fn sample(&self, table: usize) -> Sampling {
+    fn sampling(&self, table: usize) -> Sampling {
         let ledger = &self.ledgers[table];
         let every = (ledger.rows / SAMPLES).max(1);
         let path = [table as u64, ledger.next_row, SAMPLE];
@@ -130,17 +118,62 @@ impl Insert {
     }
 }
 
-/// Returns the fault of a row; `None` if it has the values that follow from the seed.
+/// The entries of one index.
+struct IndexEntries {
+    /// The number of all entries.
+    entries: u64,
+    /// The comparison of the sampled entries with their rows.
+    sampled: ValueCheck,
+}
+
+/// Counts the entries of an index, and compares those in the sample with their rows.
+fn read_index<S: KeyValueSession>(
+    session: &mut S,
+    layout: &Layout,
+    index: &IndexLayout,
+    sampling: Sampling,
+) -> Result<IndexEntries, Error> {
+    // The scan borrows the session, so the rows are read afterwards.
+    let mut sampled_keys = Vec::new();
+    let entries = each_entry(session, index.start(), sampling, |key, _, is_sampled| {
+        if is_sampled {
+            sampled_keys.push(key.to_vec());
+        }
+    })?;
+
+    let mut sampled = ValueCheck::default();
+    let mut expected = Vec::with_capacity(index.key_bytes);
+    for entry in sampled_keys {
+        let number = primary_key(&entry).unwrap_or_default();
+        let row = session.get(&layout.row_key(number))?.and_then(columns);
+        expected.clear();
+        if let Some(row) = row {
+            index.push_entry(&row, number, &mut expected);
+        }
+
+        sampled.add((entry != expected).then(|| match row {
+            None => format!("row {number} is missing"),
+            Some(_) => format!("row {number} has different columns"),
+        }));
+    }
+    session.release();
+    Ok(IndexEntries { entries, sampled })
+}
+
+/// Returns the fault of a row; `None` if the row has the values that follow from the seed.
 fn row_mismatch(source: &mut RowSource, key: &[u8], value: &[u8]) -> Option<String> {
-    let row = || format!("row {}", primary_key(key).unwrap_or_default());
     if key.len() != ROW_KEY_BYTES {
         return Some(format!("`{}` is not the key of a row", key.escape_ascii()));
     }
-    let Some(number) = columns(value).and_then(|columns| columns.row_number()) else {
-        return Some(format!("{} is damaged", row()));
+
+    let is_right = match columns(value).and_then(|found| found.row_number()) {
+        None => false,
+        Some(number) => {
+            let (row, data) = source.row(number);
+            let mut expected = Vec::with_capacity(value.len());
+            push_value(&row, data, &mut expected);
+            expected == value
+        }
     };
-    let (columns, data) = source.row(number);
-    let mut expected = Vec::with_capacity(value.len());
-    push_value(&columns, data, &mut expected);
-    (expected != value).then(|| format!("{} is damaged", row()))
+    (!is_right).then(|| format!("row {} is damaged", primary_key(key).unwrap_or_default()))
 }

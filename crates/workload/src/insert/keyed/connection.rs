@@ -10,7 +10,7 @@ use super::encoding::{
     row,
 };
 use crate::insert::choices::OldestRows;
-use crate::insert::programs::Connection;
+use crate::insert::programs::{Connection, LastKeys};
 use crate::insert::rows::RowBatches;
 use crate::insert::schema::{POINT_KEYS, RANGE_LIMIT};
 use crate::insert::shared::SharedKeys;
@@ -27,7 +27,8 @@ pub(super) fn scan_up<S: KeyValueSession>(
     limit: u64,
     mut visit: impl FnMut(&[u8], &[u8]) -> Result<(), Error>,
 ) -> Result<u64, Error> {
-    let (mut entries, mut visited) = (0, Ok(()));
+    let mut entries = 0;
+    let mut visited = Ok(());
     let scan =
         Scan { from, direction: Direction::Forward, limit, view: View::Now, verifies_order: true };
     session.scan(scan, |key, value| {
@@ -60,7 +61,6 @@ pub(super) fn largest_key<S: KeyValueSession>(
     session: &mut S,
     layout: &Layout,
 ) -> Result<Option<i64>, Error> {
-    let mut found = None;
     let from = layout.row_key(i64::MAX);
     let scan = Scan {
         from: &from,
@@ -69,6 +69,9 @@ pub(super) fn largest_key<S: KeyValueSession>(
         view: View::Now,
         verifies_order: true,
     };
+
+    // In an empty table, the scan finds a key of the table or index before it.
+    let mut found = None;
     session.scan(scan, |key, _| {
         if key.starts_with(layout.start()) {
             found = primary_key(key);
@@ -77,28 +80,39 @@ pub(super) fn largest_key<S: KeyValueSession>(
     Ok(found)
 }
 
+/// A range of keys that one deleter is to delete.
+#[derive(Clone, Copy, Debug)]
+struct KeyClaim {
+    first: i64,
+    length: u64,
+}
+
 /// Divides the rows of one table between several deleters: each claims a range of keys at a time,
 /// from the smallest on.
 #[derive(Debug, Default)]
 pub(super) struct DeleteRanges {
-    /// The claimed range that is not deleted yet: its first key and length.
-    claim: Option<(i64, u64)>,
-    /// Rows that were missing because inserts had failed: the next claim is larger by as many.
+    /// The claimed range that is not deleted yet.
+    claim: Option<KeyClaim>,
+    /// Rows that were missing because inserts had failed. The next claim is that much larger, so
+    /// that deletes keep up with inserts.
     owed: u64,
     /// Keys of the last claim.
     size: u64,
 }
 
 impl DeleteRanges {
+    /// Returns the range to delete next: after a failure, the same one again.
     #[inline]
-    fn claim(&mut self, rows: u64, shared: &SharedKeys) -> (i64, u64) {
-        let size = rows + self.owed;
-        let new = || (shared.claim_keys(size), size);
-        let claim = *self.claim.get_or_insert_with(new);
-        self.size = claim.1;
+    fn claim(&mut self, rows: u64, shared: &SharedKeys) -> KeyClaim {
+        let length = rows + self.owed;
+        let claim = *self
+            .claim
+            .get_or_insert_with(|| KeyClaim { first: shared.claim_keys(length), length });
+        self.size = claim.length;
         claim
     }
 
+    /// Notes that the claimed range was deleted, and had `rows` rows.
     #[inline]
     fn settle(&mut self, rows: u64) {
         self.owed = self.size - rows.min(self.size);
@@ -106,7 +120,24 @@ impl DeleteRanges {
     }
 }
 
-/// A session and its buffers; those that its part of the step does not need are empty.
+/// A batch that is prepared but not written.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PreparedBatch {
+    rows: u64,
+    /// The last key that the batch inserts, or the key below which it deletes all.
+    key: i64,
+}
+
+/// The index that a range query scans.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ScannedIndex {
+    pub(super) index: IndexLayout,
+    /// The query's parameter is increased by this: 0 for `>=`, 1 for `>`.
+    pub(super) above: i32,
+}
+
+/// A session and its buffers. Buffers that the connection's part of the step does not need are
+/// empty.
 pub(in crate::insert) struct KeyedConnection<S> {
     pub(super) session: S,
     pub(super) layout: Layout,
@@ -116,19 +147,19 @@ pub(in crate::insert) struct KeyedConnection<S> {
     pub(super) shared: Arc<SharedKeys>,
     /// Inserts: the next commit, without its primary keys.
     pub(super) encoded: EncodedCommit,
-    /// The batch that is prepared but not written: its number of rows, and the last key that it
-    /// inserts, or the key below which it deletes all.
-    pub(super) batch: Option<(u64, i64)>,
+    pub(super) batch: Option<PreparedBatch>,
     /// The last key that was written.
     pub(super) last_key: Option<i64>,
     /// Deletes: present if others delete from the same table.
     pub(super) delete_ranges: Option<DeleteRanges>,
     /// The keys to delete, grouped by row.
     pub(super) delete_keys: Vec<u8>,
-    /// The index of each range query, and what is added to its parameter: 0 for `>=`, 1 for `>`.
-    pub(super) ranges: [(IndexLayout, i32); 3],
-    /// The start of the range query, and the size of the entries that it reads.
-    pub(super) range: ([u8; RANGE_START_BYTES], usize),
+    /// The index of each range query.
+    pub(super) ranges: [ScannedIndex; 3],
+    /// The first key of the prepared range query.
+    pub(super) range_start: [u8; RANGE_START_BYTES],
+    /// The size of the keys that the prepared range query reads.
+    pub(super) range_key_bytes: usize,
     /// The keys of a point query.
     pub(super) points: [[u8; ROW_KEY_BYTES]; POINT_KEYS as usize],
     /// The indexes to create, one operation per group.
@@ -160,22 +191,27 @@ impl<S: KeyValueSession> Connection for KeyedConnection<S> {
     }
 
     fn insert(&mut self) -> Result<u64, Error> {
-        let (rows, last) = self.batch.unwrap_or_else(|| {
+        let batch = self.batch.unwrap_or_else(|| {
             // As a server does: keys follow the order of commits, not of prepared batches.
             let first = self.shared.take_keys(self.rows_per_commit);
             self.encoded.put(first, &mut self.session);
-            let rows = self.rows_per_commit.into();
-            (rows, first + i64::from(self.rows_per_commit) - 1)
+            PreparedBatch {
+                rows: self.rows_per_commit.into(),
+                key: first + i64::from(self.rows_per_commit) - 1,
+            }
         });
-        self.batch = Some((rows, last));
+
+        // If the write fails, a retry writes the same batch.
+        self.batch = Some(batch);
         self.session.write_batch()?;
         self.batch = None;
-        self.last_key = Some(last);
-        Ok(rows)
+
+        self.last_key = Some(batch.key);
+        Ok(batch.rows)
     }
 
-    fn last_keys(&mut self, _: u64) -> Result<(Option<i64>, Option<i64>), Error> {
-        Ok((self.last_key, Some(self.shared.next_key())))
+    fn last_keys(&mut self, _: u64) -> Result<LastKeys, Error> {
+        Ok(LastKeys { inserted: self.last_key, next: Some(self.shared.next_key()) })
     }
 
     fn final_ops(&self) -> usize {
@@ -190,11 +226,14 @@ impl<S: KeyValueSession> Connection for KeyedConnection<S> {
         let mut entries = Vec::new();
         let mut from = self.layout.start().to_vec();
         session.clear_batch();
+
         loop {
             if self.stop.load(Relaxed) {
                 let what = "the creation of an index was interrupted";
                 return Err(Error::new(ErrorClass::Interrupted, what));
             }
+
+            // The scan borrows the session, so the entries wait in a buffer.
             entries.clear();
             let start = from.clone();
             let rows = scan_up(session, &start, INDEX_ROWS, |key, value| {
@@ -206,6 +245,7 @@ impl<S: KeyValueSession> Connection for KeyedConnection<S> {
                 from.extend_from_slice(key);
                 Ok(())
             })?;
+
             let mut rest = entries.as_slice();
             while !rest.is_empty() {
                 for index in indexes {
@@ -215,10 +255,11 @@ impl<S: KeyValueSession> Connection for KeyedConnection<S> {
                 }
             }
             session.write_batch()?;
+
             if rows < INDEX_ROWS {
                 return Ok(());
             }
-            // The key after it.
+            // The smallest key after the last row's.
             from.push(0);
         }
     }
@@ -229,18 +270,21 @@ impl<S: KeyValueSession> Connection for KeyedConnection<S> {
 
     /// Reads the rows first, since their index entries depend on their columns.
     fn delete(&mut self, oldest: &mut OldestRows) -> Result<u64, Error> {
-        let (rows, key_min) = match self.batch {
+        let batch = match self.batch {
             Some(batch) => batch,
             None => self.fill_delete_batch(oldest.key_min)?,
         };
-        self.batch = Some((rows, key_min));
+
+        // If the write fails, a retry writes the same batch.
+        self.batch = Some(batch);
         self.session.write_batch()?;
         self.batch = None;
+
         if let Some(delete_ranges) = &mut self.delete_ranges {
-            delete_ranges.settle(rows);
+            delete_ranges.settle(batch.rows);
         }
-        oldest.learn(key_min);
-        Ok(rows)
+        oldest.learn(batch.key);
+        Ok(batch.rows)
     }
 
     fn expected_deletes(&self) -> (u64, u64) {
@@ -253,7 +297,7 @@ impl<S: KeyValueSession> Connection for KeyedConnection<S> {
 
     fn first_undeleted_key(&self, oldest: &OldestRows) -> i64 {
         let claim = self.delete_ranges.as_ref().and_then(|delete_ranges| delete_ranges.claim);
-        claim.map_or(oldest.key_min, |(first, _)| first)
+        claim.map_or(oldest.key_min, |claim| claim.first)
     }
 
     fn key_min(&mut self, known: i64) -> Result<i64, Error> {
@@ -266,15 +310,15 @@ impl<S: KeyValueSession> Connection for KeyedConnection<S> {
     }
 
     fn prepare_range(&mut self, query: usize, first: i32) {
-        let (index, above) = &self.ranges[query];
-        self.range = (index.range_start(first + above), index.key_bytes);
+        let ScannedIndex { index, above } = &self.ranges[query];
+        self.range_start = index.range_start(first + above);
+        self.range_key_bytes = index.key_bytes;
     }
 
     fn read_range(&mut self) -> Result<u64, Error> {
-        let (from, key_bytes) = &self.range;
         let mut rows = 0;
-        scan_up(&mut self.session, from, RANGE_LIMIT.into(), |key, _| {
-            rows += u64::from(key.len() == *key_bytes);
+        scan_up(&mut self.session, &self.range_start, RANGE_LIMIT.into(), |key, _| {
+            rows += u64::from(key.len() == self.range_key_bytes);
             Ok(())
         })?;
         Ok(rows)
@@ -287,11 +331,12 @@ impl<S: KeyValueSession> Connection for KeyedConnection<S> {
     }
 
     fn read_points(&mut self) -> Result<u64, Error> {
-        let keys = self.points.iter().map(|key| &key[..]);
-        self.session.multi_get(keys)?;
-        let found = |index: &usize| self.session.found(*index).and_then(columns).is_some();
-        let rows = (0..self.points.len()).filter(found).count() as u64;
-        Ok(rows)
+        self.session.multi_get(self.points.iter().map(|key| &key[..]))?;
+
+        let rows = (0..self.points.len())
+            .filter(|point| self.session.found(*point).and_then(columns).is_some())
+            .count();
+        Ok(rows as u64)
     }
 
     fn key_max(&mut self) -> Result<Option<i64>, Error> {
@@ -310,18 +355,23 @@ impl<S: KeyValueSession> KeyedConnection<S> {
 
     /// Reads the oldest rows and adds their deletion to the batch.
     #[inline]
-    fn fill_delete_batch(&mut self, key_min: i64) -> Result<(u64, i64), Error> {
-        let limit = self.rows_per_commit.into();
+    fn fill_delete_batch(&mut self, key_min: i64) -> Result<PreparedBatch, Error> {
+        // A sole deleter takes the oldest rows, whatever their keys are. One of several takes the
+        // rows of its range, up to `end`.
+        let rows_per_commit = self.rows_per_commit.into();
         let (first, limit, end) = match &mut self.delete_ranges {
-            None => (key_min, limit, i64::MAX),
+            None => (key_min, rows_per_commit, i64::MAX),
             Some(delete_ranges) => {
-                let (first, size) = delete_ranges.claim(limit, &self.shared);
-                (first, size, first + size as i64)
+                let claim = delete_ranges.claim(rows_per_commit, &self.shared);
+                (claim.first, claim.length, claim.first + claim.length as i64)
             }
         };
+
+        // The scan borrows the session, so the keys wait in a buffer.
         let (layout, delete_keys) = (&self.layout, &mut self.delete_keys);
         let is_indexed = self.sizes.len() > 1;
-        let (mut rows, mut last) = (0, None);
+        let mut rows = 0;
+        let mut last = None;
         delete_keys.clear();
         let from = layout.row_key(first);
         scan_up(&mut self.session, &from, limit, |key, value| {
@@ -336,6 +386,7 @@ impl<S: KeyValueSession> KeyedConnection<S> {
             }
             Ok(())
         })?;
+
         for mut keys in self.delete_keys.chunks_exact(self.sizes.iter().sum()) {
             for &size in &self.sizes {
                 let (key, rest) = keys.split_at(size);
@@ -343,11 +394,12 @@ impl<S: KeyValueSession> KeyedConnection<S> {
                 keys = rest;
             }
         }
-        let key_min = match (&self.delete_ranges, last) {
-            (None, None) => first,
-            (None, Some(last)) => last + 1,
+        // The whole range counts as deleted, even if its last keys don't exist.
+        let key = match (&self.delete_ranges, last) {
             (Some(_), _) => end,
+            (None, Some(last)) => last + 1,
+            (None, None) => first,
         };
-        Ok((rows, key_min))
+        Ok(PreparedBatch { rows, key })
     }
 }

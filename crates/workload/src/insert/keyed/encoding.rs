@@ -61,15 +61,17 @@ pub(super) struct IndexLayout {
 
 impl IndexLayout {
     fn new(id: u32, columns: &'static [IndexColumn]) -> Self {
-        let bytes = |column: &IndexColumn| match column {
-            IndexColumn::Date => 8,
-            _ => 4,
-        };
-        let columns_bytes: usize = columns.iter().map(bytes).sum();
+        let column_bytes: usize = columns
+            .iter()
+            .map(|column| match column {
+                IndexColumn::Date => 8,
+                _ => 4,
+            })
+            .sum();
         Self {
             id: id.to_be_bytes(),
             columns,
-            key_bytes: ID_BYTES + columns_bytes + PRIMARY_KEY_BYTES,
+            key_bytes: ID_BYTES + column_bytes + PRIMARY_KEY_BYTES,
         }
     }
 
@@ -185,15 +187,14 @@ pub(super) fn push_value(columns: &Columns, data: &str, buffer: &mut Vec<u8>) {
 pub(super) fn columns(value: &[u8]) -> Option<Columns> {
     let (date, rest) = value.split_first_chunk::<8>()?;
     let (numbers, _) = rest.as_chunks::<4>();
-    let numbers = numbers.first_chunk()?.map(i32::from_le_bytes);
-    let [cash_register, customer, product, price] = numbers;
+    let [cash_register, customer, product, price] = numbers.first_chunk()?.map(i32::from_le_bytes);
     Some(Columns { date_us: i64::from_le_bytes(*date), cash_register, customer, product, price })
 }
 
 /// Reads a row's key and value, without its text.
 ///
 /// # Errors
-/// They are not a row's key and value.
+/// The key or the value is not that of a row.
 #[inline]
 pub(super) fn row(key: &[u8], value: &[u8]) -> Result<(i64, Columns), Error> {
     match (primary_key(key), columns(value)) {
@@ -255,14 +256,14 @@ impl EncodedCommit {
     pub(super) fn put<S: KeyValueSession>(&mut self, first: i64, session: &mut S) {
         let rows = self.keys.chunks_exact_mut(self.sizes.iter().sum());
         let mut value_start = 0;
-        for ((key, mut keys), &value_end) in (first..).zip(rows).zip(&self.value_ends) {
-            let primary_key = primary_key_bytes(key);
+        for ((number, mut keys), &value_end) in (first..).zip(rows).zip(&self.value_ends) {
+            let primary_key = primary_key_bytes(number);
             let mut value = &self.values[value_start..value_end];
             for &size in &self.sizes {
-                let (one, rest) = keys.split_at_mut(size);
-                one[size - PRIMARY_KEY_BYTES..].copy_from_slice(&primary_key);
-                session.batch_put(one, value);
-                // The remaining keys are entries.
+                let (key, rest) = keys.split_at_mut(size);
+                key[size - PRIMARY_KEY_BYTES..].copy_from_slice(&primary_key);
+                session.batch_put(key, value);
+                // The first key is the row's. The others are index entries, which have no value.
                 (keys, value) = (rest, &[]);
             }
             value_start = value_end;
@@ -299,7 +300,7 @@ mod tests {
                 other => panic!("{other}"),
             }
         };
-        let table = crate::insert::schema::table(0, (set, 3), 20, None);
+        let table = crate::insert::schema::table(0, set, 3, 20, None);
         let names = table.indexes[index].columns.iter();
         names.map(|name| named(name)).chain([key]).collect()
     }

@@ -20,7 +20,7 @@ use plan::{Checks, IndexStatements};
 use super::schema::{POINT_KEYS, range_queries};
 use super::{ClientStep, Connector, Database, Insert, Purpose};
 use crate::{Check, Program, Task};
-use connection::{DeleteRanges, KeyedConnection, largest_key, smallest_key};
+use connection::{DeleteRanges, KeyedConnection, ScannedIndex, largest_key, smallest_key};
 use encoding::{EncodedCommit, Layout, RANGE_START_BYTES, ROW_KEY_BYTES};
 
 /// A key-value engine for the benchmark; the function opens a session.
@@ -36,24 +36,32 @@ impl<S: KeyValueSession, F: Fn() -> S> Database for Keyed<F> {
         if insert.plan.policy.checks == Checks::Full {
             return insert.check_entries(table, &mut session);
         }
+
         let layout = insert.layout(table);
         let key_min = smallest_key(&mut session, &layout)?;
         let key_max = largest_key(&mut session, &layout)?;
         session.release();
+
         Ok(insert.ledgers[table].check_keys(&insert.tables[table], key_min, key_max))
     }
 
     fn not_applicable(&self, insert: &Insert, _: &plan::InsertStep) -> Option<String> {
         let plan = &insert.plan;
-        let asked = [
-            ("partitions", plan.partitions > 0),
-            ("bulk-load", plan.bulk_load),
-            ("long-transaction", plan.long_transaction.is_some()),
-        ];
-        let asked = asked.iter().filter(|(_, is_asked)| *is_asked);
-        let names: Vec<&str> = asked.map(|(name, _)| *name).collect();
-        let text = format!("not supported by key-value engines: `{}`", names.join("`, `"));
-        (!names.is_empty()).then_some(text)
+        let mut keys = Vec::new();
+        if plan.partitions > 0 {
+            keys.push("partitions");
+        }
+        if plan.bulk_load {
+            keys.push("bulk-load");
+        }
+        if plan.long_transaction.is_some() {
+            keys.push("long-transaction");
+        }
+
+        if keys.is_empty() {
+            return None;
+        }
+        Some(format!("not supported by key-value engines: `{}`", keys.join("`, `")))
     }
 }
 
@@ -63,51 +71,56 @@ impl<S: KeyValueSession, F: Fn() -> S> Connector for Keyed<F> {
     fn open(&self, part: &ClientStep<'_>, purpose: Purpose) -> Result<Self::Connection, Error> {
         let insert = part.insert;
         let layout = insert.layout(part.table);
-        let is_shared = insert.is_shared();
+        let rows_per_commit = part.step.rows_per_commit;
+
         // While one client creates the indexes of a shared table, others may still insert. Both
         // write index entries then, and duplicates are identical.
-        let is_creating = is_shared && matches!(purpose, Purpose::Index { .. });
-        let sizes = layout.key_sizes(insert.ledgers[part.table].indexed || is_creating);
-        let rows_per_commit = part.step.rows_per_commit;
-        let room = |is_wanted: bool| if is_wanted { rows_per_commit } else { 0 };
-        let is_inserting = matches!(purpose, Purpose::Insert | Purpose::Index { .. });
-        let is_deleting = matches!(purpose, Purpose::Delete);
-        let mut ranges = layout.all_indexes.map(|index| (index, 0));
-        for ((_, above), query) in ranges.iter_mut().zip(range_queries(insert.plan.indexes)) {
-            *above = i32::from(query.comparison == Comparison::Above);
+        let is_creating = insert.is_shared() && matches!(purpose, Purpose::Index { .. });
+        let sizes = layout.key_sizes(insert.ledgers[part.table].is_indexed || is_creating);
+
+        let (rows_to_insert, rows_to_delete) = match purpose {
+            Purpose::Insert | Purpose::Index { .. } => (rows_per_commit, 0),
+            Purpose::Delete => (0, rows_per_commit),
+            Purpose::ReadRanges | Purpose::ReadPoints => (0, 0),
+        };
+        let (_, data_length_max) = insert.plan.data_length;
+        let encoded = EncodedCommit::new(sizes.clone(), rows_to_insert, data_length_max);
+        let delete_keys = Vec::with_capacity(rows_to_delete as usize * sizes.iter().sum::<usize>());
+        let is_one_of_several_deleters = insert.is_shared() && matches!(purpose, Purpose::Delete);
+
+        let mut ranges = layout.all_indexes.map(|index| ScannedIndex { index, above: 0 });
+        for (range, query) in ranges.iter_mut().zip(range_queries(insert.plan.indexes)) {
+            range.above = i32::from(query.comparison == Comparison::Above);
         }
+
+        let index_passes = match (purpose, insert.plan.index_statements) {
+            (Purpose::Index { creates: true }, IndexStatements::One) => {
+                vec![layout.indexes().to_vec()]
+            }
+            // As MyRocks does, one index at a time.
+            (Purpose::Index { creates: true }, _) => {
+                layout.indexes().iter().map(|index| vec![*index]).collect()
+            }
+            _ => Vec::new(),
+        };
+
         Ok(KeyedConnection {
             session: self.0(),
+            layout,
+            sizes,
             rows_per_commit,
             shared: Arc::clone(&part.shared),
-            encoded: EncodedCommit::new(
-                sizes.clone(),
-                room(is_inserting),
-                insert.plan.data_length.1,
-            ),
+            encoded,
             batch: None,
             last_key: None,
-            delete_ranges: (is_shared && is_deleting).then(DeleteRanges::default),
-            delete_keys: Vec::with_capacity(
-                room(is_deleting) as usize * sizes.iter().sum::<usize>(),
-            ),
-            sizes,
+            delete_ranges: is_one_of_several_deleters.then(DeleteRanges::default),
+            delete_keys,
             ranges,
-            range: ([0; RANGE_START_BYTES], 0),
+            range_start: [0; RANGE_START_BYTES],
+            range_key_bytes: 0,
             points: [[0; ROW_KEY_BYTES]; POINT_KEYS as usize],
-            index_passes: match (purpose, insert.plan.index_statements) {
-                (Purpose::Index { creates: true }, IndexStatements::One) => {
-                    vec![layout.indexes().to_vec()]
-                }
-                // As MyRocks does, one index at a time.
-                (Purpose::Index { creates: true }, _) => {
-                    let indexes = layout.indexes().iter();
-                    indexes.map(|index| vec![*index]).collect()
-                }
-                _ => Vec::new(),
-            },
+            index_passes,
             stop: Arc::default(),
-            layout,
         })
     }
 

@@ -302,7 +302,7 @@ fn threads_that_share_a_table_assign_and_delete_each_key_once() {
             }
         };
         let threads: Vec<_> = works.iter_mut().map(|work| scope.spawn(move || run(work))).collect();
-        threads.into_iter().map(|it| it.join().unwrap()).collect()
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
     assert_eq!(rows, [350, 350, 350, 350, 300, 300]);
     bench.apply(&step, &mut works, &rows, true);
