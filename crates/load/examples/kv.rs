@@ -31,7 +31,7 @@ use load::{LatencyKind, Limits, Sink, StepEnd, SystemClock};
 use words::IntervalRow;
 use workload::kv::Kv;
 use workload::plan::{self, KvStep, KvStepKind, Workload};
-use workload::{Next, Schedule, Task};
+use workload::{Next, Schedule, Summaries};
 
 const KEY_SIZE: usize = 20;
 const VALUE_SIZE: usize = 400;
@@ -46,17 +46,17 @@ fn main() -> anyhow::Result<()> {
             on_nothing(kv, number(seconds)?)
         }
         [library, directory, options, cache, "fillseq", keys] => {
-            let database = Place::new(library, directory, options, cache)?;
+            let database = DatabasePlace::new(library, directory, options, cache)?;
             let kv = sequence(number(keys)?, 1, "fillseq", "2MiB/s")?;
             on_rocksdb(&database, kv, None)
         }
         [library, directory, options, cache, "warm", keys] => {
             fill(&mut sequence(number(keys)?, 1, "fillseq", "2MiB/s")?, false)?;
-            Place::new(library, directory, options, cache)?.open()?.inspect()?;
+            DatabasePlace::new(library, directory, options, cache)?.open()?.inspect()?;
             Ok(())
         }
         [library, directory, options, cache, step, keys, clients, seconds, write_rate] => {
-            let database = Place::new(library, directory, options, cache)?;
+            let database = DatabasePlace::new(library, directory, options, cache)?;
             let seconds = Duration::from_secs(number(seconds)?);
             let clients = u32::try_from(number(clients)?)?;
             let write_rate = format!("{write_rate}B/s");
@@ -83,7 +83,8 @@ fn sequence(keys: u64, clients: u32, step: &str, write_rate: &str) -> anyhow::Re
          [build.any]\nrocksdb = \"any\"\n[config.rocksdb.any]\n"
     );
     let (plan, _) = plan::parse("kv", &text, &[]).map_err(|diagnostics| {
-        let messages: Vec<String> = diagnostics.into_iter().map(|it| it.message).collect();
+        let messages: Vec<String> =
+            diagnostics.into_iter().map(|diagnostic| diagnostic.message).collect();
         anyhow::Error::msg(messages.join("; "))
     })?;
     match &plan.variants[0].workload {
@@ -99,13 +100,13 @@ fn measured(kv: &Kv) -> KvStep {
 }
 
 /// A library, and a directory with the config of its database.
-struct Place {
+struct DatabasePlace {
     library: Arc<Library>,
     directory: String,
     config: Config,
 }
 
-impl Place {
+impl DatabasePlace {
     fn new(library: &str, directory: &str, options: &str, cache: &str) -> anyhow::Result<Self> {
         let config = Config {
             file: Some(fs_err::read_to_string(options)?),
@@ -131,8 +132,8 @@ impl Place {
     }
 }
 
-/// Runs a step on a database, that is loaded by it or was by another call.
-fn on_rocksdb(place: &Place, mut kv: Kv, time: Option<Duration>) -> anyhow::Result<()> {
+/// Runs a step on a database that this step loads, or that another call loaded.
+fn on_rocksdb(place: &DatabasePlace, mut kv: Kv, time: Option<Duration>) -> anyhow::Result<()> {
     let step = measured(&kv);
     let creates = step.kind == KvStepKind::FillSeq;
     let database = if creates {
@@ -180,11 +181,15 @@ fn fill(kv: &mut Kv, keep: bool) -> anyhow::Result<Table> {
             task.program.execute()?;
         }
     }
-    let summary = |task: &mut Task| Ok((task.client, task.program.summary(0)?));
-    let summaries: Result<_, Error> = tasks.iter_mut().map(summary).collect();
-    kv.apply(&step, &summaries?, true);
-    let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-    Ok(std::mem::take(&mut *kept))
+
+    let mut summaries = Summaries::new();
+    for task in &mut tasks {
+        summaries.push((task.client, task.program.summary(0)?));
+    }
+    kv.apply(&step, &summaries, true);
+
+    let mut table = kept.lock().unwrap_or_else(PoisonError::into_inner);
+    Ok(std::mem::take(&mut *table))
 }
 
 /// Counts the recorded operations and latencies.
@@ -226,14 +231,16 @@ fn run<S: KeyValueSession>(
     for task in &mut tasks {
         task.background = task.schedule != Schedule::Closed;
     }
+
     let limits = Limits { time, error_limit: 0, attempts: 1, grace: Duration::from_secs(10) };
-    let main = tasks[0].role;
+    let main_role = tasks[0].role;
     let mut counts = Counts::default();
     let outcome =
         load::run(tasks, limits, &SystemClock::begin(), &AtomicBool::new(false), &mut counts);
     if outcome.end != StepEnd::Complete {
         bail!("the step failed: {:?}", outcome.end);
     }
+
     let Counts { done, recorded } = counts;
     let unexpected: u64 = outcome.totals.values().map(|total| total.unexpected_rows).sum();
     if done != recorded || unexpected > 0 {
@@ -241,12 +248,15 @@ fn run<S: KeyValueSession>(
             "{done} operations, {recorded} latencies, and {unexpected} reads of values that were not written"
         );
     }
-    let main_records = || outcome.connections.iter().filter(|record| record.role == main);
-    let operations: u64 = main_records().map(|it| it.ok).sum();
-    let cpu_ns: u64 = main_records().map(|it| it.cpu_user_ns + it.cpu_system_ns).sum();
     let checks = kv.apply(step, &outcome.summaries, true);
     if let Some(check) = checks.iter().find(|check| !check.holds) {
         bail!("{}: {}, expected {}", check.what, check.found, check.expected);
+    }
+
+    let (mut operations, mut cpu_ns) = (0, 0);
+    for connection in outcome.connections.iter().filter(|one| one.role == main_role) {
+        operations += connection.ok;
+        cpu_ns += connection.cpu_user_ns + connection.cpu_system_ns;
     }
     println!("operations: {operations}");
     println!("elapsed_ns: {}", outcome.elapsed_ns);

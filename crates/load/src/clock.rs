@@ -1,4 +1,4 @@
-//! The one clock of everything that is measured.
+//! The clock of everything that is measured.
 //!
 //! Reading the processor's time stamp counter costs a third of what `clock_gettime` does, and an
 //! operation on the null engine is worth two readings. The counter is used only where the kernel
@@ -42,15 +42,18 @@ impl SystemClock {
     pub fn begin() -> Self {
         #[cfg(target_arch = "x86_64")]
         if kernel_trusts_counter() {
-            let (base, from) = read_both();
-            while monotonic_ns() - from < CALIBRATION_NS {
+            let first = BothClocks::now();
+            while monotonic_ns() - first.kernel_ns < CALIBRATION_NS {
                 std::hint::spin_loop();
             }
-            let (counter, to) = read_both();
-            let (ticks, ns) = (counter - base, to - from);
+            let last = BothClocks::now();
+
+            let ns = last.kernel_ns - first.kernel_ns;
+            let ticks = last.counter - first.counter;
             let scale = ((u128::from(ns) << 32) / u128::from(ticks.max(1))) as u64;
-            return Self { source: Source::Counter { base, scale } };
+            return Self { source: Source::Counter { base: first.counter, scale } };
         }
+
         Self { source: Source::Monotonic { base: monotonic_ns() } }
     }
 
@@ -94,19 +97,29 @@ fn monotonic_ns() -> u64 {
     tv_sec as u64 * 1_000_000_000 + tv_nsec as u64
 }
 
-/// Reads the counter and the kernel's clock at the same moment. Of several readings it returns the
-/// one during which the counter moved least, so that a context switch between the two does not
-/// spoil the calibration.
+/// The counter and the kernel's clock at the same moment.
 #[cfg(target_arch = "x86_64")]
-fn read_both() -> (u64, u64) {
-    let read = |_| {
-        let before = read_counter();
-        let ns = monotonic_ns();
-        let moved = read_counter().wrapping_sub(before);
-        (moved, before.wrapping_add(moved / 2), ns)
-    };
-    let (_, counter, ns) = (0..32).map(read).min().expect("the range has 32 readings");
-    (counter, ns)
+struct BothClocks {
+    counter: u64,
+    kernel_ns: u64,
+}
+
+#[cfg(target_arch = "x86_64")]
+impl BothClocks {
+    /// Reads both clocks several times. Returns the reading during which the counter moved least,
+    /// so that a context switch between the two does not spoil the calibration.
+    fn now() -> Self {
+        let (_, both) = (0..32)
+            .map(|_| {
+                let before = read_counter();
+                let kernel_ns = monotonic_ns();
+                let moved = read_counter().wrapping_sub(before);
+                (moved, Self { counter: before.wrapping_add(moved / 2), kernel_ns })
+            })
+            .min_by_key(|(moved, _)| *moved)
+            .expect("the range has 32 readings");
+        both
+    }
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -143,8 +156,8 @@ mod tests {
         let (ours_before, kernel_before) = both();
         clock.sleep_until(ours_before + 100_000_000);
         assert!(clock.now() >= ours_before + 100_000_000);
-        let (ours, kernel) = both();
-        let (ours, kernel) = (ours - ours_before, kernel - kernel_before);
+        let (ours_after, kernel_after) = both();
+        let (ours, kernel) = (ours_after - ours_before, kernel_after - kernel_before);
         // In parts of what has passed: the machine may have stood still meanwhile.
         assert!(
             ours.abs_diff(kernel) < kernel / 5000,

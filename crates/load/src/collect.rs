@@ -1,4 +1,5 @@
 //! The collector: takes what the workers counted, second by second, and passes it on to the record.
+//! It works on the thread that started the step, outside of the measured path.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,22 +9,22 @@ use words::{IntervalRow, Ops};
 use workload::{OpKind, Schedule};
 
 use crate::new_histogram;
-use crate::tally::{Lap, Latencies};
+use crate::tally::{Lap, Tally};
 
-/// A kind of latency: where it starts, and for which operations.
+/// A kind of latency: when it begins, and for which operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum LatencyKind {
     /// From sending to reply.
     Service,
-    /// From when the schedule wanted it sent to reply. Kinds of operations without a schedule have
-    /// no response time, since it would equal the service time.
+    /// From the time at which the operation was due to the reply. Kinds of operations without a
+    /// schedule have no response time, since it would equal the service time.
     Response,
     /// From sending to failure, of operations that failed after all attempts.
     Failed,
 }
 
 impl LatencyKind {
-    /// Returns its name in the record.
+    /// Returns the kind's name in the record.
     pub fn name(self) -> &'static str {
         match self {
             Self::Service => "service",
@@ -71,8 +72,7 @@ pub(crate) struct ProgressMeter {
 impl ProgressMeter {
     /// Adds operations that ended in `second`.
     pub(crate) fn add(&mut self, second: u32, kind: &'static str, ok: u64, rows: u64) {
-        let total = self.progress.total.entry(kind).or_default();
-        total.add(ok, rows);
+        self.progress.total.entry(kind).or_default().add(ok, rows);
         self.by_second.entry((second, kind)).or_default().add(ok, rows);
     }
 
@@ -81,9 +81,9 @@ impl ProgressMeter {
         let second = (now_ns / 1_000_000_000) as u32;
         self.progress.elapsed_ns = now_ns;
         if let Some(last) = second.checked_sub(1 + SECONDS_KEPT) {
-            let counts = self.by_second.range((last, "")..(last + 1, ""));
-            let counts = counts.map(|(&(_, kind), &count)| (kind, count));
-            self.progress.last_second = Some(counts.collect());
+            let of_last_second = self.by_second.range((last, "")..(last + 1, ""));
+            let counts = of_last_second.map(|(&(_, kind), &count)| (kind, count)).collect();
+            self.progress.last_second = Some(counts);
             self.by_second = self.by_second.split_off(&(last, ""));
         }
         &self.progress
@@ -93,16 +93,16 @@ impl ProgressMeter {
 /// Thread ids of one connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConnectionThreads {
-    /// The client's; `None` if it is in another process.
+    /// The client's thread; `None` if that is in another process.
     pub client: Option<u32>,
-    /// The server's; see [`workload::Task::server_thread`].
+    /// The server's thread; see [`workload::Task::server_thread`].
     pub server: Option<u32>,
 }
 
 /// Receives what a step measures, while it runs. Called from the thread that called [`crate::run`].
 pub trait Sink {
-    /// Returns the time at which the step begins, by its clock: `earliest` or later. Called when
-    /// every connection has its threads, which are in the order of the tasks.
+    /// Returns the time at which the step begins, by the step's clock: `earliest` or later. Called
+    /// when every connection has its threads. These are in the order of the tasks.
     ///
     /// # Errors
     /// The reason why the step cannot begin; it then fails.
@@ -145,8 +145,8 @@ pub trait Sink {
         Ok(())
     }
 
-    /// Receives a sample of a host of other processes, by its first `rank`: its time since the step
-    /// began, and its values.
+    /// Receives a sample of a host of other processes: the first rank on that host, the time since
+    /// the step began, and the values.
     ///
     /// # Errors
     /// The reason why it cannot be recorded; the step then fails.
@@ -172,8 +172,9 @@ impl Sink for () {}
 pub(crate) struct WorkerInfo {
     pub(crate) client: u32,
     pub(crate) kinds: &'static [OpKind],
-    pub(crate) open: bool,
-    /// The scheduled rate of its main kind.
+    /// The worker has a schedule.
+    pub(crate) is_open: bool,
+    /// The scheduled rate of the main kind of operation.
     rate_ops_per_s: Option<f64>,
     /// The first second without a row.
     next_second: u32,
@@ -184,7 +185,7 @@ impl WorkerInfo {
         Self {
             client,
             kinds,
-            open: schedule != Schedule::Closed,
+            is_open: schedule != Schedule::Closed,
             rate_ops_per_s: match schedule {
                 Schedule::Open { period_ns, .. } => Some(1e9 / period_ns),
                 Schedule::Closed => None,
@@ -198,15 +199,25 @@ impl WorkerInfo {
 /// first operation after that second.
 const SECONDS_KEPT: u32 = 2;
 
+/// The operations whose latencies are in one histogram. Keys sort by second first, so that the
+/// oldest histograms are found at once.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct HistogramKey {
+    second: u32,
+    kind: &'static str,
+    time: LatencyKind,
+}
+
 pub(crate) struct Collector<'a> {
     sink: &'a mut dyn Sink,
     workers: Vec<WorkerInfo>,
     pub(crate) totals: BTreeMap<&'static str, Ops>,
-    /// Rows and successes of each worker.
-    pub(crate) rows_and_ok: Vec<(u64, u64)>,
+    /// The successful operations of each worker.
+    pub(crate) done: Vec<OpCount>,
     /// Kinds that at least one connection runs on a schedule.
     scheduled: BTreeSet<&'static str>,
-    seconds: BTreeMap<(u32, &'static str, LatencyKind), Histogram<u64>>,
+    /// The latencies of seconds that connections may still report.
+    histograms: BTreeMap<HistogramKey, Histogram<u64>>,
     spare_histograms: Vec<Histogram<u64>>,
     rows: Vec<IntervalRow<'static>>,
     progress: ProgressMeter,
@@ -214,23 +225,28 @@ pub(crate) struct Collector<'a> {
 
 impl<'a> Collector<'a> {
     pub(crate) fn new(sink: &'a mut dyn Sink, workers: Vec<WorkerInfo>) -> Self {
-        let kinds = |worker: &WorkerInfo| worker.kinds.iter().map(|kind| kind.0);
-        let all = workers.iter().flat_map(kinds);
-        let scheduled = workers.iter().filter(|worker| worker.open);
-        let mut totals: BTreeMap<_, Ops> = all.map(|kind| (kind, Ops::default())).collect();
+        let mut totals: BTreeMap<&'static str, Ops> = BTreeMap::new();
+        let mut scheduled = BTreeSet::new();
         for worker in &workers {
-            if let (Some(rate), Some(kind)) = (worker.rate_ops_per_s, worker.kinds.first()) {
-                let total = totals.entry(kind.0).or_default();
+            for kind in worker.kinds {
+                totals.entry(kind.0).or_default();
+                if worker.is_open {
+                    scheduled.insert(kind.0);
+                }
+            }
+            if let (Some(rate), Some(main)) = (worker.rate_ops_per_s, worker.kinds.first()) {
+                let total = totals.entry(main.0).or_default();
                 *total.rate_target_ops_per_s.get_or_insert(0.0) += rate;
             }
         }
+
         Self {
             sink,
             totals,
-            scheduled: scheduled.flat_map(kinds).collect(),
-            rows_and_ok: vec![(0, 0); workers.len()],
+            scheduled,
+            done: vec![OpCount::default(); workers.len()],
             workers,
-            seconds: BTreeMap::new(),
+            histograms: BTreeMap::new(),
             spare_histograms: Vec::new(),
             rows: Vec::new(),
             progress: ProgressMeter::default(),
@@ -256,62 +272,32 @@ impl<'a> Collector<'a> {
         self.sink.others_run()
     }
 
-    fn total(&mut self, kind: &'static str) -> &mut Ops {
-        self.totals.entry(kind).or_default()
-    }
-
-    pub(crate) fn error(&mut self, number: usize, kind: usize, error: &engine::Error) {
-        let kind = self.workers[number].kinds[kind].0;
-        let total = self.total(kind);
+    pub(crate) fn add_error(&mut self, number: usize, kind: usize, error: &engine::Error) {
+        let OpKind(name) = self.workers[number].kinds[kind];
+        let total = self.totals.entry(name).or_default();
         let class = error.class.name();
         *total.errors.entry(class.into()).or_default() += 1;
         total.error_examples.entry(class.into()).or_insert_with(|| error.to_string());
     }
 
-    /// Adds a lap and clears it.
-    pub(crate) fn lap(&mut self, number: usize, lap: &mut Lap) -> Result<(), String> {
+    /// Adds the lap of the worker with that number, and clears it for the worker's next second.
+    pub(crate) fn add_lap(&mut self, number: usize, lap: &mut Lap) -> Result<(), String> {
         self.fill_gaps(number, lap.second)?;
         let worker = &mut self.workers[number];
         worker.next_second = lap.second + 1;
-        let (client, open, kinds) = (worker.client, worker.open, worker.kinds);
-        for (kind, tally) in kinds.iter().zip(&mut lap.tallies) {
-            let kind = kind.0;
+
+        let (client, is_open, kinds) = (worker.client, worker.is_open, worker.kinds);
+        for (&OpKind(kind), tally) in kinds.iter().zip(&mut lap.tallies) {
             assert_eq!(
                 tally.response.is_some(),
-                open,
+                is_open,
                 "a tally has a response time if and only if its worker has a schedule"
             );
-            let total = self.totals.get_mut(kind).expect("every kind of every origin has a total");
-            total.offered += tally.sent;
-            total.ok += tally.ok;
-            total.failed += tally.failed;
-            total.retried += tally.retried;
-            total.rows += tally.rows;
-            total.unexpected_rows += tally.unexpected_rows;
-            self.rows_and_ok[number].0 += tally.rows;
-            self.rows_and_ok[number].1 += tally.ok;
-            let service_ns_max = tally.service.ns_max;
-            let response_ns_max =
-                tally.response.as_ref().map_or(service_ns_max, |response| response.ns_max);
-            let mut add =
-                |time, latencies: &Latencies| {
-                    let histogram = self.seconds.entry((lap.second, kind, time));
-                    latencies.add_to(histogram.or_insert_with(|| {
-                        self.spare_histograms.pop().unwrap_or_else(new_histogram)
-                    }));
-                };
-            if tally.ok > 0 {
-                add(LatencyKind::Service, &tally.service);
-                if self.scheduled.contains(kind) {
-                    add(LatencyKind::Response, tally.response.as_ref().unwrap_or(&tally.service));
-                }
-                tally.service.clear();
-                tally.response.iter_mut().for_each(Latencies::clear);
-            }
-            if let Some(failed) = tally.failed_service.as_mut().filter(|_| tally.failed > 0) {
-                add(LatencyKind::Failed, failed);
-                failed.clear();
-            }
+            self.add_to_totals(number, kind, tally);
+            self.add_latencies(lap.second, kind, tally);
+
+            // Without a schedule, the response time equals the service time.
+            let response = tally.response.as_ref().unwrap_or(&tally.service);
             self.rows.push(IntervalRow {
                 second: lap.second,
                 client,
@@ -320,14 +306,52 @@ impl<'a> Collector<'a> {
                 failed: tally.failed,
                 retried: tally.retried,
                 rows: tally.rows,
-                service_ns_max,
-                response_ns_max,
+                service_ns_max: tally.service.ns_max,
+                response_ns_max: response.ns_max,
             });
             self.progress.add(lap.second, kind, tally.ok, tally.rows);
-            (tally.sent, tally.ok, tally.failed, tally.retried) = (0, 0, 0, 0);
-            (tally.rows, tally.unexpected_rows) = (0, 0);
+            tally.clear();
         }
         self.flush_rows()
+    }
+
+    fn add_to_totals(&mut self, number: usize, kind: &'static str, tally: &Tally) {
+        let total = self.totals.get_mut(kind).expect("every kind of every worker has a total");
+        total.offered += tally.sent;
+        total.ok += tally.ok;
+        total.failed += tally.failed;
+        total.retried += tally.retried;
+        total.rows += tally.rows;
+        total.unexpected_rows += tally.unexpected_rows;
+        self.done[number].add(tally.ok, tally.rows);
+    }
+
+    fn add_latencies(&mut self, second: u32, kind: &'static str, tally: &Tally) {
+        if tally.ok > 0 {
+            let service = HistogramKey { second, kind, time: LatencyKind::Service };
+            tally.service.add_to(self.histogram(service));
+
+            // Other connections may run this kind on a schedule. Then the response times of all of
+            // them are in one histogram.
+            if self.scheduled.contains(kind) {
+                let response = HistogramKey { second, kind, time: LatencyKind::Response };
+                let times = tally.response.as_ref().unwrap_or(&tally.service);
+                times.add_to(self.histogram(response));
+            }
+        }
+
+        if tally.failed > 0
+            && let Some(failed_service) = &tally.failed_service
+        {
+            let failed = HistogramKey { second, kind, time: LatencyKind::Failed };
+            failed_service.add_to(self.histogram(failed));
+        }
+    }
+
+    fn histogram(&mut self, key: HistogramKey) -> &mut Histogram<u64> {
+        self.histograms
+            .entry(key)
+            .or_insert_with(|| self.spare_histograms.pop().unwrap_or_else(new_histogram))
     }
 
     /// Adds rows of zeros for the seconds before `end` that worker `number` has not reported.
@@ -370,8 +394,10 @@ impl<'a> Collector<'a> {
     }
 
     fn flush_latencies(&mut self, before: u32) -> Result<(), String> {
-        while let Some(entry) = self.seconds.first_entry().filter(|entry| entry.key().0 < before) {
-            let ((second, kind, time), mut histogram) = entry.remove_entry();
+        while let Some(oldest) = self.histograms.first_entry()
+            && oldest.key().second < before
+        {
+            let (HistogramKey { second, kind, time }, mut histogram) = oldest.remove_entry();
             self.sink.latencies(second, kind, time, &histogram)?;
             histogram.reset();
             self.spare_histograms.push(histogram);

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use engine::Error;
-use words::Connection;
+use words::{Connection, Ops};
 use workload::{Program, Summaries};
 
+use crate::collect::OpCount;
 use crate::start::FinishedWorker;
 use crate::step::{StepEnd, StepOutcome};
 use crate::supervise::Supervisor;
@@ -14,12 +15,14 @@ use crate::supervise::Supervisor;
 pub(crate) fn finish(supervisor: Supervisor<'_, '_>, finished: Vec<FinishedWorker>) -> StepOutcome {
     let Supervisor { mut collector, shared, limits, mut recording, interrupted, .. } = supervisor;
     let mut reasons = shared.take_poison();
-    let foreground = finished.iter().filter(|it| !it.task.background);
-    let ended_ns = foreground.map(|it| it.report.ended_ns).max();
-    let mut elapsed_ns = ended_ns.unwrap_or(0);
+
+    // A step that ran as planned lasts for its whole time, even if the last reply came earlier.
+    let foreground = finished.iter().filter(|worker| !worker.task.background);
+    let mut elapsed_ns = foreground.map(|worker| worker.report.ended_ns).max().unwrap_or(0);
     if !interrupted && reasons.is_empty() && recording.is_ok() {
         elapsed_ns = elapsed_ns.max(limits.deadline_ns().unwrap_or(0));
     }
+
     if recording.is_ok() {
         recording = collector.finish(elapsed_ns.div_ceil(1_000_000_000) as u32);
     }
@@ -27,54 +30,43 @@ pub(crate) fn finish(supervisor: Supervisor<'_, '_>, finished: Vec<FinishedWorke
         // First: what else went wrong may follow from it.
         reasons.insert(0, format!("cannot write the record: {reason}"));
     }
+
     let mut totals = collector.totals;
     let mut handover_wait_ns_max = 0;
-    let (mut connections, mut programs) = (Vec::new(), Vec::new());
-    for (it, (rows, ok)) in finished.into_iter().zip(collector.rows_and_ok) {
-        let (task, report) = (it.task, it.report);
+    let mut connections = Vec::new();
+    let mut programs = Vec::new();
+    for (worker, done) in finished.into_iter().zip(collector.done) {
+        let report = worker.report;
         handover_wait_ns_max = handover_wait_ns_max.max(report.handover_wait_ns);
-        let main = task.program.kinds().first();
-        if let Some(total) = main.and_then(|kind| totals.get_mut(kind.0)) {
+        let main_kind = worker.task.program.kinds().first();
+        if let Some(total) = main_kind.and_then(|kind| totals.get_mut(kind.0)) {
             total.offered += report.skipped;
             total.skipped += report.skipped;
         }
-        connections.push(Connection {
-            client: task.client,
-            role: task.role.into(),
-            started_ns: report.started_ns,
-            ended_ns: report.ended_ns,
-            cpu_user_ns: it.cpu.user_ns,
-            cpu_system_ns: it.cpu.system_ns,
-            cpu_wait_ns: it.client_use.map(|used| used.cpu_wait_ns),
-            events: it.client_use.unwrap_or_default().events,
-            server_thread: it.server_use,
-            states: BTreeMap::new(),
-            rows,
-            ok,
-        });
-        programs.push(task.program);
+        connections.push(connection_record(&worker, done));
+        programs.push(worker.task.program);
     }
-    for (kind, total) in &totals {
-        if total.offered != total.skipped + total.ok + total.failed && reasons.is_empty() {
-            reasons.push(format!(
-                "the operation counts of `{kind}` do not add up: offered {} != skipped {} + ok {} + failed {}",
-                total.offered, total.skipped, total.ok, total.failed
-            ));
-        }
+    if reasons.is_empty() {
+        reasons.extend(totals.iter().find_map(|(kind, total)| imbalance(kind, total)));
     }
+
+    // A summary may ask the server, whose connection may be broken after a failure.
     let mut summaries = Summaries::new();
     if !interrupted && reasons.is_empty() {
         match summarize(&connections, &mut programs) {
             Ok(all) => summaries = all,
             Err(error) => {
-                reasons.push(format!("cannot read the keys that the server assigned: {error}"))
+                reasons.push(format!("cannot read the keys that the server assigned: {error}"));
             }
         }
     }
-    let end = match (interrupted, reasons.is_empty()) {
-        (true, _) => StepEnd::Interrupted,
-        (false, true) => StepEnd::Complete,
-        (false, false) => StepEnd::Failed(reasons),
+
+    let end = if interrupted {
+        StepEnd::Interrupted
+    } else if reasons.is_empty() {
+        StepEnd::Complete
+    } else {
+        StepEnd::Failed(reasons)
     };
     StepOutcome {
         end,
@@ -86,12 +78,44 @@ pub(crate) fn finish(supervisor: Supervisor<'_, '_>, finished: Vec<FinishedWorke
     }
 }
 
+fn connection_record(worker: &FinishedWorker, done: OpCount) -> Connection {
+    let FinishedWorker { task, report, cpu, client_use, server_use } = worker;
+    Connection {
+        client: task.client,
+        role: task.role.into(),
+        started_ns: report.started_ns,
+        ended_ns: report.ended_ns,
+        cpu_user_ns: cpu.user_ns,
+        cpu_system_ns: cpu.system_ns,
+        cpu_wait_ns: client_use.map(|used| used.cpu_wait_ns),
+        events: client_use.unwrap_or_default().events,
+        server_thread: *server_use,
+        states: BTreeMap::new(),
+        rows: done.rows,
+        ok: done.ok,
+    }
+}
+
+/// Returns the reason to distrust the counts of a kind: each operation that was offered must have
+/// been skipped, have succeeded or have failed.
+fn imbalance(kind: &str, total: &Ops) -> Option<String> {
+    if total.offered == total.skipped + total.ok + total.failed {
+        return None;
+    }
+    Some(format!(
+        "the operation counts of `{kind}` do not add up: offered {} != skipped {} + ok {} + failed {}",
+        total.offered, total.skipped, total.ok, total.failed
+    ))
+}
+
 /// Collects the summary of each connection.
 fn summarize(
     connections: &[Connection],
     programs: &mut [Box<dyn Program>],
 ) -> Result<Summaries, Error> {
-    let both = connections.iter().zip(programs);
-    both.map(|(connection, program)| Ok((connection.client, program.summary(connection.rows)?)))
-        .collect()
+    let mut summaries = Summaries::new();
+    for (connection, program) in connections.iter().zip(programs) {
+        summaries.push((connection.client, program.summary(connection.rows)?));
+    }
+    Ok(summaries)
 }

@@ -1,5 +1,8 @@
-//! A step that several processes run together: merges what each of them measured. Histograms and
-//! counts are added, never averaged.
+//! Merges what several processes measured in one step that they run together. Histograms and counts
+//! are added, never averaged: a percentile of all operations can't be computed from the percentiles
+//! of the parts.
+
+use std::ops::Range;
 
 use hdrhistogram::Histogram;
 use words::IntervalRow;
@@ -23,7 +26,7 @@ impl<'a> Merge<'a> {
         Self { sink, progress: ProgressMeter::default(), failed: 0 }
     }
 
-    /// Returns the operations that have failed, over all parts.
+    /// Returns the number of operations that have failed, over all parts.
     pub fn failed(&self) -> u64 {
         self.failed
     }
@@ -83,45 +86,54 @@ impl<'a> Merge<'a> {
         self,
         parts: Vec<(Vec<ConnectionKinds>, StepOutcome)>,
     ) -> Result<StepOutcome, String> {
-        let elapsed_ns = parts.iter().map(|(_, part)| part.elapsed_ns).max();
-        let mut whole =
-            StepOutcome { elapsed_ns: elapsed_ns.unwrap_or(0), ..StepOutcome::default() };
-        let seconds = |elapsed_ns: u64| elapsed_ns.div_ceil(1_000_000_000) as u32;
+        let elapsed_ns = parts.iter().map(|(_, part)| part.elapsed_ns).max().unwrap_or(0);
+        let mut whole = StepOutcome { elapsed_ns, ..StepOutcome::default() };
         let mut reasons = Vec::new();
         for (connections, part) in parts {
-            // The seconds in which only other parts worked.
+            // Every connection has a row for every second of the step, also for those in which only
+            // other parts worked.
             let idle = seconds(part.elapsed_ns)..seconds(whole.elapsed_ns);
-            let zeros = idle.flat_map(|second| {
-                let kinds = connections
-                    .iter()
-                    .flat_map(|(client, kinds)| kinds.iter().map(|kind| (*client, *kind)));
-                kinds.map(move |(client, kind)| IntervalRow {
-                    second,
-                    client,
-                    kind,
-                    ..IntervalRow::default()
-                })
-            });
-            self.sink.intervals(&zeros.collect::<Vec<_>>())?;
+            self.sink.intervals(&idle_rows(idle, &connections))?;
+
             match part.end {
                 StepEnd::Complete => {}
                 StepEnd::Failed(why) => reasons.extend(why),
                 StepEnd::Interrupted => whole.end = StepEnd::Interrupted,
             }
+
             whole.connections.extend(part.connections);
             whole.summaries.extend(part.summaries);
             for (kind, ops) in &part.totals {
                 whole.totals.entry(kind.clone()).or_default().add(ops);
             }
-            let waited_ns = whole.handover_wait_ns_max.max(part.handover_wait_ns_max);
-            whole.handover_wait_ns_max = waited_ns;
+            whole.handover_wait_ns_max = whole.handover_wait_ns_max.max(part.handover_wait_ns_max);
         }
-        // Where one part fails, the others are interrupted.
+
+        // If one part fails, the others are interrupted. The step as a whole has failed.
         if !reasons.is_empty() {
             whole.end = StepEnd::Failed(reasons);
         }
+
         // As a single process orders them: by client.
         whole.connections.sort_by_key(|connection| connection.client);
         Ok(whole)
     }
+}
+
+/// Returns the number of seconds of a step, of which the last may be incomplete.
+fn seconds(elapsed_ns: u64) -> u32 {
+    elapsed_ns.div_ceil(1_000_000_000) as u32
+}
+
+/// Returns the rows of connections that did nothing in these seconds.
+fn idle_rows(idle: Range<u32>, connections: &[ConnectionKinds]) -> Vec<IntervalRow<'static>> {
+    let mut rows = Vec::new();
+    for second in idle {
+        for (client, kinds) in connections {
+            for kind in kinds {
+                rows.push(IntervalRow { second, client: *client, kind, ..IntervalRow::default() });
+            }
+        }
+    }
+    rows
 }

@@ -1,41 +1,65 @@
-//! Counts events of a thread with the processor's counters, all in the same time.
+//! Counts events of a thread with the processor's counters.
 
 use std::os::fd::AsRawFd;
+use std::time::Duration;
 
 use perf_event::events::{Cache, CacheId, CacheOp, CacheResult, Hardware};
 use perf_event::{Builder, Counter, ReadFormat};
 use rustix::process::{Resource, getrlimit};
 use words::ProcessorEvents;
 
-/// The place of an event's count.
-type Place = fn(&mut ProcessorEvents) -> &mut Option<u64>;
-/// An event, with the place of its count.
-type CountedEvent = (fn() -> Builder<'static>, Place);
+/// Selects the field that holds an event's count.
+type CountField = fn(&mut ProcessorEvents) -> &mut Option<u64>;
+
+/// An event and the field of its count.
+#[derive(Clone, Copy)]
+pub(crate) struct CountedEvent {
+    builder: fn() -> Builder<'static>,
+    field: CountField,
+}
 
 /// The events, the most useful first: where a processor has too few counters, the last ones are
 /// missing.
 pub(crate) const HARDWARE_EVENTS: [CountedEvent; 5] = [
-    (|| Builder::new(Hardware::INSTRUCTIONS), |counts| &mut counts.instructions),
-    (|| Builder::new(Hardware::CPU_CYCLES), |counts| &mut counts.cycles),
-    (|| Builder::new(Hardware::CACHE_MISSES), |counts| &mut counts.cache_misses),
-    (|| Builder::new(Hardware::BRANCH_MISSES), |counts| &mut counts.branch_misses),
-    (
-        || {
+    CountedEvent {
+        builder: || Builder::new(Hardware::INSTRUCTIONS),
+        field: |counts| &mut counts.instructions,
+    },
+    CountedEvent {
+        builder: || Builder::new(Hardware::CPU_CYCLES),
+        field: |counts| &mut counts.cycles,
+    },
+    CountedEvent {
+        builder: || Builder::new(Hardware::CACHE_MISSES),
+        field: |counts| &mut counts.cache_misses,
+    },
+    CountedEvent {
+        builder: || Builder::new(Hardware::BRANCH_MISSES),
+        field: |counts| &mut counts.branch_misses,
+    },
+    CountedEvent {
+        builder: || {
             Builder::new(Cache {
                 which: CacheId::DTLB,
                 operation: CacheOp::READ,
                 result: CacheResult::MISS,
             })
         },
-        |counts| &mut counts.tlb_misses,
-    ),
+        field: |counts| &mut counts.tlb_misses,
+    },
 ];
+
+/// A counter that runs, and the field of its count.
+struct RunningCounter {
+    counter: Counter,
+    field: CountField,
+}
 
 /// Counts events of one thread from [`begin`](Self::begin) to [`end`](Self::end). The kernel counts
 /// all of them or none at any moment, so that their ratios are exact.
 pub(crate) struct EventGroup {
-    leader: (Counter, Place),
-    members: Vec<(Counter, Place)>,
+    leader: RunningCounter,
+    members: Vec<RunningCounter>,
 }
 
 impl EventGroup {
@@ -43,54 +67,57 @@ impl EventGroup {
     /// allow; `None` if there is none.
     pub(crate) fn begin(tid: u32, events: &[CountedEvent]) -> Option<Self> {
         let files_max = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX) / 2;
-        let mut group: Option<Self> = None;
-        for &(event, place) in events {
-            let mut builder = event();
+        let mut started: Option<Self> = None;
+        for &CountedEvent { builder, field } in events {
+            let mut builder = builder();
             builder.observe_pid(tid.cast_signed()).any_cpu();
-            match &mut group {
-                None => {
-                    builder.read_format(
-                        ReadFormat::GROUP
-                            | ReadFormat::ID
-                            | ReadFormat::TOTAL_TIME_ENABLED
-                            | ReadFormat::TOTAL_TIME_RUNNING,
-                    );
-                    group = builder
-                        .build()
-                        .ok()
-                        .map(|counter| Self { leader: (counter, place), members: Vec::new() });
-                }
-                Some(group) => {
-                    let counter = builder.build_with_group(&mut group.leader.0);
-                    // The kernel gives the lowest free number: so many files are open. The rest is
-                    // for connections and the record.
-                    let is_spare =
-                        |it: &Counter| u64::from(it.as_raw_fd().unsigned_abs()) < files_max;
-                    group
-                        .members
-                        .extend(counter.ok().filter(is_spare).map(|counter| (counter, place)));
-                }
+
+            // The first event that the machine has leads the group.
+            let Some(group) = &mut started else {
+                builder.read_format(
+                    ReadFormat::GROUP
+                        | ReadFormat::ID
+                        | ReadFormat::TOTAL_TIME_ENABLED
+                        | ReadFormat::TOTAL_TIME_RUNNING,
+                );
+                started = builder.build().ok().map(|counter| Self {
+                    leader: RunningCounter { counter, field },
+                    members: Vec::new(),
+                });
+                continue;
+            };
+
+            // The kernel gives a file the lowest free number, so the number says how many are
+            // open. Half of the files are left for connections and the record.
+            if let Ok(counter) = builder.build_with_group(&mut group.leader.counter)
+                && u64::from(counter.as_raw_fd().unsigned_abs()) < files_max
+            {
+                group.members.push(RunningCounter { counter, field });
             }
         }
-        let mut group = group?;
-        group.leader.0.enable_group().ok()?;
+
+        let mut group = started?;
+        group.leader.counter.enable_group().ok()?;
         Some(group)
     }
 
     /// Returns the counts since the beginning; `None` if the kernel can't read them.
     pub(crate) fn end(mut self) -> Option<ProcessorEvents> {
-        let counted = self.leader.0.read_group().ok()?;
-        let ns = |time: std::time::Duration| u64::try_from(time.as_nanos()).ok();
+        let counted = self.leader.counter.read_group().ok()?;
         let mut counts = ProcessorEvents {
-            events_enabled_ns: counted.time_enabled().and_then(ns),
-            events_running_ns: counted.time_running().and_then(ns),
+            events_enabled_ns: counted.time_enabled().and_then(nanoseconds),
+            events_running_ns: counted.time_running().and_then(nanoseconds),
             ..ProcessorEvents::default()
         };
-        for (counter, place) in [self.leader].iter().chain(&self.members) {
-            *place(&mut counts) = counted.get(counter).map(|it| it.value());
+        for RunningCounter { counter, field } in [self.leader].iter().chain(&self.members) {
+            *field(&mut counts) = counted.get(counter).map(|entry| entry.value());
         }
         Some(counts)
     }
+}
+
+fn nanoseconds(time: Duration) -> Option<u64> {
+    u64::try_from(time.as_nanos()).ok()
 }
 
 #[cfg(test)]
@@ -125,12 +152,19 @@ mod tests {
             // Until the counters are read.
             let _ = wait.recv();
         });
+        let unknown = || Builder::new(Raw::new(u64::MAX));
         let events: [CountedEvent; 4] = [
             // No processor has this event: neither as a leader nor as a member.
-            (|| Builder::new(Raw::new(u64::MAX)), |it| &mut it.tlb_misses),
-            (|| Builder::new(Software::TASK_CLOCK), |it| &mut it.cycles),
-            (|| Builder::new(Raw::new(u64::MAX)), |it| &mut it.branch_misses),
-            (|| Builder::new(Software::PAGE_FAULTS), |it| &mut it.cache_misses),
+            CountedEvent { builder: unknown, field: |counts| &mut counts.tlb_misses },
+            CountedEvent {
+                builder: || Builder::new(Software::TASK_CLOCK),
+                field: |counts| &mut counts.cycles,
+            },
+            CountedEvent { builder: unknown, field: |counts| &mut counts.branch_misses },
+            CountedEvent {
+                builder: || Builder::new(Software::PAGE_FAULTS),
+                field: |counts| &mut counts.cache_misses,
+            },
         ];
         let tid = tid.recv().unwrap();
         let Some(group) = EventGroup::begin(tid, &events) else {

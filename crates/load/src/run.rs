@@ -13,7 +13,7 @@ use crate::step::{Limits, StepOutcome};
 use crate::supervise::Supervisor;
 use crate::worker::Shared;
 
-/// Runs the tasks of one step until they end. `stop` ends it early.
+/// Runs the tasks of one step until they end. `stop` ends the step early.
 pub fn run<C: Clock>(
     tasks: Vec<Task>,
     limits: Limits,
@@ -26,12 +26,14 @@ pub fn run<C: Clock>(
     let collector = Collector::new(sink, workers);
     let mut supervisor = Supervisor::new(collector, connections, &shared, stop, limits);
     let start = StepStart::new(clock.clone(), limits, &shared);
+
     let finished = std::thread::scope(|scope| {
-        let workers = start.workers(scope, seats, messages);
+        let workers = start.spawn_workers(scope, seats, messages);
         let start_at = start.begin(&workers, &mut supervisor.collector);
         supervisor.watch(&inbox, workers.handles.len(), || clock.now().saturating_sub(start_at));
         workers.join()
     });
+
     supervisor.drain(&inbox);
     supervisor.collector.before_close();
     finish(supervisor, finished)

@@ -57,23 +57,27 @@ pub(crate) struct FinishedWorker {
 
 /// Makes everything that `tasks` need to run, except their threads.
 pub(crate) fn set_up(tasks: Vec<Task>) -> StepSetup {
+    // Room for all laps of each connection, its end, and some errors.
     let (messages, inbox) = sync_channel(tasks.len() * (LAPS + 1) + 1024);
-    let (mut workers, mut connections, mut seats) = (Vec::new(), Vec::new(), Vec::new());
+    let mut workers = Vec::new();
+    let mut connections = Vec::new();
+    let mut seats = Vec::new();
     for (number, mut task) in tasks.into_iter().enumerate() {
         let kinds = task.program.kinds();
-        let open = task.schedule != Schedule::Closed;
-        let lap = || Lap::new(kinds.len(), open);
+        let is_open = task.schedule != Schedule::Closed;
+        let lap = Lap::new(kinds.len(), is_open);
         let (spares, spare) = sync_channel(LAPS);
         for _ in 1..LAPS {
-            let _ = spares.try_send(lap());
+            let _ = spares.try_send(Lap::new(kinds.len(), is_open));
         }
+
         workers.push(WorkerInfo::new(task.client, kinds, task.schedule));
         connections.push(ConnectionHandle {
             background: task.background,
             interrupt: task.interrupt.take(),
             spares,
         });
-        seats.push(WorkerSeat { number, lap: lap(), task, spare });
+        seats.push(WorkerSeat { number, lap, task, spare });
     }
     StepSetup { workers, connections, seats, messages, inbox }
 }
@@ -97,8 +101,10 @@ pub(crate) struct Workers<'scope> {
 impl Workers<'_> {
     /// Waits for the end of all threads.
     pub(crate) fn join(self) -> Vec<FinishedWorker> {
-        let joined = self.handles.into_iter().map(ScopedJoinHandle::join);
-        joined.map(|finished| finished.expect("panics of a worker are caught within it")).collect()
+        self.handles
+            .into_iter()
+            .map(|thread| thread.join().expect("panics of a worker are caught within it"))
+            .collect()
     }
 }
 
@@ -108,38 +114,43 @@ impl<'a, C: Clock> StepStart<'a, C> {
     }
 
     /// Spawns the threads, and waits until each is ready.
-    pub(crate) fn workers<'scope>(
+    pub(crate) fn spawn_workers<'scope>(
         &'scope self,
         scope: &'scope Scope<'scope, '_>,
         seats: Vec<WorkerSeat>,
         messages: SyncSender<Message>,
     ) -> Workers<'scope> {
         let count = seats.len();
-        let (ready, readied) = sync_channel(count);
-        let spawn = |seat: WorkerSeat| {
+        let (ready, ready_threads) = sync_channel(count);
+        let mut handles = Vec::new();
+        for seat in seats {
             let number = seat.number;
             let (messages, ready) = (messages.clone(), ready.clone());
             let collector = std::thread::current();
             let spawned = std::thread::Builder::new()
                 .name(format!("load-{}", number + 1))
                 .spawn_scoped(scope, move || self.work(seat, messages, collector, &ready));
-            // The threads that exist wait for the start, and end at once then.
-            let refused = |error| {
-                self.shared.poison(format!(
-                    "cannot create the thread of connection {} of {count}: {error}",
-                    number + 1
-                ));
-            };
-            spawned.map_err(refused).ok()
-        };
-        let handles: Vec<_> = seats.into_iter().map_while(spawn).collect();
-        let mut threads: Vec<(usize, ConnectionThreads)> =
-            handles.iter().filter_map(|_| readied.recv().ok()).collect();
-        threads.sort_by_key(|(number, _)| *number);
+            match spawned {
+                Ok(handle) => handles.push(handle),
+                Err(error) => {
+                    // The threads that exist wait for the start, and end at once then.
+                    self.shared.poison(format!(
+                        "cannot create the thread of connection {} of {count}: {error}",
+                        number + 1
+                    ));
+                    break;
+                }
+            }
+        }
+
+        // Threads become ready in any order.
+        let mut numbered: Vec<(usize, ConnectionThreads)> =
+            handles.iter().filter_map(|_| ready_threads.recv().ok()).collect();
+        numbered.sort_by_key(|(number, _)| *number);
         Workers {
             is_complete: handles.len() == count,
             handles,
-            threads: threads.into_iter().map(|(_, threads)| threads).collect(),
+            threads: numbered.into_iter().map(|(_, threads)| threads).collect(),
         }
     }
 
@@ -170,16 +181,20 @@ impl<'a, C: Clock> StepStart<'a, C> {
         let WorkerSeat { number, mut task, lap, spare } = seat;
         // By default the kernel may add 50 us to every wait for the schedule.
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZero::new(1));
+
+        // Before the start: opening the first counter may be slow.
         let tid = rustix::thread::gettid().as_raw_nonzero().get();
         let (client, server) = (Some(tid.cast_unsigned()), task.server_thread);
-        // Before the start: opening the first counter may be slow.
         let meters = [client, server].map(|tid| ThreadMeter::begin(tid?));
         let _ = ready.send((number, ConnectionThreads { client, server }));
+
+        // Waits until `begin` has set the common start.
+        let start_at = *self.at.wait();
         let mut worker = Worker {
             number,
             clock: self.clock.clone(),
             schedule: task.schedule,
-            start_at: *self.at.wait(),
+            start_at,
             deadline_ns: self.limits.deadline_ns(),
             attempts: self.limits.attempts,
             error_limit: self.limits.error_limit,
@@ -189,11 +204,14 @@ impl<'a, C: Clock> StepStart<'a, C> {
             spare,
             lap,
         };
-        let cpu = ThreadCpu::now();
-        let report = catch_unwind(AssertUnwindSafe(|| worker.work(&mut *task.program)));
-        let cpu = ThreadCpu::now().since(&cpu);
+
+        let cpu_before = ThreadCpu::now();
+        let result = catch_unwind(AssertUnwindSafe(|| worker.work(&mut *task.program)));
+        let cpu = ThreadCpu::now().since(&cpu_before);
         let [client_use, server_use] = meters.map(|meter| meter?.end());
-        let report = report.unwrap_or_else(|panic| {
+
+        // A panic fails the step, as an error of the connection does.
+        let report = result.unwrap_or_else(|panic| {
             self.shared.poison(format!(
                 "connection {} panicked: {}",
                 number + 1,

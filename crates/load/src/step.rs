@@ -32,10 +32,10 @@ impl Limits {
 /// The way in which a step ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StepEnd {
-    /// It ended as planned.
+    /// The step ended as planned.
     #[default]
     Complete,
-    /// It failed, for these reasons.
+    /// The step failed, for these reasons.
     Failed(Vec<String>),
     /// The operator stopped it.
     Interrupted,
@@ -44,7 +44,7 @@ pub enum StepEnd {
 /// The outcome of a step.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct StepOutcome {
-    /// The way in which it ended.
+    /// The way in which the step ended.
     pub end: StepEnd,
     /// The time from the common start to the end of the last connection, and no less than
     /// [`Limits::time`].
@@ -53,7 +53,7 @@ pub struct StepOutcome {
     /// threads were seen in. If the system ran out of threads, only the connections that had
     /// one.
     pub connections: Vec<Connection>,
-    /// The facts about them that the workload needs; empty unless the step is complete.
+    /// What the workload needs to know about the connections; empty unless the step is complete.
     pub summaries: Summaries,
     /// Totals by kind of operation.
     pub totals: BTreeMap<String, Ops>,

@@ -1,4 +1,5 @@
-//! While a step runs: handles the workers' messages, and makes sure that all of them end.
+//! Supervises a running step: handles the workers' messages, and makes sure that all workers end,
+//! even those whose server does not answer.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, TryRecvError};
@@ -27,12 +28,13 @@ pub(crate) struct Supervisor<'a, 's> {
     pub(crate) interrupted: bool,
     connections: Vec<ConnectionHandle>,
     stop: &'a AtomicBool,
-    /// The connections that are still running: true for each of them.
+    /// Whether each connection is still running.
     running: Vec<bool>,
     next_tick_ns: u64,
     /// The time at which the connections were told to end.
     over_since_ns: Option<u64>,
-    cut_off: bool,
+    /// Connections that were still waiting for a reply have been interrupted.
+    has_cut_off: bool,
 }
 
 impl<'a, 's> Supervisor<'a, 's> {
@@ -54,7 +56,7 @@ impl<'a, 's> Supervisor<'a, 's> {
             running: Vec::new(),
             next_tick_ns: TICK_NS,
             over_since_ns: None,
-            cut_off: false,
+            has_cut_off: false,
         }
     }
 
@@ -81,18 +83,20 @@ impl<'a, 's> Supervisor<'a, 's> {
 
     /// Handles the remaining messages when all workers have ended.
     pub(crate) fn drain(&mut self, inbox: &Receiver<Message>) {
-        inbox.try_iter().for_each(|message| self.handle(message));
+        for message in inbox.try_iter() {
+            self.handle(message);
+        }
     }
 
     fn handle(&mut self, message: Message) {
         match message {
             Message::Lap(number, mut lap) => {
                 if self.recording.is_ok() {
-                    self.recording = self.collector.lap(number, &mut lap);
+                    self.recording = self.collector.add_lap(number, &mut lap);
                 }
                 let _ = self.connections[number].spares.try_send(lap);
             }
-            Message::Error(number, kind, error) => self.collector.error(number, kind, &error),
+            Message::Error(number, kind, error) => self.collector.add_error(number, kind, &error),
             Message::Ended(number) => self.running[number] = false,
         }
     }
@@ -103,37 +107,50 @@ impl<'a, 's> Supervisor<'a, 's> {
             self.recording = self.collector.tick(now_ns);
             self.next_tick_ns = now_ns + TICK_NS;
         }
+
         self.interrupted |= self.stop.load(Relaxed);
-        let both = || self.running.iter().zip(&self.connections);
-        let foreground_runs = both().any(|(&running, it)| running && !it.background);
+        let foreground_runs = self.running_connections().any(|connection| !connection.background);
         let is_done = !foreground_runs && !self.collector.others_run();
         if self.recording.is_err() || self.interrupted || is_done {
             self.shared.halt.store(true, Relaxed);
         }
-        let deadline_ns = self.limits.deadline_ns();
-        let is_over = self.shared.halt.load(Relaxed)
-            || deadline_ns.is_some_and(|deadline_ns| now_ns > deadline_ns);
-        if !is_over || self.cut_off {
+
+        let is_past_deadline =
+            self.limits.deadline_ns().is_some_and(|deadline_ns| now_ns > deadline_ns);
+        let is_over = self.shared.halt.load(Relaxed) || is_past_deadline;
+        if !is_over || self.has_cut_off {
             return;
         }
+
         // Connections that still wait for a reply are cut off after the grace period.
         let since_ns = *self.over_since_ns.get_or_insert(now_ns);
         let is_given_up = self.interrupted || self.recording.is_err();
         let grace = if is_given_up { INTERRUPT_GRACE } else { self.limits.grace };
-        if u128::from(now_ns - since_ns) < grace.as_nanos() {
-            return;
+        if u128::from(now_ns - since_ns) >= grace.as_nanos() {
+            // A step that was given up has a reason already. A step does not wait for background
+            // connections, so cutting them off is no failure.
+            if !is_given_up && foreground_runs {
+                self.shared.poison(format!(
+                    "connections waited for a reply for more than {} s after the end of the step and were cut off",
+                    grace.as_secs()
+                ));
+            }
+            self.cut_off();
         }
-        self.cut_off = true;
-        if !is_given_up && foreground_runs {
-            self.shared.poison(format!(
-                "connections waited for a reply for more than {} s after the end of the step and were cut off",
-                grace.as_secs()
-            ));
-        }
+    }
+
+    fn cut_off(&mut self) {
+        self.has_cut_off = true;
         self.shared.halt.store(true, Relaxed);
-        let waiting = both().filter(|(running, _)| **running);
-        waiting
-            .filter_map(|(_, connection)| connection.interrupt.as_ref())
-            .for_each(|interrupt| interrupt());
+        for connection in self.running_connections() {
+            if let Some(interrupt) = &connection.interrupt {
+                interrupt();
+            }
+        }
+    }
+
+    fn running_connections(&self) -> impl Iterator<Item = &ConnectionHandle> {
+        let both = self.running.iter().zip(&self.connections);
+        both.filter(|(is_running, _)| **is_running).map(|(_, connection)| connection)
     }
 }

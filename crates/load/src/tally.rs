@@ -77,7 +77,7 @@ impl Latencies {
 /// One connection's operations of one kind in one second.
 #[derive(Debug)]
 pub(crate) struct Tally {
-    /// Operations begun: counted when they are sent, so that `sent = ok + failed` can be asserted.
+    /// Counted when operations are sent, so that `sent = ok + failed` can be asserted.
     pub(crate) sent: u64,
     pub(crate) ok: u64,
     pub(crate) failed: u64,
@@ -102,6 +102,24 @@ impl Tally {
             service: Latencies::new(),
             response: open.then(Latencies::new),
             failed_service: None,
+        }
+    }
+
+    /// Removes what was counted. The collector calls this, outside of the measured path.
+    pub(crate) fn clear(&mut self) {
+        self.sent = 0;
+        self.ok = 0;
+        self.failed = 0;
+        self.retried = 0;
+        self.rows = 0;
+        self.unexpected_rows = 0;
+
+        self.service.clear();
+        if let Some(response) = &mut self.response {
+            response.clear();
+        }
+        if let Some(failed) = &mut self.failed_service {
+            failed.clear();
         }
     }
 }

@@ -1,6 +1,6 @@
-//! Measures a thread between two moments: its CPU time, its wait for a processor, and the events
-//! that the processor counts. It reads `/proc` and kernel counters, so it runs before the first
-//! operation of a connection and after the last.
+//! Measures a thread between two moments: the CPU time, the wait for a processor, and the events
+//! that the processor counts. That means reading `/proc` and kernel counters, which takes time, so
+//! a meter begins before the first operation of a connection and ends after the last.
 
 use rustix::time::{ClockId, clock_gettime};
 use words::ThreadUse;
@@ -40,7 +40,7 @@ impl ThreadMeter {
 /// nanoseconds; 0 if the kernel does not say.
 pub fn own_cpu_wait_ns() -> u64 {
     let tid = rustix::thread::gettid().as_raw_nonzero().get();
-    SchedStat::now(tid.cast_unsigned()).map_or(0, |it| it.cpu_wait_ns)
+    SchedStat::now(tid.cast_unsigned()).map_or(0, |stat| stat.cpu_wait_ns)
 }
 
 /// The first two fields of `/proc/TID/schedstat`, which any user may read.

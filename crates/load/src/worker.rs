@@ -1,7 +1,13 @@
 //! The measured path: one thread, one connection.
 //!
-//! For each operation: prepare (encodes, not timed) -> wait until it is due -> `sent_at` -> execute
-//! -> `done_at` -> count. `scheduled_at` is when it was due; without a rate it is `sent_at`.
+//! ```text
+//! prepare ──► due ──► sent ──► execute ──► done ──► count
+//!                      └── service time ───┘
+//!              └────── response time ──────┘  with a schedule
+//! ```
+//!
+//! The response time begins when the operation is due, even if the worker is late: a stall counts
+//! against all operations that it delays. Without a schedule there is no such time.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError};
@@ -10,7 +16,7 @@ use std::thread::Thread;
 use std::time::Duration;
 
 use engine::{Error, ErrorClass};
-use workload::{Next, Program, Schedule};
+use workload::{Executed, Next, Program, Schedule};
 
 use crate::Clock;
 use crate::tally::{Lap, Latencies};
@@ -18,7 +24,7 @@ use crate::tally::{Lap, Latencies};
 /// The state that all workers of a step read, and a failed one writes.
 #[derive(Default)]
 pub(crate) struct Shared {
-    /// Workers send no further operations.
+    /// Workers must not send further operations.
     pub(crate) halt: AtomicBool,
     /// Failed operations of all connections.
     pub(crate) failed: AtomicU64,
@@ -55,14 +61,15 @@ pub(crate) struct Worker<'a, C> {
     pub(crate) schedule: Schedule,
     /// The time at which the step begins, by the clock.
     pub(crate) start_at: u64,
-    /// The time at which it stops sending operations, since the step began.
+    /// The time at which the worker stops sending operations, since the step began.
     pub(crate) deadline_ns: Option<u64>,
     pub(crate) attempts: u32,
     pub(crate) error_limit: u64,
     pub(crate) shared: &'a Shared,
     pub(crate) messages: SyncSender<Message>,
-    /// The thread that receives them.
+    /// The thread that receives the messages.
     pub(crate) collector: Thread,
+    /// Empty laps that the collector returns.
     pub(crate) spare: Receiver<Box<Lap>>,
     pub(crate) lap: Box<Lap>,
 }
@@ -70,14 +77,14 @@ pub(crate) struct Worker<'a, C> {
 /// The result of a worker.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct WorkerReport {
-    /// The time at which its first operation was due, since the step began.
+    /// The time at which the first operation was due, since the step began.
     pub(crate) started_ns: u64,
-    /// The time at which its last operation ended, since the step began.
+    /// The time at which the last operation ended, since the step began.
     pub(crate) ended_ns: u64,
     /// Operations that were due but not sent.
     pub(crate) skipped: u64,
-    /// The time that it waited for the collector: a stall caused by assay itself. Includes time in
-    /// which the kernel ran other threads instead.
+    /// The time that the worker waited for the collector: a stall caused by assay itself. Includes
+    /// time in which the kernel ran other threads instead.
     pub(crate) handover_wait_ns: u64,
 }
 
@@ -85,15 +92,27 @@ pub(crate) struct WorkerReport {
 const HALT_CHECK_NS: u64 = 50_000_000;
 const SECOND_NS: u64 = 1_000_000_000;
 
+/// The times of one operation, in nanoseconds since the step began.
+#[derive(Clone, Copy)]
+struct OpTimes {
+    /// `None` without a schedule.
+    due_ns: Option<u64>,
+    sent_ns: u64,
+    done_ns: u64,
+}
+
 impl<C: Clock> Worker<'_, C> {
     pub(crate) fn work(&mut self, program: &mut dyn Program) -> WorkerReport {
         let mut report = WorkerReport::default();
         let mut index = 0_u64;
         let mut second_end_ns = SECOND_NS;
+
         program.begin();
         self.clock.sleep_until(self.start_at);
         let first_ns = self.schedule.due_ns(0).unwrap_or(0);
-        (report.started_ns, report.ended_ns) = (first_ns, first_ns);
+        report.started_ns = first_ns;
+        report.ended_ns = first_ns;
+
         while !self.shared.halt.load(Relaxed) {
             let due_ns = self.schedule.due_ns(index);
             if let (Some(due_ns), Some(deadline_ns)) = (due_ns, self.deadline_ns)
@@ -101,12 +120,13 @@ impl<C: Clock> Worker<'_, C> {
             {
                 break;
             }
+
             let kind = match program.prepare() {
                 Next::Ready(kind) => kind,
                 Next::Done => break,
                 Next::Later => {
                     program.wait(Duration::from_nanos(HALT_CHECK_NS));
-                    // The connection that it waits for may have ended with the step.
+                    // The connection that this one waits for may have ended with the step.
                     if self.is_over(self.elapsed_ns()) {
                         break;
                     }
@@ -122,62 +142,79 @@ impl<C: Clock> Worker<'_, C> {
             if let (Some(_), Some(deadline_ns)) = (due_ns, self.deadline_ns)
                 && sent_ns >= deadline_ns
             {
-                break; // It is too late to be sent before the deadline: skipped.
+                // The worker is late: the operation counts as skipped.
+                break;
             }
+
             // Only the main kind has a schedule: other kinds come before the operation that is due.
             index += u64::from(kind == 0);
             self.lap.tallies[kind].sent += 1;
-            let mut attempt = 1;
-            let result = loop {
-                match program.execute() {
-                    Err(error)
-                        if program.may_retry(error.class)
-                            && attempt < self.attempts
-                            && !self.shared.halt.load(Relaxed) =>
-                    {
-                        attempt += 1;
-                        self.lap.tallies[kind].retried += 1;
-                        self.send(Message::Error(self.number, kind, Box::new(error)));
-                    }
-                    result => break result,
-                }
-            };
+            let result = self.execute(program, kind);
             let done_ns = self.elapsed_ns();
             report.ended_ns = done_ns;
+
+            // Before the operation is counted: it belongs to the second in which it ended.
             if done_ns > second_end_ns {
                 second_end_ns = self.hand_over(done_ns, &mut report);
             }
-            let tally = &mut self.lap.tallies[kind];
-            match result {
-                Ok(executed) => {
-                    tally.ok += 1;
-                    tally.rows += executed.rows;
-                    tally.unexpected_rows += u64::from(!executed.is_expected);
-                    tally.service.record(done_ns - sent_ns);
-                    if let (Some(response), Some(due_ns)) = (&mut tally.response, due_ns) {
-                        response.record(done_ns - due_ns);
-                    }
-                }
-                Err(error) => {
-                    tally.failed += 1;
-                    tally
-                        .failed_service
-                        .get_or_insert_with(|| Box::new(Latencies::new()))
-                        .record(done_ns - sent_ns);
-                    if self.fail(kind, error) {
-                        break;
-                    }
-                }
-            }
-            if due_ns.is_none() && self.is_over(done_ns) {
+            let can_continue = self.count(kind, result, OpTimes { due_ns, sent_ns, done_ns });
+            if !can_continue || due_ns.is_none() && self.is_over(done_ns) {
                 break;
             }
         }
+
         if let Some(deadline_ns) = self.deadline_ns {
             report.skipped = self.schedule.due_before(deadline_ns).saturating_sub(index);
         }
         self.hand_over(report.ended_ns, &mut report);
         report
+    }
+
+    /// Executes the prepared operation, and retries it if that may help.
+    #[inline(always)]
+    fn execute(&mut self, program: &mut dyn Program, kind: usize) -> Result<Executed, Error> {
+        let mut attempt = 1;
+        loop {
+            match program.execute() {
+                Err(error)
+                    if program.may_retry(error.class)
+                        && attempt < self.attempts
+                        && !self.shared.halt.load(Relaxed) =>
+                {
+                    attempt += 1;
+                    self.lap.tallies[kind].retried += 1;
+                    self.send(Message::Error(self.number, kind, Box::new(error)));
+                }
+                result => return result,
+            }
+        }
+    }
+
+    /// Counts an operation; returns `false` if the connection cannot continue.
+    #[inline(always)]
+    fn count(&mut self, kind: usize, result: Result<Executed, Error>, times: OpTimes) -> bool {
+        let OpTimes { due_ns, sent_ns, done_ns } = times;
+        let tally = &mut self.lap.tallies[kind];
+        match result {
+            Ok(executed) => {
+                tally.ok += 1;
+                tally.rows += executed.rows;
+                tally.unexpected_rows += u64::from(!executed.is_expected);
+                tally.service.record(done_ns - sent_ns);
+                if let (Some(response), Some(due_ns)) = (&mut tally.response, due_ns) {
+                    response.record(done_ns - due_ns);
+                }
+                true
+            }
+            Err(error) => {
+                tally.failed += 1;
+                tally
+                    .failed_service
+                    .get_or_insert_with(|| Box::new(Latencies::new()))
+                    .record(done_ns - sent_ns);
+                !self.fail(kind, error)
+            }
+        }
     }
 
     /// Returns whether the step's time is up.
@@ -205,8 +242,8 @@ impl<C: Clock> Worker<'_, C> {
         }
     }
 
-    /// Hands what was counted to the collector and starts the second that contains `now_ns`;
-    /// returns its end.
+    /// Hands the lap to the collector and starts the second that contains `now_ns`; returns the end
+    /// of that second.
     #[cold]
     fn hand_over(&mut self, now_ns: u64, report: &mut WorkerReport) -> u64 {
         // An operation that ends exactly with a second belongs to it, so that a step of n seconds
@@ -219,6 +256,7 @@ impl<C: Clock> Worker<'_, C> {
             report.handover_wait_ns += self.clock.now() - asked_at;
             spare
         });
+
         if let Ok(mut lap) = spare {
             lap.second = second as u32;
             let full = Message::Lap(self.number, std::mem::replace(&mut self.lap, lap));
@@ -232,7 +270,9 @@ impl<C: Clock> Worker<'_, C> {
     fn fail(&mut self, kind: usize, error: Error) -> bool {
         let ends = error.class.ends_session();
         let failed = self.shared.failed.fetch_add(1, Relaxed) + 1;
-        if ends && !(error.class == ErrorClass::Interrupted && self.shared.halt.load(Relaxed)) {
+        // A connection that the supervisor cut off is not at fault.
+        let was_cut_off = error.class == ErrorClass::Interrupted && self.shared.halt.load(Relaxed);
+        if ends && !was_cut_off {
             self.shared.poison(format!("connection {} failed: {error}", self.number + 1));
         } else if failed > self.error_limit {
             self.shared.poison(format!(
@@ -241,12 +281,14 @@ impl<C: Clock> Worker<'_, C> {
                 error.class.name()
             ));
         }
+
         self.send(Message::Error(self.number, kind, Box::new(error)));
         ends
     }
 
-    /// Sends a message to the collector. It polls, and is woken only if the channel is full: a wake
-    /// costs a system call. Returns the duration of that, in nanoseconds.
+    /// Sends a message to the collector. The collector polls, and is woken only if the channel is
+    /// full, since a wake costs a system call. Returns the time that the worker waited for it, in
+    /// nanoseconds.
     pub(crate) fn send(&self, message: Message) -> u64 {
         match self.messages.try_send(message) {
             Err(TrySendError::Full(message)) => {
