@@ -78,9 +78,10 @@ impl Device {
 
     /// Returns the devices that a directory lists.
     fn in_directory(proc: &Proc, directory: &str) -> Vec<Self> {
-        let names = proc.names(directory).into_iter();
-        let number = |name| Self::parse(&proc.text(format!("{directory}/{name}/dev"))?);
-        names.filter_map(number).collect()
+        proc.names(directory)
+            .into_iter()
+            .filter_map(|name| Self::parse(&proc.text(format!("{directory}/{name}/dev"))?))
+            .collect()
     }
 
     fn add_disks(self, proc: &Proc, depth: u32, disks: &mut BTreeSet<Self>) {
@@ -99,8 +100,8 @@ impl Device {
 /// Returns `path`, or its nearest ancestor that exists, without symbolic links. The directory may
 /// not exist yet.
 pub(crate) fn nearest_existing(path: &Path) -> Option<PathBuf> {
-    let path = std::path::absolute(path).ok()?;
-    path.ancestors().find_map(|path| fs_err::canonicalize(path).ok())
+    let absolute = std::path::absolute(path).ok()?;
+    absolute.ancestors().find_map(|ancestor| fs_err::canonicalize(ancestor).ok())
 }
 
 /// Returns the mounts that this process sees; none if the list can't be read.
@@ -123,8 +124,8 @@ pub(crate) fn devices_of(
     })
 }
 
-/// Returns the same as [`devices_of`] for a path whose `st_dev` is known. `number_of` returns the
-/// number of a device file.
+/// Like [`devices_of`], for a path whose `st_dev` is known. `number_of` returns the number of a
+/// device file.
 fn resolve(
     proc: &Proc,
     path: &Path,
@@ -135,15 +136,20 @@ fn resolve(
     if device.major != 0 {
         return Ok(vec![device]);
     }
+
     // An anonymous device number: only the source of the mount says which device it is.
     let mount = mount_of(mounts, path)
         .ok_or_else(|| format!("the mount point of `{}` is unknown", path.display()))?;
-    let reason = |why: &str| format!("`{}` is on {}, {why}", path.display(), mount.fs_type);
-    match mount.fs_type.as_str() {
-        "tmpfs" | "ramfs" => return Err(reason("which is in memory and has no disk")),
-        "overlay" | "aufs" => return Err(reason("which does not show which disk is below it")),
-        _ => {}
+    let fs_type = mount.fs_type.as_str();
+    let no_device = match fs_type {
+        "tmpfs" | "ramfs" => Some("which is in memory and has no disk"),
+        "overlay" | "aufs" => Some("which does not show which disk is below it"),
+        _ => None,
+    };
+    if let Some(why) = no_device {
+        return Err(format!("`{}` is on {fs_type}, {why}", path.display()));
     }
+
     // bcachefs names all its devices, joined with colons.
     let devices: Vec<Device> = mount
         .source
@@ -153,9 +159,9 @@ fn resolve(
         .filter(|device| device.major != 0)
         .collect();
     if devices.is_empty() {
-        return Err(reason("which names no block device"));
+        return Err(format!("`{}` is on {fs_type}, which names no block device", path.display()));
     }
-    Ok(if mount.fs_type == "btrfs" { with_btrfs_members(proc, devices) } else { devices })
+    Ok(if fs_type == "btrfs" { with_btrfs_members(proc, devices) } else { devices })
 }
 
 /// Returns all devices of a btrfs file system. Its mount names only one of them;
@@ -202,9 +208,12 @@ enum Unit {
     Milliseconds,
 }
 
-/// The counters of the devices that contain file systems: the column of their sum, their index in a
-/// line, and their unit.
-const COUNTERS: [(ColumnIndex, usize, Unit); 12] = [
+/// A counter of a device: the column of its sum over the devices, its index in a line, and its
+/// unit.
+type DiskCounter = (ColumnIndex, usize, Unit);
+
+/// The counters of the devices that contain file systems.
+const COUNTERS: [DiskCounter; 12] = [
     (ColumnIndex::DiskReadCount, 0, Unit::Requests),
     (ColumnIndex::DiskReadBytes, 2, Unit::Sectors),
     (ColumnIndex::DiskReadNs, 3, Unit::Milliseconds),
@@ -220,7 +229,7 @@ const COUNTERS: [(ColumnIndex, usize, Unit); 12] = [
 ];
 
 /// The counters of the whole disks below these devices.
-const FLUSHES: [(ColumnIndex, usize, Unit); 2] = [
+const FLUSHES: [DiskCounter; 2] = [
     (ColumnIndex::DiskFlushCount, 15, Unit::Requests),
     (ColumnIndex::DiskFlushNs, 16, Unit::Milliseconds),
 ];
@@ -232,15 +241,21 @@ struct CountedDevice {
     times: [UnwrappedCounter; 17],
 }
 
+impl CountedDevice {
+    fn new(device: Device) -> Self {
+        Self { device, times: Default::default() }
+    }
+}
+
 /// Sets a column to the sum of a counter over the devices. If one device lacks the counter or is
 /// not listed (a container may hide it), the sum is unknown.
 fn sum_counter(
-    (column, index, unit): (ColumnIndex, usize, Unit),
+    (column, index, unit): DiskCounter,
     devices: &mut [CountedDevice],
     lines: &[DiskLine],
     row: &mut Sample,
 ) {
-    let mut sum = Some(0);
+    let mut sum = Some(0_u64);
     for CountedDevice { device, times } in devices {
         let line = lines.iter().find(|line| line.device == *device);
         let counter = line.and_then(|line| line.counters.get(index));
@@ -249,7 +264,10 @@ fn sum_counter(
             Unit::Sectors => counter.saturating_mul(512),
             Unit::Milliseconds => times[index].ns(counter),
         });
-        sum = sum.zip(value).map(|(sum, value): (u64, u64)| sum.saturating_add(value));
+        sum = match (sum, value) {
+            (Some(sum), Some(value)) => Some(sum.saturating_add(value)),
+            _ => None,
+        };
     }
     row.set(column, sum);
 }
@@ -282,20 +300,18 @@ impl Disks {
     }
 
     fn new(proc: &Proc, devices: BTreeSet<Device>) -> Self {
-        let disks = devices.iter().flat_map(|device| device.disks(proc));
-        let disks: BTreeSet<Device> = disks.collect();
-        let counted = |device| CountedDevice { device, times: Default::default() };
+        let disks: BTreeSet<Device> =
+            devices.iter().flat_map(|device| device.disks(proc)).collect();
         Self {
-            devices: devices.into_iter().map(counted).collect(),
-            disks: disks.into_iter().map(counted).collect(),
+            devices: devices.into_iter().map(CountedDevice::new).collect(),
+            disks: disks.into_iter().map(CountedDevice::new).collect(),
             notes: Vec::new(),
         }
     }
 
     /// Returns the names of the counted devices.
     pub fn names(&self, proc: &Proc) -> Vec<String> {
-        let devices = self.devices.iter();
-        devices.map(|counted| counted.device.name(proc)).collect()
+        self.devices.iter().map(|counted| counted.device.name(proc)).collect()
     }
 
     /// Sets the disk's columns.
@@ -308,15 +324,15 @@ impl Disks {
         if self.devices.is_empty() {
             return Ok(());
         }
-        let is_counted = |device| {
-            let mut all = self.devices.iter().chain(&self.disks);
-            all.any(|counted| counted.device == device)
-        };
+
+        let is_counted =
+            |device| self.devices.iter().chain(&self.disks).any(|counted| counted.device == device);
         let lines =
             proc.optional("proc/diskstats", buffer, |text| parse_diskstats(text, is_counted))?;
         let Some(lines) = lines else {
             return Ok(());
         };
+
         for counter in COUNTERS {
             sum_counter(counter, &mut self.devices, &lines, row);
         }

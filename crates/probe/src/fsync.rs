@@ -35,11 +35,13 @@ const SAMPLE_COUNT_MAX: usize = 1000;
 /// or the disk is full.
 pub fn measure_fsync(dir: &Path, limit: Duration) -> io::Result<FsyncLatency> {
     remove_leftovers(dir);
+
     let (file, path) = tempfile::Builder::new().prefix(PREFIX).tempfile_in(dir)?.into_parts();
     // The lock keeps other processes from removing the file. Without locks in the file system,
     // nobody removes any.
     let _ = flock(&file, FlockOperation::NonBlockingLockExclusive);
     let file = File::from_parts(file, &*path);
+
     let mut block = [0x5au8; BLOCK_BYTES];
     for index in 0..BLOCK_COUNT {
         file.write_all_at(&block, index * BLOCK_BYTES as u64)?;
@@ -59,6 +61,7 @@ pub fn measure_fsync(dir: &Path, limit: Duration) -> io::Result<FsyncLatency> {
             break;
         }
     }
+
     match path.close() {
         // Another process removed the file before it was locked.
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -92,16 +95,17 @@ fn now() -> Instant {
 /// Returns the nearest-rank percentiles of at least one sample.
 fn summary(samples: &mut [u64]) -> FsyncLatency {
     samples.sort_unstable();
-    let percentile = |percent: usize| {
-        let rank = (samples.len() * percent).div_ceil(100).max(1);
-        samples.get(rank - 1).copied().unwrap_or(0)
-    };
     FsyncLatency {
         count: samples.len() as u64,
-        p50_ns: percentile(50),
-        p99_ns: percentile(99),
-        max_ns: percentile(100),
+        p50_ns: percentile(samples, 50),
+        p99_ns: percentile(samples, 99),
+        max_ns: percentile(samples, 100),
     }
+}
+
+fn percentile(sorted: &[u64], percent: usize) -> u64 {
+    let rank = (sorted.len() * percent).div_ceil(100).max(1);
+    sorted.get(rank - 1).copied().unwrap_or(0)
 }
 
 #[cfg(test)]

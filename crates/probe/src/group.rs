@@ -8,7 +8,7 @@ use crate::parse::{
 };
 use crate::{ProbeError, Proc};
 
-/// The version of control groups. A machine may have both; then each controller is in one of them.
+/// The version of control groups. On a machine with both, each controller is in one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
     /// Version 1, with a hierarchy for each controller.
@@ -20,7 +20,7 @@ pub enum Version {
 /// A control group and its directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
-    /// The version of its hierarchy.
+    /// The version of the group's hierarchy.
     pub version: Version,
     /// The group's directory.
     pub directory: PathBuf,
@@ -39,97 +39,98 @@ impl Group {
     }
 
     fn of_process(proc: &Proc, process: &str, controller: &str) -> Result<Self, String> {
-        let read = |name: &str| {
-            let path = proc.path(name);
-            fs_err::read_to_string(path).map_err(|error| error.to_string())
-        };
-        let memberships = parse_cgroup(&read(&format!("proc/{process}/cgroup"))?);
-        let mounts = parse_mountinfo(&read("proc/self/mountinfo")?);
+        let memberships = parse_cgroup(&read(proc, &format!("proc/{process}/cgroup"))?);
+        let mounts = parse_mountinfo(&read(proc, "proc/self/mountinfo")?);
         Self::find(&memberships, &mounts, controller)
     }
 
     fn find(groups: &[Membership], mounts: &[Mount], controller: &str) -> Result<Self, String> {
-        let has_controller =
-            |group: &&Membership| group.controllers.iter().any(|name| name == controller);
-        let (version, group) = match groups.iter().find(has_controller) {
+        // A machine may have both versions. Version 1 has the controllers that its list names, and
+        // version 2 has the others.
+        let by_controller =
+            groups.iter().find(|group| group.controllers.iter().any(|name| name == controller));
+        let (version, group) = match by_controller {
             Some(group) => (Version::One, Some(group)),
-            None => {
-                let mut groups = groups.iter();
-                (Version::Two, groups.find(|group| group.controllers.is_empty()))
-            }
+            None => (Version::Two, groups.iter().find(|group| group.controllers.is_empty())),
         };
-        let path = match group {
-            Some(group) => &group.path,
-            None => {
-                return Err(format!("this kernel has no control groups for `{controller}`"));
-            }
+        let Some(Membership { path, .. }) = group else {
+            return Err(format!("this kernel has no control groups for `{controller}`"));
         };
-        let is_hierarchy = |mount: &&Mount| match version {
-            Version::One => {
-                let mut options = mount.fs_options.split(',');
-                mount.fs_type == "cgroup" && options.any(|option| option == controller)
-            }
-            Version::Two => mount.fs_type == "cgroup2",
-        };
-        let mut hierarchy = mounts.iter().filter(is_hierarchy).peekable();
-        if hierarchy.peek().is_none() {
+
+        let hierarchy: Vec<&Mount> =
+            mounts.iter().filter(|mount| is_hierarchy(mount, version, controller)).collect();
+        if hierarchy.is_empty() {
             return Err(format!("the control groups of `{controller}` are not mounted"));
         }
+
         // In a container, the mount may show a subtree that does not contain this process's group.
-        let group = hierarchy.find_map(|mount| {
-            let relative = Path::new(path).strip_prefix(&mount.root).ok()?;
-            let is_inside = !relative.components().any(|name| name.as_os_str() == "..");
-            is_inside.then(|| Self {
-                version,
-                directory: mount.point.join(relative),
-                top: mount.point.clone(),
-            })
-        });
-        group.ok_or_else(|| {
-            format!("assay's own control group `{path}` is not visible in this mount namespace")
-        })
+        for mount in hierarchy {
+            if let Ok(relative) = Path::new(path).strip_prefix(&mount.root)
+                && !relative.components().any(|name| name.as_os_str() == "..")
+            {
+                let directory = mount.point.join(relative);
+                return Ok(Self { version, directory, top: mount.point.clone() });
+            }
+        }
+        Err(format!("assay's own control group `{path}` is not visible in this mount namespace"))
     }
 
     /// Returns the directories of the group and of its visible ancestors.
     fn directories(&self) -> impl Iterator<Item = &Path> {
-        let all = self.directory.ancestors();
-        all.take_while(|directory| directory.starts_with(&self.top))
+        self.directory.ancestors().take_while(|directory| directory.starts_with(&self.top))
     }
 
     /// Returns the CPU limit of the group in thousandths of a processor, the lowest of its own and
     /// its ancestors'. `None` means no limit.
     pub fn cpu_limit(&self, proc: &Proc) -> Option<u64> {
-        let limit = |directory: &Path| {
-            let read = |file: &str| proc.text(directory.join(file));
-            parse_cpu_max(&match self.version {
-                Version::One => {
-                    let (quota, period) = ("cpu.cfs_quota_us", "cpu.cfs_period_us");
-                    format!("{} {}", read(quota)?.trim(), read(period)?.trim())
-                }
-                Version::Two => read("cpu.max")?,
-            })
-        };
-        self.directories().filter_map(limit).min()
+        self.directories().filter_map(|directory| self.own_cpu_limit(proc, directory)).min()
+    }
+
+    fn own_cpu_limit(&self, proc: &Proc, directory: &Path) -> Option<u64> {
+        match self.version {
+            Version::One => {
+                let quota = proc.text(directory.join("cpu.cfs_quota_us"))?;
+                let period = proc.text(directory.join("cpu.cfs_period_us"))?;
+                parse_cpu_max(&format!("{quota} {period}"))
+            }
+            Version::Two => parse_cpu_max(&proc.text(directory.join("cpu.max"))?),
+        }
     }
 
     /// Returns the memory limit of the group, the lowest of its own and its ancestors'. `None`
     /// means no limit.
     pub fn memory_limit(&self, proc: &Proc) -> Option<u64> {
-        let limit = |file: PathBuf| parse_limit(&proc.text(file)?);
         match self.version {
             Version::One => {
-                let own = limit(self.directory.join("memory.limit_in_bytes"));
-                let stat = proc.text(self.directory.join("memory.stat"));
-                let stat = stat.unwrap_or_default();
+                let own = read_limit(proc, self.directory.join("memory.limit_in_bytes"));
+                let stat = proc.text(self.directory.join("memory.stat")).unwrap_or_default();
                 let hierarchical = value(&stat, "hierarchical_memory_limit").ok().flatten();
-                let limits = own.into_iter().chain(hierarchical);
-                limits.min().filter(|bytes| *bytes < UNLIMITED)
+                own.into_iter().chain(hierarchical).min().filter(|bytes| *bytes < UNLIMITED)
             }
-            Version::Two => {
-                let files = self.directories().map(|path| path.join("memory.max"));
-                files.filter_map(limit).min()
-            }
+            Version::Two => self
+                .directories()
+                .filter_map(|directory| read_limit(proc, directory.join("memory.max")))
+                .min(),
         }
+    }
+}
+
+fn read(proc: &Proc, name: &str) -> Result<String, String> {
+    fs_err::read_to_string(proc.path(name)).map_err(|error| error.to_string())
+}
+
+fn read_limit(proc: &Proc, file: PathBuf) -> Option<u64> {
+    parse_limit(&proc.text(file)?)
+}
+
+/// Returns whether `mount` shows the hierarchy of a controller.
+fn is_hierarchy(mount: &Mount, version: Version, controller: &str) -> bool {
+    match version {
+        Version::One => {
+            let mut options = mount.fs_options.split(',');
+            mount.fs_type == "cgroup" && options.any(|option| option == controller)
+        }
+        Version::Two => mount.fs_type == "cgroup2",
     }
 }
 
@@ -148,26 +149,36 @@ impl ServerGroup {
         if Group::own(proc, "memory").is_ok_and(|own| own == group) {
             return None;
         }
+
         let (limit, usage) = match group.version {
             Version::One => ("memory.limit_in_bytes", "memory.usage_in_bytes"),
             Version::Two => ("memory.max", "memory.current"),
         };
-        parse_limit(&proc.text(group.directory.join(limit))?)?;
-        let path = |file: &str| Some(group.directory.join(file).to_str()?.to_string());
-        Some(Self { usage: path(usage)?, stat: path("memory.stat")? })
+        read_limit(proc, group.directory.join(limit))?;
+        Some(Self {
+            usage: group.directory.join(usage).to_str()?.to_string(),
+            stat: group.directory.join("memory.stat").to_str()?.to_string(),
+        })
     }
 
-    /// Returns the memory charged to the group, and the page cache within it. Each is `None` when
-    /// the group is gone.
     pub(crate) fn sample(
         &self,
         proc: &Proc,
         buffer: &mut Vec<u8>,
-    ) -> Result<(Option<u64>, Option<u64>), ProbeError> {
+    ) -> Result<GroupMemory, ProbeError> {
         let usage = proc.optional(&self.usage, buffer, |text| Ok(parse_limit(text)))?;
-        let cache = proc.optional(&self.stat, buffer, parse_group_cache)?;
-        Ok((usage.flatten(), cache))
+        let cache_bytes = proc.optional(&self.stat, buffer, parse_group_cache)?;
+        Ok(GroupMemory { usage_bytes: usage.flatten(), cache_bytes })
     }
+}
+
+/// The memory of a server's group. Figures are `None` when the group is gone.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct GroupMemory {
+    /// The memory charged to the group.
+    pub(crate) usage_bytes: Option<u64>,
+    /// The page cache within that memory.
+    pub(crate) cache_bytes: Option<u64>,
 }
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
-//! Facts about the machine, which help to explain a result. They don't include the host's name and
-//! the kernel's command line.
+//! Facts about the machine, which help to explain a result. The host's name and the kernel's
+//! command line are left out.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
 use rustix::process::Resource;
 
-use crate::disk::{devices_of, mounts, nearest_existing};
+use crate::disk::{Device, devices_of, mounts, nearest_existing};
 use crate::parse::{Mount, count_processors, mount_of, parse_cpu_ticks, parse_cpuinfo, value};
 use crate::{Group, Proc};
 
@@ -78,14 +78,19 @@ fn add_system(facts: &mut HostFacts, proc: &Proc) {
         .as_deref()
         .and_then(|text| text.lines().find_map(|line| line.strip_prefix("PRETTY_NAME=")));
     facts.add_known("os_name", name.map(|name| name.trim_matches(['"', '\''])));
+
     let kernel = [("release", "osrelease"), ("version", "version")];
     facts.add_files(proc, "kernel_", "proc/sys/kernel", &kernel);
     facts.add("architecture", std::env::consts::ARCH);
-    let files = ["sys_vendor", "product_name"];
-    let model = files.map(|file| proc.text(format!("sys/class/dmi/id/{file}")));
-    let model: Vec<String> = model.into_iter().flatten().collect();
-    let is_known = !model.is_empty();
-    facts.add_known("machine_model", is_known.then(|| model.join(" ")));
+
+    let model: Vec<String> = ["sys_vendor", "product_name"]
+        .iter()
+        .filter_map(|file| proc.text(format!("sys/class/dmi/id/{file}")))
+        .collect();
+    if !model.is_empty() {
+        facts.add("machine_model", model.join(" "));
+    }
+
     let clock = "sys/devices/system/clocksource/clocksource0/current_clocksource";
     facts.add_known("clocksource", proc.text(clock));
     facts.add("user_id", rustix::process::geteuid().as_raw());
@@ -98,6 +103,7 @@ fn add_cpu(facts: &mut HostFacts, proc: &Proc) {
         Some(stat) => count_processors(stat),
         None => info.processor_count,
     };
+
     facts.add_known("cpu_model", info.model);
     facts.add("cpu_count", facts.cpu_count);
     facts.add_known("cpu_socket_count", info.socket_count);
@@ -105,12 +111,33 @@ fn add_cpu(facts: &mut HostFacts, proc: &Proc) {
     if let Ok(allowed) = rustix::thread::sched_getaffinity(None) {
         facts.add("cpu_allowed_count", allowed.count());
     }
-    let smt = proc.text("sys/devices/system/cpu/smt/active");
-    let smt = smt.map(|text| if text == "1" { "active" } else { "not active" });
+    let smt = proc
+        .text("sys/devices/system/cpu/smt/active")
+        .map(|text| if text == "1" { "active" } else { "not active" });
     facts.add_known("cpu_smt", smt);
-    let hypervisor = if info.has_hypervisor { "present" } else { "none seen" };
-    facts.add("hypervisor", hypervisor);
+    facts.add("hypervisor", if info.has_hypervisor { "present" } else { "none seen" });
 
+    add_cpu_frequency(facts, proc);
+
+    let nodes = proc.names("sys/devices/system/node");
+    let node_count = nodes
+        .iter()
+        .filter_map(|name| name.strip_prefix("node"))
+        .filter(|number| number.parse::<u32>().is_ok())
+        .count();
+    if node_count > 0 {
+        facts.add("numa_node_count", node_count);
+    }
+
+    if let Some(ticks) = stat.and_then(|text| parse_cpu_ticks(&text).ok()) {
+        let [.., steal] = ticks;
+        let total = ticks.into_iter().fold(0, u64::saturating_add);
+        let percent = steal as f64 * 100.0 / total.max(1) as f64;
+        facts.add("cpu_steal_since_boot_percent", format!("{percent:.2}"));
+    }
+}
+
+fn add_cpu_frequency(facts: &mut HostFacts, proc: &Proc) {
     let policies: Vec<String> = proc
         .names("sys/devices/system/cpu/cpufreq")
         .into_iter()
@@ -125,55 +152,48 @@ fn add_cpu(facts: &mut HostFacts, proc: &Proc) {
         ("cpu_frequency_limit_khz", "scaling_max_freq"),
     ] {
         // Usually the same on all processors; otherwise lists all values.
-        let read = |policy| proc.text(format!("{policy}/{file}"));
-        let values: BTreeSet<String> = policies.iter().filter_map(read).collect();
+        let values: BTreeSet<String> =
+            policies.iter().filter_map(|policy| proc.text(format!("{policy}/{file}"))).collect();
         if !values.is_empty() {
             facts.add(fact, Vec::from_iter(values).join(", "));
         }
     }
+
     let boost = match proc.text("sys/devices/system/cpu/intel_pstate/no_turbo") {
         Some(off) => Some(off == "0"),
         None => proc.text("sys/devices/system/cpu/cpufreq/boost").map(|on| on == "1"),
     };
-    facts.add_known("cpu_boost", boost.map(|on| if on { "on" } else { "off" }));
-    let nodes = proc.names("sys/devices/system/node");
-    let is_node = |name: &&String| {
-        name.strip_prefix("node").is_some_and(|number| number.parse::<u32>().is_ok())
-    };
-    let node_count = nodes.iter().filter(is_node).count();
-    facts.add_known("numa_node_count", (node_count > 0).then_some(node_count));
-    if let Some(ticks) = stat.and_then(|text| parse_cpu_ticks(&text).ok()) {
-        let [.., steal] = ticks;
-        let total = ticks.into_iter().fold(0, u64::saturating_add);
-        let percent = steal as f64 * 100.0 / total.max(1) as f64;
-        facts.add("cpu_steal_since_boot_percent", format!("{percent:.2}"));
-    }
+    facts.add_known("cpu_boost", boost.map(|is_on| if is_on { "on" } else { "off" }));
 }
 
 fn add_memory(facts: &mut HostFacts, proc: &Proc) {
     let memory = proc.text("proc/meminfo").unwrap_or_default();
-    let bytes = |key| value(&memory, key).ok().flatten();
-    facts.memory_total_bytes = bytes("MemTotal").unwrap_or(0);
-    let swap = bytes("SwapTotal").zip(bytes("SwapFree"));
+    let total = memory_value(&memory, "MemTotal");
+    facts.memory_total_bytes = total.unwrap_or(0);
+    let swap_total = memory_value(&memory, "SwapTotal");
+    let swap_free = memory_value(&memory, "SwapFree");
+    let swap_used = swap_total.zip(swap_free).map(|(total, free)| total.saturating_sub(free));
     for (fact, value) in [
-        ("memory_total_bytes", bytes("MemTotal")),
-        ("memory_available_bytes", bytes("MemAvailable")),
-        ("swap_total_bytes", bytes("SwapTotal")),
-        ("swap_used_bytes", swap.map(|(total, free)| total.saturating_sub(free))),
-        ("huge_page_size_bytes", bytes("Hugepagesize")),
-        ("huge_page_count", bytes("HugePages_Total")),
-        ("huge_page_free_count", bytes("HugePages_Free")),
+        ("memory_total_bytes", total),
+        ("memory_available_bytes", memory_value(&memory, "MemAvailable")),
+        ("swap_total_bytes", swap_total),
+        ("swap_used_bytes", swap_used),
+        ("huge_page_size_bytes", memory_value(&memory, "Hugepagesize")),
+        ("huge_page_count", memory_value(&memory, "HugePages_Total")),
+        ("huge_page_free_count", memory_value(&memory, "HugePages_Free")),
     ] {
         facts.add_known(fact, value);
     }
-    for (name, file) in [
+
+    for (fact, file) in [
         ("thp_enabled", "enabled"),
         ("thp_defrag", "defrag"),
         ("thp_shmem_enabled", "shmem_enabled"),
     ] {
         let choice = proc.text(format!("sys/kernel/mm/transparent_hugepage/{file}"));
-        facts.add_known(name, choice.as_deref().map(selected));
+        facts.add_known(fact, choice.as_deref().map(selected));
     }
+
     let vm = [
         ("swappiness", "swappiness"),
         ("dirty_ratio_percent", "dirty_ratio"),
@@ -189,6 +209,11 @@ fn add_memory(facts: &mut HostFacts, proc: &Proc) {
     facts.add_files(proc, "vm_", "proc/sys/vm", &vm);
 }
 
+/// Returns a value of `/proc/meminfo`.
+fn memory_value(meminfo: &str, key: &str) -> Option<u64> {
+    value(meminfo, key).ok().flatten()
+}
+
 /// Returns the word in brackets of `always [madvise] never`, or the whole text if it has no
 /// brackets.
 fn selected(text: &str) -> &str {
@@ -199,11 +224,9 @@ fn selected(text: &str) -> &str {
 
 fn add_limits(facts: &mut HostFacts, proc: &Proc) {
     let files = rustix::process::getrlimit(Resource::Nofile);
-    let text = |limit: Option<u64>| {
-        limit.map_or_else(|| "unlimited".to_string(), |limit| limit.to_string())
-    };
-    facts.add("open_files_soft_count", text(files.current));
-    facts.add("open_files_hard_count", text(files.maximum));
+    facts.add("open_files_soft_count", limit_text(files.current));
+    facts.add("open_files_hard_count", limit_text(files.maximum));
+
     if let Ok(group) = Group::own(proc, "cpu") {
         facts.add_known("cgroup_cpu_limit_millicpus", group.cpu_limit(proc));
     }
@@ -212,10 +235,15 @@ fn add_limits(facts: &mut HostFacts, proc: &Proc) {
     }
 }
 
+fn limit_text(limit: Option<u64>) -> String {
+    limit.map_or_else(|| "unlimited".to_string(), |limit| limit.to_string())
+}
+
 fn add_file_system(facts: &mut HostFacts, data_dir: &Path, mounts: &[Mount]) {
     let Some(path) = nearest_existing(data_dir) else {
         return;
     };
+
     if let Some(mount) = mount_of(mounts, &path) {
         facts.add("data_fs_type", &mount.fs_type);
         facts.add("data_fs_device", &mount.source);
@@ -224,11 +252,11 @@ fn add_file_system(facts: &mut HostFacts, data_dir: &Path, mounts: &[Mount]) {
         let options: BTreeSet<&str> = both.split(',').filter(|option| !option.is_empty()).collect();
         facts.add("data_fs_options", Vec::from_iter(options).join(","));
     }
+
     if let Ok(space) = rustix::fs::statvfs(&path) {
-        let bytes = |blocks: u64| blocks.saturating_mul(space.f_frsize);
-        facts.add("data_fs_total_bytes", bytes(space.f_blocks));
+        facts.add("data_fs_total_bytes", space.f_blocks.saturating_mul(space.f_frsize));
         // The space for unprivileged users: servers do not run as root.
-        facts.add("data_fs_free_bytes", bytes(space.f_bavail));
+        facts.add("data_fs_free_bytes", space.f_bavail.saturating_mul(space.f_frsize));
     }
 }
 
@@ -242,6 +270,7 @@ fn add_disks(facts: &mut HostFacts, proc: &Proc, data_dir: &Path, mounts: &[Moun
     };
     let names: Vec<String> = devices.iter().map(|device| device.name(proc)).collect();
     facts.add("data_disk", names.join(", "));
+
     // A partition uses its disk's queue; an array has a queue of its own above its members'.
     let mut described = BTreeSet::new();
     for device in &devices {
@@ -249,35 +278,39 @@ fn add_disks(facts: &mut HostFacts, proc: &Proc, data_dir: &Path, mounts: &[Moun
         described.extend(device.disks(proc));
     }
     for device in described {
-        let directory = device.directory();
-        let files = [
-            ("model", "device/model"),
-            ("firmware", "device/firmware_rev"),
-            ("raid_level", "md/level"),
-            ("raid_chunk_bytes", "md/chunk_size"),
-            ("dm_name", "dm/name"),
-            ("max_hw_sectors_kb", "queue/max_hw_sectors_kb"),
-            ("max_sectors_kb", "queue/max_sectors_kb"),
-            ("read_ahead_kb", "queue/read_ahead_kb"),
-            ("nr_requests_count", "queue/nr_requests"),
-            ("write_cache", "queue/write_cache"),
-            ("logical_block_bytes", "queue/logical_block_size"),
-            ("physical_block_bytes", "queue/physical_block_size"),
-        ];
-        let name = format!("disk.{}.", device.name(proc));
-        facts.add_files(proc, &name, &directory, &files);
-        let read = |file: &str| proc.text(format!("{directory}/{file}"));
-        let rotational = read("queue/rotational");
-        let rotational = rotational.map(|text| if text == "1" { "yes" } else { "no" });
-        facts.add_known(format!("{name}rotational"), rotational);
-        let scheduler = read("queue/scheduler");
-        let scheduler = scheduler.as_deref().map(selected);
-        facts.add_known(format!("{name}scheduler"), scheduler);
-        // In sectors of 512 bytes, independent of the device's block size.
-        let sectors = read("size").and_then(|text| text.parse::<u64>().ok());
-        let bytes = sectors.map(|sectors| sectors * 512);
-        facts.add_known(format!("{name}size_bytes"), bytes);
+        add_disk(facts, proc, device);
     }
+}
+
+fn add_disk(facts: &mut HostFacts, proc: &Proc, device: Device) {
+    let directory = device.directory();
+    let prefix = format!("disk.{}.", device.name(proc));
+    let files = [
+        ("model", "device/model"),
+        ("firmware", "device/firmware_rev"),
+        ("raid_level", "md/level"),
+        ("raid_chunk_bytes", "md/chunk_size"),
+        ("dm_name", "dm/name"),
+        ("max_hw_sectors_kb", "queue/max_hw_sectors_kb"),
+        ("max_sectors_kb", "queue/max_sectors_kb"),
+        ("read_ahead_kb", "queue/read_ahead_kb"),
+        ("nr_requests_count", "queue/nr_requests"),
+        ("write_cache", "queue/write_cache"),
+        ("logical_block_bytes", "queue/logical_block_size"),
+        ("physical_block_bytes", "queue/physical_block_size"),
+    ];
+    facts.add_files(proc, &prefix, &directory, &files);
+
+    let rotational = proc
+        .text(format!("{directory}/queue/rotational"))
+        .map(|text| if text == "1" { "yes" } else { "no" });
+    facts.add_known(format!("{prefix}rotational"), rotational);
+    let scheduler = proc.text(format!("{directory}/queue/scheduler"));
+    facts.add_known(format!("{prefix}scheduler"), scheduler.as_deref().map(selected));
+
+    // In sectors of 512 bytes, independent of the device's block size.
+    let sectors = proc.text(format!("{directory}/size")).and_then(|text| text.parse::<u64>().ok());
+    facts.add_known(format!("{prefix}size_bytes"), sectors.map(|sectors| sectors * 512));
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The traffic of this process' network namespace with other hosts.
+//! The traffic of this process's network namespace with other hosts.
 
 use crate::columns::{ColumnIndex, Sample};
 use crate::parse::{interfaces, parse_retransmits, parse_traffic};
@@ -24,9 +24,11 @@ pub(crate) struct Network {
 impl Network {
     pub(crate) fn find(proc: &Proc) -> Self {
         let text = proc.text("proc/net/dev").unwrap_or_default();
-        let names = interfaces(&text).map(|(name, _)| name.to_owned());
-        let has_device = |name: &String| proc.path(format!("sys/class/net/{name}/device")).exists();
-        Self { hardware: names.filter(has_device).collect() }
+        let hardware = interfaces(&text)
+            .filter(|(name, _)| proc.path(format!("sys/class/net/{name}/device")).exists())
+            .map(|(name, _)| name.to_owned())
+            .collect();
+        Self { hardware }
     }
 
     pub(crate) fn sample(
@@ -38,11 +40,14 @@ impl Network {
         let is_counted = |name: &str| {
             self.hardware.is_empty() || self.hardware.iter().any(|counted| counted == name)
         };
-        let parse = |text: &str| parse_traffic(text, is_counted);
-        let traffic = proc.optional("proc/net/dev", buffer, parse)?.flatten();
-        for (column, count) in TRAFFIC.into_iter().zip(traffic.into_iter().flatten()) {
-            row.set(column, count);
+        let traffic =
+            proc.optional("proc/net/dev", buffer, |text| parse_traffic(text, is_counted))?;
+        if let Some(counts) = traffic.flatten() {
+            for (column, count) in TRAFFIC.into_iter().zip(counts) {
+                row.set(column, count);
+            }
         }
+
         let retransmits = proc.optional("proc/net/snmp", buffer, parse_retransmits)?;
         row.set(ColumnIndex::TcpRetransmit, retransmits.flatten());
         Ok(())

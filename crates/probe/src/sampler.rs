@@ -101,13 +101,19 @@ pub struct Sampler {
     idle_ns: [(ColumnIndex, u64); 2],
 }
 
-/// The sizes of the target's files.
+/// The sizes of the target's files, from the last walk over them.
 #[derive(Debug, Default)]
 struct Sizes {
-    /// The bytes of data and logs.
-    bytes: Option<(u64, u64)>,
+    /// `None` if the files could not be read.
+    bytes: Option<SizeBytes>,
     /// The start and the duration of the last walk.
     last_walk: Option<(Instant, Duration)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct SizeBytes {
+    data: u64,
+    logs: u64,
 }
 
 impl Sampler {
@@ -173,46 +179,59 @@ impl Sampler {
     pub fn sample(&mut self) -> Result<Sample, ProbeError> {
         let mut row = Sample::new();
         let births = self.sample_system(&mut row)?;
-        if let Some(server) = &mut self.server {
-            let tree = server.sample(&self.proc, births, &mut self.buffer)?;
-            let bytes = |pages: u64| pages * self.page_bytes;
-            row.set(ColumnIndex::ServerCpuUser, tree.cpu.user * self.tick_ns);
-            row.set(ColumnIndex::ServerCpuSystem, tree.cpu.system * self.tick_ns);
-            row.set(ColumnIndex::ServerProcess, tree.process_count);
-            let resident_pages = tree.private_pages + tree.shared_pages_max;
-            row.set(ColumnIndex::ServerRss, bytes(resident_pages));
-            row.set(ColumnIndex::ServerRssMax, bytes(tree.resident_pages_max));
-            row.set(ColumnIndex::ServerPrivate, bytes(tree.private_pages));
-            row.set(ColumnIndex::ServerRead, tree.io.map(|io| io.read_bytes));
-            row.set(ColumnIndex::ServerWrite, tree.io.map(|io| io.write_bytes));
-            row.set(ColumnIndex::ServerContextSwitch, tree.context_switches);
-        }
-        if let Some(group) = &self.server_group {
-            let (memory, cache) = group.sample(&self.proc, &mut self.buffer)?;
-            row.set(ColumnIndex::ServerGroupMemory, memory);
-            row.set(ColumnIndex::ServerGroupCache, cache);
-        }
+        self.sample_server(&mut row, births)?;
         self.disks.sample(&self.proc, &mut self.buffer, &mut row)?;
         self.network.sample(&self.proc, &mut self.buffer, &mut row)?;
         self.sample_memory(&mut row)?;
         self.sample_pressure(&mut row)?;
+
         // Last, because these may take longest: the counters above should belong to one moment.
         let khz = self.frequency.sample(&self.proc, &mut self.buffer);
         row.set(ColumnIndex::CpuFrequency, khz);
-        if let Some((data_bytes, log_bytes)) = self.sizes(now()) {
-            row.set(ColumnIndex::Data, data_bytes);
-            row.set(ColumnIndex::Log, log_bytes);
+        if let Some(sizes) = self.sizes(now()) {
+            row.set(ColumnIndex::Data, sizes.data);
+            row.set(ColumnIndex::Log, sizes.logs);
         }
-        let (proc, buffer) = (&self.proc, &mut self.buffer);
-        let io = proc.optional("proc/self/io", buffer, parse_process_io)?;
+        self.sample_own(&mut row)?;
+        Ok(row)
+    }
+
+    /// Samples the server's processes and memory. `births` is the count of processes and threads
+    /// created on the host.
+    fn sample_server(&mut self, row: &mut Sample, births: u64) -> Result<(), ProbeError> {
+        if let Some(server) = &mut self.server {
+            let tree = server.sample(&self.proc, births, &mut self.buffer)?;
+            let page_bytes = self.page_bytes;
+            let resident_pages = tree.private_pages + tree.shared_pages_max;
+            row.set(ColumnIndex::ServerCpuUser, tree.cpu.user * self.tick_ns);
+            row.set(ColumnIndex::ServerCpuSystem, tree.cpu.system * self.tick_ns);
+            row.set(ColumnIndex::ServerProcess, tree.process_count);
+            row.set(ColumnIndex::ServerRss, resident_pages * page_bytes);
+            row.set(ColumnIndex::ServerRssMax, tree.resident_pages_max * page_bytes);
+            row.set(ColumnIndex::ServerPrivate, tree.private_pages * page_bytes);
+            row.set(ColumnIndex::ServerRead, tree.io.map(|io| io.read_bytes));
+            row.set(ColumnIndex::ServerWrite, tree.io.map(|io| io.write_bytes));
+            row.set(ColumnIndex::ServerContextSwitch, tree.context_switches);
+        }
+
+        if let Some(group) = &self.server_group {
+            let memory = group.sample(&self.proc, &mut self.buffer)?;
+            row.set(ColumnIndex::ServerGroupMemory, memory.usage_bytes);
+            row.set(ColumnIndex::ServerGroupCache, memory.cache_bytes);
+        }
+        Ok(())
+    }
+
+    /// Samples assay's own process.
+    fn sample_own(&mut self, row: &mut Sample) -> Result<(), ProbeError> {
+        let io = self.proc.optional("proc/self/io", &mut self.buffer, parse_process_io)?;
         row.set(ColumnIndex::AssayRead, io.map(|io| io.read_bytes));
         row.set(ColumnIndex::AssayWrite, io.map(|io| io.write_bytes));
-        let own = clock_gettime(ClockId::ProcessCPUTime);
-        row.set(
-            ColumnIndex::AssayCpu,
-            own.tv_sec.unsigned_abs() * 1_000_000_000 + own.tv_nsec.unsigned_abs(),
-        );
-        Ok(row)
+
+        let cpu = clock_gettime(ClockId::ProcessCPUTime);
+        let cpu_ns = cpu.tv_sec.unsigned_abs() * 1_000_000_000 + cpu.tv_nsec.unsigned_abs();
+        row.set(ColumnIndex::AssayCpu, cpu_ns);
+        Ok(())
     }
 
     /// Samples CPU and processes of the host. Returns the count of processes and threads created so
@@ -223,17 +242,16 @@ impl Sampler {
             let ticks = parse_cpu_ticks(text)?;
             for (index, column) in TIMES.into_iter().enumerate() {
                 // After a virtual machine's migration, some kernels report a steal time near 2^64.
-                let ns = ticks[index].saturating_mul(self.tick_ns);
+                let mut ns = ticks[index].saturating_mul(self.tick_ns);
                 // The kernel documents that idle times may decrease.
-                let ns = match self.idle_ns.iter_mut().find(|(idle, _)| *idle == column) {
-                    Some((_, max_ns)) => {
-                        *max_ns = ns.max(*max_ns);
-                        *max_ns
-                    }
-                    None => ns,
-                };
+                if let Some((_, max_ns)) = self.idle_ns.iter_mut().find(|(idle, _)| *idle == column)
+                {
+                    *max_ns = ns.max(*max_ns);
+                    ns = *max_ns;
+                }
                 row.set(column, ns);
             }
+
             for (key, column) in SYSTEM {
                 row.set(column, required_value(text, key)?);
             }
@@ -254,6 +272,7 @@ impl Sampler {
             row.set(ColumnIndex::SwapUsed, swap.saturating_sub(free));
             Ok(())
         })?;
+
         proc.optional("proc/vmstat", buffer, |text| {
             for (key, factor, column) in PAGING {
                 row.set(column, value(text, key)?.map(|count| count * factor));
@@ -280,10 +299,11 @@ impl Sampler {
 
     /// Returns the sizes of the files, from a new walk if one is due. `None` without files, or if
     /// they can't be read.
-    fn sizes(&mut self, at: Instant) -> Option<(u64, u64)> {
+    fn sizes(&mut self, at: Instant) -> Option<SizeBytes> {
         if self.targets.data.is_empty() && self.targets.logs.is_empty() {
             return None;
         }
+
         let is_due = match self.sizes.last_walk {
             Some((started_at, duration)) => {
                 at.saturating_duration_since(started_at) >= duration * WALK_SPACING
@@ -291,7 +311,9 @@ impl Sampler {
             None => true,
         };
         if is_due {
-            self.sizes.bytes = storage_size(&self.targets.data, &self.targets.logs).ok();
+            self.sizes.bytes = storage_size(&self.targets.data, &self.targets.logs)
+                .ok()
+                .map(|(data, logs)| SizeBytes { data, logs });
             self.sizes.last_walk = Some((at, now().saturating_duration_since(at)));
         }
         self.sizes.bytes

@@ -37,8 +37,8 @@ impl Proc {
     }
 
     /// Reads a file into `buffer`, which is reused so that a sample allocates little. Does not ask
-    /// for the size, because files of `/proc` have none. Replaces bytes that are not UTF-8,
-    /// which the name of a process may contain.
+    /// for the size, because files of `/proc` have none. Replaces bytes that are not UTF-8, which
+    /// the name of a process may contain.
     pub(crate) fn read<'b>(
         &self,
         name: &str,
@@ -48,6 +48,7 @@ impl Proc {
         if buffer.len() < 4096 {
             buffer.resize(4096, 0);
         }
+
         let mut length = 0;
         loop {
             if length == buffer.len() {
@@ -61,9 +62,9 @@ impl Proc {
     }
 
     /// Reads a file of a process like [`Self::read`]. A single read returns the whole text of such
-    /// a file. With `keep_open`, keeps the file in `open_file` and reads it again from its
-    /// start the next time, which costs a third of opening it. Once the process is gone, such a
-    /// read fails with `ESRCH`.
+    /// a file. With `keep_open`, keeps the file in `open_file` and reads it again from its start
+    /// the next time, which costs a third of opening it. Once the process is gone, such a read
+    /// fails with `ESRCH`.
     pub(crate) fn read_at_once<'b>(
         &self,
         name: &str,
@@ -75,11 +76,13 @@ impl Proc {
             Some(file) => file,
             None => self.open(name)?,
         };
+
         // Never shrinks: clearing the buffer would fill it with zeros each time.
         if buffer.len() < 4096 {
             buffer.resize(4096, 0);
         }
         let length = rustix::io::retry_on_intr(|| rustix::io::pread(&file, &mut buffer[..], 0))?;
+
         // The files of a copy may be replaced, so they are not kept open.
         if keep_open && self.is_live {
             *open_file = Some(file);
@@ -157,17 +160,20 @@ pub fn state_and_parent(pid: u32) -> Option<(char, u32)> {
 
 /// Returns a process and its descendants, as they are now.
 pub fn process_tree(root: u32) -> Vec<u32> {
-    let processes = fs_err::read_dir(Proc::live().path("proc"));
-    let ids = processes.into_iter().flatten().filter_map(|entry| {
-        let id = entry.ok()?.file_name().to_str()?.parse::<u32>().ok()?;
-        Some((id, state_and_parent(id)?.1))
-    });
-    let parents: Vec<(u32, u32)> = ids.collect();
+    let mut parents: Vec<(u32, u32)> = Vec::new();
+    for entry in fs_err::read_dir(Proc::live().path("proc")).into_iter().flatten().flatten() {
+        if let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok())
+            && let Some((_, parent)) = state_and_parent(pid)
+        {
+            parents.push((pid, parent));
+        }
+    }
+
     let mut tree = vec![root];
     let mut at = 0;
     while let Some(&parent) = tree.get(at) {
-        let children = parents.iter().filter(|(_, of)| *of == parent);
-        tree.extend(children.map(|(id, _)| *id));
+        let children = parents.iter().filter(|(_, parent_of)| *parent_of == parent);
+        tree.extend(children.map(|(pid, _)| *pid));
         at += 1;
     }
     tree

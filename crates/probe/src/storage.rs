@@ -31,27 +31,23 @@ pub fn storage_size(data: &[PathBuf], logs: &[PathBuf]) -> io::Result<(u64, u64)
     Ok((data_bytes, log_bytes))
 }
 
+/// Identifies a file: its device and its number there.
+type FileId = (u64, u64);
+
 /// Returns the disk space of `top` and everything below it. Skips files in `seen`, and adds the
 /// others to it.
-///
-/// Looks up names relative to their directory instead of the root, because that is most of a walk's
-/// cost.
-fn size_of(top: &Path, seen: &mut HashSet<(u64, u64)>) -> io::Result<u64> {
+fn size_of(top: &Path, seen: &mut HashSet<FileId>) -> io::Result<u64> {
     let mut bytes = 0;
-    // Returns true for a directory that was not seen before.
-    let mut count = |stat: &Stat| {
-        let is_new = seen.insert((stat.st_dev, stat.st_ino));
-        if is_new {
-            bytes += stat.st_blocks as u64 * 512;
-        }
-        is_new && FileType::from_raw_mode(stat.st_mode).is_dir()
-    };
     let mut pending = Vec::new();
     if let Some(stat) = if_present(stat(top), top)?
-        && count(&stat)
+        && is_new(&stat, seen)
     {
-        pending.push(top.to_path_buf());
+        bytes += allocated_bytes(&stat);
+        if is_directory(&stat) {
+            pending.push(top.to_path_buf());
+        }
     }
+
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     while let Some(path) = pending.pop() {
         let Some(directory) = if_present(open(&path, flags, Mode::empty()), &path)? else {
@@ -68,15 +64,33 @@ fn size_of(top: &Path, seen: &mut HashSet<(u64, u64)>) -> io::Result<u64> {
             if matches!(name.to_bytes(), b"." | b"..") {
                 continue;
             }
-            let stat = statat(&directory, name, AtFlags::empty());
-            if let Some(stat) = if_present(stat, &path)?
-                && count(&stat)
+
+            // Looked up relative to its directory instead of the root, because that is most of a
+            // walk's cost.
+            let found = statat(&directory, name, AtFlags::empty());
+            if let Some(stat) = if_present(found, &path)?
+                && is_new(&stat, seen)
             {
-                pending.push(path.join(OsStr::from_bytes(name.to_bytes())));
+                bytes += allocated_bytes(&stat);
+                if is_directory(&stat) {
+                    pending.push(path.join(OsStr::from_bytes(name.to_bytes())));
+                }
             }
         }
     }
     Ok(bytes)
+}
+
+fn is_new(stat: &Stat, seen: &mut HashSet<FileId>) -> bool {
+    seen.insert((stat.st_dev, stat.st_ino))
+}
+
+fn allocated_bytes(stat: &Stat) -> u64 {
+    stat.st_blocks as u64 * 512
+}
+
+fn is_directory(stat: &Stat) -> bool {
+    FileType::from_raw_mode(stat.st_mode).is_dir()
 }
 
 /// Returns `None` for a missing file. Any other error names `path`, the file or its directory.

@@ -1,10 +1,11 @@
 //! Samples the states of connections: runnable, or waiting for a device, for another thread, or for
 //! each other.
 //!
-//! `/proc/TID/syscall` names the system call that blocks a thread, or says that the thread runs. To
-//! read it takes no kernel setting and no privileges for assay's own children, and does not
-//! interrupt the thread. A connection to a server has two threads, a client's and a server's, which
-//! work in turn: while the client waits for a reply, the connection's state is the server's.
+//! `/proc/TID/syscall` names the system call that blocks a thread, or says that the thread runs.
+//! Reading the file takes no kernel setting and no privileges for assay's own children, and does
+//! not interrupt the thread. A connection to a server has two threads, a client's and a server's,
+//! which work in turn: while the client waits for a reply, the connection's state is the server's.
+//!
 //! Samples are taken at random moments, so a state's share of the samples estimates its share of
 //! the time, independent of the load's rhythm. The standard error of a share `p` of `n` samples is
 //! `sqrt(p (1 - p) / n)`.
@@ -13,15 +14,15 @@
 //! function in which they wait: [`ThreadStates::with_engine`].
 
 mod background;
+mod thread;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::os::fd::OwnedFd;
 
 use words::{ConnectionState, WaitView};
 
-use background::Background;
-
 use crate::Proc;
+use background::Background;
+use thread::{Activity, Thread};
 
 /// The highest number of files read in one sample. With more connections, they take turns.
 const READS_PER_SAMPLE_MAX: usize = 32;
@@ -49,9 +50,11 @@ pub struct ThreadStates {
     buffer: Vec<u8>,
     threads: Vec<Threads>,
     counts: Vec<StateCounts>,
-    /// The connection with which the next sample begins, and the next one that covers the engine's
-    /// threads, too: both take turns.
-    next: [usize; 2],
+    /// The connection with which the next sample begins.
+    next: usize,
+    /// The connection with which the next sample begins that also covers the engine's threads.
+    /// These samples take turns of their own, so that they reach all connections.
+    next_of_engine: usize,
     is_server_first: bool,
     /// The state of a connection if the only thread that is watched waits for a message.
     message: ConnectionState,
@@ -69,8 +72,31 @@ struct EngineThreads {
     until_engine: u32,
 }
 
-/// The kernel function in which a thread was last seen waiting, in each state. It also stands for
-/// that of a thread that woke up before its function was read.
+impl EngineThreads {
+    /// Returns whether the current sample also covers the engine's threads.
+    fn is_due(&self) -> bool {
+        self.until_engine == 0
+    }
+
+    /// Counts the state of a thread that serves connections. A thread that waits for a message is
+    /// idle, and is not counted.
+    fn add_served(
+        &mut self,
+        thread: &Thread,
+        activity: Activity,
+        proc: &Proc,
+        buffer: &mut Vec<u8>,
+    ) {
+        if let Activity::State(state) = activity
+            && let Some(samples) = &mut self.served
+        {
+            samples.add(thread.described(state, &mut self.functions, proc, buffer));
+        }
+    }
+}
+
+/// The kernel function in which a thread was last seen waiting, in each state. The function also
+/// stands for that of a thread that woke up before its own was read.
 type Functions = BTreeMap<ConnectionState, String>;
 
 /// The number of samples of connections for each sample that also covers the engine's threads.
@@ -108,25 +134,28 @@ impl ThreadStates {
     fn at(proc: Proc, connections: &[WatchedConnection]) -> Self {
         let keep_open = 2 * connections.len() <= OPEN_FILES_MAX;
         let mut buffer = Vec::new();
-        let threads = connections.iter().map(|connection| Threads {
-            client: Thread::new(connection.client, keep_open),
-            server: connection.server.map(|tid| Thread::idle(tid, keep_open, &proc, &mut buffer)),
-        });
-        let threads = threads.collect();
+        let mut threads = Vec::new();
+        for WatchedConnection { client, server } in connections {
+            threads.push(Threads {
+                client: Thread::new(*client, keep_open),
+                server: server.map(|tid| Thread::idle(tid, keep_open, &proc, &mut buffer)),
+            });
+        }
         // Without the thread that the message comes from, the state is unknown.
         Self::of(proc, buffer, threads, ConnectionState::Other)
     }
 
-    fn of_one_side_at(proc: Proc, threads: &[Option<u32>]) -> Self {
-        let keep_open = threads.len() <= OPEN_FILES_MAX;
+    fn of_one_side_at(proc: Proc, tids: &[Option<u32>]) -> Self {
+        let keep_open = tids.len() <= OPEN_FILES_MAX;
         let mut buffer = Vec::new();
-        let threads = threads.iter().map(|tid| Threads {
-            client: tid.map_or_else(Thread::unknown, |tid| {
-                Thread::idle(tid, keep_open, &proc, &mut buffer)
-            }),
-            server: None,
-        });
-        let threads = threads.collect();
+        let mut threads = Vec::new();
+        for tid in tids {
+            let client = match tid {
+                Some(tid) => Thread::idle(*tid, keep_open, &proc, &mut buffer),
+                None => Thread::unknown(),
+            };
+            threads.push(Threads { client, server: None });
+        }
         Self::of(proc, buffer, threads, ConnectionState::Handover)
     }
 
@@ -136,7 +165,8 @@ impl ThreadStates {
             buffer,
             counts: vec![StateCounts::default(); threads.len()],
             threads,
-            next: [0; 2],
+            next: 0,
+            next_of_engine: 0,
             is_server_first: false,
             message,
             engine: None,
@@ -144,26 +174,28 @@ impl ThreadStates {
     }
 
     /// Watches the engine's threads, too: those that serve the connections, and the others of its
-    /// processes, of which the first is the root of their tree, without assay's `own`. An
-    /// embedded engine works on the clients' threads.
+    /// processes. The first of `processes` is the root of their tree. `own` is the server's thread
+    /// for assay's observer, which is excluded. An embedded engine works on the clients' threads.
     #[must_use]
     pub fn with_engine(mut self, is_embedded: bool, processes: Vec<u32>, own: Option<u32>) -> Self {
         // The only thread that is watched is the server's, if the client's is elsewhere.
         let client_is_engine = is_embedded || self.message == ConnectionState::Handover;
-        let all = self.threads.iter();
-        let is_known = |it: &Threads| it.server.is_some() || client_is_engine && it.client.tid > 0;
-        let served =
-            (!self.threads.is_empty() && all.clone().all(is_known)).then(StateSamples::default);
-        let tids: BTreeSet<u32> = all
-            .flat_map(|it| [Some(&it.client), it.server.as_ref()])
-            .flatten()
-            .map(|thread| thread.tid)
-            .chain(own)
-            .collect();
+        let all_are_known = self
+            .threads
+            .iter()
+            .all(|threads| threads.server.is_some() || client_is_engine && threads.client.tid > 0);
+        let served = (!self.threads.is_empty() && all_are_known).then(StateSamples::default);
+
+        let mut not_background: BTreeSet<u32> = own.into_iter().collect();
+        for Threads { client, server } in &self.threads {
+            not_background.insert(client.tid);
+            not_background.extend(server.as_ref().map(|server| server.tid));
+        }
+
         self.engine = Some(EngineThreads {
             served,
             functions: Functions::new(),
-            background: Background::new(processes, tids, &self.proc),
+            background: Background::new(processes, not_background, &self.proc),
             until_engine: 0,
         });
         self
@@ -184,22 +216,28 @@ impl ThreadStates {
         };
         let served = engine.served.as_mut().map(std::mem::take);
         let background = std::mem::take(&mut engine.background.samples);
-        let all =
-            [(WaitView::Kernel, served.unwrap_or_default()), (WaitView::Background, background)];
-        all.into_iter().filter(|(_, it)| it.samples > 0.0).collect()
+        let mut views = vec![
+            (WaitView::Kernel, served.unwrap_or_default()),
+            (WaitView::Background, background),
+        ];
+        views.retain(|(_, samples)| samples.samples > 0.0);
+        views
     }
 
     /// Takes one sample of each connection, or of the next ones if there are many. Skips
     /// connections that have ended or whose threads can't be read.
     pub fn sample(&mut self) {
-        // The second thread is read some microseconds after the first, so the order alternates:
-        // also that of every tenth sample, which covers the engine's threads.
-        let is_of_engine = self.engine.as_ref().is_some_and(|it| it.until_engine == 0);
+        // The second thread is read some microseconds after the first, so the order alternates. A
+        // sample of the engine keeps the order of the sample before it. Otherwise all of them would
+        // have the same order, since every tenth sample is one.
+        let is_of_engine = self.engine.as_ref().is_some_and(EngineThreads::is_due);
         self.is_server_first ^= !is_of_engine;
+
         let count = self.threads.len().min(READS_PER_SAMPLE_MAX / 2);
-        let next = &mut self.next[usize::from(is_of_engine)];
+        let next = if is_of_engine { &mut self.next_of_engine } else { &mut self.next };
         let first = *next;
         *next = (first + count).checked_rem(self.threads.len()).unwrap_or(0);
+
         let mut is_read = false;
         for offset in 0..count {
             let index = (first + offset) % self.threads.len();
@@ -208,11 +246,14 @@ impl ThreadStates {
                 is_read = true;
             }
         }
+
         if let Some(engine) = &mut self.engine {
             if is_of_engine {
                 engine.until_engine = SAMPLES_PER_ENGINE_SAMPLE;
                 engine.background.sample(&self.proc, &mut self.buffer);
-                if let (Some(served), true) = (&mut engine.served, is_read) {
+                if let Some(served) = &mut engine.served
+                    && is_read
+                {
                     served.samples += count as f64 / self.threads.len() as f64;
                 }
             }
@@ -225,44 +266,44 @@ impl ThreadStates {
         &self.counts
     }
 
+    /// Returns the state of a connection; `None` if one of its threads can't be read.
     fn state(&mut self, index: usize) -> Option<ConnectionState> {
-        let message = self.message;
-        let own_state = |activity| match activity {
-            Activity::State(state) => state,
-            Activity::Message => message,
-        };
-        let Threads { client, server } = &mut self.threads[index];
         let (proc, buffer) = (&self.proc, &mut self.buffer);
-        let mut engine = self.engine.as_mut().filter(|it| it.until_engine == 0);
-        let mut seen = |thread: &Thread, activity, buffer: &mut Vec<u8>| {
-            // A thread that waits for a message is idle.
-            if let (Some(engine), Activity::State(state)) = (&mut engine, activity)
-                && let Some(samples) = &mut engine.served
-            {
-                samples.add(thread.described(state, &mut engine.functions, proc, buffer));
-            }
-        };
+        let mut engine = self.engine.as_mut().filter(|engine| engine.is_due());
+        let Threads { client, server } = &mut self.threads[index];
+
         let Some(server) = server else {
             let activity = client.activity(proc, buffer)?;
-            seen(client, activity, buffer);
-            return Some(own_state(activity));
+            if let Some(engine) = &mut engine {
+                engine.add_served(client, activity, proc, buffer);
+            }
+            return Some(match activity {
+                Activity::State(state) => state,
+                Activity::Message => self.message,
+            });
         };
-        let (client, server) = if self.is_server_first {
-            let activity = server.activity(proc, buffer)?;
-            seen(server, activity, buffer);
-            (client.activity(proc, buffer)?, activity)
-        } else {
-            let client = client.activity(proc, buffer)?;
-            let activity = server.activity(proc, buffer)?;
-            seen(server, activity, buffer);
-            (client, activity)
+
+        // In the order of this sample.
+        let early_client =
+            if self.is_server_first { None } else { Some(client.activity(proc, buffer)?) };
+        let server_activity = server.activity(proc, buffer)?;
+        if let Some(engine) = &mut engine {
+            engine.add_served(server, server_activity, proc, buffer);
+        }
+        let client_activity = match early_client {
+            Some(activity) => activity,
+            None => client.activity(proc, buffer)?,
         };
-        let runnable = Activity::State(ConnectionState::Runnable);
-        Some(match (client, server) {
+
+        Some(match (client_activity, server_activity) {
             (Activity::Message, Activity::Message) => ConnectionState::Handover,
-            (Activity::Message, server) => own_state(server),
-            both if both == (runnable, runnable) => ConnectionState::Overlap,
-            (client, _) => own_state(client),
+            // While the client waits for a reply, the connection's state is the server's.
+            (Activity::Message, Activity::State(server_state)) => server_state,
+            (
+                Activity::State(ConnectionState::Runnable),
+                Activity::State(ConnectionState::Runnable),
+            ) => ConnectionState::Overlap,
+            (Activity::State(client_state), _) => client_state,
         })
     }
 }
@@ -272,380 +313,5 @@ struct Threads {
     server: Option<Thread>,
 }
 
-/// A thread and its file in `/proc`.
-#[derive(Default)]
-struct Thread {
-    tid: u32,
-    file: Option<OwnedFd>,
-    keep_open: bool,
-    /// True once the file could not be read: the thread has ended, and its ID may belong to
-    /// another thread.
-    has_ended: bool,
-    /// The system call in which the thread waits for a message, and its first argument.
-    idle_call: Option<(i64, String)>,
-}
-
-impl Thread {
-    fn new(tid: u32, keep_open: bool) -> Self {
-        Self { tid, keep_open, ..Self::default() }
-    }
-
-    /// Returns a thread that now waits for its first message. A different wait later is for
-    /// something else.
-    fn idle(tid: u32, keep_open: bool, proc: &Proc, buffer: &mut Vec<u8>) -> Self {
-        let mut thread = Self::new(tid, keep_open);
-        thread.idle_call = thread.read(proc, buffer).and_then(|text| call(&text));
-        thread
-    }
-
-    /// Returns a thread that can't be read.
-    fn unknown() -> Self {
-        Self { has_ended: true, ..Self::default() }
-    }
-
-    fn read(&mut self, proc: &Proc, buffer: &mut Vec<u8>) -> Option<String> {
-        if self.has_ended {
-            return None;
-        }
-        let name = format!("proc/{}/syscall", self.tid);
-        let text = proc.read_at_once(&name, &mut self.file, self.keep_open, buffer);
-        self.has_ended = text.is_err();
-        text.ok().map(|text| text.into_owned())
-    }
-
-    /// Returns a state with the kernel function in which the thread waits, if the kernel says so:
-    /// `fsync:jbd2_log_wait_commit`.
-    fn described(
-        &self,
-        state: ConnectionState,
-        functions: &mut Functions,
-        proc: &Proc,
-        buffer: &mut Vec<u8>,
-    ) -> String {
-        let name = state.name();
-        if state == ConnectionState::Runnable {
-            return name.to_owned();
-        }
-        let file = format!("proc/{}/wchan", self.tid);
-        if let Ok(function) = proc.read(&file, buffer).as_deref().map(str::trim)
-            && !matches!(function, "" | "0")
-        {
-            functions.insert(state, function.to_owned());
-        }
-        match functions.get(&state) {
-            Some(function) => format!("{name}:{function}"),
-            None => name.to_owned(),
-        }
-    }
-
-    fn activity(&mut self, proc: &Proc, buffer: &mut Vec<u8>) -> Option<Activity> {
-        let text = self.read(proc, buffer)?;
-        let activity = parse(&text)?;
-        // PostgreSQL waits for its client with one event set, and for locks and other processes
-        // with another.
-        let uses_event_set = |call: &(i64, String)| EVENT_SET_CALLS.contains(&call.0);
-        let current = call(&text).filter(uses_event_set);
-        let idle = self.idle_call.as_ref().filter(|call| uses_event_set(call));
-        Some(match (activity, current, idle) {
-            (Activity::Message, Some(current), Some(idle)) if current != *idle => {
-                Activity::State(ConnectionState::Lock)
-            }
-            (activity, ..) => activity,
-        })
-    }
-}
-
-/// System calls whose first argument is an event set.
-const EVENT_SET_CALLS: &[i64] = &[
-    libc::SYS_epoll_pwait,
-    libc::SYS_epoll_pwait2,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_epoll_wait,
-];
-
-/// Parses the number of a system call and its first argument.
-fn call(text: &str) -> Option<(i64, String)> {
-    let mut words = text.split_ascii_whitespace();
-    Some((words.next()?.parse().ok()?, words.next()?.to_owned()))
-}
-
-/// The activity of a thread at one moment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Activity {
-    State(ConnectionState),
-    /// Waits for a message.
-    Message,
-}
-
-/// Parses `/proc/TID/syscall`: `running`, or the number of a system call in decimal and its
-/// arguments, or `-1` for a thread that is blocked outside of system calls, such as by a page
-/// fault.
-fn parse(text: &str) -> Option<Activity> {
-    use ConnectionState::{Fsync, Lock, Other, Read, Runnable, Sleep, Write};
-    let first = text.split_ascii_whitespace().next()?;
-    if first == "running" {
-        return Some(Activity::State(Runnable));
-    }
-    let number: i64 = first.parse().ok()?;
-    let state = match number {
-        -1 => Read,
-        libc::SYS_read
-        | libc::SYS_pread64
-        | libc::SYS_readv
-        | libc::SYS_preadv
-        | libc::SYS_preadv2
-        | libc::SYS_io_getevents
-        | libc::SYS_io_uring_enter
-        | libc::SYS_readahead => Read,
-        libc::SYS_write
-        | libc::SYS_pwrite64
-        | libc::SYS_writev
-        | libc::SYS_pwritev
-        | libc::SYS_pwritev2
-        | libc::SYS_sync_file_range
-        | libc::SYS_fallocate
-        | libc::SYS_ftruncate => Write,
-        libc::SYS_fsync | libc::SYS_fdatasync | libc::SYS_msync | libc::SYS_syncfs => Fsync,
-        libc::SYS_futex
-        | libc::SYS_semop
-        | libc::SYS_semtimedop
-        | libc::SYS_fcntl
-        | libc::SYS_flock => Lock,
-        libc::SYS_clock_nanosleep | libc::SYS_nanosleep => Sleep,
-        libc::SYS_recvfrom
-        | libc::SYS_recvmsg
-        | libc::SYS_sendto
-        | libc::SYS_sendmsg
-        | libc::SYS_ppoll
-        | libc::SYS_epoll_pwait
-        | libc::SYS_epoll_pwait2
-        | libc::SYS_pselect6 => return Some(Activity::Message),
-        #[cfg(target_arch = "x86_64")]
-        libc::SYS_poll | libc::SYS_epoll_wait | libc::SYS_select => return Some(Activity::Message),
-        _ => Other,
-    };
-    Some(Activity::State(state))
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn recorded_files_are_parsed() {
-        let state = |state| Some(Activity::State(state));
-        assert_eq!(parse("running\n"), state(ConnectionState::Runnable));
-        assert_eq!(parse("-1 0x7ffd470a0bd8 0x7ff4c094a2ad\n"), state(ConnectionState::Read));
-        let call = |number: i64| parse(&format!("{number} 0x3 0x7ff4c07ce000 0x20000 0x0\n"));
-        assert_eq!(call(libc::SYS_fdatasync), state(ConnectionState::Fsync));
-        assert_eq!(call(libc::SYS_pread64), state(ConnectionState::Read));
-        assert_eq!(call(libc::SYS_futex), state(ConnectionState::Lock));
-        assert_eq!(call(libc::SYS_recvfrom), Some(Activity::Message));
-        assert_eq!(call(libc::SYS_getpid), state(ConnectionState::Other));
-        assert_eq!(parse(""), None);
-    }
-
-    /// Creates a copy of `/proc` with the call of each thread.
-    fn proc_with(calls: &[(u32, String)]) -> (tempfile::TempDir, Proc) {
-        let root = tempfile::tempdir().unwrap();
-        for (tid, call) in calls {
-            let folder = root.path().join(format!("proc/{tid}"));
-            fs_err::create_dir_all(&folder).unwrap();
-            fs_err::write(folder.join("syscall"), call).unwrap();
-        }
-        let proc = Proc::at(root.path());
-        (root, proc)
-    }
-
-    #[test]
-    fn the_state_of_a_connection_is_that_of_the_working_thread() {
-        let reply = format!("{} 0x3", libc::SYS_recvfrom);
-        let fsync = format!("{} 0x5", libc::SYS_fdatasync);
-        let (_root, proc) = proc_with(&[
-            (1, reply.clone()),
-            (2, fsync),
-            (3, "running".to_owned()),
-            (4, reply.clone()),
-            (5, reply.clone()),
-            (6, reply),
-            (8, "running".to_owned()),
-        ]);
-        let watched = |client, server| WatchedConnection { client, server };
-        let connections = [
-            watched(1, Some(2)),
-            watched(3, Some(4)),
-            watched(5, Some(6)),
-            watched(3, None),
-            watched(3, Some(8)),
-            watched(3, Some(2)),
-            // There is no such thread.
-            watched(7, None),
-        ];
-        let mut states = ThreadStates::at(proc, &connections);
-        states.sample();
-        states.sample();
-        let count = |index: usize, state: ConnectionState| states.counts()[index][state as usize];
-        assert_eq!(count(0, ConnectionState::Fsync), 2);
-        assert_eq!(count(1, ConnectionState::Runnable), 2);
-        assert_eq!(count(2, ConnectionState::Handover), 2);
-        assert_eq!(count(3, ConnectionState::Runnable), 2);
-        assert_eq!(count(4, ConnectionState::Overlap), 2);
-        assert_eq!(count(5, ConnectionState::Runnable), 2);
-        assert_eq!(states.counts()[6], StateCounts::default());
-    }
-
-    #[test]
-    fn a_thread_whose_peer_is_elsewhere_waits_for_messages() {
-        let (_root, proc) = proc_with(&[
-            (1, format!("{} 0x3", libc::SYS_recvfrom)),
-            (2, format!("{} 0x5", libc::SYS_fdatasync)),
-        ]);
-        let mut states = ThreadStates::of_one_side_at(proc, &[Some(1), None, Some(2)]);
-        states.sample();
-        let count = |index: usize, state: ConnectionState| states.counts()[index][state as usize];
-        assert_eq!(count(0, ConnectionState::Handover), 1);
-        assert_eq!(states.counts()[1], StateCounts::default());
-        assert_eq!(count(2, ConnectionState::Fsync), 1);
-    }
-
-    #[test]
-    fn a_server_that_waits_with_another_event_set_waits_for_a_lock() {
-        let wait = |set: &str| format!("{} {set} 0x7ff4 0x1 0xffffffff", libc::SYS_epoll_pwait);
-        let reply = format!("{} 0x3", libc::SYS_recvfrom);
-        let (root, proc) = proc_with(&[(1, reply), (2, wait("0x5"))]);
-        let watched = WatchedConnection { client: 1, server: Some(2) };
-        let mut states = ThreadStates::at(proc, &[watched]);
-        states.sample();
-        fs_err::write(root.path().join("proc/2/syscall"), wait("0x8")).unwrap();
-        states.sample();
-        let count = |state: ConnectionState| states.counts()[0][state as usize];
-        assert_eq!(count(ConnectionState::Handover), 1);
-        assert_eq!(count(ConnectionState::Lock), 1);
-    }
-
-    #[test]
-    fn a_blocked_thread_of_this_process_is_waiting() {
-        let (send, tid) = std::sync::mpsc::channel();
-        let (go, wait) = std::sync::mpsc::channel::<()>();
-        let thread = std::thread::spawn(move || {
-            let own = rustix::thread::gettid().as_raw_nonzero().get();
-            send.send(own.cast_unsigned()).unwrap();
-            let _ = wait.recv();
-        });
-        let client = tid.recv().unwrap();
-        let server = None;
-        let mut states = ThreadStates::new(&[WatchedConnection { client, server }]);
-        let waits = |states: &ThreadStates| states.counts()[0][ConnectionState::Lock as usize];
-        while waits(&states) == 0 {
-            states.sample();
-            std::thread::yield_now();
-        }
-        drop(go);
-        thread.join().unwrap();
-        let before = states.counts()[0];
-        states.sample();
-        assert_eq!(states.counts()[0], before, "the thread has ended");
-    }
-
-    #[test]
-    fn the_engines_threads_are_seen_with_what_the_kernel_waits_for() {
-        let reply = format!("{} 0x3", libc::SYS_recvfrom);
-        let fsync = format!("{} 0x5", libc::SYS_fdatasync);
-        let futex = format!("{} 0x5", libc::SYS_futex);
-        let calls = [
-            (1, reply.clone()),
-            (2, fsync.clone()),
-            (3, reply),
-            (4, futex),
-            (10, "running".to_owned()),
-            (11, fsync.clone()),
-            (12, fsync),
-            (13, "running".to_owned()),
-        ];
-        let (root, proc) = proc_with(&calls);
-        let write = |path: &str, text: &str| {
-            let path = root.path().join("proc").join(path);
-            fs_err::create_dir_all(path.parent().unwrap()).unwrap();
-            fs_err::write(path, text).unwrap();
-        };
-        for tid in [2, 4, 10, 11, 12, 13] {
-            write(&format!("9/task/{tid}/comm"), "");
-            write(&format!("{tid}/comm"), &format!("rocksdb:low{tid}"));
-        }
-        write("9/comm", "server");
-        write("2/wchan", "jbd2_log_wait_commit");
-        write("11/wchan", "0");
-        let stat = |state: char| format!("1 (a) {state} 1 {}", "0 ".repeat(48));
-        write("11/stat", &stat('D'));
-        // A thread that does not wait for storage has no work.
-        write("12/stat", &stat('S'));
-        let watched = |client, server| WatchedConnection { client, server };
-        let connections = [watched(1, Some(2)), watched(3, Some(4))];
-        let mut states = ThreadStates::at(proc, &connections).with_engine(false, vec![9], Some(13));
-        for _ in 0..=SAMPLES_PER_ENGINE_SAMPLE {
-            states.sample();
-        }
-        let samples = |states: &[(&str, u64)], samples| {
-            let states = states.iter().map(|(name, count)| ((*name).to_owned(), *count));
-            let states = states.collect();
-            StateSamples { samples, states }
-        };
-        let served = samples(&[("fsync:jbd2_log_wait_commit", 2), ("lock", 2)], 2.0);
-        let background = samples(&[("rocksdb:low fsync", 2), ("rocksdb:low running", 2)], 2.0);
-        let expected = [(WaitView::Kernel, served), (WaitView::Background, background)];
-        assert_eq!(states.take_state_samples(), expected);
-        assert_eq!(states.take_state_samples(), []);
-    }
-
-    #[test]
-    fn all_connections_take_turns_in_samples_of_the_engine() {
-        let idle = format!("{} 0x3", libc::SYS_recvfrom);
-        let calls = (1..=32).map(|tid| match tid {
-            20 => (tid, "running".to_owned()),
-            _ => (tid, idle.clone()),
-        });
-        let (_root, proc) = proc_with(&calls.collect::<Vec<_>>());
-        let watched = |client| WatchedConnection { client, server: None };
-        let connections: Vec<_> = (1..=32).map(watched).collect();
-        let states = ThreadStates::at(proc, &connections);
-        let mut states = states.with_engine(true, Vec::new(), None);
-        for _ in 0..4 * SAMPLES_PER_ENGINE_SAMPLE {
-            states.sample();
-        }
-        // Four samples of a half each.
-        let [(WaitView::Kernel, samples)] = &states.take_state_samples()[..] else {
-            panic!("only this view applies");
-        };
-        assert_eq!(samples.samples, 2.0);
-        assert_eq!(samples.states, [("running".to_owned(), 2)].into());
-        // The others have turns of their own.
-        let busy = |index: usize| states.counts()[index][ConnectionState::Runnable as usize];
-        assert_eq!(busy(19), 20);
-    }
-
-    #[test]
-    fn threads_that_can_not_be_read_are_not_idle() {
-        // As of another user's server.
-        let (root, proc) = proc_with(&[]);
-        fs_err::create_dir_all(root.path().join("proc/9/task/10")).unwrap();
-        let watched = WatchedConnection { client: 1, server: Some(2) };
-        let states = ThreadStates::at(proc, &[watched]);
-        let mut states = states.with_engine(false, vec![9], None);
-        states.sample();
-        assert_eq!(states.take_state_samples(), []);
-    }
-
-    #[test]
-    fn an_unknown_thread_of_the_engine_makes_its_view_not_applicable() {
-        let (_root, proc) = proc_with(&[(1, "running".to_owned())]);
-        let watched = |client| WatchedConnection { client, server: None };
-        let states = |is_embedded| {
-            let states = ThreadStates::at(proc.clone(), &[watched(1)]);
-            let mut states = states.with_engine(is_embedded, Vec::new(), None);
-            states.sample();
-            states.take_state_samples()
-        };
-        assert_eq!(states(false), []);
-        assert_eq!(states(true)[0].1.states, [("running".to_owned(), 1)].into());
-    }
-}
+mod tests;

@@ -80,7 +80,7 @@ struct Member {
     /// True while the process's time moves to its parent. The other fields keep their last values,
     /// because in that state the kernel reports no parent.
     is_dead: bool,
-    /// The time of its children at the last consistent sample. It is zero before the first one:
+    /// The time of the children at the last consistent sample. It is zero before the first one:
     /// when the tree is found, a child may be read before it ends, and its parent after.
     reaped_before: Ticks,
     shared_pages: u64,
@@ -176,7 +176,7 @@ impl Tree {
     }
 
     /// Returns the process IDs of the tree, parents before their children.
-    pub fn members(&self) -> impl Iterator<Item = u32> + '_ {
+    pub fn members(&self) -> impl Iterator<Item = u32> {
         self.members.iter().map(|member| member.pid)
     }
 
@@ -191,12 +191,15 @@ impl Tree {
         if self.births_at_listing != Some(births) {
             self.find_members(proc, births, buffer)?;
         }
+
+        // A reading during which a process ended is repeated.
         for _ in 0..READINGS_MAX {
             if self.read_members(proc, buffer)? {
                 self.settle_gone();
                 break;
             }
         }
+
         self.read_shared(proc, buffer)?;
         let processes = self.members.iter().map(|member| member.pid);
         let context_switches = self.switches.sample(proc, processes, buffer);
@@ -210,13 +213,14 @@ impl Tree {
         births: u64,
         buffer: &mut Vec<u8>,
     ) -> Result<(), ProbeError> {
-        // If the root is missing, the tree stays empty: later, its ID may belong to another
+        // If the root is missing, the tree stays empty: later, the root's ID may belong to another
         // process.
         if self.births_at_listing.is_none()
             && let Some(stat) = read_stat(proc, self.root, &mut None, false, buffer)?
         {
             self.members.push(Member::new(self.root, stat));
         }
+
         if births.saturating_sub(self.births_at_clearing) >= BIRTHS_UNTIL_REUSE {
             self.outsiders.clear();
             self.births_at_clearing = births;
@@ -234,14 +238,35 @@ impl Tree {
             .collect();
         self.outsiders.retain(|pid| present.contains(pid));
 
+        let mut candidates = self.read_candidates(proc, &present, buffer)?;
+        self.adopt_children(&mut candidates);
+
+        // A process whose parent has just ended may have been adopted within the tree. It stays
+        // unknown, and is read again.
+        for candidate in candidates {
+            let parent = candidate.stat.parent;
+            if parent == 0 || present.contains(&parent) {
+                self.outsiders.insert(candidate.pid);
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the processes that are not known yet.
+    fn read_candidates(
+        &mut self,
+        proc: &Proc,
+        present: &HashSet<u32>,
+        buffer: &mut Vec<u8>,
+    ) -> Result<Vec<Candidate>, ProbeError> {
         let mut candidates = Vec::new();
-        for &pid in &present {
+        for &pid in present {
             if self.outsiders.contains(&pid) || self.members.iter().any(|member| member.pid == pid)
             {
                 continue;
             }
             match read_stat(proc, pid, &mut None, false, buffer) {
-                Ok(Some(stat)) => candidates.push((pid, stat)),
+                Ok(Some(stat)) => candidates.push(Candidate { pid, stat }),
                 Ok(None) => {}
                 // `hidepid` hides other users' processes, which can't be the server's.
                 Err(ProbeError::Read { source, .. })
@@ -252,27 +277,19 @@ impl Tree {
                 Err(error) => return Err(error),
             }
         }
-        // Adds the children of members, then their children, and so on. So parents come before
-        // children.
+        Ok(candidates)
+    }
+
+    /// Moves the children of members from the candidates to the members, then their children, and
+    /// so on. So parents come before children.
+    fn adopt_children(&mut self, candidates: &mut Vec<Candidate>) {
         let mut index = 0;
         while index < self.members.len() {
             let parent = self.members[index].pid;
-            candidates.retain(|(pid, stat)| {
-                let is_child = stat.parent == parent;
-                if is_child {
-                    self.members.push(Member::new(*pid, *stat));
-                }
-                !is_child
-            });
+            let children = candidates.extract_if(.., |candidate| candidate.stat.parent == parent);
+            self.members.extend(children.map(|child| Member::new(child.pid, child.stat)));
             index += 1;
         }
-        // A process whose parent has just ended may have been adopted within the tree: it is read
-        // again.
-        let outsiders = candidates
-            .iter()
-            .filter(|(_, stat)| stat.parent == 0 || present.contains(&stat.parent));
-        self.outsiders.extend(outsiders.map(|(pid, _)| *pid));
-        Ok(())
     }
 
     /// Reads all members once, parents first. Returns false if a member is gone or about to be.
@@ -297,6 +314,7 @@ impl Tree {
                 _ => self.gone.push(member),
             }
         }
+
         self.members = present;
         Ok(self.gone.len() == gone_before && !self.members.iter().any(|member| member.is_dead))
     }
@@ -321,21 +339,25 @@ impl Tree {
     /// Settles the time of members that are gone. Their nearest remaining ancestor should have
     /// received it; `unclaimed` gets the difference.
     fn settle_gone(&mut self) {
-        let known = |pid| {
-            let mut all = self.members.iter().chain(&self.gone);
-            all.any(|member| member.pid == pid)
-        };
-        let missing = |member| self.missing(member, self.gone.len());
-        let orphans = self.gone.iter().filter(|member| !known(member.stat.parent));
-        let unclaimed = orphans
-            .map(|orphan| orphan.total().plus(missing(orphan)))
-            .chain(self.members.iter().map(missing))
-            .fold(self.unclaimed, Ticks::plus);
+        let levels = self.gone.len();
+        let mut unclaimed = self.unclaimed;
+        for orphan in self.gone.iter().filter(|member| !self.is_known(member.stat.parent)) {
+            unclaimed = unclaimed.plus(orphan.total()).plus(self.missing(orphan, levels));
+        }
+        for member in &self.members {
+            unclaimed = unclaimed.plus(self.missing(member, levels));
+        }
         self.unclaimed = unclaimed;
+
         self.gone.clear();
         for member in &mut self.members {
             member.reaped_before = member.stat.reaped;
         }
+    }
+
+    /// Returns whether a process is or was a member.
+    fn is_known(&self, pid: u32) -> bool {
+        self.members.iter().chain(&self.gone).any(|member| member.pid == pid)
     }
 
     /// Returns the time of gone members below `member` that `member` had not received when it was
@@ -345,12 +367,12 @@ impl Tree {
         if levels == 0 {
             return Ticks::default();
         }
+        let mut due = Ticks::default();
+        for child in self.gone.iter().filter(|gone| gone.stat.parent == member.pid) {
+            due = due.plus(child.total()).plus(self.missing(child, levels - 1));
+        }
         let received = member.stat.reaped.minus(member.reaped_before);
-        let children = self.gone.iter().filter(|gone| gone.stat.parent == member.pid);
-        children
-            .map(|child| child.total().plus(self.missing(child, levels - 1)))
-            .fold(Ticks::default(), Ticks::plus)
-            .minus(received)
+        due.minus(received)
     }
 
     fn report(&mut self) -> TreeSample {
@@ -359,9 +381,9 @@ impl Tree {
             process_count: self.members.len() as u64,
             ..Default::default()
         };
+
         // Leaves out gone and dead members: after an inconsistent reading, a parent may already
-        // have their time. The result can only be too low, and the next reading corrects
-        // it.
+        // have their time. The result can only be too low, and the next reading corrects it.
         for member in self.members.iter().filter(|member| !member.is_dead) {
             let (resident, shared) = (member.stat.resident_pages, member.shared_pages);
             sample.cpu = sample.cpu.plus(member.total());
@@ -374,6 +396,8 @@ impl Tree {
                 sum.write_bytes += io.write_bytes;
             }
         }
+
+        // Never less than before; see the top of this file.
         sample.cpu = sample.cpu.combine(self.reported.cpu, u64::max);
         // A child's I/O also moves to its parent, but into the parent's own figure.
         if let Some(before) = self.reported.io {
@@ -384,6 +408,13 @@ impl Tree {
         self.reported = sample;
         sample
     }
+}
+
+/// A process that may belong to the tree.
+#[derive(Debug)]
+struct Candidate {
+    pid: u32,
+    stat: ProcessStat,
 }
 
 /// Reads the `stat` file of a process. Returns `None` if the process is gone.

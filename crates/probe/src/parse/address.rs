@@ -23,13 +23,15 @@ pub(crate) fn parse_fib_trie(text: &str) -> Vec<IpAddr> {
 /// Returns the IPv6 addresses in `if_inet6` with global scope. Each line has the address, the
 /// interface's number, the length of the prefix, the scope, flags and the interface's name.
 pub(crate) fn parse_if_inet6(text: &str) -> Vec<IpAddr> {
+    text.lines().filter_map(parse_if_inet6_line).collect()
+}
+
+fn parse_if_inet6_line(line: &str) -> Option<IpAddr> {
     const GLOBAL: &str = "00";
-    let address = |line: &str| {
-        let mut fields = line.split_whitespace();
-        let bits = u128::from_str_radix(fields.next()?, 16).ok()?;
-        (fields.nth(2)? == GLOBAL).then(|| Ipv6Addr::from_bits(bits).into())
-    };
-    text.lines().filter_map(address).collect()
+
+    let mut fields = line.split_whitespace();
+    let bits = u128::from_str_radix(fields.next()?, 16).ok()?;
+    (fields.nth(2)? == GLOBAL).then(|| Ipv6Addr::from_bits(bits).into())
 }
 
 #[cfg(test)]
@@ -59,7 +61,8 @@ Local:
      |-- 192.0.2.2
         /32 host LOCAL
 ";
-        let expected: Vec<IpAddr> = ["127.0.0.1", "192.0.2.2"].map(|it| it.parse().unwrap()).into();
+        let expected: Vec<IpAddr> =
+            ["127.0.0.1", "192.0.2.2"].map(|address| address.parse().unwrap()).into();
         assert_eq!(parse_fib_trie(text), expected);
         assert!(parse_fib_trie("").is_empty());
     }

@@ -17,16 +17,20 @@ pub(crate) struct Membership {
 
 /// Parses `/proc/self/cgroup`. Skips lines in another format.
 pub(crate) fn parse_cgroup(text: &str) -> Vec<Membership> {
-    let parse_line = |line: &str| {
-        let (_, controllers_and_path) = line.split_once(':')?;
-        let (controllers, path) = controllers_and_path.split_once(':')?;
-        let controllers = controllers.split(',').filter(|name| !name.is_empty());
-        Some(Membership {
-            controllers: controllers.map(str::to_string).collect(),
-            path: path.to_string(),
-        })
-    };
-    text.lines().filter_map(parse_line).collect()
+    text.lines().filter_map(parse_cgroup_line).collect()
+}
+
+fn parse_cgroup_line(line: &str) -> Option<Membership> {
+    let (_number, controllers_and_path) = line.split_once(':')?;
+    let (controllers, path) = controllers_and_path.split_once(':')?;
+    Some(Membership {
+        controllers: controllers
+            .split(',')
+            .filter(|name| !name.is_empty())
+            .map(str::to_string)
+            .collect(),
+        path: path.to_string(),
+    })
 }
 
 /// Parses `cpu.max` of version 2 (`200000 100000`), or the quota and period of version 1 in the

@@ -21,17 +21,21 @@ pub(crate) fn parse_cpu_ticks(text: &str) -> Result<[u64; 8], Malformed> {
         *ticks = number("`cpu`", Some(field))?;
         columns += 1;
     }
-    match columns {
-        4.. => Ok(times),
-        _ => Err(Malformed::new("`cpu`", cpu, "four columns or more")),
+
+    if columns < 4 {
+        return Err(Malformed::new("`cpu`", cpu, "four columns or more"));
     }
+    Ok(times)
 }
 
 /// Counts the processors that have a line in `/proc/stat`.
 pub(crate) fn count_processors(text: &str) -> u32 {
-    let numbers = text.lines().filter_map(|line| line.strip_prefix("cpu"));
-    let numbers = numbers.filter(|name| name.starts_with(|first: char| first.is_ascii_digit()));
-    numbers.count() as u32
+    let count = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("cpu"))
+        .filter(|number| number.starts_with(|first: char| first.is_ascii_digit()))
+        .count();
+    count as u32
 }
 
 /// The contents of `/proc/cpuinfo`. The format depends on the architecture; a missing value is
@@ -52,33 +56,31 @@ pub(crate) struct CpuInfo {
 pub(crate) fn parse_cpuinfo(text: &str) -> CpuInfo {
     let mut info = CpuInfo::default();
     let mut sockets = BTreeSet::new();
+    // Numbers of cores are unique within a socket only.
     let mut cores = BTreeSet::new();
-    let mut socket = String::new();
-    for line in text.lines() {
-        let Some((key, value)) = line.split_once(':') else {
-            continue;
-        };
-        let value = value.trim();
-        match key.trim() {
+    let mut socket = "";
+    for (key, value) in fields(text) {
+        match key {
             "processor" => {
                 info.processor_count += 1;
-                socket.clear();
+                socket = "";
             }
             // x86 first, then POWER and older ARM.
             "model name" | "cpu" | "Processor" if info.model.is_none() => {
-                info.model = Some(value.to_string())
+                info.model = Some(value.to_string());
             }
             "physical id" => {
-                socket = value.to_string();
-                sockets.insert(socket.clone());
+                socket = value;
+                sockets.insert(socket);
             }
             "core id" => {
-                cores.insert((socket.clone(), value.to_string()));
+                cores.insert((socket, value));
             }
-            "flags" => info.has_hypervisor |= value.split(' ').any(|flag| flag == "hypervisor"),
+            "flags" => info.has_hypervisor |= has_flag(value, "hypervisor"),
             _ => {}
         }
     }
+
     info.socket_count = (!sockets.is_empty()).then_some(sockets.len() as u32);
     info.core_count = (!cores.is_empty()).then_some(cores.len() as u32);
     info
@@ -87,13 +89,27 @@ pub(crate) fn parse_cpuinfo(text: &str) -> CpuInfo {
 /// Returns the frequency of the fastest processor in `/proc/cpuinfo`, in kHz. `None` if the
 /// processors have no counters for it; then the file has their nominal frequency, or nothing.
 pub(crate) fn parse_frequency_khz(text: &str) -> Option<u64> {
-    let values = |key: &'static str| {
-        let lines = text.lines().filter_map(|line| line.split_once(':'));
-        let lines = lines.filter(move |(name, _)| name.trim() == key);
-        lines.map(|(_, value)| value.trim())
-    };
-    values("flags").find(|flags| flags.split(' ').any(|flag| flag == "aperfmperf"))?;
-    let mhz = values("cpu MHz").filter_map(|mhz| mhz.parse::<f64>().ok());
-    // The cast makes NaN zero.
-    mhz.map(|mhz| (mhz * 1e3).round() as u64).max().filter(|khz| *khz > 0)
+    let has_counters =
+        fields(text).any(|(key, value)| key == "flags" && has_flag(value, "aperfmperf"));
+    if !has_counters {
+        return None;
+    }
+
+    fields(text)
+        .filter(|(key, _)| *key == "cpu MHz")
+        .filter_map(|(_, mhz)| mhz.parse::<f64>().ok())
+        // The cast makes NaN zero.
+        .map(|mhz| (mhz * 1e3).round() as u64)
+        .max()
+        .filter(|khz| *khz > 0)
+}
+
+/// Returns the names and values of `/proc/cpuinfo`.
+fn fields(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    let fields = text.lines().filter_map(|line| line.split_once(':'));
+    fields.map(|(key, value)| (key.trim(), value.trim()))
+}
+
+fn has_flag(flags: &str, wanted: &str) -> bool {
+    flags.split(' ').any(|flag| flag == wanted)
 }

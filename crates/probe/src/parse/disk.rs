@@ -32,9 +32,10 @@ pub(crate) fn parse_diskstats(
         if !is_wanted(device) {
             continue;
         }
+
         // The first is the device's name.
-        let counters = fields.skip(1).map(|field| number("column", Some(field)));
-        let counters: Vec<u64> = counters.collect::<Result<_, _>>()?;
+        let counters: Vec<u64> =
+            fields.skip(1).map(|field| number("column", Some(field))).collect::<Result<_, _>>()?;
         if counters.len() < 11 {
             return Err(Malformed::new("a line", line, "14 columns or more"));
         }

@@ -49,6 +49,7 @@ pub(crate) fn value(text: &str, key: &str) -> Result<Option<u64>, Malformed> {
     let Some(line) = line(text, key) else {
         return Ok(None);
     };
+
     let mut fields = line.split_ascii_whitespace();
     let value: u64 = number(&format!("`{key}`"), fields.next())?;
     match fields.next() {
@@ -64,8 +65,8 @@ pub(crate) fn value(text: &str, key: &str) -> Result<Option<u64>, Malformed> {
 /// # Errors
 /// The errors of [`value`], and a missing line.
 pub(crate) fn required_value(text: &str, key: &str) -> Result<u64, Malformed> {
-    let missing = || Malformed::new(&format!("`{key}`"), "", "a line that begins with it");
-    value(text, key)?.ok_or_else(missing)
+    value(text, key)?
+        .ok_or_else(|| Malformed::new(&format!("`{key}`"), "", "a line that begins with it"))
 }
 
 #[cfg(test)]

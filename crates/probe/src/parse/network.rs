@@ -15,9 +15,11 @@ const COLUMNS: [usize; 4] = [0, 1, 8, 9];
 /// Returns the names of all interfaces but the loopback, and the text of their counters. The first
 /// two lines are headings.
 pub(crate) fn interfaces(text: &str) -> impl Iterator<Item = (&str, &str)> {
-    let lines = text.lines().skip(2).filter_map(|line| line.split_once(':'));
-    let named = lines.map(|(name, counters)| (name.trim(), counters));
-    named.filter(|(name, _)| *name != LOOPBACK)
+    text.lines()
+        .skip(2)
+        .filter_map(|line| line.split_once(':'))
+        .map(|(name, counters)| (name.trim(), counters))
+        .filter(|(name, _)| *name != LOOPBACK)
 }
 
 /// Returns the sum of the counters of the interfaces that `is_wanted` accepts; `None` if there are
@@ -48,11 +50,11 @@ pub(crate) fn parse_traffic(
 /// Fails if the value is missing or not a number.
 pub(crate) fn parse_retransmits(text: &str) -> Result<Option<u64>, Malformed> {
     let mut lines = text.lines().filter_map(|line| line.strip_prefix("Tcp:"));
-    let names = lines.next().unwrap_or_default();
-    let mut names = names.split_ascii_whitespace();
+    let mut names = lines.next().unwrap_or_default().split_ascii_whitespace();
     let Some(column) = names.position(|name| name == "RetransSegs") else {
         return Ok(None);
     };
+
     let values = lines.next().unwrap_or_default();
     number("`RetransSegs`", values.split_ascii_whitespace().nth(column)).map(Some)
 }

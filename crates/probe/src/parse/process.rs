@@ -33,22 +33,30 @@ pub(crate) struct ProcessStat {
 /// # Errors
 /// Fails if there is no parenthesis, or a field is missing or not a number.
 pub(crate) fn parse_process_stat(text: &str) -> Result<ProcessStat, Malformed> {
-    let malformed = |expected| Malformed::new("process", text, expected);
-    let (_, fields) = text.rsplit_once(')').ok_or_else(|| malformed("a name in parentheses"))?;
+    let (_, after_name) = text
+        .rsplit_once(')')
+        .ok_or_else(|| Malformed::new("process", text, "a name in parentheses"))?;
+
     // The first field after the name is the state, field 3 in the documentation.
-    let mut fields = fields.split_ascii_whitespace();
-    let state = fields.next().and_then(|state| state.chars().next());
-    let state = state.ok_or_else(|| malformed("a state after the name"))?;
-    let parent = number("parent", fields.next())?;
-    let mut next = |what, skipped| number(what, fields.nth(skipped));
+    let mut fields = after_name.split_ascii_whitespace();
+    let state = fields
+        .next()
+        .and_then(|state| state.chars().next())
+        .ok_or_else(|| Malformed::new("process", text, "a state after the name"))?;
     Ok(ProcessStat {
         state,
-        parent,
-        own: Ticks { user: next("utime", 9)?, system: next("stime", 0)? },
+        parent: number("parent", fields.next())?,
+        own: Ticks {
+            user: number("utime", fields.nth(9))?,
+            system: number("stime", fields.next())?,
+        },
         // The format allows negative numbers, but they don't occur.
-        reaped: Ticks { user: next("cutime", 0)?, system: next("cstime", 0)? },
-        started_ticks: next("starttime", 4)?,
-        resident_pages: next("rss", 1)?,
+        reaped: Ticks {
+            user: number("cutime", fields.next())?,
+            system: number("cstime", fields.next())?,
+        },
+        started_ticks: number("starttime", fields.nth(4))?,
+        resident_pages: number("rss", fields.nth(1))?,
     })
 }
 

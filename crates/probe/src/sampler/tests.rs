@@ -202,5 +202,5 @@ fn sizes_are_repeated_until_a_walk_is_due() {
     // Pretends that the walk took 50 ms.
     sampler.sizes.last_walk = Some((at, Duration::from_millis(50)));
     assert_eq!(sampler.sizes(at + Duration::from_secs(9)), Some(first));
-    assert!(sampler.sizes(at + Duration::from_secs(10)).unwrap().0 >= first.0 + (1 << 20));
+    assert!(sampler.sizes(at + Duration::from_secs(10)).unwrap().data >= first.data + (1 << 20));
 }

@@ -4,11 +4,12 @@
 //! Such a thread sleeps until there is work, which the kernel can't tell from a wait for a lock. So
 //! only threads that run, wait for a processor, or wait uninterruptibly for storage are counted.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use words::ConnectionState::{self, Runnable};
 
-use super::{Activity, Functions, OPEN_FILES_MAX, StateSamples, Thread};
+use super::thread::{Activity, Thread};
+use super::{Functions, OPEN_FILES_MAX, StateSamples};
 use crate::Proc;
 use crate::parse::parse_process_stat;
 
@@ -20,19 +21,25 @@ const READS_MAX: usize = 64;
 pub(super) struct Background {
     /// The process IDs of the engine.
     processes: Vec<u32>,
-    /// The threads of connections, which are not sampled.
+    /// The threads that are not sampled, because they serve connections.
     served: BTreeSet<u32>,
-    threads: Vec<(Thread, String)>,
+    threads: Vec<NamedThread>,
     functions: Functions,
     next: usize,
     pub(super) samples: StateSamples,
 }
 
+struct NamedThread {
+    thread: Thread,
+    /// See [`name`].
+    name: String,
+}
+
 impl Background {
     pub(super) fn new(processes: Vec<u32>, served: BTreeSet<u32>, proc: &Proc) -> Self {
-        let mut new = Self { served, ..Self::default() };
-        new.set_processes(processes, proc);
-        new
+        let mut background = Self { served, ..Self::default() };
+        background.set_processes(processes, proc);
+        background
     }
 
     /// Looks for new threads of the processes, the first of which is the root of their tree.
@@ -43,25 +50,29 @@ impl Background {
             // Programs that this process started are not the engine.
             self.processes.truncate(1);
         }
-        let mut present = BTreeSet::new();
+
+        // The process of each thread.
+        let mut present: BTreeMap<u32, u32> = BTreeMap::new();
         for &pid in &self.processes {
-            let tids = proc.names(format!("proc/{pid}/task"));
-            let tids = tids.iter().filter_map(|tid| tid.parse().ok());
-            present.extend(tids.map(|tid| (tid, pid)));
+            for tid in proc.names(format!("proc/{pid}/task")) {
+                if let Ok(tid) = tid.parse() {
+                    present.insert(tid, pid);
+                }
+            }
         }
-        self.threads.retain(|(thread, _)| {
-            !thread.has_ended && present.iter().any(|(tid, _)| *tid == thread.tid)
-        });
+        self.threads
+            .retain(|known| !known.thread.has_ended && present.contains_key(&known.thread.tid));
+
         let keep_open = present.len() <= OPEN_FILES_MAX;
         for (tid, pid) in present {
-            let is_known = self.threads.iter().any(|(thread, _)| thread.tid == tid);
+            let is_known = self.threads.iter().any(|known| known.thread.tid == tid);
             if is_known || self.served.contains(&tid) {
                 continue;
             }
             let name = name(proc, tid, pid);
             // In this process, threads without a name of their own are assay's.
             if pid != own || !name.is_empty() {
-                self.threads.push((Thread::new(tid, keep_open), name));
+                self.threads.push(NamedThread { thread: Thread::new(tid, keep_open), name });
             }
         }
     }
@@ -74,19 +85,20 @@ impl Background {
             0 => 1.0,
             all => count as f64 / all as f64,
         };
+
         let mut is_read = count == 0;
         for _ in 0..count {
             let index = self.next % self.threads.len();
             self.next = index + 1;
-            let (thread, name) = &mut self.threads[index];
+            let NamedThread { thread, name } = &mut self.threads[index];
             let state = busy_state(thread, proc, buffer);
             is_read |= !thread.has_ended;
             if let Some(state) = state {
-                let state = thread.described(state, &mut self.functions, proc, buffer);
-                let names = [name.as_str(), state.as_str()];
-                self.samples.add(names.join(" ").trim_start().to_owned());
+                let described = thread.described(state, &mut self.functions, proc, buffer);
+                self.samples.add(format!("{name} {described}").trim_start().to_owned());
             }
         }
+
         // The server may be another user's.
         if is_read {
             self.samples.samples += share;
@@ -111,21 +123,25 @@ fn busy_state(thread: &mut Thread, proc: &Proc, buffer: &mut Vec<u8>) -> Option<
 /// the thread's own name if it differs from that of its process, or else the title that the process
 /// gave itself: `rocksdb:low`, `checkpointer`. Empty if there is neither.
 fn name(proc: &Proc, tid: u32, pid: u32) -> String {
-    let text = |id: u32, file: &str| proc.text(format!("proc/{id}/{file}")).unwrap_or_default();
-    let (program, thread) = (text(pid, "comm"), text(tid, "comm"));
+    let program = proc.text(format!("proc/{pid}/comm")).unwrap_or_default();
+    let thread = proc.text(format!("proc/{tid}/comm")).unwrap_or_default();
     if thread != program {
         let without_number = thread.trim_end_matches(|c: char| c.is_ascii_digit());
         return without_number.trim_end_matches(['-', '_', '/', ' ']).to_owned();
     }
-    let title = text(pid, "cmdline").replace('\0', " ");
-    let Some(title) = title.strip_prefix(&format!("{program}: ")) else {
+
+    let command = proc.text(format!("proc/{pid}/cmdline")).unwrap_or_default().replace('\0', " ");
+    let Some(title) = command.strip_prefix(&format!("{program}: ")) else {
         return String::new();
     };
     // The title of a session has its address.
     if title.contains(['[', '(']) {
         return "session".to_owned();
     }
-    let words = title.split_whitespace();
-    let words = words.take_while(|word| !word.chars().any(|c| c.is_ascii_digit()));
-    words.take(3).collect::<Vec<_>>().join(" ")
+    let words: Vec<&str> = title
+        .split_whitespace()
+        .take_while(|word| !word.chars().any(|c| c.is_ascii_digit()))
+        .take(3)
+        .collect();
+    words.join(" ")
 }

@@ -39,12 +39,14 @@ impl Switches {
                 current.insert(thread.parse().ok()?, parse_context_switches(&text).ok()?);
             }
         }
+
         for (thread, last) in &self.of_threads {
             // A lower count belongs to another thread with the same ID.
             if current.get(thread).is_none_or(|count| count < last) {
                 self.ended += last;
             }
         }
+
         self.of_threads = current;
         let total = self.ended + self.of_threads.values().sum::<u64>();
         // A thread that runs was switched to.
