@@ -1,4 +1,5 @@
 //! The collector: takes what the workers counted, second by second, and passes it on to the record.
+//! It works on the thread that started the step, outside of the measured path.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -271,35 +272,36 @@ impl<'a> Collector<'a> {
         self.sink.others_run()
     }
 
-    pub(crate) fn error(&mut self, number: usize, kind: usize, error: &engine::Error) {
-        let name = self.workers[number].kinds[kind].0;
+    pub(crate) fn add_error(&mut self, number: usize, kind: usize, error: &engine::Error) {
+        let OpKind(name) = self.workers[number].kinds[kind];
         let total = self.totals.entry(name).or_default();
         let class = error.class.name();
         *total.errors.entry(class.into()).or_default() += 1;
         total.error_examples.entry(class.into()).or_insert_with(|| error.to_string());
     }
 
-    /// Adds a lap and clears it.
-    pub(crate) fn lap(&mut self, number: usize, lap: &mut Lap) -> Result<(), String> {
+    /// Adds the lap of the worker with that number, and clears it for the worker's next second.
+    pub(crate) fn add_lap(&mut self, number: usize, lap: &mut Lap) -> Result<(), String> {
         self.fill_gaps(number, lap.second)?;
         let worker = &mut self.workers[number];
         worker.next_second = lap.second + 1;
 
         let (client, is_open, kinds) = (worker.client, worker.is_open, worker.kinds);
-        for (kind, tally) in kinds.iter().zip(&mut lap.tallies) {
+        for (&OpKind(kind), tally) in kinds.iter().zip(&mut lap.tallies) {
             assert_eq!(
                 tally.response.is_some(),
                 is_open,
                 "a tally has a response time if and only if its worker has a schedule"
             );
-            self.add_to_totals(number, kind.0, tally);
-            self.add_latencies(lap.second, kind.0, tally);
+            self.add_to_totals(number, kind, tally);
+            self.add_latencies(lap.second, kind, tally);
 
+            // Without a schedule, the response time equals the service time.
             let response = tally.response.as_ref().unwrap_or(&tally.service);
             self.rows.push(IntervalRow {
                 second: lap.second,
                 client,
-                kind: kind.0,
+                kind,
                 ok: tally.ok,
                 failed: tally.failed,
                 retried: tally.retried,
@@ -307,7 +309,7 @@ impl<'a> Collector<'a> {
                 service_ns_max: tally.service.ns_max,
                 response_ns_max: response.ns_max,
             });
-            self.progress.add(lap.second, kind.0, tally.ok, tally.rows);
+            self.progress.add(lap.second, kind, tally.ok, tally.rows);
             tally.clear();
         }
         self.flush_rows()

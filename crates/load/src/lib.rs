@@ -1,5 +1,5 @@
-//! Runs the connections of a step, each on its own thread, and measures their operations. It knows
-//! no engine.
+//! Runs the connections of a step, each on its own thread, and measures their operations. The
+//! crate knows no engine.
 //!
 //! ```text
 //! Task ──► start ──► worker: one thread for each connection ──► finish ──► StepOutcome

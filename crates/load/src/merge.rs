@@ -1,5 +1,6 @@
 //! Merges what several processes measured in one step that they run together. Histograms and counts
-//! are added, never averaged: the percentile of a sum can't be had from percentiles.
+//! are added, never averaged: a percentile of all operations can't be computed from the percentiles
+//! of the parts.
 
 use std::ops::Range;
 
@@ -108,7 +109,7 @@ impl<'a> Merge<'a> {
             whole.handover_wait_ns_max = whole.handover_wait_ns_max.max(part.handover_wait_ns_max);
         }
 
-        // If one part fails, the others are interrupted, which is not what happened to the step.
+        // If one part fails, the others are interrupted. The step as a whole has failed.
         if !reasons.is_empty() {
             whole.end = StepEnd::Failed(reasons);
         }

@@ -1,4 +1,4 @@
-//! Counts events of a thread with the processor's counters, all in the same time.
+//! Counts events of a thread with the processor's counters.
 
 use std::os::fd::AsRawFd;
 use std::time::Duration;

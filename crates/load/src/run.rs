@@ -28,7 +28,7 @@ pub fn run<C: Clock>(
     let start = StepStart::new(clock.clone(), limits, &shared);
 
     let finished = std::thread::scope(|scope| {
-        let workers = start.workers(scope, seats, messages);
+        let workers = start.spawn_workers(scope, seats, messages);
         let start_at = start.begin(&workers, &mut supervisor.collector);
         supervisor.watch(&inbox, workers.handles.len(), || clock.now().saturating_sub(start_at));
         workers.join()

@@ -114,14 +114,14 @@ impl<'a, C: Clock> StepStart<'a, C> {
     }
 
     /// Spawns the threads, and waits until each is ready.
-    pub(crate) fn workers<'scope>(
+    pub(crate) fn spawn_workers<'scope>(
         &'scope self,
         scope: &'scope Scope<'scope, '_>,
         seats: Vec<WorkerSeat>,
         messages: SyncSender<Message>,
     ) -> Workers<'scope> {
         let count = seats.len();
-        let (ready, readied) = sync_channel(count);
+        let (ready, ready_threads) = sync_channel(count);
         let mut handles = Vec::new();
         for seat in seats {
             let number = seat.number;
@@ -144,13 +144,13 @@ impl<'a, C: Clock> StepStart<'a, C> {
         }
 
         // Threads become ready in any order.
-        let mut readied: Vec<(usize, ConnectionThreads)> =
-            handles.iter().filter_map(|_| readied.recv().ok()).collect();
-        readied.sort_by_key(|(number, _)| *number);
+        let mut numbered: Vec<(usize, ConnectionThreads)> =
+            handles.iter().filter_map(|_| ready_threads.recv().ok()).collect();
+        numbered.sort_by_key(|(number, _)| *number);
         Workers {
             is_complete: handles.len() == count,
             handles,
-            threads: readied.into_iter().map(|(_, threads)| threads).collect(),
+            threads: numbered.into_iter().map(|(_, threads)| threads).collect(),
         }
     }
 
@@ -188,11 +188,13 @@ impl<'a, C: Clock> StepStart<'a, C> {
         let meters = [client, server].map(|tid| ThreadMeter::begin(tid?));
         let _ = ready.send((number, ConnectionThreads { client, server }));
 
+        // Waits until `begin` has set the common start.
+        let start_at = *self.at.wait();
         let mut worker = Worker {
             number,
             clock: self.clock.clone(),
             schedule: task.schedule,
-            start_at: *self.at.wait(),
+            start_at,
             deadline_ns: self.limits.deadline_ns(),
             attempts: self.limits.attempts,
             error_limit: self.limits.error_limit,
@@ -202,11 +204,13 @@ impl<'a, C: Clock> StepStart<'a, C> {
             spare,
             lap,
         };
+
         let cpu_before = ThreadCpu::now();
         let result = catch_unwind(AssertUnwindSafe(|| worker.work(&mut *task.program)));
         let cpu = ThreadCpu::now().since(&cpu_before);
         let [client_use, server_use] = meters.map(|meter| meter?.end());
 
+        // A panic fails the step, as an error of the connection does.
         let report = result.unwrap_or_else(|panic| {
             self.shared.poison(format!(
                 "connection {} panicked: {}",

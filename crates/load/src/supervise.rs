@@ -1,4 +1,5 @@
-//! While a step runs: handles the workers' messages, and makes sure that all of them end.
+//! Supervises a running step: handles the workers' messages, and makes sure that all workers end,
+//! even those whose server does not answer.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, TryRecvError};
@@ -91,11 +92,11 @@ impl<'a, 's> Supervisor<'a, 's> {
         match message {
             Message::Lap(number, mut lap) => {
                 if self.recording.is_ok() {
-                    self.recording = self.collector.lap(number, &mut lap);
+                    self.recording = self.collector.add_lap(number, &mut lap);
                 }
                 let _ = self.connections[number].spares.try_send(lap);
             }
-            Message::Error(number, kind, error) => self.collector.error(number, kind, &error),
+            Message::Error(number, kind, error) => self.collector.add_error(number, kind, &error),
             Message::Ended(number) => self.running[number] = false,
         }
     }
@@ -126,8 +127,8 @@ impl<'a, 's> Supervisor<'a, 's> {
         let is_given_up = self.interrupted || self.recording.is_err();
         let grace = if is_given_up { INTERRUPT_GRACE } else { self.limits.grace };
         if u128::from(now_ns - since_ns) >= grace.as_nanos() {
-            // A step that was given up has a reason already, and that background connections are
-            // cut off is usual.
+            // A step that was given up has a reason already. A step does not wait for background
+            // connections, so cutting them off is no failure.
             if !is_given_up && foreground_runs {
                 self.shared.poison(format!(
                     "connections waited for a reply for more than {} s after the end of the step and were cut off",

@@ -140,11 +140,14 @@ fn resolve(
     // An anonymous device number: only the source of the mount says which device it is.
     let mount = mount_of(mounts, path)
         .ok_or_else(|| format!("the mount point of `{}` is unknown", path.display()))?;
-    let reason = |why: &str| format!("`{}` is on {}, {why}", path.display(), mount.fs_type);
-    match mount.fs_type.as_str() {
-        "tmpfs" | "ramfs" => return Err(reason("which is in memory and has no disk")),
-        "overlay" | "aufs" => return Err(reason("which does not show which disk is below it")),
-        _ => {}
+    let fs_type = mount.fs_type.as_str();
+    let no_device = match fs_type {
+        "tmpfs" | "ramfs" => Some("which is in memory and has no disk"),
+        "overlay" | "aufs" => Some("which does not show which disk is below it"),
+        _ => None,
+    };
+    if let Some(why) = no_device {
+        return Err(format!("`{}` is on {fs_type}, {why}", path.display()));
     }
 
     // bcachefs names all its devices, joined with colons.
@@ -156,9 +159,9 @@ fn resolve(
         .filter(|device| device.major != 0)
         .collect();
     if devices.is_empty() {
-        return Err(reason("which names no block device"));
+        return Err(format!("`{}` is on {fs_type}, which names no block device", path.display()));
     }
-    Ok(if mount.fs_type == "btrfs" { with_btrfs_members(proc, devices) } else { devices })
+    Ok(if fs_type == "btrfs" { with_btrfs_members(proc, devices) } else { devices })
 }
 
 /// Returns all devices of a btrfs file system. Its mount names only one of them;

@@ -168,17 +168,19 @@ fn add_cpu_frequency(facts: &mut HostFacts, proc: &Proc) {
 
 fn add_memory(facts: &mut HostFacts, proc: &Proc) {
     let memory = proc.text("proc/meminfo").unwrap_or_default();
-    let bytes = |key| value(&memory, key).ok().flatten();
-    facts.memory_total_bytes = bytes("MemTotal").unwrap_or(0);
-    let swap = bytes("SwapTotal").zip(bytes("SwapFree"));
+    let total = memory_value(&memory, "MemTotal");
+    facts.memory_total_bytes = total.unwrap_or(0);
+    let swap_total = memory_value(&memory, "SwapTotal");
+    let swap_free = memory_value(&memory, "SwapFree");
+    let swap_used = swap_total.zip(swap_free).map(|(total, free)| total.saturating_sub(free));
     for (fact, value) in [
-        ("memory_total_bytes", bytes("MemTotal")),
-        ("memory_available_bytes", bytes("MemAvailable")),
-        ("swap_total_bytes", bytes("SwapTotal")),
-        ("swap_used_bytes", swap.map(|(total, free)| total.saturating_sub(free))),
-        ("huge_page_size_bytes", bytes("Hugepagesize")),
-        ("huge_page_count", bytes("HugePages_Total")),
-        ("huge_page_free_count", bytes("HugePages_Free")),
+        ("memory_total_bytes", total),
+        ("memory_available_bytes", memory_value(&memory, "MemAvailable")),
+        ("swap_total_bytes", swap_total),
+        ("swap_used_bytes", swap_used),
+        ("huge_page_size_bytes", memory_value(&memory, "Hugepagesize")),
+        ("huge_page_count", memory_value(&memory, "HugePages_Total")),
+        ("huge_page_free_count", memory_value(&memory, "HugePages_Free")),
     ] {
         facts.add_known(fact, value);
     }
@@ -205,6 +207,11 @@ fn add_memory(facts: &mut HostFacts, proc: &Proc) {
         ("zone_reclaim_mode", "zone_reclaim_mode"),
     ];
     facts.add_files(proc, "vm_", "proc/sys/vm", &vm);
+}
+
+/// Returns a value of `/proc/meminfo`.
+fn memory_value(meminfo: &str, key: &str) -> Option<u64> {
+    value(meminfo, key).ok().flatten()
 }
 
 /// Returns the word in brackets of `always [madvise] never`, or the whole text if it has no
@@ -247,10 +254,9 @@ fn add_file_system(facts: &mut HostFacts, data_dir: &Path, mounts: &[Mount]) {
     }
 
     if let Ok(space) = rustix::fs::statvfs(&path) {
-        let bytes = |blocks: u64| blocks.saturating_mul(space.f_frsize);
-        facts.add("data_fs_total_bytes", bytes(space.f_blocks));
+        facts.add("data_fs_total_bytes", space.f_blocks.saturating_mul(space.f_frsize));
         // The space for unprivileged users: servers do not run as root.
-        facts.add("data_fs_free_bytes", bytes(space.f_bavail));
+        facts.add("data_fs_free_bytes", space.f_bavail.saturating_mul(space.f_frsize));
     }
 }
 

@@ -48,6 +48,7 @@ impl Proc {
         if buffer.len() < 4096 {
             buffer.resize(4096, 0);
         }
+
         let mut length = 0;
         loop {
             if length == buffer.len() {
@@ -75,11 +76,13 @@ impl Proc {
             Some(file) => file,
             None => self.open(name)?,
         };
+
         // Never shrinks: clearing the buffer would fill it with zeros each time.
         if buffer.len() < 4096 {
             buffer.resize(4096, 0);
         }
         let length = rustix::io::retry_on_intr(|| rustix::io::pread(&file, &mut buffer[..], 0))?;
+
         // The files of a copy may be replaced, so they are not kept open.
         if keep_open && self.is_live {
             *open_file = Some(file);

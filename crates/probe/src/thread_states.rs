@@ -283,6 +283,7 @@ impl ThreadStates {
             });
         };
 
+        // In the order of this sample.
         let early_client =
             if self.is_server_first { None } else { Some(client.activity(proc, buffer)?) };
         let server_activity = server.activity(proc, buffer)?;
@@ -296,6 +297,7 @@ impl ThreadStates {
 
         Some(match (client_activity, server_activity) {
             (Activity::Message, Activity::Message) => ConnectionState::Handover,
+            // While the client waits for a reply, the connection's state is the server's.
             (Activity::Message, Activity::State(server_state)) => server_state,
             (
                 Activity::State(ConnectionState::Runnable),

@@ -241,8 +241,8 @@ impl Tree {
         let mut candidates = self.read_candidates(proc, &present, buffer)?;
         self.adopt_children(&mut candidates);
 
-        // A process whose parent has just ended may have been adopted within the tree, so it is no
-        // outsider yet, but read again.
+        // A process whose parent has just ended may have been adopted within the tree. It stays
+        // unknown, and is read again.
         for candidate in candidates {
             let parent = candidate.stat.parent;
             if parent == 0 || present.contains(&parent) {
@@ -314,6 +314,7 @@ impl Tree {
                 _ => self.gone.push(member),
             }
         }
+
         self.members = present;
         Ok(self.gone.len() == gone_before && !self.members.iter().any(|member| member.is_dead))
     }

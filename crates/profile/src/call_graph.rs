@@ -22,10 +22,12 @@ impl CallGraph {
     pub const ALL: [(&str, CallGraph); 3] =
         [("fp", CallGraph::FramePointers), ("dwarf", CallGraph::Dwarf), ("lbr", CallGraph::Lbr)];
 
-    /// Returns its name in plans.
+    /// Returns the name of the call graph in plans.
     pub fn name(self) -> &'static str {
-        let mut all = Self::ALL.into_iter();
-        all.find_map(|(name, graph)| (graph == self).then_some(name)).expect("`ALL` has all")
+        Self::ALL
+            .into_iter()
+            .find_map(|(name, graph)| (graph == self).then_some(name))
+            .expect("`ALL` has all")
     }
 
     /// Returns the call graph for a program: by frame pointers if it keeps them, else by unwinding.
@@ -49,24 +51,25 @@ impl CallGraph {
 /// Returns whether most functions of a program begin with setting up a frame pointer. `None` for a
 /// file that isn't a program, or a processor whose instructions are unknown here.
 fn keeps_frame_pointers(path: &Path) -> Option<bool> {
-    let bytes = fs_err::read(path).ok()?;
-    let file = object::File::parse(&*bytes).ok()?;
-    // AArch64's ABI keeps them.
-    if file.architecture() == object::Architecture::Aarch64 {
-        return Some(true);
-    }
-    if file.architecture() != object::Architecture::X86_64 {
-        return None;
-    }
     // push %rbp; mov %rsp,%rbp
     const PROLOGUE: [u8; 4] = [0x55, 0x48, 0x89, 0xe5];
+
+    let bytes = fs_err::read(path).ok()?;
+    let file = object::File::parse(&*bytes).ok()?;
+    match file.architecture() {
+        // The ABI requires frame pointers.
+        object::Architecture::Aarch64 => return Some(true),
+        object::Architecture::X86_64 => {}
+        _ => return None,
+    }
+
     let text = file.section_by_name(".text")?.data().ok()?;
     let prologues = text.windows(4).filter(|bytes| *bytes == PROLOGUE).count();
+
     // A binary search table with a row for each function: 4 bytes of header, the pointer, then the
     // number of rows.
     let table = file.section_by_name(".eh_frame_hdr")?.data().ok()?;
-    let count = table.get(8..12)?;
-    let functions = u32::from_le_bytes(count.try_into().ok()?);
+    let functions = u32::from_le_bytes(table.get(8..12)?.try_into().ok()?);
     Some(prologues as f64 > f64::from(functions) / 2.0)
 }
 

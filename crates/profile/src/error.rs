@@ -13,7 +13,7 @@ pub enum ProfileError {
     Perf {
         /// The command.
         command: &'static str,
-        /// Its last lines on stderr.
+        /// The command's last lines on stderr.
         stderr: String,
     },
     /// `perf` did not answer.
@@ -21,7 +21,7 @@ pub enum ProfileError {
     Silent {
         /// The request.
         request: &'static str,
-        /// The time that it had.
+        /// The time that `perf` had to answer.
         seconds: u64,
     },
     /// Only functions outside of the kernel may be sampled, so that shares of all CPU time would be
@@ -61,10 +61,9 @@ const PERMISSION_HELP: &str = "; set `sysctl kernel.perf_event_paranoid=1`, or r
 
 /// Returns what to do if `perf` was not permitted to sample.
 fn permission_help(stderr: &str) -> &'static str {
-    let is_about = |part: &str| stderr.to_lowercase().contains(part);
-    if is_about("perf_event_paranoid") || is_about("permission") || is_about("not permitted") {
-        PERMISSION_HELP
-    } else {
-        ""
-    }
+    let text = stderr.to_lowercase();
+    let is_refusal = ["perf_event_paranoid", "permission", "not permitted"]
+        .iter()
+        .any(|part| text.contains(part));
+    if is_refusal { PERMISSION_HELP } else { "" }
 }

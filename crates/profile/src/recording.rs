@@ -1,4 +1,8 @@
-//! One run of `perf record`.
+//! One run of `perf record`, which is controlled over its pipes.
+//!
+//! `perf` starts before the load does, since that may take a second, and samples only between
+//! [`Recording::enable`] and [`Recording::disable`]. It reads requests from its standard input, and
+//! acknowledges them on its standard error, between other messages.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, Write as _};
@@ -28,7 +32,7 @@ pub struct Settings {
     pub frequency_hz: u32,
     /// The way to find callers.
     pub call_graph: CallGraph,
-    /// The choice of the processor's cycles over the kernel's clock.
+    /// Samples by the processor's cycles instead of the kernel's clock.
     pub has_cycles: bool,
 }
 
@@ -59,16 +63,19 @@ impl Recording {
         folder: &Path,
     ) -> Result<Self, ProfileError> {
         check_kernel_permission()?;
-        let unusable = ProfileError::io("cannot create a file for the samples");
-        let samples = tempfile::tempfile_in(folder).map_err(unusable)?;
-        let output = samples.try_clone();
-        let output = output.map_err(ProfileError::io("cannot share the file of the samples"))?;
-        let processes: Vec<String> = processes.iter().map(u32::to_string).collect();
+
+        let samples = tempfile::tempfile_in(folder)
+            .map_err(ProfileError::io("cannot create a file for the samples"))?;
+        let output = samples
+            .try_clone()
+            .map_err(ProfileError::io("cannot share the file of the samples"))?;
+
+        let pids: Vec<String> = processes.iter().map(u32::to_string).collect();
         let frequency = settings.frequency_hz.to_string();
         let perf = perf()
             .args(["record", "--event", settings.event(), "--freq", &frequency])
             .args(["--call-graph", settings.call_graph.perf_option()])
-            .args(["--pid", &processes.join(","), "--output", "-"])
+            .args(["--pid", &pids.join(","), "--output", "-"])
             .args(["--max-size", MAX_SIZE])
             .args(["--delay", "-1", "--control", "fd:0,2"])
             // Ctrl-C ends the step, and then `perf`.
@@ -76,10 +83,11 @@ impl Recording {
             .stdin(Stdio::piped())
             .stdout(output)
             .stderr(Stdio::piped())
-            .spawn();
-        let perf = perf.map_err(not_started)?;
+            .spawn()
+            .map_err(not_started)?;
+
         let mut recording = Self { perf, samples, stderr: Vec::new() };
-        // It answers as soon as it is ready.
+        // `perf` answers as soon as it is ready.
         recording.request("ping")?;
         Ok(recording)
     }
@@ -95,17 +103,18 @@ impl Recording {
     /// Ends sampling. [`finish`](Self::finish) reads the samples.
     ///
     /// # Errors
-    /// `perf` has failed, for example because the disk is full. If it has ended because the samples
-    /// have reached their largest size, or because all processes have ended, its samples are
-    /// good.
+    /// `perf` has failed, for example because the disk is full. If `perf` has ended because the
+    /// samples have reached their largest size, or because all processes have ended, its samples
+    /// are good.
     pub fn disable(&mut self) -> Result<(), ProfileError> {
-        match self.request("disable") {
-            // Its pipes are closed, so it ends at once.
-            Err(ProfileError::Perf { .. }) if self.perf.wait().is_ok_and(|it| it.success()) => {
-                Ok(())
-            }
-            disabled => disabled,
+        let result = self.request("disable");
+        if let Err(ProfileError::Perf { .. }) = result
+            // `perf` has closed its pipes, so it ends at once.
+            && self.perf.wait().is_ok_and(|status| status.success())
+        {
+            return Ok(());
         }
+        result
     }
 
     /// Ends `perf`, and returns the samples.
@@ -114,56 +123,61 @@ impl Recording {
     /// There are no samples, they can't be read, or `stop` is set, which ends reading at once.
     pub fn finish(mut self, stop: &AtomicBool) -> Result<Profile, ProfileError> {
         if matches!(self.perf.try_wait(), Ok(None)) {
-            let interrupted = kill_process(Pid::from_child(&self.perf), Signal::INT);
-            let interrupted = interrupted.map_err(io::Error::from);
-            interrupted.map_err(ProfileError::io("cannot end `perf record`"))?;
+            kill_process(Pid::from_child(&self.perf), Signal::INT)
+                .map_err(io::Error::from)
+                .map_err(ProfileError::io("cannot end `perf record`"))?;
         }
-        let status = self.perf.wait();
-        let status = status.map_err(ProfileError::io("cannot wait for `perf record`"))?;
-        // A signal ends it otherwise.
+        let status = self.perf.wait().map_err(ProfileError::io("cannot wait for `perf record`"))?;
+
+        // There is no code if the signal ended `perf`.
         if status.code().is_some_and(|code| code != 0) {
             if let Some(rest) = &mut self.perf.stderr {
                 let _ = rest.read_to_end(&mut self.stderr);
             }
             return Err(failed_perf("perf record", &self.stderr));
         }
+
         let mut samples = &self.samples;
-        let rewound = samples.rewind();
-        rewound.map_err(ProfileError::io("cannot read the samples"))?;
+        samples.rewind().map_err(ProfileError::io("cannot read the samples"))?;
         read(samples, stop)
     }
 
     /// Sends a request, and waits for its acknowledgment.
     fn request(&mut self, request: &'static str) -> Result<(), ProfileError> {
-        let sent = match &mut self.perf.stdin {
-            Some(stdin) => writeln!(stdin, "{request}"),
-            None => Ok(()),
-        };
-        // If `perf` has ended, its stderr says why.
-        let _ = sent;
-        let from = self.stderr.len();
-        let is_answered = |stderr: &[u8]| stderr[from..].windows(4).any(|bytes| bytes == b"ack\n");
+        if let Some(stdin) = &mut self.perf.stdin {
+            // If `perf` has ended, its stderr says why.
+            let _ = writeln!(stdin, "{request}");
+        }
         let Some(stderr) = &mut self.perf.stderr else {
             return Ok(());
         };
-        while !is_answered(&self.stderr) {
+
+        let answer_start = self.stderr.len();
+        while !has_acknowledgment(&self.stderr[answer_start..]) {
             let timeout = Timespec { tv_sec: ANSWER_S as i64, tv_nsec: 0 };
             let mut ready = [PollFd::new(&*stderr, PollFlags::IN)];
-            let count = retry_on_intr(|| poll(&mut ready, Some(&timeout)));
-            let failed = ProfileError::io("cannot wait for `perf record`");
-            if count.map_err(|error| failed(error.into()))? == 0 {
-                let seconds = ANSWER_S;
-                return Err(ProfileError::Silent { request, seconds });
+            let ready_count = retry_on_intr(|| poll(&mut ready, Some(&timeout)))
+                .map_err(io::Error::from)
+                .map_err(ProfileError::io("cannot wait for `perf record`"))?;
+            if ready_count == 0 {
+                return Err(ProfileError::Silent { request, seconds: ANSWER_S });
             }
+
             let mut bytes = [0; 4096];
-            let length = stderr.read(&mut bytes);
-            match length.map_err(ProfileError::io("cannot read from `perf record`"))? {
-                0 => return Err(failed_perf("perf record", &self.stderr)),
-                length => self.stderr.extend_from_slice(&bytes[..length]),
+            let length = stderr
+                .read(&mut bytes)
+                .map_err(ProfileError::io("cannot read from `perf record`"))?;
+            if length == 0 {
+                return Err(failed_perf("perf record", &self.stderr));
             }
+            self.stderr.extend_from_slice(&bytes[..length]);
         }
         Ok(())
     }
+}
+
+fn has_acknowledgment(printed: &[u8]) -> bool {
+    printed.windows(4).any(|bytes| bytes == b"ack\n")
 }
 
 impl Drop for Recording {
@@ -179,12 +193,16 @@ fn check_kernel_permission() -> Result<(), ProfileError> {
     const PARANOID: &str = "/proc/sys/kernel/perf_event_paranoid";
     /// Bits of capabilities: SYS_ADMIN and PERFMON.
     const ALLOWED: u64 = 1 << 21 | 1 << 38;
-    let level = fs_err::read_to_string(PARANOID).unwrap_or_default();
-    let level = level.trim();
+
     let status = fs_err::read_to_string("/proc/self/status").unwrap_or_default();
-    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-    let effective = effective.and_then(|it| u64::from_str_radix(it.trim(), 16).ok());
-    let is_allowed = effective.is_some_and(|bits| bits & ALLOWED != 0);
+    let capabilities = status
+        .lines()
+        .find_map(|line| line.strip_prefix("CapEff:"))
+        .and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok());
+    let is_allowed = capabilities.is_some_and(|bits| bits & ALLOWED != 0);
+
+    let text = fs_err::read_to_string(PARANOID).unwrap_or_default();
+    let level = text.trim();
     match level.parse::<i32>() {
         Ok(2..) if !is_allowed => Err(ProfileError::NoKernel { level: level.to_owned() }),
         _ => Ok(()),
@@ -195,21 +213,25 @@ fn check_kernel_permission() -> Result<(), ProfileError> {
 pub fn has_cycles() -> bool {
     static HAS_CYCLES: OnceLock<bool> = OnceLock::new();
     *HAS_CYCLES.get_or_init(|| {
-        let counted = perf().args(["stat", "--event", "cycles", "true"]).output();
-        counted.is_ok_and(|counted| {
-            let printed = String::from_utf8_lossy(&counted.stderr);
-            counted.status.success() && !printed.contains("<not ")
-        })
+        let Ok(output) = perf().args(["stat", "--event", "cycles", "true"]).output() else {
+            return false;
+        };
+        // Instead of the count: `<not supported>` or `<not counted>`.
+        let printed = String::from_utf8_lossy(&output.stderr);
+        output.status.success() && !printed.contains("<not ")
     })
 }
 
 /// Returns the samples in a file that `perf record` wrote.
 fn read(samples: &File, stop: &AtomicBool) -> Result<Profile, ProfileError> {
-    let input = samples.as_fd().try_clone_to_owned();
-    let input = input.map_err(ProfileError::io("cannot share the file of the samples"))?;
+    let input = samples
+        .as_fd()
+        .try_clone_to_owned()
+        .map_err(ProfileError::io("cannot share the file of the samples"))?;
+    // A file for the errors, because a full pipe would block `perf script` while its samples are
+    // read.
     let mut stderr = tempfile::tempfile().map_err(ProfileError::io("cannot create a file"))?;
-    let errors = stderr.try_clone();
-    let errors = errors.map_err(ProfileError::io("cannot create a file"))?;
+    let errors = stderr.try_clone().map_err(ProfileError::io("cannot create a file"))?;
     let mut script = perf()
         .args(["script", "--input", "-", "--fields", FIELDS])
         .args(["--show-lost-events", "--no-inline", "--no-demangle"])
@@ -219,27 +241,29 @@ fn read(samples: &File, stop: &AtomicBool) -> Result<Profile, ProfileError> {
         .stderr(errors)
         .spawn()
         .map_err(not_started)?;
+
     let output = script.stdout.take().expect("it is piped");
-    let read = script::read(BufReader::new(UntilStopped { output, stop }));
-    if read.is_err() {
+    let result = script::read(BufReader::new(UntilStopped { output, stop }));
+    if result.is_err() {
         let _ = script.kill();
     }
-    let status = script.wait();
-    let status = status.map_err(ProfileError::io("cannot wait for `perf script`"))?;
-    let samples = read.map_err(ProfileError::io("cannot read from `perf script`"))?;
+    let status = script.wait().map_err(ProfileError::io("cannot wait for `perf script`"))?;
+
+    // First: a script that was killed fails, too.
+    let profile = result.map_err(ProfileError::io("cannot read from `perf script`"))?;
     if !status.success() {
         let mut text = Vec::new();
         let _ = stderr.rewind().and_then(|()| stderr.read_to_end(&mut text));
         return Err(failed_perf("perf script", &text));
     }
-    match samples.stacks.total() {
-        0 => Err(ProfileError::Empty),
-        _ => Ok(samples),
+    if profile.stacks.total() == 0 {
+        return Err(ProfileError::Empty);
     }
+    Ok(profile)
 }
 
-/// The output of `perf script`, which ends with an error when the run is stopped. All samples may
-/// take minutes.
+/// The output of `perf script`. Reading it fails when the run is stopped, since reading all samples
+/// may take minutes.
 struct UntilStopped<'a> {
     output: ChildStdout,
     stop: &'a AtomicBool,
@@ -278,19 +302,15 @@ fn not_started(error: io::Error) -> ProfileError {
 
 /// Returns the error of a `perf` that failed, with its last lines.
 fn failed_perf(command: &'static str, stderr: &[u8]) -> ProfileError {
+    const NO_REASON: [&str; 4] = ["", "ack", "Events enabled", "Events disabled"];
+
     let text = String::from_utf8_lossy(stderr);
-    let is_message = |line: &&str| {
-        let known = ["", "ack", "Events enabled", "Events disabled"];
-        !known.contains(line)
-    };
-    let lines: Vec<&str> =
-        text.lines().map(|line| line.trim_matches(['\0', ' ', '\t'])).filter(is_message).collect();
+    let lines: Vec<&str> = text
+        .lines()
+        .map(|line| line.trim_matches(['\0', ' ', '\t']))
+        .filter(|line| !NO_REASON.contains(line))
+        .collect();
     let last = &lines[lines.len().saturating_sub(4)..];
-    ProfileError::Perf {
-        command,
-        stderr: match last {
-            [] => "it printed no reason".into(),
-            last => last.join(" "),
-        },
-    }
+    let stderr = if last.is_empty() { "it printed no reason".to_owned() } else { last.join(" ") };
+    ProfileError::Perf { command, stderr }
 }

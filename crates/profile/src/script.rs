@@ -35,29 +35,32 @@ pub struct Profile {
 ///          27249 __libc_start_call_main (/usr/lib/x86_64-linux-gnu/libc.so.6)
 /// ```
 pub fn read(mut script: impl BufRead) -> io::Result<Profile> {
-    let mut samples = Profile::default();
+    let mut profile = Profile::default();
     let mut names = HashMap::new();
+
+    // The current sample: its thread, and its frames so far.
     let mut thread: Option<String> = None;
     let mut frames: Vec<String> = Vec::new();
-    let mut line = Vec::new();
+
+    let mut bytes = Vec::new();
     loop {
-        line.clear();
-        let is_over = script.read_until(b'\n', &mut line)? == 0;
-        let text = String::from_utf8_lossy(&line);
-        let text = text.trim_end();
+        bytes.clear();
+        let is_over = script.read_until(b'\n', &mut bytes)? == 0;
+        let line = String::from_utf8_lossy(&bytes);
+        let text = line.trim_end();
         if is_over || text.is_empty() {
             if let Some(thread) = thread.take() {
-                samples.take(&thread, &mut frames);
+                profile.add(&thread, &frames);
+                frames.clear();
             }
             if is_over {
-                return Ok(samples);
+                return Ok(profile);
             }
         } else if text.starts_with(char::is_whitespace) && thread.is_some() {
-            let frame = frame(text.trim_start(), &mut names);
-            frames.extend(frame);
+            frames.extend(frame_name(text.trim_start(), &mut names));
         } else if let Some((_, lost)) = text.split_once("PERF_RECORD_LOST") {
             let count = lost.rsplit(' ').next().and_then(|count| count.parse().ok());
-            samples.lost += count.unwrap_or(0u64);
+            profile.lost += count.unwrap_or(0u64);
         } else {
             thread = Some(thread_name(text));
         }
@@ -65,42 +68,43 @@ pub fn read(mut script: impl BufRead) -> io::Result<Profile> {
 }
 
 impl Profile {
-    fn take(&mut self, thread: &str, frames: &mut Vec<String>) {
-        let innermost = frames.first().map_or("[", String::as_str);
-        self.unknown += u64::from(innermost.starts_with('['));
-        let outward = frames.iter().rev().map(String::as_str);
-        self.stacks.add([thread].into_iter().chain(outward), 1);
-        frames.clear();
+    /// Counts a sample of a thread, whose frames are listed from the innermost outward.
+    fn add(&mut self, thread: &str, frames: &[String]) {
+        // Brackets stand for a function without a symbol; see `frame_name`.
+        let has_symbol = frames.first().is_some_and(|innermost| !innermost.starts_with('['));
+        self.unknown += u64::from(!has_symbol);
+
+        let from_outermost = frames.iter().rev().map(String::as_str);
+        self.stacks.add([thread].into_iter().chain(from_outermost), 1);
     }
 }
 
 /// Returns the thread's name, without the process and thread IDs that follow it.
 fn thread_name(header: &str) -> String {
-    let header = header.trim();
-    let name = header.rsplit_once(' ').map_or(header, |(name, _)| name);
+    let trimmed = header.trim();
+    let name = trimmed.rsplit_once(' ').map_or(trimmed, |(name, _ids)| name);
     name.trim().to_owned()
 }
 
-/// Returns the name of a frame: `1bb1c0 heap_insert (/usr/lib/postgresql/17/bin/postgres)`.
-fn frame(text: &str, names: &mut HashMap<String, String>) -> Option<String> {
-    let (address, rest) = text.split_once(' ')?;
-    let address = u64::from_str_radix(address, 16).ok()?;
-    let rest = rest.strip_suffix(" (deleted))").unwrap_or(rest);
-    let (symbol, file) = rest.rsplit_once(" (")?;
-    let name = match symbol {
-        "[unknown]" => {
-            let file = file.trim_end_matches(')');
-            let file = file.rsplit('/').next().unwrap_or(file);
-            format!("[{}]", file.trim_matches(['[', ']']))
-        }
-        symbol => match names.get(symbol) {
-            Some(name) => name.clone(),
-            None => {
-                let name = function_name(symbol);
-                names.insert(symbol.to_owned(), name.clone());
-                name
-            }
-        },
+/// Returns the name of the function in the line of a frame, such as
+/// `1bb1c0 heap_insert (/usr/lib/postgresql/17/bin/postgres)`. `names` keeps the names of symbols,
+/// so that each is demangled once.
+fn frame_name(text: &str, names: &mut HashMap<String, String>) -> Option<String> {
+    let (address_text, rest) = text.split_once(' ')?;
+    let address = u64::from_str_radix(address_text, 16).ok()?;
+    let symbol_and_file = rest.strip_suffix(" (deleted))").unwrap_or(rest);
+    let (symbol, file) = symbol_and_file.rsplit_once(" (")?;
+
+    let name = if symbol == "[unknown]" {
+        let path = file.trim_end_matches(')');
+        let file_name = path.rsplit('/').next().unwrap_or(path);
+        format!("[{}]", file_name.trim_matches(['[', ']']))
+    } else if let Some(name) = names.get(symbol) {
+        name.clone()
+    } else {
+        let name = function_name(symbol);
+        names.insert(symbol.to_owned(), name.clone());
+        name
     };
     Some(if address >= KERNEL { format!("{name}_[k]") } else { name })
 }

@@ -5,25 +5,28 @@ use cpp_demangle::{DemangleOptions, Symbol};
 /// Returns a symbol's name without mangling, parameters, return type, version and what compilers
 /// append to parts and copies of a function.
 pub fn function_name(symbol: &str) -> String {
-    let symbol = symbol.split('@').next().unwrap_or(symbol);
-    if let Ok(rust) = rustc_demangle::try_demangle(symbol) {
+    let without_version = symbol.split('@').next().unwrap_or(symbol);
+    if let Ok(rust) = rustc_demangle::try_demangle(without_version) {
         return format!("{rust:#}");
     }
-    let base = without_copy_suffixes(symbol);
+
+    let base = without_copy_suffixes(without_version);
     if !base.starts_with("_Z") {
         return base.to_owned();
     }
     let options = DemangleOptions::new().no_params().no_return_type();
-    let cpp = Symbol::new(base).ok();
-    let name = cpp.and_then(|it| it.demangle_with_options(&options).ok());
-    name.unwrap_or_else(|| base.to_owned())
+    Symbol::new(base)
+        .ok()
+        .and_then(|cpp| cpp.demangle_with_options(&options).ok())
+        .unwrap_or_else(|| base.to_owned())
 }
 
 /// Removes `.part.0`, `.constprop.1`, `.isra.0`, `.cold`, `.lto_priv.3` and `.llvm.123`, which GCC
 /// and Clang append to parts and copies of one function of the source.
 fn without_copy_suffixes(symbol: &str) -> &str {
     const SUFFIXES: [&str; 6] = [".part", ".constprop", ".isra", ".cold", ".lto_priv", ".llvm"];
-    let first = SUFFIXES.iter().filter_map(|it| symbol.find(it)).min();
+
+    let first = SUFFIXES.iter().filter_map(|suffix| symbol.find(suffix)).min();
     match first {
         Some(at) if at > 0 => &symbol[..at],
         _ => symbol,

@@ -11,19 +11,19 @@ pub enum ConnectionState {
     /// Client and server both run, because the server continues for a while after its reply. Their
     /// times overlap.
     Overlap,
-    /// It reads a file, or waits for a page of a file.
+    /// The thread is blocked while it reads a file, or waits for a page of a file.
     Read,
-    /// It writes a file.
+    /// The thread is blocked while it writes a file.
     Write,
-    /// It waits for data to become durable.
+    /// The thread waits for data to become durable.
     Fsync,
-    /// It waits for another thread or process: a lock, a latch, a queue, a group commit.
+    /// The thread waits for another thread or process: a lock, a latch, a queue, a group commit.
     Lock,
     /// Client and server both wait for a message that is on its way.
     Handover,
-    /// It sleeps, because it is not due yet or backs off from a lock.
+    /// The thread sleeps, because it is not due yet or backs off from a lock.
     Sleep,
-    /// It waits in another system call.
+    /// The thread waits in another system call.
     #[serde(other)]
     Other,
 }

@@ -9,9 +9,9 @@ pub const LATENCY_NS_MAX: u64 = 3_600_000_000_000;
 /// The behavior of a counter over time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CounterKind {
-    /// It only grows; the figure of a step is the difference.
+    /// The counter only grows; the figure of a step is the difference.
     Cumulative,
-    /// It is the current value of something that rises and falls.
+    /// The counter is the current value of something that rises and falls.
     Gauge,
 }
 
@@ -126,7 +126,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// Returns whether it counts work: more of it for the same load means that the engine does
+    /// Returns whether the role is work: more of it for the same load means that the engine does
     /// something differently.
     pub fn is_work(self) -> bool {
         matches!(
@@ -148,14 +148,14 @@ impl Role {
 /// One counter of the engine at one moment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Counter {
-    /// Its name, with the unit last: `wal_bytes`, `checkpoint_count`. A label follows a dot:
-    /// `dead_rows.pi1`.
+    /// The counter's name, with the unit last: `wal_bytes`, `checkpoint_count`. A label follows a
+    /// dot: `dead_rows.pi1`.
     pub name: String,
-    /// Its value.
+    /// The counter's value.
     pub value: f64,
-    /// It only grows, so that differences are meaningful.
+    /// The counter only grows, so that differences are meaningful.
     pub cumulative: bool,
-    /// Its meaning, for figures that are computed from it.
+    /// The counter's meaning, for figures that are computed from it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<Role>,
     /// The largest rounding error of the value; 0 if it is exact.
@@ -190,13 +190,13 @@ impl Counter {
         Self::new(name, value, CounterKind::Gauge)
     }
 
-    /// Sets its role.
+    /// Sets the counter's role.
     #[must_use]
     pub fn with_role(self, role: impl Into<Option<Role>>) -> Self {
         Self { role: role.into(), ..self }
     }
 
-    /// Returns its label: the text after the first dot of its name.
+    /// Returns the counter's label: the text after the first dot of its name.
     pub fn label(&self) -> Option<&str> {
         Some(self.name.split_once('.')?.1)
     }
@@ -223,7 +223,7 @@ impl WaitView {
     /// All views, in the order in which they are shown.
     pub const ALL: [Self; 3] = [Self::Engine, Self::Kernel, Self::Background];
 
-    /// Returns its name, as in JSON.
+    /// Returns the view's name, as in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::Engine => "engine",
@@ -254,19 +254,15 @@ impl WaitView {
 
     /// Returns the view and the state that a gauge counts; `None` for other counters.
     pub fn of_gauge(name: &str) -> Option<(Self, &str)> {
-        let state = |view: Self| Some((view, name.strip_prefix(view.prefix())?));
-        Self::ALL.into_iter().find_map(state)
+        Self::ALL.into_iter().find_map(|view| Some((view, name.strip_prefix(view.prefix())?)))
     }
 }
 
 /// Returns the unit in a counter's name: `bytes`, `us`, `ms` or `seconds`; empty for counts.
 pub fn unit_of(name: &str) -> &'static str {
-    let name = name.split('.').next().unwrap_or(name);
+    let without_label = name.split('.').next().unwrap_or(name);
     ["bytes", "us", "ms", "seconds"]
         .into_iter()
-        .find(|unit| {
-            let stem = name.strip_suffix(unit);
-            stem.is_some_and(|stem| stem.ends_with('_'))
-        })
+        .find(|unit| without_label.strip_suffix(unit).is_some_and(|stem| stem.ends_with('_')))
         .unwrap_or("")
 }

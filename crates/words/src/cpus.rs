@@ -5,32 +5,39 @@ const CPUS_MAX: u32 = 8192;
 
 /// Formats a list of CPUs. The list may be unsorted and have duplicates.
 pub fn format_cpus(cpus: &[u32]) -> String {
-    let mut cpus = cpus.to_vec();
-    cpus.sort_unstable();
-    cpus.dedup();
-    let ranges = cpus.chunk_by(|cpu, next| cpu + 1 == *next);
-    let ranges = ranges.map(|range| match range {
-        [first, .., last] => format!("{first}-{last}"),
-        _ => range[0].to_string(),
-    });
-    ranges.collect::<Vec<_>>().join(",")
+    let mut sorted = cpus.to_vec();
+    sorted.sort_unstable();
+    sorted.dedup();
+
+    let ranges: Vec<String> = sorted
+        .chunk_by(|cpu, next| cpu + 1 == *next)
+        .map(|range| match range {
+            [first, .., last] => format!("{first}-{last}"),
+            _ => range[0].to_string(),
+        })
+        .collect();
+    ranges.join(",")
 }
 
 /// Parses a list of CPUs, and returns it in ascending order; `None` if the text is not such a list.
 pub fn parse_cpus(text: &str) -> Option<Vec<u32>> {
-    let number = |text: &str| text.trim().parse().ok().filter(|&cpu| cpu < CPUS_MAX);
     let mut cpus = Vec::new();
     for range in text.split(',') {
-        let (first, last) = range.split_once('-').unwrap_or((range, range));
-        let (first, last): (u32, u32) = (number(first)?, number(last)?);
+        let (first_text, last_text) = range.split_once('-').unwrap_or((range, range));
+        let (first, last) = (parse_cpu(first_text)?, parse_cpu(last_text)?);
         if first > last {
             return None;
         }
         cpus.extend(first..=last);
     }
+
     cpus.sort_unstable();
     cpus.dedup();
     Some(cpus)
+}
+
+fn parse_cpu(text: &str) -> Option<u32> {
+    text.trim().parse().ok().filter(|&cpu| cpu < CPUS_MAX)
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@
 //! Random, Secret, parse_cpus, counted ...    what both halves compute in the same way
 //! ```
 //!
-//! It does no I/O, and depends only on serde's derives.
+//! The crate does no I/O, and depends only on serde's derives.
 //!
 //! ```
 //! use words::{Metric, counted, fixed, redact};
@@ -74,6 +74,8 @@ pub fn counted(count: usize, noun: &str) -> String {
 /// Returns a text with its first letter in upper case.
 pub fn capitalized(text: &str) -> String {
     let mut chars = text.chars();
-    let first = chars.next().map(char::to_uppercase);
-    first.into_iter().flatten().chain(chars).collect()
+    match chars.next() {
+        Some(first) => first.to_uppercase().chain(chars).collect(),
+        None => String::new(),
+    }
 }

@@ -9,7 +9,7 @@ use crate::ConnectionState;
 /// Totals of one kind of operation: `offered = skipped + ok + failed`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Ops {
-    /// Operations that the schedule asked for, or without a rate the client.
+    /// Operations that the schedule asked for, or the client if there is no rate.
     pub offered: u64,
     /// Operations that were due but not sent before the end of the step.
     pub skipped: u64,
@@ -45,8 +45,7 @@ impl Ops {
             *self.errors.entry(class.clone()).or_default() += count;
         }
         for (class, example) in &other.error_examples {
-            let ours = self.error_examples.entry(class.clone());
-            ours.or_insert_with(|| example.clone());
+            self.error_examples.entry(class.clone()).or_insert_with(|| example.clone());
         }
         if let Some(rate) = other.rate_target_ops_per_s {
             *self.rate_target_ops_per_s.get_or_insert(0.0) += rate;
@@ -57,30 +56,30 @@ impl Ops {
 /// The activity of one connection in a step.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Connection {
-    /// Its client, from 0.
+    /// The client that the connection belongs to, from 0.
     pub client: u32,
-    /// Its role: `insert`, `delete`, `query`, `long-transaction`, `read`, `write`.
+    /// The connection's role: `insert`, `delete`, `query`, `long-transaction`, `read`, `write`.
     pub role: String,
-    /// The time at which its first operation was due, since the step began.
+    /// The time at which the first operation was due, since the step began.
     pub started_ns: u64,
-    /// The time at which its last operation ended, since the step began.
+    /// The time at which the last operation ended, since the step began.
     pub ended_ns: u64,
-    /// CPU time of its thread in user mode.
+    /// CPU time of the client's thread in user mode.
     pub cpu_user_ns: u64,
-    /// CPU time of its thread in the kernel.
+    /// CPU time of the client's thread in the kernel.
     pub cpu_system_ns: u64,
-    /// Time that its thread was runnable and waited for a processor; `None` if the kernel does not
-    /// report it.
+    /// Time that the client's thread was runnable and waited for a processor; `None` if the kernel
+    /// does not report it.
     pub cpu_wait_ns: Option<u64>,
-    /// Events of its thread.
+    /// Events of the client's thread.
     #[serde(flatten)]
     pub events: ProcessorEvents,
     /// The server's thread, in the same time; `None` if the connection has none of its own on this
     /// host, or it is unknown.
     pub server_thread: Option<ThreadUse>,
-    /// Samples of its state, taken at random moments; empty if none could be taken.
+    /// Samples of the connection's state, taken at random moments; empty if none could be taken.
     pub states: BTreeMap<ConnectionState, u64>,
-    /// Rows that it inserted, changed, deleted or read.
+    /// Rows that the connection inserted, changed, deleted or read.
     pub rows: u64,
     /// Operations that succeeded.
     pub ok: u64,
@@ -129,7 +128,7 @@ pub struct ThreadUse {
 pub struct ProcessorEvents {
     /// Instructions retired.
     pub instructions: Option<u64>,
-    /// Cycles of its processor.
+    /// Cycles of the thread's processor.
     pub cycles: Option<u64>,
     /// Accesses that the last-level cache did not have.
     pub cache_misses: Option<u64>,
@@ -139,7 +138,7 @@ pub struct ProcessorEvents {
     pub tlb_misses: Option<u64>,
     /// Time in which the events should have been counted: the thread's time on a processor.
     pub events_enabled_ns: Option<u64>,
-    /// Time in which they were counted: less if others used the counters too.
+    /// Time in which the events were counted: less if others used the counters too.
     pub events_running_ns: Option<u64>,
 }
 
@@ -147,13 +146,13 @@ impl ProcessorEvents {
     /// Returns a count, extrapolated to all of the thread's time; `None` if its event was never
     /// counted.
     pub fn whole(&self, count: impl Fn(&Self) -> Option<u64>) -> Option<f64> {
-        let count = count(self)? as f64;
+        let counted = count(self)? as f64;
         match (self.events_enabled_ns, self.events_running_ns) {
             (Some(enabled), Some(0)) if enabled > 0 => None,
             (Some(enabled), Some(running)) if running < enabled => {
-                Some(count * enabled as f64 / running as f64)
+                Some(counted * enabled as f64 / running as f64)
             }
-            _ => Some(count),
+            _ => Some(counted),
         }
     }
 }
@@ -167,9 +166,9 @@ pub struct Check {
     pub expected: String,
     /// The engine's result.
     pub found: String,
-    /// They agree; also true if they were not compared.
+    /// The two results agree; also true if they were not compared.
     pub holds: bool,
-    /// The reason why they were not compared; `None` if they were.
+    /// The reason why the results were not compared; `None` if they were.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_out: Option<String>,
 }
@@ -239,7 +238,7 @@ pub struct Limits {
     pub memory_bytes: Option<u64>,
     /// The CPUs, by the kernel's numbers, ascending.
     pub cpus: Option<Vec<u32>>,
-    /// CPU time per time, in thousandths of a processor.
+    /// CPU time per elapsed time, in thousandths of a processor.
     pub cpu_quota_milli: Option<u64>,
 }
 
@@ -251,8 +250,7 @@ impl Limits {
             ("cpus", self.cpus.as_deref().map(crate::format_cpus)),
             ("cpu-quota", self.cpu_quota_milli.map(format_cpu_quota)),
         ];
-        let set = limits.into_iter();
-        set.filter_map(|(name, value)| Some((name, value?))).collect()
+        limits.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
     }
 }
 
@@ -264,14 +262,14 @@ pub fn format_cpu_quota(milli: u64) -> String {
 /// One limit of a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limit {
-    /// Its name: `memory`, in bytes, `cpus`, a list of processors, or `cpu-quota`, a number of
-    /// processors.
+    /// The name of the limit: `memory`, in bytes, `cpus`, a list of processors, or `cpu-quota`, a
+    /// number of processors.
     pub what: String,
     /// The value in the config: `1073741824`, `0-1`.
     pub asked: String,
     /// The effective value, as the kernel reports it; `None` if the server was not limited.
     pub effective: Option<String>,
-    /// The reason why it was not limited, or has another value.
+    /// The reason why the server was not limited, or the effective value is another one.
     pub reason: Option<String>,
 }
 
@@ -279,14 +277,14 @@ impl Limit {
     /// Returns the reason why measured figures are not those of a server with this limit; `None` if
     /// the limit is effective.
     pub fn shortfall(&self) -> Option<String> {
+        if self.effective.is_some() {
+            return None;
+        }
         let Self { what, asked, .. } = self;
-        let reason = self.reason.as_deref();
-        let reason = reason.unwrap_or("the kernel gives no reason");
-        self.effective.is_none().then(|| {
-            format!(
-                "the server runs without the limit that its config sets, {what} = {asked}: {reason}"
-            )
-        })
+        let reason = self.reason.as_deref().unwrap_or("the kernel gives no reason");
+        Some(format!(
+            "the server runs without the limit that its config sets, {what} = {asked}: {reason}"
+        ))
     }
 }
 
@@ -318,8 +316,8 @@ mod tests {
                 events_running_ns: times[1],
                 ..ProcessorEvents::default()
             };
-            assert_eq!(events.whole(|it| it.tlb_misses), None);
-            events.whole(|it| it.cycles)
+            assert_eq!(events.whole(|events| events.tlb_misses), None);
+            events.whole(|events| events.cycles)
         };
         assert_eq!(cycles([Some(80), Some(80)]), Some(300.0));
         assert_eq!(cycles([Some(80), Some(60)]), Some(400.0));

@@ -7,23 +7,23 @@ use std::borrow::Cow;
 /// A figure of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Metric {
-    /// Its name, also the key in JSON.
+    /// The metric's name, also the key in JSON.
     pub name: &'static str,
-    /// Its name in narrow columns.
+    /// The name in narrow columns.
     pub head: &'static str,
-    /// Its unit, with the divisor; empty for a count.
+    /// The unit, with the divisor; empty for a count.
     pub unit: &'static str,
-    /// The number of decimals it is shown with.
+    /// The number of decimals that the metric is shown with.
     pub decimals: Decimals,
     /// The better direction.
     pub better: Better,
-    /// The section of `docs/metrics.md` that has its formula.
+    /// The section of `docs/metrics.md` that has the formula.
     pub section: Section,
-    /// The steps that have it.
+    /// The steps that have the metric.
     pub steps: StepScope,
-    /// Its name in exported tables: lower-case letters, digits and `_`, with the unit last.
+    /// The name in exported tables: lower-case letters, digits and `_`, with the unit last.
     pub column: &'static str,
-    /// The meaning of its name, for legends of tables; empty if the name says it.
+    /// The meaning of the name, for legends of tables; empty if the name says it.
     pub meaning: &'static str,
 }
 
@@ -81,7 +81,7 @@ pub enum Section {
 }
 
 impl Section {
-    /// Returns its heading.
+    /// Returns the section's heading.
     pub const fn heading(self) -> &'static str {
         match self {
             Self::Throughput => "Throughput",
@@ -384,7 +384,7 @@ impl Metric {
         }
     }
 
-    /// Returns the heading of its column in a table: its name, and its unit below.
+    /// Returns the heading of the metric's column in a table: the name, and the unit below.
     pub fn column_heading(&self) -> String {
         let unit = match self.unit.strip_prefix("us") {
             Some(divisor) => format!("\u{b5}s{divisor}"),
@@ -656,7 +656,7 @@ mod tests {
     fn names_and_columns_are_unique() {
         for (at, metric) in Metric::all().enumerate() {
             let mut others = Metric::all().take(at);
-            assert!(others.all(|it| it.name != metric.name && it.column != metric.column));
+            assert!(others.all(|other| other.name != metric.name && other.column != metric.column));
             let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
             assert!(metric.column.chars().all(is_plain), "{}", metric.column);
         }

@@ -1,4 +1,5 @@
-//! Enums whose values have names in plans and records.
+//! Enums whose values have names in plans and records. The macro keeps each value and its name in
+//! one place, so that no value can lack a name.
 
 /// Defines an enum whose values have names in plans and records.
 #[macro_export]
@@ -16,7 +17,7 @@ macro_rules! named_enum {
             /// All values, by name.
             pub const NAMES: &'static [(&'static str, Self)] = &[$(($word, Self::$value),)*];
 
-            /// Returns its name in plans and records.
+            /// Returns the value's name in plans and records.
             pub fn name(self) -> &'static str {
                 match self {
                     $(Self::$value => $word,)*

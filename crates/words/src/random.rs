@@ -15,7 +15,7 @@ fn mix(mut z: u64) -> u64 {
 /// SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, OOPSLA 2014,
 /// with the constants of its reference implementation): the n-th number of a stream is a hash of
 /// `start + n * GAMMA`. So any client computes the values of any row in a few nanoseconds, without
-/// those before it. It passes BigCrush.
+/// those before it. The generator passes BigCrush.
 #[derive(Clone, Debug)]
 pub struct Random {
     state: u64,

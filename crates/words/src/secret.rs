@@ -28,8 +28,7 @@ impl fmt::Debug for Secret {
 /// Replaces every password in URLs within `text` with `***`. The text may be a URL, a plan, an
 /// argument or a message.
 ///
-/// When in doubt it replaces too much: a port that is not a number may be a password without a
-/// host.
+/// When in doubt, replaces too much: a port that is not a number may be a password without a host.
 pub fn redact(text: &str) -> String {
     replaced(text, |_| "***".to_owned())
 }
@@ -61,37 +60,48 @@ fn passwords(text: &str) -> Vec<Range<usize>> {
     while let Some(slashes) = text[from..].find("://") {
         let scheme = scheme_before(&text[from..from + slashes]);
         let start = from + slashes + "://".len();
-        let quote = text[..start - "://".len() - scheme.len()].chars().next_back();
-        let is_server = ["postgres", "mysql", "mariadb"].iter().any(|it| scheme.starts_with(it));
-        let end = start + length_of(&text[start..], quote, is_server);
+        let before = text[..start - "://".len() - scheme.len()].chars().next_back();
+        let is_server =
+            ["postgres", "mysql", "mariadb"].iter().any(|prefix| scheme.starts_with(prefix));
+        let end = start + length_of(&text[start..], before, is_server);
+
         let url = &text[start..end];
-        let authority = url.find(['/', '?']).unwrap_or(url.len());
-        let mut done = 0;
-        match (url.rfind('@'), url[..authority].rfind(':')) {
-            (Some(at), _) => {
-                if let Some(colon) = url[..at].find(':') {
-                    ranges.push(start + colon + 1..start + at);
-                    done = at;
-                }
-            }
-            (None, Some(colon)) if is_server && !url[..authority].ends_with(']') => {
-                let mut port = url[colon + 1..authority].bytes();
-                if !port.all(|byte| byte.is_ascii_digit()) {
-                    ranges.push(start + colon + 1..end);
-                    done = url.len();
-                }
-            }
-            _ => {}
-        }
-        while let Some(parameter) = url[done..].find("password=") {
-            let value = done + parameter + "password=".len();
-            let end = url[value..].find('&').map_or(url.len(), |end| value + end);
-            ranges.push(start + value..start + end);
-            done = end;
+        for range in passwords_in_url(url, is_server) {
+            ranges.push(start + range.start..start + range.end);
         }
         from = end;
     }
     ranges.retain(|range| !range.is_empty());
+    ranges
+}
+
+/// Returns the ranges of passwords in a URL without its scheme.
+fn passwords_in_url(url: &str, is_server: bool) -> Vec<Range<usize>> {
+    let mut ranges = Vec::new();
+    let mut done = 0;
+
+    let authority = &url[..url.find(['/', '?']).unwrap_or(url.len())];
+    if let Some(at) = url.rfind('@') {
+        if let Some(colon) = url[..at].find(':') {
+            ranges.push(colon + 1..at);
+            done = at;
+        }
+    } else if let Some(colon) = authority.rfind(':')
+        && is_server
+        // The colons of an IPv6 address are in brackets.
+        && !authority.ends_with(']')
+        && !authority[colon + 1..].bytes().all(|byte| byte.is_ascii_digit())
+    {
+        ranges.push(colon + 1..url.len());
+        done = url.len();
+    }
+
+    while let Some(parameter) = url[done..].find("password=") {
+        let value = done + parameter + "password=".len();
+        let end = url[value..].find('&').map_or(url.len(), |end| value + end);
+        ranges.push(value..end);
+        done = end;
+    }
     ranges
 }
 
@@ -102,21 +112,24 @@ fn scheme_before(text: &str) -> &str {
         .unwrap_or("")
 }
 
-/// Returns the length of a URL at the start of `text`, which follows `://`. When in doubt it is too
-/// long, because a password may lack the required encoding.
-fn length_of(text: &str, quote: Option<char>, is_server: bool) -> usize {
-    let quote = quote.filter(|c| matches!(c, '"' | '\'' | '`'));
+/// Returns the length of a URL at the start of `text`, which follows `://`. `before` is the
+/// character before the URL. When in doubt, the URL is too long, because a password may lack the
+/// required encoding.
+fn length_of(text: &str, before: Option<char>, is_server: bool) -> usize {
+    let quote = before.filter(|c| matches!(c, '"' | '\'' | '`'));
     let mut is_escaped = false;
-    let is_end = |c: char| {
-        let was_escaped = is_escaped;
-        is_escaped = c == '\\' && !was_escaped;
-        match quote {
+    for (at, c) in text.char_indices() {
+        let is_end = match quote {
             _ if c == '\n' => true,
-            Some(quote) => c == quote && !was_escaped,
+            Some(quote) => c == quote && !is_escaped,
             None => c.is_whitespace() && !is_server,
+        };
+        if is_end {
+            return at;
         }
-    };
-    text.find(is_end).unwrap_or(text.len())
+        is_escaped = c == '\\' && !is_escaped;
+    }
+    text.len()
 }
 
 #[cfg(test)]

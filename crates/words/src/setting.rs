@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SettingRole {
-    /// It decides how durable commits are.
+    /// The setting decides how durable commits are.
     Durability,
-    /// It decides how much of the data is kept in memory.
+    /// The setting decides how much of the data is kept in memory.
     CacheSize,
-    /// It decides how many processors or threads are used.
+    /// The setting decides how many processors or threads are used.
     Processors,
-    /// It decides how many bytes the kernel reads ahead for compaction.
+    /// The setting decides how many bytes the kernel reads ahead for compaction.
     CompactionReadahead,
     /// A role that a newer version of the format added.
     #[serde(other)]
@@ -22,22 +22,23 @@ pub enum SettingRole {
 /// One effective setting, as the engine itself reports it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Setting {
-    /// Its name.
+    /// The name of the setting.
     pub name: String,
-    /// Its value in the engine's notation, with its unit if the engine reports one separately.
+    /// The value in the engine's notation, with the unit if the engine reports one separately.
     pub value: String,
-    /// Its origin, as the engine reports it: `default`, `configuration file`, ...
+    /// The origin of the value, as the engine reports it: `default`, `configuration file`, ...
     pub source: Option<String>,
-    /// The name that it has in all versions of the engine, if that differs.
+    /// The name of the setting in all versions of the engine, if that differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
     /// The value in a form that is the same for equal values, if that differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub canonical: Option<String>,
-    /// It always differs between targets and runs, such as a default path, a port or an identity.
+    /// The value always differs between targets and runs, such as a default path, a port or an
+    /// identity.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub volatile: bool,
-    /// Its meaning, for findings that use it.
+    /// The meaning of the setting, for findings that use it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<SettingRole>,
 }
@@ -62,15 +63,15 @@ impl Setting {
 /// An option that a config declares, itself or in one of its files.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeclaredOption {
-    /// Its name, as written.
+    /// The option's name, as written.
     pub name: String,
-    /// Its value, without quotes.
+    /// The option's value, without quotes.
     pub value: String,
-    /// The setting that it requests; see [`Setting::key`].
+    /// The setting that the option requests; see [`Setting::key`].
     pub key: String,
     /// The value in a form that is the same for equal values.
     pub canonical: String,
-    /// A server that does not have it starts without it.
+    /// A server that does not have the option starts without it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub optional: bool,
     /// The meaning of the setting, for findings that use it.
@@ -84,9 +85,9 @@ pub struct DeclaredOption {
 pub enum OptionStatus {
     /// The engine reports another value.
     Changed,
-    /// The engine does not have it, and started without it as requested.
+    /// The engine does not have the option, and started without it as requested.
     Unknown,
-    /// The engine does not report it.
+    /// The engine does not report the option.
     #[serde(other)]
     Unreported,
 }

@@ -25,6 +25,11 @@ struct Node {
     samples: u64,
 }
 
+/// Returns the node that a link leads to.
+fn linked(link: u32) -> Option<usize> {
+    (link != 0).then_some(link as usize)
+}
+
 /// A node of the tree of all stacks, in which stacks share their outer frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StackNode<'a> {
@@ -59,7 +64,7 @@ impl Stacks {
     }
 
     /// Adds all samples of `other`, and returns the number that each of its nodes has here. Samples
-    /// of nodes that are not `kept` count for their callers. If there is no name yet, names
+    /// of nodes that are not `kept` count for their callers. If there is no name here yet, names
     /// keep their numbers.
     pub fn merge_nodes(&mut self, other: &Stacks, kept: impl Fn(usize) -> bool) -> Vec<usize> {
         let names: Vec<u32> = other.names.iter().map(|name| self.id(name)).collect();
@@ -104,6 +109,9 @@ impl Stacks {
                 frame: &self.names[node.name as usize],
                 samples: node.samples,
             });
+
+            // Down to the first callee; or else to the next callee of the nearest caller that has
+            // one.
             at = node.first;
             depth += 1;
             while at == 0 && depth > 0 {
@@ -136,7 +144,7 @@ impl Stacks {
         self.nodes[node].name as usize
     }
 
-    /// Returns the node of a node's caller: 0 for an outermost frame, and for node 0.
+    /// Returns the caller of a node: 0 for an outermost frame, and for node 0.
     pub fn caller(&self, node: usize) -> usize {
         self.nodes[node].caller as usize
     }
@@ -148,9 +156,7 @@ impl Stacks {
 
     /// Returns the nodes that a node calls.
     pub fn callees(&self, node: usize) -> impl Iterator<Item = usize> {
-        let linked = |to: u32| (to != 0).then_some(to as usize);
-        let first = linked(self.nodes[node].first);
-        successors(first, move |at| linked(self.nodes[*at].next))
+        successors(linked(self.nodes[node].first), move |at| linked(self.nodes[*at].next))
     }
 
     /// Returns the node of a function that `caller` calls, and adds it if it is new.
@@ -210,14 +216,12 @@ impl StackTree {
 /// Compares stacks by the names of their frames.
 impl PartialEq for Stacks {
     fn eq(&self, other: &Self) -> bool {
-        let by_name = |stacks: &Self| -> BTreeMap<Vec<String>, u64> {
-            let stacks = stacks.iter();
-            let named =
-                stacks.map(|(frames, samples)| (frames.map(str::to_owned).collect(), samples));
-            named.collect()
-        };
         by_name(self) == by_name(other)
     }
+}
+
+fn by_name(stacks: &Stacks) -> BTreeMap<Vec<String>, u64> {
+    stacks.iter().map(|(frames, samples)| (frames.map(str::to_owned).collect(), samples)).collect()
 }
 
 /// Writes the stacks in the folded format of flame graph tools: `outer;inner 12`. A semicolon in a

@@ -16,15 +16,15 @@ pub struct StatementPlan {
     pub digest: String,
     /// The engine's plan, a line for each node; empty if there was an error.
     pub plan: String,
-    /// The reason for which the engine did not explain it.
+    /// The reason why the engine did not explain the statement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
 impl StatementPlan {
     /// Returns the key by which the same statement is found elsewhere, whatever its numbers and
-    /// values: its digest, since where a statement was cut depends on them. Older records lack
-    /// it.
+    /// values. The key is the digest, since the place where a long statement is cut depends on its
+    /// values. Older records have no digest.
     pub fn key(&self) -> String {
         if self.digest.is_empty() { masked(&self.statement) } else { self.digest.clone() }
     }
@@ -40,22 +40,24 @@ pub fn digest(text: &str) -> String {
 
 /// Returns a plan without estimates, numbers and values: plans of the same shape are equal.
 pub fn shape_of(plan: &str) -> String {
-    let line = |line: &str| masked(&without_estimates(line)).replace("(InitPlan ?).col?", "?");
-    let lines: Vec<String> = plan.lines().map(line).collect();
+    let lines: Vec<String> = plan
+        .lines()
+        .map(|line| masked(&without_estimates(line)).replace("(InitPlan ?).col?", "?"))
+        .collect();
     lines.join("\n")
 }
 
 /// Returns a line of a plan without estimates, and without the parameters of PostgreSQL's subplans,
 /// which depend on its version.
 pub fn without_estimates(line: &str) -> String {
-    let mut line = line.to_owned();
+    let mut shortened = line.to_owned();
     for remark in REMARKS {
-        if let Some(start) = line.find(remark) {
-            let end = line[start..].find(')').map_or(line.len(), |at| start + at + 1);
-            line.replace_range(start..end, "");
+        if let Some(start) = shortened.find(remark) {
+            let end = shortened[start..].find(')').map_or(shortened.len(), |at| start + at + 1);
+            shortened.replace_range(start..end, "");
         }
     }
-    line
+    shortened
 }
 
 /// Returns SQL or a line of a plan with `?` for each number, parameter and text with its type, also
@@ -63,21 +65,23 @@ pub fn without_estimates(line: &str) -> String {
 pub fn masked(text: &str) -> String {
     let mut masked = String::with_capacity(text.len());
     let mut rest = text.chars().peekable();
-    while let Some(char) = rest.next() {
-        match char {
+    while let Some(first) = rest.next() {
+        match first {
             '0'..='9' | '$' => while rest.next_if(char::is_ascii_digit).is_some() {},
             '\'' => {
                 // A doubled quote within the text begins another text, which is masked like this
                 // one.
-                let _ = rest.by_ref().find(|char| *char == '\'');
-                let is_type = |char: &char| char.is_alphanumeric() || matches!(char, ':' | '_');
-                while rest.next_if(is_type).is_some() {}
+                let _ = rest.by_ref().find(|c| *c == '\'');
+                // The type that may follow: `'7'::bigint`.
+                while rest.next_if(|c| c.is_alphanumeric() || matches!(c, ':' | '_')).is_some() {}
             }
             other => {
                 masked.push(other);
                 continue;
             }
         }
+
+        // Adjacent masked parts are one.
         if !masked.ends_with('?') {
             masked.push('?');
         }

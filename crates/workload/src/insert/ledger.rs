@@ -1,4 +1,7 @@
 //! The workload's knowledge of each table, and its comparison with what the engine reports.
+//!
+//! The knowledge comes from what the connections did, not from the plan, because a step may end
+//! early.
 
 use std::collections::VecDeque;
 
@@ -113,18 +116,19 @@ impl Ledger {
         let density_before = self.density(SEQUENCE_CACHE * inserted.len() as i64);
         self.key_min_bound = self.key_min_bound.max(Some(self.bound_after(deleted)));
 
-        let deleted_rows = deleted.iter().map(|by_one| by_one.rows).sum();
-        for by_one in inserted {
-            self.rows += by_one.rows;
-            self.key_max = self.key_max.max(by_one.last_key);
-            self.next_row = self.next_row.max(by_one.end_row.unwrap_or(0));
-            self.next_key = self.next_key.max(by_one.next_key.unwrap_or(0));
+        let deleted_rows = deleted.iter().map(|connection| connection.rows).sum();
+        for connection in inserted {
+            self.rows += connection.rows;
+            self.key_max = self.key_max.max(connection.last_key);
+            self.next_row = self.next_row.max(connection.end_row.unwrap_or(0));
+            self.next_key = self.next_key.max(connection.next_key.unwrap_or(0));
         }
         self.rows = self.rows.saturating_sub(deleted_rows);
 
         // The keys of a single connection are consecutive. Between those of several, there may be
         // gaps.
-        let inserters: Vec<&Inserted> = inserted.iter().filter(|by_one| by_one.rows > 0).collect();
+        let inserters: Vec<&Inserted> =
+            inserted.iter().filter(|connection| connection.rows > 0).collect();
         self.keys = match (self.keys.take(), &inserters[..]) {
             (keys, []) => keys,
             (Some(mut keys), [only]) if is_gapless => only.last_key.map(|last| {
@@ -146,21 +150,21 @@ impl Ledger {
     /// Returns a lower bound of the keys after these deletes.
     fn bound_after(&self, deleted: &[Deleted]) -> i64 {
         // The oldest rows are deleted first, and new rows have larger keys than all existing ones.
-        let deleted_rows: u64 = deleted.iter().map(|by_one| by_one.rows).sum();
+        let deleted_rows: u64 = deleted.iter().map(|connection| connection.rows).sum();
         let mut bound = self.first().saturating_add(deleted_rows.min(self.rows) as i64);
 
         // Each deleter of a table knows a valid bound; the largest is the best.
-        for by_one in deleted {
-            let known = if by_one.covers_old_rows_only {
-                by_one.key_min.min(self.end_key())
+        for connection in deleted {
+            let known = if connection.covers_old_rows_only {
+                connection.key_min.min(self.end_key())
             } else {
-                by_one.key_min
+                connection.key_min
             };
             bound = bound.max(known);
         }
 
         // A row that could not be deleted is still there, however far the others got.
-        deleted.iter().filter_map(|by_one| by_one.left).fold(bound, i64::min)
+        deleted.iter().filter_map(|connection| connection.left).fold(bound, i64::min)
     }
 
     /// Compares the table with what the engine counted.

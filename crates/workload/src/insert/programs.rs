@@ -1,4 +1,5 @@
-//! The programs of the Insert Benchmark's connections, on any engine.
+//! The programs of the Insert Benchmark's connections, on any engine. A program decides what is done
+//! next, and a [`Connection`] does it with SQL or with keys and values.
 
 use std::time::Duration;
 

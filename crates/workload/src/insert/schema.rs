@@ -84,6 +84,10 @@ pub(super) fn range_queries(set: IndexSet) -> [RangeQuery; 3] {
     ]
 }
 
+fn column(name: &'static str, kind: ColumnType) -> Column {
+    Column { name, kind }
+}
+
 /// Returns table number `number`, from 0: `pi1` is the first. The table has the first
 /// `index_count` indexes of the set.
 pub(super) fn table(
@@ -93,7 +97,6 @@ pub(super) fn table(
     data_length_max: u32,
     partitions: Option<Partitions>,
 ) -> Table {
-    let column = |name, kind| Column { name, kind };
     Table {
         name: format!("pi{}", number + 1),
         columns: vec![

@@ -1,9 +1,9 @@
 //! The key-value sequence: keys and values of fixed size, loaded in order, then read, scanned and
 //! overwritten at random, also while a writer writes at a rate.
 //!
-//! All keys exist after the load, and none is deleted, so that every read has one right answer
-//! except for the version of the value; a value names its version, and the seed says which key that
-//! version was written to.
+//! All keys exist after the load, and none is deleted. So every read has one right answer, except
+//! for the version of the value. A value names its version, and the seed says which key that version
+//! was written to.
 
 mod data;
 mod history;
@@ -110,7 +110,7 @@ impl Kv {
                 Ok(tasks)
             }
             KvStepKind::OverwriteSome { writes } => {
-                // The first clients write one more each if the number is not divisible.
+                // If the writes can't be divided evenly, the first clients write one more each.
                 let clients = u64::from(self.clients);
                 let (each, more) = (writes / clients, writes % clients);
                 (0..self.clients)
@@ -247,8 +247,8 @@ impl Kv {
         let mut compared = ValueCheck::default();
         let samples = if self.keys == 0 { 0 } else { samples };
         for sample in 0..samples {
-            // Half of the keys come from a known write, which shows if it was lost. The others are
-            // random, so that keys which nobody overwrote are read too.
+            // For half of the samples, a write of the key is known, so that its loss would show. The
+            // other keys are random: keys that were never overwritten are read, too.
             let written =
                 if sample % 2 == 0 { self.history.random_write(&mut random) } else { None };
             let number = match written {

@@ -190,7 +190,7 @@ impl<S: KeyValueSession> Reader<S> {
             // Each entry is compared with the next number, which is stricter.
             verifies_order: false,
         };
-        // Added with wrap-around, the largest number is -1.
+        // Adding the largest number wraps around, and so subtracts 1.
         let step = match direction {
             Direction::Forward => 1,
             Direction::Reverse => u64::MAX,

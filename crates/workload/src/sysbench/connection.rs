@@ -381,7 +381,7 @@ impl<S: Session> Runner<S> {
         }
     }
 
-    /// Counts the changes of what was committed.
+    /// Adds the pending changes to the table's, since they are committed.
     #[inline]
     fn settle_changes(&mut self) {
         let mut pending = std::mem::take(&mut self.progress.pending);

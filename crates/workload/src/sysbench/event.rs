@@ -200,8 +200,9 @@ impl Event {
     ) {
         let EventValues { integers, texts, .. } = values;
         let random = &mut streams.choices;
-        for ((at, draw), sampler) in block.draws.iter().zip(samplers) {
-            let (at, text) = (base.integers + at, base.texts + at);
+        for ((position, draw), sampler) in block.draws.iter().zip(samplers) {
+            // Depending on the draw, the position is one among the integers or among the texts.
+            let (at, text) = (base.integers + position, base.texts + position);
             match draw {
                 Draw::Keys(count) => {
                     for value in &mut integers[at..][..*count] {
@@ -209,8 +210,9 @@ impl Event {
                     }
                 }
                 Draw::Consecutive(first, count) => {
-                    let first = first.value(integers, base.integers);
-                    for (value, number) in integers[at..][..*count].iter_mut().zip(first..) {
+                    let first_number = first.value(integers, base.integers);
+                    let values = integers[at..][..*count].iter_mut();
+                    for (value, number) in values.zip(first_number..) {
                         *value = number;
                     }
                 }
@@ -268,7 +270,7 @@ impl Event {
     }
 
     /// Returns the text of a statement to prepare for one table, with the types of its parameters;
-    /// `None` if it is sent as text.
+    /// `None` if the statement is not prepared, but sent as text.
     pub(super) fn sql(
         &self,
         place: usize,
@@ -282,22 +284,17 @@ impl Event {
 
         let mut sql = String::new();
         let mut types = Vec::new();
-        self.each_piece(place, 0, |piece, _| {
-            let (kind, count) = match piece {
-                Piece::Text(text) => return sql.push_str(text),
-                Piece::Table => return sql.push_str(table),
-                Piece::Integers { count, is_wide: true, .. } => (ParamType::Int8, *count),
-                Piece::Integers { count, .. } => (ParamType::Int4, *count),
-                Piece::Drawn { .. } => (ParamType::Text, 1),
-                Piece::Rows(_) => return,
-            };
-            for number in 0..count {
-                types.push(kind);
-                if number > 0 {
-                    sql.push_str(", ");
-                }
-                sql.push_str(&dialect.parameter(types.len()));
+        self.each_piece(place, 0, |piece, _| match piece {
+            Piece::Text(text) => sql.push_str(text),
+            Piece::Table => sql.push_str(table),
+            Piece::Integers { count, is_wide, .. } => {
+                let kind = if *is_wide { ParamType::Int8 } else { ParamType::Int4 };
+                push_parameters(*count, kind, dialect, &mut sql, &mut types);
             }
+            Piece::Drawn { .. } => {
+                push_parameters(1, ParamType::Text, dialect, &mut sql, &mut types);
+            }
+            Piece::Rows(_) => {}
         });
 
         let answered = statement.rows.as_ref().map_or(0, |rows| rows.answered);
@@ -354,7 +351,7 @@ impl Event {
                 if *is_wide {
                     integers.for_each(|&value| session.int8(value));
                 } else {
-                    // The bounds of its draw guarantee that a narrow value fits.
+                    // A narrow value fits: the bounds of its draw guarantee that.
                     integers.for_each(|&value| session.int4(value as i32));
                 }
             }
@@ -443,6 +440,23 @@ impl Event {
     }
 }
 
+/// Appends a list of parameters of one type to a statement.
+fn push_parameters(
+    count: usize,
+    kind: ParamType,
+    dialect: &dyn Dialect,
+    sql: &mut String,
+    types: &mut Vec<ParamType>,
+) {
+    for number in 0..count {
+        types.push(kind);
+        if number > 0 {
+            sql.push_str(", ");
+        }
+        sql.push_str(&dialect.parameter(types.len()));
+    }
+}
+
 #[inline]
 fn may_write(statement: &TestStatement) -> bool {
     statement.effect != Effect::Reads
@@ -492,12 +506,13 @@ fn write_integer(value: i64, written: &mut String) {
             break;
         }
     }
-    let digits = text::as_text(&digits[at..]);
+
+    let written_digits = text::as_text(&digits[at..]);
     if value < 0 {
         written.push_str("(-");
-        written.push_str(digits);
+        written.push_str(written_digits);
         written.push(')');
     } else {
-        written.push_str(digits);
+        written.push_str(written_digits);
     }
 }

@@ -1,4 +1,7 @@
 //! The workload's knowledge of each table, and its comparison with what the engine reports.
+//!
+//! The knowledge comes from what the connections did, not from the plan, because a step may end
+//! early.
 
 use engine::{Table, TableFacts};
 

@@ -446,9 +446,12 @@ fn prepare<S: Session>(
     Ok(statements)
 }
 
+fn column(name: &'static str, kind: ColumnType) -> Column {
+    Column { name, kind }
+}
+
 /// Returns table number `number`, from 1, as sysbench 1.0 creates it.
 fn table(number: u32, primary: bool) -> Table {
-    let column = |name, kind| Column { name, kind };
     Table {
         name: format!("sbtest{number}"),
         columns: vec![

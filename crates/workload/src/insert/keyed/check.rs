@@ -1,4 +1,5 @@
-//! Compares the database with what was written.
+//! Compares the database with what was written. All entries are counted. Only a sample is compared
+//! completely, since each index entry takes another read.
 
 use engine::{Error, IndexRows, KeyValueSession, TableFacts};
 

@@ -61,7 +61,6 @@ pub(super) fn largest_key<S: KeyValueSession>(
     session: &mut S,
     layout: &Layout,
 ) -> Result<Option<i64>, Error> {
-    let mut found = None;
     let from = layout.row_key(i64::MAX);
     let scan = Scan {
         from: &from,
@@ -70,6 +69,9 @@ pub(super) fn largest_key<S: KeyValueSession>(
         view: View::Now,
         verifies_order: true,
     };
+
+    // In an empty table, the scan finds a key of the table or index before it.
+    let mut found = None;
     session.scan(scan, |key, _| {
         if key.starts_with(layout.start()) {
             found = primary_key(key);
@@ -354,7 +356,7 @@ impl<S: KeyValueSession> KeyedConnection<S> {
     /// Reads the oldest rows and adds their deletion to the batch.
     #[inline]
     fn fill_delete_batch(&mut self, key_min: i64) -> Result<PreparedBatch, Error> {
-        // An only deleter takes the oldest rows, whatever their keys are. One of several takes the
+        // A sole deleter takes the oldest rows, whatever their keys are. One of several takes the
         // rows of its range, up to `end`.
         let rows_per_commit = self.rows_per_commit.into();
         let (first, limit, end) = match &mut self.delete_ranges {

@@ -94,7 +94,10 @@ fn an_event_that_only_reads_begins_a_read_only_transaction() {
 fn a_failed_event_is_retried_with_the_same_statement() {
     let test = half("transaction = true", &[]);
     for seed in 0..10 {
-        let session = Notes { answers: vec![Err(ErrorClass::Deadlock), Ok(0)], ..Notes::default() };
+        let session = RecordingSession {
+            answers: vec![Err(ErrorClass::Deadlock), Ok(0)],
+            ..RecordingSession::default()
+        };
         let mut connection = connection(&test, seed, session);
         connection.prepare();
         assert!(connection.execute().is_err());

@@ -137,7 +137,7 @@ fn comparisons_that_are_not_possible_are_reported() {
     let index_check = ("rows in index k of sbtest1".into(), "why not".into());
     assert_eq!(left_out(&sysbench), [index_check]);
     on(&mut sysbench, "mine", &engine, 5);
-    let what: Vec<String> = left_out(&sysbench).into_iter().map(|it| it.0).collect();
+    let what: Vec<String> = left_out(&sysbench).into_iter().map(|(what, _)| what).collect();
     assert_eq!(
         what,
         [
