@@ -34,7 +34,7 @@ use record::Run;
 use crate::answer;
 use crate::findings;
 use crate::table::Table;
-use crate::terminal::{TableStyle, Text};
+use crate::terminal::{TableStyle, TerminalWriter};
 
 pub(crate) use board::{Board, RepeatedLine, mean_of};
 pub(crate) use effects::section as effects_section;
@@ -73,14 +73,14 @@ pub struct Comparison<'a> {
 
 /// Formats a comparison as tables for a terminal.
 pub fn compared(comparison: &Comparison<'_>, style: TableStyle) -> String {
-    let mut out = Text::new(style);
+    let mut out = TerminalWriter::new(style);
     write(&mut out, comparison);
     out.finish()
 }
 
 /// Formats a comparison as Markdown.
 pub fn compared_markdown(comparison: &Comparison<'_>) -> String {
-    let mut out = Text::markdown(false);
+    let mut out = TerminalWriter::markdown(false);
     write(&mut out, comparison);
     out.finish()
 }
@@ -133,7 +133,7 @@ pub(crate) fn is_repeated(compared: &Compared) -> bool {
 }
 
 /// Writes how the targets were compared and what the verdicts mean.
-pub(crate) fn write_method<'a>(out: &mut Text, made: impl Into<Method<'a>>) {
+pub(crate) fn write_method<'a>(out: &mut TerminalWriter, made: impl Into<Method<'a>>) {
     let made = made.into();
     out.gap();
     for line in unfinished(&made).into_iter().chain(method(&made)) {
@@ -143,7 +143,7 @@ pub(crate) fn write_method<'a>(out: &mut Text, made: impl Into<Method<'a>>) {
 
 /// Writes a comparison: the findings before the costs, and the answer last in a terminal or first
 /// in Markdown.
-fn write(out: &mut Text, comparison: &Comparison<'_>) {
+fn write(out: &mut TerminalWriter, comparison: &Comparison<'_>) {
     out.main_title(&words::title(comparison.compared));
     for line in words::runs(comparison.runs) {
         out.wrapped("  ", &line);
