@@ -14,7 +14,7 @@ use crate::names::short_names;
 use crate::number::{listed, ratio_text};
 use crate::problems::verdict;
 use crate::searches;
-use crate::terminal::Text;
+use crate::terminal::TerminalWriter;
 
 /// The maximum number of changes that a sentence lists.
 const NAMED: usize = 4;
@@ -32,7 +32,7 @@ pub(crate) fn sentences(comparison: &Comparison<'_>) -> Vec<String> {
 
 fn compared_sentences(figures: &Figures, compared: &Compared, findings: &[Finding]) -> Vec<String> {
     let answer = Answer::new(figures, compared, findings);
-    Words::new(&answer, figures).sentences()
+    AnswerWriter::new(&answer, figures).sentences()
 }
 
 /// Returns the reason to doubt the figures, if there is one.
@@ -43,39 +43,40 @@ pub(crate) fn doubt(figures: &Figures) -> Option<String> {
 
 /// Writes the answer with its verdicts: last in a terminal, where it stays visible, and first in
 /// Markdown.
-pub(crate) fn write(out: &mut Text, comparison: &Comparison<'_>) {
-    let write_sentences = |out: &mut Text| {
-        let mut sentences = sentences(comparison).into_iter();
-        out.gap();
-        out.title(&sentences.next().unwrap_or_default());
-        let more = sentences.collect::<Vec<_>>().join(" ");
-        if !more.is_empty() {
-            out.line(&more);
-        }
-        if let Some(doubt) = doubt(comparison.figures) {
-            out.warning(&doubt);
-        }
-    };
+pub(crate) fn write(out: &mut TerminalWriter, comparison: &Comparison<'_>) {
     if out.is_markdown() {
-        write_sentences(out);
+        write_sentences(out, comparison);
     }
     if comparison.run.search.is_none() {
         out.tables(verdicts(comparison));
     }
     if !out.is_markdown() {
-        write_sentences(out);
+        write_sentences(out, comparison);
+    }
+}
+
+fn write_sentences(out: &mut TerminalWriter, comparison: &Comparison<'_>) {
+    let mut sentences = sentences(comparison).into_iter();
+    out.gap();
+    out.title(&sentences.next().unwrap_or_default());
+    let more = sentences.collect::<Vec<_>>().join(" ");
+    if !more.is_empty() {
+        out.line(&more);
+    }
+    if let Some(doubt) = doubt(comparison.figures) {
+        out.warning(&doubt);
     }
 }
 
 /// Turns an answer into sentences.
-struct Words<'a> {
+struct AnswerWriter<'a> {
     answer: &'a Answer,
     figures: &'a Figures,
     /// Names of targets without the build or the config that all of them share.
     short: BTreeMap<&'a str, &'a str>,
 }
 
-impl<'a> Words<'a> {
+impl<'a> AnswerWriter<'a> {
     fn new(answer: &'a Answer, figures: &'a Figures) -> Self {
         Self { answer, figures, short: short_names(figures) }
     }
@@ -110,43 +111,36 @@ impl<'a> Words<'a> {
     /// Returns the sentence for a run with nothing to compare.
     fn without_others(&self) -> String {
         let targets = distinct(self.figures.rows.iter().map(|row| &row.cell.target));
-        match targets.as_slice() {
-            [] => "Nothing was measured.".to_owned(),
-            [one, ..] => {
-                format!(
-                    "{one} is the only target that was measured: there is nothing to compare it with."
-                )
-            }
+        match targets.first() {
+            None => "Nothing was measured.".to_owned(),
+            Some(only) => format!(
+                "{only} is the only target that was measured: there is nothing to compare it with."
+            ),
         }
     }
 
     /// Returns the sentences for targets that were measured once: one run can't show a change.
     fn measured_once(&self) -> Vec<String> {
         let targets = &self.answer.targets;
-        let ratios = || {
-            let changes = targets.iter().flat_map(|target| &target.single);
-            changes.map(|change| change.ratio)
-        };
-        let (low, high) = (ratios().fold(f64::INFINITY, f64::min), ratios().fold(0.0, f64::max));
-        let ratio = |ratio: f64| ratio_text(ratio) + "x";
-        let between = match (ratio(low), ratio(high)) {
-            (low, high) if low == high => low,
-            (low, high) => format!("{low} to {high}"),
-        };
+        let ratios = || targets.iter().flat_map(|target| &target.single).map(|change| change.ratio);
+        let text = |ratio: f64| ratio_text(ratio) + "x";
+        let low = text(ratios().fold(f64::INFINITY, f64::min));
+        let high = text(ratios().fold(0.0, f64::max));
+        let range = if low == high { low } else { format!("{low} to {high}") };
+
         let (who, base) = match targets.as_slice() {
             [one] => (one.target.clone(), self.short(&self.answer.base)),
             many => (counted(many.len(), "target"), self.answer.base.as_str()),
         };
-        let single = targets.iter().map(|target| target.single.len()).max();
-        let left = targets.iter().map(|target| target.not_compared).sum();
-        let left = match left {
+        let steps = targets.iter().map(|target| target.single.len()).max().unwrap_or(0);
+        let not_compared = match targets.iter().map(|target| target.not_compared).sum() {
             0 => String::new(),
             1 => "; 1 is not compared".to_owned(),
-            left => format!("; {left} are not compared"),
+            count => format!("; {count} are not compared"),
         };
         let answer = format!(
-            "{who} had {between} the throughput of {base} in {}, measured once: one run can't show a change{left}.",
-            self.count(single.unwrap_or(0))
+            "{who} had {range} the throughput of {base} in {}, measured once: one run can't show a change{not_compared}.",
+            self.count(steps)
         );
         let next = "`assay run --resume RUN --repeats 5` adds the repeats that verdicts need.";
         vec![answer, next.to_owned()]
@@ -154,50 +148,57 @@ impl<'a> Words<'a> {
 
     fn one_target(&self, target: &'a TargetAnswer) -> String {
         let (who, base) = (&target.target, self.short(&self.answer.base));
-        let count = self.count(target.comparison_count());
+        let comparisons = target.comparison_count();
+        let count = self.count(comparisons);
         let unchanged = self.without_change(target).join(", ");
-        let and_unchanged = match unchanged.as_str() {
-            "" => String::new(),
-            unchanged => format!("; {unchanged}"),
-        };
-        match self.shown(target, &format!(" than {base}")) {
-            Some(shown) => format!("{who} is {shown}{and_unchanged}."),
-            None if target.comparison_count() == 0 => format!("{who} was not measured."),
-            None if target.comparison_count() == target.not_compared => format!(
-                "{who} is not compared with {base}: none of {count} is valid and complete on both sides."
-            ),
-            None => format!("No change is shown between {who} and {base} in {count}: {unchanged}."),
+
+        if let Some(shown) = self.shown(target, &format!(" than {base}")) {
+            return match unchanged.as_str() {
+                "" => format!("{who} is {shown}."),
+                unchanged => format!("{who} is {shown}; {unchanged}."),
+            };
         }
+        if comparisons == 0 {
+            return format!("{who} was not measured.");
+        }
+        if comparisons == target.not_compared {
+            return format!(
+                "{who} is not compared with {base}: none of {count} is valid and complete on both sides."
+            );
+        }
+        format!("No change is shown between {who} and {base} in {count}: {unchanged}.")
     }
 
     /// Lists the changes that are shown: `faster than a in 2 of 7 steps (scan 1.57x, insert 1.56x),
     /// slower in none`.
     fn shown(&self, target: &TargetAnswer, than: &str) -> Option<String> {
-        let of = |word: &str, changes: &[Change], place: &str| {
-            let texts = changes
-                .iter()
-                .map(|it| format!("{} {}", self.place(it), factor_within(it.ratio, it.interval)));
-            let texts: Vec<String> = texts.collect();
-            format!("{word} in {place} ({})", listed(&texts, NAMED, ", "))
-        };
-        let count = self.count(target.comparison_count());
-        let first = |changes: &[Change]| format!("{} of {count}", changes.len());
         let (faster, slower) = (&target.faster, &target.slower);
-        let many = slower.len().to_string();
+        let count = self.count(target.comparison_count());
+        let first = |word: &str, changes: &[Change]| {
+            let place = format!("{} of {count}", changes.len());
+            self.changes(&format!("{word}{than}"), changes, &place)
+        };
         match (faster.is_empty(), slower.is_empty()) {
             (true, true) => None,
-            (false, true) => {
-                Some(of(&format!("faster{than}"), faster, &first(faster)) + ", slower in none")
+            (false, true) => Some(first("faster", faster) + ", slower in none"),
+            (true, false) => Some(first("slower", slower) + ", faster in none"),
+            (false, false) => {
+                let slower = self.changes("slower", slower, &slower.len().to_string());
+                Some(format!("{}, {slower}", first("faster", faster)))
             }
-            (true, false) => {
-                Some(of(&format!("slower{than}"), slower, &first(slower)) + ", faster in none")
-            }
-            (false, false) => Some(format!(
-                "{}, {}",
-                of(&format!("faster{than}"), faster, &first(faster)),
-                of("slower", slower, &many)
-            )),
         }
+    }
+
+    /// Lists changes in one direction, the largest first: `faster in 2 of 7 steps (scan 1.57x,
+    /// insert 1.56x)`.
+    fn changes(&self, what: &str, changes: &[Change], place: &str) -> String {
+        let texts: Vec<String> = changes
+            .iter()
+            .map(|change| {
+                format!("{} {}", self.place(change), factor_within(change.ratio, change.interval))
+            })
+            .collect();
+        format!("{what} in {place} ({})", listed(&texts, NAMED, ", "))
     }
 
     /// Returns the place of a change: `scan`, `scan of small at 8 clients`.
@@ -214,15 +215,13 @@ impl<'a> Words<'a> {
     fn without_change(&self, target: &TargetAnswer) -> Vec<String> {
         let all = target.comparison_count();
         let no_change = self.no_change();
-        [
-            (target.too_noisy, "is too noisy", "are too noisy", " to say"),
-            (target.no_change_shown, "shows", "show", no_change.as_str()),
-            (target.single.len(), "was", "were", " measured once"),
-            (target.not_compared, "is", "are", " not compared"),
-        ]
-        .into_iter()
-        .filter_map(|(count, verb, verbs, what)| count_text(count, all, [verb, verbs], what))
-        .collect()
+        let texts = [
+            count_text(target.too_noisy, all, ["is too noisy", "are too noisy"], " to say"),
+            count_text(target.no_change_shown, all, ["shows", "show"], &no_change),
+            count_text(target.single.len(), all, ["was", "were"], " measured once"),
+            count_text(target.not_compared, all, ["is", "are"], " not compared"),
+        ];
+        texts.into_iter().flatten().collect()
     }
 
     /// Returns ` no change of 3% or more`.
@@ -233,34 +232,15 @@ impl<'a> Words<'a> {
     /// Returns the numbers of faster and slower targets, and the best and worst target.
     fn several_targets(&self) -> Vec<String> {
         let targets = &self.answer.targets;
-        let place = match self.answer.load_count {
-            0 | 1 => "steps",
-            _ => "comparisons",
-        };
-        let no_change = self.no_change();
-        // In the order of `outcome`.
-        let outcomes = [
-            ("is", "are", format!(" faster in some {place}")),
-            ("is", "are", format!(" slower in some {place}")),
-            ("is", "are", format!(" faster in some {place} and slower in others")),
-            ("shows", "show", no_change.clone()),
-            ("is too noisy", "are too noisy", " to say".to_owned()),
-            ("shows", "show", format!("{no_change} in some {place} and too much noise in others")),
-            ("was", "were", " measured once".to_owned()),
-            ("is", "are", " not compared".to_owned()),
-        ];
-        let parts = outcomes.iter().enumerate().filter_map(|(index, it)| {
-            let count = targets.iter().filter(|target| outcome(target) == index).count();
-            count_text(count, targets.len(), [it.0, it.1], &it.2)
-        });
-        let steps = targets.iter().map(TargetAnswer::comparison_count).max();
+        let steps = targets.iter().map(TargetAnswer::comparison_count).max().unwrap_or(0);
         let mut sentences = vec![format!(
             "{} against {} in {}: {}.",
             counted(targets.len(), "target"),
             self.answer.base,
-            self.count(steps.unwrap_or(0)),
-            parts.collect::<Vec<_>>().join(", ")
+            self.count(steps),
+            self.outcomes().join(", ")
         )];
+
         for (target, which) in [(self.answer.best(), "best"), (self.answer.worst(), "worst")] {
             sentences.extend(target.and_then(|target| {
                 let shown = self.shown(target, "")?;
@@ -270,11 +250,41 @@ impl<'a> Words<'a> {
         sentences
     }
 
+    /// Counts the targets by their outcome.
+    fn outcomes(&self) -> Vec<String> {
+        let place = match self.answer.load_count {
+            0 | 1 => "steps",
+            _ => "comparisons",
+        };
+        let no_change = self.no_change();
+        // In the order of `outcome`.
+        let outcomes: [([&str; 2], String); 8] = [
+            (["is", "are"], format!(" faster in some {place}")),
+            (["is", "are"], format!(" slower in some {place}")),
+            (["is", "are"], format!(" faster in some {place} and slower in others")),
+            (["shows", "show"], no_change.clone()),
+            (["is too noisy", "are too noisy"], " to say".to_owned()),
+            (
+                ["shows", "show"],
+                format!("{no_change} in some {place} and too much noise in others"),
+            ),
+            (["was", "were"], " measured once".to_owned()),
+            (["is", "are"], " not compared".to_owned()),
+        ];
+
+        let targets = &self.answer.targets;
+        let text = |(index, (verbs, what)): (usize, &([&str; 2], String))| {
+            let count = targets.iter().filter(|target| outcome(target) == index).count();
+            count_text(count, targets.len(), *verbs, what)
+        };
+        outcomes.iter().enumerate().filter_map(text).collect()
+    }
+
     /// Returns the sentence about the cause of all changes that are shown.
     fn cause(&self) -> Option<String> {
         let targets = self.answer.targets.iter();
-        let shown = targets.map(|target| target.faster.len() + target.slower.len());
-        let what = match shown.sum() {
+        let shown: usize = targets.map(|target| target.faster.len() + target.slower.len()).sum();
+        let what = match shown {
             0 => return None,
             1 => "it".to_owned(),
             2 => "both".to_owned(),
@@ -290,18 +300,11 @@ impl<'a> Words<'a> {
             (least, most) if least == most => counted(most, "repeat"),
             (least, most) => format!("{least} to {most} repeats"),
         };
-        let targets = self.answer.targets.iter();
-        let changes = targets.flat_map(|target| {
-            let changes = target.faster.iter().chain(&target.slower);
-            changes.map(move |change| (target, change))
-        });
-        let size = |change: &Change| change.ratio.ln().abs();
-        let largest = changes.max_by(|(_, a), (_, b)| size(a).total_cmp(&size(b)));
-        let sentence = largest.and_then(|(target, change)| {
+        let sentence = self.largest_change().and_then(|(target, change)| {
             let interval = change.interval?;
             let who = match self.answer.targets.len() {
-                1 => "it".to_owned(),
-                _ => self.short(&target.target).to_owned(),
+                1 => "it",
+                _ => self.short(&target.target),
             };
             Some(format!(
                 "Over {repeats} {who} is {} {} in {}.",
@@ -311,6 +314,18 @@ impl<'a> Words<'a> {
             ))
         });
         Some(sentence.unwrap_or_else(|| format!("Each target has {repeats}.")))
+    }
+
+    fn largest_change(&self) -> Option<(&'a TargetAnswer, &'a Change)> {
+        let size = |change: &Change| change.ratio.ln().abs();
+        self.answer
+            .targets
+            .iter()
+            .flat_map(|target| {
+                let changes = target.faster.iter().chain(&target.slower);
+                changes.map(move |change| (target, change))
+            })
+            .max_by(|(_, a), (_, b)| size(a).total_cmp(&size(b)))
     }
 }
 

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) use analysis::throughput;
-use analysis::{Fairness, Row, Shade, Sla, shade_summary};
+use analysis::{Row, Shade, Sla, shade_summary};
 use words::Decimals;
 
 use crate::grid::{self, LineGrid};
@@ -22,23 +22,25 @@ const FAILED_SHARE: f64 = 0.01;
 /// Returns the tables of throughput: one row per line, one column per step, and one table for each
 /// group of steps.
 pub(crate) fn summary(matrix: &Matrix<'_>) -> Vec<Table> {
-    let tables = grid::by_group(matrix).into_iter().map(|grid| {
-        let mut footnotes = Footnotes::default();
-        let mut table =
-            grid.table("summary", |line, step| throughput_cell(matrix, line, step, &mut footnotes));
-        shade(matrix, &grid, &mut table);
-        table.title = throughput_title(matrix, grid.name.as_deref(), &grid.steps);
-        if grid.across {
-            add_units(&mut table, &grid.steps);
-            add_scanned(&mut table, &grid);
-        } else {
-            let heads = grid.steps.iter().map(|step| throughput_head(matrix, *step));
-            table.columns = heads.collect();
-        }
-        table.notes.extend(footnotes.into_notes());
-        table.explained()
-    });
-    tables.filter(is_shown).collect()
+    let grids = grid::by_group(matrix);
+    grids.into_iter().map(|grid| throughput_table(matrix, &grid)).filter(is_shown).collect()
+}
+
+fn throughput_table(matrix: &Matrix<'_>, grid: &LineGrid<'_, '_>) -> Table {
+    let mut footnotes = Footnotes::default();
+    let mut table =
+        grid.table("summary", |line, step| throughput_cell(matrix, line, step, &mut footnotes));
+    shade(matrix, grid, &mut table);
+
+    table.title = throughput_title(matrix, grid.name.as_deref(), &grid.steps);
+    if grid.across {
+        add_units(&mut table, &grid.steps);
+        add_scanned(&mut table, grid);
+    } else {
+        table.columns = grid.steps.iter().map(|step| throughput_head(matrix, *step)).collect();
+    }
+    table.notes.extend(footnotes.into_notes());
+    table.explained()
 }
 
 /// Returns false for tests that were not run.
@@ -57,7 +59,9 @@ fn throughput_cell(
         Ok(row) => row,
         Err(cell) => return cell,
     };
-    let all = matrix.lines.iter().filter_map(|line| throughput(line.row(step.name)?));
+
+    // All figures of a step have the same decimals.
+    let all = matrix.rows_of(step).filter_map(throughput);
     let decimals = Decimals::Rate.of(all);
     match throughput(row) {
         Some(value) if !row.valid => {
@@ -71,40 +75,43 @@ fn throughput_cell(
 /// Colors the cells of each step among lines that are compared with each other. Repeats are not
 /// colored, since they differ by noise.
 fn shade(matrix: &Matrix<'_>, grid: &LineGrid<'_, '_>, table: &mut Table) {
-    for (number, step) in grid.steps.iter().enumerate() {
-        let mut first = 0;
+    for (step_number, step) in grid.steps.iter().enumerate() {
+        let mut first_line = 0;
         for group in grid.lines.chunk_by(|a, b| a.line.same_group(b.line)) {
-            let rows = group.iter().map(|named| named.line.row(step.name));
-            let rows: Vec<Option<&Row>> = rows.collect();
-            let value = |row: &Option<&Row>| throughput(row.filter(|row| comparable(row))?);
-            let values: Vec<Option<f64>> = rows.iter().map(value).collect();
-            let sla_met: Vec<bool> = rows.iter().map(|row| row.is_none_or(has_met)).collect();
+            let rows: Vec<Option<&Row>> = group
+                .iter()
+                .map(|named| named.line.row(step.name).filter(|row| comparable(row)))
+                .collect();
+            let values: Vec<Option<f64>> = rows.iter().map(|row| throughput((*row)?)).collect();
+            let sla_met: Vec<bool> =
+                group.iter().map(|named| named.line.row(step.name).is_none_or(has_met)).collect();
+
             for (at, shade) in shade_summary(&values, &sla_met).into_iter().enumerate() {
-                let Some(row) = rows[at].filter(|_| values[at].is_some()) else {
-                    continue;
-                };
-                let cell = grid.cell(table, first + at, number);
-                let tone = match shade {
-                    Shade::Good | Shade::Bad if matrix.is_repeated() => {
-                        if sla_met[at] {
-                            Tone::Plain
-                        } else {
-                            Tone::SlaMissed
-                        }
-                    }
-                    shade => shade.into(),
-                };
-                *cell = Cell::toned(std::mem::take(&mut cell.text), tone);
-                if !sla_met[at] && cell.tone != Tone::SlaMissed {
-                    cell.mark.push_str(Tone::SlaMissed.mark());
-                }
-                if has_failures(row) {
-                    cell.mark.push_str(FAILURES);
+                if let Some(row) = rows[at].filter(|_| values[at].is_some()) {
+                    let cell = grid.cell(table, first_line + at, step_number);
+                    *cell = shaded(&cell.text, shade, row, matrix.is_repeated());
                 }
             }
-            first += group.len();
+            first_line += group.len();
         }
     }
+}
+
+/// Returns a figure of throughput with its color and marks.
+fn shaded(text: &str, shade: Shade, row: &Row, is_repeated: bool) -> Cell {
+    let tone = match shade {
+        Shade::Good | Shade::Bad if is_repeated && has_met(row) => Tone::Plain,
+        Shade::Good | Shade::Bad if is_repeated => Tone::SlaMissed,
+        shade => shade.into(),
+    };
+    let mut cell = Cell::toned(text, tone);
+    if !has_met(row) && cell.tone != Tone::SlaMissed {
+        cell.mark.push_str(Tone::SlaMissed.mark());
+    }
+    if has_failures(row) {
+        cell.mark.push_str(FAILURES);
+    }
+    cell
 }
 
 /// Returns true if a row reached its requested rate, or has none.
@@ -131,16 +138,17 @@ fn add_units(table: &mut Table, tests: &[StepHead<'_>]) {
 
 /// Adds, below tests whose events scan a whole table, the rows scanned per second.
 fn add_scanned(table: &mut Table, grid: &LineGrid<'_, '_>) {
+    // From the last test on, so that the places of the others stay.
     for (at, step) in grid.steps.iter().enumerate().rev() {
-        let of = |line: &Line<'_>| {
+        let scanned = |line: &Line<'_>| {
             let row = line.row(step.name).filter(|row| comparable(row))?;
             row.metric("krows_sec")
         };
-        let lines = grid.lines.iter();
-        let values: Vec<Option<f64>> = lines.map(|named| of(named.line)).collect();
+        let values: Vec<Option<f64>> = grid.lines.iter().map(|named| scanned(named.line)).collect();
         if values.iter().all(Option::is_none) {
             continue;
         }
+
         let decimals = Decimals::Rate.of(values.iter().copied().flatten());
         let cells = values.iter().map(|value| match value {
             Some(value) => Cell::plain(fixed(*value, decimals)),
@@ -156,15 +164,17 @@ fn add_scanned(table: &mut Table, grid: &LineGrid<'_, '_>) {
 /// Returns the tables of requested rates: the rates that lines achieved, and below each group of
 /// lines the requested rate. Tests are rows if they are rows in the other tables.
 pub(crate) fn rates(matrix: &Matrix<'_>) -> Vec<Table> {
-    let with_rate = |step: &StepHead<'_>| {
-        let mut rows = matrix.rows_of(*step);
-        rows.any(|row| row.sla.is_some())
-    };
+    let with_rate = |step: &StepHead<'_>| matrix.rows_of(*step).any(|row| row.sla.is_some());
     let (tests, steps) = split_tests(matrix, matrix.measured().filter(with_rate));
-    let of_steps = (!steps.is_empty()).then(|| rates_of(matrix, steps));
-    let of_tests = grid::of_tests(matrix, None, &tests).into_iter();
-    let of_tests = of_tests.map(|grid| rates_of_tests(matrix, &grid));
-    of_steps.into_iter().chain(of_tests.filter(Table::has_figures)).collect()
+
+    let mut tables = Vec::new();
+    if !steps.is_empty() {
+        tables.push(rates_of(matrix, steps));
+    }
+    let grids = grid::of_tests(matrix, None, &tests);
+    let of_tests = grids.iter().map(|grid| rates_of_tests(matrix, grid));
+    tables.extend(of_tests.filter(Table::has_figures));
+    tables
 }
 
 /// Splits steps into tests that are rows, and others.
@@ -191,13 +201,15 @@ fn rate_cell(
     let Some(sla) = &row.sla else {
         return Cell::not_applicable();
     };
+
     let text = fixed(sla.achieved, decimals);
     let tone = if sla.met { Tone::Plain } else { Tone::SlaMissed };
-    if !row.valid {
+    if row.valid {
+        Cell::toned(text, tone)
+    } else {
         let letter = footnotes.letter(matrix, line, row);
-        return Cell::marked(text, format!("{}!{letter}", tone.mark()), Tone::Invalid);
+        Cell::marked(text, format!("{}!{letter}", tone.mark()), Tone::Invalid)
     }
-    Cell::toned(text, tone)
 }
 
 /// Returns the requested and achieved rates of a step.
@@ -211,35 +223,47 @@ fn slas<'l, 'a: 'l>(
 /// Returns the table of rates whose rows are lines, with the requested rate below each group of
 /// lines.
 fn rates_of<'a>(matrix: &Matrix<'a>, steps: Vec<StepHead<'a>>) -> Table {
-    let decimals: BTreeMap<&str, usize> = steps
-        .iter()
-        .map(|step| {
-            let slas = slas(matrix.lines.iter(), *step);
-            let rates = slas.flat_map(|sla| [sla.target, sla.achieved]);
-            (step.name, Decimals::Rate.of(rates))
-        })
-        .collect();
-    let units: BTreeSet<&str> = steps
-        .iter()
-        .flat_map(|step| slas(matrix.lines.iter(), *step))
-        .map(|sla| counted(&sla.kind))
-        .collect();
+    let mut decimals: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut units: BTreeSet<&str> = BTreeSet::new();
+    for step in &steps {
+        let slas: Vec<&Sla> = slas(matrix.lines.iter(), *step).collect();
+        let rates = slas.iter().flat_map(|sla| [sla.target, sla.achieved]);
+        decimals.insert(step.name, Decimals::Rate.of(rates));
+        units.extend(slas.iter().map(|sla| counted(&sla.kind)));
+    }
     let units: Vec<&str> = units.into_iter().collect();
-    let of = match units[..] {
+    let subject = match units[..] {
         ["rows"] => "Insert rate",
         ["events"] => "Rate of events",
         _ => "Rate of writes",
     };
+
     let mut footnotes = Footnotes::default();
     let grid = grid::of_lines(matrix, None, steps);
     let mut table = grid.table("insert-rate", |line, step| {
         rate_cell(matrix, line, step, decimals[step.name], &mut footnotes)
     });
-    table.title =
-        format!("{of} in steps with a requested rate, {}/s over all clients", units.join(" or "));
+    table.title = format!(
+        "{subject} in steps with a requested rate, {}/s over all clients",
+        units.join(" or ")
+    );
+    add_requested(matrix, &grid, &decimals, &mut table);
+    table.notes.extend(footnotes.into_notes());
+    table
+}
+
+/// Adds a row with the requested rates below each group of lines.
+fn add_requested(
+    matrix: &Matrix<'_>,
+    grid: &LineGrid<'_, '_>,
+    decimals: &BTreeMap<&str, usize>,
+    table: &mut Table,
+) {
     let mut rows = std::mem::take(&mut table.rows).into_iter();
     for group in matrix.groups() {
         table.rows.extend(rows.by_ref().take(group.len()));
+
+        // The rate is that of all repeats.
         let mut lead = matrix.lead_of(&group[0]);
         lead[0] = "requested rate".to_string();
         for (text, head) in lead.iter_mut().zip(&table.lead) {
@@ -247,26 +271,25 @@ fn rates_of<'a>(matrix: &Matrix<'a>, steps: Vec<StepHead<'a>>) -> Table {
                 text.clear();
             }
         }
-        let cells = grid.steps.iter().map(|step| {
-            let requested = slas(group.iter(), *step).next();
-            requested.map_or_else(Cell::not_run, |sla| {
-                Cell::plain(fixed(sla.target, decimals[step.name]))
-            })
-        });
-        table.rows.push(TableRow { lead, cells: cells.collect(), target: true });
+
+        let cell = |step: &StepHead<'_>| match slas(group.iter(), *step).next() {
+            Some(sla) => Cell::plain(fixed(sla.target, decimals[step.name])),
+            None => Cell::not_run(),
+        };
+        let cells = grid.steps.iter().map(cell).collect();
+        table.rows.push(TableRow { lead, cells, target: true });
     }
-    table.notes.extend(footnotes.into_notes());
-    table
 }
 
 /// Returns the table of rates whose rows are tests, with the requested rate beside their names.
 fn rates_of_tests(matrix: &Matrix<'_>, grid: &LineGrid<'_, '_>) -> Table {
-    let mut footnotes = Footnotes::default();
     let requested = |step: StepHead<'_>| {
         let lines = grid.lines.iter().map(|named| named.line);
         slas(lines, step).next().map(|sla| sla.target)
     };
     let decimals = |step: StepHead<'_>| Decimals::Rate.of(requested(step));
+
+    let mut footnotes = Footnotes::default();
     let mut table = grid.table("rates-of-tests", |line, step| {
         rate_cell(matrix, line, step, decimals(step), &mut footnotes)
     });
@@ -275,22 +298,24 @@ fn rates_of_tests(matrix: &Matrix<'_>, grid: &LineGrid<'_, '_>) -> Table {
         let text = requested(*step).map(|rate| fixed(rate, decimals(*step)));
         row.lead.push(text.unwrap_or_default());
     }
-    let label = grid.name.as_ref();
-    let label = label.map_or_else(String::new, |label| format!(", {label}"));
-    table.title =
-        format!("Rate of events in tests with a requested rate, events/s over all clients{label}");
+    table.title = format!(
+        "Rate of events in tests with a requested rate, events/s over all clients{}",
+        title_end(grid)
+    );
     table.notes.extend(footnotes.into_notes());
     table
 }
 
+/// Returns the common properties of a grid's lines for the end of a title: `, 8 clients`.
+fn title_end(grid: &LineGrid<'_, '_>) -> String {
+    grid.name.as_ref().map_or_else(String::new, |label| format!(", {label}"))
+}
+
 /// Returns the differences between the ends of a step's clients.
 pub(crate) fn fairness(matrix: &Matrix<'_>) -> Table {
-    fn of<'a>(line: &Line<'a>, step: StepHead<'_>) -> Option<(&'a Row, &'a Fairness)> {
-        let row = line.row(step.name)?;
-        Some((row, row.fairness.as_ref()?))
-    }
-    let is_shown = |step: &StepHead<'_>| matrix.lines.iter().any(|line| of(line, *step).is_some());
-    let steps: Vec<StepHead<'_>> = matrix.measured().filter(is_shown).collect();
+    let has_fairness =
+        |step: &StepHead<'_>| matrix.rows_of(*step).any(|row| row.fairness.is_some());
+    let steps: Vec<StepHead<'_>> = matrix.measured().filter(has_fairness).collect();
     let heads = steps.iter().flat_map(|step| {
         let name = step_head(step.name);
         [format!("{name}\napart"), format!("{name}\npct")]
@@ -301,15 +326,10 @@ pub(crate) fn fairness(matrix: &Matrix<'_>) -> Table {
         matrix.lead(),
         heads,
     );
+
     for line in &matrix.lines {
-        let cells = steps.iter().flat_map(|step| match of(line, *step) {
-            None => vec![Cell::not_run(), Cell::not_run()],
-            Some((row, fairness)) => {
-                let apart = Cell::plain(fixed(fairness.abs_seconds, 3));
-                marked_if_invalid(row, vec![apart, Cell::plain(fixed(fairness.pct, 1))], 1)
-            }
-        });
-        let cells: Vec<Cell> = cells.collect();
+        let cells: Vec<Cell> =
+            steps.iter().flat_map(|step| fairness_cells(line.row(step.name))).collect();
         if cells.iter().any(|cell| cell.tone != Tone::Absent) {
             table.push(matrix.lead_of(line), cells);
         }
@@ -317,11 +337,20 @@ pub(crate) fn fairness(matrix: &Matrix<'_>) -> Table {
     table
 }
 
+fn fairness_cells(row: Option<&Row>) -> Vec<Cell> {
+    let Some((row, fairness)) = row.and_then(|row| Some((row, row.fairness.as_ref()?))) else {
+        return vec![Cell::not_run(), Cell::not_run()];
+    };
+    let apart = Cell::plain(fixed(fairness.abs_seconds, 3));
+    marked_if_invalid(row, vec![apart, Cell::plain(fixed(fairness.pct, 1))], 1)
+}
+
 /// Returns the engine's counters in a step: one row per counter, one column per line.
 pub(crate) fn counters(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
     let lines: Vec<_> = matrix.lines_in(step).collect();
     let names: BTreeSet<&str> =
         lines.iter().flat_map(|(_, row)| row.counters.keys().map(String::as_str)).collect();
+
     let mut table = Table::new(
         format!("counters-{}", anchor(step.name)),
         "Counters of the engine in the step",
@@ -349,40 +378,41 @@ pub(crate) fn lengths(matrix: &Matrix<'_>) -> Vec<Table> {
     };
     let mut table = grid::of_lines(matrix, None, steps).table("lengths", cell);
     table.title = "Length of each step in seconds".to_string();
-    let grids = grid::of_tests(matrix, None, &tests).into_iter();
-    let of_tests = grids.map(|grid| {
+
+    let mut of_tests: Vec<Table> = Vec::new();
+    for grid in grid::of_tests(matrix, None, &tests) {
         let mut table = grid.table("lengths-of-tests", cell);
-        let label = grid.name;
-        let label = label.map_or_else(String::new, |label| format!(", {label}"));
-        table.title = format!("Length of tests in seconds{label}");
-        table
-    });
-    let mut of_tests = of_tests.collect();
+        table.title = format!("Length of tests in seconds{}", title_end(&grid));
+        of_tests.push(table);
+    }
     table.notes.extend(without_usual(&mut of_tests));
-    std::iter::once(table).chain(of_tests).collect()
+
+    let mut tables = vec![table];
+    tables.extend(of_tests);
+    tables
 }
 
 /// Removes the tests that lasted as long as most tests, and returns a note with that length.
 fn without_usual(tables: &mut Vec<Table>) -> Option<String> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    let cells = tables.iter().flat_map(Table::cells);
-    for cell in cells.filter(|cell| cell.tone == Tone::Plain) {
-        *counts.entry(&cell.text).or_default() += 1;
+    for cell in tables.iter().flat_map(Table::cells) {
+        if cell.tone == Tone::Plain {
+            *counts.entry(&cell.text).or_default() += 1;
+        }
     }
     let usual = counts.into_iter().max_by_key(|(_, count)| *count);
     let usual = usual.map(|(text, _)| text.to_string());
-    let is_usual = |row: &TableRow| {
-        let mut cells = row.cells.iter();
-        cells.all(|cell| Some(&cell.text) == usual.as_ref())
-    };
+
+    let is_usual = |row: &TableRow| row.cells.iter().all(|cell| Some(&cell.text) == usual.as_ref());
     let mut are_left_out = false;
     for table in &mut *tables {
-        let all = table.rows.len();
+        let count = table.rows.len();
         table.rows.retain(|row| !is_usual(row));
-        are_left_out |= table.rows.len() < all;
+        are_left_out |= table.rows.len() < count;
     }
     tables.retain(Table::has_figures);
-    let which = if tables.is_empty() { "tests" } else { "other tests" };
+
     let usual = usual.filter(|_| are_left_out)?;
+    let which = if tables.is_empty() { "tests" } else { "other tests" };
     Some(format!("{which}: {usual} each"))
 }

@@ -35,7 +35,7 @@ use record::Run;
 use crate::answer;
 use crate::findings;
 use crate::table::Table;
-use crate::terminal::{TableStyle, Text};
+use crate::terminal::{TableStyle, TerminalWriter};
 
 pub(crate) use board::{Board, RepeatedLine, mean_of};
 pub(crate) use effects::section as effects_section;
@@ -74,14 +74,14 @@ pub struct Comparison<'a> {
 
 /// Formats a comparison as tables for a terminal.
 pub fn compared(comparison: &Comparison<'_>, style: TableStyle) -> String {
-    let mut out = Text::new(style);
+    let mut out = TerminalWriter::new(style);
     write(&mut out, comparison);
     out.finish()
 }
 
 /// Formats a comparison as Markdown.
 pub fn compared_markdown(comparison: &Comparison<'_>) -> String {
-    let mut out = Text::markdown(false);
+    let mut out = TerminalWriter::markdown(false);
     write(&mut out, comparison);
     out.finish()
 }
@@ -134,7 +134,7 @@ pub(crate) fn is_repeated(compared: &Compared) -> bool {
 }
 
 /// Writes how the targets were compared and what the verdicts mean.
-pub(crate) fn write_method<'a>(out: &mut Text, made: impl Into<Method<'a>>) {
+pub(crate) fn write_method<'a>(out: &mut TerminalWriter, made: impl Into<Method<'a>>) {
     let made = made.into();
     out.gap();
     for line in unfinished(&made).into_iter().chain(method(&made)) {
@@ -144,8 +144,9 @@ pub(crate) fn write_method<'a>(out: &mut Text, made: impl Into<Method<'a>>) {
 
 /// Writes a comparison: the findings before the costs, and the answer last in a terminal or first
 /// in Markdown.
-fn write(out: &mut Text, comparison: &Comparison<'_>) {
+fn write(out: &mut TerminalWriter, comparison: &Comparison<'_>) {
     let compared = comparison.compared;
+
     // One target alone can be judged by requirements, but has nothing to be compared with.
     let has_comparisons = !compared.rows.is_empty() || compared.requirements.is_empty();
     if has_comparisons {
@@ -180,7 +181,7 @@ fn write(out: &mut Text, comparison: &Comparison<'_>) {
     }
 }
 
-fn write_requirements(out: &mut Text, compared: &Compared) {
+fn write_requirements(out: &mut TerminalWriter, compared: &Compared) {
     if !compared.requirements.is_empty() {
         out.table(&requirements::table(compared));
     }

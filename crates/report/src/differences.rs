@@ -46,15 +46,13 @@ pub(crate) fn compared(differences: &[Comparison], all: bool) -> Vec<Block> {
         .iter()
         .map(|comparison| Block { heading: heading(comparison), lines: lines(comparison, all) })
         .collect();
-    let has = |text: &str| {
-        let mut lines = blocks.iter().flat_map(|block| &block.lines);
-        lines.any(|line| line.ends_with(text))
-    };
-    let legend: Vec<String> = [("[undeclared]", UNDECLARED), ("[unverified]", UNVERIFIED)]
-        .iter()
-        .filter(|(mark, _)| has(mark))
-        .map(|(_, meaning)| (*meaning).to_owned())
-        .collect();
+
+    let mut legend = Vec::new();
+    for (mark, meaning) in [("[undeclared]", UNDECLARED), ("[unverified]", UNVERIFIED)] {
+        if blocks.iter().flat_map(|block| &block.lines).any(|line| line.ends_with(mark)) {
+            legend.push(meaning.to_owned());
+        }
+    }
     if !legend.is_empty() {
         blocks.push(Block { heading: String::new(), lines: legend });
     }
@@ -63,60 +61,63 @@ pub(crate) fn compared(differences: &[Comparison], all: bool) -> Vec<Block> {
 
 /// Returns the heading of a comparison: `pg18.base against pg17.base (17.2 -> 18.1)`.
 pub(crate) fn heading(comparison: &Comparison) -> String {
-    let Comparison { a, b, a_version, b_version, .. } = comparison;
-    // A MySQL server with a binary log appends `-log` to its version.
-    let release = |version: &str| version.trim_end_matches("-log").to_owned();
-    // The version of a target that never started may be unknown.
-    let is_known = !a_version.is_empty() && !b_version.is_empty();
-    let versions = if !is_known || release(a_version) == release(b_version) {
-        String::new()
-    } else {
-        format!(" ({a_version} -> {b_version})")
-    };
+    let Comparison { a, b, identical, declared_only, .. } = comparison;
     let differs = !comparison.settings.is_empty()
         || !comparison.only_a.is_empty()
         || !comparison.only_b.is_empty();
     let has_unverified =
         comparison.settings.iter().any(|setting| setting.mark == DifferenceKind::Unverified);
-    if !differs && !comparison.unmeasured.is_empty() {
-        let who = match comparison.unmeasured.as_slice() {
-            [one] => format!("{one} was "),
-            _ => String::new(),
-        };
-        return format!(
-            "{b} against {a}{versions}: {who}not measured; the plan declares the same settings for both"
-        );
-    }
-    let remark = match (comparison.identical, differs, comparison.declared_only) {
-        (true, ..) => ": no difference, the two are identical",
-        (_, false, true) => ": the same options",
-        (_, false, false) => ": the same settings",
-        (_, true, true) if has_unverified && !comparison.unmeasured.is_empty() => {
-            match comparison.unmeasured.as_slice() {
-                [one] => &format!(": what the plan declares; {one} was not measured"),
-                _ => ": what the plan declares; not measured",
-            }
-        }
-        (_, true, true) if has_unverified => {
-            ": what the plan declares; one of them never reported its settings"
-        }
-        (_, true, _) => "",
+    let unmeasured = match comparison.unmeasured.as_slice() {
+        [] => None,
+        [one] => Some(format!("{one} was not measured")),
+        _ => Some("not measured".to_owned()),
     };
-    format!("{b} against {a}{versions}{remark}")
+
+    let remark = match unmeasured {
+        Some(unmeasured) if !differs => {
+            format!(": {unmeasured}; the plan declares the same settings for both")
+        }
+        _ if *identical => ": no difference, the two are identical".to_owned(),
+        _ if !differs && *declared_only => ": the same options".to_owned(),
+        _ if !differs => ": the same settings".to_owned(),
+        Some(unmeasured) if *declared_only && has_unverified => {
+            format!(": what the plan declares; {unmeasured}")
+        }
+        None if *declared_only && has_unverified => {
+            ": what the plan declares; one of them never reported its settings".to_owned()
+        }
+        _ => String::new(),
+    };
+    format!("{b} against {a}{}{remark}", versions(comparison))
+}
+
+/// Returns the versions if they differ: ` (17.2 -> 18.1)`.
+fn versions(Comparison { a_version, b_version, .. }: &Comparison) -> String {
+    // A MySQL server with a binary log appends `-log` to its version.
+    let release = |version: &str| version.trim_end_matches("-log").to_owned();
+    // The version of a target that never started may be unknown.
+    let is_known = !a_version.is_empty() && !b_version.is_empty();
+    if !is_known || release(a_version) == release(b_version) {
+        return String::new();
+    }
+    format!(" ({a_version} -> {b_version})")
 }
 
 fn lines(comparison: &Comparison, all: bool) -> Vec<String> {
-    let of = |mark: DifferenceKind| {
-        let settings = comparison.settings.iter();
-        let settings = settings.filter(move |setting| setting.mark == mark);
-        settings.map(|setting| line(setting, all))
+    let lines_of = |mark: DifferenceKind| {
+        comparison
+            .settings
+            .iter()
+            .filter(move |setting| setting.mark == mark)
+            .map(|setting| line(setting, all))
     };
-    let count = of(DifferenceKind::Undeclared).count();
+    let count = lines_of(DifferenceKind::Undeclared).count();
+    // A line that counts a single setting would be no shorter.
     let shown = if all || count <= UNDECLARED_MAX + 1 { count } else { UNDECLARED_MAX };
-    let mut lines: Vec<String> = of(DifferenceKind::Declared)
-        .chain(of(DifferenceKind::Unverified))
-        .chain(of(DifferenceKind::Undeclared).take(shown))
-        .collect();
+
+    let mut lines: Vec<String> = lines_of(DifferenceKind::Declared).collect();
+    lines.extend(lines_of(DifferenceKind::Unverified));
+    lines.extend(lines_of(DifferenceKind::Undeclared).take(shown));
     if shown < count {
         lines.push(format!("and {} more [undeclared]; `--settings` lists them", count - shown));
     }
@@ -143,42 +144,43 @@ fn mark(mark: DifferenceKind) -> &'static str {
 /// Returns the two values as they are shown. Of long lists, only the items that differ.
 fn values(setting: &Difference, all: bool) -> (String, String) {
     const ABSENT: &str = "(not declared)";
-    let (Some(a), Some(b)) = (&setting.a, &setting.b) else {
-        let shown = |value: &Option<String>| {
-            value.as_deref().map_or_else(
-                || ABSENT.to_owned(),
-                |value| shown(&readable(&setting.name, value), all),
-            )
-        };
-        return (shown(&setting.a), shown(&setting.b));
+    let a = setting.a.as_ref().map(|value| readable(&setting.name, value));
+    let b = setting.b.as_ref().map(|value| readable(&setting.name, value));
+    let (Some(a), Some(b)) = (&a, &b) else {
+        let text =
+            |value: Option<String>| value.map_or(ABSENT.to_owned(), |value| shown(&value, all));
+        return (text(a), text(b));
     };
-    let (a, b) = (&readable(&setting.name, a), &readable(&setting.name, b));
-    fn items(list: &str) -> Vec<&str> {
-        list.split(',').map(str::trim).collect()
-    }
+    let whole = (shown(a, all), shown(b, all));
+
     let (items_a, items_b) = (items(a), items(b));
     if all || items_a.len().max(items_b.len()) < ITEMS_MIN {
-        return (shown(a, all), shown(b, all));
+        return whole;
     }
     let without = |items: &[&str], others: &[&str]| -> String {
         let own: Vec<&str> = items.iter().copied().filter(|item| !others.contains(item)).collect();
         shown(&own.join(","), all)
     };
-    let (own_a, own_b) = (without(&items_a, &items_b), without(&items_b, &items_a));
-    if own_a == own_b { (shown(a, all), shown(b, all)) } else { (own_a, own_b) }
+    let own = (without(&items_a, &items_b), without(&items_b, &items_a));
+    // Lists may differ only in the order of their items.
+    if own.0 == own.1 { whole } else { own }
+}
+
+fn items(list: &str) -> Vec<&str> {
+    list.split(',').map(str::trim).collect()
 }
 
 /// Returns a memory limit in the unit of plans; returns other values unchanged.
 fn readable(name: &str, value: &str) -> String {
     const UNITS: [(&str, u32); 3] = [("GiB", 30), ("MiB", 20), ("KiB", 10)];
-    let bytes = value.parse::<u64>().ok().filter(|&bytes| bytes > 0);
-    let bytes = bytes.filter(|_| name == "limit.memory");
-    let whole = bytes.and_then(|bytes| {
-        let (unit, shift) =
-            UNITS.into_iter().find(|(_, shift)| bytes.is_multiple_of(1 << shift))?;
-        Some(format!("{}{unit}", bytes >> shift))
-    });
-    whole.unwrap_or_else(|| value.to_owned())
+    let bytes = match value.parse::<u64>() {
+        Ok(bytes) if bytes > 0 && name == "limit.memory" => bytes,
+        _ => return value.to_owned(),
+    };
+    match UNITS.into_iter().find(|(_, shift)| bytes.is_multiple_of(1 << shift)) {
+        Some((unit, shift)) => format!("{}{unit}", bytes >> shift),
+        None => value.to_owned(),
+    }
 }
 
 /// Formats a value: puts invisible values in quotes, and cuts long ones.
@@ -196,11 +198,12 @@ fn shown(value: &str, all: bool) -> String {
 fn one_sided(target: &str, only: &[OneSidedSetting], all: bool) -> Vec<String> {
     let (listed, counted): (Vec<&OneSidedSetting>, Vec<&OneSidedSetting>) =
         only.iter().partition(|setting| all || setting.mark == DifferenceKind::Declared);
-    let listed = listed.into_iter().map(|setting| {
+
+    let mut lines = Vec::new();
+    for setting in listed {
         let (name, value) = (&setting.name, shown(&setting.value, all));
-        format!("only in {target}: {name} = {value}{}", mark(setting.mark))
-    });
-    let mut lines: Vec<String> = listed.collect();
+        lines.push(format!("only in {target}: {name} = {value}{}", mark(setting.mark)));
+    }
     match counted.as_slice() {
         [] => {}
         [one] => lines.push(format!("only in {target}: {}", one.name)),
@@ -216,37 +219,40 @@ fn one_sided(target: &str, only: &[OneSidedSetting], all: bool) -> Vec<String> {
 /// a target.
 pub(crate) fn of_targets(targets: &[TargetSettings]) -> Vec<Block> {
     let ignored: Vec<&IgnoredOption> = targets.iter().flat_map(|target| &target.ignored).collect();
-    let not_had = Block {
-        heading: "Declared, but not in effect as declared".to_owned(),
-        lines: ignored_lines(&ignored),
-    };
-    let varying = Block {
-        heading: "Different between cells of a target".to_owned(),
-        lines: varying(targets),
-    };
-    [not_had, varying].into_iter().filter(|block| !block.lines.is_empty()).collect()
+    let mut blocks = vec![
+        Block {
+            heading: "Declared, but not in effect as declared".to_owned(),
+            lines: ignored_lines(&ignored),
+        },
+        Block {
+            heading: "Different between cells of a target".to_owned(),
+            lines: varying(targets),
+        },
+    ];
+    blocks.retain(|block| !block.lines.is_empty());
+    blocks
 }
 
 fn varying(targets: &[TargetSettings]) -> Vec<String> {
     let mut lines = Vec::new();
     for target in targets {
         for setting in &target.varying {
-            let mut values: Vec<(&Option<String>, Vec<&str>)> = Vec::new();
+            let mut cells_by_value: Vec<(&Option<String>, Vec<&str>)> = Vec::new();
             for (cell, value) in &setting.values {
-                match values.iter_mut().find(|(known, _)| *known == value) {
+                match cells_by_value.iter_mut().find(|(known, _)| *known == value) {
                     Some((_, cells)) => cells.push(cell),
-                    None => values.push((value, vec![cell])),
+                    None => cells_by_value.push((value, vec![cell])),
                 }
             }
-            let texts: Vec<String> = values
-                .iter()
-                .map(|(value, cells)| {
-                    let value = value.as_deref().map_or("(absent)".to_owned(), |value| {
-                        shown(&readable(&setting.name, value), false)
-                    });
-                    format!("{value} ({})", listed(cells, TARGETS_MAX, ", "))
-                })
-                .collect();
+
+            let mut texts = Vec::new();
+            for (value, cells) in cells_by_value {
+                let text = match value {
+                    Some(value) => shown(&readable(&setting.name, value), false),
+                    None => "(absent)".to_owned(),
+                };
+                texts.push(format!("{text} ({})", listed(&cells, TARGETS_MAX, ", ")));
+            }
             lines.push(format!("{} {}: {}", target.target, setting.name, texts.join(", ")));
         }
     }
@@ -257,35 +263,38 @@ fn varying(targets: &[TargetSettings]) -> Vec<String> {
 /// option share a line.
 fn ignored_lines(all: &[&IgnoredOption]) -> Vec<String> {
     let mut shared: Vec<(&IgnoredOption, Vec<&str>)> = Vec::new();
-    for &one in all {
+    for &option in all {
         let is_same = |known: &IgnoredOption| {
             (&known.name, &known.declared, &known.effective, known.status)
-                == (&one.name, &one.declared, &one.effective, one.status)
+                == (&option.name, &option.declared, &option.effective, option.status)
         };
         match shared.iter_mut().find(|(known, _)| is_same(known)) {
-            Some((_, targets)) if targets.contains(&one.target.as_str()) => {}
-            Some((_, targets)) => targets.push(&one.target),
-            None => shared.push((one, vec![&one.target])),
+            Some((_, targets)) if targets.contains(&option.target.as_str()) => {}
+            Some((_, targets)) => targets.push(&option.target),
+            None => shared.push((option, vec![&option.target])),
         }
     }
+
     shared
         .iter()
-        .map(|(one, targets)| format!("{} ({})", not_had(one), listed(targets, TARGETS_MAX, ", ")))
+        .map(|(option, targets)| {
+            format!("{} ({})", not_had(option), listed(targets, TARGETS_MAX, ", "))
+        })
         .collect()
 }
 
 /// Formats an option that a server lacks or changed: `work_mem = 1001kB: the server has 1000kB`.
-pub(crate) fn not_had(one: &IgnoredOption) -> String {
-    let became = match (one.status, &one.effective) {
+pub(crate) fn not_had(option: &IgnoredOption) -> String {
+    let effect = match (option.status, &option.effective) {
         (OptionStatus::Changed, Some(effective)) => {
-            let effective = readable(&one.name, effective);
+            let effective = readable(&option.name, effective);
             format!("the server has {}", shown(&effective, false))
         }
         (OptionStatus::Unknown, _) => "the server does not know this option".to_owned(),
         _ => "the server does not report this option".to_owned(),
     };
-    let declared = readable(&one.name, &one.declared);
-    format!("{} = {}: {became}", one.name, shown(&declared, false))
+    let declared = readable(&option.name, &option.declared);
+    format!("{} = {}: {effect}", option.name, shown(&declared, false))
 }
 
 #[cfg(test)]

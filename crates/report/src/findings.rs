@@ -12,7 +12,7 @@ use crate::html::{clean, permalink, table};
 use crate::names::Names;
 use crate::number::typeset;
 use crate::table::{Cell, Table};
-use crate::terminal::Text;
+use crate::terminal::TerminalWriter;
 
 /// Compares the targets of a run with its base by the rules of `assay compare`, and explains the
 /// changes.
@@ -29,7 +29,7 @@ pub(crate) fn of(run: &Run, figures: &Figures) -> (Compared, Vec<Finding>) {
 
 /// Writes a paragraph for each finding, with its caveats and figures, and the number of the less
 /// important findings.
-pub(crate) fn write(out: &mut Text, findings: &[Finding]) {
+pub(crate) fn write(out: &mut TerminalWriter, findings: &[Finding]) {
     if findings.is_empty() {
         return;
     }

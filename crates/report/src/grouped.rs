@@ -26,9 +26,11 @@ const TIMES: [(&str, &str, Decimals); 7] = [
 
 /// Returns a grid for each group of tests and each group of lines.
 fn grids<'m, 'a>(matrix: &'m Matrix<'a>) -> impl Iterator<Item = LineGrid<'m, 'a>> {
-    let groups = matrix.measured_by_group().into_iter();
-    let groups = groups.filter(|(group, _)| group.is_some());
-    groups.flat_map(|(group, steps)| grid::of_tests(matrix, group, &steps))
+    matrix
+        .measured_by_group()
+        .into_iter()
+        .filter(|(group, _)| group.is_some())
+        .flat_map(|(group, steps)| grid::of_tests(matrix, group, &steps))
 }
 
 /// Returns the costs of a query of each test: for every target, then relative to the base, group by
@@ -37,16 +39,17 @@ pub(crate) fn costs(matrix: &Matrix<'_>) -> Vec<Table> {
     let columns = Column::all(TEST_COSTS);
     let mut tables = Vec::new();
     for grid in grids(matrix) {
-        let of = noun(grid.steps[0]);
+        let operation = noun(grid.steps[0]);
         let name = grid.name.clone().unwrap_or_default();
         let mut table = per_line(matrix, &grid, "costs-of", &columns, |rows| {
             figure_cells(rows, &columns, Row::metric)
         });
-        table.title = format!("{name}: cost per {of}, of the whole host");
+        table.title = format!("{name}: cost per {operation}, of the whole host");
         tables.push(table);
-        if grid.lines.iter().any(|it| matrix.is_other(it.line)) {
+
+        if grid.lines.iter().any(|named| matrix.is_other(named.line)) {
             let mut table = relative_costs(matrix, &grid, &columns);
-            table.title = format!("{name}: cost per {of} relative to {}", matrix.base);
+            table.title = format!("{name}: cost per {operation} relative to {}", matrix.base);
             tables.push(table);
         }
     }
@@ -58,17 +61,10 @@ pub(crate) fn costs(matrix: &Matrix<'_>) -> Vec<Table> {
 /// failed, group by group.
 pub(crate) fn times(matrix: &Matrix<'_>) -> Vec<Table> {
     let columns = TIMES.map(Column::from);
-    let figure = |row: &Row, name: &str| {
-        let op = row.ops.get(row.main_op.as_deref()?)?;
-        match name {
-            "retried" => Some(op.retried as f64),
-            "failed" => Some(op.failed as f64),
-            time => time_of(op, time),
-        }
-    };
-    let tables = grids(matrix).map(|grid| {
+    let mut tables = Vec::new();
+    for grid in grids(matrix) {
         // Each row has its own number of decimals.
-        let cells = |row: &&Row| figure_cells(&[*row], &columns, figure);
+        let cells = |row: &&Row| figure_cells(&[*row], &columns, time);
         let mut table = per_line(matrix, &grid, "times-of", &columns, |rows| {
             rows.iter().flat_map(cells).collect()
         });
@@ -76,9 +72,20 @@ pub(crate) fn times(matrix: &Matrix<'_>) -> Vec<Table> {
             "{}: response time of an event, and events that did not succeed at once",
             grid.name.unwrap_or_default()
         );
-        table
-    });
-    tables.filter(Table::has_figures).collect()
+        tables.push(table);
+    }
+    tables.retain(Table::has_figures);
+    tables
+}
+
+/// Returns a figure of [`TIMES`].
+fn time(row: &Row, name: &str) -> Option<f64> {
+    let op = row.ops.get(row.main_op.as_deref()?)?;
+    match name {
+        "retried" => Some(op.retried as f64),
+        "failed" => Some(op.failed as f64),
+        time => time_of(op, time),
+    }
 }
 
 /// Returns an empty table for the lines of each test.
@@ -105,9 +112,11 @@ fn per_line(
     let mut footnotes = Footnotes::default();
     let mut table = begun(grid, id, columns.iter().map(|column| column.head.as_str()));
     for step in &grid.steps {
-        let lines = grid.lines.iter().map(|named| named.line);
-        let there = lines.filter_map(|line| Some((line, line.row(step.name)?)));
-        let (lines, rows): (Vec<&Line<'_>>, Vec<&Row>) = there.unzip();
+        let (lines, rows): (Vec<&Line<'_>>, Vec<&Row>) = grid
+            .lines
+            .iter()
+            .filter_map(|named| Some((named.line, named.line.row(step.name)?)))
+            .unzip();
         for ((line, row), cells) in lines.iter().zip(&rows).zip(cells(&rows)) {
             let cells = footnoted(matrix, line, row, cells, &mut footnotes);
             table.push(lead_of(matrix, line, *step), cells);
@@ -119,24 +128,22 @@ fn per_line(
 
 /// Returns the costs of a query relative to the base, for all other lines.
 fn relative_costs(matrix: &Matrix<'_>, grid: &LineGrid<'_, '_>, columns: &[Column]) -> Table {
-    let heads = columns.iter().map(|column| {
-        let head = column.head.split_once('\n');
-        head.map_or(column.head.as_str(), |(name, _)| name)
-    });
+    // Ratios have no units, which stand below the names.
+    let heads = columns.iter().map(|column| column.head.split('\n').next().unwrap_or_default());
     let mut table = begun(grid, "relative-costs-of", heads);
     for step in &grid.steps {
-        let others = grid.lines.iter().map(|named| named.line);
-        for line in others.filter(|line| line.cell.target != matrix.base) {
+        let lines = grid.lines.iter().map(|named| named.line);
+        for line in lines.filter(|line| line.cell.target != matrix.base) {
             let Some(row) = line.row(step.name) else {
                 continue;
             };
+
             let mut cells = match ended_early(row.status) {
                 Some(cell) => vec![cell],
                 None if !comparable(row) => vec![not_compared()],
                 None => {
                     let base = matrix.base_row(line, *step);
-                    let columns = columns.iter();
-                    columns.map(|column| relative_cost(column.name, row, base)).collect()
+                    columns.iter().map(|column| relative_cost(column.name, row, base)).collect()
                 }
             };
             cells.resize(columns.len(), Cell::default());

@@ -1,5 +1,5 @@
 //! Formats figures: tables for a terminal, one self-contained HTML file, plots, and files for other
-//! tools. This crate opens no files: it returns text, or writes into sinks that it gets.
+//! tools.
 //!
 //! ```text
 //! analysis::Figures ──► matrix    one line per cell, one column per step
@@ -13,8 +13,14 @@
 //!                         export/   CSV, Parquet, benchstat, HdrHistogram
 //! ```
 //!
-//! Each table is built once as data and then formatted, so a terminal and a page always show the
-//! same figures.
+//! * Each table is built once as data and then formatted, so a terminal, Markdown and a page always
+//!   show the same figures, marks and notes.
+//! * Every line knows whether its figures may be compared (`worth`). Invalid figures stay visible,
+//!   gray and with a reason, and no ratio, color or mean uses them.
+//! * This crate opens no files: it returns text, or writes into sinks that it gets.
+//! * Figures come from [`analysis`]; nothing is computed here but means and ranges of what is shown.
+//! * Names, messages and plans come from engines and other hosts. Each printer removes what a
+//!   terminal or a browser would obey ([`terminal_text`]).
 //!
 //! ```
 //! use analysis::{Figures, Row};

@@ -3,7 +3,6 @@
 use crate::table::Table;
 use crate::terminal::terminal_text;
 
-/// Formats a heading.
 pub(crate) fn heading(level: usize, text: &str) -> String {
     format!("\n{} {}\n\n", "#".repeat(level), escaped(text))
 }
@@ -15,32 +14,35 @@ pub(crate) fn paragraph(text: &str, is_item: bool) -> String {
         return String::new();
     }
     if is_item {
-        format!("- {text}\n")
-    } else {
-        // Otherwise the paragraph would continue the list above, or begin a new one.
-        let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-        let (number, rest) = text.split_at(digits);
-        let begins = match number {
-            "" => text.starts_with(['-', '+']),
-            _ => rest.starts_with(['.', ')']),
-        };
-        format!("\n{number}{}{rest}\n\n", if begins { "\\" } else { "" })
+        return format!("- {text}\n");
     }
+
+    // Otherwise the paragraph would continue the list above, or begin a new one.
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, rest) = text.split_at(digits);
+    let begins_list = match number {
+        "" => text.starts_with(['-', '+']),
+        _ => rest.starts_with(['.', ')']),
+    };
+    let escape = if begins_list { "\\" } else { "" };
+    format!("\n{number}{escape}{rest}\n\n")
 }
 
 /// Formats a table without its title and notes.
 pub(crate) fn table(table: &Table) -> String {
     let mut out = String::from("\n");
-    let heads = table.lead.iter().chain(&table.columns);
-    let heads: Vec<String> = heads.map(|head| in_cell(head)).collect();
+    let heads: Vec<String> =
+        table.lead.iter().chain(&table.columns).map(|head| in_cell(head)).collect();
     line(&mut out, &heads);
+
+    // Figures are aligned to the right.
     let mut rules = vec!["---".to_string(); table.lead.len()];
     rules.resize(heads.len(), "---:".to_string());
     line(&mut out, &rules);
+
     for row in &table.rows {
         let mut cells: Vec<String> = row.lead.iter().map(|text| in_cell(text)).collect();
-        let figures = row.cells.iter();
-        cells.extend(figures.map(|cell| in_cell(&format!("{}{}", cell.text, cell.mark))));
+        cells.extend(row.cells.iter().map(|cell| in_cell(&format!("{}{}", cell.text, cell.mark))));
         cells.resize(heads.len(), String::new());
         line(&mut out, &cells);
     }
@@ -62,24 +64,21 @@ fn in_cell(text: &str) -> String {
 fn escaped(text: &str) -> String {
     let text = terminal_text(text);
     let words: Vec<&str> = text.split_whitespace().collect();
-    let parts: Vec<String> = words.join(" ").split('`').map(str::to_string).collect();
+    let line = words.join(" ");
+    let parts: Vec<&str> = line.split('`').collect();
+
     // An unpaired backtick is escaped.
-    let has_open = parts.len().is_multiple_of(2);
+    let has_unpaired = parts.len().is_multiple_of(2);
     let last = parts.len() - 1;
     let mut out = String::new();
-    for (index, part) in parts.iter().enumerate() {
-        let is_unpaired = has_open && index == last;
+    for (index, part) in parts.into_iter().enumerate() {
+        let is_after_unpaired = has_unpaired && index == last;
         if index > 0 {
-            out.push_str(if is_unpaired { "\\`" } else { "`" });
+            out.push_str(if is_after_unpaired { "\\`" } else { "`" });
         }
-        let is_code = index % 2 == 1 && !is_unpaired;
+        let is_code = index % 2 == 1 && !is_after_unpaired;
         for letter in part.chars() {
-            let commands = match letter {
-                '|' => true,
-                '\\' | '*' | '_' | '<' | '>' | '[' | ']' | '~' | '#' | '&' | '$' => !is_code,
-                _ => false,
-            };
-            if commands {
+            if is_command(letter, is_code) {
                 out.push('\\');
             }
             out.push(letter);
@@ -88,13 +87,23 @@ fn escaped(text: &str) -> String {
     out
 }
 
+/// Returns true if Markdown does not take a letter as it is.
+fn is_command(letter: char, is_code: bool) -> bool {
+    match letter {
+        // A bar ends a cell even within code.
+        '|' => true,
+        '\\' | '*' | '_' | '<' | '>' | '[' | ']' | '~' | '#' | '&' | '$' => !is_code,
+        _ => false,
+    }
+}
+
 /// Replaces several empty lines by one, and removes those at the ends.
 pub(crate) fn squeezed(text: &str) -> String {
     let mut out = String::new();
-    let mut empty = 0;
+    let mut empty_lines = 0;
     for line in text.trim().lines() {
-        empty = if line.is_empty() { empty + 1 } else { 0 };
-        if empty < 2 {
+        empty_lines = if line.is_empty() { empty_lines + 1 } else { 0 };
+        if empty_lines < 2 {
             out.push_str(line);
             out.push('\n');
         }

@@ -14,14 +14,13 @@ pub(crate) struct StepHead<'a> {
     pub kind: StepKind,
     /// The main kind of operation.
     pub main_op: Option<&'a str>,
-    /// The group of the benchmark that it is shown in.
+    /// The group of the benchmark in which the step is shown.
     pub group: Option<&'a str>,
-    /// It is one of the reported results.
+    /// True if the step is one of the reported results.
     pub reported: bool,
 }
 
 impl<'a> StepHead<'a> {
-    /// Returns the step of a row.
     pub(crate) fn of(row: &'a Row) -> Self {
         Self {
             name: &row.step,
@@ -73,9 +72,8 @@ impl Keys {
 
     /// Returns the heads of the columns that identify a line, beginning with `first`.
     pub(crate) fn lead(self, first: &str) -> Vec<String> {
-        let keys = self.of(&CellKey::default(), 0);
-        let heads = std::iter::once(first).chain(keys.map(|(name, _)| name));
-        heads.map(str::to_string).collect()
+        let keys = self.of(&CellKey::default(), 0).map(|(name, _)| name);
+        std::iter::once(first).chain(keys).map(str::to_string).collect()
     }
 
     /// Returns the texts of these columns.
@@ -91,14 +89,15 @@ impl Keys {
 
     /// Returns the part of a label after the target.
     fn suffix(self, cell: &CellKey, run: usize) -> String {
-        let texts = self.of(cell, run).map(|(name, value)| match name {
-            "clients" => format!(" c{value}"),
-            "repeat" => format!(" r{value}"),
-            "run" => format!(" #{value}"),
-            _ if value.is_empty() => value,
-            _ => format!(" {value}"),
-        });
-        texts.collect()
+        self.of(cell, run)
+            .map(|(name, value)| match name {
+                "clients" => format!(" c{value}"),
+                "repeat" => format!(" r{value}"),
+                "run" => format!(" #{value}"),
+                _ if value.is_empty() => value,
+                _ => format!(" {value}"),
+            })
+            .collect()
     }
 
     /// Returns the common properties of cells that are compared with each other, if there are
@@ -115,7 +114,7 @@ impl Keys {
 #[derive(Clone, Debug)]
 pub(crate) struct Line<'a> {
     pub cell: &'a CellKey,
-    /// The index of its run.
+    /// The index of the cell's run.
     pub run: usize,
     pub rows: Vec<&'a Row>,
     /// The steps that the plan requires and the record lacks.
@@ -148,15 +147,15 @@ fn line_of<'l, 'a>(
     run: usize,
     cell: &'a CellKey,
 ) -> &'l mut Line<'a> {
-    let same = |line: &Line<'_>| (line.run, line.cell) == (run, cell);
-    let at = lines.iter().position(same).unwrap_or_else(|| {
+    let known = lines.iter().position(|line| (line.run, line.cell) == (run, cell));
+    let at = known.unwrap_or_else(|| {
         lines.push(Line { cell, run, rows: Vec::new(), missing: Vec::new(), unfinished: None });
         lines.len() - 1
     });
     &mut lines[at]
 }
 
-/// All lines and steps.
+/// All lines and steps of a report.
 #[derive(Clone, Debug)]
 pub(crate) struct Matrix<'a> {
     /// The target that others are compared with.
@@ -183,23 +182,10 @@ impl<'a> Matrix<'a> {
         for cell in &figures.unfinished {
             line_of(&mut lines, cell.run, &cell.cell).unfinished = Some(cell.status);
         }
-
-        let position = |line: &Line<'_>| {
-            let mut targets = run.targets.iter();
-            let position = targets.position(|target| target.name == line.cell.target);
-            position.unwrap_or(run.targets.len())
-        };
-        lines.sort_by_cached_key(|line| {
-            let cell = line.cell;
-            // Rates of a search by their size: the bits of positive numbers have the same order.
-            let rate = cell.variant.as_deref().and_then(analysis::rate_of);
-            let variant = (rate.map(f64::to_bits), cell.variant.clone());
-            (variant, cell.clients, position(line), cell.repeat, line.run)
-        });
+        sort(&mut lines, run);
 
         let differ = |are_alike: fn(&Line<'_>, &Line<'_>) -> bool| {
-            let mut pairs = lines.windows(2);
-            pairs.any(|pair| !are_alike(&pair[0], &pair[1]))
+            lines.windows(2).any(|pair| !are_alike(&pair[0], &pair[1]))
         };
         let keys = Keys {
             variant: lines.iter().any(|line| line.cell.variant.is_some()),
@@ -207,11 +193,13 @@ impl<'a> Matrix<'a> {
             repeat: differ(|a, b| a.cell.repeat == b.cell.repeat),
             run: differ(|a, b| a.run == b.run),
         };
+
         // If only unreported steps are selected, they are shown.
-        let measured = |step: &StepHead<'_>| step.reported && step.kind != StepKind::Settle;
-        let steps = steps(&lines);
-        let has_results = steps.iter().any(measured);
-        let (steps, unreported) = steps.into_iter().partition(|step| step.reported || !has_results);
+        let all_steps = steps(&lines);
+        let has_results =
+            all_steps.iter().any(|step| step.reported && step.kind != StepKind::Settle);
+        let (steps, unreported) =
+            all_steps.into_iter().partition(|step| step.reported || !has_results);
         Self { base: &run.base, steps, unreported, lines, keys }
     }
 
@@ -229,8 +217,10 @@ impl<'a> Matrix<'a> {
                 None => groups.push((step.group, vec![step])),
             }
         }
-        let place = |name: &str| GROUPS.iter().position(|known| *known == name);
-        groups.sort_by_key(|(name, _)| name.map(|name| place(name).unwrap_or(GROUPS.len())));
+
+        let rank =
+            |name: &str| GROUPS.iter().position(|known| *known == name).unwrap_or(GROUPS.len());
+        groups.sort_by_key(|(name, _)| name.map(rank));
         groups
     }
 
@@ -301,8 +291,7 @@ impl<'a> Matrix<'a> {
         &self,
         step: StepHead<'_>,
     ) -> impl Iterator<Item = (&Line<'a>, &'a Row)> {
-        let lines = self.lines.iter();
-        lines.filter_map(move |line| Some((line, line.row(step.name)?)))
+        self.lines.iter().filter_map(move |line| Some((line, line.row(step.name)?)))
     }
 
     /// Returns the rows of all lines that ran a step.
@@ -316,27 +305,42 @@ impl<'a> Matrix<'a> {
     }
 }
 
+/// Sorts lines so that those that are compared with each other are adjacent.
+fn sort(lines: &mut [Line<'_>], run: &Run) {
+    let position = |target: &str| {
+        let planned = run.targets.iter().position(|planned| planned.name == target);
+        planned.unwrap_or(run.targets.len())
+    };
+    lines.sort_by_cached_key(|line| {
+        let cell = line.cell;
+        // Rates of a search by their size: the bits of positive numbers have the same order.
+        let rate = cell.variant.as_deref().and_then(analysis::rate_of).map(f64::to_bits);
+        let variant = (rate, cell.variant.clone());
+        (variant, cell.clients, position(&cell.target), cell.repeat, line.run)
+    });
+}
+
 /// Returns the union of the steps of all lines. A step that some lines lack follows its
 /// predecessor.
 fn steps<'a>(lines: &[Line<'a>]) -> Vec<StepHead<'a>> {
     let mut steps: Vec<(&str, Vec<&Row>)> = Vec::new();
     for line in lines {
-        let mut at = 0;
+        // The place of a step that no line before had.
+        let mut next = 0;
         for row in &line.rows {
             match steps.iter().position(|(name, _)| *name == row.step) {
-                Some(position) => {
-                    steps[position].1.push(row);
-                    at = position + 1;
+                Some(at) => {
+                    steps[at].1.push(row);
+                    next = at + 1;
                 }
                 None => {
-                    steps.insert(at, (&row.step, vec![row]));
-                    at += 1;
+                    steps.insert(next, (&row.step, vec![row]));
+                    next += 1;
                 }
             }
         }
     }
-    let heads = steps.iter().map(|(name, rows)| head(name, rows));
-    heads.collect()
+    steps.iter().map(|(name, rows)| head(name, rows)).collect()
 }
 
 /// Returns the step that some rows are about. An unfinished step has only a name in its record, and
@@ -344,16 +348,13 @@ fn steps<'a>(lines: &[Line<'a>]) -> Vec<StepHead<'a>> {
 fn head<'a>(name: &'a str, rows: &[&'a Row]) -> StepHead<'a> {
     let is_finished = |row: &&'a Row| row.status != Status::Incomplete;
     let is_any_finished = rows.iter().any(is_finished);
-    let rows = || {
-        let rows = rows.iter().copied();
-        rows.filter(|row| is_finished(row) || !is_any_finished)
-    };
+    let trusted = || rows.iter().copied().filter(|row| is_finished(row) || !is_any_finished);
     StepHead {
         name,
-        kind: rows().next().map(|row| row.kind).unwrap_or_default(),
-        main_op: rows().find_map(|row| row.main_op.as_deref()),
-        group: rows().find_map(|row| row.group.as_deref()),
-        reported: rows().any(|row| row.reported),
+        kind: trusted().next().map(|row| row.kind).unwrap_or_default(),
+        main_op: trusted().find_map(|row| row.main_op.as_deref()),
+        group: trusted().find_map(|row| row.group.as_deref()),
+        reported: trusted().any(|row| row.reported),
     }
 }
 

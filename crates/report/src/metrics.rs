@@ -12,17 +12,16 @@ use words::metric::{
 use words::{Decimals, Metric, WaitView};
 
 use crate::lsm;
-use crate::matrix::{Matrix, StepHead};
+use crate::matrix::{Line, Matrix, StepHead};
 use crate::number::fixed;
 use crate::operations::noun;
 use crate::plans;
 use crate::sizes;
-use crate::table::{Cell, Table, Tone, anchor};
+use crate::table::{Cell, Table, TableHeading, Tone, anchor};
 use crate::worth::{Footnotes, footnoted};
 
 /// A column of a table of figures.
 pub(crate) struct Column {
-    /// The figure's name.
     pub name: &'static str,
     /// The head of the column.
     pub head: String,
@@ -70,24 +69,28 @@ pub(crate) fn unit(metric: &str) -> &'static str {
 
 /// Returns the metrics of published summaries in one step, a line for each target.
 pub(crate) fn metrics(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
-    let published = METRICS[..PUBLISHED_COUNT].iter();
-    let columns = published.map(|metric| Column::new(metric, metric.column_heading()));
+    let columns: Vec<Column> = METRICS[..PUBLISHED_COUNT]
+        .iter()
+        .map(|metric| Column::new(metric, metric.column_heading()))
+        .collect();
     let title = format!("Metrics; an operation is one {}", noun(step));
-    figure_table(matrix, step, ("metrics", &title), &columns.collect::<Vec<_>>(), Row::metric)
+    let heading = TableHeading { id: "metrics", title: &title };
+    figure_table(matrix, step, heading, &columns, Row::metric)
 }
 
 /// Returns the parts of an operation's time in one step, for the connections that execute it. Empty
 /// if nothing was measured.
 pub(crate) fn time(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
     let title = format!("Where the time of a {} goes", noun(step));
-    of_section(matrix, step, Section::Time, ("time", &title))
+    of_section(matrix, step, Section::Time, TableHeading { id: "time", title: &title })
 }
 
 /// Returns how far replicas lag in one step, how long they take to catch up, and their cost. Empty
 /// without replicas.
 pub(crate) fn replication(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
     let title = "Replication lag, and the time to catch up after the step";
-    of_section(matrix, step, Section::Replication, ("replication", title))
+    let heading = TableHeading { id: "replication", title };
+    of_section(matrix, step, Section::Replication, heading)
 }
 
 /// Returns the metrics of a section that some target has in one step.
@@ -95,11 +98,11 @@ fn of_section(
     matrix: &Matrix<'_>,
     step: StepHead<'_>,
     section: Section,
-    heading: (&str, &str),
+    heading: TableHeading<'_>,
 ) -> Table {
-    let metrics = METRICS.iter().filter(|it| it.section == section);
-    let columns: Vec<Column> = metrics
-        .filter(|metric| applies(matrix, step, metric.name))
+    let columns: Vec<Column> = METRICS
+        .iter()
+        .filter(|metric| metric.section == section && applies(matrix, step, metric.name))
         .map(|metric| Column::new(metric, metric.column_heading()))
         .collect();
     figure_table(matrix, step, heading, &columns, Row::metric)
@@ -110,11 +113,13 @@ fn of_section(
 pub(crate) fn costs(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
     let mut columns = Column::all(COSTS);
     columns.retain(|column| {
-        let is_of_all = Metric::named(column.name).is_some_and(|it| it.steps == StepScope::All);
-        is_of_all || applies(matrix, step, column.name)
+        let metric = Metric::named(column.name);
+        let is_of_all_steps = metric.is_some_and(|metric| metric.steps == StepScope::All);
+        is_of_all_steps || applies(matrix, step, column.name)
     });
     let title = format!("Cost per {}; host includes client and server", noun(step));
-    figure_table(matrix, step, ("costs", &title), &columns, Row::metric)
+    let heading = TableHeading { id: "costs", title: &title };
+    figure_table(matrix, step, heading, &columns, Row::metric)
 }
 
 /// Returns the frequency with which commits were made durable, the write amplification, and the
@@ -126,49 +131,47 @@ pub(crate) fn upkeep(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
         let is_of_tree = LSM_STATE.iter().any(|(name, _)| *name == metric.name);
         applies(matrix, step, metric.name) && !(of_trees && is_of_tree)
     };
-    let column = |metric: &'static Metric| {
-        let head = match (metric.section, metric.unit) {
-            (Section::Debt, "") => format!("{}\ndebt", metric.head),
-            (Section::Debt, unit) => format!("{}\ndebt, {unit}", metric.head),
-            _ => metric.column_heading(),
-        };
-        Column::new(metric, head)
+    let head = |metric: &Metric| match (metric.section, metric.unit) {
+        (Section::Debt, "") => format!("{}\ndebt", metric.head),
+        (Section::Debt, unit) => format!("{}\ndebt, {unit}", metric.head),
+        _ => metric.column_heading(),
     };
+
     let sections = [Section::Durability, Section::Writes, Section::Debt];
     let columns: Vec<Column> = METRICS
         .iter()
         .filter(|metric| sections.contains(&metric.section) && is_shown(metric))
-        .map(column)
+        .map(|metric| Column::new(metric, head(metric)))
         .collect();
     let title = "Durability, write amplification, and debt at the end of the step";
-    figure_table(matrix, step, ("upkeep", title), &columns, Row::metric)
+    let heading = TableHeading { id: "upkeep", title };
+    figure_table(matrix, step, heading, &columns, Row::metric)
 }
 
 /// Returns the figures that iostat and vmstat would print in one step, for the devices of the data
 /// and for all processors, the traffic with other hosts, and the use of client hosts. Empty if no
 /// host was sampled.
 pub(crate) fn of_host(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Table> {
-    let of = [
+    let of_samples = [
         (IOSTAT, "iostat", "Input and output of the devices of the data"),
         (VMSTAT, "vmstat", "Context switches, and percent of all processors"),
         (NETWORK, "network", "Network traffic with other hosts"),
     ];
-    let is_shown = |columns: &Columns| {
-        let mut names = columns.iter().map(|(name, _)| name);
-        names.any(|name| applies(matrix, step, name))
-    };
-    of.into_iter()
-        .filter(|(columns, ..)| is_shown(columns))
-        .map(|(columns, id, title)| {
+    let mut tables = Vec::new();
+    for (columns, id, title) in of_samples {
+        if columns.iter().any(|(name, _)| applies(matrix, step, name)) {
+            let heading = TableHeading { id, title };
             let columns = Column::all(columns);
-            figure_table(matrix, step, (id, title), &columns, Row::metric)
-        })
-        .chain(all_waits(matrix, step))
-        .chain(log_events(matrix, step))
-        .chain(sizes::indexes(matrix, step))
-        .chain(plans::plans(matrix, step))
-        .chain(client_hosts(matrix, step))
-        .collect()
+            tables.push(figure_table(matrix, step, heading, &columns, Row::metric));
+        }
+    }
+
+    tables.extend(WaitView::ALL.into_iter().filter_map(|view| waits(matrix, step, view)));
+    tables.extend(log_events(matrix, step));
+    tables.extend(sizes::indexes(matrix, step));
+    tables.extend(plans::plans(matrix, step));
+    tables.extend(client_hosts(matrix, step));
+    tables
 }
 
 /// The number of states that a table of waits has columns for.
@@ -193,18 +196,13 @@ pub(crate) fn frequent_states<'f>(
 ) -> Vec<&'f str> {
     let mut percent: BTreeMap<&str, f64> = BTreeMap::new();
     for (_, row) in matrix.lines_in(step) {
-        for state in row.waits(view).iter().flat_map(|it| &it.states) {
+        for state in row.waits(view).iter().flat_map(|waits| &waits.states) {
             *percent.entry(&state.name).or_default() += state.percent;
         }
     }
     let mut states: Vec<(&str, f64)> = percent.into_iter().collect();
     states.sort_by(|a, b| b.1.total_cmp(&a.1));
     states.iter().map(|(name, _)| *name).take(STATES).collect()
-}
-
-fn all_waits(matrix: &Matrix<'_>, step: StepHead<'_>) -> impl Iterator<Item = Table> {
-    let views = WaitView::ALL.into_iter();
-    views.filter_map(move |view| waits(matrix, step, view))
 }
 
 /// Returns what the load's sessions or the engine's threads waited for in one step. `None` where
@@ -214,15 +212,13 @@ fn waits(matrix: &Matrix<'_>, step: StepHead<'_>, view: WaitView) -> Option<Tabl
     if states.is_empty() {
         return None;
     }
-    let mut table = Table::new(
-        match view {
-            WaitView::Engine => format!("waits-{}", anchor(step.name)),
-            _ => format!("{}-waits-{}", view.name(), anchor(step.name)),
-        },
-        title_of_waits(view),
-        matrix.lead(),
-        states.iter().map(|name| name.replacen([':', ' '], "\n", 2)),
-    );
+
+    let id = match view {
+        WaitView::Engine => format!("waits-{}", anchor(step.name)),
+        _ => format!("{}-waits-{}", view.name(), anchor(step.name)),
+    };
+    let heads = states.iter().map(|name| name.replacen([':', ' '], "\n", 2));
+    let mut table = Table::new(id, title_of_waits(view), matrix.lead(), heads);
     table.across = true;
     for (line, row) in matrix.lines_in(step) {
         let waits = row.waits(view);
@@ -230,9 +226,8 @@ fn waits(matrix: &Matrix<'_>, step: StepHead<'_>, view: WaitView) -> Option<Tabl
             let Some(waits) = waits else {
                 return Cell::not_applicable();
             };
-            let mut known = waits.states.iter();
-            let state = known.find(|state| state.name == **name);
-            Cell::number(Some(state.map_or(0.0, |it| it.percent)), 1)
+            let state = waits.states.iter().find(|state| state.name == **name);
+            Cell::number(Some(state.map_or(0.0, |state| state.percent)), 1)
         };
         table.push(matrix.lead_of(line), states.iter().map(cell).collect());
     }
@@ -241,63 +236,56 @@ fn waits(matrix: &Matrix<'_>, step: StepHead<'_>, view: WaitView) -> Option<Tabl
 
 /// Returns the events of the engines' logs in one step. `None` where no log has one.
 fn log_events(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
-    let lines = matrix.lines_in(step);
-    let lines: Vec<_> = lines
-        .flat_map(|(line, row)| {
-            let kinds = row.events.iter().flat_map(|it| &it.kinds);
-            kinds.map(move |kind| (line, kind))
-        })
-        .collect();
-    if lines.is_empty() {
-        return None;
-    }
     let mut table = Table::new(
         format!("log-events-{}", anchor(step.name)),
         "Events of the engine's log",
         [matrix.lead(), vec!["event".to_owned()]].concat(),
         ["count", "seconds", "MB written"],
     );
-    for (line, (kind, totals)) in lines {
-        let lead = [matrix.lead_of(line), vec![kind.clone()]].concat();
-        let cells = vec![
-            Cell::number(Some(totals.count as f64), 0),
-            Cell::number(totals.seconds, 1),
-            Cell::number(totals.bytes.map(|bytes| bytes / 1e6), 1),
-        ];
-        table.push(lead, cells);
+    for (line, row) in matrix.lines_in(step) {
+        for (kind, totals) in row.events.iter().flat_map(|events| &events.kinds) {
+            let lead = [matrix.lead_of(line), vec![kind.clone()]].concat();
+            let cells = vec![
+                Cell::number(Some(totals.count as f64), 0),
+                Cell::number(totals.seconds, 1),
+                Cell::number(totals.bytes.map(|bytes| bytes / 1e6), 1),
+            ];
+            table.push(lead, cells);
+        }
     }
-    Some(table)
+    (!table.is_empty()).then_some(table)
 }
 
 /// Returns the use of client hosts in one step, a line for each target and host. `None` without
 /// client hosts.
 fn client_hosts(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
-    let hosts = matrix.lines_in(step).flat_map(|(line, row)| {
-        let hosts = row.client_hosts.iter();
-        hosts.map(move |host| (line, host))
-    });
-    let hosts: Vec<_> = hosts.collect();
+    let hosts: Vec<(&Line<'_>, &ClientHostFigures)> = matrix
+        .lines_in(step)
+        .flat_map(|(line, row)| row.client_hosts.iter().map(move |host| (line, host)))
+        .collect();
     if hosts.is_empty() {
         return None;
     }
-    let columns = [CLIENT_HOST, NETWORK].map(Column::all);
-    let columns: Vec<Column> = columns.into_iter().flatten().collect();
+
+    // Column by column, because all figures of a column have the same decimals.
+    let columns: Vec<Column> = [CLIENT_HOST, NETWORK].into_iter().flat_map(Column::all).collect();
+    let mut cells = vec![Vec::new(); hosts.len()];
+    for column in &columns {
+        let value = |host: &ClientHostFigures| host.metrics.get(column.name).copied().flatten();
+        let values: Vec<Option<f64>> = hosts.iter().map(|(_, host)| value(host)).collect();
+        let decimals = column.decimals.of(values.iter().copied().flatten());
+        for (cells, value) in cells.iter_mut().zip(values) {
+            cells.push(Cell::number(value, decimals));
+        }
+    }
+
     let mut table = Table::new(
         format!("client-hosts-{}", anchor(step.name)),
         "Client hosts",
         [matrix.lead(), vec!["client host".to_owned()]].concat(),
         columns.iter().map(|column| &column.head),
     );
-    let mut lines = vec![Vec::new(); hosts.len()];
-    for column in &columns {
-        let value = |host: &ClientHostFigures| host.metrics.get(column.name).copied().flatten();
-        let values: Vec<Option<f64>> = hosts.iter().map(|(_, host)| value(host)).collect();
-        let decimals = column.decimals.of(values.iter().copied().flatten());
-        for (cells, value) in lines.iter_mut().zip(values) {
-            cells.push(Cell::number(value, decimals));
-        }
-    }
-    for ((line, host), cells) in hosts.iter().zip(lines) {
+    for ((line, host), cells) in hosts.iter().zip(cells) {
         let lead = [matrix.lead_of(line), vec![host.host.clone()]].concat();
         table.push(lead, cells);
     }
@@ -314,32 +302,26 @@ fn applies(matrix: &Matrix<'_>, step: StepHead<'_>, name: &str) -> bool {
 pub(crate) fn figure_table(
     matrix: &Matrix<'_>,
     step: StepHead<'_>,
-    (id, title): (&str, &str),
+    heading: TableHeading<'_>,
     columns: &[Column],
     value: impl Fn(&Row, &str) -> Option<f64>,
 ) -> Table {
     let (lines, rows): (Vec<_>, Vec<&Row>) = matrix.lines_in(step).unzip();
-    let is_shown = |column: &&Column| {
-        let mut rows = rows.iter();
-        rows.any(|row| value(row, column.name).is_some())
-    };
-    let (mut shown, absent): (Vec<_>, Vec<_>) = columns.iter().partition(is_shown);
+    let (mut shown, absent): (Vec<_>, Vec<_>) =
+        columns.iter().partition(|column| rows.iter().any(|row| value(row, column.name).is_some()));
+    // A table without columns would not show how the steps of its lines ended.
     if shown.is_empty() {
         shown.extend(columns.first());
     }
+
     let mut table = Table::new(
-        format!("{id}-{}", anchor(step.name)),
-        title,
+        format!("{}-{}", heading.id, anchor(step.name)),
+        heading.title,
         matrix.lead(),
         shown.iter().map(|column| &column.head),
     );
-    let meanings = shown.iter().filter(|column| !column.meaning.is_empty());
-    let names = meanings.map(|column| {
-        let head = column.head.lines().next().unwrap_or_default();
-        let (name, _) = head.split_once(',').unwrap_or((head, ""));
-        format!("`{name}`: {}", column.meaning)
-    });
-    table.names = names.collect();
+    table.names = explained(&shown);
+
     let mut footnotes = Footnotes::default();
     let cells = figure_cells(&rows, shown, value);
     for ((line, row), cells) in lines.iter().zip(&rows).zip(cells) {
@@ -347,12 +329,28 @@ pub(crate) fn figure_table(
         table.push(matrix.lead_of(line), cells);
     }
     table.notes.extend(footnotes.into_notes());
-    let mut statuses = rows.iter().map(|row| row.status);
-    if !absent.is_empty() && statuses.any(|status| status == Status::Complete) {
+
+    // Of a step that no line completed, all figures are absent, and the cells say why.
+    let is_any_complete = rows.iter().any(|row| row.status == Status::Complete);
+    if !absent.is_empty() && is_any_complete {
         let names: Vec<_> = absent.iter().map(|column| column.name).collect();
         table.notes.push(format!("n/a: {}", names.join(", ")));
     }
     table
+}
+
+/// Returns the explanations of columns' names: `rps: disk reads`.
+fn explained(columns: &[&Column]) -> Vec<String> {
+    columns
+        .iter()
+        .filter(|column| !column.meaning.is_empty())
+        .map(|column| {
+            let head = column.head.lines().next().unwrap_or_default();
+            // The unit may stand after the name.
+            let (name, _) = head.split_once(',').unwrap_or((head, ""));
+            format!("`{name}`: {}", column.meaning)
+        })
+        .collect()
 }
 
 /// Returns the cells of rows, with as many decimals in a column as its figures need.
@@ -365,6 +363,7 @@ pub(crate) fn figure_cells<'c>(
     for Column { name, decimals, .. } in columns {
         let values: Vec<Option<f64>> = rows.iter().map(|row| value(row, name)).collect();
         let decimals = decimals.of(values.iter().copied().flatten());
+
         for ((row, value), cells) in rows.iter().zip(values).zip(&mut cells) {
             cells.push(match value {
                 Some(value) if lsm::is_coarse(row, name) => {

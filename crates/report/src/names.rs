@@ -17,11 +17,10 @@ pub(crate) struct Names<'a> {
 /// The target or step at the beginning of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Subject<'n> {
-    /// Its full name.
     pub name: &'n str,
     /// The whole text, with the short name if there is one.
     pub text: String,
-    /// The text has the short name.
+    /// True if `text` has the short name.
     pub is_short: bool,
 }
 
@@ -41,7 +40,7 @@ impl<'a> Names<'a> {
 
     /// Replaces the target at the beginning of a text by its short name.
     pub(crate) fn short(&self, text: &str) -> String {
-        self.target_in(text).map_or_else(|| text.to_owned(), |it| it.text)
+        self.target_in(text).map_or_else(|| text.to_owned(), |subject| subject.text)
     }
 
     /// Finds the step at the beginning of a text.
@@ -63,10 +62,11 @@ impl<'a> Names<'a> {
     /// Returns the names that all targets share and short names omit: `build pg17`.
     pub(crate) fn shared(&self) -> Option<String> {
         let (name, short) = self.short.first_key_value()?;
-        let build = name.strip_suffix(short).and_then(|it| it.strip_suffix('.'));
-        let config = name.strip_prefix(short).and_then(|it| it.strip_prefix('.'));
-        let of_build = build.map(|build| format!("build {build}"));
-        of_build.or_else(|| config.map(|config| format!("config {config}")))
+        if let Some(build) = name.strip_suffix(short).and_then(|rest| rest.strip_suffix('.')) {
+            return Some(format!("build {build}"));
+        }
+        let config = name.strip_prefix(short).and_then(|rest| rest.strip_prefix('.'))?;
+        Some(format!("config {config}"))
     }
 }
 
@@ -82,23 +82,23 @@ fn after<'t>(text: &'t str, name: &str) -> Option<&'t str> {
 /// Returns names of targets without the build or the config that all targets share. Empty if target
 /// names don't consist of these.
 pub(crate) fn short_names(figures: &Figures) -> BTreeMap<&str, &str> {
-    let rows = figures.rows.iter();
-    let targets = distinct(rows.map(|row| {
+    let targets = distinct(figures.rows.iter().map(|row| {
         let (build, config) = (row.build.as_str(), row.config.as_str());
         (row.cell.target.as_str(), build, config)
     }));
     let are_names = targets.iter().all(|(name, build, config)| {
-        let rest = name.strip_prefix(build);
-        rest.and_then(|rest| rest.strip_prefix('.')) == Some(config)
+        let rest = name.strip_prefix(build).and_then(|rest| rest.strip_prefix('.'));
+        rest == Some(config)
     });
-    let has_one =
-        |part: fn(&(&str, &str, &str)) -> String| distinct(targets.iter().map(part)).len() == 1;
-    let has_one_build = has_one(|(_, build, _)| (*build).to_owned());
-    let has_one_config = has_one(|(.., config)| (*config).to_owned());
-    let targets = targets.iter().filter(|_| are_names && has_one_build != has_one_config);
-    let short = targets
-        .map(|&(name, build, config)| if has_one_build { (name, config) } else { (name, build) });
-    short.collect()
+    let has_one_build = distinct(targets.iter().map(|(_, build, _)| build)).len() == 1;
+    let has_one_config = distinct(targets.iter().map(|(.., config)| config)).len() == 1;
+    // A single target shares both with itself, and others may share neither.
+    if !are_names || has_one_build == has_one_config {
+        return BTreeMap::new();
+    }
+
+    let short = |(name, build, config)| (name, if has_one_build { config } else { build });
+    targets.into_iter().map(short).collect()
 }
 
 #[cfg(test)]
@@ -112,7 +112,8 @@ mod tests {
             steps: vec!["qr100", "qr1000"],
             short: [("pg17.base", "base"), ("pg17.base-2", "base-2")].into(),
         };
-        let target = |text| names.target_in(text).map(|it| (it.name, it.text, it.is_short));
+        let target =
+            |text| names.target_in(text).map(|found| (found.name, found.text, found.is_short));
         let expected = |name, text: &str, is_short| Some((name, text.to_owned(), is_short));
         assert_eq!(target("pg17.base"), expected("pg17.base", "base", true));
         assert_eq!(target("pg17.\nbase-\n2"), expected("pg17.base-2", "base-2", true));

@@ -26,19 +26,20 @@ pub(crate) fn ratio_text(ratio: f64) -> String {
 
 /// Replaces arrows and microseconds by their Unicode signs: `41.2 -> 48.9 us`.
 pub(crate) fn typeset(text: &str) -> String {
-    let mut after_number = false;
-    let word = |word: &str| {
-        let shown = match word.strip_prefix("us") {
-            Some(rest) if after_number && !rest.starts_with(char::is_alphanumeric) => {
+    let mut is_after_number = false;
+    let mut words = Vec::new();
+    for word in text.split(' ') {
+        words.push(match word.strip_prefix("us") {
+            // Only after a number: `us` may begin a name.
+            Some(rest) if is_after_number && !rest.starts_with(char::is_alphanumeric) => {
                 format!("\u{b5}s{rest}")
             }
             _ if word == "->" => "\u{2192}".to_string(),
             _ => word.to_string(),
-        };
-        after_number = word.ends_with(|last: char| last.is_ascii_digit());
-        shown
-    };
-    text.split(' ').map(word).collect::<Vec<_>>().join(" ")
+        });
+        is_after_number = word.ends_with(|last: char| last.is_ascii_digit());
+    }
+    words.join(" ")
 }
 
 /// Writes microseconds in a column's head in ASCII.
@@ -48,11 +49,11 @@ pub(crate) fn in_ascii(head: &str) -> String {
 
 /// Joins at most `most` texts, and counts the others: `a, b and 3 more`.
 pub(crate) fn listed<T: AsRef<str>>(texts: &[T], most: usize, separator: &str) -> String {
-    let shown = texts.iter().take(most).map(AsRef::as_ref);
-    let shown = shown.collect::<Vec<&str>>().join(separator);
+    let shown: Vec<&str> = texts.iter().take(most).map(AsRef::as_ref).collect();
+    let joined = shown.join(separator);
     match texts.len().saturating_sub(most) {
-        0 => shown,
-        more => format!("{shown} and {more} more"),
+        0 => joined,
+        more => format!("{joined} and {more} more"),
     }
 }
 

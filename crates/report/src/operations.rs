@@ -70,13 +70,17 @@ pub(crate) fn step_head(name: &str) -> String {
     let at = match name.find("whilewriting") {
         Some(at) => Some(at).filter(|&at| at > 0),
         // After the hyphen that gives the shortest lines.
-        None if name.len() > HEAD_MAX => {
-            let hyphens = name.match_indices('-').map(|(at, _)| at + 1);
-            hyphens.filter(|&at| at < name.len()).min_by_key(|&at| at.max(name.len() - at))
-        }
+        None if name.len() > HEAD_MAX => name
+            .match_indices('-')
+            .map(|(at, _)| at + 1)
+            .filter(|&at| at < name.len())
+            .min_by_key(|&at| at.max(name.len() - at)),
         None => None,
     };
-    at.map_or_else(|| name.to_string(), |at| format!("{}\n{}", &name[..at], &name[at..]))
+    match at {
+        Some(at) => format!("{}\n{}", &name[..at], &name[at..]),
+        None => name.to_string(),
+    }
 }
 
 /// Returns the plural noun for what a kind counts.

@@ -302,24 +302,13 @@ fn mark_keys(tones: &[Tone]) -> Vec<(Markup, String)> {
 
 /// Encodes text for a `data:` link.
 fn encoded(text: &str) -> String {
+    const PLAIN: &[u8] = b" -_./,=()";
     let mut link = String::with_capacity(text.len() * 3 / 2);
     for byte in text.bytes() {
-        match byte {
-            b'a'..=b'z'
-            | b'A'..=b'Z'
-            | b'0'..=b'9'
-            | b' '
-            | b'-'
-            | b'_'
-            | b'.'
-            | b'/'
-            | b','
-            | b'='
-            | b'('
-            | b')' => {
-                link.push(char::from(byte));
-            }
-            _ => link += &format!("%{byte:02X}"),
+        if byte.is_ascii_alphanumeric() || PLAIN.contains(&byte) {
+            link.push(char::from(byte));
+        } else {
+            link += &format!("%{byte:02X}");
         }
     }
     link

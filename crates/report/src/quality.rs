@@ -3,16 +3,16 @@
 //! that steps left.
 
 use analysis::{
-    ConcurrentChange, LISTED_MAX, Pending, Quality, Row, SHIFT_SECONDS_MIN, STALL_SHARE,
+    ConcurrentChange, Fairness, LISTED_MAX, Pending, Quality, Row, SHIFT_SECONDS_MIN, STALL_SHARE,
     SettleWork, Shift, Sla, SlaHistory, Stall, counted,
 };
 use words::Decimals;
 
-use crate::matrix::{Matrix, StepHead};
+use crate::matrix::{Line, Matrix, StepHead};
 use crate::metrics::{Column, figure_table};
 use crate::number::{fixed, rate_text};
 use crate::operations::{step_head, time_of, unit};
-use crate::table::{Cell, Table, Tone, anchor};
+use crate::table::{Cell, Table, TableHeading, Tone, anchor};
 use crate::times::has_schedule;
 use crate::worth::{comparable, marked_if_invalid};
 
@@ -25,35 +25,60 @@ const LISTED_TOGETHER: usize = 24;
 /// The maximum number of clients whose ends are listed.
 const CLIENTS_MAX: usize = 16;
 
-/// A figure of how even a step was: its name, head, decimals and value.
-type Figure = (&'static str, &'static str, Decimals, fn(&Quality) -> Option<f64>);
+/// A figure of how even a step was.
+#[derive(Clone, Copy)]
+struct QualityFigure {
+    name: &'static str,
+    head: &'static str,
+    decimals: Decimals,
+    value: fn(&Quality) -> Option<f64>,
+}
+
+const fn quality_figure(
+    name: &'static str,
+    head: &'static str,
+    decimals: Decimals,
+    value: fn(&Quality) -> Option<f64>,
+) -> QualityFigure {
+    QualityFigure { name, head, decimals, value }
+}
 
 /// The spread of the seconds.
-const SPREAD: [Figure; 11] = {
+const SPREAD: [QualityFigure; 11] = {
     use Decimals::{One, Rate, Whole};
+    use quality_figure as figure;
     [
-        ("median", "median\n/s", Rate, |it| Some(it.median)),
-        ("worst_second", "worst\nsecond\n/s", Rate, |it| Some(it.worst_second)),
-        ("p1_of_median%", "p1 of\nmedian\n%", One, |it| percent(it.p1_of_median)),
-        ("thickness%", "thickness\n%", One, |it| percent(it.thickness)),
-        ("cv%", "cv\n%", One, |it| percent(it.cv)),
-        ("zero_s", "zero\ns", Whole, |it| count(it.zero_seconds)),
-        ("below_half_s", "below\nhalf\ns", Whole, |it| count(it.below_half_median_seconds)),
-        ("stalls", "stalls", Whole, |it| it.longest_stall_seconds.and(count(it.stall_count))),
-        ("stalled_s", "stalled\ns", Whole, |it| count(it.stalled_seconds?)),
-        ("longest_stall_s", "longest\nstall\ns", Whole, |it| count(it.longest_stall_seconds?)),
-        ("shifts", "shifts", Whole, |it| {
-            count(it.shift_count).filter(|_| it.seconds >= SHIFT_SECONDS_MIN)
+        figure("median", "median\n/s", Rate, |quality| Some(quality.median)),
+        figure("worst_second", "worst\nsecond\n/s", Rate, |quality| Some(quality.worst_second)),
+        figure("p1_of_median%", "p1 of\nmedian\n%", One, |quality| percent(quality.p1_of_median)),
+        figure("thickness%", "thickness\n%", One, |quality| percent(quality.thickness)),
+        figure("cv%", "cv\n%", One, |quality| percent(quality.cv)),
+        figure("zero_s", "zero\ns", Whole, |quality| count(quality.zero_seconds)),
+        figure("below_half_s", "below\nhalf\ns", Whole, |quality| {
+            count(quality.below_half_median_seconds)
+        }),
+        figure("stalls", "stalls", Whole, |quality| {
+            quality.longest_stall_seconds.and(count(quality.stall_count))
+        }),
+        figure("stalled_s", "stalled\ns", Whole, |quality| count(quality.stalled_seconds?)),
+        figure("longest_stall_s", "longest\nstall\ns", Whole, |quality| {
+            count(quality.longest_stall_seconds?)
+        }),
+        figure("shifts", "shifts", Whole, |quality| {
+            count(quality.shift_count).filter(|_| quality.seconds >= SHIFT_SECONDS_MIN)
         }),
     ]
 };
 
 /// The share of the step in which the engine stalled writes.
-const HELD_UP: Figure = ("stall%", "stall%\n%", Decimals::One, |it| it.stalled_pct);
+const HELD_UP: QualityFigure =
+    quality_figure("stall%", "stall%\n%", Decimals::One, |quality| quality.stalled_pct);
 
 /// The second of the longest response time.
-const MAX_AT: Figure =
-    ("max_at_s", "max in\nsecond", Decimals::Whole, |it| count(it.worst_response.as_ref()?.second));
+const MAX_AT: QualityFigure =
+    quality_figure("max_at_s", "max in\nsecond", Decimals::Whole, |quality| {
+        count(quality.worst_response.as_ref()?.second)
+    });
 
 fn percent(share: Option<f64>) -> Option<f64> {
     share.map(|share| 100.0 * share)
@@ -81,31 +106,33 @@ pub(crate) fn tables(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Table> {
 
 /// Returns the spread of the seconds; empty if no line has any.
 pub(crate) fn spread(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
-    let qualities = || {
-        let rows = matrix.rows_of(step);
-        rows.filter_map(|row| row.quality.as_ref())
-    };
+    let qualities = || matrix.rows_of(step).filter_map(|row| row.quality.as_ref());
     if qualities().next().is_none() {
         return Table::default();
     }
-    let column = |(name, head, decimals, _): Figure| Column::from((name, head, decimals));
+
+    let column = |figure: QualityFigure| Column::from((figure.name, figure.head, figure.decimals));
+    let time = |name: &'static str, head: String| {
+        Column::from((name, head.as_str(), Decimals::Microseconds))
+    };
     let mut columns: Vec<Column> = SPREAD.map(column).into();
     // Most engines don't report how long they stalled writes.
-    let has_stalls = qualities().any(|quality| quality.stalled_pct.is_some());
-    columns.extend(has_stalls.then(|| column(HELD_UP)));
-    let is_scheduled = step.main_op.is_some_and(|kind| has_schedule(matrix, step, kind));
-    for (response, _, head) in TIMES {
-        let head = format!("{head}\n\u{b5}s");
-        columns.push(Column::from((response, head.as_str(), Decimals::Microseconds)));
+    if qualities().any(|quality| quality.stalled_pct.is_some()) {
+        columns.push(column(HELD_UP));
     }
+    columns.extend(TIMES.map(|(response, _, head)| time(response, format!("{head}\n\u{b5}s"))));
     columns.push(column(MAX_AT));
-    for (_, service, head) in TIMES.iter().filter(|_| is_scheduled) {
-        let head = format!("service\n{head}\n\u{b5}s");
-        columns.push(Column::from((*service, head.as_str(), Decimals::Microseconds)));
+    // Without a schedule, service times are equal to response times.
+    let is_scheduled = step.main_op.is_some_and(|kind| has_schedule(matrix, step, kind));
+    if is_scheduled {
+        let service_head = |head: &str| format!("service\n{head}\n\u{b5}s");
+        columns.extend(TIMES.map(|(_, service, head)| time(service, service_head(head))));
     }
+
     let times = if is_scheduled { "response and service times" } else { "response times" };
     let title = format!("Quality of service: {} of each second, and {times}", unit(step));
-    figure_table(matrix, step, ("quality", &title), &columns, figure)
+    let heading = TableHeading { id: "quality", title: &title };
+    figure_table(matrix, step, heading, &columns, figure)
 }
 
 /// Returns the tables of single seconds, of clients, and of the requested rate.
@@ -123,6 +150,7 @@ pub(crate) fn details(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Table> {
         largest: "longest",
         noun: "stall",
     };
+
     let shifts = Events {
         id: "shifts",
         title: format!("Shifts: seconds at which the level changed, {}", unit(step)),
@@ -133,6 +161,7 @@ pub(crate) fn details(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Table> {
         largest: "largest",
         noun: "shift",
     };
+
     vec![
         stalls.table(matrix, step),
         shifts.table(matrix, step),
@@ -145,27 +174,29 @@ pub(crate) fn details(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Table> {
 fn figure(row: &Row, name: &str) -> Option<f64> {
     let quality = row.quality.as_ref()?;
     let mut figures = SPREAD.iter().chain([&HELD_UP, &MAX_AT]);
-    match figures.find(|(known, ..)| *known == name) {
-        Some((.., of)) => of(quality),
+    match figures.find(|figure| figure.name == name) {
+        Some(figure) => (figure.value)(quality),
         None => time_of(row.ops.get(&quality.kind)?, name),
     }
 }
 
 /// A column: its head and its cell.
-type Head<T> = (&'static str, fn(&T) -> Cell);
+type EventColumn<T> = (&'static str, fn(&T) -> Cell);
 
-const STALLS: [Head<Stall>; 4] = [
-    ("from\nsecond", |it| Cell::plain(it.from_second.to_string())),
-    ("length\ns", |it| Cell::plain(it.seconds.to_string())),
-    ("lowest\n/s", |it| rate(it.lowest)),
-    ("longest\nresponse, s", |it| seconds_of(it.response_us_max)),
+const STALLS: [EventColumn<Stall>; 4] = [
+    ("from\nsecond", |stall| Cell::plain(stall.from_second.to_string())),
+    ("length\ns", |stall| Cell::plain(stall.seconds.to_string())),
+    ("lowest\n/s", |stall| rate(stall.lowest)),
+    ("longest\nresponse, s", |stall| seconds_of(stall.response_us_max)),
 ];
 
-const SHIFTS: [Head<Shift>; 4] = [
-    ("second", |it| Cell::plain(it.second.to_string())),
-    ("before", |it| rate(it.before)),
-    ("after", |it| rate(it.after)),
-    ("after /\nbefore", |it| Cell::number((it.before > 0.0).then(|| it.after / it.before), 2)),
+const SHIFTS: [EventColumn<Shift>; 4] = [
+    ("second", |shift| Cell::plain(shift.second.to_string())),
+    ("before", |shift| rate(shift.before)),
+    ("after", |shift| rate(shift.after)),
+    ("after /\nbefore", |shift| {
+        Cell::number((shift.before > 0.0).then(|| shift.after / shift.before), 2)
+    }),
 ];
 
 /// A column of the table of the requested rate: its head and its cell.
@@ -174,14 +205,16 @@ type RateHead = (&'static str, fn(&Sla, &SlaHistory) -> Cell);
 /// The columns of the table of the requested rate.
 const HISTORY: [RateHead; 9] = [
     ("requested\n/s", |sla, _| rate(sla.target)),
-    ("met in\n% of s", |_, it| Cell::plain(fixed(it.met_pct, 1))),
-    ("missed\ns", |_, it| Cell::plain((it.seconds - it.met_seconds).to_string())),
-    ("first\nmissed", |_, it| second(it.first_missed_second)),
-    ("longest\nmiss, s", |_, it| Cell::plain(it.longest_miss_seconds.to_string())),
-    ("from\nsecond", |_, it| second(it.longest_miss_from)),
-    ("worst\nsecond, /s", |_, it| rate(it.worst_second)),
-    ("longest\nresponse, s", |_, it| seconds_of(it.worst_response.as_ref().map(|worst| worst.us))),
-    ("in\nsecond", |_, it| second(it.worst_response.as_ref().map(|worst| worst.second))),
+    ("met in\n% of s", |_, history| Cell::plain(fixed(history.met_pct, 1))),
+    ("missed\ns", |_, history| Cell::plain((history.seconds - history.met_seconds).to_string())),
+    ("first\nmissed", |_, history| second(history.first_missed_second)),
+    ("longest\nmiss, s", |_, history| Cell::plain(history.longest_miss_seconds.to_string())),
+    ("from\nsecond", |_, history| second(history.longest_miss_from)),
+    ("worst\nsecond, /s", |_, history| rate(history.worst_second)),
+    ("longest\nresponse, s", |_, history| {
+        seconds_of(history.worst_response.as_ref().map(|worst| worst.us))
+    }),
+    ("in\nsecond", |_, history| second(history.worst_response.as_ref().map(|worst| worst.second))),
 ];
 
 fn rate(value: f64) -> Cell {
@@ -200,7 +233,7 @@ fn seconds_of(us: Option<f64>) -> Cell {
 struct Events<T: 'static> {
     id: &'static str,
     title: String,
-    columns: &'static [Head<T>],
+    columns: &'static [EventColumn<T>],
     /// Returns the recorded events, and the number of all events.
     of: fn(&Quality) -> (&[T], usize),
     /// Returns the size of an event.
@@ -211,37 +244,40 @@ struct Events<T: 'static> {
     noun: &'static str,
 }
 
+/// The events of a line.
+struct LineEvents<'m, T> {
+    line: &'m Line<'m>,
+    row: &'m Row,
+    events: &'m [T],
+    /// The number of all events.
+    count: usize,
+}
+
 impl<T> Events<T> {
     /// Lists the largest events, with what changed at the same time.
     fn table(&self, matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
-        let with = matrix.lines_in(step).filter_map(|(line, row)| {
-            let (events, count) = (self.of)(row.quality.as_ref()?);
-            (!events.is_empty()).then_some((line, row, events, count))
-        });
-        let with: Vec<_> = with.collect();
-        let most = listed_each(with.len());
+        let lines: Vec<LineEvents<'_, T>> = matrix
+            .lines_in(step)
+            .filter_map(|(line, row)| {
+                let (events, count) = (self.of)(row.quality.as_ref()?);
+                (!events.is_empty()).then_some(LineEvents { line, row, events, count })
+            })
+            .collect();
+        let most = listed_each(lines.len());
+
         let heads = self.columns.iter().map(|(head, _)| *head);
-        let mut table = list(matrix, step, (self.id, &self.title), heads);
-        for (line, row, events, count) in with {
+        let heading = TableHeading { id: self.id, title: &self.title };
+        let mut table = empty_table(matrix, step, heading, heads);
+        for LineEvents { line, row, events, count } in lines {
             let label = matrix.label(line);
             let shown = worst(events, most, self.size);
             if shown.len() < count {
-                let swings = match self.noun {
-                    "shift" if count > LISTED_MAX => {
-                        ": the rate oscillates rather than changing its level"
-                    }
-                    _ => "",
-                };
-                table.notes.push(format!(
-                    "{label}: the {} {} of {}{swings}",
-                    self.largest,
-                    shown.len(),
-                    counted(count, self.noun)
-                ));
+                table.notes.push(self.omission(&label, shown.len(), count));
             }
             for event in shown {
                 let cells = self.columns.iter().map(|(_, cell)| cell(event)).collect();
                 table.push(matrix.lead_of(line), marked_if_invalid(row, cells, 0));
+
                 let (second, changed) = (self.begin)(event);
                 let place = format!("{label} second {second}");
                 table.notes.extend(simultaneous(&place, changed));
@@ -249,17 +285,25 @@ impl<T> Events<T> {
         }
         table
     }
+
+    /// Returns the note that only some of a line's events are listed.
+    fn omission(&self, label: &str, shown: usize, count: usize) -> String {
+        let oscillates = self.noun == "shift" && count > LISTED_MAX;
+        let remark =
+            if oscillates { ": the rate oscillates rather than changing its level" } else { "" };
+        format!("{label}: the {} {shown} of {}{remark}", self.largest, counted(count, self.noun))
+    }
 }
 
-/// Returns a table without rows.
-fn list(
+/// Returns a table of a step without rows.
+fn empty_table(
     matrix: &Matrix<'_>,
     step: StepHead<'_>,
-    (id, title): (&str, &str),
+    heading: TableHeading<'_>,
     heads: impl IntoIterator<Item = &'static str>,
 ) -> Table {
-    let id = format!("{id}-{}", anchor(step.name));
-    Table::new(id, title, matrix.lead(), heads)
+    let id = format!("{}-{}", heading.id, anchor(step.name));
+    Table::new(id, heading.title, matrix.lead(), heads)
 }
 
 /// Returns the number of events that each line may list.
@@ -278,22 +322,26 @@ fn worst<T>(all: &[T], most: usize, badness: impl Fn(&T) -> f64) -> Vec<&T> {
 
 /// Returns the changes at the same time as a stall or a shift; `None` if there are none.
 fn simultaneous(place: &str, changed: &[ConcurrentChange]) -> Option<String> {
+    if changed.is_empty() {
+        return None;
+    }
     let changes: Vec<String> = changed
         .iter()
-        .map(|one| {
-            let times = match one.ratio {
+        .map(|change| {
+            // Smaller ratios would all be `x0.00`.
+            let times = match change.ratio {
                 Some(ratio) if ratio >= 0.01 => format!(" (x{})", fixed(ratio, 2)),
                 _ => String::new(),
             };
             format!(
                 "`{}` {}, otherwise {}{times}",
-                one.name,
-                amount(one.during, &one.unit),
-                amount(one.otherwise, &one.unit)
+                change.name,
+                amount(change.during, &change.unit),
+                amount(change.otherwise, &change.unit)
             )
         })
         .collect();
-    (!changes.is_empty()).then(|| format!("{place}: {}", changes.join("; ")))
+    Some(format!("{place}: {}", changes.join("; ")))
 }
 
 /// Formats a value in a readable unit.
@@ -307,6 +355,7 @@ fn amount(value: f64, unit: &str) -> String {
         "us/s" => (value / 1e3, "ms/s"),
         unit => (value, unit),
     };
+
     let decimals = match value.abs() {
         0.0 => 0,
         size if size >= 100.0 => 0,
@@ -319,10 +368,13 @@ fn amount(value: f64, unit: &str) -> String {
 
 /// Returns the seconds in which the requested rate was reached and missed.
 fn history(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
-    let title = "Requested rate of writes, second by second";
-    let mut table = list(matrix, step, ("rate-history", title), HISTORY.map(|(head, _)| head));
+    let heading =
+        TableHeading { id: "rate-history", title: "Requested rate of writes, second by second" };
+    let mut table = empty_table(matrix, step, heading, HISTORY.map(|(head, _)| head));
     for (line, row) in matrix.lines_in(step) {
-        let Some(sla) = &row.sla else { continue };
+        let Some(sla) = &row.sla else {
+            continue;
+        };
         let Some(history) = &sla.history else {
             continue;
         };
@@ -334,50 +386,61 @@ fn history(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
 
 /// Returns the time at which each client ended; empty if unknown.
 fn ends(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
-    let fairness = || {
-        let lines = matrix.lines_in(step);
-        lines.filter_map(|(line, row)| Some((line, row, row.fairness.as_ref()?)))
-    };
-    let clients = fairness().map(|(.., fairness)| fairness.clients.len());
-    let clients = clients.max().unwrap_or(0);
-    if clients == 0 {
+    let most_clients = matrix
+        .rows_of(step)
+        .filter_map(|row| row.fairness.as_ref())
+        .map(|fairness| fairness.clients.len())
+        .max()
+        .unwrap_or(0);
+    if most_clients == 0 {
         return Table::default();
     }
-    let listed = if clients <= CLIENTS_MAX { clients } else { 0 };
+
+    let listed = if most_clients <= CLIENTS_MAX { most_clients } else { 0 };
     let heads = ["first\ns", "first\nis", "last\ns", "last\nis", "apart\npct"];
-    let heads = heads.map(str::to_string).into_iter();
+    let client_heads = (0..listed).map(|client| format!("client\n{client}"));
     let mut table = Table::new(
         format!("ends-{}", anchor(step.name)),
         "Clients: when the first, the last and each client ended, in seconds",
         matrix.lead(),
-        heads.chain((0..listed).map(|client| format!("client\n{client}"))),
+        heads.map(str::to_string).into_iter().chain(client_heads),
     );
-    for (line, row, fairness) in fairness() {
-        let mut cells = vec![
-            Cell::plain(fixed(fairness.fastest_seconds, 1)),
-            Cell::plain(fairness.fastest_client.to_string()),
-            Cell::plain(fixed(fairness.slowest_seconds, 1)),
-            Cell::plain(fairness.slowest_client.to_string()),
-            Cell::plain(fixed(fairness.pct, 1)),
-        ];
-        cells.extend((0..listed).map(|client| {
-            let mut ends = fairness.clients.iter();
-            let end = ends.find(|end| end.client as usize == client);
-            end.map_or_else(Cell::not_run, |end| Cell::plain(fixed(end.seconds, 1)))
-        }));
-        table.push(matrix.lead_of(line), marked_if_invalid(row, cells, 0));
+    for (line, row) in matrix.lines_in(step) {
+        if let Some(fairness) = &row.fairness {
+            let cells = ends_cells(fairness, listed);
+            table.push(matrix.lead_of(line), marked_if_invalid(row, cells, 0));
+        }
     }
     table
 }
 
+fn ends_cells(fairness: &Fairness, listed: usize) -> Vec<Cell> {
+    let mut cells = vec![
+        Cell::plain(fixed(fairness.fastest_seconds, 1)),
+        Cell::plain(fairness.fastest_client.to_string()),
+        Cell::plain(fixed(fairness.slowest_seconds, 1)),
+        Cell::plain(fairness.slowest_client.to_string()),
+        Cell::plain(fixed(fairness.pct, 1)),
+    ];
+    for client in 0..listed {
+        let end = fairness.clients.iter().find(|end| end.client as usize == client);
+        cells.push(match end {
+            Some(end) => Cell::plain(fixed(end.seconds, 1)),
+            None => Cell::not_run(),
+        });
+    }
+    cells
+}
+
 /// Returns the pending work of all tables before settling.
 fn pending(settled: &SettleWork, name: &str) -> Option<f64> {
-    let is_of_table = |one: &&Pending| {
-        let rest = one.name.strip_prefix(name);
+    // Counters of single tables have the table after a dot.
+    let is_of_table = |pending: &&Pending| {
+        let rest = pending.name.strip_prefix(name);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
     };
-    let values = settled.pending.iter().filter(is_of_table);
-    let values: Vec<f64> = values.filter_map(|one| one.before).collect();
+    let values: Vec<f64> =
+        settled.pending.iter().filter(is_of_table).filter_map(|pending| pending.before).collect();
     (!values.is_empty()).then(|| values.iter().sum())
 }
 
@@ -413,13 +476,14 @@ const DEBTS: [Debt; 11] = [
 /// Returns the debt that each step left and the cost of settling, one row for each kind; empty if
 /// no step was settled. Omits steps of groups, which are too many.
 pub(crate) fn debt(matrix: &Matrix<'_>) -> Table {
-    let steps = matrix.steps.iter().copied();
-    let steps: Vec<StepHead<'_>> = steps.filter(|step| step.group.is_none()).collect();
+    let steps: Vec<StepHead<'_>> =
+        matrix.steps.iter().copied().filter(|step| step.group.is_none()).collect();
     let rows = || steps.iter().flat_map(|step| matrix.rows_of(*step));
     if !rows().any(|row| row.settled.is_some()) {
         return Table::default();
     }
-    let is_owed = |(.., of): &&Debt| rows().any(|row| of(row).is_some_and(|owed| owed > 0.0));
+
+    let is_owed = |(.., value): &&Debt| rows().filter_map(value).any(|owed| owed > 0.0);
     let debts: Vec<&Debt> = DEBTS.iter().filter(is_owed).collect();
     let mut table = Table::new(
         "debt",
@@ -429,24 +493,25 @@ pub(crate) fn debt(matrix: &Matrix<'_>) -> Table {
     );
     table.lead.push("debt".to_string());
     for line in &matrix.lines {
-        for (name, decimals, of) in &debts {
-            let cell = |step: &StepHead<'_>| {
-                let row = line.row(step.name)?;
-                let text = fixed(of(row)?, *decimals);
-                Some(if comparable(row) {
-                    Cell::plain(text)
-                } else {
-                    Cell::toned(text, Tone::Invalid)
-                })
-            };
-            let cells = steps.iter().map(|step| cell(step).unwrap_or_else(Cell::not_run));
-            let cells: Vec<Cell> = cells.collect();
+        for debt in &debts {
+            let cells: Vec<Cell> = steps.iter().map(|step| debt_cell(line, *step, debt)).collect();
             if cells.iter().any(|cell| cell.tone != Tone::Absent) {
                 let mut lead = matrix.lead_of(line);
-                lead.push(name.to_string());
+                lead.push(debt.0.to_string());
                 table.push(lead, cells);
             }
         }
     }
     table
+}
+
+fn debt_cell(line: &Line<'_>, step: StepHead<'_>, (_, decimals, value): &Debt) -> Cell {
+    let Some(row) = line.row(step.name) else {
+        return Cell::not_run();
+    };
+    let Some(owed) = value(row) else {
+        return Cell::not_run();
+    };
+    let tone = if comparable(row) { Tone::Plain } else { Tone::Invalid };
+    Cell::toned(fixed(owed, *decimals), tone)
 }

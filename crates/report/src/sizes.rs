@@ -19,7 +19,7 @@ pub(crate) fn indexes(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> 
     for (line, row) in matrix.lines_in(step) {
         for group in groups(row) {
             let lead = [matrix.lead_of(line), group.lead()].concat();
-            has_old |= group.0.iter().any(|it| it.is_old);
+            has_old |= group.is_old();
             table.push(lead, group.cells());
         }
     }
@@ -32,9 +32,9 @@ pub(crate) fn indexes(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> 
 }
 
 /// The same part of tables whose names differ only in numbers.
-struct Group<'a>(Vec<&'a Size>);
+struct SizeGroup<'a>(Vec<&'a Size>);
 
-fn groups(row: &Row) -> Vec<Group<'_>> {
+fn groups(row: &Row) -> Vec<SizeGroup<'_>> {
     let key = |size: &Size| {
         let index = match &size.part {
             TablePart::Index(name) => Some(masked(name)),
@@ -42,18 +42,21 @@ fn groups(row: &Row) -> Vec<Group<'_>> {
         };
         (masked(&size.table), size.part == TablePart::All, index)
     };
-    let mut groups: Vec<Group<'_>> = Vec::new();
+
+    let mut groups: Vec<SizeGroup<'_>> = Vec::new();
     for size in &row.sizes {
-        let mut known = groups.iter_mut();
-        match known.find(|it| key(it.0[0]) == key(size)) {
+        match groups.iter_mut().find(|group| key(group.0[0]) == key(size)) {
             Some(group) => group.0.push(size),
-            None => groups.push(Group(vec![size])),
+            None => groups.push(SizeGroup(vec![size])),
         }
     }
     groups
 }
 
-impl Group<'_> {
+impl SizeGroup<'_> {
+    fn is_old(&self) -> bool {
+        self.0.iter().any(|size| size.is_old)
+    }
     fn lead(&self) -> Vec<String> {
         let first = self.0[0];
         let table = match self.0.len() {
@@ -70,32 +73,34 @@ impl Group<'_> {
 
     /// Returns a sum over all tables; `None` if it is unknown for one.
     fn sum(&self, value: impl Fn(&Size) -> Option<f64>) -> Option<f64> {
-        self.0.iter().map(|it| value(it)).sum()
+        self.0.iter().map(|size| value(size)).sum()
     }
 
     /// Returns a mean over all tables, weighted by size.
     fn mean(&self, value: impl Fn(&Size) -> Option<f64>) -> Option<f64> {
-        let weighted = self.sum(|it| Some(value(it)? * it.bytes))?;
-        let bytes: f64 = self.0.iter().map(|it| it.bytes).sum();
+        let weighted = self.sum(|size| Some(value(size)? * size.bytes))?;
+        let bytes: f64 = self.0.iter().map(|size| size.bytes).sum();
         (bytes > 0.0).then(|| weighted / bytes)
     }
 
     fn cells(&self) -> Vec<Cell> {
-        let mb = |value: fn(&Size) -> Option<f64>| self.sum(value).map(|it| it / 1e6);
-        let mut size = Cell::number(mb(|it| Some(it.bytes)), 1);
-        if self.0.iter().any(|it| it.is_old) {
-            size.text = format!("({})", size.text);
+        let mb = |value: fn(&Size) -> Option<f64>| self.sum(value).map(|bytes| bytes / 1e6);
+        let mut megabytes = Cell::number(mb(|size| Some(size.bytes)), 1);
+        if self.is_old() {
+            megabytes.text = format!("({})", megabytes.text);
         }
-        let rows = self.sum(|it| Some(it.bytes / it.bytes_per_row?));
-        let bytes = self.sum(|it| Some(it.bytes));
+
+        // The rows of all tables, from the sizes and the bytes per row of each.
+        let rows = self.sum(|size| Some(size.bytes / size.bytes_per_row?));
+        let bytes = self.sum(|size| Some(size.bytes));
         let per_row = bytes.zip(rows).map(|(bytes, rows)| bytes / rows);
         vec![
-            size,
-            Cell::number(per_row.filter(|it| it.is_finite()), 1),
-            Cell::number(mb(|it| it.growth_bytes), 1),
-            Cell::number(mb(|it| it.free_bytes), 1),
-            Cell::number(self.mean(|it| it.leaf_density_percent), 1),
-            Cell::number(self.mean(|it| it.leaf_fragmentation_percent), 1),
+            megabytes,
+            Cell::number(per_row.filter(|bytes| bytes.is_finite()), 1),
+            Cell::number(mb(|size| size.growth_bytes), 1),
+            Cell::number(mb(|size| size.free_bytes), 1),
+            Cell::number(self.mean(|size| size.leaf_density_percent), 1),
+            Cell::number(self.mean(|size| size.leaf_fragmentation_percent), 1),
         ]
     }
 }

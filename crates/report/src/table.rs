@@ -57,7 +57,6 @@ impl From<Shade> for Tone {
 }
 
 impl Tone {
-    /// Returns the mark.
     pub(crate) fn mark(self) -> &'static str {
         self.marked(false).0
     }
@@ -94,9 +93,8 @@ pub(crate) struct Cell {
     pub text: String,
     /// The text right after the figure: `!a`.
     pub mark: String,
-    /// Its meaning.
     pub tone: Tone,
-    /// Its share of the row from 0 to 20, for shading.
+    /// The figure's share of the row from 0 to 20, for shading.
     pub share: u8,
 }
 
@@ -132,14 +130,13 @@ impl Cell {
     }
 }
 
-/// One row.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TableRow {
-    /// Its texts on the left, one for each `lead` column.
+    /// The texts on the left, one for each `lead` column.
     pub lead: Vec<String>,
-    /// Its figures, one for each of the `columns`.
+    /// The figures, one for each of the `columns`.
     pub cells: Vec<Cell>,
-    /// It shows the requested rate.
+    /// True if the row shows the requested rate.
     pub target: bool,
 }
 
@@ -160,7 +157,7 @@ pub(crate) const STEP: &str = "step";
 pub(crate) struct Table {
     /// Unique in a report: made of letters, digits and `-`.
     pub id: String,
-    /// Its title, with the unit.
+    /// The title, with the unit.
     pub title: String,
     /// Heads of the columns on the left.
     pub lead: Vec<String>,
@@ -168,14 +165,21 @@ pub(crate) struct Table {
     pub columns: Vec<String>,
     /// The columns that belong to the one before: ratios next to a figure.
     pub beside: Vec<usize>,
-    /// The rows.
     pub rows: Vec<TableRow>,
     /// Explanations of short names: `rps: disk reads`.
     pub names: Vec<String>,
     /// Remarks below the table.
     pub notes: Vec<String>,
-    /// The figures of a row are compared with each other, not those of a column.
+    /// True if the figures of a row are compared with each other, not those of a column.
     pub across: bool,
+}
+
+/// What a table of a step is called.
+#[derive(Clone, Copy)]
+pub(crate) struct TableHeading<'t> {
+    /// The identifier without the step.
+    pub id: &'t str,
+    pub title: &'t str,
 }
 
 impl Table {
@@ -195,7 +199,6 @@ impl Table {
         }
     }
 
-    /// Adds a row.
     pub(crate) fn push(&mut self, lead: Vec<String>, cells: Vec<Cell>) {
         self.rows.push(TableRow { lead, cells, target: false });
     }
@@ -216,11 +219,16 @@ impl Table {
         let mut tones: BTreeSet<Tone> = self.cells().map(|cell| cell.tone).collect();
         // A cell may be the worst of its column and also miss its rate: then it has one color but
         // both marks.
-        let missed = Tone::SlaMissed.mark();
+        let missed = Tone::SlaMissed;
+        if self.cells().any(|cell| cell.mark.contains(missed.mark())) {
+            tones.insert(missed);
+        }
+
         tones
-            .extend(self.cells().any(|cell| cell.mark.contains(missed)).then_some(Tone::SlaMissed));
-        let meanings = tones.into_iter().map(|tone| (tone, tone.marked(self.across).1));
-        meanings.filter(|(_, meaning)| !meaning.is_empty()).collect()
+            .into_iter()
+            .map(|tone| (tone, tone.marked(self.across).1))
+            .filter(|(_, meaning)| !meaning.is_empty())
+            .collect()
     }
 
     /// Splits the rows into groups of rows that are compared with each other. Each group has a
@@ -229,19 +237,19 @@ impl Table {
     pub(crate) fn groups(&self) -> Vec<(String, Self)> {
         let (grouping, kept): (Vec<usize>, Vec<usize>) = (0..self.lead.len())
             .partition(|&column| GROUPING.contains(&self.lead[column].as_str()));
+        let kept_of = |texts: &[String]| kept.iter().map(|&column| texts[column].clone()).collect();
+
         let mut groups: Vec<(String, Self)> = Vec::new();
         for row in &self.rows {
             let name = self.group_name(row, &grouping);
-            let at = groups.iter().position(|(known, _)| *known == name);
-            let at = at.unwrap_or_else(|| {
-                let lead = kept.iter().map(|&column| self.lead[column].clone());
-                let mut group = Self::new("", "", lead.collect(), &self.columns);
+            let known = groups.iter().position(|(known, _)| *known == name);
+            let at = known.unwrap_or_else(|| {
+                let mut group = Self::new("", "", kept_of(&self.lead), &self.columns);
                 group.beside.clone_from(&self.beside);
                 groups.push((name, group));
                 groups.len() - 1
             });
-            let lead = kept.iter().map(|&column| row.lead[column].clone());
-            groups[at].1.rows.push(TableRow { lead: lead.collect(), ..row.clone() });
+            groups[at].1.rows.push(TableRow { lead: kept_of(&row.lead), ..row.clone() });
         }
         groups
     }
@@ -252,23 +260,27 @@ impl Table {
     }
 
     fn group_name(&self, row: &TableRow, columns: &[usize]) -> String {
-        let texts = columns.iter().filter_map(|&column| {
-            let (head, text) = (&self.lead[column], &row.lead[column]);
-            match head.as_str() {
-                _ if text.is_empty() => None,
-                "clients" if text == "1" => Some("1 client".to_string()),
-                "clients" => Some(format!("{text} clients")),
-                _ => Some(text.clone()),
+        let mut texts = Vec::new();
+        for &column in columns {
+            let text = &row.lead[column];
+            match self.lead[column].as_str() {
+                _ if text.is_empty() => {}
+                "clients" if text == "1" => texts.push("1 client".to_string()),
+                "clients" => texts.push(format!("{text} clients")),
+                _ => texts.push(text.clone()),
             }
-        });
-        texts.collect::<Vec<_>>().join(", ")
+        }
+        texts.join(", ")
     }
 
     /// Returns true if a row is about the same test as the row above.
     pub(crate) fn continues_test(&self, row: usize) -> bool {
-        let test = |row: usize| self.rows[row].lead.first();
         let is_of_tests = self.lead.first().is_some_and(|head| head == TEST || head == STEP);
-        is_of_tests && self.lead.len() > 1 && row > 0 && test(row) == test(row - 1)
+        // Without another column on the left, each row is a test of its own.
+        if !is_of_tests || self.lead.len() < 2 || row == 0 {
+            return false;
+        }
+        self.rows[row].lead.first() == self.rows[row - 1].lead.first()
     }
 
     /// Returns true if a row is the first of a test, except in the first row, and if tests have
@@ -280,10 +292,13 @@ impl Table {
 
     /// Returns true if a row is the first of a group, except in the first row.
     pub(crate) fn begins_group(&self, row: usize) -> bool {
+        if row == 0 {
+            return false;
+        }
         let is_grouping = |column: &usize| GROUPING.contains(&self.lead[*column].as_str());
         let columns: Vec<usize> = (0..self.lead.len()).filter(is_grouping).collect();
-        let of = |row: &TableRow| self.group_name(row, &columns);
-        row > 0 && of(&self.rows[row]) != of(&self.rows[row - 1])
+        let before = self.group_name(&self.rows[row - 1], &columns);
+        self.group_name(&self.rows[row], &columns) != before
     }
 
     /// Adds notes about marks and about ratios without an interval.

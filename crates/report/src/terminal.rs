@@ -20,7 +20,7 @@ use crate::matrix::{Matrix, StepHead};
 use crate::metrics;
 use crate::number::{listed, moment, typeset};
 use crate::operations::split_kinds;
-use crate::problems::{Severity, ended, problems, targets, took, verdict};
+use crate::problems::{Problem, Severity, ended, problems, targets, took, verdict};
 use crate::quality;
 use crate::searches;
 use crate::table::{Table, anchor};
@@ -66,14 +66,16 @@ const PLACES_MAX: usize = 4;
 /// direction of writing, so that a server's message or a name can't move the cursor, color the
 /// screen or hide text. Line breaks and tabs become spaces.
 pub fn terminal_text(text: &str) -> String {
-    let shown = text.chars().filter_map(|letter| match letter {
-        '\n' | '\t' => Some(' '),
-        _ => printable(letter),
-    });
-    shown.collect()
+    text.chars()
+        .filter_map(|letter| match letter {
+            '\n' | '\t' => Some(' '),
+            _ => printable(letter),
+        })
+        .collect()
 }
 
-/// Returns the character if it is printable.
+/// Returns the character unless a terminal would obey it: a control character, or a mark that turns
+/// the direction of writing.
 pub(crate) fn printable(letter: char) -> Option<char> {
     let turns = matches!(letter, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     (!letter.is_control() && !turns).then_some(letter)
@@ -81,19 +83,19 @@ pub(crate) fn printable(letter: char) -> Option<char> {
 
 /// Formats all `figures` as tables, the most important first.
 pub fn tables(run: &Run, figures: &Figures, style: TableStyle) -> String {
-    let mut out = Text::new(style);
+    let mut out = TerminalWriter::new(style);
     write_tables(&mut out, run, figures);
     out.finish()
 }
 
 /// Formats all `figures` as Markdown.
 pub fn tables_markdown(run: &Run, figures: &Figures, all_settings: bool) -> String {
-    let mut out = Text::markdown(all_settings);
+    let mut out = TerminalWriter::markdown(all_settings);
     write_tables(&mut out, run, figures);
     out.finish()
 }
 
-fn write_tables(out: &mut Text, run: &Run, figures: &Figures) {
+fn write_tables(out: &mut TerminalWriter, run: &Run, figures: &Figures) {
     let matrix = Matrix::new(run, figures);
     let (compared, findings) = findings::of(run, figures);
     let comparison = Comparison::of_run(run, figures, &compared, &findings);
@@ -101,6 +103,7 @@ fn write_tables(out: &mut Text, run: &Run, figures: &Figures) {
     if out.is_markdown {
         answer::write(out, &comparison);
     }
+
     out.targets(run);
     out.tables(searches::table(run, figures));
     out.tables(classic::summary(&matrix));
@@ -114,21 +117,29 @@ fn write_tables(out: &mut Text, run: &Run, figures: &Figures) {
     out.table(&quality::debt(&matrix));
     out.settings(&figures.settings);
     out.problems(run, figures, &matrix);
-    let is_detailed =
-        matrix.lines.len() <= DETAILED_LINES_MAX || matrix.measured().nth(1).is_none();
+
+    write_steps(out, &matrix);
+    // In a terminal the answer is last, where it stays in view.
+    if !out.is_markdown {
+        answer::write(out, &comparison);
+    }
+}
+
+/// Writes the tables of each step, and which are left out because there would be too many.
+fn write_steps(out: &mut TerminalWriter, matrix: &Matrix<'_>) {
+    let has_one_step = matrix.measured().count() < 2;
+    let is_detailed = matrix.lines.len() <= DETAILED_LINES_MAX || has_one_step;
     let tests = matrix.measured().filter(|step| step.group.is_some()).count();
-    let are_shown = tests <= TESTS_EACH_MAX;
-    for step in matrix.measured() {
-        if step.group.is_some() && !are_shown {
-            continue;
-        }
+    let are_tests_shown = tests <= TESTS_EACH_MAX;
+    for step in matrix.measured().filter(|step| step.group.is_none() || are_tests_shown) {
         out.heading(step.name);
-        out.tables(of_step(&matrix, step));
+        out.tables(of_step(matrix, step));
         if is_detailed {
-            out.tables(details_of_step(&matrix, step));
+            out.tables(details_of_step(matrix, step));
         }
     }
-    if !are_shown {
+
+    if !are_tests_shown {
         out.gap();
         out.line(&format!(
             "The other tables of each test are omitted, since there are {tests} tests: `--step NAME` shows those of one \
@@ -142,9 +153,6 @@ fn write_tables(out: &mut Text, run: &Run, figures: &Figures) {
              `--step NAME` shows those of one step, `--format json` shows all figures.",
             matrix.lines.len()
         ));
-    }
-    if !out.is_markdown {
-        answer::write(out, &comparison);
     }
 }
 
@@ -172,7 +180,7 @@ fn details_of_step(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Table> {
     tables
 }
 
-/// Formats the tables with these names in each step; as Markdown without a style.
+/// Formats the tables with these names, step by step; as Markdown if there is no style.
 ///
 /// # Errors
 /// Returns an unknown name, and the known names.
@@ -182,42 +190,52 @@ pub fn tables_named(
     names: &[String],
     style: Option<TableStyle>,
 ) -> Result<String, (String, Vec<String>)> {
-    let mut out = style.map_or_else(|| Text::markdown(false), Text::new);
+    let mut out = TerminalWriter::of_style(style);
     let matrix = Matrix::new(run, figures);
     let mut known: Vec<String> = Vec::new();
     for step in matrix.measured() {
-        let mut tables = of_step(&matrix, step);
-        tables.extend(details_of_step(&matrix, step));
-        tables.extend(metrics::of_host(&matrix, step));
-        tables.push(classic::counters(&matrix, step));
+        // The identifier of a table is its name with the step, which makes it unique in a page.
         let suffix = format!("-{}", anchor(step.name));
-        let mut is_first = true;
-        for table in tables.iter().filter(|table| !table.is_empty()) {
+        let mut has_heading = false;
+        for table in all_of_step(&matrix, step) {
             let name = table.id.strip_suffix(&suffix).unwrap_or(&table.id);
             if names.iter().any(|wanted| wanted == name) {
-                if std::mem::take(&mut is_first) {
+                if !has_heading {
                     out.heading(step.name);
+                    has_heading = true;
                 }
-                out.table(table);
+                out.table(&table);
             }
-            if !known.iter().any(|it| it == name) {
+            if !known.iter().any(|known| known == name) {
                 known.push(name.to_string());
             }
         }
     }
+
     match names.iter().find(|name| !known.contains(name)) {
         Some(unknown) => Err((unknown.clone(), known)),
         None => Ok(out.finish()),
     }
 }
 
-/// Formats texts with their headings as they are, without what is not printable; as Markdown
-/// without a style.
+/// Returns all tables of a step that are not empty.
+fn all_of_step(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Table> {
+    let mut tables = of_step(matrix, step);
+    tables.extend(details_of_step(matrix, step));
+    tables.extend(metrics::of_host(matrix, step));
+    tables.push(classic::counters(matrix, step));
+    tables.retain(|table| !table.is_empty());
+    tables
+}
+
+/// Formats texts with their headings, line by line and without control characters; as Markdown if
+/// there is no style.
 pub fn verbatim(texts: &[(String, String)], style: Option<TableStyle>) -> String {
-    let mut out = style.map_or_else(|| Text::markdown(false), Text::new);
+    let mut out = TerminalWriter::of_style(style);
+    // Four spaces make a code block in Markdown.
+    let indent = if out.is_markdown { "    " } else { "" };
     for (heading, text) in texts {
         out.heading(heading);
-        let indent = if out.is_markdown { "    " } else { "" };
         for line in text.lines() {
             out.text += &format!("{indent}{}\n", terminal_text(line));
         }
@@ -229,16 +247,19 @@ pub fn verbatim(texts: &[(String, String)], style: Option<TableStyle>) -> String
 /// where it stays visible, the answer.
 pub fn tables_brief(run: &Run, figures: &Figures, style: TableStyle) -> String {
     let matrix = Matrix::new(run, figures);
-    let mut out = Text::new(style);
-    out.head(run, figures);
     let (compared, findings) = findings::of(run, figures);
     let comparison = Comparison::of_run(run, figures, &compared, &findings);
+    let mut out = TerminalWriter::new(style);
+    out.head(run, figures);
+
+    // Of a search, the rates that it tried are all there is to show.
     if let Some(search) = searches::table(run, figures) {
         out.problems(run, figures, &matrix);
         out.tables([search]);
         answer::write(&mut out, &comparison);
         return out.finish();
     }
+
     out.tables(classic::summary(&matrix));
     out.tables(classic::rates(&matrix));
     out.table(&lsm::stalled(&matrix));
@@ -254,7 +275,7 @@ pub fn tables_brief(run: &Run, figures: &Figures, style: TableStyle) -> String {
 
 /// Formats only the answer, with its verdicts.
 pub fn tables_summary(run: &Run, figures: &Figures, style: TableStyle) -> String {
-    let mut out = Text::new(style);
+    let mut out = TerminalWriter::new(style);
     let (compared, findings) = findings::of(run, figures);
     let comparison = Comparison::of_run(run, figures, &compared, &findings);
     answer::write(&mut out, &comparison);
@@ -263,13 +284,13 @@ pub fn tables_summary(run: &Run, figures: &Figures, style: TableStyle) -> String
 
 /// Formats only the differences between settings.
 pub fn differences(settings: &Settings, style: TableStyle) -> String {
-    let mut out = Text::new(style);
+    let mut out = TerminalWriter::new(style);
     out.blocks(&blocks(settings, style.all_settings));
     out.text
 }
 
 /// Text under construction, for a terminal or as Markdown.
-pub(crate) struct Text {
+pub(crate) struct TerminalWriter {
     style: TableStyle,
     is_markdown: bool,
     text: String,
@@ -277,7 +298,7 @@ pub(crate) struct Text {
     explained_names: BTreeSet<String>,
 }
 
-impl Text {
+impl TerminalWriter {
     /// Returns an empty text for a terminal.
     pub(crate) fn new(style: TableStyle) -> Self {
         Self { style, is_markdown: false, text: String::new(), explained_names: BTreeSet::new() }
@@ -289,7 +310,11 @@ impl Text {
         Self { is_markdown: true, ..Self::new(style) }
     }
 
-    /// Returns true if it is Markdown.
+    /// Returns a text of a style; Markdown without one.
+    fn of_style(style: Option<TableStyle>) -> Self {
+        style.map_or_else(|| Self::markdown(false), Self::new)
+    }
+
     pub(crate) fn is_markdown(&self) -> bool {
         self.is_markdown
     }
@@ -299,7 +324,6 @@ impl Text {
         if self.style.unicode { "\u{b5}s" } else { "us" }
     }
 
-    /// Returns the complete text.
     pub(crate) fn finish(self) -> String {
         if self.is_markdown { markdown::squeezed(&self.text) } else { self.text }
     }
@@ -333,9 +357,8 @@ impl Text {
         }
         let width = self.style.width.unwrap_or(RULE_MAX).min(RULE_MAX);
         let name = terminal_text(name);
-        let rest = width.saturating_sub(name.width() + 4);
-        let line = format!("━━ {name} {}", "━".repeat(rest));
-        let line = self.colored(&line, "1");
+        let rule = "━".repeat(width.saturating_sub(name.width() + 4));
+        let line = self.colored(&format!("━━ {name} {rule}"), BOLD);
         self.text.push_str(&format!("\n\n{line}\n"));
     }
 
@@ -347,37 +370,59 @@ impl Text {
         if table.is_empty() {
             return;
         }
-        if !self.text.is_empty() {
-            self.text.push('\n');
-        }
+        self.gap();
         self.title(&table.title);
-        let groups = if table.rows.len() > ROWS_TOGETHER_MAX { table.groups() } else { Vec::new() };
-        // In an unfinished or partial run, whole groups may be empty.
-        let (groups, empty): (Vec<_>, Vec<_>) =
-            groups.into_iter().partition(|(_, group)| group.has_figures());
-        if groups.len() + empty.len() > 1 && !groups.is_empty() {
-            for (number, (name, group)) in groups.iter().enumerate() {
-                if number > 0 {
-                    self.text.push('\n');
-                }
-                self.line(&format!("{name}:"));
-                self.untitled_table(group);
-            }
+        if table.rows.len() > ROWS_TOGETHER_MAX {
+            self.table_by_group(table);
         } else {
             self.untitled_table(table);
         }
-        if !groups.is_empty() && !empty.is_empty() {
+        self.notes(table);
+    }
+
+    /// Writes a long table, divided into groups of rows that are compared with each other.
+    fn table_by_group(&mut self, table: &Table) {
+        let all = table.groups();
+        let has_several = all.len() > 1;
+        // In an unfinished or partial run, whole groups may be empty.
+        let (groups, empty): (Vec<_>, Vec<_>) =
+            all.into_iter().partition(|(_, group)| group.has_figures());
+        if !has_several || groups.is_empty() {
+            self.untitled_table(table);
+            return;
+        }
+
+        for (number, (name, group)) in groups.iter().enumerate() {
+            if number > 0 {
+                self.text.push('\n');
+            }
+            self.line(&format!("{name}:"));
+            self.untitled_table(group);
+        }
+        if !empty.is_empty() {
             let names: Vec<&str> = empty.iter().map(|(name, _)| name.as_str()).collect();
             self.wrapped("  ", &format!("no figures for: {}", names.join("; ")));
         }
-        let legend = table.legend().into_iter();
-        let legend: Vec<String> =
-            legend.map(|(tone, meaning)| format!("`{}` {meaning}", tone.mark())).collect();
-        let legend = (!legend.is_empty()).then(|| legend.join("; "));
+    }
+
+    /// Writes what is below a table. Names are explained only once in a text.
+    fn notes(&mut self, table: &Table) {
         let mut names = table.names.clone();
         names.retain(|name| self.explained_names.insert(name.clone()));
-        let names = (!names.is_empty()).then(|| names.join("; "));
-        for note in names.iter().chain(&legend).chain(&table.notes) {
+        if !names.is_empty() {
+            self.wrapped("  ", &names.join("; "));
+        }
+
+        let meanings: Vec<String> = table
+            .legend()
+            .into_iter()
+            .map(|(tone, meaning)| format!("`{}` {meaning}", tone.mark()))
+            .collect();
+        if !meanings.is_empty() {
+            self.wrapped("  ", &meanings.join("; "));
+        }
+
+        for note in &table.notes {
             self.wrapped("  ", note);
         }
     }
@@ -427,36 +472,39 @@ impl Text {
         if problems.is_empty() {
             return;
         }
-        if !self.text.is_empty() {
-            self.text.push('\n');
-        }
+        self.gap();
         self.title("Problems and warnings");
-        for problem in problems {
-            let place = match problem.places.as_slice() {
-                [] => String::new(),
-                places => format!(" ({})", listed(places, PLACES_MAX, "; ")),
-            };
-            let word = problem.severity.word();
-            if self.is_markdown {
-                let texts = problem.texts.join("; ");
-                self.wrapped("  ", &format!("{word}: {texts}{place}"));
-                continue;
-            }
-            let mut texts = problem.texts.iter();
-            let first = texts.next().map_or("", String::as_str);
-            let color = match problem.severity {
-                Severity::Error => RED,
-                Severity::Damaged | Severity::Missing | Severity::Invalid | Severity::Warning => {
-                    AMBER
-                }
-            };
-            let from = self.text.len();
-            self.wrapped("", &format!("{word}: {first}{place}"));
-            let colored = self.colored(word, color);
-            self.text.replace_range(from..from + word.len(), &colored);
-            for text in texts {
-                self.wrapped("  ", text);
-            }
+        for problem in &problems {
+            self.problem(problem);
+        }
+    }
+
+    fn problem(&mut self, problem: &Problem) {
+        let word = problem.severity.word();
+        let place = match problem.places.as_slice() {
+            [] => String::new(),
+            places => format!(" ({})", listed(places, PLACES_MAX, "; ")),
+        };
+        if self.is_markdown {
+            let texts = problem.texts.join("; ");
+            self.wrapped("  ", &format!("{word}: {texts}{place}"));
+            return;
+        }
+
+        let mut texts = problem.texts.iter();
+        let first = texts.next().map_or("", String::as_str);
+        let from = self.text.len();
+        self.wrapped("", &format!("{word}: {first}{place}"));
+
+        // The word is colored after the line was wrapped: color codes have no width.
+        let color = match problem.severity {
+            Severity::Error => RED,
+            Severity::Damaged | Severity::Missing | Severity::Invalid | Severity::Warning => AMBER,
+        };
+        let colored = self.colored(word, color);
+        self.text.replace_range(from..from + word.len(), &colored);
+        for text in texts {
+            self.wrapped("  ", text);
         }
     }
 
@@ -515,27 +563,29 @@ impl Text {
     /// Wraps a paragraph to the terminal's width and removes backticks. Indents lines after the
     /// first by two more spaces. In Markdown, indented paragraphs are list items.
     pub(crate) fn wrapped(&mut self, indent: &str, text: &str) {
-        let text = &if self.style.unicode { typeset(text) } else { text.to_string() };
+        let text = if self.style.unicode { typeset(text) } else { text.to_string() };
         if self.is_markdown {
-            let item = !indent.is_empty();
-            self.text.push_str(&markdown::paragraph(text, item));
+            let is_item = !indent.is_empty();
+            self.text.push_str(&markdown::paragraph(&text, is_item));
             return;
         }
+
+        // However narrow a terminal is, a line has room for words.
         let width = self.style.width.unwrap_or(usize::MAX).max(20);
         let mut line = indent.to_string();
-        let mut empty = true;
-        for word in terminal_text(text).replace('`', "").split_whitespace() {
-            if !empty && line.width() + 1 + word.width() > width {
+        let mut is_empty = true;
+        for word in terminal_text(&text).replace('`', "").split_whitespace() {
+            if !is_empty && line.width() + 1 + word.width() > width {
                 self.text.push_str(&line);
                 self.text.push('\n');
                 line = format!("{indent}  ");
-                empty = true;
+                is_empty = true;
             }
-            if !empty {
+            if !is_empty {
                 line.push(' ');
             }
             line.push_str(word);
-            empty = false;
+            is_empty = false;
         }
         self.text.push_str(&line);
         self.text.push('\n');

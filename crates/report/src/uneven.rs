@@ -9,7 +9,7 @@ pub(crate) fn busy(figures: &Figures) -> Option<String> {
     competition(figures).map(text)
 }
 
-/// Returns the activity of other programs.
+/// Describes competition for the processors.
 pub(crate) fn text(competition: Competition) -> String {
     let what = match competition {
         Competition::Percent(percent) => format!("used up to {percent:.0}% of the processors"),
@@ -24,9 +24,9 @@ pub(crate) fn text(competition: Competition) -> String {
 /// with the least and the most; the worst first.
 pub(crate) fn places(figures: &Figures, matrix: &Matrix<'_>) -> Vec<String> {
     let place = |UnevenStep { step, cell, least, most }: UnevenStep<'_>| {
-        let of = matrix.load_label(cell);
-        let of = of.map_or_else(String::new, |label| format!(", {label}"));
-        format!("{step}{of}: {} {:.0}%, {} {:.0}%", least.0, least.1, most.0, most.1)
+        let label = matrix.load_label(cell);
+        let load = label.map_or_else(String::new, |label| format!(", {label}"));
+        format!("{step}{load}: {} {:.0}%, {} {:.0}%", least.0, least.1, most.0, most.1)
     };
     uneven_steps(figures).into_iter().map(place).collect()
 }

@@ -14,8 +14,13 @@ const PLACES_MAX: usize = 4;
 /// The reasons why figures are invalid, each with a letter.
 #[derive(Default)]
 pub(crate) struct Footnotes {
-    /// The reasons and their places.
-    notes: Vec<(String, Vec<String>)>,
+    notes: Vec<Footnote>,
+}
+
+struct Footnote {
+    reasons: String,
+    /// The lines and steps that have these reasons.
+    places: Vec<String>,
 }
 
 impl Footnotes {
@@ -27,16 +32,17 @@ impl Footnotes {
 
     /// Returns the letter for reasons at `place`.
     pub(crate) fn letter_of(&mut self, reasons: &[String], place: String) -> String {
-        let reasons = match reasons {
+        let text = match reasons {
             [] => "no reason recorded".to_string(),
             reasons => reasons.join("; "),
         };
-        let known = self.notes.iter().position(|(text, _)| *text == reasons);
+        let known = self.notes.iter().position(|note| note.reasons == text);
         let index = known.unwrap_or_else(|| {
-            self.notes.push((reasons, Vec::new()));
+            self.notes.push(Footnote { reasons: text, places: Vec::new() });
             self.notes.len() - 1
         });
-        let places = &mut self.notes[index].1;
+
+        let places = &mut self.notes[index].places;
         if !places.contains(&place) {
             places.push(place);
         }
@@ -49,8 +55,7 @@ impl Footnotes {
 
     /// Returns the notes, with `before` and `after` around the letters.
     pub(crate) fn notes_in(self, before: &str, after: &str) -> impl Iterator<Item = String> {
-        let notes = self.notes.into_iter().enumerate();
-        notes.map(move |(index, (reasons, places))| {
+        self.notes.into_iter().enumerate().map(move |(index, Footnote { reasons, places })| {
             let letter = letters(index);
             let places = listed(&places, PLACES_MAX, ", ");
             format!("`{before}{letter}{after}` {reasons} ({places})")
@@ -71,11 +76,12 @@ pub(crate) fn comparable(row: &Row) -> bool {
 
 /// Makes the figures of a row gray if they must not be compared, and marks one of them.
 pub(crate) fn marked_if_invalid(row: &Row, mut cells: Vec<Cell>, marked: usize) -> Vec<Cell> {
-    if !comparable(row) {
-        cells.iter_mut().for_each(|cell| cell.tone = Tone::Invalid);
-        if let Some(cell) = cells.get_mut(marked) {
-            cell.mark = Tone::Invalid.mark().to_string();
-        }
+    if comparable(row) {
+        return cells;
+    }
+    cells.iter_mut().for_each(|cell| cell.tone = Tone::Invalid);
+    if let Some(cell) = cells.get_mut(marked) {
+        cell.mark = Tone::Invalid.mark().to_string();
     }
     cells
 }
@@ -92,6 +98,7 @@ pub(crate) fn footnoted(
     let Some(first) = cells.first_mut() else {
         return cells;
     };
+
     if let Some(cell) = ended_early(row.status) {
         *first = cell;
         cells[1..].fill(Cell::default());
@@ -116,13 +123,13 @@ pub(crate) fn ended_early(status: Status) -> Option<Cell> {
 /// Returns the cell for a step that a line lacks. A cell that failed between two steps shows it at
 /// the next step.
 pub(crate) fn missing_step(matrix: &Matrix<'_>, line: &Line<'_>, step: StepHead<'_>) -> Cell {
-    let first = matrix.measured().find(|candidate| line.row(candidate.name).is_none());
+    let next = matrix.measured().find(|candidate| line.row(candidate.name).is_none());
+    let is_next = next.is_some_and(|next| next.name == step.name);
     let is_shown_already =
         line.rows.iter().any(|row| row.status != Status::Complete && matrix.shows(&row.step));
+
     match line.unfinished.flatten().and_then(ended_early) {
-        Some(cell) if !is_shown_already && first.is_some_and(|first| first.name == step.name) => {
-            cell
-        }
+        Some(cell) if is_next && !is_shown_already => cell,
         _ if line.missing.contains(&step.name) => Cell::toned("missing", Tone::Absent),
         _ => Cell::not_run(),
     }
@@ -150,13 +157,13 @@ pub(crate) fn comparable_by_target<'a>(
     lines: &[Line<'a>],
     step: StepHead<'_>,
 ) -> Vec<(&'a str, Vec<&'a Row>)> {
-    let rows = |lines: &[Line<'a>]| {
-        let rows = lines.iter().filter_map(|line| line.row(step.name));
-        rows.filter(|row| comparable(row)).collect()
-    };
     lines
         .chunk_by(|a, b| a.cell.target == b.cell.target)
-        .map(|lines| (lines[0].cell.target.as_str(), rows(lines)))
+        .map(|of_target| {
+            let rows = of_target.iter().filter_map(|line| line.row(step.name));
+            let compared = rows.filter(|row| comparable(row)).collect();
+            (of_target[0].cell.target.as_str(), compared)
+        })
         .collect()
 }
 

@@ -23,7 +23,7 @@ use crate::matrix::{Keys, Matrix, StepHead};
 use crate::names::Names;
 use crate::number::ratio_text;
 use crate::table::{Cell, Table, anchor};
-use crate::terminal::{TableStyle, Text};
+use crate::terminal::{TableStyle, TerminalWriter};
 use crate::uneven;
 use crate::worth::Footnotes;
 
@@ -48,7 +48,7 @@ pub struct FactorEffects<'a> {
 
 /// Lists factors with their levels, for a terminal.
 pub fn factors(known: &Factors, style: TableStyle) -> String {
-    let mut out = Text::new(style);
+    let mut out = TerminalWriter::new(style);
     for factor in &known.factors {
         out.wrapped("  ", &described(factor));
     }
@@ -60,14 +60,14 @@ pub fn factors(known: &Factors, style: TableStyle) -> String {
 
 /// Formats effects as tables for a terminal.
 pub fn effects(shown: &FactorEffects<'_>, style: TableStyle) -> String {
-    let mut out = Text::new(style);
+    let mut out = TerminalWriter::new(style);
     write(&mut out, shown);
     out.finish()
 }
 
 /// Formats effects as Markdown.
 pub fn effects_markdown(shown: &FactorEffects<'_>) -> String {
-    let mut out = Text::markdown(false);
+    let mut out = TerminalWriter::markdown(false);
     write(&mut out, shown);
     out.finish()
 }
@@ -98,7 +98,7 @@ pub(crate) fn section(shown: &FactorEffects<'_>) -> Markup {
     }
 }
 
-fn write(out: &mut Text, shown: &FactorEffects<'_>) {
+fn write(out: &mut TerminalWriter, shown: &FactorEffects<'_>) {
     let effects = shown.effects;
     out.main_title(&match &effects.factors[..] {
         [factor] => format!("The effect of {}, all else equal", factor.name),
@@ -169,7 +169,7 @@ impl EffectLine<'_> {
     }
 }
 
-/// Returns the lines of one metric: effects, or effects in each combination.
+/// Returns the lines of one metric: effects over all combinations, or those in each combination.
 fn lines<'a>(effects: &'a Effects, metric: &str, in_each: bool) -> Vec<EffectLine<'a>> {
     let engines = distinct(effects.factors.iter().map(|factor| &factor.engine));
 
@@ -189,7 +189,7 @@ fn lines<'a>(effects: &'a Effects, metric: &str, in_each: bool) -> Vec<EffectLin
             continue;
         }
 
-        // The only combination is all of them, which the other tables show.
+        // With a single combination, the effect over all of them says the same.
         if factor.combinations.len() < 2 {
             continue;
         }

@@ -9,7 +9,7 @@ use super::words::percent;
 use crate::matrix::Keys;
 use crate::number::{fixed, ratio_text};
 use crate::table::{Cell, STEP, Table};
-use crate::terminal::{TableStyle, Text};
+use crate::terminal::{TableStyle, TerminalWriter};
 
 /// The numbers of repeats for which the table shows the detectable change.
 const REPEATS: [u32; 4] = [3, 5, 10, 20];
@@ -19,7 +19,7 @@ const MOST: f64 = 1.0;
 
 /// Formats the noise that a run of a target against itself shows.
 pub fn noise_floor(compared: &Compared, style: TableStyle) -> String {
-    let mut out = Text::new(style);
+    let mut out = TerminalWriter::new(style);
     write(&mut out, compared);
     out.finish()
 }
@@ -29,7 +29,7 @@ pub(super) fn is_against_itself(run: &Run) -> bool {
     run.plan.resolved.iter().any(|value| value.key == "against-itself")
 }
 
-pub(super) fn write(out: &mut Text, compared: &Compared) {
+pub(super) fn write(out: &mut TerminalWriter, compared: &Compared) {
     out.table(&table(compared, &analysis::noise_floor(compared)));
 }
 

@@ -31,9 +31,9 @@ pub(super) fn table(compared: &Compared) -> Table {
 
 /// Adds a row for the statement, and one for each line that only one plan has.
 fn add_difference(table: &mut Table, step: &ComparedPlans, difference: &PlanDifference) {
-    let [of_base, of_target] = difference.lines();
-    let of_base = of_base.into_iter().take(LISTED).map(|line| ("base", line));
-    let of_target = of_target.into_iter().take(LISTED).map(|line| ("target", line));
+    let [base, target] = difference.lines();
+    let of_base = base.into_iter().take(LISTED).map(|line| ("base", line));
+    let of_target = target.into_iter().take(LISTED).map(|line| ("target", line));
     let statement = std::iter::once(("", difference.statement.as_str()));
     for (plan_of, text) in statement.chain(of_base).chain(of_target) {
         let lead =

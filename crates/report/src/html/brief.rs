@@ -135,8 +135,8 @@ pub(super) fn standing_out(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Ve
         return None;
     }
 
-    let base = lines.iter().find(|line| line.line.cell.target == matrix.base);
-    let base = base.map(|line| line.number);
+    let of_base = lines.iter().find(|line| line.line.cell.target == matrix.base);
+    let base = of_base.map(|line| line.number);
     let rates: Vec<(usize, f64)> = lines
         .iter()
         .filter(|line| comparable(line.row))

@@ -109,8 +109,7 @@ mod tests {
             let run = record::Run::default();
             let matrix = Matrix::new(&run, &figures);
             let charts = of_step(&matrix, matrix.steps[0]);
-            let charts = charts.into_iter().map(|chart| (chart.title, chart.data));
-            charts.collect::<Vec<_>>()
+            charts.into_iter().map(|chart| (chart.title, chart.data)).collect::<Vec<_>>()
         };
         row.ops.insert("insert".into(), op(false));
         let titled = |title: &str, json: &str| (title.to_string(), json.to_string());

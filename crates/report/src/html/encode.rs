@@ -23,7 +23,7 @@ pub(crate) fn size(curve: &Curve, bucket: usize) -> usize {
 }
 
 /// Writes `[line, number of points, [point, …], part]`. A gap is `null`; a single point represents
-/// a constant curve. `part` is the name of a part of the line.
+/// a constant curve. `part` is the name of a part of the line, and `bucket` the seconds of a bucket.
 pub(crate) fn curve(
     out: &mut String,
     line: usize,

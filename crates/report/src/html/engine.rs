@@ -175,7 +175,9 @@ mod tests {
     /// points.
     fn drawn(row: &Row) -> Vec<(String, &'static str, usize, Vec<f32>)> {
         let charts = of_row(row).into_iter().filter(|drawn| drawn.moved);
-        charts.map(|it| (it.title, it.parts_are, it.parts.len(), it.whole.points)).collect()
+        charts
+            .map(|drawn| (drawn.title, drawn.parts_are, drawn.parts.len(), drawn.whole.points))
+            .collect()
     }
 
     #[test]

@@ -105,7 +105,8 @@ fn write(sides: &[Side<'_>], share_min: f64, names: &mut FrameNames) -> String {
     out + "]}"
 }
 
-/// Writes what a node calls, by name.
+/// Writes what a node calls, by name. `levels` counts the levels up from the last frame that was
+/// written to the caller of the next.
 fn write_callees(
     calls: &Calls,
     node: usize,
@@ -116,6 +117,7 @@ fn write_callees(
     let name = |node: &usize| calls.tree.names()[calls.tree.name(*node)].as_str();
     let mut callees: Vec<usize> = calls.tree.callees(node).collect();
     callees.sort_by_key(name);
+
     for callee in callees {
         let _ = write!(out, ",{levels},{}", names.number(name(&callee)));
         for own in &calls.own {

@@ -25,7 +25,7 @@ struct ShownProfile<'a> {
     totals: &'a ProfileTotals,
     /// The profile of the same step of the base.
     base: Option<Side<'a>>,
-    /// The cell as text.
+    /// The cell as it is shown.
     label: String,
     /// The functions that changed.
     table: Option<Table>,

@@ -206,10 +206,8 @@ mod tests {
             vec![columns(1e9, 0.0, MIB).into(), columns(1e9, 2e9, 3.0 * MIB).into()];
         let all = of_row(&row);
         let drawn = |title: &str| {
-            let mut all = all.iter();
-            let drawn = all.find(|drawn| drawn.title.starts_with(title)).unwrap();
-            let parts = drawn.parts.iter();
-            let parts = parts.map(|(name, curve)| (name.as_str(), curve.points[0]));
+            let drawn = all.iter().find(|drawn| drawn.title.starts_with(title)).unwrap();
+            let parts = drawn.parts.iter().map(|(name, curve)| (name.as_str(), curve.points[0]));
             (drawn.whole.points[0], parts.collect::<Vec<_>>())
         };
         let (whole, parts) = drawn("client hosts: CPU busy");

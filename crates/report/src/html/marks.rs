@@ -91,12 +91,12 @@ mod tests {
             duration_ns,
             ..LogEvent::default()
         };
-        let mut events: Vec<LogEvent> = (1..=100).map(|it| event("flush", Some(it))).collect();
+        let mut events: Vec<LogEvent> = (1..=100).map(|ns| event("flush", Some(ns))).collect();
         events.extend([event("write stop", None), event("write stop", None)]);
         let marked = longest_of_each_kind(&events, 10);
-        let stops = marked.iter().filter(|it| it.kind == "write stop").count();
+        let stops = marked.iter().filter(|event| event.kind == "write stop").count();
         assert_eq!((marked.len(), stops), (10, 2));
-        assert_eq!(marked.iter().filter_map(|it| it.duration_ns).min(), Some(93));
+        assert_eq!(marked.iter().filter_map(|event| event.duration_ns).min(), Some(93));
     }
 
     #[test]

@@ -72,14 +72,15 @@ pub(super) fn section(
     }
 }
 
-/// Returns the contents of a step's section: what the load did, then what the host and the engine
-/// did at the same time, then how even the step was.
+/// Returns the contents of a step's section: what the load did, in figures and in charts; what the
+/// host and the engine did at the same time; how even the step was, and where its time went.
 fn body(named: NamedMatrix<'_>, charts: &StepCharts<'_>, budget: Budget) -> Markup {
     let NamedMatrix { matrix, names } = named;
     let step = charts.step;
     let load = [ChartPlace::Load, ChartPlace::Beside];
     let host_tables = metrics::of_host(matrix, step);
     let counters = classic::counters(matrix, step);
+
     markup! {
         (table(names, &metrics::metrics(matrix, step)))
         (table(names, &metrics::costs(matrix, step)))
@@ -87,6 +88,7 @@ fn body(named: NamedMatrix<'_>, charts: &StepCharts<'_>, budget: Budget) -> Mark
         (waits::bars(named, step))
         (table(names, &metrics::upkeep(matrix, step)))
         (table(names, &metrics::replication(matrix, step)))
+
         @if charts.at(&load).next().is_none() {
             p.note { "No charts by second: the step ended in its first second." }
         }
@@ -100,6 +102,7 @@ fn body(named: NamedMatrix<'_>, charts: &StepCharts<'_>, budget: Budget) -> Mark
                 @for chart in &charts.distributions { (figure(chart, step)) }
             }
         }
+
         @if !host_tables.is_empty() {
             details {
                 summary { "disks and processors, as in iostat and vmstat; waits; events of the log; sizes of indexes; plans" }
@@ -109,6 +112,7 @@ fn body(named: NamedMatrix<'_>, charts: &StepCharts<'_>, budget: Budget) -> Mark
         (folded_figures(charts, ChartPlace::Cost, "what an operation cost, second by second", budget))
         (folded_figures(charts, ChartPlace::Host, "host and server, second by second", budget))
         (folded_figures(charts, ChartPlace::Engine, "counters of the engine that changed, second by second", budget))
+
         @for quality in quality::tables(matrix, step) { (table(names, &quality)) }
         @for lsm in lsm::tables(matrix, step) { (table(names, &lsm)) }
         (times_of_kinds(named, step))

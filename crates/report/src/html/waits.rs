@@ -95,7 +95,7 @@ fn bars_of_view(named: NamedMatrix<'_>, step: StepHead<'_>, view: WaitView) -> M
         .filter_map(|(line, row)| Some((line, row.waits(view)?)))
         .collect();
 
-    // More than one background thread may work.
+    // Several background threads may be busy at once, so their shares may exceed 100% together.
     let total = |waits: &Waits| waits.states.iter().map(|state| state.percent).sum::<f64>();
     let whole = lines.iter().map(|(_, waits)| total(waits)).fold(100.0, f64::max);
     let rest = match view {

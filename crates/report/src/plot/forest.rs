@@ -249,7 +249,8 @@ mod tests {
                 let (Some(ratio), Some(interval)) = (row.ratio, row.interval) else {
                     continue;
                 };
-                let [low, dot, high] = [interval.low, ratio, interval.high].map(|it| layout.x(it));
+                let [low, dot, high] =
+                    [interval.low, ratio, interval.high].map(|value| layout.x(value));
                 assert!(layout.left <= low && low < dot && dot < high && high <= layout.right);
             }
             assert!(layout.x(1.0) < layout.x(1.6));

@@ -19,7 +19,6 @@ use crate::worth::comparable;
 /// the lowest have one.
 const COLORED_MAX: usize = 10;
 
-/// Returns a percentile.
 type PercentileOf = fn(&Percentiles) -> f64;
 
 /// The percentiles that are drawn over rates.
@@ -319,8 +318,11 @@ pub(super) fn search(board: &Board<'_>) -> Vec<Chart> {
             figure: |trial| trial.lag_ms_max,
         }),
     ];
-    let bounds = bounds.iter().flatten();
-    bounds.filter_map(|bound| search_chart(&search.step, &searched, bound)).collect()
+    bounds
+        .iter()
+        .flatten()
+        .filter_map(|bound| search_chart(&search.step, &searched, bound))
+        .collect()
 }
 
 /// A figure that a search keeps below a bound.

@@ -1,5 +1,7 @@
 //! Lays out tables for a terminal: the widths of columns, and how wide tables are split.
 
+use std::ops::Range;
+
 use comfy_table::{
     Attribute, Cell as Styled, CellAlignment, Color, ContentArrangement, ContentLineStyle,
     LineStyle, TableStyle as Lines,
@@ -32,8 +34,7 @@ impl Width {
 }
 
 fn widest<'t>(texts: impl Iterator<Item = &'t str>) -> usize {
-    let widths = texts.map(|text| terminal_text(text).width());
-    widths.max().unwrap_or(0)
+    texts.map(|text| terminal_text(text).width()).max().unwrap_or(0)
 }
 
 fn widths(table: &Table) -> Vec<Width> {
@@ -41,27 +42,30 @@ fn widths(table: &Table) -> Vec<Width> {
         let cells = || table.rows.iter().filter_map(move |row| row.cells.get(index));
         let mark = cells().map(|cell| cell.mark.width()).max().unwrap_or(0);
         let figure = widest(cells().map(|cell| cell.text.as_str()));
-        let head = widest(head.lines());
-        Width { figure: figure.max(head.saturating_sub(mark)), mark }
+        // A head also uses the space of the marks.
+        let head = widest(head.lines()).saturating_sub(mark);
+        Width { figure: figure.max(head), mark }
     };
     table.columns.iter().enumerate().map(width).collect()
 }
 
 /// Splits the columns of a table into groups that fit next to the lead columns. Each group has at
 /// least one column, and keeps ratios with their figures.
-pub(super) fn split(table: &Table, width: Option<usize>) -> Vec<std::ops::Range<usize>> {
+pub(super) fn split(table: &Table, width: Option<usize>) -> Vec<Range<usize>> {
     let lead_width = |(index, head): (usize, &String)| {
         let texts = table.rows.iter().filter_map(|row| row.lead.get(index));
         head.width().max(widest(texts.map(String::as_str))) + GAP
     };
     let lead: usize = table.lead.iter().enumerate().map(lead_width).sum();
     let room = width.map_or(usize::MAX - GAP, |width| width.saturating_sub(lead));
+
+    // A figure and the ratios next to it are one piece, from `begin` to `end`.
     let widths = widths(table);
     let ends = (1..=widths.len()).filter(|index| !table.beside.contains(index));
     let mut groups = Vec::new();
     let (mut first, mut used, mut begin) = (0, 0, 0);
     for end in ends {
-        let wanted: usize = widths[begin..end].iter().map(|it| it.total() + GAP).sum();
+        let wanted: usize = widths[begin..end].iter().map(|width| width.total() + GAP).sum();
         if begin > first && used + wanted > room + GAP {
             groups.push(first..begin);
             (first, used) = (begin, 0);
@@ -74,12 +78,7 @@ pub(super) fn split(table: &Table, width: Option<usize>) -> Vec<std::ops::Range<
 }
 
 /// Formats some columns of a table, with its lead.
-pub(super) fn rendered(
-    table: &Table,
-    columns: std::ops::Range<usize>,
-    style: TableStyle,
-) -> String {
-    let widths = widths(table);
+pub(super) fn rendered(table: &Table, columns: Range<usize>, style: TableStyle) -> String {
     let mut out = comfy_table::Table::new();
     out.set_content_arrangement(ContentArrangement::Disabled);
     out.load_style(RULED);
@@ -88,19 +87,9 @@ pub(super) fn rendered(
     } else {
         out.force_no_tty();
     }
-    // Ignored without styles.
-    let bold = |cell: Styled| cell.add_attribute(Attribute::Bold);
-    let heads = table.lead.iter().map(|head| bold(Styled::new(terminal_text(head))));
-    let figures = columns.clone().map(|index| {
-        let head = if style.unicode {
-            table.columns[index].clone()
-        } else {
-            in_ascii(&table.columns[index])
-        };
-        let head: Vec<_> = head.lines().map(terminal_text).collect();
-        bold(Styled::new(head.join("\n"))).set_alignment(CellAlignment::Right)
-    });
-    out.set_header(heads.chain(figures).collect::<Vec<_>>());
+
+    out.set_header(heads(table, columns.clone(), style));
+    let widths = widths(table);
     for (number, row) in table.rows.iter().enumerate() {
         // The name of a test is shown once.
         let repeated = usize::from(table.continues_test(number));
@@ -115,11 +104,24 @@ pub(super) fn rendered(
         });
         out.add_row(lead.chain(cells).collect::<Vec<_>>());
     }
+
     let last = table.lead.len() + columns.len() - 1;
     for (index, column) in out.column_iter_mut().enumerate() {
         column.set_padding((0, if index == last { 0 } else { GAP as u16 }));
     }
     out.trim_fmt()
+}
+
+fn heads(table: &Table, columns: Range<usize>, style: TableStyle) -> Vec<Styled> {
+    let mut heads: Vec<Styled> =
+        table.lead.iter().map(|head| Styled::new(terminal_text(head))).collect();
+    for head in &table.columns[columns] {
+        let text = if style.unicode { head.clone() } else { in_ascii(head) };
+        let lines: Vec<String> = text.lines().map(terminal_text).collect();
+        heads.push(Styled::new(lines.join("\n")).set_alignment(CellAlignment::Right));
+    }
+    // A table without styles ignores attributes.
+    heads.into_iter().map(|head| head.add_attribute(Attribute::Bold)).collect()
 }
 
 /// Returns a cell with its mark. Marks are padded, so that figures line up.
