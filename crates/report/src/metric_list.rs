@@ -3,7 +3,7 @@
 use ::words::{Better, Metric};
 
 use crate::table::{Cell, Table};
-use crate::terminal::{TableStyle, Text};
+use crate::terminal::{TableStyle, TerminalWriter};
 
 /// The document with the formula of every metric.
 const DOCUMENT: &str = include_str!("../../../docs/metrics.md");
@@ -28,7 +28,7 @@ pub fn metric_list(style: TableStyle) -> String {
             .to_owned(),
     );
     table.notes.push("`docs/metrics.md` has the formulas".to_owned());
-    let mut out = Text::new(style);
+    let mut out = TerminalWriter::new(style);
     out.table(&table);
     out.finish()
 }
