@@ -79,7 +79,7 @@ impl SqlKind for MysqlKind {
     const CONFIG_FILE: &'static str = "server.cnf";
     const COMMIT_ALONE: &'static str = "set session sql_log_bin = 0";
     const DATABASE_EXISTS: &'static str = "1007";
-    const SETTINGS: &'static str = "show global variables";
+    const SETTINGS: &'static str = "show global variables where variable_name <> 'report_password'";
     const LOG_PARSER: LogParser = log::events;
 
     fn locate(build: &str) -> Result<Installation, SetupError> {

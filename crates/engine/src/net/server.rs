@@ -66,7 +66,8 @@ pub trait SqlKind: Sized + Send + Sync + 'static {
     const COMMIT_ALONE: &'static str;
     /// The code of the error for a database that already exists.
     const DATABASE_EXISTS: &'static str;
-    /// A query for the effective settings: name, value, and the source if the server has it.
+    /// A query for the effective settings: name, value, and the source if the server has it. It
+    /// leaves out those that may contain a password.
     const SETTINGS: &'static str;
 
     /// The parser of its log.

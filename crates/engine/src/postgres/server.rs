@@ -78,8 +78,7 @@ impl SqlKind for PostgresKind {
     const COMMIT_ALONE: &'static str = "set synchronous_commit = local";
     const DATABASE_EXISTS: &'static str = "42P04";
     // `current_setting` returns a value with its unit, unlike `pg_settings`.
-    const SETTINGS: &'static str =
-        "select name, current_setting(name, true), source from pg_settings";
+    const SETTINGS: &'static str = "select name, current_setting(name, true), source from pg_settings where name <> 'primary_conninfo'";
     const LOG_PARSER: LogParser = log::events;
 
     fn locate(build: &str) -> Result<Installation, SetupError> {

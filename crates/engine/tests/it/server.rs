@@ -163,6 +163,8 @@ pub(crate) struct Access {
     pub(crate) talkative: &'static [(&'static str, &'static str)],
     /// The file with the logged statements, below the place of the server.
     pub(crate) statement_log: &'static str,
+    /// An option whose value contains a password, here `hunter2`.
+    pub(crate) secret: (&'static str, &'static str),
     /// True if replicas connect to their primary by TCP.
     pub(crate) replicas_use_tcp: bool,
 }

@@ -20,6 +20,7 @@ on_each_server!(
     nobody_else_logs_in_to_a_server_with_tls,
     nobody_else_logs_in_to_a_server_with_replicas,
     neither_files_nor_logs_have_the_password,
+    recorded_settings_have_no_password,
 );
 
 /// The user and group of a stranger.
@@ -193,6 +194,18 @@ fn neither_files_nor_logs_have_the_password<S: TestServer>() {
         assert_eq!(files, Vec::<PathBuf>::new(), "others can read these");
     }
     server.stop().unwrap();
+}
+
+fn recorded_settings_have_no_password<S: TestServer>() {
+    if !S::is_installed() {
+        return;
+    }
+    let place = Place::<S>::new();
+    let server = place.start(&[S::ACCESS.secret]).unwrap();
+    let settings = server.settings().unwrap();
+    assert!(settings.len() > 100);
+    let mut with_password = settings.iter().filter(|it| it.value.contains("hunter2"));
+    assert_eq!(with_password.next(), None);
 }
 
 /// Returns the files below a directory that this thread's user can read.

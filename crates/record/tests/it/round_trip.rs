@@ -1,3 +1,5 @@
+use std::os::unix::fs::PermissionsExt as _;
+
 use record::{
     CellKey, CellRef, IntervalRow, RecordError, Run, RunDir, Status, Step, StepKind, StepState,
 };
@@ -359,4 +361,12 @@ fn the_status_of_an_engine_reads_back_and_is_bounded() {
     assert!(steps[1].is_whole());
     fs_err::write(steps[1].path().join("engine_status.txt"), "other").unwrap();
     assert!(steps[1].engine_status().is_err());
+}
+
+#[test]
+fn other_users_cannot_enter_the_directory_of_a_run() {
+    let results = temporary();
+    let run = RunDir::create(results.path(), &sample::run()).unwrap();
+    let mode = fs_err::metadata(run.path()).unwrap().permissions().mode();
+    assert_eq!(mode & 0o077, 0);
 }

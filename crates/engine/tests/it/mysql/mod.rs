@@ -135,6 +135,7 @@ impl TestServer for Mysql {
             ("server_id", "1"),
         ],
         statement_log: "data/mysql/data/general.log",
+        secret: ("report_password", "hunter2"),
         replicas_use_tcp: true,
     };
 

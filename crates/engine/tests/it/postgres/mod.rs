@@ -111,6 +111,7 @@ impl TestServer for Postgres {
             ("log_replication_commands", "on"),
         ],
         statement_log: "server.log",
+        secret: ("primary_conninfo", "host=/nowhere password=hunter2"),
         replicas_use_tcp: false,
     };
 
