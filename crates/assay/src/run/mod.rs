@@ -23,7 +23,6 @@ mod step;
 mod stop;
 mod tables;
 
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -38,7 +37,7 @@ use report::Curves;
 use self::ranks::LoadRanks;
 use crate::cli::{DATA, PlanArgs, RunArgs};
 use crate::commands;
-use crate::live::{self, Event, Live, RunInfo};
+use crate::live::{self, Event, Listener, Live, RunInfo};
 use crate::only::CellFilters;
 use crate::outcome::{Exit, UsageError, failure_of, report_error};
 use crate::output::{print, style};
@@ -82,7 +81,7 @@ fn run_with(args: &RunArgs, ranks: Option<LoadRanks>) -> anyhow::Result<Exit> {
 
 fn begin(
     args: &RunArgs,
-    listener: Option<TcpListener>,
+    listener: Option<Listener>,
     ranks: Option<LoadRanks>,
 ) -> anyhow::Result<Exit> {
     let started_unix_ns = unix_now_ns();
@@ -155,7 +154,7 @@ fn results_dir_error(error: RecordError) -> anyhow::Error {
 fn resume_run(
     args: &RunArgs,
     path: &Path,
-    listener: Option<TcpListener>,
+    listener: Option<Listener>,
     ranks: Option<LoadRanks>,
 ) -> anyhow::Result<Exit> {
     let started_unix_ns = unix_now_ns();
@@ -299,7 +298,7 @@ fn conduct(
     mut run: Run,
     place: RunContext,
     matrix: Matrix,
-    listener: Option<TcpListener>,
+    listener: Option<Listener>,
 ) -> anyhow::Result<Exit> {
     place.display.say(&matrix.summary(&file.plan));
     let live = serve_live(listener, &run, directory, &place)?;
@@ -368,7 +367,7 @@ fn conduct(
 
 /// Serves the live page and metrics at `listener` from now on.
 fn serve_live(
-    listener: Option<TcpListener>,
+    listener: Option<Listener>,
     run: &Run,
     directory: &RunDir,
     place: &RunContext,
@@ -376,7 +375,7 @@ fn serve_live(
     let Some(listener) = listener else {
         return Ok(Live::default());
     };
-    let address = listener.local_addr()?;
+    let address = listener.address();
     let live = live::serve(listener, RunInfo::new(run, directory), place.clock.clone())?;
     place
         .display
