@@ -73,6 +73,11 @@ pub fn terminal_text(text: &str) -> String {
     shown.collect()
 }
 
+/// Returns whether a character is neither a control character nor changes the direction of writing.
+pub fn is_printable(letter: char) -> bool {
+    printable(letter).is_some()
+}
+
 /// Returns the character if it is printable.
 pub(crate) fn printable(letter: char) -> Option<char> {
     let turns = matches!(letter, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
