@@ -28,6 +28,8 @@
 
 mod cli;
 mod commands;
+#[cfg(test)]
+mod documented;
 mod draft;
 mod engines;
 mod estimate;
@@ -64,7 +66,7 @@ fn main() -> ExitCode {
         Ok(cli) => execute(cli.command).unwrap_or_else(|error| outcome::report_error(&error)),
         Err(error) => {
             // Help and version go to stdout; everything else is a usage error.
-            let _ = error.print();
+            output::print_clap_error(&error);
             if error.use_stderr() { Exit::Usage } else { Exit::Ok }
         }
     };

@@ -1,10 +1,11 @@
 //! Prints: results to stdout, everything else to stderr.
 
+use std::fmt::Write as _;
 use std::io::{IsTerminal, Write};
 
 use anyhow::Context;
 use record::Failure;
-use report::{TableStyle, terminal_text};
+use report::{TableStyle, is_printable, terminal_text};
 
 /// Writes a line to stderr, as `eprintln!` does, but ignores errors: a run must not end because its
 /// terminal was closed.
@@ -24,11 +25,34 @@ pub fn print(text: &str) -> anyhow::Result<()> {
     }
 }
 
-/// Returns indented JSON.
+/// Returns indented JSON. Characters that a terminal would obey, or that hide or turn text, are
+/// escaped; they can only be in strings.
 pub fn json_text(value: &serde_json::Value) -> anyhow::Result<String> {
-    let mut text = serde_json::to_string_pretty(value)?;
+    let json = serde_json::to_string_pretty(value)?;
+    let mut text = String::with_capacity(json.len() + 1);
+    for letter in json.chars() {
+        if letter == '\n' || is_printable(letter) {
+            text.push(letter);
+        } else {
+            let _ = write!(text, "\\u{:04x}", u32::from(letter));
+        }
+    }
     text.push('\n');
     Ok(text)
+}
+
+/// Prints an error in the command line. What was typed may hold escapes that somebody else chose.
+pub fn print_clap_error(error: &clap::Error) {
+    let plain = error.render().to_string();
+    let is_safe = |letter: char| matches!(letter, '\n' | '\t') || is_printable(letter);
+    if plain.chars().all(is_safe) {
+        // With colors.
+        let _ = error.print();
+        return;
+    }
+    for line in plain.lines() {
+        eprint_line!("{}", terminal_text(line));
+    }
 }
 
 /// Returns the style of tables for this stdout.
@@ -77,5 +101,19 @@ pub fn print_failure(failure: &Failure) {
     }
     if let Some(help) = &failure.help {
         eprint_line!("help: {}", terminal_text(help));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_escapes_what_a_terminal_would_obey() {
+        let value = serde_json::json!({ "a\u{9b}": "\u{202e}b\u{1b}[31m", "c": "é\n" });
+        let text = json_text(&value).unwrap();
+        let expected = "{\n  \"a\\u009b\": \"\\u202eb\\u001b[31m\",\n  \"c\": \"é\\n\"\n}\n";
+        assert_eq!(text, expected);
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), value);
     }
 }

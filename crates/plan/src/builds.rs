@@ -68,6 +68,13 @@ fn build(cx: &mut Context<'_>, entry: Entry) -> Option<Build> {
                 return None;
             }
             let installed = Line.read(cx, &key, &node)?;
+            if installed.contains("://") {
+                let message = format!("{} is a URL, not a build: {}", code(&key), code(&installed));
+                cx.error("plan::bad-url", node.place, message)
+                    .label("expected a version or a directory")
+                    .help("for a server that runs already, write `url = \"...\"` instead");
+                return None;
+            }
             let shown = quoted(&installed);
             (engine, BuildSource::Installed(installed), shown)
         }

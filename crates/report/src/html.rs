@@ -41,9 +41,12 @@ mod waits;
 use std::collections::BTreeSet;
 
 use analysis::{CompareOptions, Factors, Figures, counted};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use maud::{DOCTYPE, Markup, PreEscaped, html as markup};
 use record::{Cell, Run, Status, Step};
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 
 use crate::answer;
 use crate::classic;
@@ -144,7 +147,7 @@ pub fn html_page(page: &Page<'_>) -> String {
         (DOCTYPE)
         html lang="en" {
             head {
-                (head_start(""))
+                (head_start("", std::iter::once(UPLOT_SCRIPT).chain(SCRIPTS)))
                 title { (titles.join(", ")) " - Assay" }
                 style { (PreEscaped(UPLOT_STYLE)) (PreEscaped(STYLE)) (PreEscaped(plot::STYLE)) }
             }
@@ -237,10 +240,15 @@ pub(crate) fn permalink(id: &str) -> Markup {
 }
 
 /// Returns the beginning of a page's head. Its policy forbids the page to load anything except what
-/// `more` allows.
-fn head_start(more: &str) -> Markup {
+/// `more` allows, and to run anything but `scripts`.
+fn head_start<'s>(more: &str, scripts: impl Iterator<Item = &'s str>) -> Markup {
+    let hashes = scripts.map(|script| {
+        let hash = Sha256::digest(script.as_bytes());
+        format!("'sha256-{}'", STANDARD.encode(hash))
+    });
+    let hashes = hashes.collect::<Vec<_>>().join(" ");
     let policy = format!(
-        "default-src 'none'; {more}style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
+        "default-src 'none'; {more}style-src 'unsafe-inline'; script-src {hashes}; img-src data:"
     );
     markup! {
         meta charset="utf-8";

@@ -87,6 +87,6 @@ pub use metric_list::metric_list;
 pub use number::rate_text;
 pub use plot::plots;
 pub use terminal::{
-    TableStyle, differences, tables, tables_brief, tables_markdown, tables_named, tables_summary,
-    terminal_text, verbatim,
+    TableStyle, differences, is_printable, tables, tables_brief, tables_markdown, tables_named,
+    tables_summary, terminal_text, verbatim,
 };

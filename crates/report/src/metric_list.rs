@@ -33,14 +33,15 @@ pub fn metric_list(style: TableStyle) -> String {
     out.finish()
 }
 
-/// Returns the meaning of a metric's name, or else its formula.
+/// Returns the meaning of a metric's name, or else the first part of its formula.
 fn meaning(metric: &Metric) -> String {
     if !metric.meaning.is_empty() {
         return metric.meaning.to_owned();
     }
     let head = format!("| `{}` |", metric.name);
     let formula = DOCUMENT.lines().find_map(|line| line.strip_prefix(&head)?.split('|').next());
-    without_links(formula.unwrap_or_default().trim()).replace('`', "")
+    let formula = without_links(formula.unwrap_or_default()).replace('`', "");
+    formula.split([';', ':']).next().unwrap_or_default().trim().to_owned()
 }
 
 /// Replaces Markdown links by their texts.

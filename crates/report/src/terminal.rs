@@ -74,6 +74,11 @@ pub fn terminal_text(text: &str) -> String {
         .collect()
 }
 
+/// Returns whether a character is neither a control character nor changes the direction of writing.
+pub fn is_printable(letter: char) -> bool {
+    printable(letter).is_some()
+}
+
 /// Returns the character unless a terminal would obey it: a control character, or a mark that turns
 /// the direction of writing.
 pub(crate) fn printable(letter: char) -> Option<char> {

@@ -2,52 +2,142 @@
 
 use std::sync::LazyLock;
 
+use super::host::AllowedHosts;
 use super::metrics;
 use super::state::RunState;
 
 /// The maximum size of a request.
 const REQUEST_BYTES_MAX: usize = 8 << 10;
+/// The maximum length of a method's name.
+const METHOD_BYTES_MAX: usize = 20;
 
 const TEXT: &str = "text/plain; charset=utf-8";
 
 static PAGE: LazyLock<String> = LazyLock::new(report::live_page);
 
-/// Returns the reply to what was received so far; `None` if the request is incomplete.
-pub fn reply(received: &[u8], state: &RunState, now_ns: u64) -> Option<Vec<u8>> {
-    let is_whole = received.windows(4).any(|end| end == b"\r\n\r\n");
-    if !is_whole && received.len() < REQUEST_BYTES_MAX {
-        return None;
+/// A request that is complete.
+struct Request<'r> {
+    method: &'r str,
+    target: &'r str,
+}
+
+/// What was received so far.
+enum Received<'r> {
+    Incomplete,
+    Request(Request<'r>),
+    Refused(Content),
+}
+
+/// A status, and a body of a type.
+struct Content {
+    status: &'static str,
+    kind: &'static str,
+    body: String,
+}
+
+impl Content {
+    fn ok(kind: &'static str, body: String) -> Self {
+        Self { status: "200 OK", kind, body }
     }
-    let line = received.split(|&byte| byte == b'\r').next();
-    let line = str::from_utf8(line.unwrap_or_default()).unwrap_or_default();
-    let mut words = line.split(' ');
-    let (method, target, version) = (words.next()?, words.next(), words.next());
-    let (status, kind, body) = match (target, version) {
-        _ if !is_whole => {
-            ("431 Request Header Fields Too Large", TEXT, "request too long\n".into())
-        }
-        (Some(target), Some(version)) if version.starts_with("HTTP/1.") => match method {
-            "GET" | "HEAD" => content(target, state, now_ns),
-            _ => ("405 Method Not Allowed", TEXT, "only GET and HEAD are supported\n".into()),
+
+    fn text(status: &'static str, body: &str) -> Self {
+        Self { status, kind: TEXT, body: format!("{body}\n") }
+    }
+}
+
+/// Returns the reply to what was received so far; `None` if the request is incomplete.
+pub fn reply(
+    received: &[u8],
+    hosts: &AllowedHosts,
+    state: &RunState,
+    now_ns: u64,
+) -> Option<Vec<u8>> {
+    let (content, has_body) = match read(received, hosts) {
+        Received::Incomplete => return None,
+        Received::Refused(content) => (content, true),
+        Received::Request(Request { method, target }) => match method {
+            "GET" => (content(target, state, now_ns), true),
+            "HEAD" => (content(target, state, now_ns), false),
+            _ => (Content::text("405 Method Not Allowed", "only GET and HEAD are supported"), true),
         },
-        _ => ("400 Bad Request", TEXT, "not an HTTP request\n".into()),
     };
     let mut reply = format!(
-        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nCache-Control: no-store\r\n\
+        "HTTP/1.1 {}\r\nContent-Type: {}\r\nContent-Length: {}\r\nCache-Control: no-store\r\n\
          X-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n",
-        body.len()
+        content.status,
+        content.kind,
+        content.body.len()
     );
-    if method != "HEAD" {
-        reply += &body;
+    if has_body {
+        reply += &content.body;
     }
     Some(reply.into_bytes())
 }
 
-fn content(target: &str, state: &RunState, now_ns: u64) -> (&'static str, &'static str, String) {
+fn read<'r>(received: &'r [u8], hosts: &AllowedHosts) -> Received<'r> {
+    let bad = |why: &str| Received::Refused(Content::text("400 Bad Request", why));
+    if !may_begin_request(received) {
+        return bad("not an HTTP request");
+    }
+    let Some(end) = received.windows(4).position(|end| end == b"\r\n\r\n") else {
+        if received.len() < REQUEST_BYTES_MAX {
+            return Received::Incomplete;
+        }
+        let status = "431 Request Header Fields Too Large";
+        return Received::Refused(Content::text(status, "request too long"));
+    };
+    let Ok(head) = str::from_utf8(&received[..end]) else {
+        return bad("the request is not text");
+    };
+    let mut lines = head.split("\r\n");
+    let first: Vec<&str> = lines.next().unwrap_or_default().split(' ').collect();
+    let [method, target, version] = first[..] else {
+        return bad("not an HTTP request");
+    };
+    if !version.starts_with("HTTP/1.") {
+        return bad("not an HTTP request");
+    }
+
+    let mut named = Vec::new();
+    for line in lines {
+        match line.split_once(':') {
+            Some((name, _)) if name.is_empty() || name.contains([' ', '\t']) => {
+                return bad("a header has no valid name");
+            }
+            Some((name, host)) if name.eq_ignore_ascii_case("host") => named.push(host.trim()),
+            Some(_) => {}
+            None => return bad("a header has no name"),
+        }
+    }
+    match named[..] {
+        [host] if hosts.contain(host) => Received::Request(Request { method, target }),
+        [_] => Received::Refused(Content::text(
+            "421 Misdirected Request",
+            "this host has another name: use the address that `assay run` printed",
+        )),
+        // Before version 1.1, there was no such header.
+        [] if version == "HTTP/1.0" => Received::Request(Request { method, target }),
+        [] => bad("the request has no Host"),
+        _ => bad("the request has several Hosts"),
+    }
+}
+
+/// Returns whether bytes can be the beginning of a request: a method in capital letters, and no
+/// line that ends otherwise than HTTP's.
+fn may_begin_request(received: &[u8]) -> bool {
+    let method = received.split(|&byte| byte == b' ').next().unwrap_or_default();
+    let is_method = method.iter().all(u8::is_ascii_uppercase) && method.len() <= METHOD_BYTES_MAX;
+    let has_method = !method.is_empty() || received.is_empty();
+    let has_bare_line_end = received.first() == Some(&b'\n')
+        || received.windows(2).any(|two| two[1] == b'\n' && two[0] != b'\r');
+    is_method && has_method && !has_bare_line_end
+}
+
+fn content(target: &str, state: &RunState, now_ns: u64) -> Content {
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     match path {
-        "/" => ("200 OK", "text/html; charset=utf-8", PAGE.clone()),
-        "/metrics" => ("200 OK", metrics::CONTENT_TYPE, metrics::text(state, now_ns)),
+        "/" => Content::ok("text/html; charset=utf-8", PAGE.clone()),
+        "/metrics" => Content::ok(metrics::CONTENT_TYPE, metrics::text(state, now_ns)),
         "/live.json" => {
             let number = |name: &str| {
                 let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
@@ -56,8 +146,8 @@ fn content(target: &str, state: &RunState, now_ns: u64) -> (&'static str, &'stat
             };
             let [step, from] = ["step", "from"].map(|name| number(name).unwrap_or(0));
             let json = state.to_json(step, from, now_ns).to_string();
-            ("200 OK", "application/json", json)
+            Content::ok("application/json", json)
         }
-        _ => ("404 Not Found", TEXT, "not found: use `/`, `/metrics` or `/live.json`\n".into()),
+        _ => Content::text("404 Not Found", "not found: use `/`, `/metrics` or `/live.json`"),
     }
 }

@@ -6,6 +6,7 @@
 //! sends its events through a pipe.
 
 mod feed;
+mod host;
 mod http;
 mod metrics;
 mod server;
@@ -25,7 +26,7 @@ use record::{CellKey, Status, Step};
 use serde::{Deserialize, Serialize};
 
 pub use feed::StepFeed;
-pub use server::{bind, serve};
+pub use server::{Listener, bind, serve};
 pub use state::RunInfo;
 
 /// An event in a run.

@@ -5,13 +5,14 @@
 //! from the measurement.
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream, ToSocketAddrs};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use load::{Clock as _, SystemClock};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use super::host::AllowedHosts;
 use super::state::{RunInfo, RunState};
 use super::{Event, Live, http, spawn};
 use crate::outcome::UsageError;
@@ -25,8 +26,22 @@ const CONNECTION_NS_MAX: u64 = 10_000_000_000;
 /// Events are handled at least this often.
 const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 500_000_000 };
 
+/// Where the live view is served.
+pub struct Listener {
+    socket: TcpListener,
+    address: SocketAddr,
+    hosts: AllowedHosts,
+}
+
+impl Listener {
+    /// Returns the address.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
 /// Listens on `address`. Only if `anywhere` is set may other machines reach it.
-pub fn bind(address: &str, anywhere: bool) -> anyhow::Result<TcpListener> {
+pub fn bind(address: &str, anywhere: bool) -> anyhow::Result<Listener> {
     let wrong = |what: String, help: &str| UsageError::new(what, Some(help.into()));
     let addresses = address.to_socket_addrs().map_err(|error| {
         let what = format!("invalid address `{address}` for `--listen`: {error}");
@@ -40,19 +55,26 @@ pub fn bind(address: &str, anywhere: bool) -> anyhow::Result<TcpListener> {
         let help = "listen on 127.0.0.1, which `ssh -L` can forward, or add `--listen-anywhere`";
         return Err(wrong(what, help).into());
     }
-    let listener = TcpListener::bind(addresses.as_slice()).map_err(|error| {
+    let socket = TcpListener::bind(addresses.as_slice()).map_err(|error| {
         let what = format!("cannot listen on `{address}`: {error}");
         wrong(what, "choose another port, or port 0 to let the system choose one")
     })?;
-    listener.set_nonblocking(true)?;
-    Ok(listener)
+    socket.set_nonblocking(true)?;
+    let bound = socket.local_addr()?;
+    Ok(Listener { socket, address: bound, hosts: AllowedHosts::new(address, bound) })
 }
 
 /// Serves the live view of a run, in a thread that ends with this process.
-pub fn serve(listener: TcpListener, about: RunInfo, clock: SystemClock) -> anyhow::Result<Live> {
+pub fn serve(listener: Listener, about: RunInfo, clock: SystemClock) -> anyhow::Result<Live> {
     let (watcher, events) = channel();
-    let mut server =
-        Server { listener, connections: Vec::new(), state: RunState::new(about), events, clock };
+    let mut server = Server {
+        listener: listener.socket,
+        hosts: listener.hosts,
+        connections: Vec::new(),
+        state: RunState::new(about),
+        events,
+        clock,
+    };
     spawn("live", move || {
         loop {
             server.round();
@@ -64,6 +86,7 @@ pub fn serve(listener: TcpListener, about: RunInfo, clock: SystemClock) -> anyho
 
 struct Server {
     listener: TcpListener,
+    hosts: AllowedHosts,
     connections: Vec<Connection>,
     state: RunState,
     events: Receiver<Event>,
@@ -110,15 +133,20 @@ impl Server {
                 reply: None,
             });
         }
-        let state = &self.state;
+        let (state, hosts) = (&self.state, &self.hosts);
         self.connections
-            .retain_mut(|it| it.ends_at > now && it.advance(state, now).unwrap_or(false));
+            .retain_mut(|it| it.ends_at > now && it.advance(hosts, state, now).unwrap_or(false));
     }
 }
 
 impl Connection {
     /// Reads or writes what it can without waiting; returns whether there is more to do.
-    fn advance(&mut self, state: &RunState, now_ns: u64) -> std::io::Result<bool> {
+    fn advance(
+        &mut self,
+        hosts: &AllowedHosts,
+        state: &RunState,
+        now_ns: u64,
+    ) -> std::io::Result<bool> {
         if self.reply.is_none() {
             let mut bytes = [0; 4096];
             match self.stream.read(&mut bytes) {
@@ -126,7 +154,7 @@ impl Connection {
                 Ok(count) => self.received.extend_from_slice(&bytes[..count]),
                 Err(error) => return is_not_ready(error),
             }
-            self.reply = http::reply(&self.received, state, now_ns);
+            self.reply = http::reply(&self.received, hosts, state, now_ns);
         }
         let Some(reply) = &mut self.reply else {
             return Ok(true);

@@ -140,15 +140,27 @@ fn a_step_that_has_ended_is_forgotten_after_a_while() {
 #[test]
 fn requests_are_answered_or_refused() {
     let state = state();
+    let hosts = host::AllowedHosts::new("127.0.0.1:9187", ([127, 0, 0, 1], 9187).into());
     let long = format!("GET /{} HTTP/1.1\r\n", "a".repeat(10_000));
+    let with_host = |request: &str| request.replace("HOST", "Host: localhost:9187\r\n\r\n");
     let none = "";
     for (request, begin) in [
-        ("GET / HTTP/1.1\r\n\r\n", "200 OK"),
-        ("GET /metrics?x HTTP/1.0\r\nHost: a\r\n\r\n", "200 OK"),
-        ("GET /live.json?step=x&from=-1 HTTP/1.1\r\n\r\n", "200 OK"),
-        ("HEAD /metrics HTTP/1.1\r\n\r\n", "200 OK"),
-        ("GET /../etc/passwd HTTP/1.1\r\n\r\n", "404 Not Found"),
-        ("POST / HTTP/1.1\r\n\r\n", "405 Method Not Allowed"),
+        ("GET / HTTP/1.1\r\nHOST", "200 OK"),
+        ("GET /metrics?x HTTP/1.0\r\n\r\n", "200 OK"),
+        ("GET /live.json?step=x&from=-1 HTTP/1.1\r\nAccept: */*\r\nHOST", "200 OK"),
+        ("HEAD /metrics HTTP/1.1\r\nHOST", "200 OK"),
+        ("GET /../etc/passwd HTTP/1.1\r\nHOST", "404 Not Found"),
+        ("POST / HTTP/1.1\r\nHOST", "405 Method Not Allowed"),
+        // Another name may be that of a page that wants to read this one.
+        ("GET / HTTP/1.1\r\nHost: evil.example:9187\r\n\r\n", "421 Misdirected Request"),
+        ("GET / HTTP/1.0\r\nHost: evil.example\r\n\r\n", "421 Misdirected Request"),
+        ("GET / HTTP/1.1\r\nHost: evil.example\r\nHOST", "400 Bad Request"),
+        ("GET / HTTP/1.1\r\n\r\n", "400 Bad Request"),
+        ("GET / HTTP/1.1\r\nHost : localhost:9187\r\nHOST", "400 Bad Request"),
+        // What can't become a request is refused at once.
+        ("\u{16}\u{3}\u{1}", "400 Bad Request"),
+        ("GET / HTTP/1.1\nHost: localhost:9187\n\n", "400 Bad Request"),
+        ("nonsense", "400 Bad Request"),
         ("\r\n\r\n", "400 Bad Request"),
         ("GET /\r\n\r\n", "400 Bad Request"),
         ("\u{16}\u{3}\u{1}\r\n\r\n", "400 Bad Request"),
@@ -156,7 +168,7 @@ fn requests_are_answered_or_refused() {
         ("", none),
         ("GET / HTTP/1.1\r\nHost: a\r\n", none),
     ] {
-        let reply = http::reply(request.as_bytes(), &state, 0);
+        let reply = http::reply(with_host(request).as_bytes(), &hosts, &state, 0);
         let reply = String::from_utf8(reply.unwrap_or_default()).unwrap();
         let status = reply.lines().next().unwrap_or_default();
         let status = status.strip_prefix("HTTP/1.1 ").unwrap_or_default();

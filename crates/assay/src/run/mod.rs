@@ -23,7 +23,6 @@ mod step;
 mod stop;
 mod tables;
 
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -39,7 +38,7 @@ use words::EngineHome;
 use self::ranks::LoadRanks;
 use crate::cli::{DATA, PlanArgs, RunArgs};
 use crate::commands;
-use crate::live::{self, Event, Live, RunInfo};
+use crate::live::{self, Event, Listener, Live, RunInfo};
 use crate::only::CellFilters;
 use crate::outcome::{Exit, UsageError, failure_of, report_error};
 use crate::output::{print, style};
@@ -83,7 +82,7 @@ fn run_with(args: &RunArgs, ranks: Option<LoadRanks>) -> anyhow::Result<Exit> {
 
 fn begin(
     args: &RunArgs,
-    listener: Option<TcpListener>,
+    listener: Option<Listener>,
     ranks: Option<LoadRanks>,
 ) -> anyhow::Result<Exit> {
     let started_unix_ns = unix_now_ns();
@@ -156,7 +155,7 @@ fn results_dir_error(error: RecordError) -> anyhow::Error {
 fn resume_run(
     args: &RunArgs,
     path: &Path,
-    listener: Option<TcpListener>,
+    listener: Option<Listener>,
     ranks: Option<LoadRanks>,
 ) -> anyhow::Result<Exit> {
     let started_unix_ns = unix_now_ns();
@@ -300,7 +299,7 @@ fn conduct(
     mut run: Run,
     place: RunContext,
     matrix: Matrix,
-    listener: Option<TcpListener>,
+    listener: Option<Listener>,
 ) -> anyhow::Result<Exit> {
     place.display.say(&matrix.summary(&file.plan));
     let live = serve_live(listener, &run, directory, &place)?;
@@ -369,7 +368,7 @@ fn conduct(
 
 /// Serves the live page and metrics at `listener` from now on.
 fn serve_live(
-    listener: Option<TcpListener>,
+    listener: Option<Listener>,
     run: &Run,
     directory: &RunDir,
     place: &RunContext,
@@ -377,7 +376,7 @@ fn serve_live(
     let Some(listener) = listener else {
         return Ok(Live::default());
     };
-    let address = listener.local_addr()?;
+    let address = listener.address();
     let live = live::serve(listener, RunInfo::new(run, directory), place.clock.clone())?;
     place
         .display

@@ -33,12 +33,14 @@ pub enum Reason {
 }
 
 /// Phrases that clients print, in lower case, and their reasons. The first match counts.
-const PHRASES: [(&str, Reason); 24] = [
+const PHRASES: [(&str, Reason); 26] = [
     ("no space left on device", Reason::DiskFull),
     ("disk quota exceeded", Reason::DiskFull),
     ("enough free space", Reason::DiskFull),
     ("checksum validation failed", Reason::Damaged),
     ("hash sum mismatch", Reason::Damaged),
+    ("premature end", Reason::Damaged),
+    ("premature eof", Reason::Damaged),
     ("file has unexpected size", Reason::Damaged),
     ("unknown host", Reason::NoNetwork),
     ("unknownhost", Reason::NoNetwork),
@@ -105,7 +107,9 @@ impl ClientOutput {
             ),
             Reason::DiskFull => Error::new(format!("{what}: the disk is full"), DISK_FULL_HELP),
             Reason::Damaged => Error::new(
-                format!("{what}: a download does not match its checksum or size"),
+                format!(
+                    "{what}: a download is not complete, or does not match its checksum or size"
+                ),
                 format!("try again; the output of `{client}` is in `{log}`"),
             ),
             Reason::NotFound | Reason::Other => other(),
@@ -114,16 +118,19 @@ impl ClientOutput {
 
     /// Returns the first error message that the client printed, without addresses.
     fn first_error(&self) -> String {
-        let first = self.all.lines().map(str::trim).find(|line| {
-            ["E: ", "[ERROR]", "error", "tar: ", "dpkg"]
-                .iter()
-                .any(|prefix| line.starts_with(prefix))
-        });
-        first.map_or_else(String::new, |line| {
-            let words = line.split_whitespace();
-            let words: Vec<&str> = words.filter(|word| !word.contains("://")).collect();
-            format!(": {}", words.join(" "))
-        })
+        let is_error = |line: &&str| {
+            let mut prefixes = ["E: ", "[ERROR]", "error", "tar: ", "dpkg"].iter();
+            prefixes.any(|prefix| line.starts_with(prefix))
+        };
+        let without_addresses = |line: &str| {
+            let words = line.split_whitespace().filter(|word| !word.contains("://"));
+            words.collect::<Vec<_>>().join(" ")
+        };
+        let mut errors = self.all.lines().map(str::trim).filter(is_error).map(without_addresses);
+        // A client may print an error as a line with only its mark, then the reason.
+        errors
+            .find(|error| error.contains(' '))
+            .map_or_else(String::new, |error| format!(": {error}"))
     }
 }
 
@@ -175,6 +182,7 @@ mod tests {
             ("java.io.IOException: No space left on device", Reason::DiskFull),
             ("E: Unable to locate package x", Reason::NotFound),
             ("Checksum validation failed, expected", Reason::Damaged),
+            ("[ERROR] Premature end of Content-Length delimited message body", Reason::Damaged),
             ("something else", Reason::Other),
         ] {
             assert_eq!(failed_client(text).reason(), reason, "{text}");
@@ -186,5 +194,8 @@ mod tests {
         let output = failed_client("note\nE: Broken http://mirror.example/x here\n");
         let error = output.error("cannot fetch `x`", "apt-get", Path::new("/l"));
         assert_eq!(error.to_string(), "cannot fetch `x`: `apt-get` failed: E: Broken here");
+        let output = failed_client("[ERROR]\n[ERROR] http://mirror.example/x\n[ERROR] It broke\n");
+        let error = output.error("cannot fetch `x`", "mvn", Path::new("/l"));
+        assert_eq!(error.to_string(), "cannot fetch `x`: `mvn` failed: [ERROR] It broke");
     }
 }

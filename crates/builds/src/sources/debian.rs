@@ -81,7 +81,8 @@ impl<'a> Debian<'a> {
 
     /// Unpacks downloaded packages below `root`.
     pub fn unpack(&self, packages: &[Artifact], root: &Path) -> anyhow::Result<()> {
-        for Artifact { name, .. } in packages {
+        let mut links = unpack::Links::default();
+        for Artifact { name, size_bytes, .. } in packages {
             let mut child = Command::new("dpkg-deb")
                 .arg("--fsys-tarfile")
                 .arg(self.archives().join(name))
@@ -91,7 +92,7 @@ impl<'a> Debian<'a> {
                 .spawn()
                 .map_err(|error| client::not_started("dpkg-deb", INSTALL, error))?;
             let unpacked = match child.stdout.take() {
-                Some(files) => unpack::debian_package(files, root),
+                Some(files) => unpack::debian_package(files, *size_bytes, root, &mut links),
                 None => Ok(()),
             };
             let output = child.wait_with_output()?;
@@ -99,7 +100,7 @@ impl<'a> Debian<'a> {
             let stderr = String::from_utf8_lossy(&output.stderr);
             anyhow::ensure!(output.status.success(), "cannot unpack `{name}`: {}", stderr.trim());
         }
-        Ok(())
+        links.create(root)
     }
 
     fn log(&self) -> PathBuf {

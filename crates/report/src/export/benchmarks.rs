@@ -14,6 +14,7 @@ use words::metric::GO_BENCHMARKS;
 
 use crate::matrix::StepHead;
 use crate::operations;
+use crate::terminal::printable;
 
 /// The text, and the results that are not in it.
 #[derive(Clone, Debug, Default)]
@@ -159,15 +160,15 @@ fn part(text: &str) -> String {
     text.chars()
         .map(|letter| match letter {
             '/' => '_',
-            letter if letter.is_whitespace() || letter.is_control() => '_',
+            letter if letter.is_whitespace() || printable(letter).is_none() => '_',
             letter => letter,
         })
         .collect()
 }
 
-/// Replaces control characters by spaces.
+/// Replaces unprintable characters by spaces.
 fn one_line(text: &str) -> String {
-    text.replace(char::is_control, " ").trim().to_owned()
+    text.replace(|letter| printable(letter).is_none(), " ").trim().to_owned()
 }
 
 /// Describes a step of a cell.
@@ -186,7 +187,7 @@ mod tests {
 
     #[test]
     fn a_part_of_a_name_has_no_blank_and_no_slash() {
-        assert_eq!(part("a b/c\td"), "a_b_c_d");
-        assert_eq!(one_line("Some\nCPU @ 3 GHz \n"), "Some CPU @ 3 GHz");
+        assert_eq!(part("a b/c\td\u{202e}\u{1b}"), "a_b_c_d__");
+        assert_eq!(one_line("Some\nCPU @ 3\u{202e}GHz \n"), "Some CPU @ 3 GHz");
     }
 }

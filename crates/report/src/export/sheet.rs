@@ -5,6 +5,8 @@ use std::io::{self, Write};
 
 use record::{ColumnSpec, ColumnType, Run, TableWriter};
 
+use crate::terminal::printable;
+
 /// The file format of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
@@ -110,6 +112,17 @@ impl Value {
     }
 }
 
+/// Returns a text that neither a terminal nor a spreadsheet executes. Unprintable characters
+/// become U+FFFD, and `'` precedes what would be a formula. Line breaks and tabs are kept.
+fn harmless(text: &str) -> String {
+    let is_kept = |letter: &char| matches!(letter, '\n' | '\t') || printable(*letter).is_some();
+    let shown = text.chars().map(|letter| if is_kept(&letter) { letter } else { '\u{fffd}' });
+    let shown: String = shown.collect();
+    let begins_formula = shown.trim_start().starts_with(['=', '+', '-', '@']);
+    let is_numbers = || shown.split(' ').all(|word| word.parse::<f64>().is_ok());
+    if begins_formula && !is_numbers() { format!("'{shown}") } else { shown }
+}
+
 fn integer(value: u64) -> record::Value<'static> {
     record::Value::Integer(i64::try_from(value).unwrap_or(i64::MAX))
 }
@@ -171,7 +184,10 @@ impl<W: Write> Sheet<W> {
         match self {
             Self::Csv(writer) => {
                 for (_, value) in line {
-                    let written = value.written();
+                    let written = match value {
+                        Value::Text(text) => harmless(text.as_deref().unwrap_or_default()).into(),
+                        value => value.written(),
+                    };
                     writer.write_field(&*written).map_err(csv_error)?;
                 }
                 writer.write_record(None::<&str>).map_err(csv_error)
@@ -218,6 +234,26 @@ mod tests {
         let time = Value::Time(Some(1_795_287_731_250_000_999));
         assert_eq!(time.written(), "2026-11-21T19:02:11.250000Z");
         assert_eq!(day(1_795_287_731_250_000_999), "2026-11-21");
+    }
+
+    #[test]
+    fn csv_holds_neither_escapes_nor_formulas_but_all_numbers() {
+        let texts = [
+            ("=cmd|'/c calc'!A1", "'=cmd|'/c calc'!A1"),
+            ("+1+1", "'+1+1"),
+            ("-x", "'-x"),
+            (" @sum", "' @sum"),
+            ("-2.5 1e3", "-2.5 1e3"),
+            ("a\u{1b}[31m\r\u{7}\u{9b}\u{202e}b", "a\u{fffd}[31m\u{fffd}\u{fffd}\u{fffd}\u{fffd}b"),
+            ("two\nlines", "two\nlines"),
+        ];
+        for (text, expected) in texts {
+            assert_eq!(harmless(text), expected);
+        }
+        let line = fixed([("a", Value::text("=1+1")), ("b", Value::number(Some(-1.5)))]);
+        let mut sheet = Sheet::new(Form::Csv, "", &line, &[], Vec::new()).unwrap();
+        sheet.push(&line).unwrap();
+        assert_eq!(csv_text(sheet.finish()), "a,b\n'=1+1,-1.5\n");
     }
 
     #[test]

@@ -13,7 +13,7 @@ pub fn live_page() -> String {
         (DOCTYPE)
         html lang="en" {
             head {
-                (head_start("connect-src 'self'; "))
+                (head_start("connect-src 'self'; ", [UPLOT_SCRIPT, SCRIPT].into_iter()))
                 link rel="icon" href="data:,";
                 title { "Assay" }
                 style { (PreEscaped(UPLOT_STYLE)) (PreEscaped(STYLE)) }

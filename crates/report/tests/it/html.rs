@@ -1,5 +1,8 @@
 use analysis::Figures;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use report::{Curves, Page, Source, html_page};
+use sha2::{Digest, Sha256};
 
 use crate::synthetic::{ALL_STEPS, SMALL, Size, add_profiles, figures, source};
 use crate::written;
@@ -26,6 +29,33 @@ fn nothing_is_loaded_from_anywhere() {
         assert!(!library.contains(loader), "{loader}");
     }
     assert_eq!(report.matches("leeoniya/uPlot").count(), 1);
+}
+
+/// Checks that the policy of a page names its scripts, and allows no others.
+#[track_caller]
+fn check_script_policy(page: &str) {
+    let policy = page.split("Content-Security-Policy\" content=\"").nth(1).unwrap();
+    let policy = policy.split('"').next().unwrap().replace("&#39;", "'");
+    let scripts = policy.split("script-src ").nth(1).unwrap().split(';').next().unwrap();
+    assert!(!scripts.contains("unsafe"), "{policy}");
+    let mut hashes: Vec<String> = page
+        .split("<script>")
+        .skip(1)
+        .map(|script| {
+            let script = script.split("</script>").next().unwrap();
+            format!("'sha256-{}'", STANDARD.encode(Sha256::digest(script)))
+        })
+        .collect();
+    let mut allowed: Vec<String> = scripts.split_whitespace().map(str::to_owned).collect();
+    hashes.sort();
+    allowed.sort();
+    assert_eq!(hashes, allowed);
+}
+
+#[test]
+fn only_the_pages_own_scripts_may_run() {
+    check_script_policy(&html(&[source(SMALL)], &figures(SMALL)));
+    check_script_policy(&report::live_page());
 }
 
 #[test]
@@ -216,7 +246,8 @@ fn repeats_are_compared_with_intervals() {
     assert!(page.contains("Each ratio has a confidence interval"));
     // By all that `assay compare` goes by: an interval is as wide as their number asks for.
     let costs = analysis::costs(&figures);
-    assert!(costs.contains(&"rpq") && costs.contains(&"cpupq"));
+    let has = |name: &str| costs.iter().any(|cost| cost == name);
+    assert!(has("rpq") && has("cpupq"));
     assert_eq!(page.matches("/base").count(), costs.len());
     let page = html(&[source(SMALL)], &once);
     assert!(page.contains("measured once: one run can't show a change"));

@@ -9,7 +9,7 @@
 mod copies;
 mod many;
 mod profiles;
-mod recorded;
+pub(crate) mod recorded;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

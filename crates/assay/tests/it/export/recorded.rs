@@ -53,7 +53,7 @@ pub(super) fn stacks(target: &str) -> Stacks {
 }
 
 /// Writes a run with this number of repeats and this start day, and returns its directory.
-pub(super) fn write(results: &Path, repeats: u32, day: u64) -> PathBuf {
+pub(crate) fn write(results: &Path, repeats: u32, day: u64) -> PathBuf {
     write_profiled(results, repeats, 0, day)
 }
 
