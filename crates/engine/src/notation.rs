@@ -48,9 +48,33 @@ pub trait Notation: Sync {
         false
     }
 
+    /// Returns the settings that have no effect unless another one has a certain value.
+    fn conditions(&self) -> &'static [Condition] {
+        &[]
+    }
+
     /// Returns the keys of the settings of each role.
     fn roles(&self) -> &'static [(SettingRole, &'static [&'static str])] {
         &[]
+    }
+}
+
+/// Settings that have an effect only while another setting has a certain value.
+#[derive(Clone, Copy, Debug)]
+pub struct Condition {
+    /// The beginning of their keys.
+    pub keys: &'static str,
+    /// The key of the other setting.
+    pub needs: &'static str,
+    /// Its canonical value.
+    pub value: &'static str,
+}
+
+impl Condition {
+    /// Returns whether the settings are known to have no effect.
+    fn fails(&self, settings: &[Setting]) -> bool {
+        let needed = settings.iter().find(|setting| setting.key() == self.needs);
+        needed.is_some_and(|setting| setting.canonical() != self.value)
     }
 }
 
@@ -123,6 +147,7 @@ pub fn describe(
         leaves.map(describe_leaf).collect::<Vec<_>>()
     });
     *settings = described.collect();
+    remove_roles_without_effect(notation, settings);
     let unmet = declared.iter().filter_map(|option| {
         let effective = settings.iter().find(|setting| setting.key() == option.key);
         let effective = effective.map(|setting| setting.value.as_str());
@@ -142,6 +167,20 @@ pub fn describe(
         })
     });
     unmet.collect()
+}
+
+/// Removes the roles of settings that have no effect: a difference in one of them explains nothing.
+fn remove_roles_without_effect(notation: &dyn Notation, settings: &mut [Setting]) {
+    for condition in notation.conditions() {
+        if !condition.fails(settings) {
+            continue;
+        }
+        for setting in settings.iter_mut() {
+            if setting.key().starts_with(condition.keys) {
+                setting.role = None;
+            }
+        }
+    }
 }
 
 /// Returns a limit of a config as an option: `memory` in bytes, or `cpus` as a list of numbers.

@@ -6,6 +6,25 @@ use serde::{Deserialize, Serialize};
 /// parenthesis.
 const REMARKS: [&str; 3] = ["  (cost=", "  (rows=", " (returns "];
 
+/// The first word of a line of MySQL's plans where it says only what kind of statement it is; which
+/// word that is depends on the version.
+const STATEMENT_KINDS: [&str; 6] = ["simple", "primary", "insert", "replace", "update", "delete"];
+/// The kinds of [`STATEMENT_KINDS`] whose line names the table that takes new rows, and no access.
+const INSERTING: [&str; 2] = ["insert", "replace"];
+/// The beginnings of what MySQL's plans do besides the access to a table. Other remarks depend on
+/// the version: they repeat conditions, or name a direction.
+const MYSQL_WORK: [&str; 9] = [
+    "Using filesort",
+    "Using index",
+    "Using intersect",
+    "Using join buffer",
+    "Using sort_union",
+    "Using temporary",
+    "Using union",
+    "Select tables optimized away",
+    "Impossible",
+];
+
 /// A statement of the workload with its plan after a step.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StatementPlan {
@@ -38,13 +57,52 @@ pub fn digest(text: &str) -> String {
     format!("{hash:016x}")
 }
 
-/// Returns a plan without estimates, numbers and values: plans of the same shape are equal.
+/// Returns a plan without estimates, numbers and values, and without what depends on how a version
+/// of the engine prints it: plans of the same shape are equal. Lines without an access to data are
+/// left out.
 pub fn shape_of(plan: &str) -> String {
-    let lines: Vec<String> = plan
-        .lines()
-        .map(|line| masked(&without_estimates(line)).replace("(InitPlan ?).col?", "?"))
-        .collect();
+    let lines = plan.lines().map(line_shape);
+    let lines: Vec<String> = lines.filter(|line| !line.is_empty()).collect();
     lines.join("\n")
+}
+
+fn line_shape(line: &str) -> String {
+    let line = without_estimates(line);
+    if is_redundant_condition(&line) {
+        return String::new();
+    }
+    // Lines of other engines are indented, or begin with a capital.
+    let line = if line.starts_with(|char: char| char.is_ascii_lowercase()) {
+        mysql_access(&line)
+    } else {
+        line
+    };
+    masked(&line).replace("(InitPlan ?).col?", "?")
+}
+
+/// Returns whether a line of PostgreSQL's plan only excludes nulls. For the smallest or largest value
+/// of a column that has none, PostgreSQL 17 leaves this condition out.
+fn is_redundant_condition(line: &str) -> bool {
+    let condition = line.trim_start().strip_prefix("Index Cond: (");
+    let column = condition.and_then(|condition| condition.strip_suffix(" IS NOT NULL)"));
+    column.is_some_and(|column| !column.contains(' '))
+}
+
+/// Returns the table, access type and index in a line of MySQL's or MariaDB's plan, and the work
+/// that comes with them: `pi1: range on PRIMARY; Using index`. Empty for a line without an access.
+fn mysql_access(line: &str) -> String {
+    let mut parts = line.split("; ");
+    let access = parts.next().unwrap_or_default();
+    let kind = access.split([' ', ';']).next().unwrap_or_default();
+    if INSERTING.contains(&kind) {
+        return String::new();
+    }
+    let access = if STATEMENT_KINDS.contains(&kind) { access[kind.len()..].trim() } else { access };
+    let is_work = |part: &&str| MYSQL_WORK.iter().any(|work| part.starts_with(work));
+    let work = parts.filter(is_work);
+    let shown: Vec<&str> =
+        std::iter::once(access).filter(|it| !it.is_empty()).chain(work).collect();
+    shown.join("; ")
 }
 
 /// Returns a line of a plan without estimates, and without the parameters of PostgreSQL's subplans,
@@ -141,6 +199,58 @@ mod tests {
             shape_of("InitPlan 1 (returns $0)\n  Index Cond: (id = ANY ($0))"),
             shape_of("InitPlan 1\n  Index Cond: (id = ANY ((InitPlan 1).col1))")
         );
+    }
+
+    /// Plans as MySQL 5.6.14, MySQL 5.7.22 to 9.7.4 and MariaDB 10.11.18 explain them.
+    #[test]
+    fn a_plan_of_mysql_is_the_same_however_a_version_prints_it() {
+        let insert = ["simple; No tables used", "insert pi1: ALL", "insert pi1: ALL"];
+        let delete = [
+            "simple pi1: range on PRIMARY; Using where  (rows=10050)",
+            "delete pi1: range on PRIMARY; Using where  (rows=10050, filtered=100.00)",
+            "simple pi1: range on PRIMARY; Using where  (rows=50)",
+        ];
+        let query = [
+            "simple pi1: range on pdc; Using where; Using index  (rows=7630)",
+            "simple pi1: range on pdc; Using where; Using index  (rows=4073, filtered=100.00)",
+            "simple pi1: range on pdc; Using where; Using index  (rows=4073)",
+        ];
+        let smallest = ["simple; Select tables optimized away"; 3];
+        for plans in [insert, delete, query, smallest] {
+            let shapes = plans.map(shape_of);
+            assert!(shapes.iter().all(|shape| *shape == shapes[0]), "{shapes:?}");
+        }
+        assert_eq!(shape_of(insert[1]), "");
+        assert_eq!(shape_of(query[0]), "pi?: range on pdc; Using index");
+    }
+
+    #[test]
+    fn another_access_index_or_sort_is_another_plan_of_mysql() {
+        let range = shape_of("delete pi1: range on PRIMARY; Using where  (rows=50)");
+        for other in [
+            "simple pi1: index on PRIMARY; Using where  (rows=50)",
+            "simple pi1: range on pdc; Using where  (rows=50)",
+            "simple pi1: range on PRIMARY; Using where; Using filesort  (rows=50)",
+            "dependent subquery pi1: range on PRIMARY; Using where  (rows=50)",
+        ] {
+            assert_ne!(shape_of(other), range);
+        }
+        // `insert ... select` reads a table.
+        assert_eq!(shape_of("insert pi2: ALL\nsimple pi1: ALL  (rows=9)"), "pi?: ALL");
+    }
+
+    /// As PostgreSQL 15.3 and 17.2 explain `select min(transactionid)`.
+    #[test]
+    fn a_condition_that_excludes_no_row_is_no_other_plan() {
+        let old = "Result  (cost=0.36..0.37 rows=1 width=8)\n  InitPlan 1 (returns $0)\n    ->  Limit  \
+                   (cost=0.29..0.36 rows=1 width=8)\n          ->  Index Only Scan using pi1_pkey on pi1  \
+                   (cost=0.29..1420.48 rows=20811 width=8)\n                Index Cond: (transactionid IS NOT NULL)";
+        let new = "Result  (cost=0.35..0.36 rows=1 width=8)\n  InitPlan 1\n    ->  Limit  (cost=0.29..0.35 \
+                   rows=1 width=8)\n          ->  Index Only Scan using pi1_pkey on pi1  (cost=0.29..1370.03 \
+                   rows=20916 width=8)";
+        assert_eq!(shape_of(old), shape_of(new));
+        let condition = "Index Cond: ((id > $1) AND (id IS NOT NULL))";
+        assert!(!shape_of(condition).is_empty());
     }
 
     #[test]

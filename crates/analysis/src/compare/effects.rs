@@ -8,7 +8,9 @@ use serde::Serialize;
 use super::estimate::Estimate;
 use super::metric::{families, family_of};
 use super::samples::{Place, Samples, Side, deviations};
-use super::verdict::{HIDDEN_DRIFT, UndecidedRow, decide, draft, notes_of_repeats, unfinished};
+use super::verdict::{
+    HIDDEN_DRIFT, Measured, UndecidedRow, decide, draft, notes_of_repeats, unfinished,
+};
 use super::{CompareOptions, ComparedStep, Interval, Pairing, Verdict};
 use crate::order::distinct;
 use crate::{Factor, Figures, counted};
@@ -174,11 +176,15 @@ fn drafted(
 ) -> Option<UndecidedEffect> {
     let mut each = Vec::new();
     let mut sides: Vec<(Side, Side)> = Vec::new();
+    let combinations = factor.combinations.iter();
+    let targets = combinations.flat_map(|it| [it.targets.first(), it.targets.get(level)]);
+    let targets: Vec<&str> = targets.flatten().filter_map(|target| target.as_deref()).collect();
+    let measured = Measured::new(samples, place, &targets, metric);
     for (number, combination) in factor.combinations.iter().enumerate() {
         let target = |level: usize| combination.targets.get(level)?.as_deref();
         let (base, target) = (target(0)?, target(level)?);
         each.extend(draft(samples, place, [base, target], metric, options).map(|it| (number, it)));
-        let side = |target: &str| samples.side(place, target, metric);
+        let side = |target: &str| samples.side(place, target, measured.metric);
         sides.push((side(base), side(target)));
     }
     if each.is_empty() {

@@ -15,6 +15,25 @@ pub const THROUGHPUT: &str = "throughput";
 pub const VERDICT_METRICS: [(&str, &str); 3] =
     [(THROUGHPUT, THROUGHPUT), CPU_VERDICT_METRICS[0], CPU_VERDICT_METRICS[1]];
 
+/// The CPU of an operation on the threads of its connections, in client and server.
+pub(crate) const OWN_CPU: &str = "own_cpu_us_per_op";
+
+/// The figure that stands in for [`OWN_CPU`] where a server's threads can't be told apart:
+/// [`process_cpu`].
+pub(super) const PROCESS_CPU: &str = "process_cpu_us_per_op";
+
+/// Returns the CPU of an operation on the threads of its clients and in the whole process of the
+/// server, in microseconds. `None` if either is unknown, or the engine has no process of its own.
+pub(crate) fn process_cpu(row: &Row) -> Option<f64> {
+    Some(row.metric("op_client_cpu_us")? + row.metric("server_cpu_us_per_op")?)
+}
+
+/// Returns whether the threads of the server can't be told apart: only the CPU of its whole process
+/// is known.
+pub(crate) fn has_only_process_cpu(row: &Row) -> bool {
+    row.metric(OWN_CPU).is_none() && process_cpu(row).is_some()
+}
+
 /// The family of all other metrics.
 const OTHER_METRICS: &str = "other metrics";
 
@@ -83,10 +102,10 @@ const TICK_SECONDS: f64 = 0.01;
 /// tick² / 12.
 pub(super) fn rounding(row: &Row, metric: &str, value: f64) -> f64 {
     let operations = || Some(throughput(row)? * row.seconds);
-    let of_cost = |name: &str| Some(row.metric(name)? * operations()? / 1e6);
+    let of_cost = |name: &str| Some(self::value(row, name)? * operations()? / 1e6);
     let (seconds, counters) = match metric {
-        // User and system.
-        "server_cpu_us_per_op" => (of_cost("server_cpu_us_per_op"), 2.0_f64),
+        // User and system. The clients' part has no ticks.
+        "server_cpu_us_per_op" | PROCESS_CPU => (of_cost(metric), 2.0_f64),
         // And nice, irq, softirq.
         "cpupq" | "cpups" | "cpu/o" => (of_cost("cpupq"), 5.0),
         "u_cpu" | "s_cpu" => (Some(value), 1.0),
@@ -100,6 +119,7 @@ pub(super) fn rounding(row: &Row, metric: &str, value: f64) -> f64 {
 pub(super) fn value(row: &Row, metric: &str) -> Option<f64> {
     match metric {
         THROUGHPUT => throughput(row),
+        PROCESS_CPU => process_cpu(row),
         name => row.metric(name),
     }
     .filter(|value| value.is_finite())

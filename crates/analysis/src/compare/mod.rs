@@ -34,6 +34,7 @@ pub use effects::{CombinationEffect, Deviation, Effect, Effects, effects};
 pub(crate) use family::level;
 pub use gate::{Gate, Thresholds, gate, repeats_to_judge};
 pub(crate) use mean::{Mean, difference_of, mean, mean_of};
+pub(crate) use metric::{OWN_CPU, has_only_process_cpu, process_cpu};
 pub use metric::{THROUGHPUT, VERDICT_METRICS, costs, metric_label, more_is_better, throughput};
 pub use noise::{DetectableEffect, NoiseFloor, StepNoise, noise_floor};
 use power::PowerAnalysis;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use record::{CellKey, Status, StepKind};
 
 use super::mean::{Block, Pair};
-use super::metric::{THROUGHPUT, rounding, value};
+use super::metric::{THROUGHPUT, has_only_process_cpu, process_cpu, rounding, value};
 use super::{Pairing, Sample};
 use crate::compat::label;
 use crate::order::distinct;
@@ -233,6 +233,22 @@ impl<'a> Samples<'a> {
             .take_while(|((at, _), _)| *at == place)
             .find(|((_, name), _)| *name == target)
             .map_or(&[], |(_, rows)| rows)
+    }
+
+    /// Returns the targets whose threads can't be told apart in any valid repeat, where every
+    /// repeat of all these targets has the CPU of the server's whole process.
+    pub fn without_threads<'t>(&self, place: Place<'_>, targets: &[&'t str]) -> Vec<&'t str> {
+        let mut without_threads = Vec::new();
+        for &target in targets {
+            let rows: Vec<&Row> = self.rows(place, target).filter(|row| row.valid).collect();
+            if rows.iter().any(|row| process_cpu(row).is_none()) {
+                return Vec::new();
+            }
+            if !rows.is_empty() && rows.iter().all(|row| has_only_process_cpu(row)) {
+                without_threads.push(target);
+            }
+        }
+        without_threads
     }
 
     /// Returns the values of a target for a metric.

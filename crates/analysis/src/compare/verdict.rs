@@ -7,7 +7,7 @@ use super::anova;
 use super::drift;
 use super::estimate::Estimate;
 use super::family;
-use super::metric::{THROUGHPUT, families, family_of, more_is_better};
+use super::metric::{OWN_CPU, PROCESS_CPU, THROUGHPUT, families, family_of, more_is_better};
 use super::power::REPEATS_CAP;
 use super::requirement;
 use super::samples::{Place, Samples, Side};
@@ -61,6 +61,33 @@ pub fn compare(figures: &Figures, options: &CompareOptions) -> Compared {
     }
 }
 
+/// The figure that is compared as a metric.
+pub(super) struct Measured<'m> {
+    pub metric: &'m str,
+    /// The reason for which it is another one.
+    pub reason: Option<String>,
+}
+
+impl<'m> Measured<'m> {
+    /// Selects the figure for a metric of several targets. Where the threads of one server can't be
+    /// told apart, the CPU of the server's whole process stands for own CPU on all sides.
+    pub fn new(samples: &Samples<'_>, place: Place<'_>, targets: &[&str], metric: &'m str) -> Self {
+        let without_threads = match metric {
+            OWN_CPU => samples.without_threads(place, targets),
+            _ => Vec::new(),
+        };
+        if without_threads.is_empty() {
+            return Self { metric, reason: None };
+        }
+        let reason = format!(
+            "the threads of {} can't be told apart: this is the CPU of the clients and of the server's whole process, \
+             on both sides",
+            without_threads.join(" and ")
+        );
+        Self { metric: PROCESS_CPU, reason: Some(reason) }
+    }
+}
+
 /// A row whose verdict may depend on those of others.
 pub(super) struct UndecidedRow {
     pub row: ComparedStep,
@@ -86,12 +113,14 @@ pub(super) fn draft(
     metric: &str,
     options: &CompareOptions,
 ) -> Option<UndecidedRow> {
-    let base = samples.side(place, base_name, metric);
-    let side = samples.side(place, target, metric);
+    let measured = Measured::new(samples, place, &[base_name, target], metric);
+    let base = samples.side(place, base_name, measured.metric);
+    let side = samples.side(place, target, measured.metric);
     if base.has_nothing() && side.has_nothing() {
         return None;
     }
     let mut draft = UndecidedRow::new(place, target, metric);
+    draft.row.reasons.extend(measured.reason);
     let of_base = samples.rows(place, base_name);
     let group = samples.rows(place, target).chain(of_base);
     draft.row.group = group.filter_map(|row| row.group.clone()).next();

@@ -4,8 +4,8 @@ use super::FindingKind::{
     self, Cpu, Fsyncs, Handover, HostBusy, Locks, ProcessorWait, Reads, Unexplained, Writes,
 };
 use super::case::{Case, Pair};
-use super::thresholds::EXPLAINS;
-use crate::compare::Difference;
+use super::thresholds::{EXPLAINS, SHORT_SECONDS};
+use crate::compare::{Difference, OWN_CPU, process_cpu};
 
 /// The metric of the time that a connection takes for an operation, in microseconds.
 const TIME: &str = "op_time_us";
@@ -18,7 +18,7 @@ pub(super) struct Part {
 
 /// All parts, which do not overlap.
 const PARTS: [Part; 9] = [
-    part(Cpu, "own_cpu_us_per_op"),
+    part(Cpu, OWN_CPU),
     part(ProcessorWait, "op_cpu_wait_us"),
     part(HostBusy, "op_steal_us"),
     part(Reads, "op_read_us"),
@@ -69,6 +69,8 @@ pub(super) struct Accounting {
 pub(super) enum Gap {
     /// The record lacks an operation's time or its parts.
     NotMeasured,
+    /// The same, and only because repeats were too short for samples of what operations wait for.
+    TooShort,
     /// The time of an operation is not shown to have changed with throughput.
     NotShown,
     /// No part makes up enough of the change.
@@ -79,17 +81,12 @@ impl Accounting {
     /// Divides the change among the parts. `is_limited`: the targets differ in the number of
     /// processors or threads, which explains a wait for them.
     pub(super) fn new(case: &Case<'_>, is_limited: bool) -> Result<Self, Gap> {
-        let change =
-            |name: &str| Some((case.metric(name)?, case.difference(|row| row.metric(name))?));
-        let (time, whole) = change(TIME).ok_or(Gap::NotMeasured)?;
-        let is_same_direction = (whole.mean > 0.0) == case.is_slower();
-        if !whole.is_shown() || !is_same_direction {
-            return Err(Gap::NotShown);
-        }
+        let (time, whole) = changed_time(case)?;
         let mut parts: Vec<ChangedPart> = PARTS
             .iter()
             .filter_map(|part| {
-                let (us, difference) = change(part.metric)?;
+                let us = case.metric(part.metric)?;
+                let difference = case.difference(|row| row.metric(part.metric))?;
                 Some(ChangedPart {
                     part,
                     us,
@@ -105,7 +102,7 @@ impl Accounting {
         // The unexplained time is known only if all parts are: without one of them, the largest of
         // the others may not be the cause.
         if parts.iter().all(|part| part.part.kind != Unexplained) {
-            return Err(Gap::NotMeasured);
+            return Err(if is_too_short(case) { Gap::TooShort } else { Gap::NotMeasured });
         }
         parts.sort_by(|a, b| b.share.total_cmp(&a.share));
         Ok(Self { time, parts })
@@ -123,6 +120,42 @@ impl Accounting {
     pub(super) fn part(&self, kind: FindingKind) -> Option<&ChangedPart> {
         self.parts.iter().find(|part| part.part.kind == kind)
     }
+}
+
+/// Returns the time of an operation on both sides with its change, which has to be shown and in the
+/// direction of the change of throughput.
+fn changed_time(case: &Case<'_>) -> Result<(Pair, Difference), Gap> {
+    let time = case.metric(TIME).ok_or(Gap::NotMeasured)?;
+    let whole = case.difference(|row| row.metric(TIME)).ok_or(Gap::NotMeasured)?;
+    let is_same_direction = (whole.mean > 0.0) == case.is_slower();
+    if whole.is_shown() && is_same_direction { Ok((time, whole)) } else { Err(Gap::NotShown) }
+}
+
+/// Returns whether longer steps would have the parts of an operation's time: the threads are known,
+/// and each repeat without the parts was short.
+fn is_too_short(case: &Case<'_>) -> bool {
+    let mut rows = case.base.rows.iter().chain(&case.side.rows);
+    rows.all(|row| {
+        let has_parts = row.metric("op_unexplained_us").is_some();
+        has_parts || row.metric(OWN_CPU).is_some() && row.seconds < SHORT_SECONDS
+    })
+}
+
+/// Returns the change of the CPU of the clients and the server's whole process, where the threads
+/// of a server can't be told apart and it may explain the change of an operation's time. The
+/// process also works beside its connections, so this is not a part of that time.
+pub(super) fn changed_process_cpu(case: &Case<'_>) -> Option<ChangedPart> {
+    let us = case.process_cpu()?;
+    let difference = case.difference(process_cpu)?;
+    let (_, whole) = changed_time(case).ok()?;
+    let changed = ChangedPart {
+        part: &PARTS[0],
+        us,
+        difference,
+        induced_us: 0.0,
+        share: difference.mean / whole.mean,
+    };
+    changed.is_candidate().then_some(changed)
 }
 
 /// Counts the wait for a processor that more CPU causes as CPU. On a busy host, a thread waits some

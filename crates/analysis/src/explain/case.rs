@@ -7,12 +7,12 @@ use crate::compare;
 use crate::operation::{noun, throughput_unit};
 use crate::quality::mean;
 use crate::{
-    Compared, ComparedStep, Difference, Figures, NamedFunction, Pairing, PlanDifference, Row,
-    Sample, StateDifference, Verdict, counted,
+    Compared, ComparedStep, Figures, NamedFunction, Pairing, PlanDifference, Row, Sample,
+    StateDifference, Verdict, counted,
 };
 
 use super::finding::Evidence;
-use super::thresholds::{EXPLAINS, SAME, STATES_SHOWN};
+use super::thresholds::{EXPLAINS, SAME, SMALL_PART, STATES_SHOWN};
 
 /// The comparison that is explained.
 #[derive(Clone, Copy)]
@@ -264,10 +264,9 @@ impl<'a> Case<'a> {
         waits.find(explains)
     }
 
-    /// Returns the first setting of a role that differs and that the plan declares.
-    pub(super) fn declares(&self, role: SettingRole) -> Option<&Difference> {
-        let mut declared = self.difference.declared().iter();
-        declared.find(|setting| setting.role == Some(role))
+    /// Returns whether a setting about processors or threads differs that the plan declares.
+    pub(super) fn limits_processors(&self) -> bool {
+        !self.difference.of_role(SettingRole::Processors).is_empty()
     }
 
     pub(super) fn is_slower(&self) -> bool {
@@ -282,6 +281,30 @@ impl<'a> Case<'a> {
     /// Returns the mean of a metric on both sides.
     pub(super) fn metric(&self, name: &str) -> Option<Pair> {
         self.pair(|side| side.metric(name))
+    }
+
+    /// Returns the sides whose threads can't be told apart in any repeat: base, then target.
+    pub(super) fn without_threads(&self) -> Vec<&'a str> {
+        let sides = [(self.base_name(), &self.base), (self.target(), &self.side)];
+        let unknown = sides.into_iter().filter(|(_, side)| {
+            let mut rows = side.rows.iter();
+            rows.all(|row| compare::has_only_process_cpu(row))
+        });
+        unknown.map(|(name, _)| name).collect()
+    }
+
+    /// Returns the CPU of the clients and of the server's whole process, if the threads of one side
+    /// can't be told apart.
+    pub(super) fn process_cpu(&self) -> Option<Pair> {
+        if self.without_threads().is_empty() {
+            return None;
+        }
+        self.pair(|side| mean(side.rows.iter().filter_map(|row| compare::process_cpu(row))))
+    }
+
+    /// Returns own CPU, or what stands in for it.
+    pub(super) fn own_cpu(&self) -> Option<Pair> {
+        self.metric(compare::OWN_CPU).or_else(|| self.process_cpu())
     }
 
     pub(super) fn pair(&self, figure: impl Fn(&Side<'a>) -> Option<f64>) -> Option<Pair> {
@@ -339,6 +362,21 @@ impl<'a> Case<'a> {
         throughput_unit(row.kind, row.main_op.as_deref())
     }
 
+    /// Returns whether a figure of an operation's time tells a reader nothing: a part that is small on
+    /// both sides, unexplained time of parts that add up to too much, or own CPU that repeats the
+    /// client's.
+    fn says_nothing(&self, metric: &str, us: Pair) -> bool {
+        match metric {
+            "op_unexplained_us" if us.base < 0.0 || us.value < 0.0 => true,
+            compare::OWN_CPU => self.metric("op_server_cpu_us").is_none(),
+            _ if metric.starts_with("op_") => {
+                let time = self.metric("op_time_us");
+                time.is_some_and(|time| us.max() < SMALL_PART * time.max())
+            }
+            _ => false,
+        }
+    }
+
     /// Returns the figures that both sides have: those of the engine and its clients first, then
     /// those of the whole host.
     pub(super) fn evidence(&self) -> Vec<Evidence> {
@@ -373,11 +411,14 @@ impl<'a> Case<'a> {
         let throughput = Pair { base: self.base.throughput, value: self.side.throughput };
         let metrics = FIGURES.iter().filter_map(|(name, metric, unit)| {
             let pair = self.metric(metric)?;
-            (pair.max() > 0.0).then(|| Evidence::new(name, unit, pair))
+            let is_shown = pair.max() > 0.0 && !self.says_nothing(metric, pair);
+            is_shown.then(|| Evidence::new(name, unit, pair))
         });
         let fsync = |side: &Side<'_>| mean(side.rows.iter().filter_map(|row| row.fsync_us));
         let fsync = self.pair(fsync);
+        let process = self.process_cpu().and_then(|_| self.metric("server_cpu_us_per_op"));
         std::iter::once(Evidence::throughput(&self.rate(), throughput))
+            .chain(process.map(|pair| Evidence::new("CPU of the server's process", "us/op", pair)))
             .chain(metrics)
             .chain(fsync.map(|pair| Evidence::new("fsync before the cells", "us", pair)))
             .chain(

@@ -3,7 +3,7 @@
 use record::SettingRole;
 
 use super::FindingKind;
-use super::accounting::{Accounting, ChangedPart, Gap};
+use super::accounting::{Accounting, ChangedPart, Gap, changed_process_cpu};
 use super::case::{Case, Pair, Side};
 use super::thresholds::{
     BEGINS_FACTOR, DEVICE_OF_TIME, EXPLAINS, FSYNCS_PER_COMMIT_MIN, LEVEL_SAME, LEVELS_MAX,
@@ -21,7 +21,8 @@ pub(super) enum Cause {
         /// The metric of these fsyncs.
         metric: &'static str,
         count: Pair,
-        setting: Difference,
+        /// The settings about durability that differ: at least one.
+        settings: Vec<Difference>,
         /// The share of waiting for fsyncs.
         waiting: Option<f64>,
     },
@@ -51,8 +52,8 @@ pub(super) struct PartOfTime {
     /// The share includes the wait for a processor that more CPU causes.
     pub has_wait: bool,
     pub detail: Option<Detail>,
-    /// The setting from which it was expected.
-    pub setting: Option<Difference>,
+    /// The settings from which it was expected.
+    pub settings: Vec<Difference>,
     /// Other parts that changed enough.
     pub others: Vec<FindingKind>,
 }
@@ -65,15 +66,19 @@ impl PartOfTime {
             share: changed.share,
             has_wait: changed.induced_us != 0.0,
             detail: None,
-            setting: None,
+            settings: Vec::new(),
             others: Vec::new(),
         }
     }
 
-    /// Returns the cause that was expected from a setting.
-    fn expected(changed: &ChangedPart, setting: &Difference) -> Cause {
-        Cause::Part(Self { setting: Some(setting.clone()), ..Self::new(changed) })
+    /// Returns the cause that was expected from settings.
+    fn expected(changed: &ChangedPart, settings: &[&Difference]) -> Cause {
+        Cause::Part(Self { settings: cloned(settings), ..Self::new(changed) })
     }
+}
+
+fn cloned(settings: &[&Difference]) -> Vec<Difference> {
+    settings.iter().map(|&setting| setting.clone()).collect()
 }
 
 /// A rate that matched the other target's until it changed its level, or since.
@@ -97,6 +102,9 @@ pub(super) enum Detail {
     Client,
     /// The engine works on the threads of its clients.
     ClientThreads,
+    /// The threads of a server can't be told apart: it is the CPU of the clients and of the
+    /// server's whole process.
+    WholeProcess,
     /// The engine's own bytes changed with the wait.
     BytesChanged,
     /// The engine's own bytes did not change with the wait: each read or write takes longer, or
@@ -129,7 +137,7 @@ impl Cause {
 
 /// Returns the cause of a change that a verdict shows.
 pub(super) fn diagnose(case: &Case<'_>) -> Cause {
-    let accounting = Accounting::new(case, case.declares(SettingRole::Processors).is_some());
+    let accounting = Accounting::new(case, case.limits_processors());
     let divided = accounting.as_ref().ok();
     let gap = accounting.as_ref().err().copied();
     both_missed_writes(case)
@@ -138,6 +146,7 @@ pub(super) fn diagnose(case: &Case<'_>) -> Cause {
         .or_else(|| write_stalls(case))
         .or_else(|| standstill(case))
         .or_else(|| part_of_time(case, divided?))
+        .or_else(|| process_cpu(case))
         .or_else(|| level_shift(case))
         .unwrap_or_else(|| Cause::Unexplained(gap.unwrap_or(Gap::NoLargePart)))
 }
@@ -163,7 +172,10 @@ fn durability(case: &Case<'_>, accounting: Option<&Accounting>) -> Option<Cause>
     if only_reads(case) {
         return None;
     }
-    let setting = case.declares(SettingRole::Durability)?;
+    let settings = case.difference.of_role(SettingRole::Durability);
+    if settings.is_empty() {
+        return None;
+    }
     let waiting = accounting.and_then(|it| it.part(FindingKind::Fsyncs));
     // Commits do not wait for a rare kind of fsync, such as those of data files.
     let sum = case.metric(FSYNCS[0]).map_or(0.0, Pair::max);
@@ -177,7 +189,7 @@ fn durability(case: &Case<'_>, accounting: Option<&Accounting>) -> Option<Cause>
         return Some(Cause::FsyncsPerCommit {
             metric,
             count,
-            setting: setting.clone(),
+            settings: cloned(&settings),
             waiting: waiting.map(|part| part.share),
         });
     }
@@ -185,23 +197,26 @@ fn durability(case: &Case<'_>, accounting: Option<&Accounting>) -> Option<Cause>
     let us = large_change(case, "op_fsync_us").filter(|_| counts_none)?;
     let waiting = waiting?;
     let is_large = us.max() >= DEVICE_OF_TIME * accounting?.time.max();
-    is_large.then(|| PartOfTime::expected(waiting, setting))
+    is_large.then(|| PartOfTime::expected(waiting, &settings))
 }
 
 /// Explains a change by reads from storage that start or stop, as expected from the size of a
 /// cache. Their CPU follows from them.
 fn cache(case: &Case<'_>, accounting: &Accounting) -> Option<Cause> {
-    let setting = case.declares(SettingRole::CacheSize)?;
+    let mut settings = case.difference.of_role(SettingRole::CacheSize);
     let part = accounting.part(FindingKind::Reads)?;
     let kb = large_change(case, "own_read_kb_per_op")?;
     large_change(case, "op_read_us")?;
-    // Together with their CPU they have to explain the change, and the smaller cache has to be the
-    // one that reads.
+    // Together with their CPU they have to explain the change.
     let cpu = accounting.part(FindingKind::Cpu).filter(|cpu| cpu.is_shown());
     let share = part.share + cpu.map_or(0.0, |cpu| cpu.share);
     let is_large = part.us.max() >= DEVICE_OF_TIME * accounting.time.max() && share >= EXPLAINS;
-    let is_contrary = setting.growth().is_some_and(|grown| (grown > 0.0) == (kb.growth() > 0.0));
-    (is_large && !is_contrary).then(|| PartOfTime::expected(part, setting))
+    // A larger cache does not read more.
+    settings.retain(|setting| {
+        let growth = setting.growth();
+        growth.is_none_or(|grown| (grown > 0.0) != (kb.growth() > 0.0))
+    });
+    (is_large && !settings.is_empty()).then(|| PartOfTime::expected(part, &settings))
 }
 
 /// Returns a figure that is shown to have changed with the time of an operation, by
@@ -228,6 +243,14 @@ fn part_of_time(case: &Case<'_>, accounting: &Accounting) -> Option<Cause> {
     }))
 }
 
+/// Explains a change by the CPU of the server's whole process, where its threads can't be told
+/// apart.
+fn process_cpu(case: &Case<'_>) -> Option<Cause> {
+    let changed = changed_process_cpu(case)?;
+    let detail = Some(Detail::WholeProcess);
+    Some(Cause::Part(PartOfTime { detail, ..PartOfTime::new(&changed) }))
+}
+
 /// Returns a further fact that supports a part as the cause, or speaks against it.
 fn detail(case: &Case<'_>, changed: &ChangedPart) -> Option<Detail> {
     match changed.part.kind {
@@ -235,10 +258,7 @@ fn detail(case: &Case<'_>, changed: &ChangedPart) -> Option<Detail> {
         FindingKind::Reads => bytes_detail(case, "own_read_kb_per_op", changed.us),
         FindingKind::Writes => bytes_detail(case, "own_write_kb_per_op", changed.us),
         FindingKind::Locks => waits_for_shared_fsyncs(case).then_some(Detail::SharedFsyncs),
-        FindingKind::ProcessorWait => {
-            let is_limited = case.declares(SettingRole::Processors).is_some();
-            (!is_limited).then_some(Detail::NoLimit)
-        }
+        FindingKind::ProcessorWait => (!case.limits_processors()).then_some(Detail::NoLimit),
         _ => None,
     }
 }
@@ -262,7 +282,7 @@ fn waits_for_shared_fsyncs(case: &Case<'_>) -> bool {
         pair.is_some_and(|pair| (pair.growth() > 0.0) == case.is_slower())
     };
     !only_reads(case)
-        && case.declares(SettingRole::Durability).is_some()
+        && !case.difference.of_role(SettingRole::Durability).is_empty()
         && FSYNCS.iter().any(moves_along)
 }
 

@@ -196,7 +196,7 @@ fn steal(case: &Case<'_>) -> Option<Caveat> {
 /// Doubts a change where the processors were slower on the slower side. If CPU is a small part of
 /// the time, a governor lowers the frequency for threads that wait.
 pub(super) fn frequency(case: &Case<'_>) -> Option<Caveat> {
-    let cpu = case.metric("own_cpu_us_per_op");
+    let cpu = case.own_cpu();
     let is_small = cpu.is_some_and(|cpu| case.share_of_time(cpu) < CPU_OF_TIME);
     cost_frequency(case, case.log_time()).filter(|_| !is_small)
 }

@@ -1,5 +1,7 @@
 //! Finds the differences between two targets by their settings and versions.
 
+use record::SettingRole;
+
 use super::caveats::Caveat;
 use crate::{Comparison, Difference, DifferenceKind, Figures, OneSidedSetting, Row};
 
@@ -16,6 +18,9 @@ pub(super) enum TargetDifference {
         build: Option<OtherBuild>,
         /// Settings that the plan declares; `a` is the base's.
         declared: Vec<Difference>,
+        /// Settings about durability and sizes of caches that differ although the plan does not
+        /// declare them.
+        implicit: Vec<Difference>,
         /// The number of other settings that differ: defaults of another version, or derived by
         /// the server.
         undeclared: usize,
@@ -88,11 +93,12 @@ impl TargetDifference {
         )
     }
 
-    /// Separates the differences that the plan declares from the others.
+    /// Separates the differences that the plan declares, and those that count by their effective
+    /// values, from the others.
     fn known(comparison: Comparison) -> Self {
         let mut declared = Vec::new();
         if comparison.identical {
-            return Self::Known { build: None, declared, undeclared: 0 };
+            return Self::Known { build: None, declared, implicit: Vec::new(), undeclared: 0 };
         }
         // Keeps those that the plan declares, and returns the number of the others.
         let mut keep_declared = |differences: Vec<Difference>| {
@@ -103,7 +109,14 @@ impl TargetDifference {
             );
             others.len()
         };
-        let mut undeclared = keep_declared(comparison.settings.clone());
+        let is_implicit = |setting: &Difference| {
+            let has_role =
+                matches!(setting.role, Some(SettingRole::Durability | SettingRole::CacheSize));
+            has_role && setting.mark == DifferenceKind::Undeclared
+        };
+        let of_both = comparison.settings.iter().cloned();
+        let (implicit, of_both): (Vec<_>, Vec<_>) = of_both.partition(is_implicit);
+        let mut undeclared = keep_declared(of_both);
         let only_a = keep_declared(comparison.only_a.iter().map(OneSidedSetting::of_a).collect());
         let of_b = comparison.only_b.iter().map(|it| it.of_a().swapped());
         let only_b = keep_declared(of_b.collect());
@@ -113,7 +126,7 @@ impl TargetDifference {
             // from how it runs.
             undeclared += only_a + only_b;
         }
-        Self::Known { build, declared, undeclared }
+        Self::Known { build, declared, implicit, undeclared }
     }
 
     /// Returns the differing settings that the plan declares.
@@ -122,6 +135,25 @@ impl TargetDifference {
             Self::Known { declared, .. } => declared,
             _ => &[],
         }
+    }
+
+    /// Returns the differing settings that are known by name: those that count by their effective
+    /// values, then those that the plan declares.
+    pub(super) fn named(&self) -> Vec<&Difference> {
+        match self {
+            Self::Known { declared, implicit, .. } => implicit.iter().chain(declared).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Returns the differing settings that count by their effective values, declared or not: those
+    /// of a role. The declared ones come first.
+    pub(super) fn of_role(&self, role: SettingRole) -> Vec<&Difference> {
+        let Self::Known { declared, implicit, .. } = self else {
+            return Vec::new();
+        };
+        let settings = declared.iter().chain(implicit);
+        settings.filter(|setting| setting.role == Some(role)).collect()
     }
 
     /// Returns the declared setting that alone differs, apart from settings that the server derived
@@ -135,15 +167,18 @@ impl TargetDifference {
 
     /// Returns whether build, version and settings are the same.
     pub(super) fn is_nothing(&self) -> bool {
-        matches!(self, Self::Known { build: None, declared, undeclared: 0 } if declared.is_empty())
+        let Self::Known { build: None, declared, implicit, undeclared: 0 } = self else {
+            return false;
+        };
+        declared.is_empty() && implicit.is_empty()
     }
 
     /// Returns the caveat that several differences may cause the change.
     pub(super) fn caveat(&self) -> Option<Caveat> {
-        let Self::Known { build, declared, undeclared } = self else {
+        let Self::Known { build, declared, implicit, undeclared } = self else {
             return matches!(self, Self::Engines { .. }).then_some(Caveat::OtherEngines);
         };
-        match (build, declared.len(), undeclared) {
+        match (build, declared.len(), implicit.len() + undeclared) {
             (Some(_), 0, 0) | (None, 1, _) | (None, 0, 0 | 1) => None,
             (Some(OtherBuild { has_other_version, .. }), ..) => {
                 Some(Caveat::OtherSettings { has_other_version: *has_other_version })

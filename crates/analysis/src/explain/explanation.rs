@@ -108,8 +108,8 @@ pub(super) struct Fact<'a> {
     pub who: String,
     /// The steps in which fsyncs per commit differ.
     pub fsyncs: Vec<String>,
-    /// Declared settings that differ.
-    pub settings: &'a [Difference],
+    /// Settings that differ and that the plan declares, or that count by their effective values.
+    pub settings: Vec<&'a Difference>,
 }
 
 /// The variance of throughput between machines.

@@ -6,20 +6,18 @@ use super::caveats::cost_frequency;
 use super::explanation::{CountedCaveat, Explanation, Statement};
 use super::finding::place;
 use super::thresholds::HIDDEN_CHANGE;
+use crate::compare::OWN_CPU;
 use crate::order::grouped;
 use crate::{ComparedStep, Verdict};
 
 /// The weight of a hidden cost, relative to the same change of throughput.
 const WEIGHT: f64 = 0.4;
 
-/// The metric of CPU that only the connections use, in client and server.
-const METRIC: &str = "own_cpu_us_per_op";
-
 /// Returns one explanation for each target and direction of own CPU that is shown to differ where
 /// throughput is not.
 pub(super) fn explain<'a>(context: Context<'a>, cases: &'a [Case<'a>]) -> Vec<Explanation<'a>> {
     let rows = context.compared.rows.iter();
-    let cases = rows.filter(|cost| cost.metric == METRIC).filter_map(|cost| {
+    let cases = rows.filter(|cost| cost.metric == OWN_CPU).filter_map(|cost| {
         let case = cases.iter().find(|case| place(case.compared) == place(cost))?;
         let is_shown = matches!(cost.verdict, Verdict::Faster | Verdict::Slower);
         let ratio = cost.ratio?;

@@ -5,7 +5,7 @@ use super::case::{Case, Pair};
 use super::cause::FSYNCS;
 use super::explanation::{Explanation, Fact, Statement};
 use super::finding::{Evidence, place};
-use super::thresholds::{BEGINS_FACTOR, FSYNCS_PER_COMMIT_MIN};
+use super::thresholds::{BEGINS_FACTOR, FACT_FSYNCS_MIN};
 use crate::Verdict;
 use crate::order::grouped;
 
@@ -13,7 +13,7 @@ use crate::order::grouped;
 const WEIGHT: f64 = 0.01;
 
 /// Lists the known differences of each target in one explanation: fsyncs per commit, as engines
-/// count them, and declared settings.
+/// count them, and settings.
 pub(super) fn facts<'a>(cases: &'a [Case<'a>]) -> Option<Explanation<'a>> {
     let single = cases.iter().filter(|case| case.compared.verdict == Verdict::Single);
     let (mut places, mut facts, mut evidence) = (Vec::new(), Vec::new(), Vec::new());
@@ -24,7 +24,7 @@ pub(super) fn facts<'a>(cases: &'a [Case<'a>]) -> Option<Explanation<'a>> {
             evidence.push(Evidence::new(&name, "/commit", count));
             steps.push(case.place());
         }
-        let settings = cases[0].difference.declared();
+        let settings = cases[0].difference.named();
         if !steps.is_empty() || !settings.is_empty() {
             places.extend(cases.iter().map(|case| place(case.compared)));
             facts.push(Fact { who, fsyncs: steps, settings });
@@ -39,11 +39,12 @@ pub(super) fn facts<'a>(cases: &'a [Case<'a>]) -> Option<Explanation<'a>> {
     })
 }
 
-/// Returns the fsyncs per commit of a case if their numbers differ by [`BEGINS_FACTOR`] or more.
+/// Returns the fsyncs per commit of a case if their numbers differ by [`BEGINS_FACTOR`] or more, and
+/// commits may wait for them.
 fn fsyncs<'a>(case: &'a Case<'a>) -> Option<(&'a Case<'a>, &'static str, Pair)> {
     FSYNCS.iter().find_map(|metric| {
         let count = case.metric(metric)?;
-        let is_other = count.factor() >= BEGINS_FACTOR && count.max() >= FSYNCS_PER_COMMIT_MIN;
+        let is_other = count.factor() >= BEGINS_FACTOR && count.max() >= FACT_FSYNCS_MIN;
         is_other.then_some((case, *metric, count))
     })
 }

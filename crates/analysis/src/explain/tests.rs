@@ -6,6 +6,7 @@ mod clients;
 mod difference;
 mod noise;
 mod page;
+mod versions;
 
 use std::collections::BTreeMap;
 
@@ -213,7 +214,7 @@ fn differing(
     settings: &[(&str, &str, &str)],
 ) -> Comparison {
     let role = |name: &str| match name {
-        "sync" | "sync_binlog" | "synchronous" | "synchronous_commit" => {
+        "log_bin" | "sync" | "sync_binlog" | "synchronous" | "synchronous_commit" => {
             Some(SettingRole::Durability)
         }
         "innodb_buffer_pool_size" => Some(SettingRole::CacheSize),

@@ -26,6 +26,17 @@ pub(super) const DEVICE_OF_TIME: f64 = 0.1;
 /// Percentage points by which the share of stalled time must differ.
 pub(super) const STALLED_POINTS: f64 = 2.0;
 
+/// Parts of an operation's time that are smaller than this share of the time are no figures of a
+/// finding.
+pub(super) const SMALL_PART: f64 = 0.01;
+
+/// Fewer fsyncs per commit than this are no known difference of targets that were measured once.
+pub(super) const FACT_FSYNCS_MIN: f64 = 0.05;
+
+/// Steps that are shorter than this, in seconds, may have too few samples of what operations wait
+/// for: a connection has a hundred per second.
+pub(super) const SHORT_SECONDS: f64 = 1.0;
+
 /// A level within this share of the other target's is the same level.
 pub(super) const LEVEL_SAME: f64 = 0.05;
 

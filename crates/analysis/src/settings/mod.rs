@@ -550,7 +550,8 @@ fn compare(run: usize, a: &Side<'_>, b: &Side<'_>) -> Comparison {
                     a: Some(of_a.value.clone()),
                     b: Some(of_b.value.clone()),
                     mark,
-                    role: of_a.role,
+                    // A setting has no role where another one takes away its effect.
+                    role: of_a.role.or(of_b.role),
                 })
             }
             (Some(of_a), None) if !of_a.volatile => comparison.only_a.push(alone(of_a)),

@@ -307,7 +307,7 @@ fn mysqls_versions_are_those_that_are_known_and_of_a_distribution_the_server_is_
     shop.offer_mysql_5_6();
     shop.offer_mysql_8_0();
     shop.check(
-        "fetch mysql@5.6 mysql@8 | 0 | > mysql-5.6.14\tmysql 5.6.14\t | > mysql-8.0.15\tmysql 8.0.15\t \
+        "fetch mysql@5.6 mysql@8.0.15 | 0 | > mysql-5.6.14\tmysql 5.6.14\t | > mysql-8.0.15\tmysql 8.0.15\t \
          | downloading version 8.0.15",
     );
     // Maven's own list has other versions: it is not requested.
@@ -338,9 +338,9 @@ fn mysqls_versions_are_those_that_are_known_and_of_a_distribution_the_server_is_
     // What is known may be gone all the same, as the last.
     shop.check(
         "
-        builds --verify | 0 | > mysql@5.6  | > mysql@8  | > verified
+        builds --verify | 0 | > mysql@5.6  | > mysql@8.0.15  | > verified
         builds --remove mysql-8.0.15 | 0 | removed `mysql-8.0.15`
-        fetch mysql@5.7.44 | 1 | 5.6.14, 5.7.22, 8.0.15 | debian:sid/mysql-server-core | dir:
+        fetch mysql@5.7.44 | 1 | 5.6.14, 5.7.22, 8.0.15, 8.0.33 | debian:sid/mysql-server-core | dir:
         fetch mysql@9 | 1 | 5.6.14, 5.7.22, 8.0.15 | debian:sid/mysql-server-core | dir:
         fetch mysql@5.7 | 1 | cannot fetch `mysql@5.7`: `mvn` failed
         ",

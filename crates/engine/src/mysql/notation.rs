@@ -7,7 +7,7 @@ use words::SettingRole;
 
 use super::config::FORMAT;
 use super::option_file;
-use crate::notation::{Notation, as_boolean, bare, lower_words, synonym, without_unit};
+use crate::notation::{Condition, Notation, as_boolean, bare, lower_words, synonym, without_unit};
 
 /// The notation of MySQL and MariaDB.
 pub struct MysqlNotation;
@@ -37,8 +37,21 @@ const SKIP_VARIABLES: [&str; 8] = [
 ];
 
 /// Words that a setting accepts, and the words that it reports for them.
-const SYNONYMS: [(&str, &str, &str); 2] =
-    [("default_storage_engine", "myrocks", "rocksdb"), ("character_set_server", "utf8", "utf8mb3")];
+const SYNONYMS: [(&str, &str, &str); 3] = [
+    ("default_storage_engine", "myrocks", "rocksdb"),
+    ("character_set_server", "utf8", "utf8mb3"),
+    // MySQL before 8.0 reports no value for its default.
+    ("innodb_flush_method", "", "fsync"),
+];
+
+/// Settings of the binary log that have no effect without one, and those of storage engines that
+/// do not have the tables.
+const CONDITIONS: [Condition; 4] = [
+    Condition { keys: "sync_binlog", needs: "log_bin", value: "1" },
+    Condition { keys: "innodb_", needs: "default_storage_engine", value: "innodb" },
+    Condition { keys: "rocksdb_", needs: "default_storage_engine", value: "rocksdb" },
+    Condition { keys: "key_buffer_size", needs: "default_storage_engine", value: "myisam" },
+];
 
 /// SQL modes that combine several others.
 const COMBINED_MODES: [&str; 8] =
@@ -170,15 +183,25 @@ impl Notation for MysqlNotation {
             || prefixes.any(|prefix| key.starts_with(prefix))
     }
 
+    fn conditions(&self) -> &'static [Condition] {
+        &CONDITIONS
+    }
+
     fn roles(&self) -> &'static [(SettingRole, &'static [&'static str])] {
         &[
             (
                 SettingRole::Durability,
                 &[
+                    "innodb_data_file_write_through",
+                    "innodb_doublewrite",
                     "innodb_flush_log_at_trx_commit",
                     "innodb_flush_method",
+                    "innodb_log_file_write_through",
                     "log_bin",
                     "rocksdb_flush_log_at_trx_commit",
+                    "rocksdb_manual_wal_flush",
+                    "rocksdb_use_fsync",
+                    "rocksdb_write_disable_wal",
                     "sync_binlog",
                 ],
             ),
@@ -239,8 +262,10 @@ fn is_included(key: &str, declared: &str, effective: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use words::Setting;
+
     use super::*;
-    use crate::notation::declared;
+    use crate::notation::{declared, describe};
 
     #[track_caller]
     fn check(key: &str, a: &str, b: &str, expected: bool) {
@@ -270,6 +295,8 @@ mod tests {
         }
         check("default_storage_engine", "myrocks", "ROCKSDB", true);
         check("collation_server", "utf8_bin", "utf8mb3_bin", true);
+        check("innodb_flush_method", "", "fsync", true);
+        check("innodb_flush_method", "", "O_DIRECT", false);
         let (a, b) = ("NO_ZERO_DATE,STRICT_TRANS_TABLES", "strict_trans_tables, no_zero_date");
         check("sql_mode", a, b, true);
         check("sql_mode", "NO_ZERO_DATE", a, false);
@@ -285,6 +312,27 @@ mod tests {
         let holds = |declared| MysqlNotation.satisfies("sql_mode", declared, modes);
         assert!(holds("traditional") && !holds("no_zero_date"));
         assert!(MysqlNotation.satisfies("thread_cache_size", "-1", "9"));
+    }
+
+    #[test]
+    fn a_setting_without_effect_has_no_role() {
+        let roles = |log_bin: &str, engine: &str| {
+            let mut settings = vec![
+                Setting::new("log_bin", log_bin),
+                Setting::new("sync_binlog", "1"),
+                Setting::new("default_storage_engine", engine),
+                Setting::new("innodb_buffer_pool_size", "134217728"),
+                Setting::new("rocksdb_flush_log_at_trx_commit", "1"),
+                Setting::new("key_buffer_size", "8388608"),
+            ];
+            describe(&MysqlNotation, &mut settings, &[]);
+            let with_role = settings.into_iter().filter(|setting| setting.role.is_some());
+            with_role.map(|setting| setting.name).collect::<Vec<_>>()
+        };
+        assert_eq!(roles("OFF", "InnoDB"), ["log_bin", "innodb_buffer_pool_size"]);
+        let synced = ["log_bin", "sync_binlog", "rocksdb_flush_log_at_trx_commit"];
+        assert_eq!(roles("ON", "ROCKSDB"), synced);
+        assert_eq!(roles("OFF", "MyISAM"), ["log_bin", "key_buffer_size"]);
     }
 
     #[test]

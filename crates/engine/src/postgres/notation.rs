@@ -4,7 +4,7 @@ use words::SettingRole;
 
 use super::config::FORMAT;
 use crate::local::config::unquoted;
-use crate::notation::{Notation, as_boolean, bare, lower_words, split_number, synonym};
+use crate::notation::{Condition, Notation, as_boolean, bare, lower_words, split_number, synonym};
 
 /// The notation of PostgreSQL.
 pub struct PostgresNotation;
@@ -139,9 +139,22 @@ impl Notation for PostgresNotation {
         FORMAT.reserved.contains(&key) || VOLATILE.contains(&key)
     }
 
+    fn conditions(&self) -> &'static [Condition] {
+        &[Condition { keys: "wal_sync_method", needs: "fsync", value: "1" }]
+    }
+
     fn roles(&self) -> &'static [(SettingRole, &'static [&'static str])] {
         &[
-            (SettingRole::Durability, &["fsync", "synchronous_commit", "wal_sync_method"]),
+            (
+                SettingRole::Durability,
+                &[
+                    "fsync",
+                    "full_page_writes",
+                    "synchronous_commit",
+                    "synchronous_standby_names",
+                    "wal_sync_method",
+                ],
+            ),
             (SettingRole::CacheSize, &["shared_buffers"]),
         ]
     }

@@ -53,8 +53,11 @@ impl Notation for RocksdbNotation {
 
     fn roles(&self) -> &'static [(SettingRole, &'static [&'static str])] {
         &[
-            (SettingRole::Durability, &["disable_wal", "sync", "wal_sync"]),
-            (SettingRole::CacheSize, &["block_cache"]),
+            (
+                SettingRole::Durability,
+                &["disable_wal", "manual_wal_flush", "sync", "use_fsync", "wal_sync"],
+            ),
+            (SettingRole::CacheSize, &["block_cache", "no_block_cache", "row_cache"]),
         ]
     }
 }

@@ -1,16 +1,23 @@
 //! The cause of a change: a few words for titles, and a sentence.
 
 use super::numbers::{both, figure, list_any, more, percent};
-use super::setting_text;
+use super::settings_text;
 use crate::explain::FindingKind;
 use crate::explain::accounting::Gap;
 use crate::explain::case::{Case, Pair};
 use crate::explain::cause::{Cause, Detail, LevelShift, PartOfTime};
-use crate::explain::thresholds::{EXPLAINS, WHOLE_MAX};
+use crate::explain::thresholds::{EXPLAINS, SHORT_SECONDS, WHOLE_MAX};
 use crate::{ConcurrentChange, counted};
 
 /// Returns a cause without figures, for several steps: `less CPU per operation`.
-pub(super) fn short(kind: FindingKind, is_slower: bool) -> String {
+pub(super) fn short_of(cause: &Cause, is_slower: bool) -> String {
+    match cause {
+        Cause::Unexplained(Gap::TooShort) => "too short to name a cause".to_owned(),
+        cause => short(cause.kind(), is_slower),
+    }
+}
+
+fn short(kind: FindingKind, is_slower: bool) -> String {
     let choose = |if_slower, if_faster| if is_slower { if_slower } else { if_faster };
     let more = choose("more", "less");
     match kind {
@@ -64,7 +71,7 @@ pub(super) fn headline(case: &Case<'_>, cause: &Cause) -> String {
         Cause::Part(changed) => part_headline(changed, case.noun()),
         Cause::BothMissedWrites | Cause::LevelShift(_) | Cause::Unexplained(_) => None,
     };
-    special.unwrap_or_else(|| short(cause.kind(), case.is_slower()))
+    special.unwrap_or_else(|| short_of(cause, case.is_slower()))
 }
 
 /// Returns the change of CPU, or whether bytes changed with the time.
@@ -123,7 +130,7 @@ pub(super) fn sentence(case: &Case<'_>, cause: &Cause) -> String {
         Cause::FsyncsPerCommit {
             metric,
             count,
-            setting,
+            settings,
             waiting,
         } => {
             let [_, many] = fsync_names(metric);
@@ -134,7 +141,7 @@ pub(super) fn sentence(case: &Case<'_>, cause: &Cause) -> String {
             });
             format!(
                 "There are {more} {many} per commit, as expected from {}{}.",
-                setting_text(setting),
+                settings_text(settings),
                 waiting.unwrap_or_default()
             )
         }
@@ -169,11 +176,16 @@ pub(super) fn sentence(case: &Case<'_>, cause: &Cause) -> String {
                 longest.unwrap_or_default()
             )
         }
-        Cause::Part(changed) => part_sentence(added, per, changed),
+        Cause::Part(changed) => part_sentence(case, added, changed),
         Cause::LevelShift(shift) => level_shift(case, shift),
         Cause::Unexplained(Gap::NotMeasured) => format!(
             "Some parts of the time per {per} were not measured in every repeat, so no cause is \
              named."
+        ),
+        Cause::Unexplained(Gap::TooShort) => format!(
+            "The step is too short for samples of what a {per} waits for, so no cause is named: measure for {} seconds or \
+             more, with more rows or a longer time.",
+            figure(2.0 * SHORT_SECONDS)
         ),
         Cause::Unexplained(Gap::NotShown) => format!(
             "The time per {per} did not change as surely as throughput did, so no cause is named."
@@ -187,12 +199,13 @@ pub(super) fn sentence(case: &Case<'_>, cause: &Cause) -> String {
 
 /// States the share of the change that one part of the time makes up, and the support for it as the
 /// cause.
-fn part_sentence(added: &str, per: &str, changed: &PartOfTime) -> String {
+fn part_sentence(case: &Case<'_>, added: &str, changed: &PartOfTime) -> String {
     let detail = match (changed.part, changed.detail) {
         (FindingKind::HostBusy, _) => ", so no cause is named",
         (_, None) => "",
         (_, Some(Detail::Server)) => ", mostly in the server",
         (_, Some(Detail::Client)) => ", mostly in the client",
+        (_, Some(Detail::WholeProcess)) => return process_cpu_sentence(case, added, changed),
         (_, Some(Detail::ClientThreads)) => " on the client threads, where the engine runs",
         (_, Some(Detail::BytesChanged)) => "; the engine's bytes per operation changed with it",
         (_, Some(Detail::BytesUnchanged)) => "; the engine's bytes per operation do not explain it",
@@ -205,15 +218,33 @@ fn part_sentence(added: &str, per: &str, changed: &PartOfTime) -> String {
     };
     let wait =
         if changed.has_wait { ", including the wait for a processor that it causes" } else { "" };
-    let setting = changed.setting.as_ref();
-    let setting = setting.map(|it| format!(", as expected from {}", setting_text(it)));
+    let expected = match changed.settings.as_slice() {
+        [] => String::new(),
+        settings => format!(", as expected from {}", settings_text(settings)),
+    };
     let others = changed.others.iter().map(|it| part_name(*it).to_owned());
     let others = list_any(others).map(|others| format!("; also changed: {others}"));
     let (share, part) = (share_text(changed.share), part_name(changed.part));
+    let per = case.noun();
     format!(
-        "Of the time {added} per {per}, {share} is {part}{detail}{wait}{}{}.",
-        setting.unwrap_or_default(),
+        "Of the time {added} per {per}, {share} is {part}{detail}{wait}{expected}{}.",
         others.unwrap_or_default()
+    )
+}
+
+/// States how much more CPU clients and server use. The server's process also works beside its
+/// connections, so the CPU is not a part of an operation's time.
+fn process_cpu_sentence(case: &Case<'_>, added: &str, changed: &PartOfTime) -> String {
+    let us = changed.us.growth();
+    let server = case.metric("server_cpu_us_per_op");
+    let server = server.map(|pair| format!(" (server: {})", both(pair, "us")));
+    format!(
+        "Client and server use {} us {} CPU per {}, which is {} of the time {added}{}.",
+        figure(us.abs()),
+        if us > 0.0 { "more" } else { "less" },
+        case.noun(),
+        share_text(changed.share),
+        server.unwrap_or_default()
     )
 }
 

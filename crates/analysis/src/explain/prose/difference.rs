@@ -1,10 +1,10 @@
 //! The differences between two targets.
 
-use super::numbers::list;
+use super::numbers::{list, list_any};
 use super::setting_text;
-use crate::counted;
 use crate::explain::difference::{OtherBuild, TargetDifference};
 use crate::explain::thresholds::NAMED;
+use crate::{Difference, counted};
 
 /// Returns the differences as they follow the words `the two`, or `None` if none are known. Targets
 /// that two runs share are named where their differences are not the same. `is_sure`: if only one
@@ -34,7 +34,7 @@ pub(super) fn clauses(
 }
 
 fn clause(difference: &TargetDifference, is_sure: bool) -> Option<String> {
-    let (build, declared, undeclared) = match difference {
+    let (build, declared, implicit, undeclared) = match difference {
         TargetDifference::Unknown(None) => return None,
         TargetDifference::Unknown(Some((base, target))) => {
             return Some(format!(
@@ -44,24 +44,27 @@ fn clause(difference: &TargetDifference, is_sure: bool) -> Option<String> {
         TargetDifference::Engines { base, target } => {
             return Some(format!("are different engines, {base} and {target}"));
         }
-        TargetDifference::Known { build, declared, undeclared } => {
-            (build, declared.as_slice(), *undeclared)
+        TargetDifference::Known { build, declared, implicit, undeclared } => {
+            (build, declared.as_slice(), implicit.as_slice(), *undeclared)
         }
     };
-    Some(match (build, declared, undeclared) {
+    Some(match (build, declared, implicit.len() + undeclared) {
         (None, [], 0) => {
             "have the same build and settings: the difference comes from the machine, or from chance"
                 .to_owned()
         }
-        (None, [setting], _) => {
-            let derived = match undeclared {
+        (None, [setting], derived) => {
+            let derived = match derived {
                 0 => String::new(),
                 1 => " and in one that the server derived".to_owned(),
                 more => format!(" and in {more} that the server derived"),
             };
+            let such_as = if implicit.len() + undeclared == 1 { ", " } else { ", such as " };
+            let named = list_any(implicit.iter().map(setting_text));
+            let named = named.map(|named| format!("{such_as}{named}")).unwrap_or_default();
             let cause = is_sure.then(|| format!(", so {} causes the difference", setting.name));
             let cause = cause.unwrap_or_default();
-            format!("differ only in {}{derived}{cause}", setting_text(setting))
+            format!("differ only in {}{derived}{named}{cause}", setting_text(setting))
         }
         (Some(build), [], 0) => format!(
             "differ only in {}, {} -> {}{}",
@@ -81,15 +84,41 @@ fn clause(difference: &TargetDifference, is_sure: bool) -> Option<String> {
                 let what = counted(declared.len(), "setting");
                 format!("in {what} that the plan declares, {}", list(&names))
             });
-            let others = if declared.is_empty() { counted(undeclared, "setting") } else { format!("{undeclared} more") };
-            let undeclared_text = (undeclared > 0)
-                .then(|| format!("in {others} that the plan does not declare, such as defaults"));
-            let places = [build_text, declared_text, undeclared_text];
+            let undeclared_text = undeclared_settings(declared, implicit, undeclared);
+            let places = if implicit.is_empty() {
+                [build_text, declared_text, undeclared_text]
+            } else {
+                [build_text, undeclared_text, declared_text]
+            };
             let places: Vec<String> = places.into_iter().flatten().collect();
             let own = build.as_ref().map(|build| own_settings(build, ""));
             format!("differ {}{}", list(&places), own.unwrap_or_default())
         }
     })
+}
+
+/// Names the settings that differ and count by their effective values, and counts the others that
+/// the plan does not declare.
+fn undeclared_settings(
+    declared: &[Difference],
+    implicit: &[Difference],
+    undeclared: usize,
+) -> Option<String> {
+    if implicit.is_empty() {
+        let others = match undeclared {
+            0 => return None,
+            count if declared.is_empty() => counted(count, "setting"),
+            count => format!("{count} more"),
+        };
+        return Some(format!("in {others} that the plan does not declare, such as defaults"));
+    }
+    let mut names: Vec<String> = implicit.iter().take(NAMED).map(setting_text).collect();
+    let more = implicit.len() - names.len() + undeclared;
+    if more == 0 {
+        return Some(format!("in {}, which the plan does not declare", list(&names)));
+    }
+    names.push(counted(more, "more setting"));
+    Some(format!("in {} that the plan does not declare", list(&names)))
 }
 
 /// Returns the properties in which two builds differ.

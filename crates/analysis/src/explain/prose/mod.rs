@@ -12,7 +12,7 @@ use super::explanation::{
 };
 use super::thresholds::{BEGINS_FACTOR, UNFAIR_PCT};
 use super::{Finding, FindingKind};
-use crate::{ComparedStep, Difference, VarianceShare, counted};
+use crate::{ComparedStep, Difference, DifferenceKind, VarianceShare, counted};
 use numbers::{factor_within, figure, list, list_any, pace, percent, range, times};
 use words::excerpt;
 
@@ -30,7 +30,7 @@ pub(super) fn finding(base: &str, explanation: Explanation<'_>) -> Option<Findin
     };
     let (title, sentences) = match &explanation.statement {
         Statement::Change(change) => {
-            finding.cause = Some(cause::short(kind, change.cases[0].is_slower()));
+            finding.cause = Some(cause::short_of(&change.cause, change.cases[0].is_slower()));
             (change_title(change, &finding), change_text(change))
         }
         Statement::ClientBound(cases) => client_bound(cases, &finding),
@@ -84,7 +84,7 @@ fn change_title(change: &Change<'_>, about: &Finding) -> String {
     };
     let headline = match count {
         1 => cause::headline(leading, &change.cause),
-        _ => cause::short(change.cause.kind(), leading.is_slower()),
+        _ => cause::short_of(&change.cause, leading.is_slower()),
     };
     format!("{who}: {up_to}{} {place}: {headline}", pace_of(leading))
 }
@@ -122,11 +122,23 @@ fn change_text(change: &Change<'_>) -> Vec<String> {
     };
     let why = cause::sentence(case, &change.cause);
     let detail = match change.cause.kind() {
-        FindingKind::Cpu => named_function(case),
+        FindingKind::Cpu => whole_process(case).or_else(|| named_function(case)),
         FindingKind::HostBusy | FindingKind::SlaMissed => None,
         _ => named_wait(case),
     };
     [Some(opening), Some(why), detail, changed_plan(case), last].into_iter().flatten().collect()
+}
+
+/// States that the CPU is that of the server's whole process, where its threads can't be told
+/// apart.
+fn whole_process(case: &Case<'_>) -> Option<String> {
+    let sides = case.without_threads();
+    case.process_cpu()?;
+    let names = sides.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
+    Some(format!(
+        "The threads of {} can't be told apart, so this is the CPU of the server's whole process on both sides.",
+        list(&names)
+    ))
 }
 
 /// Names the function in which most of the change of CPU is.
@@ -345,7 +357,7 @@ fn hidden_cost(
         ),
         why.to_owned(),
     ];
-    text.extend(named_function(case));
+    text.extend(whole_process(case).or_else(|| named_function(case)));
     let others = costs[1..].iter();
     let others = others.map(|(cost, case)| format!("{} ({})", case.place(), more(cost)));
     text.extend(list_any(others).map(|others| format!("Also in {others}.")));
@@ -360,7 +372,8 @@ fn known_differences(facts: &[Fact<'_>]) -> Vec<String> {
         }))
     };
     let fsyncs = of_facts(|fact| fact.fsyncs.clone());
-    let settings = of_facts(|fact| fact.settings.iter().map(setting_text).collect());
+    let settings =
+        of_facts(|fact| fact.settings.iter().map(|setting| setting_text(setting)).collect());
     let fsyncs = fsyncs.map(|who| {
         format!("Fsyncs per commit differ by a factor of {BEGINS_FACTOR} or more: {who}.")
     });
@@ -402,6 +415,17 @@ fn machines(variance: &MachineVariance<'_>) -> (String, Vec<String>) {
     }));
     let title = format!("{machines}: {median} of the variance of throughput is between them");
     (title, text)
+}
+
+/// Lists settings with both values, and says which of them the plan does not declare: `log_bin (OFF
+/// -> ON), which the plan does not declare`.
+fn settings_text(settings: &[Difference]) -> String {
+    let is_declared = |setting: &&Difference| setting.mark != DifferenceKind::Undeclared;
+    let (declared, implicit): (Vec<_>, Vec<_>) = settings.iter().partition(is_declared);
+    let texts = |settings: Vec<&Difference>| list_any(settings.into_iter().map(setting_text));
+    let implicit = texts(implicit).map(|text| format!("{text}, which the plan does not declare"));
+    let both: Vec<String> = texts(declared).into_iter().chain(implicit).collect();
+    both.join(", and from ")
 }
 
 /// Returns both values of a setting: `innodb_doublewrite (ON -> OFF)`.

@@ -135,11 +135,11 @@ fn synchronous_commit_says_fsync() {
     ]);
     let figures = with_setting(figures, "synchronous_commit", "off", "on");
     let is_of_log = |cause: &Cause, from: f64, to: f64| match cause {
-        Cause::FsyncsPerCommit { metric, count, setting, waiting } => {
+        Cause::FsyncsPerCommit { metric, count, settings, waiting } => {
             *metric == "log_fsyncs_per_commit"
                 && is_about(count.base, from)
                 && is_about(count.value, to)
-                && setting.name == "synchronous_commit"
+                && settings[0].name == "synchronous_commit"
                 && waiting.is_some()
         }
         _ => false,
@@ -175,7 +175,7 @@ fn synchronous_of_sqlite_says_fsync() {
     let changed = part(&figures);
     assert_eq!(changed.part, FindingKind::Fsyncs);
     assert!(is_about(changed.us.base, 0.5) && is_about(changed.us.value, 40.0));
-    assert_eq!(changed.setting.unwrap().name, "synchronous");
+    assert_eq!(changed.settings[0].name, "synchronous");
 }
 
 /// With neighbors on the host, each microsecond of CPU brings some waiting with it.
@@ -228,7 +228,7 @@ fn a_smaller_cache_says_reads() {
     let figures = with_setting(figures, "innodb_buffer_pool_size", "8G", "16M");
     let changed = part(&figures);
     assert_eq!(changed.part, FindingKind::Reads);
-    assert_eq!(changed.setting.unwrap().name, "innodb_buffer_pool_size");
+    assert_eq!(changed.settings[0].name, "innodb_buffer_pool_size");
 }
 
 /// Commits that are grouped wait for the one that syncs the log for all of them.

@@ -29,7 +29,7 @@ fn difference(mut figures: Figures, comparison: Comparison) -> (TargetDifference
 /// Returns a build, the names of declared settings, and the number of others that differ.
 #[track_caller]
 fn known(difference: TargetDifference) -> (Option<OtherBuild>, Vec<String>, usize) {
-    let TargetDifference::Known { build, declared, undeclared } = difference else {
+    let TargetDifference::Known { build, declared, undeclared, .. } = difference else {
         panic!("{difference:?}");
     };
     let names = declared.into_iter().map(|setting| setting.name);

@@ -43,15 +43,25 @@ fn setting(name: &str, a: &str, b: Option<&str>) -> Difference {
     }
 }
 
+/// Returns settings that differ by default.
+fn implicit_settings() -> Vec<Difference> {
+    let settings = [("log_bin", "OFF", "ON"), ("sync_binlog", "0", "1")];
+    let implicit = settings.map(|(name, a, b)| Difference {
+        mark: DifferenceKind::Undeclared,
+        ..setting(name, a, Some(b))
+    });
+    implicit.into()
+}
+
 fn all_causes_of_changes() -> Vec<Cause> {
     use FindingKind::{
         Cpu, Fsyncs, Handover, HostBusy, Locks, ProcessorWait, Reads, Unexplained, Writes,
     };
-    let synchronous = || setting("synchronous_commit", "off", Some("on"));
+    let synchronous = || vec![setting("synchronous_commit", "off", Some("on"))];
     let fsyncs = |metric, base, value, waiting| Cause::FsyncsPerCommit {
         metric,
         count: pair(base, value),
-        setting: synchronous(),
+        settings: synchronous(),
         waiting,
     };
     let changed = |part, detail| PartOfTime {
@@ -60,11 +70,11 @@ fn all_causes_of_changes() -> Vec<Cause> {
         share: 0.75,
         has_wait: false,
         detail,
-        setting: None,
+        settings: Vec::new(),
         others: Vec::new(),
     };
     let expected = |part, name| PartOfTime {
-        setting: Some(setting(name, "1", Some("2"))),
+        settings: vec![setting(name, "1", Some("2"))],
         ..changed(part, None)
     };
     let with_others = PartOfTime {
@@ -77,6 +87,7 @@ fn all_causes_of_changes() -> Vec<Cause> {
         changed(Cpu, Some(Detail::Server)),
         with_others,
         changed(Cpu, Some(Detail::ClientThreads)),
+        changed(Cpu, Some(Detail::WholeProcess)),
         changed(ProcessorWait, None),
         changed(ProcessorWait, Some(Detail::NoLimit)),
         changed(HostBusy, None),
@@ -116,6 +127,12 @@ fn all_causes_of_changes() -> Vec<Cause> {
         fsyncs("fsyncs_per_commit", 1.0, 0.01, None),
         fsyncs("binlog_syncs_per_commit", 0.3, 3.2, Some(1.0)),
         fsyncs("data_fsyncs_per_commit", 0.3, 3.2, Some(1.0)),
+        Cause::FsyncsPerCommit {
+            metric: "fsyncs_per_commit",
+            count: pair(0.025, 1.05),
+            settings: [synchronous(), implicit_settings()].concat(),
+            waiting: None,
+        },
         stalls(None),
         stalls(Some(("memtable-limit", "stops", pair(10.0, 104.0)))),
         Cause::Standstill {
@@ -131,6 +148,7 @@ fn all_causes_of_changes() -> Vec<Cause> {
         shift(true, false),
         shift(false, true),
         Cause::Unexplained(Gap::NotMeasured),
+        Cause::Unexplained(Gap::TooShort),
         Cause::Unexplained(Gap::NotShown),
         Cause::Unexplained(Gap::NoLargePart),
     ];
@@ -142,6 +160,13 @@ fn all_differences() -> Vec<TargetDifference> {
     let known = |build, declared: &[Difference], undeclared| TargetDifference::Known {
         build,
         declared: declared.to_vec(),
+        implicit: Vec::new(),
+        undeclared,
+    };
+    let with_implicit = |build, declared: &[Difference], undeclared| TargetDifference::Known {
+        build,
+        declared: declared.to_vec(),
+        implicit: implicit_settings(),
         undeclared,
     };
     let build = |has_other_version, only_base, only_target| {
@@ -168,6 +193,10 @@ fn all_differences() -> Vec<TargetDifference> {
         known(build(true, 7, 33), &[], 0),
         known(build(false, 0, 1), &[], 0),
         known(build(true, 1, 2), &settings, 4),
+        with_implicit(build(true, 7, 33), &[], 0),
+        with_implicit(build(true, 7, 33), &[], 70),
+        with_implicit(build(true, 1, 2), &settings, 4),
+        with_implicit(None, jit, 1),
     ]
 }
 
@@ -254,7 +283,7 @@ fn all_others<'a>(
     let fact = |who: &str, fsyncs: &[&str]| Fact {
         who: who.to_owned(),
         fsyncs: fsyncs.iter().map(|&step| step.to_owned()).collect(),
-        settings: jit,
+        settings: jit.iter().collect(),
     };
     let machines = |count: usize, differing: usize| {
         let shares = [0.93, 0.811, 0.6].map(|share| VarianceShare {

@@ -312,6 +312,40 @@ fn own_cpu_has_verdicts_where_throughput_is_too_noisy() {
     assert_eq!(gate(&compared, &strict), Gate::Regressed(vec![1]));
 }
 
+/// Five repeats of a server whose threads can't be told apart, and of one with 1.5 times the CPU
+/// and all threads.
+fn whole_process_against_threads() -> Compared {
+    let mut rows = in_turns(&SLOWER);
+    for (index, row) in rows.iter_mut().enumerate() {
+        let noise = 1.0 + 0.001 * (index % 3) as f64;
+        let server_us = if row.cell.target == BASE { 40.0 } else { 60.0 };
+        row.metrics.insert("op_client_cpu_us", Some(10.0 * noise));
+        row.metrics.insert("server_cpu_us_per_op", Some(server_us * noise));
+        if row.cell.target == TARGET {
+            row.metrics.insert("own_cpu_us_per_op", Some(45.0 * noise));
+        }
+        row.seconds = 100.0;
+    }
+    compare(&figures(rows), &options())
+}
+
+#[test]
+fn the_servers_whole_process_stands_for_own_cpu_where_threads_cannot_be_told_apart() {
+    let compared = whole_process_against_threads();
+    let own = of(&compared, "own_cpu_us_per_op");
+    assert_eq!(own.verdict, Verdict::Slower);
+    assert!((own.ratio.unwrap() - 1.4).abs() < 0.01, "{:?}", own.ratio);
+    assert!((own.values[0].value - 70.0).abs() < 1.0, "{:?}", own.values);
+    let reason = format!("the threads of {BASE} can't be told apart");
+    assert!(own.reasons.iter().any(|it| it.starts_with(&reason)), "{:?}", own.reasons);
+
+    let index = compared.rows.iter().position(|row| row == own).unwrap();
+    let Gate::Regressed(rows) = gate(&compared, &Thresholds::default()) else {
+        panic!("1.4 times the CPU is a regression");
+    };
+    assert!(rows.contains(&index));
+}
+
 #[test]
 fn a_comparison_says_what_change_it_could_show() {
     let compared = own_cpu_in_noise();
