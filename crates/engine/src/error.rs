@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 words::named_enum! {
         /// The class of an [`Error`]. It decides whether the operation is retried, and failures are counted by it.
-    #[derive(PartialOrd, Ord, Hash)]
+    #[derive(PartialOrd, Ord)]
     pub enum ErrorClass {
         /// Another connection locked the database for too long (SQLite's `SQLITE_BUSY`).
         Busy = "busy",
@@ -132,6 +132,12 @@ pub enum SetupError {
         /// The file with the whole log, if there is one.
         log: Option<PathBuf>,
     },
+    /// The trial of a config ended before it could tell whether the config is accepted.
+    #[error("the trial of the config could not be completed: {what}")]
+    Trial {
+        /// The limit that the trial reached, or what ended it.
+        what: String,
+    },
     /// A server runs but does not answer.
     #[error("{server} did not answer within {seconds} s: {last}")]
     NotReady {
@@ -168,9 +174,11 @@ impl SetupError {
                 Some(help)
             }
             Self::Server { help, .. } => help.as_deref(),
-            Self::Version { .. } | Self::Command { .. } | Self::NotReady { .. } | Self::Io(_) => {
-                None
-            }
+            Self::Version { .. }
+            | Self::Command { .. }
+            | Self::NotReady { .. }
+            | Self::Trial { .. }
+            | Self::Io(_) => None,
         }
     }
 
