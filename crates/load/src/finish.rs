@@ -20,8 +20,10 @@ pub(crate) fn finish(supervisor: Supervisor<'_, '_>, finished: Vec<FinishedWorke
     if !interrupted && reasons.is_empty() && recording.is_ok() {
         elapsed_ns = elapsed_ns.max(limits.deadline_ns().unwrap_or(0));
     }
+    // Also after an error: what can still be written must match the totals.
+    let flushed = collector.finish(elapsed_ns.div_ceil(1_000_000_000) as u32);
     if recording.is_ok() {
-        recording = collector.finish(elapsed_ns.div_ceil(1_000_000_000) as u32);
+        recording = flushed;
     }
     if let Err(reason) = recording {
         // First: what else went wrong may follow from it.
@@ -55,7 +57,7 @@ pub(crate) fn finish(supervisor: Supervisor<'_, '_>, finished: Vec<FinishedWorke
         programs.push(task.program);
     }
     for (kind, total) in &totals {
-        if total.offered != total.skipped + total.ok + total.failed && reasons.is_empty() {
+        if total.offered != total.skipped + total.ok + total.failed {
             reasons.push(format!(
                 "the operation counts of `{kind}` do not add up: offered {} != skipped {} + ok {} + failed {}",
                 total.offered, total.skipped, total.ok, total.failed
