@@ -2,8 +2,8 @@
 //! process, since a library may crash, and since one process can't load several versions.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::path::Path;
 use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::{Scope, ScopedJoinHandle};
@@ -233,7 +233,8 @@ fn parse_identity(path: &Path, ended: &Ended) -> anyhow::Result<Identity> {
                 anyhow::bail!("the process that loads the library `{path}` was ended: {why}");
             }
             let ending = ended.text();
-            let help = "it may need another processor or another C library; try another build of it";
+            let help =
+                "it may need another processor or another C library; try another build of it";
             Err(UsageError::new(
                 format!("the library `{path}` ended the process that loaded it, by {ending}"),
                 Some(help.into()),

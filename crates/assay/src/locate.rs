@@ -11,7 +11,7 @@ use crate::installed::{missing_spec, not_fetched_at};
 use crate::outcome::{Errors, failure_of, is_usage};
 use crate::output::eprint_line;
 use crate::plan_file::{PlanFile, refusal};
-use crate::trials::{Configs, ITS_REPLICAS, Tried, Trials};
+use crate::trials::{Configs, ITS_REPLICAS, Trials, Tried};
 use crate::{engines, estimate, trials};
 
 /// Returns true if one of these cells has a server that assay starts on this host.

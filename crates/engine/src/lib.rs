@@ -66,7 +66,7 @@ mod trial;
 mod waiting;
 
 pub use catalog::index_on;
-pub use data_dir::{DataDir, MARKER};
+pub use data_dir::{DataDir, MARKER, create_enterable};
 pub use dialect::{BulkLoad, Dialect, RangeScan};
 pub use error::{Error, ErrorClass, SetupError};
 pub use explain::{Capture, CaptureSession, Value};
@@ -82,9 +82,9 @@ pub use running::{
     Action, Capabilities, Engine, IndexRows, Needs, Observer, Obstacle, ServerEngine, SettleLimits,
     Settled, SqlEngine, Storage, TableFacts,
 };
-pub use trial::{TRIAL_MEMORY_BYTES_MAX, TRIAL_TIMEOUT};
 pub use schema::{Column, ColumnType, Comparison, Index, Partitions, Table};
 pub use session::{Interrupt, Outcome, ParamType, Rows, Session, Statement};
+pub use trial::{TRIAL_MEMORY_BYTES_MAX, TRIAL_TIMEOUT};
 pub use words::{
     Counter, CounterKind, DeclaredOption, IndexStatements, OptionStatus, Role, Setting,
     SettingRole, StatementPlan, UnmetOption,

@@ -125,7 +125,7 @@ impl Recording {
             if let Some(rest) = &mut self.perf.stderr {
                 let _ = rest.read_to_end(&mut self.stderr);
             }
-            return Err(failed_perf("perf record", &self.stderr));
+            return Err(failed_perf("perf record", &status.to_string(), &self.stderr));
         }
         let mut samples = &self.samples;
         let rewound = samples.rewind();
@@ -158,7 +158,12 @@ impl Recording {
             let mut bytes = [0; 4096];
             let length = stderr.read(&mut bytes);
             match length.map_err(ProfileError::io("cannot read from `perf record`"))? {
-                0 => return Err(failed_perf("perf record", &self.stderr)),
+                0 => {
+                    // Its pipes are closed, so it ends at once.
+                    let status = self.perf.wait();
+                    let status = status.map_or_else(|error| error.to_string(), |it| it.to_string());
+                    return Err(failed_perf("perf record", &status, &self.stderr));
+                }
                 length => self.stderr.extend_from_slice(&bytes[..length]),
             }
         }
@@ -230,7 +235,7 @@ fn read(samples: &File, stop: &AtomicBool) -> Result<Profile, ProfileError> {
     if !status.success() {
         let mut text = Vec::new();
         let _ = stderr.rewind().and_then(|()| stderr.read_to_end(&mut text));
-        return Err(failed_perf("perf script", &text));
+        return Err(failed_perf("perf script", &status.to_string(), &text));
     }
     match samples.stacks.total() {
         0 => Err(ProfileError::Empty),
@@ -276,8 +281,9 @@ fn not_started(error: io::Error) -> ProfileError {
     }
 }
 
-/// Returns the error of a `perf` that failed, with its last lines.
-fn failed_perf(command: &'static str, stderr: &[u8]) -> ProfileError {
+/// Returns the error of a `perf` that failed, with its last lines, or with its exit status if it
+/// printed none.
+fn failed_perf(command: &'static str, status: &str, stderr: &[u8]) -> ProfileError {
     let text = String::from_utf8_lossy(stderr);
     let is_message = |line: &&str| {
         let known = ["", "ack", "Events enabled", "Events disabled"];
@@ -289,7 +295,7 @@ fn failed_perf(command: &'static str, stderr: &[u8]) -> ProfileError {
     ProfileError::Perf {
         command,
         stderr: match last {
-            [] => "it printed no reason".into(),
+            [] => format!("it ended without a message ({status})"),
             last => last.join(" "),
         },
     }

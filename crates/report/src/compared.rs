@@ -25,7 +25,9 @@ use crate::terminal::{TableStyle, Text};
 pub(crate) use board::{Board, RepeatedLine, mean_of};
 pub(crate) use effects::section as effects_section;
 pub use effects::{FactorEffects, effects, effects_csv, effects_json, effects_markdown, factors};
-pub(crate) use functions::{facts, operation, tables as function_tables};
+pub(crate) use functions::{
+    MissingProfiles, facts, missing as missing_profiles, operation, tables as function_tables,
+};
 pub use json::compared_json;
 pub use noise::noise_floor;
 pub use relative::ratio_with_bounds;
@@ -144,6 +146,7 @@ fn write(out: &mut Text, comparison: &Comparison<'_>) {
     out.tables(waits(comparison));
     out.tables(plans(comparison));
     out.tables(functions::tables(comparison.figures, &comparison.compared.profiles));
+    functions::write_missing(out, comparison.figures);
     if comparison.runs.iter().all(|it| noise::is_against_itself(it.run)) {
         noise::write(out, comparison.compared);
     }

@@ -5,12 +5,14 @@ use std::path::{Path, PathBuf};
 
 use analysis::{PlanTarget, Settings, declared_differences};
 use plan::{Plan, Resolved};
+use report::terminal_text;
 
 use crate::cli::{CheckArgs, DATA, RESULTS};
 use crate::estimate;
 use crate::locate;
+use crate::memory;
 use crate::outcome::Exit;
-use crate::output::{print, style};
+use crate::output::{eprint_line, print, style};
 use crate::plan_file::{self, PlanFile};
 use crate::preflight::{not_applicable, reject_impossible};
 use crate::run::{about, factors, free_bytes};
@@ -29,6 +31,10 @@ pub fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
     let data_root = args.data.clone().or(planned);
     let data_root = data_root.unwrap_or_else(|| Path::new(RESULTS).join(DATA));
     let located = locate::locate(&file, plan.cells().into_iter(), Some(&data_root))?;
+    let host_bytes = probe::host(Path::new("/")).memory_total_bytes;
+    for warning in memory::oversized_caches(&file, 0..plan.targets.len(), host_bytes)? {
+        eprint_line!("warning[{}]: {}", memory::CACHE_CODE, terminal_text(&warning));
+    }
     let mut text = summary(plan, &data_root);
     let _ = writeln!(text, "\nbuilds:");
     for build in &located.builds {

@@ -233,7 +233,8 @@ impl Trial {
     ) -> Result<Option<String>, SetupError> {
         let mut guarded = self.place.run_to_end(program, args, None, stop)?;
         let command = guarded.command().to_owned();
-        let incomplete = |why: String| Err(SetupError::Trial { what: format!("`{command}` {why}") });
+        let incomplete =
+            |why: String| Err(SetupError::Trial { what: format!("`{command}` {why}") });
         let status = match guarded.exit_status() {
             None => {
                 let seconds = self.place.timeout.as_secs();
