@@ -123,7 +123,7 @@ builds = ["pg", "my", "rocks"]
             warnings,
             [
                 "target `rocks.lru`: `block_cache = 90G` is more than the 24.0 GB of memory of this host",
-                "target `rocks.clock`: `block_cache = {id=HyperClockCache;capacity=90G;estimated_entry_charge=8K}` is more than the 24.0 GB of memory of this host",
+                "target `rocks.clock`: `block_cache.capacity = 90G` is more than the 24.0 GB of memory of this host",
                 "target `my.large`: `innodb_buffer_pool_size = 64G` is more than the 24.0 GB of memory of this host",
                 "target `pg.pages`: `shared_buffers = 8388608` is more than the 24.0 GB of memory of this host",
                 "target `pg.limited`: `shared_buffers = 8GB` is more than the 4.3 GB of `memory` of its config",

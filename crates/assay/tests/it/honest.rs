@@ -5,7 +5,7 @@ use std::process::Command;
 
 use rustix::process::Signal;
 
-use crate::place::{ASSAY, POSTGRES, Place, QUICK, SQLITE, entries, send, workload};
+use crate::place::{ASSAY, NULL, POSTGRES, Place, QUICK, SQLITE, entries, send, workload};
 use crate::{postgres_is_here_or_test_is_skipped, say_skipped};
 
 /// A config that a server reads, but can't start with.
@@ -56,12 +56,12 @@ fn a_config_with_which_no_server_starts_is_tried_once_and_its_failure_is_told_on
 #[test]
 fn a_profile_that_was_asked_for_and_not_made_is_told_with_its_reason() {
     let place = Place::new();
-    place.write("plan.toml", &one_step(SQLITE));
+    place.write("plan.toml", &(one_step(SQLITE) + "[config.sqlite.next]\nextends = \"base\"\n"));
     let mut assay = Command::new(ASSAY);
     assay.env("PATH", "/nonexistent");
     let args = ["run", "plan.toml", "--results", "results", "--data", "data", "--profile"];
     let ended = place.spawn_as(assay, &args).wait().expect_code(0);
-    let why = ["no profile", "`perf` is not installed"];
+    let why = ["no profile", "perf is not installed"];
     let ended = ended.expect_in_stdout(&why);
     let run = place.join(ended.stdout.lines().last().unwrap());
     let path = run.to_str().unwrap();
@@ -107,7 +107,7 @@ fn as_root_new_data_directories_are_enterable_despite_the_umask() {
 #[test]
 fn a_limit_of_file_sizes_fails_the_run_with_a_message() {
     let place = Place::new();
-    place.write("plan.toml", &one_step(SQLITE));
+    place.write("plan.toml", &one_step(NULL));
     let script = "ulimit -f 1; exec \"$0\" run plan.toml --results results --data data";
     let ended = by_shell(&place, script);
     assert_eq!((ended.code, ended.signal), (Some(1), None), "{ended}");
