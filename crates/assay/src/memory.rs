@@ -10,6 +10,9 @@ use crate::plan_file::PlanFile;
 /// The code of the warning about such caches.
 pub const CACHE_CODE: &str = "host::cache-exceeds-memory";
 
+/// The beginning of the names of limits among declared options.
+const LIMIT_PREFIX: &str = "limit.";
+
 /// The unit of PostgreSQL's sizes of caches without one.
 const POSTGRES_PAGE_BYTES: f64 = 8192.0;
 
@@ -35,7 +38,9 @@ pub fn oversized_caches(
             None => (host_bytes, "memory of this host"),
         };
         for option in file.declared(config)? {
-            let is_cache = option.role == Some(SettingRole::CacheSize) && option.key != "memory";
+            // The limits of a server are declared, too.
+            let is_cache = option.role == Some(SettingRole::CacheSize)
+                && !option.name.starts_with(LIMIT_PREFIX);
             let Some(bytes) = cache_bytes(build.engine, &option.value).filter(|_| is_cache) else {
                 continue;
             };
