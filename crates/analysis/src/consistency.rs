@@ -27,6 +27,10 @@ pub(crate) fn contradictions(
     }
     for (kind, ops) in &step.ops {
         reasons.extend(unbalanced(kind, ops));
+        if step.status == Status::Failed {
+            // Its files end where they could no longer be written, and its reason is known.
+            continue;
+        }
         let default = OpSeries::default();
         let seconds = series.get(kind).unwrap_or(&default);
         let histogram = |time: &str| histograms.get(&format!("{kind}.{time}"));
@@ -49,7 +53,8 @@ pub(crate) fn contradictions(
             }
         }
     }
-    for kind in series.keys().filter(|kind| !step.ops.contains_key(*kind)) {
+    let is_failed = step.status == Status::Failed;
+    for kind in series.keys().filter(|kind| !is_failed && !step.ops.contains_key(*kind)) {
         reasons.push(format!("`{kind}` is in intervals.parquet and not in step.json"));
     }
     reasons

@@ -29,7 +29,9 @@ pub(crate) fn map_parallel<I: Sync, T: Send, E: Send>(
         done
     };
     let mut done = std::thread::scope(|scope| {
-        let others: Vec<_> = (1..threads).map(|_| scope.spawn(worker)).collect();
+        // Fewer threads do the same work if the system refuses one.
+        let spawn = |_| std::thread::Builder::new().spawn_scoped(scope, worker).ok();
+        let others: Vec<_> = (1..threads).map_while(spawn).collect();
         let mut done = worker();
         for other in others {
             match other.join() {

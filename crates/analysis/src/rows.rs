@@ -28,6 +28,9 @@ pub fn figures(runs: &[RunDir]) -> Result<Figures, RecordError> {
     figures_and(runs, |_| ()).map(|(figures, _)| figures)
 }
 
+/// The cause of a cell that was left out.
+const LEFT_OUT: &str = "it was left out, since an earlier cell of its target failed before its first step was complete";
+
 /// Returns the same, and the results of `take` for each row, in the order of the rows. Several
 /// threads call it once per row, while all seconds of the row are in memory. A hundred long steps
 /// take gigabytes, so `take` should drop what it does not need of `Row::series`.
@@ -72,6 +75,10 @@ pub fn figures_and<T: Send>(
             }
             if let Some(failure) = &cell.failure {
                 end.causes.clone_from(&failure.causes);
+            }
+            let last = record.invocations.last();
+            if !read.is_begun && last.is_some_and(|last| last.left_out.contains(&reference.key)) {
+                end.causes = vec![LEFT_OUT.to_owned()];
             }
             if read.is_begun {
                 figures.begun.push(StartedCell {
@@ -259,7 +266,19 @@ pub fn for_each_row<E: From<RecordError>>(
 
 /// Returns the figures of one step, or an empty row if a file of it is missing or damaged.
 fn row_or_damage(run: (usize, &Run), cell: &Cell, reader: &StepReader) -> Result<Row, RecordError> {
-    row(run, cell, reader).or_else(|error| row(run, cell, &reader.damaged(&error)))
+    let read = row(run, cell, reader);
+    let mut row = read.or_else(|error| row(run, cell, &reader.damaged(&error)))?;
+    if reader.state() == StepState::Unfinished && is_in_progress(run.1, cell) {
+        row.reasons = vec!["it is in progress".to_owned()];
+    }
+    Ok(row)
+}
+
+/// Returns true if a process measures the cell now.
+fn is_in_progress(run: &Run, cell: &Cell) -> bool {
+    run.is_running
+        && cell.status == Status::Incomplete
+        && cell.invocation as usize == run.invocations.len()
 }
 
 /// Returns the cells of a run round by round, with the targets of a round in the plan's order.

@@ -114,6 +114,10 @@ pub struct RunArgs {
     /// `--resume`. `compare` then names the functions that changed
     #[arg(long)]
     pub profile: bool,
+    /// Also measures the other cells of a target that failed before its first step was complete.
+    /// By default, they are left out
+    #[arg(long)]
+    pub keep_going: bool,
     #[command(flatten)]
     pub place: PlaceArgs,
     /// The search that chooses the rates of a step; set by `find`.

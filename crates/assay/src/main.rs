@@ -38,6 +38,7 @@ mod installed;
 mod library;
 mod live;
 mod locate;
+mod memory;
 mod only;
 mod outcome;
 mod output;
@@ -46,6 +47,7 @@ mod preflight;
 mod run;
 mod run_paths;
 mod runs;
+mod threads;
 mod trials;
 mod version;
 
@@ -62,6 +64,7 @@ fn main() -> ExitCode {
     if args.next().is_some_and(|arg| arg == engine::guard::SUBCOMMAND) {
         return engine::guard::main(args);
     }
+    run::stop::fail_writes_beyond_the_size_limit();
     let exit = match cli::Cli::try_parse() {
         Ok(cli) => execute(cli.command).unwrap_or_else(|error| outcome::report_error(&error)),
         Err(error) => {

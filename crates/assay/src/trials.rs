@@ -1,13 +1,16 @@
 //! The trials of configs before a run: which configs a build refuses, and why.
 
 use std::collections::BTreeMap;
+use std::io::IsTerminal as _;
+use std::io::Write as _;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use engine::{Needs, Obstacle, SetupError};
 use plan::{Config, Diagnostic};
 use record::Failure;
 
-use crate::library::Tried;
 use crate::outcome::{failure_of, is_usage};
 use crate::plan_file::PlanFile;
 
@@ -23,40 +26,155 @@ pub struct Configs<'a> {
     pub needs: Needs,
     /// The directory for databases, if it is known.
     pub data_root: Option<&'a Path>,
-    pub trials: &'a mut Trials,
+    /// The trials that the build needs.
+    pub trials: Vec<Trial<'a>>,
     /// The reasons why the cells can't run on a server that already runs.
     pub obstacles: Vec<Obstacle>,
 }
 
-impl Configs<'_> {
+/// What came of trying a config.
+#[derive(Debug)]
+pub enum Tried {
+    /// It is accepted, without the options that the version lacks.
+    Accepted(Vec<String>),
+    /// It is refused.
+    Refused(Failure),
+    /// The trial ended before it could tell, for this reason.
+    Incomplete(String),
+}
+
+impl Tried {
+    /// Returns what an engine's own trial shows.
+    ///
+    /// # Errors
+    /// Errors that are not about the config, such as a build that can't be used.
+    pub fn of(result: anyhow::Result<()>) -> anyhow::Result<Self> {
+        let Err(error) = result else {
+            return Ok(Self::Accepted(Vec::new()));
+        };
+        if is_usage(&error) {
+            return Err(error);
+        }
+        match error.downcast_ref() {
+            Some(SetupError::Config { .. } | SetupError::Server { .. }) => {
+                Ok(Self::Refused(failure_of(&error)))
+            }
+            Some(SetupError::Trial { .. }) => {
+                Ok(Self::Incomplete(failure_of(&error).causes.join(": ")))
+            }
+            _ => Err(error),
+        }
+    }
+}
+
+/// The function that tries a config.
+type TryConfig<'a> = dyn Fn() -> anyhow::Result<Tried> + Send + Sync + 'a;
+
+/// A config that a build has to try.
+pub struct Trial<'a> {
+    /// The index of the config in the plan.
+    pub config: usize,
+    /// The first target with this build and config.
+    pub target: &'a str,
+    /// The build's product and version.
+    pub version: String,
+    /// Tries the config in another process, or in a directory of its own.
+    pub try_config: Box<TryConfig<'a>>,
+}
+
+/// Runs trials side by side, on as many processors as there are. Returns their results in order.
+pub fn run_all(trials: &[Trial<'_>]) -> Vec<anyhow::Result<Tried>> {
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let next = AtomicUsize::new(0);
+    let results: Vec<Mutex<Option<anyhow::Result<Tried>>>> =
+        trials.iter().map(|_| Mutex::new(None)).collect();
+    let progress = Progress::new(trials.len());
+    let worker = || {
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            let (Some(trial), Some(slot)) = (trials.get(index), results.get(index)) else {
+                return;
+            };
+            let result = (trial.try_config)();
+            *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+            progress.advance();
+        }
+    };
+
+    std::thread::scope(|scope| {
+        // This thread is one of the workers, so that trials run even where no thread can start.
+        for _ in 1..processors.min(trials.len()) {
+            let worker_thread = std::thread::Builder::new().name("trial".into());
+            if worker_thread.spawn_scoped(scope, worker).is_err() {
+                break;
+            }
+        }
+        worker();
+    });
+    progress.clear();
+
+    let results = results.into_iter().map(Mutex::into_inner);
+    results.filter_map(|slot| slot.unwrap_or_else(PoisonError::into_inner)).collect()
+}
+
+/// Shows on a terminal how many trials are done.
+struct Progress {
+    total: usize,
+    done: AtomicUsize,
+    is_shown: bool,
+}
+
+impl Progress {
+    fn new(total: usize) -> Self {
+        let is_shown = total > 1 && std::io::stderr().is_terminal();
+        let progress = Self { total, done: AtomicUsize::new(0), is_shown };
+        progress.show(0);
+        progress
+    }
+
+    fn advance(&self) {
+        self.show(self.done.fetch_add(1, Ordering::Relaxed) + 1);
+    }
+
+    fn show(&self, done: usize) {
+        if self.is_shown {
+            // A closed terminal must not end the trials.
+            let _ = write!(std::io::stderr(), "\rtried {done} of {} configs", self.total);
+        }
+    }
+
+    fn clear(&self) {
+        if self.is_shown {
+            let _ = write!(std::io::stderr(), "\r\x1b[K");
+        }
+    }
+}
+
+impl<'a> Configs<'a> {
+    /// Adds a trial of each config with `try_config`, which also gets the target.
+    pub fn each(
+        &mut self,
+        version: &str,
+        try_config: impl Fn(&Config, &str) -> anyhow::Result<()> + Send + Sync + Clone + 'a,
+    ) {
+        let plan = &self.file.plan;
+        for (&index, &target) in &self.targets {
+            let (config, try_config) = (&plan.configs[index], try_config.clone());
+            self.trials.push(Trial {
+                config: index,
+                target,
+                version: version.to_owned(),
+                try_config: Box::new(move || Tried::of(try_config(config, target))),
+            });
+        }
+    }
+
     /// Returns the needs of the cells from a replica that this many connections watch.
     pub fn needs_of_replicas(&self, watching: u32) -> Needs {
         let mut configs = self.targets.keys().map(|&it| &self.file.plan.configs[it]);
         let reading =
             if configs.any(|config| config.reads_replicas) { self.needs.connections } else { 0 };
         Needs { connections: watching + reading, makes_tables: false }
-    }
-
-    /// Tries each config with `try_config`, which returns what is wrong with it.
-    pub fn each(
-        &mut self,
-        version: &str,
-        mut try_config: impl FnMut(&Self, &Config, &str) -> anyhow::Result<()>,
-    ) -> anyhow::Result<()> {
-        for (&index, &target) in &self.targets {
-            let tried = match try_config(self, &self.file.plan.configs[index], target) {
-                Ok(()) => Ok(Vec::new()),
-                Err(error) if is_usage(&error) => return Err(error),
-                Err(error) => match error.downcast_ref() {
-                    Some(SetupError::Config { .. } | SetupError::Server { .. }) => {
-                        Err(failure_of(&error))
-                    }
-                    _ => return Err(error),
-                },
-            };
-            self.trials.add(index, target, version, tried);
-        }
-        Ok(())
     }
 }
 
@@ -67,6 +185,8 @@ pub struct Trials {
     pub left_out: BTreeMap<String, Vec<String>>,
     /// Each reason to refuse a config, without the version, with the targets that it concerns.
     refused: Vec<(Failure, Vec<Refused>)>,
+    /// Each reason why a trial could not be completed, with the targets that it concerns.
+    incomplete: BTreeMap<String, Vec<String>>,
 }
 
 struct Refused {
@@ -81,7 +201,7 @@ impl Trials {
     /// Adds the result of a build of `version` that tried a config of `target`.
     pub fn add(&mut self, config: usize, target: &str, version: &str, tried: Tried) {
         let reason = match tried {
-            Ok(options) => {
+            Tried::Accepted(options) => {
                 for option in options {
                     let targets = self.left_out.entry(option).or_default();
                     if targets.iter().all(|known| known != target) {
@@ -90,7 +210,14 @@ impl Trials {
                 }
                 return;
             }
-            Err(reason) => reason,
+            Tried::Incomplete(why) => {
+                let targets = self.incomplete.entry(why).or_default();
+                if !targets.iter().any(|known| known == target) {
+                    targets.push(target.to_owned());
+                }
+                return;
+            }
+            Tried::Refused(reason) => reason,
         };
         // Versions that refuse a config for the same reason are reported together.
         let without_version = |text: &String| match version {
@@ -109,6 +236,14 @@ impl Trials {
             Some((_, all)) => all.push(refused),
             None => self.refused.push((general_reason, vec![refused])),
         }
+    }
+
+    /// Returns a warning for each reason why a trial could not be completed.
+    pub fn warnings(&self) -> impl Iterator<Item = String> {
+        self.incomplete.iter().map(|(why, targets)| {
+            let word = if targets.len() == 1 { "target" } else { "targets" };
+            format!("{word} `{}`: {why}; the config was not checked", targets.join("`, `"))
+        })
     }
 
     /// Returns the errors of refused configs, one for each reason.
@@ -135,7 +270,7 @@ mod tests {
     use crate::plan_file;
 
     fn refused(reason: &str) -> Tried {
-        Err(Failure { causes: vec![format!("config: {reason}")], ..Failure::default() })
+        Tried::Refused(Failure { causes: vec![format!("config: {reason}")], ..Failure::default() })
     }
 
     #[test]
@@ -146,7 +281,7 @@ mod tests {
             for _ in 0..2 {
                 trials.add(0, target, version, refused(&format!("{version} lacks `x`")));
             }
-            trials.add(0, target, version, Ok(vec!["y".into()]));
+            trials.add(0, target, version, Tried::Accepted(vec!["y".into()]));
         }
         trials.add(1, "a.z", "RocksDB 6.0.1", refused("RocksDB 6.0.1 has no such cache"));
         let text = "[workload.kv]\n[build.a]\nrocksdb = \"/l.so\"\n\

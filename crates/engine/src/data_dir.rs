@@ -1,8 +1,9 @@
 //! A directory for an engine's files. A marker file in it shows that assay created it and may
 //! remove it.
 
+use std::fs::Permissions;
 use std::io::{ErrorKind, Write};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -28,6 +29,24 @@ pub struct DataDir {
     path: PathBuf,
 }
 
+/// Creates the directories of `path` that don't exist. As root, lets other users enter them despite
+/// the umask: servers run as another user.
+///
+/// # Errors
+/// The system's.
+pub fn create_enterable(path: &Path) -> std::io::Result<()> {
+    let is_new = |path: &&Path| !path.as_os_str().is_empty() && !path.exists();
+    let new: Vec<&Path> = path.ancestors().take_while(is_new).collect();
+    fs::create_dir_all(path)?;
+    if rustix::process::geteuid().is_root() {
+        for directory in new {
+            let mode = fs::metadata(directory)?.permissions().mode();
+            fs::set_permissions(directory, Permissions::from_mode(mode | 0o111))?;
+        }
+    }
+    Ok(())
+}
+
 impl DataDir {
     /// Creates and marks `parent/name`, and `parent` if it is missing. Opens an existing directory
     /// with a marker, without emptying it; [`wipe`](Self::wipe) does that. Takes over a
@@ -44,7 +63,7 @@ impl DataDir {
                 help: "use a name without `/` that is not empty, `.` or `..`".into(),
             });
         }
-        fs::create_dir_all(parent)?;
+        create_enterable(parent)?;
         // Resolves links once, so that a changed link can't lead to another directory later.
         let path = fs::canonicalize(parent)?.join(name);
         match fs::create_dir(&path) {

@@ -133,6 +133,12 @@ pub enum SetupError {
         /// The file with the whole log, if there is one.
         log: Option<PathBuf>,
     },
+    /// The trial of a config ended before it could tell whether the config is accepted.
+    #[error("the trial of the config could not be completed: {what}")]
+    Trial {
+        /// The limit that the trial reached, or what ended it.
+        what: String,
+    },
     /// A server runs but does not answer.
     #[error("{server} did not answer within {seconds} s: {last}")]
     NotReady {
@@ -169,9 +175,11 @@ impl SetupError {
                 Some(help)
             }
             Self::Server { help, .. } => help.as_deref(),
-            Self::Version { .. } | Self::Command { .. } | Self::NotReady { .. } | Self::Io(_) => {
-                None
-            }
+            Self::Version { .. }
+            | Self::Command { .. }
+            | Self::NotReady { .. }
+            | Self::Trial { .. }
+            | Self::Io(_) => None,
         }
     }
 

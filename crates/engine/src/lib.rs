@@ -66,7 +66,7 @@ mod trial;
 mod waiting;
 
 pub use catalog::index_on;
-pub use data_dir::{DataDir, MARKER};
+pub use data_dir::{DataDir, MARKER, create_enterable};
 pub use dialect::{BulkLoad, Dialect, RangeScan};
 pub use error::{Error, ErrorClass, SetupError};
 pub use explain::{Capture, CaptureSession, Value};
@@ -84,6 +84,7 @@ pub use running::{
 };
 pub use schema::{Column, ColumnType, Comparison, Index, Partitions, Table};
 pub use session::{Interrupt, Outcome, ParamType, Rows, Session, Statement};
+pub use trial::{TRIAL_MEMORY_BYTES_MAX, TRIAL_TIMEOUT};
 pub use words::{
     Counter, CounterKind, DeclaredOption, IndexStatements, OptionStatus, Role, Setting,
     SettingRole, StatementPlan, UnmetOption,

@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
+use std::time::Duration;
 
 use fs_err as fs;
 use rustix::fs::{FlockOperation, flock};
@@ -10,6 +11,13 @@ use tempfile::TempDir;
 use crate::SetupError;
 
 const PREFIX: &str = "assay-trial-";
+
+/// The time that a trial may take. Reading a config takes less than a second.
+pub const TRIAL_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The memory that each process of a trial may use. A trial needs no cache of the size that its
+/// config asks for.
+pub const TRIAL_MEMORY_BYTES_MAX: u64 = 2 << 30;
 
 /// A directory that is removed on drop, or by the next trial if assay was killed.
 pub(crate) struct Directory {
@@ -20,7 +28,19 @@ pub(crate) struct Directory {
 
 impl Directory {
     pub(crate) fn create() -> Result<Self, SetupError> {
-        Self::create_in(&std::env::temp_dir())
+        let parent = std::env::temp_dir();
+        if !parent.is_dir() {
+            let path = parent.display();
+            let source = match std::env::var_os("TMPDIR") {
+                Some(_) => "the variable TMPDIR",
+                None => "the default directory for temporary files",
+            };
+            let what = format!(
+                "`{path}` ({source}) is not a directory; set TMPDIR to an existing directory on a local file system"
+            );
+            return Err(std::io::Error::other(what).into());
+        }
+        Self::create_in(&parent)
     }
 
     fn create_in(parent: &Path) -> Result<Self, SetupError> {

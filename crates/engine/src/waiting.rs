@@ -25,6 +25,13 @@ pub(crate) enum Pending {
     Stuck(String),
 }
 
+/// Returns the error of a thread that the system refuses to create.
+pub(crate) fn no_thread(error: &std::io::Error) -> Error {
+    Error::other(format!(
+        "cannot create a thread: {error}; allow more memory (`ulimit -v`) or threads (`ulimit -u`)"
+    ))
+}
+
 impl Work<'_> {
     pub(crate) fn is_over(&self) -> bool {
         self.stop.load(Ordering::Relaxed) || self.deadline.has_passed()
@@ -42,7 +49,9 @@ impl Work<'_> {
         let started = Deadline::after(Duration::MAX);
         let is_done = AtomicBool::new(false);
         let result = std::thread::scope(|scope| {
-            let watcher = scope.spawn(|| self.watch(&is_done, &interrupt));
+            let watch = || self.watch(&is_done, &interrupt);
+            let watcher = std::thread::Builder::new().spawn_scoped(scope, watch);
+            let watcher = watcher.map_err(|error| no_thread(&error))?;
             let result = session.query(sql);
             is_done.store(true, Ordering::Relaxed);
             watcher.thread().unpark();

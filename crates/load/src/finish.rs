@@ -23,8 +23,10 @@ pub(crate) fn finish(supervisor: Supervisor<'_, '_>, finished: Vec<FinishedWorke
         elapsed_ns = elapsed_ns.max(limits.deadline_ns().unwrap_or(0));
     }
 
+    // Also after an error: what can still be written must match the totals.
+    let flushed = collector.finish(elapsed_ns.div_ceil(1_000_000_000) as u32);
     if recording.is_ok() {
-        recording = collector.finish(elapsed_ns.div_ceil(1_000_000_000) as u32);
+        recording = flushed;
     }
     if let Err(reason) = recording {
         // First: what else went wrong may follow from it.
@@ -46,8 +48,8 @@ pub(crate) fn finish(supervisor: Supervisor<'_, '_>, finished: Vec<FinishedWorke
         connections.push(connection_record(&worker, done));
         programs.push(worker.task.program);
     }
-    if reasons.is_empty() {
-        reasons.extend(totals.iter().find_map(|(kind, total)| imbalance(kind, total)));
+    for (kind, total) in &totals {
+        reasons.extend(imbalance(kind, total));
     }
 
     // A summary may ask the server, whose connection may be broken after a failure.

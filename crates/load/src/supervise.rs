@@ -91,8 +91,10 @@ impl<'a, 's> Supervisor<'a, 's> {
     fn handle(&mut self, message: Message) {
         match message {
             Message::Lap(number, mut lap) => {
+                // Also after an error, so that the totals contain all operations.
+                let added = self.collector.add_lap(number, &mut lap);
                 if self.recording.is_ok() {
-                    self.recording = self.collector.add_lap(number, &mut lap);
+                    self.recording = added;
                 }
                 let _ = self.connections[number].spares.try_send(lap);
             }

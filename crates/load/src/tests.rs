@@ -379,7 +379,54 @@ fn a_failed_write_to_the_record_fails_the_step() {
         &mut notes,
     );
     let StepEnd::Failed(reasons) = outcome.end else { panic!("the step did not fail") };
-    assert!(reasons.iter().any(|reason| reason.contains("no space left")), "{reasons:?}");
+    assert_eq!(reasons, ["cannot write the record: no space left"]);
+}
+
+#[test]
+fn the_totals_of_a_step_that_fails_add_up_and_match_its_histogram() {
+    /// Fails at a time, as when a replica no longer follows, and records all that it gets.
+    struct Fails {
+        notes: Notes,
+        at_ns: u64,
+    }
+
+    impl Sink for Fails {
+        fn intervals(&mut self, rows: &[IntervalRow<'static>]) -> Result<(), String> {
+            self.notes.intervals(rows)
+        }
+
+        fn latencies(
+            &mut self,
+            second: u32,
+            kind: &str,
+            time: LatencyKind,
+            histogram: &Histogram<u64>,
+        ) -> Result<(), String> {
+            self.notes.latencies(second, kind, time, histogram)
+        }
+
+        fn progress(&mut self, progress: &Progress) -> Result<(), String> {
+            if progress.elapsed_ns >= self.at_ns {
+                return Err("the replica is gone".into());
+            }
+            Ok(())
+        }
+    }
+
+    let clock = FakeClock::default();
+    let mut sink = Fails { notes: Notes::default(), at_ns: 5 * SECOND };
+    // Each operation is longer than a second, so that laps end within one.
+    let tasks = (0..2).map(|_| task(Simulated::new(&clock, 1700 * MS), Schedule::Closed));
+    let stop = AtomicBool::new(false);
+    let outcome = run(tasks.collect(), limits(Some(1_000_000)), &clock, &stop, &mut sink);
+    let StepEnd::Failed(reasons) = outcome.end else { panic!("the step did not fail") };
+    assert_eq!(reasons, ["cannot write the record: the replica is gone"]);
+    let total = &outcome.totals["op"];
+    assert_eq!(total.offered, total.skipped + total.ok + total.failed);
+    assert!(total.ok > 0);
+    let ok: u64 = sink.notes.rows.iter().map(|row| row.ok).sum();
+    assert_eq!(ok, total.ok);
+    assert_eq!(sink.notes.all(LatencyKind::Service).len(), total.ok);
 }
 
 #[test]

@@ -134,7 +134,7 @@ impl Recording {
             if let Some(rest) = &mut self.perf.stderr {
                 let _ = rest.read_to_end(&mut self.stderr);
             }
-            return Err(failed_perf("perf record", &self.stderr));
+            return Err(failed_perf("perf record", &status.to_string(), &self.stderr));
         }
 
         let mut samples = &self.samples;
@@ -168,7 +168,12 @@ impl Recording {
                 .read(&mut bytes)
                 .map_err(ProfileError::io("cannot read from `perf record`"))?;
             if length == 0 {
-                return Err(failed_perf("perf record", &self.stderr));
+                // Its pipes are closed, so it ends at once.
+                let status = match self.perf.wait() {
+                    Ok(status) => status.to_string(),
+                    Err(error) => error.to_string(),
+                };
+                return Err(failed_perf("perf record", &status, &self.stderr));
             }
             self.stderr.extend_from_slice(&bytes[..length]);
         }
@@ -254,7 +259,7 @@ fn read(samples: &File, stop: &AtomicBool) -> Result<Profile, ProfileError> {
     if !status.success() {
         let mut text = Vec::new();
         let _ = stderr.rewind().and_then(|()| stderr.read_to_end(&mut text));
-        return Err(failed_perf("perf script", &text));
+        return Err(failed_perf("perf script", &status.to_string(), &text));
     }
     if profile.stacks.total() == 0 {
         return Err(ProfileError::Empty);
@@ -300,8 +305,9 @@ fn not_started(error: io::Error) -> ProfileError {
     }
 }
 
-/// Returns the error of a `perf` that failed, with its last lines.
-fn failed_perf(command: &'static str, stderr: &[u8]) -> ProfileError {
+/// Returns the error of a `perf` that failed, with its last lines, or with its exit status if it
+/// printed none.
+fn failed_perf(command: &'static str, status: &str, stderr: &[u8]) -> ProfileError {
     const NO_REASON: [&str; 4] = ["", "ack", "Events enabled", "Events disabled"];
 
     let text = String::from_utf8_lossy(stderr);
@@ -311,6 +317,11 @@ fn failed_perf(command: &'static str, stderr: &[u8]) -> ProfileError {
         .filter(|line| !NO_REASON.contains(line))
         .collect();
     let last = &lines[lines.len().saturating_sub(4)..];
-    let stderr = if last.is_empty() { "it printed no reason".to_owned() } else { last.join(" ") };
-    ProfileError::Perf { command, stderr }
+    ProfileError::Perf {
+        command,
+        stderr: match last {
+            [] => format!("it ended without a message ({status})"),
+            last => last.join(" "),
+        },
+    }
 }

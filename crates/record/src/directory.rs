@@ -1,5 +1,6 @@
 //! The run directory and the directories of its cells: their layout and their JSON files.
 
+use std::fs::TryLockError;
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Component, Path, PathBuf};
@@ -14,6 +15,8 @@ use crate::{
 };
 
 pub(crate) const RUN_FILE: &str = "run.json";
+/// The file that a process locks while it measures cells of the run.
+pub const LOCK_FILE: &str = ".assay.lock";
 const CELL_FILE: &str = "cell.json";
 const LOG_FILE: &str = "server.log";
 const LOG_EVENTS_FILE: &str = "log_events.parquet";
@@ -122,12 +125,28 @@ impl RunDir {
         json::write(&self.path.join(RUN_FILE), &Run { format: FORMAT, ..run.clone() })
     }
 
-    /// Reads `run.json`.
+    /// Reads `run.json`, and looks whether the run is in progress.
     ///
     /// # Errors
     /// It can't be read.
     pub fn read_run(&self) -> Result<Run, RecordError> {
-        json::read(&self.path.join(RUN_FILE))
+        let mut run: Run = json::read(&self.path.join(RUN_FILE))?;
+        let last = run.invocations.last();
+        run.is_running = last.is_some_and(|it| it.ended_unix_ns.is_none()) && self.is_locked();
+        Ok(run)
+    }
+
+    /// Returns true if a process has locked the directory.
+    fn is_locked(&self) -> bool {
+        let path = self.path.join(LOCK_FILE);
+        // Anything else is not assay's, and opening a pipe would wait.
+        if !fs_err::symlink_metadata(&path).is_ok_and(|metadata| metadata.is_file()) {
+            return false;
+        }
+        let Ok(file) = fs_err::File::open(&path) else {
+            return false;
+        };
+        matches!(file.file().try_lock_shared(), Err(TryLockError::WouldBlock))
     }
 
     /// Returns a cell's directory for reading. It may not exist; see [`CellDir::exists`].

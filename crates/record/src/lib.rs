@@ -56,7 +56,7 @@ mod step_writer;
 mod table;
 
 pub use cell_key::CellKey;
-pub use directory::{CellDir, RunDir};
+pub use directory::{CellDir, LOCK_FILE, RunDir};
 pub use error::RecordError;
 pub use latency_log::{Latencies, LatencyLine, latency_histogram};
 pub use model::*;

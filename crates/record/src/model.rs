@@ -134,6 +134,9 @@ pub struct Run {
     /// The search that chose the rates of its variants; `None` if the plan lists all cells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search: Option<RateSearch>,
+    /// A process measured its cells when it was read. It is not part of the record.
+    #[serde(skip)]
+    pub is_running: bool,
 }
 
 /// A search for the highest rate at which a step meets its bounds. Each rate that it tries is a
@@ -203,6 +206,10 @@ pub struct Invocation {
     pub started_unix_ns: u64,
     /// The time at which it ended; `None` if it was killed or is still running.
     pub ended_unix_ns: Option<u64>,
+    /// Its duration by the monotonic clock, which adjustments of the time don't affect; `None` as
+    /// long as it has not ended, and in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elapsed_ns: Option<u64>,
     /// Its outcome: complete if every cell that it had to measure is complete.
     pub status: Status,
     /// The Assay that ran.
@@ -217,6 +224,9 @@ pub struct Invocation {
     pub boot_id: Option<String>,
     /// Facts of the machine that differ from those in `Run::host`.
     pub host_differences: Vec<FactDifference>,
+    /// The cells that were left out because an earlier cell of their target failed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<CellKey>,
     /// The hosts of load ranks, without the server's.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub client_hosts: Vec<ClientHost>,

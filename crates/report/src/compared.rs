@@ -40,7 +40,9 @@ use crate::terminal::{TableStyle, TerminalWriter};
 pub(crate) use board::{Board, RepeatedLine, mean_of};
 pub(crate) use effects::section as effects_section;
 pub use effects::{FactorEffects, effects, effects_csv, effects_json, effects_markdown, factors};
-pub(crate) use functions::{facts, operation, tables as function_tables};
+pub(crate) use functions::{
+    MissingProfiles, facts, missing as missing_profiles, operation, tables as function_tables,
+};
 pub use json::compared_json;
 pub use noise::noise_floor;
 pub use relative::ratio_with_bounds;
@@ -170,6 +172,7 @@ fn write(out: &mut TerminalWriter, comparison: &Comparison<'_>) {
     out.tables(waits(comparison));
     out.tables(plans(comparison));
     out.tables(functions::tables(comparison.figures, &compared.profiles));
+    functions::write_missing(out, comparison.figures);
     if comparison.runs.iter().all(|compared| noise::is_against_itself(compared.run)) {
         noise::write(out, compared);
     }

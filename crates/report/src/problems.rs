@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use analysis::{Figures, Row, UnfinishedCell, counted};
 use record::{OptionStatus, Run, Status};
 
+use crate::compared::{MissingProfiles, missing_profiles};
 use crate::differences::not_had;
 use crate::matrix::Matrix;
 use crate::number::duration;
@@ -51,8 +52,9 @@ pub(crate) struct Problem {
 /// Returns all problems of some runs, the worst first. Problems with the same text are merged.
 pub(crate) fn problems(runs: &[&Run], figures: &Figures, matrix: &Matrix<'_>) -> Vec<Problem> {
     let mut problems = Vec::new();
+    let is_running = |run: usize| runs.get(run).is_some_and(|run| run.is_running);
     for cell in &figures.unfinished {
-        let (severity, place, texts) = of_cell(cell, matrix);
+        let (severity, place, texts) = of_cell(cell, matrix, is_running(cell.run));
         add(&mut problems, severity, Some(place), texts);
     }
     let rows = || {
@@ -68,6 +70,7 @@ pub(crate) fn problems(runs: &[&Run], figures: &Figures, matrix: &Matrix<'_>) ->
         };
         let severity = match row.status {
             _ if row.damaged => Severity::Damaged,
+            Status::Incomplete if is_running(row.run) => Severity::Missing,
             Status::Complete => Severity::Invalid,
             _ => Severity::Error,
         };
@@ -118,15 +121,27 @@ pub(crate) fn problems(runs: &[&Run], figures: &Figures, matrix: &Matrix<'_>) ->
             Some(place),
         );
     }
+    let without_profile = missing_profiles(figures).into_iter();
+    problems.extend(without_profile.map(|MissingProfiles { reason, places }| Problem {
+        severity: Severity::Warning,
+        places,
+        texts: vec![format!("no profile: {reason} [profile::missing]")],
+    }));
     problems.sort_by_key(|problem| problem.severity);
     problems
 }
 
 /// Returns the problem of a cell that did not end as planned: its severity, its place and its
 /// texts.
-fn of_cell(cell: &UnfinishedCell, matrix: &Matrix<'_>) -> (Severity, String, Vec<String>) {
+fn of_cell(
+    cell: &UnfinishedCell,
+    matrix: &Matrix<'_>,
+    is_running: bool,
+) -> (Severity, String, Vec<String>) {
     let what = match cell.status {
+        None if is_running => "the cell has not started yet",
         None => "the cell was never started",
+        Some(Status::Incomplete) if is_running => "the cell is in progress",
         Some(Status::Incomplete) => "the cell was begun, but how it ended is not recorded",
         Some(Status::Failed) => "the cell failed",
         Some(Status::Interrupted) => "the cell was interrupted",
@@ -142,8 +157,11 @@ fn of_cell(cell: &UnfinishedCell, matrix: &Matrix<'_>) -> (Severity, String, Vec
         place += &format!(": {}", line.missing.join(", "));
     }
     let is_failed = cell.status == Some(Status::Failed);
+    // The cause says more.
+    let is_left_out = cell.status.is_none() && !cell.causes.is_empty();
     let severity = if is_failed { Severity::Error } else { Severity::Missing };
-    let what = (!is_failed || cell.causes.is_empty()).then(|| what.to_string());
+    let needs_words = !(is_failed || is_left_out) || cell.causes.is_empty();
+    let what = needs_words.then(|| what.to_string());
     let texts = what.into_iter().chain(cell.causes.iter().cloned());
     (severity, place, texts.collect())
 }
@@ -272,12 +290,20 @@ pub(crate) fn ended(run: &Run) -> &'static str {
         Status::Complete => "complete",
         Status::Failed => "failed",
         Status::Interrupted => "interrupted: only a part was measured",
-        Status::Incomplete => "incomplete: it is still running, or was killed",
+        Status::Incomplete if run.is_running => "in progress",
+        Status::Incomplete => match run.invocations.last() {
+            Some(last) if last.ended_unix_ns.is_some() => "incomplete: only a part was measured",
+            _ => "incomplete: it was killed, or runs on another host",
+        },
     }
 }
 
-/// Returns the duration of a run, if it has ended.
+/// Returns the duration of a run without the pauses between its invocations, if it has ended. A
+/// record without the durations of all invocations has only the times of its start and end.
 pub(crate) fn took(run: &Run) -> Option<String> {
-    let ns = run.ended_unix_ns?.saturating_sub(run.started_unix_ns);
+    let ended_unix_ns = run.ended_unix_ns?;
+    let durations = run.invocations.iter().map(|invocation| invocation.elapsed_ns);
+    let measured: Option<u64> = durations.sum::<Option<u64>>().filter(|&total| total > 0);
+    let ns = measured.unwrap_or_else(|| ended_unix_ns.saturating_sub(run.started_unix_ns));
     Some(duration(ns as f64 / 1e9))
 }

@@ -5,13 +5,15 @@ use std::path::{Path, PathBuf};
 
 use analysis::{PlanTarget, Settings, declared_differences};
 use plan::{Plan, Resolved};
+use report::terminal_text;
 
 use crate::cli::{CheckArgs, DATA, RESULTS};
 use crate::estimate;
 use crate::locate;
+use crate::memory;
 use crate::only::CellFilters;
 use crate::outcome::Exit;
-use crate::output::{print, style};
+use crate::output::{eprint_line, print, style};
 use crate::plan_file::{self, PlanFile};
 use crate::preflight::{not_applicable, reject_impossible};
 use crate::run::{about, factors, free_bytes, matching, references};
@@ -34,6 +36,10 @@ pub fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
     let selected: Vec<plan::Cell> =
         matching(plan, &references, &only)?.into_iter().map(|task| task.cell).collect();
     let located = locate::locate(&file, selected.iter().copied(), Some(&data_root))?;
+    let host_bytes = probe::host(Path::new("/")).memory_total_bytes;
+    for warning in memory::oversized_caches(&file, 0..plan.targets.len(), host_bytes)? {
+        eprint_line!("warning[{}]: {}", memory::CACHE_CODE, terminal_text(&warning));
+    }
     let mut text = summary(plan, (&selected, &only), &data_root);
     let _ = writeln!(text, "\nbuilds:");
     for build in &located.builds {

@@ -21,7 +21,7 @@ use crate::run::cell_run::{CellRun, keep_log, remove_database};
 use crate::run::runners::RocksDbSteps;
 use crate::run::runners::insert::InsertRunner;
 use crate::run::runners::kv::KvRunner;
-use crate::trials::Configs;
+use crate::trials::{Configs, Trial};
 
 /// The directory of a database, in its target's directory.
 pub const DIRECTORY: &str = "rocksdb";
@@ -38,15 +38,17 @@ pub struct RocksDb;
 impl EngineRow for RocksDb {
     fn find(&self, build: &Build, configs: &mut Configs<'_>) -> anyhow::Result<BuildFacts> {
         let installed = Installed::of(build)?;
-        let (mut owners, mut all) = (Vec::new(), Vec::new());
+        let identity = library::identify(Path::new(&installed.place))?;
         for (&config, &target) in &configs.targets {
-            let openings = openings(configs.file, &configs.file.plan.configs[config])?;
-            owners.extend(openings.iter().map(|_| (config, target)));
-            all.extend(openings);
-        }
-        let (identity, tried) = library::identify(Path::new(&installed.place), &all)?;
-        for ((config, target), tried) in owners.into_iter().zip(tried) {
-            configs.trials.add(config, target, &identity.version, tried);
+            for opening in openings(configs.file, &configs.file.plan.configs[config])? {
+                let path = PathBuf::from(&installed.place);
+                configs.trials.push(Trial {
+                    config,
+                    target,
+                    version: identity.version.clone(),
+                    try_config: Box::new(move || library::try_config(&path, &opening)),
+                });
+            }
         }
         Ok(BuildFacts {
             files: installed.hashes(&[PathBuf::from(&identity.path)])?,

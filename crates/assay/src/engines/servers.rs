@@ -164,15 +164,17 @@ impl<E: Replicated + 'static> EngineRow for Servers<E> {
         let installed = Installed::of(build)?;
         let located = (self.locate)(&installed.place)?;
         let executable = version::own_path()?;
-        let connections = estimate::of_plan(&configs.file.plan).connections;
-        configs.each(&located.name, |configs, config, target| {
-            let plan = &configs.file.plan;
-            let data_root = configs.data_root.map(|root| root.join(target));
+        let (file, data_root, try_config) = (configs.file, configs.data_root, self.try_config);
+        let connections = estimate::of_plan(&file.plan).connections;
+        let place = installed.place.clone();
+        configs.each(&located.name, move |config, target| {
+            let plan = &file.plan;
+            let data_root = data_root.map(|root| root.join(target));
             let network = network_for(plan, config, None)?;
             let replicas = port_for_replicas(config)?;
-            let texts = configs.file.config_texts(config)?;
+            let texts = file.config_texts(config)?;
             let options = StartOptions {
-                build: &installed.place,
+                build: &place,
                 data_dir: &data_root.unwrap_or_else(std::env::temp_dir),
                 config_files: &texts,
                 set: &config.set,
@@ -186,15 +188,15 @@ impl<E: Replicated + 'static> EngineRow for Servers<E> {
                 replicas: for_replicas(config, replicas.as_ref()),
                 stop: &AtomicBool::new(false),
             };
-            (self.try_config)(&options)?;
+            try_config(&options)?;
             if config.replicas > 0 && !config.replica_set.is_empty() {
                 let set = &config.set_of_replicas();
                 let replica = StartOptions { set, replicas: None, ..options };
-                let tried = (self.try_config)(&replica);
+                let tried = try_config(&replica);
                 tried.context(ITS_REPLICAS)?;
             }
             Ok(())
-        })?;
+        });
         Ok(BuildFacts {
             version: located.version,
             source: located.place.display().to_string(),

@@ -8,7 +8,6 @@ use super::conductor::{Conductor, unix_now_ns};
 use super::ranks::LostRank;
 use crate::engines;
 use crate::outcome::failure_of;
-use crate::output::print_failure;
 
 /// Begins the record of a cell, without writing it.
 pub fn begin(
@@ -81,9 +80,6 @@ pub fn end(
         return Err(error);
     }
     written?;
-    if let Some(failure) = &record.failure {
-        conductor.display.suspend(|| print_failure(failure));
-    }
     Ok(record.status)
 }
 

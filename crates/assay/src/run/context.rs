@@ -82,6 +82,7 @@ impl RunContext {
         Invocation {
             started_unix_ns,
             ended_unix_ns: None,
+            elapsed_ns: None,
             status: Status::Incomplete,
             assay: crate::version::ASSAY.clone(),
             command: std::env::args().map(|arg| words::redact(&arg)).collect(),
@@ -89,6 +90,7 @@ impl RunContext {
             data_dir: self.data_root.display().to_string(),
             boot_id: host::boot_id(),
             host_differences: Vec::new(),
+            left_out: Vec::new(),
             client_hosts: self.ranks.as_ref().map(LoadRanks::client_hosts).unwrap_or_default(),
             fsync: self.host.fsync,
         }
@@ -97,7 +99,7 @@ impl RunContext {
 
 /// Creates the data directory if needed, and returns its full path.
 fn create_data_root(path: &Path, is_of_results: bool) -> anyhow::Result<PathBuf> {
-    fs_err::create_dir_all(path).map_err(|error| {
+    engine::create_enterable(path).map_err(|error| {
         let help = if is_of_results { "use `--results` to choose a writable directory; databases are made in it unless `--data` names another" } else { "use `--data` to choose a writable directory" };
         let message = format!("cannot create the data directory: {error}");
         UsageError::new(message, Some(help.into()))

@@ -325,6 +325,8 @@ impl StepDisplay<'_> {
         let seconds = step.elapsed_ns as f64 / 1e9;
         let per_second = |count: f64| report::rate_text(count / seconds.max(1e-9));
         let what = match (step.kind, &self.throughput) {
+            // What it did until it failed is no rate.
+            _ if step.status == Status::Failed => String::new(),
             (StepKind::Index, _) => {
                 let rows = step.rows_before + step.ops.get("insert").map_or(0, |ops| ops.rows);
                 format!("{} rows/s indexed", per_second(rows as f64))
@@ -342,7 +344,7 @@ impl StepDisplay<'_> {
         let verdict = match step.status {
             Status::Complete if step.valid => String::new(),
             Status::Complete => format!("  INVALID: {}", step.reasons.join("; ")),
-            Status::Failed => "  FAILED".into(),
+            Status::Failed => "FAILED".into(),
             Status::Interrupted => "  interrupted".into(),
             Status::Incomplete => "  incomplete".into(),
         };

@@ -15,7 +15,7 @@ use crate::outcome::UsageError;
 
 /// The file that is locked. It contains the id of the process that took the lock, and that of its
 /// machine's boot: other machines may share the directory.
-const FILE: &str = ".assay.lock";
+const FILE: &str = record::LOCK_FILE;
 
 /// The time to wait for the servers of a killed run: longer than their guards give them.
 const TIMEOUT: Duration = Duration::from_secs(30);

@@ -97,6 +97,12 @@ impl Matrix {
         Ok(Self { tasks, cell_count: cells.len(), complete_count, pace })
     }
 
+    /// Removes the tasks of a target from index `from` on, and returns their cells.
+    pub fn leave_out(&mut self, target: &str, from: usize) -> Vec<CellKey> {
+        let of_target = |task: &mut Task| task.reference.key.target == target;
+        self.tasks.extract_if(from.., of_target).map(|task| task.reference.key).collect()
+    }
+
     /// Returns the estimated time of the tasks from index `from` on.
     pub fn time_left(&self, from: usize) -> Duration {
         self.tasks[from..].iter().map(|task| self.pace.expect(task.cell, task.estimate.time)).sum()

@@ -7,6 +7,7 @@ pub mod cell_run;
 mod conductor;
 mod context;
 mod display;
+mod failures;
 pub mod find;
 mod incomplete;
 pub mod isolated;
@@ -20,7 +21,7 @@ pub mod replication;
 mod resume;
 pub mod runners;
 mod step;
-mod stop;
+pub mod stop;
 mod tables;
 
 use std::path::{Path, PathBuf};
@@ -43,12 +44,13 @@ use crate::only::CellFilters;
 use crate::outcome::{Exit, UsageError, failure_of, report_error};
 use crate::output::{print, style};
 use crate::plan_file::{self, PlanFile};
-use crate::{estimate, locate, preflight, version};
+use crate::{estimate, locate, memory, preflight, version};
 use conductor::{Conductor, unix_now_ns};
 use context::RunContext;
 use display::{Display, MatrixProgress};
+use failures::Failures;
 use incomplete::IncompleteCells;
-use load::SystemClock;
+use load::{Clock as _, SystemClock};
 use matrix::{Matrix, Task};
 use next::next_commands;
 
@@ -119,6 +121,11 @@ fn begin(
     let mut place = RunContext::new(args, &args.place.results, needs, ranks)?;
     for text in preflight::not_applicable(&file.plan, |cell| only.matches(cell)) {
         place.warn("target::not-applicable", text);
+    }
+    let targets = matrix.tasks.iter().map(|task| task.cell.target);
+    let host_bytes = place.host.memory_total_bytes;
+    for text in memory::oversized_caches(&file, targets, host_bytes)? {
+        place.warn(memory::CACHE_CODE, text);
     }
     let mut run = describe(&file, located, cells, started_unix_ns)?;
     run.search.clone_from(&args.search);
@@ -215,6 +222,7 @@ fn resume_run(
     let mut place = RunContext::new(args, path, needs, ranks)?;
     let mut invocation = place.invocation(args, started_unix_ns);
     invocation.host_differences = host_differences(&run.host, &place.host);
+    resume::note_elapsed(&directory, &mut run)?;
     let number = run.invocations.len() + 1;
     if let Some(what) = resume::other_machine(before.as_ref(), &invocation) {
         place.warn(
@@ -302,6 +310,7 @@ fn conduct(
     listener: Option<Listener>,
 ) -> anyhow::Result<Exit> {
     place.display.say(&matrix.summary(&file.plan));
+    let began_ns = place.clock.now();
     let live = serve_live(listener, &run, directory, &place)?;
     let mut conductor = Conductor {
         file,
@@ -316,12 +325,17 @@ fn conduct(
         ranks: place.ranks,
     };
     let mut measured = Vec::new();
-    let result = run_rounds(&mut conductor, matrix, &mut run, &args.only, &mut measured);
+    // A search decides by itself when to stop.
+    let mut failures = Failures::new(args.keep_going || run.search.is_some());
+    let mut progress = RunProgress { measured: &mut measured, failures: &mut failures };
+    let result = run_rounds(&mut conductor, matrix, &mut run, &args.only, &mut progress);
     drop(conductor.ranks.take());
     let status = *result.as_ref().unwrap_or(&Status::Failed);
     let now = unix_now_ns();
     if let Some(invocation) = run.invocations.last_mut() {
         (invocation.status, invocation.ended_unix_ns) = (status, Some(now));
+        invocation.left_out = failures.left_out;
+        invocation.elapsed_ns = Some(conductor.clock.now().saturating_sub(began_ns));
     }
     let incomplete = IncompleteCells::of(directory, &run);
     run.status = match (&incomplete, status) {
@@ -432,19 +446,24 @@ fn exit_of(run: &Run, figures: &Figures, measured: Option<&Vec<CellKey>>) -> Exi
     }
 }
 
-/// Measures the cells of the matrix, and then those that its search adds. Adds them all to
-/// `measured`.
+/// The cells that this invocation measured or left out.
+struct RunProgress<'a> {
+    measured: &'a mut Vec<CellKey>,
+    failures: &'a mut Failures,
+}
+
+/// Measures the cells of the matrix, and then those that its search adds.
 fn run_rounds(
     conductor: &mut Conductor<'_>,
     mut matrix: Matrix,
     run: &mut Run,
     only: &[String],
-    measured: &mut Vec<CellKey>,
+    progress: &mut RunProgress<'_>,
 ) -> anyhow::Result<Status> {
     let mut has_failed = false;
     loop {
-        measured.extend(matrix.tasks.iter().map(|task| task.reference.key.clone()));
-        match run_cells(conductor, &mut matrix)? {
+        progress.measured.extend(matrix.tasks.iter().map(|task| task.reference.key.clone()));
+        match run_cells(conductor, &mut matrix, progress.failures)? {
             Status::Interrupted => return Ok(Status::Interrupted),
             status => has_failed |= status == Status::Failed,
         }
@@ -457,18 +476,25 @@ fn run_rounds(
     }
 }
 
-/// Measures each cell, however the one before ended; only a record that cannot be written ends the
-/// run.
-fn run_cells(conductor: &Conductor<'_>, matrix: &mut Matrix) -> anyhow::Result<Status> {
+/// Measures each cell, also after a failure, except those that `failures` leaves out. Only a record
+/// that cannot be written ends the run.
+fn run_cells(
+    conductor: &Conductor<'_>,
+    matrix: &mut Matrix,
+    failures: &mut Failures,
+) -> anyhow::Result<Status> {
     let mut cells = live::CellProgress {
         count: matrix.cell_count,
         complete: matrix.complete_count,
         ..live::CellProgress::default()
     };
-    for index in 0..matrix.tasks.len() {
+    let mut next = 0;
+    while next < matrix.tasks.len() {
         if conductor.is_stopped() {
             return Ok(Status::Interrupted);
         }
+        let index = next;
+        next += 1;
         let time_left = matrix.time_left(index);
         let task = &matrix.tasks[index];
         let matrix_progress = MatrixProgress {
@@ -497,7 +523,12 @@ fn run_cells(conductor: &Conductor<'_>, matrix: &mut Matrix) -> anyhow::Result<S
                 cells.complete += 1;
             }
             Status::Interrupted => return Ok(Status::Interrupted),
-            Status::Failed | Status::Incomplete => cells.failed += 1,
+            Status::Failed | Status::Incomplete => {
+                cells.failed += 1;
+                let directory = conductor.directory.cell(&task.reference)?;
+                failures.tell(&conductor.display, &directory)?;
+                failures.leave_out(&conductor.display, &directory, matrix, index)?;
+            }
         }
     }
     cells.left_s = 0.0;

@@ -24,6 +24,7 @@ use probe::{Sampler, Targets};
 use super::cell_run::LOG_LINES;
 use super::conductor::unix_now_ns;
 use super::tables;
+use crate::threads::spawn;
 use heartbeats::{Heartbeats, INTERVAL};
 use indexes::Indexes;
 use link::Link;
@@ -217,12 +218,12 @@ impl<E: Replicated + 'static> Replicas<E> {
             }
             let [polling, gauges] = [(); 2].map(|()| Arc::clone(&self.watch));
             let name = name.clone();
-            std::thread::spawn(move || polling.poll_heartbeats::<E>(number, poller));
-            std::thread::spawn(move || gauges.read_behind::<E>(&name, of_primary, of_replica));
+            spawn("heartbeats", move || polling.poll_heartbeats::<E>(number, poller))?;
+            spawn("behind", move || gauges.read_behind::<E>(&name, of_primary, of_replica))?;
         }
         let [reading, writing] = [(); 2].map(|()| Arc::clone(&self.watch));
-        self.writing = Some(std::thread::spawn(move || writing.write_heartbeats::<E>(writer)));
-        std::thread::spawn(move || reading.read(&mut sampled));
+        self.writing = Some(spawn("heart", move || writing.write_heartbeats::<E>(writer))?);
+        spawn("replicas", move || reading.read(&mut sampled))?;
         Ok(())
     }
 

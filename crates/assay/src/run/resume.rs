@@ -40,12 +40,31 @@ pub fn open(path: &Path) -> anyhow::Result<LockedRun> {
         return Err(UsageError::new(message, Some(help)).into());
     }
     let lock = lock::run_directory(path)?;
-    Ok(LockedRun {
-        // Read again: the previous owner of the lock may have written it.
-        run: directory.read_run()?,
-        directory,
-        lock,
-    })
+    // Read again: the previous owner of the lock may have written it. This process has the lock now.
+    let run = Run { is_running: false, ..directory.read_run()? };
+    Ok(LockedRun { run, directory, lock })
+}
+
+/// Notes how long the last invocation ran if it was killed: until its last cell ended, as far as its
+/// record tells.
+pub fn note_elapsed(directory: &RunDir, run: &mut Run) -> Result<(), RecordError> {
+    let number = run.invocations.len() as u32;
+    let Some(last) = run.invocations.last_mut().filter(|last| last.elapsed_ns.is_none()) else {
+        return Ok(());
+    };
+    let mut ended_unix_ns = last.ended_unix_ns;
+    if ended_unix_ns.is_none() {
+        for cell in directory.started_cells()? {
+            // A record that can't be read is measured again.
+            let Ok(cell) = cell.read() else { continue };
+            if cell.invocation == number {
+                ended_unix_ns = ended_unix_ns.max(cell.ended_unix_ns);
+            }
+        }
+    }
+    let ended_unix_ns = ended_unix_ns.unwrap_or(last.started_unix_ns);
+    last.elapsed_ns = Some(ended_unix_ns.saturating_sub(last.started_unix_ns));
+    Ok(())
 }
 
 /// Refuses a plan on the command line if the record has the complete plan.

@@ -326,6 +326,7 @@ impl<'a> StepRunner<'a> {
         let mut sink = StepSink::new(writer, display, feed, clock, instruments, followers);
         profiler.iter_mut().for_each(Profiler::enable);
         let outcome = self.run_load(load, limits, &mut sink, record);
+        let ended_ns = clock.now();
         profiler.iter_mut().for_each(Profiler::disable);
         let started_ns = sink.started_ns();
         let lost = sink.followers.lost.take();
@@ -333,7 +334,14 @@ impl<'a> StepRunner<'a> {
         let elapsed_ns = outcome.as_ref().map(|outcome| outcome.elapsed_ns).ok();
         self.record_lag(started_ns, elapsed_ns, writer)?;
         record.profile = profiler.map(|it| it.finish(writer, &conductor.stop)).transpose()?;
-        let mut outcome = outcome?;
+        let mut outcome = match outcome {
+            Ok(outcome) => outcome,
+            Err(error) => {
+                // Only a complete outcome knows when the last operation ended.
+                record.elapsed_ns = ended_ns.saturating_sub(started_ns.unwrap_or(ended_ns));
+                return Err(error);
+            }
+        };
         (self.sampler, self.second_observer) = (sampled.sampler, sampled.observer);
         record.elapsed_ns = outcome.elapsed_ns;
         add_rank_remarks(record);

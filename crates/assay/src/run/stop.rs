@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::Context;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXFSZ};
 use signal_hook::flag;
 use signal_hook::low_level::pipe;
 
@@ -30,6 +30,13 @@ pub fn watch_under_mpirun() -> anyhow::Result<Arc<AtomicBool>> {
     let stop = Arc::default();
     set_at_signals(&stop).context(UNWATCHED)?;
     Ok(stop)
+}
+
+/// Makes a write beyond the limit of file sizes (`ulimit -f`) fail, instead of ending the process
+/// without a word. Programs that are started don't inherit this.
+pub fn fail_writes_beyond_the_size_limit() {
+    // Without the handler, only the message is missing.
+    let _ = flag::register(SIGXFSZ, Arc::default());
 }
 
 const UNWATCHED: &str = "signals can't be watched";

@@ -28,6 +28,7 @@ mod fetch;
 mod find;
 mod foreign_server;
 mod full_disk;
+mod honest;
 mod install;
 mod live;
 mod place;

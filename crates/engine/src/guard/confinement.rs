@@ -31,6 +31,8 @@ pub struct Confinement {
     pub groups: Vec<ControlGroup>,
     /// The processors, by the kernel's numbers; `None` means assay's own.
     pub cpus: Option<Vec<u32>>,
+    /// The largest amount of private memory of each process; `None` for assay's own limit.
+    pub memory_bytes_max: Option<u64>,
 }
 
 impl Confinement {
@@ -71,6 +73,15 @@ impl Confinement {
             return Err(reason);
         }
         Ok(child)
+    }
+
+    /// Limits the private memory of this process, which becomes the program.
+    pub(super) fn limit_memory(&self) -> Result<(), String> {
+        let Some(bytes) = self.memory_bytes_max else {
+            return Ok(());
+        };
+        crate::limits::limit_own_memory(bytes)
+            .map_err(|error| format!("cannot limit its memory: {error}"))
     }
 
     /// Removes the empty groups if assay is gone.

@@ -103,6 +103,7 @@ fn prepare_program(guard: &OsStr, args: &[OsString]) -> Result<Command, String> 
         None => Stdio::null(),
     });
     command.stdout(output.try_clone().map_err(|error| error.to_string())?).stderr(output);
+    request.confinement.unwrap_or_default().limit_memory()?;
     if let Some((uid, gid)) = request.user {
         // A later change of user would cancel the signal that is requested below.
         set_thread_groups(&[])

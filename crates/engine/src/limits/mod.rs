@@ -70,8 +70,14 @@ impl Enforced {
         let confinement = Confinement {
             groups: groups.iter().map(Group::control_group).collect(),
             cpus: limits.cpus.clone(),
+            memory_bytes_max: None,
         };
         Ok(Self { groups, of_groups, confinement })
+    }
+
+    /// Limits the private memory of each process of the guarded program.
+    pub(crate) fn limit_memory(&mut self, bytes: u64) {
+        self.confinement.memory_bytes_max = Some(bytes);
     }
 
     /// Returns the confinement for the guarded program.
@@ -134,6 +140,18 @@ impl Enforced {
     }
 }
 
+/// Limits the private memory of this process, for good. An allocation beyond the limit fails.
+///
+/// # Errors
+/// The kernel's.
+pub(crate) fn limit_own_memory(bytes: u64) -> std::io::Result<()> {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+    let inherited = getrlimit(Resource::Data).maximum.unwrap_or(u64::MAX);
+    let limit = Some(bytes.min(inherited));
+    Ok(setrlimit(Resource::Data, Rlimit { current: limit, maximum: limit })?)
+}
+
 /// Limits a resource with one of the groups, or with a new one. Returns the group's index.
 fn enforce(groups: &mut Vec<Group>, resource: Resource, value: u64) -> Result<usize, String> {
     for (index, group) in groups.iter_mut().enumerate() {
@@ -146,7 +164,7 @@ fn enforce(groups: &mut Vec<Group>, resource: Resource, value: u64) -> Result<us
 }
 
 /// Formats a size in the largest unit in which it is a whole number.
-fn in_units(bytes: u64) -> String {
+pub fn in_units(bytes: u64) -> String {
     [("GiB", 30), ("MiB", 20), ("KiB", 10)]
         .into_iter()
         .find(|(_, shift)| bytes > 0 && bytes.is_multiple_of(1 << shift))

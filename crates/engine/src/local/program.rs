@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::log::{size, tail, tail_since, whole_tail_since};
-use super::server::Place;
+use super::server::{Place, Trial};
 use crate::guard::{self, Deadline, Ending, Guarded, Spawn, command_line};
-use crate::limits::Enforced;
+use crate::limits::{Enforced, in_units};
+use crate::trial::TRIAL_MEMORY_BYTES_MAX;
 use crate::{Error, ErrorClass, SetupError};
 
 /// The number of log lines in an error.
@@ -18,6 +19,16 @@ const TAIL_LINES: usize = 20;
 /// The number of log lines to search for the reason of a failed start. Some servers log much more
 /// while they shut down.
 const REASON_LINES: usize = 400;
+
+/// The exit status of a program that succeeded.
+const SUCCESS: &str = "exit status: 0";
+
+/// The exit status of a program that another process or the kernel killed.
+const KILLED: &str = "signal: 9 (SIGKILL)";
+
+/// Phrases of a program that needs more memory than it may use.
+const OUT_OF_MEMORY: [&str; 4] =
+    ["out of memory", "cannot allocate memory", "bad_alloc", "memory exhausted"];
 
 /// Runs a program that prints its version, and parses the version. `server` is the product's name
 /// for messages.
@@ -105,16 +116,28 @@ impl Place {
         stop: &AtomicBool,
     ) -> Result<(), SetupError> {
         let log_start = size(&self.log);
-        let mut guarded = self.spawn(program, args, input, None)?;
-        let deadline = Deadline::after(self.timeout);
-        while !Self::is_over(&mut guarded, &deadline, stop)? {}
+        let mut guarded = self.run_to_end(program, args, input, stop)?;
         let status = match guarded.exit_status() {
-            Some("exit status: 0") => return Ok(()),
+            Some(SUCCESS) => return Ok(()),
             Some(status) => with_reason(status, &self.enforced),
             None => format!("the program did not end within {} s", self.timeout.as_secs()),
         };
         let tail = tail_since(&self.log, log_start, TAIL_LINES);
         Err(failure(guarded.command(), status, tail, Some(&self.log)))
+    }
+
+    /// Runs a program until it has ended or its time has passed.
+    fn run_to_end(
+        &self,
+        program: &Path,
+        args: Vec<OsString>,
+        input: Option<&Path>,
+        stop: &AtomicBool,
+    ) -> Result<Guarded, SetupError> {
+        let mut guarded = self.spawn(program, args, input, None)?;
+        let deadline = Deadline::after(self.timeout);
+        while !Self::is_over(&mut guarded, &deadline, stop)? {}
+        Ok(guarded)
     }
 
     /// Starts a server and waits until it answers. When it ends, the guard removes the directory of
@@ -178,7 +201,7 @@ impl Place {
         let endings = [(clean_ending, self.timeout), (Ending::Quit, Duration::from_secs(10))];
         let (ending, status) = guarded.stop(&endings)?;
         match ending == clean_ending {
-            true if status == "exit status: 0" => Ok(()),
+            true if status == SUCCESS => Ok(()),
             true => not_clean(format!(
                 "the server did not stop cleanly: {}",
                 with_reason(&status, &self.enforced)
@@ -189,6 +212,56 @@ impl Place {
                 ending.name()
             )),
         }
+    }
+}
+
+impl Trial {
+    /// Runs a program that reads the config. `complaint` returns the message about the config in
+    /// its output, if there is one. Returns what is wrong with the config.
+    ///
+    /// # Errors
+    /// [`SetupError::Trial`] when the program was killed, or needs more time or memory than a trial
+    /// may use.
+    pub(crate) fn run(
+        &self,
+        program: &Path,
+        args: Vec<OsString>,
+        stop: &AtomicBool,
+        complaint: impl Fn(&[String]) -> Option<String>,
+    ) -> Result<Option<String>, SetupError> {
+        let mut guarded = self.place.run_to_end(program, args, None, stop)?;
+        let command = guarded.command().to_owned();
+        let incomplete =
+            |why: String| Err(SetupError::Trial { what: format!("`{command}` {why}") });
+        let status = match guarded.exit_status() {
+            None => {
+                let seconds = self.place.timeout.as_secs();
+                return incomplete(format!("did not end within {seconds} s"));
+            }
+            Some(KILLED) => {
+                return incomplete("was killed by another process, or by the kernel".into());
+            }
+            Some(status) => status.to_owned(),
+        };
+
+        let output = self.output();
+        if let Some(message) = complaint(&output) {
+            return Ok(Some(message));
+        }
+        if status == SUCCESS {
+            return Ok(None);
+        }
+        let is_about_memory = |line: &String| {
+            let line = line.to_ascii_lowercase();
+            OUT_OF_MEMORY.iter().any(|phrase| line.contains(phrase))
+        };
+        if output.iter().any(is_about_memory) {
+            let limit = in_units(TRIAL_MEMORY_BYTES_MAX);
+            return incomplete(format!("needs more than the {limit} that a trial may use"));
+        }
+        let last = output.iter().rev().find(|line| !line.trim().is_empty());
+        let last = last.map_or("it printed no reason", |line| line.trim());
+        Ok(Some(format!("`{command}` failed ({status}): {last}")))
     }
 }
 

@@ -259,12 +259,12 @@ impl Trial {
             user: user.as_ref().map(|user| user.name.as_str()),
             log: &directory.path().join("log"),
             limits: &Limits::default(),
+            timeout: options.timeout.min(trial::TRIAL_TIMEOUT),
             ..*options
         };
-        Ok(Self {
-            place: Place::create_with(directory.path(), kind, &options, bin_dir)?,
-            _directory: directory,
-        })
+        let mut place = Place::create_with(directory.path(), kind, &options, bin_dir)?;
+        place.enforced.limit_memory(trial::TRIAL_MEMORY_BYTES_MAX);
+        Ok(Self { place, _directory: directory })
     }
 
     /// Returns the lines that the programs have printed.

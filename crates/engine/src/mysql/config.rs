@@ -257,6 +257,14 @@ pub(super) fn unknown<'a>(set: &'a [(String, String)], help: &[String]) -> Optio
     names.find(|name| !is_lenient(name) && !is_known(name))
 }
 
+/// Returns the messages about the configuration in the output of a program that reads it; `None` if
+/// there are none.
+pub(super) fn refusal(output: &[String]) -> Option<String> {
+    let is_error = |line: &&String| line.contains("[ERROR]");
+    let errors: Vec<String> = output.iter().filter(is_error).cloned().collect();
+    config_error(&errors)
+}
+
 /// Returns the messages about the configuration in the log of a server that did not start; `None`
 /// if there are none. The phrases are English, the servers' default language.
 pub(super) fn config_error(log: &[String]) -> Option<String> {

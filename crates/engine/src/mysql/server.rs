@@ -145,17 +145,14 @@ impl SqlKind for MysqlKind {
         let validates = build.version.is_mysql_from(8, 0, 16);
         let how: &[&str] =
             if validates { &["--validate-config"] } else { &["--verbose", "--help"] };
-        let ran = place.run(&build.program, with_options(&option_file, how), None, options.stop);
-        let output = trial.output();
-        let is_error = |line: &&String| line.contains("[ERROR]");
-        let errors: Vec<String> = output.iter().filter(is_error).cloned().collect();
-        if let Some(message) = config::config_error(&errors) {
-            return Ok(Some(message));
+        let args = with_options(&option_file, how);
+        let complaint = trial.run(&build.program, args, options.stop, config::refusal)?;
+        if complaint.is_some() {
+            return Ok(complaint);
         }
-        ran?;
         // These versions don't report unknown options here.
         let is_silent = build.version.is_mysql_from(8, 0, 0) && !validates;
-        let unknown = config::unknown(options.set, &output).filter(|_| is_silent);
+        let unknown = config::unknown(options.set, &trial.output()).filter(|_| is_silent);
         Ok(unknown.map(|name| format!("unknown variable '{name}'")))
     }
 

@@ -151,11 +151,9 @@ impl SqlKind for PostgresKind {
         let config_file = place.write(Self::CONFIG_FILE, &config.text)?;
         let mut args = vec!["-C".into(), "data_directory".into()];
         args.extend(Self::arguments(place, &config_file));
-        let Err(error) = place.run(&build.program(), args, None, options.stop) else {
-            return Ok(None);
-        };
-        let complaint = config::config_error(&trial.output()).ok_or(error)?;
-        Ok(Some(config::with_plan_lines(&complaint, &config_file, &config.text)))
+        let complaint = trial.run(&build.program(), args, options.stop, config::config_error)?;
+        let located = |text: String| config::with_plan_lines(&text, &config_file, &config.text);
+        Ok(complaint.map(located))
     }
 
     fn address(place: &Place, options: &StartOptions<'_>) -> Address {

@@ -9,7 +9,7 @@ use super::observer::{names, relations, wait_for_closing, wait_for_collector};
 use super::session::PostgresSession;
 use super::{Address, Postgres};
 use crate::guard::Deadline;
-use crate::waiting::{Pending, Work, rest};
+use crate::waiting::{Pending, Work, no_thread, rest};
 use crate::{Counter, Error, Session, SettleLimits, Settled, Table};
 
 /// The number of tables that are vacuumed at the same time.
@@ -87,31 +87,29 @@ fn vacuum(
     let to_do = Mutex::new(relations);
     let done = Mutex::new(settled);
     let next = || to_do.lock().ok().and_then(|mut to_do| to_do.pop_front());
+    let vacuum_next = || {
+        let mut session = connect(postgres)?;
+        while !work.is_over()
+            && let Some(relation) = next()
+        {
+            // Cleans indexes even if few rows are dead, so that no work is left for the next step.
+            let sql = format!("VACUUM (ANALYZE, INDEX_CLEANUP ON) {relation}");
+            let ran = work.run(&mut session, &sql)?;
+            if let Ok(mut done) = done.lock() {
+                done.append(ran);
+            }
+        }
+        Ok(())
+    };
     let results: Vec<Result<(), Error>> = std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..connections)
-            .map(|_| {
-                scope.spawn(|| {
-                    let mut session = connect(postgres)?;
-                    while !work.is_over()
-                        && let Some(relation) = next()
-                    {
-                        // Cleans indexes even if few rows are dead, so that no work is left for the
-                        // next step.
-                        let sql = format!("VACUUM (ANALYZE, INDEX_CLEANUP ON) {relation}");
-                        let ran = work.run(&mut session, &sql)?;
-                        if let Ok(mut done) = done.lock() {
-                            done.append(ran);
-                        }
-                    }
-                    Ok(())
-                })
-            })
-            .collect();
+        let spawn = |_| std::thread::Builder::new().spawn_scoped(scope, vacuum_next);
+        let workers: Vec<_> = (0..connections).map(spawn).collect();
         workers
             .into_iter()
             .map(|worker| {
                 let panicked =
                     |_| Err(Error::other("a vacuum thread panicked; this is a bug in assay"));
+                let worker = worker.map_err(|error| no_thread(&error))?;
                 worker.join().unwrap_or_else(panicked)
             })
             .collect()

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Config, Library, RocksDb, entries_of, prepare};
+use super::{Config, Library, RocksDb, clock_cache, entries_of, prepare};
 use crate::{Engine as _, SetupError, trial};
 
 /// The options that the directory for temporary files may not support, or not have room for. Their
@@ -13,6 +13,9 @@ const OF_THE_DIRECTORY: [(&str, &str); 3] = [
     ("allow_fallocate", "false"),
 ];
 
+/// The capacity of a lock-free cache in a trial.
+const CACHE_BYTES: usize = 1 << 20;
+
 /// Opens an empty database with a config in the directory for temporary files, and removes it.
 /// Returns the options that the version does not know, if the config allows that.
 ///
@@ -20,13 +23,36 @@ const OF_THE_DIRECTORY: [(&str, &str); 3] = [
 /// The errors of [`RocksDb::create`].
 pub fn try_config(library: &Arc<Library>, config: &Config) -> Result<Vec<String>, SetupError> {
     let place = trial::Directory::create()?;
-    // As it is, to see that the library takes it; then without what is of another directory.
-    prepare(library, &mut entries_of(library, config)?, config)?;
-    let mut there = config.clone();
+    // First as the config is, to see that the library takes the options; then without those that
+    // depend on the directory.
+    let capped = with_small_cache(library, config)?;
+    prepare(library, &mut entries_of(library, &capped)?, &capped)?;
+    let mut there = capped;
     let others = OF_THE_DIRECTORY.map(|(name, value)| (name.into(), value.into()));
     there.set.extend(others);
     let database = RocksDb::create(library, place.path(), &there)?;
     let not_applicable = database.not_applicable().to_vec();
     database.stop()?;
     Ok(not_applicable)
+}
+
+/// Returns the config with a small lock-free cache, which some versions allocate as a whole when
+/// they create it.
+fn with_small_cache(library: &Library, config: &Config) -> Result<Config, SetupError> {
+    let mut capped = config.clone();
+    for entry in entries_of(library, config)? {
+        // An invalid cache is reported when the library gets the options.
+        let Ok(Some(cache)) = clock_cache(&entry) else {
+            continue;
+        };
+        let capacity = cache.capacity.min(CACHE_BYTES.max(cache.entry_charge));
+        let value = match cache.entry_charge {
+            0 => format!("{{id=AutoHyperClockCache;capacity={capacity}}}"),
+            charge => format!(
+                "{{id=HyperClockCache;capacity={capacity};estimated_entry_charge={charge}}}"
+            ),
+        };
+        capped.set.push((entry.full_name(), value));
+    }
+    Ok(capped)
 }

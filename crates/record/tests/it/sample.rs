@@ -108,6 +108,7 @@ pub fn run() -> Run {
         invocations: vec![Invocation {
             started_unix_ns: 1_795_287_731_250_000_000,
             ended_unix_ns: Some(1_795_287_799_000_000_000),
+            elapsed_ns: Some(67_750_000_000),
             status: Status::Complete,
             assay: assay(),
             command: vec!["assay".into(), "run".into()],
@@ -119,9 +120,11 @@ pub fn run() -> Run {
                 first: Some("6.1.0".into()),
                 now: None,
             }],
+            left_out: Vec::new(),
             client_hosts: Vec::new(),
             fsync: Some(FsyncLatency::default()),
         }],
+        is_running: false,
     }
 }
 

@@ -339,8 +339,9 @@ impl Sink for RankSink<'_, '_> {
                 let clients: Vec<Option<u32>> = threads.iter().map(|it| it.client).collect();
                 let states = ThreadStates::of_one_side(&clients);
                 let sampler = self.sampler.take();
-                self.sampling =
+                let sampling =
                     sampler.map(|sampler| Sampling::begin(clock, at, sampler, None, Some(states)));
+                self.sampling = sampling.transpose().map_err(|error| error.to_string())?;
                 Ok(at)
             }
             _ => Err("rank 0 has given up the step".into()),

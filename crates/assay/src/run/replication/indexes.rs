@@ -8,6 +8,7 @@ use engine::{Error, ErrorClass, Replicated, Table};
 
 use super::link::Link;
 use super::locked;
+use crate::threads::spawn;
 
 /// A replica that is busy with its indexes.
 struct Running {
@@ -48,11 +49,15 @@ impl<E: Replicated + 'static> Indexes<E> {
     fn create([primary, replica]: &[String; 2], tables: Vec<Table>) -> Receiver<Result<(), Error>> {
         let (sender, receiver) = channel();
         let [mut primary, mut replica] = [primary, replica].map(|url| Link::<E>::to(url));
-        std::thread::spawn(move || {
+        let refused = sender.clone();
+        let spawned = spawn("indexes", move || {
             let created = primary
                 .ask(|primary| replica.ask(|replica| E::create_indexes(primary, replica, &tables)));
             let _ = sender.send(created);
         });
+        if let Err(error) = spawned {
+            let _ = refused.send(Err(Error::new(ErrorClass::Other, error.to_string())));
+        }
         receiver
     }
 

@@ -15,6 +15,7 @@ use record::{LoadPause, Step, Warning};
 use words::{Random, WaitView};
 
 use super::session_states::SessionStates;
+use crate::threads::{NoThread, spawn};
 
 /// A reading and its time.
 pub enum Reading {
@@ -96,13 +97,16 @@ pub struct SamplingResult {
 impl Sampling {
     /// Starts sampling a step that starts at `start_at` by `clock`. A load rank samples only its
     /// host.
+    ///
+    /// # Errors
+    /// The system can't create a thread.
     pub fn begin(
         clock: &SystemClock,
         start_at: u64,
         sampler: Sampler,
         observer: Option<Box<dyn Observer>>,
         states: Option<ThreadStates>,
-    ) -> Self {
+    ) -> Result<Self, NoThread> {
         let done = Arc::new(AtomicBool::new(false));
         let (sender, readings) = channel();
         let processes = Processes::new(Mutex::new(None));
@@ -117,15 +121,22 @@ impl Sampling {
             let (mut seconds, sender) = (seconds.clone(), sender.clone());
             let processes = Arc::clone(&processes);
             seconds.watch = Some(StallDetector { found: sender.clone(), run_delay_ns: 0 });
-            std::thread::spawn(move || read_host(seconds, sampler, &processes, &sender))
+            spawn("host", move || read_host(seconds, sampler, &processes, &sender))?
         };
         let states = states.map(|states| {
             let (seconds, sender) = (seconds.clone(), sender.clone());
-            std::thread::spawn(move || sample_states(seconds, states, &processes, &sender))
+            spawn("states", move || sample_states(seconds, states, &processes, &sender))
         });
         let engine = observer
-            .map(|observer| std::thread::spawn(move || read_engine(seconds, observer, &sender)));
-        Self { done, readings, host, engine, states }
+            .map(|observer| spawn("observer", move || read_engine(seconds, observer, &sender)));
+        match (states.transpose(), engine.transpose()) {
+            (Ok(states), Ok(engine)) => Ok(Self { done, readings, host, engine, states }),
+            (Err(error), _) | (_, Err(error)) => {
+                // Ends the threads that were created.
+                done.store(true, Ordering::Release);
+                Err(error)
+            }
+        }
     }
 
     /// Returns the readings since the last call.

@@ -203,7 +203,7 @@ impl Sink for StepSink<'_> {
             let states = states.with_engine(is_embedded, processes, own_thread);
             let sampling =
                 Sampling::begin(self.clock, start_at, sampler, Some(observer), Some(states));
-            self.sampling = Some(sampling);
+            self.sampling = Some(sampling.map_err(|error| error.to_string())?);
         }
         Ok(start_at)
     }
