@@ -32,7 +32,9 @@ use analysis::compat::host_differences;
 use analysis::{CompareOptions, Figures};
 use plan::{Engine, Plan};
 use probe::HostContext;
-use record::{CellKey, CellRef, Failure, RecordError, Run, RunDir, Status, Target, WorkloadSteps};
+use record::{
+    CellKey, CellRef, Failure, RateSearch, RecordError, Run, RunDir, Status, Target, WorkloadSteps,
+};
 use report::Curves;
 
 use self::ranks::LoadRanks;
@@ -121,7 +123,8 @@ fn begin(
         place.warn("target::not-applicable", text);
     }
     let mut run = describe(&file, located, cells, started_unix_ns)?;
-    run.search.clone_from(&args.search);
+    run.search =
+        args.search.clone().map(|search| RateSearch { repeats: file.plan.repeats, ..search });
     run.host = place.host.clone();
     run.warnings.clone_from(&place.warnings);
     run.invocations.push(place.invocation(args, started_unix_ns));
@@ -415,13 +418,14 @@ fn noise(run: &Run, figures: &Figures) -> String {
 /// Returns the exit code for the results of a run. `measured` are the cells of this invocation: if
 /// only they are complete, they count, and not what else the run lacks.
 fn exit_of(run: &Run, figures: &Figures, measured: Option<&Vec<CellKey>>) -> Exit {
-    let is_measured = |row: &analysis::Row| measured.is_none_or(|cells| cells.contains(&row.cell));
-    let mut rows = figures.rows.iter().filter(|row| is_measured(row));
+    let is_measured = |cell: &CellKey| measured.is_none_or(|cells| cells.contains(cell));
+    let mut rows = figures.rows.iter().filter(|row| is_measured(&row.cell));
     match run.status {
         Status::Interrupted => Exit::Interrupted,
         Status::Incomplete | Status::Failed if measured.is_none() => Exit::Failed,
         // The run's own status is not enough: it may contradict its rows.
         _ if rows.any(|row| !row.valid) => Exit::Invalid,
+        _ if find::has_no_answer(run, figures, is_measured) => Exit::Invalid,
         _ => Exit::Ok,
     }
 }
