@@ -120,6 +120,10 @@ fn replica_urls(cx: &mut Context<'_>, engine: Engine, key: &str, node: Node) -> 
             cx.error("plan::conflict", node.place, message)
                 .label(format!("the primary is a server of `{}`", engine.name()));
         }
+        if urls.contains(&url) {
+            let message = format!("{} names a replica twice: {shown}", code(key));
+            cx.error("plan::conflict", node.place, message).help("remove one of them");
+        }
         urls.push(url);
         all_shown.push(shown);
     }

@@ -116,6 +116,9 @@ fn begin(
         (None, None) => args.place.results.join(DATA),
     };
     let cells_to_run = matrix.tasks.iter().map(|task| task.cell);
+    if ranks.is_some() {
+        refuse_load_ranks(&file.plan, &matrix.tasks)?;
+    }
     let located = locate::locate(&file, cells_to_run, Some(&data_root))?.builds;
     let needs = needs(&file.plan, &matrix.tasks, &data_root, ranks.as_ref());
     let mut place = RunContext::new(args, &args.place.results, needs, ranks)?;
@@ -206,6 +209,9 @@ fn resume_run(
     };
     let tasks = searched.as_ref().unwrap_or(&matrix.tasks);
     let cells_to_run = tasks.iter().map(|task| task.cell);
+    if ranks.is_some() {
+        refuse_load_ranks(&file.plan, tasks)?;
+    }
     let located = locate::locate(&file, cells_to_run, Some(&data_root))?.builds;
     resume::refuse_other_builds(&run.builds, &located)?;
     let needs = needs(&file.plan, tasks, &data_root, ranks.as_ref());
@@ -267,6 +273,25 @@ fn already_complete(args: &RunArgs, directory: &RunDir, mut run: Run) -> anyhow:
     }
     print(&format!("{}\n", directory.path().display()))?;
     Ok(Exit::Ok)
+}
+
+/// Refuses load ranks for engines that run inside of assay: the ranks would idle.
+fn refuse_load_ranks(plan: &Plan, tasks: &[Task]) -> Result<(), UsageError> {
+    let is_inside = |target: &&plan::Target| {
+        let engine = plan.builds[target.build].engine;
+        matches!(engine, plan::Engine::Sqlite | plan::Engine::RocksDb)
+    };
+    let mut targets = tasks.iter().map(|task| &plan.targets[task.cell.target]);
+    let Some(target) = targets.find(is_inside) else {
+        return Ok(());
+    };
+    let engine = plan.builds[target.build].engine.name();
+    let message = format!(
+        "`{}` can't have load ranks: `{engine}` runs inside of assay's own process",
+        target.name
+    );
+    let help = "start assay without `mpirun`, or leave the target out with `--only`";
+    Err(UsageError::new(message, Some(help.into())))
 }
 
 fn needs<'a>(

@@ -160,7 +160,11 @@ fn what_cannot_be_searched_is_refused() {
     refused(&replica, &lag, &["`none.a` has no replica"]);
     refused(&replica, &[&lag[..], &["--only", "pg.base"]].concat(), &["/nowhere"]);
     refused(PLAN, &["--step", "l.i1"], &["--p99", "--lag"]);
-    refused(PLAN, &["--step", "l.i1", "--p99", "10"], &["expected a duration such as `500us`, `20ms`"]);
+    refused(
+        PLAN,
+        &["--step", "l.i1", "--p99", "10"],
+        &["expected a duration such as `500us`, `20ms`"],
+    );
     let variants = format!("{PLAN}\n[workload.insert.variant.x]\n");
     refused(&variants, &[&p99[..], &["l.i1"]].concat(), &["the plan has variants"]);
 }
