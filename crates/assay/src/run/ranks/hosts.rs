@@ -145,6 +145,7 @@ mod tests {
         let facts =
             [("cpu_model", cpu_model.to_owned()), ("cpu_allowed_count", allowed.to_string())];
         RankHost {
+            assay: Assay::default(),
             name: name.to_owned(),
             network: name.to_owned(),
             host: Host {
