@@ -2,6 +2,7 @@
 //! `docs/metrics.md`.
 
 pub(crate) mod counters;
+mod lag_trend;
 mod lsm;
 mod op_time;
 mod replication;

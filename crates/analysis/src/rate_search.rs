@@ -29,7 +29,7 @@ pub struct RateTrial {
     /// The requested rate of all clients, in rows or events per second; `None`: as fast as
     /// possible.
     pub rate: Option<f64>,
-    /// The achieved rate of all clients, the lowest of all repeats; `None` without a valid repeat.
+    /// The achieved rate of all clients, the lowest of all repeats that count; `None` without a valid repeat.
     pub achieved: Option<f64>,
     /// The 99th percentile of response times in milliseconds: the longest of all repeats and
     /// scheduled kinds of operations.
@@ -38,6 +38,9 @@ pub struct RateTrial {
     pub lag_ms_max: Option<f64>,
     /// The growth of the lag in milliseconds per second: the fastest of all repeats.
     pub lag_ms_slope: Option<f64>,
+    /// A first try missed a bound. The achieved rate, the other figures and the verdict are those of
+    /// a second one.
+    pub is_second_try: bool,
     /// The verdict on the bounds.
     pub verdict: TrialVerdict,
 }
@@ -66,13 +69,15 @@ pub enum MissedBound {
     ResponseTime,
     /// The lag of replicas: too large, or growing.
     Lag,
+    /// The lag of replicas: it ends far above its middle, so it is not known to be bounded.
+    UndecidedLag,
 }
 
 /// The next rate to try, or the result of a search.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SearchState {
-    /// The rate to try next, per second and client.
+    /// The rate to try next, per second and client. If it was tried, it is tried a second time.
     Next(f64),
     /// A rate was chosen, but a repeat was not measured.
     Unfinished,
@@ -141,18 +146,27 @@ fn trials(search: &RateSearch, record: &Run, of: &CellKey, figures: &Figures) ->
     let cells = record.cells.iter().map(|cell| &cell.key);
     let cells =
         cells.filter(|it| it.target == of.target && it.clients == of.clients && !it.profiled);
-    let mut repeats: BTreeMap<Option<&str>, Vec<Repeat<'_>>> = BTreeMap::new();
+    let mut tries: BTreeMap<Option<&str>, Tries<'_>> = BTreeMap::new();
     for cell in cells {
-        let of_variant = repeats.entry(cell.variant.as_deref()).or_default();
-        of_variant.push(Repeat::new(search, cell, figures));
+        let of_variant = tries.entry(cell.variant.as_deref()).or_default();
+        let is_second = search.repeats > 0 && cell.repeat > search.repeats;
+        let tried = if is_second { &mut of_variant.second } else { &mut of_variant.first };
+        tried.push(Repeat::new(search, cell, figures));
     }
-    let trial = |(variant, repeats): (Option<&str>, Vec<Repeat<'_>>)| {
-        trial(search, variant, of.clients, &repeats)
-    };
-    let mut trials: Vec<RateTrial> = repeats.into_iter().map(trial).collect();
+    let tries = tries.into_iter();
+    let mut trials: Vec<RateTrial> =
+        tries.map(|(variant, tries)| trial(search, variant, of.clients, tries)).collect();
     let rate = |trial: &RateTrial| trial.rate.unwrap_or(f64::INFINITY);
     trials.sort_by(|a, b| rate(a).total_cmp(&rate(b)));
     trials
+}
+
+/// The repeats of one rate.
+#[derive(Default)]
+struct Tries<'a> {
+    first: Vec<Repeat<'a>>,
+    /// Those after the first try missed a bound, or that were added to the run.
+    second: Vec<Repeat<'a>>,
 }
 
 /// The result of one repeat of a rate.
@@ -193,12 +207,16 @@ impl<'a> Repeat<'a> {
 }
 
 /// Judges the repeats of one variant.
-fn trial(
-    search: &RateSearch,
-    variant: Option<&str>,
-    clients: u32,
-    repeats: &[Repeat<'_>],
-) -> RateTrial {
+fn trial(search: &RateSearch, variant: Option<&str>, clients: u32, tries: Tries<'_>) -> RateTrial {
+    let verdict_of =
+        |repeats: &[Repeat<'_>]| together(repeats.iter().map(|repeat| repeat.verdict(search)));
+    let is_second_try =
+        !tries.second.is_empty() && matches!(verdict_of(&tries.first), TrialVerdict::Missed(_));
+    let mut repeats = tries.second;
+    if !is_second_try {
+        repeats.extend(tries.first);
+    }
+
     let valid = || {
         repeats.iter().filter_map(|repeat| match repeat {
             Repeat::Valid(row) => Some(*row),
@@ -214,7 +232,8 @@ fn trial(
         p99_ms: largest(&p99_ms),
         lag_ms_max: largest(&|row| row.metric("lag_ms_max")),
         lag_ms_slope: largest(&|row| row.metric("lag_ms_slope")),
-        verdict: together(repeats.iter().map(|repeat| repeat.verdict(search))),
+        is_second_try,
+        verdict: verdict_of(&repeats),
     }
 }
 
@@ -282,6 +301,7 @@ fn verdict(search: &RateSearch, row: &Row) -> TrialVerdict {
         Some(LagVerdict::Grows | LagVerdict::TooLarge) => {
             TrialVerdict::Missed(vec![MissedBound::Lag])
         }
+        Some(LagVerdict::Undecided) => TrialVerdict::Missed(vec![MissedBound::UndecidedLag]),
         Some(LagVerdict::NotApplicable(reason)) => TrialVerdict::NotJudged(reason.to_owned()),
         None => TrialVerdict::NotJudged("the target has no replicas".to_owned()),
     });
@@ -318,6 +338,9 @@ fn state(search: &RateSearch, trials: &[RateTrial], clients: u32) -> SearchState
             None => SearchState::Next(highest),
         };
     }
+    if let Some(rate) = to_repeat(search, trials, sustained, missed) {
+        return SearchState::Next(rate);
+    }
     let ceiling = missed.unwrap_or(top);
     let middle = (sustained.unwrap_or(0.0) + ceiling) / 2.0 / clients;
     let next = rounded(middle, search.tolerance);
@@ -328,6 +351,20 @@ fn state(search: &RateSearch, trials: &[RateTrial], clients: u32) -> SearchState
         None if next * clients < top * LOWEST_SHARE => SearchState::NoneSustained(ceiling),
         _ => SearchState::Next(next),
     }
+}
+
+/// Returns the lowest missed rate, per second and client, if it needs a second try: a lower one met
+/// all bounds, so a single stall may decide the result.
+fn to_repeat(
+    search: &RateSearch,
+    trials: &[RateTrial],
+    sustained: Option<f64>,
+    missed: Option<f64>,
+) -> Option<f64> {
+    sustained?;
+    let missed = trials.iter().find(|trial| trial.rate == missed && missed.is_some())?;
+    let is_needed = search.repeats > 0 && !missed.is_second_try;
+    is_needed.then(|| missed.variant.as_deref().and_then(rate_of)).flatten()
 }
 
 /// Returns the highest rate that met all bounds and is below all that did not, and the lowest rate

@@ -50,7 +50,7 @@ pub(crate) fn remarks(
             .zip(metric("rows/event"))
             .filter(|_| step.status == Status::Complete)
             .and_then(|(wanted, deleted)| misses(deleted / wanted)),
-        lag_grows(lag),
+        lag_rises(lag),
     ];
     failed.chain(of_figures.into_iter().flatten()).collect()
 }
@@ -113,17 +113,28 @@ fn misses(share: f64) -> Option<Remark> {
     })
 }
 
-fn lag_grows(lag: &Lag) -> Option<Remark> {
-    let (slope, half) = lag.slope_ms_per_s.zip(lag.slope_half_ms_per_s)?;
-    (lag.verdict == LagVerdict::Grows).then(|| Remark {
-        code: "replica::lag-grows",
-        text: "the lag of a replica grows: it can't keep up, and a longer step would end with more lag".to_owned(),
-        here: format!(
-            "by {slope:.0} ms/s, 95% interval {:.0} to {:.0}",
-            slope - half,
-            slope + half
+fn lag_rises(lag: &Lag) -> Option<Remark> {
+    let [_, second, _, last] = lag.quarters_ms?;
+    let (code, text) = match lag.verdict {
+        LagVerdict::Grows => (
+            "replica::lag-grows",
+            "the lag of a replica grows: it can't keep up, and a longer step would end with more lag",
         ),
-        weight: slope,
+        LagVerdict::Undecided => (
+            "replica::lag-undecided",
+            "the lag of a replica ends far above its middle, but may be bounded: make the step longer",
+        ),
+        _ => return None,
+    };
+    Some(Remark {
+        code,
+        text: text.to_owned(),
+        here: format!(
+            "from {:.1} s in the second quarter to {:.1} s in the last",
+            second / 1e3,
+            last / 1e3
+        ),
+        weight: last - second,
     })
 }
 

@@ -77,6 +77,11 @@ fn main() -> ExitCode {
 }
 
 fn execute(command: Command) -> anyhow::Result<Exit> {
+    let has_ranks = matches!(command, Command::Run(_) | Command::Find(_));
+    // Else each rank would do the same and print the same.
+    if !has_ranks && ranks::is_further_rank() {
+        return Ok(Exit::Ok);
+    }
     match command {
         Command::Versus(args) => commands::versus::versus(&args),
         Command::Init(args) => commands::versus::init(&args),

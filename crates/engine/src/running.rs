@@ -310,6 +310,23 @@ pub trait SqlEngine: Engine {
         self.connect()
     }
 
+    /// Returns a number that depends on all columns of each row of `table` whose key is a multiple of
+    /// `every`; `None` without such rows, or if the engine has no replicas.
+    ///
+    /// # Errors
+    /// An error of the engine.
+    fn digest(&self, table: &Table, every: u64) -> Result<Option<String>, Error> {
+        let statements = self.dialect().digest(table, every);
+        let Some((query, settings)) = statements.split_last() else {
+            return Ok(None);
+        };
+        let mut session = self.connect_to_inspect()?;
+        for sql in settings {
+            session.query(sql)?;
+        }
+        Ok(session.query_column(query)?.into_iter().next())
+    }
+
     /// Counts the contents of `table`, and with `indexes`, the rows in each index.
     ///
     /// # Errors

@@ -34,6 +34,9 @@ pub(crate) static COUNT: Dimension = Dimension {
 pub(crate) static TIME: Dimension = Dimension {
     name: "duration",
     units: &[
+        ("\u{3bc}s", 1_000),
+        ("\u{b5}s", 1_000),
+        ("us", 1_000),
         ("ms", 1_000_000),
         ("s", 1_000_000_000),
         ("m", 60_000_000_000),
@@ -41,7 +44,7 @@ pub(crate) static TIME: Dimension = Dimension {
     ],
     unit_of_zero: "s",
     suggested_unit: "s",
-    help: "a duration is a string with one number and one unit, `ms`, `s`, `m` or `h`: `\"500ms\"`, `\"1.5h\"`",
+    help: "a duration is a string with one number and one unit, `us`, `ms`, `s`, `m` or `h`: `\"500ms\"`, `\"1.5h\"`",
 };
 
 static SIZE: Dimension = Dimension {
@@ -219,8 +222,10 @@ impl Dimension {
         match exact_units.max_by_key(|(_, factor)| *factor) {
             Some((unit, factor)) => format!("{}{unit}", number / factor),
             None => {
-                let (unit, factor) = self.units[0];
-                format!("{}{unit}", number as f64 / factor as f64)
+                let smallest = |unit: &&(&str, u64)| unit.1 == self.units[0].1;
+                let smallest = self.units.iter().rfind(smallest);
+                let (unit, factor) = smallest.unwrap_or(&self.units[0]);
+                format!("{}{unit}", number as f64 / *factor as f64)
             }
         }
     }
@@ -233,7 +238,7 @@ impl Dimension {
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
     let parsed = TIME.parse(text).ok();
     let positive = parsed.filter(|time| *time > Duration::ZERO);
-    positive.ok_or_else(|| "expected a duration such as `20ms` or `1s`".to_owned())
+    positive.ok_or_else(|| "expected a duration such as `500us`, `20ms` or `1s`".to_owned())
 }
 
 /// Parses things per second as plans have them: `100`, `20k`, `20k/s`.
@@ -434,6 +439,9 @@ mod tests {
     fn a_duration_has_one_unit() {
         let duration = |text: &str| TIME.parse::<Duration>(text);
         assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
+        for micro in ["us", "\u{b5}s", "\u{3bc}s"] {
+            assert_eq!(duration(&format!("500{micro}")), Ok(Duration::from_micros(500)));
+        }
         assert_eq!(duration("3600s"), Ok(Duration::from_secs(3600)));
         assert_eq!(duration("10m"), Ok(Duration::from_secs(600)));
         assert_eq!(duration("1.5h"), Ok(Duration::from_secs(5400)));
@@ -476,6 +484,8 @@ mod tests {
             assert_eq!(TIME.parse(&text), Ok(Duration::from_nanos(nanos)), "{text}");
         }
         assert_eq!(COUNT.format(20_000_000), "20M");
+        assert_eq!(TIME.format(500_000), "500us");
+        assert_eq!(TIME.format(1), "0.001us");
         assert_eq!(TIME.format(1_200_000_000_000), "20m");
     }
 }

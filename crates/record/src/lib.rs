@@ -92,4 +92,5 @@ impl std::fmt::Display for FormatVersion {
 ///
 /// - 1.0: the first version. Earlier records belong to no released version, whatever version they
 ///   name.
-pub const FORMAT: FormatVersion = FormatVersion { major: 1, minor: 0 };
+/// - 1.1: [`RateSearch::repeats`].
+pub const FORMAT: FormatVersion = FormatVersion { major: 1, minor: 1 };

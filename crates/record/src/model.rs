@@ -155,6 +155,10 @@ pub struct RateSearch {
     /// The relative gap at which the search ends: the highest sustained rate is at most this share
     /// below the lowest one that misses a bound.
     pub tolerance: f64,
+    /// The repeats of the first try of each rate. Those with higher numbers are the second try of a
+    /// rate that missed a bound. 0: there is only one try.
+    #[serde(default)]
+    pub repeats: u32,
 }
 
 /// The steps of each cell of a workload.

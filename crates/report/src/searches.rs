@@ -87,12 +87,17 @@ fn verdict(trial: &RateTrial) -> Cell {
         MissedBound::Rate => "rate",
         MissedBound::ResponseTime => "p99",
         MissedBound::Lag => "lag",
+        MissedBound::UndecidedLag => "lag (undecided)",
     };
     match &trial.verdict {
+        TrialVerdict::Sustained if trial.is_second_try => {
+            Cell::toned("met at the second try", Tone::Plain)
+        }
         TrialVerdict::Sustained => Cell::toned("met", Tone::Plain),
         TrialVerdict::Missed(bounds) => {
             let bounds: Vec<&str> = bounds.iter().map(missed).collect();
-            Cell::plain(format!("misses {}", bounds.join(", ")))
+            let twice = if trial.is_second_try { ", twice" } else { "" };
+            Cell::plain(format!("misses {}{twice}", bounds.join(", ")))
         }
         TrialVerdict::NotJudged(_) | TrialVerdict::NotMeasured => Cell::not_applicable(),
     }

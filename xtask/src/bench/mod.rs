@@ -44,6 +44,7 @@ rank-intake        what 64 load ranks with 64 connections each cost rank 0
 heartbeat          what watching a replica costs a primary of PostgreSQL that is idle otherwise
 kv                 the key-value sequence on RocksDB against db_bench, 1 and 2 clients, and outside of the library
 report             the HTML report of 28 targets x 10 steps x 8 clients x 3600 s: writing it, and opening it in Chromium
+lag-verdicts       simulated lags of known shapes: how often they are found to grow
 verdicts           simulated machines without any change: how often a comparison claims one
 causes             effects with known causes on real engines: whether a comparison names them; 40 minutes
 causes-busy        the same while other threads use 80% of the processors",
@@ -66,9 +67,10 @@ fn benchmark(setup: &Setup, name: &str) -> Result<bool> {
         "heartbeat" => heartbeat::run(setup),
         "kv" => kv::run(setup),
         "report" => report::run(setup),
-        "verdicts" => {
-            let example = "run --quiet --release --package analysis --example verdicts";
-            succeeds(&mut setup.workspace.cargo(example))
+        "verdicts" | "lag-verdicts" => {
+            let example = name.replace('-', "_");
+            let run = format!("run --quiet --release --package analysis --example {example}");
+            succeeds(&mut setup.workspace.cargo(&run))
         }
         "causes" => causes::quiet(setup),
         "causes-busy" => causes::busy(setup),

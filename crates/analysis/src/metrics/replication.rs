@@ -6,22 +6,18 @@ use record::Step;
 use serde::Serialize;
 
 use super::Figure;
+use super::lag_trend::{Quarters, Trend};
 use crate::CounterSeries;
-use crate::compare::quantile;
 use crate::quality::mean;
-
-/// The least growth over the second half of a step that counts, in milliseconds: twice the
-/// resolution of the lag.
-const GROWTH_MS_MIN: f64 = 200.0;
 
 /// The lag of a step's replicas: of several, the largest of each second.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Lag {
-    /// Its growth over the second half of the step in milliseconds per second; `None` if the step
-    /// is too short.
+    /// The slope of a straight line through the lags of the step's second half, in milliseconds
+    /// per second; `None` if the step is too short.
     pub slope_ms_per_s: Option<f64>,
-    /// Half of the width of the slope's 95% interval.
-    pub slope_half_ms_per_s: Option<f64>,
+    /// The median lag of each quarter of the step in milliseconds; `None` if the step is too short.
+    pub quarters_ms: Option<[f64; 4]>,
     /// The largest lag in milliseconds.
     pub max_ms: Option<f64>,
     /// The largest lag in milliseconds that counts as bounded; `None` without replicas.
@@ -34,43 +30,40 @@ pub struct Lag {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LagVerdict {
-    /// It does not grow, and stays within the plan's bound.
+    /// It neither grows nor ends far above its middle, and stays within the plan's bound.
     Bounded,
-    /// It grows over the second half of the step, with 95% confidence.
+    /// It grows until the end of the step.
     Grows,
     /// It exceeds the plan's bound, and is not known to grow.
     TooLarge,
+    /// It stays within the plan's bound and ends far above its middle, but is not known to grow.
+    Undecided,
     /// There is no verdict, for this reason.
     NotApplicable(&'static str),
 }
 
 /// Returns the lag of a step, whose counters of the engine are `engine`, and whether it is bounded.
-///
-/// It is bounded if the lower end of the 95% interval of [`Lag::slope_ms_per_s`] is not above 0,
-/// and no second's lag exceeds `lag-at-most` of the plan. A growth of less than 0.2 s over the
-/// second half of the step counts as none.
+/// `docs/statistics.md` has the rule.
 pub fn lag(step: &Step, engine: &BTreeMap<String, CounterSeries>) -> Lag {
     let lag_ms = largest_of_each_second(engine, "lag_ms");
-    let slope = lag_slope(&lag_ms);
+    let quarters = Quarters::of(&lag_ms);
+    let trend = quarters.as_ref().map(Quarters::trend);
     let max_ms = largest(&lag_ms);
     let at_most_ms = step.lag_at_most_ns.map(|ns| ns as f64 / 1e6);
-    let grows = slope.is_some_and(|(slope, half)| {
-        let second_half = (lag_ms.len() - lag_ms.len() / 2) as f64;
-        slope > half && slope * second_half >= GROWTH_MS_MIN
-    });
-    let verdict = match (at_most_ms, max_ms, slope) {
+    let verdict = match (at_most_ms, max_ms, trend) {
         (None, ..) => LagVerdict::NotApplicable("the target has no replicas"),
         (_, None, _) => LagVerdict::NotApplicable("the lag was not measured"),
-        _ if grows => LagVerdict::Grows,
+        (.., Some(Trend::Grows)) => LagVerdict::Grows,
         (Some(at_most), Some(max), _) if max > at_most => LagVerdict::TooLarge,
+        (.., Some(Trend::EndsHigh)) => LagVerdict::Undecided,
+        (.., Some(Trend::None)) => LagVerdict::Bounded,
         (.., None) => {
-            LagVerdict::NotApplicable("fewer than four seconds of the second half have a lag")
+            LagVerdict::NotApplicable("fewer than two seconds of a quarter of the step have a lag")
         }
-        _ => LagVerdict::Bounded,
     };
     Lag {
-        slope_ms_per_s: slope.map(|(slope, _)| slope),
-        slope_half_ms_per_s: slope.map(|(_, half)| half),
+        slope_ms_per_s: lag_slope(&lag_ms),
+        quarters_ms: quarters.map(|quarters| quarters.medians()),
         max_ms,
         at_most_ms,
         verdict,
@@ -94,7 +87,7 @@ pub(super) fn figures(step: &Step, engine: &BTreeMap<String, CounterSeries>) -> 
         ("debt_replica_mb", super::scaled(last, super::MIB)),
         ("lag_ms_p50", median),
         ("lag_ms_max", largest(&lag_ms)),
-        ("lag_ms_slope", lag_slope(&lag_ms).map(|(slope, _)| slope)),
+        ("lag_ms_slope", lag_slope(&lag_ms)),
         ("lag_bytes_max", largest(&replayed)),
         ("catch_up_s", step.catch_up_ns.map(|ns| ns as f64 / 1e9)),
         ("replica_cpu_us_per_op", per_op(super::scaled(cpu_ns, 1e3))),
@@ -145,35 +138,23 @@ fn largest(values: &[Option<f64>]) -> Option<f64> {
     values.iter().flatten().copied().reduce(f64::max)
 }
 
-/// Returns how fast the lag grows over the second half of a step, in milliseconds per second, and
-/// half of the width of its 95% interval. `lag` has the largest lag of each second in milliseconds.
-/// `None` with fewer than four seconds.
-///
-/// It is a least-squares line. Its interval uses as many independent seconds as the correlation of
-/// successive residuals leaves.
-fn lag_slope(lag: &[Option<f64>]) -> Option<(f64, f64)> {
+/// Returns the slope of a least-squares line through the lags of the second half of a step, in
+/// milliseconds per second. `lag` has the largest lag of each second in milliseconds. `None` with
+/// fewer than four seconds.
+fn lag_slope(lag: &[Option<f64>]) -> Option<f64> {
     let points: Vec<(f64, f64)> = (lag.len() / 2..lag.len())
         .filter_map(|second| Some((second as f64, lag[second]?)))
         .collect();
-    let count = points.len() as f64;
     if points.len() < 4 {
         return None;
     }
-    let mean = |of: &dyn Fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / count;
-    let (mean_x, mean_y) = (mean(&|it| it.0), mean(&|it| it.1));
-    let spread: f64 = points.iter().map(|(x, _)| (x - mean_x).powi(2)).sum();
-    let covariance = |(x, y): &(f64, f64)| (x - mean_x) * (y - mean_y);
-    let slope = points.iter().map(covariance).sum::<f64>() / spread;
-    let residual = |(x, y): &(f64, f64)| y - mean_y - slope * (x - mean_x);
-    let residuals: Vec<f64> = points.iter().map(residual).collect();
-    let squares: f64 = residuals.iter().map(|it| it * it).sum();
-    let successive: f64 = residuals.windows(2).map(|it| it[0] * it[1]).sum();
-    let correlation = super::over(successive, squares)
-        .filter(|it| it.is_finite())
-        .map_or(0.0, |it| it.clamp(0.0, 0.9));
-    let independent = (count * (1.0 - correlation) / (1.0 + correlation)).max(3.0);
-    let error = (squares / (independent - 2.0) / spread).sqrt();
-    Some((slope, quantile(0.05, independent - 2.0) * error))
+
+    let mean_second = mean(points.iter().map(|(second, _)| *second))?;
+    let mean_lag = mean(points.iter().map(|(_, lag)| *lag))?;
+
+    let squares = points.iter().map(|(second, _)| (second - mean_second).powi(2));
+    let products = points.iter().map(|(second, lag)| (second - mean_second) * (lag - mean_lag));
+    Some(products.sum::<f64>() / squares.sum::<f64>())
 }
 
 #[cfg(test)]
@@ -190,10 +171,8 @@ mod tests {
             };
             (0..40).map(value).collect()
         };
-        let (slope, half) = lag_slope(&lag(250.0)).unwrap();
-        assert!((slope - 250.0).abs() < half && half < 1.0, "{slope} +- {half}");
-        let (slope, half) = lag_slope(&lag(0.0)).unwrap();
-        assert!(slope - half < 0.0 && slope + half > 0.0, "{slope} +- {half}");
+        assert!((lag_slope(&lag(250.0)).unwrap() - 250.0).abs() < 1.0);
+        assert!(lag_slope(&lag(0.0)).unwrap().abs() < 1.0);
         assert_eq!(lag_slope(&lag(1.0)[..6]), None);
     }
 

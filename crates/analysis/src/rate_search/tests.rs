@@ -6,16 +6,18 @@ const SEARCH: RateSearch = RateSearch {
     lag_ms: None,
     rate_max: None,
     tolerance: 0.05,
+    repeats: 1,
 };
 
 fn trial(rate: Option<f64>, achieved: f64, verdict: TrialVerdict) -> RateTrial {
     RateTrial {
-        variant: Some("tried".into()),
+        variant: rate.map(|rate| rate_variant(rate / 4.0)),
         rate,
         achieved: Some(achieved),
         p99_ms: None,
         lag_ms_max: None,
         lag_ms_slope: None,
+        is_second_try: false,
         verdict,
     }
 }
@@ -32,7 +34,12 @@ fn search(limit: f64, search: &RateSearch) -> (SearchState, usize) {
             SearchState::Next(next) => next * 4.0,
             state => return (state, trials.len()),
         };
-        assert!(next > 0.0 && trials.iter().all(|it| it.rate != Some(next)));
+        assert!(next > 0.0);
+        if let Some(tried) = trials.iter_mut().find(|it| it.rate == Some(next)) {
+            assert!(!tried.is_second_try, "{tried:?}");
+            tried.is_second_try = true;
+            continue;
+        }
         let missed = TrialVerdict::Missed(vec![MissedBound::ResponseTime]);
         trials.push(if next <= limit {
             trial(Some(next), next, TrialVerdict::Sustained)
@@ -114,7 +121,7 @@ fn a_rate_that_cannot_be_judged_stops_the_search() {
         trial(Some(2000.0), 2000.0, TrialVerdict::NotJudged("it failed".into())),
         trial(None, 4000.0, no_response_time()),
     ];
-    let stopped = SearchState::Stopped("tried can't be judged: it failed".into());
+    let stopped = SearchState::Stopped("rate-500 can't be judged: it failed".into());
     assert_eq!(state(&SEARCH, &trials, 4), stopped);
 }
 
@@ -196,7 +203,7 @@ fn a_cell_that_fails_before_the_step_stops_the_search() {
 
 #[test]
 fn a_rate_is_judged_by_all_of_its_repeats() {
-    let capped = RateSearch { rate_max: Some(500.0), ..SEARCH };
+    let capped = RateSearch { rate_max: Some(500.0), repeats: 2, ..SEARCH };
     let with = |is_met: bool, status: Status| {
         let cells = [("rate-500", Status::Complete, Some(row(is_met))), ("rate-500", status, None)];
         state_of(&capped, &cells)
@@ -209,6 +216,35 @@ fn a_rate_is_judged_by_all_of_its_repeats() {
     let cells = [("rate-500", Status::Complete, Some(invalid))];
     let stopped = "rate-500 can't be judged: the client was too slow";
     assert_eq!(state_of(&capped, &cells), SearchState::Stopped(stopped.into()));
+}
+
+#[test]
+fn a_missed_rate_above_a_met_one_counts_only_after_a_second_try() {
+    let capped = RateSearch { rate_max: Some(500.0), tolerance: 0.6, ..SEARCH };
+    let complete = |variant, is_met| (variant, Status::Complete, Some(row(is_met)));
+    let first = [complete("rate-500", false), complete("rate-250", true)];
+    // Without a lower one that is met, bisection goes on.
+    assert_eq!(state_of(&capped, &first[..1]), SearchState::Next(250.0));
+    assert_eq!(state_of(&capped, &first), SearchState::Next(500.0));
+
+    let with_second = |second| {
+        let cells = [first.to_vec(), vec![second]].concat();
+        let (run, figures) = run_of(&capped, &cells);
+        rate_searches(&run, &figures).remove(0)
+    };
+    let stalled = with_second(complete("rate-500", true));
+    assert_eq!(stalled.state, SearchState::NotLimited(2000.0));
+    let tried = &stalled.trials[1];
+    assert_eq!((tried.is_second_try, tried.p99_ms), (true, Some(19.9)), "the first is left out");
+    let missed = with_second(complete("rate-500", false));
+    assert_eq!(missed.state, SearchState::Found { sustained: 1000.0, missed: 2000.0 });
+    let interrupted = with_second(("rate-500", Status::Interrupted, None));
+    assert_eq!(interrupted.state, SearchState::Unfinished);
+
+    // Earlier records know only one try.
+    let earlier = RateSearch { repeats: 0, ..capped.clone() };
+    let found = SearchState::Found { sustained: 1000.0, missed: 2000.0 };
+    assert_eq!(state_of(&earlier, &first), found);
 }
 
 #[test]

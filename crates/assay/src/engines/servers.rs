@@ -90,10 +90,15 @@ fn watch<E: Replicated + 'static>(
     }
     let timeout = conductor.plan().server_timeout;
     let is_foreign = primary.server().is_none();
-    let watched =
-        Replicas::watch(primary, replicas, &conductor.clock, timeout, &conductor.stop, |table| {
-            if is_foreign { cell.note_table(table) } else { Ok(()) }
-        })?;
+    let watched = Replicas::watch(
+        primary,
+        replicas,
+        &conductor.clock,
+        timeout,
+        &conductor.stop,
+        &|text| conductor.display.say(text),
+        |table| if is_foreign { cell.note_table(table) } else { Ok(()) },
+    )?;
     Ok(Rc::new(watched))
 }
 

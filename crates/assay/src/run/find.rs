@@ -1,9 +1,9 @@
 //! `assay find`: searches for the highest rate at which a step meets its bounds. Each rate is a
 //! variant of the workload, so its cells are recorded, resumed and shown like any others.
 
-use analysis::{SearchState, SearchedTarget, rate_variant};
+use analysis::{Figures, SearchState, SearchedTarget, rate_variant};
 use plan::{Plan, key_part};
-use record::{CellRef, RateSearch, Run, RunDir};
+use record::{CellKey, CellRef, RateSearch, Run, RunDir};
 
 use super::matrix::{self, Matrix};
 use super::{Display, resume, steps_of_variants};
@@ -31,6 +31,8 @@ pub fn find(args: &FindArgs) -> anyhow::Result<Exit> {
             lag_ms: args.lag.map(ms),
             rate_max: args.to,
             tolerance: args.tolerance / 100.0,
+            // The plan has them.
+            repeats: 0,
         }),
         ..RunArgs::default()
     })
@@ -152,8 +154,35 @@ pub fn next_rates(
     Ok(next.collect())
 }
 
+/// Returns true if a cell is to be measured for the next try of a rate. The first try has so many
+/// repeats.
+fn is_part_of_next_try(
+    searched: &SearchedTarget,
+    rate: f64,
+    first_try: u32,
+    cell: &CellRef,
+) -> bool {
+    let variant = Some(rate_variant(rate));
+    let mut trials = searched.trials.iter();
+    let is_second_try = trials.any(|trial| trial.variant == variant);
+    is_of(searched, cell)
+        && cell.key.variant == variant
+        && (cell.key.repeat > first_try) == is_second_try
+}
+
 fn is_of(searched: &SearchedTarget, cell: &CellRef) -> bool {
     cell.key.target == searched.target && cell.key.clients == searched.clients
+}
+
+/// Returns true if the search of a target with a measured cell has stopped without an answer.
+pub fn has_no_answer(run: &Run, figures: &Figures, is_measured: impl Fn(&CellKey) -> bool) -> bool {
+    let searched = analysis::rate_searches(run, figures);
+    let mut stopped =
+        searched.iter().filter(|searched| matches!(searched.state, SearchState::Stopped(_)));
+    stopped.any(|searched| {
+        let mut cells = run.cells.iter();
+        cells.any(|cell| is_of(searched, cell) && is_measured(&cell.key))
+    })
 }
 
 /// Adds the rates to try next to the plan and to the record of a run. Returns the cells to measure;
@@ -182,15 +211,18 @@ pub fn extend(
     }
     *file = plan_file::with_sets(file, sets)?;
     resume::raise_repeats(&mut file.plan, &run.cells);
+    let first_try = if search.repeats > 0 { search.repeats } else { file.plan.repeats };
+    file.plan.repeats = file.plan.repeats.max(2 * search.repeats);
     let is_next = |cell: &CellRef| {
-        let is_tried = |(it, rate): &(SearchedTarget, f64)| {
-            is_of(it, cell) && cell.key.variant == Some(rate_variant(*rate))
-        };
-        !cell.key.profiled && next.iter().any(is_tried)
+        let mut next = next.iter();
+        !cell.key.profiled && next.any(|(it, rate)| is_part_of_next_try(it, *rate, first_try, cell))
     };
     let mut new = matrix::references(&file.plan);
     new.retain(|cell| is_next(cell) && !run.cells.contains(cell));
     run.cells.extend(new);
+    // Not those of a second try, which may be missing.
+    file.plan.repeats = first_try;
+    resume::raise_repeats(&mut file.plan, &run.cells);
     run.plan = file.to_record();
     run.workloads = steps_of_variants(&file.plan);
     directory.write_run(run)?;
@@ -201,8 +233,13 @@ pub fn extend(
             let rate = report::rate_text((*rate)?);
             Some(format!("{rate}/s {what}, "))
         });
+        let again = if it.trials.iter().any(|trial| trial.variant == Some(rate_variant(*rate))) {
+            "once more "
+        } else {
+            ""
+        };
         display.say(&format!(
-            "{} with {}: {}next {}/s, {} per client",
+            "{} with {}: {}next {again}{}/s, {} per client",
             it.target,
             analysis::counted(it.clients as usize, "client"),
             known.collect::<String>(),

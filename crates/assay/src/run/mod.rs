@@ -32,7 +32,9 @@ use analysis::compat::host_differences;
 use analysis::{CompareOptions, Figures};
 use plan::Plan;
 use probe::HostContext;
-use record::{CellKey, CellRef, Failure, RecordError, Run, RunDir, Status, Target, WorkloadSteps};
+use record::{
+    CellKey, CellRef, Failure, RateSearch, RecordError, Run, RunDir, Status, Target, WorkloadSteps,
+};
 use report::Curves;
 use words::EngineHome;
 
@@ -116,6 +118,9 @@ fn begin(
         (None, None) => args.place.results.join(DATA),
     };
     let cells_to_run = matrix.tasks.iter().map(|task| task.cell);
+    if ranks.is_some() {
+        refuse_load_ranks(&file.plan, &matrix.tasks)?;
+    }
     let located = locate::locate(&file, cells_to_run, Some(&data_root))?.builds;
     let needs = needs(&file.plan, &matrix.tasks, &data_root, ranks.as_ref());
     let mut place = RunContext::new(args, &args.place.results, needs, ranks)?;
@@ -128,7 +133,8 @@ fn begin(
         place.warn(memory::CACHE_CODE, text);
     }
     let mut run = describe(&file, located, cells, started_unix_ns)?;
-    run.search.clone_from(&args.search);
+    run.search =
+        args.search.clone().map(|search| RateSearch { repeats: file.plan.repeats, ..search });
     run.host = place.host.clone();
     run.warnings.clone_from(&place.warnings);
     run.invocations.push(place.invocation(args, started_unix_ns));
@@ -216,6 +222,9 @@ fn resume_run(
     };
     let tasks = searched.as_ref().unwrap_or(&matrix.tasks);
     let cells_to_run = tasks.iter().map(|task| task.cell);
+    if ranks.is_some() {
+        refuse_load_ranks(&file.plan, tasks)?;
+    }
     let located = locate::locate(&file, cells_to_run, Some(&data_root))?.builds;
     resume::refuse_other_builds(&run.builds, &located)?;
     let needs = needs(&file.plan, tasks, &data_root, ranks.as_ref());
@@ -278,6 +287,25 @@ fn already_complete(args: &RunArgs, directory: &RunDir, mut run: Run) -> anyhow:
     }
     print(&format!("{}\n", directory.path().display()))?;
     Ok(Exit::Ok)
+}
+
+/// Refuses load ranks for engines that run inside of assay: the ranks would idle.
+fn refuse_load_ranks(plan: &Plan, tasks: &[Task]) -> Result<(), UsageError> {
+    let is_inside = |target: &&plan::Target| {
+        let engine = plan.builds[target.build].engine;
+        matches!(engine, plan::Engine::Sqlite | plan::Engine::RocksDb)
+    };
+    let mut targets = tasks.iter().map(|task| &plan.targets[task.cell.target]);
+    let Some(target) = targets.find(is_inside) else {
+        return Ok(());
+    };
+    let engine = plan.builds[target.build].engine.name();
+    let message = format!(
+        "`{}` can't have load ranks: `{engine}` runs inside of assay's own process",
+        target.name
+    );
+    let help = "start assay without `mpirun`, or leave the target out with `--only`";
+    Err(UsageError::new(message, Some(help.into())))
 }
 
 fn needs<'a>(
@@ -435,13 +463,14 @@ fn noise(run: &Run, figures: &Figures) -> String {
 /// Returns the exit code for the results of a run. `measured` are the cells of this invocation: if
 /// only they are complete, they count, and not what else the run lacks.
 fn exit_of(run: &Run, figures: &Figures, measured: Option<&Vec<CellKey>>) -> Exit {
-    let is_measured = |row: &analysis::Row| measured.is_none_or(|cells| cells.contains(&row.cell));
-    let mut rows = figures.rows.iter().filter(|row| is_measured(row));
+    let is_measured = |cell: &CellKey| measured.is_none_or(|cells| cells.contains(cell));
+    let mut rows = figures.rows.iter().filter(|row| is_measured(&row.cell));
     match run.status {
         Status::Interrupted => Exit::Interrupted,
         Status::Incomplete | Status::Failed if measured.is_none() => Exit::Failed,
         // The run's own status is not enough: it may contradict its rows.
         _ if rows.any(|row| !row.valid) => Exit::Invalid,
+        _ if find::has_no_answer(run, figures, is_measured) => Exit::Invalid,
         _ => Exit::Ok,
     }
 }

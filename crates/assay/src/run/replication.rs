@@ -34,6 +34,8 @@ use watch::{Reading, Watch};
 const SECOND_NS: u64 = 1_000_000_000;
 /// The time for which the inspection of a table on a replica is tried again.
 const INSPECT_NS_MAX: u64 = 120 * SECOND_NS;
+/// The time after which the operator learns what is awaited.
+const SILENT: Duration = Duration::from_secs(5);
 /// The time between checks of a condition that is waited for.
 const POLL: Duration = Duration::from_millis(5);
 
@@ -42,7 +44,7 @@ pub trait Replication {
     /// Notes the end of a step, and returns the readings since the last call.
     fn end_step(&self, end_ns: u64) -> Vec<Reading>;
 
-    /// Returns how far the replica that lags most is behind now.
+    /// Returns how far the replica that lags most is behind now, of those that have followed.
     fn lag(&self) -> Duration;
 
     /// Checks that all replicas follow their primary; a short interruption is allowed.
@@ -84,16 +86,30 @@ pub trait Replication {
         stop: &AtomicBool,
     ) -> anyhow::Result<Settled>;
 
-    /// Returns the contents of a table on each replica, with its name.
+    /// Returns the contents of a table on each replica, with its name. The digest is of the rows
+    /// whose keys are multiples of `every`.
     ///
     /// # Errors
     /// An error of the engine.
-    fn inspect(&self, table: &Table, indexes: bool) -> anyhow::Result<Vec<(String, TableFacts)>>;
+    fn inspect(
+        &self,
+        table: &Table,
+        indexes: bool,
+        every: u64,
+    ) -> anyhow::Result<Vec<(String, TableContents)>>;
 
     /// Drops what assay created in servers that it did not start, with `keeps_tables` only the
     /// heartbeats, and stops replicas that it started. Returns the results of both: tables stay
     /// on a replica that has not caught up, and a replica may not stop cleanly.
     fn stop(self: Rc<Self>, keeps_tables: bool) -> [anyhow::Result<()>; 2];
+}
+
+/// The contents of a table on one server.
+#[derive(Debug, PartialEq)]
+pub struct TableContents {
+    pub facts: TableFacts,
+    /// See [`engine::SqlEngine::digest`].
+    pub digest: Option<String>,
 }
 
 /// The failure of a replica.
@@ -148,7 +164,8 @@ fn heartbeat_table() -> Table {
 }
 
 impl<E: Replicated + 'static> Replicas<E> {
-    /// Begins to watch replicas, and waits until they follow. Calls `made` as soon as the table of
+    /// Begins to watch replicas, and waits until they follow. If that takes long, calls `say` with
+    /// what is awaited. Calls `made` as soon as the table of
     /// the heartbeats exists.
     ///
     /// # Errors
@@ -160,6 +177,7 @@ impl<E: Replicated + 'static> Replicas<E> {
         clock: &SystemClock,
         timeout: Duration,
         stop: &AtomicBool,
+        say: &dyn Fn(&str),
         made: impl FnMut(&Table) -> anyhow::Result<()>,
     ) -> anyhow::Result<Self> {
         let table = heartbeat_table();
@@ -184,7 +202,7 @@ impl<E: Replicated + 'static> Replicas<E> {
         };
         let begun = watched
             .start_threads(primary, table)
-            .and_then(|()| watched.wait_until_all_follow(timeout, stop));
+            .and_then(|()| watched.wait_until_all_follow(timeout, stop, say));
         match begun.map_err(|error| (error, watched.end(false))) {
             Ok(()) => Ok(watched),
             Err((error, Ok(()))) => Err(error),
@@ -228,9 +246,19 @@ impl<E: Replicated + 'static> Replicas<E> {
     }
 
     /// Waits until all replicas show a heartbeat.
-    fn wait_until_all_follow(&self, timeout: Duration, stop: &AtomicBool) -> anyhow::Result<()> {
+    fn wait_until_all_follow(
+        &self,
+        timeout: Duration,
+        stop: &AtomicBool,
+        say: &dyn Fn(&str),
+    ) -> anyhow::Result<()> {
         self.end_step(self.watch.clock.now());
-        let follows = self.catch_up(&[], timeout, stop)?.is_some();
+        let silent = timeout.min(SILENT);
+        let mut follows = self.catch_up(&[], silent, stop)?.is_some();
+        if !follows && !stop.load(Ordering::Relaxed) {
+            say(&self.awaited(timeout));
+            follows = self.catch_up(&[], timeout - silent, stop)?.is_some();
+        }
         if !follows && !stop.load(Ordering::Relaxed) {
             let late = locked(&self.watch.heartbeats).late();
             let seconds = timeout.as_secs();
@@ -239,14 +267,30 @@ impl<E: Replicated + 'static> Replicas<E> {
             } else {
                 ""
             };
-            let error = locked(&self.watch.heartbeats).replicas[late].error.take();
+            let refusal = locked(&self.watch.heartbeats).replicas[late].refusal.take();
             let error =
-                error.map_or_else(String::new, |error| format!("; its last error: {error}"));
+                refusal.map_or_else(String::new, |it| format!("; its last error: {}", it.error));
             let error = anyhow::Error::msg(format!("timed out after {seconds} s{hint}{error}"));
             let what = "did not catch up with its primary";
             return Err(self.failure(late, what, error));
         }
         Ok(())
+    }
+}
+
+impl<E: Replicated + 'static> Replicas<E> {
+    /// Returns what a replica is waited for, as text.
+    fn awaited(&self, timeout: Duration) -> String {
+        let heartbeats = locked(&self.watch.heartbeats);
+        let late = heartbeats.late();
+        let refusal = heartbeats.replicas[late].refusal.as_ref();
+        let error =
+            refusal.map_or_else(String::new, |it| format!("; its last error: {}", it.error));
+        format!(
+            "waiting for {} to show a heartbeat of its primary, up to {} s{error}",
+            self.replicas[late].0,
+            timeout.as_secs()
+        )
     }
 }
 
@@ -284,17 +328,12 @@ impl<E: Replicated + 'static> Replicas<E> {
         error.into().context(failure)
     }
 
-    /// Inspects a table on a replica. Replay of what the primary still cleans up may cancel the
+    /// Asks a replica about a table. Replay of what the primary still cleans up may cancel the
     /// queries: they are tried again.
-    fn inspect_one(
-        &self,
-        replica: &E,
-        table: &Table,
-        indexes: bool,
-    ) -> Result<TableFacts, engine::Error> {
+    fn ask_again<T>(&self, ask: impl Fn() -> Result<T, engine::Error>) -> Result<T, engine::Error> {
         let began = self.watch.clock.now();
         loop {
-            match replica.inspect(table, indexes) {
+            match ask() {
                 Err(error)
                     if error.class.is_transient()
                         && self.watch.clock.now() - began < INSPECT_NS_MAX =>
@@ -322,7 +361,8 @@ impl<E: Replicated + 'static> Replication for Replicas<E> {
 
     fn lag(&self) -> Duration {
         let (now, heartbeats) = (self.watch.clock.now(), locked(&self.watch.heartbeats));
-        let lags = (0..self.replicas.len()).map(|number| heartbeats.lag_ns(number, now));
+        let follow = (0..self.replicas.len()).filter(|number| heartbeats.has_shown_any(*number));
+        let lags = follow.map(|number| heartbeats.lag_ns(number, now));
         Duration::from_nanos(lags.max().unwrap_or(0))
     }
 
@@ -333,6 +373,15 @@ impl<E: Replicated + 'static> Replication for Replicas<E> {
             if !lives {
                 let error = anyhow::Error::msg("its server has ended");
                 return Err(self.failure(number, "no longer follows its primary", error));
+            }
+            let refusal = locked(&self.watch.heartbeats).replicas[number].refusal.clone();
+            if let Some(refusal) = refusal.filter(|it| it.is_permanent(now)) {
+                let error = anyhow::Error::msg(refusal.explained());
+                return Err(self.failure(
+                    number,
+                    "can't show the heartbeats of its primary",
+                    error,
+                ));
             }
             let outage = locked(&self.watch.heartbeats).replicas[number].outage.clone();
             if let Some(outage) = outage.filter(|it| it.lasts(now)) {
@@ -424,12 +473,18 @@ impl<E: Replicated + 'static> Replication for Replicas<E> {
         Ok(all)
     }
 
-    fn inspect(&self, table: &Table, indexes: bool) -> anyhow::Result<Vec<(String, TableFacts)>> {
+    fn inspect(
+        &self,
+        table: &Table,
+        indexes: bool,
+        every: u64,
+    ) -> anyhow::Result<Vec<(String, TableContents)>> {
         let mut found = Vec::new();
         for (number, (name, replica)) in self.replicas.iter().enumerate() {
-            let facts = self.inspect_one(replica, table, indexes);
             let failed = |error| self.failure(number, "can't be compared", error);
-            found.push((name.clone(), facts.map_err(failed)?));
+            let facts = self.ask_again(|| replica.inspect(table, indexes)).map_err(failed)?;
+            let digest = self.ask_again(|| replica.digest(table, every)).map_err(failed)?;
+            found.push((name.clone(), TableContents { facts, digest }));
         }
         Ok(found)
     }

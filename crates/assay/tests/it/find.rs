@@ -113,7 +113,7 @@ fn what_fails_ends_its_own_search_only() {
     let plan = format!(
         "{PLAN}[build.lite]\nsqlite = \"bundled\"\n[config.sqlite.full]\nset = {{ max_page_count = 20 }}\n"
     );
-    let args = ["--step", "l.i1", "--p99", "0.001ms", "--to", "100k", "--only"];
+    let args = ["--step", "l.i1", "--p99", "1us", "--to", "100k", "--only"];
     let both = [&args[..], &["none.a", "--only", "lite.full"]].concat();
     let ended = find(&place, &plan, &both).expect_code(1).expect_in_stdout(&[
         "none.a sustains no rate in l.i1",
@@ -160,7 +160,11 @@ fn what_cannot_be_searched_is_refused() {
     refused(&replica, &lag, &["`none.a` has no replica"]);
     refused(&replica, &[&lag[..], &["--only", "pg.base"]].concat(), &["/nowhere"]);
     refused(PLAN, &["--step", "l.i1"], &["--p99", "--lag"]);
-    refused(PLAN, &["--step", "l.i1", "--p99", "10"], &["expected a duration such as `20ms`"]);
+    refused(
+        PLAN,
+        &["--step", "l.i1", "--p99", "10"],
+        &["expected a duration such as `500us`, `20ms`"],
+    );
     let variants = format!("{PLAN}\n[workload.insert.variant.x]\n");
     refused(&variants, &[&p99[..], &["l.i1"]].concat(), &["the plan has variants"]);
 }

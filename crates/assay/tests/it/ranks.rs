@@ -190,6 +190,76 @@ fn a_stall_of_a_load_rank_makes_the_step_invalid() {
 }
 
 #[test]
+fn engines_without_load_ranks_say_so_under_mpirun() {
+    if !mpi_is_here_or_test_is_skipped() {
+        return;
+    }
+    let place = Place::new();
+    let plan = workload(600, 200, QUICK, "")
+        + "[build.lite]\nsqlite = \"bundled\"\n[config.sqlite.base]\n";
+    run(&place, &plan, 1).expect_code(2).expect_in_stderr(&[
+        "`lite.base` can't have load ranks: `sqlite` runs inside of assay's own process",
+        "help: start assay without `mpirun`",
+    ]);
+}
+
+#[test]
+fn other_commands_print_once_under_mpirun() {
+    if !mpi_is_here_or_test_is_skipped() {
+        return;
+    }
+    let place = Place::new();
+    place.write("plan.toml", &plan(QUICK, ""));
+    let ended = spawn(&place, 2, &["check", "plan.toml"]).wait().expect_code(0);
+    assert_eq!(ended.stdout.matches("builds:").count(), 1, "{ended}");
+}
+
+#[test]
+fn a_load_rank_of_another_build_is_refused() {
+    if !mpi_is_here_or_test_is_skipped() {
+        return;
+    }
+    let version = Command::new(ASSAY).arg("--version").output().unwrap().stdout;
+    let version = String::from_utf8(version).unwrap();
+    let Some((_, hash)) = version.split_once('(') else {
+        return not_here("git", "assay was built without git");
+    };
+    let hash = hash.split(',').next().unwrap();
+    let other_hash: String = hash.chars().rev().collect();
+    let place = Place::new();
+    let other = place.join("other");
+    // Not written by this process: a child that is being started would have it open.
+    let copied = Command::new("sh")
+        .args([
+            "-c",
+            "sed \"s/$0/$1/g\" \"$2\" > \"$3\" && chmod 755 \"$3\"",
+            hash,
+            &other_hash,
+            ASSAY,
+        ])
+        .arg(&other)
+        .status();
+    assert!(copied.unwrap().success());
+
+    place.write("plan.toml", &plan(QUICK, ""));
+    let mut command = Command::new("mpirun");
+    command
+        .env("OMPI_MCA_orte_tmpdir_base", place.join("output"))
+        .env("OMPI_MCA_btl_vader_backing_directory", place.join("output"))
+        .args(["--oversubscribe", "--allow-run-as-root", "-n", "1", ASSAY])
+        .args(["run", "plan.toml", "--results", "results", "--data", "data", ":", "-n", "1"])
+        .arg(other);
+    let ended = place.spawn_as(command, &["run", "plan.toml"]).wait().expect_code(2);
+    ended.expect_in_stderr(&[
+        &format!("({other_hash}, "),
+        "but rank 0 is assay ",
+        "help: install the same build of assay on all hosts",
+    ]);
+    eventually("all processes have ended", || place.processes().is_empty());
+    place.assert_nothing_is_left();
+}
+
+#[test]
 #[cfg(not(feature = "mpi"))]
 fn an_assay_without_mpi_says_so_when_mpirun_starts_it() {
     let place = Place::new();

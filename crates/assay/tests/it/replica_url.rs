@@ -152,6 +152,25 @@ fn a_replica_that_runs_is_measured_and_left_as_it_was() {
     let of_engine = "\n[config.postgres.base]\n";
     // One writes heartbeats, and three watch the replica.
     assert_eq!(needed(&watched), needed(&format!("{alone}{of_engine}")) + 4);
+    // A replica that can't show the heartbeat is refused without waiting for `server-timeout`.
+    let mut session = pair.primary.connect().unwrap();
+    session.query("create role weak superuser login password 'right'").unwrap();
+    session.query("create database other").unwrap();
+    let weak = pair.replica.url().replacen("assay", "weak", 1);
+    let weak = plan(&pair.primary.url(), &weak, "postgres");
+    session.query("alter role weak nosuperuser").unwrap();
+    let ended = place.run(&weak, &[]).expect_code(1);
+    ended.expect_in_stderr(&[
+        "replica_1 can't show the heartbeats of its primary",
+        "permission denied for table assay_heartbeat",
+        "grant its user `select`",
+    ]);
+    let other = pair.replica.url().replacen("/ib", "/other", 1);
+    let ended = place.run(&plan(&pair.primary.url(), &other, "postgres"), &[]).expect_code(2);
+    ended.expect_in_stderr(&["replica_1: its URL names database `other`", "primary's is `ib`"]);
+    session.query("drop database other").unwrap();
+    session.query("drop role weak").unwrap();
+    drop(session);
     // A server is no replica of itself.
     let url = pair.primary.url();
     let ended = place.run(&plan(&url, &url, "postgres"), &[]).expect_code(2);

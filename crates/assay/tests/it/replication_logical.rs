@@ -79,6 +79,36 @@ fn in_l_i1(place: &Place, rows: u32) -> crate::place::Running {
     running
 }
 
+/// Returns a session of the administrator on the replica.
+fn session_on_replica(place: &Place) -> impl Session + use<> {
+    let note = place.join("data/pg.base/replica_1/postgres/socket-directory");
+    let directory = fs_err::read_to_string(note).unwrap();
+    let url = format!("postgresql://assay@/ib?host={directory}");
+    Postgres::attach(&url).unwrap().connect().unwrap()
+}
+
+#[test]
+fn a_row_that_was_changed_on_a_logical_replica_makes_the_step_invalid() {
+    if !postgres_is_here_or_test_is_skipped() {
+        return;
+    }
+    let place = Place::new();
+    // Else the row would be deleted before it is looked at.
+    let plan = plan("rows = 20_000").replace("partitions = 3", "delete-per-insert = false");
+    let mut running = place.spawn_run(&plan, &[]);
+    place.wait_for_step(&mut running, "03-l.i1");
+    let mut session = session_on_replica(&place);
+    session.query("set session_replication_role = replica").unwrap();
+    session.query("update pi1 set data = 'other' where transactionid = 10").unwrap();
+    drop(session);
+    running.wait().expect_code(4);
+    let shown = Shown::read(&place, &place.only_run());
+    let reasons = shown.row("pg.base", "l.i1")["reasons"].to_string();
+    assert!(reasons.contains("wrong data: contents of pi1 on replica_1 is "), "{reasons}");
+    assert!(reasons.contains("of all columns"), "{reasons}");
+    place.assert_nothing_is_left();
+}
+
 #[test]
 fn a_conflict_on_a_logical_replica_fails_the_step_with_the_servers_error() {
     if !postgres_is_here_or_test_is_skipped() {
@@ -86,10 +116,7 @@ fn a_conflict_on_a_logical_replica_fails_the_step_with_the_servers_error() {
     }
     let place = Place::new();
     let running = in_l_i1(&place, 40_000);
-    let note = place.join("data/pg.base/replica_1/postgres/socket-directory");
-    let directory = fs_err::read_to_string(note).unwrap();
-    let url = format!("postgresql://assay@/ib?host={directory}");
-    let mut session = Postgres::attach(&url).unwrap().connect().unwrap();
+    let mut session = session_on_replica(&place);
     // The step has not come as far as that.
     session.query("insert into pi1 values (40000, now(), 0, 0, 0, 0, '')").unwrap();
     drop(session);

@@ -7,7 +7,7 @@ use rustix::process::Signal;
 
 use crate::mysql_or_test_is_skipped;
 use crate::place::{Place, mysql, send, workload};
-use crate::replication::lag_agrees_with_the_log;
+use crate::replication::{lag_agrees_with_the_log, run_with_a_stopped_replica};
 use crate::show_json::{Shown, number};
 
 /// Returns a plan with a replica whose step `l.i1` lasts as long as that. Commits wait for it if
@@ -87,6 +87,56 @@ fn a_replica_has_the_data_of_its_primary_with_myrocks() {
     has_the_data_of_its_primary("rocksdb");
 }
 
+/// Returns a session of the administrator on the replica, which may write and does not log that.
+fn writing_session_on_replica(place: &Place, build: &str) -> impl Session + use<> {
+    let note = place.join("data/my.base/replica_1/mysql/socket-directory");
+    let directory = fs_err::read_to_string(note).unwrap();
+    let url = format!("mysql://root@localhost/ib?socket={directory}/mysqld.sock");
+    let mut session = Mysql::attach(&url).unwrap().connect().unwrap();
+    if !build_is_mariadb(build) {
+        session.query("set global super_read_only = off").unwrap();
+    }
+    session.query("set session sql_log_bin = 0").unwrap();
+    session
+}
+
+#[test]
+fn a_row_that_was_changed_on_a_replica_makes_the_step_invalid() {
+    let Some(build) = mysql_or_test_is_skipped("innodb") else {
+        return;
+    };
+    let place = Place::new();
+    // Else the row would be deleted before it is looked at.
+    let plan = plan(&build, "innodb", "6s");
+    let plan = plan.replace("read-write-time", "delete-per-insert = false\nread-write-time");
+    let mut running = place.spawn_run(&plan, &[]);
+    place.wait_for_step(&mut running, "03-l.i1");
+    let mut session = writing_session_on_replica(&place, &build);
+    session.query("update pi1 set data = 'other' where transactionid = 10").unwrap();
+    drop(session);
+    running.wait().expect_code(4);
+    let shown = Shown::read(&place, &place.only_run());
+    let reasons = shown.row("my.base", "l.i1")["reasons"].to_string();
+    assert!(reasons.contains("wrong data: contents of pi1 on replica_1 is "), "{reasons}");
+    assert!(reasons.contains("of all columns"), "{reasons}");
+    place.assert_nothing_is_left();
+}
+
+#[test]
+fn a_replica_that_commits_wait_for_lags_while_it_is_stopped() {
+    let Some(build) = mysql_or_test_is_skipped("innodb") else {
+        return;
+    };
+    if !build_is_mariadb(&build) {
+        return;
+    }
+    let place = Place::new();
+    let run = run_with_a_stopped_replica(&place, &plan(&build, "innodb", "12s"), "my.base");
+    let shown = Shown::read(&place, &run);
+    let row = shown.row("my.base", "l.i1");
+    assert!(number(&row["metrics"]["lag_ms_max"]) >= 4_500.0, "{row}");
+}
+
 #[test]
 fn a_replica_that_somebody_writes_to_fails_the_step_with_the_servers_error() {
     let Some(build) = mysql_or_test_is_skipped("innodb") else {
@@ -95,14 +145,7 @@ fn a_replica_that_somebody_writes_to_fails_the_step_with_the_servers_error() {
     let place = Place::new();
     let mut running = place.spawn_run(&plan(&build, "innodb", "6s"), &[]);
     place.wait_for_step(&mut running, "03-l.i1");
-    let note = place.join("data/my.base/replica_1/mysql/socket-directory");
-    let directory = fs_err::read_to_string(note).unwrap();
-    let url = format!("mysql://root@localhost/ib?socket={directory}/mysqld.sock");
-    let mut session = Mysql::attach(&url).unwrap().connect().unwrap();
-    if !build_is_mariadb(&build) {
-        session.query("set global super_read_only = off").unwrap();
-    }
-    session.query("set session sql_log_bin = 0").unwrap();
+    let mut session = writing_session_on_replica(&place, &build);
     let word = if build_is_mariadb(&build) || locate(&build).unwrap().version.number < (8, 0, 26) {
         "slave"
     } else {

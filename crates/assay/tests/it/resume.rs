@@ -347,8 +347,8 @@ fn runs_that_cannot_be_resumed_are_refused() {
     type Change = fn(&mut Value);
     let changes: [(Change, &[&str]); 4] = [
         (
-            |run| run["format"]["minor"] = 1.into(),
-            &["its record has format 1.1, and this assay writes format"],
+            |run| run["format"]["minor"] = 99.into(),
+            &["its record has format 1.99, and this assay writes format"],
         ),
         (
             |run| run["format"]["major"] = 99.into(),

@@ -364,6 +364,17 @@ impl Replicated for Mysql {
             what,
             help: "write the URL of a running replica of the server of `url`".into(),
         }));
+        let name = "select database()";
+        let [of_primary, of_replica] =
+            [primary.query_column(name)?.concat(), session.query_column(name)?.concat()];
+        if of_primary != of_replica {
+            found.push(Obstacle {
+                what: format!(
+                    "its URL names database `{of_replica}`, but the primary's is `{of_primary}`"
+                ),
+                help: "name the same database in `replica-url` as in `url`".into(),
+            });
+        }
         if !self.kind.version.is_mariadb() && commits_out_of_order(&mut session)? {
             found.push(Obstacle {
                 what: "its parallel workers don't commit in the primary's order, so the lag can't be measured".into(),

@@ -223,6 +223,17 @@ pub(super) fn obstacles(
         {
             add("it follows another primary".into(), other);
         }
+        let name = "select current_database()";
+        let [of_primary, of_replica] = [value(primary, name)?, value(replica, name)?];
+        if of_primary != of_replica {
+            let [of_primary, of_replica] = [of_primary, of_replica].map(Option::unwrap_or_default);
+            add(
+                format!(
+                    "its URL names database `{of_replica}`, but the primary's is `{of_primary}`"
+                ),
+                "name the same database in `replica-url` as in `url`",
+            );
+        }
     } else {
         let sql = format!(
             "select quote_ident(subname), subpublications, pg_has_role(subowner, 'usage'), quote_ident(pg_get_userbyid(subowner)) from {SUBSCRIPTIONS}"

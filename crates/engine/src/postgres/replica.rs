@@ -113,10 +113,16 @@ impl Replicated for Postgres {
     }
 
     fn connect_watcher(&self) -> Result<PostgresSession, Error> {
-        PostgresSession::connect(&super::Address {
+        let mut session = PostgresSession::connect(&super::Address {
             application_name: "assay replication".into(),
             ..self.address().clone()
-        })
+        })?;
+        // Heartbeats must not wait for a synchronous replica, whose lag they measure.
+        session.query(
+            "select set_config('synchronous_commit', 'local', false) \
+             where current_setting('synchronous_commit') <> 'off'",
+        )?;
+        Ok(session)
     }
 
     fn create_tables(

@@ -1,12 +1,18 @@
 //! The hosts of ranks.
 
 use analysis::compat::{differences_text, host_differences};
-use record::{ClientHost, Host, Warning};
+use record::{Assay, ClientHost, Host, Warning};
 use serde::{Deserialize, Serialize};
+
+use crate::outcome::UsageError;
+use crate::version::ASSAY;
 
 /// The host of a rank.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RankHost {
+    /// The assay that runs there. Those of earlier versions don't say.
+    #[serde(default)]
+    pub assay: Assay,
     /// Its name.
     pub name: String,
     /// Its identity, which differs between machines, and between network namespaces of one
@@ -23,11 +29,28 @@ impl RankHost {
         let network = fs_err::read_link("/proc/self/ns/net").unwrap_or_default();
         let name = rustix::system::uname();
         Self {
+            assay: ASSAY.clone(),
             name: name.nodename().to_string_lossy().into_owned(),
             network: format!("{} {}", boot.trim(), network.display()),
             host: crate::host::without_disks(),
         }
     }
+}
+
+/// Refuses load ranks of another assay than this one. The version alone does not tell messages that
+/// differ apart, nor the cost of the load, so the source and the profile must be the same, too.
+pub fn refuse_other_assay(hosts: &[RankHost], here: &RankHost) -> Result<(), UsageError> {
+    let Some(rank) = hosts.iter().position(|host| host.assay != here.assay) else {
+        return Ok(());
+    };
+    let RankHost { name, assay, .. } = &hosts[rank];
+    let message = format!(
+        "rank {} on host `{name}` is assay {assay}, but rank 0 is assay {}",
+        rank + 1,
+        here.assay
+    );
+    let help = "install the same build of assay on all hosts";
+    Err(UsageError { message, help: Some(help.into()) })
 }
 
 /// Returns the index of the first rank on the same host as the rank with this index.
@@ -94,10 +117,35 @@ pub fn warnings(hosts: &[RankHost], here: &RankHost) -> Vec<Warning> {
 mod tests {
     use super::*;
 
+    #[test]
+    fn ranks_of_another_assay_are_refused_with_both_versions() {
+        let of = |version: &str, hash: &str| RankHost {
+            assay: Assay {
+                version: version.into(),
+                git_hash: Some(hash.into()),
+                ..Assay::default()
+            },
+            name: "load".into(),
+            ..RankHost::default()
+        };
+        let here = of("1.2", "abc");
+        assert!(refuse_other_assay(&[of("1.2", "abc")], &here).is_ok());
+        let refused = |other| refuse_other_assay(&[here.clone(), other], &here).unwrap_err();
+        let expected = "rank 2 on host `load` is assay 1.2 (abd), but rank 0 is assay 1.2 (abc)";
+        assert_eq!(refused(of("1.2", "abd")).message, expected);
+        // An earlier one does not say what it is.
+        let unknown: RankHost = serde_json::from_value(serde_json::json!({
+            "name": "load", "network": "", "host": Host::default()
+        }))
+        .unwrap();
+        assert!(refused(unknown).message.contains("is assay of an unknown version"));
+    }
+
     fn host(name: &str, cpu_model: &str, allowed: u32) -> RankHost {
         let facts =
             [("cpu_model", cpu_model.to_owned()), ("cpu_allowed_count", allowed.to_string())];
         RankHost {
+            assay: Assay::default(),
             name: name.to_owned(),
             network: name.to_owned(),
             host: Host {

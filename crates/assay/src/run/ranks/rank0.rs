@@ -144,7 +144,11 @@ impl LoadRanks {
             Report::Hello(host) => Some(*host),
             _ => None,
         })?;
-        Ok(Self { inner: RefCell::new(inner), stop })
+        let refused = hosts::refuse_other_assay(&inner.hosts, &inner.here);
+        // Dropping this ends the other ranks.
+        let joined = Self { inner: RefCell::new(inner), stop };
+        refused?;
+        Ok(joined)
     }
 
     /// Returns the clock by which all ranks begin a step.

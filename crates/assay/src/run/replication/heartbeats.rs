@@ -32,6 +32,47 @@ impl Outage {
     }
 }
 
+/// The time for which a replica may lack the table of the heartbeats: that of one that still applies
+/// what its primary wrote before.
+const LACKS_TABLE_FOR: Duration = Duration::from_secs(30);
+/// The codes of servers for a missing privilege: PostgreSQL's, then those of MySQL for a database, a
+/// table and a column.
+const DENIED: [&str; 4] = ["42501", "1044", "1142", "1143"];
+/// The codes for a missing table.
+const LACKS_TABLE: [&str; 2] = ["42P01", "1146"];
+
+/// The error with which a replica refuses to show its heartbeats.
+#[derive(Clone, Debug)]
+pub struct Refusal {
+    pub error: engine::Error,
+    /// The time of the first of successive errors with this code.
+    since_ns: u64,
+}
+
+impl Refusal {
+    fn has_code(&self, codes: &[&str]) -> bool {
+        self.error.code.as_deref().is_some_and(|code| codes.contains(&code))
+    }
+
+    /// Returns true if the replica will not show its heartbeats however long one waits.
+    pub fn is_permanent(&self, now_ns: u64) -> bool {
+        let lasted_ns = now_ns.saturating_sub(self.since_ns);
+        self.has_code(&DENIED)
+            || self.has_code(&LACKS_TABLE) && lasted_ns >= LACKS_TABLE_FOR.as_nanos() as u64
+    }
+
+    /// Returns the error with its remedy.
+    pub fn explained(&self) -> String {
+        let remedy = if self.has_code(&DENIED) {
+            "grant its user `select` on the tables that the primary's user creates"
+        } else {
+            "check that its URL names the primary's database, that it receives all tables of that database, and that \
+             it has caught up"
+        };
+        format!("{}; {remedy}", self.error)
+    }
+}
+
 /// The heartbeats that one replica shows.
 #[derive(Debug, Default)]
 pub struct Shown {
@@ -42,7 +83,7 @@ pub struct Shown {
     /// The time at which it was first seen to have everything until the end of the step.
     caught_up_at_ns: Option<u64>,
     /// The error of the last poll, if it failed.
-    pub error: Option<String>,
+    pub refusal: Option<Refusal>,
     /// The reason why it does not follow, if it does not.
     pub outage: Option<Outage>,
 }
@@ -54,6 +95,8 @@ pub struct Heartbeats {
     /// The heartbeats that a replica may lack: their values, and when the primary had committed
     /// them.
     committed: VecDeque<(u64, u64)>,
+    /// The heartbeat that was sent and that the primary has not confirmed.
+    in_flight_ns: Option<u64>,
     /// The replicas, in the order of their numbers.
     pub replicas: Vec<Shown>,
     /// The end of the last step.
@@ -64,20 +107,32 @@ impl Heartbeats {
     pub fn new(replicas: usize) -> Self {
         Self {
             committed: VecDeque::new(),
+            in_flight_ns: None,
             replicas: (0..replicas).map(|_| Shown::default()).collect(),
             step_end_ns: 0,
         }
     }
 
+    /// Notes that a heartbeat is sent to the primary.
+    pub fn send(&mut self, heartbeat_ns: u64) {
+        self.in_flight_ns = Some(heartbeat_ns);
+    }
+
+    /// Notes that the primary has not committed the heartbeat that was sent.
+    pub fn lose(&mut self) {
+        self.in_flight_ns = None;
+    }
+
     /// Notes that the primary has committed a heartbeat.
     pub fn commit(&mut self, heartbeat_ns: u64, now_ns: u64) {
+        self.in_flight_ns = None;
         self.committed.push_back((heartbeat_ns, now_ns));
     }
 
     /// Notes that a replica shows a heartbeat.
     pub fn show(&mut self, replica: usize, newest_ns: u64, now_ns: u64) {
         let shown = &mut self.replicas[replica];
-        shown.error = None;
+        shown.refusal = None;
         shown.newest_ns = newest_ns;
         shown.looked_at_ns = now_ns;
         if newest_ns >= self.step_end_ns {
@@ -90,20 +145,31 @@ impl Heartbeats {
     }
 
     /// Notes that a replica did not show its heartbeats.
-    pub fn fail(&mut self, replica: usize, error: String) {
-        self.replicas[replica].error = Some(error);
+    pub fn fail(&mut self, replica: usize, error: engine::Error, now_ns: u64) {
+        let refusal = &mut self.replicas[replica].refusal;
+        let before = refusal.take().filter(|before| before.error.code == error.code);
+        let since_ns = before.map_or(now_ns, |before| before.since_ns);
+        *refusal = Some(Refusal { error, since_ns });
+    }
+
+    /// Returns true if a replica has shown a heartbeat.
+    pub fn has_shown_any(&self, replica: usize) -> bool {
+        self.replicas[replica].newest_ns > 0
     }
 
     /// Returns the lag of a replica: how long ago the primary had committed the oldest heartbeat
     /// that the replica does not show; 0 if it shows all of them. The lag is as of the last
-    /// poll, or as of now if the replica has not answered for two intervals.
+    /// poll, or as of now if the replica has not answered for two intervals. Then the heartbeat that
+    /// the primary has not confirmed counts, too, from when it was sent: its commit may wait for
+    /// this replica.
     pub fn lag_ns(&self, replica: usize, now_ns: u64) -> u64 {
         let shown = &self.replicas[replica];
         let hangs = now_ns.saturating_sub(shown.looked_at_ns) > 2 * INTERVAL.as_nanos() as u64;
         let at_ns = if hangs { now_ns } else { shown.looked_at_ns };
-        let mut committed = self.committed.iter();
-        let missing = committed.find(|(heartbeat_ns, _)| *heartbeat_ns > shown.newest_ns);
-        missing.map_or(0, |(_, committed_ns)| at_ns.saturating_sub(*committed_ns))
+        let in_flight = self.in_flight_ns.filter(|_| hangs).map(|sent_ns| (sent_ns, sent_ns));
+        let mut sent = self.committed.iter().copied().chain(in_flight);
+        let missing = sent.find(|(heartbeat_ns, _)| *heartbeat_ns > shown.newest_ns);
+        missing.map_or(0, |(_, committed_ns)| at_ns.saturating_sub(committed_ns))
     }
 
     /// Notes the end of a step, from which catching up is measured.
@@ -167,6 +233,40 @@ mod tests {
         beats.commit(61_000 * MS, 61_001 * MS);
         beats.show(0, 1000 * MS, 61_200 * MS);
         assert_eq!(beats.lag_ns(0, 61_201 * MS) / MS, 60_099);
+    }
+
+    #[test]
+    fn a_heartbeat_that_waits_for_a_replica_that_hangs_counts() {
+        let mut beats = with_ten_heartbeats(1);
+        beats.show(0, 1000 * MS, 1050 * MS);
+        beats.send(1100 * MS);
+        // The primary alone may be slow.
+        assert_eq!(beats.lag_ns(0, 1175 * MS), 0);
+        assert_eq!(beats.lag_ns(0, 6100 * MS) / MS, 5000);
+        beats.show(0, 1000 * MS, 6150 * MS);
+        assert_eq!(beats.lag_ns(0, 6175 * MS), 0);
+        beats.lose();
+        assert_eq!(beats.lag_ns(0, 9000 * MS), 0);
+    }
+
+    #[test]
+    fn a_missing_privilege_is_permanent_at_once_and_a_missing_table_after_a_while() {
+        let mut beats = with_ten_heartbeats(1);
+        let mut is_permanent = |code: &str, seconds: u64| {
+            let now_ns = seconds * 1000 * MS;
+            let code = Some(code.to_owned());
+            let class = engine::ErrorClass::Other;
+            let error = engine::Error { class, code, message: "no".into() };
+            beats.fail(0, error, now_ns);
+            beats.replicas[0].refusal.as_ref().unwrap().is_permanent(now_ns)
+        };
+        assert!(!is_permanent("42P01", 1));
+        assert!(!is_permanent("42P01", 30));
+        assert!(is_permanent("42P01", 31));
+        assert!(!is_permanent("40001", 32));
+        assert!(!is_permanent("42P01", 33));
+        assert!(is_permanent("42501", 33));
+        assert!(is_permanent("1142", 33));
     }
 
     #[test]

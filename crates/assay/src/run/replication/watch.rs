@@ -73,10 +73,13 @@ impl Watch {
             // A row that is updated has old versions, whose removal would conflict with queries on
             // replicas.
             let sql = self.insert_heartbeat(sent_at);
+            locked(&self.heartbeats).send(sent_at);
             let written = primary.ask(|session| session.query(&sql).map(drop));
             let now = self.clock.now();
             if written.is_ok() {
                 locked(&self.heartbeats).commit(sent_at, now);
+            } else {
+                locked(&self.heartbeats).lose();
             }
             let outage = written.err().map(|error| error.to_string());
             Outage::note(&mut locked(&self.primary), outage, now);
@@ -115,7 +118,7 @@ impl Watch {
             match &newest {
                 Ok(Some(newest)) => locked(&self.heartbeats).show(number, *newest, now),
                 Ok(None) => {}
-                Err(error) => locked(&self.heartbeats).fail(number, error.to_string()),
+                Err(error) => locked(&self.heartbeats).fail(number, error.clone(), now),
             }
             if replica.session.is_none() {
                 self.note_of_replica(number, newest.err().map(|error| error.to_string()));

@@ -1,0 +1,63 @@
+//! Measures how often lags of known shapes are found to grow: a table of `docs/statistics.md`,
+//! through the same code as `assay show`. `cargo xtask bench lag-verdicts` runs it.
+
+#![allow(clippy::print_stdout, reason = "it prints a table")]
+
+#[path = "../tests/it/lag/shapes.rs"]
+mod shapes;
+
+use std::process::ExitCode;
+
+use analysis::LagVerdict;
+use shapes::{Random, SHAPES, Shape};
+
+/// Simulated steps for each figure.
+const STEPS: u32 = 1000;
+
+/// The lengths of steps in seconds.
+const LENGTHS: [usize; 6] = [10, 20, 30, 40, 60, 120];
+
+/// The shortest step whose rates are bounded.
+const BOUNDED_FROM: usize = 20;
+
+fn main() -> ExitCode {
+    print!("| shape |");
+    for seconds in LENGTHS {
+        print!(" {seconds} s |");
+    }
+    println!("\n|---|{}", "---|".repeat(LENGTHS.len()));
+
+    let mut is_kept = true;
+    for shape in &SHAPES {
+        print!("| {} |", shape.name);
+        for seconds in LENGTHS {
+            let [grows, undecided] = rates(shape, seconds);
+            print!(" {:.1}, {:.1} |", 100.0 * grows, 100.0 * undecided);
+            let keeps =
+                if shape.grows { grows >= 0.8 && grows + undecided > 0.999 } else { grows <= 0.05 };
+            is_kept &= keeps || seconds < BOUNDED_FROM;
+        }
+        println!();
+    }
+
+    if is_kept {
+        ExitCode::SUCCESS
+    } else {
+        println!("\na growing lag is missed too often, or a bounded one is called growing");
+        ExitCode::FAILURE
+    }
+}
+
+/// Returns the shares of steps in which the lag is found to grow, and in which that is undecided.
+fn rates(shape: &Shape, seconds: usize) -> [f64; 2] {
+    let mut random = Random::new(seconds as u64);
+    let mut counts = [0_u32; 2];
+    for _ in 0..STEPS {
+        match shape.verdict(&mut random, seconds) {
+            LagVerdict::Grows => counts[0] += 1,
+            LagVerdict::Undecided => counts[1] += 1,
+            _ => {}
+        }
+    }
+    counts.map(|count| f64::from(count) / f64::from(STEPS))
+}

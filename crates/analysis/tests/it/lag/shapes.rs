@@ -1,0 +1,160 @@
+//! Lags of which it is known whether they grow.
+
+use std::collections::BTreeMap;
+
+use analysis::{CounterSeries, LagVerdict};
+use record::Step;
+
+/// Random numbers.
+pub struct Random(words::Random);
+
+impl Random {
+    pub fn new(seed: u64) -> Self {
+        Self(words::Random::new(seed))
+    }
+
+    /// Returns a number in (0, 1).
+    fn uniform(&mut self) -> f64 {
+        ((self.0.next_u64() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
+    }
+
+    /// Box and Muller.
+    fn normal(&mut self) -> f64 {
+        let radius = (-2.0 * self.uniform().ln()).sqrt();
+        radius * (std::f64::consts::TAU * self.uniform()).cos()
+    }
+}
+
+/// Returns the lag of each second of a step with so many seconds, in milliseconds and without the
+/// noise of the measurement.
+type Lags = fn(&mut Random, usize) -> Vec<f64>;
+
+/// A shape of lag over time.
+pub struct Shape {
+    pub name: &'static str,
+    pub grows: bool,
+    lags: Lags,
+}
+
+const fn growing(name: &'static str, lags: Lags) -> Shape {
+    Shape { name, grows: true, lags }
+}
+
+const fn bounded(name: &'static str, lags: Lags) -> Shape {
+    Shape { name, grows: false, lags }
+}
+
+/// All shapes. `x` is the share of the step that has passed.
+pub const SHAPES: [Shape; 26] = [
+    growing("50 ms/s", |_, seconds| each(seconds, |second| 50.0 * second)),
+    growing("1 s/s", |_, seconds| each(seconds, |second| 1000.0 * second)),
+    growing("4 s · x^1.5", |_, seconds| of_share(seconds, |x| 4000.0 * x.powf(1.5))),
+    growing("4 s · x²", |_, seconds| of_share(seconds, |x| 4000.0 * x * x)),
+    growing("1 s · x²", |_, seconds| of_share(seconds, |x| 1000.0 * x * x)),
+    growing("4 s · √x", |_, seconds| of_share(seconds, |x| 4000.0 * x.sqrt())),
+    growing("200 ms/s from the middle on", |_, seconds| {
+        each(seconds, |second| 200.0 * (second - seconds as f64 / 2.0).max(0.0))
+    }),
+    growing("0.5 s more every 5 s", |random, seconds| {
+        let offset = 5.0 * random.uniform();
+        each(seconds, |second| 500.0 * ((second + offset) / 5.0).floor())
+    }),
+    growing("0.5 s more every quarter", |_, seconds| {
+        of_share(seconds, |x| 500.0 * (4.0 * x).floor())
+    }),
+    growing("200 ms/s, wave of 10 s, ±0.25 s", |random, seconds| {
+        line_and_wave(random, seconds, 200.0, 250.0)
+    }),
+    growing("200 ms/s, wave of 10 s, ±0.5 s", |random, seconds| {
+        line_and_wave(random, seconds, 200.0, 500.0)
+    }),
+    bounded("constant", |_, seconds| each(seconds, |_| 300.0)),
+    bounded("independent, 0.3 s", |random, seconds| correlated(random, seconds, 0.0)),
+    bounded("AR(1), 0.5, 0.3 s", |random, seconds| correlated(random, seconds, 0.5)),
+    bounded("AR(1), 0.8, 0.3 s", |random, seconds| correlated(random, seconds, 0.8)),
+    bounded("AR(1), 0.9, 0.3 s", |random, seconds| correlated(random, seconds, 0.9)),
+    bounded("wave of 3 s, ±1 s", |random, seconds| wave(random, seconds, 3.0)),
+    bounded("wave of 7 s, ±1 s", |random, seconds| wave(random, seconds, 7.0)),
+    bounded("wave of a third of the step, ±1 s", |random, seconds| {
+        wave(random, seconds, seconds as f64 / 3.0)
+    }),
+    bounded("wave of 0.4 of the step, ±1 s", |random, seconds| {
+        wave(random, seconds, 0.4 * seconds as f64)
+    }),
+    bounded("wave of half of the step, ±1 s", |random, seconds| {
+        wave(random, seconds, seconds as f64 / 2.0)
+    }),
+    bounded("sawtooth of half of the step, 2 s", |random, seconds| {
+        let offset = random.uniform();
+        of_share(seconds, |x| 2000.0 * (2.0 * x + offset).fract())
+    }),
+    bounded("burst of 3 s that recovers", |random, seconds| {
+        let (begin, length) = (0.6 * random.uniform(), 0.05 + 0.25 * random.uniform());
+        of_share(seconds, |x| {
+            let distance = (x - begin - length / 2.0).abs() / (length / 2.0);
+            3000.0 * (1.0 - distance).max(0.0)
+        })
+    }),
+    bounded("warm-up to 3 s, time constant 1/10", |_, seconds| {
+        of_share(seconds, |x| 3000.0 * (1.0 - (-10.0 * x).exp()))
+    }),
+    bounded("warm-up to 3 s, time constant 1/5", |_, seconds| {
+        of_share(seconds, |x| 3000.0 * (1.0 - (-5.0 * x).exp()))
+    }),
+    bounded("up to 3 s in 0.7 of the step, then flat", |_, seconds| {
+        of_share(seconds, |x| 3000.0 * (x / 0.7).min(1.0))
+    }),
+];
+
+fn each(seconds: usize, lag: impl Fn(f64) -> f64) -> Vec<f64> {
+    (0..seconds).map(|second| lag(second as f64)).collect()
+}
+
+fn of_share(seconds: usize, lag: impl Fn(f64) -> f64) -> Vec<f64> {
+    each(seconds, |second| lag(second / seconds as f64))
+}
+
+fn wave(random: &mut Random, seconds: usize, period: f64) -> Vec<f64> {
+    let phase = random.uniform();
+    each(seconds, |second| {
+        1000.0 + 1000.0 * (std::f64::consts::TAU * (second / period + phase)).sin()
+    })
+}
+
+fn line_and_wave(random: &mut Random, seconds: usize, slope: f64, height: f64) -> Vec<f64> {
+    let wave = wave(random, seconds, 10.0);
+    (0..seconds).map(|second| slope * second as f64 + height * wave[second] / 1000.0).collect()
+}
+
+/// Returns a lag of 1 s with a standard deviation of 0.3 s, whose successive seconds correlate.
+fn correlated(random: &mut Random, seconds: usize, correlation: f64) -> Vec<f64> {
+    let mut deviation = 300.0 * random.normal();
+    (0..seconds)
+        .map(|_| {
+            let lag = 1000.0 + deviation;
+            let innovation = 300.0 * (1.0 - correlation * correlation).sqrt();
+            deviation = correlation * deviation + innovation * random.normal();
+            lag
+        })
+        .collect()
+}
+
+/// The standard deviation of the measurement, in milliseconds.
+const NOISE_MS: f64 = 20.0;
+
+impl Shape {
+    /// Returns the verdict on a step with this lag, as measured.
+    pub fn verdict(&self, random: &mut Random, seconds: usize) -> LagVerdict {
+        let lags = (self.lags)(random, seconds);
+        let measured = lags.into_iter().map(|lag| (lag + NOISE_MS * random.normal()).max(0.0));
+        verdict(&measured.collect::<Vec<_>>())
+    }
+}
+
+/// Returns the verdict on a step whose only replica has these lags in milliseconds.
+pub fn verdict(lag_ms: &[f64]) -> LagVerdict {
+    let step = Step { lag_at_most_ns: Some(3_600_000_000_000), ..Step::default() };
+    let values = lag_ms.iter().copied().map(Some).collect();
+    let series = CounterSeries { values, ..CounterSeries::default() };
+    analysis::lag(&step, &BTreeMap::from([("replica_1.lag_ms".to_owned(), series)])).verdict
+}
