@@ -100,6 +100,9 @@ pub struct RunArgs {
     /// contains a password, pass the plan as well, since passwords aren't recorded
     #[arg(long, value_name = "RUN", conflicts_with = "results")]
     pub resume: Option<PathBuf>,
+    /// With `--resume`, also runs the programs that the record of another user names
+    #[arg(long, requires = "resume")]
+    pub trust: bool,
     /// With `--resume`, adds repeats until each matching cell has N of them. Existing repeats are
     /// kept
     #[arg(long, value_name = "N", requires = "resume", value_parser = clap::value_parser!(u32).range(1..=1000))]

@@ -22,6 +22,7 @@ pub mod runners;
 mod step;
 mod stop;
 mod tables;
+mod trust;
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -153,7 +154,7 @@ fn resume_run(
     ranks: Option<LoadRanks>,
 ) -> anyhow::Result<Exit> {
     let started_unix_ns = unix_now_ns();
-    let resume::LockedRun { directory, mut run, lock: _lock } = resume::open(path)?;
+    let resume::LockedRun { directory, mut run, lock: _lock } = resume::open(path, args.trust)?;
     resume::refuse_redundant_plan(&run.plan, &args.plan)?;
     let file = match (args.repeats, args.profile) {
         (None, false) => None,
@@ -176,6 +177,9 @@ fn resume_run(
     };
     resume::raise_repeats(&mut file.plan, &run.cells);
     preflight::reject_impossible(&file)?;
+    if !args.trust {
+        trust::refuse_foreign_builds(&file.plan)?;
+    }
     let matrix = Matrix::resume(&file.plan, &run.cells, &directory, &only)?;
     if matrix.tasks.is_empty() && find::next_rates(&directory, &run, &only)?.is_empty() {
         let others = match matrix.cell_count - matrix.complete_count {
@@ -381,10 +385,9 @@ fn serve_live(
 /// Returns the path of the report; `None` if it cannot be written, which is not fatal: it can be
 /// made again.
 fn write_report(directory: &RunDir, figures: &Figures, curves: &[Curves]) -> Option<PathBuf> {
-    let output = directory.path().join("report.html");
     let directories = std::slice::from_ref(directory);
-    match commands::report::write_report(directories, figures, curves, &[], &output) {
-        Ok(()) => Some(output),
+    match commands::report::write_report(directories, figures, curves, &[], None) {
+        Ok(output) => Some(output),
         Err(error) => {
             report_error(&error);
             None
@@ -484,7 +487,9 @@ fn run_cells(conductor: &Conductor<'_>, matrix: &mut Matrix) -> anyhow::Result<S
             Engine::RocksDb => isolated::run,
             _ => cell::run,
         };
-        match run(conductor, &task.reference, task.cell)? {
+        let status = run(conductor, &task.reference, task.cell)?;
+        conductor.directory.end_cell(&task.reference)?;
+        match status {
             Status::Complete => {
                 let (cell, estimate) = (task.cell, task.estimate.time);
                 let took = began.elapsed().unwrap_or_default();

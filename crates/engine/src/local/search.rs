@@ -156,7 +156,7 @@ mod tests {
             searched: "packages",
             install: "install it",
             version: |program| {
-                super::super::program::version(program, &[], "Served", |text| {
+                super::super::program::version(program, &[], ("Served", "served"), |text| {
                     let is_number = text.starts_with(|char: char| char.is_ascii_digit());
                     is_number.then(|| text.trim().to_string())
                 })

@@ -204,7 +204,7 @@ pub fn locate(build: &str) -> Result<Installation, SetupError> {
 
 fn version(program: &Path) -> Result<Version, SetupError> {
     let args = ["--no-defaults", "--version"];
-    program::version(program, &args, "MySQL or MariaDB", Version::parse_printed)
+    program::version(program, &args, ("MySQL or MariaDB", "mysql"), Version::parse_printed)
 }
 
 fn inspect(build: &str, program: &Path) -> Result<Installation, SetupError> {

@@ -137,7 +137,7 @@ fn package_directories() -> Vec<PathBuf> {
 }
 
 fn version(program: &Path) -> Result<Version, SetupError> {
-    program::version(program, &["--version"], "PostgreSQL", Version::parse)
+    program::version(program, &["--version"], ("PostgreSQL", "postgres"), Version::parse)
 }
 
 fn inspect(build: &str, program: &Path) -> Result<Installation, SetupError> {
