@@ -80,8 +80,8 @@ pub struct PlanArgs {
     /// The plan file (TOML) [default: the built-in plan]
     pub plan: Option<PathBuf>,
     /// Sets a value of the plan, such as `workload.insert.initial-rows=1M`. Engine options use the
-    /// engine's own syntax, for example `config.rocksdb.a.set.block_cache={capacity=1G;
-    /// num_shard_bits=6}`. May be repeated
+    /// engine's own syntax, for example
+    /// `config.rocksdb.a.set.block_cache={capacity=1G;num_shard_bits=6}`. May be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub sets: Vec<String>,
 }

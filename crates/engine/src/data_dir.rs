@@ -349,6 +349,17 @@ mod tests {
     }
 
     #[test]
+    fn a_link_in_the_place_of_a_targets_directory_is_refused() {
+        let outside = tempfile::tempdir().unwrap();
+        let data = tempfile::tempdir().unwrap();
+        let target = data.path().join("lite.default");
+        std::os::unix::fs::symlink(outside.path(), &target).unwrap();
+        let error = DataDir::create(&target, "sqlite").unwrap_err();
+        assert!(error.to_string().contains("is a symbolic link"), "{error}");
+        assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0);
+    }
+
+    #[test]
     fn a_file_instead_of_the_directory_is_refused() {
         let parent = tempfile::tempdir().unwrap();
         fs::write(parent.path().join("cell"), "x").unwrap();

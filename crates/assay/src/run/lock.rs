@@ -153,6 +153,30 @@ fn owner(directory: &Path) -> Option<Owner> {
 mod tests {
     use super::*;
 
+    #[test]
+    fn a_link_or_a_second_name_of_a_file_is_no_lock_and_stays_as_it_is() {
+        let directory = tempfile::tempdir().unwrap();
+        let [lock, precious] = [FILE, "precious"].map(|name| directory.path().join(name));
+        fs_err::write(&precious, "mine").unwrap();
+        let refused = || {
+            let error = run_directory(directory.path()).err().expect("it is refused");
+            assert!(format!("{error:#}").contains("is no lock file of assay"), "{error:#}");
+            assert_eq!(fs_err::read_to_string(&precious).unwrap(), "mine");
+            fs_err::remove_file(&lock).unwrap();
+        };
+        std::os::unix::fs::symlink(&precious, &lock).unwrap();
+        refused();
+        std::os::unix::fs::symlink(directory.path().join("new"), &lock).unwrap();
+        refused();
+        assert!(!directory.path().join("new").exists());
+        fs_err::hard_link(&precious, &lock).unwrap();
+        refused();
+        let pipe = rustix::fs::FileType::Fifo;
+        rustix::fs::mknodat(rustix::fs::CWD, &lock, pipe, rustix::fs::Mode::RWXU, 0).unwrap();
+        refused();
+        assert!(run_directory(directory.path()).is_ok());
+    }
+
     fn data_root(path: &Path) -> anyhow::Result<Lock> {
         super::data_root(path, &AtomicBool::new(false), &Display::new(true))
     }

@@ -191,6 +191,16 @@ impl SystemUser {
     }
 }
 
+/// Creates a temporary directory that other users can enter, in which root can run programs as
+/// another user.
+#[cfg(test)]
+pub(crate) fn public_directory() -> tempfile::TempDir {
+    use std::os::unix::fs::PermissionsExt;
+    let directory = tempfile::tempdir().unwrap();
+    fs::set_permissions(directory.path(), PermissionsExt::from_mode(0o755)).unwrap();
+    directory
+}
+
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt;
