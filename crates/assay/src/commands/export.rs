@@ -518,7 +518,7 @@ impl NewFile {
     fn create(&self) -> io::Result<File> {
         // A process that was killed may have left one.
         match fs_err::remove_file(&self.partial) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => File::create_new(&self.partial),
         }
     }
