@@ -60,7 +60,11 @@ pub fn figures_and<T: Send>(
             let cell = read.cell;
             for step in &read.missing {
                 figures.missing.push(row((run, &record), &cell, step)?);
+                if step.is_lost() {
+                    figures.damages.extend(step.step().reasons.iter().cloned());
+                }
             }
+            figures.damages.extend(read.events_error.map(|error| error.with_causes()));
             let is_whole = cell.status == Status::Complete && read.missing.is_empty();
             let mut end = UnfinishedCell {
                 run,
@@ -70,7 +74,7 @@ pub fn figures_and<T: Send>(
             };
             if let Some(error) = read.error {
                 end.status = Some(Status::Incomplete);
-                end.causes = vec![error.with_causes_and_help()];
+                end.causes = vec![error.with_causes()];
                 figures.damages.extend(end.causes.clone());
             }
             if let Some(failure) = &cell.failure {
@@ -150,12 +154,21 @@ fn read_profiled(
     figures: &mut Figures,
 ) -> Result<Option<UnfinishedCell>, RecordError> {
     let cell = read.cell;
+    figures.damages.extend(read.error.iter().map(RecordError::with_causes));
+    for step in read.missing.iter().filter(|step| step.is_lost()) {
+        figures.damages.extend(step.step().reasons.iter().cloned());
+    }
     for step in &read.steps {
-        let row = row_or_damage((run, record), &cell, step)?;
-        let stacks = if row.damaged { None } else { step.profile()? };
+        let (row, stacks) = match step.profile() {
+            Ok(stacks) => (row_or_damage((run, record), &cell, step)?, stacks),
+            Err(error) => (self::row((run, record), &cell, &step.damaged(&error))?, None),
+        };
+        if row.damaged {
+            figures.damages.extend(row.reasons.iter().cloned());
+        }
         figures.profiled.push(ProfiledStep {
             profile: step.step().profile.clone().unwrap_or_default(),
-            stacks: stacks.unwrap_or_default(),
+            stacks: stacks.filter(|_| !row.damaged).unwrap_or_default(),
             row,
         });
     }
@@ -164,7 +177,7 @@ fn read_profiled(
         run,
         status: read.is_begun.then_some(cell.status),
         causes: match (&read.error, &cell.failure) {
-            (Some(error), _) => vec![error.with_causes_and_help()],
+            (Some(error), _) => vec![error.with_causes()],
             (None, Some(failure)) => failure.causes.clone(),
             (None, None) => Vec::new(),
         },
@@ -178,6 +191,8 @@ struct CellRead {
     cell: Cell,
     /// The events of the engine's log; `None` if there is no such log, or it can't be read.
     events: Option<Vec<LogEvent>>,
+    /// The reason why the events can't be read. Nothing that was measured depends on them.
+    events_error: Option<RecordError>,
     /// It has a readable record.
     is_begun: bool,
     /// The reason why its record can't be read; nothing of its steps is then known to be right.
@@ -198,13 +213,16 @@ impl CellRead {
         };
         let is_begun = cell.is_some();
         let cell = cell.unwrap_or_else(|| planned(run, reference));
-        // Nothing that was measured depends on them.
-        let events = directory.read_log_events().unwrap_or_default();
+        let (events, events_error) = match directory.read_log_events() {
+            Ok(events) => (events, None),
+            Err(error) => (None, Some(error).filter(|_| is_begun)),
+        };
         let steps = if is_begun { directory.read_steps()? } else { Vec::new() };
         Ok(Self {
-            missing: directory.missing_steps(&cell.steps, &steps),
+            missing: directory.missing_steps(&cell, &steps),
             cell,
             events,
+            events_error,
             is_begun,
             error,
             steps,

@@ -81,8 +81,8 @@ pub struct PlanArgs {
     /// The plan file (TOML) [default: the built-in plan]
     pub plan: Option<PathBuf>,
     /// Sets a value of the plan, such as `workload.insert.initial-rows=1M`. Engine options use the
-    /// engine's own syntax, for example `config.rocksdb.a.set.block_cache={capacity=1G;
-    /// num_shard_bits=6}`. May be repeated
+    /// engine's own syntax, for example
+    /// `config.rocksdb.a.set.block_cache={capacity=1G;num_shard_bits=6}`. May be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub sets: Vec<String>,
 }
@@ -102,6 +102,9 @@ pub struct RunArgs {
     /// contains a password, pass the plan as well, since passwords aren't recorded
     #[arg(long, value_name = "RUN", conflicts_with = "results")]
     pub resume: Option<PathBuf>,
+    /// With `--resume`, also runs the programs that the record of another user names
+    #[arg(long, requires = "resume")]
+    pub trust: bool,
     /// Measures each cell N times, as `--set repeats=N` does. With `--resume`, adds repeats until
     /// each matching cell has N of them. Existing repeats are kept
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]

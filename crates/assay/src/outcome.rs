@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use analysis::compat::Incomparable;
-use record::Failure;
+use record::{Failure, RecordError};
 
 use crate::output::print_failure;
 use crate::run::replication::ReplicaFailure;
@@ -147,12 +147,16 @@ pub fn report_error(error: &anyhow::Error) -> Exit {
     if is_usage(error) { Exit::Usage } else { Exit::Failed }
 }
 
-/// Returns true if the command line or the plan is wrong, or names an unusable build or directory.
-/// Then nothing was run.
+/// Returns true if the command line or the plan is wrong, or names an unusable build or directory,
+/// or a directory without a run. Then nothing was run.
 pub fn is_usage(error: &anyhow::Error) -> bool {
     use engine::SetupError::{Build, Directory, Version};
     let mut setups = error.chain().filter_map(|cause| cause.downcast_ref());
+    let mut records = error.chain().filter_map(|cause| cause.downcast_ref());
     error.is::<UsageError>()
+        || records.any(|record| {
+            matches!(record, RecordError::Missing { .. } | RecordError::Format { .. })
+        })
         || error.downcast_ref().is_some_and(builds::Error::is_usage)
         || setups.any(|setup| matches!(setup, Build { .. } | Directory { .. } | Version { .. }))
 }

@@ -6,6 +6,7 @@ use std::process::Command;
 
 use crate::elf::Elf;
 use crate::error::Error;
+use crate::unprivileged::unprivileged;
 use crate::version::numbers;
 
 /// A build in a folder.
@@ -132,8 +133,9 @@ fn server_version(place: &Place) -> anyhow::Result<Version> {
             "install the missing library, or fetch the server with its libraries as `debian:SUITE/PACKAGE`",
         )
     };
-    let output =
-        Command::new(program).args(args).output().map_err(|error| failed(&error.to_string()))?;
+    let output = unprivileged(Command::new(program).args(args))
+        .output()
+        .map_err(|error| failed(&error.to_string()))?;
     let printed = String::from_utf8_lossy(&output.stdout);
     let Some((_, text)) = printed.split_once(prefix) else {
         let stderr = String::from_utf8_lossy(&output.stderr);

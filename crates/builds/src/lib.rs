@@ -35,6 +35,7 @@ mod manifest;
 mod sources;
 mod spec;
 mod store;
+mod unprivileged;
 mod version;
 
 pub use error::Error;

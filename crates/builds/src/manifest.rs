@@ -1,10 +1,13 @@
 //! The file `build.json`, which describes a build in the store.
 
 use std::fs::Metadata;
+use std::io::Read as _;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use fs_err::os::unix::fs::OpenOptionsExt as _;
+use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
@@ -15,6 +18,9 @@ pub const FILE: &str = "build.json";
 
 /// The version of the format that this program writes and reads.
 pub const FORMAT: u32 = 1;
+
+/// More than any manifest has.
+const MANIFEST_BYTES_MAX: u64 = 1 << 20;
 
 /// The description of a build in the store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -85,11 +91,26 @@ fn modified_unix_ns(metadata: &Metadata) -> i64 {
     metadata.mtime() * 1_000_000_000 + metadata.mtime_nsec()
 }
 
+/// Reads a manifest, which others may have replaced by a link, a pipe or a device.
+fn read_regular(path: &Path) -> std::io::Result<String> {
+    let file = fs_err::OpenOptions::new()
+        .read(true)
+        .custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed())
+        .open(path)?;
+    if !file.metadata()?.is_file() {
+        let what = format!("`{}` is not a regular file", path.display());
+        return Err(std::io::Error::other(what));
+    }
+    let mut text = String::new();
+    file.take(MANIFEST_BYTES_MAX).read_to_string(&mut text)?;
+    Ok(text)
+}
+
 impl Manifest {
     /// Reads a build's manifest. Returns `None` when the folder has none.
     pub fn read(folder: &Path) -> anyhow::Result<Option<Self>> {
         let path = folder.join(FILE);
-        let text = match fs_err::read_to_string(&path) {
+        let text = match read_regular(&path) {
             Ok(text) => text,
             Err(error)
                 if matches!(

@@ -11,6 +11,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use fs_err::os::unix::fs::OpenOptionsExt as _;
 
 use crate::error::Error;
 use crate::hash;
@@ -165,7 +166,7 @@ impl Store {
     /// Locks the store for changes. Calls `progress` before it waits for another process that holds
     /// the lock.
     pub fn lock(&self, progress: &dyn Fn(&str)) -> anyhow::Result<Lock> {
-        use rustix::fs::{FlockOperation, flock};
+        use rustix::fs::{FlockOperation, OFlags, flock};
         let ancestors = self.root.ancestors();
         let missing: Vec<&Path> = ancestors.take_while(|path| !path.exists()).collect();
         let failed = "cannot create the folder for builds; ASSAY_BUILDS may name another";
@@ -175,7 +176,14 @@ impl Store {
             fs_err::set_permissions(folder, PermissionsExt::from_mode(0o755))?;
         }
         fs_err::create_dir_all(self.downloads()).context(failed)?;
-        let file = fs_err::File::create(self.root.join(".lock")).context(failed)?;
+        // Others may be able to write to the folder: a link there is not followed.
+        let file = fs_err::OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed())
+            .open(self.root.join(".lock"))
+            .context(failed)?;
         if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
             progress("waiting for another assay that is changing the builds");
             flock(&file, FlockOperation::LockExclusive).context("cannot lock the builds")?;

@@ -2,12 +2,14 @@
 //! remove it.
 
 use std::fs::Permissions;
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use fs_err as fs;
+use fs_err::os::unix::fs::OpenOptionsExt as _;
+use rustix::fs::OFlags;
 
 use crate::SetupError;
 use crate::guard::Deadline;
@@ -50,7 +52,8 @@ pub fn create_enterable(path: &Path) -> std::io::Result<()> {
 impl DataDir {
     /// Creates and marks `parent/name`, and `parent` if it is missing. Opens an existing directory
     /// with a marker, without emptying it; [`wipe`](Self::wipe) does that. Takes over a
-    /// directory that is empty, or has only the start of a marker. Refuses any other.
+    /// directory that is empty, or has only the start of a marker. Refuses any other, and links in
+    /// place of it or of `parent`.
     ///
     /// # Errors
     /// [`SetupError::Directory`] when something else has that name, [`SetupError::Io`] when it
@@ -62,6 +65,10 @@ impl DataDir {
                 what: format!("invalid name `{name}` of a data directory"),
                 help: "use a name without `/` that is not empty, `.` or `..`".into(),
             });
+        }
+        // Others may be able to write around it, and have put a link there.
+        if fs::symlink_metadata(parent).is_ok_and(|metadata| metadata.is_symlink()) {
+            return Err(not_ours(parent.to_path_buf(), "is a symbolic link"));
         }
         create_enterable(parent)?;
         // Resolves links once, so that a changed link can't lead to another directory later.
@@ -162,7 +169,7 @@ impl DataDir {
         let marker = path.join(MARKER);
         match fs::symlink_metadata(&marker) {
             Ok(metadata) if metadata.is_file() => {
-                Ok(fs::read_to_string(&marker)?.starts_with(MARKER_START))
+                Ok(start_of(&marker)?.starts_with(MARKER_START.as_bytes()))
             }
             Ok(_) => Ok(false),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
@@ -201,11 +208,23 @@ fn is_empty(path: &Path) -> std::io::Result<bool> {
     let is_incomplete_marker = second.is_none()
         && first.file_name() == MARKER
         && first.file_type()?.is_file()
-        && MARKER_START.as_bytes().starts_with(&fs::read(first.path())?);
+        && MARKER_START.as_bytes().starts_with(&start_of(&first.path())?);
     if is_incomplete_marker {
         fs::remove_file(first.path())?;
     }
     Ok(is_incomplete_marker)
+}
+
+/// Returns the first bytes of a marker: more than it has to start with, in case that it has more.
+fn start_of(marker: &Path) -> std::io::Result<Vec<u8>> {
+    let mut start = Vec::new();
+    fs::OpenOptions::new()
+        .read(true)
+        .custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed())
+        .open(marker)?
+        .take(MARKER_START.len() as u64 + 1)
+        .read_to_end(&mut start)?;
+    Ok(start)
 }
 
 fn not_ours(path: PathBuf, what: &str) -> SetupError {
@@ -346,6 +365,17 @@ mod tests {
             DataDir::create(parent.path(), "other"),
             Err(SetupError::Directory { .. })
         ));
+    }
+
+    #[test]
+    fn a_link_in_the_place_of_a_targets_directory_is_refused() {
+        let outside = tempfile::tempdir().unwrap();
+        let data = tempfile::tempdir().unwrap();
+        let target = data.path().join("lite.default");
+        std::os::unix::fs::symlink(outside.path(), &target).unwrap();
+        let error = DataDir::create(&target, "sqlite").unwrap_err();
+        assert!(error.to_string().contains("is a symbolic link"), "{error}");
+        assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0);
     }
 
     #[test]

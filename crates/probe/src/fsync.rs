@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use fs_err::File;
-use fs_err::os::unix::fs::FileExt;
-use rustix::fs::{FlockOperation, flock};
+use fs_err::os::unix::fs::{FileExt, OpenOptionsExt as _};
+use rustix::fs::{FlockOperation, OFlags, flock};
 use words::FsyncLatency;
 
 /// The prefix of the file's name.
@@ -76,12 +76,20 @@ fn remove_leftovers(dir: &Path) {
     for entry in fs_err::read_dir(dir).into_iter().flatten().flatten() {
         let is_ours = entry.file_name().to_string_lossy().starts_with(PREFIX);
         if is_ours
-            && let Ok(file) = File::open(entry.path())
+            && entry.file_type().is_ok_and(|kind| kind.is_file())
+            && let Ok(file) = open_without_waiting(&entry.path())
             && flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()
         {
             let _ = fs_err::remove_file(entry.path());
         }
     }
+}
+
+/// Opens a file that others may replace by a link or a pipe.
+fn open_without_waiting(path: &Path) -> io::Result<File> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let mut options = fs_err::OpenOptions::new();
+    options.read(true).custom_flags(flags.bits().cast_signed()).open(path)
 }
 
 #[allow(

@@ -4,20 +4,22 @@ use std::fs::TryLockError;
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::Deserialize;
 
-use crate::step_writer::{HostColumn, PARTIAL, StepWriter};
+use crate::folder::Folder;
+use crate::step_reader::FoundStep;
+use crate::step_writer::{HostColumn, PARTIAL, STEP_FILE, StepWriter};
 use crate::{
-    Cell, CellKey, CellRef, FORMAT, FormatVersion, LogEvent, RecordError, Run, Status, StepReader,
-    json::{self, with_suffix},
-    log_events,
+    Cell, CellKey, CellRef, FORMAT, FormatVersion, LogEvent, RecordError, Run, Status, StepFile,
+    StepReader, checksum, json, log_events,
 };
 
 pub(crate) const RUN_FILE: &str = "run.json";
 /// The file that a process locks while it measures cells of the run.
 pub const LOCK_FILE: &str = ".assay.lock";
-const CELL_FILE: &str = "cell.json";
+pub(crate) const CELL_FILE: &str = "cell.json";
 const LOG_FILE: &str = "server.log";
 const LOG_EVENTS_FILE: &str = "log_events.parquet";
 const CELLS: &str = "cells";
@@ -28,7 +30,30 @@ const SET_ASIDE: &str = ".attempt-";
 /// A run's directory.
 #[derive(Clone, Debug)]
 pub struct RunDir {
-    path: PathBuf,
+    folder: Folder,
+    /// The run's identifier, which its cells name.
+    id: String,
+    /// The JSON files have checksums, which the first format did not have.
+    is_summed: bool,
+    /// The `cell.json` of each cell that ended, as `run.json` lists them.
+    ended_cells: Arc<Mutex<Vec<StepFile>>>,
+}
+
+/// The fields of `run.json` that all of its versions have, and those for checks of its cells.
+#[derive(Deserialize)]
+struct Head {
+    format: FormatVersion,
+    #[serde(default)]
+    assay: HeadAssay,
+    #[serde(default)]
+    id: String,
+    #[serde(default)]
+    files: Vec<StepFile>,
+}
+
+#[derive(Default, Deserialize)]
+struct HeadAssay {
+    version: String,
 }
 
 impl RunDir {
@@ -52,8 +77,14 @@ impl RunDir {
                 Err(error) => return Err(RecordError::io("create directory", &path)(error)),
             }
         };
-        json::sync_directory(results)?;
-        let directory = Self { path };
+        Folder::of_run(results.to_owned()).sync()?;
+
+        let directory = Self {
+            folder: Folder::of_run(path),
+            id: run.id.clone(),
+            is_summed: true,
+            ended_cells: Arc::default(),
+        };
         directory.write_run(&Run { status: Status::Incomplete, ..run.clone() })?;
         Ok(directory)
     }
@@ -64,65 +95,43 @@ impl RunDir {
     /// It holds no run, its `run.json` is damaged, or this Assay does not know its format.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, RecordError> {
         let path = path.into();
-        let directory = Self { path };
-        directory.check_format()?;
-        Ok(directory)
-    }
-
-    /// Returns whether a path is the directory of a run, or of what is left of one.
-    pub fn exists_at(path: &Path) -> bool {
-        path.join(RUN_FILE).exists() || path.join(CELLS).is_dir()
-    }
-
-    /// Checks that this Assay can read the format.
-    fn check_format(&self) -> Result<(), RecordError> {
-        // All versions of `run.json` have these fields.
-        #[derive(Deserialize)]
-        struct Head {
-            format: FormatVersion,
-            #[serde(default)]
-            assay: HeadAssay,
+        let folder = Folder::of_run(path.clone());
+        if !path.is_dir() || !folder.has(RUN_FILE) {
+            return Err(no_run(path));
         }
-        #[derive(Default, Deserialize)]
-        struct HeadAssay {
-            version: String,
-        }
-        let file = self.path.join(RUN_FILE);
-        if !file.exists() {
-            let exists = self.path.exists();
-            return Err(RecordError::Missing {
-                path: self.path.clone(),
-                expected: "a run directory",
-                what: if exists {
-                    format!("it has no `{RUN_FILE}`")
-                } else {
-                    "it does not exist".into()
-                },
-                help: "give a directory that `assay run` wrote, such as `results/20261121T190211Z-pg`",
-            });
-        }
-        let head: Head = json::read(&file)?;
+        let file = path.join(RUN_FILE);
+        let bytes = folder.read(RUN_FILE)?;
+        let head: Head = json::parse(&file, &bytes, false)?;
         if head.format.major != FORMAT.major {
             return Err(RecordError::Format {
-                path: self.path.clone(),
+                path,
                 found: head.format,
                 written_by: head.assay.version,
             });
         }
-        Ok(())
+        let is_summed = head.format.has_sums();
+        json::parse::<Head>(&file, &bytes, is_summed)?;
+        Ok(Self { folder, id: head.id, is_summed, ended_cells: Arc::new(Mutex::new(head.files)) })
     }
 
     /// Returns its path.
     pub fn path(&self) -> &Path {
-        &self.path
+        self.folder.path()
     }
 
-    /// Replaces `run.json`, in the current format regardless of `run.format`.
+    fn ended_cells(&self) -> MutexGuard<'_, Vec<StepFile>> {
+        self.ended_cells.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Replaces `run.json`, in the current format regardless of `run.format`, with the list of
+    /// cells that [`end_cell`](Self::end_cell) made.
     ///
     /// # Errors
     /// It can't be written; the old file then remains.
     pub fn write_run(&self, run: &Run) -> Result<(), RecordError> {
-        json::write(&self.path.join(RUN_FILE), &Run { format: FORMAT, ..run.clone() })
+        let files = self.ended_cells().clone();
+        let run = Run { format: FORMAT, files, ..run.clone() };
+        json::write(&self.folder, RUN_FILE, &run).map(drop)
     }
 
     /// Reads `run.json`, and looks whether the run is in progress.
@@ -130,20 +139,24 @@ impl RunDir {
     /// # Errors
     /// It can't be read.
     pub fn read_run(&self) -> Result<Run, RecordError> {
-        let mut run: Run = json::read(&self.path.join(RUN_FILE))?;
+        let mut run: Run = json::read(&self.folder, RUN_FILE, self.is_summed)?;
+        // Another process may have measured a cell since this directory was opened.
+        self.ended_cells().clone_from(&run.files);
+
         let last = run.invocations.last();
-        run.is_running = last.is_some_and(|it| it.ended_unix_ns.is_none()) && self.is_locked();
+        let is_open = last.is_some_and(|invocation| invocation.ended_unix_ns.is_none());
+        run.is_running = is_open && self.is_locked();
         Ok(run)
+    }
+
+    /// Returns whether a path is the directory of a run, or of what is left of one.
+    pub fn exists_at(path: &Path) -> bool {
+        path.join(RUN_FILE).exists() || path.join(CELLS).is_dir()
     }
 
     /// Returns true if a process has locked the directory.
     fn is_locked(&self) -> bool {
-        let path = self.path.join(LOCK_FILE);
-        // Anything else is not assay's, and opening a pipe would wait.
-        if !fs_err::symlink_metadata(&path).is_ok_and(|metadata| metadata.is_file()) {
-            return false;
-        }
-        let Ok(file) = fs_err::File::open(&path) else {
+        let Ok(file) = self.folder.open(LOCK_FILE) else {
             return false;
         };
         matches!(file.file().try_lock_shared(), Err(TryLockError::WouldBlock))
@@ -159,9 +172,26 @@ impl RunDir {
         if !inside || cell.path.is_empty() {
             let what =
                 format!("the path of a cell, `{}`, is not inside the run directory", cell.path);
-            return Err(RecordError::damaged(&self.path.join(RUN_FILE), what));
+            return Err(RecordError::damaged(&self.path().join(RUN_FILE), what));
         }
-        Ok(CellDir { path: self.path.join(relative) })
+        let name = cell_file_name(cell);
+        let ended_cells = self.ended_cells();
+        Ok(CellDir {
+            key: Some(cell.key.clone()),
+            ended: ended_cells.iter().find(|file| file.name == name).cloned(),
+            ..self.unknown_cell(self.folder.folder(relative))
+        })
+    }
+
+    /// Returns the directory of a cell of which only the place is known.
+    fn unknown_cell(&self, folder: Folder) -> CellDir {
+        CellDir {
+            folder,
+            run_id: self.id.clone(),
+            key: None,
+            is_summed: self.is_summed,
+            ended: None,
+        }
     }
 
     /// Returns the directories of all cells that were started, sorted by name, including those that
@@ -171,21 +201,16 @@ impl RunDir {
     /// A directory can't be read.
     pub fn started_cells(&self) -> Result<Vec<CellDir>, RecordError> {
         let mut cells = Vec::new();
-        let mut pending = vec![self.path.join(CELLS)];
-        while let Some(path) = pending.pop() {
-            let cell = CellDir { path };
-            if cell.exists() {
-                cells.push(cell);
+        let mut pending = vec![self.folder.folder(CELLS)];
+        while let Some(folder) = pending.pop() {
+            if folder.has(CELL_FILE) {
+                cells.push(self.unknown_cell(folder));
                 continue;
             }
-            for entry in entries(&cell.path)? {
-                let kind = entry.file_type();
-                if kind.map_err(RecordError::io("look at", &entry.path()))?.is_dir() {
-                    pending.push(entry.path());
-                }
-            }
+            let inner = folder.entries()?.into_iter().filter(|entry| entry.is_folder);
+            pending.extend(inner.map(|entry| folder.folder(entry.name)));
         }
-        cells.sort_by(|a, b| a.path.cmp(&b.path));
+        cells.sort_by(|a, b| a.path().cmp(b.path()));
         Ok(cells)
     }
 
@@ -196,7 +221,7 @@ impl RunDir {
     /// A directory can't be read.
     pub fn set_aside_count(&self) -> Result<usize, RecordError> {
         let is_aside = |cell: &&CellDir| {
-            let name = cell.path.file_name().unwrap_or_default();
+            let name = cell.path().file_name().unwrap_or_default();
             name.to_string_lossy().contains(SET_ASIDE)
         };
         Ok(self.started_cells()?.iter().filter(is_aside).count())
@@ -208,53 +233,105 @@ impl RunDir {
     /// # Errors
     /// It can't be created.
     pub fn begin_cell(&self, cell: &CellRef) -> Result<CellDir, RecordError> {
+        // First: otherwise the list would name a cell that has moved if this process is killed.
+        self.list_end(cell, None)?;
         let cell = self.cell(cell)?;
-        if cell.path.exists() {
-            let mut names =
-                (1..).map(|number| with_suffix(&cell.path, &format!("{SET_ASIDE}{number}")));
-            let unused = names.find(|name| !name.exists()).unwrap_or_default();
-            fs_err::rename(&cell.path, unused)
-                .map_err(RecordError::io("move aside", &cell.path))?;
+        let name = cell.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let around = cell.folder.outer();
+        // Also fails if it is a link, in which every name would seem to exist.
+        around.create_all()?;
+        if around.has(&name) {
+            let mut names = (1..).map(|number| format!("{name}{SET_ASIDE}{number}"));
+            let unused = names.find(|unused| !around.has(unused)).unwrap_or_default();
+            around.rename(&name, &unused)?;
         }
-        let steps = cell.path.join(STEPS);
-        fs_err::create_dir_all(&steps).map_err(RecordError::io("create directory", &steps))?;
-        // Every directory that may be new, from the innermost, so that no name is lost.
-        for directory in cell.path.ancestors().take_while(|directory| *directory != self.path) {
-            json::sync_directory(directory)?;
-        }
-        json::sync_directory(&self.path)?;
+        cell.folder.folder(STEPS).create_all()?;
         Ok(cell)
     }
+
+    /// Lists a cell that has ended in `run.json`, with the checksum of its `cell.json`.
+    ///
+    /// # Errors
+    /// Its record can't be read, or `run.json` can't be written.
+    pub fn end_cell(&self, cell: &CellRef) -> Result<(), RecordError> {
+        let folder = self.cell(cell)?.folder;
+        let bytes = folder.read(CELL_FILE)?;
+        json::parse::<Cell>(&folder.path().join(CELL_FILE), &bytes, true)?;
+        self.list_end(cell, Some(checksum::of_bytes(&cell_file_name(cell), &bytes)))
+    }
+
+    /// Replaces the entry of a cell in the list of `run.json`.
+    fn list_end(&self, cell: &CellRef, entry: Option<StepFile>) -> Result<(), RecordError> {
+        let name = cell_file_name(cell);
+        let is_listed = self.ended_cells().iter().any(|file| file.name == name);
+        if !is_listed && entry.is_none() {
+            return Ok(());
+        }
+        let run = self.read_run()?;
+        let mut ended_cells = self.ended_cells();
+        ended_cells.retain(|file| file.name != name);
+        ended_cells.extend(entry);
+        drop(ended_cells);
+        self.write_run(&run)
+    }
+}
+
+/// Returns the error for a directory without a run.
+fn no_run(path: PathBuf) -> RecordError {
+    let what =
+        if path.exists() { format!("it has no `{RUN_FILE}`") } else { "it does not exist".into() };
+    RecordError::Missing {
+        path,
+        expected: "a run directory",
+        what,
+        help: "give a directory that `assay run` wrote, such as `results/20261121T190211Z-pg`",
+    }
+}
+
+/// Returns the name of a cell's `cell.json`, relative to the run.
+fn cell_file_name(cell: &CellRef) -> String {
+    format!("{}/{CELL_FILE}", cell.path)
 }
 
 /// A cell's directory.
 #[derive(Clone, Debug)]
 pub struct CellDir {
-    path: PathBuf,
+    folder: Folder,
+    /// The identifier of its run, which its record must name.
+    run_id: String,
+    /// The key that its record must name, if known.
+    key: Option<CellKey>,
+    /// The JSON files have checksums.
+    is_summed: bool,
+    /// The `cell.json` that `run.json` lists.
+    ended: Option<StepFile>,
 }
 
 impl CellDir {
     /// Returns its path.
     pub fn path(&self) -> &Path {
-        &self.path
+        self.folder.path()
     }
 
-    /// Returns whether the cell was started: it has a `cell.json`.
+    /// Returns whether the cell was started: it has a `cell.json`, or should have one.
     pub fn exists(&self) -> bool {
-        self.path.join(CELL_FILE).exists()
+        self.ended.is_some() || self.folder.has(CELL_FILE)
     }
 
     /// Returns the path of the server's log.
     pub fn log_path(&self) -> PathBuf {
-        self.path.join(LOG_FILE)
+        self.path().join(LOG_FILE)
     }
 
     /// Replaces `log_events.parquet`, the events of the server's log.
     ///
     /// # Errors
-    /// It can't be written; the old file then remains.
+    /// It can't be written; the old file then remains. Or the cell has no record yet.
     pub fn write_log_events(&self, events: &[LogEvent]) -> Result<(), RecordError> {
-        log_events::write(&self.path.join(LOG_EVENTS_FILE), events)
+        let bytes = log_events::to_bytes(events)
+            .map_err(RecordError::io("write", &self.path().join(LOG_EVENTS_FILE)))?;
+        self.folder.replace(LOG_EVENTS_FILE, &bytes)?;
+        self.list_file(checksum::of_bytes(LOG_EVENTS_FILE, &bytes))
     }
 
     /// Reads `log_events.parquet`; `None` for a cell without one.
@@ -262,24 +339,69 @@ impl CellDir {
     /// # Errors
     /// It can't be read.
     pub fn read_log_events(&self) -> Result<Option<Vec<LogEvent>>, RecordError> {
-        let path = self.path.join(LOG_EVENTS_FILE);
-        path.exists().then(|| log_events::read(&path)).transpose()
+        if !self.is_summed {
+            let events = self.folder.has(LOG_EVENTS_FILE).then(|| {
+                let file = self.folder.open(LOG_EVENTS_FILE)?;
+                log_events::read(file)
+            });
+            return events.transpose();
+        }
+        if !self.folder.has(CELL_FILE) {
+            return Ok(None);
+        }
+        let cell = self.read()?;
+        let Some(listed) = cell.file(LOG_EVENTS_FILE) else {
+            return Ok(None);
+        };
+        let mut file = self.folder.open(LOG_EVENTS_FILE)?;
+        checksum::verify(&mut file, listed, CELL_FILE)?;
+        log_events::read(file).map(Some)
     }
 
-    /// Replaces `cell.json`.
+    /// Replaces `cell.json`. Keeps its list of files, whatever `cell.files` says.
     ///
     /// # Errors
     /// It can't be written; the old file then remains.
     pub fn write(&self, cell: &Cell) -> Result<(), RecordError> {
-        json::write(&self.path.join(CELL_FILE), cell)
+        let files = if self.folder.has(CELL_FILE) { self.read()?.files } else { Vec::new() };
+        self.write_with(cell, files)
+    }
+
+    fn write_with(&self, cell: &Cell, files: Vec<StepFile>) -> Result<(), RecordError> {
+        let cell = Cell { run: self.run_id.clone(), files, ..cell.clone() };
+        json::write(&self.folder, CELL_FILE, &cell).map(drop)
+    }
+
+    /// Adds a file to the list of `cell.json`.
+    pub(crate) fn list_file(&self, file: StepFile) -> Result<(), RecordError> {
+        let cell = self.read()?;
+        let mut files = cell.files.clone();
+        files.retain(|listed| listed.name != file.name);
+        files.push(file);
+        self.write_with(&cell, files)
     }
 
     /// Reads `cell.json`.
     ///
     /// # Errors
-    /// It can't be read.
+    /// It can't be read, or belongs to another cell or run.
     pub fn read(&self) -> Result<Cell, RecordError> {
-        json::read(&self.path.join(CELL_FILE))
+        let path = self.path().join(CELL_FILE);
+        let bytes = self.folder.read(CELL_FILE)?;
+        if let Some(ended) = &self.ended {
+            checksum::verify_bytes(&path, &bytes, ended, RUN_FILE)?;
+        }
+        let cell: Cell = json::parse(&path, &bytes, self.is_summed)?;
+        if !self.is_summed {
+            return Ok(cell);
+        }
+        if cell.run != self.run_id {
+            return Err(RecordError::damaged(&path, "it is a cell of another run"));
+        }
+        if self.key.as_ref().is_some_and(|key| *key != cell.key) {
+            return Err(RecordError::damaged(&path, "it is another cell of the run"));
+        }
+        Ok(cell)
     }
 
     /// Writes a text file next to `cell.json`, such as `server.conf`.
@@ -287,7 +409,7 @@ impl CellDir {
     /// # Errors
     /// It can't be written, or the name is invalid for a file.
     pub fn write_text(&self, name: &str, text: &str) -> Result<(), RecordError> {
-        json::write_atomically(&self.path.join(self.checked_name(name)?), text.as_bytes())
+        self.folder.replace(self.checked_name(name)?, text.as_bytes())
     }
 
     /// Starts the record of a step, numbered from 1 within its cell, with the columns of its host
@@ -301,17 +423,18 @@ impl CellDir {
         name: &str,
         host_columns: &[HostColumn<'_>],
     ) -> Result<StepWriter, RecordError> {
-        let finished = self.step_path(number, self.checked_name(name)?);
-        if finished.exists() {
+        let finished = step_name(number, self.checked_name(name)?);
+        let steps = self.folder.folder(STEPS);
+        if steps.has(&finished) {
             let what = format!("the step `{name}` a second time");
-            return Err(RecordError::unrecordable(&finished, what));
+            return Err(RecordError::unrecordable(&steps.path().join(finished), what));
         }
-        StepWriter::create(finished, unix_now_ns(), host_columns)
+        StepWriter::create(self.clone(), (number, name), unix_now_ns(), host_columns)
     }
 
-    /// Returns the directory of a finished step.
-    pub(crate) fn step_path(&self, number: u32, name: &str) -> PathBuf {
-        self.path.join(STEPS).join(format!("{number:02}-{name}"))
+    /// Returns the folder of the cell's steps.
+    pub(crate) fn steps(&self) -> Folder {
+        self.folder.folder(STEPS)
     }
 
     /// Returns the steps that were started, in order, including unfinished steps and those with a
@@ -320,31 +443,46 @@ impl CellDir {
     /// # Errors
     /// The directory can't be read.
     pub fn read_steps(&self) -> Result<Vec<StepReader>, RecordError> {
-        let steps = self.path.join(STEPS);
+        // A cell that is being measured changes meanwhile. A step is listed before it gets its
+        // name, so the list is read after the names. No step begins after the end of its cell, so
+        // that is read before them.
+        let has_ended = self.read().is_ok_and(|cell| cell.status == Status::Complete);
+        let steps = self.steps();
+        let entries = steps.entries()?;
+        let cell = if entries.is_empty() { Ok(Cell::default()) } else { self.read() };
         let mut readers = Vec::new();
-        for entry in entries(&steps)? {
-            let directory = entry.file_name().to_string_lossy().into_owned();
-            let (name, read): (_, fn(_, _, &str) -> _) = match directory.strip_suffix(PARTIAL) {
-                Some(name) => (name, StepReader::partial),
-                None => (directory.as_str(), StepReader::open),
+        for entry in entries {
+            let (name, is_partial) = match entry.name.strip_suffix(PARTIAL) {
+                Some(name) => (name, true),
+                None => (entry.name.as_str(), false),
             };
-            if let Some((number, name)) = name.split_once('-')
-                && let Ok(number) = number.parse()
-            {
-                readers.push(read(entry.path(), number, name));
-            }
+            let Some((number, name)) = name.split_once('-') else { continue };
+            let Ok(number) = number.parse() else { continue };
+            let step = FoundStep::new(steps.folder(&entry.name), number, name);
+            readers.push(match &cell {
+                _ if is_partial && !(self.is_summed && has_ended) => step.unfinished(),
+                _ if !self.is_summed => step.open(),
+                Ok(_) if is_partial => step.not_listed(),
+                Ok(cell) => step.open_listed(cell),
+                Err(error) => step.damaged(error),
+            });
         }
         readers.sort_by_cached_key(|step| (step.number(), step.path().to_owned()));
         Ok(readers)
     }
 
-    /// Returns the `planned` steps that are not among the `recorded` ones.
-    pub fn missing_steps(&self, planned: &[String], recorded: &[StepReader]) -> Vec<StepReader> {
-        let missing = (1..).zip(planned).filter(|(number, _)| {
+    /// Returns the planned steps of `cell` that are not among the `recorded` ones.
+    pub fn missing_steps(&self, cell: &Cell, recorded: &[StepReader]) -> Vec<StepReader> {
+        let missing = (1..).zip(&cell.steps).filter(|(number, _)| {
             let mut numbers = recorded.iter().map(StepReader::number);
             numbers.all(|other| other != *number)
         });
-        let missing = missing.map(|(number, name)| StepReader::missing(self, number, name));
+        let missing = missing.map(|(number, name)| {
+            let is_lost = cell.status == Status::Complete
+                || cell.file(&step_file_name(&step_name(number, name))).is_some();
+            let step = FoundStep::new(self.steps().folder(step_name(number, name)), number, name);
+            step.missing(is_lost)
+        });
         missing.collect()
     }
 
@@ -359,8 +497,9 @@ impl CellDir {
             _ => return Ok(false),
         };
         let steps = self.read_steps()?;
-        let has_all = self.missing_steps(&cell.steps, &steps).is_empty();
-        Ok(has_all && steps.iter().all(StepReader::is_whole))
+        let has_all = self.missing_steps(&cell, &steps).is_empty();
+        let has_events = self.read_log_events().is_ok();
+        Ok(has_all && has_events && steps.iter().all(StepReader::is_whole))
     }
 
     /// Checks that a name is valid for a file.
@@ -371,8 +510,18 @@ impl CellDir {
         let what = format!(
             "the name `{name}` (only letters, digits, `.`, `_` and `-`, not starting with `.`)"
         );
-        Err(RecordError::unrecordable(&self.path, what))
+        Err(RecordError::unrecordable(self.path(), what))
     }
+}
+
+/// Returns the name of the directory of a finished step.
+pub(crate) fn step_name(number: u32, name: &str) -> String {
+    format!("{number:02}-{name}")
+}
+
+/// Returns the name of the `step.json` in the directory of a finished step, relative to the cell.
+pub(crate) fn step_file_name(directory: &str) -> String {
+    format!("{STEPS}/{directory}/{STEP_FILE}")
 }
 
 impl CellRef {
@@ -411,14 +560,6 @@ impl CellRef {
     pub fn name(&self) -> &str {
         let below = self.path.strip_prefix(CELLS);
         below.map_or(&self.path, |name| name.trim_start_matches('/'))
-    }
-}
-
-/// Returns the entries of a directory; none if it does not exist.
-fn entries(path: &Path) -> Result<Vec<fs_err::DirEntry>, RecordError> {
-    match fs_err::read_dir(path).and_then(Iterator::collect) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-        read => read.map_err(RecordError::io("read directory", path)),
     }
 }
 

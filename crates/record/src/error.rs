@@ -60,6 +60,10 @@ pub enum RecordError {
     },
 }
 
+/// The remedy for a damaged part of a run.
+pub const DAMAGE_HELP: &str = "copy the run directory again from where it was measured, or measure the cell again \
+                               with `assay run --resume RUN`, which keeps the damaged attempt next to the new one";
+
 impl RecordError {
     /// Returns the remedy, if one is known.
     pub fn help(&self) -> Option<String> {
@@ -88,29 +92,20 @@ impl RecordError {
             Self::Damaged { path, .. } if path.ends_with(RUN_FILE) => {
                 Some("copy the run directory again from where it was measured".into())
             }
-            Self::Damaged { .. } => Some(
-                "copy the run directory again from where it was measured, or measure the cell again with `assay run \
-                 --resume RUN`, which keeps the damaged attempt next to the new one"
-                    .into(),
-            ),
+            Self::Damaged { .. } => Some(DAMAGE_HELP.into()),
             Self::Unrecordable { .. } => None,
         }
     }
 
-    /// Returns the error with its causes and its help as one text.
-    pub fn with_causes_and_help(&self) -> String {
+    /// Returns the error with its causes as one text.
+    pub fn with_causes(&self) -> String {
         let mut text = self.to_string();
         let mut cause = std::error::Error::source(self);
         while let Some(error) = cause {
             text += &format!(": {error}");
             cause = error.source();
         }
-        // A file that can't be opened needs the same help as a damaged one.
-        let help = match self {
-            Self::Io { .. } => Self::damaged(self.path(), "").help(),
-            _ => self.help(),
-        };
-        help.map(|help| format!("{text} ({help})")).unwrap_or(text)
+        text
     }
 
     /// Returns the file or directory of the error.

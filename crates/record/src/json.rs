@@ -1,57 +1,100 @@
-//! JSON files that are written completely or not at all.
+//! JSON files that are written completely or not at all, and whose damage is found. The last key of
+//! each is the checksum of the rest:
+//!
+//! ```text
+//!   "ended_unix_ns": null,
+//!   "crc32": "8d6f1a02"
+//! }
+//! ```
 
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::RecordError;
+use crate::folder::Folder;
+use crate::{RecordError, StepFile, checksum};
 
-/// Writes `value` to a temporary file, syncs it, and replaces the file at `path` with it.
+/// The end of every file, before and after the checksum.
+const END: &[u8] = b"\n}\n";
+const BEFORE_SUM: &[u8] = b",\n  \"crc32\": \"";
+const AFTER_SUM: &[u8] = b"\"\n}\n";
+/// The number of hexadecimal digits of a CRC-32.
+const SUM_DIGITS: usize = 8;
+
+/// Replaces a file with `value`, and returns the size and the checksum of the whole file.
 pub(crate) fn write<T: Serialize + DeserializeOwned>(
+    folder: &Folder,
+    name: &str,
+    value: &T,
+) -> Result<StepFile, RecordError> {
+    let bytes = to_bytes(&folder.path().join(name), value)?;
+    folder.replace(name, &bytes)?;
+    Ok(checksum::of_bytes(name, &bytes))
+}
+
+/// Returns the text of a file, with its checksum.
+fn to_bytes<T: Serialize + DeserializeOwned>(
     path: &Path,
     value: &T,
-) -> Result<(), RecordError> {
+) -> Result<Vec<u8>, RecordError> {
     let unrecordable = |error: serde_json::Error| {
         RecordError::unrecordable(path, format!("a value that JSON can't hold ({error})"))
     };
-    let mut text = serde_json::to_vec_pretty(value).map_err(unrecordable)?;
-    text.push(b'\n');
+    let mut bytes = serde_json::to_vec_pretty(value).map_err(unrecordable)?;
+    bytes.push(b'\n');
     // A float that is not finite would become `null`, which can't be read back.
-    serde_json::from_slice::<T>(&text).map_err(unrecordable)?;
-    write_atomically(path, &text)
+    serde_json::from_slice::<T>(&bytes).map_err(unrecordable)?;
+    let sum = checksum::hex(crc32fast::hash(&bytes));
+    bytes.truncate(bytes.len() - END.len());
+    bytes.extend([BEFORE_SUM, sum.as_bytes(), AFTER_SUM].concat());
+    Ok(bytes)
 }
 
-/// Reads a file from [`write`].
-pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<T, RecordError> {
-    let text = fs_err::read(path).map_err(RecordError::io("read", path))?;
-    serde_json::from_slice(&text).map_err(|error| RecordError::damaged(path, error.to_string()))
+/// Reads a file from [`write`]. Without `is_summed`, the file may lack a checksum, as those of the
+/// first format do.
+pub(crate) fn read<T: DeserializeOwned>(
+    folder: &Folder,
+    name: &str,
+    is_summed: bool,
+) -> Result<T, RecordError> {
+    parse(&folder.path().join(name), &folder.read(name)?, is_summed)
 }
 
-/// Writes and syncs a temporary file, renames it to `path`, and syncs the directory.
-pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), RecordError> {
-    let temporary = with_suffix(path, ".tmp");
-    let error = || RecordError::io("write", path);
-    let mut file = fs_err::File::create(&temporary).map_err(error())?;
-    file.write_all(bytes).map_err(error())?;
-    file.sync_all().map_err(error())?;
-    fs_err::rename(&temporary, path).map_err(error())?;
-    match path.parent() {
-        Some(directory) => sync_directory(directory),
-        None => Ok(()),
+/// Parses the bytes of a file from [`write`] and compares them with their checksum.
+pub(crate) fn parse<T: DeserializeOwned>(
+    path: &Path,
+    bytes: &[u8],
+    is_summed: bool,
+) -> Result<T, RecordError> {
+    let value = serde_json::from_slice(bytes)
+        .map_err(|error| RecordError::damaged(path, error.to_string()))?;
+    match own_sum(bytes) {
+        Some(OwnSum { recorded, computed }) if recorded != computed => {
+            Err(RecordError::damaged(path, "its checksum, `crc32`, is not that of its contents"))
+        }
+        None if is_summed => {
+            Err(RecordError::damaged(path, "it does not end with its checksum, `crc32`"))
+        }
+        _ => Ok(value),
     }
 }
 
-/// Returns a path with `suffix` added to its name.
-pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
-    let mut path = path.as_os_str().to_owned();
-    path.push(suffix);
-    path.into()
+/// The checksum at the end of a file, and that of the text before it.
+struct OwnSum {
+    recorded: String,
+    computed: String,
 }
 
-/// Makes the names in a directory durable.
-pub(crate) fn sync_directory(path: &Path) -> Result<(), RecordError> {
-    let opened = fs_err::File::open(path).map_err(RecordError::io("open", path))?;
-    opened.sync_all().map_err(RecordError::io("sync directory", path))
+fn own_sum(bytes: &[u8]) -> Option<OwnSum> {
+    let bytes = bytes.strip_suffix(AFTER_SUM)?;
+    let (bytes, recorded) = bytes.split_at_checked(bytes.len().checked_sub(SUM_DIGITS)?)?;
+    let bytes = bytes.strip_suffix(BEFORE_SUM)?;
+    let mut sum = crc32fast::Hasher::new();
+    sum.update(bytes);
+    sum.update(END);
+    Some(OwnSum {
+        recorded: String::from_utf8_lossy(recorded).into_owned(),
+        computed: checksum::hex(sum.finalize()),
+    })
 }

@@ -3,8 +3,8 @@
 //! tool that reads such logs reads these.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::io::{BufRead, BufReader, BufWriter, Read, Write};
+use std::path::PathBuf;
 use std::time::{Duration, UNIX_EPOCH};
 
 use base64::Engine as _;
@@ -20,6 +20,9 @@ use words::LATENCY_NS_MAX;
 
 use crate::checksum::ChecksummedFile;
 use crate::{RecordError, StepFile};
+
+/// More than the longest line, whose histogram has a count for each bucket.
+const LINE_BYTES_MAX: u64 = 16 << 20;
 
 /// Returns an empty histogram of nanoseconds with the bounds of all histograms of a record: 1 ns to
 /// [`LATENCY_NS_MAX`], three significant digits.
@@ -132,10 +135,9 @@ pub struct Latencies {
 }
 
 impl Latencies {
-    /// Opens the log at `path`, if any.
-    pub(crate) fn open(path: Option<&Path>) -> Result<Self, RecordError> {
-        let open = |path| fs_err::File::open(path).map_err(RecordError::io("open", path));
-        Ok(Self { file: path.map(open).transpose()?.map(BufReader::new) })
+    /// Reads the log in an open file, if any.
+    pub(crate) fn new(file: Option<fs_err::File>) -> Self {
+        Self { file: file.map(BufReader::new) }
     }
 
     /// Returns the sum of all seconds for each tag.
@@ -179,11 +181,15 @@ impl Latencies {
         let mut line = Vec::new();
         for number in 1.. {
             line.clear();
-            let length = file.read_until(b'\n', &mut line);
-            if length.map_err(RecordError::io("read", &path))? == 0 {
+            let length = (&mut file).take(LINE_BYTES_MAX).read_until(b'\n', &mut line);
+            let length = length.map_err(RecordError::io("read", &path))?;
+            if length == 0 {
                 break;
             }
             let damaged = |what| RecordError::damaged(&path, format!("line {number}: {what}"));
+            if length as u64 == LINE_BYTES_MAX {
+                return Err(damaged("it is too long".into()).into());
+            }
             match IntervalLogIterator::new(&line).next() {
                 None | Some(Ok(LogEntry::StartTime(_) | LogEntry::BaseTime(_))) => {}
                 Some(Ok(LogEntry::Interval(entry))) => visit(read(&entry).map_err(damaged)?)?,

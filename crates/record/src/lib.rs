@@ -21,7 +21,7 @@
 //! ```
 //!
 //! ```
-//! use record::{CellRef, IntervalRow, Run, RunDir, Status, Step};
+//! use record::{Cell, CellRef, IntervalRow, Run, RunDir, Status, Step};
 //!
 //! let results = tempfile::tempdir()?;
 //! let run = Run {
@@ -31,6 +31,7 @@
 //! };
 //! let directory = RunDir::create(results.path(), &run)?;
 //! let cell = directory.begin_cell(&run.cells[0])?;
+//! cell.write(&Cell { key: run.cells[0].key.clone(), ..Cell::default() })?;
 //! let mut step = cell.begin_step(1, "l.i0", &[])?;
 //! step.intervals(&[IntervalRow { kind: "insert", ok: 7, ..IntervalRow::default() }])?;
 //! step.finish(&Step { name: "l.i0".to_owned(), status: Status::Complete, ..Step::default() })?;
@@ -47,6 +48,7 @@ mod cell_key;
 mod checksum;
 mod directory;
 mod error;
+mod folder;
 mod json;
 mod latency_log;
 mod log_events;
@@ -57,7 +59,8 @@ mod table;
 
 pub use cell_key::CellKey;
 pub use directory::{CellDir, LOCK_FILE, RunDir};
-pub use error::RecordError;
+pub use error::{DAMAGE_HELP, RecordError};
+pub use folder::{open_regular, replace_file};
 pub use latency_log::{Latencies, LatencyLine, latency_histogram};
 pub use model::*;
 pub use step_reader::{CounterRow, HostColumnSeries, HostSeries, StepReader, StepState};
@@ -92,5 +95,13 @@ impl std::fmt::Display for FormatVersion {
 ///
 /// - 1.0: the first version. Earlier records belong to no released version, whatever version they
 ///   name.
-/// - 1.1: [`RateSearch::repeats`].
+/// - 1.1: JSON files end with their checksum. Runs list their cells and cells their steps with
+///   checksums, steps name their cell, and cells their run. Also [`RateSearch::repeats`].
 pub const FORMAT: FormatVersion = FormatVersion { major: 1, minor: 1 };
+
+impl FormatVersion {
+    /// Returns whether the JSON files have checksums.
+    pub(crate) fn has_sums(self) -> bool {
+        (self.major, self.minor) >= (1, 1)
+    }
+}

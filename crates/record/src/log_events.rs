@@ -1,11 +1,11 @@
 //! The table of the events of a cell's log.
 
-use std::path::Path;
+use std::io;
 
 use words::LogEvent;
 
+use crate::RecordError;
 use crate::table::{ColumnSpec, ColumnType, Rows, TableReader, TableWriter, Value, Values};
-use crate::{RecordError, json};
 
 fn columns() -> [ColumnSpec; 6] {
     [
@@ -18,38 +18,33 @@ fn columns() -> [ColumnSpec; 6] {
     ]
 }
 
-pub(crate) fn write(path: &Path, events: &[LogEvent]) -> Result<(), RecordError> {
-    write_columns(path, events, &columns())
+/// Returns the table of these events.
+pub(crate) fn to_bytes(events: &[LogEvent]) -> io::Result<Vec<u8>> {
+    to_bytes_with(events, &columns())
 }
 
-fn write_columns(
-    path: &Path,
-    events: &[LogEvent],
-    columns: &[ColumnSpec],
-) -> Result<(), RecordError> {
-    let table = || {
-        let mut table = TableWriter::new(Vec::new(), columns, &[])?;
-        let optional = |value: Option<i64>| value.map_or(Value::Absent, Value::Integer);
-        for event in events {
-            table.push([
-                Value::Integer(event.unix_ns),
-                Value::Text(&event.kind),
-                optional(event.duration_ns),
-                optional(event.bytes),
-                Value::Text(&event.text),
-                Value::Integer(event.more),
-            ])?;
-        }
-        table.finish()
-    };
-    json::write_atomically(path, &table().map_err(RecordError::io("write", path))?)
+fn to_bytes_with(events: &[LogEvent], columns: &[ColumnSpec]) -> io::Result<Vec<u8>> {
+    let mut table = TableWriter::new(Vec::new(), columns, &[])?;
+    let optional = |value: Option<i64>| value.map_or(Value::Absent, Value::Integer);
+    for event in events {
+        table.push([
+            Value::Integer(event.unix_ns),
+            Value::Text(&event.kind),
+            optional(event.duration_ns),
+            optional(event.bytes),
+            Value::Text(&event.text),
+            Value::Integer(event.more),
+        ])?;
+    }
+    table.finish()
 }
 
-pub(crate) fn read(path: &Path) -> Result<Vec<LogEvent>, RecordError> {
+/// Reads the events of a table.
+pub(crate) fn read(file: fs_err::File) -> Result<Vec<LogEvent>, RecordError> {
     let columns = columns();
     // The first records had no `more`.
     let [first @ .., more] = &columns;
-    let mut table = TableReader::open(path, first)?;
+    let mut table = TableReader::open(file, first)?;
     if table.columns().contains(more) {
         table.select(&columns)?;
     }
@@ -96,10 +91,16 @@ fn optional(rows: Rows) -> Vec<Option<i64>> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn events_are_read_as_they_were_written() {
+    /// Returns what is read from a table.
+    fn read_back(table: &[u8]) -> Vec<LogEvent> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("events");
+        fs_err::write(&path, table).unwrap();
+        read(crate::open_regular(&path).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn events_are_read_as_they_were_written() {
         let checkpoint = LogEvent {
             unix_ns: 1,
             kind: "checkpoint".into(),
@@ -113,17 +114,15 @@ mod tests {
             text: "full".into(),
             ..LogEvent::default()
         };
-        write(&path, &[checkpoint.clone(), flush.clone()]).unwrap();
-        assert_eq!(read(&path).unwrap(), [checkpoint, flush]);
+        let table = to_bytes(&[checkpoint.clone(), flush.clone()]).unwrap();
+        assert_eq!(read_back(&table), [checkpoint, flush]);
     }
 
     #[test]
     fn events_of_records_without_more_are_read() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("events");
         let events =
             [1, 2].map(|unix_ns| LogEvent { unix_ns, kind: "note".into(), ..LogEvent::default() });
-        write_columns(&path, &events, &columns()[..5]).unwrap();
-        assert_eq!(read(&path).unwrap(), events);
+        let table = to_bytes_with(&events, &columns()[..5]).unwrap();
+        assert_eq!(read_back(&table), events);
     }
 }

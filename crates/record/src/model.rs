@@ -137,6 +137,10 @@ pub struct Run {
     /// A process measured its cells when it was read. It is not part of the record.
     #[serde(skip)]
     pub is_running: bool,
+    /// The records of the cells that have ended, such as `cells/pg.base/c1/r1/cell.json`; filled in
+    /// by [`RunDir`](crate::RunDir).
+    #[serde(default)]
+    pub files: Vec<StepFile>,
 }
 
 /// A search for the highest rate at which a step meets its bounds. Each rate that it tries is a
@@ -425,6 +429,21 @@ pub struct Cell {
     pub not_had: Vec<UnmetOption>,
     /// The steps of the cell, in order; their directories are `steps/NN-NAME`.
     pub steps: Vec<String>,
+    /// The identifier of its run; filled in by [`CellDir`](crate::CellDir). Empty in records of
+    /// format 1.0, like `files`.
+    #[serde(default)]
+    pub run: String,
+    /// The files of the cell that readers use, such as `steps/01-l.i0/step.json`; filled in by
+    /// [`CellDir`](crate::CellDir).
+    #[serde(default)]
+    pub files: Vec<StepFile>,
+}
+
+impl Cell {
+    /// Returns the listed file with this name.
+    pub(crate) fn file(&self, name: &str) -> Option<&StepFile> {
+        self.files.iter().find(|file| file.name == name)
+    }
 }
 
 /// The host of an engine.
@@ -458,6 +477,13 @@ pub enum StepKind {
 pub struct Step {
     /// Its name: `l.i0`, `qr100`.
     pub name: String,
+    /// Its cell; filled in when the step is finished, like `name` and `number`. Records of format
+    /// 1.0 lack cell and number.
+    #[serde(default)]
+    pub cell: CellKey,
+    /// Its number within its cell, from 1.
+    #[serde(default)]
+    pub number: u32,
     /// Its kind.
     pub kind: StepKind,
     /// The kind of operation whose rate is its throughput: `put`, `get`. `None` for the default;
@@ -581,10 +607,10 @@ pub struct LoadPause {
     pub to_ns: u64,
 }
 
-/// A file in a step's directory, as it was when the step was finished.
+/// A file of the record, as it was when it was finished.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepFile {
-    /// Its name: `intervals.parquet`.
+    /// Its name, relative to the file that lists it: `intervals.parquet`.
     pub name: String,
     /// Its size.
     pub size_bytes: u64,

@@ -1,11 +1,14 @@
 //! Reads the record of a step. Long files are read in batches.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::io::Read;
+use std::path::Path;
 
 use hdrhistogram::Histogram;
 use words::{StackNode, StackTree, Stacks};
 
+use crate::directory::{CELL_FILE, step_file_name};
+use crate::folder::{Folder, TEXT_BYTES_MAX};
 use crate::latency_log::Latencies;
 use crate::step_writer::{
     COUNTERS_FILE, CUMULATIVE_NOTE, HOST_FILE, INTERVALS_FILE, LATENCY_FILE, LATENCY_TOTAL_FILE,
@@ -13,19 +16,104 @@ use crate::step_writer::{
     profile_columns, sample_columns,
 };
 use crate::table::{ColumnSpec, ColumnType, TableReader, Values};
-use crate::{CellDir, IntervalRow, RecordError, Step, checksum, json};
+use crate::{Cell, IntervalRow, RecordError, Step, StepFile, checksum, json};
 
 /// The files of every step other than `step.json`.
 const SERIES_FILES: [&str; 5] =
     [INTERVALS_FILE, HOST_FILE, COUNTERS_FILE, LATENCY_FILE, LATENCY_TOTAL_FILE];
 
+/// A directory of a step that was found in a cell, or should be there.
+pub(crate) struct FoundStep {
+    folder: Folder,
+    number: u32,
+    name: String,
+}
+
+impl FoundStep {
+    pub(crate) fn new(folder: Folder, number: u32, name: &str) -> Self {
+        Self { folder, number, name: name.to_owned() }
+    }
+
+    /// Returns a finished step of a cell that lists no steps. If its `step.json` can't be read, the
+    /// step is damaged.
+    pub(crate) fn open(self) -> StepReader {
+        match json::read(&self.folder, STEP_FILE, false) {
+            Ok(step) => self.finished(step),
+            Err(error) => self.damaged(&error),
+        }
+    }
+
+    /// Returns a finished step if it is the one that the cell lists, and a damaged one otherwise.
+    pub(crate) fn open_listed(self, cell: &Cell) -> StepReader {
+        let directory = self.folder.path().file_name().unwrap_or_default().to_string_lossy();
+        let Some(listed) = cell.file(&step_file_name(&directory)) else {
+            return self.not_listed();
+        };
+        match self.read_listed(cell, listed) {
+            Ok(step) => self.finished(step),
+            Err(error) => self.damaged(&error),
+        }
+    }
+
+    fn read_listed(&self, cell: &Cell, listed: &StepFile) -> Result<Step, RecordError> {
+        let path = self.folder.path().join(STEP_FILE);
+        let bytes = self.folder.read(STEP_FILE)?;
+        checksum::verify_bytes(&path, &bytes, listed, CELL_FILE)?;
+        let step: Step = json::parse(&path, &bytes, true)?;
+        if step.cell == cell.key && step.number == self.number && step.name == self.name {
+            Ok(step)
+        } else {
+            Err(RecordError::damaged(&path, "it is another step, or a step of another cell"))
+        }
+    }
+
+    fn finished(self, step: Step) -> StepReader {
+        StepReader { step, ..self.without_data(StepState::Finished, String::new()) }
+    }
+
+    /// Returns a step that its cell does not have.
+    pub(crate) fn not_listed(self) -> StepReader {
+        let what = format!("`{CELL_FILE}` does not list this step");
+        let error = RecordError::damaged(self.folder.path(), what);
+        self.damaged(&error)
+    }
+
+    pub(crate) fn damaged(self, error: &RecordError) -> StepReader {
+        self.without_data(StepState::Damaged, error.with_causes())
+    }
+
+    /// Returns a step whose writer ended before the step was finished.
+    pub(crate) fn unfinished(self) -> StepReader {
+        // It is not known here which process ended: Assay, or one that ran only this cell and
+        // crashed with its engine.
+        let reason = "it was never finished: the process that ran it crashed or was killed, or could not write";
+        self.without_data(StepState::Unfinished, reason.to_owned())
+    }
+
+    /// Returns a step that the plan has but the record does not. `is_lost`: the record had it.
+    pub(crate) fn missing(self, is_lost: bool) -> StepReader {
+        let reason = if is_lost {
+            format!("missing: it was recorded, but `{}` is gone", self.folder.path().display())
+        } else {
+            "missing: the plan has this step, but the record does not".to_owned()
+        };
+        StepReader { is_lost, ..self.without_data(StepState::Missing, reason) }
+    }
+
+    fn without_data(self, state: StepState, reason: String) -> StepReader {
+        let step = Step { name: self.name, reasons: vec![reason], ..Step::default() };
+        StepReader { folder: self.folder, number: self.number, step, state, is_lost: false }
+    }
+}
+
 /// The record of a step. Each file is compared with its checksum before it is read.
 #[derive(Clone, Debug)]
 pub struct StepReader {
-    path: PathBuf,
+    folder: Folder,
     number: u32,
     step: Step,
     state: StepState,
+    is_lost: bool,
 }
 
 /// The completeness of a step's record.
@@ -42,37 +130,10 @@ pub enum StepState {
 }
 
 impl StepReader {
-    /// Opens a finished step. If its `step.json` can't be read, the step is damaged.
-    pub(crate) fn open(path: PathBuf, number: u32, name: &str) -> Self {
-        match json::read(&path.join(STEP_FILE)) {
-            Ok(step) => Self { path, number, step, state: StepState::Finished },
-            Err(error) => {
-                let reason = error.with_causes_and_help();
-                Self::without_data(path, number, name, StepState::Damaged, reason)
-            }
-        }
-    }
-
-    /// Returns a step whose writer ended before the step was finished.
-    pub(crate) fn partial(path: PathBuf, number: u32, name: &str) -> Self {
-        // It is not known here which process ended: Assay, or one that ran only this cell and
-        // crashed with its engine.
-        let reason = "it was never finished: the process that ran it crashed or was killed, or could not write";
-        Self::without_data(path, number, name, StepState::Unfinished, reason.to_owned())
-    }
-
-    /// Returns a step that the plan has but the record does not.
-    pub fn missing(cell: &CellDir, number: u32, name: &str) -> Self {
-        let reason = "missing: the plan has this step, but the record does not".to_owned();
-        let path = cell.step_path(number, name);
-        Self::without_data(path, number, name, StepState::Missing, reason)
-    }
-
     /// Returns this step as damaged, with `error` as the reason and without measurements.
     pub fn damaged(&self, error: &RecordError) -> Self {
-        let (path, reason) = (self.path.clone(), error.with_causes_and_help());
-        let state = StepState::Damaged;
-        let mut damaged = Self::without_data(path, self.number, &self.step.name, state, reason);
+        let name = &self.step.name;
+        let mut damaged = FoundStep::new(self.folder.clone(), self.number, name).damaged(error);
         damaged.step = Step {
             kind: self.step.kind,
             main_op: self.step.main_op.clone(),
@@ -84,20 +145,14 @@ impl StepReader {
         damaged
     }
 
-    fn without_data(
-        path: PathBuf,
-        number: u32,
-        name: &str,
-        state: StepState,
-        reason: String,
-    ) -> Self {
-        let step = Step { name: name.to_owned(), reasons: vec![reason], ..Step::default() };
-        Self { path, number, step, state }
-    }
-
     /// Returns its directory.
     pub fn path(&self) -> &Path {
-        &self.path
+        self.folder.path()
+    }
+
+    /// Returns whether it is missing although it was recorded.
+    pub fn is_lost(&self) -> bool {
+        self.is_lost
     }
 
     /// Returns its number within its cell, from 1.
@@ -133,22 +188,22 @@ impl StepReader {
         name: &str,
         columns: &[ColumnSpec],
     ) -> Result<Option<TableReader>, RecordError> {
-        let path = self.verified(name)?;
-        path.map(|path| TableReader::open(&path, columns)).transpose()
+        let file = self.verified(name)?;
+        file.map(|file| TableReader::open(file, columns)).transpose()
     }
 
-    /// Checks a file, and returns its path; `None` if the step is not finished.
-    fn verified(&self, name: &str) -> Result<Option<PathBuf>, RecordError> {
+    /// Opens a file and checks it; `None` if the step is not finished.
+    fn verified(&self, name: &str) -> Result<Option<fs_err::File>, RecordError> {
         if self.state != StepState::Finished {
             return Ok(None);
         }
         let Some(recorded) = self.step.files.iter().find(|file| file.name == name) else {
             let what = format!("it does not list `{name}`");
-            return Err(RecordError::damaged(&self.path.join(STEP_FILE), what));
+            return Err(RecordError::damaged(&self.path().join(STEP_FILE), what));
         };
-        let path = self.path.join(name);
-        checksum::verify(&path, recorded)?;
-        Ok(Some(path))
+        let mut file = self.folder.open(name)?;
+        checksum::verify(&mut file, recorded, STEP_FILE)?;
+        Ok(Some(file))
     }
 
     /// Calls `visit` with every row of `intervals.parquet`, in the order in which they were
@@ -282,7 +337,7 @@ impl StepReader {
         let note = table.note(CUMULATIVE_NOTE).map(serde_json::from_str);
         let Some(Ok(cumulative)) = note else {
             let what = format!("its note `{CUMULATIVE_NOTE}` is missing or not a list");
-            return Err(RecordError::damaged(&self.path.join(name), what));
+            return Err(RecordError::damaged(&self.path().join(name), what));
         };
         let cumulative: Vec<String> = cumulative;
         let mut columns = table.columns();
@@ -323,10 +378,15 @@ impl StepReader {
         if !self.has_file(STATUS_FILE) {
             return Ok(None);
         }
-        let path = self.verified(STATUS_FILE)?;
-        let read =
-            |path: PathBuf| fs_err::read_to_string(&path).map_err(RecordError::io("read", &path));
-        path.map(read).transpose()
+        let Some(file) = self.verified(STATUS_FILE)? else {
+            return Ok(None);
+        };
+        let path = self.path().join(STATUS_FILE);
+        let mut text = String::new();
+        file.take(TEXT_BYTES_MAX)
+            .read_to_string(&mut text)
+            .map_err(RecordError::io("read", &path))?;
+        Ok(Some(text))
     }
 
     /// Opens `latency.hlog`, which has a line for each second and tag.
@@ -338,7 +398,7 @@ impl StepReader {
     }
 
     fn latency_log(&self, name: &str) -> Result<Latencies, RecordError> {
-        Latencies::open(self.verified(name)?.as_deref())
+        Ok(Latencies::new(self.verified(name)?))
     }
 
     /// Reads the latencies of the whole step in nanoseconds, by tag: `insert.service`,

@@ -3,16 +3,18 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use words::{Stacks, counted};
 
 use crate::checksum::ChecksummedFile;
+use crate::directory::{step_file_name, step_name};
+use crate::folder::Folder;
 use crate::latency_log::LatencyLogWriter;
 use crate::table::{ColumnSpec, ColumnType, TableWriter, Value};
-use crate::{Counter, IntervalRow, RecordError, Step, StepFile, json, latency_histogram};
+use crate::{CellDir, Counter, IntervalRow, RecordError, Step, StepFile, json, latency_histogram};
 
 /// The suffix of a directory until its step is finished.
 pub(crate) const PARTIAL: &str = ".partial";
@@ -43,8 +45,14 @@ pub struct HostColumn<'a> {
 /// The record of a running step. The name of its directory ends in `.partial` until
 /// [`finish`](Self::finish). Memory does not grow with the length of the step.
 pub struct StepWriter {
-    partial: PathBuf,
-    finished: PathBuf,
+    cell: CellDir,
+    /// The number of the step within its cell, and its name.
+    number: u32,
+    name: String,
+    /// The name of the directory of the finished step.
+    finished: String,
+    /// The directory until then.
+    folder: Folder,
     /// The columns of the samples of a host, and the note that belongs to them.
     host_columns: (Vec<ColumnSpec>, [(String, String); 1]),
     intervals: TableWriter<ChecksummedFile>,
@@ -60,15 +68,18 @@ pub struct StepWriter {
 
 impl StepWriter {
     pub(crate) fn create(
-        finished: PathBuf,
+        cell: CellDir,
+        (number, name): (u32, &str),
         started_unix_ns: u64,
         host_columns: &[HostColumn<'_>],
     ) -> Result<Self, RecordError> {
-        let partial = json::with_suffix(&finished, PARTIAL);
-        fs_err::create_dir(&partial).map_err(RecordError::io("create directory", &partial))?;
-        let file = |name: &str| create(&partial.join(name));
+        let finished = step_name(number, name);
+        let folder = cell.steps().create_folder(&format!("{finished}{PARTIAL}"))?;
+        let latency_log = |name: &str| -> Result<LatencyLogWriter, RecordError> {
+            Ok(LatencyLogWriter::new(folder.create(name)?, started_unix_ns))
+        };
         let table = |name: &str, columns: &[ColumnSpec], notes: &[(String, String)]| {
-            create_table(&partial.join(name), columns, notes)
+            create_table(&folder, name, columns, notes)
         };
         let cumulative = host_columns.iter().filter(|column| column.cumulative);
         let cumulative: Vec<&str> = cumulative.map(|column| column.name).collect();
@@ -81,19 +92,22 @@ impl StepWriter {
             intervals: table(INTERVALS_FILE, &interval_columns(), &[])?,
             hosts: BTreeMap::from([(0, table(&host_file(0), &host, &notes)?)]),
             counters: table(COUNTERS_FILE, &counter_columns(), &[])?,
-            latency: LatencyLogWriter::new(file(LATENCY_FILE)?, started_unix_ns),
-            latency_total: LatencyLogWriter::new(file(LATENCY_TOTAL_FILE)?, started_unix_ns),
+            latency: latency_log(LATENCY_FILE)?,
+            latency_total: latency_log(LATENCY_TOTAL_FILE)?,
             totals: BTreeMap::new(),
             others: Vec::new(),
             host_columns: (host, notes),
-            partial,
+            cell,
+            number,
+            name: name.to_owned(),
             finished,
+            folder,
         })
     }
 
     /// Returns the directory while the step is written.
     pub fn path(&self) -> &Path {
-        &self.partial
+        self.folder.path()
     }
 
     /// Sets the start of the step's clock, for the headers of the latency logs. Without it, or
@@ -121,7 +135,7 @@ impl StepWriter {
                     integer(row.service_ns_max),
                     integer(row.response_ns_max),
                 ])
-                .map_err(RecordError::io("write", &self.partial.join(INTERVALS_FILE)))?;
+                .map_err(RecordError::io("write", &self.path().join(INTERVALS_FILE)))?;
         }
         Ok(())
     }
@@ -147,7 +161,7 @@ impl StepWriter {
             None => self.totals.entry(tag.to_owned()).or_insert_with(latency_histogram),
         };
         total.add(histogram).map_err(|error| {
-            let path = self.partial.join(LATENCY_FILE);
+            let path = self.path().join(LATENCY_FILE);
             RecordError::unrecordable(&path, format!("a histogram ({error})"))
         })
     }
@@ -165,7 +179,8 @@ impl StepWriter {
         at_ns: i64,
         values: &[Option<i64>],
     ) -> Result<(), RecordError> {
-        let path = self.partial.join(host_file(rank));
+        let name = host_file(rank);
+        let path = self.path().join(&name);
         let (columns, notes) = &self.host_columns;
         let sampled = columns.len() - sample_columns().len();
         if values.len() != sampled {
@@ -176,7 +191,9 @@ impl StepWriter {
         }
         let table = match self.hosts.entry(rank) {
             Entry::Occupied(table) => table.into_mut(),
-            Entry::Vacant(place) => place.insert(create_table(&path, columns, notes)?),
+            Entry::Vacant(place) => {
+                place.insert(create_table(&self.folder, &name, columns, notes)?)
+            }
         };
         let sample = [Value::Integer(second.into()), Value::Integer(at_ns)];
         let values = values.iter().map(|value| value.map_or(Value::Absent, Value::Integer));
@@ -203,7 +220,7 @@ impl StepWriter {
                     Value::Number(counter.value),
                     Value::Boolean(counter.cumulative),
                 ])
-                .map_err(RecordError::io("write", &self.partial.join(COUNTERS_FILE)))?;
+                .map_err(RecordError::io("write", &self.path().join(COUNTERS_FILE)))?;
         }
         Ok(())
     }
@@ -213,13 +230,13 @@ impl StepWriter {
     /// # Errors
     /// The file can't be written, or there is one already.
     pub fn profile(&mut self, stacks: &Stacks) -> Result<(), RecordError> {
-        let path = self.partial.join(PROFILE_FILE);
-        let mut table = create_table(&path, &profile_columns(), &[])?;
+        let path = self.path().join(PROFILE_FILE);
+        let mut table = create_table(&self.folder, PROFILE_FILE, &profile_columns(), &[])?;
         for node in stacks.tree() {
             let row = [integer(node.depth as u64), Value::Text(node.frame), integer(node.samples)];
             table.push(row).map_err(RecordError::io("write", &path))?;
         }
-        self.others.push(finish(table, &path)?);
+        self.others.push(finish(table, &self.folder, PROFILE_FILE)?);
         Ok(())
     }
 
@@ -229,9 +246,9 @@ impl StepWriter {
     /// # Errors
     /// The file can't be written, or there is one already.
     pub fn engine_status(&mut self, text: &str) -> Result<(), RecordError> {
-        let path = self.partial.join(STATUS_FILE);
+        let path = self.path().join(STATUS_FILE);
         let kept = &text[..text.floor_char_boundary(STATUS_BYTES_MAX)];
-        let mut file = ChecksummedFile::new(create(&path)?);
+        let mut file = ChecksummedFile::new(self.folder.create(STATUS_FILE)?);
         let written = file.write_all(kept.as_bytes());
         let left_out = text.len() - kept.len();
         let written = written.and_then(|()| match left_out {
@@ -253,23 +270,23 @@ impl StepWriter {
             self.latency_total.write(0, Duration::from_nanos(step.elapsed_ns), tag, total)?;
         }
         let mut files = vec![
-            finish(self.intervals, &self.partial.join(INTERVALS_FILE))?,
-            finish(self.counters, &self.partial.join(COUNTERS_FILE))?,
+            finish(self.intervals, &self.folder, INTERVALS_FILE)?,
+            finish(self.counters, &self.folder, COUNTERS_FILE)?,
             self.latency.finish()?,
             self.latency_total.finish()?,
         ];
         files.extend(self.others);
         for (rank, table) in self.hosts {
-            files.push(finish(table, &self.partial.join(host_file(rank)))?);
+            files.push(finish(table, &self.folder, &host_file(rank))?);
         }
-        let step = Step { files, ..step.clone() };
-        json::write(&self.partial.join(STEP_FILE), &step)?;
-        fs_err::rename(&self.partial, &self.finished)
-            .map_err(RecordError::io("rename", &self.partial))?;
-        match self.finished.parent() {
-            Some(steps) => json::sync_directory(steps),
-            None => Ok(()),
-        }
+        let cell = self.cell.read()?.key;
+        let (number, name) = (self.number, self.name);
+        let step = Step { cell, number, name, files, ..step.clone() };
+        let listed = json::write(&self.folder, STEP_FILE, &step)?;
+
+        // Listed first, so that every step with its final name is listed, even after a crash.
+        self.cell.list_file(StepFile { name: step_file_name(&self.finished), ..listed })?;
+        self.cell.steps().rename(&format!("{}{PARTIAL}", self.finished), &self.finished)
     }
 }
 
@@ -281,22 +298,24 @@ pub(crate) fn host_file(rank: u32) -> String {
     }
 }
 
-fn create(path: &Path) -> Result<fs_err::File, RecordError> {
-    fs_err::File::create_new(path).map_err(RecordError::io("create", path))
-}
-
 fn create_table(
-    path: &Path,
+    folder: &Folder,
+    name: &str,
     columns: &[ColumnSpec],
     notes: &[(String, String)],
 ) -> Result<TableWriter<ChecksummedFile>, RecordError> {
-    let sink = ChecksummedFile::new(create(path)?);
-    TableWriter::new(sink, columns, notes).map_err(RecordError::io("write", path))
+    let sink = ChecksummedFile::new(folder.create(name)?);
+    TableWriter::new(sink, columns, notes)
+        .map_err(RecordError::io("write", &folder.path().join(name)))
 }
 
 /// Writes the remaining rows of a table, and makes the file durable.
-fn finish(table: TableWriter<ChecksummedFile>, path: &Path) -> Result<StepFile, RecordError> {
-    let file = table.finish().map_err(RecordError::io("write", path))?;
+fn finish(
+    table: TableWriter<ChecksummedFile>,
+    folder: &Folder,
+    name: &str,
+) -> Result<StepFile, RecordError> {
+    let file = table.finish().map_err(RecordError::io("write", &folder.path().join(name)))?;
     file.finish()
 }
 

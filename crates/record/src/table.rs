@@ -299,17 +299,11 @@ pub(crate) struct TableReader {
 
 impl TableReader {
     /// Opens a table to read these columns.
-    pub(crate) fn open(path: &Path, columns: &[ColumnSpec]) -> Result<Self, RecordError> {
-        let file = fs_err::File::open(path).map_err(RecordError::io("open", path))?.into_file();
-        let file = SerializedFileReader::new(file).map_err(|error| read_error(path, error))?;
-        let mut table = Self {
-            path: path.to_owned(),
-            file,
-            selected: Vec::new(),
-            group: 0,
-            rows_left: 0,
-            readers: Vec::new(),
-        };
+    pub(crate) fn open(file: fs_err::File, columns: &[ColumnSpec]) -> Result<Self, RecordError> {
+        let (file, path) = file.into_parts();
+        let file = SerializedFileReader::new(file).map_err(|error| read_error(&path, error))?;
+        let mut table =
+            Self { path, file, selected: Vec::new(), group: 0, rows_left: 0, readers: Vec::new() };
         table.select(columns)?;
         Ok(table)
     }

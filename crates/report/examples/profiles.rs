@@ -35,6 +35,7 @@ fn add_profiles(directory: &RunDir, steps: &[(&str, StepKind, f64)], samples: u6
         let key = CellKey { profiled: true, ..measured.key.clone() };
         let reference = CellRef::of(key, &of_run.workload);
         let cell = directory.begin_cell(&reference).unwrap();
+        cell.write(&Cell { key: reference.key.clone(), ..measured }).unwrap();
         for (number, (name, kind, _)) in steps.iter().enumerate() {
             let mut writer = cell.begin_step(number as u32 + 1, name, &[]).unwrap();
             writer.profile(&stacks((target * 64 + number) as u64, samples)).unwrap();
@@ -56,8 +57,6 @@ fn add_profiles(directory: &RunDir, steps: &[(&str, StepKind, f64)], samples: u6
             };
             writer.finish(&step).unwrap();
         }
-        let key = reference.key.clone();
-        cell.write(&Cell { key, ..measured }).unwrap();
         run.cells.push(reference);
     }
     directory.write_run(&run).unwrap();

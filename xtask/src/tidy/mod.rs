@@ -21,6 +21,7 @@ names      no file has a name without a purpose (`util`, `misc`, `helper`)
 marks      no marks of unfinished work
 paths      no paths of one machine
 unsafe     only the listed files allow `unsafe`
+opens      only the listed file opens files of a run directory
 edges      crates use each other only in the allowed directions
 lengths    no file has more than 600 lines
 circles    files in different folders don't use each other in circles
@@ -37,6 +38,7 @@ fn check(workspace: &Workspace, name: &str) -> Result<bool> {
         "marks" => is_absent(workspace, "-n -w", "TO[D]O|FIX[M]E|XX[X]", &[]),
         "paths" => is_absent(workspace, "-n", MACHINE_PATHS, &[]),
         "unsafe" => is_absent(workspace, "-n -w", "unsafe_code", &outside_of_unsafe()),
+        "opens" => is_absent(workspace, "-n", OPENS, &outside_of_folder()),
         "edges" => forbidden_edges(&workspace.metadata("--no-deps")?).map(is_empty),
         "lengths" => lengths::find(workspace).map(is_empty),
         "circles" => circles::find(&workspace.root).map(is_empty),
@@ -71,6 +73,12 @@ const UNSAFE_FILES: &[&str] = &[
     "crates/ranks/src/job.rs",
     "xtask/src/tidy/mod.rs",
 ];
+
+/// The crates that read and write run directories, which may come from strangers, and their file
+/// that opens the files in them.
+const READERS: &[&str] = &["crates/record/src", "crates/analysis/src", "crates/report/src"];
+const OPENING_FILE: &str = "crates/record/src/folder.rs";
+const OPENS: &str = "File::(open|create)|fs_err::(read|read_to_string|read_dir|rename)\\(";
 
 /// The crates of the workspace that each one may use, as in `ARCHITECTURE.md`. Data flows one way:
 /// plan -> engine + workload -> load + probe -> record -> analysis -> report.
@@ -194,6 +202,12 @@ fn outside_of_unsafe() -> Vec<String> {
     let mut paths = vec![".".to_owned()];
     paths.extend(UNSAFE_FILES.iter().map(|path| format!(":(exclude){path}")));
     paths
+}
+
+/// Returns patterns for every file that may not open files of a run directory.
+fn outside_of_folder() -> Vec<String> {
+    let readers = READERS.iter().map(|path| (*path).to_owned());
+    readers.chain([format!(":(exclude){OPENING_FILE}")]).collect()
 }
 
 /// Prints the findings. Returns true if there are none.

@@ -190,7 +190,7 @@ fn cells_that_did_not_end_as_planned_are_listed() {
     // Killed in mid-step.
     let third = run.begin_cell(&cell(3)).unwrap();
     third
-        .write(&Cell { key: record::CellKey::new(TARGET, None, 0, 3), ..Cell::default() })
+        .write(&Cell { key: record::CellKey::new(TARGET, None, 2, 3), ..Cell::default() })
         .unwrap();
     drop(third.begin_step(1, "l.i0", &[]).unwrap());
 

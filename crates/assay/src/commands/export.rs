@@ -15,7 +15,9 @@ use crate::cli::{CompareArgs, ExportArgs, ExportFormat, ExportTable};
 use crate::only::CellFilters;
 use crate::outcome::{Errors, Exit, UsageError, report_error};
 use crate::output::{eprint_line, print};
-use crate::runs::{self, SetAsideCounts, exit_of_reading, unknown_step};
+use crate::runs::{
+    self, SetAsideCounts, exit_of_reading, say_damages, say_help_for_damage, unknown_step,
+};
 
 type Sink = Box<dyn Write + Send>;
 
@@ -151,7 +153,7 @@ impl Selection {
             if row.damaged || step.state() == StepState::Missing {
                 before.refuse_changes(&paths)?;
             }
-            if row.damaged {
+            if row.damaged || step.is_lost() {
                 self.saw_damage.set(true);
                 eprint_line!("error: {}", report::terminal_text(&row.reasons.join("; ")));
             }
@@ -164,7 +166,11 @@ impl Selection {
 
     /// Returns the exit code of an export that was written.
     fn exit(&self) -> Exit {
-        if self.saw_damage.get() { Exit::Failed } else { Exit::Ok }
+        if !self.saw_damage.get() {
+            return Exit::Ok;
+        }
+        say_help_for_damage();
+        Exit::Failed
     }
 
     /// Returns the selected steps without their series of seconds.
@@ -193,7 +199,7 @@ impl Selection {
         let answer = has_verdicts.then(compare).transpose()?;
         // `rows` has already reported damage.
         if let Some(answer) = answer.as_ref().filter(|_| !takes_rows) {
-            let is_damaged = exit_of_reading(&answer.figures) != Exit::Ok;
+            let is_damaged = say_damages(&answer.figures);
             self.saw_damage.set(self.saw_damage.get() || is_damaged);
         }
         Ok(Figures { rows, answer })
@@ -342,7 +348,6 @@ impl Selection {
             return Err(UsageError::new("no profiled step is selected", Some(help)).into());
         }
         for ProfiledStep { row, profile, stacks } in &figures.profiled {
-            self.saw_damage.set(self.saw_damage.get() || row.damaged);
             let why = match &profile.missing {
                 _ if !row.valid => format!("invalid: {}", row.reasons.join("; ")),
                 Some(why) => why.clone(),
@@ -359,7 +364,7 @@ impl Selection {
         }
         let is_binary = form == ProfileForm::Pprof;
         write_to(output, form.file_name(), is_binary, |sink| Ok(form.write(&profiles, sink)?))?;
-        Ok(exit.max(self.exit()))
+        Ok(exit)
     }
 
     /// Writes a log for each cell.
@@ -448,7 +453,7 @@ impl Logs<'_> {
         if self.current.as_ref().is_none_or(|(open, ..)| *open != name) {
             self.end()?;
             let file = NewFile::new(&self.directory.join(&name));
-            let sink = BufWriter::new(File::create(&file.partial)?);
+            let sink = BufWriter::new(file.create()?);
             let title = name.trim_end_matches(".hlog");
             let log = HistogramLog::new(sink, title, started)?;
             self.current = Some((name, file, log));
@@ -507,6 +512,15 @@ impl NewFile {
         let mut partial = path.as_os_str().to_owned();
         partial.push(".partial");
         Self { partial: partial.into(), path: path.to_owned(), is_kept: false }
+    }
+
+    /// Creates the file under its temporary name, not through a link that others may have put there.
+    fn create(&self) -> io::Result<File> {
+        // A process that was killed may have left one.
+        match fs_err::remove_file(&self.partial) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => File::create_new(&self.partial),
+        }
     }
 
     fn keep(mut self) -> io::Result<()> {
@@ -576,7 +590,7 @@ fn is_directory(output: &Path) -> bool {
 /// Lets `write` write a file, which has its name when all of it is there.
 fn write_file(path: &Path, write: impl FnOnce(Sink) -> anyhow::Result<Sink>) -> anyhow::Result<()> {
     let file = NewFile::new(path);
-    write(Box::new(BufWriter::new(File::create(&file.partial)?)))?.flush()?;
+    write(Box::new(BufWriter::new(file.create()?)))?.flush()?;
     Ok(file.keep()?)
 }
 

@@ -1,6 +1,6 @@
 //! `assay report`: writes the results of runs as one HTML file.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use analysis::Figures;
 use analysis::compat::{Recorded, check_repeats};
@@ -13,17 +13,17 @@ use crate::outcome::{Exit, UsageError};
 use crate::output::{eprint_line, print};
 use crate::runs::{exit_of_reading, figures};
 
+/// The report in a run's directory.
+const REPORT_FILE: &str = "report.html";
+
 /// Writes the HTML report of one or several runs.
 pub fn report(args: &ReportArgs) -> anyhow::Result<Exit> {
     let directories = args.runs.iter().map(RunDir::open).collect::<Result<Vec<_>, _>>()?;
     let runs = Recorded::read(&directories)?;
     let notes = check_repeats(&runs).map_err(UsageError::from)?;
-    let output = match &args.output {
-        Some(output) => output.clone(),
-        None => directories[0].path().join("report.html"),
-    };
     let (figures, curves) = figures(&directories, Curves::take)?;
-    write_report(&directories, &figures, &curves, &notes, &output)?;
+    let output = args.output.as_deref();
+    let output = write_report(&directories, &figures, &curves, &notes, output)?;
     print(&format!("{}\n", output.display()))?;
     if let (Some(folder), Some(first)) = (&args.svg, runs.first()) {
         write_plots(&first.run, &figures, folder)?;
@@ -31,18 +31,26 @@ pub fn report(args: &ReportArgs) -> anyhow::Result<Exit> {
     Ok(exit_of_reading(&figures))
 }
 
-/// Writes the report of `directories` with these figures, curves and notes to the file `output`.
+/// Writes the report of `directories` with these figures, curves and notes to the file `output`, or
+/// into the first directory. Returns the file.
 pub fn write_report(
     directories: &[RunDir],
     figures: &Figures,
     curves: &[Curves],
     notes: &[String],
-    output: &Path,
-) -> anyhow::Result<()> {
+    output: Option<&Path>,
+) -> anyhow::Result<PathBuf> {
     let sources = directories.iter().map(source).collect::<anyhow::Result<Vec<_>>>()?;
     let page = Page { sources: &sources, figures, curves, notes };
-    fs_err::write(output, report::html_page(&page))
-        .context("cannot write the report; `-o FILE` chooses another file")
+    let html = report::html_page(&page);
+    let failed = "cannot write the report; `-o FILE` chooses another file";
+    if let Some(output) = output {
+        fs_err::write(output, html).context(failed)?;
+        return Ok(output.to_owned());
+    }
+    let folder = directories[0].path();
+    record::replace_file(folder, REPORT_FILE, html.as_bytes()).context(failed)?;
+    Ok(folder.join(REPORT_FILE))
 }
 
 /// Writes each plot of a report to a file.
@@ -56,9 +64,9 @@ fn write_plots(run: &Run, figures: &Figures, folder: &Path) -> anyhow::Result<()
     }
     fs_err::create_dir_all(folder).context("cannot write the plots")?;
     for (name, svg) in plots {
-        let file = folder.join(name).with_extension("svg");
-        fs_err::write(&file, svg).context("cannot write the plots")?;
-        print(&format!("{}\n", file.display()))?;
+        let name = format!("{name}.svg");
+        record::replace_file(folder, &name, svg.as_bytes()).context("cannot write the plots")?;
+        print(&format!("{}\n", folder.join(name).display()))?;
     }
     Ok(())
 }

@@ -370,9 +370,15 @@ pub fn keep_log(directory: &CellDir, log: &Path) -> anyhow::Result<()> {
     let is_there =
         fs_err::canonicalize(&kept).is_ok_and(|kept| Some(kept) == fs_err::canonicalize(log).ok());
     // A server's log may be in the record already: copying a file onto itself would empty it.
-    if !is_there && log.exists() {
-        fs_err::copy(log, kept)?;
+    if is_there || !log.exists() {
+        return Ok(());
     }
+    // The server's user can replace its log by a link to what only root can read.
+    let mut log = record::open_regular(log).context("cannot read the engine's log")?;
+    if kept.symlink_metadata().is_ok() {
+        fs_err::remove_file(&kept)?;
+    }
+    std::io::copy(&mut log, &mut fs_err::File::create_new(kept)?)?;
     Ok(())
 }
 

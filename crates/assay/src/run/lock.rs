@@ -1,12 +1,15 @@
 //! Locks directories against other runs of assay, for as long as any process of this run lives.
 
+use std::io::Read as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::Context;
 use engine::guard::is_alive;
-use rustix::fs::FlockOperation;
+use fs_err::os::unix::fs::OpenOptionsExt as _;
+use rustix::fs::{FlockOperation, OFlags};
 use rustix::io::{Errno, FdFlags};
 
 use super::display::Display;
@@ -16,6 +19,9 @@ use crate::outcome::UsageError;
 /// The file that is locked. It contains the id of the process that took the lock, and that of its
 /// machine's boot: other machines may share the directory.
 const FILE: &str = record::LOCK_FILE;
+
+/// More than the text in the file.
+const OWNER_BYTES_MAX: u64 = 1024;
 
 /// The time to wait for the servers of a killed run: longer than their guards give them.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -88,12 +94,7 @@ fn take_with_timeout(
 
 /// Tries to take the lock; `None` if another process has it.
 fn take(directory: &Path) -> anyhow::Result<Option<fs_err::File>> {
-    // Not truncated: the lock may belong to another process.
-    let file = fs_err::OpenOptions::new()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(directory.join(FILE))?;
+    let file = open_lock(&directory.join(FILE))?;
     match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => {}
         Err(Errno::WOULDBLOCK) => return Ok(None),
@@ -106,6 +107,32 @@ fn take(directory: &Path) -> anyhow::Result<Option<fs_err::File>> {
     Ok(Some(file))
 }
 
+/// Opens or creates the file of a lock. Others may be able to write to the directory, so this
+/// follows no link, and leaves everything but a file with a single name as it is.
+fn open_lock(path: &Path) -> anyhow::Result<fs_err::File> {
+    // Not truncated: the lock may belong to another process.
+    let file = fs_err::OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed())
+        .open(path);
+    let is_usable = match &file {
+        Ok(file) => {
+            let metadata = file.metadata()?;
+            metadata.is_file() && metadata.nlink() == 1
+        }
+        // A link or a pipe.
+        Err(_) => fs_err::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file()),
+    };
+    if !is_usable && path.symlink_metadata().is_ok() {
+        let what = format!("`{}` is no lock file of assay", path.display());
+        let help = "somebody else put it there: remove it, or choose another directory";
+        return Err(UsageError::new(what, Some(help.into())).into());
+    }
+    Ok(file?)
+}
+
 /// The process that took a lock.
 struct Owner {
     pid: u32,
@@ -115,7 +142,9 @@ struct Owner {
 
 /// Returns the process that took the lock last.
 fn owner(directory: &Path) -> Option<Owner> {
-    let text = fs_err::read_to_string(directory.join(FILE)).ok()?;
+    let mut text = String::new();
+    let file = record::open_regular(&directory.join(FILE)).ok()?;
+    file.take(OWNER_BYTES_MAX).read_to_string(&mut text).ok()?;
     let (pid, boot) = text.trim_end_matches('\n').split_once(' ')?;
     Some(Owner { pid: pid.parse().ok()?, is_here: boot == host::boot_id().unwrap_or_default() })
 }
@@ -123,6 +152,30 @@ fn owner(directory: &Path) -> Option<Owner> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_link_or_a_second_name_of_a_file_is_no_lock_and_stays_as_it_is() {
+        let directory = tempfile::tempdir().unwrap();
+        let [lock, precious] = [FILE, "precious"].map(|name| directory.path().join(name));
+        fs_err::write(&precious, "mine").unwrap();
+        let refused = || {
+            let error = run_directory(directory.path()).err().expect("it is refused");
+            assert!(format!("{error:#}").contains("is no lock file of assay"), "{error:#}");
+            assert_eq!(fs_err::read_to_string(&precious).unwrap(), "mine");
+            fs_err::remove_file(&lock).unwrap();
+        };
+        std::os::unix::fs::symlink(&precious, &lock).unwrap();
+        refused();
+        std::os::unix::fs::symlink(directory.path().join("new"), &lock).unwrap();
+        refused();
+        assert!(!directory.path().join("new").exists());
+        fs_err::hard_link(&precious, &lock).unwrap();
+        refused();
+        let pipe = rustix::fs::FileType::Fifo;
+        rustix::fs::mknodat(rustix::fs::CWD, &lock, pipe, rustix::fs::Mode::RWXU, 0).unwrap();
+        refused();
+        assert!(run_directory(directory.path()).is_ok());
+    }
 
     fn data_root(path: &Path) -> anyhow::Result<Lock> {
         super::data_root(path, &AtomicBool::new(false), &Display::new(true))

@@ -23,6 +23,7 @@ pub mod runners;
 mod step;
 pub mod stop;
 mod tables;
+mod trust;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -172,7 +173,7 @@ fn resume_run(
     ranks: Option<LoadRanks>,
 ) -> anyhow::Result<Exit> {
     let started_unix_ns = unix_now_ns();
-    let resume::LockedRun { directory, mut run, lock: _lock } = resume::open(path)?;
+    let resume::LockedRun { directory, mut run, lock: _lock } = resume::open(path, args.trust)?;
     resume::refuse_redundant_plan(&run.plan, &args.plan)?;
     let file = match (args.repeats, args.profile) {
         (None, false) => None,
@@ -195,6 +196,9 @@ fn resume_run(
     };
     resume::raise_repeats(&mut file.plan, &run.cells);
     preflight::reject_impossible(&file)?;
+    if !args.trust {
+        trust::refuse_foreign_builds(&file.plan)?;
+    }
     let matrix = Matrix::resume(&file.plan, &run.cells, &directory, &only)?;
     if matrix.tasks.is_empty() && find::next_rates(&directory, &run, &only)?.is_empty() {
         let others = match matrix.cell_count - matrix.complete_count {
@@ -429,10 +433,9 @@ fn serve_live(
 /// Returns the path of the report; `None` if it cannot be written, which is not fatal: it can be
 /// made again.
 fn write_report(directory: &RunDir, figures: &Figures, curves: &[Curves]) -> Option<PathBuf> {
-    let output = directory.path().join("report.html");
     let directories = std::slice::from_ref(directory);
-    match commands::report::write_report(directories, figures, curves, &[], &output) {
-        Ok(()) => Some(output),
+    match commands::report::write_report(directories, figures, curves, &[], None) {
+        Ok(output) => Some(output),
         Err(error) => {
             report_error(&error);
             None
@@ -544,7 +547,9 @@ fn run_cells(
         let engine = plan.builds[plan.targets[task.cell.target].build].engine;
         let is_library = engine.facts().home == EngineHome::Library;
         let run = if is_library { isolated::run } else { cell::run };
-        match run(conductor, &task.reference, task.cell)? {
+        let status = run(conductor, &task.reference, task.cell)?;
+        conductor.directory.end_cell(&task.reference)?;
+        match status {
             Status::Complete => {
                 let (cell, estimate) = (task.cell, task.estimate.time);
                 let took = began.elapsed().unwrap_or_default();

@@ -7,7 +7,7 @@ use plan::Plan;
 use record::{Build, CellRef, Invocation, RecordError, Run, RunDir};
 
 use super::lock::{self, Lock};
-use super::matrix;
+use super::{matrix, trust};
 use crate::cli::PlanArgs;
 use crate::only::CellFilters;
 use crate::outcome::UsageError;
@@ -20,14 +20,13 @@ pub struct LockedRun {
     pub lock: Lock,
 }
 
-/// Opens and locks the directory of a run to resume it.
-pub fn open(path: &Path) -> anyhow::Result<LockedRun> {
-    let directory = RunDir::open(path).map_err(|error| match error {
-        RecordError::Missing { .. } | RecordError::Format { .. } => {
-            anyhow::Error::from(UsageError::new(error.to_string(), error.help()))
-        }
-        error => error.into(),
-    })?;
+/// Opens and locks the directory of a run to resume it. Refuses the record of another user, unless
+/// it `is_trusted`.
+pub fn open(path: &Path, is_trusted: bool) -> anyhow::Result<LockedRun> {
+    let directory = RunDir::open(path)?;
+    if !is_trusted {
+        trust::refuse_foreign_record(&directory)?;
+    }
     let run = directory.read_run()?;
     if run.format != record::FORMAT {
         let message = format!(

@@ -373,7 +373,7 @@ fn a_directory_without_a_run_is_neither_shown_nor_reported() {
     place.write("damaged/run.json", "{\"format\":{\"major\":1");
     for args in ["show empty", "show nowhere", "show lite.toml", "report empty"] {
         let said = "is not a run directory | help: give a directory that `assay run` wrote";
-        check_cases(&place, &format!("{args} | {args} | 1 | {said}"));
+        check_cases(&place, &format!("{args} | {args} | 2 | {said}"));
     }
     check_cases(&place, "damaged | show damaged | 1 | `damaged/run.json` | help:");
     assert_eq!(entries(&place.join("empty")).len(), 0);
@@ -396,7 +396,7 @@ fn a_run_of_a_later_format_is_refused_with_the_version_to_use() {
     for args in [format!("show {run}"), format!("report {run} -o never.html")] {
         let later = major + 1;
         let said = format!("has format {later}. | help: | 99.1.0");
-        check_cases(&place, &format!("later | {args} | 1 | {said}"));
+        check_cases(&place, &format!("later | {args} | 2 | {said}"));
     }
     assert!(!place.join("never.html").exists());
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use crate::forged::change_json;
 use crate::place::{Ended, Place, QUICK, SQLITE, entries, workload};
 
 /// A load that waits for the disk at every commit, and one that does not.
@@ -44,15 +45,15 @@ fn with_known_times(run: &str) {
             let settings = &json(&cell.join("cell.json"))["settings"];
             let waits = settings.as_array().unwrap().iter().any(is_waiting);
             let path = cell.join("steps/01-l.i0/step.json");
-            let mut step = json(&path);
             let ms = (100 + repeat) * if waits { 10 } else { 1 };
-            step["elapsed_ns"] = Value::from(ms * 1_000_000);
-            // The same CPU on both: what one of them waits for is the disk.
-            for connection in step["connections"].as_array_mut().unwrap() {
-                connection["cpu_user_ns"] = Value::from((50 + repeat) * 1_000_000);
-                connection["cpu_system_ns"] = Value::from(0);
-            }
-            fs_err::write(&path, step.to_string()).unwrap();
+            change_json(&path, |step| {
+                step["elapsed_ns"] = Value::from(ms * 1_000_000);
+                // The same CPU on both: what one of them waits for is the disk.
+                for connection in step["connections"].as_array_mut().unwrap() {
+                    connection["cpu_user_ns"] = Value::from((50 + repeat) * 1_000_000);
+                    connection["cpu_system_ns"] = Value::from(0);
+                }
+            });
         }
     }
 }
@@ -339,11 +340,8 @@ fn another_way_of_measuring_is_reported() {
     // As a version writes it that knows of such a setting.
     for cell in ["lite.base", "lite.next"] {
         let path = Path::new(&after).join("cells").join(cell).join("c1/r1/cell.json");
-        let text = fs_err::read_to_string(&path).unwrap();
-        let mut json: Value = serde_json::from_str(&text).unwrap();
         let own = serde_json::json!({"name": "perf_level", "value": "disable", "source": "assay"});
-        json["settings"].as_array_mut().unwrap().push(own);
-        fs_err::write(&path, json.to_string()).unwrap();
+        change_json(&path, |cell| cell["settings"].as_array_mut().unwrap().push(own));
     }
     for args in [&[before.as_str(), &after][..], &[&before, &after, "--by-run"]] {
         let told = notes(args);

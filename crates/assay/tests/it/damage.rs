@@ -65,6 +65,9 @@ fn a_damaged_step_is_reported_with_the_others_and_measured_again() {
     for text in ["l.i2", "qr100", "damaged: ", "r1 l.i1", "intervals.parquet"] {
         assert!(table.stdout.contains(text), "{text}: {table}");
     }
+    let help = "copy the run directory again";
+    let told = [&table.stdout, &table.stderr].map(|text| text.matches(help).count());
+    assert_eq!(told, [0, 1], "{table}");
     let table = table.expect_in_stderr(&["error: ", damaged.to_str().unwrap(), "--resume"]);
     assert_eq!(table.stderr.matches("error: ").count(), 1, "{table}");
     let html = place.join("damaged.html");
@@ -86,22 +89,24 @@ fn a_step_that_is_gone_is_missing_everywhere_and_measured_again() {
     let all = step_count(&place, &run);
     fs_err::rename(step(&run, "l.i1"), place.join("elsewhere")).unwrap();
 
-    let table = shown(&place, &run, "table").expect_code(0);
+    let table = shown(&place, &run, "table").expect_code(1);
     let says = format!("{} of {all} steps valid, 1 missing, 1 cell not finished", all - 1);
     assert!(table.stdout.contains(&says), "{table}");
     assert!(table.stdout.contains("(lite.base r1: l.i1)"), "{table}");
-    let json = shown(&place, &run, "json").expect_code(0);
+    let table = table.expect_in_stderr(&["missing: it was recorded, but ", "l.i1` is gone"]);
+    assert_eq!(table.stderr.matches("copy the run directory").count(), 1, "{table}");
+    let json = shown(&place, &run, "json").expect_code(1);
     let json: Value = serde_json::from_str(&json.stdout).unwrap();
     let missing = &json["missing"];
     assert_eq!(missing.as_array().map(Vec::len), Some(1), "{missing}");
     assert_eq!((&missing[0]["step"], &missing[0]["repeat"]), (&"l.i1".into(), &1.into()));
     assert_eq!(json["unfinished"][0]["status"], "complete");
     let html = place.join("missing.html");
-    place.assay(&["report", path, "-o", html.to_str().unwrap()]).expect_code(0);
+    place.assay(&["report", path, "-o", html.to_str().unwrap()]).expect_code(1);
     assert!(fs_err::read_to_string(&html).unwrap().contains(&says));
     for table in [
-        place.assay(&["export", path, "--format", "csv"]).expect_code(0),
-        shown(&place, &run, "csv").expect_code(0),
+        place.assay(&["export", path, "--format", "csv"]).expect_code(1),
+        shown(&place, &run, "csv").expect_code(1),
     ] {
         assert_eq!(table.stdout.lines().count(), 1 + all, "{table}");
         let lines = table.stdout.lines().filter(|line| line.contains("missing: "));
@@ -117,7 +122,7 @@ fn steps_of_cells_that_are_gone_count_as_well() {
     let run = two_repeats(&place);
     let all = step_count(&place, &run);
     fs_err::remove_dir_all(first_cell(&run)).unwrap();
-    let one = shown(&place, &run, "table").expect_code(0);
+    let one = shown(&place, &run, "table").expect_code(1);
     let half = all / 2;
     let says = format!("{half} of {all} steps valid, {half} missing, 1 cell not finished");
     assert!(one.stdout.contains(&says), "{one}");

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use rustix::process::Signal;
 
-use crate::place::{ASSAY, NULL, POSTGRES, Place, QUICK, SQLITE, entries, send, workload};
+use crate::place::{ASSAY, NULL, POSTGRES, Place, QUICK, SQLITE, entries, workload};
 use crate::{postgres_is_here_or_test_is_skipped, say_skipped};
 
 /// A config that a server reads, but can't start with.

@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use rustix::process::Signal;
 use serde_json::Value;
 
+use crate::forged::change_json;
 use crate::place::{
     ASSAY, Ended, LONG_AND_SHORT, POSTGRES, Place, QUICK, SQLITE, any_below, entries, eventually,
     mysql, workload,
@@ -65,10 +66,7 @@ fn json(path: &Path) -> Value {
 
 /// Rewrites `run.json`.
 fn change_run(run: &Path, change: impl FnOnce(&mut Value)) {
-    let path = run.join("run.json");
-    let mut value = json(&path);
-    change(&mut value);
-    fs_err::write(&path, serde_json::to_vec(&value).unwrap()).unwrap();
+    change_json(&run.join("run.json"), change);
 }
 
 fn invocations(run: &Path) -> Vec<Value> {
@@ -329,7 +327,7 @@ fn runs_that_cannot_be_resumed_are_refused() {
     let place = Place::new();
     let run = half_a_run(&place);
     let path = run.to_str().unwrap();
-    let before = json(&run.join("run.json"));
+    let before = fs_err::read(run.join("run.json")).unwrap();
     let refused = |args: &[&str], texts: &[&str]| {
         let mut all = vec!["run", "--resume"];
         all.extend(args);
@@ -370,9 +368,9 @@ fn runs_that_cannot_be_resumed_are_refused() {
     for (change, texts) in changes {
         change_run(&run, change);
         refused(&[path], texts);
-        change_run(&run, |run| *run = before.clone());
+        fs_err::write(run.join("run.json"), &before).unwrap();
     }
-    assert_eq!(json(&run.join("run.json")), before);
+    assert_eq!(fs_err::read(run.join("run.json")).unwrap(), before);
 }
 
 #[test]

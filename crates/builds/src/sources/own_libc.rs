@@ -14,6 +14,7 @@ use anyhow::Context;
 
 use crate::elf::Elf;
 use crate::error::Error;
+use crate::unprivileged::unprivileged;
 
 /// The folder of the moved programs, in the folder of the scripts.
 const MOVED_PROGRAMS: &str = ".program";
@@ -78,7 +79,7 @@ fn own_loader(root: &Path, loader_path: &Path) -> anyhow::Result<PathBuf> {
 
 /// Refuses a loader before glibc 2.33, which has no option to set the program's name.
 fn check_loader(loader: &Path) -> anyhow::Result<()> {
-    let help = Command::new(loader).arg("--help").output();
+    let help = unprivileged(Command::new(loader).arg("--help")).output();
     let is_new = help.is_ok_and(|output| {
         let text = [output.stdout, output.stderr].concat();
         String::from_utf8_lossy(&text).contains("--argv0")

@@ -1,13 +1,15 @@
 //! Runs a build's programs under a guard: to their end, or until they answer.
 
 use std::ffi::OsString;
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::log::{size, tail, tail_since, whole_tail_since};
 use super::server::{Place, Trial};
+use super::user::asking_user;
 use crate::guard::{self, Deadline, Ending, Guarded, Spawn, command_line};
 use crate::limits::{Enforced, in_units};
 use crate::trial::TRIAL_MEMORY_BYTES_MAX;
@@ -31,11 +33,11 @@ const OUT_OF_MEMORY: [&str; 4] =
     ["out of memory", "cannot allocate memory", "bad_alloc", "memory exhausted"];
 
 /// Runs a program that prints its version, and parses the version. `server` is the product's name
-/// for messages.
+/// for messages. Root runs the program as `user`, or another user that can.
 pub(crate) fn version<V>(
     program: &Path,
     args: &[&str],
-    server: &str,
+    (server, user): (&str, &str),
     parse: impl Fn(&str) -> Option<V>,
 ) -> Result<V, SetupError> {
     let failed = |status: String, output: &[u8]| {
@@ -43,8 +45,14 @@ pub(crate) fn version<V>(
         let tail = output.lines().map(str::to_string).collect();
         failure(&command_line(program, args), status, tail, None)
     };
-    let output = Command::new(program)
+    let mut command = Command::new(program);
+    if let Some(user) = asking_user(user, program)? {
+        // The other user may not be able to enter the current directory.
+        command.uid(user.uid).gid(user.gid).current_dir("/");
+    }
+    let output = command
         .args(args)
+        .stdin(Stdio::null())
         .output()
         .map_err(|error| failed(error.to_string(), &[]))?;
     if !output.status.success() {

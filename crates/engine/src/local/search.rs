@@ -137,11 +137,14 @@ pub(crate) fn is_version(requested: &str, numbers: &[u32]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
+    use crate::local::user::public_directory;
     use crate::script::write_script;
 
     fn fake(version: &str) -> tempfile::TempDir {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = public_directory();
         fs::create_dir(directory.path().join("bin")).unwrap();
         write_script(&directory.path().join("bin/served"), &format!("echo {version}"));
         directory
@@ -156,12 +159,30 @@ mod tests {
             searched: "packages",
             install: "install it",
             version: |program| {
-                super::super::program::version(program, &[], "Served", |text| {
+                super::super::program::version(program, &[], ("Served", "served"), |text| {
                     let is_number = text.starts_with(|char: char| char.is_ascii_digit());
                     is_number.then(|| text.trim().to_string())
                 })
             },
             numbers: |version| version.split('.').map(|part| part.parse().unwrap()).collect(),
+        }
+    }
+
+    #[test]
+    fn a_program_that_prints_its_version_does_not_run_as_root() {
+        let build = fake("$(id -u).$(id -G | tr ' ' .)");
+        let search = search(Vec::new());
+        let version = (search.version)(&build.path().join("bin/served")).unwrap();
+        let ids: Vec<&str> = version.split('.').collect();
+        if rustix::process::geteuid().is_root() {
+            assert!(!ids.contains(&"0"), "{version}");
+        }
+        // A build that only root can enter says so.
+        fs::set_permissions(build.path(), PermissionsExt::from_mode(0o700)).unwrap();
+        let closed = (search.version)(&build.path().join("bin/served"));
+        if rustix::process::geteuid().is_root() {
+            let error = closed.unwrap_err().to_string();
+            assert!(error.contains("can't enter `"), "{error}");
         }
     }
 

@@ -86,7 +86,54 @@ pub(crate) fn server_user(
     }
 }
 
+/// Returns the user that runs `program` of a build only to ask it something; `None`, which means
+/// assay's own user, unless assay is root. This is the first of these that can enter the program's
+/// folder: `preferred`, `nobody` and the owner of the program.
+///
+/// # Errors
+/// [`SetupError::Build`] when none of them can.
+pub(crate) fn asking_user(
+    preferred: &str,
+    program: &Path,
+) -> Result<Option<SystemUser>, SetupError> {
+    if !rustix::process::geteuid().is_root() {
+        return Ok(None);
+    }
+    let users = users();
+    let owner = fs::metadata(program).map_or(0, |metadata| metadata.uid());
+    let by_name = |name: &str| users.iter().find(|user| user.name == name && user.uid != 0);
+    let by_owner = users.iter().find(|user| user.uid == owner && user.uid != 0);
+    let candidates = [by_name(preferred), by_name("nobody"), by_owner];
+    let folder = program.parent().unwrap_or(Path::new("/"));
+    let mut refusal = None;
+    for user in candidates.into_iter().flatten() {
+        let Some(closed) = user.closed_directory(folder) else {
+            return Ok(Some(user.clone()));
+        };
+        refusal.get_or_insert_with(|| user.can_not_enter(&closed, &program.display().to_string()));
+    }
+    Err(refusal.unwrap_or_else(|| SetupError::Build {
+        build: program.display().to_string(),
+        what: "assay is root, and `/etc/passwd` has no other user to run it".into(),
+        help: format!("add a user `{preferred}` to this system, or run assay as another user"),
+    }))
+}
+
 impl SystemUser {
+    /// Returns the error that the user can't enter a directory of a build.
+    fn can_not_enter(&self, closed: &Path, build: &str) -> SetupError {
+        SetupError::Build {
+            build: build.to_string(),
+            what: self.closed_text(closed),
+            help: format!("run `chmod a+x {}`, or move the build elsewhere", closed.display()),
+        }
+    }
+
+    fn closed_text(&self, closed: &Path) -> String {
+        let (name, closed) = (&self.name, closed.display());
+        format!("user `{name}`, who runs the server, can't enter `{closed}`")
+    }
+
     /// Checks that the user can access the programs of `build` in `bin_dir`, and `data_dir`, which
     /// it will own.
     ///
@@ -98,22 +145,14 @@ impl SystemUser {
         build: &str,
         data_dir: &Path,
     ) -> Result<(), SetupError> {
-        let name = &self.name;
-        let what = |closed: &Path| {
-            format!("user `{name}`, who runs the server, can't enter `{}`", closed.display())
-        };
         if let Some(closed) = self.closed_directory(bin_dir) {
-            return Err(SetupError::Build {
-                build: build.to_string(),
-                what: what(&closed),
-                help: format!("run `chmod a+x {}`, or move the build elsewhere", closed.display()),
-            });
+            return Err(self.can_not_enter(&closed, build));
         }
         // The user will own the data directory itself.
         if let Some(closed) = data_dir.parent().and_then(|parent| self.closed_directory(parent)) {
             return Err(SetupError::Directory {
                 path: data_dir.to_path_buf(),
-                what: what(&closed),
+                what: self.closed_text(&closed),
                 help: format!(
                     "run `chmod a+x {}`, or choose another data directory",
                     closed.display()
@@ -150,6 +189,16 @@ impl SystemUser {
         };
         self.uid == 0 || metadata.mode() & bit != 0
     }
+}
+
+/// Creates a temporary directory that other users can enter, in which root can run programs as
+/// another user.
+#[cfg(test)]
+pub(crate) fn public_directory() -> tempfile::TempDir {
+    use std::os::unix::fs::PermissionsExt;
+    let directory = tempfile::tempdir().unwrap();
+    fs::set_permissions(directory.path(), PermissionsExt::from_mode(0o755)).unwrap();
+    directory
 }
 
 #[cfg(test)]

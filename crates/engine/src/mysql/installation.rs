@@ -204,7 +204,7 @@ pub fn locate(build: &str) -> Result<Installation, SetupError> {
 
 fn version(program: &Path) -> Result<Version, SetupError> {
     let args = ["--no-defaults", "--version"];
-    program::version(program, &args, "MySQL or MariaDB", Version::parse_printed)
+    program::version(program, &args, ("MySQL or MariaDB", "mysql"), Version::parse_printed)
 }
 
 fn inspect(build: &str, program: &Path) -> Result<Installation, SetupError> {
@@ -243,10 +243,11 @@ pub(super) const ROCKSDB_PLUGIN: &str = "ha_rocksdb.so";
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::local::user::public_directory;
     use crate::script::write_script;
 
     fn fake(printed: &str, program: &str) -> tempfile::TempDir {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = public_directory();
         let path = directory.path().join(program);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         write_script(&path, &format!("echo '{printed}'"));

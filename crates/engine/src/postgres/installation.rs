@@ -137,7 +137,7 @@ fn package_directories() -> Vec<PathBuf> {
 }
 
 fn version(program: &Path) -> Result<Version, SetupError> {
-    program::version(program, &["--version"], "PostgreSQL", Version::parse)
+    program::version(program, &["--version"], ("PostgreSQL", "postgres"), Version::parse)
 }
 
 fn inspect(build: &str, program: &Path) -> Result<Installation, SetupError> {
@@ -161,10 +161,11 @@ fn inspect(build: &str, program: &Path) -> Result<Installation, SetupError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::local::user::public_directory;
     use crate::script::write_script;
 
     fn fake(version: &str, programs: &[&str]) -> tempfile::TempDir {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = public_directory();
         fs::create_dir(directory.path().join("bin")).unwrap();
         for program in programs {
             let path = directory.path().join("bin").join(program);

@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod damage;
+mod exchanged;
 mod fixture;
 mod round_trip;
 mod sample;
+mod special_files;

@@ -1,7 +1,8 @@
 use std::os::unix::fs::PermissionsExt as _;
 
 use record::{
-    CellKey, CellRef, IntervalRow, RecordError, Run, RunDir, Status, Step, StepKind, StepState,
+    Cell, CellKey, CellRef, IntervalRow, RecordError, Run, RunDir, Status, Step, StepKind,
+    StepState,
 };
 
 use crate::sample;
@@ -15,10 +16,16 @@ fn a_record_reads_back_as_written() {
     let results = temporary();
     let written = sample::write(results.path());
     let run = RunDir::open(written.path()).unwrap();
-    assert_eq!(run.read_run().unwrap(), sample::run());
+    let read = run.read_run().unwrap();
+    let listed: Vec<&str> = read.files.iter().map(|file| file.name.as_str()).collect();
+    assert_eq!(listed, ["cells/bundled.base/c2/r1/cell.json"]);
+    assert_eq!(Run { files: vec![], ..read }, sample::run());
     let cell = run.cell(&run.read_run().unwrap().cells[0]).unwrap();
     assert!(cell.exists());
-    assert_eq!(cell.read().unwrap(), sample::cell());
+    let read = cell.read().unwrap();
+    let listed: Vec<&str> = read.files.iter().map(|file| file.name.as_str()).collect();
+    assert_eq!(listed, ["steps/01-l.i1/step.json"]);
+    assert_eq!(Cell { files: vec![], ..read }, sample::cell());
     assert_eq!(
         fs_err::read_to_string(cell.path().join("server.conf")).unwrap(),
         "synchronous = normal\n"
@@ -88,7 +95,7 @@ fn the_latency_log_is_a_standard_interval_log() {
 fn many_row_groups_are_read_in_order() {
     let results = temporary();
     let run = RunDir::create(results.path(), &sample::run()).unwrap();
-    let cell = run.begin_cell(&sample::cell_ref()).unwrap();
+    let cell = sample::begin(&run);
     let mut writer = cell.begin_step(1, "l.i0", &[]).unwrap();
     let row = |i: u32| IntervalRow {
         second: i / 3,
@@ -118,7 +125,7 @@ fn many_row_groups_are_read_in_order() {
 fn a_step_without_data_reads_as_empty() {
     let results = temporary();
     let run = RunDir::create(results.path(), &sample::run()).unwrap();
-    let cell = run.begin_cell(&sample::cell_ref()).unwrap();
+    let cell = sample::begin(&run);
     cell.begin_step(1, "settle", &sample::HOST_COLUMNS).unwrap().finish(&Step::default()).unwrap();
     let step = &cell.read_steps().unwrap()[0];
     step.for_each_interval(|row| panic!("{row:?}")).unwrap();
@@ -132,7 +139,7 @@ fn a_step_without_data_reads_as_empty() {
 fn each_client_host_has_samples_of_its_own() {
     let results = temporary();
     let run = sample::write(results.path());
-    let cell = run.begin_cell(&sample::cell_ref()).unwrap();
+    let cell = sample::begin(&run);
     let mut writer = cell.begin_step(1, "l.i1", &sample::HOST_COLUMNS).unwrap();
     writer.host(0, 0, 5, &sample::host_values(0)).unwrap();
     writer.host(3, 7, 7_000_000_005, &[Some(1), None]).unwrap();
@@ -165,7 +172,7 @@ fn a_new_run_is_incomplete_and_has_a_new_directory() {
 fn a_step_that_was_never_finished_is_incomplete_and_empty() {
     let results = temporary();
     let run = RunDir::create(results.path(), &sample::run()).unwrap();
-    let cell = run.begin_cell(&sample::cell_ref()).unwrap();
+    let cell = sample::begin(&run);
     // Dropped without `finish`, as if the process was killed.
     drop(sample::measure(&cell));
     let steps = cell.read_steps().unwrap();
@@ -211,7 +218,7 @@ fn a_run_without_cells_has_started_none() {
 fn steps_are_read_in_the_order_of_their_numbers() {
     let results = temporary();
     let run = RunDir::create(results.path(), &sample::run()).unwrap();
-    let cell = run.begin_cell(&sample::cell_ref()).unwrap();
+    let cell = sample::begin(&run);
     for number in [2, 101, 10, 1] {
         let step = Step { name: format!("s-{number}"), ..Step::default() };
         cell.begin_step(number, &step.name, &[]).unwrap().finish(&step).unwrap();
@@ -225,7 +232,7 @@ fn steps_are_read_in_the_order_of_their_numbers() {
 fn what_the_format_can_not_store_is_refused() {
     let results = temporary();
     let run = RunDir::create(results.path(), &sample::run()).unwrap();
-    let cell = run.begin_cell(&sample::cell_ref()).unwrap();
+    let cell = sample::begin(&run);
     for name in ["", "../x", "a/b", ".hidden", "x.partial"] {
         assert!(
             matches!(cell.begin_step(1, name, &[]), Err(RecordError::Unrecordable { .. })),
@@ -314,6 +321,7 @@ fn a_profile_reads_back_as_written_and_is_checked_for_damage() {
     stacks.add(["postgres", "main"], 2);
     for cell in &run.cells {
         let cell_dir = directory.begin_cell(cell).unwrap();
+        cell_dir.write(&Cell { key: cell.key.clone(), ..Cell::default() }).unwrap();
         let mut step = cell_dir.begin_step(1, "l.i0", &[]).unwrap();
         if cell.key.profiled {
             step.profile(&stacks).unwrap();
@@ -343,7 +351,7 @@ fn a_profile_reads_back_as_written_and_is_checked_for_damage() {
 fn the_status_of_an_engine_reads_back_and_is_bounded() {
     let results = temporary();
     let run = RunDir::create(results.path(), &sample::run()).unwrap();
-    let cell = run.begin_cell(&sample::cell_ref()).unwrap();
+    let cell = sample::begin(&run);
     let texts = ["", "Log sequence number 7\n", &"\u{e4}".repeat(1 << 20)];
     for (number, text) in (1..).zip(texts) {
         let mut step = cell.begin_step(number, "l.i0", &[]).unwrap();

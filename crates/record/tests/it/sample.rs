@@ -104,6 +104,7 @@ pub fn run() -> Run {
             lag_ms: None,
             rate_max: Some(5e3),
             tolerance: 0.05,
+            repeats: 1,
         }),
         invocations: vec![Invocation {
             started_unix_ns: 1_795_287_731_250_000_000,
@@ -125,11 +126,14 @@ pub fn run() -> Run {
             fsync: Some(FsyncLatency::default()),
         }],
         is_running: false,
+        files: Vec::new(),
     }
 }
 
 pub fn cell() -> Cell {
     Cell {
+        run: run().id,
+        files: Vec::new(),
         key: record::CellKey::new("bundled.base", None, 2, 1),
         build: "bundled".into(),
         config: "base".into(),
@@ -218,6 +222,8 @@ pub fn step() -> Step {
     };
     Step {
         name: "l.i1".into(),
+        cell: cell().key,
+        number: 1,
         lag_at_most_ns: Some(1_000_000_000),
         kind: StepKind::Load,
         main_op: Some("insert".into()),
@@ -321,13 +327,21 @@ pub fn measure(cell: &CellDir) -> record::StepWriter {
     writer
 }
 
+/// Begins the cell of the sample, with its record.
+pub fn begin(run: &RunDir) -> CellDir {
+    let cell = run.begin_cell(&cell_ref()).unwrap();
+    cell.write(&Cell { status: Status::Incomplete, ..self::cell() }).unwrap();
+    cell
+}
+
 /// Writes the whole sample.
 pub fn write(results: &Path) -> RunDir {
     let directory = RunDir::create(results, &run()).unwrap();
-    let cell = directory.begin_cell(&cell_ref()).unwrap();
-    cell.write(&self::cell()).unwrap();
+    let cell = begin(&directory);
     cell.write_text("server.conf", "synchronous = normal\n").unwrap();
     measure(&cell).finish(&step()).unwrap();
+    cell.write(&self::cell()).unwrap();
+    directory.end_cell(&cell_ref()).unwrap();
     directory.write_run(&run()).unwrap();
     directory
 }

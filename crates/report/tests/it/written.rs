@@ -87,9 +87,6 @@ pub fn write(results: &Path, size: Size) -> RunDir {
                 for target in (half..cells.len()).step_by(2) {
                     let reference = &cells[target];
                     let cell = directory.begin_cell(reference).unwrap();
-                    for (number, step) in size.steps.iter().enumerate() {
-                        write_step(&cell, size, target, number, *step);
-                    }
                     let (build, config) = reference.key.target.split_once('.').unwrap();
                     cell.write(&Cell {
                         key: reference.key.clone(),
@@ -103,6 +100,9 @@ pub fn write(results: &Path, size: Size) -> RunDir {
                         ..Cell::default()
                     })
                     .unwrap();
+                    for (number, step) in size.steps.iter().enumerate() {
+                        write_step(&cell, size, target, number, *step);
+                    }
                 }
             });
         }

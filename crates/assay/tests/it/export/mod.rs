@@ -16,6 +16,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
+use crate::forged::change_json;
 use crate::not_here;
 use crate::place::{Ended, NULL, Place, entries, workload};
 use crate::show_json::Shown;
@@ -370,10 +371,10 @@ fn a_format_that_cannot_say_invalid_is_not_written_of_invalid_results_alone() {
     let exported = Exported::new();
     // A run whose only step is invalid has no results.
     let run_json = exported.run.join("run.json");
-    let mut run: Value = serde_json::from_str(&fs_err::read_to_string(&run_json).unwrap()).unwrap();
-    let cells = run["cells"].as_array_mut().unwrap();
-    cells.retain(|cell| cell["target"] == OTHER && cell["repeat"] == REPEATS);
-    fs_err::write(&run_json, run.to_string()).unwrap();
+    change_json(&run_json, |run| {
+        let cells = run["cells"].as_array_mut().unwrap();
+        cells.retain(|cell| cell["target"] == OTHER && cell["repeat"] == REPEATS);
+    });
     let file = exported.place.join("benchmarks.txt");
     let options = ["--format", "benchstat", "--step", "qr100", "-o"];
     let ended = exported.export(&[&options[..], &[file.to_str().unwrap()]].concat());
