@@ -6,7 +6,8 @@ use std::path::Path;
 
 use rustix::process::Resource;
 
-use crate::disk::{Device, devices_of, mounts, nearest_existing};
+use crate::device::Device;
+use crate::disk::{devices_of, mounts, nearest_existing};
 use crate::parse::{Mount, count_processors, mount_of, parse_cpu_ticks, parse_cpuinfo, value};
 use crate::{Group, Proc};
 

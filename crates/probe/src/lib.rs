@@ -32,6 +32,7 @@
 
 mod addresses;
 mod columns;
+mod device;
 mod disk;
 mod error;
 mod frequency;

@@ -150,9 +150,10 @@ impl Ranks {
     pub fn is_sent(&mut self) -> Result<bool, RanksError> {
         let mut at = 0;
         while at < self.outgoing.len() {
-            match self.outgoing[at].is_complete()? {
-                true => drop(self.outgoing.swap_remove(at)),
-                false => at += 1,
+            if self.outgoing[at].is_complete()? {
+                self.outgoing.swap_remove(at);
+            } else {
+                at += 1;
             }
         }
         Ok(self.outgoing.is_empty())

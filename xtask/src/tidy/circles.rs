@@ -25,6 +25,10 @@ const REEXPORT_DEPTH: usize = 8;
 /// A path of modules and, last, maybe an item: `["crate", "run", "step"]` without the `crate`.
 type ModulePath = Vec<String>;
 
+/// The uses between folders in circles that are known, by crate. Fewer are refused as well, so that
+/// the numbers can only shrink, to none.
+const KNOWN: &[(&str, usize)] = &[("analysis", 21), ("assay", 19), ("plan", 20), ("report", 28)];
+
 /// Returns the circles across folders in all crates below `root`, one line for each.
 pub fn find(root: &Path) -> Result<Vec<String>> {
     let mut crates = vec![root.join("xtask")];
@@ -39,9 +43,18 @@ pub fn find(root: &Path) -> Result<Vec<String>> {
         let entry = ["lib.rs", "main.rs"].map(|name| source.join(name));
         let Some(entry) = entry.into_iter().find(|path| path.exists()) else { continue };
 
-        let tree = SourceTree::read(&entry)?;
-        for circle in tree.circles_across_folders() {
-            findings.push(circle.describe(root));
+        let circles = SourceTree::read(&entry)?.circles_across_folders();
+        let count = circles.iter().map(|circle| circle.crossings.len()).sum::<usize>();
+        let name = folder.file_name().unwrap_or_default();
+        let known = KNOWN.iter().find(|(known, _)| name == *known).map_or(0, |(_, count)| *count);
+        if count > known {
+            findings.extend(circles.iter().map(|circle| circle.describe(root)));
+        }
+        if count != known {
+            findings.push(format!(
+                "{}: {count} uses between folders in circles, and {known} are known",
+                shown(root, &folder)
+            ));
         }
     }
     Ok(findings)
@@ -109,17 +122,11 @@ impl SourceTree {
         Ok(())
     }
 
-    /// Returns the circles whose files have no folder in common.
+    /// Returns the circles in which a file uses another that has no folder in common with it.
     fn circles_across_folders(&self) -> Vec<Circle> {
         let uses = self.uses();
         let mut circles = Vec::new();
         for files in components(&uses) {
-            let folders = files.iter().map(|file| folders_of(file));
-            let common = folders.reduce(|common, folders| &common & &folders);
-            if common.is_some_and(|common| !common.is_empty()) {
-                continue;
-            }
-
             let mut crossings = Vec::new();
             for file in &files {
                 let used = uses.get(file).into_iter().flatten();
@@ -127,7 +134,9 @@ impl SourceTree {
                 let outside = used.filter(|used| folders_of(used).is_disjoint(&folders_of(file)));
                 crossings.extend(outside.map(|used| (file.clone(), used.clone())));
             }
-            circles.push(Circle { files, crossings });
+            if !crossings.is_empty() {
+                circles.push(Circle { files, crossings });
+            }
         }
         circles
     }
@@ -185,7 +194,7 @@ impl SourceTree {
     }
 }
 
-/// Files that use each other and have no folder in common.
+/// Files that use each other, not all in one folder.
 struct Circle {
     files: Vec<PathBuf>,
     /// The uses among them that lead from one folder into another.
@@ -393,7 +402,9 @@ mod tests {
             fs::create_dir_all(file.parent().unwrap()).unwrap();
             fs::write(file, text).unwrap();
         }
-        find(root.path()).unwrap()
+        let tree = SourceTree::read(&root.path().join("crates/a/src/lib.rs")).unwrap();
+        let circles = tree.circles_across_folders();
+        circles.iter().map(|circle| circle.describe(root.path())).collect()
     }
 
     #[test]

@@ -4,37 +4,22 @@
 mod factors;
 mod gate;
 mod groups;
+mod lines;
 mod requirements;
 mod steps;
 
-use std::path::PathBuf;
-
 use analysis::compat::{self, Recorded};
 use analysis::{CompareOptions, Compared, Figures, Row, Series, THROUGHPUT, distinct};
-use record::{CellKey, CellRef, Run, RunDir};
+use record::{Run, RunDir};
 use report::{ComparedRun, Comparison};
 use words::Metric;
 
 use self::groups::Group;
+use self::lines::{Line, Runs};
 use crate::cli::{CompareArgs, Format, METRIC_LIST};
 use crate::outcome::{Exit, UsageError, did_you_mean};
 use crate::output::{json_text, print, style};
 use crate::runs::{exit_of_reading, figures, keep_steps};
-
-/// The runs to compare.
-struct Runs {
-    paths: Vec<PathBuf>,
-    recorded: Vec<Recorded>,
-}
-
-/// A line of a comparison, with the cell that its figures come from.
-struct Line<'a> {
-    /// The key under which the cell is shown.
-    key: CellKey,
-    /// The index of the run that has the cell.
-    run: usize,
-    cell: &'a CellRef,
-}
 
 /// Compares the targets of some runs.
 pub fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {

@@ -80,8 +80,7 @@ impl Confinement {
         let Some(bytes) = self.memory_bytes_max else {
             return Ok(());
         };
-        crate::limits::limit_own_memory(bytes)
-            .map_err(|error| format!("cannot limit its memory: {error}"))
+        limit_own_memory(bytes).map_err(|error| format!("cannot limit its memory: {error}"))
     }
 
     /// Removes the empty groups if assay is gone.
@@ -94,6 +93,18 @@ impl Confinement {
             remove_group(&group.directory);
         }
     }
+}
+
+/// Limits the private memory of this process, for good. An allocation beyond the limit fails.
+///
+/// # Errors
+/// The kernel's.
+pub(crate) fn limit_own_memory(bytes: u64) -> std::io::Result<()> {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+    let inherited = getrlimit(Resource::Data).maximum.unwrap_or(u64::MAX);
+    let limit = Some(bytes.min(inherited));
+    Ok(setrlimit(Resource::Data, Rlimit { current: limit, maximum: limit })?)
 }
 
 /// Returns a kernel set of these processors.

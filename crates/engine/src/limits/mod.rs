@@ -140,18 +140,6 @@ impl Enforced {
     }
 }
 
-/// Limits the private memory of this process, for good. An allocation beyond the limit fails.
-///
-/// # Errors
-/// The kernel's.
-pub(crate) fn limit_own_memory(bytes: u64) -> std::io::Result<()> {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-
-    let inherited = getrlimit(Resource::Data).maximum.unwrap_or(u64::MAX);
-    let limit = Some(bytes.min(inherited));
-    Ok(setrlimit(Resource::Data, Rlimit { current: limit, maximum: limit })?)
-}
-
 /// Limits a resource with one of the groups, or with a new one. Returns the group's index.
 fn enforce(groups: &mut Vec<Group>, resource: Resource, value: u64) -> Result<usize, String> {
     for (index, group) in groups.iter_mut().enumerate() {

@@ -2,7 +2,7 @@
 
 use super::number;
 use crate::Malformed;
-use crate::disk::Device;
+use crate::device::Device;
 
 /// The counters of one block device, in the order of their columns. There are 11; 15 with discards,
 /// since kernel 4.18; or 17 with flushes, since kernel 5.5.

@@ -1,5 +1,5 @@
 use super::*;
-use crate::disk::Device;
+use crate::device::Device;
 
 /// Reads the fixture `crates/probe/tests/proc/KERNEL/...`.
 fn fixture(name: &str) -> String {

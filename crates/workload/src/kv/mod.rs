@@ -9,6 +9,7 @@ mod data;
 mod history;
 mod programs;
 mod verifier;
+mod writer_summary;
 
 #[cfg(test)]
 mod tests;
@@ -23,10 +24,10 @@ use crate::check::ValueCheck;
 use crate::{Check, Random, Schedule, Summaries, Summary, Task};
 use data::{Data, Fault, KeyFault, NUMBER_BYTES, ValueVersion};
 use history::{History, WriterHistory};
-pub use programs::WriterSummary;
 use programs::{Reader, Writer};
 pub use verifier::ReadSummary;
 use verifier::ReadVerifier;
+pub use writer_summary::WriterSummary;
 
 /// The time between bursts of the writer in a step with readers; `db_bench` writes ten times a
 /// second.

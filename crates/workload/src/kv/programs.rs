@@ -7,6 +7,7 @@ use plan::KvRead;
 
 use super::data::{self, Data, Fault, KeyChoices, ValueVersion};
 use super::verifier::ReadVerifier;
+use super::writer_summary::WriterSummary;
 use crate::{Executed, Next, OpKind, Program, Random, Summary};
 
 /// Writes one entry.
@@ -33,16 +34,6 @@ pub(super) struct Writer<S> {
     quota: Option<u64>,
     /// The number of writes that succeeded.
     written: u64,
-}
-
-/// The writes of one writer.
-#[derive(Clone, Copy, Debug)]
-pub struct WriterSummary {
-    pub(super) is_load: bool,
-    /// The number of writes begun.
-    pub(super) begun: u64,
-    /// The number of writes that succeeded.
-    pub(super) written: u64,
 }
 
 impl<S> Writer<S> {

@@ -5,35 +5,11 @@ use std::ops::RangeInclusive;
 use engine::{Dialect, Error, ErrorClass, Interrupt, Session, Statement};
 
 use plan::sysbench::Effect;
-use serde::{Deserialize, Serialize};
 
+use super::changes::{RowChanges, TableChanges};
 use super::data::LoadedRows;
 use super::event::{Event, EventValues, Streams};
 use crate::{Executed, Next, OpKind, Program, Summary};
-
-/// Changes of the number of rows, by table number: the summary of a program.
-pub type TableChanges = Vec<(u32, RowChanges)>;
-
-/// Changes of the number of a table's rows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RowChanges {
-    /// Rows inserted, without those that the same transaction deleted.
-    pub inserted: u64,
-    /// Rows deleted, without those that the same transaction inserted again.
-    pub deleted: u64,
-    /// The real numbers may differ: a connection was lost before the server answered, or a
-    /// statement has an effect that cannot be counted.
-    pub is_uncertain: bool,
-}
-
-impl RowChanges {
-    /// Adds further changes.
-    pub(super) fn add(&mut self, more: Self) {
-        self.inserted += more.inserted;
-        self.deleted += more.deleted;
-        self.is_uncertain |= more.is_uncertain;
-    }
-}
 
 /// Returns whether the server may have executed a statement although it did not answer.
 fn outcome_is_unknown(class: ErrorClass) -> bool {

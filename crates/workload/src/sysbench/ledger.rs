@@ -5,7 +5,7 @@
 
 use engine::{Table, TableFacts};
 
-use super::connection::RowChanges;
+use super::changes::RowChanges;
 use crate::Check;
 use crate::check::index_check;
 

@@ -4,6 +4,7 @@
 //! answers, so whatever is known before a step is computed when its connections are opened.
 //! Events only draw values and send them.
 
+mod changes;
 mod connection;
 mod data;
 mod distribution;
@@ -28,10 +29,9 @@ use words::excerpt;
 use crate::check::ValueCheck;
 use crate::program::plans_of_first_ops;
 use crate::{Check, ClientShare, Random, Schedule, Summaries, Summary, Task};
-pub use connection::TableChanges;
-use connection::{
-    CurrentBatch, Indexer, LoadBatches, Loader, RowChanges, Runner, RunnerTable, Transactions,
-};
+use changes::RowChanges;
+pub use changes::TableChanges;
+use connection::{CurrentBatch, Indexer, LoadBatches, Loader, Runner, RunnerTable, Transactions};
 use data::{LoadedRows, ROW_BYTES};
 use distribution::Sampler;
 use event::{Event, EventOptions, Streams};

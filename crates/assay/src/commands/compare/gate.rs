@@ -10,7 +10,7 @@ use analysis::{
 };
 use report::{ratio_with_bounds, terminal_text};
 
-use super::{Line, Runs};
+use super::lines::{Line, Runs};
 use crate::cli::CompareArgs;
 use crate::outcome::Exit;
 use crate::output::eprint_line;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use analysis::{ComparedStep, REPEATS_CAP, Thresholds, Verdict, repeats_to_judge};
 use glob::Pattern;
 
-use super::{Line, Runs};
+use super::super::lines::{Line, Runs};
 
 /// The repeats to propose for a comparison that was measured once or is invalid. Fewer give no
 /// usable spread.
