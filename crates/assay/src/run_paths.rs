@@ -148,9 +148,13 @@ mod tests {
         let data = results.path().join("data");
         fs_err::create_dir(&data).unwrap();
         let missing = results.path().join("missing");
-        assert_eq!(all(&[data.clone(), run.clone()]).unwrap(), [run.clone()]);
-        assert_eq!(all(&[missing.clone(), run.clone()]).unwrap(), [missing.clone(), run]);
-        assert_eq!(all(&[data.clone()]).unwrap(), [data.clone()]);
+
+        let with_data = [data.clone(), run.clone()];
+        assert_eq!(all(&with_data).unwrap(), with_data[1..]);
+        let with_missing = [missing, run];
+        assert_eq!(all(&with_missing).unwrap(), with_missing);
+        let only_data = [data.clone()];
+        assert_eq!(all(&only_data).unwrap(), only_data);
         assert!(all(&[data.clone(), data]).is_err());
         assert!(one(&results.path().join("data/latest")).is_err());
     }

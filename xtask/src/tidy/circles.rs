@@ -113,7 +113,7 @@ impl SourceTree {
 
         for child in children {
             let name = child.ident.to_string();
-            let child_path = [path.as_slice(), &[name.clone()]].concat();
+            let child_path = [path.as_slice(), std::slice::from_ref(&name)].concat();
             match &child.content {
                 Some((_, items)) => self.read_module(file, child_path, items)?,
                 None => self.read_file(&file_of_module(file, &path, &name), child_path)?,
