@@ -30,6 +30,7 @@ const PASSWORD: &str = "made-for-this-server";
 
 /// Runs a function as another user of the host. Without root, which is needed for that, says so and
 /// runs it as the same user.
+#[expect(clippy::print_stderr, reason = "the test's reader must know what was tried")]
 fn as_stranger<T: Send>(action: impl FnOnce() -> T + Send) -> T {
     // Linux has the user of each thread.
     let act = || {
