@@ -106,6 +106,44 @@ pub const SHAPES: [Shape; 26] = [
     }),
 ];
 
+/// Shapes that had no part in choosing the thresholds.
+#[allow(dead_code, reason = "only the table has them")]
+pub const HELD_OUT: [Shape; 11] = [
+    growing("4 s · x³", |_, seconds| of_share(seconds, |x| 4000.0 * x.powi(3))),
+    growing("exponential, 0.2 s to 4 s", |_, seconds| {
+        of_share(seconds, |x| 200.0 * (3.0 * x).exp())
+    }),
+    growing("4 s · ln(1 + 9x) / ln 10", |_, seconds| {
+        of_share(seconds, |x| 4000.0 * (1.0 + 9.0 * x).log10())
+    }),
+    growing("400 ms/s in the last quarter", |_, seconds| {
+        each(seconds, |second| 400.0 * (second - 0.75 * seconds as f64).max(0.0))
+    }),
+    growing("100 ms/s, sawtooth of 5 s, 1 s", |random, seconds| {
+        let offset = random.uniform();
+        each(seconds, |second| 100.0 * second + 1000.0 * (second / 5.0 + offset).fract())
+    }),
+    growing("150 ms/s, noise of 0.3 s", |random, seconds| {
+        let noise = correlated(random, seconds, 0.0);
+        (0..seconds).map(|second| 150.0 * second as f64 + noise[second]).collect()
+    }),
+    growing("stalls: 1 s more at 3 random moments", |random, seconds| {
+        let at: Vec<f64> = (0..3).map(|i| (f64::from(i) + random.uniform()) / 3.0).collect();
+        of_share(seconds, |x| 1000.0 * at.iter().filter(|at| **at < x).count() as f64)
+    }),
+    bounded("sawtooth of 4 s, 2 s", |random, seconds| {
+        let offset = random.uniform();
+        each(seconds, |second| 2000.0 * (second / 4.0 + offset).fract())
+    }),
+    bounded("falls from 3 s", |_, seconds| of_share(seconds, |x| 3000.0 * (-5.0 * x).exp())),
+    bounded("wave of 10 s, ±0.5 s", |random, seconds| {
+        wave(random, seconds, 10.0).into_iter().map(|lag| lag / 2.0).collect()
+    }),
+    bounded("spikes of 1 s in one second of ten", |random, seconds| {
+        (0..seconds).map(|_| if random.uniform() < 0.1 { 1000.0 } else { 50.0 }).collect()
+    }),
+];
+
 fn each(seconds: usize, lag: impl Fn(f64) -> f64) -> Vec<f64> {
     (0..seconds).map(|second| lag(second as f64)).collect()
 }
