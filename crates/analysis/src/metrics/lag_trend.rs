@@ -9,8 +9,8 @@ use crate::quality;
 /// The least growth from the second quarter to the last that counts, in milliseconds: twice the
 /// resolution of the lag.
 const GROWTH_MS_MIN: f64 = 200.0;
-/// The least ratio of that growth to the span of the two middle quarters. A wave spans more than
-/// the medians of quarters differ.
+/// The least ratio of that growth to the span of the two middle quarters. The span of a wave
+/// exceeds the differences between the medians of quarters.
 const OF_MIDDLE_MIN: f64 = 0.6;
 /// The least ratio of that growth to the one from the first quarter to the third, in a lag that
 /// ends high. That of an exponential warm-up is less, if its time constant is a quarter of the step

@@ -34,7 +34,7 @@ use watch::{Reading, Watch};
 const SECOND_NS: u64 = 1_000_000_000;
 /// The time for which the inspection of a table on a replica is tried again.
 const INSPECT_NS_MAX: u64 = 120 * SECOND_NS;
-/// The time after which the operator learns what is awaited.
+/// The time after which the operator learns what a run is waiting for.
 const SILENT: Duration = Duration::from_secs(5);
 /// The time between checks of a condition that is waited for.
 const POLL: Duration = Duration::from_millis(5);
@@ -165,8 +165,7 @@ fn heartbeat_table() -> Table {
 
 impl<E: Replicated + 'static> Replicas<E> {
     /// Begins to watch replicas, and waits until they follow. If that takes long, calls `say` with
-    /// what is awaited. Calls `made` as soon as the table of
-    /// the heartbeats exists.
+    /// what it is waiting for. Calls `made` as soon as the table of the heartbeats exists.
     ///
     /// # Errors
     /// The table of the heartbeats exists, an error of the engine, or the replicas don't show a
@@ -279,7 +278,7 @@ impl<E: Replicated + 'static> Replicas<E> {
 }
 
 impl<E: Replicated + 'static> Replicas<E> {
-    /// Returns what a replica is waited for, as text.
+    /// Returns a text that says which replica is awaited, and for what.
     fn awaited(&self, timeout: Duration) -> String {
         let heartbeats = locked(&self.watch.heartbeats);
         let late = heartbeats.late();

@@ -157,7 +157,7 @@ fn merged_path(path: &Path) -> PathBuf {
 }
 
 /// Symbolic links of archives: their paths below the root, and their targets. They are created
-/// after all files, so that nothing is written through one, of another archive either.
+/// after all files, so that nothing is written through a link, not even one of another archive.
 #[derive(Default)]
 pub struct Links(BTreeMap<PathBuf, PathBuf>);
 

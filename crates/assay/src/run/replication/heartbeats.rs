@@ -32,8 +32,8 @@ impl Outage {
     }
 }
 
-/// The time for which a replica may lack the table of the heartbeats: that of one that still applies
-/// what its primary wrote before.
+/// The time for which a replica may lack the table of the heartbeats, because it still applies what
+/// its primary wrote before.
 const LACKS_TABLE_FOR: Duration = Duration::from_secs(30);
 /// The codes of servers for a missing privilege: PostgreSQL's, then those of MySQL for a database, a
 /// table and a column.
