@@ -159,7 +159,7 @@ impl<'a> TargetCheck<'a> {
             }),
             ConfigFiles::One if files.len() > 1 => Some(Problem {
                 place,
-                what: format!("{title} takes only one options file"),
+                what: format!("{title} accepts only one options file"),
                 help: "merge the files, or set options with `set`",
             }),
             ConfigFiles::None | ConfigFiles::One | ConfigFiles::Several => None,

@@ -53,7 +53,7 @@ pub fn all(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
                 // The command that reads it says what is wrong.
                 runs.push(path.clone());
             } else if inside.is_empty() {
-                eprint_line!("note: `{}` is left out, since it is no run", shown(path));
+                eprint_line!("note: `{}` is left out, because it is not a run", shown(path));
             }
             runs.extend(inside);
         }

@@ -72,7 +72,7 @@ fn build(cx: &mut Context<'_>, entry: Entry) -> Option<Build> {
                 let message = format!("{} is a URL, not a build: {}", code(&key), code(&installed));
                 cx.error("plan::bad-url", node.place, message)
                     .label("expected a version or a directory")
-                    .help("for a server that runs already, write `url = \"...\"` instead");
+                    .help("for a server that is already running, write `url = \"...\"` instead");
                 return None;
             }
             let shown = quoted(&installed);

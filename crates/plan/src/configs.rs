@@ -433,7 +433,7 @@ fn report_too_many_options(cx: &mut Context<'_>, place: Place) {
         "the configs have more than {OPTIONS_MAX} options and files with those that they extend"
     );
     cx.error("plan::too-many-options", place, message)
-        .label("this config exceeds the number")
+        .label("this config exceeds the limit")
         .help("extend fewer configs, or move common options into a `file`");
 }
 

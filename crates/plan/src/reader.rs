@@ -373,7 +373,7 @@ impl Section {
         }
         for other in entries.iter().skip(1) {
             let [one, two] = [&entries[0], other].map(|it| code(&self.name_of(&it.key)));
-            let message = format!("{one} and {two} exclude each other");
+            let message = format!("{one} and {two} can't be combined");
             cx.error("plan::conflict", other.key_place, message)
                 .label(label)
                 .also(entries[0].key_place, "first given here")

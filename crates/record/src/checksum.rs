@@ -103,7 +103,7 @@ fn check_sum(
     if sum == recorded.crc32 {
         return Ok(());
     }
-    Err(RecordError::damaged(path, format!("its checksum is not the one in `{recorder}`")))
+    Err(RecordError::damaged(path, format!("its checksum does not match the one in `{recorder}`")))
 }
 
 /// Returns the size and the checksum of a file's contents.

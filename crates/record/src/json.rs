@@ -71,7 +71,7 @@ pub(crate) fn parse<T: DeserializeOwned>(
         .map_err(|error| RecordError::damaged(path, error.to_string()))?;
     match own_sum(bytes) {
         Some(OwnSum { recorded, computed }) if recorded != computed => {
-            Err(RecordError::damaged(path, "its checksum, `crc32`, is not that of its contents"))
+            Err(RecordError::damaged(path, "its checksum, `crc32`, does not match its contents"))
         }
         None if is_summed => {
             Err(RecordError::damaged(path, "it does not end with its checksum, `crc32`"))

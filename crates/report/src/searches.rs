@@ -91,7 +91,7 @@ fn verdict(trial: &RateTrial) -> Cell {
     };
     match &trial.verdict {
         TrialVerdict::Sustained if trial.is_second_try => {
-            Cell::toned("met at the second try", Tone::Plain)
+            Cell::toned("met on the second try", Tone::Plain)
         }
         TrialVerdict::Sustained => Cell::toned("met", Tone::Plain),
         TrialVerdict::Missed(bounds) => {

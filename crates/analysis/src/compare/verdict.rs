@@ -314,7 +314,7 @@ impl FamilyDecision {
 /// Returns the reason why more repeats of coarse figures don't help.
 fn coarse_reason(metric: &str) -> &'static str {
     if Metric::named(metric).is_some_and(Metric::is_operation_time) {
-        "repeats differ by less than a bucket of the histogram, so further repeats tell no more"
+        "repeats differ by less than a bucket of the histogram, so more repeats would not help"
     } else {
         "repeats differ by less than the ticks of 10 ms in which the kernel counts this: longer steps tell more, \
          further repeats don't"

@@ -23,7 +23,7 @@ pub trait EngineRow: Sync {
 
     /// Connects a load rank to the target of a cell, and makes the load of its steps.
     fn serve(&self, _: &mut LoadRank<'_>, _: &RankCell<'_>) -> anyhow::Result<()> {
-        anyhow::bail!("the engine runs inside of assay, where load ranks can't reach it")
+        anyhow::bail!("the engine runs inside assay, where load ranks can't reach it")
     }
 
     /// Checks the URL of a server that already runs.

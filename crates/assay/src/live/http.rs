@@ -102,7 +102,7 @@ fn read<'r>(received: &'r [u8], hosts: &AllowedHosts) -> Received<'r> {
     for line in lines {
         match line.split_once(':') {
             Some((name, _)) if name.is_empty() || name.contains([' ', '\t']) => {
-                return bad("a header has no valid name");
+                return bad("a header has an invalid name");
             }
             Some((name, host)) if name.eq_ignore_ascii_case("host") => named.push(host.trim()),
             Some(_) => {}

@@ -126,8 +126,8 @@ fn open_lock(path: &Path) -> anyhow::Result<fs_err::File> {
         Err(_) => fs_err::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file()),
     };
     if !is_usable && path.symlink_metadata().is_ok() {
-        let what = format!("`{}` is no lock file of assay", path.display());
-        let help = "somebody else put it there: remove it, or choose another directory";
+        let what = format!("`{}` is not an assay lock file", path.display());
+        let help = "another program or user created it: remove it, or choose another directory";
         return Err(UsageError::new(what, Some(help.into())).into());
     }
     Ok(file?)
@@ -160,7 +160,7 @@ mod tests {
         fs_err::write(&precious, "mine").unwrap();
         let refused = || {
             let error = run_directory(directory.path()).err().expect("it is refused");
-            assert!(format!("{error:#}").contains("is no lock file of assay"), "{error:#}");
+            assert!(format!("{error:#}").contains("is not an assay lock file"), "{error:#}");
             assert_eq!(fs_err::read_to_string(&precious).unwrap(), "mine");
             fs_err::remove_file(&lock).unwrap();
         };

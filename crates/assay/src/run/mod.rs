@@ -305,7 +305,7 @@ fn refuse_load_ranks(plan: &Plan, tasks: &[Task]) -> Result<(), UsageError> {
     };
     let engine = plan.builds[target.build].engine.name();
     let message = format!(
-        "`{}` can't have load ranks: `{engine}` runs inside of assay's own process",
+        "`{}` can't have load ranks: `{engine}` runs inside assay's own process",
         target.name
     );
     let help = "start assay without `mpirun`, or leave the target out with `--only`";

@@ -198,7 +198,7 @@ fn engines_without_load_ranks_say_so_under_mpirun() {
     let plan = workload(600, 200, QUICK, "")
         + "[build.lite]\nsqlite = \"bundled\"\n[config.sqlite.base]\n";
     run(&place, &plan, 1).expect_code(2).expect_in_stderr(&[
-        "`lite.base` can't have load ranks: `sqlite` runs inside of assay's own process",
+        "`lite.base` can't have load ranks: `sqlite` runs inside assay's own process",
         "help: start assay without `mpirun`",
     ]);
 }

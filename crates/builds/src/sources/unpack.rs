@@ -50,7 +50,7 @@ impl Budget {
 
     fn exceeded(&self) -> String {
         format!(
-            "the archive unpacks to more than {} MB, which is too much for its own size",
+            "the archive unpacks to more than {} MB, which is too much for an archive of its size",
             self.limit / 1_000_000
         )
     }
@@ -448,7 +448,7 @@ mod tests {
         let root = folder.path().join("root");
         let error = jar(&jar_path, &root, &|name| (name == "lib.so").then_some("lib.so"));
         let error = error.unwrap_err();
-        assert!(error.to_string().contains("which is too much for its own size"), "{error}");
+        assert!(error.to_string().contains("which is too much for an archive of its size"), "{error}");
         assert!(!root.exists());
     }
 }

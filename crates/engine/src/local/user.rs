@@ -114,7 +114,7 @@ pub(crate) fn asking_user(
     }
     Err(refusal.unwrap_or_else(|| SetupError::Build {
         build: program.display().to_string(),
-        what: "assay is root, and `/etc/passwd` has no other user to run it".into(),
+        what: "assay is root, and `/etc/passwd` has no other user that can run the program".into(),
         help: format!("add a user `{preferred}` to this system, or run assay as another user"),
     }))
 }

@@ -88,7 +88,7 @@ fn an_edited_count_is_found() {
     let text = fs_err::read_to_string(&path).unwrap();
     assert!(text.contains("\"ok\": 240"));
     fs_err::write(&path, text.replace("\"ok\": 240", "\"ok\": 420")).unwrap();
-    check_damage(&run, "step.json` is damaged: its checksum is not the one in `cell.json`");
+    check_damage(&run, "step.json` is damaged: its checksum does not match the one in `cell.json`");
 }
 
 #[test]
