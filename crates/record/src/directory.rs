@@ -109,6 +109,11 @@ impl RunDir {
                 written_by: head.assay.version,
             });
         }
+        // Exports name files after it.
+        let is_plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '-';
+        if !head.id.chars().all(is_plain) {
+            return Err(RecordError::damaged(&file, "its `id` has characters that no id has"));
+        }
         let is_summed = head.format.has_sums();
         json::parse::<Head>(&file, &bytes, is_summed)?;
         Ok(Self { folder, id: head.id, is_summed, ended_cells: Arc::new(Mutex::new(head.files)) })

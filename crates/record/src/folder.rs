@@ -108,6 +108,7 @@ impl Folder {
     /// Opens a regular file for reading.
     pub(crate) fn open(&self, name: &str) -> Result<fs_err::File, RecordError> {
         let path = self.path.join(name);
+        require_plain_name(&path, name)?;
         let handle = self.open_self("open")?;
         let error = |error: Errno| RecordError::io("open", &path)(error.into());
         // Opening some devices has effects, so the kind is looked at before.
@@ -228,6 +229,14 @@ impl Folder {
     }
 }
 
+/// Refuses a name that leads out of the folder: names of files stand in the record, too.
+fn require_plain_name(path: &Path, name: &str) -> Result<(), RecordError> {
+    if Path::new(name).components().eq([Component::Normal(name.as_ref())]) {
+        return Ok(());
+    }
+    Err(RecordError::damaged(path, "it is not the name of a file in this folder"))
+}
+
 /// Something in a folder.
 pub(crate) struct Entry {
     pub(crate) name: String,
@@ -282,5 +291,27 @@ fn kind_name(kind: FileType) -> &'static str {
         FileType::Socket => "a socket",
         FileType::CharacterDevice | FileType::BlockDevice => "a device",
         FileType::Unknown => "something else",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_leads_out_of_the_folder_is_damage() {
+        let outer = tempfile::tempdir().unwrap();
+        fs_err::write(outer.path().join("secret"), "x").unwrap();
+        let inner = outer.path().join("run");
+        fs_err::create_dir_all(inner.join("sub")).unwrap();
+        fs_err::write(inner.join("sub/file"), "x").unwrap();
+
+        let folder = Folder::of_run(inner);
+        let absolute = outer.path().join("secret").display().to_string();
+        for name in ["../secret", &absolute, "sub/file", "", ".", ".."] {
+            let error = folder.open(name).unwrap_err();
+            assert!(matches!(error, RecordError::Damaged { .. }), "{name}: {error}");
+        }
+        assert!(folder.folder("sub").open("file").is_ok());
     }
 }

@@ -215,12 +215,53 @@ fn as_written(entry: &IntervalLogHistogram<'_>) -> Result<LatencyLine, String> {
     })
 }
 
+/// The largest histogram that is read. Assay's have a few thousand buckets of at most 9 bytes.
+const PAYLOAD_BYTES_MAX: u32 = 4 << 20;
+
+/// Refuses a histogram that claims to be larger: the decoder makes room for it before it reads.
+fn require_small_payload(compressed: &[u8]) -> Result<(), String> {
+    /// The cookie of the compressed form, and the length of what follows.
+    const OUTER_BYTES: usize = 8;
+    /// The cookie of a histogram, and the length of its counts.
+    const INNER_BYTES: usize = 8;
+
+    let zlib = compressed.get(OUTER_BYTES..).unwrap_or_default();
+    let mut head = [0; INNER_BYTES];
+    flate2::read::ZlibDecoder::new(zlib)
+        .read_exact(&mut head)
+        .map_err(|error| error.to_string())?;
+    let [.., a, b, c, d] = head;
+    if u32::from_be_bytes([a, b, c, d]) > PAYLOAD_BYTES_MAX {
+        return Err("a histogram is too large".to_owned());
+    }
+    Ok(())
+}
+
 fn decode(
     entry: &IntervalLogHistogram<'_>,
     deserializer: &mut Deserializer,
 ) -> Result<Histogram<u64>, String> {
     let bytes = STANDARD.decode(entry.encoded_histogram());
     let bytes = bytes.map_err(|error| error.to_string())?;
+    require_small_payload(&bytes)?;
     let histogram = deserializer.deserialize(&mut bytes.as_slice());
     histogram.map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_histogram_that_claims_to_be_huge_is_refused_before_room_is_made_for_it() {
+        let claiming = |payload_bytes: u32| {
+            let head = [[0x1c, 0x84, 0x93, 0x13], payload_bytes.to_be_bytes()].concat();
+            let mut zlib = flate2::write::ZlibEncoder::new(vec![0; 8], flate2::Compression::fast());
+            zlib.write_all(&head).unwrap();
+            require_small_payload(&zlib.finish().unwrap())
+        };
+        assert_eq!(claiming(PAYLOAD_BYTES_MAX), Ok(()));
+        assert!(claiming(u32::MAX).is_err());
+        assert!(require_small_payload(&[]).is_err());
+    }
 }
