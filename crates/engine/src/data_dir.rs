@@ -71,6 +71,7 @@ impl DataDir {
             return Err(not_ours(parent.to_path_buf(), "is a symbolic link"));
         }
         create_enterable(parent)?;
+        refuse_shared(parent)?;
         // Resolves links once, so that a changed link can't lead to another directory later.
         let path = fs::canonicalize(parent)?.join(name);
         match fs::create_dir(&path) {
@@ -217,14 +218,37 @@ fn is_empty(path: &Path) -> std::io::Result<bool> {
 
 /// Returns the first bytes of a marker: more than it has to start with, in case that it has more.
 fn start_of(marker: &Path) -> std::io::Result<Vec<u8>> {
+    read_start(marker, MARKER_START.len() as u64 + 1)
+}
+
+/// Returns at most `bytes_max` bytes of a file in a directory in which a server's user, or somebody
+/// else, may have prepared something: follows no link, and waits for no pipe.
+pub(crate) fn read_start(path: &Path, bytes_max: u64) -> std::io::Result<Vec<u8>> {
     let mut start = Vec::new();
     fs::OpenOptions::new()
         .read(true)
         .custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed())
-        .open(marker)?
-        .take(MARKER_START.len() as u64 + 1)
+        .open(path)?
+        .take(bytes_max)
         .read_to_end(&mut start)?;
     Ok(start)
+}
+
+/// Refuses a directory in which another user could exchange what is in it: root would then change
+/// the owner of something else.
+fn refuse_shared(directory: &Path) -> Result<(), SetupError> {
+    const OTHERS_WRITE: u32 = 0o002;
+
+    let metadata = fs::symlink_metadata(directory)?;
+    let user = rustix::process::geteuid();
+    let is_foreign = metadata.uid() != user.as_raw() && metadata.uid() != 0;
+    if user.is_root() && (is_foreign || metadata.mode() & OTHERS_WRITE != 0) {
+        return Err(not_ours(
+            directory.to_path_buf(),
+            "belongs to another user, or others can write to it",
+        ));
+    }
+    Ok(())
 }
 
 fn not_ours(path: PathBuf, what: &str) -> SetupError {
@@ -376,6 +400,22 @@ mod tests {
         let error = DataDir::create(&target, "sqlite").unwrap_err();
         assert!(error.to_string().contains("is a symbolic link"), "{error}");
         assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn root_makes_no_databases_where_others_can_exchange_them() {
+        if !rustix::process::geteuid().is_root() {
+            return;
+        }
+        let target = tempfile::tempdir().unwrap();
+        for mode in [0o755, 0o777, 0o1777] {
+            fs::set_permissions(target.path(), std::fs::Permissions::from_mode(mode)).unwrap();
+            assert_eq!(DataDir::create(target.path(), "sqlite").is_ok(), mode == 0o755, "{mode:o}");
+        }
+        fs::set_permissions(target.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+        fs::os::unix::fs::chown(target.path(), Some(7002), None).unwrap();
+        let error = DataDir::create(target.path(), "sqlite").unwrap_err();
+        assert!(error.to_string().contains("belongs to another user"), "{error}");
     }
 
     #[test]

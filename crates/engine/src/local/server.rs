@@ -14,11 +14,17 @@ use fs_err::os::unix::fs::OpenOptionsExt as _;
 
 use super::socket::{SOCKETS_PREFIX, SocketDirectory, socket_parent};
 use super::user::{self, SystemUser};
+use crate::data_dir::read_start;
 use crate::guard::{Ending, Guarded, is_alive};
 use crate::limits::{Enforced, Limits};
 use crate::net::address::Address;
 use crate::net::network::{Network, Port};
 use crate::{DataDir, SetupError, trial};
+
+/// More than the path of a socket directory has.
+const PATH_BYTES_MAX: u64 = 4096;
+/// More than a file with a process ID has.
+pub(crate) const PID_FILE_BYTES_MAX: u64 = 4096;
 
 /// The file with the path of the socket directory.
 const SOCKET_NOTE: &str = "socket-directory";
@@ -200,9 +206,8 @@ impl Place {
     /// Writes a file that the server's user can read.
     pub(crate) fn write(&self, name: &str, text: &str) -> Result<PathBuf, SetupError> {
         let path = self.data_dir.path().join(name);
-        fs::write(&path, text)?;
-        // MySQL ignores an option file that everyone may write.
-        fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644))?;
+        // The directory belongs to the server's user, whose programs may have put a link there.
+        replace_file(&path, text, 0o644)?;
         Ok(path)
     }
 
@@ -275,10 +280,22 @@ impl Trial {
     }
 }
 
+/// Writes a new file in the place of whatever has its name, without following a link. MySQL ignores
+/// an option file that everyone may write, so the mode does not depend on the umask.
+pub(crate) fn replace_file(path: &Path, text: &str, mode: u32) -> std::io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = fs::File::create_new(path)?;
+    file.write_all(text.as_bytes())?;
+    file.set_permissions(std::fs::Permissions::from_mode(mode))
+}
+
 /// Removes the socket directory of an assay process that was killed. The server's user may have
 /// changed the note, so this removes only a directory that belongs to that user, or is empty.
 fn remove_leftover_sockets(data_dir: &DataDir, user: Option<&SystemUser>) {
-    let Ok(path) = fs::read(data_dir.path().join(SOCKET_NOTE)) else {
+    let Ok(path) = read_start(&data_dir.path().join(SOCKET_NOTE), PATH_BYTES_MAX) else {
         return;
     };
     let path = PathBuf::from(OsString::from_vec(path));
@@ -369,6 +386,22 @@ mod tests {
     use std::process::{Command, Stdio};
 
     use super::*;
+
+    #[test]
+    fn a_file_is_written_in_the_place_of_a_link_and_not_through_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let elsewhere = folder.path().join("elsewhere");
+        fs::write(&elsewhere, "mine").unwrap();
+        let path = folder.path().join("server.cnf");
+        for target in [&elsewhere, &folder.path().join("missing")] {
+            std::os::unix::fs::symlink(target, &path).unwrap();
+            replace_file(&path, "a=1", 0o644).unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), "a=1");
+            fs::remove_file(&path).unwrap();
+        }
+        assert_eq!(fs::read_to_string(&elsewhere).unwrap(), "mine");
+        assert!(!folder.path().join("missing").exists());
+    }
 
     #[test]
     fn a_zombie_uses_no_directory() {

@@ -1,6 +1,7 @@
 //! The directory of the socket on which a server that assay started listens, and of its private
 //! key.
 
+use std::io::Write as _;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
@@ -21,7 +22,9 @@ impl SocketDirectory {
     pub(crate) fn create(parent: &Path, note: &Path) -> std::io::Result<Self> {
         let mut builder = tempfile::Builder::new();
         let directory = builder.prefix(SOCKETS_PREFIX).make_in(parent, |path| {
-            fs::write(note, path.as_os_str().as_encoded_bytes())?;
+            // A try before this one may have left a note.
+            let _ = fs::remove_file(note);
+            fs::File::create_new(note)?.write_all(path.as_os_str().as_encoded_bytes())?;
             std::fs::DirBuilder::new().mode(0o700).create(path)
         })?;
         Ok(Self(directory.into_temp_path().keep()?))

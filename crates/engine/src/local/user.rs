@@ -162,9 +162,9 @@ impl SystemUser {
         Ok(())
     }
 
-    /// Makes the user the owner of `path`.
+    /// Makes the user the owner of `path`, or of the link that is in its place.
     pub(crate) fn own(&self, path: &Path) -> Result<(), SetupError> {
-        fs::os::unix::fs::chown(path, Some(self.uid), Some(self.gid))?;
+        fs::os::unix::fs::lchown(path, Some(self.uid), Some(self.gid))?;
         Ok(())
     }
 

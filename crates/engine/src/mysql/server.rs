@@ -8,10 +8,11 @@ use fs_err as fs;
 use super::address::{self, SCHEME};
 use super::installation::{self, Installation, Version};
 use super::{Address, MysqlDialect, MysqlSession, StorageEngine, auth, config, failure, log};
+use crate::data_dir::read_start;
 use crate::guard::Ending;
 use crate::local::config::ConfigText;
 use crate::local::log::LogParser;
-use crate::local::server::{self as local, Kind, Place, StartOptions, Trial};
+use crate::local::server::{self as local, Kind, PID_FILE_BYTES_MAX, Place, StartOptions, Trial};
 use crate::net::server::SqlKind;
 use crate::{Error, Session, SetupError, Storage};
 use words::Secret;
@@ -343,7 +344,8 @@ impl Places {
 
 /// Returns the process in `pid_file`, if it is a live server that uses the directory `data`.
 fn live_server(pid_file: &Path, data: &Path) -> Option<u32> {
-    let text = fs::read_to_string(pid_file).ok()?;
+    let text = read_start(pid_file, PID_FILE_BYTES_MAX).ok()?;
+    let text = String::from_utf8_lossy(&text);
     let pid = text.trim().parse().ok()?;
     local::uses_directory(pid, data, &["mysqld", "mariadbd"]).then_some(pid)
 }

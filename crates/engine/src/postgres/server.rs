@@ -3,20 +3,25 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use fs_err as fs;
 use postgres_protocol::password::scram_sha_256;
 
 use super::address::{self, SCHEME};
 use super::config;
 use super::installation::{self, Installation};
 use super::{Address, PostgresSession, failure, log};
+use crate::data_dir::read_start;
 use crate::guard::Ending;
 use crate::local::config::ConfigText;
 use crate::local::log::LogParser;
-use crate::local::server::{self as local, Kind, Place, StartOptions, Trial};
+use crate::local::server::{
+    self as local, Kind, PID_FILE_BYTES_MAX, Place, StartOptions, Trial, replace_file,
+};
 use crate::net::server::{Build, SqlKind};
 use crate::{Error, Session, SetupError, Storage};
 use words::Secret;
+
+/// More than `pg_hba.conf` of a new cluster has.
+const RULES_BYTES_MAX: u64 = 1 << 20;
 
 /// The role that assay creates.
 const ROLE: &str = "assay";
@@ -115,10 +120,11 @@ impl SqlKind for PostgresKind {
         place.run(&build.bin_dir.join("initdb"), args, None, options.stop)?;
         if let Some(network) = options.network {
             let path = place.data().join("pg_hba.conf");
-            let rules = fs::read_to_string(&path)?;
+            let rules = read_start(&path, RULES_BYTES_MAX)?;
+            let rules = String::from_utf8_lossy(&rules);
             let clients = network.certificate.as_ref().map_or("host", |_| "hostssl");
             // First: the first rule that matches decides.
-            fs::write(&path, format!("{clients} all all all scram-sha-256\n{rules}"))?;
+            replace_file(&path, &format!("{clients} all all all scram-sha-256\n{rules}"), 0o644)?;
         }
         Ok(())
     }
@@ -201,7 +207,8 @@ impl SqlKind for PostgresKind {
 
 /// Returns the process in `postmaster.pid` of `cluster`, if it is a live server of that cluster.
 fn live_server(cluster: &Path) -> Option<u32> {
-    let text = fs::read_to_string(cluster.join("postmaster.pid")).ok()?;
+    let text = read_start(&cluster.join("postmaster.pid"), PID_FILE_BYTES_MAX).ok()?;
+    let text = String::from_utf8_lossy(&text);
     let pid = text.lines().next()?.trim().parse().ok()?;
     local::uses_directory(pid, cluster, &["postgres", "postmaster"]).then_some(pid)
 }
@@ -215,10 +222,10 @@ mod tests {
         let cluster = tempfile::tempdir().unwrap();
         assert_eq!(live_server(cluster.path()), None);
         // This process is alive but not a server.
-        fs::write(cluster.path().join("postmaster.pid"), format!("{}\n/x\n", std::process::id()))
+        fs_err::write(cluster.path().join("postmaster.pid"), format!("{}\n/x\n", std::process::id()))
             .unwrap();
         assert_eq!(live_server(cluster.path()), None);
-        fs::write(cluster.path().join("postmaster.pid"), "nonsense").unwrap();
+        fs_err::write(cluster.path().join("postmaster.pid"), "nonsense").unwrap();
         assert_eq!(live_server(cluster.path()), None);
     }
 }
