@@ -107,9 +107,7 @@ impl ClientOutput {
             ),
             Reason::DiskFull => Error::new(format!("{what}: the disk is full"), DISK_FULL_HELP),
             Reason::Damaged => Error::new(
-                format!(
-                    "{what}: a download is incomplete, or does not match its checksum or size"
-                ),
+                format!("{what}: a download is incomplete, or does not match its checksum or size"),
                 format!("try again; the output of `{client}` is in `{log}`"),
             ),
             Reason::NotFound | Reason::Other => other(),

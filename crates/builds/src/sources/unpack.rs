@@ -27,6 +27,8 @@ const MERGED: [&str; 6] = ["bin", "sbin", "lib", "lib32", "lib64", "libx32"];
 
 /// The maximum number of entries of an archive.
 const ENTRIES_MAX: usize = 100_000;
+/// What the headers of so many entries may take, with long names.
+const HEADERS_BYTES_MAX: u64 = 2048 * ENTRIES_MAX as u64;
 
 /// The size of an unpacked archive that is always accepted.
 const UNPACKED_BYTES_FREE: u64 = 256 << 20;
@@ -193,6 +195,8 @@ fn tar(
         let path = normalize(path)?;
         Ok(select(&path).filter(|path| !path.as_os_str().is_empty()))
     };
+    // Long names are entries that the reader keeps in memory, so they are limited here.
+    let content = content.take(budget.left.saturating_add(HEADERS_BYTES_MAX));
     for (index, entry) in tar::Archive::new(content).entries()?.enumerate() {
         anyhow::ensure!(index < ENTRIES_MAX, "the archive has more than {ENTRIES_MAX} entries");
         let mut entry = entry?;
@@ -448,7 +452,10 @@ mod tests {
         let root = folder.path().join("root");
         let error = jar(&jar_path, &root, &|name| (name == "lib.so").then_some("lib.so"));
         let error = error.unwrap_err();
-        assert!(error.to_string().contains("which is too much for an archive of its size"), "{error}");
+        assert!(
+            error.to_string().contains("which is too much for an archive of its size"),
+            "{error}"
+        );
         assert!(!root.exists());
     }
 }
