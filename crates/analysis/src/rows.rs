@@ -29,7 +29,8 @@ pub fn figures(runs: &[RunDir]) -> Result<Figures, RecordError> {
 }
 
 /// The cause of a cell that was left out.
-const LEFT_OUT: &str = "it was left out, because an earlier cell of the same target failed before completing a step";
+const LEFT_OUT: &str =
+    "it was left out, because an earlier cell of the same target failed before completing a step";
 
 /// Returns the same, and the results of `take` for each row, in the order of the rows. Several
 /// threads call it once per row, while all seconds of the row are in memory. A hundred long steps

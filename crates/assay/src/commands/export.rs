@@ -296,7 +296,8 @@ impl Selection {
             for engine in &engines {
                 let directory = directory
                     .join(format!("table={}", table.name()))
-                    .join(format!("engine={engine}"))
+                    // A record may name anything, which must not lead elsewhere.
+                    .join(format!("engine={}", engine.replace(['/', '\0'], "_")))
                     .join(format!("date={}", report::day(run.started_unix_ns)));
                 fs_err::create_dir_all(&directory)?;
                 write_file(&directory.join(&file), |sink| {

@@ -1,6 +1,6 @@
 //! `assay versus` and `assay init`: write a plan for the targets on the command line.
 
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, Read as _, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -418,12 +418,22 @@ fn save(directory: &Path, stem: &str, text_at: impl Fn(&str) -> String) -> anyho
             _ => directory.join(format!("{stem}-{number}.toml")),
         };
         let text = text_at(&path.display().to_string());
-        match fs_err::read_to_string(&path) {
-            Ok(existing) if existing == text => return Ok(path),
-            Ok(_) => number += 1,
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                fs_err::write(&path, text).map_err(unusable)?;
+        // The directory may be shared, so nothing that is already there is written to.
+        match fs_err::File::create_new(&path) {
+            Ok(mut file) => {
+                file.write_all(text.as_bytes()).map_err(unusable)?;
                 return Ok(path);
+            }
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                let existing = record::open_regular(&path).and_then(|file| {
+                    let mut start = Vec::new();
+                    file.take(text.len() as u64 + 1).read_to_end(&mut start)?;
+                    Ok(start)
+                });
+                if existing.is_ok_and(|existing| existing == text.as_bytes()) {
+                    return Ok(path);
+                }
+                number += 1;
             }
             Err(error) => return Err(unusable(error).into()),
         }
@@ -454,6 +464,19 @@ mod tests {
         let given: Vec<String> = given.iter().map(|it| it.to_string()).collect();
         let configs = configs(&given).unwrap();
         configs.into_iter().map(|config| config.name).collect()
+    }
+
+    #[test]
+    fn a_plan_is_not_saved_through_a_link() {
+        let results = tempfile::tempdir().unwrap();
+        let target = results.path().join("target");
+        std::os::unix::fs::symlink(&target, results.path().join("a.toml")).unwrap();
+        let text = |_: &str| "seed = 1".to_owned();
+        let path = save(results.path(), "a", text).unwrap();
+        assert_eq!(path, results.path().join("a-2.toml"));
+        assert!(!target.exists());
+        // The same plan is not saved again.
+        assert_eq!(save(results.path(), "a", text).unwrap(), path);
     }
 
     #[test]

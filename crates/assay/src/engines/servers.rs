@@ -396,7 +396,8 @@ fn keep_config(
     let name = cell.build().engine.name();
     let place = home.join(name);
     let config = place.join(config_file);
-    if let Ok(text) = fs_err::read_to_string(&config)
+    // The server's user may have put a link there.
+    if let Ok(text) = record::open_regular(&config).and_then(std::io::read_to_string)
         && let Err(error) = cell.directory.write_text(kept, &text)
     {
         return error.into();

@@ -23,6 +23,8 @@ pub struct LockedRun {
 /// Opens and locks the directory of a run to resume it. Refuses the record of another user, unless
 /// it `is_trusted`.
 pub fn open(path: &Path, is_trusted: bool) -> anyhow::Result<LockedRun> {
+    // Resolves links once, so that what is checked is what is resumed.
+    let path = &fs_err::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let directory = RunDir::open(path)?;
     if !is_trusted {
         trust::refuse_foreign_record(&directory)?;

@@ -16,12 +16,15 @@ const HELP: &str =
 
 const GROUP_WRITE: u32 = 0o020;
 const OTHERS_WRITE: u32 = 0o002;
+const STICKY: u32 = 0o1000;
 
 /// Refuses a run whose folders or JSON files another user owns or can write to.
 pub fn refuse_foreign_record(directory: &RunDir) -> anyhow::Result<()> {
-    // The run's directory may be given as a link.
-    let root = fs_err::canonicalize(directory.path())?;
-    refuse_foreign_tree(&root, |path| path.extension().is_some_and(|ending| ending == "json"))
+    let root = directory.path();
+    refuse_foreign_parents(root)
+        .and_then(|()| {
+            refuse_foreign_tree(root, |path| path.extension().is_some_and(|it| it == "json"))
+        })
         .map_err(|what| {
             UsageError::new(format!("won't resume the run: {what}"), Some(HELP.into())).into()
         })
@@ -37,9 +40,22 @@ pub fn refuse_foreign_builds(plan: &Plan) -> anyhow::Result<()> {
         // A build that can't be found is told with its place in the plan later.
         let Ok(installed) = Installed::of(build) else { continue };
         let Ok(path) = fs_err::canonicalize(&installed.place) else { continue };
-        if let Err(what) = refuse_foreign_tree(&path, |_| true) {
+        let checked = refuse_foreign_parents(&path);
+        if let Err(what) = checked.and_then(|()| refuse_foreign_tree(&path, |_| true)) {
             let message = format!("won't run the build `{}`: {what}", build.name);
             return Err(UsageError::new(message, Some(HELP.into())).into());
+        }
+    }
+    Ok(())
+}
+
+/// Checks the folders around a path: who can write to one of them can exchange what is in it, unless
+/// only the owners of files can rename them there, as in `/tmp`.
+fn refuse_foreign_parents(path: &Path) -> Result<(), String> {
+    for parent in path.ancestors().skip(1) {
+        let metadata = symlink_metadata(parent).map_err(|error| error.to_string())?;
+        if metadata.mode() & STICKY == 0 {
+            refuse_foreign(parent)?;
         }
     }
     Ok(())
@@ -108,6 +124,17 @@ mod tests {
             assert!(refusal(path, 0o757).contains("other users can write to"));
             assert!(refuse_foreign_tree(folder.path(), |_| true).is_err());
             assert_eq!(refusal(path, 0o755), "");
+        }
+    }
+
+    #[test]
+    fn a_folder_that_others_can_exchange_is_refused_unless_it_is_sticky() {
+        let outer = tempfile::tempdir().unwrap();
+        let run = outer.path().join("run");
+        fs_err::create_dir(&run).unwrap();
+        for (mode, is_refused) in [(0o755, false), (0o757, true), (0o1777, false)] {
+            fs_err::set_permissions(outer.path(), std::fs::Permissions::from_mode(mode)).unwrap();
+            assert_eq!(refuse_foreign_parents(&run).is_err(), is_refused, "{mode:o}");
         }
     }
 
