@@ -5,6 +5,7 @@ use std::io;
 use words::LogEvent;
 
 use crate::RecordError;
+use crate::folder::TEXT_BYTES_MAX;
 use crate::table::{ColumnSpec, ColumnType, Rows, TableReader, TableWriter, Value, Values};
 
 fn columns() -> [ColumnSpec; 6] {
@@ -39,6 +40,9 @@ fn to_bytes_with(events: &[LogEvent], columns: &[ColumnSpec]) -> io::Result<Vec<
     table.finish()
 }
 
+/// More events than are recorded of any log.
+const EVENTS_MAX: u64 = 1 << 20;
+
 /// Reads the events of a table.
 pub(crate) fn read(file: fs_err::File) -> Result<Vec<LogEvent>, RecordError> {
     let columns = columns();
@@ -48,7 +52,10 @@ pub(crate) fn read(file: fs_err::File) -> Result<Vec<LogEvent>, RecordError> {
     if table.columns().contains(more) {
         table.select(&columns)?;
     }
+    table.limit_rows(EVENTS_MAX)?;
+
     let mut events = Vec::new();
+    let mut text_bytes = 0;
     while let Some(mut batch) = table.next_batch()? {
         let more = batch.split_off(first.len()).pop().map(|rows| rows.values);
         let Ok([unix_ns, kind, duration_ns, bytes, text]) = <[Rows; 5]>::try_from(batch) else {
@@ -65,6 +72,11 @@ pub(crate) fn read(file: fs_err::File) -> Result<Vec<LogEvent>, RecordError> {
         };
         let (duration_ns, bytes) = (optional(duration_ns), optional(bytes));
         for (row, unix_ns) in unix_ns.into_iter().enumerate() {
+            text_bytes += (kind[row].len() + text[row].len()) as u64;
+            if text_bytes > TEXT_BYTES_MAX {
+                let what = format!("its texts are larger than {} MiB", TEXT_BYTES_MAX >> 20);
+                return Err(table.damaged(what));
+            }
             events.push(LogEvent {
                 unix_ns,
                 kind: table.text(&kind[row])?.to_owned(),
@@ -116,6 +128,19 @@ mod tests {
         };
         let table = to_bytes(&[checkpoint.clone(), flush.clone()]).unwrap();
         assert_eq!(read_back(&table), [checkpoint, flush]);
+    }
+
+    #[test]
+    fn a_table_with_more_rows_than_are_plausible_is_damage() {
+        let events = [1, 2].map(|unix_ns| LogEvent { unix_ns, ..LogEvent::default() });
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("events");
+        fs_err::write(&path, to_bytes(&events).unwrap()).unwrap();
+
+        let table = TableReader::open(crate::open_regular(&path).unwrap(), &columns()).unwrap();
+        assert!(table.limit_rows(2).is_ok());
+        let error = table.limit_rows(1).unwrap_err();
+        assert!(error.to_string().contains("it has 2 rows, of at most 1"), "{error}");
     }
 
     #[test]

@@ -106,6 +106,11 @@ impl FoundStep {
     }
 }
 
+/// More seconds than a step has: four months.
+const SECONDS_MAX: u64 = 10_000_000;
+/// More frames than the call stacks of a profile have.
+const STACK_NODES_MAX: u64 = 10_000_000;
+
 /// The record of a step. Each file is compared with its checksum before it is read.
 #[derive(Clone, Debug)]
 pub struct StepReader {
@@ -296,6 +301,7 @@ impl StepReader {
         let Some(mut table) = self.table(PROFILE_FILE, &profile_columns())? else {
             return Ok(None);
         };
+        table.limit_rows(STACK_NODES_MAX)?;
         let mut tree = StackTree::default();
         while let Some(batch) = table.next_values()? {
             let [Values::Integer(depth), Values::Text(frame), Values::Integer(samples)] = batch
@@ -334,6 +340,7 @@ impl StepReader {
         let Some(mut table) = self.table(&name, &[])? else {
             return Ok(series);
         };
+        table.limit_rows(SECONDS_MAX)?;
         let note = table.note(CUMULATIVE_NOTE).map(serde_json::from_str);
         let Some(Ok(cumulative)) = note else {
             let what = format!("its note `{CUMULATIVE_NOTE}` is missing or not a list");

@@ -301,11 +301,35 @@ impl TableReader {
     /// Opens a table to read these columns.
     pub(crate) fn open(file: fs_err::File, columns: &[ColumnSpec]) -> Result<Self, RecordError> {
         let (file, path) = file.into_parts();
-        let file = SerializedFileReader::new(file).map_err(|error| read_error(&path, error))?;
+        // As in `next_batch`.
+        let opened = std::panic::catch_unwind(|| SerializedFileReader::new(file));
+        let Ok(opened) = opened else {
+            return Err(RecordError::damaged(&path, "its structure contradicts itself"));
+        };
+        let file = opened.map_err(|error| read_error(&path, error))?;
         let mut table =
             Self { path, file, selected: Vec::new(), group: 0, rows_left: 0, readers: Vec::new() };
         table.select(columns)?;
         Ok(table)
+    }
+
+    /// Returns the error for a file with contents that no Assay writes.
+    pub(crate) fn damaged(&self, what: String) -> RecordError {
+        RecordError::damaged(&self.path, what)
+    }
+
+    /// Refuses a table of more than `rows_max` rows: a file of a few bytes may claim to have any
+    /// number, and its reader keeps them all.
+    pub(crate) fn limit_rows(&self, rows_max: u64) -> Result<(), RecordError> {
+        let mut rows: u64 = 0;
+        for group in self.file.metadata().row_groups() {
+            rows = rows.saturating_add(u64::try_from(group.num_rows()).unwrap_or(u64::MAX));
+        }
+        if rows > rows_max {
+            let what = format!("it has {rows} rows, of at most {rows_max}");
+            return Err(RecordError::damaged(&self.path, what));
+        }
+        Ok(())
     }
 
     /// Returns the columns of the file that this module can read.
