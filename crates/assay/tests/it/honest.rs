@@ -43,7 +43,7 @@ fn a_config_with_which_no_server_starts_is_tried_once_and_its_failure_is_told_on
     place
         .assay(&["show", path])
         .expect_code(0)
-        .expect_in_stdout(&["it was left out, since an earlier cell of its target failed"]);
+        .expect_in_stdout(&["it was left out, because an earlier cell of the same target failed"]);
 
     // Resumed, all are tried, and the equal failures are counted.
     let resumed = place.assay(&["run", "--resume", path, "--keep-going"]).expect_code(1);

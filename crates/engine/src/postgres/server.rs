@@ -222,8 +222,11 @@ mod tests {
         let cluster = tempfile::tempdir().unwrap();
         assert_eq!(live_server(cluster.path()), None);
         // This process is alive but not a server.
-        fs_err::write(cluster.path().join("postmaster.pid"), format!("{}\n/x\n", std::process::id()))
-            .unwrap();
+        fs_err::write(
+            cluster.path().join("postmaster.pid"),
+            format!("{}\n/x\n", std::process::id()),
+        )
+        .unwrap();
         assert_eq!(live_server(cluster.path()), None);
         fs_err::write(cluster.path().join("postmaster.pid"), "nonsense").unwrap();
         assert_eq!(live_server(cluster.path()), None);
