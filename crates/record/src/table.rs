@@ -2,7 +2,7 @@
 //! their length.
 
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use parquet::basic::{Compression, Encoding, LogicalType, Repetition, TimeUnit, Type as Physical};
@@ -301,12 +301,8 @@ impl TableReader {
     /// Opens a table to read these columns.
     pub(crate) fn open(file: fs_err::File, columns: &[ColumnSpec]) -> Result<Self, RecordError> {
         let (file, path) = file.into_parts();
-        // As in `next_batch`.
-        let opened = std::panic::catch_unwind(|| SerializedFileReader::new(file));
-        let Ok(opened) = opened else {
-            return Err(RecordError::damaged(&path, "its structure contradicts itself"));
-        };
-        let file = opened.map_err(|error| read_error(&path, error))?;
+        let file = without_panic(|| SerializedFileReader::new(file))
+            .map_err(|what| RecordError::damaged(&path, what))?;
         let mut table =
             Self { path, file, selected: Vec::new(), group: 0, rows_left: 0, readers: Vec::new() };
         table.select(columns)?;
@@ -379,15 +375,7 @@ impl TableReader {
     /// Reads the next rows, column by column in the order of the selection; returns `None` at the
     /// end.
     pub(crate) fn next_batch(&mut self) -> Result<Option<Vec<Rows>>, RecordError> {
-        // The parquet library panics if a file violates some of its assumptions. With a correct
-        // checksum such a file was written wrong or forged, and counts as damaged.
-        match std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.read_batch())) {
-            Ok(batch) => batch.map_err(|error| read_error(&self.path, error)),
-            Err(_) => {
-                let what = "its structure contradicts itself";
-                Err(RecordError::damaged(&self.path, what))
-            }
-        }
+        without_panic(|| self.read_batch()).map_err(|what| self.damaged(what))
     }
 
     /// Reads the next values of a selection of columns without absent values; returns `None` at the
@@ -402,7 +390,7 @@ impl TableReader {
 
     /// Converts a text of the table.
     pub(crate) fn text<'a>(&self, text: &'a ByteArray) -> Result<&'a str, RecordError> {
-        text.as_utf8().map_err(|error| read_error(&self.path, error))
+        text.as_utf8().map_err(|error| self.damaged(error.to_string()))
     }
 
     fn read_batch(&mut self) -> Result<Option<Vec<Rows>>, ParquetError> {
@@ -469,8 +457,14 @@ fn read<T: DataType>(
     }
 }
 
-fn read_error(path: &Path, error: ParquetError) -> RecordError {
-    RecordError::damaged(path, error.to_string())
+/// Calls the parquet library, and returns what is wrong with the file. The library panics if a file
+/// violates some of its assumptions. With a correct checksum such a file was written wrong or
+/// forged, and counts as damaged.
+fn without_panic<T>(read: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, String> {
+    match std::panic::catch_unwind(std::panic::AssertUnwindSafe(read)) {
+        Ok(result) => result.map_err(|error| error.to_string()),
+        Err(_) => Err("its structure contradicts itself".to_owned()),
+    }
 }
 
 #[cfg(test)]
@@ -495,7 +489,7 @@ mod tests {
     }
 
     fn with_path(error: io::Error) -> RecordError {
-        RecordError::io("write", Path::new("/dev/full"))(error)
+        RecordError::io("write", std::path::Path::new("/dev/full"))(error)
     }
 
     #[test]
