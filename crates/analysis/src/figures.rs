@@ -449,7 +449,7 @@ pub struct Series {
 /// One counter of the engine, second by second.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct CounterSeries {
-    /// It only grows: its values are its growth per second. The values of a gauge are its
+    /// The counter only grows: its values are its growth per second. The values of a gauge are its
     /// readings.
     pub cumulative: bool,
     /// `None`: not sampled.

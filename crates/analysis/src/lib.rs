@@ -10,9 +10,9 @@
 //! factors    levels of a matrix ─► effects         answer   one summary of all verdicts
 //! ```
 //!
-//! It is pure: the same record always gives the same figures. Formulas and their sources are in
-//! `docs/metrics.md`, those of comparisons in `docs/statistics.md`, and the rules of findings in
-//! `docs/findings.md`.
+//! This crate is pure: the same record always gives the same figures. Formulas and their sources
+//! are in `docs/metrics.md`, those of comparisons in `docs/statistics.md`, and the rules of
+//! findings in `docs/findings.md`.
 //!
 //! ```
 //! use std::collections::BTreeMap;

@@ -29,7 +29,8 @@ pub struct RateTrial {
     /// The requested rate of all clients, in rows or events per second; `None`: as fast as
     /// possible.
     pub rate: Option<f64>,
-    /// The achieved rate of all clients, the lowest of all repeats that count; `None` without a valid repeat.
+    /// The achieved rate of all clients, the lowest of all repeats that count; `None` without a
+    /// valid repeat.
     pub achieved: Option<f64>,
     /// The 99th percentile of response times in milliseconds: the longest of all repeats and
     /// scheduled kinds of operations.
@@ -38,8 +39,8 @@ pub struct RateTrial {
     pub lag_ms_max: Option<f64>,
     /// The growth of the lag in milliseconds per second: the fastest of all repeats.
     pub lag_ms_slope: Option<f64>,
-    /// A first try missed a bound. The achieved rate, the other figures and the verdict are those of
-    /// a second one.
+    /// A first try missed a bound. The achieved rate, the other figures and the verdict are those
+    /// of a second one.
     pub is_second_try: bool,
     /// The verdict on the bounds.
     pub verdict: TrialVerdict,

@@ -8,8 +8,8 @@ use crate::{OpFigures, Percentiles, Row};
 /// A statistic of the times of operations.
 struct Statistic {
     name: &'static str,
-    /// The fewest operations of which one is slower than the percentile. With fewer operations, the
-    /// percentile would be the longest time.
+    /// The fewest operations of which one is slower than the percentile. With fewer operations,
+    /// the percentile would be the longest time.
     operations_min: u64,
     of: fn(&Percentiles) -> f64,
 }

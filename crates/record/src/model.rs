@@ -137,8 +137,8 @@ pub struct Run {
     /// A process measured its cells when it was read. It is not part of the record.
     #[serde(skip)]
     pub is_running: bool,
-    /// The records of the cells that have ended, such as `cells/pg.base/c1/r1/cell.json`; filled in
-    /// by [`RunDir`](crate::RunDir).
+    /// The records of the cells that have ended, such as `cells/pg.base/c1/r1/cell.json`; filled
+    /// in by [`RunDir`](crate::RunDir).
     #[serde(default)]
     pub files: Vec<StepFile>,
 }
@@ -159,8 +159,8 @@ pub struct RateSearch {
     /// The relative gap at which the search ends: the highest sustained rate is at most this share
     /// below the lowest one that misses a bound.
     pub tolerance: f64,
-    /// The repeats of the first try of each rate. Those with higher numbers are the second try of a
-    /// rate that missed a bound. 0: there is only one try.
+    /// The repeats of the first try of each rate. Those with higher numbers are the second try of
+    /// a rate that missed a bound. 0: there is only one try.
     #[serde(default)]
     pub repeats: u32,
 }

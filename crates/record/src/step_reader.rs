@@ -442,7 +442,7 @@ impl HostSeries {
 pub struct HostColumnSeries {
     /// Its name, with its unit last.
     pub name: String,
-    /// It only grows, so that differences are meaningful.
+    /// The counter only grows, so that differences are meaningful.
     pub cumulative: bool,
     /// Its values; `None` if one was unavailable.
     pub values: Vec<Option<i64>>,
@@ -457,7 +457,7 @@ pub struct CounterRow<'a> {
     pub name: &'a str,
     /// Its value.
     pub value: f64,
-    /// It only grows.
+    /// The counter only grows.
     pub cumulative: bool,
 }
 

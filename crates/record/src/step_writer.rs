@@ -38,7 +38,7 @@ const STATUS_BYTES_MAX: usize = 1 << 20;
 pub struct HostColumn<'a> {
     /// Its name, with its unit last: `cpu_user_ns`.
     pub name: &'a str,
-    /// It only grows, so that differences are meaningful.
+    /// The counter only grows, so that differences are meaningful.
     pub cumulative: bool,
 }
 

@@ -97,9 +97,9 @@ pub fn costs(figures: &Figures) -> Vec<String> {
 const TICK_SECONDS: f64 = 0.01;
 
 /// Returns the error of a metric's value from rounding: the standard deviation as a share of the
-/// value. It is zero for metrics without ticks or histograms. A counter is rounded down to whole ticks at
-/// the start and at the end of a step. Each rounding has the variance of a uniform distribution,
-/// tick² / 12.
+/// value. It is zero for metrics without ticks or histograms. A counter is rounded down to whole
+/// ticks at the start and at the end of a step. Each rounding has the variance of a uniform
+/// distribution, tick² / 12.
 pub(super) fn rounding(row: &Row, metric: &str, value: f64) -> f64 {
     let operations = || Some(throughput(row)? * row.seconds);
     let of_cost = |name: &str| Some(self::value(row, name)? * operations()? / 1e6);

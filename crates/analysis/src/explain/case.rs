@@ -362,9 +362,9 @@ impl<'a> Case<'a> {
         throughput_unit(row.kind, row.main_op.as_deref())
     }
 
-    /// Returns whether a figure of an operation's time tells a reader nothing: a part that is small on
-    /// both sides, unexplained time of parts that add up to too much, or own CPU that repeats the
-    /// client's.
+    /// Returns whether a figure of an operation's time tells a reader nothing: a part that is small
+    /// on both sides, unexplained time of parts that add up to too much, or own CPU that
+    /// repeats the client's.
     fn says_nothing(&self, metric: &str, us: Pair) -> bool {
         match metric {
             "op_unexplained_us" if us.base < 0.0 || us.value < 0.0 => true,

@@ -39,8 +39,8 @@ pub(super) fn facts<'a>(cases: &'a [Case<'a>]) -> Option<Explanation<'a>> {
     })
 }
 
-/// Returns the fsyncs per commit of a case if their numbers differ by [`BEGINS_FACTOR`] or more, and
-/// commits may wait for them.
+/// Returns the fsyncs per commit of a case if their numbers differ by [`BEGINS_FACTOR`] or more,
+/// and commits may wait for them.
 fn fsyncs<'a>(case: &'a Case<'a>) -> Option<(&'a Case<'a>, &'static str, Pair)> {
     FSYNCS.iter().find_map(|metric| {
         let count = case.metric(metric)?;

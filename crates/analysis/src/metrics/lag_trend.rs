@@ -30,7 +30,7 @@ const DEVIATIONS_MIN: f64 = 1.6;
 /// The trend of the lag of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trend {
-    /// It grows until the end.
+    /// The lag grows until the end.
     Grows,
     /// It ends far above its middle, but may be periodic, random or bounded.
     EndsHigh,

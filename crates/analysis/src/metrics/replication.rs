@@ -16,7 +16,8 @@ pub struct Lag {
     /// The slope of a straight line through the lags of the step's second half, in milliseconds
     /// per second; `None` if the step is too short.
     pub slope_ms_per_s: Option<f64>,
-    /// The median lag of each quarter of the step in milliseconds; `None` if the step is too short.
+    /// The median lag of each quarter of the step in milliseconds; `None` if the step is too
+    /// short.
     pub quarters_ms: Option<[f64; 4]>,
     /// The largest lag in milliseconds.
     pub max_ms: Option<f64>,
@@ -32,7 +33,7 @@ pub struct Lag {
 pub enum LagVerdict {
     /// It neither grows nor ends far above its middle, and stays within the plan's bound.
     Bounded,
-    /// It grows until the end of the step.
+    /// The lag grows until the end of the step.
     Grows,
     /// It exceeds the plan's bound, and is not known to grow.
     TooLarge,
