@@ -103,8 +103,17 @@ fn the_time_in_which_rocksdb_stalls_writes_is_measured() {
         names.any(|name| name.starts_with(state))
     };
     assert!(waits("sleep") && waits("lock"), "{views:?}");
-    for state in views[2]["states"].as_array().unwrap() {
-        assert!(state["name"].as_str().unwrap().starts_with("rocksdb:"), "{views:?}");
+    // Flushes and compactions are at work, and a sample may catch the process that hosts the library
+    // while it reads the statistics.
+    let background: Vec<&str> = views[2]["states"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|state| state["name"].as_str())
+        .collect();
+    assert!(background.iter().any(|name| name.starts_with("rocksdb:")), "{views:?}");
+    for name in background {
+        assert!(name.starts_with("rocksdb:") || name.starts_with("host "), "{views:?}");
     }
     let run = ended.run_directory();
     let show = ["show", run.to_str().unwrap(), "--table", "engine-status"];
