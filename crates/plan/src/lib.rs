@@ -102,6 +102,7 @@ pub fn parse(
     sets: &[String],
 ) -> Result<(Plan, Vec<Diagnostic>), Vec<Diagnostic>> {
     let mut cx = Context::new(text);
+    cx.table_with = schema::table_with;
     let Some(mut root) = document::read(&mut cx, text) else {
         return Err(cx.diagnostics);
     };

@@ -4,7 +4,6 @@
 use serde_json::Value as Json;
 
 use crate::diagnostic::{Diagnostic, Place, Severity};
-use crate::schema;
 use crate::tree::{Entry, Node, Table, Value};
 use crate::wording::{choices, code, nearest};
 
@@ -30,6 +29,9 @@ pub(crate) struct Context<'a> {
     pub(crate) resolved: Vec<Resolved>,
     /// Each key that is read and its JSON schema, while the schema of plans is made.
     pub(crate) schemas: Option<Vec<(String, Option<Json>)>>,
+    /// Returns the table of a plan in which a key belongs. A function, since only the schema of
+    /// whole plans knows, and the schema is made by reading plans.
+    pub(crate) table_with: fn(&str) -> Option<String>,
 }
 
 /// A value, its place, and whether it is what the plan says: after an error it is the default, so
@@ -65,7 +67,14 @@ impl<'a> Context<'a> {
     pub(crate) fn new(text: &'a str) -> Self {
         let after_newlines = text.match_indices('\n').map(|(newline, _)| newline + 1);
         let line_starts = std::iter::once(0).chain(after_newlines).collect();
-        Self { text, line_starts, diagnostics: Vec::new(), resolved: Vec::new(), schemas: None }
+        Self {
+            text,
+            line_starts,
+            diagnostics: Vec::new(),
+            resolved: Vec::new(),
+            schemas: None,
+            table_with: |_| None,
+        }
     }
 
     /// Reports an error; the caller can add a label, other places and help.
@@ -406,7 +415,7 @@ impl Section {
             // In these tables an unknown key is more likely a name than a key of another table.
             let has_names = self.path == "config" || self.path.contains(".test.");
             let owner = match nearest(&entry.key, keys) {
-                None if !has_names => schema::table_with(&entry.key),
+                None if !has_names => (cx.table_with)(&entry.key),
                 _ => None,
             };
             let owner = owner

@@ -1,0 +1,108 @@
+//! The key-value sequence in a plan.
+
+use std::time::Duration;
+
+use super::{Settle, StepPolicy, StepRun};
+
+/// The parameters of the key-value sequence.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Kv {
+    /// The steps in their order.
+    pub steps: Vec<KvStep>,
+    /// The number of keys.
+    pub keys: u64,
+    /// Bytes of a key.
+    pub key_size: u32,
+    /// Bytes of a value.
+    pub value_size: u32,
+    /// The share of a value that is random; the rest compresses to nothing.
+    pub compression_ratio: f64,
+    /// Entries of a scan.
+    pub scan_length: u32,
+    /// Keys of a multi-get.
+    pub multiget_keys: u32,
+    /// The share of reads that compare a value with what was written.
+    pub verify_share: f64,
+    /// The options of all steps: checks, failures and settling.
+    pub policy: StepPolicy,
+}
+
+/// One step of the key-value sequence.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KvStep {
+    /// Its position in the list of steps, from 0.
+    pub number: u32,
+    /// Its name, unique within the plan: `readwhilewriting`, `readwhilewriting.2`.
+    pub name: String,
+    /// Its work.
+    pub kind: KvStepKind,
+}
+
+impl KvStep {
+    pub(super) fn run(&self) -> StepRun<'_> {
+        match self.kind {
+            KvStepKind::Drain => StepRun::settling(&self.name, Settle::Pending),
+            KvStepKind::Flush => StepRun::settling(&self.name, Settle::EmptyLevel0),
+            KvStepKind::FillSeq | KvStepKind::OverwriteSome { .. } => {
+                StepRun::measured(&self.name, None)
+            }
+            KvStepKind::Read { time, .. } | KvStepKind::ReadWhileWriting { time, .. } => {
+                StepRun::measured(&self.name, Some(time))
+            }
+            KvStepKind::Overwrite { time } => StepRun {
+                settle: Some(Settle::Pending),
+                ..StepRun::measured(&self.name, Some(time))
+            },
+        }
+    }
+}
+
+/// The work of a step of the key-value sequence.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum KvStepKind {
+    /// `fillseq`: one client writes all keys in order, without a log.
+    FillSeq,
+    /// `drain`: waits for compaction.
+    Drain,
+    /// `flush`: flushes memtables, waits, compacts level 0, waits.
+    Flush,
+    /// `readrandom`, `multireadrandom`, `fwdrange`, `revrange`
+    Read {
+        /// The kind of reads.
+        read: KvRead,
+        /// Its duration.
+        time: Duration,
+    },
+    /// `readwhilewriting`, `multireadwhilewriting`, `fwdrangewhilewriting`, `revrangewhilewriting`
+    ReadWhileWriting {
+        /// The kind of reads.
+        read: KvRead,
+        /// Bytes of keys and values that the writer writes per second.
+        write_bytes_per_s: u64,
+        /// Its duration.
+        time: Duration,
+    },
+    /// `overwritesome`
+    OverwriteSome {
+        /// Writes of all clients together.
+        writes: u64,
+    },
+    /// `overwrite`: overwrites as fast as possible, then waits for compaction.
+    Overwrite {
+        /// The time for which it writes.
+        time: Duration,
+    },
+}
+
+/// The kind of reads of a step of the key-value sequence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KvRead {
+    /// One random key.
+    Get,
+    /// Several random keys at once.
+    MultiGet,
+    /// From a random key upward.
+    Forward,
+    /// From a random key downward.
+    Reverse,
+}

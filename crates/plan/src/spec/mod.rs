@@ -1,0 +1,262 @@
+//! The resolved plan: every value is present, and every name is resolved.
+//!
+//! Whoever runs a plan reads only these types. [`Plan`] has the [`Target`]s to measure, each a
+//! [`Build`] with a [`Config`], and the [`Workload`]s that run on each of them. A workload describes
+//! its steps to the others as [`StepRun`]s.
+
+mod insert;
+mod kv;
+mod sysbench;
+mod targets;
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use words::named_enum;
+pub use words::{Engine, IndexStatements, Limits};
+
+pub use self::insert::*;
+pub use self::kv::*;
+pub use self::sysbench::*;
+pub use self::targets::*;
+use crate::reader::Resolved;
+
+/// Everything that a run needs to know, from a plan file, `--set` arguments and defaults.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// Its name, which is part of the run directory's name.
+    pub name: String,
+    /// The numbers of clients to run with.
+    pub clients: Vec<u32>,
+    /// The number of times that each cell runs.
+    pub repeats: u32,
+    /// The order of the cells.
+    pub order: Order,
+    /// The index in `targets` of the target that the others are compared with.
+    pub base: usize,
+    /// The targets are one and its twin, the same build with the same config, to measure noise.
+    pub against_itself: bool,
+    /// The seed of all data and random choices.
+    pub seed: u64,
+    /// The directory in which databases are created; `None` for next to the results.
+    pub data_dir: Option<String>,
+    /// A cell's database is kept after the cell.
+    pub keep_data: bool,
+    /// The time that a server may take to start or stop.
+    pub server_timeout: Duration,
+    /// The system user for servers that refuse to run as root; `None` to choose one when needed.
+    pub server_user: Option<String>,
+    /// The address on which servers listen; `None` to choose one when needed.
+    pub listen: Option<IpAddr>,
+    /// CPU profiles.
+    pub profile: Profile,
+    /// The workloads that run on each target: one variant without a name, or one or more with
+    /// names.
+    pub variants: Vec<Variant>,
+    /// The builds, in the order of the file.
+    pub builds: Vec<Build>,
+    /// The configs, in the order of the file.
+    pub configs: Vec<Config>,
+    /// The targets, in the order of the file.
+    pub targets: Vec<Target>,
+    /// Every value with its origin, in the order in which `check` shows them.
+    pub resolved: Vec<Resolved>,
+}
+
+/// Cells that are measured once more while a profiler samples the engine's functions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Profile {
+    /// The number of profiled repeats of each cell; 0 without a table `[profile]`.
+    pub repeats: u32,
+    /// The samples per second of each busy processor.
+    pub frequency_hz: u32,
+    /// The way in which the profiler finds the callers of a function.
+    pub call_graph: CallGraph,
+}
+
+named_enum! {
+    /// The way in which the profiler finds the callers of a function.
+    pub enum CallGraph {
+        /// By frame pointers if the program keeps them, else by unwinding.
+        Auto = "auto",
+        /// By frame pointers.
+        FramePointers = "fp",
+        /// By unwinding copies of stacks.
+        Dwarf = "dwarf",
+        /// By the processor's record of branches.
+        Lbr = "lbr",
+    }
+}
+
+named_enum! {
+    /// The order in which cells run.
+    pub enum Order {
+        /// Repeats are the outer loop. Each has its targets in a random order, which the next repeat mirrors: `ab ba`, or
+        /// `ba ab`. So neither drift nor a rhythm of the machine favors a target.
+        Interleaved = "interleaved",
+        /// All repeats of a target in a row: `aa bb`.
+        Grouped = "grouped",
+    }
+}
+
+/// A workload with some of its options changed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Variant {
+    /// Its name in the plan; `None` where the plan declares no variants.
+    pub name: Option<String>,
+    /// The workload, with the changes of the variant.
+    pub workload: Workload,
+}
+
+/// A workload with its parameters.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Workload {
+    /// The Insert Benchmark.
+    Insert(Insert),
+    /// The key-value sequence.
+    Kv(Kv),
+    /// The sysbench microbenchmarks.
+    Sysbench(Sysbench),
+}
+
+impl Workload {
+    /// Returns its name in plans and records.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Insert(_) => "insert",
+            Self::Kv(_) => "kv",
+            Self::Sysbench(_) => "sysbench",
+        }
+    }
+
+    /// Returns its steps, without what depends on the workload.
+    pub fn steps(&self) -> Vec<StepRun<'_>> {
+        match self {
+            Self::Insert(insert) => insert.steps.iter().map(InsertStep::run).collect(),
+            Self::Kv(kv) => kv.steps.iter().map(KvStep::run).collect(),
+            Self::Sysbench(sysbench) => sysbench.steps.iter().map(SysbenchStep::run).collect(),
+        }
+    }
+
+    /// Returns the rate of a step per second and client: `Some(None)` if it has none but may have
+    /// one, `None` if it can't have one or there is no such step.
+    pub fn step_rate(&self, name: &str) -> Option<Option<f64>> {
+        match self {
+            Self::Insert(insert) => {
+                let step = insert.steps.iter().find(|step| step.name == name)?;
+                match step.kind {
+                    InsertStepKind::Write { rate, .. } => Some(rate),
+                    InsertStepKind::Query { rate, .. } if rate > 0.0 => Some(Some(rate)),
+                    _ => None,
+                }
+            }
+            Self::Sysbench(sysbench) => {
+                let step = sysbench.steps.iter().find(|step| step.name == name)?;
+                match step.kind {
+                    SysbenchStepKind::Run { rate, .. } => Some(rate),
+                    _ => None,
+                }
+            }
+            Self::Kv(_) => None,
+        }
+    }
+
+    /// Returns the number of steps up to the one that loads, including that one.
+    pub fn steps_to_load(&self) -> usize {
+        match self {
+            Self::Insert(insert) => {
+                let mut steps = insert.steps.iter();
+                steps.position(|step| step.kind.is_load()).unwrap_or(0) + 1
+            }
+            _ => 1,
+        }
+    }
+
+    /// Returns the options of all its steps: checks, failures and settling.
+    pub fn policy(&self) -> &StepPolicy {
+        match self {
+            Self::Insert(insert) => &insert.policy,
+            Self::Kv(kv) => &kv.policy,
+            Self::Sysbench(sysbench) => &sysbench.policy,
+        }
+    }
+
+    /// Returns the reason why an engine can't run it; `None` if the engine can.
+    pub(crate) fn not_applicable_to(&self, engine: Engine) -> Option<&'static str> {
+        match self {
+            Self::Sysbench(sysbench)
+                if engine.facts().assigns_only_primary_keys && !sysbench.primary_key =>
+            {
+                Some(
+                    "SQLite assigns keys only where they are the primary key, and `primary-key` is false",
+                )
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The way in which a step runs, regardless of the work in it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StepRun<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// It measures something; otherwise it only settles.
+    pub measures: bool,
+    /// The time for which it is measured; `None` for until its work is done.
+    pub time: Option<Duration>,
+    /// The time that it runs before it is measured.
+    pub warmup: Duration,
+    /// The settling of the engine afterwards, which is not measured.
+    pub settle: Option<Settle>,
+    /// Results show it; otherwise it is only recorded.
+    pub reported: bool,
+}
+
+impl<'a> StepRun<'a> {
+    fn measured(name: &'a str, time: Option<Duration>) -> Self {
+        Self { name, measures: true, time, warmup: Duration::ZERO, settle: None, reported: true }
+    }
+
+    fn settling(name: &'a str, settle: Settle) -> Self {
+        Self { measures: false, settle: Some(settle), ..Self::measured(name, None) }
+    }
+}
+
+/// The state until which an engine settles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Settle {
+    /// No work is pending.
+    Pending,
+    /// No work is pending, and level 0 of an LSM tree is compacted into the next level.
+    EmptyLevel0,
+}
+
+/// The options of steps that all workloads have.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StepPolicy {
+    /// The part of the data that is checked after each step.
+    pub checks: Checks,
+    /// The number of failed operations beyond which a step fails.
+    pub error_limit: u64,
+    /// The attempts at an operation that fails with a transient error, the first included.
+    pub attempts: u32,
+    /// The shortest time that settling takes.
+    pub settle_at_least: Duration,
+    /// The longest time that settling waits for pending work.
+    pub settle_at_most: Duration,
+    /// The largest lag of a replica that counts as bounded.
+    pub lag_at_most: Duration,
+}
+
+named_enum! {
+    /// The part of the data that is checked after each step.
+    pub enum Checks {
+        /// Counts, smallest and largest key, every index. This reads the whole database.
+        Full = "full",
+        /// Smallest and largest key.
+        Keys = "keys",
+        /// Nothing.
+        Off = "off",
+    }
+}

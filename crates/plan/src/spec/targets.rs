@@ -1,0 +1,145 @@
+//! Builds, configs, and the targets that they make.
+
+use words::{Engine, Limits, Secret};
+
+/// One installed version of an engine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Build {
+    /// Its name in the plan.
+    pub name: String,
+    /// Its engine.
+    pub engine: Engine,
+    /// The location of the build.
+    pub source: BuildSource,
+    /// The URLs of replicas of a running server.
+    pub replica_urls: Vec<Secret>,
+    /// Factors in which it differs from other builds, with their values.
+    pub factors: Vec<(String, String)>,
+}
+
+/// The location of a build.
+#[derive(Clone, Debug, PartialEq)]
+pub enum BuildSource {
+    /// Part of Assay.
+    Bundled,
+    /// A directory, or a name that Assay knows.
+    Installed(String),
+    /// A running server.
+    Url(Secret),
+}
+
+/// A named set of options, merged with those of the configs that it extends.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// Its name in the plan.
+    pub name: String,
+    /// The engine it is for.
+    pub engine: Engine,
+    /// Files in the engine's own format, used verbatim, in order: those of the configs that it
+    /// extends come first.
+    pub files: Vec<String>,
+    /// Options, in the engine's notation; a later one overrides an earlier one of the same name.
+    pub set: Vec<(String, String)>,
+    /// Options of RocksDB that override `set` during the load; afterwards the database is
+    /// reopened.
+    pub load: Vec<(String, String)>,
+    /// Factors in which it differs from other configs, with their values.
+    pub factors: Vec<(String, String)>,
+    /// The part of the machine that its server may use.
+    pub limits: Limits,
+    /// The number of the server's replicas.
+    pub replicas: u32,
+    /// Replicas get the changes of rows instead of the log (PostgreSQL).
+    pub logical_replication: bool,
+    /// Options of the replicas, which override `set`.
+    pub replica_set: Vec<(String, String)>,
+    /// The part of the machine that each replica may use.
+    pub replica_limits: Limits,
+    /// Connections that only read connect to the replicas.
+    pub reads_replicas: bool,
+    /// Clients connect to its server by TCP with TLS.
+    pub tls: bool,
+    /// Options that a version of RocksDB doesn't have are left out and recorded as not applicable;
+    /// otherwise the cell fails.
+    pub skips_unknown_options: bool,
+    /// RocksDB counts and times its operations, which costs some speed.
+    pub statistics: bool,
+}
+
+impl Config {
+    /// Returns a config without options.
+    pub(crate) fn new(name: &str, engine: Engine) -> Self {
+        Self {
+            name: name.to_owned(),
+            engine,
+            files: Vec::new(),
+            set: Vec::new(),
+            load: Vec::new(),
+            factors: Vec::new(),
+            limits: Limits::default(),
+            replicas: 0,
+            logical_replication: false,
+            replica_set: Vec::new(),
+            replica_limits: Limits::default(),
+            reads_replicas: false,
+            tls: false,
+            skips_unknown_options: false,
+            statistics: false,
+        }
+    }
+
+    /// Returns the options that it declares, of which `tls` and those of replicas are assay's own;
+    /// those of the load have names `load.NAME`.
+    pub fn declared(&self) -> Vec<(String, String)> {
+        let with_prefix = |(name, value): &(String, String)| {
+            let name = name.strip_prefix(TABLE_OPTION).unwrap_or(name);
+            (format!("{LOAD_OPTION}{name}"), value.clone())
+        };
+        let of_load = self.load.iter().map(with_prefix);
+        let tls = self.tls.then(|| ("tls".to_owned(), "on".to_owned()));
+        let own = tls.into_iter().chain(self.replica_options());
+        self.set.iter().cloned().chain(own).chain(of_load).collect()
+    }
+
+    /// Returns the options of its replicas: those of `set` and their own.
+    pub fn set_of_replicas(&self) -> Vec<(String, String)> {
+        self.set.iter().chain(&self.replica_set).cloned().collect()
+    }
+
+    /// Returns what it declares about replicas; empty without replicas.
+    pub fn replica_options(&self) -> Vec<(String, String)> {
+        if self.replicas == 0 && !self.reads_replicas {
+            return Vec::new();
+        }
+        let limits = self.replica_limits.declared().into_iter();
+        let limits = limits.map(|(name, value)| (name.to_owned(), value));
+        let options = self.replica_set.iter().cloned().chain(limits);
+        let options = options.filter(|_| self.replicas > 0);
+        let options = options.map(|(name, value)| (format!("replica.{name}"), value));
+        let count = self.replicas.to_string();
+        let chosen = [
+            (self.replicas > 0, "replicas", count.as_str()),
+            (self.logical_replication, "replication", "logical"),
+            (self.reads_replicas, "reads", "replica"),
+        ];
+        let chosen = chosen.into_iter().filter(|(is_chosen, ..)| *is_chosen);
+        let chosen = chosen.map(|(_, name, value)| (name.to_owned(), value.to_owned()));
+        chosen.chain(options).collect()
+    }
+}
+
+/// The prefix of options of the load, in a list with other options.
+pub const LOAD_OPTION: &str = "load.";
+/// The prefix that names of RocksDB's table options may have.
+const TABLE_OPTION: &str = "block_based_table_factory.";
+
+/// A build with a config.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Target {
+    /// `build.config`
+    pub name: String,
+    /// Index in the plan's builds.
+    pub build: usize,
+    /// Index in the plan's configs.
+    pub config: usize,
+}
