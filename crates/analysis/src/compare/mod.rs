@@ -4,6 +4,7 @@
 
 mod anova;
 mod bootstrap;
+mod borrowed;
 mod difference;
 mod drift;
 mod effects;

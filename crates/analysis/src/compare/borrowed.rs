@@ -1,0 +1,343 @@
+//! What the comparisons of a table know about each other's noise.
+//!
+//! Three repeats say little about the spread of their own step: the smallest change that they show
+//! is twenty times the spread. But a table has many steps, and their spreads are not strangers. So
+//! each spread is *moderated* (Smyth 2004): it becomes the mean of its own variance and of a prior
+//! variance, weighted by their degrees of freedom. Both come from the spreads of the table:
+//!
+//! ```text
+//! own variances ──► how much do they differ? ──► the prior's variance and freedom
+//!                          residuals ──► are they independent? ──► at most so much freedom
+//! ```
+//!
+//! Two things keep this honest. Where spreads differ, the prior has few degrees of freedom, and
+//! little is borrowed. And where the steps of a cell share their noise, as beside a neighbor, ten
+//! spreads are one spread seen ten times: then nothing is borrowed, however alike they look.
+//! `docs/statistics.md` has the formulas and the simulations.
+
+use std::collections::BTreeMap;
+
+use statrs::function::gamma::digamma;
+
+use super::mean::{mean, variance};
+use super::student;
+
+/// The fewest spreads from which a prior is estimated.
+const SPREADS_MIN: usize = 4;
+
+/// The fewest degrees of freedom of a spread that takes part. With one degree, as of two repeats,
+/// the correlation of two comparisons is always 1 or -1, so nobody could tell whether they share
+/// their noise.
+const FREEDOM_MIN: f64 = 2.0;
+
+/// The share of the freedom of independent spreads that the prior may have. With few repeats the
+/// estimate of their dependence is uncertain, and what it misses makes false claims.
+const INDEPENDENT_SHARE: f64 = 1.0 / 3.0;
+
+/// From this many spreads on, the widest tenth is looked at for wild ones.
+const SPREADS_WITH_WILD: usize = 8;
+
+/// The probability, over all spreads of a table, that one which follows the prior is called wild.
+const WILD_LEVEL: f64 = 0.01;
+
+/// The most degrees of freedom of a prior. More would change no figure.
+const FREEDOM_MAX: f64 = 1000.0;
+
+/// A repeat of a comparison: the side (a pair has only one), the run, and the repeat.
+pub(super) type RepeatKey = (u8, usize, u32);
+
+/// The spread of one comparison.
+#[derive(Clone, Debug)]
+pub(super) struct Spread {
+    /// The variance of the logarithm of one repeat's ratio; above zero.
+    pub variance: f64,
+    /// Its degrees of freedom.
+    pub freedom: f64,
+    /// The distance of each repeat from the mean.
+    pub residuals: BTreeMap<RepeatKey, f64>,
+}
+
+/// What the other comparisons of a table know about the variance of one of them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Prior {
+    /// The variance of the logarithm of one repeat's ratio.
+    pub variance: f64,
+    /// Its degrees of freedom.
+    pub freedom: f64,
+}
+
+impl Prior {
+    /// Returns the variance of a comparison, moderated by this prior.
+    pub fn moderate(self, variance: f64, freedom: f64) -> f64 {
+        (self.freedom * self.variance + freedom * variance) / (self.freedom + freedom)
+    }
+}
+
+/// Returns the prior of each spread, in their order; `None` for those that borrow nothing.
+pub(super) fn priors(spreads: &[Spread]) -> Vec<Option<Prior>> {
+    let mut known: Vec<usize> =
+        (0..spreads.len()).filter(|&index| spreads[index].freedom >= FREEDOM_MIN).collect();
+    let mut priors = vec![None; spreads.len()];
+    if known.len() < SPREADS_MIN {
+        return priors;
+    }
+
+    known.sort_by(|&a, &b| spreads[a].log_variance().total_cmp(&spreads[b].log_variance()));
+    let like: Vec<&Spread> = known.iter().map(|&index| &spreads[index]).collect();
+    let like = without_wild(&like);
+    let mut prior = fit(like, Caution::Careful);
+
+    // Spreads that depend on each other confirm each other less than they seem to.
+    let all: Vec<&Spread> = known.iter().map(|&index| &spreads[index]).collect();
+    let freedom = mean(&all.iter().map(|spread| spread.freedom).collect::<Vec<f64>>());
+    let others = independent_count(&all) - 1.0;
+    let most = INDEPENDENT_SHARE * freedom * others;
+    if most < prior.freedom {
+        // The prior's variance belongs to its freedom: the plain mean holds for any.
+        let pooled = mean(&like.iter().map(|spread| spread.variance).collect::<Vec<f64>>());
+        prior = Prior { variance: prior.variance.max(pooled), freedom: most };
+    }
+    if prior.freedom <= 0.0 {
+        return priors;
+    }
+
+    // A wild spread is not one of those that the prior describes.
+    for &index in &known[..like.len()] {
+        priors[index] = Some(prior);
+    }
+    priors
+}
+
+impl Spread {
+    /// Returns the logarithm of the variance, corrected so that its expectation is the logarithm
+    /// of the true variance (Smyth 2004, section 6.2).
+    fn log_variance(&self) -> f64 {
+        let half = self.freedom / 2.0;
+        self.variance.ln() - digamma(half) + half.ln()
+    }
+
+    /// Returns the correlation of its repeats with those of another spread, over the repeats that
+    /// both have; `None` if these are too few to say anything.
+    fn squared_correlation(&self, other: &Self) -> Option<f64> {
+        let mut products = [0.0; 3];
+        let mut count = 0;
+        for (repeat, a) in &self.residuals {
+            if let Some(b) = other.residuals.get(repeat) {
+                products[0] += a * b;
+                products[1] += a * a;
+                products[2] += b * b;
+                count += 1;
+            }
+        }
+        let [ab, aa, bb] = products;
+        (count > 2 && aa > 0.0 && bb > 0.0).then(|| (ab * ab / (aa * bb)).min(1.0))
+    }
+}
+
+/// How an estimate treats its own uncertainty.
+#[derive(Clone, Copy, PartialEq)]
+enum Caution {
+    /// It takes the most likely value.
+    Likely,
+    /// It assumes that spreads differ more, by one standard error.
+    Careful,
+}
+
+/// Returns the prior that spreads have in common, by the mean and the variance of their logarithms
+/// (Smyth 2004, section 6.2): what they differ by more than chance explains is the prior's.
+fn fit(spreads: &[&Spread], caution: Caution) -> Prior {
+    let logs: Vec<f64> = spreads.iter().map(|spread| spread.log_variance()).collect();
+    let by_chance: Vec<f64> = spreads.iter().map(|spread| trigamma(spread.freedom / 2.0)).collect();
+    let (center, by_chance) = (mean(&logs), mean(&by_chance));
+
+    let mut measured = variance(&logs);
+    if caution == Caution::Careful {
+        // The standard error of a variance, as of normal values.
+        let error = (2.0 / (logs.len() as f64 - 1.0)).sqrt();
+        measured = measured.max(by_chance) * (1.0 + error);
+    }
+    let half = inverse_trigamma(measured - by_chance).min(FREEDOM_MAX / 2.0);
+    Prior { variance: (center + digamma(half) - half.ln()).exp(), freedom: 2.0 * half }
+}
+
+/// Returns the spreads, sorted by size, without the widest ones that the prior of the others can't
+/// explain: one wild repeat must not make the whole table's prior worthless.
+fn without_wild<'s, 'a>(spreads: &'s [&'a Spread]) -> &'s [&'a Spread] {
+    let count = spreads.len();
+    let wild_max = if count < SPREADS_WITH_WILD { 0 } else { (count / 10).max(1) };
+    let mut like = spreads;
+    for _ in 0..wild_max {
+        let Some((widest, others)) = like.split_last() else {
+            break;
+        };
+        let prior = fit(others, Caution::Likely);
+        let by_chance =
+            student::f_tail(widest.variance / prior.variance, [widest.freedom, prior.freedom]);
+        if by_chance * count as f64 >= WILD_LEVEL {
+            break;
+        }
+        like = others;
+    }
+    like
+}
+
+/// Returns the number of independent spreads that say as much about a common variance as these:
+/// all of them if their repeats are independent, 1 if they are the same noise.
+///
+/// The variance of a mean of m variances is that of `m² / Σ ρ²` independent ones, where the sum is
+/// over all pairs of them, each with itself included. A measured squared correlation is too large
+/// by chance: with v degrees of freedom that of independent values is 1 / v.
+fn independent_count(spreads: &[&Spread]) -> f64 {
+    let mut excess = 0.0;
+    let mut pairs = 0.0;
+    for (index, spread) in spreads.iter().enumerate() {
+        for other in &spreads[..index] {
+            let by_chance = 1.0 / spread.freedom.min(other.freedom);
+            // Without common repeats nothing is known, which is no sign of independence.
+            let squared = spread.squared_correlation(other).unwrap_or(1.0);
+            excess += (squared - by_chance) / (1.0 - by_chance);
+            pairs += 1.0;
+        }
+    }
+    let count = spreads.len() as f64;
+    let shared = (excess / pairs).clamp(0.0, 1.0);
+    count / (1.0 + (count - 1.0) * shared)
+}
+
+/// Returns the second derivative of the logarithm of the gamma function, for x above zero: by
+/// recurrence to 8 (Abramowitz and Stegun, 6.4.6), then by the asymptotic series (6.4.12).
+fn trigamma(x: f64) -> f64 {
+    let (mut x, mut sum) = (x, 0.0);
+    while x < 8.0 {
+        sum += 1.0 / (x * x);
+        x += 1.0;
+    }
+    let inverse = 1.0 / x;
+    let square = inverse * inverse;
+    let series = 1.0 / 6.0 - square * (1.0 / 30.0 - square * (1.0 / 42.0 - square / 30.0));
+    sum + inverse + square / 2.0 + inverse * square * series
+}
+
+/// Returns the x with this trigamma; infinity for what is not above zero. Newton's method on
+/// 1 / trigamma, which is nearly a line (Smyth 2004, appendix).
+fn inverse_trigamma(value: f64) -> f64 {
+    if value < 1e-6 {
+        return f64::INFINITY;
+    }
+    let mut x = 0.5 + 1.0 / value;
+    for _ in 0..50 {
+        let step = 1e-5 * x;
+        let slope = (trigamma(x + step) - trigamma(x - step)) / (2.0 * step);
+        let at = trigamma(x);
+        let change = at * (1.0 - at / value) / slope;
+        x += change;
+        if -change / x < 1e-10 {
+            break;
+        }
+    }
+    x
+}
+
+#[cfg(test)]
+mod tests {
+    use words::Random;
+
+    use super::*;
+
+    /// Returns the spread of pairs with these logarithms of ratios.
+    fn spread(ratios: &[f64]) -> Spread {
+        let center = mean(ratios);
+        let residual = |(repeat, ratio): (usize, &f64)| ((0, 0, repeat as u32), ratio - center);
+        Spread {
+            variance: variance(ratios),
+            freedom: ratios.len() as f64 - 1.0,
+            residuals: ratios.iter().enumerate().map(residual).collect(),
+        }
+    }
+
+    fn normal(random: &mut Random) -> f64 {
+        (0..12).map(|_| random.fraction()).sum::<f64>() - 6.0
+    }
+
+    /// Returns the spreads of a table whose repeats have noise of their own, and noise that all
+    /// steps of a repeat share.
+    fn table(steps: usize, repeats: usize, own: f64, shared: f64, seed: u64) -> Vec<Spread> {
+        let mut random = Random::new(seed);
+        let of_repeats: Vec<f64> = (0..repeats).map(|_| shared * normal(&mut random)).collect();
+        let step = |_| {
+            let ratios: Vec<f64> =
+                of_repeats.iter().map(|shared| shared + own * normal(&mut random)).collect();
+            spread(&ratios)
+        };
+        (0..steps).map(step).collect()
+    }
+
+    /// Abramowitz and Stegun, table 6.1 (x = 1, 2) and 6.4.4 (x = 1/2).
+    #[test]
+    fn trigamma_is_that_of_the_published_table() {
+        let pi_squared = std::f64::consts::PI.powi(2);
+        for (x, expected) in
+            [(0.5, pi_squared / 2.0), (1.0, pi_squared / 6.0), (2.0, pi_squared / 6.0 - 1.0)]
+        {
+            assert!((trigamma(x) - expected).abs() < 1e-10, "{x}");
+            assert!((inverse_trigamma(expected) - x).abs() < 1e-8, "{x}");
+        }
+        assert_eq!(inverse_trigamma(-0.1), f64::INFINITY);
+    }
+
+    #[test]
+    fn a_moderated_variance_is_the_mean_weighted_by_freedom() {
+        let prior = Prior { variance: 4.0, freedom: 6.0 };
+        assert!((prior.moderate(1.0, 2.0) - 26.0 / 8.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn spreads_that_are_alike_lend_each_other_freedom() {
+        let spreads = table(24, 3, 0.01, 0.0, 1);
+        let priors = priors(&spreads);
+        let prior = priors[0].expect("a prior");
+        assert!(prior.freedom > 3.0, "{prior:?}");
+        assert!((0.4e-4..2.5e-4).contains(&prior.variance), "{prior:?}");
+        assert!(priors.iter().all(|other| *other == Some(prior)));
+    }
+
+    #[test]
+    fn noise_that_all_steps_share_lends_nothing() {
+        for seed in 1..20 {
+            let spreads = table(24, 3, 0.001, 0.1, seed);
+            let freedom = priors(&spreads)[0].map_or(0.0, |prior| prior.freedom);
+            assert!(freedom < 0.1, "seed {seed}: {freedom}");
+        }
+    }
+
+    #[test]
+    fn spreads_that_differ_wildly_lend_little() {
+        let mut random = Random::new(3);
+        let spreads: Vec<Spread> = (0..24)
+            .map(|step| {
+                let size = 10.0_f64.powi(step % 4 - 4);
+                spread(&[0; 3].map(|_| size * normal(&mut random)))
+            })
+            .collect();
+        let freedom = priors(&spreads)[0].map_or(0.0, |prior| prior.freedom);
+        assert!(freedom < 1.0, "{freedom}");
+    }
+
+    #[test]
+    fn one_wild_repeat_borrows_nothing_and_takes_nothing_from_the_others() {
+        let mut spreads = table(24, 3, 0.01, 0.0, 1);
+        let calm = priors(&spreads)[0].expect("a prior");
+        spreads[7] = spread(&[0.0, 0.01, -0.7]);
+        let priors = priors(&spreads);
+        assert_eq!(priors[7], None);
+        let prior = priors[0].expect("a prior");
+        assert!(prior.freedom > calm.freedom / 2.0, "{prior:?}, without the wild one {calm:?}");
+    }
+
+    #[test]
+    fn few_spreads_and_two_repeats_lend_nothing() {
+        assert!(priors(&table(3, 5, 0.01, 0.0, 1)).iter().all(Option::is_none));
+        assert!(priors(&table(24, 2, 0.01, 0.0, 1)).iter().all(Option::is_none));
+        assert!(priors(&[]).is_empty());
+    }
+}
