@@ -4,6 +4,7 @@ pub(crate) mod average;
 pub(crate) mod calls;
 mod client_hosts;
 mod competition;
+mod computing;
 mod consistency;
 pub(crate) mod counters;
 mod fairness;
