@@ -12,8 +12,10 @@ use super::verdict::{
     HIDDEN_DRIFT, Measured, UndecidedRow, decide, draft, notes_of_repeats, unfinished,
 };
 use super::{CompareOptions, ComparedStep, Interval, Pairing, Verdict};
+use crate::counted;
+use crate::figures::Figures;
 use crate::order::distinct;
-use crate::{Factor, Figures, counted};
+use crate::settings::Factor;
 
 /// The effects of some factors.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]

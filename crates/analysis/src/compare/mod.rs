@@ -11,14 +11,18 @@ mod effects;
 mod estimate;
 mod family;
 mod gate;
+pub(crate) mod initial_tree;
 mod mean;
 mod metric;
 mod noise;
+mod plans;
 mod power;
+mod profile;
 mod requirement;
 mod samples;
 mod student;
 mod verdict;
+mod waits;
 
 use std::fmt;
 
@@ -26,23 +30,30 @@ use record::CellKey;
 use serde::Serialize;
 use words::fixed;
 
+use crate::figures::{Figures, Row};
 use crate::order::distinct;
-use crate::{ComparedPlans, ComparedProfile, ComparedWaits, Figures, Row};
+use power::PowerAnalysis;
 
 pub use anova::VarianceShare;
 pub(crate) use difference::Difference;
 pub use effects::{CombinationEffect, Deviation, Effect, Effects, effects};
 pub(crate) use family::level;
 pub use gate::{Gate, Thresholds, gate, repeats_to_judge};
+pub use initial_tree::InitialTree;
 pub(crate) use mean::{Mean, difference_of, mean, mean_of};
 pub(crate) use metric::{OWN_CPU, has_only_process_cpu, process_cpu};
-pub use metric::{THROUGHPUT, VERDICT_METRICS, costs, metric_label, more_is_better, throughput};
+pub use metric::{THROUGHPUT, VERDICT_METRICS, costs, metric_label, more_is_better};
 pub use noise::{DetectableEffect, NoiseFloor, StepNoise, noise_floor};
-use power::PowerAnalysis;
+pub use plans::{ComparedPlans, PlanDifference};
 pub use power::{POWER, REPEATS_CAP};
+pub use profile::{
+    ComparedProfile, CostDifference, FunctionDifference, MergedProfile, NamedFunction,
+    ProfileTotals, compare_profiles, merged_profiles, profiled_cpu_us,
+};
 pub use requirement::{Bound, Requirement, RequirementResult, RequirementVerdict};
 pub(crate) use student::{quantile, tails};
 pub use verdict::compare;
+pub use waits::{ComparedWaits, StateDifference};
 
 /// The options of a comparison.
 #[derive(Clone, Debug)]

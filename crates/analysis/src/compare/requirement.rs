@@ -8,10 +8,9 @@ use record::CellKey;
 use serde::Serialize;
 
 use super::estimate::Estimate;
-use super::family;
 use super::mean::Pair;
 use super::samples::{Place, Samples, Side, TimedSample};
-use super::{CompareOptions, Interval, Sample};
+use super::{CompareOptions, Interval, Sample, family};
 
 /// A bound that a metric of a step has to keep.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -234,7 +233,8 @@ mod tests {
     use record::{Status, StepKind};
 
     use super::*;
-    use crate::{Figures, OpFigures, Percentiles, Row, compare};
+    use crate::compare::compare;
+    use crate::figures::{Figures, OpFigures, Percentiles, Row};
 
     /// Returns a repeat of the step `qr100` whose queries took `us` at the 99th percentile.
     fn repeat(repeat: u32, us: f64, count: u64) -> Row {
@@ -328,7 +328,7 @@ mod tests {
     #[test]
     fn a_target_that_did_not_reach_the_step_is_invalid() {
         let rows = vec![repeat(1, 4000.0, 1000), repeat(2, 4000.0, 1000)];
-        let unfinished = crate::UnfinishedCell {
+        let unfinished = crate::figures::UnfinishedCell {
             run: 0,
             cell: CellKey::new("pg.other", None, 1, 1),
             status: Some(Status::Failed),

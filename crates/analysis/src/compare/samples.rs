@@ -8,9 +8,8 @@ use record::{CellKey, Status, StepKind};
 use super::mean::{Block, Pair};
 use super::metric::{THROUGHPUT, has_only_process_cpu, process_cpu, rounding, value};
 use super::{Pairing, Sample};
-use crate::compat::label;
+use crate::figures::{Figures, Row, UnfinishedCell, run_label, step_figures};
 use crate::order::distinct;
-use crate::{Figures, Row, UnfinishedCell, step_figures};
 
 /// The workload, load and step of a comparison: all but its target and metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -307,8 +306,8 @@ impl<'a> Samples<'a> {
     /// Returns the name of a repeat: `pg17.base, repeat 2`.
     fn repeat_name(&self, target: &str, run: usize, repeat: u32) -> String {
         // Where runs are compared, a target has the name of its run.
-        if self.many_runs && target != label(run) {
-            format!("{target}, {}, repeat {repeat}", label(run))
+        if self.many_runs && target != run_label(run) {
+            format!("{target}, {}, repeat {repeat}", run_label(run))
         } else {
             format!("{target}, repeat {repeat}")
         }

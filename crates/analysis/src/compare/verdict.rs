@@ -3,18 +3,19 @@
 use record::{CellKey, Status};
 use words::Metric;
 
-use super::anova;
-use super::drift;
 use super::estimate::Estimate;
-use super::family;
 use super::metric::{OWN_CPU, PROCESS_CPU, THROUGHPUT, families, family_of, more_is_better};
 use super::power::REPEATS_CAP;
-use super::requirement;
 use super::samples::{Place, Samples, Side};
-use super::{CompareOptions, Compared, ComparedStep, Interval, Pairing, Sample, Verdict};
-use crate::plans::compare_plans;
-use crate::waits::compare_waits;
-use crate::{Figures, Row, compare_profiles, counted, initial_tree};
+use super::{
+    CompareOptions, Compared, ComparedStep, Interval, Pairing, Sample, Verdict, anova, drift,
+    family, requirement,
+};
+use crate::compare::plans::compare_plans;
+use crate::compare::waits::compare_waits;
+use crate::compare::{compare_profiles, initial_tree};
+use crate::counted;
+use crate::figures::{Figures, Row};
 
 /// The recommended minimum of repeats: with fewer, bursts of noise look like changes
 /// (`docs/statistics.md`).

@@ -3,16 +3,16 @@
 use record::{CellKey, SettingRole};
 
 use super::difference::{TargetDifference, shared};
-use crate::compare;
-use crate::operation::{noun, throughput_unit};
-use crate::quality::mean;
-use crate::{
-    Compared, ComparedStep, Figures, NamedFunction, Pairing, PlanDifference, Row, Sample,
-    StateDifference, Verdict, counted,
-};
-
 use super::finding::Evidence;
 use super::thresholds::{EXPLAINS, SAME, SMALL_PART, STATES_SHOWN};
+use crate::compare::{
+    Compared, ComparedStep, NamedFunction, Pairing, PlanDifference, Sample, StateDifference,
+    Verdict,
+};
+use crate::figures::average::mean;
+use crate::figures::operation::{noun, throughput_unit};
+use crate::figures::{Figures, Row};
+use crate::{compare, counted};
 
 /// The comparison that is explained.
 #[derive(Clone, Copy)]

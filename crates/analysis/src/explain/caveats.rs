@@ -6,10 +6,11 @@ use super::thresholds::{
     CLIENT_BUSY, CPU_OF_TIME, CPU_WAIT, DEBT, FREQUENCY, FSYNC_LATENCY, MEMORY_PRESSURE, OTHERS,
     SPREAD, STEAL, SWAPPED_PAGES,
 };
-use crate::initial_tree::{self, TreeDifference};
+use crate::compare::Pairing;
+use crate::compare::initial_tree::{self, TreeDifference};
+use crate::figures::average::mean;
+use crate::figures::{Figures, Row};
 use crate::order::distinct;
-use crate::quality::mean;
-use crate::{Figures, Pairing, Row};
 
 /// A reason to doubt a finding. A pair has the base's figure and the target's.
 #[derive(Clone, Debug, PartialEq)]

@@ -3,6 +3,7 @@
 //! and `prose` puts them in words.
 
 mod accounting;
+mod answer;
 mod case;
 mod cause;
 mod caveats;
@@ -19,9 +20,12 @@ mod no_effect;
 mod prose;
 mod thresholds;
 
-use crate::{Compared, Figures, THROUGHPUT};
+use crate::compare::{Compared, THROUGHPUT};
+use crate::figures::Figures;
 use case::{Case, Context};
 use explanation::Explanation;
+
+pub use answer::{Answer, Change, TargetAnswer};
 pub use finding::{Evidence, FINDINGS_SHOWN_MAX, Finding, FindingKind};
 pub use prose::numbers::{factor, factor_within, figure, range};
 

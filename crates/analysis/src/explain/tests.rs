@@ -18,7 +18,9 @@ use super::caveats::Caveat;
 use super::difference::TargetDifference;
 use super::explanation::{Explanation, Statement};
 use super::*;
-use crate::{CompareOptions, Comparison, Difference, DifferenceKind, OpFigures, Row, compare};
+use crate::compare::{CompareOptions, compare};
+use crate::figures::{OpFigures, Row};
+use crate::settings::{Comparison, Difference, DifferenceKind};
 
 /// One step of one target, as a test states it.
 #[derive(Clone, Copy)]
