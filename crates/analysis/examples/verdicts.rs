@@ -10,8 +10,8 @@ mod machine;
 
 use std::process::ExitCode;
 
-use analysis::{CompareOptions, Verdict, compare};
-use machine::{BASE, DRIFTS, Drift, NOISES, Noise, Order, Random, Truth};
+use analysis::{CompareOptions, ComparedStep, Verdict, compare};
+use machine::{BASE, DRIFTS, Drift, NOISES, Noise, Order, Random, Steps, Truth};
 
 /// Simulated runs for each figure.
 const RUNS: u32 = 1000;
@@ -31,8 +31,31 @@ const ORDERS: [(&str, Order); 3] =
 
 const REPEATS: [u32; 3] = [3, 5, 10];
 
+/// The noise of tables whose comparisons lend each other their spreads.
+const TABLES: [(&str, Noise, Drift, Steps); 12] = [
+    ("normal, 1 %", Noise::Normal, Drift::None, Steps::Alike),
+    ("the same, and a level for each repeat", Noise::Normal, Drift::Levels, Steps::Alike),
+    ("the same, and 10 % slower in the end", Noise::Normal, Drift::Linear, Steps::Alike),
+    ("heavy tails", Noise::HeavyTailed, Drift::None, Steps::Alike),
+    ("skewed", Noise::Skewed, Drift::None, Steps::Alike),
+    ("one value of ten is 30 % less", Noise::Outliers, Drift::None, Steps::Alike),
+    ("bursts: three values of ten are 60 % less", Noise::Bursts, Drift::None, Steps::Alike),
+    ("one wild value in the table", Noise::Normal, Drift::None, Steps::OneWild),
+    ("a level of 2 % for each cell", Noise::Normal, Drift::Cells, Steps::Alike),
+    ("the same, felt 0.2 to 2 times", Noise::Normal, Drift::Cells, Steps::Sensitive),
+    ("neighbors", Noise::Normal, Drift::Neighbors, Steps::Alike),
+    ("spreads of steps differ 25 times", Noise::Normal, Drift::None, Steps::Differing),
+];
+
+/// Repeats and steps of these tables.
+const SIZES: [(u32, usize); 6] = [(3, 6), (3, 24), (3, 100), (5, 6), (5, 24), (10, 24)];
+
+/// Simulated runs for each figure of these tables.
+const TABLE_RUNS: u32 = 300;
+
 fn main() -> ExitCode {
     let is_kept = orders();
+    lent_spreads();
     println!(
         "\nOne comparison:\n\n| noise | drift | 2 repeats | 3 | 5 | 10 |\n|---|---|---|---|---|---|"
     );
@@ -93,6 +116,76 @@ fn orders() -> bool {
         println!();
     }
     is_kept
+}
+
+/// Prints how borrowed spreads change false claims and found changes.
+fn lent_spreads() {
+    println!(
+        "\nTables of several steps. In the first columns all steps are equal: in how many % of the tables \
+         anything is called different, each step by itself / with borrowed spreads. In the others half of \
+         the steps are 3 % or 10 % slower: in how many % of them that is shown.\n"
+    );
+    println!(
+        "| noise | repeats | steps | false claims | false of those shown | 3 % shown | 10 % shown |"
+    );
+    println!("|---|---|---|---|---|---|---|");
+    for (name, noise, drift, spreads) in TABLES {
+        for (repeats, steps) in SIZES {
+            let truth = Truth { noise, drift, spreads, repeats, steps, ..Truth::default() };
+            let changed = |ratios| Truth { ratios, changed_steps: steps / 2, ..truth };
+            let [equal, small, large] = [truth, changed(&[0.97]), changed(&[0.9])]
+                .map(|truth| [false, true].map(|lend_spreads| claims(truth, lend_spreads)));
+            println!(
+                "| {name} | {repeats} | {steps} | {:.1} / {:.1} | {:.1} / {:.1} | {:.0} / {:.0} | {:.0} / {:.0} |",
+                100.0 * equal[0].any,
+                100.0 * equal[1].any,
+                100.0 * small[0].wrong,
+                100.0 * small[1].wrong,
+                100.0 * small[0].found,
+                100.0 * small[1].found,
+                100.0 * large[0].found,
+                100.0 * large[1].found,
+            );
+        }
+    }
+}
+
+/// What comparisons of many simulated runs claim: shares of the runs.
+#[derive(Default)]
+struct Claims {
+    /// Runs that call anything different.
+    any: f64,
+    /// The mean share of the changed steps that are shown.
+    found: f64,
+    /// The mean share of the shown steps that did not change.
+    wrong: f64,
+}
+
+fn claims(truth: Truth, lend_spreads: bool) -> Claims {
+    let options = CompareOptions {
+        base: BASE.to_owned(),
+        resamples: 499,
+        metrics: Vec::new(),
+        lend_spreads,
+        ..CompareOptions::default()
+    };
+    let mut random = Random::new(u64::from(truth.repeats));
+    let mut claims = Claims::default();
+    for _ in 0..TABLE_RUNS {
+        let compared = compare(&truth.measure(&mut random), &options);
+        let is_shown =
+            |row: &ComparedStep| matches!(row.verdict, Verdict::Faster | Verdict::Slower);
+        let throughput = compared.rows.iter().filter(|row| row.metric == analysis::THROUGHPUT);
+        let shown: Vec<bool> = throughput.map(is_shown).collect();
+        let changed = truth.changed_steps.min(shown.len());
+        let right = shown[..changed].iter().filter(|shown| **shown).count() as f64;
+        let wrong = shown[changed..].iter().filter(|shown| **shown).count() as f64;
+        claims.any += f64::from(u8::from(right + wrong > 0.0));
+        claims.found += right / changed as f64;
+        claims.wrong += wrong / (right + wrong).max(1.0);
+    }
+    let runs = f64::from(TABLE_RUNS);
+    Claims { any: claims.any / runs, found: claims.found / runs, wrong: claims.wrong / runs }
 }
 
 /// Prints a line of a table: a column for each number of repeats and of invocations.

@@ -28,7 +28,7 @@ const SPREADS_MIN: usize = 4;
 /// The fewest degrees of freedom of a spread that takes part. With one degree, as of two repeats,
 /// the correlation of two comparisons is always 1 or -1, so nobody could tell whether they share
 /// their noise.
-const FREEDOM_MIN: f64 = 2.0;
+pub(super) const FREEDOM_MIN: f64 = 2.0;
 
 /// The share of the freedom of independent spreads that the prior may have. With few repeats the
 /// estimate of their dependence is uncertain, and what it misses makes false claims.

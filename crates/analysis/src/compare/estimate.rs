@@ -1,6 +1,7 @@
 //! Estimates one ratio from repeats: its logarithm, its interval, and the probability of such a
 //! ratio by chance.
 
+use super::borrowed::Prior;
 use super::mean::{Mean, Pair, difference_of, mean_of, variance};
 use super::{anova, bootstrap, drift, student};
 
@@ -22,6 +23,9 @@ pub(super) struct Estimate {
     resampled: Vec<f64>,
     /// The standard deviation of the logarithm of one repeat's ratio.
     pub spread: f64,
+    /// The errors of both means, divided by those that only the own spread gives: 1 until
+    /// [`Self::borrow`]. The bootstrap compares resamples with the own errors.
+    borrowed: f64,
     /// The standard deviation of the logarithm of one machine's mean ratio, if ratios differ
     /// between machines. Each machine then counts as one value.
     pub machine_spread: Option<f64>,
@@ -50,6 +54,7 @@ impl Estimate {
                 Vec::new()
             },
             spread,
+            borrowed: 1.0,
             machine_spread: of_machines.map(|values| variance(&values).sqrt()),
             is_coarse: measured.error <= rounding,
         }
@@ -78,9 +83,39 @@ impl Estimate {
                 Vec::new()
             },
             spread: (variance(&base) + variance(&values)).sqrt(),
+            borrowed: 1.0,
             machine_spread: None,
             is_coarse: measured.error <= rounding,
         }
+    }
+
+    /// Returns the degrees of freedom of its spread; `None` if the spread is no sample of what
+    /// other comparisons have too: the figures are coarse, or all equal, or machines differ.
+    pub fn spread_freedom(&self) -> Option<f64> {
+        let is_own = self.spread > RESOLUTION && !self.is_coarse && self.machine_spread.is_none();
+        is_own.then_some(self.measured.freedom)
+    }
+
+    /// Moderates its errors by what other comparisons know about their spread.
+    pub fn borrow(&mut self, prior: Prior) {
+        let own = self.spread * self.spread;
+        let moderated = prior.moderate(own, self.measured.freedom);
+        // The errors of both means are multiples of the spread.
+        self.borrowed = (moderated / own).sqrt();
+        for mean in [&mut self.measured, &mut self.detrended] {
+            mean.error *= self.borrowed;
+            mean.freedom += prior.freedom;
+        }
+    }
+
+    /// Returns the spread of one repeat's ratio on which the interval rests.
+    pub fn moderated_spread(&self) -> f64 {
+        self.spread * self.borrowed
+    }
+
+    /// Returns the degrees of freedom on which the interval rests.
+    pub fn freedom(&self) -> f64 {
+        self.measured.freedom
     }
 
     /// Target / base.
@@ -102,9 +137,9 @@ impl Estimate {
     }
 
     fn p_value_of(&self, mean: Mean) -> f64 {
-        let t = mean.t();
-        let by_chance = student::tails(t, mean.freedom);
-        let as_far = self.resampled.len() - self.resampled.partition_point(|&drawn| drawn < t);
+        let by_chance = student::tails(mean.t(), mean.freedom);
+        let own_t = mean.t() * self.borrowed;
+        let as_far = self.resampled.len() - self.resampled.partition_point(|&drawn| drawn < own_t);
         if as_far == 0 {
             // No resample is that far away: the bootstrap has no smaller probability.
             return by_chance;
@@ -137,7 +172,7 @@ impl Estimate {
             0 => largest,
             beyond => self.resampled[self.resampled.len() - beyond.min(self.resampled.len())],
         };
-        students.max(drawn)
+        students.max(drawn / self.borrowed)
     }
 }
 

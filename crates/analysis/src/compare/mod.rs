@@ -66,6 +66,9 @@ pub struct CompareOptions {
     /// are shown is expected to be false. If nothing changed, this is the probability that any
     /// change is shown, at most.
     pub error_rate: f64,
+    /// Comparisons lend each other what they know about noise. Otherwise each rests on its own
+    /// repeats alone: simulations compare the two.
+    pub lend_spreads: bool,
     /// Resamples of each bootstrap.
     pub resamples: u32,
     /// The seed of the resamples.
@@ -94,6 +97,7 @@ impl Default for CompareOptions {
             base: String::new(),
             effect: 0.03,
             error_rate: 0.05,
+            lend_spreads: true,
             resamples: 1999,
             seed: 1,
             metrics: vec!["cpupq".to_owned()],
@@ -172,6 +176,9 @@ pub struct ComparedStep {
     /// The spread of repeats: the standard deviation of the logarithm of one repeat's ratio (0.01
     /// is about 1 %).
     pub spread: Option<f64>,
+    /// The spread on which the interval rests, if the other comparisons of this metric lent it
+    /// some of what they know about noise; `None` if it rests on the own spread alone.
+    pub moderated: Option<ModeratedSpread>,
     /// The total repeats per target that show a change of `effect` in [`POWER`] of all cases; at
     /// most [`REPEATS_CAP`], which means that or more. `None` if unknown, or if the figures
     /// are too coarse for any number of repeats.
@@ -204,7 +211,7 @@ impl ComparedStep {
         let power = self.power(self.interval?);
         match self.machines.ratio_spread {
             Some(spread) => power.effect(self.machines.count as u32, spread),
-            None => power.effect(self.repeats(), self.spread?),
+            None => power.effect(self.repeats(), self.interval_spread()?),
         }
     }
 
@@ -214,7 +221,7 @@ impl ComparedStep {
     fn repeats_for(&self, effect: f64) -> Option<u32> {
         let power = self.power(self.interval?);
         let Some(spread) = self.machines.ratio_spread else {
-            return Some(power.repeats(effect, self.spread?));
+            return Some(power.repeats(effect, self.interval_spread()?));
         };
         let machines = power.repeats(effect, spread);
         let repeats = (machines * self.repeats()).div_ceil(self.machines.count as u32);
@@ -228,8 +235,33 @@ impl ComparedStep {
 
     /// Returns the power at the confidence of its interval, which is that of its family.
     fn power(&self, interval: Interval) -> PowerAnalysis {
-        PowerAnalysis { level: 1.0 - interval.confidence, pairing: self.pairing }
+        PowerAnalysis {
+            level: 1.0 - interval.confidence,
+            pairing: self.pairing,
+            borrowed_freedom: self.borrowed_freedom(),
+        }
     }
+
+    /// Returns the spread of one repeat's ratio on which the interval rests.
+    fn interval_spread(&self) -> Option<f64> {
+        self.moderated.map(|moderated| moderated.spread).or(self.spread)
+    }
+
+    /// Returns the degrees of freedom that other comparisons lent it.
+    fn borrowed_freedom(&self) -> f64 {
+        self.moderated.map_or(0.0, |moderated| moderated.borrowed_freedom)
+    }
+}
+
+/// A spread that is moderated by those of other comparisons (`docs/statistics.md`).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct ModeratedSpread {
+    /// The standard deviation of the logarithm of one repeat's ratio.
+    pub spread: f64,
+    /// The degrees of freedom of the interval.
+    pub freedom: f64,
+    /// Those of them that come from other comparisons.
+    pub borrowed_freedom: f64,
 }
 
 /// The machines that measured the values of a comparison.

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::metric::THROUGHPUT;
 use super::power::PowerAnalysis;
-use super::{Compared, Pairing, Verdict};
+use super::{Compared, ComparedStep, Pairing, Verdict};
 use crate::figures::average::median;
 
 /// The numbers of repeats for which the smallest visible change is listed.
@@ -62,14 +62,6 @@ pub struct DetectableEffect {
 /// names.
 pub fn noise_floor(compared: &Compared) -> NoiseFloor {
     let level = compared.error_rate / compared.comparison_count.max(1) as f64;
-    let seen = |pairing: Pairing, spread: Option<f64>| -> Vec<DetectableEffect> {
-        let sight = PowerAnalysis { level, pairing };
-        let seen = |repeats| {
-            let effect = sight.effect(repeats, spread?)?;
-            Some(DetectableEffect { repeats, effect })
-        };
-        REPEATS.into_iter().filter_map(seen).collect()
-    };
     let mut floor = NoiseFloor::default();
     for (index, row) in compared.rows.iter().enumerate() {
         let (THROUGHPUT, Some(ratio)) = (row.metric.as_str(), row.ratio) else {
@@ -89,7 +81,14 @@ pub fn noise_floor(compared: &Compared) -> NoiseFloor {
             ratio,
             spread: row.spread,
             largest: largest.unwrap_or(ratio),
-            seen: seen(row.pairing, row.spread),
+            seen: detectable(
+                PowerAnalysis {
+                    level,
+                    pairing: row.pairing,
+                    borrowed_freedom: row.borrowed_freedom(),
+                },
+                row.interval_spread(),
+            ),
         });
     }
     let worst = floor.steps.iter().enumerate();
@@ -97,8 +96,30 @@ pub fn noise_floor(compared: &Compared) -> NoiseFloor {
         .max_by(|(_, a), (_, b)| away(a.largest).total_cmp(&away(b.largest)))
         .map(|(index, _)| index);
     floor.spread_median = median(floor.steps.iter().filter_map(|step| step.spread));
-    floor.seen = seen(Pairing::Paired, floor.spread_median);
+
+    // The step of median spread borrows as much as the median step.
+    let throughput = || compared.rows.iter().filter(|row| row.metric == THROUGHPUT);
+    let spread = median(throughput().filter_map(ComparedStep::interval_spread));
+    let borrowed = throughput().filter(|row| row.spread.is_some());
+    let power = PowerAnalysis {
+        level,
+        pairing: Pairing::Paired,
+        borrowed_freedom: median(borrowed.map(ComparedStep::borrowed_freedom)).unwrap_or(0.0),
+    };
+    floor.seen = detectable(power, spread);
     floor
+}
+
+/// Returns the smallest visible change for each of [`REPEATS`]; nothing without a spread.
+fn detectable(power: PowerAnalysis, spread: Option<f64>) -> Vec<DetectableEffect> {
+    let Some(spread) = spread else {
+        return Vec::new();
+    };
+    let detectable = |repeats| {
+        let effect = power.effect(repeats, spread)?;
+        Some(DetectableEffect { repeats, effect })
+    };
+    REPEATS.into_iter().filter_map(detectable).collect()
 }
 
 /// Returns the distance of a ratio from no change, to either side.

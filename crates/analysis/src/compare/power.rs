@@ -1,5 +1,6 @@
 //! Computes the number of repeats that a change needs.
 
+use super::borrowed::FREEDOM_MIN;
 use super::{Pairing, student};
 
 /// The probability with which a real change is shown.
@@ -16,6 +17,8 @@ pub const REPEATS_CAP: u32 = 100;
 pub(super) struct PowerAnalysis {
     pub level: f64,
     pub pairing: Pairing,
+    /// The degrees of freedom that other comparisons lend.
+    pub borrowed_freedom: f64,
 }
 
 impl PowerAnalysis {
@@ -27,9 +30,15 @@ impl PowerAnalysis {
             return None;
         }
         let repeats = f64::from(repeats.min(REPEATS_CAP));
-        let freedom = match self.pairing {
+        let own_freedom = match self.pairing {
             Pairing::Independent => 2.0 * (repeats - 1.0),
             Pairing::Paired | Pairing::Single => repeats - 1.0,
+        };
+        // Too few repeats to see whether steps share their noise borrow nothing.
+        let freedom = if own_freedom < FREEDOM_MIN {
+            own_freedom
+        } else {
+            own_freedom + self.borrowed_freedom
         };
         let errors = shown(student::quantile(self.level, freedom), freedom);
         // JSON has no infinity.
@@ -65,7 +74,7 @@ mod tests {
     use super::*;
 
     fn paired(level: f64) -> PowerAnalysis {
-        PowerAnalysis { level, pairing: Pairing::Paired }
+        PowerAnalysis { level, pairing: Pairing::Paired, borrowed_freedom: 0.0 }
     }
 
     /// Sample sizes of the paired t test, two-sided 5 %, power 80 %, as power tables give them

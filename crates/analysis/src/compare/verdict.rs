@@ -1,21 +1,26 @@
 //! Computes verdicts from figures: each comparison by itself, then all of a family together.
 
+use std::collections::BTreeMap;
+
 use record::{CellKey, Status};
 use words::Metric;
 
+use super::borrowed::{Prior, RepeatKey, Spread, priors};
 use super::estimate::Estimate;
+use super::mean::mean;
 use super::metric::{OWN_CPU, PROCESS_CPU, THROUGHPUT, families, family_of, more_is_better};
 use super::power::REPEATS_CAP;
 use super::samples::{Place, Samples, Side};
 use super::{
-    CompareOptions, Compared, ComparedStep, Interval, Pairing, Sample, Verdict, anova, drift,
-    family, requirement,
+    CompareOptions, Compared, ComparedStep, Interval, ModeratedSpread, Pairing, Sample, Verdict,
+    anova, drift, family, requirement,
 };
 use crate::compare::plans::compare_plans;
 use crate::compare::waits::compare_waits;
 use crate::compare::{compare_profiles, initial_tree};
 use crate::counted;
 use crate::figures::{Figures, Row};
+use crate::order::distinct;
 
 /// The recommended minimum of repeats: with fewer, bursts of noise look like changes
 /// (`docs/statistics.md`).
@@ -38,7 +43,7 @@ pub fn compare(figures: &Figures, options: &CompareOptions) -> Compared {
     let families = families().map(|family| {
         let members = drafts.iter_mut();
         let members = members.filter(|draft| family_of(&draft.row.metric) == family);
-        (family, decide(members.collect(), options))
+        (family, decide_by_target(members.collect(), options))
     });
     let families: Vec<(&str, FamilyDecision)> = families.collect();
     let has_hidden_drift = drafts.iter().any(|draft| draft.has_hidden_drift);
@@ -52,7 +57,7 @@ pub fn compare(figures: &Figures, options: &CompareOptions) -> Compared {
         error_rate: options.error_rate,
         shown_metrics: options.shown_metrics.clone(),
         requirements: requirement::judge(&samples, options),
-        comparison_count: families[0].1.count,
+        comparison_count: families[0].1.count_of_target,
         plans: compare_plans(figures, &rows, &options.base),
         waits: compare_waits(figures, &rows, &options.base, options.error_rate),
         rows,
@@ -98,10 +103,21 @@ pub(super) struct UndecidedRow {
     pub has_hidden_drift: bool,
 }
 
-/// The level of a family, and the number of its comparisons that are shown.
+/// The number of comparisons of a family, and of those that are shown, over all targets.
+#[derive(Default)]
 pub(super) struct FamilyDecision {
     pub count: usize,
     pub shown: usize,
+    /// The most comparisons of one target, where each is a family of its own.
+    pub count_of_target: usize,
+    /// The lowest and the highest level, of several targets.
+    levels: Option<(f64, f64)>,
+}
+
+/// The same for comparisons that are decided at one level.
+struct LevelDecision {
+    count: usize,
+    shown: usize,
     level: f64,
 }
 
@@ -246,6 +262,47 @@ impl UndecidedRow {
         self.estimate = Some(estimate);
     }
 
+    /// Returns what it knows about noise, to lend it to others; `None` if it knows nothing.
+    fn spread(&self) -> Option<Spread> {
+        let estimate = self.estimate.as_ref()?;
+        Some(Spread {
+            variance: estimate.spread * estimate.spread,
+            freedom: estimate.spread_freedom()?,
+            residuals: self.residuals(),
+        })
+    }
+
+    /// Returns the distance of each repeat from the mean.
+    fn residuals(&self) -> BTreeMap<RepeatKey, f64> {
+        let logarithms = |samples: &[Sample]| -> Vec<f64> {
+            samples.iter().map(|sample| sample.value.ln()).collect()
+        };
+        let (base, values) = (logarithms(&self.row.base_values), logarithms(&self.row.values));
+        if self.row.pairing == Pairing::Paired {
+            let ratios: Vec<f64> =
+                values.iter().zip(&base).map(|(value, base)| value - base).collect();
+            return distances(0, &self.row.values, &ratios).collect();
+        }
+        let of_base = distances(1, &self.row.base_values, &base);
+        let of_target = distances(2, &self.row.values, &values);
+        // What makes the base slower makes the target look faster.
+        of_base.map(|(repeat, distance)| (repeat, -distance)).chain(of_target).collect()
+    }
+
+    /// Moderates its error by what other comparisons know.
+    fn borrow(&mut self, prior: Prior) {
+        let Some(estimate) = &mut self.estimate else {
+            return;
+        };
+        estimate.borrow(prior);
+        self.row.p_value = Some(estimate.p_value());
+        self.row.moderated = Some(ModeratedSpread {
+            spread: estimate.moderated_spread(),
+            freedom: estimate.freedom(),
+            borrowed_freedom: prior.freedom,
+        });
+    }
+
     /// Sets the verdict at the level of its family.
     fn judge(&mut self, level: f64, options: &CompareOptions) {
         let (row, Some(estimate)) = (&mut self.row, &self.estimate) else {
@@ -278,13 +335,64 @@ impl UndecidedRow {
     }
 }
 
-/// Returns the verdicts of a family.
-pub(super) fn decide(family: Vec<&mut UndecidedRow>, options: &CompareOptions) -> FamilyDecision {
-    let p_values = family.iter().filter_map(|draft| draft.row.p_value);
-    let p_values: Vec<f64> = p_values.collect();
+/// Returns the distances of logarithms from their mean, by side and repeat.
+fn distances(
+    side: u8,
+    samples: &[Sample],
+    logarithms: &[f64],
+) -> impl Iterator<Item = (RepeatKey, f64)> {
+    let center = mean(logarithms);
+    let repeats = samples.iter().map(move |sample| (side, sample.run, sample.repeat));
+    repeats.zip(logarithms.iter().map(move |logarithm| logarithm - center))
+}
+
+/// Returns the verdicts of comparisons of one metric, say of throughput, of all targets.
+///
+/// All of them lend each other what they know about noise. But each target is a family of its own,
+/// so that another target in the table takes nothing away from what this one shows.
+pub(super) fn decide_by_target(
+    mut comparisons: Vec<&mut UndecidedRow>,
+    options: &CompareOptions,
+) -> FamilyDecision {
+    if options.lend_spreads {
+        borrow_spreads(&mut comparisons);
+    }
+
+    let targets = comparisons.iter().map(|draft| draft.row.cell.target.as_str());
+    let targets: Vec<String> = distinct(targets).into_iter().map(str::to_owned).collect();
+    let mut decided = FamilyDecision::default();
+    for target in targets {
+        let of_target: Vec<&mut UndecidedRow> = comparisons
+            .iter_mut()
+            .filter(|draft| draft.row.cell.target == target)
+            .map(|draft| &mut **draft)
+            .collect();
+        decided.add(decide_family(of_target, options));
+    }
+    decided
+}
+
+/// Returns the verdicts of comparisons that are one family.
+pub(super) fn decide(
+    mut comparisons: Vec<&mut UndecidedRow>,
+    options: &CompareOptions,
+) -> FamilyDecision {
+    if options.lend_spreads {
+        borrow_spreads(&mut comparisons);
+    }
+
+    let mut decided = FamilyDecision::default();
+    decided.add(decide_family(comparisons, options));
+    decided
+}
+
+/// Decides the comparisons of one family at one level.
+fn decide_family(comparisons: Vec<&mut UndecidedRow>, options: &CompareOptions) -> LevelDecision {
+    let p_values: Vec<f64> = comparisons.iter().filter_map(|draft| draft.row.p_value).collect();
     let level = family::level(&p_values, options.error_rate);
-    let mut decided = FamilyDecision { count: p_values.len(), shown: 0, level };
-    for draft in family {
+
+    let mut decided = LevelDecision { count: p_values.len(), shown: 0, level };
+    for draft in comparisons {
         draft.judge(level, options);
         decided.shown +=
             usize::from(matches!(draft.row.verdict, Verdict::Faster | Verdict::Slower));
@@ -292,23 +400,58 @@ pub(super) fn decide(family: Vec<&mut UndecidedRow>, options: &CompareOptions) -
     decided
 }
 
+/// Moderates the error of each comparison by the spreads of those of the same metric.
+fn borrow_spreads(comparisons: &mut [&mut UndecidedRow]) {
+    let metrics = comparisons.iter().map(|draft| draft.row.metric.as_str());
+    let metrics: Vec<String> = distinct(metrics).into_iter().map(str::to_owned).collect();
+    for metric in metrics {
+        let of_metric = comparisons.iter_mut().filter(|draft| draft.row.metric == metric);
+        let mut lending: Vec<(&mut UndecidedRow, Spread)> = of_metric
+            .filter_map(|draft| {
+                let spread = draft.spread()?;
+                Some((&mut **draft, spread))
+            })
+            .collect();
+        let spreads: Vec<Spread> = lending.iter().map(|(_, spread)| spread.clone()).collect();
+        for ((draft, _), prior) in lending.iter_mut().zip(priors(&spreads)) {
+            if let Some(prior) = prior {
+                draft.borrow(prior);
+            }
+        }
+    }
+}
+
 impl FamilyDecision {
+    fn add(&mut self, family: LevelDecision) {
+        if family.count == 0 {
+            return;
+        }
+        self.count += family.count;
+        self.shown += family.shown;
+        self.count_of_target = self.count_of_target.max(family.count);
+        let (low, high) = self.levels.unwrap_or((family.level, family.level));
+        self.levels = Some((low.min(family.level), high.max(family.level)));
+    }
+
     pub fn note(&self, what: &str) -> Option<String> {
-        (self.count > 0).then(|| {
-            let shown = match self.shown {
-                0 => "none shows a change".to_owned(),
-                shown => format!(
-                    "{shown} {} a change, each with an error probability of at most {}%",
-                    if shown == 1 { "shows" } else { "show" },
-                    percent(self.level)
-                ),
-            };
-            format!(
-                "{} of {what}: {shown}; the confidence of each interval is {}%",
-                counted(self.count, "comparison"),
-                percent(1.0 - self.level)
-            )
-        })
+        let (low, high) = self.levels?;
+        let shown = match self.shown {
+            0 => "none shows a change".to_owned(),
+            shown => format!(
+                "{shown} {} a change, each with an error probability of at most {}%",
+                if shown == 1 { "shows" } else { "show" },
+                percent(high)
+            ),
+        };
+        let confidence = if low < high {
+            format!("between {}% and {}%, by target", percent(1.0 - high), percent(1.0 - low))
+        } else {
+            format!("{}%", percent(1.0 - low))
+        };
+        Some(format!(
+            "{} of {what}: {shown}; the confidence of each interval is {confidence}",
+            counted(self.count, "comparison")
+        ))
     }
 }
 

@@ -101,6 +101,40 @@ pub enum Drift {
     EveryTwo,
     /// Of four cells the second and third are 10 % slower.
     EveryFour,
+    /// Each cell has a level of its own, with a standard deviation of 2 %, which all its steps
+    /// share.
+    Cells,
+}
+
+/// The spreads of a table's steps.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Steps {
+    /// All have the noise as it is.
+    Alike,
+    /// Of four steps one has a fifth of the level of its cell, one twice as much, one half.
+    Sensitive,
+    /// The noise of each step is 0.2 to 5 times as large, in steps of the square root of 5.
+    Differing,
+    /// Alike, but one value of the table is a third of what it should be.
+    OneWild,
+}
+
+impl Steps {
+    /// Returns the power to which a step takes the level of its cell.
+    fn sensitivity(self, step: usize) -> f64 {
+        match self {
+            Self::Sensitive => [0.2, 1.0, 2.0, 0.5][step % 4],
+            Self::Alike | Self::Differing | Self::OneWild => 1.0,
+        }
+    }
+
+    /// Returns the power to which a step takes the noise of a value.
+    fn scale(self, step: usize) -> f64 {
+        match self {
+            Self::Differing => 5.0_f64.powf((step % 5) as f64 / 2.0 - 1.0),
+            Self::Alike | Self::Sensitive | Self::OneWild => 1.0,
+        }
+    }
 }
 
 pub const DRIFTS: [Drift; 4] = [Drift::None, Drift::Linear, Drift::Wandering, Drift::Levels];
@@ -138,6 +172,10 @@ pub struct Truth {
     /// Target / base, by target.
     pub ratios: &'static [f64],
     pub steps: usize,
+    pub spreads: Steps,
+    /// The number of steps, from the first one, in which targets have their ratios; in the others
+    /// they are equal.
+    pub changed_steps: usize,
 }
 
 impl Truth {
@@ -153,6 +191,8 @@ impl Truth {
         machine_ratios: 0.0,
         ratios: &[1.0],
         steps: 1,
+        spreads: Steps::Alike,
+        changed_steps: usize::MAX,
     };
 }
 
@@ -226,6 +266,7 @@ impl Truth {
                 }
                 Drift::EveryTwo => level = -0.1 * (slot.index % 2) as f64,
                 Drift::EveryFour => level = -0.1 * (slot.index.div_ceil(2) % 2) as f64,
+                Drift::Cells => level = 0.02 * random.normal(),
                 Drift::Wandering | Drift::Levels => {}
             }
             let machine = ((slot.invocation - 1) % self.machines) as usize;
@@ -239,8 +280,12 @@ impl Truth {
                 target => format!("new{target}.base"),
             };
             for step in 0..self.steps {
-                let level = f64::exp(level + machine_level);
-                let value = 1000.0 * ratio * level * self.noise.factor(random);
+                let level = f64::exp(level * self.spreads.sensitivity(step) + machine_level);
+                let ratio = if step < self.changed_steps { ratio } else { 1.0 };
+                let noise = self.noise.factor(random).powf(self.spreads.scale(step));
+                let is_wild = self.spreads == Steps::OneWild && step == 0 && slot.index == 0;
+                let wild = if is_wild { 1.0 / 3.0 } else { 1.0 };
+                let value = 1000.0 * ratio * level * noise * wild;
                 let mut row = row(&name, slot.repeat, &format!("s{step}"), value);
                 row.run = machine;
                 figures.rows.push(row);
