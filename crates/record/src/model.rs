@@ -425,8 +425,10 @@ pub struct Cell {
     pub limits: Vec<Limit>,
     /// The effective settings, sorted by name.
     pub settings: Vec<Setting>,
-    /// Declared options of its config that the engine does not have, or may not have.
-    pub not_had: Vec<UnmetOption>,
+    /// Declared options of its config that the engine does not have, or may not have; `not_had` in
+    /// records of format 1.0.
+    #[serde(alias = "not_had")]
+    pub unmet_options: Vec<UnmetOption>,
     /// The steps of the cell, in order; their directories are `steps/NN-NAME`.
     pub steps: Vec<String>,
     /// The identifier of its run; filled in by [`CellDir`](crate::CellDir). Empty in records of

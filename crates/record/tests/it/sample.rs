@@ -169,7 +169,7 @@ pub fn cell() -> Cell {
             volatile: true,
             role: Some(SettingRole::CacheSize),
         }],
-        not_had: vec![UnmetOption {
+        unmet_options: vec![UnmetOption {
             name: "synchronous".into(),
             declared: "normal".into(),
             effective: Some("2".into()),
