@@ -108,7 +108,7 @@ pub fn help_of(error: &anyhow::Error) -> Option<String> {
             setup.help().map(str::to_owned)
         } else if let Some(record) = cause.downcast_ref::<record::RecordError>() {
             record.help()
-        } else if let Some(build) = cause.downcast_ref::<builds::Error>() {
+        } else if let Some(build) = cause.downcast_ref::<builds::BuildError>() {
             Some(build.help().to_owned())
         } else {
             cause.downcast_ref::<UsageError>()?.help.clone()
@@ -157,6 +157,6 @@ pub fn is_usage(error: &anyhow::Error) -> bool {
         || records.any(|record| {
             matches!(record, RecordError::Missing { .. } | RecordError::Format { .. })
         })
-        || error.downcast_ref().is_some_and(builds::Error::is_usage)
+        || error.downcast_ref().is_some_and(builds::BuildError::is_usage)
         || setups.any(|setup| matches!(setup, Build { .. } | Directory { .. } | Version { .. }))
 }

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::error::Error;
+use crate::error::BuildError;
 use crate::hash;
-use crate::inspect::{self, Place, Version};
+use crate::inspect::{self, FoundBuild, ProductVersion};
 use crate::manifest::{Artifact, FORMAT, Manifest, Program};
 use crate::sources::DISK_FULL_HELP;
 use crate::sources::debian::Debian;
@@ -28,7 +28,7 @@ pub fn fetch(
     let (spec_text, name) = match spec {
         Spec::Directory { path, name: name_in_spec } => {
             let path = fs_err::canonicalize(path).map_err(|error| {
-                Error::usage(
+                BuildError::usage(
                     error.to_string(),
                     "write the path of an existing directory or library after `dir:`",
                 )
@@ -58,7 +58,7 @@ pub fn fetch(
     }
     result.map_err(|error| {
         if is_disk_full(&error) {
-            error.context(Error::new(
+            error.context(BuildError::new(
                 format!("cannot install `{spec}`: the disk is full"),
                 DISK_FULL_HELP,
             ))
@@ -75,8 +75,8 @@ fn is_disk_full(error: &anyhow::Error) -> bool {
 
 /// An unpacked build, before its name in the store is known.
 struct Unpacked {
-    place: Place,
-    version: Version,
+    place: FoundBuild,
+    version: ProductVersion,
     artifacts: Vec<Artifact>,
     /// The end of the default name, after product and version.
     suffix: String,
@@ -148,7 +148,7 @@ fn install(
 fn register(path: &Path) -> anyhow::Result<Unpacked> {
     let path = fs_err::canonicalize(path)?;
     let place = inspect::find(&path).ok_or_else(|| {
-        Error::new(
+        BuildError::new(
                         format!("`{}` contains no build of a supported engine", path.display()),
             "write the directory that contains `bin/postgres`, `bin/mysqld` or `bin/mariadbd`, or a shared library with RocksDB's C API",
         )
@@ -167,7 +167,7 @@ fn fetch_release(
 ) -> anyhow::Result<Unpacked> {
     let arch = std::env::consts::ARCH;
     if arch != "x86_64" {
-        return Err(Error::new(
+        return Err(BuildError::new(
             format!(
                 "`{}@{requested}` is available for x86-64 only; this machine is {arch}",
                 product.name
@@ -188,7 +188,7 @@ fn fetch_release(
         return Err(error);
     }
     let place = inspect::find(root).ok_or_else(|| {
-        Error::new(
+        BuildError::new(
             format!(
                 "the archive downloaded for {} {number} contains no server or library",
                 product.name
@@ -199,7 +199,7 @@ fn fetch_release(
     let mut version = inspect::version(&place, &place.programs[0])?;
     if place.engine == "rocksdb" {
         // Only loading a library would show its version; the download's is known.
-        version = Version { product: product.name, text: number.clone(), number };
+        version = ProductVersion { product: product.name, text: number.clone(), number };
     }
     let name = archive.file_name().unwrap_or_default();
     Ok(Unpacked {
@@ -225,7 +225,7 @@ fn fetch_packages(
     progress("unpacking");
     debian.unpack(&artifacts, root)?;
     let place = inspect::find(root).ok_or_else(|| {
-        Error::new(
+        BuildError::new(
                         format!("the packages {} contain no database server", packages.join(", ")),
             "add the package of the server, such as `postgresql-17`, `mariadb-server` or `mysql-server-core`",
         )

@@ -10,7 +10,7 @@ use fs_err::os::unix::fs::OpenOptionsExt as _;
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 
-use crate::error::Error;
+use crate::error::BuildError;
 use crate::hash;
 
 /// The file's name.
@@ -131,7 +131,7 @@ impl Manifest {
         };
         let header: Header = serde_json::from_str(&text).with_context(damaged)?;
         if header.format != FORMAT {
-            return Err(Error::new(
+            return Err(BuildError::new(
                                 format!(
                 "`{}` has format {}; this version of assay reads format {FORMAT}",
                 path.display(),

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use crate::error::Error;
+use crate::error::BuildError;
 use crate::sources::maven::Product;
 
 /// A spec, which says what build to fetch.
@@ -37,9 +37,9 @@ const FORMS: &str = "write `postgres@17.2`, `mariadb@11.4.5`, `mysql@8.0`, `rock
 
 impl Spec {
     /// Parses a spec.
-    pub fn parse(text: &str) -> Result<Self, Error> {
+    pub fn parse(text: &str) -> Result<Self, BuildError> {
         let invalid =
-            |why: String| Error::usage(format!("invalid build spec `{text}`: {why}"), FORMS);
+            |why: String| BuildError::usage(format!("invalid build spec `{text}`: {why}"), FORMS);
         if let Some(path_and_name) = text.strip_prefix("dir:") {
             let (path, name) = match path_and_name.rsplit_once('=') {
                 Some((path, name)) => (path, Some(name)),
@@ -100,11 +100,11 @@ impl fmt::Display for Spec {
 
 /// Checks that `name` may be the name of a build, which is also the name of its folder and is
 /// written in plans.
-pub fn check_name(name: &str) -> Result<(), Error> {
+pub fn check_name(name: &str) -> Result<(), BuildError> {
     if is_word(name, "._+-") && name != DOWNLOADS && name.len() <= 100 {
         return Ok(());
     }
-    Err(Error::usage(
+    Err(BuildError::usage(
         format!("invalid build name `{name}`"),
         "begin with a letter or digit, continue with letters, digits, `.`, `_`, `+` and `-`, up to 100 characters; \
         `downloads` is reserved",

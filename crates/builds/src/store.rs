@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use fs_err::os::unix::fs::OpenOptionsExt as _;
 
-use crate::error::Error;
+use crate::error::BuildError;
 use crate::hash;
 use crate::manifest::{FILE, Manifest};
 use crate::spec::{DOWNLOADS, check_name};
@@ -84,7 +84,7 @@ impl Build {
     }
 
     /// Adds to a failed `verification` how to fetch or register the build again.
-    pub fn check(&self, verification: Result<(), String>) -> Result<(), Error> {
+    pub fn check(&self, verification: Result<(), String>) -> Result<(), BuildError> {
         verification.map_err(|why| {
             let Manifest { name, spec, .. } = &self.manifest;
             let help = match spec.strip_prefix("dir:") {
@@ -95,7 +95,7 @@ impl Build {
                     "fetch it again: `assay builds --remove {name}`, then `assay fetch {spec} --name {name}`"
                 ),
             };
-            Error::new(
+            BuildError::new(
             format!("the build `{name}` has changed since it was fetched: {why}"),
             help,
             )
@@ -115,7 +115,7 @@ impl Build {
 
 impl Store {
     /// Returns the user's store, whose folder need not exist.
-    pub fn of_user() -> Result<Self, Error> {
+    pub fn of_user() -> Result<Self, BuildError> {
         let is_root = rustix::process::geteuid().is_root();
         Self::from_environment(is_root, &|name| {
             std::env::var_os(name).filter(|value| !value.is_empty())
@@ -125,7 +125,7 @@ impl Store {
     fn from_environment(
         is_root: bool,
         variable: &dyn Fn(&str) -> Option<OsString>,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, BuildError> {
         let root = if let Some(root) = variable("ASSAY_BUILDS") {
             PathBuf::from(root)
         } else if is_root {
@@ -135,14 +135,14 @@ impl Store {
         } else if let Some(home) = variable("HOME") {
             PathBuf::from(home).join(".local/share/assay/builds")
         } else {
-            return Err(Error::usage(
+            return Err(BuildError::usage(
                 "there is no folder for builds: neither ASSAY_BUILDS nor HOME is set",
                 "set ASSAY_BUILDS to a folder for builds",
             ));
         };
         let root = std::path::absolute(&root).unwrap_or(root);
         if root.to_string_lossy().contains([':', ';']) {
-            return Err(Error::usage(
+            return Err(BuildError::usage(
                 format!(
                     "cannot keep builds in `{}`: the loader's search path separates folders with `:` and `;`",
                     root.display()
@@ -253,7 +253,7 @@ impl Store {
     pub fn find(&self, engine: &str, text: &str) -> anyhow::Result<Option<Build>> {
         if let Some(build) = self.by_name(text)? {
             if build.manifest.engine != engine {
-                return Err(Error::usage(
+                return Err(BuildError::usage(
                     format!("the build `{text}` is for {}, not {engine}", build.manifest.engine),
                     format!("write `{} = \"{text}\"`", build.manifest.engine),
                 )
@@ -279,7 +279,7 @@ impl Store {
         if builds.len() > 1 {
             let names = builds.iter().map(|build| build.manifest.name.as_str());
             let names = names.collect::<Vec<_>>().join("`, `");
-            return Err(Error::usage(
+            return Err(BuildError::usage(
                 format!("`{text}` matches several builds: `{names}`"),
                 "write the name of one of them",
             )
@@ -341,13 +341,13 @@ impl Store {
         let folder = self.root.join(name);
         if !folder.join(FILE).is_file() {
             return Err(if folder.exists() {
-                Error::new(
+                BuildError::new(
                     format!("`{}` is not a build: it has no `{FILE}`", folder.display()),
                     "assay removes only folders that it created; remove this one by hand",
                 )
                 .into()
             } else {
-                Error::usage(
+                BuildError::usage(
                     format!("there is no build `{name}` in `{}`", self.root.display()),
                     "`assay builds` lists the builds",
                 )
@@ -365,7 +365,7 @@ impl Store {
 
 /// Returns the error for a name that another build has.
 pub fn name_is_taken(name: &str) -> anyhow::Error {
-    Error::new(
+    BuildError::new(
                 format!("another build has the name `{name}`"),
         format!("choose another name with `--name`, or remove that build: `assay builds --remove {name}`"),
     )

@@ -310,8 +310,8 @@ pub trait SqlEngine: Engine {
         self.connect()
     }
 
-    /// Returns a number that depends on all columns of each row of `table` whose key is a multiple of
-    /// `every`; `None` without such rows, or if the engine has no replicas.
+    /// Returns a number that depends on all columns of each row of `table` whose key is a multiple
+    /// of `every`; `None` without such rows, or if the engine has no replicas.
     ///
     /// # Errors
     /// An error of the engine.

@@ -66,8 +66,8 @@ impl RanksError {
 /// Variables in which they tell a process its rank.
 const RANK_VARIABLES: [&str; 2] = ["OMPI_COMM_WORLD_RANK", "PMI_RANK"];
 
-/// Returns true if `mpirun` started this process as another rank than 0. It need not have joined the
-/// job.
+/// Returns true if `mpirun` started this process as another rank than 0. It need not have joined
+/// the job.
 pub fn is_further_rank() -> bool {
     let rank = |name: &&str| std::env::var(name).ok()?.parse::<u32>().ok();
     RANK_VARIABLES.iter().find_map(rank).is_some_and(|rank| rank > 0)

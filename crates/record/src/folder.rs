@@ -204,12 +204,12 @@ impl Folder {
     }
 
     /// Returns the names in the folder and whether each is a folder; none if it does not exist.
-    pub(crate) fn entries(&self) -> Result<Vec<Entry>, RecordError> {
+    pub(crate) fn entries(&self) -> Result<Vec<FolderEntry>, RecordError> {
         let handle = match self.handle() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             _ => self.open_self("read directory")?,
         };
-        let read = || -> io::Result<Vec<Entry>> {
+        let read = || -> io::Result<Vec<FolderEntry>> {
             let mut entries = Vec::new();
             for entry in rustix::fs::Dir::read_from(&handle)? {
                 let entry = entry?;
@@ -218,7 +218,7 @@ impl Folder {
                     continue;
                 }
                 let status = rustix::fs::statat(&handle, name, AtFlags::SYMLINK_NOFOLLOW)?;
-                entries.push(Entry {
+                entries.push(FolderEntry {
                     name: name.to_string_lossy().into_owned(),
                     is_folder: FileType::from_raw_mode(status.st_mode) == FileType::Directory,
                 });
@@ -238,7 +238,7 @@ fn require_plain_name(path: &Path, name: &str) -> Result<(), RecordError> {
 }
 
 /// Something in a folder.
-pub(crate) struct Entry {
+pub(crate) struct FolderEntry {
     pub(crate) name: String,
     pub(crate) is_folder: bool,
 }

@@ -11,7 +11,7 @@ use anyhow::Context;
 
 use super::client::{self, ClientOutput};
 use super::unpack;
-use crate::error::Error;
+use crate::error::BuildError;
 use crate::hash;
 use crate::manifest::Artifact;
 
@@ -46,7 +46,7 @@ impl<'a> Debian<'a> {
         // When the mirror fails, apt uses an old list and reports success.
         if !output.is_success || self.has_no_list()? {
             let other = || {
-                Error::new(
+                BuildError::new(
                     format!(
                         "{what}: this machine's Debian mirror has no suite `{}`, or its signature is not trusted",
                         self.suite
@@ -63,7 +63,7 @@ impl<'a> Debian<'a> {
         let listed = parse_uris(&output.stdout);
         if !output.is_success || listed.is_empty() {
             let why = || package_error(&output, self.suite);
-            let other = || Error::new(format!("{what}: {}", why()), SERVER_PACKAGES);
+            let other = || BuildError::new(format!("{what}: {}", why()), SERVER_PACKAGES);
             return Err(output.error_or(&what, "apt-get", &self.log(), other).into());
         }
         let total: u64 = listed.iter().map(|package| package.size_bytes).sum();
@@ -129,7 +129,7 @@ impl<'a> Debian<'a> {
         )?;
         let home = self.home.display().to_string();
         if home.contains(['"', ' ']) {
-            return Err(Error::new(
+            return Err(BuildError::new(
                 format!("apt cannot work in `{home}`: the path contains a blank or a quote"),
                 "set ASSAY_BUILDS to a folder without these characters",
             )
@@ -150,7 +150,7 @@ impl<'a> Debian<'a> {
         command.arg("Created-By: Packages");
         let output = client::run(&mut command, &self.log(), INSTALL)?;
         choose_mirror(&output.stdout).ok_or_else(|| {
-            anyhow::Error::new(Error::new(
+            anyhow::Error::new(BuildError::new(
                 "no Debian mirror is configured in this machine's apt",
                 "add one to `/etc/apt/sources.list`, or use `postgres@VERSION` or `mariadb@VERSION`",
             ))
@@ -182,7 +182,7 @@ impl<'a> Debian<'a> {
         if !["", &sha256].contains(&package.sha256.as_str()) {
             // The next attempt downloads the package again.
             let _ = fs_err::remove_file(&path);
-            return Err(Error::new(
+            return Err(BuildError::new(
                 format!("the SHA-256 of `{}` is not the one that the mirror lists", package.name),
                 "try again; the damaged file was removed",
             )

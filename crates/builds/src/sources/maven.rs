@@ -6,7 +6,7 @@ use std::process::Command;
 
 use super::client::{self, ClientOutput, Reason};
 use super::unpack;
-use crate::error::Error;
+use crate::error::BuildError;
 use crate::version::{is_version, numbers};
 
 /// The goal of Maven's plugin that fetches a single artifact.
@@ -256,7 +256,7 @@ impl<'a> Maven<'a> {
         }
     }
 
-    fn error(&self, output: &ClientOutput, spec: &str) -> Error {
+    fn error(&self, output: &ClientOutput, spec: &str) -> BuildError {
         output.error(&format!("cannot fetch `{spec}`"), "mvn", &self.log())
     }
 
@@ -334,11 +334,11 @@ fn choose<'a>(versions: &'a [String], requested: &str) -> Option<&'a str> {
     exact.or_else(newest).map(String::as_str)
 }
 
-fn unknown_version(product: &Product, requested: &str, versions: &[String]) -> Error {
+fn unknown_version(product: &Product, requested: &str, versions: &[String]) -> BuildError {
     let message = format!("version {requested} of {} cannot be fetched", product.name);
     if let Versions::Known(_) = product.versions {
         let known = versions.join(", ");
-        return Error::new(
+        return BuildError::new(
             message,
             format!(
                 "available versions are {known}; `debian:sid/mysql-server-core` has the newest; unpack any other one yourself, \
@@ -357,7 +357,7 @@ fn unknown_version(product: &Product, requested: &str, versions: &[String]) -> E
         similar.extend(majors.filter_map(|versions| versions.last()));
     }
     let similar = similar.join(", ");
-    Error::new(
+    BuildError::new(
         message,
         format!("similar versions are {similar}; register any other one with `dir:/PATH=NAME`"),
     )

@@ -13,7 +13,7 @@ use std::process::Command;
 use anyhow::Context;
 
 use crate::elf::Elf;
-use crate::error::Error;
+use crate::error::BuildError;
 use crate::unprivileged::unprivileged;
 
 /// The folder of the moved programs, in the folder of the scripts.
@@ -87,7 +87,7 @@ fn check_loader(loader: &Path) -> anyhow::Result<()> {
     if is_new {
         return Ok(());
     }
-    Err(Error::new(
+    Err(BuildError::new(
                 "programs of this suite can't run here: its C library is older than glibc 2.33, or for another machine",
         "use bookworm or a later suite, or `postgres@VERSION` or `mariadb@VERSION`",
     )

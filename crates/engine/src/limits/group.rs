@@ -39,7 +39,7 @@ const CPU_PERIOD_US: u64 = 100_000;
 /// A control group with a limit on one resource, or on both in version 2. Dropping it removes the
 /// group.
 #[derive(Debug)]
-pub(super) struct Group {
+pub(super) struct ServerGroup {
     group: probe::Group,
     /// The group of assay's own processes.
     home: PathBuf,
@@ -47,7 +47,7 @@ pub(super) struct Group {
     swap: Option<String>,
 }
 
-impl Group {
+impl ServerGroup {
     /// Creates a group with a limit.
     ///
     /// # Errors
@@ -207,7 +207,7 @@ impl Group {
     }
 }
 
-impl Drop for Group {
+impl Drop for ServerGroup {
     fn drop(&mut self) {
         remove_group(&self.group.directory);
     }
@@ -372,14 +372,14 @@ mod tests {
     use super::*;
 
     /// Returns a group in a directory of plain files. Tests with real servers use the kernel's.
-    fn group(version: Version, top: &Path, files: &[(&str, &str)]) -> Group {
+    fn group(version: Version, top: &Path, files: &[(&str, &str)]) -> ServerGroup {
         let directory = top.join("slice/assay-1-0");
         fs::create_dir_all(&directory).unwrap();
         for (name, text) in files {
             fs::write(directory.join(name), text).unwrap();
         }
         let top = top.to_path_buf();
-        Group {
+        ServerGroup {
             home: top.join("slice"),
             group: probe::Group { version, directory, top },
             swap: None,

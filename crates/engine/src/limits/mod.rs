@@ -18,7 +18,7 @@ use words::format_cpu_quota;
 
 use crate::SetupError;
 use crate::guard::{Confinement, is_alive};
-use group::{Group, Resource};
+use group::{Resource, ServerGroup};
 
 /// The lowest memory limit with which the supported servers work.
 pub const MEMORY_BYTES_MIN: u64 = 64 << 20;
@@ -45,7 +45,7 @@ pub fn check(limits: &Limits) -> Result<(), SetupError> {
 #[derive(Debug)]
 pub struct Enforced {
     /// The server's control groups.
-    groups: Vec<Group>,
+    groups: Vec<ServerGroup>,
     /// The limits, and the index of the group that enforces each, or the reason why none does.
     of_groups: Vec<(Resource, u64, Result<usize, String>)>,
     confinement: Confinement,
@@ -68,7 +68,7 @@ impl Enforced {
             }
         }
         let confinement = Confinement {
-            groups: groups.iter().map(Group::control_group).collect(),
+            groups: groups.iter().map(ServerGroup::control_group).collect(),
             cpus: limits.cpus.clone(),
             memory_bytes_max: None,
         };
@@ -141,13 +141,13 @@ impl Enforced {
 }
 
 /// Limits a resource with one of the groups, or with a new one. Returns the group's index.
-fn enforce(groups: &mut Vec<Group>, resource: Resource, value: u64) -> Result<usize, String> {
+fn enforce(groups: &mut Vec<ServerGroup>, resource: Resource, value: u64) -> Result<usize, String> {
     for (index, group) in groups.iter_mut().enumerate() {
         if group.also_limits(resource, value)? {
             return Ok(index);
         }
     }
-    groups.push(Group::create(resource, value)?);
+    groups.push(ServerGroup::create(resource, value)?);
     Ok(groups.len() - 1)
 }
 

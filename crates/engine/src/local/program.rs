@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::log::{size, tail, tail_since, whole_tail_since};
-use super::server::{Place, Trial};
+use super::server::{ServerPlace, Trial};
 use super::user::asking_user;
 use crate::guard::{self, Deadline, Ending, Guarded, Spawn, command_line};
 use crate::limits::{Enforced, in_units};
@@ -72,7 +72,7 @@ pub(crate) struct Readiness<'a> {
     pub(crate) config_error: &'a dyn Fn(&[String]) -> Option<SetupError>,
 }
 
-impl Place {
+impl ServerPlace {
     /// Starts a program. `input` is its standard input, and `remove` a directory to remove when it
     /// has ended.
     fn spawn(

@@ -40,7 +40,7 @@ impl StartOptions<'_> {
     }
 
     /// Returns the name of the socket of a kind of server.
-    fn socket_name(&self, kind: &Kind) -> String {
+    fn socket_name(&self, kind: &ServerKind) -> String {
         kind.socket.replace("{port}", &self.port().to_string())
     }
 }
@@ -93,7 +93,7 @@ pub struct ForReplicas<'a> {
 
 /// The properties in which kinds of servers differ.
 #[derive(Debug)]
-pub struct Kind {
+pub struct ServerKind {
     /// The server's name in messages.
     pub(crate) name: &'static str,
     /// The user that its packages create, and the name of the directory that assay creates.
@@ -118,8 +118,8 @@ pub struct Kind {
 }
 
 /// The directories, user and limits that a server needs before it starts.
-pub struct Place {
-    pub(super) kind: &'static Kind,
+pub struct ServerPlace {
+    pub(super) kind: &'static ServerKind,
     pub(crate) data_dir: DataDir,
     /// Removed with its contents when the server has ended.
     pub(crate) socket_dir: SocketDirectory,
@@ -132,11 +132,11 @@ pub struct Place {
     pub(super) timeout: Duration,
 }
 
-impl Place {
+impl ServerPlace {
     /// Creates empty directories, which belong to the server's user, and prepares the limits.
     /// `bin_dir` contains the build's programs.
     pub(crate) fn create(
-        kind: &'static Kind,
+        kind: &'static ServerKind,
         options: &StartOptions<'_>,
         bin_dir: &Path,
     ) -> Result<Self, SetupError> {
@@ -146,7 +146,7 @@ impl Place {
 
     fn create_with(
         socket_parent: &Path,
-        kind: &'static Kind,
+        kind: &'static ServerKind,
         options: &StartOptions<'_>,
         bin_dir: &Path,
     ) -> Result<Self, SetupError> {
@@ -239,7 +239,7 @@ fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
 /// server.
 pub struct Trial {
     /// Dropped before the directory that contains it.
-    pub(crate) place: Place,
+    pub(crate) place: ServerPlace,
     _directory: trial::Directory,
 }
 
@@ -247,7 +247,7 @@ impl Trial {
     /// Checks that the server's user can access the build and the data directory, without creating
     /// the latter. Then creates the place.
     pub(crate) fn create(
-        kind: &'static Kind,
+        kind: &'static ServerKind,
         options: &StartOptions<'_>,
         bin_dir: &Path,
     ) -> Result<Self, SetupError> {
@@ -267,7 +267,7 @@ impl Trial {
             timeout: options.timeout.min(trial::TRIAL_TIMEOUT),
             ..*options
         };
-        let mut place = Place::create_with(directory.path(), kind, &options, bin_dir)?;
+        let mut place = ServerPlace::create_with(directory.path(), kind, &options, bin_dir)?;
         place.enforced.limit_memory(trial::TRIAL_MEMORY_BYTES_MAX);
         Ok(Self { place, _directory: directory })
     }
@@ -314,7 +314,7 @@ fn remove_leftover_sockets(data_dir: &DataDir, user: Option<&SystemUser>) {
 }
 
 /// Refuses a data directory that a live server uses.
-fn refuse_live_server(kind: &Kind, data: &Path) -> Result<(), SetupError> {
+fn refuse_live_server(kind: &ServerKind, data: &Path) -> Result<(), SetupError> {
     match (kind.live)(data) {
         Some(pid) => Err(SetupError::Directory {
             path: data.to_path_buf(),
@@ -356,7 +356,7 @@ pub(crate) fn uses_directory(pid: u32, data: &Path, programs: &[&str]) -> bool {
 pub struct Server {
     guarded: Guarded,
     /// Dropped after the server, because it removes the server's control group.
-    pub(crate) place: Place,
+    pub(crate) place: ServerPlace,
     /// The limits and their effect.
     pub(crate) limits: Vec<words::Limit>,
     /// The text of the server's configuration file.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use fs_err as fs;
 
-use super::option_file::{self, Line};
+use super::option_file::{self, OptionLine};
 use crate::SetupError;
 use crate::net::address::{Address, Host, Parts, Scheme, SslMode, TOO_MANY};
 
@@ -99,7 +99,7 @@ impl OptionFile {
         let text = fs::read_to_string(path).unwrap_or_default();
         for line in option_file::lines(&text) {
             match line {
-                Line::IncludeDirectory(directory) => {
+                OptionLine::IncludeDirectory(directory) => {
                     let Ok(entries) = fs::read_dir(directory) else {
                         continue;
                     };
@@ -111,12 +111,12 @@ impl OptionFile {
                     files.sort();
                     files.iter().for_each(|file| self.read(file, depth + 1));
                 }
-                Line::Include(file) => self.read(Path::new(file), depth + 1),
-                Line::Option { group, name, value } if GROUPS.contains(&group) => {
+                OptionLine::Include(file) => self.read(Path::new(file), depth + 1),
+                OptionLine::Option { group, name, value } if GROUPS.contains(&group) => {
                     let name = name.replace('_', "-");
                     self.options.push((name, value.unwrap_or_default()));
                 }
-                Line::Option { .. } => {}
+                OptionLine::Option { .. } => {}
             }
         }
     }

@@ -309,12 +309,12 @@ pub(super) fn config_error(log: &[String]) -> Option<String> {
 mod tests {
     use super::*;
     use crate::local::config::tests::with_options;
-    use crate::mysql::installation::Version;
+    use crate::mysql::installation::MysqlVersion;
 
     fn installation(version: &str) -> Installation {
         Installation {
             program: "/b/bin/mysqld".into(),
-            version: Version::parse(version).unwrap(),
+            version: MysqlVersion::parse(version).unwrap(),
             files: Vec::new(),
             base_dir: "/b".into(),
             share_dir: Some("/b/share".into()),

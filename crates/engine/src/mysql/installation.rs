@@ -55,7 +55,7 @@ impl fmt::Display for Flavor {
 
 /// A version of MySQL or MariaDB.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Version {
+pub struct MysqlVersion {
     /// The family.
     pub flavor: Flavor,
     /// The numbers, such as 10, 11 and 18 in 10.11.18.
@@ -64,7 +64,7 @@ pub struct Version {
     pub text: String,
 }
 
-impl Version {
+impl MysqlVersion {
     /// Parses the output of `mysqld --version`: `mysqld  Ver 8.0.36 for Linux on x86_64 (MySQL
     /// Community ...)`.
     fn parse_printed(printed: &str) -> Option<Self> {
@@ -130,7 +130,7 @@ impl Version {
     }
 }
 
-impl fmt::Display for Version {
+impl fmt::Display for MysqlVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.flavor {
             Flavor::MariaDb if self.text.contains("MariaDB") => f.write_str(&self.text),
@@ -145,7 +145,7 @@ pub struct Installation {
     /// The server's program.
     pub program: PathBuf,
     /// The build's version.
-    pub version: Version,
+    pub version: MysqlVersion,
     /// The files that identify the build in the record.
     pub files: Vec<PathBuf>,
     /// The base directory, which contains the build's other directories.
@@ -202,9 +202,9 @@ pub fn locate(build: &str) -> Result<Installation, SetupError> {
     inspect(build, &search.program(build)?)
 }
 
-fn version(program: &Path) -> Result<Version, SetupError> {
+fn version(program: &Path) -> Result<MysqlVersion, SetupError> {
     let args = ["--no-defaults", "--version"];
-    program::version(program, &args, ("MySQL or MariaDB", "mysql"), Version::parse_printed)
+    program::version(program, &args, ("MySQL or MariaDB", "mysql"), MysqlVersion::parse_printed)
 }
 
 fn inspect(build: &str, program: &Path) -> Result<Installation, SetupError> {
@@ -276,14 +276,14 @@ mod tests {
                 "MySQL 5.6.51",
             ),
         ] {
-            let version = Version::parse_printed(printed).unwrap();
+            let version = MysqlVersion::parse_printed(printed).unwrap();
             assert_eq!((version.flavor, version.number), (flavor, number));
             assert_eq!(version.to_string(), shown);
         }
-        let greeted = Version::parse("5.5.5-10.11.18-MariaDB-log").unwrap();
+        let greeted = MysqlVersion::parse("5.5.5-10.11.18-MariaDB-log").unwrap();
         assert_eq!((greeted.flavor, greeted.number), (Flavor::MariaDb, (10, 11, 18)));
-        assert_eq!(Version::parse_printed("postgres (PostgreSQL) 15"), None);
-        assert_eq!(Version::parse("x"), None);
+        assert_eq!(MysqlVersion::parse_printed("postgres (PostgreSQL) 15"), None);
+        assert_eq!(MysqlVersion::parse("x"), None);
     }
 
     #[test]
@@ -306,7 +306,7 @@ mod tests {
             ("9.7.4", false, false),
             ("99.1.0", false, true),
         ] {
-            let version = Version::parse(text).unwrap();
+            let version = MysqlVersion::parse(text).unwrap();
             assert_eq!(version.refusal("x").is_some(), is_refused, "{text}");
             assert_eq!(version.note().is_some(), is_noted, "{text}");
         }

@@ -9,14 +9,14 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::config::FORMAT;
-use super::installation::{Installation, Version};
+use super::installation::{Installation, MysqlVersion};
 use super::notation::{MysqlNotation, plain};
 use super::observer::if_present;
 use super::server::{LOG_NOTHING, MysqlKind, create_account};
 use super::{Mysql, MysqlSession, StorageEngine};
 use crate::guard::Deadline;
 use crate::local::config::{ConfigText, OptionValue};
-use crate::local::server::Place;
+use crate::local::server::ServerPlace;
 use crate::net::server::{SqlKind, connect_alone, create_database};
 use crate::notation::{Notation, as_boolean};
 use crate::{
@@ -52,8 +52,8 @@ const PATHS_WRITTEN: [&str; 11] = [
 const SEMI_SYNC: &str = "rpl_semi_sync_";
 const SEMI_SYNC_PAIRS: [(&str, &str); 2] = [("source", "replica"), ("master", "slave")];
 
-/// The words of a version in statements and options about replication.
-struct Words {
+/// The words of one version in statements and options about replication.
+struct ReplicaSyntax {
     change: &'static str,
     source: &'static str,
     replica: &'static str,
@@ -61,8 +61,8 @@ struct Words {
     position: &'static str,
 }
 
-impl Words {
-    fn of(version: &Version) -> Self {
+impl ReplicaSyntax {
+    fn of(version: &MysqlVersion) -> Self {
         let position = match version.is_mariadb() {
             true => "master_use_gtid = slave_pos, master_ssl_verify_server_cert = 0",
             false if version.is_mysql_from(8, 0, 26) => {
@@ -88,7 +88,7 @@ impl Words {
 /// # Errors
 /// [`SetupError::Config`] if the version is too old, or an option that is `needed` is off.
 fn default_options(
-    version: &Version,
+    version: &MysqlVersion,
     plan_options: &[OptionValue],
     needed: &[&str],
 ) -> Result<String, SetupError> {
@@ -119,7 +119,7 @@ fn default_options(
     } else {
         ""
     };
-    let replica = Words::of(version).replica;
+    let replica = ReplicaSyntax::of(version).replica;
     // The defaults since 8.0.27. A heartbeat that is shown before earlier transactions would hide
     // lag.
     let in_order = if version.is_mariadb() || version.is_mysql_from(8, 0, 27) {
@@ -138,7 +138,7 @@ fn default_options(
 /// # Errors
 /// [`SetupError::Config`] if the version is too old, or the config turns a needed option off.
 pub(super) fn primary_options(
-    version: &Version,
+    version: &MysqlVersion,
     plan_options: &[OptionValue],
 ) -> Result<String, SetupError> {
     default_options(version, plan_options, &NEEDED_BY_PRIMARY)
@@ -201,7 +201,7 @@ fn value_of(plan_options: &[OptionValue], key: &str) -> Option<String> {
 fn replica_set(
     options: &StartOptions<'_>,
     plan_options: &[OptionValue],
-    version: &Version,
+    version: &MysqlVersion,
     server_id: i64,
 ) -> Result<Vec<(String, String)>, SetupError> {
     for key in PATHS_WRITTEN {
@@ -262,21 +262,21 @@ impl Replicated for Mysql {
         let server_id = source.server_id + number.unwrap_or(1);
         let set = replica_set(options, &plan_options, version, server_id)?;
         let options = &StartOptions { set: &set, replicas: None, ..*options };
-        let create = |build: &Installation, place: &Place, config: &mut ConfigText| {
+        let create = |build: &Installation, place: &ServerPlace, config: &mut ConfigText| {
             let text = &config.text;
             config.text = format!("# Replication.\n[mysqld]\n{defaults}\n{text}");
             MysqlKind::create_data(options, build, place, config)
         };
         let replica =
             SqlServer::<MysqlKind>::launch(options, create, create_database::<MysqlKind>)?;
-        let words = Words::of(version);
+        let syntax = ReplicaSyntax::of(version);
         let mut session = replica.connect().map_err(failed)?;
         session.query(LOG_NOTHING).map_err(failed)?;
         let read_only = if version.is_mariadb() { "read_only" } else { "super_read_only" };
         for sql in [
             format!("set global {read_only} = on"),
-            source.change(&words, name, &password, self.address.ssl_root.is_some()),
-            format!("start {}", words.replica),
+            source.change(&syntax, name, &password, self.address.ssl_root.is_some()),
+            format!("start {}", syntax.replica),
         ] {
             session.query(&sql).map_err(failed)?;
         }
@@ -418,7 +418,13 @@ impl Source {
     }
 
     /// Returns the statement that makes a replica follow it from the beginning of its log.
-    fn change(&self, words: &Words, user: &str, password: &Secret, has_tls: bool) -> String {
+    fn change(
+        &self,
+        syntax: &ReplicaSyntax,
+        user: &str,
+        password: &Secret,
+        has_tls: bool,
+    ) -> String {
         let options = [
             ("host", format!("'{}'", self.host)),
             ("port", self.port.to_string()),
@@ -427,16 +433,16 @@ impl Source {
             ("connect_retry", "1".into()),
             ("ssl", u8::from(has_tls).to_string()),
         ];
-        let (change, source) = (words.change, words.source);
+        let (change, source) = (syntax.change, syntax.source);
         let options = options.map(|(name, value)| format!("{source}_{name} = {value}"));
-        format!("change {change} to {}, {}", options.join(", "), words.position)
+        format!("change {change} to {}, {}", options.join(", "), syntax.position)
     }
 }
 
 /// Reads the state of a replica, with the new words in the names of columns.
 fn status(session: &mut MysqlSession) -> Result<HashMap<String, String>, Error> {
-    let version = Version::parse(session.server_version());
-    let replica = version.map_or("replica", |version| Words::of(&version).replica);
+    let version = MysqlVersion::parse(session.server_version());
+    let replica = version.map_or("replica", |version| ReplicaSyntax::of(&version).replica);
     let row = session.first_row(&format!("show {replica} status"))?.into_iter();
     Ok(row.map(|(name, value)| (MysqlNotation.key(&name), value)).collect())
 }
@@ -492,7 +498,8 @@ fn transactions_behind(
     primary: &mut MysqlSession,
     replica: &mut MysqlSession,
 ) -> Result<Option<f64>, Error> {
-    let is_mariadb = Version::parse(primary.server_version()).is_some_and(|it| it.is_mariadb());
+    let is_mariadb =
+        MysqlVersion::parse(primary.server_version()).is_some_and(|it| it.is_mariadb());
     let read = |session: &mut MysqlSession, sql: &str| {
         let rows = session.query(sql)?;
         Ok::<_, Error>(rows.into_iter().flatten().flatten().next().unwrap_or_default())

@@ -6,13 +6,15 @@ use std::path::{Path, PathBuf};
 use fs_err as fs;
 
 use super::address::{self, SCHEME};
-use super::installation::{self, Installation, Version};
+use super::installation::{self, Installation, MysqlVersion};
 use super::{Address, MysqlDialect, MysqlSession, StorageEngine, auth, config, failure, log};
 use crate::data_dir::read_start;
 use crate::guard::Ending;
 use crate::local::config::ConfigText;
 use crate::local::log::LogParser;
-use crate::local::server::{self as local, Kind, PID_FILE_BYTES_MAX, Place, StartOptions, Trial};
+use crate::local::server::{
+    self as local, PID_FILE_BYTES_MAX, ServerKind, ServerPlace, StartOptions, Trial,
+};
 use crate::net::server::SqlKind;
 use crate::{Error, Session, SetupError, Storage};
 use words::Secret;
@@ -30,7 +32,7 @@ pub(super) const LOG_NOTHING: &str =
 const ACCOUNTS_OF_TCP: &str =
     "select concat(user, '@', host) from mysql.user where host <> 'localhost'";
 
-const KIND: Kind = Kind {
+const KIND: ServerKind = ServerKind {
     name: "MySQL",
     user: "mysql",
     data: "data",
@@ -67,7 +69,7 @@ const SYSTEM_TABLES_REQUIRED: [usize; 2] = [0, 2];
 
 /// The facts that a server of MySQL or MariaDB reports about itself.
 pub struct MysqlKind {
-    pub(super) version: Version,
+    pub(super) version: MysqlVersion,
     pub(super) dialect: MysqlDialect,
 }
 
@@ -76,7 +78,7 @@ impl SqlKind for MysqlKind {
     type Build = Installation;
     type Places = Places;
 
-    const KIND: &'static Kind = &KIND;
+    const KIND: &'static ServerKind = &KIND;
     const CONFIG_FILE: &'static str = "server.cnf";
     const COMMIT_ALONE: &'static str = "set session sql_log_bin = 0";
     const DATABASE_EXISTS: &'static str = "1007";
@@ -90,7 +92,7 @@ impl SqlKind for MysqlKind {
     fn compose(
         options: &StartOptions<'_>,
         build: &Installation,
-        place: &Place,
+        place: &ServerPlace,
     ) -> Result<ConfigText, SetupError> {
         config::compose(options, build, place.data_dir.path(), &place.socket())
     }
@@ -101,7 +103,7 @@ impl SqlKind for MysqlKind {
     fn create_data(
         options: &StartOptions<'_>,
         build: &Installation,
-        place: &Place,
+        place: &ServerPlace,
         config: &ConfigText,
     ) -> Result<(), SetupError> {
         create_directories(place)?;
@@ -128,7 +130,7 @@ impl SqlKind for MysqlKind {
         place.run(program, args, Some(&statements), options.stop)
     }
 
-    fn arguments(_place: &Place, config_file: &Path) -> Vec<OsString> {
+    fn arguments(_place: &ServerPlace, config_file: &Path) -> Vec<OsString> {
         with_options(config_file, &[])
     }
 
@@ -169,14 +171,14 @@ impl SqlKind for MysqlKind {
         Ok(USER)
     }
 
-    fn address(place: &Place, options: &StartOptions<'_>) -> Address {
+    fn address(place: &ServerPlace, options: &StartOptions<'_>) -> Address {
         Address::of_socket(&SCHEME, place.socket(), USER, options.timeout)
     }
 
     fn query_facts(session: &mut MysqlSession) -> Result<Self, Error> {
         // The greeting may come from a proxy with its own version.
         let text = session.variable("version")?.unwrap_or_default();
-        let version = Version::parse(&text).ok_or_else(|| {
+        let version = MysqlVersion::parse(&text).ok_or_else(|| {
             failure::protocol(format!("cannot parse the server's version `{text}`"))
         })?;
         let engine = session.variable("default_storage_engine")?;
@@ -214,7 +216,7 @@ pub(super) fn create_account(
     user: &str,
     password: &Secret,
 ) -> Result<(), Error> {
-    let version = Version::parse(session.server_version());
+    let version = MysqlVersion::parse(session.server_version());
     let is_mysql_from =
         |major, minor| version.as_ref().is_some_and(|it| it.is_mysql_from(major, minor, 0));
     let credentials = if is_mysql_from(8, 0) {
@@ -228,7 +230,7 @@ pub(super) fn create_account(
     session.query(&format!("create user '{user}'@'%' identified {credentials}")).map(drop)
 }
 
-fn create_directories(place: &Place) -> Result<(), SetupError> {
+fn create_directories(place: &ServerPlace) -> Result<(), SetupError> {
     place.create_directory(&place.data())?;
     place.create_directory(&place.data_dir.path().join("tmp"))
 }

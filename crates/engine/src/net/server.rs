@@ -11,7 +11,7 @@ use super::stream::Stream;
 use crate::local::config::{self, ConfigText};
 use crate::local::log::LogParser;
 use crate::local::program::Readiness;
-use crate::local::server::{Kind, Place, Server, StartOptions, Trial};
+use crate::local::server::{Server, ServerKind, ServerPlace, StartOptions, Trial};
 use crate::{Engine, Error, Needs, Obstacle, Session, Setting, SetupError, Storage};
 use words::Secret;
 
@@ -59,7 +59,7 @@ pub trait SqlKind: Sized + Send + Sync + 'static {
     type Places: Send + Sync;
 
     /// The server's files and processes.
-    const KIND: &'static Kind;
+    const KIND: &'static ServerKind;
     /// The name of the configuration file.
     const CONFIG_FILE: &'static str;
     /// A statement after which commits of a session don't wait for replicas, which start later.
@@ -80,19 +80,19 @@ pub trait SqlKind: Sized + Send + Sync + 'static {
     fn compose(
         options: &StartOptions<'_>,
         build: &Self::Build,
-        place: &Place,
+        place: &ServerPlace,
     ) -> Result<ConfigText, SetupError>;
 
     /// Creates the data that a server needs before its first start.
     fn create_data(
         options: &StartOptions<'_>,
         build: &Self::Build,
-        place: &Place,
+        place: &ServerPlace,
         config: &ConfigText,
     ) -> Result<(), SetupError>;
 
     /// Returns the arguments of the server's program.
-    fn arguments(place: &Place, config_file: &Path) -> Vec<OsString>;
+    fn arguments(place: &ServerPlace, config_file: &Path) -> Vec<OsString>;
 
     /// Makes a build read a configuration without starting a server. Returns its message if it
     /// refuses the configuration.
@@ -104,7 +104,7 @@ pub trait SqlKind: Sized + Send + Sync + 'static {
     ) -> Result<Option<String>, SetupError>;
 
     /// Returns the address of the private socket of a server that assay starts, without a database.
-    fn address(place: &Place, options: &StartOptions<'_>) -> Address;
+    fn address(place: &ServerPlace, options: &StartOptions<'_>) -> Address;
 
     /// Returns the accounts that could log in by TCP before assay has created its own.
     fn strangers(_session: &mut Self::Session) -> Result<Vec<String>, Error> {
@@ -156,7 +156,7 @@ impl<K: SqlKind> SqlServer<K> {
     /// # Errors
     /// An error about the build, the directory or the config. Nothing keeps running.
     pub fn start(options: &StartOptions<'_>) -> Result<Self, SetupError> {
-        let create = |build: &K::Build, place: &Place, config: &mut ConfigText| {
+        let create = |build: &K::Build, place: &ServerPlace, config: &mut ConfigText| {
             K::create_data(options, build, place, config)
         };
         Self::launch(options, create, create_database::<K>)
@@ -166,11 +166,11 @@ impl<K: SqlKind> SqlServer<K> {
     /// ready.
     pub(crate) fn launch(
         options: &StartOptions<'_>,
-        create: impl FnOnce(&K::Build, &Place, &mut ConfigText) -> Result<(), SetupError>,
+        create: impl FnOnce(&K::Build, &ServerPlace, &mut ConfigText) -> Result<(), SetupError>,
         probe: impl Fn(&Address) -> Result<(), Error>,
     ) -> Result<Self, SetupError> {
         let build = K::locate(options.build)?;
-        let place = Place::create(K::KIND, options, &build.bin_dir())?;
+        let place = ServerPlace::create(K::KIND, options, &build.bin_dir())?;
         let mut config = K::compose(options, &build, &place)?;
         create(&build, &place, &mut config)?;
         let config_file = place.write(K::CONFIG_FILE, &config.text)?;

@@ -6,7 +6,7 @@
 use super::server::PostgresKind;
 use super::{Postgres, PostgresDialect, PostgresSession, obstacles};
 use crate::local::config::{ConfigText, OptionValue};
-use crate::local::server::Place;
+use crate::local::server::ServerPlace;
 use crate::net::server::{SqlKind, connect_alone, create_database};
 use crate::{
     Dialect, Error, Needs, Obstacle, Session, SetupError, SqlEngine, SqlServer, StartOptions, Table,
@@ -48,7 +48,7 @@ pub(super) fn start_replica(
     options: &StartOptions<'_>,
 ) -> Result<Postgres, SetupError> {
     let options = &StartOptions { replicas: None, ..*options };
-    let create = |build: &super::Installation, place: &Place, config: &mut ConfigText| {
+    let create = |build: &super::Installation, place: &ServerPlace, config: &mut ConfigText| {
         // It would wait for replicas of its own.
         config.text += "synchronous_standby_names = ''\n";
         PostgresKind::create_data(options, build, place, config)

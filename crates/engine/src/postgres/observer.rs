@@ -274,12 +274,12 @@ impl Source {
 }
 
 /// A statement, and the figures in its columns.
-struct Reading {
+struct FigureQuery {
     sql: String,
     figures: Vec<&'static Figure>,
 }
 
-impl Reading {
+impl FigureQuery {
     /// Returns the statement for figures of the whole server.
     fn for_server(major: u32, sampled_only: bool) -> Self {
         let sources = SOURCES.iter().chain(&RELATIONS);
@@ -351,10 +351,10 @@ pub(super) fn open(postgres: &Postgres, tables: &[Table]) -> Result<Box<dyn Obse
 
 impl PostgresObserver {
     fn server_counters(&mut self, sampled_only: bool) -> Result<Vec<Counter>, Error> {
-        let reading = Reading::for_server(self.major, sampled_only);
-        let rows = self.session.query(&reading.sql)?;
+        let query = FigureQuery::for_server(self.major, sampled_only);
+        let rows = self.session.query(&query.sql)?;
         let values = rows.into_iter().next().unwrap_or_default();
-        let figures = values.into_iter().zip(reading.figures);
+        let figures = values.into_iter().zip(query.figures);
         let mut counters: Vec<Counter> = figures
             .filter_map(|(value, figure)| Some(figure.counter(value?.parse().ok()?)))
             .collect();
@@ -374,9 +374,9 @@ impl PostgresObserver {
         if self.tables.is_empty() {
             return Ok(Vec::new());
         }
-        let reading = Reading::for_tables(&self.tables, self.major, sampled_only);
-        let rows = self.session.query(&reading.sql)?;
-        Ok(table_counters(rows, reading.figures))
+        let query = FigureQuery::for_tables(&self.tables, self.major, sampled_only);
+        let rows = self.session.query(&query.sql)?;
+        Ok(table_counters(rows, query.figures))
     }
 
     /// Returns the size of each index of the tables, summed over partitions.
@@ -472,7 +472,7 @@ mod tests {
     #[test]
     fn no_version_has_a_duplicate_counter() {
         for major in 12..=18 {
-            let figures = Reading::for_server(major, false).figures;
+            let figures = FigureQuery::for_server(major, false).figures;
             let mut names: Vec<&str> = figures.iter().map(|figure| figure.name).collect();
             names.sort_unstable();
             let count = names.len();
@@ -483,9 +483,9 @@ mod tests {
 
     #[test]
     fn a_sample_excludes_expensive_figures() {
-        let sql = Reading::for_server(15, true).sql;
+        let sql = FigureQuery::for_server(15, true).sql;
         assert!(!sql.contains("pg_database_size"), "{sql}");
-        let sql = Reading::for_tables(&[], 18, true).sql;
+        let sql = FigureQuery::for_tables(&[], 18, true).sql;
         assert!(sql.contains("dead_tuples") && !sql.contains("_size"), "{sql}");
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::server::PostgresKind;
 use super::{Host, Postgres, PostgresSession, logical};
 use crate::local::config::ConfigText;
-use crate::local::server::Place;
+use crate::local::server::ServerPlace;
 use crate::net::server::DATABASE;
 use crate::{
     Counter, Engine, Error, Needs, Obstacle, Replicated, Session, SetupError, SqlEngine, SqlServer,
@@ -39,7 +39,7 @@ impl Postgres {
     fn copy_data(
         &self,
         name: &str,
-        place: &Place,
+        place: &ServerPlace,
         options: &StartOptions<'_>,
     ) -> Result<(), SetupError> {
         let failed =
@@ -94,7 +94,7 @@ impl Replicated for Postgres {
             let conninfo = format!("{primary} dbname={DATABASE}");
             return logical::start_replica(self, name, &conninfo, options);
         }
-        let create = |_: &super::Installation, place: &Place, config: &mut ConfigText| {
+        let create = |_: &super::Installation, place: &ServerPlace, config: &mut ConfigText| {
             self.copy_data(name, place, options)?;
             config.text += &format!(
                 "primary_conninfo = '{}'\nprimary_slot_name = '{name}'\nhot_standby = on\n",

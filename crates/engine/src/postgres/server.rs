@@ -14,7 +14,7 @@ use crate::guard::Ending;
 use crate::local::config::ConfigText;
 use crate::local::log::LogParser;
 use crate::local::server::{
-    self as local, Kind, PID_FILE_BYTES_MAX, Place, StartOptions, Trial, replace_file,
+    self as local, PID_FILE_BYTES_MAX, ServerKind, ServerPlace, StartOptions, Trial, replace_file,
 };
 use crate::net::server::{Build, SqlKind};
 use crate::{Error, Session, SetupError, Storage};
@@ -37,7 +37,7 @@ const LOG_NOTHING: &str = "\
         ('log_transaction_sample_rate', '0')
     ) as silent (name, value) using (name)";
 
-const KIND: Kind = Kind {
+const KIND: ServerKind = ServerKind {
     name: "PostgreSQL",
     user: "postgres",
     data: "cluster",
@@ -78,7 +78,7 @@ impl SqlKind for PostgresKind {
     /// The data directory.
     type Places = PathBuf;
 
-    const KIND: &'static Kind = &KIND;
+    const KIND: &'static ServerKind = &KIND;
     const CONFIG_FILE: &'static str = "server.conf";
     const COMMIT_ALONE: &'static str = "set synchronous_commit = local";
     const DATABASE_EXISTS: &'static str = "42P04";
@@ -93,7 +93,7 @@ impl SqlKind for PostgresKind {
     fn compose(
         options: &StartOptions<'_>,
         build: &Installation,
-        place: &Place,
+        place: &ServerPlace,
     ) -> Result<ConfigText, SetupError> {
         config::compose(options, build.version.major, &place.data(), &place.socket())
     }
@@ -101,7 +101,7 @@ impl SqlKind for PostgresKind {
     fn create_data(
         options: &StartOptions<'_>,
         build: &Installation,
-        place: &Place,
+        place: &ServerPlace,
         _config: &ConfigText,
     ) -> Result<(), SetupError> {
         let args = [
@@ -137,7 +137,7 @@ impl SqlKind for PostgresKind {
         Ok(ROLE)
     }
 
-    fn arguments(place: &Place, config_file: &Path) -> Vec<OsString> {
+    fn arguments(place: &ServerPlace, config_file: &Path) -> Vec<OsString> {
         let mut config_option = OsString::from("config_file=");
         config_option.push(config_file);
         vec!["-D".into(), place.data().into(), "-c".into(), config_option]
@@ -162,7 +162,7 @@ impl SqlKind for PostgresKind {
         Ok(complaint.map(located))
     }
 
-    fn address(place: &Place, options: &StartOptions<'_>) -> Address {
+    fn address(place: &ServerPlace, options: &StartOptions<'_>) -> Address {
         let directory = place.socket_dir.path().to_path_buf();
         Address {
             port: options.port(),

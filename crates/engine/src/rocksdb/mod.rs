@@ -36,7 +36,7 @@ use crate::{
 };
 use ffi::{ClockCache, Database, Options};
 use observer::RocksObserver;
-use options::{Entry, OptionsFile};
+use options::{OptionEntry, OptionsFile};
 use settle::Settling;
 
 /// The treatment of an option that the library's version does not know.
@@ -78,7 +78,7 @@ pub struct RocksDb {
     database: Arc<Database>,
     directory: PathBuf,
     wal: PathBuf,
-    set: Vec<Entry>,
+    set: Vec<OptionEntry>,
     not_applicable: Vec<String>,
 }
 
@@ -136,7 +136,7 @@ impl RocksDb {
                 help: "choose a data directory without `;`, `=` and braces in its name".into(),
             });
         }
-        entries.push(Entry::new(false, "wal_dir", &place));
+        entries.push(OptionEntry::new(false, "wal_dir", &place));
 
         let (mut options, not_applicable) = prepare(library, &mut entries, config)?;
         options.set_create(create);
@@ -391,7 +391,7 @@ fn refuse_newer(library: &Library, database: &Path) -> Result<(), SetupError> {
 /// it opens the database without one and reports no error.
 fn refuse_missing_cache(
     library: &Library,
-    entries: &[Entry],
+    entries: &[OptionEntry],
     database: &Database,
 ) -> Result<(), SetupError> {
     let of_tables = |name: &str| entries.iter().find(|it| it.is_table && it.name == name);
@@ -417,7 +417,7 @@ fn refuse_missing_cache(
 }
 
 /// Returns the options of the config, which the library has not checked yet.
-fn entries_of(library: &Library, config: &Config) -> Result<Vec<Entry>, SetupError> {
+fn entries_of(library: &Library, config: &Config) -> Result<Vec<OptionEntry>, SetupError> {
     let file = config.file.as_deref().map(OptionsFile::parse);
     options::entries(file.as_ref(), &config.set, &library.defaults).map_err(|what| {
         SetupError::Config {
@@ -431,7 +431,7 @@ fn entries_of(library: &Library, config: &Config) -> Result<Vec<Entry>, SetupErr
 /// removed from `entries`.
 fn prepare(
     library: &Library,
-    entries: &mut Vec<Entry>,
+    entries: &mut Vec<OptionEntry>,
     config: &Config,
 ) -> Result<(Options, Vec<String>), SetupError> {
     let version = library.version_text();
@@ -458,7 +458,7 @@ fn prepare(
             continue;
         }
 
-        let is_taken = |other: &Entry| base.with(&other.text()).is_ok();
+        let is_taken = |other: &OptionEntry| base.with(&other.text()).is_ok();
         match options::wrong_number(&entry, &library.defaults, is_taken) {
             Some(what) => wrong.push(what),
             None => {
@@ -473,7 +473,7 @@ fn prepare(
     if answer.is_err() {
         let unknown = try_each(library, &base, &text, config.unknown, &mut wrong);
         if wrong.is_empty() && !unknown.is_empty() {
-            not_applicable.extend(unknown.iter().map(Entry::full_name));
+            not_applicable.extend(unknown.iter().map(OptionEntry::full_name));
             text.retain(|entry| !unknown.contains(entry));
             entries.retain(|entry| !unknown.contains(entry));
             answer = base.with(&options::join(&text));
@@ -502,10 +502,10 @@ fn refused(library: &Library, what: String) -> SetupError {
 fn try_each(
     library: &Library,
     base: &Options,
-    entries: &[Entry],
+    entries: &[OptionEntry],
     unknown_option: UnknownOption,
     wrong: &mut Vec<String>,
-) -> Vec<Entry> {
+) -> Vec<OptionEntry> {
     let mut unknown = Vec::new();
     let mut not_taken = Vec::new();
     for entry in entries {
@@ -531,7 +531,7 @@ fn try_each(
 }
 
 /// Returns the lock-free cache that an entry describes; `None` for any other entry.
-fn clock_cache(entry: &Entry) -> Result<Option<ClockCache>, String> {
+fn clock_cache(entry: &OptionEntry) -> Result<Option<ClockCache>, String> {
     if entry.name != "block_cache" || !entry.is_table || !entry.value.starts_with('{') {
         return Ok(None);
     }
@@ -574,7 +574,7 @@ mod tests {
     use super::*;
 
     fn cache(value: &str) -> Result<Option<ClockCache>, String> {
-        clock_cache(&Entry::new(true, "block_cache", value))
+        clock_cache(&OptionEntry::new(true, "block_cache", value))
     }
 
     #[test]

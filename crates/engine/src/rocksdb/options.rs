@@ -84,7 +84,7 @@ impl OptionsFile {
 
     /// Returns true when the version that wrote the file knows the option. A version writes all
     /// options that it knows.
-    pub(super) fn knows(&self, entry: &Entry) -> bool {
+    pub(super) fn knows(&self, entry: &OptionEntry) -> bool {
         self.has(entry.is_table, &entry.name)
             || (entry.is_table && UNLISTED_TABLE_OPTIONS.contains(&entry.name.as_str()))
     }
@@ -121,7 +121,7 @@ fn unescape(value: &str) -> String {
 
 /// An option of a config.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct OptionEntry {
     /// It is an option of tables.
     pub(super) is_table: bool,
     /// The option's name.
@@ -130,7 +130,7 @@ pub(super) struct Entry {
     pub(super) value: String,
 }
 
-impl Entry {
+impl OptionEntry {
     pub(super) fn new(is_table: bool, name: &str, value: &str) -> Self {
         Self { is_table, name: name.into(), value: value.into() }
     }
@@ -160,7 +160,7 @@ pub(super) fn entries(
     file: Option<&OptionsFile>,
     set: &[(String, String)],
     defaults: &OptionsFile,
-) -> Result<Vec<Entry>, String> {
+) -> Result<Vec<OptionEntry>, String> {
     let mut entries = Vec::new();
     if let Some(file) = file {
         add_file(&mut entries, file, defaults)?;
@@ -172,14 +172,14 @@ pub(super) fn entries(
 }
 
 /// Adds an entry in the place of an earlier one with the same name.
-fn add(entries: &mut Vec<Entry>, added: Entry) {
+fn add(entries: &mut Vec<OptionEntry>, added: OptionEntry) {
     entries.retain(|entry| (entry.is_table, &entry.name) != (added.is_table, &added.name));
     entries.push(added);
 }
 
 /// Adds the entries of an options file that differ from the library's defaults.
 fn add_file(
-    entries: &mut Vec<Entry>,
+    entries: &mut Vec<OptionEntry>,
     file: &OptionsFile,
     defaults: &OptionsFile,
 ) -> Result<(), String> {
@@ -206,7 +206,7 @@ fn add_file(
             // A placeholder for an object that has no text form keeps the library's default.
             let says_nothing = matches!(value.as_str(), "" | "nullptr");
             if !is_default && !says_nothing && !DECIDED.contains(&name.as_str()) {
-                add(entries, Entry::new(is_table, name, value));
+                add(entries, OptionEntry::new(is_table, name, value));
             }
         }
     }
@@ -215,7 +215,7 @@ fn add_file(
 
 /// Adds an option that a config sets, or the options in its braces.
 fn add_set(
-    entries: &mut Vec<Entry>,
+    entries: &mut Vec<OptionEntry>,
     name: &str,
     value: &str,
     defaults: &OptionsFile,
@@ -232,7 +232,7 @@ fn add_set(
 
     if name == TABLE {
         for (name, value) in nested(value)? {
-            add(entries, Entry::new(true, &name, &value));
+            add(entries, OptionEntry::new(true, &name, &value));
         }
         return Ok(());
     }
@@ -241,7 +241,7 @@ fn add_set(
     let is_table_option = UNLISTED_TABLE_OPTIONS.contains(&name)
         || (defaults.has(true, name) && !defaults.has(false, name));
     let is_table = short.is_some() || is_table_option;
-    add(entries, Entry::new(is_table, short.unwrap_or(name), value));
+    add(entries, OptionEntry::new(is_table, short.unwrap_or(name), value));
     Ok(())
 }
 
@@ -305,15 +305,15 @@ pub(super) fn bytes(text: &str) -> Option<usize> {
 /// after a number or its unit (`4abc` is 4), and wraps negative numbers for unsigned options.
 /// `takes` returns true when the library accepts an entry.
 pub(super) fn wrong_number(
-    entry: &Entry,
+    entry: &OptionEntry,
     defaults: &OptionsFile,
-    takes: impl Fn(&Entry) -> bool,
+    takes: impl Fn(&OptionEntry) -> bool,
 ) -> Option<String> {
     let sections: &[&str] =
         if entry.is_table { &[TABLE_SECTION] } else { &["DBOptions", "CFOptions"] };
     let mut sections = sections.iter();
     let default = sections.find_map(|section| defaults.get(section, &entry.name));
-    let takes_value = |value: &str| takes(&Entry::new(entry.is_table, &entry.name, value));
+    let takes_value = |value: &str| takes(&OptionEntry::new(entry.is_table, &entry.name, value));
     wrong_value(&entry.full_name(), &entry.value, default, &takes_value)
 }
 
@@ -361,7 +361,7 @@ fn wrong_value(
 }
 
 /// Joins entries to the library's text format.
-pub(super) fn join(entries: &[Entry]) -> String {
+pub(super) fn join(entries: &[OptionEntry]) -> String {
     let list = |is_table: bool| -> Vec<String> {
         entries
             .iter()

@@ -35,7 +35,7 @@ pub(super) struct Settling<'a> {
 
 /// The way in which a wait for compaction ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum End {
+enum SettleEnd {
     /// Nothing is left to do.
     Quiet,
     /// A compaction is pending but does not start.
@@ -46,7 +46,7 @@ enum End {
     OutOfTime,
 }
 
-impl End {
+impl SettleEnd {
     fn is_cut_short(self) -> bool {
         matches!(self, Self::Stopped | Self::OutOfTime)
     }
@@ -87,14 +87,14 @@ impl Settling<'_> {
     /// number of sorted runs reaches its trigger, but starts only above it; and without
     /// automatic compaction, none starts. So the wait also ends when nothing runs and the tree
     /// has not changed for a while.
-    fn wait(&self, limit: &Deadline) -> End {
+    fn wait(&self, limit: &Deadline) -> SettleEnd {
         let mut quiet = 0;
         let mut unmoved = None;
         loop {
             let backlog = Backlog::of(self.database);
             quiet = if backlog.is_empty() { quiet + 1 } else { 0 };
             if quiet == QUIET_LOOKS {
-                break End::Quiet;
+                break SettleEnd::Quiet;
             }
             if backlog.is_only_pending_compaction() {
                 let shape = observer::shape(self.database);
@@ -105,7 +105,7 @@ impl Settling<'_> {
                             && *looks >= UNMOVED_LOOKS
                             && backlog.is_compaction_pending
                         {
-                            break End::NothingPicked;
+                            break SettleEnd::NothingPicked;
                         }
                     }
                     _ => unmoved = Some((shape, Deadline::after(UNMOVED), 0)),
@@ -114,16 +114,16 @@ impl Settling<'_> {
                 unmoved = None;
             }
             if self.stop.load(Ordering::Relaxed) {
-                break End::Stopped;
+                break SettleEnd::Stopped;
             }
             if limit.has_passed() {
-                break End::OutOfTime;
+                break SettleEnd::OutOfTime;
             }
             std::thread::sleep(LOOK);
         }
     }
 
-    fn wait_in(&self, settled: &mut Settled, limit: &Deadline) -> End {
+    fn wait_in(&self, settled: &mut Settled, limit: &Deadline) -> SettleEnd {
         let took = Deadline::after(Duration::MAX);
         let end = self.wait(limit);
         settled.add_action(end.what(), took.elapsed());
@@ -131,18 +131,20 @@ impl Settling<'_> {
     }
 
     /// Returns a description of the remaining work, if the last wait did not end with an idle tree.
-    fn left(&self, end: End) -> Option<String> {
+    fn left(&self, end: SettleEnd) -> Option<String> {
         let backlog = Backlog::of(self.database);
         let errors = observer::background_errors(self.database);
         let why = match end {
-            End::Quiet => return None,
+            SettleEnd::Quiet => return None,
             // After an error, the library starts no compaction either.
-            End::NothingPicked if errors == 0 || !backlog.is_compaction_pending => return None,
-            End::NothingPicked => {
+            SettleEnd::NothingPicked if errors == 0 || !backlog.is_compaction_pending => {
+                return None;
+            }
+            SettleEnd::NothingPicked => {
                 format!("none starts after {errors} background errors")
             }
-            End::Stopped => "the wait was stopped".into(),
-            End::OutOfTime => "the time was over".into(),
+            SettleEnd::Stopped => "the wait was stopped".into(),
+            SettleEnd::OutOfTime => "the time was over".into(),
         };
         // The work may have finished meanwhile.
         if backlog.is_empty() {
@@ -178,10 +180,10 @@ impl Settling<'_> {
     /// restores it.
     fn empty_first_level(
         &self,
-        end: End,
+        end: SettleEnd,
         limit: &Deadline,
         settled: &mut Settled,
-    ) -> Result<End, Error> {
+    ) -> Result<SettleEnd, Error> {
         let effective = options::read_newest(self.directory)
             .map_err(|error| Error::other(error.to_string()))?
             .unwrap_or_default();

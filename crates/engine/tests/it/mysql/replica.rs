@@ -6,11 +6,11 @@ use engine::mysql::{Flavor, Mysql, MysqlSession};
 use engine::{Engine, ForReplicas, Port, Replicated, Session, SetupError, SqlEngine, StartOptions};
 use rustix::process::Signal;
 
-use super::{Place, build, installed, storage_engines};
+use super::{ServerDir, build, installed, storage_engines};
 use crate::guard::{eventually, is_running, signal};
 
 /// Starts a server that can have replicas.
-fn start(place: &Place, port: &Port, set: &[(&str, &str)]) -> Result<Mysql, SetupError> {
+fn start(place: &ServerDir, port: &Port, set: &[(&str, &str)]) -> Result<Mysql, SetupError> {
     place.with_options(&place.path().join("data"), &build(), set, |options| {
         Mysql::start(&StartOptions {
             replicas: Some(ForReplicas { port, logical: false }),
@@ -20,7 +20,7 @@ fn start(place: &Place, port: &Port, set: &[(&str, &str)]) -> Result<Mysql, Setu
 }
 
 fn start_replica(
-    place: &Place,
+    place: &ServerDir,
     primary: &Mysql,
     set: &[(&str, &str)],
 ) -> Result<Mysql, SetupError> {
@@ -68,7 +68,7 @@ fn a_replica_follows_reports_its_lag_and_says_why_it_stopped() {
         }
         let unit = if is_mariadb { "threads" } else { "workers" };
         let threads = format!("{follower}_parallel_{unit}");
-        let (place, other, port) = (Place::new(), Place::new(), port());
+        let (place, other, port) = (ServerDir::new(), ServerDir::new(), port());
         let primary = start(&place, &port, &set).unwrap();
         let mut session = primary.connect().unwrap();
         session.query("create table t (a int primary key)").unwrap();
@@ -146,7 +146,7 @@ fn options_that_contradict_replicas_are_refused() {
     let Some(installation) = installed() else {
         return;
     };
-    let place = Place::new();
+    let place = ServerDir::new();
     let refused = |set: &[(&str, &str)]| match start(&place, &port(), set) {
         Err(SetupError::Config { what, .. }) => what,
         Err(error) => panic!("{error}"),
@@ -163,7 +163,7 @@ fn options_that_contradict_replicas_are_refused() {
     let path = place.path().join("log").display().to_string();
     let elsewhere = [("innodb_log_group_home_dir", path.as_str())];
     let primary = start(&place, &port(), &[]).unwrap();
-    let other = Place::new();
+    let other = ServerDir::new();
     match start_replica(&other, &primary, &elsewhere) {
         Err(SetupError::Config { what, .. }) => assert!(what.contains(&path), "{what}"),
         _ => panic!("two servers write to {path}"),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use engine::{Engine, Observer, Partitions, Role, Session, SettleLimits, SqlEngine};
 
-use super::{Place, installed, is_mariadb, shared, storage_engines};
+use super::{ServerDir, installed, is_mariadb, shared, storage_engines};
 use crate::server::GO_ON;
 use crate::tables::{fill, insert, none_is_there_twice, run, table, value};
 
@@ -107,7 +107,7 @@ fn what_a_commit_makes_durable_is_counted() {
     if installed().is_none() {
         return;
     }
-    let place = Place::new();
+    let place = ServerDir::new();
     let mysql = place
         .start(&[
             ("default_storage_engine", "innodb"),
@@ -144,7 +144,7 @@ fn without_a_binary_log_it_is_not_mentioned() {
     if installed().is_none() {
         return;
     }
-    let place = Place::new();
+    let place = ServerDir::new();
     let mysql = place.start(&[("skip_log_bin", "")]).unwrap();
     let counters = mysql.observer(&[]).unwrap().counters().unwrap();
     assert!(!counters.iter().any(|it| it.name.starts_with("binlog_")));
@@ -155,7 +155,7 @@ fn an_observer_outlives_the_time_that_sessions_may_be_idle() {
     if installed().is_none() {
         return;
     }
-    let place = Place::new();
+    let place = ServerDir::new();
     let mysql = place.start(&[("wait_timeout", "1")]).unwrap();
     let mut observer = mysql.observer(&[]).unwrap();
     std::thread::sleep(Duration::from_millis(2500));
@@ -166,7 +166,7 @@ fn an_observer_outlives_the_time_that_sessions_may_be_idle() {
 fn settling_leaves_nothing_to_do_and_every_setting_as_it_was() {
     for storage_engine in storage_engines() {
         // A server of its own: the work of another test would not let it come to rest.
-        let place = Place::new();
+        let place = ServerDir::new();
         let mysql = place
             .start(&[
                 ("default_storage_engine", storage_engine),
@@ -228,7 +228,7 @@ fn purge_is_over_when_nothing_is_left_to_purge() {
     if installed().is_none() {
         return;
     }
-    let place = Place::new();
+    let place = ServerDir::new();
     let mysql = place.start(&[("default_storage_engine", "innodb")]).unwrap();
     let updated = table("purged1", None);
     let mut session = fill(&mysql, &updated, 1);

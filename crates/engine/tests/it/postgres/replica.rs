@@ -9,7 +9,7 @@ use engine::{
 };
 use rustix::process::Signal;
 
-use super::{Place, is_installed};
+use super::{ServerDir, is_installed};
 use crate::guard::{eventually, is_running, signal};
 
 #[test]
@@ -19,7 +19,7 @@ fn a_replica_follows_reports_its_lag_and_says_why_it_stopped() {
     }
     // Commits wait for a replica that starts after the primary.
     let waits = [("synchronous_standby_names", "*")];
-    let (place, other) = (Place::new(), Place::new());
+    let (place, other) = (ServerDir::new(), ServerDir::new());
     let primary = place.start(&waits).unwrap();
     let replica = other.with_options(
         &other.path().join("data"),
@@ -72,7 +72,7 @@ fn a_logical_replica_gets_rows_of_new_tables_and_says_why_it_stopped() {
     }
     // The replica, which has the same option, waits for no replica.
     let waits = [("synchronous_standby_names", "*")];
-    let (place, other) = (Place::new(), Place::new());
+    let (place, other) = (ServerDir::new(), ServerDir::new());
     let port = Port::reserve(Ipv4Addr::LOCALHOST.into()).unwrap();
     let replicas = Some(ForReplicas { port: &port, logical: true });
     let [primary, replica] = [&place, &other].map(|place| place.path().join("data"));

@@ -5,7 +5,7 @@ use std::time::Duration;
 use engine::postgres::PostgresSession;
 use engine::{Counter, Engine, Partitions, Session, SettleLimits, Settled, SqlEngine};
 
-use super::{Place, end, is_installed, major, shared};
+use super::{ServerDir, end, is_installed, major, shared};
 use crate::guard::eventually;
 use crate::server::GO_ON;
 use crate::tables::{fill, none_is_there_twice, run, table, value};
@@ -129,7 +129,7 @@ fn every_counter_of_the_version_is_read_and_moves() {
     if !is_installed() {
         return;
     }
-    let place = Place::new();
+    let place = ServerDir::new();
     // Autovacuum comes at the end: what it analyses before would hold back dead rows. And a page
     // that the background writer is at when a vacuum comes by keeps its own.
     let mut set = vec![
@@ -256,7 +256,7 @@ fn settling_removes_dead_rows_and_says_what_it_did() {
         return;
     }
     // A server of its own: a transaction of another test would hold back dead rows.
-    let place = Place::new();
+    let place = ServerDir::new();
     let postgres = place.start(&[]).unwrap();
     let tables =
         [table("settle1", None), table("settle2", Some(Partitions { count: 3, rows_each: 100 }))];
@@ -330,7 +330,7 @@ fn a_transaction_held_open_holds_back_old_rows() {
     if !is_installed() {
         return;
     }
-    let place = Place::new();
+    let place = ServerDir::new();
     let postgres = place.start(&[]).unwrap();
     let held = table("held1", None);
     let mut writer = fill(&postgres, &held, 10);
