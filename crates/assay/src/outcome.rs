@@ -105,7 +105,7 @@ impl Errors {
 pub fn help_of(error: &anyhow::Error) -> Option<String> {
     error.chain().find_map(|cause| {
         if let Some(setup) = cause.downcast_ref::<engine::SetupError>() {
-            setup.help().map(str::to_owned)
+            setup.help()
         } else if let Some(record) = cause.downcast_ref::<record::RecordError>() {
             record.help()
         } else if let Some(build) = cause.downcast_ref::<builds::BuildError>() {

@@ -33,10 +33,11 @@ pub fn check(limits: &Limits) -> Result<(), SetupError> {
         && bytes < MEMORY_BYTES_MIN
     {
         let minimum = in_units(MEMORY_BYTES_MIN);
-        return Err(SetupError::Config {
-            what: format!("`memory` is {}, below the minimum of {minimum}", in_units(bytes)),
-            help: format!("set `memory` to {minimum} or more"),
-        });
+        return Err(SetupError::option(
+            "memory",
+            format!("`memory` is {}, below the minimum of {minimum}", in_units(bytes)),
+            format!("set `memory` to {minimum} or more"),
+        ));
     }
     limits.cpus.as_deref().map_or(Ok(()), cpus::check)
 }

@@ -66,11 +66,13 @@ pub(crate) fn server_user(
     if !rustix::process::geteuid().is_root() {
         return Ok(None);
     }
-    let no_user = |what: String| SetupError::Config {
-        what,
-        help: format!(
+
+    // A server that refuses to run as root needs another user, and that user must exist.
+    let no_user = |what: String| {
+        let help = format!(
             "{server} refuses to run as root: set `server-user` to another user of this system"
-        ),
+        );
+        SetupError::config(what, help)
     };
     match requested {
         None => default_user(preferred, parent).map(Some).ok_or_else(|| {

@@ -214,14 +214,13 @@ fn rocksdb_plugin(
         None if build.version.is_mariadb() => String::new(),
         None => return Ok(None),
     };
-    Err(SetupError::Config {
-        what: format!(
+    Err(SetupError::config(
+        format!(
             "the storage engine is MyRocks, and {} has no `{ROCKSDB_PLUGIN}`{searched}",
             build.version
         ),
-        help: "use a build that has it (Debian: `apt-get install mariadb-plugin-rocksdb`), or set `plugin_load_add` and `plugin_dir`"
-            .into(),
-    })
+        "use a build that has it (Debian: `apt-get install mariadb-plugin-rocksdb`), or set `plugin_load_add` and `plugin_dir`",
+    ))
 }
 
 /// Quotes a value if necessary: in option files, `#` begins a comment, and `\` an escape sequence.

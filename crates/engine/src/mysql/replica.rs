@@ -93,18 +93,19 @@ fn default_options(
     needed: &[&str],
 ) -> Result<String, SetupError> {
     if !version.is_mariadb() && !version.is_mysql_from(5, 7, 0) {
-        return Err(SetupError::Config {
-            what: format!("assay can't replicate {version}"),
-            help: "use MariaDB, or MySQL 5.7 or newer; or remove `replicas`".into(),
-        });
+        return Err(SetupError::config(
+            format!("assay can't replicate {version}"),
+            "use MariaDB, or MySQL 5.7 or newer; or remove `replicas`",
+        ));
     }
     for name in needed {
         let value = value_of(plan_options, name);
         if value.is_some_and(|value| as_boolean(&value) != Some("1")) {
-            return Err(SetupError::Config {
-                what: format!("replicas need `{name}`, which the config turns off"),
-                help: format!("remove `{name}` from the config, or remove `replicas`"),
-            });
+            return Err(SetupError::option(
+                name,
+                format!("replicas need `{name}`, which the config turns off"),
+                format!("remove `{name}` from the config, or remove `replicas`"),
+            ));
         }
     }
     let own = if version.is_mariadb() {
@@ -162,13 +163,13 @@ pub(super) fn semi_sync_plugins(
             continue;
         }
         if build.plugin(&file).is_none() {
-            return Err(SetupError::Config {
-                what: format!(
+            return Err(SetupError::config(
+                format!(
                     "the config has options `{SEMI_SYNC}{word}_...`, and {} has no plugin `{file}`",
                     build.version
                 ),
-                help: "use a build that has it, or remove the options".into(),
-            });
+                "use a build that has it, or remove the options",
+            ));
         }
         plugins.push(file);
     }
@@ -208,13 +209,14 @@ fn replica_set(
         let mut values = plan_options.iter().rev();
         let value = values.find_map(|(name, value)| (name == key).then(|| value.clone()));
         if let Some(path) = value.flatten().filter(|value| value.starts_with('/')) {
-            return Err(SetupError::Config {
-                what: format!("a replica can't write to `{key} = {path}`, which its primary uses"),
-                help: format!(
-                    "give replicas a path in their own directories, such as `replica.set.{key} = \"{}\"`",
-                    if key.starts_with("log_bin") { "binlog" } else { "." }
+            let example = if key.starts_with("log_bin") { "binlog" } else { "." };
+            return Err(SetupError::option(
+                key,
+                format!("a replica can't write to `{key} = {path}`, which its primary uses"),
+                format!(
+                    "give replicas a path in their own directories, such as `replica.set.{key} = \"{example}\"`"
                 ),
-            });
+            ));
         }
     }
     let mut set = options.set.to_vec();
@@ -242,10 +244,7 @@ fn replica_set(
 
 impl Replicated for Mysql {
     fn start_replica(&self, name: &str, options: &StartOptions<'_>) -> Result<Self, SetupError> {
-        let server = self.server().ok_or_else(|| SetupError::Config {
-            what: "assay can start replicas only for a server that it starts".into(),
-            help: "remove `replicas`".into(),
-        })?;
+        let server = self.server().ok_or_else(crate::replication::no_own_primary)?;
         let version = &self.kind.version;
         let failed =
             |source: Error| SetupError::Server { server: name.to_owned(), help: None, source };

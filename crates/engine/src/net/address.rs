@@ -46,10 +46,7 @@ pub struct Scheme {
 impl Scheme {
     /// Returns the error of an invalid URL.
     pub(crate) fn invalid_url(&self, what: impl fmt::Display) -> SetupError {
-        SetupError::Config {
-            what: format!("invalid URL of the server: {what}"),
-            help: self.usage.into(),
-        }
+        SetupError::config(format!("invalid URL of the server: {what}"), self.usage)
     }
 
     /// Returns the parameter's name of a part of an address.

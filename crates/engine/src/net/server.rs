@@ -177,11 +177,9 @@ impl<K: SqlKind> SqlServer<K> {
         let socket = K::address(&place, options);
         let name = format!("{} at `{socket}`", build.version());
         let config_error = |log: &[String]| {
-            let help = format!(
-                "correct the option in the config; the server read `{}`",
-                config_file.display()
-            );
-            Some(config::refused(&build.version(), &(K::KIND.config_error)(log)?, help))
+            let message = (K::KIND.config_error)(log)?;
+            let help = "correct the option in the config";
+            Some(config::refused(&build.version(), &message, help, Some(config_file.clone())))
         };
         let guarded = place.serve(
             &build.program(),
@@ -220,11 +218,10 @@ impl<K: SqlKind> SqlServer<K> {
         let build = K::locate(options.build)?;
         let trial = Trial::create(K::KIND, options, &build.bin_dir())?;
         let config = K::compose(options, &build, &trial.place)?;
+
         let help = "write an option and a value that this version supports, or remove the option";
         match K::try_config(options, &build, &trial, &config)? {
-            Some(config_error) => {
-                Err(config::refused(&build.version(), &config_error, help.into()))
-            }
+            Some(message) => Err(config::refused(&build.version(), &message, help, None)),
             None => Ok(()),
         }
     }
@@ -325,13 +322,12 @@ fn refuse_strangers<K: SqlKind>(
 ) -> Result<(), SetupError> {
     match K::strangers(session).map_err(failed)?.as_slice() {
         [] => Ok(()),
-        [account, ..] => Err(SetupError::Config {
-            what: format!(
+        [account, ..] => Err(SetupError::config(
+            format!(
                 "the config creates the account `{account}`, which could log in to the server by TCP"
             ),
-            help: "give the account the host `localhost` in the file of `init_file`, or remove it"
-                .into(),
-        }),
+            "give the account the host `localhost` in the file of `init_file`, or remove it",
+        )),
     }
 }
 

@@ -29,12 +29,13 @@ pub(super) fn primary_options(plan_options: &[OptionValue]) -> Result<String, Se
     let mut values = plan_options.iter().rev();
     let value = values.find(|(name, _)| name == WAL_LEVEL);
     match value.map(|(_, value)| value.as_deref().unwrap_or_default()) {
-        Some(value) if !value.eq_ignore_ascii_case("logical") => Err(SetupError::Config {
-            what: format!(
+        Some(value) if !value.eq_ignore_ascii_case("logical") => Err(SetupError::option(
+            WAL_LEVEL,
+            format!(
                 "logical replication needs `{WAL_LEVEL} = logical`, but the config sets `{value}`"
             ),
-            help: format!("remove `{WAL_LEVEL}` from the config, or `replication = \"logical\"`"),
-        }),
+            format!("remove `{WAL_LEVEL}` from the config, or `replication = \"logical\"`"),
+        )),
         _ => Ok(format!("# Logical replication.\n{WAL_LEVEL} = logical\n")),
     }
 }

@@ -44,10 +44,7 @@ impl Postgres {
     ) -> Result<(), SetupError> {
         let failed =
             |source: Error| SetupError::Server { server: name.to_owned(), help: None, source };
-        let server = self.server().ok_or_else(|| SetupError::Config {
-            what: "assay can start replicas only for a server that it starts".into(),
-            help: "remove `replicas`".into(),
-        })?;
+        let server = self.server().ok_or_else(crate::replication::no_own_primary)?;
         let [start, stop] = if self.kind.major >= 15 {
             ["pg_backup_start('assay', true)", "pg_backup_stop(false)"]
         } else {

@@ -409,21 +409,17 @@ fn refuse_missing_cache(
         return Ok(());
     }
     let made = made.map_or("no block cache".into(), |it| format!("a block cache of {it} bytes"));
-    Err(SetupError::Config {
-        what: format!("{}: {} made {made}", entry.shown(), library.version_text()),
-        help: "set `num_shard_bits` to a value below 20, and ratios to values between 0 and 1"
-            .into(),
-    })
+    Err(SetupError::config(
+        format!("{}: {} made {made}", entry.shown(), library.version_text()),
+        "set `num_shard_bits` to a value below 20, and ratios to values between 0 and 1",
+    ))
 }
 
 /// Returns the options of the config, which the library has not checked yet.
 fn entries_of(library: &Library, config: &Config) -> Result<Vec<OptionEntry>, SetupError> {
     let file = config.file.as_deref().map(OptionsFile::parse);
     options::entries(file.as_ref(), &config.set, &library.defaults).map_err(|what| {
-        SetupError::Config {
-            what,
-            help: "write options as in the OPTIONS file of a RocksDB database".into(),
-        }
+        SetupError::config(what, "write options as in the OPTIONS file of a RocksDB database")
     })
 }
 
@@ -490,10 +486,8 @@ fn prepare(
 
 fn refused(library: &Library, what: String) -> SetupError {
     let version = library.version_text();
-    SetupError::Config {
-        what,
-        help: format!("the OPTIONS file of any database that {version} created lists its options"),
-    }
+    let help = format!("the OPTIONS file of any database that {version} created lists its options");
+    SetupError::config(what, help)
 }
 
 /// Returns the entries that the library does not know, and adds those that it refuses to `wrong`.

@@ -88,21 +88,20 @@ impl Sqlite {
         let known = pragma_names(&connection);
         for (name, value) in &sqlite.pragmas {
             if !known.contains(name) {
-                return Err(SetupError::Config {
-                    what: format!("`{name}` is not a pragma of SQLite {}", version()),
-                    help: "`sqlite3 :memory: 'pragma pragma_list'` lists the pragmas".into(),
-                });
+                return Err(SetupError::option(
+                    name,
+                    format!("`{name}` is not a pragma of SQLite {}", version()),
+                    "`sqlite3 :memory: 'pragma pragma_list'` lists the pragmas",
+                ));
             }
             if let Some(effective) = pragma(&connection, name)
                 && !takes_effect(name, value, &effective)
             {
-                return Err(SetupError::Config {
-                    what: format!(
-                        "`{name} = {value}` did not take effect: SQLite reports `{effective}`"
-                    ),
-                    help: "write a value that the pragma accepts, as in SQLite's documentation"
-                        .into(),
-                });
+                return Err(SetupError::option(
+                    name,
+                    format!("`{name} = {value}` did not take effect: SQLite reports `{effective}`"),
+                    "write a value that the pragma accepts, as in SQLite's documentation",
+                ));
             }
         }
         // The first write fixes the page size.
