@@ -80,17 +80,18 @@ impl MysqlVersion {
     pub(super) fn parse(text: &str) -> Option<Self> {
         // Old versions of MariaDB put this before their version for replication.
         let flavor = if text.contains("MariaDB") { Flavor::MariaDb } else { Flavor::MySql };
-        let text = match flavor {
+        let own_text = match flavor {
             Flavor::MariaDb => text.strip_prefix("5.5.5-").unwrap_or(text),
             Flavor::MySql => text,
         };
-        let digits = text.split(|char: char| !char.is_ascii_digit() && char != '.').next()?;
+
+        let digits = own_text.split(|char: char| !char.is_ascii_digit() && char != '.').next()?;
         let mut numbers = digits.split('.').map(str::parse::<u32>);
         let mut number = || numbers.next()?.ok();
         Some(Self {
             flavor,
             number: (number()?, number()?, number().unwrap_or(0)),
-            text: text.to_string(),
+            text: own_text.to_string(),
         })
     }
 
@@ -109,7 +110,10 @@ impl MysqlVersion {
             Flavor::MySql => OLDEST_MYSQL,
             Flavor::MariaDb => OLDEST_MARIADB,
         };
-        ((self.number.0, self.number.1) < oldest).then(|| SetupError::Version {
+        if (self.number.0, self.number.1) >= oldest {
+            return None;
+        }
+        Some(SetupError::Version {
             build: build.to_string(),
             found: format!("{} {}", self.flavor, self.text),
             supported: format!("{SUPPORTED}, or newer"),
@@ -122,11 +126,12 @@ impl MysqlVersion {
             Flavor::MySql => NEWEST_MYSQL,
             Flavor::MariaDb => NEWEST_MARIADB,
         };
-        (self.number.0 > newest).then(|| {
-            format!(
+        if self.number.0 <= newest {
+            return None;
+        }
+        Some(format!(
             "{self} is newer than the versions that assay was tested with ({SUPPORTED}): some counters may be missing"
-            )
-        })
+        ))
     }
 }
 
@@ -213,28 +218,30 @@ fn inspect(build: &str, program: &Path) -> Result<Installation, SetupError> {
     if let Some(refusal) = version.refusal(build) {
         return Err(refusal);
     }
+
     // A build without subdirectories is its own base directory.
     let bin_dir = program.parent().unwrap_or(Path::new("/"));
     let base_dir = match bin_dir.parent() {
         Some(parent) if !bin_dir.join("share").is_dir() => parent,
         _ => bin_dir,
-    };
+    }
+    .to_path_buf();
+
     let find = |names: &[&str], matches: fn(&Path) -> bool| {
         let mut paths = names.iter().map(|name| base_dir.join(name));
         paths.find(|path| matches(path))
     };
-    let share_dir = find(&SHARE_DIRECTORIES, |path| path.join("english/errmsg.sys").is_file());
-    let plugin_dir = find(&PLUGIN_DIRECTORIES, Path::is_dir);
-    let plugin = plugin_dir.as_ref().map(|path| path.join(ROCKSDB_PLUGIN));
-    let plugin = plugin.filter(|path| path.is_file());
-    Ok(Installation {
-        files: std::iter::once(program.clone()).chain(plugin).collect(),
-        base_dir: base_dir.to_path_buf(),
+    let mut installation = Installation {
+        files: vec![program.clone()],
+        share_dir: find(&SHARE_DIRECTORIES, |path| path.join("english/errmsg.sys").is_file()),
+        plugin_dir: find(&PLUGIN_DIRECTORIES, Path::is_dir),
+        base_dir,
         program,
         version,
-        share_dir,
-        plugin_dir,
-    })
+    };
+    // The plugin is a storage engine, so that its code is measured, too.
+    installation.files.extend(installation.plugin(ROCKSDB_PLUGIN));
+    Ok(installation)
 }
 
 /// The file of MyRocks's plugin.

@@ -168,12 +168,14 @@ fn status_counters(status: &HashMap<String, String>, is_rocksdb: bool) -> Vec<Co
         let data = Counter::cumulative("innodb_data_fsync_count", (all - log).max(0.0));
         counters.push(data.with_role(Role::DataFsyncCount));
     }
+
     if let (Some(now), Some(checkpoint)) =
         (number("innodb_redo_log_current_lsn"), number("innodb_redo_log_checkpoint_lsn"))
     {
         counters.extend(redo_counters(now, Some(checkpoint)));
     }
     counters.extend(stall_counters(status));
+
     for counter in &mut counters {
         // Only one of the two engines stores the measured tables in its files and log.
         let is_file_counter = matches!(
@@ -195,6 +197,7 @@ fn stall_counters(status: &HashMap<String, String>) -> Vec<Counter> {
         let counter = Counter::cumulative("rocksdb_stall_seconds", us / 1e6);
         counter.with_role(Role::StallSeconds)
     });
+
     let mut counters = Vec::from_iter(time);
     for (myrocks_reason, reason) in STALL_REASONS {
         for (myrocks_kind, kind) in STALL_KINDS {
@@ -212,8 +215,8 @@ fn stall_counters(status: &HashMap<String, String>) -> Vec<Counter> {
 /// Adds the number of all fsyncs: of each engine's files, and of the binary log.
 fn add_fsyncs(counters: &mut Vec<Counter>) {
     let value = |name: &str| {
-        let mut counters = counters.iter();
-        counters.find(|counter| counter.name == name).map(|it| it.value)
+        let counter = counters.iter().find(|counter| counter.name == name);
+        counter.map(|counter| counter.value)
     };
     if let Some(innodb) = value("innodb_fsync_count") {
         let others =

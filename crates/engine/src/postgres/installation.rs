@@ -42,14 +42,16 @@ impl PostgresVersion {
     fn parse(printed: &str) -> Option<Self> {
         let text = printed.trim().strip_prefix("postgres (PostgreSQL) ")?.trim();
         let number = text.split_ascii_whitespace().next()?;
-        let digits =
-            |text: &str| text.find(|char: char| !char.is_ascii_digit()).unwrap_or(text.len());
-        let end = digits(number);
-        let major = number[..end].parse().ok()?;
-        let minor =
-            number[end..].strip_prefix('.').and_then(|minor| minor[..digits(minor)].parse().ok());
-        Some(Self { major, minor, text: text.to_string() })
+        let (major, rest) = split_digits(number);
+        let minor = rest.strip_prefix('.').and_then(|rest| split_digits(rest).0.parse().ok());
+        Some(Self { major: major.parse().ok()?, minor, text: text.to_string() })
     }
+}
+
+/// Splits a text after the digits at its beginning.
+fn split_digits(text: &str) -> (&str, &str) {
+    let end = text.find(|char: char| !char.is_ascii_digit()).unwrap_or(text.len());
+    text.split_at(end)
 }
 
 impl fmt::Display for PostgresVersion {
@@ -79,18 +81,22 @@ impl Build for Installation {
     }
 
     fn note(&self) -> Option<String> {
-        (self.version.major > NEWEST_MAJOR).then(|| {
-            format!(
-                "{} is newer than the versions that assay was tested with ({SUPPORTED}): some counters may be missing",
-                Build::version(self)
-            )
-        })
+        if self.version.major <= NEWEST_MAJOR {
+            return None;
+        }
+        Some(format!(
+            "{} is newer than the versions that assay was tested with ({SUPPORTED}): some counters may be missing",
+            Build::version(self)
+        ))
     }
 }
 
 /// Returns the error for a version that is too old; `None` for any other.
 pub(super) fn refusal(build: &str, major: u32, version: &str) -> Option<SetupError> {
-    (major < OLDEST_MAJOR).then(|| SetupError::Version {
+    if major >= OLDEST_MAJOR {
+        return None;
+    }
+    Some(SetupError::Version {
         build: build.to_string(),
         found: version.to_string(),
         supported: format!("{SUPPORTED}, or newer"),

@@ -97,6 +97,7 @@ impl Notation for PostgresNotation {
         if let Some(reported) = synonym(&SYNONYMS, key, value) {
             return reported.to_owned();
         }
+
         // The server accepts unique beginnings of words.
         let word = match value.to_ascii_lowercase().as_str() {
             "t" | "tr" | "tru" | "y" | "ye" => Some("1"),
@@ -106,10 +107,12 @@ impl Notation for PostgresNotation {
         if let Some(word) = word {
             return word.to_owned();
         }
+
         if let Some((number, unit)) = split_number(value) {
-            let known = UNITS.iter().find(|(name, ..)| *name == unit);
-            match known {
-                _ if unit.is_empty() => return number.to_string(),
+            if unit.is_empty() {
+                return number.to_string();
+            }
+            match UNITS.iter().find(|(name, ..)| *name == unit) {
                 Some(_) if number == 0.0 => return "0".to_owned(),
                 Some((_, factor, base)) => {
                     // Rounding makes `1.005s` and `1005ms` equal.
@@ -119,20 +122,25 @@ impl Notation for PostgresNotation {
                 None => {}
             }
         }
-        let items = lower_words(value);
-        let items: Vec<&str> = items.split(',').map(bare).collect();
+
+        let words = lower_words(value);
+        let items: Vec<&str> = words.split(',').map(bare).collect();
         items.join(",")
     }
 
     fn satisfies(&self, key: &str, declared: &str, effective: &str) -> bool {
         let (declared, effective) = (self.canonical(key, declared), self.canonical(key, effective));
         let is_automatic = declared == "-1" || declared == "0" && AUTOMATIC_IF_ZERO.contains(&key);
-        let with_implicit_unit = || {
-            let count = declared.parse::<f64>().ok()?;
-            let mut units = IMPLICIT_UNITS.iter();
-            units.find(|(factor, base)| format!("{}{base}", count * factor) == effective)
-        };
-        declared == effective || is_automatic || with_implicit_unit().is_some()
+        if declared == effective || is_automatic {
+            return true;
+        }
+
+        // The server reports its units, which a declared number need not have.
+        declared.parse::<f64>().is_ok_and(|count| {
+            IMPLICIT_UNITS
+                .iter()
+                .any(|(factor, base)| format!("{}{base}", count * factor) == effective)
+        })
     }
 
     fn is_volatile(&self, key: &str) -> bool {

@@ -3,13 +3,12 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use super::server::PostgresKind;
 use super::{Host, Postgres, PostgresSession, logical};
 use crate::local::config::ConfigText;
 use crate::local::server::ServerPlace;
 use crate::net::server::DATABASE;
 use crate::{
-    Counter, Engine, Error, Needs, Obstacle, Replicated, Session, SetupError, SqlEngine, SqlServer,
+    Counter, Engine, Error, Needs, Obstacle, Replicated, Session, SetupError, SqlEngine,
     StartOptions, Table,
 };
 
@@ -50,6 +49,8 @@ impl Postgres {
         } else {
             ["pg_start_backup('assay', true, false)", "pg_stop_backup(false, false)"]
         };
+
+        // From the slot on, the server keeps its log for the replica.
         let mut session = self.connect().map_err(failed)?;
         for sql in [
             &format!("select pg_create_physical_replication_slot('{name}', true)"),
@@ -57,10 +58,11 @@ impl Postgres {
         ] {
             session.query(sql).map_err(failed)?;
         }
+
         let shell = |script: &str, first: OsString| {
-            let args = ["-c", script, "sh"].map(OsString::from).into_iter();
-            let args = args.chain([first, place.data().into()]);
-            place.run(Path::new("/bin/sh"), args.collect(), None, options.stop)
+            let mut args = ["-c", script, "sh"].map(OsString::from).to_vec();
+            args.extend([first, place.data().into()]);
+            place.run(Path::new("/bin/sh"), args, None, options.stop)
         };
         shell(COPY, server.place.data().into())?;
         let label = session.query_column(&format!("select labelfile from {stop}"));
@@ -68,29 +70,35 @@ impl Postgres {
     }
 }
 
-impl Replicated for Postgres {
-    fn start_replica(&self, name: &str, options: &StartOptions<'_>) -> Result<Self, SetupError> {
+impl Postgres {
+    /// Returns the parameters with which the replica `name` connects to this server.
+    fn conninfo(&self, name: &str) -> String {
         let address = self.address();
-        let host = match &address.host {
-            Host::Unix(directory) => directory.display().to_string(),
-            Host::Tcp(host) => host.clone(),
-        };
-        let quoted = |text: &str| format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'"));
         // A server that also listens to the network has its private socket, where no password is
         // needed.
-        let host = self
-            .server()
-            .map_or(host, |server| server.place.socket_dir.path().display().to_string());
-        let primary = format!(
+        let host = match (self.server(), &address.host) {
+            (Some(server), _) => server.place.socket_dir.path().display().to_string(),
+            (None, Host::Unix(directory)) => directory.display().to_string(),
+            (None, Host::Tcp(host)) => host.clone(),
+        };
+        let quoted = |text: &str| format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'"));
+        format!(
             "host={} port={} user={} application_name={name}",
             quoted(&host),
             address.port,
             quoted(&address.user)
-        );
-        if options.replicas.is_some_and(|it| it.logical) {
+        )
+    }
+}
+
+impl Replicated for Postgres {
+    fn start_replica(&self, name: &str, options: &StartOptions<'_>) -> Result<Self, SetupError> {
+        let primary = self.conninfo(name);
+        if options.replicas.is_some_and(|replicas| replicas.logical) {
             let conninfo = format!("{primary} dbname={DATABASE}");
             return logical::start_replica(self, name, &conninfo, options);
         }
+
         let create = |_: &super::Installation, place: &ServerPlace, config: &mut ConfigText| {
             self.copy_data(name, place, options)?;
             config.text += &format!(
@@ -99,7 +107,7 @@ impl Replicated for Postgres {
             );
             Ok(())
         };
-        SqlServer::<PostgresKind>::launch(options, create, |socket| {
+        Self::launch(options, create, |socket| {
             let database = super::Address { database: DATABASE.into(), ..socket.clone() };
             PostgresSession::connect(&database).map(drop)
         })
@@ -152,25 +160,26 @@ impl Replicated for Postgres {
         name: &str,
     ) -> Result<Vec<Counter>, Error> {
         let bytes = |lsn: &str| format!("pg_wal_lsn_diff(pg_current_wal_lsn(), {lsn})::bigint");
-        let mut values = Vec::new();
-        if let Some(slot) = logical::slot(replica)? {
+        let sql = if let Some(slot) = logical::slot(replica)? {
             let columns = BEHIND.map(|(_, lsn)| bytes(lsn)).join(", ");
-            let sql = format!(
+            format!(
                 "select {columns} from pg_stat_replication r join pg_replication_slots s on s.active_pid = r.pid \
                  where s.slot_name = '{slot}' and r.state = 'streaming'"
-            );
-            values.extend(primary.query(&sql)?.into_iter().next());
+            )
         } else if logical::is_physical(replica)? {
             // A replica without a slot, or a role that may not know it.
-            let lsns = "select pg_last_wal_receive_lsn(), pg_last_wal_replay_lsn()";
-            let lsns = replica.query(lsns)?.into_iter().flatten();
-            let columns =
-                lsns.map(|lsn| lsn.map_or("null".into(), |lsn| bytes(&format!("'{lsn}'"))));
-            let columns = columns.collect::<Vec<_>>().join(", ");
-            let sql = format!("select null, null, {columns}");
-            values.extend(primary.query(&sql)?.into_iter().next());
-        }
-        let values = values.into_iter().flatten();
+            let lsns =
+                replica.query("select pg_last_wal_receive_lsn(), pg_last_wal_replay_lsn()")?;
+            let columns = lsns
+                .into_iter()
+                .flatten()
+                .map(|lsn| lsn.map_or("null".into(), |lsn| bytes(&format!("'{lsn}'"))));
+            format!("select null, null, {}", Vec::from_iter(columns).join(", "))
+        } else {
+            return Ok(Vec::new());
+        };
+
+        let values = primary.query(&sql)?.into_iter().next().unwrap_or_default();
         let gauges = BEHIND.iter().zip(values).filter_map(|((gauge, _), value)| {
             let bytes: f64 = value?.parse().ok()?;
             Some(Counter::gauge(format!("{name}.{gauge}"), bytes.max(0.0)))

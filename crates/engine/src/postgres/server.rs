@@ -118,12 +118,13 @@ impl SqlKind for PostgresKind {
         let mut args: Vec<OsString> = args.map(OsString::from).into();
         args.push(place.data().into());
         place.run(&build.bin_dir.join("initdb"), args, None, options.stop)?;
+
         if let Some(network) = options.network {
             let path = place.data().join("pg_hba.conf");
-            let rules = read_start(&path, RULES_BYTES_MAX)?;
-            let rules = String::from_utf8_lossy(&rules);
-            let clients = network.certificate.as_ref().map_or("host", |_| "hostssl");
-            // First: the first rule that matches decides.
+            let bytes = read_start(&path, RULES_BYTES_MAX)?;
+            let rules = String::from_utf8_lossy(&bytes);
+            let clients = if network.certificate.is_some() { "hostssl" } else { "host" };
+            // The first rule that matches decides.
             replace_file(&path, &format!("{clients} all all all scram-sha-256\n{rules}"), 0o644)?;
         }
         Ok(())
@@ -155,11 +156,11 @@ impl SqlKind for PostgresKind {
         place.create_directory(&place.data())?;
         place.write(&format!("{}/postgresql.conf", KIND.data), "")?;
         let config_file = place.write(Self::CONFIG_FILE, &config.text)?;
+
         let mut args = vec!["-C".into(), "data_directory".into()];
         args.extend(Self::arguments(place, &config_file));
         let complaint = trial.run(&build.program(), args, options.stop, config::config_error)?;
-        let located = |text: String| config::with_plan_lines(&text, &config_file, &config.text);
-        Ok(complaint.map(located))
+        Ok(complaint.map(|text| config::with_plan_lines(&text, &config_file, &config.text)))
     }
 
     fn address(place: &ServerPlace, options: &StartOptions<'_>) -> Address {
@@ -174,9 +175,9 @@ impl SqlKind for PostgresKind {
     fn query_facts(session: &mut PostgresSession) -> Result<Self, Error> {
         let version = session.setting("server_version")?;
         // Such as 150014 for 15.14.
-        let number = session.setting("server_version_num")?;
-        let number: u32 = number.parse().map_err(|_| {
-            failure::protocol(format!("cannot parse the server's version number `{number}`"))
+        let text = session.setting("server_version_num")?;
+        let number: u32 = text.parse().map_err(|_| {
+            failure::protocol(format!("cannot parse the server's version number `{text}`"))
         })?;
         Ok(Self { version, major: number / 10_000 })
     }
