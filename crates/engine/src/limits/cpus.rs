@@ -69,6 +69,7 @@ fn granted(cpus: &[u32]) -> std::io::Result<Vec<u32>> {
         sched_setaffinity(None, &cpu_set(cpus))?;
         Ok(members(&sched_getaffinity(None)?))
     };
+
     // A separate thread, so that this one keeps its affinity.
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().spawn_scoped(scope, request)?;

@@ -47,9 +47,18 @@ pub fn check(limits: &Limits) -> Result<(), SetupError> {
 pub struct Enforced {
     /// The server's control groups.
     groups: Vec<ServerGroup>,
-    /// The limits, and the index of the group that enforces each, or the reason why none does.
-    of_groups: Vec<(Resource, u64, Result<usize, String>)>,
+    /// The limits that need a group.
+    group_limits: Vec<GroupLimit>,
     confinement: Confinement,
+}
+
+/// A limit that a control group should enforce.
+#[derive(Debug)]
+struct GroupLimit {
+    resource: Resource,
+    value: u64,
+    /// The index of its group, or the reason why there is none.
+    group: Result<usize, String>,
 }
 
 impl Enforced {
@@ -60,20 +69,22 @@ impl Enforced {
     pub fn prepare(limits: &Limits) -> Result<Self, SetupError> {
         check(limits)?;
         let mut groups = Vec::new();
-        let mut of_groups = Vec::new();
+        let mut group_limits = Vec::new();
         for (resource, value) in
             [(Resource::Memory, limits.memory_bytes), (Resource::Cpu, limits.cpu_quota_milli)]
         {
             if let Some(value) = value {
-                of_groups.push((resource, value, enforce(&mut groups, resource, value)));
+                let group = enforce(&mut groups, resource, value);
+                group_limits.push(GroupLimit { resource, value, group });
             }
         }
+
         let confinement = Confinement {
             groups: groups.iter().map(ServerGroup::control_group).collect(),
             cpus: limits.cpus.clone(),
             memory_bytes_max: None,
         };
-        Ok(Self { groups, of_groups, confinement })
+        Ok(Self { groups, group_limits, confinement })
     }
 
     /// Limits the private memory of each process of the guarded program.
@@ -89,7 +100,7 @@ impl Enforced {
     /// Returns the effective limits of the server, read from the kernel.
     pub fn applied(&self, server: u32) -> Vec<Limit> {
         let mut applied = Vec::new();
-        for (resource, value, group) in &self.of_groups {
+        for GroupLimit { resource, value, group } in &self.group_limits {
             let (effective, reason) = match group {
                 Ok(group) => self.groups[*group].effective(*resource, *value, server),
                 Err(reason) => (None, Some(reason.clone())),
@@ -105,6 +116,7 @@ impl Enforced {
                 reason,
             });
         }
+
         if let Some(cpus) = &self.confinement.cpus {
             let requested = words::format_cpus(cpus);
             let effective = cpus::of_process(server);
@@ -121,12 +133,13 @@ impl Enforced {
     /// Returns a message that begins with `who` if the kernel killed a process of the program
     /// because its memory limit was reached.
     pub fn killed_for_memory(&self, who: &str) -> Option<String> {
-        let mut limits = self.of_groups.iter();
-        let (_, bytes, group) = limits.find(|(resource, ..)| *resource == Resource::Memory)?;
-        if self.groups[*group.as_ref().ok()?].kill_count()? == 0 {
+        let limit = self.group_limits.iter().find(|limit| limit.resource == Resource::Memory)?;
+        let group = *limit.group.as_ref().ok()?;
+        if self.groups[group].kill_count()? == 0 {
             return None;
         }
-        let size = in_units(*bytes);
+
+        let size = in_units(limit.value);
         let quoted = size.replace(' ', "");
         Some(format!(
             "{who} was killed: it needed more than the {size} that its config allows (memory = \"{quoted}\")"
@@ -154,10 +167,11 @@ fn enforce(groups: &mut Vec<ServerGroup>, resource: Resource, value: u64) -> Res
 
 /// Formats a size in the largest unit in which it is a whole number.
 pub fn in_units(bytes: u64) -> String {
-    [("GiB", 30), ("MiB", 20), ("KiB", 10)]
-        .into_iter()
-        .find(|(_, shift)| bytes > 0 && bytes.is_multiple_of(1 << shift))
-        .map_or_else(|| format!("{bytes} B"), |(unit, shift)| format!("{} {unit}", bytes >> shift))
+    let units = [("GiB", 30), ("MiB", 20), ("KiB", 10)];
+    match units.into_iter().find(|(_, shift)| bytes > 0 && bytes.is_multiple_of(1 << shift)) {
+        Some((unit, shift)) => format!("{} {unit}", bytes >> shift),
+        None => format!("{bytes} B"),
+    }
 }
 
 #[cfg(test)]
@@ -188,7 +202,11 @@ mod tests {
     fn a_limit_that_can_not_be_set_has_a_reason() {
         let enforced = Enforced {
             groups: Vec::new(),
-            of_groups: vec![(Resource::Memory, 1 << 30, Err("there are no control groups".into()))],
+            group_limits: vec![GroupLimit {
+                resource: Resource::Memory,
+                value: 1 << 30,
+                group: Err("there are no control groups".into()),
+            }],
             confinement: Confinement::default(),
         };
         let applied = enforced.applied(std::process::id());

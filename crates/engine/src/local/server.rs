@@ -153,10 +153,12 @@ impl ServerPlace {
         let log = std::path::absolute(options.log)?;
         let guard_exe = std::path::absolute(options.guard_exe)?;
         let user = user::server_user(kind.name, options.user, kind.user, options.data_dir)?;
+
         let data_dir = DataDir::create(options.data_dir, kind.user)?;
         refuse_live_server(kind, &data_dir.path().join(kind.data))?;
         remove_leftover_sockets(&data_dir, user.as_ref());
         data_dir.wipe()?;
+
         // Until the server's guard runs, a killed assay leaves this directory behind.
         let socket_dir =
             SocketDirectory::create(socket_parent, &data_dir.path().join(SOCKET_NOTE))?;
@@ -164,12 +166,14 @@ impl ServerPlace {
         if let Some(user) = &user {
             user.check_access(bin_dir, options.build, data_dir.path())?;
         }
-        let certificate = options.network.and_then(|it| it.certificate.as_ref());
-        for (name, text) in certificate.iter().flat_map(|it| it.files()) {
+
+        let certificate = options.network.and_then(|network| network.certificate.as_ref());
+        for (name, text) in certificate.iter().flat_map(|certificate| certificate.files()) {
             let path = socket_dir.path().join(name);
             write_private(&path, text)?;
             own(&path)?;
         }
+
         // The config and the server's own logs may contain secrets.
         fs::set_permissions(data_dir.path(), std::fs::Permissions::from_mode(0o700))?;
         own(data_dir.path())?;
@@ -256,6 +260,7 @@ impl Trial {
         if let Some(user) = &user {
             user.check_access(bin_dir, options.build, &data_dir.join(kind.user))?;
         }
+
         let directory = trial::Directory::create()?;
         let mode = std::fs::Permissions::from_mode(0o711);
         fs::set_permissions(directory.path(), mode)?;
@@ -301,9 +306,13 @@ fn remove_leftover_sockets(data_dir: &DataDir, user: Option<&SystemUser>) {
     let path = PathBuf::from(OsString::from_vec(path));
     let is_socket_dir =
         path.file_name().is_some_and(|name| name.as_bytes().starts_with(SOCKETS_PREFIX.as_bytes()));
-    let Some(directory) = fs::symlink_metadata(&path).ok().filter(|_| is_socket_dir) else {
+    if !is_socket_dir {
+        return;
+    }
+    let Ok(directory) = fs::symlink_metadata(&path) else {
         return;
     };
+
     let uid = user.map_or_else(|| rustix::process::geteuid().as_raw(), |user| user.uid);
     // A failure leaves only a few bytes in a temporary directory.
     let _ = if directory.is_dir() && directory.uid() == uid {
@@ -315,41 +324,45 @@ fn remove_leftover_sockets(data_dir: &DataDir, user: Option<&SystemUser>) {
 
 /// Refuses a data directory that a live server uses.
 fn refuse_live_server(kind: &ServerKind, data: &Path) -> Result<(), SetupError> {
-    match (kind.live)(data) {
-        Some(pid) => Err(SetupError::Directory {
-            path: data.to_path_buf(),
-            what: format!("a {} server, process {pid}, uses this directory", kind.name),
-            help: format!(
-                "stop the server with `kill -{} {pid}`, or choose another data directory",
-                kind.ending.name().trim_start_matches("SIG")
-            ),
-        }),
-        None => Ok(()),
-    }
+    let Some(pid) = (kind.live)(data) else {
+        return Ok(());
+    };
+    Err(SetupError::Directory {
+        path: data.to_path_buf(),
+        what: format!("a {} server, process {pid}, uses this directory", kind.name),
+        help: format!(
+            "stop the server with `kill -{} {pid}`, or choose another data directory",
+            kind.ending.name().trim_start_matches("SIG")
+        ),
+    })
 }
 
 /// Returns true when process `pid` is one of these programs and uses the directory `data`. A build
 /// with its own C library runs as that library's loader.
 pub(crate) fn uses_directory(pid: u32, data: &Path, programs: &[&str]) -> bool {
-    let file_name = |path: PathBuf| Some(path.file_name()?.to_string_lossy().into_owned());
-    let name = match fs::read_link(format!("/proc/{pid}/exe")) {
-        Ok(exe) => file_name(exe),
-        // Another user's process: only its short name is readable.
-        Err(_) => fs::read_to_string(format!("/proc/{pid}/comm")).ok(),
-    };
-    let is_program = name.is_some_and(|name| {
-        let name = name.trim();
-        name.starts_with("ld-") || programs.iter().any(|program| name.starts_with(program))
-    });
-    // A server's working directory is its data directory. If that can't be read, the name decides.
-    let is_in_data = || {
-        let data = fs::canonicalize(data).ok();
-        data.is_some()
-            && fs::read_link(format!("/proc/{pid}/cwd")).map_or(true, |cwd| Some(cwd) == data)
-    };
+    let name = program_name(pid).unwrap_or_default();
+    let is_program = name.trim().starts_with("ld-")
+        || programs.iter().any(|program| name.trim().starts_with(program));
     // A zombie keeps its name until its parent waits for it, which the first process of some
     // containers never does.
-    is_program && is_alive(pid) && is_in_data()
+    if !is_program || !is_alive(pid) {
+        return false;
+    }
+
+    // A server's working directory is its data directory. If that can't be read, the name decides.
+    let Ok(data) = fs::canonicalize(data) else {
+        return false;
+    };
+    fs::read_link(format!("/proc/{pid}/cwd")).map_or(true, |cwd| cwd == data)
+}
+
+/// Returns the name of the program that a process runs.
+fn program_name(pid: u32) -> Option<String> {
+    match fs::read_link(format!("/proc/{pid}/exe")) {
+        Ok(exe) => Some(exe.file_name()?.to_string_lossy().into_owned()),
+        // Another user's process: only its short name is readable.
+        Err(_) => fs::read_to_string(format!("/proc/{pid}/comm")).ok(),
+    }
 }
 
 /// A server that assay started. Dropping it kills the server, which may damage its data.

@@ -101,11 +101,13 @@ pub(crate) fn asking_user(
     if !rustix::process::geteuid().is_root() {
         return Ok(None);
     }
+
     let users = users();
     let owner = fs::metadata(program).map_or(0, |metadata| metadata.uid());
     let by_name = |name: &str| users.iter().find(|user| user.name == name && user.uid != 0);
     let by_owner = users.iter().find(|user| user.uid == owner && user.uid != 0);
     let candidates = [by_name(preferred), by_name("nobody"), by_owner];
+
     let folder = program.parent().unwrap_or(Path::new("/"));
     let mut refusal = None;
     for user in candidates.into_iter().flatten() {
@@ -114,6 +116,7 @@ pub(crate) fn asking_user(
         };
         refusal.get_or_insert_with(|| user.can_not_enter(&closed, &program.display().to_string()));
     }
+
     Err(refusal.unwrap_or_else(|| SetupError::Build {
         build: program.display().to_string(),
         what: "assay is root, and `/etc/passwd` has no other user that can run the program".into(),

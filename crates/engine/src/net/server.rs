@@ -174,6 +174,7 @@ impl<K: SqlKind> SqlServer<K> {
         let mut config = K::compose(options, &build, &place)?;
         create(&build, &place, &mut config)?;
         let config_file = place.write(K::CONFIG_FILE, &config.text)?;
+
         let socket = K::address(&place, options);
         let name = format!("{} at `{socket}`", build.version());
         let config_error = |log: &[String]| {
@@ -189,17 +190,13 @@ impl<K: SqlKind> SqlServer<K> {
         )?;
         let notes = config.notes.into_iter().chain(build.note()).collect();
         let server = place.into_server(guarded, config.text, notes);
-        let mut address = Address { database: DATABASE.into(), ..socket };
-        let failed =
-            |source: Error| SetupError::Server { server: name.clone(), help: None, source };
-        if options.network.is_some() || options.replicas.is_some() {
-            let mut session = connect_alone::<K>(&address).map_err(failed)?;
-            refuse_strangers::<K>(&mut session, failed)?;
-            if let Some(network) = options.network {
-                let user = K::admit(&mut session, &network.password).map_err(failed)?;
-                address = network.address(user, address);
-            }
-        }
+
+        let address = Address { database: DATABASE.into(), ..socket };
+        let address = if options.network.is_some() || options.replicas.is_some() {
+            open_to_network::<K>(options, address, &name)?
+        } else {
+            address
+        };
         let name = format!("{} at `{address}`", build.version());
         let (mut started, mut session) = Self::connect(address, &name)?;
         started.process_id = Some(server.process_id());
@@ -240,10 +237,12 @@ impl<K: SqlKind> SqlServer<K> {
         if let Some(refusal) = attached.kind.refusal(&name) {
             return Err(refusal);
         }
+
         if !session.stream().is_on_this_host() {
             attached.is_on_other_host = true;
             return Ok(attached);
         }
+
         // A forwarded port may lead to another machine. So the reported directory counts only if a
         // server on this host uses it.
         let by_directory = K::live_process(&mut session);
@@ -315,6 +314,22 @@ pub(crate) fn create_database<K: SqlKind>(address: &Address) -> Result<(), Error
     }
 }
 
+/// Lets clients and replicas of a new server connect by TCP. Returns the address for clients.
+fn open_to_network<K: SqlKind>(
+    options: &StartOptions<'_>,
+    address: Address,
+    name: &str,
+) -> Result<Address, SetupError> {
+    let failed = |source: Error| SetupError::Server { server: name.to_owned(), help: None, source };
+    let mut session = connect_alone::<K>(&address).map_err(failed)?;
+    refuse_strangers::<K>(&mut session, failed)?;
+    let Some(network) = options.network else {
+        return Ok(address);
+    };
+    let user = K::admit(&mut session, &network.password).map_err(failed)?;
+    Ok(network.address(user, address))
+}
+
 /// Refuses a new server whose config created accounts that could log in by TCP.
 fn refuse_strangers<K: SqlKind>(
     session: &mut K::Session,
@@ -361,6 +376,7 @@ impl<K: SqlKind> Engine for SqlServer<K> {
             let value = values.next()?.unwrap_or_default();
             Some(Setting { source: values.next().flatten(), ..Setting::new(name, value) })
         };
+
         let mut settings: Vec<Setting> = rows.into_iter().filter_map(setting).collect();
         settings.extend(session.stream().settings());
         settings.sort_by(|a, b| a.name.cmp(&b.name));

@@ -74,16 +74,19 @@ impl Stream {
                 format!("`{host}` is not a valid host name for TLS"),
             )
         })?;
+
         let mut tcp = tcp.try_clone()?;
         let readable = |error: io::Error| {
             let tls_error = error.get_ref().and_then(|error| error.downcast_ref());
             let text = tls_error.map(error_text);
             text.map_or(error, io::Error::other)
         };
+
         let mut tls = ClientConnection::new(config, name).map_err(io::Error::other)?;
         while tls.is_handshaking() {
             tls.complete_io(&mut tcp).map_err(readable)?;
         }
+
         *self = Self::Tls(Box::new(StreamOwned::new(tls, tcp)));
         Ok(())
     }
