@@ -394,21 +394,26 @@ fn refuse_missing_cache(
     entries: &[OptionEntry],
     database: &Database,
 ) -> Result<(), SetupError> {
-    let of_tables = |name: &str| entries.iter().find(|it| it.is_table && it.name == name);
-    let is_off =
-        of_tables("no_block_cache").is_some_and(|it| matches!(it.value.as_str(), "true" | "1"));
+    let of_tables = |name: &str| entries.iter().find(|entry| entry.is_table && entry.name == name);
+    let is_off = of_tables("no_block_cache")
+        .is_some_and(|entry| matches!(entry.value.as_str(), "true" | "1"));
     let Some(entry) = of_tables("block_cache").filter(|_| !is_off) else {
         return Ok(());
     };
-    let asked = match options::nested(&entry.value) {
+
+    let requested = match options::nested(&entry.value) {
         Ok(parts) => options::part(&parts, "capacity").and_then(options::bytes),
         Err(_) => options::bytes(&entry.value),
     };
-    let made = database.number(CACHE_CAPACITY);
-    if asked.is_none() || made == asked.map(|it| it as u64) {
+    let effective = database.number(CACHE_CAPACITY);
+    if requested.is_none() || effective == requested.map(|bytes| bytes as u64) {
         return Ok(());
     }
-    let made = made.map_or("no block cache".into(), |it| format!("a block cache of {it} bytes"));
+
+    let made = match effective {
+        Some(bytes) => format!("a block cache of {bytes} bytes"),
+        None => "no block cache".into(),
+    };
     Err(SetupError::config(
         format!("{}: {} made {made}", entry.shown(), library.version_text()),
         "set `num_shard_bits` to a value below 20, and ratios to values between 0 and 1",
@@ -550,8 +555,8 @@ fn clock_cache(entry: &OptionEntry) -> Result<Option<ClockCache>, String> {
     }
 
     let size = |name: &str| {
-        let text = options::part(&parts, name);
-        let text = text.ok_or_else(|| wrong(format!("`{name}` is missing")))?;
+        let text =
+            options::part(&parts, name).ok_or_else(|| wrong(format!("`{name}` is missing")))?;
         options::bytes(text)
             .filter(|&size| size > 0)
             .ok_or_else(|| wrong(format!("`{name}={text}` is not a size")))
@@ -575,7 +580,9 @@ mod tests {
     fn lock_free_caches_are_recognized() {
         assert_eq!(cache("8M"), Ok(None));
         assert_eq!(cache("{capacity=8M;num_shard_bits=4}"), Ok(None));
-        let sizes = |value| cache(value).map(|it| it.map(|it| (it.capacity, it.entry_charge)));
+        let sizes = |value| {
+            cache(value).map(|cache| cache.map(|cache| (cache.capacity, cache.entry_charge)))
+        };
         let adapts = "{id=AutoHyperClockCache;capacity=2G}";
         assert_eq!(sizes(adapts), Ok(Some((2 << 30, 0))));
         let fixed = "{id=HyperClockCache;capacity=100;estimated_entry_charge=8K}";

@@ -61,6 +61,23 @@ impl SettleEnd {
     }
 }
 
+/// A tree that does not change while nothing runs.
+struct Unmoved {
+    shape: (Option<u64>, Vec<u64>),
+    looks: u32,
+    long_enough: Deadline,
+}
+
+impl Unmoved {
+    fn new(shape: (Option<u64>, Vec<u64>)) -> Self {
+        Self { shape, looks: 0, long_enough: Deadline::after(UNMOVED) }
+    }
+
+    fn is_long(&self) -> bool {
+        self.long_enough.has_passed() && self.looks >= UNMOVED_LOOKS
+    }
+}
+
 impl Settling<'_> {
     /// Flushes and waits for compaction. With `first_level`, also compacts the first level into the
     /// next, and waits again.
@@ -68,13 +85,16 @@ impl Settling<'_> {
         let limit = Deadline::after(self.limits.at_most);
         let mut settled =
             Settled { pending_before: observer::pending(self.database), ..Settled::default() };
+
         let took = Deadline::after(Duration::MAX);
         self.database.flush()?;
         settled.add_action("flush", took.elapsed());
+
         let mut end = self.wait_in(&mut settled, &limit);
         if first_level {
             end = self.empty_first_level(end, &limit, &mut settled)?;
         }
+
         settled.actions.extend(rest(&limit, self.limits.at_least, self.stop));
         settled.unfinished.extend(self.left(end));
         settled.pending_after = observer::pending(self.database);
@@ -88,31 +108,30 @@ impl Settling<'_> {
     /// automatic compaction, none starts. So the wait also ends when nothing runs and the tree
     /// has not changed for a while.
     fn wait(&self, limit: &Deadline) -> SettleEnd {
-        let mut quiet = 0;
-        let mut unmoved = None;
+        let mut quiet_looks = 0;
+        let mut unmoved: Option<Unmoved> = None;
         loop {
             let backlog = Backlog::of(self.database);
-            quiet = if backlog.is_empty() { quiet + 1 } else { 0 };
-            if quiet == QUIET_LOOKS {
+            quiet_looks = if backlog.is_empty() { quiet_looks + 1 } else { 0 };
+            if quiet_looks == QUIET_LOOKS {
                 break SettleEnd::Quiet;
             }
+
             if backlog.is_only_pending_compaction() {
                 let shape = observer::shape(self.database);
                 match &mut unmoved {
-                    Some((before, at_rest, looks)) if *before == shape => {
-                        *looks += 1;
-                        if Deadline::has_passed(at_rest)
-                            && *looks >= UNMOVED_LOOKS
-                            && backlog.is_compaction_pending
-                        {
+                    Some(unmoved) if unmoved.shape == shape => {
+                        unmoved.looks += 1;
+                        if unmoved.is_long() && backlog.is_compaction_pending {
                             break SettleEnd::NothingPicked;
                         }
                     }
-                    _ => unmoved = Some((shape, Deadline::after(UNMOVED), 0)),
+                    _ => unmoved = Some(Unmoved::new(shape)),
                 }
             } else {
                 unmoved = None;
             }
+
             if self.stop.load(Ordering::Relaxed) {
                 break SettleEnd::Stopped;
             }
@@ -146,10 +165,12 @@ impl Settling<'_> {
             SettleEnd::Stopped => "the wait was stopped".into(),
             SettleEnd::OutOfTime => "the time was over".into(),
         };
+
         // The work may have finished meanwhile.
         if backlog.is_empty() {
             return None;
         }
+
         let mut left = Vec::new();
         let running = [
             (backlog.running_flushes, "flush", "flushes"),
@@ -188,6 +209,7 @@ impl Settling<'_> {
             .map_err(|error| Error::other(error.to_string()))?
             .unwrap_or_default();
         let get = |name| effective.get("CFOptions", name).unwrap_or_default();
+
         let reason = if get("compaction_style") != "kCompactionStyleLevel" {
             Some("not applicable, compaction is not leveled")
         } else if get("disable_auto_compactions") == "true" {
@@ -204,11 +226,13 @@ impl Settling<'_> {
             settled.add_action(format!("compact L0: {reason}"), Duration::ZERO);
             return Ok(end);
         }
+
         let trigger = get(L0_TRIGGER).to_string();
         let took = Deadline::after(Duration::MAX);
         self.database.set_option(L0_TRIGGER, "1")?;
         let emptied = self.wait(limit);
         self.database.set_option(L0_TRIGGER, &trigger)?;
+
         let outcome = if self.first_level_files() == 0 {
             ""
         } else {
@@ -217,6 +241,7 @@ impl Settling<'_> {
         };
         let what = format!("compact L0, {}{outcome}", emptied.what());
         settled.add_action(what, took.elapsed());
+
         // With the restored option, other levels may need a compaction.
         Ok(self.wait_in(settled, limit))
     }

@@ -68,8 +68,10 @@ pub(super) fn database(text: &str) -> Vec<Counter> {
     let uptime = uptime_seconds(text);
     let exact = |value: f64| (value, 0.0);
     let after = |text: &str, label| finer(text.split_once(label)?.1, uptime);
+
     let mut counters = Vec::new();
     counters.extend(rounded_counter("uptime_seconds", Role::UptimeSeconds, uptime.map(exact)));
+
     for line in text.lines() {
         match line.split_once(": ") {
             Some(("Cumulative writes", rest)) => {
@@ -77,13 +79,9 @@ pub(super) fn database(text: &str) -> Vec<Counter> {
                 counters.extend(rounded_counter("ingested_bytes", Role::IngestedBytes, ingested));
             }
             Some(("Cumulative WAL", rest)) => {
-                let mut parts = rest.split(", ");
-                let syncs = parts.find_map(|part| human(part.strip_suffix(" syncs")?));
-                counters.extend(rounded_counter(
-                    "wal_sync_count",
-                    Role::LogFsyncCount,
-                    syncs.map(exact),
-                ));
+                let syncs = rest.split(", ").find_map(|part| human(part.strip_suffix(" syncs")?));
+                let count = syncs.map(exact);
+                counters.extend(rounded_counter("wal_sync_count", Role::LogFsyncCount, count));
                 let written = after(rest, "written: ");
                 counters.extend(rounded_counter("wal_written_bytes", Role::LogBytes, written));
             }
@@ -298,7 +296,7 @@ pub(crate) fn add_stall_totals(counters: &mut Vec<Counter>) {
     for sort in ["delays", "stops"] {
         let of = |part: &&str| {
             let name = format!("{prefix}{part}-{sort}");
-            counters.iter().find(|it| it.name == name).map(|it| it.value)
+            counters.iter().find(|counter| counter.name == name).map(|counter| counter.value)
         };
         if let Some(total) = STALL_PARTS.iter().map(of).sum::<Option<f64>>() {
             let total = Counter::cumulative(format!("{prefix}total-{sort}"), total);

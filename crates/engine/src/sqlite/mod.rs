@@ -85,6 +85,7 @@ impl Sqlite {
             source,
             help: None,
         })?;
+
         let known = pragma_names(&connection);
         for (name, value) in &sqlite.pragmas {
             if !known.contains(name) {
@@ -104,6 +105,7 @@ impl Sqlite {
                 ));
             }
         }
+
         // The first write fixes the page size.
         connection.execute_batch("create table assay(v); drop table assay").map_err(|error| {
             SetupError::Server {
@@ -213,6 +215,7 @@ impl Engine for Sqlite {
                 })
             })
             .collect();
+
         let options: Vec<String> = connection
             .prepare("select compile_options from pragma_compile_options")
             .and_then(|mut statement| statement.query_map([], |row| row.get(0))?.collect())

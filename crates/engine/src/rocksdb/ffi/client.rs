@@ -96,9 +96,11 @@ impl RocksSession {
             Direction::Forward => (api.iter_seek, api.iter_next),
             Direction::Reverse => (api.iter_seek_for_prev, api.iter_prev),
         };
+
         // SAFETY: the iterator lives; where the scan begins is borrowed for the call.
         unsafe { seek(iterator, scan.from.as_ptr().cast(), scan.from.len()) };
         let mut scanned = Scanned::default();
+
         self.order.begin(scan.direction);
         while scanned.entries < scan.limit {
             // SAFETY: the iterator lives.
@@ -256,6 +258,7 @@ impl KeyValueSession for RocksSession {
             batch.keys.push(key.as_ptr().cast());
             batch.key_sizes.push(key.len());
         }
+
         let count = batch.keys.len();
         batch.failures.resize(count, null_mut());
         if let Some(batched) = self.api.batched_multi_get_cf {
@@ -292,12 +295,14 @@ impl KeyValueSession for RocksSession {
                 );
             }
         }
+
         let mut first = Ok(());
         for failure in batch.failures.drain(..) {
             // Frees all errors, and returns the first.
             first = first.and(check(self.api, failure));
         }
         first?;
+
         let there = batch.pinned.iter().filter(|value| !value.is_null()).count()
             + batch.copied.iter().filter(|value| !value.is_null()).count();
         Ok(there as u64)
