@@ -37,6 +37,7 @@ pub fn fetch(
         }
         _ => (spec.to_string(), name),
     };
+
     let present = match name {
         Some(name) => store.by_name(name)?,
         None => store.by_spec(&spec_text)?,
@@ -50,27 +51,25 @@ pub fn fetch(
         progress(&format!("already in the store as `{}`", build.manifest.name));
         return Ok(build);
     }
+
     let partial = store.begin(lock)?;
-    let result = install(store, lock, spec, spec_text, name, &partial, progress);
-    if result.is_err() {
-        // Downloads are in another folder and are kept for the next attempt.
-        let _ = fs_err::remove_dir_all(&partial);
+    let error = match install(store, lock, spec, spec_text, name, &partial, progress) {
+        Ok(build) => return Ok(build),
+        Err(error) => error,
+    };
+
+    // Downloads are in another folder and are kept for the next attempt.
+    let _ = fs_err::remove_dir_all(&partial);
+    if is_disk_full(&error) {
+        let what = format!("cannot install `{spec}`: the disk is full");
+        return Err(error.context(BuildError::new(what, DISK_FULL_HELP)));
     }
-    result.map_err(|error| {
-        if is_disk_full(&error) {
-            error.context(BuildError::new(
-                format!("cannot install `{spec}`: the disk is full"),
-                DISK_FULL_HELP,
-            ))
-        } else {
-            error
-        }
-    })
+    Err(error)
 }
 
 fn is_disk_full(error: &anyhow::Error) -> bool {
-    let mut causes = error.chain().filter_map(|cause| cause.downcast_ref::<std::io::Error>());
-    causes.any(|error| error.kind() == std::io::ErrorKind::StorageFull)
+    let mut io_errors = error.chain().filter_map(|cause| cause.downcast_ref::<std::io::Error>());
+    io_errors.any(|error| error.kind() == std::io::ErrorKind::StorageFull)
 }
 
 /// An unpacked build, before its name in the store is known.
@@ -102,14 +101,18 @@ fn install(
             fetch_packages(&store.downloads(), packages, suite, partial, progress)?
         }
     };
+
     let (place, version) = (unpacked.place, unpacked.version);
-    let default_name = || format!("{}-{}{}", version.product, version.number, unpacked.suffix);
-    let name = name.map_or_else(default_name, str::to_owned);
+    let name = match name {
+        Some(name) => name.to_owned(),
+        None => format!("{}-{}{}", version.product, version.number, unpacked.suffix),
+    };
     let canonical = fs_err::canonicalize(partial)?;
     let relative = |path: &Path| {
         let stripped = path.strip_prefix(&canonical).or_else(|_| path.strip_prefix(partial));
         stripped.unwrap_or(path).to_path_buf()
     };
+
     let mut programs = Vec::new();
     for program in place.programs.iter().filter(|program| program.is_file()) {
         // `program` may be a link to the script, which was put in the place of the real program.
@@ -120,6 +123,7 @@ fn install(
             }
         }
     }
+
     let manifest = Manifest {
         format: FORMAT,
         name,
@@ -136,6 +140,7 @@ fn install(
         programs,
         files_sha256: None,
     };
+
     let build = store.finish(lock, partial, manifest)?;
     if let Some(downloads) = unpacked.downloads {
         // Downloads that stay only take disk space.
@@ -176,17 +181,21 @@ fn fetch_release(
         )
         .into());
     }
+
     let (number, archive) = Maven::new(downloads, product).fetch(requested, progress)?;
     let (size_bytes, sha256) = hash::of_file(&archive)?;
     let folder = archive.parent().map(Path::to_path_buf);
     progress("unpacking");
     if let Err(error) = product.unpack(&number, &archive, root) {
-        if let Some(folder) = folder.filter(|_| !is_disk_full(&error)) {
+        if let Some(folder) = folder
+            && !is_disk_full(&error)
+        {
             // The next attempt must not use a damaged download.
             let _ = fs_err::remove_dir_all(folder);
         }
         return Err(error);
     }
+
     let place = inspect::find(root).ok_or_else(|| {
         BuildError::new(
             format!(
@@ -224,20 +233,24 @@ fn fetch_packages(
     let artifacts = debian.fetch(packages, progress)?;
     progress("unpacking");
     debian.unpack(&artifacts, root)?;
+
     let place = inspect::find(root).ok_or_else(|| {
         BuildError::new(
                         format!("the packages {} contain no database server", packages.join(", ")),
             "add the package of the server, such as `postgresql-17`, `mariadb-server` or `mysql-server-core`",
         )
     })?;
+
+    // A library has no programs to wrap.
     let mut program = place.programs[0].clone();
     if place.engine != "rocksdb" {
-        let server_bin = program.parent().map(Path::to_path_buf);
-        let bins = server_bin.into_iter().chain([root.join("usr/bin"), root.join("usr/sbin")]);
-        let bins: BTreeSet<PathBuf> = bins.filter(|bin| bin.is_dir()).collect();
+        let mut bins = BTreeSet::from([root.join("usr/bin"), root.join("usr/sbin")]);
+        bins.extend(program.parent().map(Path::to_path_buf));
+        bins.retain(|bin| bin.is_dir());
         own_libc::wrap_programs(partial, root, &bins)?;
         program = own_libc::moved_program(&fs_err::canonicalize(&program)?);
     }
+
     let version = inspect::version(&place, &program)?;
     Ok(Unpacked {
         place,

@@ -116,10 +116,6 @@ pub fn version(place: &FoundBuild, program: &Path) -> anyhow::Result<ProductVers
 
 fn server_version(place: &FoundBuild) -> anyhow::Result<ProductVersion> {
     let program = &place.programs[0];
-    let (args, prefix): (&[&str], _) = match place.engine {
-        "postgres" => (&["--version"], "(PostgreSQL) "),
-        _ => (&["--no-defaults", "--version"], "Ver "),
-    };
     if let Some(missing) = place.programs.iter().find(|program| !program.is_file()) {
         return Err(BuildError::new(
             format!("`{}` is missing", missing.display()),
@@ -133,6 +129,11 @@ fn server_version(place: &FoundBuild) -> anyhow::Result<ProductVersion> {
             "install the missing library, or fetch the server with its libraries as `debian:SUITE/PACKAGE`",
         )
     };
+
+    let (args, prefix): (&[&str], _) = match place.engine {
+        "postgres" => (&["--version"], "(PostgreSQL) "),
+        _ => (&["--no-defaults", "--version"], "Ver "),
+    };
     let output = unprivileged(Command::new(program).args(args))
         .output()
         .map_err(|error| failed(&error.to_string()))?;
@@ -142,6 +143,7 @@ fn server_version(place: &FoundBuild) -> anyhow::Result<ProductVersion> {
         let reason = stderr.lines().next();
         return Err(failed(reason.unwrap_or("it prints no version")).into());
     };
+
     let text = text.trim();
     Ok(ProductVersion {
         product: match place.engine {
@@ -157,9 +159,10 @@ fn server_version(place: &FoundBuild) -> anyhow::Result<ProductVersion> {
 fn library_version(path: &Path) -> ProductVersion {
     let real = fs_err::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     let name = real.file_name().unwrap_or_default().to_string_lossy();
-    let number = name.split_once(".so.").map(|(_, suffix)| first_number(suffix));
-    let number = number.filter(|number| !number.is_empty());
-    let number = number.unwrap_or_else(|| "unknown".to_owned());
+    let number = match name.split_once(".so.").map(|(_, suffix)| first_number(suffix)) {
+        Some(number) if !number.is_empty() => number,
+        _ => "unknown".to_owned(),
+    };
     ProductVersion {
         product: if name.contains("speedb") { "speedb" } else { "rocksdb" },
         text: number.clone(),

@@ -42,30 +42,18 @@ impl<'a> Debian<'a> {
         let what = format!("cannot fetch `debian:{}/{}`", self.suite, packages.join(","));
         self.configure()?;
         progress("reading the mirror's list of packages");
-        let output = self.apt(&["update"], &[])?;
-        // When the mirror fails, apt uses an old list and reports success.
-        if !output.is_success || self.has_no_list()? {
-            let other = || {
-                BuildError::new(
-                    format!(
-                        "{what}: this machine's Debian mirror has no suite `{}`, or its signature is not trusted",
-                        self.suite
-                    ),
-                    format!(
-                        "write `sid` or the name of a supported release; the output of `apt-get` is in `{}`",
-                        self.log().display()
-                    ),
-                )
-            };
-            return Err(output.error_or(&what, "apt-get", &self.log(), other).into());
-        }
+        self.update(&what)?;
+
         let output = self.apt(&["install", "--yes", "--print-uris"], packages)?;
         let listed = parse_uris(&output.stdout);
         if !output.is_success || listed.is_empty() {
-            let why = || package_error(&output, self.suite);
-            let other = || BuildError::new(format!("{what}: {}", why()), SERVER_PACKAGES);
+            let other = || {
+                let why = package_error(&output, self.suite);
+                BuildError::new(format!("{what}: {why}"), SERVER_PACKAGES)
+            };
             return Err(output.error_or(&what, "apt-get", &self.log(), other).into());
         }
+
         let total: u64 = listed.iter().map(|package| package.size_bytes).sum();
         progress(&format!(
             "downloading {} packages, {} MB",
@@ -77,6 +65,29 @@ impl<'a> Debian<'a> {
             return Err(output.error(&what, "apt-get", &self.log()).into());
         }
         listed.into_iter().map(|package| self.check(package)).collect()
+    }
+
+    /// Downloads the list of packages. `what` begins the error.
+    fn update(&self, what: &str) -> anyhow::Result<()> {
+        let output = self.apt(&["update"], &[])?;
+        // When the mirror fails, apt uses an old list and reports success.
+        if output.is_success && !self.has_no_list()? {
+            return Ok(());
+        }
+
+        let other = || {
+            BuildError::new(
+                format!(
+                    "{what}: this machine's Debian mirror has no suite `{}`, or its signature is not trusted",
+                    self.suite
+                ),
+                format!(
+                    "write `sid` or the name of a supported release; the output of `apt-get` is in `{}`",
+                    self.log().display()
+                ),
+            )
+        };
+        Err(output.error_or(what, "apt-get", &self.log(), other).into())
     }
 
     /// Unpacks downloaded packages below `root`.
@@ -95,6 +106,7 @@ impl<'a> Debian<'a> {
                 Some(files) => unpack::debian_package(files, *size_bytes, root, &mut links),
                 None => Ok(()),
             };
+
             let output = child.wait_with_output()?;
             unpacked.with_context(|| format!("cannot unpack `{name}`"))?;
             let stderr = String::from_utf8_lossy(&output.stderr);
@@ -118,6 +130,7 @@ impl<'a> Debian<'a> {
             fs_err::create_dir_all(self.home.join(folder))?;
         }
         fs_err::write(self.home.join("state/status"), "")?;
+
         let signed = if Path::new(KEYRING).is_file() {
             format!("[signed-by={KEYRING}] ")
         } else {
@@ -127,6 +140,7 @@ impl<'a> Debian<'a> {
             self.home.join("sources.list"),
             format!("deb {signed}{} {} main\n", self.mirror()?, self.suite),
         )?;
+
         let home = self.home.display().to_string();
         if home.contains(['"', ' ']) {
             return Err(BuildError::new(

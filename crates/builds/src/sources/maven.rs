@@ -142,7 +142,7 @@ fn is_server_file(name: &str) -> bool {
 
 /// Selects the library for this machine and C library; the artifact has several.
 fn library(name: &str) -> Option<&str> {
-    (name.starts_with("lib") && name.ends_with("jni-linux64.so")).then_some(name)
+    if name.starts_with("lib") && name.ends_with("jni-linux64.so") { Some(name) } else { None }
 }
 
 impl Product {
@@ -218,8 +218,7 @@ impl<'a> Maven<'a> {
         let spec = format!("{}@{requested}", self.product.name);
         let versions = match &self.product.versions {
             Versions::Known(known) => {
-                let versions = known.iter().map(|(version, ..)| (*version).to_owned());
-                versions.collect()
+                known.iter().map(|(version, ..)| (*version).to_owned()).collect()
             }
             Versions::Listed(_) if self.downloaded(requested).is_some() => {
                 vec![requested.to_owned()]
@@ -235,12 +234,14 @@ impl<'a> Maven<'a> {
                 versions
             }
         };
+
         let unknown = || unknown_version(self.product, requested, &versions);
         let version = choose(&versions, requested).ok_or_else(unknown)?;
         if let Some(archive) = self.downloaded(version) {
             progress("already downloaded");
             return Ok((version.to_owned(), archive));
         }
+
         progress(&format!("downloading version {version}"));
         let (artifact, published) = self.product.artifact(version).ok_or_else(unknown)?;
         let output = self.get(&artifact.coordinates(published))?;
@@ -299,13 +300,17 @@ impl<'a> Maven<'a> {
     /// Returns the versions in the lists that Maven has saved in an artifact's folder, sorted.
     fn listed_versions(&self, folder: &Path) -> Vec<String> {
         let entries = fs_err::read_dir(self.repository().join(folder));
-        let lists = entries.into_iter().flatten().flatten().filter(|entry| {
-            let name = entry.file_name();
-            let name = name.to_string_lossy();
-            name.starts_with("maven-metadata") && name.ends_with(".xml")
-        });
-        let texts = lists.filter_map(|list| fs_err::read_to_string(list.path()).ok());
-        let mut versions: Vec<String> = texts.flat_map(|text| versions_in(&text)).collect();
+        let mut versions = Vec::new();
+        for entry in entries.into_iter().flatten().flatten() {
+            let file_name = entry.file_name();
+            let name = file_name.to_string_lossy();
+            if name.starts_with("maven-metadata")
+                && name.ends_with(".xml")
+                && let Ok(list) = fs_err::read_to_string(entry.path())
+            {
+                versions.extend(versions_in(&list));
+            }
+        }
         versions.sort_by_key(|version| numbers(version));
         versions.dedup();
         versions
