@@ -110,10 +110,10 @@ impl std::fmt::Display for Assay {
             "" => "of an unknown version",
             version => version,
         };
+
         let tree = self.git_dirty.map(|is_dirty| if is_dirty { "dirty" } else { "clean" });
-        let hash = self.git_hash.as_deref();
-        let parts = [hash, tree, self.profile.as_deref()];
-        let parts: Vec<&str> = parts.into_iter().flatten().collect();
+        let known = [self.git_hash.as_deref(), tree, self.profile.as_deref()];
+        let parts: Vec<&str> = known.into_iter().flatten().collect();
         if parts.is_empty() {
             return f.write_str(version);
         }
@@ -295,8 +295,7 @@ pub struct Host {
 impl Host {
     /// Returns a fact by its name.
     pub fn fact(&self, name: &str) -> Option<&str> {
-        let mut facts = self.facts.iter();
-        let fact = facts.find(|(known, _)| known == name);
+        let fact = self.facts.iter().find(|(known, _)| known == name);
         fact.map(|(_, value)| value.as_str())
     }
 }
