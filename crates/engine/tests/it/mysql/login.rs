@@ -129,6 +129,7 @@ fn what_keeps_a_run_from_a_server_is_found() {
             assert!(told.contains(word), "no `{word}` in {told}");
         }
     };
+
     assert_eq!(found("root", 5, true), Vec::<String>::new());
     run_all(&[
         "create user weak@localhost",
@@ -139,11 +140,13 @@ fn what_keeps_a_run_from_a_server_is_found() {
         &["lacks privileges in database `ib`: CREATE, INDEX (run `grant create, index on ib.*"],
     );
     assert_eq!(found("weak", 5, false), Vec::<String>::new());
+
     run_all(&["grant all on ib.* to weak@localhost", "set global read_only = on"]);
     one(found("weak", 5, true), &["the server is read-only: `read_only` is on"]);
     // A user with all privileges may write anyway.
     assert_eq!(found("root", 5, true), Vec::<String>::new());
     run_all(&["set global read_only = off"]);
+
     one(
         found("weak", 5_000, true),
         &["the run needs 5000 connections, but the server accepts only 1", "max_connections"],
@@ -156,6 +159,7 @@ fn what_keeps_a_run_from_a_server_is_found() {
     run_all(&[limited]);
     one(found("weak", 5, true), &["the user may open only 3 more", "max_user_connections"]);
     assert_eq!(found("weak", 3, true), Vec::<String>::new());
+
     let timeout = if is_mariadb() {
         "set global max_statement_time = 7"
     } else if installed().is_some_and(|it| it.version.number < (5, 7, 0)) {

@@ -85,6 +85,7 @@ fn a_logical_replica_gets_rows_of_new_tables_and_says_why_it_stopped() {
         primary.start_replica("replica_1", &options)
     });
     let replica = replica.unwrap();
+
     let column = |name, kind| Column { name, kind };
     let table = Table {
         name: "t".into(),
@@ -95,7 +96,8 @@ fn a_logical_replica_gets_rows_of_new_tables_and_says_why_it_stopped() {
         indexes: vec![Index { name: "byk", columns: vec!["k"] }],
         partitions: None,
     };
-    let [mut session, mut reader] = [&primary, &replica].map(|it| it.connect().unwrap());
+
+    let [mut session, mut reader] = [&primary, &replica].map(|server| server.connect().unwrap());
     for sql in primary.dialect().create_table(&table) {
         session.query(&sql).unwrap();
     }
@@ -103,6 +105,7 @@ fn a_logical_replica_gets_rows_of_new_tables_and_says_why_it_stopped() {
     assert!(Postgres::create_tables(&mut session, &mut reader, tables).unwrap());
     // It exists, and is left alone.
     Postgres::create_tables(&mut session, &mut reader, tables).unwrap_err();
+
     // Without a primary key, all of a row tells which one it is.
     for sql in [
         "truncate t",
@@ -115,6 +118,7 @@ fn a_logical_replica_gets_rows_of_new_tables_and_says_why_it_stopped() {
     let sums = "select 1000 * count(*) + sum(k)::int from t";
     let expected = session.query_i64(sums).unwrap();
     eventually("the rows are there", || reader.query_i64(sums).unwrap() == expected);
+
     for sql in primary.dialect().create_indexes(&table, IndexStatements::Usual) {
         session.query(&sql).unwrap();
     }
