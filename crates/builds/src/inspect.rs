@@ -23,7 +23,7 @@ pub struct FoundBuild {
 /// The version that a program prints.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProductVersion {
-    /// One of `postgres`, `mysql`, `mariadb`, `rocksdb`, `speedb`.
+    /// The product: `postgres`, `mysql`, `mariadb`, `rocksdb` or `speedb`.
     pub product: &'static str,
     /// The number alone, such as `17.2`.
     pub number: String,

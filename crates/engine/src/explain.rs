@@ -47,7 +47,6 @@ struct Captured<S> {
     statements: Vec<Execution>,
 }
 
-/// An execution of a statement.
 struct Execution {
     sql: String,
     values: Vec<Value>,

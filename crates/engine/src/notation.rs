@@ -66,7 +66,7 @@ pub struct Condition {
     pub keys: &'static str,
     /// The key of the other setting.
     pub needs: &'static str,
-    /// Its canonical value.
+    /// The canonical value of the other setting.
     pub value: &'static str,
 }
 

@@ -124,7 +124,7 @@ impl RunDir {
         Ok(Self { folder, id: head.id, is_summed, ended_cells: Arc::new(Mutex::new(head.files)) })
     }
 
-    /// Returns its path.
+    /// Returns the path of the run's directory.
     pub fn path(&self) -> &Path {
         self.folder.path()
     }
@@ -323,7 +323,7 @@ pub struct CellDir {
 }
 
 impl CellDir {
-    /// Returns its path.
+    /// Returns the path of the cell's directory.
     pub fn path(&self) -> &Path {
         self.folder.path()
     }
@@ -573,8 +573,8 @@ impl CellRef {
         }
     }
 
-    /// Returns its name, `TARGET/[VARIANT/]cCLIENTS/rREPEAT`, which is its directory below
-    /// `cells/`.
+    /// Returns the name of the cell, `TARGET/[VARIANT/]cCLIENTS/rREPEAT`, which is its directory
+    /// below `cells/`.
     pub fn name(&self) -> &str {
         let below = self.path.strip_prefix(CELLS);
         below.map_or(&self.path, |name| name.trim_start_matches('/'))

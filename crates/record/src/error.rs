@@ -25,7 +25,7 @@ pub enum RecordError {
     Missing {
         /// The directory.
         path: PathBuf,
-        /// Its expected kind: `a run directory`.
+        /// The expected kind of directory: `a run directory`.
         expected: &'static str,
         /// The reason: it does not exist, or lacks a file.
         what: String,
@@ -53,7 +53,7 @@ pub enum RecordError {
     /// Something that the format can't store.
     #[error("cannot record {what} in `{}`", path.display())]
     Unrecordable {
-        /// Its name, its value, and what is allowed.
+        /// The name of the thing, its value, and what is allowed.
         what: String,
         /// The file or directory that it was for.
         path: PathBuf,

@@ -32,12 +32,10 @@ pub(crate) struct Folder {
 }
 
 impl Folder {
-    /// Returns the folder of a run.
     pub(crate) fn of_run(root: PathBuf) -> Self {
         Self { path: root.clone(), root }
     }
 
-    /// Returns its path.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
@@ -105,7 +103,6 @@ impl Folder {
         !matches!(status, Err(error) if error.kind() == io::ErrorKind::NotFound)
     }
 
-    /// Opens a regular file for reading.
     pub(crate) fn open(&self, name: &str) -> Result<fs_err::File, RecordError> {
         let path = self.path.join(name);
         require_plain_name(&path, name)?;
@@ -209,7 +206,6 @@ fn require_plain_name(path: &Path, name: &str) -> Result<(), RecordError> {
     Err(RecordError::damaged(path, "it is not the name of a file in this folder"))
 }
 
-/// Something in a folder.
 pub(crate) struct FolderEntry {
     pub(crate) name: String,
     pub(crate) is_folder: bool,

@@ -150,7 +150,7 @@ impl StepReader {
         damaged
     }
 
-    /// Returns its directory.
+    /// Returns the directory of the step.
     pub fn path(&self) -> &Path {
         self.folder.path()
     }
@@ -160,7 +160,7 @@ impl StepReader {
         self.is_lost
     }
 
-    /// Returns its number within its cell, from 1.
+    /// Returns the number of the step within its cell, from 1.
     pub fn number(&self) -> u32 {
         self.number
     }
@@ -441,25 +441,25 @@ impl HostSeries {
     }
 }
 
-/// One column of `host.parquet`.
+/// A column of `host.parquet`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostColumnSeries {
-    /// Its name, with its unit last.
+    /// The name of the column, with its unit last.
     pub name: String,
     /// The counter only grows, so that differences are meaningful.
     pub cumulative: bool,
-    /// Its values; `None` if one was unavailable.
+    /// The values; `None` if one was unavailable.
     pub values: Vec<Option<i64>>,
 }
 
-/// One row of `counters.parquet` while it is read.
+/// A row of `counters.parquet` while it is read.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CounterRow<'a> {
     /// The time of the sample, on the step's clock.
     pub at_ns: i64,
     /// The counter's name.
     pub name: &'a str,
-    /// Its value.
+    /// The value of the counter.
     pub value: f64,
     /// The counter only grows.
     pub cumulative: bool,

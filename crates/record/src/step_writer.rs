@@ -36,7 +36,7 @@ const STATUS_BYTES_MAX: usize = 1 << 20;
 /// A column of `host.parquet`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostColumn<'a> {
-    /// Its name, with its unit last: `cpu_user_ns`.
+    /// The name of the column, with its unit last: `cpu_user_ns`.
     pub name: &'a str,
     /// The counter only grows, so that differences are meaningful.
     pub cumulative: bool,

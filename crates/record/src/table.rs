@@ -40,11 +40,11 @@ pub enum ColumnType {
 /// The definition of a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColumnSpec {
-    /// Its name, with its unit.
+    /// The name of the column, with its unit.
     pub name: String,
     /// The type of its values.
     pub holds: ColumnType,
-    /// Its values may be absent.
+    /// Values of the column may be absent.
     pub optional: bool,
 }
 
@@ -60,7 +60,7 @@ impl ColumnSpec {
     }
 }
 
-/// One value of a row.
+/// A value of a row.
 #[derive(Clone, Copy, Debug)]
 pub enum Value<'a> {
     /// No value.
@@ -301,7 +301,7 @@ fn io_error(error: ParquetError) -> io::Error {
 struct SelectedColumn {
     /// The position of the column in the file.
     position: usize,
-    /// Its values may be absent.
+    /// Values of the column may be absent.
     optional: bool,
 }
 

@@ -28,7 +28,7 @@ pub struct Product {
 /// The artifacts of a product's versions.
 #[derive(Debug)]
 enum Versions {
-    /// One artifact has them all, and Maven lists them.
+    /// One artifact has all versions, and Maven lists them.
     Listed(Artifact),
     /// The artifacts' version numbers differ: the product's version, the artifact's version, and
     /// the artifact.
@@ -51,8 +51,8 @@ struct Artifact {
 enum Contents {
     /// In a compressed archive whose name has this suffix.
     Archive(&'static str),
-    /// As files. The function returns a file's path below the build's root, or `None` to skip the
-    /// file.
+    /// The files themselves. The function returns a file's path below the build's root, or `None`
+    /// to skip the file.
     Files(fn(&str) -> Option<&str>),
 }
 

@@ -27,7 +27,7 @@ const MERGED: [&str; 6] = ["bin", "sbin", "lib", "lib32", "lib64", "libx32"];
 
 /// The maximum number of entries of an archive.
 const ENTRIES_MAX: usize = 100_000;
-/// What the headers of so many entries may take, with long names.
+/// The most bytes of the headers of so many entries, with long names.
 const HEADERS_BYTES_MAX: u64 = 2048 * ENTRIES_MAX as u64;
 
 /// The size of an unpacked archive that is always accepted.

@@ -356,7 +356,6 @@ fn move_all(from: &Path, to: &Path) -> std::io::Result<()> {
     }
 }
 
-/// Returns the processes in a group.
 fn processes(group: &Path) -> std::io::Result<Vec<u32>> {
     let text = fs::read_to_string(group.join("cgroup.procs"))?;
     Ok(text.lines().filter_map(|line| line.parse().ok()).collect())

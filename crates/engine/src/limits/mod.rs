@@ -45,7 +45,6 @@ pub fn check(limits: &Limits) -> Result<(), SetupError> {
 /// Enforced limits. Dropping them removes the control group, so they must outlive the program.
 #[derive(Debug)]
 pub struct Enforced {
-    /// The server's control groups.
     groups: Vec<ServerGroup>,
     /// The limits that need a group.
     group_limits: Vec<GroupLimit>,

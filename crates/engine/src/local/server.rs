@@ -34,7 +34,6 @@ const SOCKET_NOTE: &str = "socket-directory";
 const PORT: u16 = 5432;
 
 impl StartOptions<'_> {
-    /// Returns the port of the server.
     pub(crate) fn port(&self) -> u16 {
         self.network.map_or(PORT, |network| network.port.number())
     }
@@ -87,7 +86,7 @@ pub struct StartOptions<'a> {
 pub struct ForReplicas<'a> {
     /// The port of this host for replicas that can't use the private socket.
     pub port: &'a Port,
-    /// They get the changes of rows instead of the log (PostgreSQL).
+    /// Replicas get the changes of rows instead of the log (PostgreSQL).
     pub logical: bool,
 }
 

@@ -7,7 +7,6 @@ use fs_err as fs;
 
 use crate::SetupError;
 
-/// A user of this system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SystemUser {
     pub(crate) name: String,

@@ -15,9 +15,9 @@ use crate::Error;
 pub(super) enum Privacy {
     /// Others can read it on the network.
     Open,
-    /// It stays on this host.
+    /// The traffic stays on this host.
     Local,
-    /// It is encrypted.
+    /// The traffic is encrypted.
     Encrypted,
 }
 

@@ -33,7 +33,6 @@ const COMPACT_L0: &str = "rocksdb_compact_lzero_now";
 /// The time without a compaction after which MyRocks counts as idle.
 const QUIET: Duration = Duration::from_secs(2);
 
-/// The state of settling a server.
 struct Settling<'a> {
     mysql: &'a Mysql,
     work: Work<'a>,

@@ -22,7 +22,6 @@ const INDEXES: &[Figure] = figures! {
 /// The size of a table's files.
 const FILES: &[Figure] = figures! { Gauge "file_size" => "file_bytes" TableBytes; };
 
-/// Reads the sizes of tables.
 pub(super) fn of_tables(
     session: &mut MysqlSession,
     tables: &[Table],

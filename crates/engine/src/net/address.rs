@@ -88,7 +88,7 @@ pub enum SslMode {
 pub enum Roots {
     /// The file that has them.
     File(PathBuf),
-    /// Their PEM.
+    /// The certificates as PEM.
     Pem(String),
 }
 

@@ -196,7 +196,6 @@ impl Connection {
         result
     }
 
-    /// Sends messages.
     #[inline]
     pub(super) fn send(&mut self, messages: &[u8]) -> Result<(), Error> {
         match self.wire.stream.write_all(messages) {

@@ -42,10 +42,10 @@ use settle::Settling;
 /// The treatment of an option that the library's version does not know.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum UnknownOption {
-    /// It is an error.
+    /// An unknown option is an error.
     #[default]
     Refuse,
-    /// It is ignored and reported as *not applicable*.
+    /// An unknown option is ignored and reported as *not applicable*.
     Skip,
 }
 

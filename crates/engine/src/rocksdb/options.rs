@@ -27,7 +27,6 @@ pub(super) struct Section {
     pub(super) name: String,
     /// The column family, without quotes; empty for a section of the whole database.
     pub(super) family: String,
-    /// The section's entries, in order.
     pub(super) entries: Vec<(String, String)>,
 }
 
@@ -128,9 +127,8 @@ fn unescape(value: &str) -> String {
 /// An option of a config.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct OptionEntry {
-    /// It is an option of tables.
+    /// The entry is an option of tables.
     pub(super) is_table: bool,
-    /// The option's name.
     pub(super) name: String,
     /// The option's value in RocksDB's notation.
     pub(super) value: String,

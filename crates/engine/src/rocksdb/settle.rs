@@ -25,7 +25,6 @@ const UNMOVED_LOOKS: u32 = 10;
 /// The option for the number of files in the first level that starts a compaction.
 const L0_TRIGGER: &str = "level0_file_num_compaction_trigger";
 
-/// The state of settling a database.
 pub(super) struct Settling<'a> {
     pub(super) database: &'a Database,
     pub(super) directory: &'a Path,

@@ -22,13 +22,13 @@ pub struct Cell {
     pub engine_version: String,
     /// The workload: `insert`.
     pub workload: String,
-    /// Its outcome.
+    /// The outcome of the cell.
     pub status: Status,
-    /// The failure, if it failed.
+    /// The failure, if the cell failed.
     pub failure: Option<Failure>,
-    /// The time at which it started.
+    /// The time at which the cell started.
     pub started_unix_ns: u64,
-    /// The time at which it ended, if it has.
+    /// The time at which the cell ended; `None` if it has not.
     pub ended_unix_ns: Option<u64>,
     /// The engine runs in Assay's process.
     pub embedded: bool,

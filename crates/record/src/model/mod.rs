@@ -20,12 +20,12 @@ pub use step::{Cpu, LoadPause, RankLoad, Settle, Step, StepKind, StepProfile, St
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// It was started, and its end was not recorded.
+    /// The run, cell or step was started, and its end was not recorded.
     #[default]
     Incomplete,
-    /// It ended as planned.
+    /// The run, cell or step ended as planned.
     Complete,
-    /// It failed; `failure` says why.
+    /// The run, cell or step failed; `failure` says why.
     Failed,
     /// The operator stopped it.
     Interrupted,
@@ -45,10 +45,10 @@ pub struct Failure {
 /// A file of the record, as it was when it was finished.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepFile {
-    /// Its name, relative to the file that lists it: `intervals.parquet`.
+    /// The name of the file, relative to the file that lists it: `intervals.parquet`.
     pub name: String,
-    /// Its size.
+    /// The size of the file.
     pub size_bytes: u64,
-    /// Its CRC-32 (as in zip and PNG) in hexadecimal.
+    /// The CRC-32 of the file (as in zip and PNG) in hexadecimal.
     pub crc32: String,
 }

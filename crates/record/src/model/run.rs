@@ -15,13 +15,13 @@ pub struct Run {
     pub id: String,
     /// The Assay that started it.
     pub assay: Assay,
-    /// Its outcome.
+    /// The outcome of the run.
     pub status: Status,
     /// The plan's name.
     pub name: String,
-    /// The time at which it started.
+    /// The time at which the run started.
     pub started_unix_ns: u64,
-    /// The time at which it ended, if it has.
+    /// The time at which the run ended; `None` if it has not.
     pub ended_unix_ns: Option<u64>,
     /// The command line.
     pub command: Vec<String>,
@@ -97,7 +97,7 @@ pub struct Assay {
     pub version: String,
     /// The commit that it was built from; `None` if it was not built in a checkout.
     pub git_hash: Option<String>,
-    /// Its sources differed from that commit.
+    /// The sources differed from that commit.
     pub git_dirty: Option<bool>,
     /// The profile that it was compiled with: `release`, `debug`.
     pub profile: Option<String>,
@@ -121,18 +121,18 @@ impl std::fmt::Display for Assay {
     }
 }
 
-/// One invocation of Assay for a run, from its start to its end.
+/// An invocation of Assay for a run, from its start to its end.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Invocation {
-    /// The time at which it started.
+    /// The time at which the invocation started.
     pub started_unix_ns: u64,
-    /// The time at which it ended; `None` if it was killed or is still running.
+    /// The time at which the invocation ended; `None` if it was killed or is still running.
     pub ended_unix_ns: Option<u64>,
-    /// Its duration by the monotonic clock, which adjustments of the time don't affect; `None` as
-    /// long as it has not ended, and in older records.
+    /// The duration by the monotonic clock, which adjustments of the time don't affect; `None` as
+    /// long as the invocation has not ended, and in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elapsed_ns: Option<u64>,
-    /// Its outcome: complete if every cell that it had to measure is complete.
+    /// The outcome: complete if every cell that the invocation had to measure is complete.
     pub status: Status,
     /// The Assay that ran.
     pub assay: Assay,
@@ -159,22 +159,22 @@ pub struct Invocation {
 /// A host on which load ranks ran, but not the server.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ClientHost {
-    /// Its name.
+    /// The name of the host.
     pub name: String,
-    /// Its load ranks.
+    /// The load ranks on the host.
     pub ranks: Vec<u32>,
-    /// Its description, without disks.
+    /// The description of the host, without disks.
     pub host: Host,
 }
 
 /// A fact of the machine that had changed when a run was resumed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FactDifference {
-    /// Its name.
+    /// The name of the fact.
     pub name: String,
-    /// Its value when the run started; `None` if unknown.
+    /// The value when the run started; `None` if unknown.
     pub first: Option<String>,
-    /// Its value in this invocation; `None` if unknown.
+    /// The value in this invocation; `None` if unknown.
     pub now: Option<String>,
 }
 
@@ -183,7 +183,7 @@ pub struct FactDifference {
 pub struct Plan {
     /// The file that it was read from; `None` for the built-in default.
     pub path: Option<String>,
-    /// Its text, verbatim except for passwords.
+    /// The text of the plan, verbatim except for passwords.
     pub text: String,
     /// The `--set` arguments in their order, verbatim except for passwords.
     pub sets: Vec<String>,
@@ -199,18 +199,18 @@ pub struct Plan {
 /// A file that a plan names.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanFile {
-    /// Its name in the plan.
+    /// The name of the file in the plan.
     pub name: String,
-    /// Its text.
+    /// The text of the file.
     pub text: String,
 }
 
-/// One value of the plan.
+/// A value of the plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResolvedValue {
-    /// Its dotted key: `workload.insert.initial-rows`.
+    /// The dotted key: `workload.insert.initial-rows`.
     pub key: String,
-    /// Its value in the plan's notation.
+    /// The value in the plan's notation.
     pub value: String,
     /// `default`, `plan:LINE:COLUMN` or `--set`.
     pub origin: String,
@@ -243,26 +243,26 @@ pub struct Target {
 /// A build.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Build {
-    /// Its name in the plan.
+    /// The name of the build in the plan.
     pub name: String,
     /// The engine's name.
     pub engine: String,
     /// The version, as the engine reports it.
     pub version: String,
-    /// Its source: a directory, `bundled`, or a URL without its password.
+    /// The source: a directory, `bundled`, or a URL without its password.
     pub source: String,
-    /// Its files, with their hashes.
+    /// The files of the build, with their hashes.
     pub files: Vec<FileHash>,
 }
 
 /// A file, with its size and hash.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileHash {
-    /// Its path.
+    /// The path of the file.
     pub path: String,
-    /// Its size.
+    /// The size of the file.
     pub size_bytes: u64,
-    /// Its SHA-256 in hexadecimal.
+    /// The SHA-256 of the file in hexadecimal.
     pub sha256: String,
 }
 

@@ -11,16 +11,16 @@ use crate::CellKey;
 /// `step.json`
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Step {
-    /// Its name: `l.i0`, `qr100`.
+    /// The name of the step: `l.i0`, `qr100`.
     pub name: String,
-    /// Its cell; filled in when the step is finished, like `name` and `number`. Records of format
-    /// 1.0 lack cell and number.
+    /// The cell of the step; filled in when the step is finished, like `name` and `number`.
+    /// Records of format 1.0 lack cell and number.
     #[serde(default)]
     pub cell: CellKey,
-    /// Its number within its cell, from 1.
+    /// The number of the step within its cell, from 1.
     #[serde(default)]
     pub number: u32,
-    /// Its kind.
+    /// The kind of step.
     pub kind: StepKind,
     /// The kind of operation whose rate is its throughput: `put`, `get`. `None` for the default;
     /// see [`Step::main_operation`].
@@ -37,27 +37,27 @@ pub struct Step {
     /// Rows of the table that one operation of that kind scans completely; `None` if it is not a
     /// full scan.
     pub scanned_rows_per_event: Option<u64>,
-    /// Its group in the benchmark: `point`, `range-1`, `range-2`, `write`. Steps of a group are
-    /// shown together. `None` if the benchmark has no groups.
+    /// The group of the step in the benchmark: `point`, `range-1`, `range-2`, `write`. Steps of a
+    /// group are shown together. `None` if the benchmark has no groups.
     pub group: Option<String>,
     /// Tables leave it out, because it only warms up or prepares later steps.
     pub unreported: bool,
-    /// Its outcome.
+    /// The outcome of the step.
     pub status: Status,
-    /// The failure, if it failed.
+    /// The failure, if the step failed.
     pub failure: Option<Failure>,
-    /// Its figures are reliable: it is complete, and there are no `reasons` against it.
+    /// The figures are reliable: the step is complete, and there are no `reasons` against it.
     pub valid: bool,
-    /// The reasons for which it is not valid.
+    /// The reasons for which the figures are not reliable.
     pub reasons: Vec<String>,
-    /// The time at which it started.
+    /// The time at which the step started.
     pub started_unix_ns: u64,
-    /// Its length: from the common start of all clients to the end of the last.
+    /// The length of the step: from the common start of all clients to the end of the last.
     pub elapsed_ns: u64,
     /// The planned length; `None` if it ends with its work. The step lasts longer while replies to
     /// operations within this time are still to come.
     pub time_given_ns: Option<u64>,
-    /// Clients.
+    /// The number of clients.
     pub clients: u32,
     /// Rows in all tables when it started, which an index step indexes.
     pub rows_before: u64,
@@ -200,32 +200,32 @@ pub struct LoadPause {
 pub struct RankLoad {
     /// The rank, from 1: rank 0 makes no load.
     pub rank: u32,
-    /// Its host.
+    /// The host of the rank.
     pub host: String,
-    /// It runs on the host of rank 0 and the server.
+    /// The rank runs on the host of rank 0 and the server.
     pub is_server_host: bool,
     /// The first rank on the same host, which samples it.
     pub host_rank: u32,
-    /// CPU time of its process.
+    /// CPU time of the rank's process.
     pub cpu_ns: u64,
-    /// CPU time of all processes of its host.
+    /// CPU time of all processes of the host.
     pub host_cpu_ns: u64,
-    /// The processors of its host.
+    /// The number of processors of the host.
     pub processors: u32,
-    /// Clients whose connections it made.
+    /// The number of clients whose connections the rank made.
     pub clients: u32,
-    /// Rows inserted, changed, deleted or read by them.
+    /// Rows inserted, changed, deleted or read by those connections.
     pub rows: u64,
     /// The shortest time of a query that does nothing, before the first step.
     pub round_trip_ns: u64,
-    /// Its clock minus that of rank 0, before the step.
+    /// The rank's clock minus that of rank 0, before the step.
     pub clock_offset_ns: i64,
     /// The change of that offset by the end of the step.
     pub clock_drift_ns: i64,
     /// The true offset differs by at most this much.
     pub clock_uncertainty_ns: u64,
-    /// The longest time that its reports waited for rank 0: what it measured before a report is
-    /// merged before it.
+    /// The longest time that reports of the rank waited for rank 0: what it measured before a
+    /// report is merged before it.
     pub report_delay_ns_max: u64,
 }
 
