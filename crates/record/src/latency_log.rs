@@ -244,11 +244,9 @@ fn decode(
     entry: &IntervalLogHistogram<'_>,
     deserializer: &mut Deserializer,
 ) -> Result<Histogram<u64>, String> {
-    let bytes = STANDARD.decode(entry.encoded_histogram());
-    let bytes = bytes.map_err(|error| error.to_string())?;
+    let bytes = STANDARD.decode(entry.encoded_histogram()).map_err(|error| error.to_string())?;
     require_small_payload(&bytes)?;
-    let histogram = deserializer.deserialize(&mut bytes.as_slice());
-    histogram.map_err(|error| error.to_string())
+    deserializer.deserialize(&mut bytes.as_slice()).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

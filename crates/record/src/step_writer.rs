@@ -215,8 +215,8 @@ impl StepWriter {
             Entry::Vacant(place) => place.insert(self.host_table.create(&self.folder, &name)?),
         };
         let sample = [Value::Integer(second.into()), Value::Integer(at_ns)];
-        let values = values.iter().map(|value| value.map_or(Value::Absent, Value::Integer));
-        table.push(sample.into_iter().chain(values)).map_err(RecordError::io("write", &path))
+        let sampled = values.iter().map(|value| value.map_or(Value::Absent, Value::Integer));
+        table.push(sample.into_iter().chain(sampled)).map_err(RecordError::io("write", &path))
     }
 
     /// Adds a sample of the engine's counters to `counters.parquet`; `at_ns` is on the step's

@@ -266,13 +266,14 @@ fn parse_uris(printed: &str) -> Vec<Artifact> {
 
 /// Returns the reason why apt refuses the requested packages.
 fn package_error(output: &ClientOutput, suite: &str) -> String {
-    let message = output.text_after("E: Unable to locate package ");
-    let message = message.or_else(|| output.text_after("E: Package "));
-    let Some(name) = message.and_then(|message| message.split_whitespace().next()) else {
+    let message = output
+        .text_after("E: Unable to locate package ")
+        .or_else(|| output.text_after("E: Package "));
+    let Some(word) = message.and_then(|message| message.split_whitespace().next()) else {
         return "apt cannot satisfy the dependencies".into();
     };
-    let name = name.trim_matches(['\'', '"']);
-    format!("`{suite}` has no package `{name}`")
+    let package = word.trim_matches(['\'', '"']);
+    format!("`{suite}` has no package `{package}`")
 }
 
 #[cfg(test)]

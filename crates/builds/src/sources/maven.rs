@@ -351,7 +351,7 @@ fn unknown_version(product: &Product, requested: &str, versions: &[String]) -> B
             ),
         );
     }
-    let major = |version: &str| version.split('.').next().unwrap_or_default().to_owned();
+
     let all = || versions.iter().map(String::as_str);
     let mut similar: Vec<&str> =
         all().filter(|version| major(version) == major(requested)).collect();
@@ -361,11 +361,15 @@ fn unknown_version(product: &Product, requested: &str, versions: &[String]) -> B
         let majors = released.chunk_by(|one, next| major(one) == major(next));
         similar.extend(majors.filter_map(|versions| versions.last()));
     }
-    let similar = similar.join(", ");
-    BuildError::new(
-        message,
-        format!("similar versions are {similar}; register any other one with `dir:/PATH=NAME`"),
-    )
+    let help = format!(
+        "similar versions are {}; register any other one with `dir:/PATH=NAME`",
+        similar.join(", ")
+    );
+    BuildError::new(message, help)
+}
+
+fn major(version: &str) -> &str {
+    version.split('.').next().unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -267,8 +267,8 @@ impl Trial {
 }
 
 fn is_about_memory(line: &str) -> bool {
-    let line = line.to_ascii_lowercase();
-    OUT_OF_MEMORY.iter().any(|phrase| line.contains(phrase))
+    let lower = line.to_ascii_lowercase();
+    OUT_OF_MEMORY.iter().any(|phrase| lower.contains(phrase))
 }
 
 fn failure(command: &str, status: String, tail: Vec<String>, log: Option<&Path>) -> SetupError {

@@ -45,8 +45,7 @@ fn default_user(preferred: &str, parent: &Path) -> Option<SystemUser> {
     let by_name = |name: &str| users.iter().find(|user| user.name == name).cloned();
     let owner = || {
         let uid = parent.ancestors().find_map(|path| fs::metadata(path).ok())?.uid();
-        let mut users = users.iter();
-        users.find(|user| uid != 0 && user.uid == uid).cloned()
+        users.iter().find(|user| uid != 0 && user.uid == uid).cloned()
     };
     by_name(preferred).or_else(owner).or_else(|| by_name("nobody"))
 }

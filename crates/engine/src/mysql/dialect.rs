@@ -95,13 +95,14 @@ impl Dialect for MysqlDialect {
     fn create_table(&self, table: &Table) -> Vec<String> {
         let key = table.key();
         let partitions = table.partitions.map_or(String::new(), |partitions| {
-            let partition = |number: u32| {
-                let end = partitions.end(number);
-                let end = end.map_or("maxvalue".into(), |end| format!("({end})"));
+            let definitions = (0..partitions.count).map(|number| {
+                let end = match partitions.end(number) {
+                    Some(end) => format!("({end})"),
+                    None => "maxvalue".into(),
+                };
                 format!("partition p{number} values less than {end}")
-            };
-            let partitions: Vec<String> = (0..partitions.count).map(partition).collect();
-            format!(" partition by range ({key}) ({})", partitions.join(", "))
+            });
+            format!(" partition by range ({key}) ({})", Vec::from_iter(definitions).join(", "))
         });
         let index = if table.is_key_primary() {
             format!("primary key ({key})")

@@ -121,8 +121,8 @@ impl Notation for MysqlNotation {
     fn key(&self, name: &str) -> String {
         let plain = plain(name);
         let alias = ALIASES.iter().find(|(other, _)| *other == plain);
-        let plain = alias.map_or(plain.as_str(), |(_, known)| known);
-        plain.replace("slave", "replica").replace("master", "source")
+        let known = alias.map_or(plain.as_str(), |(_, known)| known);
+        known.replace("slave", "replica").replace("master", "source")
     }
 
     fn target_setting(&self, key: String, value: Option<String>) -> (String, String) {
@@ -215,8 +215,8 @@ impl Notation for MysqlNotation {
 
 /// Returns an option's name in lower case with `_`, without the prefix `loose_`.
 pub(super) fn plain(name: &str) -> String {
-    let name = name.trim().to_ascii_lowercase().replace('-', "_");
-    name.strip_prefix("loose_").map(str::to_owned).unwrap_or(name)
+    let plain = name.trim().to_ascii_lowercase().replace('-', "_");
+    plain.strip_prefix("loose_").map(str::to_owned).unwrap_or(plain)
 }
 
 /// Returns the option that a name with a prefix turns on or off, and which of the two:

@@ -463,9 +463,9 @@ impl Source {
             ("connect_retry", "1".into()),
             ("ssl", u8::from(has_tls).to_string()),
         ];
-        let (change, source) = (syntax.change, syntax.source);
-        let options = options.map(|(name, value)| format!("{source}_{name} = {value}"));
-        format!("change {change} to {}, {}", options.join(", "), syntax.position)
+        let ReplicaSyntax { change, source, position, .. } = syntax;
+        let list = options.map(|(name, value)| format!("{source}_{name} = {value}")).join(", ");
+        format!("change {change} to {list}, {position}")
     }
 }
 

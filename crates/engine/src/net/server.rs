@@ -401,9 +401,12 @@ pub(crate) fn too_few_connections(
     help: &str,
 ) -> Option<Obstacle> {
     let needed = needs.connections;
-    let free = free.filter(|&free| free < i64::from(needed))?.max(0);
+    let free = free?;
+    if free >= i64::from(needed) {
+        return None;
+    }
     Some(Obstacle {
-        what: format!("the run needs {needed} connections, but {whose} {free} more"),
+        what: format!("the run needs {needed} connections, but {whose} {} more", free.max(0)),
         help: format!("{help}, or use fewer clients"),
     })
 }

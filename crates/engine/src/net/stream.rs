@@ -224,10 +224,9 @@ mod tests {
         // Sends nothing: the kernel only chooses this host's address for outside connections, if
         // there is one.
         let outside = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).unwrap();
-        let own = outside.connect(("192.0.2.1", 9));
-        let own = own.and_then(|()| outside.local_addr());
-        let own = own.map(|address| address.ip());
-        for address in own.ok().into_iter().chain([Ipv4Addr::LOCALHOST.into()]) {
+        let connected = outside.connect(("192.0.2.1", 9)).and_then(|()| outside.local_addr());
+        let own = connected.ok().map(|address| address.ip());
+        for address in own.into_iter().chain([Ipv4Addr::LOCALHOST.into()]) {
             let listener = TcpListener::bind((address, 0)).unwrap();
             let port = listener.local_addr().unwrap().port();
             let timeout = Duration::from_secs(5);

@@ -73,23 +73,17 @@ impl Notation for PostgresNotation {
     /// Parses lines such as `name = value`, `name value` and `name = 'it''s'`. A comment begins
     /// with `#`.
     fn options(&self, file: &str) -> Vec<(String, Option<String>)> {
-        let option = |line: &str| {
-            let line = line.trim_start();
-            let end = line.find(|c| !is_name_char(c)).unwrap_or(line.len());
-            let (name, value) = line.split_at(end);
-            let value = value.trim_start();
-            let value = value.strip_prefix('=').unwrap_or(value).trim_start();
-            let value = match value.strip_prefix('\'') {
-                Some(quoted) => unquoted(quoted, '\'', |letter| letter),
-                None => {
-                    let mut words = value.split(|c: char| c.is_whitespace() || c == '#');
-                    words.next().unwrap_or_default().to_owned()
-                }
-            };
-            let is_option = !name.is_empty() && !name.to_ascii_lowercase().starts_with("include");
-            is_option.then(|| (name.to_owned(), Some(value)))
-        };
-        file.lines().filter_map(option).collect()
+        let mut options = Vec::new();
+        for line in file.lines() {
+            let text = line.trim_start();
+            let end = text.find(|c| !is_name_char(c)).unwrap_or(text.len());
+            let (name, rest) = text.split_at(end);
+            if name.is_empty() || name.to_ascii_lowercase().starts_with("include") {
+                continue;
+            }
+            options.push((name.to_owned(), Some(value_in(rest))));
+        }
+        options
     }
 
     fn canonical(&self, key: &str, value: &str) -> String {
@@ -166,6 +160,17 @@ impl Notation for PostgresNotation {
             (SettingRole::CacheSize, &["shared_buffers"]),
         ]
     }
+}
+
+/// Returns the value in the rest of a line after an option's name.
+fn value_in(rest: &str) -> String {
+    let after_name = rest.trim_start();
+    let value = after_name.strip_prefix('=').unwrap_or(after_name).trim_start();
+    if let Some(quoted) = value.strip_prefix('\'') {
+        return unquoted(quoted, '\'', |letter| letter);
+    }
+    let mut words = value.split(|c: char| c.is_whitespace() || c == '#');
+    words.next().unwrap_or_default().to_owned()
 }
 
 fn is_name_char(c: char) -> bool {

@@ -242,9 +242,8 @@ pub(super) fn wait_for_closing(
     application: &str,
     at_most: Duration,
 ) -> Result<(), Error> {
-    let application = application.replace('\'', "''");
-    let sql =
-        format!("select count(*) from pg_stat_activity where application_name = '{application}'");
+    let name = application.replace('\'', "''");
+    let sql = format!("select count(*) from pg_stat_activity where application_name = '{name}'");
     let limit = Deadline::after(at_most);
     while session.query_i64(&sql)?.unwrap_or(0) > 0 && !limit.has_passed() {
         std::thread::sleep(Duration::from_millis(10));

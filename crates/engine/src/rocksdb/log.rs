@@ -89,9 +89,9 @@ fn add(fields: &Value, jobs: &mut BTreeMap<i64, usize>, events: &mut Vec<LogEven
 /// Returns the time at the beginning of a line.
 fn local_time(line: &str, here: &TimeZone) -> Option<i64> {
     let text = line.split_whitespace().next()?;
-    let time = DateTime::strptime("%Y/%m/%d-%H:%M:%S%.f", text).ok()?;
-    let time = time.to_zoned(here.clone()).ok()?.timestamp();
-    i64::try_from(time.as_nanosecond()).ok()
+    let local = DateTime::strptime("%Y/%m/%d-%H:%M:%S%.f", text).ok()?;
+    let timestamp = local.to_zoned(here.clone()).ok()?.timestamp();
+    i64::try_from(timestamp.as_nanosecond()).ok()
 }
 
 #[cfg(test)]

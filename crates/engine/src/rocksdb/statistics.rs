@@ -39,14 +39,12 @@ pub(super) fn family(text: &str) -> Vec<Counter> {
                     bytes,
                 ));
             }
-            Some(("Cumulative compaction", written)) => {
-                let read = written.splitn(3, ", ").nth(2);
-                let written = finer(written, uptime);
-                let read = read.and_then(|read| finer(read, uptime));
+            Some(("Cumulative compaction", rest)) => {
                 // Like the library, counts flushes as compactions.
                 let name = "compaction_and_flush_written_bytes";
                 let role = Role::CompactionAndFlushWrittenBytes;
-                counters.extend(rounded_counter(name, role, written));
+                counters.extend(rounded_counter(name, role, finer(rest, uptime)));
+                let read = rest.splitn(3, ", ").nth(2).and_then(|read| finer(read, uptime));
                 counters.extend(rounded_counter(
                     "compaction_read_bytes",
                     Role::CompactionReadBytes,
@@ -326,9 +324,9 @@ fn number(text: &str) -> Option<f64> {
 
 /// Parses a number that may be abbreviated: `76K`, `1.2M`.
 fn human(text: &str) -> Option<f64> {
-    let text = text.trim();
-    let thousands = "KMGT".find(text.chars().last()?).map_or(0, |at| at + 1);
-    let digits = text.trim_end_matches(['K', 'M', 'G', 'T']);
+    let trimmed = text.trim();
+    let thousands = "KMGT".find(trimmed.chars().last()?).map_or(0, |at| at + 1);
+    let digits = trimmed.trim_end_matches(['K', 'M', 'G', 'T']);
     let number: f64 = digits.parse().ok()?;
     Some(number * 1e3_f64.powi(thousands as i32))
 }
@@ -354,11 +352,10 @@ fn clock_seconds(text: &str) -> Option<f64> {
 fn finer(text: &str, uptime: Option<f64>) -> Option<(f64, f64)> {
     let mut parts = text.split(", ");
     let sum = (number(parts.next()?)? * GIB, 0.005 * GIB);
-    let rate = parts.next().and_then(number);
-    let Some((rate, uptime)) = rate.zip(uptime) else {
+    let Some((mib_per_s, uptime)) = parts.next().and_then(number).zip(uptime) else {
         return Some(sum);
     };
-    let rate = rate * MIB;
+    let rate = mib_per_s * MIB;
     let by_rate = (rate * uptime, uptime * 0.005 * MIB + rate * 0.05);
     Some(if by_rate.1 < sum.1 { by_rate } else { sum })
 }
