@@ -105,10 +105,10 @@ impl Errors {
 pub fn help_of(error: &anyhow::Error) -> Option<String> {
     error.chain().find_map(|cause| {
         if let Some(setup) = cause.downcast_ref::<engine::SetupError>() {
-            setup.help().map(str::to_owned)
+            setup.help()
         } else if let Some(record) = cause.downcast_ref::<record::RecordError>() {
             record.help()
-        } else if let Some(build) = cause.downcast_ref::<builds::Error>() {
+        } else if let Some(build) = cause.downcast_ref::<builds::BuildError>() {
             Some(build.help().to_owned())
         } else {
             cause.downcast_ref::<UsageError>()?.help.clone()
@@ -157,6 +157,6 @@ pub fn is_usage(error: &anyhow::Error) -> bool {
         || records.any(|record| {
             matches!(record, RecordError::Missing { .. } | RecordError::Format { .. })
         })
-        || error.downcast_ref().is_some_and(builds::Error::is_usage)
+        || error.downcast_ref().is_some_and(builds::BuildError::is_usage)
         || setups.any(|setup| matches!(setup, Build { .. } | Directory { .. } | Version { .. }))
 }

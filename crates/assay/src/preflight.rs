@@ -218,7 +218,7 @@ fn invalid_urls(file: &PlanFile) -> Vec<Diagnostic> {
             if let Err(error) = engines::of(build.engine).check_url(url.expose()) {
                 let message = format!("build `{}`: {error}", build.name);
                 let place = file.place_of_build(build);
-                errors.push(refusal("plan::bad-url", place, message, error.help()));
+                errors.push(refusal("plan::bad-url", place, message, error.help().as_deref()));
             }
         }
     }

@@ -406,10 +406,9 @@ fn keep_config(
         remove_database(home, name);
     }
     match error {
-        SetupError::Config { what, help } => {
-            let kept = cell.directory.path().join(kept);
-            let help = help.replace(&config.display().to_string(), &kept.display().to_string());
-            SetupError::Config { what, help }.into()
+        SetupError::Config { what, help, option, config_file: Some(_) } => {
+            let config_file = Some(cell.directory.path().join(kept));
+            SetupError::Config { what, help, option, config_file }.into()
         }
         error => error.into(),
     }

@@ -28,8 +28,8 @@ use crate::plan_file;
 
 /// The time that the cell's process waits for its record to begin.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
-/// The guard's text for the exit status of a process that has reported its own failure.
-const MISSING_END_STATUS: &str = "exit status: 1";
+/// The exit code of a process that has reported its own failure.
+const MISSING_END_CODE: i32 = 1;
 const TICK: Duration = Duration::from_millis(20);
 /// The time that an interrupted cell may take to close its connections and its database before it
 /// is killed.
@@ -96,7 +96,7 @@ fn run_process(
     directory.write(record)?;
     let ended = loop {
         if let Some(status) = process.wait(TICK) {
-            break status.to_owned();
+            break status;
         }
         if conductor.is_stopped() {
             break process.stop(&[(Ending::Interrupt, STOP_TIMEOUT)])?.1;
@@ -110,7 +110,7 @@ fn run_process(
         status => return Ok(Some(status)),
     }
     let cell = &reference.path;
-    if ended == MISSING_END_STATUS {
+    if ended.code() == Some(MISSING_END_CODE) {
         return Err(MissingEnd { cell: cell.clone() }.into());
     }
     let home = conductor.data_root.join(&target.name);
@@ -127,7 +127,7 @@ fn run_process(
                 "raise the config's `memory`, or make its cache and memtables smaller",
             ),
             None => (
-                ended,
+                ended.to_string(),
                 "the library crashed, or the process or its guard was killed; other cells are not affected",
             ),
         };
