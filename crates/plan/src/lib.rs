@@ -37,7 +37,10 @@
 mod builds;
 mod cells;
 mod configs;
+mod descriptions;
 mod diagnostic;
+#[cfg(test)]
+mod doc_tables;
 mod document;
 mod insert;
 mod kv;

@@ -1,17 +1,16 @@
 //! The JSON schema of plans, with which editors complete and check them.
 //!
 //! The code that reads a plan asks for each key with its kind of value. So the schema is recorded
-//! while one plan of each workload is read. The descriptions of keys come from `docs/plan.md`.
+//! while one plan of each workload is read.
 
 use std::sync::LazyLock;
 
 use serde_json::{Value as Json, json};
 
 use crate::configs::FACTORS;
+use crate::descriptions::Description;
 use crate::document;
 use crate::reader::Context;
-
-const DOCUMENT: &str = include_str!("../../../docs/plan.md");
 
 /// Plans that together have every possible table.
 const PLANS: [&str; 3] = [
@@ -64,6 +63,26 @@ pub(crate) fn table_with(key: &str) -> Option<String> {
         }
     }
     tables.pop().filter(|_| tables.is_empty())
+}
+
+/// Returns the constant default of a key, by its dotted path; `None` if it has none.
+#[cfg(test)]
+pub(crate) fn default_of(path: &str) -> Option<&'static Json> {
+    let schema = KEYS.iter().find_map(|(known, schema)| schema.as_ref().filter(|_| known == path));
+    schema.and_then(|schema| schema.get("default"))
+}
+
+/// Returns the names of the keys of a table that is no list and has no keys that users choose.
+#[cfg(test)]
+pub(crate) fn keys_of(table: &str) -> Vec<&'static str> {
+    let mut keys = Vec::new();
+    for (path, _) in KEYS.iter() {
+        let (before, key) = path.rsplit_once('.').unwrap_or(("", path));
+        if before == table && !keys.contains(&key) {
+            keys.push(key);
+        }
+    }
+    keys
 }
 
 /// Returns the JSON schema (draft 7) of plans.
@@ -181,34 +200,10 @@ fn described(names: &[&str], mut schema: Json) -> Json {
     {
         schema.remove("default");
     }
-    if let Some(description) = description(&table.join("."), key) {
-        schema["description"] = json!(description);
+    if let Some(description) = Description::of(&table.join("."), key) {
+        schema["description"] = json!(description.meaning.replace('`', ""));
     }
     schema
-}
-
-/// Returns the text of `docs/plan.md` about a key of a workload or of the top of a plan.
-fn description(table: &str, key: &str) -> Option<String> {
-    let mut section = "";
-    let mut elsewhere = None;
-    for line in DOCUMENT.lines() {
-        if let Some(heading) = line.strip_prefix("## ") {
-            section = heading.trim_matches(['`', '[', ']']);
-        }
-        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
-        let [_, keys, _, meaning, _] = cells[..] else {
-            continue;
-        };
-        let is_it = keys.split('`').skip(1).step_by(2).any(|it| it == key);
-        if is_it && !["", "as above"].contains(&meaning) && table.is_empty() == section.is_empty() {
-            if section == table {
-                return Some(meaning.replace('`', ""));
-            }
-            // Keys of all workloads are explained once.
-            elsewhere = elsewhere.or(Some(meaning.replace('`', "")));
-        }
-    }
-    elsewhere.filter(|_| table.starts_with("workload.") && table.matches('.').count() == 1)
 }
 
 #[cfg(test)]

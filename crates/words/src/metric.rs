@@ -1,12 +1,14 @@
 //! The metrics, each with its name, unit, decimals, better direction and place. A new metric needs
-//! a row here, a formula in `analysis`, and a line in `docs/metrics.md`, which a test compares with
-//! this table.
+//! a row here, its formula in words in `formulas.rs`, and its code in `analysis`. `cargo xtask
+//! docs` writes the tables of `docs/metrics.md` from these rows.
 
 mod columns;
+mod formulas;
 
 use std::borrow::Cow;
 
 pub use columns::*;
+pub use formulas::{FORMULAS, Formula};
 
 /// A figure of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +23,7 @@ pub struct Metric {
     pub decimals: Decimals,
     /// The better direction.
     pub better: Better,
-    /// The section of `docs/metrics.md` that has the formula.
+    /// The table of `docs/metrics.md` that has the formula.
     pub section: Section,
     /// The steps that have the metric.
     pub steps: StepScope,
@@ -49,7 +51,7 @@ pub enum StepScope {
     Certain,
 }
 
-/// Sections of `docs/metrics.md`.
+/// Tables of `docs/metrics.md`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Section {
     /// Completed work per time.
@@ -72,8 +74,12 @@ pub enum Section {
     Debt,
     /// The lag of replicas.
     Replication,
-    /// Log-structured merge trees.
+    /// Log-structured merge trees, by db_bench's names.
     Lsm,
+    /// Log-structured merge trees, with the work that continued after the step.
+    LsmSettled,
+    /// Log-structured merge trees: stalls, reads, and the state of the tree.
+    LsmTree,
     /// Sizes of files and memory.
     Sizes,
     /// The time that operations took.
@@ -85,7 +91,7 @@ pub enum Section {
 }
 
 impl Section {
-    /// Returns the section's heading.
+    /// Returns the name of the table, which is the heading above the only table of a section.
     pub const fn heading(self) -> &'static str {
         match self {
             Self::Throughput => "Throughput",
@@ -99,10 +105,20 @@ impl Section {
             Self::Debt => "Debt",
             Self::Replication => "Replication",
             Self::Lsm => "LSM trees",
+            Self::LsmSettled => "LSM trees when the step has settled",
+            Self::LsmTree => "More about LSM trees",
             Self::Sizes => "Sizes",
             Self::Response => "Response time",
             Self::Sla => "SLA",
             Self::Fairness => "Fairness",
+        }
+    }
+
+    /// Returns the heading of the column with [`Formula::note`].
+    pub const fn note_heading(self) -> &'static str {
+        match self {
+            Self::Time => "source",
+            _ => "in published reports",
         }
     }
 }
@@ -278,29 +294,29 @@ metrics! {
     "Nstall"                         "Nstall"              ""           Whole        Less Lsm          All     "nstall_count"                               "number of times that writes were delayed or stopped";
     "u_cpu"                          "u_cpu"               "s"          One          Less Lsm          All     "u_cpu_s"                                    "user CPU of the process";
     "s_cpu"                          "s_cpu"               "s"          One          Less Lsm          All     "s_cpu_s"                                    "system CPU of the process";
-    "stall_s"                        "stall_s"             "s"          Milliseconds Less Lsm          All     "stall_s"                                    "";
-    "flush_gb"                       "flush_gb"            "GB"         Gigabytes    Less Lsm          All     "flush_gb"                                   "";
-    "compaction_write_gb"            "compaction_write_gb" "GB"         Gigabytes    Less Lsm          All     "compaction_write_gb"                        "";
-    "compaction_read_gb"             "compaction_read_gb"  "GB"         Gigabytes    Less Lsm          All     "compaction_read_gb"                         "";
-    "wal_gb"                         "wal_gb"              "GB"         Gigabytes    Less Lsm          All     "wal_gb"                                     "";
-    "wal_amp"                        "wal_amp"             "B/B"        Two          Less Lsm          All     "wal_amp_bytes_per_byte"                     "bytes of log per byte that clients wrote";
-    "r_amp"                          "r_amp"               "blocks/key" Two          Less Lsm          All     "r_amp_blocks_per_key"                       "blocks looked up per key read";
-    "s_amp"                          "s_amp"               "B/B"        Two          Less Lsm          All     "s_amp_bytes_per_byte"                       "size per byte of data";
-    "cache_hit%"                     "cache_hit%"          "%"          One          More Lsm          All     "cache_hit_pct"                              "blocks found in the cache";
-    "pending_max_mb"                 "pending_max_mb"      "MB"         One          Less Lsm          All     "pending_max_mb"                             "";
-    "l0_files_begin"                 "l0_files_begin"      ""           Whole        Less Lsm          All     "l0_files_begin_count"                       "";
-    "l0_files"                       "l0_files"            ""           Whole        Less Lsm          All     "l0_files_count"                             "";
-    "l0_files_max"                   "l0_files_max"        ""           Whole        Less Lsm          All     "l0_files_max_count"                         "";
-    "levels_begin"                   "levels_begin"        ""           Whole        Less Lsm          All     "levels_begin_count"                         "";
-    "levels"                         "levels"              ""           Whole        Less Lsm          All     "levels_count"                               "";
-    "lsm_files"                      "lsm_files"           ""           Whole        Less Lsm          All     "lsm_files_count"                            "";
-    "memtable_max_mb"                "memtable_max_mb"     "MB"         One          Less Lsm          All     "memtable_max_mb"                            "";
-    "memtable_mb"                    "memtable_mb"         "MB"         One          Less Lsm          All     "memtable_mb"                                "";
-    "cache_mb"                       "cache_mb"            "MB"         One          Less Lsm          All     "cache_mb"                                   "";
-    "c_wgb_settled"                  "c_wgb_settled"       "GB"         Gigabytes    Less Lsm          All     "c_wgb_settled_gib"                          "";
-    "w_amp_settled"                  "w_amp_settled"       "B/B"        Two          Less Lsm          All     "w_amp_settled_bytes_per_byte"               "";
-    "c_wsecs_settled"                "c_wsecs_settled"     "s"          One          Less Lsm          All     "c_wsecs_settled_s"                          "";
-    "c_csecs_settled"                "c_csecs_settled"     "s"          One          Less Lsm          All     "c_csecs_settled_s"                          "";
+    "stall_s"                        "stall_s"             "s"          Milliseconds Less LsmTree      All     "stall_s"                                    "";
+    "flush_gb"                       "flush_gb"            "GB"         Gigabytes    Less LsmTree      All     "flush_gb"                                   "";
+    "compaction_write_gb"            "compaction_write_gb" "GB"         Gigabytes    Less LsmTree      All     "compaction_write_gb"                        "";
+    "compaction_read_gb"             "compaction_read_gb"  "GB"         Gigabytes    Less LsmTree      All     "compaction_read_gb"                         "";
+    "wal_gb"                         "wal_gb"              "GB"         Gigabytes    Less LsmTree      All     "wal_gb"                                     "";
+    "wal_amp"                        "wal_amp"             "B/B"        Two          Less LsmTree      All     "wal_amp_bytes_per_byte"                     "bytes of log per byte that clients wrote";
+    "r_amp"                          "r_amp"               "blocks/key" Two          Less LsmTree      All     "r_amp_blocks_per_key"                       "blocks looked up per key read";
+    "s_amp"                          "s_amp"               "B/B"        Two          Less LsmTree      All     "s_amp_bytes_per_byte"                       "size per byte of data";
+    "cache_hit%"                     "cache_hit%"          "%"          One          More LsmTree      All     "cache_hit_pct"                              "blocks found in the cache";
+    "pending_max_mb"                 "pending_max_mb"      "MB"         One          Less LsmTree      All     "pending_max_mb"                             "";
+    "l0_files_begin"                 "l0_files_begin"      ""           Whole        Less LsmTree      All     "l0_files_begin_count"                       "";
+    "l0_files"                       "l0_files"            ""           Whole        Less LsmTree      All     "l0_files_count"                             "";
+    "l0_files_max"                   "l0_files_max"        ""           Whole        Less LsmTree      All     "l0_files_max_count"                         "";
+    "levels_begin"                   "levels_begin"        ""           Whole        Less LsmTree      All     "levels_begin_count"                         "";
+    "levels"                         "levels"              ""           Whole        Less LsmTree      All     "levels_count"                               "";
+    "lsm_files"                      "lsm_files"           ""           Whole        Less LsmTree      All     "lsm_files_count"                            "";
+    "memtable_max_mb"                "memtable_max_mb"     "MB"         One          Less LsmTree      All     "memtable_max_mb"                            "";
+    "memtable_mb"                    "memtable_mb"         "MB"         One          Less LsmTree      All     "memtable_mb"                                "";
+    "cache_mb"                       "cache_mb"            "MB"         One          Less LsmTree      All     "cache_mb"                                   "";
+    "c_wgb_settled"                  "c_wgb_settled"       "GB"         Gigabytes    Less LsmSettled   All     "c_wgb_settled_gib"                          "";
+    "w_amp_settled"                  "w_amp_settled"       "B/B"        Two          Less LsmSettled   All     "w_amp_settled_bytes_per_byte"               "";
+    "c_wsecs_settled"                "c_wsecs_settled"     "s"          One          Less LsmSettled   All     "c_wsecs_settled_s"                          "";
+    "c_csecs_settled"                "c_csecs_settled"     "s"          One          Less LsmSettled   All     "c_csecs_settled_s"                          "";
     "rawait"                         "rawait"              "ms"         Two          Less InputOutput  All     "rawait_ms"                                  "time of a read, including its wait";
     "rareqsz"                        "rareqsz"             "KB"         One          Less InputOutput  All     "rareqsz_kib"                                "size of a read";
     "wawait"                         "wawait"              "ms"         Two          Less InputOutput  All     "wawait_ms"                                  "time of a write, including its wait";
@@ -370,6 +386,11 @@ impl Metric {
         METRICS.iter().chain(STEP_FIGURES).chain(OPERATION_TIMES)
     }
 
+    /// Returns the formula in words; `None` for [`OPERATION_TIMES`].
+    pub fn formula(&self) -> Option<&'static Formula> {
+        FORMULAS.iter().find(|formula| formula.metric == self.name)
+    }
+
     /// Returns true if it is one of [`OPERATION_TIMES`].
     pub fn is_operation_time(&self) -> bool {
         OPERATION_TIMES.contains(self)
@@ -400,36 +421,18 @@ impl Metric {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use super::*;
 
-    /// Returns the metrics of `docs/metrics.md`, each with the sections that have its formula.
-    fn documented() -> BTreeMap<&'static str, Vec<&'static str>> {
-        let mut documented: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-        let (mut section, mut is_table) = ("", false);
-        for line in include_str!("../../../docs/metrics.md").lines() {
-            if line.starts_with('#') {
-                section = line.trim_start_matches(['#', ' ']);
-            }
-            is_table = line.starts_with("| metric |") || is_table && line.starts_with('|');
-            let name = line.strip_prefix("| `").and_then(|row| row.split_once("` |"));
-            if let Some((name, _)) = name.filter(|_| is_table) {
-                documented.entry(name).or_default().push(section);
-            }
-        }
-        documented
-    }
-
     #[test]
-    fn metrics_and_their_documentation_match() {
-        let documented = documented();
+    fn each_metric_has_one_formula_or_is_a_time_of_operations() {
         for metric in Metric::all() {
-            let sections = documented.get(metric.name).cloned().unwrap_or_default();
-            assert!(sections.contains(&metric.section.heading()), "{}: {sections:?}", metric.name);
+            let count = FORMULAS.iter().filter(|formula| formula.metric == metric.name).count();
+            let expected = usize::from(!metric.is_operation_time());
+            assert_eq!(count, expected, "formulas of `{}`", metric.name);
         }
-        for name in documented.keys() {
-            assert!(Metric::named(name).is_some(), "{name}");
+
+        for formula in FORMULAS {
+            assert!(Metric::named(formula.metric).is_some(), "{}", formula.metric);
         }
     }
 
