@@ -447,7 +447,7 @@ mod tests {
     }
 
     fn unit(unit: &str, similar: &'static str) -> QuantityError {
-        QuantityError::Unit(unit.to_owned(), Some(similar).filter(|it| !it.is_empty()))
+        QuantityError::Unit(unit.to_owned(), Some(similar).filter(|unit| !unit.is_empty()))
     }
 
     #[test]

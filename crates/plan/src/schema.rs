@@ -47,11 +47,12 @@ pub(crate) fn table_with(key: &str) -> Option<String> {
     let mut tables: Vec<String> = Vec::new();
     for (path, _) in KEYS.iter() {
         let names = names(path);
-        let table = match names.split_last() {
-            Some((last, table)) if *last == key => table,
+        let above = match names.split_last() {
+            Some((last, above)) if *last == key => above,
             _ => continue,
         };
-        let table = match table {
+
+        let table = match above {
             [] => "at the top of the plan, before all tables".to_owned(),
             ["workload", workload] => format!("of `[workload.{workload}]`"),
             ["config", engine, _] => format!("of `[config.{engine}.NAME]`"),
@@ -62,7 +63,9 @@ pub(crate) fn table_with(key: &str) -> Option<String> {
             tables.push(table);
         }
     }
-    tables.pop().filter(|_| tables.is_empty())
+
+    let table = tables.pop()?;
+    tables.is_empty().then_some(table)
 }
 
 /// Returns the constant default of a key, by its dotted path; `None` if it has none.
@@ -94,15 +97,24 @@ pub fn schema() -> Json {
     root["$schema"] = json!("http://json-schema.org/draft-07/schema#");
     root["title"] = json!("A plan of Assay");
     let properties = &mut root["properties"];
+
+    // A build has one source, and a plan one workload.
     let build = &mut properties["build"]["additionalProperties"];
-    let kinds = build["properties"].as_object().into_iter().flatten();
-    let kinds = kinds.filter(|(key, _)| ![FACTORS, "replica-url"].contains(&key.as_str()));
-    build["oneOf"] = kinds.map(|(key, _)| json!({ "required": [key] })).collect();
+    let mut sources = Vec::new();
+    for (key, _) in build["properties"].as_object().into_iter().flatten() {
+        if ![FACTORS, "replica-url"].contains(&key.as_str()) {
+            sources.push(json!({ "required": [key] }));
+        }
+    }
+    build["oneOf"] = Json::Array(sources);
     let workload = &mut properties["workload"];
     workload["maxProperties"] = json!(1);
+
     // The arguments of the test that the step runs.
     workload["properties"]["sysbench"]["properties"]["step"]["additionalProperties"]["additionalProperties"] =
         json!({ "type": "integer" });
+
+    // A variant has the keys of its workload, except for variants.
     for (_, workload) in workload["properties"].as_object_mut().into_iter().flatten() {
         if let Some(properties) = workload["properties"].as_object_mut() {
             properties.remove("variant");
@@ -123,18 +135,21 @@ fn table() -> Json {
 fn add(root: &mut Json, path: &str, schema: Option<&Json>) {
     let names = names(path);
     let mut node = root;
+    // The last two names before the current one.
     let mut above = ["", ""];
     for (depth, name) in names.iter().enumerate() {
-        let is_last = depth + 1 == names.len();
+        // The position of a statement is no name.
         if above[1] == "statement" && name.bytes().all(|byte| byte.is_ascii_digit()) {
             continue;
         }
+
         let is_named = TABLES_OF_NAMES.contains(&above[1]) || above[0] == "config";
         let slot = if is_named {
             &mut node["additionalProperties"]
         } else {
             &mut node["properties"][name]
         };
+        let is_last = depth + 1 == names.len();
         if slot.is_null() || *slot == json!(false) {
             *slot = match schema {
                 Some(schema) if is_last => described(&names, schema.clone()),
@@ -145,6 +160,7 @@ fn add(root: &mut Json, path: &str, schema: Option<&Json>) {
                 },
             };
         }
+
         node = if LISTS.contains(name) { &mut slot["items"] } else { slot };
         above = [above[1], *name];
     }
@@ -213,8 +229,8 @@ mod tests {
     /// Collects the paths of tables that have no keys.
     fn empty(path: &str, node: &Json, found: &mut Vec<String>) {
         let properties = node["properties"].as_object();
-        if node["additionalProperties"] == json!(false) && properties.is_none_or(|it| it.is_empty())
-        {
+        let is_empty = properties.is_none_or(|properties| properties.is_empty());
+        if is_empty && node["additionalProperties"] == json!(false) {
             found.push(path.to_owned());
         }
         for (name, inner) in properties.into_iter().flatten() {
