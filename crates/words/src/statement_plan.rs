@@ -101,7 +101,7 @@ fn mysql_access(line: &str) -> String {
     let is_work = |part: &&str| MYSQL_WORK.iter().any(|work| part.starts_with(work));
     let work = parts.filter(is_work);
     let shown: Vec<&str> =
-        std::iter::once(access).filter(|it| !it.is_empty()).chain(work).collect();
+        std::iter::once(access).filter(|access| !access.is_empty()).chain(work).collect();
     shown.join("; ")
 }
 
