@@ -5,9 +5,6 @@ use ::words::{Better, Metric};
 use crate::table::{Cell, Table};
 use crate::terminal::{TableStyle, TerminalWriter};
 
-/// The document with the formula of every metric.
-const DOCUMENT: &str = include_str!("../../../docs/metrics.md");
-
 /// Formats all metrics that can be compared, with their units and meanings.
 pub fn metric_list(style: TableStyle) -> String {
     let lead = ["metric", "unit", "better", "meaning"].map(str::to_owned).to_vec();
@@ -38,9 +35,8 @@ fn meaning(metric: &Metric) -> String {
     if !metric.meaning.is_empty() {
         return metric.meaning.to_owned();
     }
-    let head = format!("| `{}` |", metric.name);
-    let formula = DOCUMENT.lines().find_map(|line| line.strip_prefix(&head)?.split('|').next());
-    let formula = without_links(formula.unwrap_or_default()).replace('`', "");
+    let formula = metric.formula().map_or("", |formula| formula.text);
+    let formula = without_links(formula).replace('`', "");
     formula.split([';', ':']).next().unwrap_or_default().trim().to_owned()
 }
 
