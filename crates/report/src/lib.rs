@@ -18,7 +18,8 @@
 //! * Every line knows whether its figures may be compared (`worth`). Invalid figures stay visible,
 //!   gray and with a reason, and no ratio, color or mean uses them.
 //! * This crate opens no files: it returns text, or writes into sinks that it gets.
-//! * Figures come from [`analysis`]; nothing is computed here but means and ranges of what is shown.
+//! * Figures come from [`analysis`]; nothing is computed here but means and ranges of what is
+//!   shown.
 //! * Names, messages and plans come from engines and other hosts. Each printer removes what a
 //!   terminal or a browser would obey ([`terminal_text`]).
 //!
@@ -43,50 +44,27 @@
 //! assert!(text.contains("\npg17.base  54,321\n"));
 //! ```
 
-mod answer;
-mod classic;
-mod compared;
-mod differences;
 mod export;
-mod findings;
-mod grid;
-mod grouped;
-mod html;
-mod lsm;
-mod markdown;
-mod matrix;
-mod metric_list;
-mod metrics;
-mod names;
-mod number;
-mod operations;
-mod plans;
+mod model;
 mod plot;
-mod problems;
-mod quality;
-mod searches;
-mod sizes;
-mod table;
-mod terminal;
-mod times;
-mod trees;
-mod uneven;
-mod worth;
+mod printers;
+mod prose;
+mod tables;
 
-pub use compared::{
-    ComparedRun, Comparison, FactorEffects, compared, compared_csv, compared_json,
-    compared_markdown, effects, effects_csv, effects_json, effects_markdown, factors, noise_floor,
-    ratio_with_bounds, verdict_table,
-};
 pub use export::{
     Benchmarks, Form, HistogramLog, ProfileForm, SecondTable, benchmarks, csv, day, metric_table,
     step_table,
 };
-pub use html::{CellRecord, Curves, Page, Source, html_page, live_page};
-pub use metric_list::metric_list;
-pub use number::rate_text;
+pub use model::number::rate_text;
 pub use plot::plots;
-pub use terminal::{
+pub use printers::page::{CellRecord, Curves, Page, Source, html_page, live_page};
+pub use printers::terminal::{
     TableStyle, differences, is_printable, tables, tables_brief, tables_markdown, tables_named,
     tables_summary, terminal_text, verbatim,
 };
+pub use tables::compared::{
+    ComparedRun, Comparison, FactorEffects, compared, compared_csv, compared_json,
+    compared_markdown, effects, effects_csv, effects_json, effects_markdown, factors, noise_floor,
+    ratio_with_bounds, verdict_table,
+};
+pub use tables::metric_list::metric_list;

@@ -12,9 +12,9 @@ use analysis::Row;
 use record::{Run, Status, StepKind};
 use words::metric::GO_BENCHMARKS;
 
-use crate::matrix::StepHead;
-use crate::operations;
-use crate::terminal::printable;
+use crate::model::matrix::StepHead;
+use crate::model::operations;
+use crate::printers::terminal::printable;
 
 /// The text, and the results that are not in it.
 #[derive(Clone, Debug, Default)]

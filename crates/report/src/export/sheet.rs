@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use record::{ColumnSpec, ColumnType, Run, TableWriter};
 
-use crate::terminal::printable;
+use crate::printers::terminal::printable;
 
 /// The file format of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,8 +9,8 @@ use record::{Run, Status, StepKind};
 use words::METRICS;
 
 use super::sheet::{Form, Line, Sheet, Value, csv_text, fixed};
-use crate::matrix::StepHead;
-use crate::operations::{self, PERCENTILES, time_of};
+use crate::model::matrix::StepHead;
+use crate::model::operations::{self, PERCENTILES, time_of};
 
 /// Formats the table of steps as CSV, as `assay show` prints it.
 pub fn csv(run: &Run, figures: &Figures) -> String {

@@ -4,8 +4,8 @@ use maud::{Markup, html as markup};
 
 use super::scale::{Scale, compact};
 use super::svg::{Panel, class, cut, mark, px, text_width, whisker};
-use crate::html::{COLOR_COUNT, DASHES};
-use crate::table::Tone;
+use crate::model::table::Tone;
+use crate::printers::page::{COLOR_COUNT, DASHES};
 
 /// The height of the plot area, and of the titles above it.
 const HEIGHT: f64 = 170.0;

@@ -9,11 +9,11 @@ use analysis::{
 
 use super::chart::{Chart, Curve, Point};
 use super::scale::Scale;
-use crate::compared::{Board, RepeatedLine, mean_of, tone};
-use crate::matrix::{Keys, StepHead};
-use crate::operations::{noun, unit};
-use crate::table::Tone;
-use crate::worth::comparable;
+use crate::model::matrix::{Keys, StepHead};
+use crate::model::operations::{noun, unit};
+use crate::model::table::Tone;
+use crate::model::worth::comparable;
+use crate::tables::compared::{Board, RepeatedLine, mean_of, tone};
 
 /// The maximum number of lines that all have a color. Of more lines, only the base, the highest and
 /// the lowest have one.
@@ -490,8 +490,8 @@ fn stand_out(curves: &mut [Curve], base: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compared::Comparison;
-    use crate::findings;
+    use crate::prose::findings;
+    use crate::tables::compared::Comparison;
     use analysis::{Figures, OpFigures, Sla};
     use record::{CellKey, Run, Status, StepKind, Target};
 

@@ -1,0 +1,5 @@
+//! Printers of tables and sentences.
+
+pub(crate) mod markdown;
+pub(crate) mod page;
+pub(crate) mod terminal;
