@@ -52,19 +52,20 @@ mod prose;
 mod tables;
 
 pub use export::{
-    Benchmarks, Form, HistogramLog, ProfileForm, SecondTable, benchmarks, csv, day, metric_table,
-    step_table,
+    Benchmarks, Form, HistogramLog, ProfileForm, SecondTable, benchmarks, compared_csv, csv, day,
+    effects_csv, metric_table, step_table, verdict_table,
 };
+pub use model::comparison::{ComparedRun, Comparison, FactorEffects};
 pub use model::number::rate_text;
+pub use model::text::{is_printable, terminal_text};
 pub use plot::plots;
+pub use printers::json::{compared_json, effects_json};
 pub use printers::page::{CellRecord, Curves, Page, Source, html_page, live_page};
-pub use printers::terminal::{
-    TableStyle, differences, is_printable, tables, tables_brief, tables_markdown, tables_named,
-    tables_summary, terminal_text, verbatim,
+pub use printers::terminal::comparisons::{compared, compared_markdown, noise_floor};
+pub use printers::terminal::effects::{effects, effects_markdown, factors};
+pub use printers::terminal::runs::{
+    differences, metric_list, tables, tables_brief, tables_markdown, tables_named, tables_summary,
+    verbatim,
 };
-pub use tables::compared::{
-    ComparedRun, Comparison, FactorEffects, compared, compared_csv, compared_json,
-    compared_markdown, effects, effects_csv, effects_json, effects_markdown, factors, noise_floor,
-    ratio_with_bounds, verdict_table,
-};
-pub use tables::metric_list::metric_list;
+pub use printers::terminal::writer::TableStyle;
+pub use tables::compared::ratio_with_bounds;

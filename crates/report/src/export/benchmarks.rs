@@ -14,7 +14,7 @@ use words::metric::GO_BENCHMARKS;
 
 use crate::model::matrix::StepHead;
 use crate::model::operations;
-use crate::printers::terminal::printable;
+use crate::model::text::printable;
 
 /// The text, and the results that are not in it.
 #[derive(Clone, Debug, Default)]

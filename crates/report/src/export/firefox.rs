@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use analysis::MergedProfile;
 use serde_json::{Value, json};
 
-use super::profiles::cell_name;
+use crate::model::names::cell_name;
 
 /// The version of the format.
 const VERSION: u32 = 58;

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use record::{ColumnSpec, ColumnType, Run, TableWriter};
 
-use crate::printers::terminal::printable;
+use crate::model::text::printable;
 
 /// The file format of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use analysis::{Figures, distinct};
+use record::CellKey;
 
 use crate::model::matrix::Matrix;
 
@@ -99,6 +100,13 @@ pub(crate) fn short_names(figures: &Figures) -> BTreeMap<&str, &str> {
 
     let short = |(name, build, config)| (name, if has_one_build { config } else { build });
     targets.into_iter().map(short).collect()
+}
+
+/// Returns the name of a cell in all its repeats: `pg17.base/c8`.
+pub(crate) fn cell_name(cell: &CellKey) -> String {
+    let variant = cell.variant.as_ref().map(|variant| format!("/{variant}"));
+    let variant = variant.unwrap_or_default();
+    format!("{}{variant}/c{}", cell.target, cell.clients)
 }
 
 #[cfg(test)]

@@ -66,6 +66,13 @@ pub(crate) fn share(count: u64, total: u64) -> String {
     if text == "0.000" { "nonzero".to_string() } else { text }
 }
 
+/// Formats a share in percent, without needless decimals.
+pub(crate) fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    let decimals = usize::from((percent - percent.round()).abs() > 0.005);
+    format!("{}%", fixed(percent, decimals))
+}
+
 /// Formats a duration: `12.3 s`, `4 min 5 s`, `2 h 3 min`.
 pub(crate) fn duration(seconds: f64) -> String {
     let whole = seconds.round() as u64;

@@ -49,6 +49,14 @@ impl Footnotes {
         letters(index)
     }
 
+    /// Adds the letter for reasons at `place` to a cell's mark; nothing without reasons.
+    pub(crate) fn mark(&mut self, cell: &mut Cell, reasons: &[String], place: String) {
+        if !reasons.is_empty() {
+            let letter = self.letter_of(reasons, place);
+            cell.mark.push_str(&format!("[{letter}]"));
+        }
+    }
+
     pub(crate) fn into_notes(self) -> impl Iterator<Item = String> {
         self.notes_in(Tone::Invalid.mark(), "")
     }

@@ -22,20 +22,22 @@ mod scale;
 mod svg;
 
 use analysis::{ComparedStep, Figures, THROUGHPUT};
-use maud::{Markup, PreEscaped, html as markup};
+use maud::Markup;
 use record::Run;
 
+use crate::model::comparison::Explained;
 use crate::model::matrix::StepHead;
+use crate::model::number::percent;
 use crate::model::table::Tone;
-use crate::printers::page::{clean, permalink};
-use crate::prose::findings;
-use crate::tables::compared::{self, Board, Comparison, RepeatedLine};
+use crate::model::text::clean;
+use crate::tables::compared::{self, Board, RepeatedLine};
 use chart::{Chart, Curve};
 use forest::Forest;
 use heat::{Heat, HeatCell};
 use over::OverClients;
 use svg::{MARKS, Panel, RATE_MISSED, mark};
 
+pub(crate) use chart::{COLOR_COUNT, DASHES};
 pub(crate) use svg::STYLE;
 
 /// The maximum number of forest plots, one per target; more targets are shown as a heat map.
@@ -55,12 +57,12 @@ const NAMES_MAX: usize = 14;
 const RANGES: &str =
     "A point is the mean of all valid repeats; the line through it is their range.";
 
-struct Plot<'a> {
+pub(crate) struct Plot<'a> {
     /// The file name without extension, and a part of the anchor in a page.
-    id: &'static str,
-    title: String,
+    pub id: &'static str,
+    pub title: String,
     /// An explanation for readers.
-    note: String,
+    pub note: String,
     drawing: Drawing<'a>,
 }
 
@@ -71,14 +73,14 @@ enum Drawing<'a> {
 }
 
 /// A group of plots in a page.
-struct PlotSection {
-    id: &'static str,
-    heading: &'static str,
-    plots: Vec<Plot<'static>>,
+pub(crate) struct PlotSection {
+    pub id: &'static str,
+    pub heading: &'static str,
+    pub plots: Vec<Plot<'static>>,
 }
 
 /// Returns the plot of all verdicts; `None` if nothing could be compared.
-fn verdicts<'a>(board: &'a Board<'a>) -> Option<Plot<'a>> {
+pub(crate) fn verdicts<'a>(board: &'a Board<'a>) -> Option<Plot<'a>> {
     let steps: Vec<StepHead<'_>> = board.matrix.measured().collect();
     let others: Vec<ComparedLine<'_>> = board
         .compared_groups()
@@ -147,7 +149,7 @@ fn forest_note(forests: &[Forest<'_>], effect: f64) -> String {
     }
     format!(
         "A ratio above 1 is faster. The band is a change of less than {}, which does not matter.",
-        compared::percent(effect)
+        percent(effect)
     )
 }
 
@@ -161,7 +163,7 @@ fn heat_note(map: &Heat) -> String {
 
 /// Returns the subject of plots: the run, and what all its targets share, which names in plots
 /// omit.
-fn subject(board: &Board<'_>) -> String {
+pub(crate) fn subject(board: &Board<'_>) -> String {
     let shared = board.names.shared().map(|shared| format!(", {shared}"));
     board.comparison.run.name.clone() + &shared.unwrap_or_default()
 }
@@ -193,7 +195,7 @@ fn heat(board: &Board<'_>, others: &[ComparedLine<'_>], steps: &[StepHead<'_>]) 
 
 impl Plot<'_> {
     /// Draws the plot for wide or narrow screens.
-    fn panels(&self, is_wide: bool) -> Vec<Panel> {
+    pub(crate) fn panels(&self, is_wide: bool) -> Vec<Panel> {
         let width = |at_desk: f64| if is_wide { at_desk } else { NARROW };
         match &self.drawing {
             Drawing::Forests(forests) => {
@@ -208,7 +210,7 @@ impl Plot<'_> {
     }
 
     /// Returns true if one drawing fits wide and narrow screens.
-    fn is_of_one_size(&self) -> bool {
+    pub(crate) fn is_of_one_size(&self) -> bool {
         match &self.drawing {
             Drawing::Charts(charts) => charts.iter().all(|chart| chart.x.ticks.len() <= NAMES_MAX),
             _ => false,
@@ -216,7 +218,7 @@ impl Plot<'_> {
     }
 
     /// Returns the legend: marks and lines with their meanings.
-    fn keys(&self) -> Vec<(Markup, String)> {
+    pub(crate) fn keys(&self) -> Vec<(Markup, String)> {
         match &self.drawing {
             Drawing::Forests(forests) => {
                 let rows = forests.iter().flat_map(|forest| &forest.rows);
@@ -234,35 +236,9 @@ impl Plot<'_> {
     }
 
     /// Returns the plot as an SVG file of its own.
-    fn file(&self, subject: &str) -> String {
+    pub(crate) fn file(&self, subject: &str) -> String {
         let title = format!("{subject}: {}", self.title);
         clean(&svg::file(&title, &self.panels(true), &self.keys(), &self.note))
-    }
-
-    /// Returns the plot as a part of a page.
-    fn figure(&self, subject: &str) -> Markup {
-        let draw =
-            |is_wide: bool| markup! { @for panel in self.panels(is_wide) { (panel.inline()) } };
-
-        let figure = markup! {
-            div.plots id={ "plot-" (self.id) } {
-                div.heading {
-                    h4 { (self.title) (permalink(&format!("plot-{}", self.id))) }
-                    a.save download={ (self.id) ".svg" } href={ "data:image/svg+xml," (encoded(&self.file(subject))) } { "save as SVG" }
-                }
-                @if self.is_of_one_size() { div.panels { (draw(true)) } } @else {
-                    div.panels.wide { (draw(true)) }
-                    div.panels.narrow { (draw(false)) }
-                }
-                ul.key {
-                    @for (mark, meaning) in self.keys() {
-                        li { svg.drawn width="24" height="12" viewBox="0 -6 24 12" aria-hidden="true" { (mark) } (meaning) }
-                    }
-                }
-                p.note { (self.note) }
-            }
-        };
-        PreEscaped(clean(&figure.into_string()))
     }
 }
 
@@ -300,22 +276,8 @@ fn mark_keys(tones: &[Tone]) -> Vec<(Markup, String)> {
         .collect()
 }
 
-/// Encodes text for a `data:` link.
-fn encoded(text: &str) -> String {
-    const PLAIN: &[u8] = b" -_./,=()";
-    let mut link = String::with_capacity(text.len() * 3 / 2);
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || PLAIN.contains(&byte) {
-            link.push(char::from(byte));
-        } else {
-            link += &format!("%{byte:02X}");
-        }
-    }
-    link
-}
-
 /// Returns the plots over targets, clients and rates.
-fn chart_sections(board: &Board<'_>) -> [PlotSection; 3] {
+pub(crate) fn chart_sections(board: &Board<'_>) -> [PlotSection; 3] {
     [target_charts(board), client_charts(board), rate_charts(board)]
 }
 
@@ -417,35 +379,12 @@ fn chart_plot(
 /// Returns all plots of a report as SVG files: file names without extension, and contents. Of a
 /// report of several runs, `run` is the first.
 pub fn plots(run: &Run, figures: &Figures) -> Vec<(String, String)> {
-    let (compared, findings) = findings::of(run, figures);
-    let comparison = Comparison::of_run(run, figures, &compared, &findings);
+    let explained = Explained::new(run, figures);
+    let comparison = explained.comparison();
     let board = Board::new(&comparison);
 
     let subject = subject(&board);
     let charts = chart_sections(&board).into_iter().flat_map(|section| section.plots);
     let plots = verdicts(&board).into_iter().chain(charts);
     plots.map(|plot| (plot.id.to_string(), plot.file(&subject))).collect()
-}
-
-/// Returns the plot on the first screen of a page: a forest plot for each of a few targets, or a
-/// heat map of many. Empty if there is nothing to compare.
-pub(crate) fn overview(comparison: &Comparison<'_>) -> Markup {
-    let board = Board::new(comparison);
-    markup! { @if let Some(plot) = verdicts(&board) { (plot.figure(&subject(&board))) } }
-}
-
-/// Returns the sections of a page with the other plots.
-pub(crate) fn sections(comparison: &Comparison<'_>) -> Markup {
-    let board = Board::new(comparison);
-    let subject = subject(&board);
-    markup! {
-        @for PlotSection { id, heading, plots } in chart_sections(&board) {
-            @if !plots.is_empty() {
-                section id={ "plots-" (id) } {
-                    h3 { (heading) (permalink(&format!("plots-{id}"))) }
-                    @for plot in &plots { (plot.figure(&subject)) }
-                }
-            }
-        }
-    }
 }

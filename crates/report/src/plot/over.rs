@@ -9,11 +9,12 @@ use analysis::{
 
 use super::chart::{Chart, Curve, Point};
 use super::scale::Scale;
+use crate::model::comparison::mean_of;
 use crate::model::matrix::{Keys, StepHead};
 use crate::model::operations::{noun, unit};
 use crate::model::table::Tone;
 use crate::model::worth::comparable;
-use crate::tables::compared::{Board, RepeatedLine, mean_of, tone};
+use crate::tables::compared::{Board, RepeatedLine, tone};
 
 /// The maximum number of lines that all have a color. Of more lines, only the base, the highest and
 /// the lowest have one.
@@ -490,8 +491,7 @@ fn stand_out(curves: &mut [Curve], base: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::prose::findings;
-    use crate::tables::compared::Comparison;
+    use crate::model::comparison::Explained;
     use analysis::{Figures, OpFigures, Sla};
     use record::{CellKey, Run, Status, StepKind, Target};
 
@@ -527,14 +527,8 @@ mod tests {
 
     fn on_board<T>(run: &Run, rows: Vec<Row>, look: impl Fn(&Board<'_>) -> T) -> T {
         let figures = Figures { rows, ..Figures::default() };
-        let (compared, findings) = findings::of(run, &figures);
-        look(&Board::new(&Comparison {
-            run,
-            runs: &[],
-            figures: &figures,
-            compared: &compared,
-            findings: &findings,
-        }))
+        let explained = Explained::new(run, &figures);
+        look(&Board::new(&explained.comparison()))
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Tables and text in GitHub's Markdown. It has no colors: marks have the same meaning.
 
 use crate::model::table::Table;
-use crate::printers::terminal::terminal_text;
+use crate::model::text::terminal_text;
 
 pub(crate) fn heading(level: usize, text: &str) -> String {
     format!("\n{} {}\n\n", "#".repeat(level), escaped(text))

@@ -1,5 +1,6 @@
 //! Printers of tables and sentences.
 
-pub(crate) mod markdown;
+pub(crate) mod json;
+mod markdown;
 pub(crate) mod page;
 pub(crate) mod terminal;

@@ -3,69 +3,31 @@
 
 use std::collections::BTreeMap;
 
-use analysis::{
-    Answer, Change, Compared, Figures, Finding, TargetAnswer, counted, distinct, factor_within,
-    range,
-};
+use analysis::{Answer, Change, Figures, TargetAnswer, counted, distinct, factor_within, range};
 use words::capitalized;
 
+use super::validity::Validity;
+use super::{Passage, searches};
+use crate::model::comparison::Comparison;
 use crate::model::names::short_names;
-use crate::model::number::{listed, ratio_text};
-use crate::printers::terminal::TerminalWriter;
-use crate::prose::problems::verdict;
-use crate::tables::compared::{Comparison, percent, verdicts};
-use crate::tables::searches;
+use crate::model::number::{listed, percent, ratio_text};
+use crate::tables::compared::verdicts;
 
 /// The maximum number of changes that a sentence lists.
 const NAMED: usize = 4;
 
-/// Returns the result of a search or of a comparison in sentences: first the answer, then why and
-/// how sure it is.
-pub(crate) fn sentences(comparison: &Comparison<'_>) -> Vec<String> {
+/// Returns the result of a search or of a comparison: first the answer, then why and how sure that
+/// is.
+pub(crate) fn passage(comparison: &Comparison<'_>) -> Passage {
     let Comparison { run, figures, compared, findings, .. } = *comparison;
+    let doubt = Validity::of(figures).doubt();
     if run.search.is_some() {
-        searches::results(run, figures)
-    } else {
-        compared_sentences(figures, compared, findings)
+        return Passage { doubt, ..searches::results(run, figures) };
     }
-}
 
-fn compared_sentences(figures: &Figures, compared: &Compared, findings: &[Finding]) -> Vec<String> {
     let answer = Answer::new(figures, compared, findings);
-    AnswerWriter::new(&answer, figures).sentences()
-}
-
-/// Returns the reason to doubt the figures, if there is one.
-pub(crate) fn doubt(figures: &Figures) -> Option<String> {
-    let (text, is_good) = verdict(figures);
-    (!is_good).then(|| format!("{}.", capitalized(&text)))
-}
-
-/// Writes the answer with its verdicts: last in a terminal, where it stays visible, and first in
-/// Markdown.
-pub(crate) fn write(out: &mut TerminalWriter, comparison: &Comparison<'_>) {
-    if out.is_markdown() {
-        write_sentences(out, comparison);
-    }
-    if comparison.run.search.is_none() {
-        out.tables(verdicts(comparison));
-    }
-    if !out.is_markdown() {
-        write_sentences(out, comparison);
-    }
-}
-
-fn write_sentences(out: &mut TerminalWriter, comparison: &Comparison<'_>) {
-    let mut sentences = sentences(comparison).into_iter();
-    out.gap();
-    out.title(&sentences.next().unwrap_or_default());
-    let more = sentences.collect::<Vec<_>>().join(" ");
-    if !more.is_empty() {
-        out.line(&more);
-    }
-    if let Some(doubt) = doubt(comparison.figures) {
-        out.warning(&doubt);
-    }
+    let said = AnswerWriter::new(&answer, figures).passage();
+    Passage { doubt, figures: verdicts(comparison), ..said }
 }
 
 /// Turns an answer into sentences.
@@ -81,18 +43,19 @@ impl<'a> AnswerWriter<'a> {
         Self { answer, figures, short: short_names(figures) }
     }
 
-    fn sentences(&self) -> Vec<String> {
+    /// Returns the answer without the figures that it rests on.
+    fn passage(&self) -> Passage {
         let answer = self.answer;
         let has_single = answer.targets.iter().any(|target| !target.single.is_empty());
-        let mut sentences = match answer.targets.as_slice() {
-            [] => return vec![self.without_others()],
+        let mut said = match answer.targets.as_slice() {
+            [] => return self.without_others(),
             _ if has_single && answer.repeats.is_none() => return self.measured_once(),
-            [one] => vec![self.one_target(one)],
+            [one] => Passage { heading: self.one_target(one), ..Passage::default() },
             _ => self.several_targets(),
         };
-        sentences.extend(self.cause());
-        sentences.extend(self.largest());
-        sentences
+        said.sentences.extend(self.cause());
+        said.sentences.extend(self.largest());
+        said
     }
 
     /// Returns a target's short name, for a sentence that also has another target's full name.
@@ -109,23 +72,24 @@ impl<'a> AnswerWriter<'a> {
     }
 
     /// Returns the sentence for a run with nothing to compare.
-    fn without_others(&self) -> String {
+    fn without_others(&self) -> Passage {
         let targets = distinct(self.figures.rows.iter().map(|row| &row.cell.target));
-        match targets.first() {
+        let heading = match targets.first() {
             None => "Nothing was measured.".to_owned(),
             Some(only) => format!(
                 "{only} is the only target that was measured: there is nothing to compare it with."
             ),
-        }
+        };
+        Passage { heading, ..Passage::default() }
     }
 
-    /// Returns the sentences for targets that were measured once: one run can't show a change.
-    fn measured_once(&self) -> Vec<String> {
+    /// Returns the answer for targets that were measured once: one run can't show a change.
+    fn measured_once(&self) -> Passage {
         let targets = &self.answer.targets;
-        let ratios = || targets.iter().flat_map(|target| &target.single).map(|change| change.ratio);
-        let text = |ratio: f64| ratio_text(ratio) + "x";
-        let low = text(ratios().fold(f64::INFINITY, f64::min));
-        let high = text(ratios().fold(0.0, f64::max));
+        let ratios: Vec<f64> =
+            targets.iter().flat_map(|target| &target.single).map(|change| change.ratio).collect();
+        let low = ratio_text(ratios.iter().copied().fold(f64::INFINITY, f64::min)) + "x";
+        let high = ratio_text(ratios.iter().copied().fold(0.0, f64::max)) + "x";
         let range = if low == high { low } else { format!("{low} to {high}") };
 
         let (who, base) = match targets.as_slice() {
@@ -138,12 +102,15 @@ impl<'a> AnswerWriter<'a> {
             1 => "; 1 is not compared".to_owned(),
             count => format!("; {count} are not compared"),
         };
-        let answer = format!(
-            "{who} had {range} the throughput of {base} in {}, measured once: one run can't show a change{not_compared}.",
-            self.count(steps)
-        );
-        let next = "`assay run --resume RUN --repeats 5` adds the repeats that verdicts need.";
-        vec![answer, next.to_owned()]
+        let remedy = "`assay run --resume RUN --repeats 5` adds the repeats that verdicts need.";
+        Passage {
+            heading: format!(
+                "{who} had {range} the throughput of {base} in {}, measured once: one run can't show a change{not_compared}.",
+                self.count(steps)
+            ),
+            remedy: Some(remedy.to_owned()),
+            ..Passage::default()
+        }
     }
 
     fn one_target(&self, target: &'a TargetAnswer) -> String {
@@ -216,10 +183,10 @@ impl<'a> AnswerWriter<'a> {
         let all = target.comparison_count();
         let no_change = self.no_change();
         let texts = [
-            count_text(target.too_noisy, all, ["is too noisy", "are too noisy"], " to say"),
-            count_text(target.no_change_shown, all, ["shows", "show"], &no_change),
-            count_text(target.single.len(), all, ["was", "were"], " measured once"),
-            count_text(target.not_compared, all, ["is", "are"], " not compared"),
+            count_text(target.too_noisy, all, IS, " too noisy to say"),
+            count_text(target.no_change_shown, all, SHOWS, &no_change),
+            count_text(target.single.len(), all, WAS, " measured once"),
+            count_text(target.not_compared, all, IS, " not compared"),
         ];
         texts.into_iter().flatten().collect()
     }
@@ -230,54 +197,59 @@ impl<'a> AnswerWriter<'a> {
     }
 
     /// Returns the numbers of faster and slower targets, and the best and worst target.
-    fn several_targets(&self) -> Vec<String> {
+    fn several_targets(&self) -> Passage {
         let targets = &self.answer.targets;
         let steps = targets.iter().map(TargetAnswer::comparison_count).max().unwrap_or(0);
-        let mut sentences = vec![format!(
+        let heading = format!(
             "{} against {} in {}: {}.",
             counted(targets.len(), "target"),
             self.answer.base,
             self.count(steps),
             self.outcomes().join(", ")
-        )];
+        );
 
+        let mut sentences = Vec::new();
         for (target, which) in [(self.answer.best(), "best"), (self.answer.worst(), "worst")] {
             sentences.extend(target.and_then(|target| {
                 let shown = self.shown(target, "")?;
                 Some(format!("{} does {which}: {shown}.", self.short(&target.target)))
             }));
         }
-        sentences
+        Passage { heading, sentences, ..Passage::default() }
     }
 
     /// Counts the targets by their outcome.
     fn outcomes(&self) -> Vec<String> {
+        let targets = &self.answer.targets;
         let place = match self.answer.load_count {
             0 | 1 => "steps",
             _ => "comparisons",
         };
-        let no_change = self.no_change();
-        // In the order of `outcome`.
-        let outcomes: [([&str; 2], String); 8] = [
-            (["is", "are"], format!(" faster in some {place}")),
-            (["is", "are"], format!(" slower in some {place}")),
-            (["is", "are"], format!(" faster in some {place} and slower in others")),
-            (["shows", "show"], no_change.clone()),
-            (["is too noisy", "are too noisy"], " to say".to_owned()),
-            (
-                ["shows", "show"],
-                format!("{no_change} in some {place} and too much noise in others"),
-            ),
-            (["was", "were"], " measured once".to_owned()),
-            (["is", "are"], " not compared".to_owned()),
-        ];
 
-        let targets = &self.answer.targets;
-        let text = |(index, (verbs, what)): (usize, &([&str; 2], String))| {
-            let count = targets.iter().filter(|target| outcome(target) == index).count();
-            count_text(count, targets.len(), *verbs, what)
-        };
-        outcomes.iter().enumerate().filter_map(text).collect()
+        let mut texts = Vec::new();
+        for outcome in Outcome::ALL {
+            let count = targets.iter().filter(|target| Outcome::of(target) == outcome).count();
+            let text = count_text(count, targets.len(), outcome.verb(), &self.what(outcome, place));
+            texts.extend(text);
+        }
+        texts
+    }
+
+    /// Returns what follows the verb about a target with this outcome.
+    fn what(&self, outcome: Outcome, place: &str) -> String {
+        let no_change = self.no_change();
+        match outcome {
+            Outcome::Faster => format!(" faster in some {place}"),
+            Outcome::Slower => format!(" slower in some {place}"),
+            Outcome::Both => format!(" faster in some {place} and slower in others"),
+            Outcome::NoChange => no_change,
+            Outcome::TooNoisy => " too noisy to say".to_owned(),
+            Outcome::PartlyTooNoisy => {
+                format!("{no_change} in some {place} and too much noise in others")
+            }
+            Outcome::Single => " measured once".to_owned(),
+            Outcome::NotCompared => " not compared".to_owned(),
+        }
     }
 
     /// Returns the sentence about the cause of all changes that are shown.
@@ -329,24 +301,76 @@ impl<'a> AnswerWriter<'a> {
     }
 }
 
-/// Returns the outcome of a target, as an index of the outcomes in a sentence about several
-/// targets.
-fn outcome(target: &TargetAnswer) -> usize {
-    let has_shown = (!target.faster.is_empty(), !target.slower.is_empty());
-    match (has_shown, target.no_change_shown > 0, target.too_noisy > 0) {
-        ((true, false), ..) => 0,
-        ((false, true), ..) => 1,
-        ((true, true), ..) => 2,
-        (_, true, false) => 3,
-        (_, false, true) => 4,
-        (_, true, true) => 5,
-        _ if !target.single.is_empty() => 6,
-        _ => 7,
+/// What all comparisons of a target show together.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    Faster,
+    Slower,
+    Both,
+    NoChange,
+    TooNoisy,
+    PartlyTooNoisy,
+    Single,
+    NotCompared,
+}
+
+impl Outcome {
+    /// In the order in which a sentence counts them.
+    const ALL: [Self; 8] = [
+        Self::Faster,
+        Self::Slower,
+        Self::Both,
+        Self::NoChange,
+        Self::TooNoisy,
+        Self::PartlyTooNoisy,
+        Self::Single,
+        Self::NotCompared,
+    ];
+
+    fn of(target: &TargetAnswer) -> Self {
+        // A change in any step outweighs what the other steps don't show.
+        if !target.faster.is_empty() && !target.slower.is_empty() {
+            return Self::Both;
+        }
+        if !target.faster.is_empty() {
+            return Self::Faster;
+        }
+        if !target.slower.is_empty() {
+            return Self::Slower;
+        }
+
+        match (target.no_change_shown, target.too_noisy) {
+            (0, 0) if target.single.is_empty() => Self::NotCompared,
+            (0, 0) => Self::Single,
+            (_, 0) => Self::NoChange,
+            (0, _) => Self::TooNoisy,
+            _ => Self::PartlyTooNoisy,
+        }
+    }
+
+    fn verb(self) -> Verb {
+        match self {
+            Self::Faster | Self::Slower | Self::Both | Self::TooNoisy | Self::NotCompared => IS,
+            Self::NoChange | Self::PartlyTooNoisy => SHOWS,
+            Self::Single => WAS,
+        }
     }
 }
 
+/// A verb in the singular and in the plural.
+#[derive(Clone, Copy)]
+struct Verb {
+    one: &'static str,
+    several: &'static str,
+}
+
+const IS: Verb = Verb { one: "is", several: "are" };
+const WAS: Verb = Verb { one: "was", several: "were" };
+const SHOWS: Verb = Verb { one: "shows", several: "show" };
+
 /// Counts comparisons in words: `1 is not compared`, `all 9 are not compared`; `None` for 0.
-fn count_text(count: usize, all: usize, [one, several]: [&str; 2], what: &str) -> Option<String> {
+fn count_text(count: usize, all: usize, verb: Verb, what: &str) -> Option<String> {
+    let Verb { one, several } = verb;
     match count {
         0 => None,
         1 => Some(format!("1 {one}{what}")),
@@ -359,7 +383,8 @@ fn count_text(count: usize, all: usize, [one, several]: [&str; 2], what: &str) -
 #[cfg(test)]
 mod tests {
     use analysis::{
-        ComparedStep, FindingKind, Interval, Pairing, Row, Sample, THROUGHPUT, Verdict,
+        Compared, ComparedStep, Finding, FindingKind, Interval, Pairing, Row, Sample, THROUGHPUT,
+        Verdict,
     };
     use record::CellKey;
 
@@ -432,7 +457,13 @@ mod tests {
             weight: 1.0,
         });
         let findings: Vec<Finding> = finding.into_iter().collect();
-        compared_sentences(&figures, &compared, &findings).join(" ")
+        said_of(&figures, &compared, &findings)
+    }
+
+    fn said_of(figures: &Figures, compared: &Compared, findings: &[Finding]) -> String {
+        let answer = Answer::new(figures, compared, findings);
+        let said = AnswerWriter::new(&answer, figures).passage();
+        said.whole()
     }
 
     use Verdict::{Faster, Invalid, NoChangeShown, Single, Slower, TooNoisy};
@@ -533,7 +564,7 @@ mod tests {
             text_of("run 1", &[("run 2", &[(1.0, Invalid), (1.0, Invalid)])], None),
             "run 2 is not compared with run 1: none of 2 steps is valid and complete on both sides."
         );
-        let nothing = compared_sentences(&Figures::default(), &Compared::default(), &[]);
-        assert_eq!(nothing, ["Nothing was measured."]);
+        let nothing = said_of(&Figures::default(), &Compared::default(), &[]);
+        assert_eq!(nothing, "Nothing was measured.");
     }
 }

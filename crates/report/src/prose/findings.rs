@@ -1,79 +1,43 @@
-//! Findings as text for a terminal, Markdown and HTML: the most important ones, and the number of
-//! the others.
+//! The most important findings, and the number of the others.
 
-use analysis::{
-    CompareOptions, Compared, Evidence, FINDINGS_SHOWN_MAX, Figures, Finding, compare, costs,
-    explain, factor, figure,
-};
-use maud::{Markup, html as markup};
-use record::Run;
+use analysis::{Evidence, FINDINGS_SHOWN_MAX, Finding, factor, figure};
 
-use crate::model::names::Names;
-use crate::model::number::typeset;
+use super::Passage;
 use crate::model::table::{Cell, Table};
-use crate::printers::page::{clean, permalink, table};
-use crate::printers::terminal::TerminalWriter;
 
-/// Compares the targets of a run with its base by the rules of `assay compare`, and explains the
-/// changes.
-pub(crate) fn of(run: &Run, figures: &Figures) -> (Compared, Vec<Finding>) {
-    let options = CompareOptions {
-        base: run.base.clone(),
-        metrics: costs(figures),
-        ..CompareOptions::default()
-    };
-    let compared = compare(figures, &options);
-    let findings = explain(figures, &compared);
-    (compared, findings)
+/// The maximum number of figures that a finding lists.
+const FIGURES_MAX: usize = 10;
+
+/// Findings as passages, the most important first.
+#[derive(Default)]
+pub(crate) struct FindingPassages {
+    pub shown: Vec<Passage>,
+    /// The number of the findings that are not shown, in a sentence.
+    pub remainder: Option<String>,
 }
 
-/// Writes a paragraph for each finding, with its caveats and figures, and the number of the less
-/// important findings.
-pub(crate) fn write(out: &mut TerminalWriter, findings: &[Finding]) {
-    if findings.is_empty() {
-        return;
-    }
-    out.gap();
-    out.title("Findings");
-    for (number, finding) in findings.iter().take(FINDINGS_SHOWN_MAX).enumerate() {
-        if number > 0 {
-            out.gap();
-        }
-        out.line(&format!("{}. {}", number + 1, finding.title));
-        out.wrapped("   ", &finding.text);
-        if let Some(caveats) = caveats(finding) {
-            out.wrapped("   ", &caveats);
-        }
-        out.untitled_table(&evidence(finding, number, out.microseconds()));
-    }
-    if let Some(not_shown) = not_shown(findings) {
-        out.line(&not_shown);
-    }
-}
-
-/// Returns the findings as a section of a page; empty without findings.
-pub(crate) fn section(findings: &[Finding]) -> Markup {
-    markup! {
-        @if !findings.is_empty() {
-            section id="findings" {
-                h3 { "Findings" (permalink("findings")) }
-                @for (number, finding) in findings.iter().take(FINDINGS_SHOWN_MAX).enumerate() {
-                    article.finding {
-                        h4 { (prose(&finding.title)) }
-                        p { (prose(&finding.text)) }
-                        @if let Some(caveats) = caveats(finding) { p.note { (prose(&caveats)) } }
-                        (table(&Names::default(), &evidence(finding, number, "\u{b5}s")))
-                    }
-                }
-                @if let Some(not_shown) = not_shown(findings) { p.note { (prose(&not_shown)) } }
-            }
+impl FindingPassages {
+    /// Returns the passages of `findings`, which are sorted. `microseconds` is the unit that the
+    /// printer can show: `us` or `\u{b5}s`.
+    pub(crate) fn of(findings: &[Finding], microseconds: &str) -> Self {
+        let shown = findings.iter().take(FINDINGS_SHOWN_MAX).enumerate();
+        Self {
+            shown: shown
+                .map(|(index, finding)| passage(finding, index + 1, microseconds))
+                .collect(),
+            remainder: remainder(findings.len()),
         }
     }
 }
 
-/// Formats text for a page.
-fn prose(text: &str) -> String {
-    typeset(&clean(text))
+fn passage(finding: &Finding, number: usize, microseconds: &str) -> Passage {
+    Passage {
+        heading: finding.title.clone(),
+        sentences: vec![finding.text.clone()],
+        doubt: caveats(finding),
+        figures: vec![evidence(finding, number, microseconds)],
+        ..Passage::default()
+    }
 }
 
 /// Lists the reasons to doubt a finding in one sentence.
@@ -82,39 +46,37 @@ fn caveats(finding: &Finding) -> Option<String> {
     has_any.then(|| format!("Caveat: {}.", finding.caveats.join("; ")))
 }
 
-/// Returns the figures of a finding that changed, the most important first; `us` is the unit of
-/// microseconds.
-fn evidence(finding: &Finding, number: usize, us: &str) -> Table {
-    const LISTED: usize = 10;
-    let base = finding.base.as_deref().unwrap_or("expected");
+/// Returns the figures of a finding that changed, the most important first.
+fn evidence(finding: &Finding, number: usize, microseconds: &str) -> Table {
     // The names of figures that are not compared have their targets.
-    let is_compared = finding.evidence.iter().any(|it| it.base.is_some());
-    let columns = if is_compared { vec![base, &finding.target, "change"] } else { vec!["value"] };
+    let is_compared = finding.evidence.iter().any(|figure| figure.base.is_some());
+    let base = finding.base.as_deref().unwrap_or("expected");
+    let heads = if is_compared { vec![base, &finding.target, "change"] } else { vec!["value"] };
+
     let mut table = Table::new(
-        format!("finding-{}", number + 1),
+        format!("finding-{number}"),
         "Figures",
         vec!["figure".to_owned(), "unit".to_owned()],
-        columns,
+        heads,
     );
-    let changed = finding.evidence.iter().filter(|it| it.is_shown());
-    for shown in changed.take(LISTED) {
-        let value = |value: Option<f64>| Cell::plain(value.map(figure).unwrap_or_default());
-        let cells = if is_compared {
-            vec![
-                value(shown.base),
-                value(shown.value),
-                Cell::plain(change(shown).unwrap_or_default()),
-            ]
-        } else {
-            vec![value(shown.value)]
-        };
+    let changed = finding.evidence.iter().filter(|figure| figure.is_shown());
+    for shown in changed.take(FIGURES_MAX) {
+        let mut cells = vec![value_cell(shown.value)];
+        if is_compared {
+            cells.insert(0, value_cell(shown.base));
+            cells.push(Cell::plain(change(shown).unwrap_or_default()));
+        }
         let unit = match shown.unit.strip_prefix("us") {
-            Some(not_shown) => format!("{us}{not_shown}"),
+            Some(rest) => format!("{microseconds}{rest}"),
             None => shown.unit.clone(),
         };
         table.push(vec![shown.name.clone(), unit], cells);
     }
     table
+}
+
+fn value_cell(value: Option<f64>) -> Cell {
+    Cell::plain(value.map(figure).unwrap_or_default())
 }
 
 /// Returns by which factor a figure changed: `1.19x more`.
@@ -125,9 +87,9 @@ fn change(shown: &Evidence) -> Option<String> {
 }
 
 /// Returns the number of findings that are not shown, in a sentence.
-fn not_shown(findings: &[Finding]) -> Option<String> {
-    let count = findings.len().saturating_sub(FINDINGS_SHOWN_MAX);
-    (count > 0).then(|| {
-        format!("{count} less important findings are not shown: `assay compare --format json` lists all.")
+fn remainder(count: usize) -> Option<String> {
+    let not_shown = count.saturating_sub(FINDINGS_SHOWN_MAX);
+    (not_shown > 0).then(|| {
+        format!("{not_shown} less important findings are not shown: `assay compare --format json` lists all.")
     })
 }

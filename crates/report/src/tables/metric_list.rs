@@ -1,36 +1,36 @@
 //! The list of metrics that can be compared.
 
-use ::words::{Better, Metric};
+use words::{Better, Metric};
 
 use crate::model::table::{Cell, Table};
-use crate::printers::terminal::{TableStyle, TerminalWriter};
 
 /// The document with the formula of every metric.
 const DOCUMENT: &str = include_str!("../../../../docs/metrics.md");
 
-/// Formats all metrics that can be compared, with their units and meanings.
-pub fn metric_list(style: TableStyle) -> String {
+/// Returns a table of all metrics that can be compared, with their units and meanings.
+pub(crate) fn table() -> Table {
     let lead = ["metric", "unit", "better", "meaning"].map(str::to_owned).to_vec();
     let mut table = Table::new("metrics", "Metrics that can be compared", lead, [""]);
     let throughput = ["throughput", "/s", "more", "rows, queries or events of a step per second"];
+    // The meaning is the last column on the left; there are no figures.
     table.push(throughput.map(str::to_owned).to_vec(), vec![Cell::default()]);
+
     for metric in Metric::all() {
         let better = match metric.better {
             Better::More => "more",
             Better::Less => "less",
         };
-        let lead = [metric.name, metric.unit, better].map(str::to_owned);
-        table.push([lead.as_slice(), &[meaning(metric)]].concat(), vec![Cell::default()]);
+        let [name, unit, better] = [metric.name, metric.unit, better].map(str::to_owned);
+        table.push(vec![name, unit, better, meaning(metric)], vec![Cell::default()]);
     }
+
     table.notes.push(
         "Times are those of the step's main kind of operation. A colon selects another kind: \
          `response_p99:insert`; `assay show RUN` lists the kinds"
             .to_owned(),
     );
     table.notes.push("`docs/metrics.md` has the formulas".to_owned());
-    let mut out = TerminalWriter::new(style);
-    out.table(&table);
-    out.finish()
+    table
 }
 
 /// Returns the meaning of a metric's name, or else the first part of its formula.
@@ -71,10 +71,9 @@ mod tests {
 
     #[test]
     fn every_metric_that_can_be_compared_is_listed_with_its_meaning() {
-        let list = metric_list(TableStyle::default());
+        let list = table();
         for metric in Metric::all() {
-            let is_its_row = |line: &&str| line.split_whitespace().next() == Some(metric.name);
-            assert!(list.lines().any(|line| is_its_row(&line)), "{} in {list}", metric.name);
+            assert!(list.rows.iter().any(|row| row.lead[0] == metric.name), "{}", metric.name);
             assert!(!meaning(metric).is_empty(), "{}", metric.name);
         }
         assert_eq!(without_links("a [b](c.md#d), e [f"), "a b, e [f");

@@ -62,11 +62,6 @@ impl Column {
     }
 }
 
-/// Returns the unit of a metric; empty for a plain number.
-pub(crate) fn unit(metric: &str) -> &'static str {
-    Metric::named(metric).map_or("", |metric| metric.unit)
-}
-
 /// Returns the metrics of published summaries in one step, a line for each target.
 pub(crate) fn metrics(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
     let columns: Vec<Column> = METRICS[..PUBLISHED_COUNT]

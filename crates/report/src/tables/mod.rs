@@ -10,4 +10,5 @@ pub(crate) mod plans;
 pub(crate) mod quality;
 pub(crate) mod searches;
 pub(crate) mod sizes;
+pub(crate) mod steps;
 pub(crate) mod times;

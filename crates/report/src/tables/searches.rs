@@ -1,140 +1,106 @@
-//! The highest rate at which a step meets its bounds, and the rates that the search for it tried.
+//! The rates that a search for the highest rate tried, with the figures that it bounds.
 
 use analysis::{
-    Figures, MissedBound, RateTrial, SearchState, SearchedTarget, TrialVerdict, counted, distinct,
-    rate_searches,
+    Figures, MissedBound, RateTrial, SearchedTarget, TrialVerdict, distinct, rate_searches,
 };
 use record::{RateSearch, Run};
 
 use crate::model::number::rate_text;
-use crate::model::table::{Cell, Table, Tone};
+use crate::model::table::{Cell, Table};
+
+/// A column of a figure of each trial.
+struct TrialColumn {
+    head: &'static str,
+    figure: fn(&RateTrial) -> Option<f64>,
+}
 
 /// Returns the table of the rates that a run's search tried; `None` if the run has no search.
 pub(crate) fn table(run: &Run, figures: &Figures) -> Option<Table> {
     let search = run.search.as_ref()?;
     let searched = rate_searches(run, figures);
-    let has_several_clients = distinct(searched.iter().map(|it| it.clients)).len() > 1;
-    let lead = |target: String, clients: String| {
-        if has_several_clients { vec![target, clients] } else { vec![target] }
-    };
-    let figures: [(&str, Option<Figure>); 4] = [
-        ("achieved", Some(|it| it.achieved)),
-        ("p99 ms", search.p99_ms.map(|_| -> Figure { |it| it.p99_ms })),
-        ("lag ms", search.lag_ms.map(|_| -> Figure { |it| it.lag_ms_max })),
-        ("lag growth\nms/s", search.lag_ms.map(|_| -> Figure { |it| it.lag_ms_slope })),
-    ];
-    let figures: Vec<(&str, Figure)> =
-        figures.into_iter().filter_map(|(head, figure)| Some((head, figure?))).collect();
-    let heads = figures.iter().map(|(head, _)| *head);
-    let heads: Vec<&str> = ["rate"].into_iter().chain(heads).chain(["bounds"]).collect();
-    let mut table = Table::new(
-        "search",
-        format!(
-            "Highest rate of {} with {}, per second over all clients",
-            search.step,
-            bounds(search)
-        ),
-        lead("target".into(), "clients".into()),
-        heads,
+    let columns = columns(search);
+    let is_by_clients = has_several_clients(&searched);
+
+    let mut lead = vec!["target".to_owned()];
+    lead.extend(is_by_clients.then(|| "clients".to_owned()));
+    let mut heads = vec!["rate"];
+    heads.extend(columns.iter().map(|column| column.head));
+    heads.push("bounds");
+    let title = format!(
+        "Highest rate of {} with {}, per second over all clients",
+        search.step,
+        bounds(search)
     );
-    for it in &searched {
-        for trial in &it.trials {
-            let rate = trial.rate.map_or_else(|| "none".to_owned(), rate_text);
-            let cells = figures.iter().map(|(_, figure)| {
-                figure(trial)
-                    .map_or_else(Cell::not_applicable, |value| Cell::plain(rate_text(value)))
-            });
-            let cells = [Cell::plain(rate)].into_iter().chain(cells).chain([verdict(trial)]);
-            table.push(lead(it.target.clone(), it.clients.to_string()), cells.collect());
+    let mut table = Table::new("search", title, lead, heads);
+
+    for target in &searched {
+        for trial in &target.trials {
+            let mut lead = vec![target.target.clone()];
+            lead.extend(is_by_clients.then(|| target.clients.to_string()));
+            table.push(lead, trial_cells(trial, &columns));
         }
     }
     Some(table)
 }
 
-/// Returns the result for each target and number of clients as a sentence.
-pub(crate) fn results(run: &Run, figures: &Figures) -> Vec<String> {
-    let Some(search) = &run.search else {
-        return Vec::new();
-    };
-    let searched = rate_searches(run, figures);
-    let has_several_clients = distinct(searched.iter().map(|it| it.clients)).len() > 1;
-    let sentence = |it: &SearchedTarget| result(search, it, &name(it, has_several_clients));
-    searched.iter().map(sentence).collect()
+/// Returns the columns of the achieved rate and of the figures that the search bounds.
+fn columns(search: &RateSearch) -> Vec<TrialColumn> {
+    let mut columns = vec![TrialColumn { head: "achieved", figure: |trial| trial.achieved }];
+    if search.p99_ms.is_some() {
+        columns.push(TrialColumn { head: "p99 ms", figure: |trial| trial.p99_ms });
+    }
+    if search.lag_ms.is_some() {
+        columns.push(TrialColumn { head: "lag ms", figure: |trial| trial.lag_ms_max });
+        columns.push(TrialColumn { head: "lag growth\nms/s", figure: |trial| trial.lag_ms_slope });
+    }
+    columns
 }
 
-/// A figure of a trial.
-type Figure = fn(&RateTrial) -> Option<f64>;
-
-fn name(searched: &SearchedTarget, with_clients: bool) -> String {
-    if with_clients {
-        format!("{} with {}", searched.target, counted(searched.clients as usize, "client"))
-    } else {
-        searched.target.clone()
+fn trial_cells(trial: &RateTrial, columns: &[TrialColumn]) -> Vec<Cell> {
+    let mut cells = vec![Cell::plain(trial.rate.map_or_else(|| "none".to_owned(), rate_text))];
+    for column in columns {
+        cells.push(match (column.figure)(trial) {
+            Some(value) => Cell::plain(rate_text(value)),
+            None => Cell::not_applicable(),
+        });
     }
+    cells.push(verdict(trial));
+    cells
 }
 
 /// Returns the bounds of a search as text: `p99 of at most 20 ms`.
-fn bounds(search: &RateSearch) -> String {
-    let bound = |what: &str, ms: Option<f64>| {
-        ms.map(|ms| format!("{what} of at most {} ms", rate_text(ms)))
-    };
-    let bounds = [bound("p99", search.p99_ms), bound("lag", search.lag_ms)];
-    bounds.into_iter().flatten().collect::<Vec<_>>().join(" and ")
+pub(crate) fn bounds(search: &RateSearch) -> String {
+    let mut texts = Vec::new();
+    for (what, bound_ms) in [("p99", search.p99_ms), ("lag", search.lag_ms)] {
+        texts.extend(bound_ms.map(|ms| format!("{what} of at most {} ms", rate_text(ms))));
+    }
+    texts.join(" and ")
 }
 
+/// Returns true if targets were searched with several numbers of clients, so that names need them.
+pub(crate) fn has_several_clients(searched: &[SearchedTarget]) -> bool {
+    distinct(searched.iter().map(|target| target.clients)).len() > 1
+}
+
+/// Returns whether a trial met its bounds, and after how many tries.
 fn verdict(trial: &RateTrial) -> Cell {
-    let missed = |bound: &MissedBound| match bound {
-        MissedBound::Rate => "rate",
-        MissedBound::ResponseTime => "p99",
-        MissedBound::Lag => "lag",
-        MissedBound::UndecidedLag => "lag (undecided)",
-    };
     match &trial.verdict {
-        TrialVerdict::Sustained if trial.is_second_try => {
-            Cell::toned("met on the second try", Tone::Plain)
-        }
-        TrialVerdict::Sustained => Cell::toned("met", Tone::Plain),
+        TrialVerdict::Sustained if trial.is_second_try => Cell::plain("met on the second try"),
+        TrialVerdict::Sustained => Cell::plain("met"),
         TrialVerdict::Missed(bounds) => {
-            let bounds: Vec<&str> = bounds.iter().map(missed).collect();
+            let names: Vec<&str> = bounds.iter().map(bound_name).collect();
             let twice = if trial.is_second_try { ", twice" } else { "" };
-            Cell::plain(format!("misses {}{twice}", bounds.join(", ")))
+            Cell::plain(format!("misses {}{twice}", names.join(", ")))
         }
         TrialVerdict::NotJudged(_) | TrialVerdict::NotMeasured => Cell::not_applicable(),
     }
 }
 
-/// Returns the result of a search in a sentence about the target of that name.
-fn result(search: &RateSearch, searched: &SearchedTarget, name: &str) -> String {
-    let what = format!("in {} with {}", search.step, bounds(search));
-    match &searched.state {
-        SearchState::Next(_) | SearchState::Unfinished => {
-            format!("The search for {name} has not ended: `assay run --resume RUN` continues it.")
-        }
-        SearchState::Found { sustained, missed } => {
-            let is_tried = searched.trials.iter().any(|it| it.rate == Some(*missed));
-            let (sustained, missed) = (rate_text(*sustained), rate_text(*missed));
-            if is_tried {
-                format!("{name} sustains {sustained}/s {what}, but not {missed}/s.")
-            } else {
-                format!(
-                    "{name} sustains {sustained}/s {what}; without a rate it achieves {missed}/s."
-                )
-            }
-        }
-        SearchState::NotLimited(rate) => {
-            let (rate, why) = (
-                rate_text(*rate),
-                match search.rate_max {
-                    Some(_) => "the highest rate allowed by `--to`",
-                    None => "the most that its clients can send",
-                },
-            );
-            format!("{name} sustains {rate}/s {what}, {why}.")
-        }
-        SearchState::NoneSustained(rate) => {
-            let lowest = rate_text(*rate);
-            format!("{name} sustains no rate {what}; the lowest one tried is {lowest}/s.")
-        }
-        SearchState::Stopped(reason) => format!("The search for {name} stopped: {reason}."),
+fn bound_name(bound: &MissedBound) -> &'static str {
+    match bound {
+        MissedBound::Rate => "rate",
+        MissedBound::ResponseTime => "p99",
+        MissedBound::Lag => "lag",
+        MissedBound::UndecidedLag => "lag (undecided)",
     }
 }

@@ -5,8 +5,9 @@ use maud::{Markup, html as markup};
 use record::{Cell, FileHash, Host, Run};
 
 use crate::model::number::typeset;
-use crate::printers::page::{CellRecord, Source, UPLOT_LICENSE, clean, permalink};
-use crate::prose::differences::{heading, of_targets};
+use crate::model::text::clean;
+use crate::printers::page::{CellRecord, Source, UPLOT_LICENSE, permalink};
+use crate::prose::settings::{heading, of_targets};
 
 /// Returns the last sections of a report.
 pub(super) fn sections(sources: &[Source], figures: &Figures) -> Markup {

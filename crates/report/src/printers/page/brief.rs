@@ -5,13 +5,15 @@ use analysis::{ComparedStep, Row, Sample, THROUGHPUT, counted, throughput};
 use maud::{Markup, html as markup};
 use record::CellKey;
 
+use crate::model::comparison::{Comparison, mean_of};
 use crate::model::matrix::{Keys, Line, Matrix, StepHead};
 use crate::model::number::rate_text;
 use crate::model::operations::unit;
 use crate::model::table::Tone;
+use crate::model::text::clean;
 use crate::model::worth::comparable;
-use crate::printers::page::{NamedMatrix, clean};
-use crate::tables::compared::{Comparison, mean_of, ratio_cell, tone};
+use crate::printers::page::NamedMatrix;
+use crate::tables::compared::{ratio_cell, tone};
 
 /// The maximum number of comparisons that are shown; of more, the verdicts are counted.
 const SHOWN_MAX: usize = 4;

@@ -5,7 +5,8 @@ use std::fmt::Write;
 
 use analysis::{Calls, MergedProfile, ProfileTotals};
 
-use crate::printers::page::{clean, encode};
+use crate::model::text::clean;
+use crate::printers::page::encode;
 
 /// The maximum size of all trees.
 const BYTES_MAX: usize = 8_000_000;

@@ -7,14 +7,17 @@ use analysis::{
 };
 use maud::{Markup, PreEscaped, html as markup};
 
+use crate::model::comparison::Comparison;
 use crate::model::matrix::Keys;
 use crate::model::names::Names;
 use crate::model::number::listed;
+use crate::model::number::percent;
 use crate::model::table::Table;
+use crate::model::text::clean;
 use crate::printers::page::flame::{Side, Trees};
 use crate::printers::page::table::table;
-use crate::printers::page::{clean, marked, permalink};
-use crate::tables::compared::{Comparison, facts, function_tables, operation, percent};
+use crate::printers::page::{marked, permalink};
+use crate::tables::compared::functions::{facts, operation, tables as function_tables};
 
 /// The number of places that a reason for a missing profile lists.
 const PLACES_SHOWN: usize = 8;

@@ -7,8 +7,9 @@ use record::LogEvent;
 use serde_json::{Value, json};
 
 use crate::model::matrix::{Matrix, StepHead};
+use crate::model::text::clean;
 use crate::printers::page::brief::numbered_lines;
-use crate::printers::page::{clean, encode};
+use crate::printers::page::encode;
 
 /// The maximum number of marks of a step. Of more events, the longest of each kind are marked.
 const MARKS_MAX: usize = 300;

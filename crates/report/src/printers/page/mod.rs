@@ -32,6 +32,9 @@ mod host;
 mod live;
 mod load;
 mod marks;
+mod passages;
+mod plots;
+mod problems;
 mod seconds;
 mod step;
 mod table;
@@ -48,31 +51,27 @@ use record::{Cell, Run, Status, Step};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use crate::model::comparison::{Comparison, Explained, FactorEffects};
 use crate::model::matrix::{Keys, Line, Matrix};
 use crate::model::names::Names;
-use crate::model::number::{listed, moment, typeset};
+use crate::model::number::{moment, typeset};
 use crate::model::table::{Table, anchor};
+use crate::model::text::clean;
 use crate::plot;
-use crate::printers::terminal::printable;
 use crate::prose::answer;
-use crate::prose::findings;
-use crate::prose::problems::{Problem, Severity, ended, problems, targets, took, verdict};
-use crate::tables::classic;
-use crate::tables::compared::{self, Comparison};
-use crate::tables::grouped;
-use crate::tables::lsm;
-use crate::tables::quality;
-use crate::tables::searches;
+use crate::prose::method::Method;
+use crate::prose::problems::{Problem, problems as all_problems};
+use crate::prose::run::{ended, targets, took};
+use crate::prose::validity::Validity;
+use crate::tables::{classic, compared, grouped, lsm, quality, searches};
 use charts::{Budget, Index};
+use problems::{failures, problem_list};
 use step::StepCharts;
-pub(crate) use table::table;
+use table::table;
 
 pub use curve::Curves;
 pub use live::live_page;
-pub(crate) use step::{COLOR_COUNT, DASHES};
 
-/// The number of failures that the head of the page lists; the others are counted.
-const FAILURES_SHOWN: usize = 3;
 const STYLE: &str = include_str!("style.css");
 /// The scripts, one for each concern. All need the first; the last scrolls to the part that the
 /// address names.
@@ -131,10 +130,10 @@ pub fn html_page(page: &Page<'_>) -> String {
     let names = Names::new(&matrix, figures);
     let named = NamedMatrix { matrix: &matrix, names: &names };
 
-    let (compared, findings) = findings::of(run, figures);
-    let comparison = Comparison::of_run(run, figures, &compared, &findings);
+    let explained = Explained::new(run, figures);
+    let comparison = explained.comparison();
     let runs: Vec<&Run> = sources.iter().map(|source| &source.run).collect();
-    let problems = problems(&runs, figures, &matrix);
+    let problems = all_problems(&runs, figures, &matrix);
 
     // All charts share one budget, which bounds the size of the page.
     let index = Index::new(figures, page.curves);
@@ -201,15 +200,14 @@ fn header(
     problems: &[Problem],
 ) -> Markup {
     let sources = page.sources;
-    let mut sentences = answer::sentences(comparison).into_iter();
-    let answer = sentences.next().unwrap_or_default();
-    let more = sentences.collect::<Vec<_>>().join(" ");
+    let answer = answer::passage(comparison);
+    let more = answer.text();
     markup! {
         header {
             @for (number, source) in sources.iter().enumerate() {
                 (head(names, &source.run, (sources.len() > 1).then_some(number + 1)))
             }
-            h1 { (clean(&answer)) }
+            h1 { (clean(&answer.heading)) }
             @if !more.is_empty() { p.more { (marked(&more)) } }
             (judgement(page.figures))
             (failures(problems, sources))
@@ -222,10 +220,10 @@ fn basis_of_answer(named: NamedMatrix<'_>, comparison: &Comparison<'_>) -> Marku
     let NamedMatrix { matrix, names } = named;
     markup! {
         section id="answer" aria-label="the basis of the answer" {
-            (plot::overview(comparison))
+            (plots::overview(comparison))
             @if run.search.is_some() { (tables(names, searches::table(run, figures).into_iter().collect())) }
             @else if compared.rows.is_empty() { (tables(names, classic::summary(matrix))) }
-            (findings::section(findings))
+            (passages::findings(findings))
         }
     }
 }
@@ -264,7 +262,7 @@ fn summary(named: NamedMatrix<'_>, comparison: &Comparison<'_>, sources: &[Sourc
     markup! {
         section id="results" {
             h2 { "Summary" (permalink("results")) }
-            (plot::sections(comparison))
+            (plots::sections(comparison))
             (effects_of(comparison))
             @if !comparison.compared.rows.is_empty() { (compared_summary(named, comparison)) }
             (folded("rates, stalls, fairness, costs and times of each target", markup! {
@@ -285,7 +283,7 @@ fn summary(named: NamedMatrix<'_>, comparison: &Comparison<'_>, sources: &[Sourc
 /// Returns the folded tables of a summary that need something to compare.
 fn compared_summary(named: NamedMatrix<'_>, comparison: &Comparison<'_>) -> Markup {
     let NamedMatrix { matrix, names } = named;
-    let made = compared::Method::from(comparison.compared);
+    let method = Method::of_comparison(comparison.compared);
     let throughput = if matrix.is_repeated() {
         "throughput of each target and repeat"
     } else {
@@ -301,9 +299,7 @@ fn compared_summary(named: NamedMatrix<'_>, comparison: &Comparison<'_>) -> Mark
             (tables(names, compared::plans(comparison)))
         }))
         (folded("how targets were compared", markup! {
-            @for text in compared::unfinished(&made).into_iter().chain(compared::method(&made)) {
-                p { (marked(&text)) }
-            }
+            @for text in method.all() { p { (marked(text)) } }
         }))
     }
 }
@@ -317,7 +313,7 @@ fn effects_of(comparison: &Comparison<'_>) -> Markup {
     let Comparison { run, figures, .. } = *comparison;
     let found = Factors::find(&figures.settings.profiles, std::slice::from_ref(&run.base));
     let (factors, options) = (found.of_full_matrices(), CompareOptions::default());
-    compared::effects_section(&compared::FactorEffects {
+    passages::effects(&FactorEffects {
         run,
         runs: &[],
         figures,
@@ -354,21 +350,11 @@ fn labels(named: NamedMatrix<'_>) -> Markup {
     }
 }
 
-/// Removes control characters from text of other sources; keeps line breaks and tabs.
-pub(crate) fn clean(text: &str) -> String {
-    text.chars()
-        .filter_map(|letter| match letter {
-            '\n' | '\t' => Some(letter),
-            _ => printable(letter),
-        })
-        .collect()
-}
-
 /// Returns whether all results are valid, as a paragraph.
 fn judgement(figures: &Figures) -> Markup {
-    let (text, good) = verdict(figures);
+    let Validity { text, is_good } = Validity::of(figures);
     markup! {
-        @if good {
+        @if is_good {
             p { span.status.good { "\u{2713} " (text) } }
         } @else {
             p { a.status.doubt href="#problems" { "! " (text) } }
@@ -402,7 +388,7 @@ fn head(names: &Names<'_>, run: &Run, number: Option<usize>) -> Markup {
 fn target_list(run: &Run) -> Markup {
     markup! {
         dl.targets {
-            @for (name, text) in targets(run) { div { dt { (clean(&name)) } dd { (clean(&text)) } } }
+            @for target in targets(run) { div { dt { (clean(&target.name)) } dd { (clean(&target.text)) } } }
         }
     }
 }
@@ -464,93 +450,7 @@ pub(crate) fn marked(text: &str) -> Markup {
     }
 }
 
-fn problem_list(page: &Page<'_>, problems: &[Problem]) -> Markup {
-    markup! {
-        @if problems.is_empty() { p { "None: every step ended as planned, and every check of the data passed." } }
-        ul.problems {
-            @for problem in problems { (problem_item(problem)) }
-            @for note in page.notes {
-                li class="warning" { span.word { (Severity::Warning.word()) } ": " (marked(note)) }
-            }
-        }
-        @for cell in page.sources.iter().flat_map(|source| &source.cells) { (failure(cell)) }
-    }
-}
-
-fn problem_item(problem: &Problem) -> Markup {
-    let class = match problem.severity {
-        Severity::Error | Severity::Damaged | Severity::Missing => "failed",
-        Severity::Invalid => "invalid",
-        Severity::Warning => "warning",
-    };
-    markup! {
-        li class=(class) {
-            span.word { (problem.severity.word()) } ": "
-            @for (index, text) in problem.texts.iter().enumerate() {
-                @if index > 0 { "; " }
-                (marked(text))
-            }
-            @if !problem.places.is_empty() {
-                span.soft {
-                    " (" (clean(&listed(&problem.places, 8, "; ")))
-                    ")"
-                }
-            }
-        }
-    }
-}
-
-/// Returns the first failures with their causes and what to do, for the head of the page.
-fn failures(problems: &[Problem], sources: &[Source]) -> Markup {
-    let failed: Vec<&Problem> =
-        problems.iter().filter(|problem| problem.severity == Severity::Error).collect();
-    let more = failed.len().saturating_sub(FAILURES_SHOWN);
-
-    let cells = || sources.iter().flat_map(|source| &source.cells);
-    let of_steps =
-        cells().flat_map(|record| &record.steps).filter_map(|step| step.failure.as_ref());
-    let of_cells = cells().filter_map(|record| record.cell.failure.as_ref());
-    let help = of_steps.chain(of_cells).find_map(|failure| failure.help.as_deref());
-
-    markup! {
-        @if !failed.is_empty() {
-            ul.problems {
-                @for problem in failed.iter().take(FAILURES_SHOWN) { (problem_item(problem)) }
-                @if more > 0 { li.failed { a href="#problems" { (counted(more, "other failure")) } } }
-                @if let Some(help) = help { li { span.word { "help" } ": " (marked(help)) } }
-            }
-        }
-    }
-}
-
 fn cell_label(cell: &Cell) -> String {
     let keys = Keys { variant: true, clients: true, repeat: true, run: false };
     clean(&keys.label(&cell.key, 0))
-}
-
-/// Returns the remedy for a failure, and the last lines of the server's log.
-fn failure(record: &CellRecord) -> Markup {
-    let cell = &record.cell;
-    let of_steps = record
-        .steps
-        .iter()
-        .filter_map(|step| Some((Some(step.name.as_str()), step.failure.as_ref()?)));
-    let of_cell = cell.failure.iter().map(|failure| (None, failure));
-
-    markup! {
-        @for (step, failure) in of_steps.chain(of_cell) {
-            @if failure.help.is_some() || !failure.log_tail.is_empty() {
-                details {
-                    summary {
-                        (cell_label(cell))
-                        @if let Some(step) = step { " " (clean(step)) }
-                        ": what to do, and the end of the server's log"
-                    }
-                    @for cause in &failure.causes { p { (marked(cause)) } }
-                    @if let Some(help) = &failure.help { p { "help: " (marked(help)) } }
-                    @if !failure.log_tail.is_empty() { pre { (clean(&failure.log_tail.join("\n"))) } }
-                }
-            }
-        }
-    }
 }

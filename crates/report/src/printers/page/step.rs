@@ -3,11 +3,14 @@
 use maud::{Markup, PreEscaped, html as markup};
 use record::Step;
 
+use crate::model::comparison::Comparison;
 use crate::model::matrix::{Matrix, StepHead};
 use crate::model::number::duration;
 use crate::model::operations::split_kinds;
 use crate::model::table::{Table, anchor};
+use crate::model::text::clean;
 use crate::model::worth::comparable;
+use crate::plot::{COLOR_COUNT, DASHES};
 use crate::printers::page::brief::{NumberedLine, brief, numbered_lines, standing_out};
 use crate::printers::page::charts::{self, Budget, Chart, Index, Plot};
 use crate::printers::page::curve::ChartPlace;
@@ -15,11 +18,8 @@ use crate::printers::page::distributions;
 use crate::printers::page::marks;
 use crate::printers::page::table::table;
 use crate::printers::page::waits;
-use crate::printers::page::{
-    CellRecord, NamedMatrix, Source, cell_label, clean, marked, permalink,
-};
+use crate::printers::page::{CellRecord, NamedMatrix, Source, cell_label, marked, permalink};
 use crate::tables::classic;
-use crate::tables::compared::Comparison;
 use crate::tables::lsm;
 use crate::tables::metrics;
 use crate::tables::quality;
@@ -171,12 +171,6 @@ fn folded_figures(
         }
     }
 }
-
-/// The number of colors of lines. More lines have the same colors with other dashes.
-pub(crate) const COLOR_COUNT: usize = 10;
-
-/// The dashes that distinguish lines of the same color.
-pub(crate) const DASHES: [&str; 4] = ["", "7 3", "2 3", "9 3 2 3"];
 
 /// Returns the buttons of the lines of a step's charts. Of many lines, only those that stand out
 /// have colors at first.

@@ -4,7 +4,8 @@ use maud::{Markup, html as markup};
 
 use crate::model::names::{Names, Subject};
 use crate::model::table::{STEP, TEST, Table, Tone};
-use crate::printers::page::{clean, marked, permalink};
+use crate::model::text::clean;
+use crate::printers::page::{marked, permalink};
 
 fn tone_class(tone: Tone) -> &'static str {
     match tone {

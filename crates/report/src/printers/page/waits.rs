@@ -6,9 +6,10 @@ use maud::{Markup, html as markup};
 use words::WaitView;
 
 use crate::model::matrix::{Line, StepHead};
+use crate::model::text::clean;
+use crate::printers::page::NamedMatrix;
 use crate::printers::page::curve::{ChartPlace, Curve, RowCurve};
 use crate::printers::page::seconds::sampled;
-use crate::printers::page::{NamedMatrix, clean};
 use crate::tables::metrics::{frequent_states, title_of_waits};
 
 /// Returns the states in which sessions or threads were seen in each second, a chart for each view.

@@ -8,9 +8,10 @@ use comfy_table::{
 };
 use unicode_width::UnicodeWidthStr;
 
-use super::{TableStyle, terminal_text};
+use super::writer::TableStyle;
 use crate::model::number::in_ascii;
 use crate::model::table::{Cell, Table, Tone};
+use crate::model::text::terminal_text;
 
 /// The space between two columns.
 const GAP: usize = 2;

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use analysis::{ComparedStep, REPEATS_CAP, Sample, THROUGHPUT};
+use analysis::{ComparedStep, THROUGHPUT};
 use record::CellKey;
 
-use super::Comparison;
+use crate::model::comparison::{Comparison, mean_of};
 use crate::model::grid::{ACROSS_MAX, Grid, NamedLine, TestLines};
 use crate::model::matrix::{Keys, Line, Matrix, StepHead};
 use crate::model::names::Names;
@@ -262,31 +262,4 @@ fn repeated_lines(matrix: &Matrix<'_>, base: &str) -> Vec<RepeatedLine> {
         a.cell.load().cmp(&b.cell.load()).then_with(|| is_other(a).cmp(&is_other(b)))
     });
     lines
-}
-
-/// Returns the remarks on a comparison besides its verdict. The number of repeats it needs is part
-/// of a common note.
-pub(super) fn remarks(row: &ComparedStep) -> Vec<String> {
-    let mut remarks = row.reasons.clone();
-    if row.repeats_needed == Some(REPEATS_CAP) {
-        remarks.retain(|reason| !reason.starts_with("to see a change of "));
-    }
-    remarks
-}
-
-/// Returns the geometric mean, whose ratios are the shown ratios, or the arithmetic mean if a value
-/// is zero.
-pub(crate) fn mean_of(samples: &[Sample]) -> Option<f64> {
-    if samples.is_empty() {
-        return None;
-    }
-
-    let values = || samples.iter().map(|sample| sample.value);
-    let count = samples.len() as f64;
-    let mean = if values().all(|value| value > 0.0) {
-        (values().map(f64::ln).sum::<f64>() / count).exp()
-    } else {
-        values().sum::<f64>() / count
-    };
-    Some(mean)
 }

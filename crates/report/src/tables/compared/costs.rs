@@ -2,11 +2,13 @@
 //! One row for each step and target.
 
 use analysis::{ComparedStep, THROUGHPUT};
-use words::{Decimals, Metric};
+use words::Metric;
 
-use super::board::{Board, RepeatedLine, remarks};
+use super::board::{Board, RepeatedLine};
 use super::relative::tone;
+use crate::model::comparison::mean_of;
 use crate::model::matrix::StepHead;
+use crate::model::metric::decimals;
 use crate::model::number::{fixed, ratio_text};
 use crate::model::operations::{count_alike, noun, unit};
 use crate::model::table::{Cell, STEP, TEST, Table, Tone, anchor};
@@ -108,10 +110,6 @@ fn heads(columns: &[(&str, usize)], rate: &str) -> (Vec<String>, Vec<usize>) {
     (heads, ratios)
 }
 
-pub(super) fn decimals(metric: &str) -> Decimals {
-    Metric::named(metric).map_or(Decimals::Rate, |metric| metric.decimals)
-}
-
 /// Returns true if a line has a comparison in a step.
 fn has_comparison(
     board: &Board<'_>,
@@ -142,11 +140,9 @@ fn cells(
             (None, _) => Cell::not_applicable(),
         };
         if *metric == THROUGHPUT {
-            let remarks = row.map(remarks).unwrap_or_default();
-            if !remarks.is_empty() {
+            if let Some(row) = row {
                 let place = format!("{} {}", board.label(line), step.name);
-                let letter = reasons.letter_of(&remarks, place);
-                cell.mark.push_str(&format!("[{letter}]"));
+                reasons.mark(&mut cell, &row.reasons, place);
             }
             cells.push(cell);
             continue;
@@ -163,7 +159,7 @@ fn relative(row: &ComparedStep, mean: Option<f64>) -> Cell {
         return Cell::default();
     };
     let is_least = |value: Option<f64>| value.is_none_or(|value| value < LEAST);
-    let base = super::board::mean_of(&row.base_values);
+    let base = mean_of(&row.base_values);
     let tone = if is_least(mean) && is_least(base) { Tone::Plain } else { tone(row) };
     Cell::toned(ratio_text(ratio), tone)
 }

@@ -1,148 +1,29 @@
 //! The effects of factors: for each factor, the effect of each level in each step, and how it
 //! differs between the combinations of the other factors.
 
-use std::collections::BTreeMap;
-
 use analysis::{
-    CombinationEffect, ComparedStep, Effect, Effects, Factor, Factors, Figures, Row, THROUGHPUT,
-    counted, distinct, metric_label,
+    CombinationEffect, ComparedStep, Effect, Effects, THROUGHPUT, distinct, metric_label,
 };
-use maud::{Markup, html as markup};
-use record::{CellKey, Run};
-use serde_json::{Value as Json, json};
+use record::CellKey;
 
-use super::board::remarks;
-use super::json::{interval_json, row_json};
+use super::notes;
 use super::relative::ratio_cell;
-use super::verdicts::{LineContext, written};
-use super::{ComparedRun, verdicts, words, write_method};
-use crate::export::{Line as CsvLine, Value, fixed};
+use crate::model::comparison::FactorEffects;
 use crate::model::grid::{ACROSS_MAX, Grid, NamedLine, TestLines};
 use crate::model::matrix::{Keys, Matrix, StepHead};
-use crate::model::names::Names;
+use crate::model::metric;
 use crate::model::number::ratio_text;
 use crate::model::table::{Cell, Table, anchor};
 use crate::model::worth::Footnotes;
-use crate::printers::page::{permalink, table as html_table};
-use crate::printers::terminal::{TableStyle, TerminalWriter};
-use crate::prose::uneven;
 
 /// The mark of an effect that differs between combinations.
 const DIFFERS: &str = "≠";
 
 /// The prefix of the identifiers of tables of single combinations.
-const EACH: &str = "effects-each";
+pub(crate) const EACH: &str = "effects-each";
 
-/// The effects of factors, and the records that are shown with them.
-#[derive(Clone, Copy, Debug)]
-pub struct FactorEffects<'a> {
-    /// The targets of all runs, in the order in which they are shown.
-    pub run: &'a Run,
-    /// The runs; rows refer to them by index.
-    pub runs: &'a [ComparedRun<'a>],
-    /// The figures of all runs.
-    pub figures: &'a Figures,
-    /// The effects with their verdicts.
-    pub effects: &'a Effects,
-}
-
-/// Lists factors with their levels, for a terminal.
-pub fn factors(known: &Factors, style: TableStyle) -> String {
-    let mut out = TerminalWriter::new(style);
-    for factor in &known.factors {
-        out.wrapped("  ", &described(factor));
-    }
-    for (name, by) in &known.determined {
-        out.wrapped("  ", &format!("not a factor: {name} is determined by {}", by.join(", ")));
-    }
-    out.finish()
-}
-
-/// Formats effects as tables for a terminal.
-pub fn effects(shown: &FactorEffects<'_>, style: TableStyle) -> String {
-    let mut out = TerminalWriter::new(style);
-    write(&mut out, shown);
-    out.finish()
-}
-
-/// Formats effects as Markdown.
-pub fn effects_markdown(shown: &FactorEffects<'_>) -> String {
-    let mut out = TerminalWriter::markdown(false);
-    write(&mut out, shown);
-    out.finish()
-}
-
-/// Returns the effects as a section of a page; empty without effects.
-pub(crate) fn section(shown: &FactorEffects<'_>) -> Markup {
-    let effects = shown.effects;
-    // There is one table for each combination and metric, so these are folded.
-    let (each, tables): (Vec<Table>, Vec<Table>) =
-        tables(shown).into_iter().partition(|table| table.id.starts_with(EACH));
-
-    markup! {
-        @if !tables.is_empty() {
-            section id="factors" {
-                h3 { "Effects of factors" (permalink("factors")) }
-                ul { @for factor in &effects.factors { li { (crate::printers::page::marked(&described(factor))) } } }
-                @for table in &tables { (html_table(&Names::default(), table)) }
-                @if !each.is_empty() {
-                    details {
-                        summary { "Effects in each combination of the other factors" }
-                        @for table in &each { (html_table(&Names::default(), table)) }
-                    }
-                }
-                p.note { (how(effects)) }
-                @for text in words::method(&effects.into()) { p.note { (crate::printers::page::marked(&text)) } }
-            }
-        }
-    }
-}
-
-fn write(out: &mut TerminalWriter, shown: &FactorEffects<'_>) {
-    let effects = shown.effects;
-    out.main_title(&match &effects.factors[..] {
-        [factor] => format!("The effect of {}, all else equal", factor.name),
-        factors => format!("The effects of {} factors, all else equal", factors.len()),
-    });
-    for line in words::runs(shown.runs) {
-        out.wrapped("  ", &line);
-    }
-    if let Some(busy) = uneven::busy(shown.figures) {
-        out.warning(&format!("warning: {busy}"));
-    }
-
-    for factor in &effects.factors {
-        out.wrapped("  ", &described(factor));
-    }
-    out.line(how(effects));
-    write_method(out, effects);
-    out.tables(tables(shown));
-}
-
-/// Describes a factor and its levels: `synchronous_commit of postgres: on, off; in 2 combinations
-/// of the others`.
-fn described(factor: &Factor) -> String {
-    let mut text = format!("{} of {}: {}", factor.name, factor.engine, factor.levels.join(", "));
-    if factor.combinations.len() > 1 {
-        let count = counted(factor.combinations.len(), "combination");
-        text += &format!("; in {count} of the other factors");
-    }
-    if !factor.with.is_empty() {
-        text += &format!("; changes together with {}", factor.with.join(", "));
-    }
-    text
-}
-
-fn how(effects: &Effects) -> &'static str {
-    if has_combinations(effects) {
-        "An effect is the geometric mean over all combinations of the other factors, with equal weights; each repeat \
-         gives one value."
-    } else {
-        "There is only one combination of the other factors."
-    }
-}
-
-fn has_combinations(effects: &Effects) -> bool {
+/// Returns true if any effect is a mean over several combinations.
+pub(crate) fn has_combinations(effects: &Effects) -> bool {
     effects.rows.iter().any(|row| row.combinations.len() > 1)
 }
 
@@ -219,7 +100,7 @@ fn add_row<'a>(
 
 /// Returns the tables of throughput and of every other metric with verdicts: effects, and effects
 /// in each combination.
-fn tables(shown: &FactorEffects<'_>) -> Vec<Table> {
+pub(crate) fn tables(shown: &FactorEffects<'_>) -> Vec<Table> {
     let matrix = Matrix::new(shown.run, shown.figures);
     let mut tables = Vec::new();
     for metric in &shown.effects.metrics {
@@ -316,7 +197,7 @@ fn table(
         marked(cell, line, row, &mut reasons)
     });
 
-    let subject = words::subject(grid.name.as_deref(), metric);
+    let subject = metric::subject(grid.name.as_deref(), metric);
     table.title = match (in_each, &grid.name) {
         (true, _) => format!("{subject} by combination of the other factors"),
         (false, Some(name)) => format!("{name}: effects on {}", metric_label(metric)),
@@ -336,9 +217,9 @@ fn table(
         };
         table.notes.push(format!("`{DIFFERS}` {meaning}"));
     }
-    table.notes.extend(words::meaning(metric));
+    table.notes.extend(metric::meaning(metric));
     if !in_each {
-        table.notes.extend(words::detectable(rows.iter().map(|row| row.compared)));
+        table.notes.extend(notes::detectable(rows.iter().map(|row| row.compared)));
         table.notes.extend(widest(effects, metric, grid));
     }
     table.notes.extend(reasons.notes_in("[", "]"));
@@ -355,12 +236,8 @@ fn marked(
     if row.differs {
         cell.mark.push_str(DIFFERS);
     }
-    let remarks = remarks(row.compared);
-    if !remarks.is_empty() {
-        let place = format!("{} {}", line.names.join(", "), row.compared.step);
-        let letter = reasons.letter_of(&remarks, place);
-        cell.mark.push_str(&format!("[{letter}]"));
-    }
+    let place = format!("{} {}", line.names.join(", "), row.compared.step);
+    reasons.mark(&mut cell, &row.compared.reasons, place);
     cell
 }
 
@@ -404,118 +281,4 @@ fn extremes(effect: &Effect) -> Option<[CombinationRatio; 2]> {
         .collect();
     ratios.sort_by(|a, b| a.ratio.total_cmp(&b.ratio));
     Some([*ratios.first()?, *ratios.last()?])
-}
-
-/// Formats effects as CSV with all digits: one line for each effect, and one for each of its
-/// combinations.
-pub fn effects_csv(shown: &FactorEffects<'_>) -> String {
-    let effects = shown.effects;
-    let runs: Vec<&Run> = shown.runs.iter().map(|compared| compared.run).collect();
-    let measured: BTreeMap<&str, &Row> =
-        shown.figures.rows.iter().map(|row| (row.step.as_str(), row)).collect();
-
-    let mut lines = Vec::new();
-    for effect in &effects.rows {
-        let factor = &effects.factors[effect.factor];
-        let about = LineContext {
-            runs: &runs,
-            engine: Some(&factor.engine),
-            of: measured.get(effect.compared.step.as_str()).copied(),
-            effect: effects.effect,
-            ..LineContext::default()
-        };
-        lines.push(csv_line(about, factor, effect, None));
-        for combination in &effect.combinations {
-            lines.push(csv_line(about, factor, effect, Some(combination)));
-        }
-    }
-
-    // The heads of the columns, even if there are no lines.
-    let factor = Factor { levels: vec![String::new()], ..Factor::default() };
-    let like = csv_line(LineContext::default(), &factor, &Effect::default(), None);
-    written(&like, &lines)
-}
-
-fn csv_line(
-    about: LineContext<'_>,
-    factor: &Factor,
-    effect: &Effect,
-    combination: Option<&CombinationEffect>,
-) -> CsvLine {
-    let detail = combination.map(|combination| &factor.combinations[combination.index]);
-    let target = |level: usize| detail?.targets.get(level)?.as_deref();
-    let about = LineContext {
-        targets: target(0).zip(target(effect.level)).map(|(base, target)| [base, target]),
-        ..about
-    };
-    let row = combination.map_or(&effect.compared, |combination| &combination.compared);
-    let deviation = combination.and_then(|combination| combination.deviation);
-    let interval = deviation.map(|deviation| deviation.interval);
-    let differs = match combination {
-        Some(_) => deviation.is_some_and(|deviation| deviation.is_shown),
-        None => effect.differs(),
-    };
-
-    let mut line = verdicts::line(about, row);
-    line.extend(fixed([
-        ("factor", Value::text(&factor.name)),
-        ("base_level", Value::text(&factor.levels[0])),
-        ("level", Value::text(&factor.levels[effect.level])),
-        ("combination", Value::Text(detail.map(|detail| detail.others.clone()))),
-        ("deviation", Value::number(deviation.map(|deviation| deviation.ratio))),
-        ("deviation_low", Value::number(interval.map(|interval| interval.low))),
-        ("deviation_high", Value::number(interval.map(|interval| interval.high))),
-        ("differs", Value::Boolean(Some(differs))),
-    ]));
-    line
-}
-
-/// Returns `{"effects": {...}}`; `docs/compare.md` describes the keys.
-pub fn effects_json(shown: &FactorEffects<'_>) -> Json {
-    let effects = shown.effects;
-    let rows: Vec<Json> = effects
-        .rows
-        .iter()
-        .map(|effect| effect_json(&effects.factors[effect.factor], effect))
-        .collect();
-    json!({
-        "effects": {
-            "factors": effects.factors,
-            "effect": effects.effect,
-            "error_rate": effects.error_rate,
-            "notes": effects.unfinished.iter().chain(&effects.notes).collect::<Vec<_>>(),
-            "runs": super::json::runs_json(shown.runs),
-            "rows": rows,
-        },
-    })
-}
-
-fn effect_json(factor: &Factor, effect: &Effect) -> Json {
-    let combinations =
-        effect.combinations.iter().map(|combination| combination_json(factor, combination));
-    let mut json = row_json(&effect.compared);
-    json["engine"] = json!(factor.engine);
-    json["factor"] = json!(factor.name);
-    json["base_level"] = json!(factor.levels[0]);
-    json["level"] = json!(factor.levels[effect.level]);
-    json["differs"] = json!(effect.differs());
-    json["combinations"] = combinations.collect();
-    json
-}
-
-fn combination_json(factor: &Factor, combination: &CombinationEffect) -> Json {
-    let detail = &factor.combinations[combination.index];
-    let deviation = combination.deviation.map(|deviation| {
-        json!({
-            "ratio": deviation.ratio,
-            "interval": interval_json(deviation.interval),
-            "p_value": deviation.p_value,
-            "differs": deviation.is_shown,
-        })
-    });
-    let mut json = row_json(&combination.compared);
-    json["others"] = json!(detail.others);
-    json["base_target"] = json!(detail.targets[0]);
-    json["deviation"] = json!(deviation);
-    json
 }

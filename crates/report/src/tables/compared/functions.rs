@@ -5,16 +5,12 @@ use analysis::{
 };
 use record::CellKey;
 
-use super::words::percent;
-use crate::export::cell_name;
-use crate::model::number::{fixed, listed, whole};
+use crate::model::names::cell_name;
+use crate::model::number::{fixed, percent, whole};
 use crate::model::table::{Cell, Table, Tone};
-use crate::printers::terminal::TerminalWriter;
 
 /// The number of functions that a table lists.
 const LISTED: usize = 10;
-/// The number of places that a reason for a missing profile lists.
-const PLACES_SHOWN: usize = 6;
 /// From this share of samples without a symbol on, the table says so.
 const UNKNOWN_SHARE: f64 = 0.05;
 
@@ -71,43 +67,6 @@ pub(crate) fn operation<'f>(figures: &'f Figures, cell: &CellKey, step: &str) ->
     let is_of_step = |row: &&Row| row.cell.is_repeat_of(cell) && row.step == step;
     let row = figures.rows.iter().find(is_of_step);
     row.map_or("operation", |row| noun(row.kind, row.main_op.as_deref()))
-}
-
-/// A reason why steps that were to be profiled have no profile.
-pub(crate) struct MissingProfiles<'a> {
-    pub(crate) reason: &'a str,
-    /// The target and the step of each.
-    pub(crate) places: Vec<String>,
-}
-
-/// Returns the reasons why steps that were to be profiled have no profile.
-pub(crate) fn missing(figures: &Figures) -> Vec<MissingProfiles<'_>> {
-    let mut all: Vec<MissingProfiles<'_>> = Vec::new();
-    for it in figures.profiled.iter().filter(|it| it.row.reported) {
-        let Some(reason) = it.profile.missing.as_deref() else {
-            continue;
-        };
-        let place = format!("{} {}", it.row.cell.target, it.row.step);
-        match all.iter_mut().find(|known| known.reason == reason) {
-            Some(known) if known.places.contains(&place) => {}
-            Some(known) => known.places.push(place),
-            None => all.push(MissingProfiles { reason, places: vec![place] }),
-        }
-    }
-    all
-}
-
-/// Writes why steps that were to be profiled have no profile.
-pub(crate) fn write_missing(out: &mut TerminalWriter, figures: &Figures) {
-    let missing = missing(figures);
-    if missing.is_empty() {
-        return;
-    }
-    out.gap();
-    for MissingProfiles { reason, places } in missing {
-        let places = listed(&places, PLACES_SHOWN, ", ");
-        out.warning(&format!("no profile of {places}: {reason}"));
-    }
 }
 
 /// Returns the figures of a profile in a sentence.

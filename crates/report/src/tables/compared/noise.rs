@@ -1,15 +1,13 @@
 //! The noise of a machine: the difference of a target from itself in each step, and the changes
 //! that could be detected.
 
-use analysis::{Compared, DetectableEffect, NoiseFloor, counted};
+use analysis::{Compared, DetectableEffect, NoiseFloor, counted, noise_floor};
 use record::Run;
 
 use super::relative::ratio_cell;
-use super::words::percent;
 use crate::model::matrix::Keys;
-use crate::model::number::{fixed, ratio_text};
+use crate::model::number::{fixed, percent, ratio_text};
 use crate::model::table::{Cell, STEP, Table};
-use crate::printers::terminal::{TableStyle, TerminalWriter};
 
 /// The numbers of repeats for which the table shows the detectable change.
 const REPEATS: [u32; 4] = [3, 5, 10, 20];
@@ -17,23 +15,14 @@ const REPEATS: [u32; 4] = [3, 5, 10, 20];
 /// Changes above this are not shown in detail.
 const MOST: f64 = 1.0;
 
-/// Formats the noise that a run of a target against itself shows.
-pub fn noise_floor(compared: &Compared, style: TableStyle) -> String {
-    let mut out = TerminalWriter::new(style);
-    write(&mut out, compared);
-    out.finish()
-}
-
 /// Returns true if the run's plan compares a target with itself.
-pub(super) fn is_against_itself(run: &Run) -> bool {
+pub(crate) fn is_against_itself(run: &Run) -> bool {
     run.plan.resolved.iter().any(|value| value.key == "against-itself")
 }
 
-pub(super) fn write(out: &mut TerminalWriter, compared: &Compared) {
-    out.table(&table(compared, &analysis::noise_floor(compared)));
-}
-
-fn table(compared: &Compared, floor: &NoiseFloor) -> Table {
+/// Returns a table with a row for each step of a target that is compared with itself.
+pub(crate) fn table(compared: &Compared) -> Table {
+    let floor = noise_floor(compared);
     let keys = Keys::among(floor.steps.iter().map(|step| &step.cell));
     let heads = ["repeats", "ratio", "furthest\nrepeat", "spread\n%"].map(str::to_string);
     let heads_of_repeats = REPEATS.map(|repeats| format!("{repeats} repeats\nshow, %"));
@@ -59,8 +48,8 @@ fn table(compared: &Compared, floor: &NoiseFloor) -> Table {
         table.push(keys.lead_of(&step.step, &step.cell, 0), cells);
     }
 
-    table.notes.push(shown_note(compared, floor));
-    table.notes.extend(floor.spread_median.map(|spread| spread_note(floor, spread)));
+    table.notes.push(shown_note(compared, &floor));
+    table.notes.extend(floor.spread_median.map(|spread| spread_note(&floor, spread)));
     table.explained()
 }
 

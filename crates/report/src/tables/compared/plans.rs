@@ -2,7 +2,7 @@
 
 use analysis::{Compared, ComparedPlans, PlanDifference};
 
-use crate::export::cell_name;
+use crate::model::names::cell_name;
 use crate::model::table::{Cell, STEP, Table};
 use crate::tables::plans::shortened;
 

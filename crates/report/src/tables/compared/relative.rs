@@ -3,11 +3,12 @@
 
 use analysis::{ComparedStep, Interval, THROUGHPUT, VERDICT_METRICS, Verdict, distinct};
 
-use super::board::{Board, RepeatedLine, mean_of, remarks};
-use super::costs::decimals;
-use super::words;
+use super::board::{Board, RepeatedLine};
+use super::notes;
+use crate::model::comparison::mean_of;
 use crate::model::grid::Grid;
 use crate::model::matrix::StepHead;
+use crate::model::metric::{self, decimals};
 use crate::model::number::{fixed, ratio_text};
 use crate::model::table::{Cell, Table, Tone, anchor};
 use crate::model::worth::{Footnotes, not_compared};
@@ -35,7 +36,7 @@ fn tables_of(board: &Board<'_>, metric: &str) -> Vec<Table> {
     let mut tables: Vec<Table> = grids.iter().map(|grid| table(board, metric, grid)).collect();
     // The note is about all tables, so the first one that is shown has it.
     if let Some(first) = tables.iter_mut().find(|table| table.has_figures()) {
-        first.notes.extend(words::repeats_needed(board, metric));
+        first.notes.extend(notes::repeats_needed(board, metric));
     }
     tables
 }
@@ -53,14 +54,14 @@ fn table(board: &Board<'_>, metric: &str, grid: &Grid<'_, &RepeatedLine>) -> Tab
         cell(board, metric, line, step, is_missed, &mut reasons)
     });
 
-    let subject = words::subject(grid.name.as_deref(), metric);
+    let subject = metric::subject(grid.name.as_deref(), metric);
     table.title = format!("{subject} relative to {}", board.base);
 
     let rows = grid.steps.iter().flat_map(|step| {
         grid.lines.iter().filter_map(|named| board.row(named.line, step.name, metric))
     });
-    table.notes.extend(words::meaning(metric));
-    table.notes.extend(words::detectable(rows));
+    table.notes.extend(metric::meaning(metric));
+    table.notes.extend(notes::detectable(rows));
     table.notes.extend(reasons.notes_in("[", "]"));
     table.explained()
 }
@@ -94,12 +95,7 @@ fn cell(
     if is_missed {
         cell.mark.push_str(Tone::SlaMissed.mark());
     }
-    let remarks = remarks(row);
-    if !remarks.is_empty() {
-        let place = format!("{} {}", board.label(line), step.name);
-        let letter = reasons.letter_of(&remarks, place);
-        cell.mark.push_str(&format!("[{letter}]"));
-    }
+    reasons.mark(&mut cell, &row.reasons, format!("{} {}", board.label(line), step.name));
     cell
 }
 

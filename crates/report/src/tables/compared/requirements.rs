@@ -2,15 +2,14 @@
 
 use analysis::{Compared, RequirementResult, RequirementVerdict};
 
-use super::costs::decimals;
-use super::verdicts::unit_of;
 use crate::model::matrix::Keys;
+use crate::model::metric::{decimals, unit_of};
 use crate::model::number::fixed;
 use crate::model::table::{Cell, Table, Tone};
 use crate::model::worth::Footnotes;
 
 /// Returns a table with a row for each requirement and target. It has no rows without requirements.
-pub(super) fn table(compared: &Compared) -> Table {
+pub(crate) fn table(compared: &Compared) -> Table {
     let results = &compared.requirements;
     let keys = Keys::among(results.iter().map(|result| &result.cell));
     let lead = [vec!["requirement".to_owned()], keys.lead("target")].concat();
@@ -23,11 +22,9 @@ pub(super) fn table(compared: &Compared) -> Table {
             keys.lead_of(&result.cell.target, &result.cell, 0),
         ];
         let mut verdict = Cell::toned(result.verdict.to_string(), tone(result.verdict));
-        if !result.reasons.is_empty() {
-            let place = format!("{}, {}", result.requirement.text, keys.label(&result.cell, 0));
-            let letter = reasons.letter_of(&result.reasons, place);
-            verdict.mark.push_str(&format!("[{letter}]"));
-        }
+        let place = format!("{}, {}", result.requirement.text, keys.label(&result.cell, 0));
+        reasons.mark(&mut verdict, &result.reasons, place);
+
         let cells = vec![
             measured(result),
             Cell::plain(unit_of(&result.requirement.metric)),

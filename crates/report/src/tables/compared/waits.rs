@@ -3,9 +3,9 @@
 use analysis::{CostDifference, StateDifference};
 use words::WaitView;
 
-use super::Comparison;
 use super::functions::{change, decimals, operation};
-use crate::export::cell_name;
+use crate::model::comparison::Comparison;
+use crate::model::names::cell_name;
 use crate::model::number::fixed;
 use crate::model::table::{Cell, STEP, Table};
 

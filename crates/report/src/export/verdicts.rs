@@ -4,16 +4,16 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-use analysis::{ComparedStep, Pairing, Row, Sample, THROUGHPUT, UnfinishedCell, Verdict};
+use analysis::{ComparedStep, Row, Sample, THROUGHPUT, UnfinishedCell, Verdict};
 use record::{Run, Status};
 use words::Metric;
 
-use super::Comparison;
-use super::board::mean_of;
-use crate::export::{Form, Line, Sheet, Value, csv_text, fixed, of_runs};
+use super::sheet::{Form, Line, Sheet, Value, csv_text, fixed};
+use super::steps::of_runs;
+use crate::model::comparison::{Comparison, mean_of, pairing_name};
 use crate::model::matrix::StepHead;
+use crate::model::metric::unit_of;
 use crate::model::operations;
-use crate::tables::metrics::unit;
 
 /// The context that a line shows besides its comparison.
 #[derive(Clone, Copy, Default)]
@@ -61,7 +61,7 @@ pub(super) fn line(about: LineContext<'_>, row: &ComparedStep) -> Line {
         ("p_value", Value::number(row.p_value)),
         ("spread_pct", percent(row.spread)),
         ("detectable_pct", percent(row.detectable())),
-        ("pairing", Value::text(pairing(row.pairing))),
+        ("pairing", Value::text(pairing_name(row.pairing))),
         ("machine_count", Value::count(row.machines.count as u64)),
         ("between_machines_pct", percent(row.machines.variance_share.map(|it| it.share))),
         ("base_repeat_count", Value::count(row.base_values.len() as u64)),
@@ -188,17 +188,4 @@ fn reason(cell: &UnfinishedCell) -> String {
     let causes = cell.causes.join(": ");
     let causes = if causes.is_empty() { String::new() } else { format!(": {causes}") };
     format!("repeat {} {ended}{causes}", cell.cell.repeat)
-}
-
-/// Returns the unit of a metric, or `/s` for throughput, whose unit depends on the step.
-pub(super) fn unit_of(metric: &str) -> &'static str {
-    if metric == THROUGHPUT { "/s" } else { unit(metric) }
-}
-
-pub(super) fn pairing(pairing: Pairing) -> &'static str {
-    match pairing {
-        Pairing::Paired => "paired",
-        Pairing::Independent => "independent",
-        Pairing::Single => "single",
-    }
 }

@@ -1,27 +1,32 @@
-//! A comparison as JSON; `docs/compare.md` describes the keys. Keys may be added but are never
-//! renamed.
+//! A comparison as JSON; `docs/compare.md` describes the keys.
+//!
+//! Scripts read it, so keys may be added but are never renamed, and each figure has all its digits.
+//! The answer is both: fields for scripts, and the text that other printers show.
+
+mod effects;
 
 use analysis::{Answer, ComparedStep, Interval, RequirementResult, Sample};
 use serde_json::{Value, json};
 
-use super::board::mean_of;
-use super::noise::is_against_itself;
-use super::verdicts::{pairing, unit_of};
-use super::{ComparedRun, Comparison};
-use crate::prose::answer::sentences;
+pub use effects::effects_json;
+
+use crate::model::comparison::{ComparedRun, Comparison, mean_of, pairing_name};
+use crate::model::metric::unit_of;
+use crate::prose::answer;
+use crate::tables::compared::noise::is_against_itself;
 
 /// Returns `{"answer": {...}, "compared": {..., "rows": [...]}, "findings": [...], "profiles":
 /// [...], "waits": [...], "plans": [...], "requirements": [...], "noise_floor": ...}`. Only a
 /// target against itself has a noise floor.
 pub fn compared_json(comparison: &Comparison<'_>) -> Value {
     let compared = comparison.compared;
-    let mut all = comparison.runs.iter();
-    let noise = all.all(|it| is_against_itself(it.run)).then(|| analysis::noise_floor(compared));
     let findings = comparison.findings;
-    let mut answer = json!(Answer::new(comparison.figures, compared, findings));
-    answer["text"] = sentences(comparison).join(" ").into();
+    let is_of_noise = comparison.runs.iter().all(|compared| is_against_itself(compared.run));
+    let noise = is_of_noise.then(|| analysis::noise_floor(compared));
+    let mut json_answer = json!(Answer::new(comparison.figures, compared, findings));
+    json_answer["text"] = answer::passage(comparison).whole().into();
     json!({
-        "answer": answer,
+        "answer": json_answer,
         "compared": {
             "base": compared.base,
             "effect": compared.effect,
@@ -42,20 +47,21 @@ pub fn compared_json(comparison: &Comparison<'_>) -> Value {
     })
 }
 
-pub(super) fn runs_json(runs: &[ComparedRun<'_>]) -> Value {
-    let runs = runs.iter().map(|it| {
-        json!({
-            "directory": it.name,
-            "name": it.run.name,
-            "started_unix_ns": it.run.started_unix_ns,
-            "status": it.run.status,
-            "assay": it.run.assay,
+fn runs_json(runs: &[ComparedRun<'_>]) -> Value {
+    runs.iter()
+        .map(|ComparedRun { name, run }| {
+            json!({
+                "directory": name,
+                "name": run.name,
+                "started_unix_ns": run.started_unix_ns,
+                "status": run.status,
+                "assay": run.assay,
+            })
         })
-    });
-    runs.collect()
+        .collect()
 }
 
-pub(super) fn interval_json(interval: Interval) -> Value {
+fn interval_json(interval: Interval) -> Value {
     let Interval { low, high, confidence } = interval;
     json!({"low": low, "high": high, "confidence": confidence})
 }
@@ -82,11 +88,13 @@ fn requirement_json(result: &RequirementResult) -> Value {
 }
 
 fn values_json(samples: &[Sample]) -> Vec<Value> {
-    let values = samples.iter();
-    values.map(|it| json!({"run": it.run, "repeat": it.repeat, "value": it.value})).collect()
+    samples
+        .iter()
+        .map(|Sample { run, repeat, value }| json!({"run": run, "repeat": repeat, "value": value}))
+        .collect()
 }
 
-pub(super) fn row_json(row: &ComparedStep) -> Value {
+fn row_json(row: &ComparedStep) -> Value {
     json!({
         "target": row.cell.target,
         "workload": row.workload,
@@ -103,7 +111,7 @@ pub(super) fn row_json(row: &ComparedStep) -> Value {
         "values": values_json(&row.values),
         "ratio": row.ratio,
         "interval": row.interval.map(interval_json),
-        "pairing": pairing(row.pairing),
+        "pairing": pairing_name(row.pairing),
         "machines": row.machines,
         "verdict": row.verdict.to_string(),
         "p_value": row.p_value,

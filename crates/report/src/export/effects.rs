@@ -1,0 +1,74 @@
+//! The effects of factors as CSV.
+
+use std::collections::BTreeMap;
+
+use analysis::{CombinationEffect, Effect, Factor, Row};
+use record::Run;
+
+use super::sheet::{Line as CsvLine, Value, fixed};
+use super::verdicts::{self, LineContext, written};
+use crate::model::comparison::FactorEffects;
+
+/// Formats effects as CSV with all digits: one line for each effect, and one for each of its
+/// combinations.
+pub fn effects_csv(shown: &FactorEffects<'_>) -> String {
+    let effects = shown.effects;
+    let runs: Vec<&Run> = shown.runs.iter().map(|compared| compared.run).collect();
+    let measured: BTreeMap<&str, &Row> =
+        shown.figures.rows.iter().map(|row| (row.step.as_str(), row)).collect();
+
+    let mut lines = Vec::new();
+    for effect in &effects.rows {
+        let factor = &effects.factors[effect.factor];
+        let about = LineContext {
+            runs: &runs,
+            engine: Some(&factor.engine),
+            of: measured.get(effect.compared.step.as_str()).copied(),
+            effect: effects.effect,
+            ..LineContext::default()
+        };
+        lines.push(csv_line(about, factor, effect, None));
+        for combination in &effect.combinations {
+            lines.push(csv_line(about, factor, effect, Some(combination)));
+        }
+    }
+
+    // The heads of the columns, even if there are no lines.
+    let factor = Factor { levels: vec![String::new()], ..Factor::default() };
+    let like = csv_line(LineContext::default(), &factor, &Effect::default(), None);
+    written(&like, &lines)
+}
+
+fn csv_line(
+    about: LineContext<'_>,
+    factor: &Factor,
+    effect: &Effect,
+    combination: Option<&CombinationEffect>,
+) -> CsvLine {
+    let detail = combination.map(|combination| &factor.combinations[combination.index]);
+    let target = |level: usize| detail?.targets.get(level)?.as_deref();
+    let about = LineContext {
+        targets: target(0).zip(target(effect.level)).map(|(base, target)| [base, target]),
+        ..about
+    };
+    let row = combination.map_or(&effect.compared, |combination| &combination.compared);
+    let deviation = combination.and_then(|combination| combination.deviation);
+    let interval = deviation.map(|deviation| deviation.interval);
+    let differs = match combination {
+        Some(_) => deviation.is_some_and(|deviation| deviation.is_shown),
+        None => effect.differs(),
+    };
+
+    let mut line = verdicts::line(about, row);
+    line.extend(fixed([
+        ("factor", Value::text(&factor.name)),
+        ("base_level", Value::text(&factor.levels[0])),
+        ("level", Value::text(&factor.levels[effect.level])),
+        ("combination", Value::Text(detail.map(|detail| detail.others.clone()))),
+        ("deviation", Value::number(deviation.map(|deviation| deviation.ratio))),
+        ("deviation_low", Value::number(interval.map(|interval| interval.low))),
+        ("deviation_high", Value::number(interval.map(|interval| interval.high))),
+        ("differs", Value::Boolean(Some(differs))),
+    ]));
+    line
+}
