@@ -28,7 +28,6 @@ const EXCEPTIONS: &[(&str, &str)] = &[
     ("crates/assay/src/run/ranks/rank0.rs", "not yet split: the protocol, and the merging"),
     ("crates/plan/src/spec.rs", "one plan; its workloads could be files"),
     ("crates/record/src/model.rs", "one record; runs, cells and steps could be files"),
-    ("crates/report/src/plot/over.rs", "not yet split: one file for each plot over time"),
 ];
 
 /// Returns the files that are too long, and the exceptions that no file needs any more.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use analysis::{CombinationEffect, Effect, Factor, Row};
 use record::Run;
 
-use super::sheet::{Line as CsvLine, Value, fixed};
+use super::sheet::{SheetLine, SheetValue, fixed};
 use super::verdicts::{self, LineContext, written};
 use crate::model::comparison::FactorEffects;
 
@@ -44,7 +44,7 @@ fn csv_line(
     factor: &Factor,
     effect: &Effect,
     combination: Option<&CombinationEffect>,
-) -> CsvLine {
+) -> SheetLine {
     let detail = combination.map(|combination| &factor.combinations[combination.index]);
     let target = |level: usize| detail?.targets.get(level)?.as_deref();
     let about = LineContext {
@@ -61,14 +61,14 @@ fn csv_line(
 
     let mut line = verdicts::line(about, row);
     line.extend(fixed([
-        ("factor", Value::text(&factor.name)),
-        ("base_level", Value::text(&factor.levels[0])),
-        ("level", Value::text(&factor.levels[effect.level])),
-        ("combination", Value::Text(detail.map(|detail| detail.others.clone()))),
-        ("deviation", Value::number(deviation.map(|deviation| deviation.ratio))),
-        ("deviation_low", Value::number(interval.map(|interval| interval.low))),
-        ("deviation_high", Value::number(interval.map(|interval| interval.high))),
-        ("differs", Value::Boolean(Some(differs))),
+        ("factor", SheetValue::text(&factor.name)),
+        ("base_level", SheetValue::text(&factor.levels[0])),
+        ("level", SheetValue::text(&factor.levels[effect.level])),
+        ("combination", SheetValue::Text(detail.map(|detail| detail.others.clone()))),
+        ("deviation", SheetValue::number(deviation.map(|deviation| deviation.ratio))),
+        ("deviation_low", SheetValue::number(interval.map(|interval| interval.low))),
+        ("deviation_high", SheetValue::number(interval.map(|interval| interval.high))),
+        ("differs", SheetValue::Boolean(Some(differs))),
     ]));
     line
 }

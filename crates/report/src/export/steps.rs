@@ -8,7 +8,7 @@ use analysis::{Fairness, Figures, OpFigures, Row, Sla, distinct};
 use record::{Run, Status, StepKind};
 use words::METRICS;
 
-use super::sheet::{Form, Line, Sheet, Value, csv_text, fixed};
+use super::sheet::{Form, Sheet, SheetLine, SheetValue, csv_text, fixed};
 use crate::model::matrix::StepHead;
 use crate::model::operations::{self, PERCENTILES, time_of};
 
@@ -32,9 +32,9 @@ pub fn step_table<'a, W: Write + Send>(
     let line = |row: &Row| {
         let mut line = of_step(row, runs);
         line.extend(fixed([
-            ("main_op", Value::Text(row.main_op.clone())),
-            ("queries_per_event", Value::number(row.queries_per_event)),
-            ("sla_met", Value::Boolean(row.sla.as_ref().map(|sla| sla.met))),
+            ("main_op", SheetValue::Text(row.main_op.clone())),
+            ("queries_per_event", SheetValue::number(row.queries_per_event)),
+            ("sla_met", SheetValue::Boolean(row.sla.as_ref().map(|sla| sla.met))),
         ]));
         let main = row.main_op.as_ref().and_then(|kind| row.ops.get(kind));
         let figures = figures(row).chain(of_kind("main", main));
@@ -62,9 +62,9 @@ pub fn metric_table<'a, W: Write + Send>(
 ) -> io::Result<W> {
     let figure = |metric: &str, unit: &str, value: Option<f64>| {
         fixed([
-            ("metric", Value::text(metric)),
-            ("unit", Value::text(unit)),
-            ("value", Value::number(value)),
+            ("metric", SheetValue::text(metric)),
+            ("unit", SheetValue::text(unit)),
+            ("value", SheetValue::number(value)),
         ])
     };
     let mut like = of_step(&Row::default(), runs);
@@ -73,13 +73,13 @@ pub fn metric_table<'a, W: Write + Send>(
     for row in rows {
         let mut line = of_step(row, runs);
         let of_step = line.len();
-        let throughput = Value::number(analysis::throughput(row));
+        let throughput = SheetValue::number(analysis::throughput(row));
         let unit = operations::unit(StepHead::of(row)).into();
         let throughput = ("throughput".into(), unit, throughput);
         let stalls = row.lsm.iter().flat_map(|lsm| &lsm.stalls);
         let stalls = stalls.map(|(reason, count)| {
             let name = format!("write_stall_{}_count", reason.replace('-', "_"));
-            (name.into(), "".into(), Value::number(Some(*count)))
+            (name.into(), "".into(), SheetValue::number(Some(*count)))
         });
         let kinds = row.ops.iter();
         let kinds = kinds.flat_map(|(kind, op)| of_kind(kind, Some(op)));
@@ -96,16 +96,16 @@ pub fn metric_table<'a, W: Write + Send>(
 }
 
 /// Returns the first columns of every table, which identify a run, or several runs together.
-pub(crate) fn of_runs(id: &'static str, runs: &[&Run]) -> Line {
+pub(crate) fn of_runs(id: &'static str, runs: &[&Run]) -> SheetLine {
     let each = |of: fn(&Run) -> Option<String>| {
         let values = distinct(runs.iter().filter_map(|run| of(run)));
-        Value::text(values.join("; "))
+        SheetValue::text(values.join("; "))
     };
     let began = runs.iter().map(|run| run.started_unix_ns).max();
     fixed([
         (id, each(|run| Some(run.id.clone()))),
         ("run_name", each(|run| Some(run.name.clone()))),
-        ("started_at", Value::Time(began)),
+        ("started_at", SheetValue::Time(began)),
         ("host", each(|run| fact(run, "host_id"))),
         ("cpu_model", each(|run| fact(run, "cpu_model"))),
         ("assay_version", each(|run| Some(run.assay.to_string()))),
@@ -118,30 +118,30 @@ fn fact(run: &Run, name: &str) -> Option<String> {
 
 /// Returns the next columns of all tables except that of verdicts: the step, its cell, its validity
 /// and its throughput.
-pub(super) fn of_step(row: &Row, runs: &[&Run]) -> Line {
+pub(super) fn of_step(row: &Row, runs: &[&Run]) -> SheetLine {
     let run = runs.get(row.run..=row.run).unwrap_or_default();
     let is_measured = row.kind != StepKind::Settle;
     let unit = is_measured.then(|| operations::unit(StepHead::of(row)));
     let mut line = of_runs("run_id", run);
     line.extend(fixed([
-        ("target", Value::text(&row.cell.target)),
-        ("build", Value::text(&row.build)),
-        ("config", Value::text(&row.config)),
-        ("engine", Value::text(&row.engine)),
-        ("engine_version", Value::text(&row.engine_version)),
-        ("workload", Value::text(&row.workload)),
-        ("variant", Value::Text(row.cell.variant.clone())),
-        ("clients", Value::count(row.cell.clients)),
-        ("repeat", Value::count(row.cell.repeat)),
-        ("step", Value::text(&row.step)),
-        ("step_group", Value::Text(row.group.clone())),
-        ("kind", Value::text(kind_name(row.kind))),
-        ("reported", Value::Boolean(Some(row.reported))),
-        ("status", Value::text(status_name(row.status))),
-        ("valid", Value::Boolean(Some(row.valid))),
-        ("reasons", Value::text(row.reasons.join("; "))),
-        ("throughput", Value::number(analysis::throughput(row))),
-        ("throughput_unit", Value::Text(unit)),
+        ("target", SheetValue::text(&row.cell.target)),
+        ("build", SheetValue::text(&row.build)),
+        ("config", SheetValue::text(&row.config)),
+        ("engine", SheetValue::text(&row.engine)),
+        ("engine_version", SheetValue::text(&row.engine_version)),
+        ("workload", SheetValue::text(&row.workload)),
+        ("variant", SheetValue::Text(row.cell.variant.clone())),
+        ("clients", SheetValue::count(row.cell.clients)),
+        ("repeat", SheetValue::count(row.cell.repeat)),
+        ("step", SheetValue::text(&row.step)),
+        ("step_group", SheetValue::Text(row.group.clone())),
+        ("kind", SheetValue::text(kind_name(row.kind))),
+        ("reported", SheetValue::Boolean(Some(row.reported))),
+        ("status", SheetValue::text(status_name(row.status))),
+        ("valid", SheetValue::Boolean(Some(row.valid))),
+        ("reasons", SheetValue::text(row.reasons.join("; "))),
+        ("throughput", SheetValue::number(analysis::throughput(row))),
+        ("throughput_unit", SheetValue::Text(unit)),
     ]));
     line
 }
@@ -167,14 +167,14 @@ fn status_name(status: Status) -> &'static str {
 }
 
 /// A figure of a step: its name, its unit and its value.
-type Figure = (Cow<'static, str>, Cow<'static, str>, Value);
+type Figure = (Cow<'static, str>, Cow<'static, str>, SheetValue);
 
 /// Returns the figures that every step may have.
 fn figures(row: &Row) -> impl Iterator<Item = Figure> {
-    let sla = |of: fn(&Sla) -> f64| Value::number(row.sla.as_ref().map(of));
-    let ends = |of: fn(&Fairness) -> f64| Value::number(row.fairness.as_ref().map(of));
+    let sla = |of: fn(&Sla) -> f64| SheetValue::number(row.sla.as_ref().map(of));
+    let ends = |of: fn(&Fairness) -> f64| SheetValue::number(row.fairness.as_ref().map(of));
     let own = [
-        ("elapsed_s", "s", Value::number(Some(row.seconds))),
+        ("elapsed_s", "s", SheetValue::number(Some(row.seconds))),
         ("sla_target_rows_per_s", "/s", sla(|sla| sla.target)),
         ("sla_achieved_rows_per_s", "/s", sla(|sla| sla.achieved)),
         ("fairness_fastest_s", "s", ends(|of| of.fastest_seconds)),
@@ -184,7 +184,7 @@ fn figures(row: &Row) -> impl Iterator<Item = Figure> {
     ];
     let metrics = METRICS.iter();
     let metrics = metrics.map(|metric| {
-        let value = Value::number(row.metric(metric.name));
+        let value = SheetValue::number(row.metric(metric.name));
         (metric.column, metric.unit, value)
     });
     let all = own.into_iter().chain(metrics);
@@ -193,8 +193,8 @@ fn figures(row: &Row) -> impl Iterator<Item = Figure> {
 
 /// Returns the figures of a kind of operation; their names begin with `kind`.
 fn of_kind(kind: &str, op: Option<&OpFigures>) -> impl Iterator<Item = Figure> {
-    let count = |of: fn(&OpFigures) -> u64| Value::Integer(op.map(of));
-    let rate = |of: fn(&OpFigures) -> f64| Value::number(op.map(of));
+    let count = |of: fn(&OpFigures) -> u64| SheetValue::Integer(op.map(of));
+    let rate = |of: fn(&OpFigures) -> f64| SheetValue::number(op.map(of));
     let own = [
         ("offered_count", "", count(|op| op.offered)),
         ("skipped_count", "", count(|op| op.skipped)),
@@ -209,7 +209,7 @@ fn of_kind(kind: &str, op: Option<&OpFigures>) -> impl Iterator<Item = Figure> {
     let times = ["service", "response"].into_iter().flat_map(|time| {
         PERCENTILES.map(|percentile| {
             let name = format!("{time}_us_{}", percentile.replace('.', "_"));
-            let value = Value::number(op.and_then(|op| time_of(op, &name)));
+            let value = SheetValue::number(op.and_then(|op| time_of(op, &name)));
             (format!("{kind}_{name}").into(), "us".into(), value)
         })
     });

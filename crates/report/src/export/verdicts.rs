@@ -8,7 +8,7 @@ use analysis::{ComparedStep, Row, Sample, THROUGHPUT, UnfinishedCell, Verdict};
 use record::{Run, Status};
 use words::Metric;
 
-use super::sheet::{Form, Line, Sheet, Value, csv_text, fixed};
+use super::sheet::{Form, Sheet, SheetLine, SheetValue, csv_text, fixed};
 use super::steps::of_runs;
 use crate::model::comparison::{Comparison, mean_of, pairing_name};
 use crate::model::matrix::StepHead;
@@ -29,58 +29,59 @@ pub(super) struct LineContext<'a> {
 }
 
 /// Returns the columns of a comparison with their values.
-pub(super) fn line(about: LineContext<'_>, row: &ComparedStep) -> Line {
+pub(super) fn line(about: LineContext<'_>, row: &ComparedStep) -> SheetLine {
     let interval = row.interval;
     let metric = Metric::exported_name(&row.metric);
     let unit = match about.of {
         Some(of) if row.metric == THROUGHPUT => operations::unit(StepHead::of(of)),
         _ => unit_of(&row.metric).to_owned(),
     };
-    let target = |which: usize| Value::Text(about.targets.map(|names| names[which].to_owned()));
+    let target =
+        |which: usize| SheetValue::Text(about.targets.map(|names| names[which].to_owned()));
     let mut line = of_runs("run_ids", about.runs);
     line.extend(fixed([
         ("base", target(0)),
         ("target", target(1)),
-        ("engine", Value::text(about.engine.unwrap_or_default())),
-        ("workload", Value::text(&row.workload)),
-        ("variant", Value::Text(row.cell.variant.clone())),
-        ("clients", Value::count(row.cell.clients)),
-        ("step", Value::text(&row.step)),
-        ("step_group", Value::Text(row.group.clone())),
-        ("metric", Value::text(metric)),
-        ("unit", Value::text(unit)),
-        ("more_is_better", Value::Boolean(Some(row.more_is_better))),
-        ("base_mean", Value::number(mean_of(&row.base_values))),
-        ("target_mean", Value::number(mean_of(&row.values))),
-        ("ratio", Value::number(row.ratio)),
-        ("ratio_low", Value::number(interval.map(|it| it.low))),
-        ("ratio_high", Value::number(interval.map(|it| it.high))),
+        ("engine", SheetValue::text(about.engine.unwrap_or_default())),
+        ("workload", SheetValue::text(&row.workload)),
+        ("variant", SheetValue::Text(row.cell.variant.clone())),
+        ("clients", SheetValue::count(row.cell.clients)),
+        ("step", SheetValue::text(&row.step)),
+        ("step_group", SheetValue::Text(row.group.clone())),
+        ("metric", SheetValue::text(metric)),
+        ("unit", SheetValue::text(unit)),
+        ("more_is_better", SheetValue::Boolean(Some(row.more_is_better))),
+        ("base_mean", SheetValue::number(mean_of(&row.base_values))),
+        ("target_mean", SheetValue::number(mean_of(&row.values))),
+        ("ratio", SheetValue::number(row.ratio)),
+        ("ratio_low", SheetValue::number(interval.map(|it| it.low))),
+        ("ratio_high", SheetValue::number(interval.map(|it| it.high))),
         ("confidence_pct", percent(interval.map(|it| it.confidence))),
         ("effect_pct", percent(Some(about.effect))),
-        ("verdict", Value::text(row.verdict.to_string())),
-        ("p_value", Value::number(row.p_value)),
+        ("verdict", SheetValue::text(row.verdict.to_string())),
+        ("p_value", SheetValue::number(row.p_value)),
         ("spread_pct", percent(row.spread)),
         ("detectable_pct", percent(row.detectable())),
-        ("pairing", Value::text(pairing_name(row.pairing))),
-        ("machine_count", Value::count(row.machines.count as u64)),
+        ("pairing", SheetValue::text(pairing_name(row.pairing))),
+        ("machine_count", SheetValue::count(row.machines.count as u64)),
         ("between_machines_pct", percent(row.machines.variance_share.map(|it| it.share))),
-        ("base_repeat_count", Value::count(row.base_values.len() as u64)),
-        ("target_repeat_count", Value::count(row.values.len() as u64)),
-        ("needed_repeat_count", Value::Integer(row.repeats_needed.map(u64::from))),
+        ("base_repeat_count", SheetValue::count(row.base_values.len() as u64)),
+        ("target_repeat_count", SheetValue::count(row.values.len() as u64)),
+        ("needed_repeat_count", SheetValue::Integer(row.repeats_needed.map(u64::from))),
         ("base_values", each(&row.base_values)),
         ("target_values", each(&row.values)),
-        ("reasons", Value::text(row.reasons.join("; "))),
+        ("reasons", SheetValue::text(row.reasons.join("; "))),
     ]));
     line
 }
 
-fn percent(share: Option<f64>) -> Value {
-    Value::number(share.map(|share| share * 100.0))
+fn percent(share: Option<f64>) -> SheetValue {
+    SheetValue::number(share.map(|share| share * 100.0))
 }
 
-fn each(samples: &[Sample]) -> Value {
+fn each(samples: &[Sample]) -> SheetValue {
     let values = samples.iter().map(|sample| sample.value.to_string());
-    Value::text(values.collect::<Vec<_>>().join(" "))
+    SheetValue::text(values.collect::<Vec<_>>().join(" "))
 }
 
 /// Formats all verdicts as CSV.
@@ -131,7 +132,7 @@ pub fn verdict_table<W: Write + Send>(
 }
 
 /// Formats lines as CSV, with the columns of `like`.
-pub(super) fn written(like: &Line, lines: &[Line]) -> String {
+pub(super) fn written(like: &SheetLine, lines: &[SheetLine]) -> String {
     let written = || {
         let mut sheet = Sheet::new(Form::Csv, "", like, &[], Vec::new())?;
         for line in lines {

@@ -2,7 +2,7 @@
 //! steps are dozens of tests, tests are rows and lines are columns, because dozens of columns
 //! don't fit.
 
-use crate::model::matrix::{Line, Matrix, StepHead};
+use crate::model::matrix::{CellLine, Matrix, StepHead};
 use crate::model::operations::step_head;
 use crate::model::table::{Cell, TEST, Table, anchor};
 
@@ -115,7 +115,7 @@ impl<'a, L> Grid<'a, L> {
 }
 
 /// Lines of a matrix in steps.
-pub(crate) type LineGrid<'m, 'a> = Grid<'a, &'m Line<'a>>;
+pub(crate) type LineGrid<'m, 'a> = Grid<'a, &'m CellLine<'a>>;
 
 /// Returns true if rows are tests, rather than targets.
 pub(crate) fn are_rows(matrix: &Matrix<'_>) -> bool {
@@ -155,7 +155,7 @@ pub(crate) fn of_tests<'m, 'a>(
 ) -> Vec<LineGrid<'m, 'a>> {
     let grids = matrix.groups().enumerate().map(|(number, lines)| {
         let label = matrix.group_label(lines);
-        let mut lines: Vec<&Line<'_>> = lines.iter().collect();
+        let mut lines: Vec<&CellLine<'_>> = lines.iter().collect();
         lines.sort_by_key(|line| line.cell.target != matrix.base);
 
         let are_whole = lines.len() <= WHOLE_HEADS_MAX
@@ -170,7 +170,7 @@ pub(crate) fn of_tests<'m, 'a>(
 }
 
 /// Returns the head of a line's column: its target, in two lines if space is short, and its repeat.
-fn column_head(matrix: &Matrix<'_>, line: &Line<'_>, is_whole: bool) -> String {
+fn column_head(matrix: &Matrix<'_>, line: &CellLine<'_>, is_whole: bool) -> String {
     let target = &line.cell.target;
     let build = line.rows.first().map(|row| row.build.as_str());
     let config = build.and_then(|build| target.strip_prefix(build)?.strip_prefix('.'));

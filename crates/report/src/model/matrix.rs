@@ -112,7 +112,7 @@ impl Keys {
 
 /// One cell of the plan: one measurement of a target with a number of clients.
 #[derive(Clone, Debug)]
-pub(crate) struct Line<'a> {
+pub(crate) struct CellLine<'a> {
     pub cell: &'a CellKey,
     /// The index of the cell's run.
     pub run: usize,
@@ -123,7 +123,7 @@ pub(crate) struct Line<'a> {
     pub unfinished: Option<Option<Status>>,
 }
 
-impl<'a> Line<'a> {
+impl<'a> CellLine<'a> {
     /// Returns the line's row of a step.
     pub(crate) fn row(&self, step: &str) -> Option<&'a Row> {
         self.rows.iter().copied().find(|row| row.step == step)
@@ -131,7 +131,7 @@ impl<'a> Line<'a> {
 
     /// Returns true if the lines are compared with each other: they differ only in their target and
     /// repeat.
-    pub(crate) fn same_group(&self, other: &Line<'_>) -> bool {
+    pub(crate) fn same_group(&self, other: &CellLine<'_>) -> bool {
         self.cell.load() == other.cell.load()
     }
 
@@ -143,13 +143,13 @@ impl<'a> Line<'a> {
 
 /// Returns the line of a cell; adds it if it is missing.
 fn line_of<'l, 'a>(
-    lines: &'l mut Vec<Line<'a>>,
+    lines: &'l mut Vec<CellLine<'a>>,
     run: usize,
     cell: &'a CellKey,
-) -> &'l mut Line<'a> {
+) -> &'l mut CellLine<'a> {
     let known = lines.iter().position(|line| (line.run, line.cell) == (run, cell));
     let at = known.unwrap_or_else(|| {
-        lines.push(Line { cell, run, rows: Vec::new(), missing: Vec::new(), unfinished: None });
+        lines.push(CellLine { cell, run, rows: Vec::new(), missing: Vec::new(), unfinished: None });
         lines.len() - 1
     });
     &mut lines[at]
@@ -164,7 +164,7 @@ pub(crate) struct Matrix<'a> {
     pub steps: Vec<StepHead<'a>>,
     /// The steps that no table or chart has.
     pub unreported: Vec<StepHead<'a>>,
-    pub lines: Vec<Line<'a>>,
+    pub lines: Vec<CellLine<'a>>,
     keys: Keys,
 }
 
@@ -172,7 +172,7 @@ impl<'a> Matrix<'a> {
     /// Sorts the rows into lines. Targets follow the order of `run`; targets of other runs come
     /// last.
     pub(crate) fn new(run: &'a Run, figures: &'a Figures) -> Self {
-        let mut lines: Vec<Line<'a>> = Vec::new();
+        let mut lines: Vec<CellLine<'a>> = Vec::new();
         for row in &figures.rows {
             line_of(&mut lines, row.run, &row.cell).rows.push(row);
         }
@@ -184,7 +184,7 @@ impl<'a> Matrix<'a> {
         }
         sort(&mut lines, run);
 
-        let differ = |are_alike: fn(&Line<'_>, &Line<'_>) -> bool| {
+        let differ = |are_alike: fn(&CellLine<'_>, &CellLine<'_>) -> bool| {
             lines.windows(2).any(|pair| !are_alike(&pair[0], &pair[1]))
         };
         let keys = Keys {
@@ -235,18 +235,18 @@ impl<'a> Matrix<'a> {
     }
 
     /// Returns the texts of these columns.
-    pub(crate) fn lead_of(&self, line: &Line<'_>) -> Vec<String> {
+    pub(crate) fn lead_of(&self, line: &CellLine<'_>) -> Vec<String> {
         self.keys.lead_of(&line.cell.target, line.cell, line.run)
     }
 
     /// Returns the label of a line for charts and sentences: `pg17.base c8 r2`.
-    pub(crate) fn label(&self, line: &Line<'_>) -> String {
+    pub(crate) fn label(&self, line: &CellLine<'_>) -> String {
         self.keys.label(line.cell, line.run)
     }
 
     /// Returns the common properties of a group's lines, if there are several groups: `cached, 8
     /// clients`.
-    pub(crate) fn group_label(&self, lines: &[Line<'_>]) -> Option<String> {
+    pub(crate) fn group_label(&self, lines: &[CellLine<'_>]) -> Option<String> {
         self.load_label(lines.first()?.cell)
     }
 
@@ -257,21 +257,21 @@ impl<'a> Matrix<'a> {
 
     /// Returns the properties besides the target that distinguish a line from others of its group:
     /// ` r2`.
-    pub(crate) fn suffix(&self, line: &Line<'_>) -> String {
+    pub(crate) fn suffix(&self, line: &CellLine<'_>) -> String {
         let keys = Keys { variant: false, clients: false, ..self.keys };
         keys.suffix(line.cell, line.run)
     }
 
     /// Returns the line that `line` is compared with: the base with the same clients and repeat,
     /// preferably of the same run.
-    pub(crate) fn base_of(&self, line: &Line<'_>) -> Option<&Line<'a>> {
+    pub(crate) fn base_of(&self, line: &CellLine<'_>) -> Option<&CellLine<'a>> {
         let wanted = line.cell.of_target(self.base);
         let bases = || self.lines.iter().filter(|base| *base.cell == wanted);
         bases().find(|base| base.run == line.run).or_else(|| bases().next())
     }
 
     /// Returns true if a line is compared with one of the base.
-    pub(crate) fn is_other(&self, line: &Line<'_>) -> bool {
+    pub(crate) fn is_other(&self, line: &CellLine<'_>) -> bool {
         line.cell.target != self.base && self.base_of(line).is_some()
     }
 
@@ -281,7 +281,7 @@ impl<'a> Matrix<'a> {
     }
 
     /// Returns the row of the base that a line is compared with, if it is valid.
-    pub(crate) fn base_row(&self, line: &Line<'_>, step: StepHead<'_>) -> Option<&'a Row> {
+    pub(crate) fn base_row(&self, line: &CellLine<'_>, step: StepHead<'_>) -> Option<&'a Row> {
         let row = self.base_of(line)?.row(step.name)?;
         comparable(row).then_some(row)
     }
@@ -290,7 +290,7 @@ impl<'a> Matrix<'a> {
     pub(crate) fn lines_in(
         &self,
         step: StepHead<'_>,
-    ) -> impl Iterator<Item = (&Line<'a>, &'a Row)> {
+    ) -> impl Iterator<Item = (&CellLine<'a>, &'a Row)> {
         self.lines.iter().filter_map(move |line| Some((line, line.row(step.name)?)))
     }
 
@@ -300,13 +300,13 @@ impl<'a> Matrix<'a> {
     }
 
     /// Returns groups of lines that are compared with each other.
-    pub(crate) fn groups(&self) -> impl Iterator<Item = &[Line<'a>]> {
+    pub(crate) fn groups(&self) -> impl Iterator<Item = &[CellLine<'a>]> {
         self.lines.chunk_by(|a, b| a.same_group(b))
     }
 }
 
 /// Sorts lines so that those that are compared with each other are adjacent.
-fn sort(lines: &mut [Line<'_>], run: &Run) {
+fn sort(lines: &mut [CellLine<'_>], run: &Run) {
     let position = |target: &str| {
         let planned = run.targets.iter().position(|planned| planned.name == target);
         planned.unwrap_or(run.targets.len())
@@ -322,7 +322,7 @@ fn sort(lines: &mut [Line<'_>], run: &Run) {
 
 /// Returns the union of the steps of all lines. A step that some lines lack follows its
 /// predecessor.
-fn steps<'a>(lines: &[Line<'a>]) -> Vec<StepHead<'a>> {
+fn steps<'a>(lines: &[CellLine<'a>]) -> Vec<StepHead<'a>> {
     let mut steps: Vec<(&str, Vec<&Row>)> = Vec::new();
     for line in lines {
         // The place of a step that no line before had.
@@ -367,9 +367,9 @@ mod tests {
     }
 
     fn head_of(rows: Vec<&Row>) -> StepHead<'_> {
-        let lines: Vec<Line<'_>> = rows
+        let lines: Vec<CellLine<'_>> = rows
             .into_iter()
-            .map(|row| Line {
+            .map(|row| CellLine {
                 cell: &row.cell,
                 run: row.run,
                 rows: vec![row],

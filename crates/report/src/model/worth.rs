@@ -4,7 +4,7 @@
 use analysis::Row;
 use record::Status;
 
-use crate::model::matrix::{Line, Matrix, StepHead};
+use crate::model::matrix::{CellLine, Matrix, StepHead};
 use crate::model::number::listed;
 use crate::model::table::{Cell, Tone};
 
@@ -25,7 +25,7 @@ struct Footnote {
 
 impl Footnotes {
     /// Returns the letter for the reasons of `row`; the same reasons share a letter.
-    pub(crate) fn letter(&mut self, matrix: &Matrix<'_>, line: &Line<'_>, row: &Row) -> String {
+    pub(crate) fn letter(&mut self, matrix: &Matrix<'_>, line: &CellLine<'_>, row: &Row) -> String {
         let place = format!("{} {}", matrix.label(line), row.step);
         self.letter_of(&row.reasons, place)
     }
@@ -98,7 +98,7 @@ pub(crate) fn marked_if_invalid(row: &Row, mut cells: Vec<Cell>, marked: usize) 
 /// footnote if they are invalid.
 pub(crate) fn footnoted(
     matrix: &Matrix<'_>,
-    line: &Line<'_>,
+    line: &CellLine<'_>,
     row: &Row,
     mut cells: Vec<Cell>,
     footnotes: &mut Footnotes,
@@ -130,7 +130,7 @@ pub(crate) fn ended_early(status: Status) -> Option<Cell> {
 
 /// Returns the cell for a step that a line lacks. A cell that failed between two steps shows it at
 /// the next step.
-pub(crate) fn missing_step(matrix: &Matrix<'_>, line: &Line<'_>, step: StepHead<'_>) -> Cell {
+pub(crate) fn missing_step(matrix: &Matrix<'_>, line: &CellLine<'_>, step: StepHead<'_>) -> Cell {
     let next = matrix.measured().find(|candidate| line.row(candidate.name).is_none());
     let is_next = next.is_some_and(|next| next.name == step.name);
     let is_shown_already =
@@ -146,7 +146,7 @@ pub(crate) fn missing_step(matrix: &Matrix<'_>, line: &Line<'_>, step: StepHead<
 /// Returns the row of a step that ended as planned, or the cell that replaces it.
 pub(crate) fn ended_row<'a>(
     matrix: &Matrix<'a>,
-    line: &Line<'a>,
+    line: &CellLine<'a>,
     step: StepHead<'_>,
 ) -> Result<&'a Row, Cell> {
     let Some(row) = line.row(step.name) else {
@@ -162,7 +162,7 @@ pub(crate) fn not_compared() -> Cell {
 
 /// Returns the rows of a step that may be compared, by target, in the order of the lines.
 pub(crate) fn comparable_by_target<'a>(
-    lines: &[Line<'a>],
+    lines: &[CellLine<'a>],
     step: StepHead<'_>,
 ) -> Vec<(&'a str, Vec<&'a Row>)> {
     lines

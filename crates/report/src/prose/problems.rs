@@ -9,7 +9,7 @@ use record::{OptionStatus, Run, Status};
 use super::profiles::{self, MissingProfiles};
 use super::settings::not_had;
 use super::{trees, uneven};
-use crate::model::matrix::{Line, Matrix};
+use crate::model::matrix::{CellLine, Matrix};
 
 /// The severity of a problem, the worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -148,7 +148,7 @@ impl ProblemList<'_> {
 
     /// Adds remarks on figures. They are merged by kind, the worst place first.
     fn add_remarks(&mut self) {
-        let mut remarks: Vec<(&Line<'_>, &Row, &Remark)> = rows(self.matrix)
+        let mut remarks: Vec<(&CellLine<'_>, &Row, &Remark)> = rows(self.matrix)
             .flat_map(|(line, row)| row.remarks.iter().map(move |remark| (line, row, remark)))
             .collect();
         remarks.sort_by(|(.., a), (.., b)| b.weight.total_cmp(&a.weight));
@@ -215,11 +215,11 @@ impl ProblemList<'_> {
 }
 
 /// Returns all rows, each with its line.
-fn rows<'m, 'a>(matrix: &'m Matrix<'a>) -> impl Iterator<Item = (&'m Line<'a>, &'a Row)> {
+fn rows<'m, 'a>(matrix: &'m Matrix<'a>) -> impl Iterator<Item = (&'m CellLine<'a>, &'a Row)> {
     matrix.lines.iter().flat_map(|line| line.rows.iter().map(move |row| (line, *row)))
 }
 
-fn place(matrix: &Matrix<'_>, line: &Line<'_>, row: &Row) -> String {
+fn place(matrix: &Matrix<'_>, line: &CellLine<'_>, row: &Row) -> String {
     format!("{} {}", matrix.label(line), row.step)
 }
 

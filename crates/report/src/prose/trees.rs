@@ -3,7 +3,7 @@
 
 use analysis::InitialTree;
 
-use crate::model::matrix::{Line, Matrix, StepHead};
+use crate::model::matrix::{CellLine, Matrix, StepHead};
 use crate::model::number::listed;
 use crate::model::worth::comparable_by_target;
 
@@ -37,7 +37,7 @@ pub(crate) fn places(matrix: &Matrix<'_>) -> Vec<String> {
 /// Returns the tree with which each target began, the base first.
 fn trees<'a>(
     matrix: &Matrix<'a>,
-    lines: &[Line<'a>],
+    lines: &[CellLine<'a>],
     step: StepHead<'_>,
 ) -> Vec<(&'a str, InitialTree)> {
     let targets = comparable_by_target(lines, step).into_iter();

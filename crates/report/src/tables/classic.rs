@@ -8,7 +8,7 @@ use analysis::{Row, Shade, Sla, shade_summary};
 use words::Decimals;
 
 use crate::model::grid::{self, LineGrid};
-use crate::model::matrix::{Line, Matrix, StepHead};
+use crate::model::matrix::{CellLine, Matrix, StepHead};
 use crate::model::number::fixed;
 use crate::model::operations::{
     count_alike, counted, step_head, throughput_head, throughput_title, unit,
@@ -53,7 +53,7 @@ fn is_shown(table: &Table) -> bool {
 /// Returns the throughput of a line in a step, without its color.
 fn throughput_cell(
     matrix: &Matrix<'_>,
-    line: &Line<'_>,
+    line: &CellLine<'_>,
     step: StepHead<'_>,
     footnotes: &mut Footnotes,
 ) -> Cell {
@@ -142,7 +142,7 @@ fn add_units(table: &mut Table, tests: &[StepHead<'_>]) {
 fn add_scanned(table: &mut Table, grid: &LineGrid<'_, '_>) {
     // From the last test on, so that the places of the others stay.
     for (at, step) in grid.steps.iter().enumerate().rev() {
-        let scanned = |line: &Line<'_>| {
+        let scanned = |line: &CellLine<'_>| {
             let row = line.row(step.name).filter(|row| comparable(row))?;
             row.metric("krows_sec")
         };
@@ -191,7 +191,7 @@ fn split_tests<'a>(
 /// Returns the achieved rate of a line in a step, with `decimals`.
 fn rate_cell(
     matrix: &Matrix<'_>,
-    line: &Line<'_>,
+    line: &CellLine<'_>,
     step: StepHead<'_>,
     decimals: usize,
     footnotes: &mut Footnotes,
@@ -216,7 +216,7 @@ fn rate_cell(
 
 /// Returns the requested and achieved rates of a step.
 fn slas<'l, 'a: 'l>(
-    lines: impl Iterator<Item = &'l Line<'a>>,
+    lines: impl Iterator<Item = &'l CellLine<'a>>,
     step: StepHead<'_>,
 ) -> impl Iterator<Item = &'a Sla> {
     lines.filter_map(move |line| line.row(step.name)?.sla.as_ref())
@@ -374,7 +374,7 @@ pub(crate) fn counters(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
 /// table.
 pub(crate) fn lengths(matrix: &Matrix<'_>) -> Vec<Table> {
     let (tests, steps) = split_tests(matrix, matrix.steps.iter().copied());
-    let cell = |line: &&Line<'_>, step: StepHead<'_>| match line.row(step.name) {
+    let cell = |line: &&CellLine<'_>, step: StepHead<'_>| match line.row(step.name) {
         None => missing_step(matrix, line, step),
         Some(row) => ended_early(row.status).unwrap_or_else(|| Cell::plain(fixed(row.seconds, 1))),
     };

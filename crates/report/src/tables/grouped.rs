@@ -6,7 +6,7 @@ use words::Decimals;
 use words::metric::TEST_COSTS;
 
 use crate::model::grid::{self, LineGrid};
-use crate::model::matrix::{Line, Matrix, StepHead};
+use crate::model::matrix::{CellLine, Matrix, StepHead};
 use crate::model::number::ratio_text;
 use crate::model::operations::{noun, time_of};
 use crate::model::table::{Cell, TEST, Table, Tone};
@@ -95,7 +95,7 @@ fn begun<'c>(grid: &LineGrid<'_, '_>, id: &str, heads: impl IntoIterator<Item = 
 }
 
 /// Returns the test and the target of a row.
-fn lead_of(matrix: &Matrix<'_>, line: &Line<'_>, step: StepHead<'_>) -> Vec<String> {
+fn lead_of(matrix: &Matrix<'_>, line: &CellLine<'_>, step: StepHead<'_>) -> Vec<String> {
     let target = format!("{}{}", line.cell.target, matrix.suffix(line));
     vec![step.name.to_string(), target]
 }
@@ -112,7 +112,7 @@ fn per_line(
     let mut footnotes = Footnotes::default();
     let mut table = begun(grid, id, columns.iter().map(|column| column.head.as_str()));
     for step in &grid.steps {
-        let (lines, rows): (Vec<&Line<'_>>, Vec<&Row>) = grid
+        let (lines, rows): (Vec<&CellLine<'_>>, Vec<&Row>) = grid
             .lines
             .iter()
             .filter_map(|named| Some((named.line, named.line.row(step.name)?)))

@@ -11,7 +11,7 @@ use words::metric::{
 };
 use words::{Decimals, Metric, WaitView};
 
-use crate::model::matrix::{Line, Matrix, StepHead};
+use crate::model::matrix::{CellLine, Matrix, StepHead};
 use crate::model::number::fixed;
 use crate::model::operations::noun;
 use crate::model::table::{Cell, Table, TableHeading, Tone, anchor};
@@ -254,7 +254,7 @@ fn log_events(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
 /// Returns the use of client hosts in one step, a line for each target and host. `None` without
 /// client hosts.
 fn client_hosts(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
-    let hosts: Vec<(&Line<'_>, &ClientHostFigures)> = matrix
+    let hosts: Vec<(&CellLine<'_>, &ClientHostFigures)> = matrix
         .lines_in(step)
         .flat_map(|(line, row)| row.client_hosts.iter().map(move |host| (line, host)))
         .collect();

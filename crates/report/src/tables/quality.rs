@@ -8,7 +8,7 @@ use analysis::{
 };
 use words::Decimals;
 
-use crate::model::matrix::{Line, Matrix, StepHead};
+use crate::model::matrix::{CellLine, Matrix, StepHead};
 use crate::model::number::{fixed, rate_text};
 use crate::model::operations::{step_head, time_of, unit};
 use crate::model::table::{Cell, Table, TableHeading, Tone, anchor};
@@ -246,7 +246,7 @@ struct Events<T: 'static> {
 
 /// The events of a line.
 struct LineEvents<'m, T> {
-    line: &'m Line<'m>,
+    line: &'m CellLine<'m>,
     row: &'m Row,
     events: &'m [T],
     /// The number of all events.
@@ -505,7 +505,7 @@ pub(crate) fn debt(matrix: &Matrix<'_>) -> Table {
     table
 }
 
-fn debt_cell(line: &Line<'_>, step: StepHead<'_>, (_, decimals, value): &Debt) -> Cell {
+fn debt_cell(line: &CellLine<'_>, step: StepHead<'_>, (_, decimals, value): &Debt) -> Cell {
     let Some(row) = line.row(step.name) else {
         return Cell::not_run();
     };

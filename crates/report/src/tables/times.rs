@@ -4,7 +4,7 @@
 use analysis::{Buckets, OpFigures, Percentiles, Shade, shade_max, shade_share};
 use words::Decimals;
 
-use crate::model::matrix::{Line, Matrix, StepHead};
+use crate::model::matrix::{CellLine, Matrix, StepHead};
 use crate::model::number::{fixed, rate_text, share, whole};
 use crate::model::operations::{PERCENTILES, kinds};
 use crate::model::table::{Cell, Table, anchor};
@@ -110,7 +110,7 @@ fn per_time(
 
 fn lead_of_time(
     matrix: &Matrix<'_>,
-    line: &Line<'_>,
+    line: &CellLine<'_>,
     kind: &str,
     time: Option<&str>,
 ) -> Vec<String> {

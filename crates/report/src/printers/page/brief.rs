@@ -6,7 +6,7 @@ use maud::{Markup, html as markup};
 use record::CellKey;
 
 use crate::model::comparison::{Comparison, mean_of};
-use crate::model::matrix::{Keys, Line, Matrix, StepHead};
+use crate::model::matrix::{CellLine, Keys, Matrix, StepHead};
 use crate::model::number::rate_text;
 use crate::model::operations::unit;
 use crate::model::table::Tone;
@@ -64,7 +64,7 @@ pub(super) fn brief(
 
 /// Returns the throughput of the base in a step, as a range over numbers of clients and variants.
 fn base(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<String> {
-    let lines: Vec<(&Line<'_>, &Row)> = matrix.lines_in(step).collect();
+    let lines: Vec<(&CellLine<'_>, &Row)> = matrix.lines_in(step).collect();
     let of_base = lines.iter().find(|(line, _)| line.cell.target == matrix.base);
     let (line, _) = of_base.or(lines.first())?;
     let target = &line.cell.target;
@@ -84,7 +84,7 @@ fn base(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<String> {
 
 /// Returns the mean throughput of a target with each number of clients and variant, in rising
 /// order.
-fn means_by_load(lines: &[(&Line<'_>, &Row)], target: &str) -> Vec<f64> {
+fn means_by_load(lines: &[(&CellLine<'_>, &Row)], target: &str) -> Vec<f64> {
     let mut loads: Vec<(CellKey, Vec<Sample>)> = Vec::new();
     for (line, row) in lines {
         if line.cell.target != target || !comparable(row) {
@@ -110,7 +110,7 @@ fn means_by_load(lines: &[(&Line<'_>, &Row)], target: &str) -> Vec<f64> {
 /// A line that ran a step. Its number, among all lines, determines its color.
 pub(super) struct NumberedLine<'m> {
     pub number: usize,
-    pub line: &'m Line<'m>,
+    pub line: &'m CellLine<'m>,
     pub row: &'m Row,
 }
 

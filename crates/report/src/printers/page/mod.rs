@@ -52,7 +52,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::model::comparison::{Comparison, Explained, FactorEffects};
-use crate::model::matrix::{Keys, Line, Matrix};
+use crate::model::matrix::{CellLine, Keys, Matrix};
 use crate::model::names::Names;
 use crate::model::number::{moment, typeset};
 use crate::model::table::{Table, anchor};
@@ -187,7 +187,7 @@ struct NamedMatrix<'p> {
 
 impl NamedMatrix<'_> {
     /// Returns the label of a line without what all targets share.
-    fn short_label(&self, line: &Line<'_>) -> String {
+    fn short_label(&self, line: &CellLine<'_>) -> String {
         clean(&self.names.short(&self.matrix.label(line)))
     }
 }

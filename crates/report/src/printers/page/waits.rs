@@ -5,7 +5,7 @@ use analysis::{CounterSeries, Row, Waits};
 use maud::{Markup, html as markup};
 use words::WaitView;
 
-use crate::model::matrix::{Line, StepHead};
+use crate::model::matrix::{CellLine, StepHead};
 use crate::model::text::clean;
 use crate::printers::page::NamedMatrix;
 use crate::printers::page::curve::{ChartPlace, Curve, RowCurve};
@@ -90,7 +90,7 @@ pub(super) fn bars(named: NamedMatrix<'_>, step: StepHead<'_>) -> Markup {
 
 fn bars_of_view(named: NamedMatrix<'_>, step: StepHead<'_>, view: WaitView) -> Markup {
     let states = frequent_states(named.matrix, step, view);
-    let lines: Vec<(&Line<'_>, &Waits)> = named
+    let lines: Vec<(&CellLine<'_>, &Waits)> = named
         .matrix
         .lines_in(step)
         .filter_map(|(line, row)| Some((line, row.waits(view)?)))

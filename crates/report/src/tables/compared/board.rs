@@ -7,7 +7,7 @@ use record::CellKey;
 
 use crate::model::comparison::{Comparison, mean_of};
 use crate::model::grid::{ACROSS_MAX, Grid, NamedLine, TestLines};
-use crate::model::matrix::{Keys, Line, Matrix, StepHead};
+use crate::model::matrix::{CellLine, Keys, Matrix, StepHead};
 use crate::model::names::Names;
 use crate::model::table::{Cell, STEP, Tone};
 use crate::model::worth::{comparable, ended_early, missing_step};
@@ -236,7 +236,7 @@ impl<'a> Board<'a> {
         metrics
     }
 
-    fn cells_of(&self, line: &RepeatedLine) -> impl Iterator<Item = &Line<'a>> {
+    fn cells_of(&self, line: &RepeatedLine) -> impl Iterator<Item = &CellLine<'a>> {
         let cells = line.cells.clone();
         cells.into_iter().map(|index| &self.matrix.lines[index])
     }
