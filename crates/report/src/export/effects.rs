@@ -6,7 +6,7 @@ use analysis::{CombinationEffect, Effect, Factor, Row};
 use record::Run;
 
 use super::sheet::{SheetLine, SheetValue, fixed};
-use super::verdicts::{self, LineContext, written};
+use super::verdicts::{self, LineContext, TargetPair, written};
 use crate::model::comparison::FactorEffects;
 
 /// Formats effects as CSV with all digits: one line for each effect, and one for each of its
@@ -20,16 +20,16 @@ pub fn effects_csv(shown: &FactorEffects<'_>) -> String {
     let mut lines = Vec::new();
     for effect in &effects.rows {
         let factor = &effects.factors[effect.factor];
-        let about = LineContext {
+        let context = LineContext {
             runs: &runs,
             engine: Some(&factor.engine),
-            of: measured.get(effect.compared.step.as_str()).copied(),
+            measured: measured.get(effect.compared.step.as_str()).copied(),
             effect: effects.effect,
             ..LineContext::default()
         };
-        lines.push(csv_line(about, factor, effect, None));
+        lines.push(csv_line(context, factor, effect, None));
         for combination in &effect.combinations {
-            lines.push(csv_line(about, factor, effect, Some(combination)));
+            lines.push(csv_line(context, factor, effect, Some(combination)));
         }
     }
 
@@ -40,16 +40,15 @@ pub fn effects_csv(shown: &FactorEffects<'_>) -> String {
 }
 
 fn csv_line(
-    about: LineContext<'_>,
+    context: LineContext<'_>,
     factor: &Factor,
     effect: &Effect,
     combination: Option<&CombinationEffect>,
 ) -> SheetLine {
     let detail = combination.map(|combination| &factor.combinations[combination.index]);
-    let target = |level: usize| detail?.targets.get(level)?.as_deref();
-    let about = LineContext {
-        targets: target(0).zip(target(effect.level)).map(|(base, target)| [base, target]),
-        ..about
+    let context = LineContext {
+        targets: detail.and_then(|detail| target_pair(&detail.targets, effect.level)),
+        ..context
     };
     let row = combination.map_or(&effect.compared, |combination| &combination.compared);
     let deviation = combination.and_then(|combination| combination.deviation);
@@ -59,7 +58,7 @@ fn csv_line(
         None => effect.differs(),
     };
 
-    let mut line = verdicts::line(about, row);
+    let mut line = verdicts::line(context, row);
     line.extend(fixed([
         ("factor", SheetValue::text(&factor.name)),
         ("base_level", SheetValue::text(&factor.levels[0])),
@@ -71,4 +70,9 @@ fn csv_line(
         ("differs", SheetValue::Boolean(Some(differs))),
     ]));
     line
+}
+
+/// Returns the targets with the base's level and with `level`, if there are both.
+fn target_pair(targets: &[Option<String>], level: usize) -> Option<TargetPair<'_>> {
+    Some(TargetPair { base: targets.first()?.as_deref()?, target: targets.get(level)?.as_deref()? })
 }

@@ -22,7 +22,7 @@ const SCHEMA_VERSION: &str = "1";
 
 /// Returns the metadata of a file: the table, its version, and its runs.
 fn notes(table: &str, runs: &[&Run]) -> Vec<(String, String)> {
-    let runs = runs.iter().map(|run| {
+    let described = runs.iter().map(|run| {
         serde_json::json!({
             "run_id": run.id,
             "name": run.name,
@@ -32,14 +32,14 @@ fn notes(table: &str, runs: &[&Run]) -> Vec<(String, String)> {
             "assay": run.assay,
         })
     });
-    let notes = [
+    [
         ("table", table.to_owned()),
         ("schema_version", SCHEMA_VERSION.to_owned()),
         ("version", env!("CARGO_PKG_VERSION").to_owned()),
-        ("runs", serde_json::Value::from_iter(runs).to_string()),
-    ];
-    let notes = notes.map(|(key, value)| (format!("assay.{key}"), value));
-    notes.into()
+        ("runs", serde_json::Value::from_iter(described).to_string()),
+    ]
+    .map(|(key, value)| (format!("assay.{key}"), value))
+    .into()
 }
 
 /// A value of a line; `None` if it is not applicable or unknown.
@@ -116,8 +116,9 @@ impl SheetValue {
 /// become U+FFFD, and `'` precedes what would be a formula. Line breaks and tabs are kept.
 fn harmless(text: &str) -> String {
     let is_kept = |letter: &char| matches!(letter, '\n' | '\t') || printable(*letter).is_some();
-    let shown = text.chars().map(|letter| if is_kept(&letter) { letter } else { '\u{fffd}' });
-    let shown: String = shown.collect();
+    let shown: String =
+        text.chars().map(|letter| if is_kept(&letter) { letter } else { '\u{fffd}' }).collect();
+
     let begins_formula = shown.trim_start().starts_with(['=', '+', '-', '@']);
     let is_numbers = || shown.split(' ').all(|word| word.parse::<f64>().is_ok());
     if begins_formula && !is_numbers() { format!("'{shown}") } else { shown }
@@ -137,13 +138,12 @@ pub fn day(unix_ns: u64) -> String {
     time(unix_ns).strftime("%Y-%m-%d").to_string()
 }
 
-/// A line: each value with the name of its column.
+/// A line of a table: each value with the name of its column.
 pub(crate) type SheetLine = Vec<(Cow<'static, str>, SheetValue)>;
 
 /// Returns a line, or a part of one, from fixed columns.
 pub(crate) fn fixed<const N: usize>(columns: [(&'static str, SheetValue); N]) -> SheetLine {
-    let columns = columns.into_iter();
-    columns.map(|(name, value)| (name.into(), value)).collect()
+    columns.into_iter().map(|(name, value)| (name.into(), value)).collect()
 }
 
 /// A writer of a table.
@@ -161,9 +161,8 @@ impl<W: Write> Sheet<W> {
         runs: &[&Run],
         sink: W,
     ) -> io::Result<Self> {
-        let columns = like.iter();
         let columns: Vec<ColumnSpec> =
-            columns.map(|(name, value)| ColumnSpec::optional(&**name, value.holds())).collect();
+            like.iter().map(|(name, value)| ColumnSpec::optional(&**name, value.holds())).collect();
         match form {
             Form::Csv => {
                 let mut writer = csv::Writer::from_writer(sink);

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 
 use analysis::{ComparedStep, Row, Sample, THROUGHPUT, UnfinishedCell, Verdict};
-use record::{Run, Status};
+use record::{CellKey, Run, Status};
 use words::Metric;
 
 use super::sheet::{Form, Sheet, SheetLine, SheetValue, csv_text, fixed};
@@ -15,56 +15,73 @@ use crate::model::matrix::StepHead;
 use crate::model::metric::unit_of;
 use crate::model::operations;
 
+/// A target and the base that it is compared with.
+#[derive(Clone, Copy)]
+pub(super) struct TargetPair<'a> {
+    pub base: &'a str,
+    pub target: &'a str,
+}
+
 /// The context that a line shows besides its comparison.
 #[derive(Clone, Copy, Default)]
 pub(super) struct LineContext<'a> {
     pub runs: &'a [&'a Run],
-    /// The base and the target; `None` if several are compared together.
-    pub targets: Option<[&'a str; 2]>,
+    /// `None` if several targets are compared together.
+    pub targets: Option<TargetPair<'a>>,
     pub engine: Option<&'a str>,
     /// Any repeat of the step.
-    pub of: Option<&'a Row>,
+    pub measured: Option<&'a Row>,
     /// The smallest change that matters.
     pub effect: f64,
 }
 
 /// Returns the columns of a comparison with their values.
-pub(super) fn line(about: LineContext<'_>, row: &ComparedStep) -> SheetLine {
-    let interval = row.interval;
-    let metric = Metric::exported_name(&row.metric);
-    let unit = match about.of {
-        Some(of) if row.metric == THROUGHPUT => operations::unit(StepHead::of(of)),
+pub(super) fn line(context: LineContext<'_>, row: &ComparedStep) -> SheetLine {
+    let base = context.targets.map(|targets| targets.base.to_owned());
+    let target = context.targets.map(|targets| targets.target.to_owned());
+    // The unit of throughput depends on what the step counts.
+    let unit = match context.measured {
+        Some(step) if row.metric == THROUGHPUT => operations::unit(StepHead::of(step)),
         _ => unit_of(&row.metric).to_owned(),
     };
-    let target =
-        |which: usize| SheetValue::Text(about.targets.map(|names| names[which].to_owned()));
-    let mut line = of_runs("run_ids", about.runs);
+    let interval = row.interval;
+    let between_machines = row.machines.variance_share.map(|variance| variance.share);
+
+    let mut line = of_runs("run_ids", context.runs);
     line.extend(fixed([
-        ("base", target(0)),
-        ("target", target(1)),
-        ("engine", SheetValue::text(about.engine.unwrap_or_default())),
+        ("base", SheetValue::Text(base)),
+        ("target", SheetValue::Text(target)),
+        ("engine", SheetValue::text(context.engine.unwrap_or_default())),
         ("workload", SheetValue::text(&row.workload)),
         ("variant", SheetValue::Text(row.cell.variant.clone())),
         ("clients", SheetValue::count(row.cell.clients)),
         ("step", SheetValue::text(&row.step)),
         ("step_group", SheetValue::Text(row.group.clone())),
-        ("metric", SheetValue::text(metric)),
+        ("metric", SheetValue::text(Metric::exported_name(&row.metric))),
         ("unit", SheetValue::text(unit)),
         ("more_is_better", SheetValue::Boolean(Some(row.more_is_better))),
+    ]));
+
+    // The figures and the verdict on them.
+    line.extend(fixed([
         ("base_mean", SheetValue::number(mean_of(&row.base_values))),
         ("target_mean", SheetValue::number(mean_of(&row.values))),
         ("ratio", SheetValue::number(row.ratio)),
-        ("ratio_low", SheetValue::number(interval.map(|it| it.low))),
-        ("ratio_high", SheetValue::number(interval.map(|it| it.high))),
-        ("confidence_pct", percent(interval.map(|it| it.confidence))),
-        ("effect_pct", percent(Some(about.effect))),
+        ("ratio_low", SheetValue::number(interval.map(|bounds| bounds.low))),
+        ("ratio_high", SheetValue::number(interval.map(|bounds| bounds.high))),
+        ("confidence_pct", percent(interval.map(|bounds| bounds.confidence))),
+        ("effect_pct", percent(Some(context.effect))),
         ("verdict", SheetValue::text(row.verdict.to_string())),
         ("p_value", SheetValue::number(row.p_value)),
         ("spread_pct", percent(row.spread)),
         ("detectable_pct", percent(row.detectable())),
+    ]));
+
+    // What the verdict rests on.
+    line.extend(fixed([
         ("pairing", SheetValue::text(pairing_name(row.pairing))),
         ("machine_count", SheetValue::count(row.machines.count as u64)),
-        ("between_machines_pct", percent(row.machines.variance_share.map(|it| it.share))),
+        ("between_machines_pct", percent(between_machines)),
         ("base_repeat_count", SheetValue::count(row.base_values.len() as u64)),
         ("target_repeat_count", SheetValue::count(row.values.len() as u64)),
         ("needed_repeat_count", SheetValue::Integer(row.repeats_needed.map(u64::from))),
@@ -101,34 +118,45 @@ pub fn verdict_table<W: Write + Send>(
     form: Form,
     sink: W,
 ) -> io::Result<W> {
-    let runs: Vec<&Run> = comparison.runs.iter().map(|it| it.run).collect();
-    let measured = comparison.figures.rows.iter();
-    let measured: HashMap<_, _> =
-        measured.map(|row| ((row.cell.all_repeats(), row.step.as_str()), row)).collect();
+    let compared = comparison.compared;
+    let runs: Vec<&Run> = comparison.runs.iter().map(|compared| compared.run).collect();
+    let measured: HashMap<(CellKey, &str), &Row> = comparison
+        .figures
+        .rows
+        .iter()
+        .map(|row| ((row.cell.all_repeats(), row.step.as_str()), row))
+        .collect();
     let never_measured: Vec<ComparedStep> =
         never_measured(comparison).iter().map(|cells| without_steps(comparison, cells)).collect();
+
     let like = line(LineContext::default(), &ComparedStep::default());
     let mut sheet = Sheet::new(form, "verdicts", &like, &runs, sink)?;
-    for row in comparison.compared.rows.iter().chain(&never_measured) {
-        let of = measured.get(&(row.cell.clone(), row.step.as_str())).copied();
-        let planned = || {
-            let mut targets = comparison.run.targets.iter();
-            let target = targets.find(|target| target.name == row.cell.target)?;
-            Some(target.engine.as_str())
+    for row in compared.rows.iter().chain(&never_measured) {
+        let step = measured.get(&(row.cell.clone(), row.step.as_str())).copied();
+        let engine_of_row = match step {
+            Some(step) => Some(step.engine.as_str()),
+            None => planned_engine(comparison, &row.cell.target),
         };
-        let is_of = of.map(|of| of.engine.as_str()).or_else(planned);
-        if engine.is_none() || engine == is_of {
-            let about = LineContext {
-                runs: &runs,
-                targets: Some([&comparison.compared.base, &row.cell.target]),
-                engine: is_of,
-                of,
-                effect: comparison.compared.effect,
-            };
-            sheet.push(&line(about, row))?;
+        if engine.is_some() && engine != engine_of_row {
+            continue;
         }
+
+        let context = LineContext {
+            runs: &runs,
+            targets: Some(TargetPair { base: &compared.base, target: &row.cell.target }),
+            engine: engine_of_row,
+            measured: step,
+            effect: compared.effect,
+        };
+        sheet.push(&line(context, row))?;
     }
     sheet.finish()
+}
+
+/// Returns the engine that a target was to run on.
+fn planned_engine<'a>(comparison: &Comparison<'a>, target: &str) -> Option<&'a str> {
+    let planned = comparison.run.targets.iter().find(|planned| planned.name == target)?;
+    Some(planned.engine.as_str())
 }
 
 /// Formats lines as CSV, with the columns of `like`.
@@ -149,13 +177,13 @@ fn never_measured<'a>(comparison: &Comparison<'a>) -> Vec<Vec<&'a UnfinishedCell
     let compared = comparison.compared;
     let mut groups: Vec<Vec<&UnfinishedCell>> = Vec::new();
     for cell in &comparison.figures.unfinished {
-        let mut rows = compared.rows.iter();
-        let is_compared = rows.any(|row| row.cell.is_repeat_of(&cell.cell));
+        let is_compared = compared.rows.iter().any(|row| row.cell.is_repeat_of(&cell.cell));
         if is_compared || cell.cell.target == compared.base {
             continue;
         }
-        let mut known = groups.iter_mut();
-        match known.find(|cells| cells[0].cell.is_repeat_of(&cell.cell)) {
+
+        let known = groups.iter_mut().find(|cells| cells[0].cell.is_repeat_of(&cell.cell));
+        match known {
             Some(cells) => cells.push(cell),
             None => groups.push(vec![cell]),
         }
@@ -167,7 +195,7 @@ fn without_steps(comparison: &Comparison<'_>, cells: &[&UnfinishedCell]) -> Comp
     let first = cells[0];
     // A plan has one workload.
     let run = comparison.runs.get(first.run);
-    let reference = run.and_then(|it| it.run.cells.first());
+    let reference = run.and_then(|compared| compared.run.cells.first());
     ComparedStep {
         cell: first.cell.all_repeats(),
         workload: reference.map_or(String::new(), |cell| cell.workload.clone()),
@@ -186,7 +214,9 @@ fn reason(cell: &UnfinishedCell) -> String {
         Some(Status::Interrupted) => "was interrupted",
         Some(Status::Incomplete | Status::Complete) => "did not finish",
     };
-    let causes = cell.causes.join(": ");
-    let causes = if causes.is_empty() { String::new() } else { format!(": {causes}") };
-    format!("repeat {} {ended}{causes}", cell.cell.repeat)
+    let mut text = format!("repeat {} {ended}", cell.cell.repeat);
+    for cause in &cell.causes {
+        text += &format!(": {cause}");
+    }
+    text
 }
