@@ -1,4 +1,12 @@
-//! Printers of tables and sentences.
+//! Turn tables, passages and plots into text.
+//!
+//! A printer decides on the order of parts, on wrapping and on emphasis, and on nothing else. The
+//! order differs because readers do: a terminal shows the end of a text, a page its beginning, and
+//! a script neither.
+//!
+//! * [`terminal`]: text with or without colors; through [`markdown`], also GitHub's Markdown
+//! * [`page`]: one self-contained HTML file with charts
+//! * [`json`]: comparisons for scripts
 
 pub(crate) mod json;
 mod markdown;

@@ -5,7 +5,10 @@
 //! Row ──► Curves ──► Chart ──► Plot       one row, a chart of all lines, JSON in the page
 //!           │          └─ Budget          fewer points per curve, until the page is small enough
 //!           └─ load, host, engine, tree, waits
-//! Page ─┬─ head, answer, summary, problems
+//! Page ─┬─ head, answer, summary
+//!       ├─ passages    findings, effects of factors
+//!       ├─ plots       forest plots, heat maps, charts over targets and clients
+//!       ├─ problems    what failed, and what to do
 //!       ├─ step        a section for each step: tables, charts, marks
 //!       ├─ functions   flame graphs
 //!       └─ appendix    host, settings, plan, method
@@ -13,7 +16,7 @@
 //!
 //! A report can be mailed, so everything in it is bounded: [`Curves`] replace a row's seconds as
 //! soon as the row was read, all charts share a [`Budget`], and flame graphs lose small frames.
-//! uPlot draws the charts; it is embedded once and is small (50 KB). The files in `html/uplot` are
+//! uPlot draws the charts; it is embedded once and is small (50 KB). The files in `page/uplot` are
 //! those of version 1.6.32, unchanged, with their license.
 //!
 //! Text comes from engines, plans and other hosts, so [`clean`] removes its control characters, and
