@@ -25,7 +25,6 @@ const EXCEPTIONS: &[(&str, &str)] = &[
     ("crates/assay/src/commands/export.rs", "not yet split: one file for each format"),
     ("crates/assay/src/run/mod.rs", "not yet split: beginning, resuming, conducting"),
     ("crates/assay/src/run/ranks/rank0.rs", "not yet split: the protocol, and the merging"),
-    ("crates/report/src/plot/over.rs", "not yet split: one file for each plot over time"),
 ];
 
 /// Returns the files that are too long, and the exceptions that no file needs any more.
