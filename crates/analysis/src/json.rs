@@ -4,7 +4,9 @@
 use record::Run;
 use serde_json::{Value, json};
 
-use crate::{Figures, ProfiledStep, Row, Settings, rate_searches};
+use crate::figures::{Figures, ProfiledStep, Row};
+use crate::search::rate_searches;
+use crate::settings::Settings;
 
 /// Returns the differences between targets, as in [`json()`].
 pub fn settings_json(settings: &Settings) -> Value {
@@ -14,7 +16,7 @@ pub fn settings_json(settings: &Settings) -> Value {
 /// Returns `{"run": {...}, "rows": [...], "missing": [...], "unfinished": [...], "differences":
 /// [...], "settings": [...], "searches": [...]}`.
 ///
-/// `differences` and `settings` are [`crate::Settings`], `searches` are [`crate::SearchedTarget`].
+/// `differences` and `settings` are [`crate::settings::Settings`], `searches` are [`crate::search::SearchedTarget`].
 /// Rows of profiled cells have `"profiled": true` and a `profile`. Metrics that are not applicable
 /// are not in `metrics` but in `not_applicable`. Series are left out: they are long, and the record
 /// has them as Parquet.

@@ -47,87 +47,41 @@
 //! assert_eq!(findings[0].title, "b.fast: 1.25x faster in q100: unexplained");
 //! ```
 
-mod answer;
-mod calls;
-mod client_hosts;
-mod compare;
+pub mod compare;
 pub mod compat;
-mod competition;
-mod consistency;
-mod explain;
-mod factors;
-mod fairness;
-mod figures;
-mod initial_tree;
+pub mod explain;
+pub mod figures;
 mod json;
-mod latency;
-mod log_events;
-mod machines;
-mod metrics;
-mod operation;
 mod order;
 mod parallel;
-mod plans;
-mod profile;
-mod quality;
-mod rate_search;
-mod remarks;
-mod rows;
-mod series;
-mod settings;
+pub mod search;
+pub mod settings;
 mod shade;
-mod sizes;
-mod sla;
-mod step_figures;
-mod waits;
 
-pub use answer::{Answer, Change, TargetAnswer};
-pub use calls::Calls;
 pub use compare::{
-    Bound, CombinationEffect, CompareOptions, Compared, ComparedMachines, ComparedStep,
-    DetectableEffect, Deviation, Effect, Effects, Gate, Interval, NoiseFloor, POWER, Pairing,
-    REPEATS_CAP, Requirement, RequirementResult, RequirementVerdict, Sample, StepNoise, THROUGHPUT,
+    Bound, CombinationEffect, CompareOptions, Compared, ComparedMachines, ComparedPlans,
+    ComparedProfile, ComparedStep, ComparedWaits, CostDifference, DetectableEffect, Deviation,
+    Effect, Effects, FunctionDifference, Gate, InitialTree, Interval, MergedProfile, NamedFunction,
+    NoiseFloor, POWER, Pairing, PlanDifference, ProfileTotals, REPEATS_CAP, Requirement,
+    RequirementResult, RequirementVerdict, Sample, StateDifference, StepNoise, THROUGHPUT,
     Thresholds, VERDICT_METRICS, VarianceShare, Verdict, compare, costs, effects, gate,
-    metric_label, more_is_better, noise_floor, repeats_to_judge, throughput,
+    merged_profiles, metric_label, more_is_better, noise_floor, profiled_cpu_us, repeats_to_judge,
 };
-pub use competition::{Competition, UnevenStep, competition, uneven_steps};
 pub use explain::{
-    Evidence, FINDINGS_SHOWN_MAX, Finding, FindingKind, explain, factor, factor_within, figure,
-    range,
+    Answer, Change, Evidence, FINDINGS_SHOWN_MAX, Finding, FindingKind, TargetAnswer, explain,
+    factor, factor_within, figure, range,
 };
-pub use factors::{Combination, Factor, Factors};
-pub use fairness::fairness;
 pub use figures::*;
-pub use initial_tree::InitialTree;
 pub use json::{json, missing_json, settings_json};
-pub use latency::{BUCKET_NS_LIMITS, buckets, curve, percentiles};
-pub use log_events::{EventTotals, StepEvents};
-pub use metrics::{COARSE_SHARE, Lag, LagVerdict, lag, metrics};
-pub use operation::{noun, throughput_unit};
 pub use order::distinct;
-pub use plans::{ComparedPlans, PlanDifference};
-pub use profile::{
-    ComparedProfile, CostDifference, FunctionDifference, MergedProfile, NamedFunction,
-    ProfileTotals, ProfiledStep, compare_profiles, merged_profiles, profiled_cpu_us,
-};
-pub use quality::{
-    ConcurrentChange, LISTED_MAX, Pending, Quality, SHIFT_SECONDS_MIN, STALL_SHARE, SettleAction,
-    SettleWork, Shift, SlaHistory, Stall, WorstResponse,
-};
-pub use rate_search::{
+pub use search::{
     MissedBound, RateTrial, SearchState, SearchedTarget, TrialVerdict, bracket, rate_of,
     rate_searches, rate_variant,
 };
-pub use remarks::Remark;
-pub use rows::{figures, figures_and, for_each_row};
-pub use series::{per_second, rate_exceeded_in};
 pub use settings::{
-    Comparison, Difference, DifferenceKind, IgnoredOption, OneSidedSetting, PlanTarget, Profile,
-    ProfileSetting, RunSettings, Settings, TargetSettings, VaryingSetting, declared_differences,
+    Combination, Comparison, Difference, DifferenceKind, Factor, Factors, IgnoredOption,
+    OneSidedSetting, PlanTarget, Profile, ProfileSetting, RunSettings, Settings, TargetSettings,
+    VaryingSetting, declared_differences,
 };
 pub use shade::{Shade, relative, shade_max, shade_share, shade_summary};
-pub use sizes::{Size, TablePart};
-pub use sla::{SLA_SHARE, sla};
-pub use step_figures::operations_needed;
-pub use waits::{ComparedWaits, StateDifference};
 pub use words::counted;

@@ -44,3 +44,20 @@ pub(crate) fn map_parallel<I: Sync, T: Send, E: Send>(
     done.sort_by_key(|(at, _)| *at);
     done.into_iter().map(|(_, result)| result).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_come_in_the_order_of_the_items_and_the_first_error_is_among_them() {
+        let items: Vec<u32> = (0..100).collect();
+        let doubled = map_parallel(&items, |item| Ok::<u32, ()>(item * 2));
+        let doubled: Result<Vec<u32>, ()> = doubled.into_iter().collect();
+        assert_eq!(doubled.unwrap(), (0..200).step_by(2).collect::<Vec<u32>>());
+        let failing = map_parallel(&items, |item| if *item == 40 { Err(40) } else { Ok(()) });
+        let failing: Result<Vec<()>, u32> = failing.into_iter().collect();
+        assert_eq!(failing, Err(40));
+        assert!(map_parallel(&[], |_: &u32| Ok::<(), ()>(())).is_empty());
+    }
+}

@@ -1,11 +1,8 @@
 //! Estimates one ratio from repeats: its logarithm, its interval, and the probability of such a
 //! ratio by chance.
 
-use super::anova;
-use super::bootstrap;
-use super::drift;
 use super::mean::{Mean, Pair, difference_of, mean_of, variance};
-use super::student;
+use super::{anova, bootstrap, drift, student};
 
 /// The repeats of each target from which on the bootstrap is used: fewer have too few different
 /// resamples (`docs/statistics.md`).

@@ -1,11 +1,10 @@
 //! The compared figures of a row: its throughput and its metrics, and whether more or less of each
 //! is better.
 
-use record::StepKind;
 use words::metric::{COMPARISON_METRICS, CPU_VERDICT_METRICS, INSERT_COMPARISON_METRICS};
 use words::{Better, Metric};
 
-use crate::{Figures, Row, step_figures};
+use crate::figures::{Figures, Row, step_figures, throughput};
 
 /// The name of the figure for the speed of a step.
 pub const THROUGHPUT: &str = "throughput";
@@ -65,16 +64,6 @@ pub(super) fn has_verdict(metric: &str) -> bool {
     verdict_label(metric).is_some()
 }
 
-/// Returns rows inserted or indexed, or queries, per second; `None` in steps that only settle.
-pub fn throughput(row: &Row) -> Option<f64> {
-    let name = match row.kind {
-        StepKind::Load | StepKind::Index => "ips",
-        StepKind::Query => "qps",
-        StepKind::Settle => return None,
-    };
-    row.metric(name)
-}
-
 /// Returns whether larger values of [`THROUGHPUT`], or of a metric, are better.
 pub fn more_is_better(metric: &str) -> bool {
     let is_better = |metric: &Metric| metric.better == Better::More;
@@ -82,7 +71,7 @@ pub fn more_is_better(metric: &str) -> bool {
 }
 
 /// Returns the costs of an operation that any row has: the default of
-/// [`crate::CompareOptions::metrics`].
+/// [`crate::compare::CompareOptions::metrics`].
 pub fn costs(figures: &Figures) -> Vec<String> {
     let has = |name: &&str| figures.rows.iter().any(|row| row.metric(name).is_some());
     let costs: &[&str] = if figures.rows.iter().any(|row| row.workload == "insert") {
@@ -128,6 +117,8 @@ pub(super) fn value(row: &Row, metric: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
+
+    use record::StepKind;
 
     use super::*;
 

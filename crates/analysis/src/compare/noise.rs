@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::metric::THROUGHPUT;
 use super::power::PowerAnalysis;
 use super::{Compared, Pairing, Verdict};
-use crate::quality::median;
+use crate::figures::average::median;
 
 /// The numbers of repeats for which the smallest visible change is listed.
 const REPEATS: [u32; 6] = [2, 3, 5, 7, 10, 20];

@@ -1,7 +1,6 @@
 //! Computes the number of repeats that a change needs.
 
-use super::Pairing;
-use super::student;
+use super::{Pairing, student};
 
 /// The probability with which a real change is shown.
 pub const POWER: f64 = 0.8;

@@ -2,18 +2,14 @@
 
 use record::{CellKey, Run, Target};
 
-use super::{Incomparable, Recorded};
-use crate::{Figures, Settings, settings};
-
-/// Returns the name of a run where runs are compared.
-pub fn label(run: usize) -> String {
-    format!("run {}", run + 1)
-}
+use super::{Incomparable, Recorded, build_differences};
+use crate::figures::{Figures, run_label};
+use crate::settings::{Comparison, Settings, Side, has_cells, with_base};
 
 /// Returns the key of a cell where runs are compared: the run is its target, and its target is a
 /// variant.
 pub fn key_by_run(run: usize, cell: &CellKey) -> CellKey {
-    key_of(label(run), cell)
+    key_of(run_label(run), cell)
 }
 
 /// Returns the key of a cell with another target; its own target becomes a variant.
@@ -55,7 +51,7 @@ pub fn by_run(runs: &[Recorded], figures: &mut Figures) -> Result<Run, Incompara
     let unfinished = &mut figures.unfinished;
     unfinished.retain_mut(|it| keep(it.run, &mut it.cell));
     figures.begun.retain_mut(|it| keep(it.run, &mut it.cell));
-    let differences = shared.iter().flat_map(|name| settings::by_run(runs, name));
+    let differences = shared.iter().flat_map(|name| compare_by_run(runs, name));
     figures.settings = Settings { differences: differences.collect(), ..Settings::default() };
     Ok(as_targets(runs, |name| shared.contains(&name)))
 }
@@ -65,9 +61,38 @@ fn as_targets(runs: &[Recorded], is_shared: impl Fn(&str) -> bool) -> Run {
     let targets = runs.iter().enumerate().filter_map(|(index, recorded)| {
         let mut targets = recorded.run.targets.iter();
         let target = targets.find(|target| is_shared(&target.name))?;
-        Some(Target { name: label(index), ..target.clone() })
+        Some(Target { name: run_label(index), ..target.clone() })
     });
-    Run { targets: targets.collect(), builds: Vec::new(), base: label(0), ..runs[0].run.clone() }
+    Run {
+        targets: targets.collect(),
+        builds: Vec::new(),
+        base: run_label(0),
+        ..runs[0].run.clone()
+    }
+}
+
+/// Compares the target `name` of each run with that of the first run. The compared targets have the
+/// names of the runs.
+fn compare_by_run(runs: &[Recorded], name: &str) -> Vec<Comparison> {
+    let mut first_build = None;
+    let mut sides = Vec::new();
+    for (index, Recorded { run, cells }) in runs.iter().enumerate() {
+        let mut targets = run.targets.iter();
+        let target = targets.find(|target| target.name == name && has_cells(run, name));
+        let Some(target) = target else { continue };
+        let mut side = Side::new(run, target, cells.iter().map(|(_, cell)| cell));
+        side.plan.name = run_label(index);
+        if let Some(build) = run.builds.iter().find(|build| build.name == target.build) {
+            let first = *first_build.get_or_insert(build);
+            if !build_differences(first, build).is_empty() {
+                side.plan.build = format!("{} of {}", build.name, side.plan.name);
+            }
+        }
+        sides.push(side);
+    }
+    let of_target = |comparison| Comparison { target: Some(name.to_owned()), ..comparison };
+    let comparisons = with_base(0, &sides, &run_label(0)).into_iter();
+    comparisons.map(of_target).collect()
 }
 
 #[cfg(test)]
@@ -115,7 +140,7 @@ mod tests {
             run(&["pg.a"], "17.3", "on"),
         ];
         let runs = runs.map(|run| Recorded { run, cells: Vec::new() });
-        let compared = |name: &str| settings::by_run(&runs, name).remove(0);
+        let compared = |name: &str| compare_by_run(&runs, name).remove(0);
         let comparison = compared("pg.b");
         assert_eq!((&*comparison.b, &*comparison.b_build), ("run 2", "pg"));
         let jit = &comparison.settings[0];

@@ -4,8 +4,9 @@ use record::{CellKey, Run, Target};
 
 use super::by_run::key_of;
 use super::{Facts, Incomparable, LISTED_MAX, differences, differences_text};
+use crate::figures::{Figures, Row, StartedCell, UnfinishedCell};
 use crate::order::{distinct, grouped};
-use crate::{Figures, Row, Settings, StartedCell, UnfinishedCell};
+use crate::settings::Settings;
 
 /// Two steps that are compared.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -158,7 +159,7 @@ mod tests {
     use record::{ResolvedValue, Status, StepKind};
 
     use super::*;
-    use crate::{CompareOptions, Pairing, Verdict, compare};
+    use crate::compare::{CompareOptions, Pairing, Verdict, compare};
 
     fn pair(labels: [&str; 2], steps: [&str; 2], name: &str) -> StepPair {
         StepPair {

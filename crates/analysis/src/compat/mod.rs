@@ -11,12 +11,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use record::{Build, Cell, CellRef, FactDifference, Host, RecordError, Run, RunDir, Target};
 
-pub(crate) use by_run::label;
+use crate::figures::machines::HOST_ID;
+use crate::order::grouped;
+
 pub use by_run::{by_run, key_by_run};
 pub use by_step::{StepPair, by_step, key_by_step};
-
-use crate::machines::HOST_ID;
-use crate::order::grouped;
 
 /// The reason why runs can't be compared, and the alternative.
 #[derive(Debug, thiserror::Error)]

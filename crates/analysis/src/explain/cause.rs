@@ -9,7 +9,9 @@ use super::thresholds::{
     BEGINS_FACTOR, DEVICE_OF_TIME, EXPLAINS, FSYNCS_PER_COMMIT_MIN, LEVEL_SAME, LEVELS_MAX,
     STALLED_POINTS,
 };
-use crate::{Difference, Row, Shift, Stall, initial_tree};
+use crate::compare::initial_tree;
+use crate::figures::{Row, Shift, Stall};
+use crate::settings::Difference;
 
 /// The cause of one case. Each `share` is a share of the change of an operation's time.
 #[derive(Clone, Debug, PartialEq)]
@@ -352,7 +354,7 @@ fn stalled_percent(row: &Row) -> Option<f64> {
 /// Explains a change by seconds without progress in most repeats.
 fn standstill(case: &Case<'_>) -> Option<Cause> {
     let mean = |side: &Side<'_>| {
-        crate::quality::mean(side.rows.iter().filter_map(|row| stalled_percent(row)))
+        crate::figures::average::mean(side.rows.iter().filter_map(|row| stalled_percent(row)))
     };
     let percent = case.pair(mean)?;
     let share = stalled_share(case, percent, stalled_percent)?;
@@ -388,7 +390,7 @@ fn shift_of(side: &Side<'_>, other: &Side<'_>, is_of_base: bool) -> Option<Level
     if others.iter().any(|quality| quality.shift_count > 0) {
         return None;
     }
-    let other_rate = crate::quality::mean(others.iter().map(|quality| quality.usual))?;
+    let other_rate = crate::figures::average::mean(others.iter().map(|quality| quality.usual))?;
     let matches = |rate: f64| (rate / other_rate - 1.0).abs() <= LEVEL_SAME;
     let size = |shift: &Shift| (shift.after - shift.before).abs();
     let shifts: Vec<LevelShift> = qualities(side)?

@@ -11,8 +11,8 @@ use super::counters;
 use super::explanation::{Change, CountedCaveat, Explanation, Statement};
 use super::finding::place;
 use super::thresholds::TARGETS_EACH;
+use crate::compare::{Pairing, THROUGHPUT, Verdict};
 use crate::order::{distinct, grouped};
-use crate::{Pairing, THROUGHPUT, Verdict};
 
 /// A case with its cause.
 struct ExplainedCase<'a> {

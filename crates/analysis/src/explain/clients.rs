@@ -6,9 +6,9 @@ use super::explanation::{Explanation, MissedRate, Statement, UnfairStep};
 use super::finding::{Evidence, place, place_of};
 use super::thresholds::{CLIENT_BUSY, UNFAIR_PCT, UNFAIR_SECONDS};
 use crate::compare::Difference;
-use crate::operation::has_rate_in_rows;
+use crate::figures::operation::has_rate_in_rows;
+use crate::figures::{Fairness, Figures, Row, SLA_SHARE, Sla, SlaHistory};
 use crate::order::{distinct, grouped};
-use crate::{Fairness, Figures, Row, SLA_SHARE, Sla, SlaHistory};
 
 /// The weight of a limit at the client. It is above that of differences of a few percent, which the
 /// limit may hide, and grows with the number of steps.

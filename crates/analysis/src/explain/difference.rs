@@ -3,7 +3,8 @@
 use record::SettingRole;
 
 use super::caveats::Caveat;
-use crate::{Comparison, Difference, DifferenceKind, Figures, OneSidedSetting, Row};
+use crate::figures::{Figures, Row};
+use crate::settings::{Comparison, Difference, DifferenceKind, OneSidedSetting};
 
 /// The difference between a target and the base.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,7 +6,9 @@ use super::cause::Cause;
 use super::caveats::Caveat;
 use super::difference::TargetDifference;
 use super::finding::{Evidence, Place};
-use crate::{ComparedStep, Difference, Sla, VarianceShare};
+use crate::compare::{ComparedStep, VarianceShare};
+use crate::figures::Sla;
+use crate::settings::Difference;
 
 /// The result of one rule.
 pub(super) struct Explanation<'a> {

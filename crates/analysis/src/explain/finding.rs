@@ -5,8 +5,9 @@ use serde::Serialize;
 
 use super::case::Pair;
 use super::thresholds::NOTHING;
+use crate::compare::ComparedStep;
+use crate::figures::Row;
 use crate::order::distinct;
-use crate::{ComparedStep, Row};
 
 /// The findings that a report shows; the others are counted.
 pub const FINDINGS_SHOWN_MAX: usize = 12;

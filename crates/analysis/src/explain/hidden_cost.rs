@@ -6,9 +6,8 @@ use super::caveats::cost_frequency;
 use super::explanation::{CountedCaveat, Explanation, Statement};
 use super::finding::place;
 use super::thresholds::HIDDEN_CHANGE;
-use crate::compare::OWN_CPU;
+use crate::compare::{ComparedStep, OWN_CPU, Verdict};
 use crate::order::grouped;
-use crate::{ComparedStep, Verdict};
 
 /// The weight of a hidden cost, relative to the same change of throughput.
 const WEIGHT: f64 = 0.4;

@@ -6,7 +6,7 @@ use super::cause::FSYNCS;
 use super::explanation::{Explanation, Fact, Statement};
 use super::finding::{Evidence, place};
 use super::thresholds::{BEGINS_FACTOR, FACT_FSYNCS_MIN};
-use crate::Verdict;
+use crate::compare::Verdict;
 use crate::order::grouped;
 
 /// Facts come after all findings.

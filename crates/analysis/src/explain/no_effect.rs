@@ -3,8 +3,9 @@
 use super::case::{Case, Context};
 use super::explanation::{Explanation, NoEffect, Statement};
 use super::finding::{Evidence, place};
+use crate::compare::{Compared, ComparedStep, Verdict};
 use crate::order::grouped;
-use crate::{Compared, ComparedStep, Difference, Verdict};
+use crate::settings::Difference;
 
 /// A finding that nothing changed comes last, but it is an answer.
 const WEIGHT: f64 = 0.03;

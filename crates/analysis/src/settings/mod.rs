@@ -2,6 +2,8 @@
 //! declares. Settings that differ between any two servers, such as the paths of their files, are
 //! left out.
 
+mod factors;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use record::{
@@ -9,7 +11,7 @@ use record::{
 };
 use serde::Serialize;
 
-use crate::compat::{Recorded, build_differences, label};
+pub use factors::{Combination, Factor, Factors};
 
 /// The settings of a run's targets: their differences, and those that are not as declared.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -294,32 +296,8 @@ impl RunSettings {
     }
 }
 
-/// Compares the target `name` of each run with that of the first run. The compared targets have the
-/// names of the runs.
-pub(crate) fn by_run(runs: &[Recorded], name: &str) -> Vec<Comparison> {
-    let mut first_build = None;
-    let mut sides = Vec::new();
-    for (index, Recorded { run, cells }) in runs.iter().enumerate() {
-        let mut targets = run.targets.iter();
-        let target = targets.find(|target| target.name == name && has_cells(run, name));
-        let Some(target) = target else { continue };
-        let mut side = Side::new(run, target, cells.iter().map(|(_, cell)| cell));
-        side.plan.name = label(index);
-        if let Some(build) = run.builds.iter().find(|build| build.name == target.build) {
-            let first = *first_build.get_or_insert(build);
-            if !build_differences(first, build).is_empty() {
-                side.plan.build = format!("{} of {}", build.name, side.plan.name);
-            }
-        }
-        sides.push(side);
-    }
-    let of_target = |comparison| Comparison { target: Some(name.to_owned()), ..comparison };
-    let comparisons = with_base(0, &sides, &label(0)).into_iter();
-    comparisons.map(of_target).collect()
-}
-
 /// Returns whether the plan measures a target. Old records name no cells, and count as if it did.
-fn has_cells(run: &Run, target: &str) -> bool {
+pub(crate) fn has_cells(run: &Run, target: &str) -> bool {
     run.cells.is_empty() || run.cells.iter().any(|cell| cell.key.target == target)
 }
 
@@ -333,8 +311,8 @@ fn effective(cell: &Cell) -> Effective<'_> {
 }
 
 /// One target.
-struct Side<'a> {
-    plan: PlanTarget,
+pub(crate) struct Side<'a> {
+    pub plan: PlanTarget,
     /// The engine of one of its cells reported at least its version.
     came_up: bool,
     /// The cells that report settings, in the order of the plan.
@@ -343,7 +321,7 @@ struct Side<'a> {
 
 impl<'a> Side<'a> {
     /// Returns a target of a run, with those of `cells` that are its own.
-    fn new(run: &Run, target: &Target, cells: impl Iterator<Item = &'a Cell>) -> Self {
+    pub fn new(run: &Run, target: &Target, cells: impl Iterator<Item = &'a Cell>) -> Self {
         let own = cells.filter(|cell| cell.key.target == target.name);
         let (mut reporting, mut version) = (Vec::new(), "");
         for cell in own {
@@ -641,7 +619,7 @@ fn as_declared(mut comparison: Comparison) -> Comparison {
 
 /// Compares each target with the base. Targets of another engine are compared with its first target
 /// that started, or else with its first.
-fn with_base(run: usize, sides: &[Side<'_>], base: &str) -> Vec<Comparison> {
+pub(crate) fn with_base(run: usize, sides: &[Side<'_>], base: &str) -> Vec<Comparison> {
     let base = sides.iter().position(|side| side.plan.name == base);
     let mut comparisons = Vec::new();
     for (index, side) in sides.iter().enumerate() {

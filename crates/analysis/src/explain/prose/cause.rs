@@ -2,12 +2,13 @@
 
 use super::numbers::{both, figure, list_any, more, percent};
 use super::settings_text;
+use crate::counted;
 use crate::explain::FindingKind;
 use crate::explain::accounting::Gap;
 use crate::explain::case::{Case, Pair};
 use crate::explain::cause::{Cause, Detail, LevelShift, PartOfTime};
 use crate::explain::thresholds::{EXPLAINS, SHORT_SECONDS, WHOLE_MAX};
-use crate::{ConcurrentChange, counted};
+use crate::figures::ConcurrentChange;
 
 /// Returns a cause without figures, for several steps: `less CPU per operation`.
 pub(super) fn short_of(cause: &Cause, is_slower: bool) -> String {

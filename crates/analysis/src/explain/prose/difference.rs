@@ -2,9 +2,10 @@
 
 use super::numbers::{list, list_any};
 use super::setting_text;
+use crate::counted;
 use crate::explain::difference::{OtherBuild, TargetDifference};
 use crate::explain::thresholds::NAMED;
-use crate::{Difference, counted};
+use crate::settings::Difference;
 
 /// Returns the differences as they follow the words `the two`, or `None` if none are known. Targets
 /// that two runs share are named where their differences are not the same. `is_sure`: if only one

@@ -5,6 +5,8 @@ pub(super) mod caveat;
 mod difference;
 pub(super) mod numbers;
 
+use words::excerpt;
+
 use super::case::Case;
 use super::clients::rate_unit;
 use super::explanation::{
@@ -12,9 +14,10 @@ use super::explanation::{
 };
 use super::thresholds::{BEGINS_FACTOR, UNFAIR_PCT};
 use super::{Finding, FindingKind};
-use crate::{ComparedStep, Difference, DifferenceKind, VarianceShare, counted};
+use crate::compare::{ComparedStep, VarianceShare};
+use crate::counted;
+use crate::settings::{Difference, DifferenceKind};
 use numbers::{factor_within, figure, list, list_any, pace, percent, range, times};
-use words::excerpt;
 
 /// The maximum length of a statement in a sentence, in characters.
 const STATEMENT_CHARS: usize = 60;

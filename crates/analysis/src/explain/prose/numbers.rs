@@ -2,7 +2,7 @@
 
 use words::grouped;
 
-use crate::Interval;
+use crate::compare::Interval;
 use crate::explain::case::Pair;
 use crate::explain::thresholds::NAMED;
 

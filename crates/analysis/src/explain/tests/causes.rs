@@ -5,7 +5,8 @@ use words::Stacks;
 
 use super::*;
 use crate::explain::accounting::Gap;
-use crate::{ConcurrentChange, Lsm, ProfiledStep, Quality, SessionState, Shift, Sla, Stall, Waits};
+use crate::figures::ProfiledStep;
+use crate::figures::{ConcurrentChange, Lsm, Quality, SessionState, Shift, Sla, Stall, Waits};
 
 /// A query of 133 us at 30,000 per second.
 const CACHED: &[(&str, f64)] =

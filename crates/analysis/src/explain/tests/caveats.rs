@@ -1,7 +1,7 @@
 //! Reasons to doubt a finding.
 
 use super::*;
-use crate::{ReadLimits, Sla};
+use crate::figures::{ReadLimits, Sla};
 
 const CHEAP: &[(&str, f64)] = &[
     ("op_client_cpu_us", 20.0),
@@ -181,7 +181,7 @@ fn a_busy_client_host_is_a_caveat_and_clients_elsewhere_are_never_too_large() {
     assert_eq!(caveats(&changed(figures(), large)), [Caveat::LargeClient]);
     let elsewhere = changed(figures(), |row, is_base| {
         large(row, is_base);
-        row.client_hosts = vec![crate::ClientHostFigures::default()];
+        row.client_hosts = vec![crate::figures::ClientHostFigures::default()];
     });
     assert_eq!(caveats(&elsewhere), []);
 }

@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::explain::explanation::UnfairStep;
-use crate::{Fairness, Sla, SlaHistory};
+use crate::figures::{Fairness, Sla, SlaHistory};
 
 #[test]
 fn a_client_without_time_left_is_called_the_limit() {

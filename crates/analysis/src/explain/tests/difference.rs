@@ -1,8 +1,8 @@
 //! The differences between two targets, or between two runs of one.
 
 use super::*;
-use crate::OneSidedSetting;
 use crate::explain::difference::OtherBuild;
+use crate::settings::OneSidedSetting;
 
 const CHEAP: &[(&str, f64)] =
     &[("op_client_cpu_us", 20.0), ("op_server_cpu_us", 75.0), ("op_cpu_wait_us", 1.0)];

@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use super::*;
+use crate::compare::VarianceShare;
+use crate::compare::initial_tree::{InitialTree, TreeDifference};
 use crate::explain::accounting::Gap;
 use crate::explain::case::Case;
 use crate::explain::cause::LevelShift;
@@ -12,8 +14,7 @@ use crate::explain::explanation::{
     Change, CountedCaveat, Fact, MachineVariance, MissedRate, NoEffect, UnfairStep,
 };
 use crate::explain::finding::place;
-use crate::initial_tree::{InitialTree, TreeDifference};
-use crate::{ConcurrentChange, Shift, Sla, Stall, VarianceShare};
+use crate::figures::{ConcurrentChange, Shift, Sla, Stall};
 
 const FAST: &[(&str, f64)] = &[("op_client_cpu_us", 20.0), ("op_server_cpu_us", 75.0)];
 const SLOW: &[(&str, f64)] = &[("op_client_cpu_us", 21.0), ("op_server_cpu_us", 94.0)];
@@ -361,7 +362,8 @@ fn change<'a>(
 fn all_findings_and_caveats_read_like_this() {
     let figures = figures();
     let compared = compared(&figures);
-    let cases = cases(&figures, &compared);
+    let index = RowIndex::new(&figures);
+    let cases = cases(Context::new(&figures, &index, &compared));
     let of = |target: &str| -> Vec<&Case<'_>> {
         let cases = cases.iter().filter(|case| case.target() == target);
         cases.collect()

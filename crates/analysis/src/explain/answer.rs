@@ -1,0 +1,258 @@
+//! Summarizes a comparison target by target: the steps that changed, the largest change first, how
+//! many are not decided, and the cause that all share.
+
+use record::CellKey;
+use serde::Serialize;
+
+use crate::compare::{Compared, ComparedStep, Interval, THROUGHPUT, Verdict};
+use crate::explain::Finding;
+use crate::figures::{Competition, Figures, competition};
+use crate::order::distinct;
+
+/// The summary of a comparison of throughput.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Answer {
+    /// The target that others are compared to.
+    pub base: String,
+    /// The least relative change that matters.
+    pub effect: f64,
+    /// The other targets, in the order of the figures; those that were not measured come last.
+    pub targets: Vec<TargetAnswer>,
+    /// The number of combinations of a variant with a number of clients.
+    pub load_count: usize,
+    /// The fewest and the most repeats of what was compared with an interval; `None`: nothing was.
+    pub repeats: Option<(usize, usize)>,
+    /// The cause of all changes that are shown, as in `less CPU per operation`; `None`: they have
+    /// no common cause.
+    pub cause: Option<String>,
+    /// Competition by other programs, which hides small differences.
+    pub host: Option<Competition>,
+}
+
+/// The summary of a target against the base: each comparison is in one of the fields.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct TargetAnswer {
+    /// Its name.
+    pub target: String,
+    /// The steps in which it is shown to be faster, the largest change first.
+    pub faster: Vec<Change>,
+    /// The steps in which it is shown to be slower, the largest change first.
+    pub slower: Vec<Change>,
+    /// The number of comparisons that show no change and rule out one that matters.
+    pub no_change_shown: usize,
+    /// The number of comparisons that can't rule out a change that matters.
+    pub too_noisy: usize,
+    /// Steps that were measured once, in the order of ratios.
+    pub single: Vec<Change>,
+    /// The number of steps that are invalid, failed or missing.
+    pub not_compared: usize,
+}
+
+/// A step's throughput against the base's.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Change {
+    /// The step.
+    pub step: String,
+    /// The variant of the workload.
+    pub variant: Option<String>,
+    /// Clients.
+    pub clients: u32,
+    /// Target / base.
+    pub ratio: f64,
+    /// The interval of the true ratio; `None` without repeats.
+    pub interval: Option<Interval>,
+    /// The number of repeats of the target that count.
+    pub repeats: usize,
+}
+
+impl Answer {
+    /// Summarizes a comparison and its findings.
+    pub fn new(figures: &Figures, compared: &Compared, findings: &[Finding]) -> Self {
+        let rows = || {
+            let rows = compared.rows.iter();
+            rows.filter(|row| row.metric == THROUGHPUT)
+        };
+        let unfinished = figures.unfinished.iter().map(|cell| &cell.cell);
+        let cells = rows().map(|row| &row.cell).chain(unfinished);
+        let targets = distinct(cells.map(|cell: &CellKey| cell.target.as_str()));
+        let others = targets.into_iter().filter(|name| *name != compared.base);
+        let of_target = |target: &str| {
+            TargetAnswer::new(target, rows().filter(|row| row.cell.target == target))
+        };
+        let counts = || {
+            let repeated = rows().filter(|row| row.interval.is_some());
+            repeated.map(|row| row.values.len())
+        };
+        Self {
+            base: compared.base.clone(),
+            effect: compared.effect,
+            targets: others.map(of_target).collect(),
+            load_count: distinct(rows().map(|row| row.cell.load())).len(),
+            repeats: counts().min().zip(counts().max()),
+            cause: cause_of_all(rows(), findings).map(str::to_owned),
+            host: competition(figures),
+        }
+    }
+
+    /// Returns the target with the largest gain over all steps; `None` where no target gains more
+    /// than it loses.
+    pub fn best(&self) -> Option<&TargetAnswer> {
+        let best = self.targets.iter().max_by(|a, b| a.gain().total_cmp(&b.gain()));
+        best.filter(|target| target.gain() > 0.0)
+    }
+
+    /// Returns the target with the largest loss over all steps.
+    pub fn worst(&self) -> Option<&TargetAnswer> {
+        let worst = self.targets.iter().min_by(|a, b| a.gain().total_cmp(&b.gain()));
+        worst.filter(|target| target.gain() < 0.0)
+    }
+}
+
+impl TargetAnswer {
+    fn new<'a>(target: &str, rows: impl Iterator<Item = &'a ComparedStep>) -> Self {
+        let mut answer = Self { target: target.to_owned(), ..Self::default() };
+        for row in rows {
+            let change = row.ratio.map(|ratio| Change {
+                step: row.step.clone(),
+                variant: row.cell.variant.clone(),
+                clients: row.cell.clients,
+                ratio,
+                interval: row.interval,
+                repeats: row.values.len(),
+            });
+            match (row.verdict, change) {
+                (Verdict::Faster, Some(change)) => answer.faster.push(change),
+                (Verdict::Slower, Some(change)) => answer.slower.push(change),
+                (Verdict::Single, Some(change)) => answer.single.push(change),
+                (Verdict::NoChangeShown, _) => answer.no_change_shown += 1,
+                (Verdict::TooNoisy, _) => answer.too_noisy += 1,
+                _ => answer.not_compared += 1,
+            }
+        }
+        answer.faster.sort_by(|a, b| b.ratio.total_cmp(&a.ratio));
+        answer.slower.sort_by(|a, b| a.ratio.total_cmp(&b.ratio));
+        answer.single.sort_by(|a, b| a.ratio.total_cmp(&b.ratio));
+        answer
+    }
+
+    /// Returns the number of comparisons of this target.
+    pub fn comparison_count(&self) -> usize {
+        let changes = self.faster.len() + self.slower.len() + self.single.len();
+        changes + self.no_change_shown + self.too_noisy + self.not_compared
+    }
+
+    /// Returns the sum of the logarithms of all changes that are shown.
+    fn gain(&self) -> f64 {
+        let changes = self.faster.iter().chain(&self.slower);
+        changes.map(|change| change.ratio.ln()).sum()
+    }
+}
+
+/// Returns the cause that the findings of all changes share, which are one for each cause and
+/// direction.
+fn cause_of_all<'f, 'r>(
+    mut rows: impl Iterator<Item = &'r ComparedStep>,
+    findings: &'f [Finding],
+) -> Option<&'f str> {
+    let of_change = || findings.iter().filter(|finding| finding.cause.is_some());
+    let mut causes = distinct(of_change().map(|finding| (finding.kind, finding.cause.as_deref())));
+    let (kind, cause) = causes.pop()?;
+    let is_known = kind.is_cause();
+    let is_explained = |row: &ComparedStep| {
+        of_change().any(|it| it.targets.contains(&row.cell.target) && it.steps.contains(&row.step))
+    };
+    let is_of_all = rows
+        .all(|row| !matches!(row.verdict, Verdict::Faster | Verdict::Slower) || is_explained(row));
+    cause.filter(|_| causes.is_empty() && is_known && is_of_all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::explain::FindingKind;
+
+    fn row(target: &str, step: &str, verdict: Verdict, ratio: f64) -> ComparedStep {
+        let sample = crate::compare::Sample { run: 0, repeat: 1, value: 1.0 };
+        ComparedStep {
+            cell: CellKey::new(target, None, 1, 0),
+            step: step.into(),
+            metric: THROUGHPUT.into(),
+            ratio: Some(ratio),
+            interval: Some(Interval { low: ratio * 0.9, high: ratio * 1.1, confidence: 0.95 }),
+            values: vec![sample; 5],
+            verdict,
+            ..ComparedStep::default()
+        }
+    }
+
+    fn answer(rows: Vec<ComparedStep>, findings: &[Finding]) -> Answer {
+        let compared = Compared { base: "a.x".into(), effect: 0.03, rows, ..Compared::default() };
+        Answer::new(&Figures::default(), &compared, findings)
+    }
+
+    #[test]
+    fn each_comparison_counts_once_and_the_largest_changes_come_first() {
+        use Verdict::{Faster, Invalid, NoChangeShown, Slower, TooNoisy};
+        let rows = [
+            ("q1", Faster, 1.2),
+            ("q2", Faster, 1.5),
+            ("q3", Slower, 0.9),
+            ("q4", Slower, 0.5),
+            ("q5", NoChangeShown, 1.0),
+            ("q6", TooNoisy, 1.1),
+            ("q7", Invalid, 1.0),
+        ];
+        let rows = rows.map(|(step, verdict, ratio)| row("b.x", step, verdict, ratio));
+        let answer = answer(rows.to_vec(), &[]);
+        let target = &answer.targets[0];
+        let steps = |changes: &[Change]| -> Vec<String> {
+            changes.iter().map(|change| change.step.clone()).collect()
+        };
+        assert_eq!(steps(&target.faster), ["q2", "q1"]);
+        assert_eq!(steps(&target.slower), ["q4", "q3"]);
+        let counts = (target.no_change_shown, target.too_noisy, target.not_compared);
+        assert_eq!(counts, (1, 1, 1));
+        assert_eq!(target.comparison_count(), 7);
+        assert_eq!(answer.repeats, Some((5, 5)));
+        assert_eq!(answer.load_count, 1);
+    }
+
+    #[test]
+    fn best_and_worst_are_those_whose_shown_changes_weigh_most() {
+        let rows = vec![
+            row("b.x", "q1", Verdict::Faster, 1.2),
+            row("c.x", "q1", Verdict::Slower, 0.5),
+            row("d.x", "q1", Verdict::TooNoisy, 9.0),
+            row("e.x", "q1", Verdict::Faster, 1.4),
+        ];
+        let all = answer(rows.clone(), &[]);
+        let name = |target: Option<&TargetAnswer>| target.map(|target| target.target.clone());
+        assert_eq!(name(all.best()).as_deref(), Some("e.x"));
+        assert_eq!(name(all.worst()).as_deref(), Some("c.x"));
+        let noisy = answer(rows[2..3].to_vec(), &[]);
+        assert_eq!((name(noisy.best()), name(noisy.worst())), (None, None));
+    }
+
+    #[test]
+    fn a_cause_is_in_the_answer_if_all_changes_share_it() {
+        let finding = |kind, cause: Option<&str>| Finding {
+            cause: cause.map(str::to_owned),
+            ..Finding::about(kind, "a.x", [(&CellKey::new("b.x", None, 1, 0), "insert", "q1")])
+                .unwrap()
+        };
+        let cpu = || finding(FindingKind::Cpu, Some("less CPU per operation"));
+        let facts = || finding(FindingKind::NoEffect, None);
+        let cause = |findings: &[Finding]| {
+            answer(vec![row("b.x", "q1", Verdict::Faster, 1.2)], findings).cause
+        };
+        assert_eq!(cause(&[cpu(), facts()]).as_deref(), Some("less CPU per operation"));
+        let fsyncs = finding(FindingKind::Fsyncs, Some("less waiting for fsyncs"));
+        assert_eq!(cause(&[cpu(), fsyncs]), None);
+        let unexplained = finding(FindingKind::Unexplained, Some("unexplained"));
+        assert_eq!(cause(&[cpu(), unexplained.clone()]), None);
+        assert_eq!(cause(&[unexplained]), None);
+        assert_eq!(cause(&[facts()]), None);
+        let rows = ["q1", "q2"].map(|step| row("b.x", step, Verdict::Faster, 1.2));
+        assert_eq!(answer(rows.to_vec(), &[cpu()]).cause, None, "q2 has none");
+    }
+}

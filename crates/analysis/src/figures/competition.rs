@@ -1,0 +1,98 @@
+//! Finds competition for processors: where other programs used much, or more next to one target
+//! than another, small differences can't be seen.
+
+use record::{CellKey, Status, StepKind};
+use serde::Serialize;
+
+use crate::figures::{Figures, Row};
+use crate::order::grouped;
+
+/// Percentage points by which the shares must differ: a tenth of the processors may be a tenth of
+/// the throughput.
+const POINTS: f64 = 10.0;
+
+/// The share of the processors, in percent, from which on others hide small differences, even if
+/// all targets had them.
+const BUSY_PERCENT: f64 = 25.0;
+
+/// Competition by other programs, which hides small differences.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Competition {
+    /// They used up to this percentage of the processors.
+    Percent(f64),
+    /// They used this many percentage points more while one target ran than while another did.
+    PointsApart(f64),
+}
+
+/// A step during whose targets other programs used different shares of the processors.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UnevenStep<'a> {
+    /// The step.
+    pub step: &'a str,
+    /// One of the cells that are compared.
+    pub cell: &'a CellKey,
+    /// The target with the least competition, on average over its repeats, in percent.
+    pub least: (&'a str, f64),
+    /// The target with the most.
+    pub most: (&'a str, f64),
+}
+
+impl UnevenStep<'_> {
+    fn points(&self) -> f64 {
+        self.most.1 - self.least.1
+    }
+}
+
+/// Returns the competition by other programs, if it hides small differences.
+pub fn competition(figures: &Figures) -> Option<Competition> {
+    let most = measured(figures).filter_map(others).fold(0.0, f64::max);
+    if most > BUSY_PERCENT {
+        return Some(Competition::Percent(most));
+    }
+    let worst = uneven_steps(figures).into_iter().next()?;
+    Some(Competition::PointsApart(worst.points()))
+}
+
+/// Returns the steps whose targets had different competition, the worst first.
+pub fn uneven_steps(figures: &Figures) -> Vec<UnevenStep<'_>> {
+    let places = measured(figures).map(|row| ((row.step.as_str(), row.cell.load()), row));
+    let mut found: Vec<UnevenStep<'_>> = grouped(places)
+        .into_iter()
+        .filter_map(|((step, _), rows)| {
+            let shares =
+                rows.iter().filter_map(|&row| Some((row.cell.target.as_str(), others(row)?)));
+            let mean = |shares: &[f64]| shares.iter().sum::<f64>() / shares.len() as f64;
+            let means = grouped(shares).into_iter();
+            let means: Vec<(&str, f64)> = means.map(|(name, of)| (name, mean(&of))).collect();
+            let order = |a: &&(&str, f64), b: &&(&str, f64)| a.1.total_cmp(&b.1);
+            Some(UnevenStep {
+                step,
+                cell: &rows[0].cell,
+                least: *means.iter().min_by(order)?,
+                most: *means.iter().max_by(order)?,
+            })
+        })
+        .filter(|step| step.points() >= POINTS)
+        .collect();
+    found.sort_by(|a, b| b.points().total_cmp(&a.points()));
+    found
+}
+
+/// Returns the rows that can be compared, of steps that are among the results, unless there are no
+/// others.
+fn measured(figures: &Figures) -> impl Iterator<Item = &Row> {
+    let rows = || {
+        let rows = figures.rows.iter();
+        rows.filter(|row| row.kind != StepKind::Settle)
+    };
+    let has_results = rows().any(|row| row.reported);
+    rows().filter(move |row| {
+        (row.reported || !has_results) && row.valid && row.status == Status::Complete
+    })
+}
+
+/// Returns the share of the processors that others used during a step, in percent.
+fn others(row: &Row) -> Option<f64> {
+    row.metric("others%")
+}

@@ -1,0 +1,185 @@
+//! Distributions of latencies, in the field's buckets and percentiles.
+
+use hdrhistogram::Histogram;
+use serde::Serialize;
+
+/// Percentiles of a latency in microseconds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Percentiles {
+    /// Median.
+    pub p50: f64,
+    /// 90th.
+    pub p90: f64,
+    /// 95th.
+    pub p95: f64,
+    /// 99th.
+    pub p99: f64,
+    /// 99.9th.
+    pub p99_9: f64,
+    /// 99.99th.
+    pub p99_99: f64,
+    /// The largest.
+    pub max: f64,
+    /// Arithmetic mean.
+    pub mean: f64,
+}
+
+impl Percentiles {
+    /// Returns all of them in the order of the fields.
+    pub fn values(&self) -> [f64; 8] {
+        [self.p50, self.p90, self.p95, self.p99, self.p99_9, self.p99_99, self.max, self.mean]
+    }
+}
+
+/// Response-time buckets: upper bounds 256us 1ms 4ms 16ms 64ms 256ms 1s 4s 16s and above.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Buckets {
+    /// Operations in each; ten buckets.
+    pub counts: [u64; 10],
+    /// The largest, in seconds.
+    pub max_seconds: f64,
+}
+
+/// The upper bounds of all buckets but the last, in nanoseconds; a bound is part of its bucket.
+pub const BUCKET_NS_LIMITS: [u64; 9] = [
+    256_000,
+    1_000_000,
+    4_000_000,
+    16_000_000,
+    64_000_000,
+    256_000_000,
+    1_000_000_000,
+    4_000_000_000,
+    16_000_000_000,
+];
+
+/// Sorts the values of a merged histogram of nanoseconds into buckets. A value within 0.1 % of a
+/// bound may be counted on its other side, since the histogram has three significant digits.
+/// `max_us` is exact.
+pub fn buckets(histogram: Option<&Histogram<u64>>, max_us: f64) -> Buckets {
+    let mut counts = [0; 10];
+    for recorded in histogram.iter().flat_map(|histogram| histogram.iter_recorded()) {
+        let value = histogram
+            .map_or(0, |histogram| histogram.lowest_equivalent(recorded.value_iterated_to()));
+        counts[BUCKET_NS_LIMITS.partition_point(|&limit| limit < value)] +=
+            recorded.count_at_value();
+    }
+    Buckets { counts, max_seconds: max_us / 1e6 }
+}
+
+/// Points of a curve per nine.
+const POINTS_PER_NINE: f64 = 16.0;
+
+/// Returns a merged histogram as a curve for charts: nines, and the time in microseconds. `nines`
+/// is `-log10(1 - p)` for a share `p` of all operations: 1 is 90 % and 2 is 99 %. The time is the
+/// longest of that share. Points are about a sixteenth of a nine apart; the last is the largest
+/// time at `log10(count)`.
+pub fn curve(histogram: Option<&Histogram<u64>>) -> Vec<(f64, f64)> {
+    let Some(histogram) = histogram.filter(|histogram| !histogram.is_empty()) else {
+        return Vec::new();
+    };
+    let total = histogram.len() as f64;
+    let us = |ns: u64| ns as f64 / 1e3;
+    let mut points = Vec::new();
+    let (mut seen, mut step) = (0_u64, 0.0);
+    for recorded in histogram.iter_recorded() {
+        seen += recorded.count_at_value();
+        let slower = total - seen as f64;
+        // Adds all points whose share this value completes.
+        let reached = if slower > 0.0 { -(slower / total).log10() } else { f64::INFINITY };
+        while step / POINTS_PER_NINE <= reached && step / POINTS_PER_NINE < total.log10() {
+            points.push((step / POINTS_PER_NINE, us(recorded.value_iterated_to())));
+            step += 1.0;
+        }
+    }
+    points.push((total.log10(), us(histogram.max())));
+    points
+}
+
+/// Returns a merged histogram of nanoseconds as percentiles in microseconds; the largest is known
+/// exactly.
+pub fn percentiles(histogram: Option<&Histogram<u64>>, max_us: f64) -> Percentiles {
+    let Some(histogram) = histogram.filter(|histogram| !histogram.is_empty()) else {
+        return Percentiles::default();
+    };
+    // A bucket's upper end may lie beyond the largest value.
+    let at = |quantile| (histogram.value_at_quantile(quantile) as f64 / 1e3).min(max_us);
+    Percentiles {
+        p50: at(0.5),
+        p90: at(0.9),
+        p95: at(0.95),
+        p99: at(0.99),
+        p99_9: at(0.999),
+        p99_99: at(0.9999),
+        max: max_us,
+        mean: (histogram.mean() / 1e3).min(max_us),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bound_belongs_to_the_bucket_below_it() {
+        let mut histogram = record::latency_histogram();
+        histogram.record(1).unwrap();
+        for (index, &limit) in BUCKET_NS_LIMITS.iter().enumerate() {
+            // One percent to either side, and the bound itself.
+            let times = index as u64 + 1;
+            histogram.record_n(limit - limit / 100, times).unwrap();
+            histogram.record_n(limit, times).unwrap();
+            histogram.record(limit + limit / 100).unwrap();
+        }
+        let buckets = buckets(Some(&histogram), 16_160_000.0);
+        assert_eq!(buckets.counts, [3, 5, 7, 9, 11, 13, 15, 17, 19, 1]);
+        assert_eq!(buckets.counts.iter().sum::<u64>(), histogram.len());
+        assert_eq!(buckets.max_seconds, 16.16);
+    }
+
+    #[test]
+    fn no_operations_are_no_counts() {
+        assert_eq!(buckets(None, 0.0).counts, [0; 10]);
+    }
+
+    #[test]
+    fn a_curve_goes_from_the_fastest_to_the_slowest_by_nines() {
+        let mut histogram = record::latency_histogram();
+        for value in 1..=1000 {
+            histogram.record(value * 1000).unwrap();
+        }
+        let points = curve(Some(&histogram));
+        let at = |nines: f64| {
+            let (_, us) = points.iter().find(|(at, _)| *at == nines).unwrap();
+            *us
+        };
+        assert!((at(1.0) / 900.0 - 1.0).abs() < 0.002, "{}", at(1.0));
+        assert!((at(2.0) / 990.0 - 1.0).abs() < 0.002, "{}", at(2.0));
+        let &(nines, us) = points.last().unwrap();
+        assert!((nines - 3.0).abs() < 1e-9 && (us / 1000.0 - 1.0).abs() < 0.001);
+        assert!(points.is_sorted_by(|a, b| a.0 < b.0 && a.1 <= b.1));
+        assert_eq!(points.len(), 49);
+    }
+
+    #[test]
+    fn one_operation_is_one_point_and_none_is_no_curve() {
+        let mut histogram = record::latency_histogram();
+        assert!(curve(Some(&histogram)).is_empty() && curve(None).is_empty());
+        histogram.record(5000).unwrap();
+        assert_eq!(curve(Some(&histogram)).len(), 1);
+    }
+
+    #[test]
+    fn percentiles_are_microseconds() {
+        let mut histogram = record::latency_histogram();
+        histogram.record_n(1500, 999).unwrap();
+        histogram.record(2_000_000).unwrap();
+        let it = percentiles(Some(&histogram), 1999.9);
+        assert_eq!(it.p50, 1.5);
+        assert_eq!(it.p99_9, 1.5);
+        assert_eq!(it.p99_99, 1999.9);
+        assert_eq!(it.max, 1999.9);
+        assert!((it.mean / 3.4985 - 1.0).abs() < 0.001, "{}", it.mean);
+        assert_eq!(percentiles(None, 0.0), Percentiles::default());
+    }
+}

@@ -1,0 +1,343 @@
+//! Computes the figures of a log-structured merge tree. Each formula is explained in
+//! `docs/metrics.md`.
+
+mod tree;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use record::{HostSeries, Role, Step, StepKind};
+use serde::Serialize;
+
+use super::{GIB, MIB, growth_per_second, over, seconds};
+use crate::figures::counters::Counters;
+use crate::figures::{CounterSeries, operation};
+use tree::{tree, tree_at_end};
+
+/// The activity of a log-structured merge tree in a step.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Lsm {
+    /// The number of times that writes were delayed or stopped, by RocksDB's reason:
+    /// `memtable-limit-stops`. `total-delays` and `total-stops` are the sums of
+    /// `l0-file-count-limit`, `memtable-limit` and `pending-compaction-bytes`. The others
+    /// are counted within these, or do not come from the tree.
+    pub stalls: BTreeMap<String, f64>,
+    /// The seconds in which writes were held up, by reason. Those of each second are divided among
+    /// the reasons that counted in it, delays and stops together, in proportion to their
+    /// counts; `unknown` has the seconds without a reason.
+    pub stall_seconds: BTreeMap<String, f64>,
+    /// The levels at the end of the step, from the first on. Levels that were never used may be
+    /// missing.
+    pub levels: Vec<Level>,
+    /// The step settles the engine itself, which pays the debt that it left.
+    pub settled: bool,
+    /// Metrics more than a twentieth of which may be the library's rounding.
+    pub coarse: BTreeSet<&'static str>,
+}
+
+/// One level of a tree.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Level {
+    /// Its number, from 0.
+    pub number: u32,
+    /// Its files; `None`: not reported.
+    pub files: Option<f64>,
+    /// Their bytes.
+    pub bytes: Option<f64>,
+    /// Its need of compaction: it is compacted from 1 on.
+    pub score: Option<f64>,
+    /// Bytes that compactions into it read in the step.
+    pub read_bytes: Option<f64>,
+    /// Bytes that flushes and compactions wrote to it in the step.
+    pub written_bytes: Option<f64>,
+    /// The rounding error of either.
+    pub rounding_bytes: f64,
+    /// Time of these flushes and compactions, over all threads.
+    pub compaction_seconds: Option<f64>,
+    /// The number of these flushes and compactions.
+    pub compaction_count: Option<f64>,
+}
+
+/// Returns the reasons of write stalls and the levels of the tree; `None` where the engine has no
+/// such tree.
+pub(crate) fn lsm(step: &Step, engine: &BTreeMap<String, CounterSeries>) -> Option<Lsm> {
+    let tree = tree(step)?;
+    Some(Lsm {
+        stalls: tree.stalls(),
+        stall_seconds: stall_seconds(tree.growth(Role::StallSeconds).unwrap_or(0.0), engine),
+        levels: tree.levels(),
+        settled: step.settle.is_some(),
+        coarse: coarse(step, &tree),
+    })
+}
+
+/// The reasons of stalls that add up to the totals.
+const STALL_REASONS: [&str; 3] =
+    ["l0-file-count-limit", "memtable-limit", "pending-compaction-bytes"];
+
+/// The time without a reason.
+const UNKNOWN: &str = "unknown";
+
+/// Divides the time in which writes were held up among the reasons. Each second has the share of
+/// the step's time that the samples around it show, and the reasons that counted in it divide that.
+fn stall_seconds(all: f64, engine: &BTreeMap<String, CounterSeries>) -> BTreeMap<String, f64> {
+    let of_role = |role| {
+        let series = engine.iter();
+        series.filter(move |(_, series)| series.role == Some(role))
+    };
+    let counts: Vec<(&str, &CounterSeries)> = of_role(Role::WriteStallCount)
+        .filter_map(|(name, series)| {
+            let (_, label) = name.split_once('.')?;
+            let (reason, _) = label.rsplit_once('-')?;
+            Some((reason, series)).filter(|_| STALL_REASONS.contains(&reason))
+        })
+        .collect();
+    let stalled = of_role(Role::StallSeconds).next();
+    let stalled = stalled.map_or(&[][..], |(_, series)| &series.values);
+    let sampled: f64 = stalled.iter().flatten().sum();
+    let mut seconds: BTreeMap<String, f64> = BTreeMap::new();
+    if all <= 0.0 {
+        return seconds;
+    }
+    let mut give = |reason: &str, time: f64| {
+        if time > 0.0 {
+            *seconds.entry(reason.to_owned()).or_default() += time;
+        }
+    };
+    if sampled <= 0.0 {
+        give(UNKNOWN, all);
+    }
+    for (second, time) in stalled.iter().enumerate() {
+        let time = all * time.unwrap_or(0.0) / sampled.max(f64::MIN_POSITIVE);
+        let counted = |series: &CounterSeries| series.values.get(second).copied().flatten();
+        let count_of = |(_, series): &(&str, &CounterSeries)| counted(series).unwrap_or(0.0);
+        let sum: f64 = counts.iter().map(count_of).sum();
+        if sum > 0.0 {
+            counts.iter().for_each(|it| give(it.0, time * count_of(it) / sum))
+        } else {
+            give(UNKNOWN, time)
+        }
+    }
+    seconds
+}
+
+/// The share of a figure from which on its rounding is reported.
+pub const COARSE_SHARE: f64 = 0.05;
+
+/// Returns the figures more than [`COARSE_SHARE`] of which may be rounding. Zeros are left out.
+fn coarse(step: &Step, tree: &Counters<'_>) -> BTreeSet<&'static str> {
+    // In a ratio to the given bytes the errors of both add up.
+    let over_given = |tree: &Counters<'_>, of_bytes: Option<f64>| {
+        let of_given = match step.row_bytes_mean {
+            // The rows were counted exactly.
+            Some(_) => ingested_bytes(step, tree).map(|_| 0.0),
+            None => tree.rounding_share(Role::IngestedBytes),
+        };
+        Some(of_bytes? + of_given?)
+    };
+    let written = tree.written_rounding_share();
+    // The flushes are subtracted from the sum of both.
+    let compacted = written.zip(tree.written()).zip(tree.compacted());
+    let compacted = compacted
+        .filter(|(_, compacted)| *compacted > 0.0)
+        .map(|((share, written), compacted)| share * written / compacted);
+    let logged = tree.rounding_share(Role::LogBytes);
+    let mut figures = vec![
+        ("c_wgb", written),
+        ("c_mbps", written),
+        ("w_amp", over_given(tree, written)),
+        ("compaction_write_gb", compacted),
+        ("compaction_read_gb", tree.rounding_share(Role::CompactionReadBytes)),
+        ("wal_gb", logged),
+        ("wal_amp", over_given(tree, logged)),
+    ];
+    if let Some(end) = tree_at_end(step) {
+        let written = end.written_rounding_share();
+        figures.push(("c_wgb_settled", written));
+        figures.push(("w_amp_settled", over_given(&end, written)));
+    }
+    figures
+        .into_iter()
+        .filter(|(_, share)| share.is_some_and(|share| share > COARSE_SHARE))
+        .map(|(name, _)| name)
+        .collect()
+}
+
+/// Returns the figures of this module: names as in [`words::METRICS`].
+pub(super) fn figures(
+    step: &Step,
+    host: &HostSeries,
+    engine: &BTreeMap<String, CounterSeries>,
+) -> Vec<(&'static str, Option<f64>)> {
+    let mut figures = of_operations(step);
+    if let Some(tree) = tree(step) {
+        figures.extend(of_tree(step, &tree, engine));
+        figures.extend(of_processes(step, host));
+        figures.extend(settled(step));
+    }
+    figures
+}
+
+/// Returns the work of flushes and compactions up to the end of what followed the step, when the
+/// debt of the step is paid as far as it is known.
+fn settled(step: &Step) -> Vec<(&'static str, Option<f64>)> {
+    let Some(tree) = tree_at_end(step) else {
+        return Vec::new();
+    };
+    let written = tree.written();
+    let ingested = ingested_bytes(step, &tree);
+    vec![
+        ("c_wgb_settled", written.map(|bytes| bytes / GIB)),
+        (
+            "w_amp_settled",
+            written.zip(ingested).and_then(|(written, ingested)| over(written, ingested)),
+        ),
+        ("c_wsecs_settled", tree.growth(Role::CompactionAndFlushSeconds)),
+        ("c_csecs_settled", tree.growth(Role::CompactionAndFlushCpuSeconds)),
+    ]
+}
+
+/// Returns the figures of the load, by the names of db_bench.
+fn of_operations(step: &Step) -> Vec<(&'static str, Option<f64>)> {
+    vec![
+        ("mb_sec", key_value_bytes_per_second(step).map(|bytes| bytes / MIB)),
+        ("usec_op", thread_us_per_op(step)),
+    ]
+}
+
+/// Returns bytes of keys and values that the step's main operation wrote or read, by the sizes of
+/// whole entries. SQL queries do not read whole entries.
+fn key_value_bytes_per_second(step: &Step) -> Option<f64> {
+    let kind = step.main_operation().filter(|kind| operation::is_key_value(kind))?;
+    let rows = step.ops.get(kind)?.rows as f64;
+    over(rows * step.row_bytes_mean?, seconds(step)?)
+}
+
+/// Returns the working time of the threads of the step's main operation, over operations.
+fn thread_us_per_op(step: &Step) -> Option<f64> {
+    let kind = step.main_operation()?;
+    let role = operation::role_of(kind);
+    let ns: u64 = step
+        .connections
+        .iter()
+        .filter(|connection| connection.role == role)
+        .map(|connection| connection.ended_ns.saturating_sub(connection.started_ns))
+        .sum();
+    over(
+        Some(ns as f64 / 1e3).filter(|&us| us > 0.0)?,
+        step.ops.get(kind)?.ok as f64 * operation::queries_each(step),
+    )
+}
+
+fn of_tree(
+    step: &Step,
+    tree: &Counters<'_>,
+    engine: &BTreeMap<String, CounterSeries>,
+) -> Vec<(&'static str, Option<f64>)> {
+    let gb = |bytes: Option<f64>| bytes.map(|bytes| bytes / GIB);
+    let mb = |bytes: Option<f64>| bytes.map(|bytes| bytes / MIB);
+    let per_second = |figure: Option<f64>| over(figure?, seconds(step)?);
+    // Over samples and the step's end; what happens between two samples is not seen.
+    let largest = |role: Role, end: Option<f64>| {
+        let is_it = |(name, series): &(&String, &CounterSeries)| {
+            let is_first = role != Role::LevelFileCount || name.ends_with(".0");
+            series.role == Some(role) && is_first
+        };
+        let (_, series) = engine.iter().find(is_it)?;
+        let samples = series.values.iter().flatten().copied();
+        samples.reduce(f64::max).map(|most| end.map_or(most, |end| most.max(end)))
+    };
+    let read = tree.growth(Role::CompactionReadBytes);
+    let written = tree.written();
+    let ingested = ingested_bytes(step, tree);
+    let per_ingested = |bytes: Option<f64>| over(bytes?, ingested?);
+    let stall_seconds = tree.growth(Role::StallSeconds);
+    let (live, blobs) = (tree.gauge(Role::TreeBytes), tree.gauge(Role::BlobBytes));
+    let (memtables, cache) = (tree.gauge(Role::MemtableBytes), tree.gauge(Role::BlockCacheBytes));
+    let pending = tree.gauge(Role::PendingCompactionBytes);
+    let logged = tree.growth(Role::LogBytes);
+    let (before, after) = (tree.files_before(), tree.files());
+    let (before, after) = (before.as_ref(), after.as_ref());
+    let first_level = after.map(|files| files.first_level);
+    vec![
+        ("lsm_sz", gb(live)),
+        ("blob_sz", gb(blobs)),
+        ("c_wgb", gb(written)),
+        ("w_amp", per_ingested(written)),
+        ("c_mbps", per_second(mb(written))),
+        ("c_wsecs", tree.growth(Role::CompactionAndFlushSeconds)),
+        ("c_csecs", tree.growth(Role::CompactionAndFlushCpuSeconds)),
+        ("b_rgb", gb(tree.growth(Role::BlobReadBytes))),
+        ("b_wgb", gb(tree.growth(Role::BlobWrittenBytes))),
+        ("uptime", tree.growth(Role::UptimeSeconds)),
+        ("stall_s", stall_seconds),
+        ("stall%", per_second(stall_seconds.map(|seconds| 100.0 * seconds))),
+        ("Nstall", tree.stall_count()),
+        ("flush_gb", gb(tree.growth(Role::FlushWrittenBytes))),
+        ("compaction_write_gb", gb(tree.compacted())),
+        ("compaction_read_gb", gb(read)),
+        ("wal_gb", gb(logged)),
+        // Without a log there is no amplification by it.
+        ("wal_amp", per_ingested(logged.filter(|&bytes| bytes > 0.0))),
+        ("r_amp", blocks_per_key(step, tree)),
+        ("cache_hit%", cache_hit_percent(step, tree)),
+        ("s_amp", over_data(step, live.map(|live| live + blobs.unwrap_or(0.0)))),
+        ("pending_max_mb", mb(largest(Role::PendingCompactionBytes, pending))),
+        ("l0_files_begin", before.map(|files| files.first_level)),
+        ("l0_files", first_level),
+        ("l0_files_max", largest(Role::LevelFileCount, first_level)),
+        ("levels_begin", before.map(|files| files.levels)),
+        ("levels", after.map(|files| files.levels)),
+        ("lsm_files", after.map(|files| files.all)),
+        ("memtable_max_mb", mb(largest(Role::MemtableBytes, memtables))),
+        ("memtable_mb", mb(memtables)),
+        ("cache_mb", mb(cache)),
+    ]
+}
+
+/// Returns bytes that the user gave the engine: the written rows at their recorded size, or else
+/// the engine's own count, which is rounded and has a few more bytes for each row. Index steps and
+/// settling are given nothing, so their writes have no ratio.
+fn ingested_bytes(step: &Step, tree: &Counters<'_>) -> Option<f64> {
+    if matches!(step.kind, StepKind::Index | StepKind::Settle) {
+        return None;
+    }
+    match step.row_bytes_mean {
+        Some(row_bytes) => Some(step.ops.get(operation::writing(step)?)?.rows as f64 * row_bytes),
+        None => tree.growth(Role::IngestedBytes),
+    }
+}
+
+fn over_data(step: &Step, bytes: Option<f64>) -> Option<f64> {
+    over(bytes?, step.data_bytes? as f64)
+}
+
+/// Returns data blocks that were found in the cache, and those that were not.
+fn block_lookups(counters: &Counters<'_>) -> Option<(f64, f64)> {
+    let hits = counters.growth(Role::DataBlockHitCount)?;
+    Some((hits, counters.growth(Role::DataBlockMissCount)?))
+}
+
+fn blocks_per_key(step: &Step, counters: &Counters<'_>) -> Option<f64> {
+    let (hits, misses) = block_lookups(counters)?;
+    let keys: u64 =
+        step.ops.iter().filter(|(kind, _)| operation::reads(kind)).map(|(_, ops)| ops.rows).sum();
+    over(hits + misses, keys as f64)
+}
+
+/// Returns the hit rate in steps that read: in others only compaction looks blocks up.
+fn cache_hit_percent(step: &Step, counters: &Counters<'_>) -> Option<f64> {
+    if step.kind != StepKind::Query {
+        return None;
+    }
+    let (hits, misses) = block_lookups(counters)?;
+    over(100.0 * hits, hits + misses)
+}
+
+/// Returns the server's CPU seconds, as in `u_cpu` and `s_cpu`.
+fn of_processes(step: &Step, host: &HostSeries) -> Vec<(&'static str, Option<f64>)> {
+    let cpu = |column: &str| Some(growth_per_second(host, column)? / 1e9 * seconds(step)?);
+    vec![("u_cpu", cpu("server_cpu_user_ns")), ("s_cpu", cpu("server_cpu_system_ns"))]
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,382 @@
+//! Accounts for the time of an operation: CPU, waiting for a processor, for storage and for other
+//! threads, and the unexplained time. Each part is measured by itself; only the unexplained time is
+//! a difference.
+//!
+//! All figures are those of the connections that do the step's main operation. Other connections
+//! may work at a fixed rate; their cost per operation would grow whenever operations are slower.
+
+use std::collections::BTreeMap;
+
+use record::ConnectionState::{self, Fsync, Handover, Lock, Overlap, Read, Sleep, Write};
+use record::{Connection, HostSeries, ProcessorEvents, Step, StepKind};
+
+use super::{busy_cpu_ns_per_second, growth_per_second, operations, over};
+use crate::figures::operation::role_of;
+
+/// With fewer samples a share of the time has an error of more than 16 points (one standard error
+/// at one half).
+const SAMPLES_MIN: u64 = 10;
+
+/// Returns the parts of an operation's time, and other use of its connections, each with its
+/// metric's name.
+pub(super) fn op_time(
+    step: &Step,
+    host: &HostSeries,
+    embedded: bool,
+) -> Vec<(&'static str, Option<f64>)> {
+    let Some(operations) = operations(step).filter(|&operations| operations > 0.0) else {
+        return Vec::new();
+    };
+    let main = main_connections(step);
+    if main.is_empty() {
+        return Vec::new();
+    }
+    let us_per_op = |ns: u64| ns as f64 / 1e3 / operations;
+    let total = |figure: &dyn Fn(&Connection) -> Option<u64>| -> Option<u64> {
+        main.iter().map(|connection| figure(connection)).sum()
+    };
+    let sum = |ns: &dyn Fn(&Connection) -> Option<u64>| total(ns).map(us_per_op);
+    let server = |ns: fn(&record::ThreadUse) -> u64| {
+        if embedded { Some(0.0) } else { sum(&|it| it.server_thread.as_ref().map(ns)) }
+    };
+
+    let client_cpu = sum(&|it| Some(it.cpu_user_ns + it.cpu_system_ns));
+    let server_cpu = server(|thread| thread.cpu_ns);
+    let own_cpu = client_cpu.zip(server_cpu).map(|(a, b)| a + b);
+    let client_wait = sum(&|it| it.cpu_wait_ns);
+    let cpu_wait = client_wait.zip(server(|thread| thread.cpu_wait_ns)).map(|(a, b)| a + b);
+    let steal = own_cpu.zip(stolen_per_busy(host)).map(|(a, b)| a * b);
+
+    let duration = sum(&|it| Some(it.ended_ns.saturating_sub(it.started_ns)));
+    let is_open = has_rate(step);
+    let shares = Shares::new(&main, is_open);
+    let busy = match (is_open, &shares) {
+        (false, _) => duration,
+        (true, Some(shares)) => duration.map(|us| us * (1.0 - shares.idle)),
+        (true, None) => None,
+    };
+    let waiting = |states: &[ConnectionState]| Some(busy? * shares.as_ref()?.sum(states));
+    // Without a rate, a thread sleeps only to back off from a lock.
+    let locks: &[ConnectionState] = if is_open { &[Lock] } else { &[Lock, Sleep] };
+    let parts = [
+        ("op_client_cpu_us", client_cpu),
+        ("op_server_cpu_us", server_cpu),
+        ("op_cpu_wait_us", cpu_wait),
+        ("op_steal_us", steal),
+        ("op_read_us", waiting(&[Read])),
+        ("op_write_us", waiting(&[Write])),
+        ("op_fsync_us", waiting(&[Fsync])),
+        ("op_lock_us", waiting(locks)),
+        ("op_handover_us", waiting(&[Handover])),
+    ];
+    let measured: Option<f64> = parts.iter().map(|(_, us)| *us).sum();
+    // The times of both threads include the overlap.
+    let overlap = waiting(&[Overlap]);
+    let unexplained = (|| Some(busy? - (measured? - overlap?)))();
+
+    let events = |count: CountOf| -> Option<f64> {
+        let of_both = |it: &&Connection| {
+            let server = if embedded { 0.0 } else { it.server_thread?.events.whole(count)? };
+            Some(it.events.whole(count)? + server)
+        };
+        main.iter().map(of_both).sum()
+    };
+    let mut figures: Vec<_> = parts.into();
+    if embedded {
+        figures.retain(|(name, _)| *name != "op_server_cpu_us");
+    }
+    figures.extend([
+        ("op_time_us", busy),
+        ("op_overlap_us", overlap),
+        ("op_unexplained_us", unexplained),
+        (
+            "op_unexplained%",
+            unexplained.zip(busy).and_then(|(unexplained, time)| over(100.0 * unexplained, time)),
+        ),
+        ("own_cpu_us_per_op", own_cpu),
+        (
+            "ipc",
+            events(|it| it.instructions)
+                .zip(events(|it| it.cycles))
+                .and_then(|(instructions, cycles)| over(instructions, cycles)),
+        ),
+        (
+            "background_cpu_us_per_op",
+            background_cpu_ns(step, embedded).map(|ns| ns / 1e3 / operations),
+        ),
+    ]);
+    let per_op = |(name, count)| (name, events(count).map(|count| count / operations));
+    figures.extend(EVENTS_PER_OP.map(per_op));
+    figures
+}
+
+/// Returns one of the counts.
+type CountOf = fn(&ProcessorEvents) -> Option<u64>;
+
+/// The processor's events, each with the metric that has its number per operation.
+const EVENTS_PER_OP: [(&str, CountOf); 5] = [
+    ("instructions_per_op", |it| it.instructions),
+    ("cycles_per_op", |it| it.cycles),
+    ("cache_misses_per_op", |it| it.cache_misses),
+    ("branch_misses_per_op", |it| it.branch_misses),
+    ("tlb_misses_per_op", |it| it.tlb_misses),
+];
+
+/// Returns whether the step's main operation has a target rate.
+fn has_rate(step: &Step) -> bool {
+    let ops = step.main_operation().and_then(|kind| step.ops.get(kind));
+    ops.is_some_and(|ops| ops.rate_target_ops_per_s.is_some())
+}
+
+/// Returns the connections that do the step's main operation, or create its indexes.
+fn main_connections(step: &Step) -> Vec<&Connection> {
+    let role = step.main_operation().map(role_of);
+    let connections = step.connections.iter();
+    let is_main = |it: &&Connection| {
+        Some(it.role.as_str()) == role || step.kind == StepKind::Index && it.role == "index"
+    };
+    connections.filter(is_main).collect()
+}
+
+/// Returns the CPU time of the engine outside the threads of connections: purge, checkpoints,
+/// compaction, and assay's own sampling with an embedded engine. `None` if either time is unknown.
+fn background_cpu_ns(step: &Step, embedded: bool) -> Option<f64> {
+    let connections = step.connections.iter();
+    let (all, served): (u64, Option<u64>) = if embedded {
+        (step.cpu.assay_ns, connections.map(|it| Some(it.cpu_user_ns + it.cpu_system_ns)).sum())
+    } else {
+        (step.cpu.server_ns?, connections.map(|it| Some(it.server_thread?.cpu_ns)).sum())
+    };
+    // The server's time is in ticks, so that the difference may be below zero.
+    Some((all as f64 - served? as f64).max(0.0))
+}
+
+/// Returns the time that the hypervisor took per time that the processors worked: a running thread
+/// loses it, and neither CPU time nor waiting includes it.
+fn stolen_per_busy(host: &HostSeries) -> Option<f64> {
+    over(growth_per_second(host, "cpu_steal_ns")?, busy_cpu_ns_per_second(host)?)
+}
+
+/// Shares of the connections' time by state, from samples.
+struct Shares {
+    /// The share of all samples in which a connection waited for its schedule.
+    idle: f64,
+    /// The shares of the other samples by state.
+    states: BTreeMap<ConnectionState, f64>,
+}
+
+impl Shares {
+    /// Computes the shares; `None` with too few samples. With a rate (`is_open`) a connection
+    /// sleeps until an operation is due.
+    fn new(main: &[&Connection], is_open: bool) -> Option<Self> {
+        let mut counts: BTreeMap<ConnectionState, u64> = BTreeMap::new();
+        for (state, count) in main.iter().flat_map(|it| &it.states) {
+            *counts.entry(*state).or_default() += count;
+        }
+        let idle = if is_open { counts.remove(&Sleep) } else { None };
+        let busy: u64 = counts.values().sum();
+        let share = |count: u64, total: u64| count as f64 / total as f64;
+        (busy >= SAMPLES_MIN).then(|| Self {
+            idle: share(idle.unwrap_or(0), busy + idle.unwrap_or(0)),
+            states: counts.into_iter().map(|(state, count)| (state, share(count, busy))).collect(),
+        })
+    }
+
+    /// Returns the sum of the shares of some states.
+    fn sum(&self, states: &[ConnectionState]) -> f64 {
+        let shares = states.iter().filter_map(|it| self.states.get(it));
+        // A sum would begin with -0.
+        shares.fold(0.0, |sum, share| sum + share)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use record::{Cpu, HostColumnSeries, Ops, ThreadUse};
+
+    use super::*;
+
+    /// Returns ten seconds of a connection and its server thread. Each uses 2 s of CPU and waits
+    /// 0.5 s for a processor. Of 100 samples, 60 are runnable (in 2 of them both threads are),
+    /// 30 in fsyncs, 5 in locks, and 5 have a message in transit.
+    fn connection() -> Connection {
+        let states =
+            [(ConnectionState::Runnable, 58), (Overlap, 2), (Fsync, 30), (Lock, 5), (Handover, 5)];
+        Connection {
+            role: "insert".to_owned(),
+            ended_ns: 10_000_000_000,
+            cpu_user_ns: 1_500_000_000,
+            cpu_system_ns: 500_000_000,
+            cpu_wait_ns: Some(500_000_000),
+            events: events(3_000_000, 1),
+            server_thread: Some(ThreadUse {
+                cpu_ns: 2_000_000_000,
+                cpu_wait_ns: 500_000_000,
+                events: events(5_000_000, 2),
+            }),
+            states: states.into(),
+            ..Connection::default()
+        }
+    }
+
+    /// Returns events of a thread, of which only one part in so many was counted.
+    fn events(instructions: u64, part: u64) -> ProcessorEvents {
+        ProcessorEvents {
+            instructions: Some(instructions / part),
+            cycles: Some(2 * instructions / part),
+            cache_misses: Some(instructions / 1000 / part),
+            branch_misses: Some(instructions / 500 / part),
+            tlb_misses: None,
+            events_enabled_ns: Some(1_000_000),
+            events_running_ns: Some(1_000_000 / part),
+        }
+    }
+
+    fn step(connections: Vec<Connection>) -> Step {
+        let ops = Ops { ok: 100, rows: 1000, ..Ops::default() };
+        Step {
+            kind: StepKind::Load,
+            elapsed_ns: 10_000_000_000,
+            connections,
+            ops: [("insert".to_owned(), ops)].into(),
+            cpu: Cpu { server_ns: Some(3_500_000_000), assay_ns: 2_600_000_000, ..Cpu::default() },
+            ..Step::default()
+        }
+    }
+
+    /// Returns a host whose hypervisor took 1 ns for each 10 ns that processors worked.
+    fn host() -> HostSeries {
+        let column = |name: &str, grown: i64| HostColumnSeries {
+            name: name.to_owned(),
+            cumulative: true,
+            values: vec![Some(0), Some(grown)],
+        };
+        HostSeries {
+            seconds: vec![0, 10],
+            at_ns: vec![0, 10_000_000_000],
+            columns: vec![
+                column("cpu_user_ns", 10_000_000_000),
+                column("cpu_nice_ns", 0),
+                column("cpu_system_ns", 0),
+                column("cpu_irq_ns", 0),
+                column("cpu_softirq_ns", 0),
+                column("cpu_steal_ns", 1_000_000_000),
+            ],
+        }
+    }
+
+    /// Checks the figures, rounded to a thousandth.
+    #[track_caller]
+    fn check(step: &Step, embedded: bool, expected: &[(&str, Option<f64>)]) {
+        let figures: BTreeMap<_, _> = op_time(step, &host(), embedded).into_iter().collect();
+        for (name, value) in expected {
+            let actual = figures.get(name).copied().flatten();
+            let actual = actual.map(|it| (it * 1e3).round() / 1e3);
+            assert_eq!(actual, *value, "{name}");
+        }
+    }
+
+    #[test]
+    fn the_parts_and_the_unexplained_time_add_up() {
+        check(
+            &step(vec![connection()]),
+            false,
+            &[
+                ("op_time_us", Some(10_000.0)),
+                ("op_client_cpu_us", Some(2000.0)),
+                ("op_server_cpu_us", Some(2000.0)),
+                ("own_cpu_us_per_op", Some(4000.0)),
+                ("op_cpu_wait_us", Some(1000.0)),
+                ("op_steal_us", Some(400.0)),
+                ("op_fsync_us", Some(3000.0)),
+                ("op_read_us", Some(0.0)),
+                ("op_lock_us", Some(500.0)),
+                ("op_handover_us", Some(500.0)),
+                ("op_overlap_us", Some(200.0)),
+                ("op_unexplained_us", Some(800.0)),
+                ("op_unexplained%", Some(8.0)),
+                ("background_cpu_us_per_op", Some(1500.0)),
+                ("instructions_per_op", Some(8000.0)),
+                ("cycles_per_op", Some(16_000.0)),
+                ("ipc", Some(0.5)),
+                ("cache_misses_per_op", Some(8.0)),
+                ("branch_misses_per_op", Some(16.0)),
+                ("tlb_misses_per_op", None),
+            ],
+        );
+    }
+
+    #[test]
+    fn an_embedded_engine_works_on_the_clients_threads() {
+        let mut connection = connection();
+        connection.server_thread = None;
+        check(
+            &step(vec![connection]),
+            true,
+            &[
+                ("op_server_cpu_us", None),
+                ("own_cpu_us_per_op", Some(2000.0)),
+                ("op_cpu_wait_us", Some(500.0)),
+                ("op_unexplained_us", Some(3500.0)),
+                ("background_cpu_us_per_op", Some(600.0)),
+                ("instructions_per_op", Some(3000.0)),
+            ],
+        );
+    }
+
+    #[test]
+    fn other_connections_do_not_count_as_the_cost_of_the_main_operation() {
+        let other = Connection { role: "delete".to_owned(), ..connection() };
+        let figures = [
+            ("op_time_us", Some(10_000.0)),
+            ("own_cpu_us_per_op", Some(4000.0)),
+            // The threads of both connections used all of the CPU.
+            ("background_cpu_us_per_op", Some(0.0)),
+        ];
+        check(&step(vec![connection(), other]), false, &figures);
+    }
+
+    #[test]
+    fn waiting_for_the_schedule_is_not_part_of_an_operation() {
+        let mut connection = connection();
+        connection.states.insert(Sleep, 300);
+        let mut step = step(vec![connection]);
+        // Without a rate, a thread sleeps only to back off from a lock.
+        check(&step, false, &[("op_time_us", Some(10_000.0)), ("op_lock_us", Some(7625.0))]);
+        if let Some(ops) = step.ops.get_mut("insert") {
+            ops.rate_target_ops_per_s = Some(10.0);
+        }
+        check(
+            &step,
+            false,
+            &[
+                ("op_time_us", Some(2500.0)),
+                ("op_lock_us", Some(125.0)),
+                ("op_fsync_us", Some(750.0)),
+            ],
+        );
+    }
+
+    #[test]
+    fn an_unknown_thread_has_no_parts_and_no_unexplained_time() {
+        let mut connection = connection();
+        connection.server_thread = None;
+        connection.events = ProcessorEvents::default();
+        connection.states.clear();
+        let unknown = [
+            "op_server_cpu_us",
+            "own_cpu_us_per_op",
+            "op_cpu_wait_us",
+            "op_fsync_us",
+            "op_unexplained_us",
+            "background_cpu_us_per_op",
+            "instructions_per_op",
+            "cycles_per_op",
+            "ipc",
+        ];
+        let mut expected: Vec<_> = unknown.map(|name| (name, None)).into();
+        expected.push(("op_time_us", Some(10_000.0)));
+        expected.push(("op_client_cpu_us", Some(2000.0)));
+        check(&step(vec![connection]), false, &expected);
+    }
+}

@@ -1,0 +1,58 @@
+//! Checks second by second whether a requested rate was reached.
+
+use std::collections::BTreeMap;
+
+use record::Step;
+
+use super::rates::longest_response;
+use crate::figures::operation::{has_rate_in_rows, role_of};
+use crate::figures::{OpSeries, SLA_SHARE, Sla, SlaHistory};
+
+/// Returns the history of a requested rate; `None` in steps of less than a second, and where
+/// operations are too rare for seconds to mean anything.
+pub(crate) fn history(
+    step: &Step,
+    sla: &Sla,
+    ops: &BTreeMap<String, OpSeries>,
+) -> Option<SlaHistory> {
+    let series = ops.get(&sla.kind)?;
+    let length_ns = step.time_given_ns.map_or(step.elapsed_ns, |given| given.min(step.elapsed_ns));
+    let is_of_rows = has_rate_in_rows(&sla.kind);
+    let counts = if is_of_rows { &series.rows } else { &series.ok };
+    let whole = usize::try_from(length_ns / 1_000_000_000).ok()?.min(counts.len());
+    let (rows, ok) = step.ops.get(&sla.kind).map(|ops| (ops.rows, ops.ok))?;
+    let role = role_of(&sla.kind);
+    let writers = step.connections.iter().filter(|connection| connection.role == role).count();
+    // Without any success the size of an operation is unknown, and every second missed the rate.
+    let rows_per_operation = match (is_of_rows, ok) {
+        (true, 0) => 0.0,
+        (true, ok) => rows as f64 / ok as f64,
+        (false, _) => 1.0,
+    };
+    let wanted = SLA_SHARE * sla.target - writers as f64 * rows_per_operation;
+    if whole == 0 || wanted <= 0.0 {
+        return None;
+    }
+    let mut history = SlaHistory {
+        seconds: whole,
+        worst_second: counts[..whole].iter().copied().min()? as f64,
+        worst_response: longest_response(&series.response_us_max),
+        ..SlaHistory::default()
+    };
+    let mut missed_from = None;
+    for (second, &count) in counts[..whole].iter().enumerate() {
+        if count as f64 >= wanted {
+            history.met_seconds += 1;
+            missed_from = None;
+            continue;
+        }
+        let from = *missed_from.get_or_insert(second);
+        history.first_missed_second.get_or_insert(second);
+        if second - from + 1 > history.longest_miss_seconds {
+            history.longest_miss_seconds = second - from + 1;
+            history.longest_miss_from = Some(from);
+        }
+    }
+    history.met_pct = 100.0 * history.met_seconds as f64 / whole as f64;
+    Some(history)
+}

@@ -1,0 +1,517 @@
+//! Reads runs into [`Figures`].
+//!
+//! Cells are read first, one after the other, since the plan of a run says which cells there must
+//! be, and a cell which steps. Steps are computed last, on all processors: their seconds and
+//! samples are nearly all of a record.
+
+use std::collections::BTreeMap;
+
+use record::{
+    Cell, CellRef, LogEvent, RecordError, Run, RunDir, Status, StepKind, StepReader, StepState,
+};
+
+use super::computing::CellOfRun;
+use super::log_events;
+use super::machines::Machines;
+use super::row::{Figures, ProfiledStep, Row, StartedCell, UnfinishedCell};
+use crate::parallel::map_parallel;
+use crate::settings::RunSettings;
+
+/// The cause of a cell that was left out.
+const LEFT_OUT: &str =
+    "it was left out, because an earlier cell of the same target failed before completing a step";
+
+/// Returns all figures of some runs, in the order of their plans.
+///
+/// # Errors
+/// A record can't be read. A record that contradicts itself gives an invalid row instead.
+pub fn figures(runs: &[RunDir]) -> Result<Figures, RecordError> {
+    let (figures, _) = figures_and(runs, |_| ())?;
+    Ok(figures)
+}
+
+/// Like [`figures`], but also calls `take` on each row, and returns the results in the order of the
+/// rows. Several threads call it once per row, while all seconds of the row are in memory. A hundred
+/// long steps take gigabytes, so `take` should drop what it does not need of `Row::series`.
+///
+/// # Errors
+/// See [`figures`].
+pub fn figures_and<T: Send>(
+    runs: &[RunDir],
+    take: impl Fn(&mut Row) -> T + Sync,
+) -> Result<(Figures, Vec<T>), RecordError> {
+    let mut reader = RunsReader::default();
+    for (run, directory) in runs.iter().enumerate() {
+        reader.read_run(run, directory)?;
+    }
+
+    let taken = reader.compute_rows(take)?;
+    Ok((reader.into_figures(), taken))
+}
+
+/// Hands over the figures of each planned step with its record, one after the other, so that they
+/// need not be in memory at once. A step that is missing or damaged has no record.
+///
+/// # Errors
+/// See [`figures`]; errors of `take` are returned.
+pub fn for_each_row<E: From<RecordError>>(
+    runs: &[RunDir],
+    mut take: impl FnMut(&StepReader, Row) -> Result<(), E>,
+) -> Result<(), E> {
+    for (run, directory) in runs.iter().enumerate() {
+        let record = directory.read_run()?;
+        for reference in in_round_order(&record) {
+            if reference.key.profiled {
+                continue;
+            }
+            let loaded = LoadedCell::read(directory, &record, reference)?;
+            let cell = CellOfRun { run, record: &record, cell: &loaded.cell };
+
+            let mut steps = loaded.steps;
+            for step in loaded.missing {
+                steps.push(match &loaded.error {
+                    Some(error) => step.damaged(error),
+                    None => step,
+                });
+            }
+            steps.sort_by_key(StepReader::number);
+
+            for step in steps {
+                let row = row_with_events(&cell, loaded.events.as_deref(), &step)?;
+                take(&step, row)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Runs that are being read.
+#[derive(Default)]
+struct RunsReader {
+    figures: Figures,
+    machines: Machines,
+    runs: Vec<LoadedRun>,
+    /// The steps whose figures are not yet computed.
+    steps: Vec<OpenStep>,
+    /// The end of each planned cell without a profiler.
+    ends: Vec<CellEnd>,
+    unfinished_profiles: Vec<UnfinishedCell>,
+}
+
+/// A run with its cells that were begun.
+struct LoadedRun {
+    record: Run,
+    cells: Vec<BegunCell>,
+}
+
+struct BegunCell {
+    cell: Cell,
+    /// See [`LoadedCell::events`].
+    events: Option<Vec<LogEvent>>,
+}
+
+/// A step without figures.
+struct OpenStep {
+    /// The index of its run.
+    run: usize,
+    /// The index of its cell in [`LoadedRun::cells`].
+    cell: usize,
+    /// The index of its cell in [`RunsReader::ends`].
+    end: usize,
+    reader: StepReader,
+}
+
+struct CellEnd {
+    /// The cell as an unfinished one.
+    cell: UnfinishedCell,
+    is_unfinished: bool,
+}
+
+impl RunsReader {
+    /// Reads a run and its cells, without the figures of steps that are compared.
+    fn read_run(&mut self, run: usize, directory: &RunDir) -> Result<(), RecordError> {
+        let record = directory.read_run()?;
+        let mut cells = Vec::new();
+        for reference in in_round_order(&record) {
+            let loaded = LoadedCell::read(directory, &record, reference)?;
+            if reference.key.profiled {
+                self.add_profiled(run, &record, loaded)?;
+            } else {
+                self.add_problems(run, &record, &loaded)?;
+                let end = end_of(run, &record, reference, &loaded);
+                cells.extend(self.add_cell(&record, end, cells.len(), loaded));
+            }
+        }
+        self.runs.push(LoadedRun { record, cells });
+        Ok(())
+    }
+
+    /// Adds what a cell lacks, and what of it can't be read.
+    fn add_problems(
+        &mut self,
+        run: usize,
+        record: &Run,
+        loaded: &LoadedCell,
+    ) -> Result<(), RecordError> {
+        let cell = CellOfRun { run, record, cell: &loaded.cell };
+        for step in &loaded.missing {
+            self.figures.missing.push(cell.row(step)?);
+            if step.is_lost() {
+                self.figures.damages.extend(step.step().reasons.iter().cloned());
+            }
+        }
+
+        let errors = loaded.events_error.iter().chain(&loaded.error);
+        self.figures.damages.extend(errors.map(RecordError::with_causes));
+        Ok(())
+    }
+
+    /// Adds the end of a cell, and its steps if it was begun. Returns the cell if it was.
+    /// `number` is its index among the begun cells of its run.
+    fn add_cell(
+        &mut self,
+        record: &Run,
+        end: UnfinishedCell,
+        number: usize,
+        loaded: LoadedCell,
+    ) -> Option<BegunCell> {
+        let run = end.run;
+        let is_unfinished = !loaded.is_begun || !loaded.is_whole();
+        self.ends.push(CellEnd { cell: end, is_unfinished });
+        if !loaded.is_begun {
+            return None;
+        }
+
+        let LoadedCell { cell, events, steps, .. } = loaded;
+        self.figures.begun.push(StartedCell {
+            run,
+            cell: cell.key.clone(),
+            invocation: cell.invocation,
+            machine: self.machines.number(record, cell.invocation),
+            started_unix_ns: cell.started_unix_ns,
+        });
+        let end = self.ends.len() - 1;
+        for reader in steps {
+            self.steps.push(OpenStep { run, cell: number, end, reader });
+        }
+        Some(BegunCell { cell, events })
+    }
+
+    /// Adds a profiled cell. Its figures are not compared, so only its steps and its end are kept.
+    fn add_profiled(
+        &mut self,
+        run: usize,
+        record: &Run,
+        loaded: LoadedCell,
+    ) -> Result<(), RecordError> {
+        self.figures.damages.extend(loaded.error.iter().map(RecordError::with_causes));
+        for step in loaded.missing.iter().filter(|step| step.is_lost()) {
+            self.figures.damages.extend(step.step().reasons.iter().cloned());
+        }
+
+        let cell = CellOfRun { run, record, cell: &loaded.cell };
+        for step in &loaded.steps {
+            let profiled = profiled_step(&cell, step)?;
+            if profiled.row.damaged {
+                self.figures.damages.extend(profiled.row.reasons.iter().cloned());
+            }
+            self.figures.profiled.push(profiled);
+        }
+
+        if !loaded.is_whole() {
+            let causes = match (&loaded.error, &loaded.cell.failure) {
+                (Some(error), _) => vec![error.with_causes()],
+                (None, Some(failure)) => failure.causes.clone(),
+                (None, None) => Vec::new(),
+            };
+            self.unfinished_profiles.push(UnfinishedCell {
+                run,
+                status: loaded.is_begun.then_some(loaded.cell.status),
+                causes,
+                cell: loaded.cell.key,
+            });
+        }
+        Ok(())
+    }
+
+    /// Computes the rows of all steps, and returns the results of `take`.
+    fn compute_rows<T: Send>(
+        &mut self,
+        take: impl Fn(&mut Row) -> T + Sync,
+    ) -> Result<Vec<T>, RecordError> {
+        let computed = map_parallel(&self.steps, |step| {
+            let mut row = self.compute(step)?;
+            let taken = take(&mut row);
+            Ok((row, taken))
+        });
+
+        let mut all_taken = Vec::with_capacity(self.steps.len());
+        for (step, result) in self.steps.iter().zip(computed) {
+            let (row, taken) = result?;
+            if row.damaged {
+                self.ends[step.end].is_unfinished = true;
+                self.figures.damages.extend(row.reasons.iter().cloned());
+            }
+            self.figures.rows.push(row);
+            all_taken.push(taken);
+        }
+        Ok(all_taken)
+    }
+
+    fn compute(&self, step: &OpenStep) -> Result<Row, RecordError> {
+        let loaded = &self.runs[step.run];
+        let BegunCell { cell, events } = &loaded.cells[step.cell];
+        let cell = CellOfRun { run: step.run, record: &loaded.record, cell };
+        row_with_events(&cell, events.as_deref(), &step.reader)
+    }
+
+    /// Returns the figures with what only all rows together tell.
+    fn into_figures(self) -> Figures {
+        let mut figures = self.figures;
+        fill_step_facts(&mut figures);
+
+        for end in self.ends {
+            if end.is_unfinished {
+                figures.unfinished.push(end.cell);
+            }
+        }
+        figures.unfinished.extend(self.unfinished_profiles);
+
+        for (run, LoadedRun { record, cells }) in self.runs.into_iter().enumerate() {
+            let cells = cells.into_iter().map(|begun| begun.cell).collect();
+            figures.settings.extend(RunSettings::new(record, cells).all(run));
+        }
+        figures
+    }
+}
+
+/// Returns the end of a cell as that of an unfinished one.
+fn end_of(run: usize, record: &Run, reference: &CellRef, loaded: &LoadedCell) -> UnfinishedCell {
+    let last = record.invocations.last();
+    let is_left_out = last.is_some_and(|last| last.left_out.contains(&reference.key));
+
+    let status = match &loaded.error {
+        Some(_) => Some(Status::Incomplete),
+        None => loaded.is_begun.then_some(loaded.cell.status),
+    };
+    let causes = if is_left_out && !loaded.is_begun {
+        vec![LEFT_OUT.to_owned()]
+    } else if let Some(failure) = &loaded.cell.failure {
+        failure.causes.clone()
+    } else {
+        loaded.error.iter().map(RecordError::with_causes).collect()
+    };
+    UnfinishedCell { run, cell: reference.key.clone(), status, causes }
+}
+
+/// Returns a step of a profiled cell. A step whose profile can't be read has no figures either.
+fn profiled_step(cell: &CellOfRun<'_>, step: &StepReader) -> Result<ProfiledStep, RecordError> {
+    let (row, stacks) = match step.profile() {
+        Ok(stacks) => (row_or_damage(cell, step)?, stacks),
+        Err(error) => (cell.row(&step.damaged(&error))?, None),
+    };
+    Ok(ProfiledStep {
+        profile: step.step().profile.clone().unwrap_or_default(),
+        stacks: stacks.filter(|_| !row.damaged).unwrap_or_default(),
+        row,
+    })
+}
+
+/// Returns the figures of one step with its part of the engine's log.
+fn row_with_events(
+    cell: &CellOfRun<'_>,
+    events: Option<&[LogEvent]>,
+    reader: &StepReader,
+) -> Result<Row, RecordError> {
+    let mut row = row_or_damage(cell, reader)?;
+    row.events = events.map(|events| log_events::of_step(reader.step(), events));
+    Ok(row)
+}
+
+/// Returns the figures of one step, or an empty row if a file of it is missing or damaged.
+fn row_or_damage(cell: &CellOfRun<'_>, reader: &StepReader) -> Result<Row, RecordError> {
+    let mut row = match cell.row(reader) {
+        Ok(row) => row,
+        Err(error) => cell.row(&reader.damaged(&error))?,
+    };
+    if reader.state() == StepState::Unfinished && is_in_progress(cell.record, cell.cell) {
+        row.reasons = vec!["it is in progress".to_owned()];
+    }
+    Ok(row)
+}
+
+/// Returns true if a process measures the cell now.
+fn is_in_progress(run: &Run, cell: &Cell) -> bool {
+    run.is_running
+        && cell.status == Status::Incomplete
+        && cell.invocation as usize == run.invocations.len()
+}
+
+/// What all cells of a plan share about a step.
+#[derive(Clone)]
+struct StepFacts {
+    kind: StepKind,
+    main_op: Option<String>,
+    queries_per_event: Option<f64>,
+    group: Option<String>,
+    reported: bool,
+}
+
+impl StepFacts {
+    fn of(row: &Row) -> Self {
+        Self {
+            kind: row.kind,
+            main_op: row.main_op.clone(),
+            queries_per_event: row.queries_per_event,
+            group: row.group.clone(),
+            reported: row.reported,
+        }
+    }
+
+    fn give_to(self, row: &mut Row) {
+        row.kind = self.kind;
+        row.main_op = self.main_op;
+        row.queries_per_event = self.queries_per_event;
+        row.group = self.group;
+        row.reported = self.reported;
+    }
+}
+
+/// The workload, variant and name of a step.
+type StepName = (String, Option<String>, String);
+
+fn step_name(row: &Row) -> StepName {
+    (row.workload.clone(), row.cell.variant.clone(), row.step.clone())
+}
+
+/// Gives unreadable steps the facts of the same step in another cell.
+fn fill_step_facts(figures: &mut Figures) {
+    let mut known: BTreeMap<StepName, StepFacts> = BTreeMap::new();
+    for row in figures.rows.iter().filter(|row| row.status == Status::Complete) {
+        known.insert(step_name(row), StepFacts::of(row));
+    }
+
+    for row in figures.rows.iter_mut().chain(&mut figures.missing) {
+        if row.status != Status::Incomplete {
+            continue;
+        }
+        if let Some(facts) = known.get(&step_name(row)) {
+            facts.clone().give_to(row);
+        }
+    }
+}
+
+/// A planned cell, as far as it can be read.
+struct LoadedCell {
+    /// The cell; the plan's if it has no record.
+    cell: Cell,
+    /// The events of the engine's log; `None` if there is no such log, or it can't be read.
+    events: Option<Vec<LogEvent>>,
+    /// The reason why the events can't be read. Nothing that was measured depends on them.
+    events_error: Option<RecordError>,
+    /// It has a readable record.
+    is_begun: bool,
+    /// The reason why its record can't be read; nothing of its steps is then known to be right.
+    error: Option<RecordError>,
+    /// Its recorded steps.
+    steps: Vec<StepReader>,
+    /// Its planned steps without a record.
+    missing: Vec<StepReader>,
+}
+
+impl LoadedCell {
+    fn read(directory: &RunDir, run: &Run, reference: &CellRef) -> Result<Self, RecordError> {
+        let directory = directory.cell(reference)?;
+        let (record, error) = match directory.exists().then(|| directory.read()).transpose() {
+            Ok(record) => (record, None),
+            Err(error) => (None, Some(error)),
+        };
+        let is_begun = record.is_some();
+        let cell = record.unwrap_or_else(|| planned(run, reference));
+
+        let (events, events_error) = match directory.read_log_events() {
+            Ok(events) => (events, None),
+            // Without a cell nobody misses its log.
+            Err(error) => (None, Some(error).filter(|_| is_begun)),
+        };
+
+        let steps = if is_begun { directory.read_steps()? } else { Vec::new() };
+        let missing = directory.missing_steps(&cell, &steps);
+        Ok(Self { cell, events, events_error, is_begun, error, steps, missing })
+    }
+
+    /// Returns true if it ended as planned, with all of its steps.
+    fn is_whole(&self) -> bool {
+        self.cell.status == Status::Complete && self.missing.is_empty()
+    }
+}
+
+/// Returns a planned cell without a record.
+fn planned(run: &Run, reference: &CellRef) -> Cell {
+    let mut cell = Cell {
+        key: reference.key.clone(),
+        workload: reference.workload.clone(),
+        ..Cell::default()
+    };
+    if let Some(target) = run.targets.iter().find(|target| target.name == reference.key.target) {
+        cell.build.clone_from(&target.build);
+        cell.config.clone_from(&target.config);
+        cell.engine.clone_from(&target.engine);
+    }
+    let workload = run.workloads.iter().find(|workload| {
+        workload.workload == reference.workload && workload.variant == reference.key.variant
+    });
+    if let Some(workload) = workload {
+        cell.steps.clone_from(&workload.steps);
+    }
+    cell
+}
+
+/// Returns the cells of a run round by round, with the targets of a round in the plan's order.
+fn in_round_order(run: &Run) -> Vec<&CellRef> {
+    let mut cells: Vec<&CellRef> = run.cells.iter().collect();
+    let rounds =
+        cells.chunk_by_mut(|a, b| (a.key.load(), a.key.repeat) == (b.key.load(), b.key.repeat));
+    for round in rounds {
+        round.sort_by_key(|cell| {
+            run.targets.iter().position(|target| target.name == cell.key.target)
+        });
+    }
+    cells
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_come_in_the_plans_order_though_they_were_run_in_another() {
+        let cell =
+            |target: &str, clients, repeat| CellRef::new(target, "insert", None, clients, repeat);
+        let order = [("b", 1, 1), ("a", 1, 1), ("a", 4, 1), ("b", 4, 1), ("a", 1, 2), ("b", 1, 2)];
+        let run = Run {
+            targets: ["a", "b"]
+                .map(|name| record::Target {
+                    name: name.into(),
+                    build: name.into(),
+                    config: String::new(),
+                    engine: "null".into(),
+                    set: Vec::new(),
+                    declared: Vec::new(),
+                    factors: Vec::new(),
+                    files: Vec::new(),
+                })
+                .into(),
+            cells: order.map(|(target, clients, repeat)| cell(target, clients, repeat)).into(),
+            ..Run::default()
+        };
+        let cells: Vec<_> = in_round_order(&run)
+            .iter()
+            .map(|cell| (cell.key.target.as_str(), cell.key.clients, cell.key.repeat))
+            .collect();
+        assert_eq!(
+            cells,
+            [("a", 1, 1), ("b", 1, 1), ("a", 4, 1), ("b", 4, 1), ("a", 1, 2), ("b", 1, 2)]
+        );
+    }
+}

@@ -1,0 +1,301 @@
+//! The figures of runs, by the names of the field. All are computed from the record alone.
+
+use std::collections::BTreeMap;
+
+use record::{CellKey, StatementPlan, Status, StepKind, StepProfile, Warning};
+use serde::Serialize;
+use words::{Stacks, WaitView};
+
+use super::client_hosts::ClientHostFigures;
+use super::fairness::Fairness;
+use super::latency::{Buckets, Percentiles};
+use super::metrics::Lsm;
+use super::series::Series;
+use super::sla::Sla;
+use super::waits::Waits;
+use crate::figures::{Lag, Quality, Remark, SettleWork, Size, StepEvents, step_figures};
+use crate::settings::Settings;
+
+/// All figures of one or several runs, in the order of their plans.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Figures {
+    /// One row for each step of each cell that was begun, settle steps included.
+    pub rows: Vec<Row>,
+    /// Steps of the plan that the record lacks: rows without figures.
+    pub missing: Vec<Row>,
+    /// Damaged parts of the record, and what to do about them.
+    pub damages: Vec<String>,
+    /// Cells that did not end as planned or never began, or that lack a step.
+    pub unfinished: Vec<UnfinishedCell>,
+    /// The cells that were started, for the order in which they ran.
+    pub begun: Vec<StartedCell>,
+    /// The differences between the targets of each run.
+    pub settings: Settings,
+    /// The steps of profiled cells, whose figures are not among `rows`.
+    #[serde(skip)]
+    pub profiled: Vec<ProfiledStep>,
+}
+
+/// A cell without its full set of steps.
+#[derive(Clone, Debug, Serialize)]
+pub struct UnfinishedCell {
+    /// The index of the run, from 0.
+    pub run: usize,
+    /// The cell.
+    #[serde(flatten)]
+    pub cell: CellKey,
+    /// Its status; `None`: it was never started.
+    pub status: Option<Status>,
+    /// The causes, outermost first.
+    pub causes: Vec<String>,
+}
+
+/// The start of a cell's measurement.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct StartedCell {
+    /// The index of the run, from 0.
+    pub run: usize,
+    /// The cell.
+    #[serde(flatten)]
+    pub cell: CellKey,
+    /// The invocation of the run, from 1.
+    pub invocation: u32,
+    /// The number of the machine among those of all runs, from 0.
+    pub machine: usize,
+    /// The time at which it began, in nanoseconds since 1970 UTC.
+    pub started_unix_ns: u64,
+}
+
+/// The part of a step that one load rank made.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct RankFigures {
+    /// The rank, from 1: rank 0 makes no load.
+    pub rank: u32,
+    /// Its host.
+    pub host: String,
+    /// Clients whose connections it made.
+    pub clients: u32,
+    /// Rows inserted, changed, deleted or read by them.
+    pub rows: u64,
+    /// The shortest time of a query that does nothing, before the first step.
+    pub round_trip_us: f64,
+    /// The time since its start minus that of rank 0, in microseconds.
+    pub clock_offset_us: f64,
+    /// The largest possible error of the offset, and so of the rank's seconds.
+    pub clock_uncertainty_us: f64,
+    /// The change of the offset over the step.
+    pub clock_drift_us: f64,
+    /// The longest time that its reports waited for rank 0.
+    pub report_delay_us_max: f64,
+}
+
+impl RankFigures {
+    /// Returns the figures of a rank in a step.
+    pub(crate) fn new(load: &record::RankLoad) -> Self {
+        Self {
+            rank: load.rank,
+            host: load.host.clone(),
+            clients: load.clients,
+            rows: load.rows,
+            round_trip_us: load.round_trip_ns as f64 / 1e3,
+            clock_offset_us: load.clock_offset_ns as f64 / 1e3,
+            clock_uncertainty_us: load.clock_uncertainty_ns as f64 / 1e3,
+            clock_drift_us: load.clock_drift_ns as f64 / 1e3,
+            report_delay_us_max: load.report_delay_ns_max as f64 / 1e3,
+        }
+    }
+}
+
+/// The figures of one step of one cell.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Row {
+    /// The index of the run, from 0.
+    pub run: usize,
+    /// The cell.
+    #[serde(flatten)]
+    pub cell: CellKey,
+    /// The build's name.
+    pub build: String,
+    /// The config's name.
+    pub config: String,
+    /// The engine's name.
+    pub engine: String,
+    /// The engine's version, as it reports it.
+    pub engine_version: String,
+    /// The workload.
+    pub workload: String,
+    /// The step's name.
+    pub step: String,
+    /// The kind of step.
+    pub kind: StepKind,
+    /// Its main kind of operation: `insert`, `get`.
+    pub main_op: Option<String>,
+    /// Queries in one such operation, if queries are counted: rates and costs are per query.
+    pub queries_per_event: Option<f64>,
+    /// The benchmark's group that shows it.
+    pub group: Option<String>,
+    /// Tables show it: warm-ups and preparations are not reported.
+    pub reported: bool,
+    /// Its status.
+    pub status: Status,
+    /// Its length.
+    pub seconds: f64,
+    /// Its figures are valid.
+    pub valid: bool,
+    /// The reasons for which they are not valid.
+    pub reasons: Vec<String>,
+    /// Its record is damaged: nothing that was measured can be read.
+    pub damaged: bool,
+    /// The figures of each kind of operation.
+    pub ops: BTreeMap<String, OpFigures>,
+    /// The metrics of [`words::METRICS`] by their names. `None`: not applicable.
+    pub metrics: BTreeMap<&'static str, Option<f64>>,
+    /// The activity of its log-structured merge tree; `None` where the engine has none.
+    pub lsm: Option<Lsm>,
+    /// The requested rate and the achieved rate: of writes, or of the step's main operation;
+    /// `None` without a rate.
+    pub sla: Option<Sla>,
+    /// The lag of its replicas; `None` without replicas.
+    pub lag: Option<Lag>,
+    /// The differences between the clients' ends; `None` with one client, and in steps of given
+    /// length.
+    pub fairness: Option<Fairness>,
+    /// The parts of the load ranks; empty where one process made all load.
+    pub ranks: Vec<RankFigures>,
+    /// The hosts of load ranks, without the server's.
+    pub client_hosts: Vec<ClientHostFigures>,
+    /// The states of the load's sessions and of the engine's threads, in each view that applies.
+    /// Empty in a step so short that nobody looked.
+    pub waits: Vec<Waits>,
+    /// The plans of the workload's statements after the step. Empty from engines without plans.
+    pub plans: Vec<StatementPlan>,
+    /// The sizes of tables and indexes after the step. Empty from engines that tell none.
+    pub sizes: Vec<Size>,
+    /// The events of the engine's log during the step; `None` if Assay reads no such log.
+    pub events: Option<StepEvents>,
+    /// The evenness of its throughput; `None` where nothing is counted second by second, and in
+    /// steps of less than a second.
+    pub quality: Option<Quality>,
+    /// The work of settling the engine; `None` if it was not settled.
+    pub settled: Option<SettleWork>,
+    /// The engine's counters: differences of cumulative ones, final values of gauges.
+    pub counters: BTreeMap<String, f64>,
+    /// The names of counters of work: more for the same load means that the engine works
+    /// differently.
+    #[serde(skip)]
+    pub work_counters: Vec<String>,
+    /// The latency of an fsync in the data directory before anything ran there, in microseconds:
+    /// the median at the start of the invocation. `None`: not measured, or others started the
+    /// server, whose files may be elsewhere.
+    pub fsync_us: Option<f64>,
+    /// The limits on the size of reads of the data's disk; `None`: not known. Left out of JSON.
+    #[serde(skip)]
+    pub read_limits: Option<ReadLimits>,
+    /// The sum of each column of `host.parquet` over all seconds, which is the growth of a
+    /// cumulative one. Left out of JSON.
+    #[serde(skip)]
+    pub host_sums: BTreeMap<String, f64>,
+    /// Every second, over all clients. Left out of JSON: it is long, and the record has it as
+    /// Parquet.
+    #[serde(skip)]
+    pub series: Series,
+    /// Warnings that were recorded while it ran.
+    pub warnings: Vec<Warning>,
+    /// Remarks that follow from its figures.
+    pub remarks: Vec<Remark>,
+}
+
+/// The limits on the size of reads of the data's disk, in KB.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ReadLimits {
+    /// The largest request that the disk takes.
+    pub max_sectors_kb: f64,
+    /// The size of the kernel's read-ahead for a sequential reader.
+    pub read_ahead_kb: f64,
+    /// The setting of compaction's read-ahead, and its size; `None` if compaction does not rely on
+    /// the kernel's.
+    pub compaction: Option<(String, f64)>,
+}
+
+impl Row {
+    /// Returns the states in a view; `None` if it does not apply.
+    pub fn waits(&self, view: WaitView) -> Option<&Waits> {
+        self.waits.iter().find(|it| it.view == view)
+    }
+
+    /// Returns one of [`words::Metric::all`]; `None`: not applicable.
+    pub fn metric(&self, name: &str) -> Option<f64> {
+        debug_assert!(words::Metric::named(name).is_some(), "{name} is no metric");
+        match self.metrics.get(name) {
+            Some(value) => *value,
+            None => step_figures::figure(self, name),
+        }
+    }
+}
+
+/// One kind of operation in one step, over all clients.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct OpFigures {
+    /// Operations that succeeded.
+    pub count: u64,
+    /// Rows they inserted, changed, deleted or read.
+    pub rows: u64,
+    /// Operations that failed for good.
+    pub failed: u64,
+    /// Operations that were due but not sent when time was up.
+    pub skipped: u64,
+    /// Attempts beyond the first.
+    pub retried: u64,
+    /// `offered = skipped + ok + failed`
+    pub offered: u64,
+    /// Successes per second of the step.
+    pub per_second: f64,
+    /// Rows per second of the step.
+    pub rows_per_second: f64,
+    /// It has a requested rate: only then do response and service time differ.
+    pub scheduled: bool,
+    /// Failures by class, retried attempts included.
+    pub errors: BTreeMap<String, u64>,
+    /// Times from sending to the reply.
+    pub service_us: Percentiles,
+    /// Times from the scheduled moment to the reply.
+    pub response_us: Percentiles,
+    /// Service times by bucket; the counts sum to `count`.
+    pub service_buckets: Buckets,
+    /// The same for response times.
+    pub response_buckets: Buckets,
+    /// Service times as a curve: see [`crate::figures::curve`]. Left out of JSON, which has percentiles.
+    #[serde(skip)]
+    pub service_curve: Vec<(f64, f64)>,
+    /// The same for response times.
+    #[serde(skip)]
+    pub response_curve: Vec<(f64, f64)>,
+}
+
+/// Returns rows inserted or indexed, or queries, per second; `None` in steps that only settle.
+pub fn throughput(row: &Row) -> Option<f64> {
+    let name = match row.kind {
+        StepKind::Load | StepKind::Index => "ips",
+        StepKind::Query => "qps",
+        StepKind::Settle => return None,
+    };
+    row.metric(name)
+}
+
+/// A step of a profiled cell.
+#[derive(Clone, Debug, Serialize)]
+pub struct ProfiledStep {
+    /// Its figures, which the profiler affects.
+    #[serde(flatten)]
+    pub row: Row,
+    /// Facts about the profile.
+    pub profile: StepProfile,
+    /// The samples.
+    #[serde(skip)]
+    pub stacks: Stacks,
+}
+
+/// Returns the name of a run where runs are compared.
+pub(crate) fn run_label(run: usize) -> String {
+    format!("run {}", run + 1)
+}

@@ -1,0 +1,203 @@
+//! Compares the achieved rate with the target rate.
+
+use record::Step;
+use serde::Serialize;
+
+use super::quality::WorstResponse;
+use crate::figures::operation;
+
+/// The seconds in which a requested rate was reached. A second reaches it with [`SLA_SHARE`] of the
+/// rate, less one operation for each connection, which may end in the second before or after.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct SlaHistory {
+    /// Whole seconds within the time that the step was given.
+    pub seconds: usize,
+    /// Seconds that reached the rate.
+    pub met_seconds: usize,
+    /// The same in percent.
+    pub met_pct: f64,
+    /// The lowest rate of a second, in rows or keys per second.
+    pub worst_second: f64,
+    /// The first second that missed it, from 0; `None`: there is none.
+    pub first_missed_second: Option<usize>,
+    /// The most consecutive seconds that missed it.
+    pub longest_miss_seconds: usize,
+    /// The first of these, from 0.
+    pub longest_miss_from: Option<usize>,
+    /// The longest response time: the delay of writes to their schedule, and their reply.
+    pub worst_response: Option<WorstResponse>,
+}
+
+/// A requested rate, and whether it was reached.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Sla {
+    /// The kind of operation that has the rate: `insert`, `put`, `event`.
+    pub kind: String,
+    /// The target: rows, keys or events per second over all clients.
+    pub target: f64,
+    /// Rows inserted, keys put or events completed per second, over all clients.
+    pub achieved: f64,
+    /// `achieved >= 0.95 * target` (`docs/metrics.md`).
+    pub met: bool,
+    /// The same second by second; `None` in steps of less than a second, and where operations are
+    /// too rare for seconds to say anything.
+    pub history: Option<SlaHistory>,
+}
+
+/// The share of the rate that must be reached.
+pub const SLA_SHARE: f64 = 0.95;
+
+/// Returns the target and the achieved rate of inserts or puts over all clients, or else of the
+/// step's main operation. `None` in a step without a requested rate, or without length. The seconds
+/// give its history.
+///
+/// The rate is over the given time of the step, or up to the last reply of the operations with the
+/// rate if that came later. Later replies of reads don't count. The field rounds `0.95 * target` to
+/// a whole number and truncates the rate to one decimal first; here both are exact.
+pub fn sla(step: &Step) -> Option<Sla> {
+    let (kind, target) = match step.insert_rate_target_rows_per_s {
+        Some(target) => (operation::writing(step).unwrap_or(operation::INSERT), target),
+        None => {
+            let kind = step.main_operation()?;
+            (kind, step.ops.get(kind)?.rate_target_ops_per_s?)
+        }
+    };
+    let role = operation::role_of(kind);
+    let connections = step.connections.iter().filter(|connection| connection.role == role);
+    let elapsed_ns = match step.time_given_ns {
+        Some(given_ns) => {
+            connections.map(|connection| connection.ended_ns).fold(given_ns, u64::max)
+        }
+        None => step.elapsed_ns,
+    };
+    let count = step
+        .ops
+        .get(kind)
+        .map_or(0, |ops| if operation::has_rate_in_rows(kind) { ops.rows } else { ops.ok });
+    let achieved = (elapsed_ns > 0).then(|| count as f64 / (elapsed_ns as f64 / 1e9))?;
+    Some(Sla {
+        kind: kind.to_owned(),
+        target,
+        achieved,
+        met: achieved >= SLA_SHARE * target,
+        history: None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use record::{Ops, StepKind};
+
+    use super::*;
+
+    fn achieved(rows: u64, target: f64) -> Sla {
+        let ops = BTreeMap::from([("insert".to_owned(), Ops { rows, ..Ops::default() })]);
+        let step = Step {
+            elapsed_ns: 10_000_000_000,
+            ops,
+            insert_rate_target_rows_per_s: Some(target),
+            ..Step::default()
+        };
+        sla(&step).unwrap()
+    }
+
+    #[test]
+    fn ninety_five_percent_of_all_clients_rates_meet_the_sla() {
+        // 8 clients at 1000 rows/s each, as in the field's q1000.
+        assert!(achieved(76_000, 8000.0).met);
+        assert!(!achieved(75_999, 8000.0).met);
+        assert_eq!(achieved(80_000, 8000.0).achieved, 8000.0);
+    }
+
+    #[test]
+    fn a_late_query_does_not_lower_the_insert_rate_but_a_late_insert_does() {
+        let connection = |role: &str, ended_ns| record::Connection {
+            role: role.into(),
+            ended_ns,
+            ..record::Connection::default()
+        };
+        let step = |insert_ended_ns| Step {
+            elapsed_ns: 10_500_000_000,
+            time_given_ns: Some(10_000_000_000),
+            connections: vec![
+                connection("insert", insert_ended_ns),
+                connection("query", 10_500_000_000),
+            ],
+            ops: BTreeMap::from([("insert".to_owned(), Ops { rows: 10_000, ..Ops::default() })]),
+            insert_rate_target_rows_per_s: Some(1000.0),
+            ..Step::default()
+        };
+        assert_eq!(sla(&step(9_950_000_000)).unwrap().achieved, 1000.0);
+        assert_eq!(sla(&step(12_500_000_000)).unwrap().achieved, 800.0);
+    }
+
+    #[test]
+    fn puts_at_a_rate_are_counted_to_their_own_last_reply() {
+        let connection = |role: &str, ended_ns| record::Connection {
+            role: role.into(),
+            ended_ns,
+            ..record::Connection::default()
+        };
+        let ops = |rows| Ops { rows, ..Ops::default() };
+        let step = Step {
+            kind: StepKind::Query,
+            main_op: Some("get".into()),
+            elapsed_ns: 10_500_000_000,
+            time_given_ns: Some(10_000_000_000),
+            connections: vec![
+                connection("read", 10_500_000_000),
+                connection("write", 9_990_000_000),
+            ],
+            ops: BTreeMap::from([
+                ("get".to_owned(), ops(9_000_000)),
+                ("put".to_owned(), ops(49_932)),
+            ]),
+            insert_rate_target_rows_per_s: Some(4993.219),
+            ..Step::default()
+        };
+        let sla = sla(&step).unwrap();
+        assert_eq!((sla.kind.as_str(), sla.achieved), ("put", 4993.2));
+        assert!(sla.met);
+    }
+
+    #[test]
+    fn a_rate_of_zero_is_missed_not_absent() {
+        let step =
+            Step { elapsed_ns: 1, insert_rate_target_rows_per_s: Some(100.0), ..Step::default() };
+        assert!(!sla(&step).unwrap().met);
+    }
+
+    #[test]
+    fn without_a_rate_there_is_no_sla() {
+        assert!(sla(&Step { elapsed_ns: 1, ..Step::default() }).is_none());
+    }
+
+    #[test]
+    fn the_target_rate_of_events_is_in_events() {
+        let events = Ops {
+            ok: 940,
+            // What they read says nothing.
+            rows: 94_000,
+            rate_target_ops_per_s: Some(100.0),
+            ..Ops::default()
+        };
+        let mut step = Step {
+            kind: StepKind::Query,
+            main_op: Some("event".into()),
+            elapsed_ns: 10_000_000_000,
+            ops: BTreeMap::from([("event".to_owned(), events)]),
+            ..Step::default()
+        };
+        let had = sla(&step).unwrap();
+        assert_eq!(had.kind.as_str(), "event");
+        assert_eq!(had.target, 100.0);
+        assert_eq!(had.achieved, 94.0);
+        assert!(!had.met);
+        if let Some(events) = step.ops.get_mut("event") {
+            events.rate_target_ops_per_s = None;
+        }
+        assert!(sla(&step).is_none(), "as fast as they go");
+    }
+}

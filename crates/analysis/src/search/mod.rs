@@ -1,0 +1,398 @@
+//! Finds the highest rate at which a step meets its bounds: what was tried, which rate to try next,
+//! and the result.
+
+use std::collections::BTreeMap;
+
+use record::{CellKey, RateSearch, Run, Status};
+use serde::Serialize;
+
+use crate::figures::{Figures, LagVerdict, OpFigures, Row, operation};
+
+/// The search for one target with one number of clients.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SearchedTarget {
+    /// The target's name.
+    pub target: String,
+    /// The number of clients.
+    pub clients: u32,
+    /// The rates that were tried, the lowest first; then the cell without a rate, if there is one.
+    pub trials: Vec<RateTrial>,
+    /// The next rate to try, or the result.
+    pub state: SearchState,
+}
+
+/// One rate that was tried.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RateTrial {
+    /// The variant of the workload that has the rate.
+    pub variant: Option<String>,
+    /// The requested rate of all clients, in rows or events per second; `None`: as fast as
+    /// possible.
+    pub rate: Option<f64>,
+    /// The achieved rate of all clients, the lowest of all repeats that count; `None` without a
+    /// valid repeat.
+    pub achieved: Option<f64>,
+    /// The 99th percentile of response times in milliseconds: the longest of all repeats and
+    /// scheduled kinds of operations.
+    pub p99_ms: Option<f64>,
+    /// The largest lag of a replica in milliseconds, over all repeats.
+    pub lag_ms_max: Option<f64>,
+    /// The growth of the lag in milliseconds per second: the fastest of all repeats.
+    pub lag_ms_slope: Option<f64>,
+    /// A first try missed a bound. The achieved rate, the other figures and the verdict are those
+    /// of a second one.
+    pub is_second_try: bool,
+    /// The verdict on the bounds.
+    pub verdict: TrialVerdict,
+}
+
+/// The verdict on a rate: it meets the bounds of a search, or does not, or was not judged.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TrialVerdict {
+    /// Every repeat met all bounds.
+    Sustained,
+    /// A repeat missed these bounds.
+    Missed(Vec<MissedBound>),
+    /// There is no answer, for this reason.
+    NotJudged(String),
+    /// A repeat was not measured, or not to its end.
+    NotMeasured,
+}
+
+/// A bound that was missed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MissedBound {
+    /// The rate itself was not reached.
+    Rate,
+    /// The 99th percentile of response times.
+    ResponseTime,
+    /// The lag of replicas: too large, or growing.
+    Lag,
+    /// The lag of replicas: it ends far above its middle, so it is not known to be bounded.
+    UndecidedLag,
+}
+
+/// The next rate to try, or the result of a search.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SearchState {
+    /// The rate to try next, per second and client. If it was tried, it is tried a second time.
+    Next(f64),
+    /// A rate was chosen, but a repeat was not measured.
+    Unfinished,
+    /// The highest rate that met all bounds, and the lowest that did not, per second of all
+    /// clients. The latter is that of the cell without a rate if no other missed a bound.
+    Found {
+        /// The highest sustained rate.
+        sustained: f64,
+        /// The lowest rate that missed a bound.
+        missed: f64,
+    },
+    /// The highest rate that was to be tried met all bounds: the rate per second of all clients.
+    NotLimited(f64),
+    /// No rate met all bounds: the lowest one that was tried, per second of all clients.
+    NoneSustained(f64),
+    /// The search cannot continue, for this reason.
+    Stopped(String),
+}
+
+/// The share of the highest rate below which no rate is tried.
+const LOWEST_SHARE: f64 = 1.0 / 64.0;
+/// The operations without which a 99th percentile says nothing.
+const OPS_MIN: u64 = 100;
+
+/// Returns the state of a run's search for each target and number of clients, in the order of its
+/// cells. Empty if the run has no search.
+pub fn rate_searches(record: &Run, figures: &Figures) -> Vec<SearchedTarget> {
+    let Some(search) = &record.search else {
+        return Vec::new();
+    };
+    let mut searched: Vec<SearchedTarget> = Vec::new();
+    for cell in record.cells.iter().map(|cell| &cell.key) {
+        let is_known = |it: &SearchedTarget| it.target == cell.target && it.clients == cell.clients;
+        if cell.profiled || searched.iter().any(is_known) {
+            continue;
+        }
+        let trials = trials(search, record, cell, figures);
+        searched.push(SearchedTarget {
+            target: cell.target.clone(),
+            clients: cell.clients,
+            state: state(search, &trials, cell.clients),
+            trials,
+        });
+    }
+    searched
+}
+
+/// The beginning of the names of variants with a rate.
+const WITH_RATE: &str = "rate-";
+
+/// Returns the name of the variant with a rate per second and client.
+pub fn rate_variant(rate: f64) -> String {
+    // A name can't have a point.
+    format!("{WITH_RATE}{rate}").replace('.', "_")
+}
+
+/// Returns the rate per second and client of a variant of a search; `None`: as fast as possible, or
+/// no such variant.
+pub fn rate_of(variant: &str) -> Option<f64> {
+    let rate = variant.strip_prefix(WITH_RATE)?;
+    rate.replace('_', ".").parse().ok()
+}
+
+/// Returns the rates that were tried on the target of a cell, with its number of clients.
+fn trials(search: &RateSearch, record: &Run, of: &CellKey, figures: &Figures) -> Vec<RateTrial> {
+    let cells = record.cells.iter().map(|cell| &cell.key);
+    let cells =
+        cells.filter(|it| it.target == of.target && it.clients == of.clients && !it.profiled);
+    let mut tries: BTreeMap<Option<&str>, Tries<'_>> = BTreeMap::new();
+    for cell in cells {
+        let of_variant = tries.entry(cell.variant.as_deref()).or_default();
+        let is_second = search.repeats > 0 && cell.repeat > search.repeats;
+        let tried = if is_second { &mut of_variant.second } else { &mut of_variant.first };
+        tried.push(Repeat::new(search, cell, figures));
+    }
+    let tries = tries.into_iter();
+    let mut trials: Vec<RateTrial> =
+        tries.map(|(variant, tries)| trial(search, variant, of.clients, tries)).collect();
+    let rate = |trial: &RateTrial| trial.rate.unwrap_or(f64::INFINITY);
+    trials.sort_by(|a, b| rate(a).total_cmp(&rate(b)));
+    trials
+}
+
+/// The repeats of one rate.
+#[derive(Default)]
+struct Tries<'a> {
+    first: Vec<Repeat<'a>>,
+    /// Those after the first try missed a bound, or that were added to the run.
+    second: Vec<Repeat<'a>>,
+}
+
+/// The result of one repeat of a rate.
+enum Repeat<'a> {
+    Valid(&'a Row),
+    /// It failed or is invalid, for this reason.
+    Invalid(String),
+    NotMeasured,
+}
+
+impl<'a> Repeat<'a> {
+    fn new(search: &RateSearch, cell: &CellKey, figures: &'a Figures) -> Self {
+        let mut rows = figures.rows.iter();
+        let row = rows.find(|row| row.step == search.step && row.cell == *cell);
+        let mut unfinished = figures.unfinished.iter();
+        let end = unfinished.find(|it| it.cell == *cell);
+        match (row, end) {
+            (Some(row), _) if row.valid => Self::Valid(row),
+            (_, Some(end)) if end.status == Some(Status::Failed) => Self::Invalid(
+                Some(end.causes.join(": "))
+                    .filter(|causes| !causes.is_empty())
+                    .unwrap_or_else(|| "it failed".into()),
+            ),
+            (Some(row), end) if end.is_none_or(|end| end.status == Some(Status::Complete)) => {
+                Self::Invalid(row.reasons.join("; "))
+            }
+            _ => Self::NotMeasured,
+        }
+    }
+
+    fn verdict(&self, search: &RateSearch) -> TrialVerdict {
+        match self {
+            Self::Valid(row) => verdict(search, row),
+            Self::Invalid(reason) => TrialVerdict::NotJudged(reason.clone()),
+            Self::NotMeasured => TrialVerdict::NotMeasured,
+        }
+    }
+}
+
+/// Judges the repeats of one variant.
+fn trial(search: &RateSearch, variant: Option<&str>, clients: u32, tries: Tries<'_>) -> RateTrial {
+    let verdict_of =
+        |repeats: &[Repeat<'_>]| together(repeats.iter().map(|repeat| repeat.verdict(search)));
+    let is_second_try =
+        !tries.second.is_empty() && matches!(verdict_of(&tries.first), TrialVerdict::Missed(_));
+    let mut repeats = tries.second;
+    if !is_second_try {
+        repeats.extend(tries.first);
+    }
+
+    let valid = || {
+        repeats.iter().filter_map(|repeat| match repeat {
+            Repeat::Valid(row) => Some(*row),
+            _ => None,
+        })
+    };
+    let largest =
+        |figure: &dyn Fn(&Row) -> Option<f64>| valid().filter_map(figure).reduce(f64::max);
+    RateTrial {
+        variant: variant.map(str::to_owned),
+        rate: variant.and_then(rate_of).map(|rate| rate * f64::from(clients)),
+        achieved: valid().filter_map(achieved).reduce(f64::min),
+        p99_ms: largest(&p99_ms),
+        lag_ms_max: largest(&|row| row.metric("lag_ms_max")),
+        lag_ms_slope: largest(&|row| row.metric("lag_ms_slope")),
+        is_second_try,
+        verdict: verdict_of(&repeats),
+    }
+}
+
+/// Returns the verdict of several repeats or bounds: a bound that one of them misses is missed.
+fn together(verdicts: impl Iterator<Item = TrialVerdict>) -> TrialVerdict {
+    let mut missed = Vec::new();
+    let mut unknown = TrialVerdict::Sustained;
+    for verdict in verdicts {
+        match verdict {
+            TrialVerdict::Sustained => {}
+            TrialVerdict::Missed(bounds) => missed.extend(bounds),
+            // It may be judged once it is measured.
+            TrialVerdict::NotJudged(_) if unknown == TrialVerdict::NotMeasured => {}
+            verdict => unknown = verdict,
+        }
+    }
+    missed.sort();
+    missed.dedup();
+    if missed.is_empty() { unknown } else { TrialVerdict::Missed(missed) }
+}
+
+/// Returns the rate that a step achieved: rows or events per second.
+fn achieved(row: &Row) -> Option<f64> {
+    if let Some(sla) = &row.sla {
+        return Some(sla.achieved);
+    }
+    let kind = row.main_op.as_deref()?;
+    let op = row.ops.get(kind)?;
+    Some(if operation::has_rate_in_rows(kind) { op.rows_per_second } else { op.per_second })
+}
+
+/// Returns the kinds of operations whose response times are bounded: those that have the rate. Long
+/// transactions have a schedule of their own.
+fn scheduled(row: &Row) -> impl Iterator<Item = &OpFigures> {
+    let ops = row.ops.iter();
+    let ops = ops.filter(|(kind, op)| op.scheduled && op.count > 0 && *kind != "long_transaction");
+    ops.map(|(_, op)| op)
+}
+
+/// Returns the longest 99th percentile of response times in milliseconds; `None` without operations
+/// that have a schedule.
+fn p99_ms(row: &Row) -> Option<f64> {
+    scheduled(row).map(|op| op.response_us.p99 / 1e3).reduce(f64::max)
+}
+
+fn verdict(search: &RateSearch, row: &Row) -> TrialVerdict {
+    let rate = row.sla.iter().filter(|sla| !sla.met);
+    let rate = rate.map(|_| TrialVerdict::Missed(vec![MissedBound::Rate]));
+    let p99 =
+        search.p99_ms.iter().map(|bound| {
+            if p99_ms(row).is_none() {
+                return TrialVerdict::NotJudged("without a rate there is no response time".into());
+            }
+            together(scheduled(row).map(|op| match op.response_us.p99 / 1e3 > *bound {
+            _ if op.count < OPS_MIN => TrialVerdict::NotJudged(format!(
+                "fewer than {OPS_MIN} operations are too few for a 99th percentile: make the step longer"
+            )),
+            true => TrialVerdict::Missed(vec![MissedBound::ResponseTime]),
+            false => TrialVerdict::Sustained,
+        }))
+        });
+    // The plan's bound is that of the search.
+    let lag = search.lag_ms.iter().map(|_| match row.lag.map(|lag| lag.verdict) {
+        Some(LagVerdict::Bounded) => TrialVerdict::Sustained,
+        Some(LagVerdict::Grows | LagVerdict::TooLarge) => {
+            TrialVerdict::Missed(vec![MissedBound::Lag])
+        }
+        Some(LagVerdict::Undecided) => TrialVerdict::Missed(vec![MissedBound::UndecidedLag]),
+        Some(LagVerdict::NotApplicable(reason)) => TrialVerdict::NotJudged(reason.to_owned()),
+        None => TrialVerdict::NotJudged("the target has no replicas".to_owned()),
+    });
+    together(rate.chain(p99).chain(lag))
+}
+
+/// Returns what follows from the trials, by bisection between the highest rate that met all bounds
+/// and the lowest that did not.
+fn state(search: &RateSearch, trials: &[RateTrial], clients: u32) -> SearchState {
+    let clients = f64::from(clients);
+    for trial in trials {
+        let is_upper_end = trial.rate.is_none() && trial.achieved.is_some();
+        match &trial.verdict {
+            TrialVerdict::NotMeasured => return SearchState::Unfinished,
+            TrialVerdict::NotJudged(reason) if !is_upper_end => return stopped(trial, reason),
+            _ => {}
+        }
+    }
+    let unlimited = trials.iter().find(|trial| trial.rate.is_none());
+    let top = match (search.rate_max, unlimited) {
+        (Some(rate), _) => rate * clients,
+        (None, None) => return SearchState::Unfinished,
+        (None, Some(trial)) => match (trial.achieved, &trial.verdict) {
+            (Some(rate), TrialVerdict::Sustained) => return SearchState::NotLimited(rate),
+            (Some(rate), _) if rate > 0.0 => rate,
+            _ => return stopped(trial, "the step completed no operations"),
+        },
+    };
+    let (sustained, missed) = bracket(trials);
+    if let (None, Some(highest)) = (missed, search.rate_max) {
+        // The highest rate first: it may be the answer.
+        return match sustained {
+            Some(rate) => SearchState::NotLimited(rate),
+            None => SearchState::Next(highest),
+        };
+    }
+    if let Some(rate) = to_repeat(search, trials, sustained, missed) {
+        return SearchState::Next(rate);
+    }
+    let ceiling = missed.unwrap_or(top);
+    let middle = (sustained.unwrap_or(0.0) + ceiling) / 2.0 / clients;
+    let next = rounded(middle, search.tolerance);
+    match sustained {
+        Some(sustained) if sustained >= ceiling * (1.0 - search.tolerance) => {
+            SearchState::Found { sustained, missed: ceiling }
+        }
+        None if next * clients < top * LOWEST_SHARE => SearchState::NoneSustained(ceiling),
+        _ => SearchState::Next(next),
+    }
+}
+
+/// Returns the lowest missed rate, per second and client, if it needs a second try: a lower one met
+/// all bounds, so a single stall may decide the result.
+fn to_repeat(
+    search: &RateSearch,
+    trials: &[RateTrial],
+    sustained: Option<f64>,
+    missed: Option<f64>,
+) -> Option<f64> {
+    sustained?;
+    let missed = trials.iter().find(|trial| trial.rate == missed && missed.is_some())?;
+    let is_needed = search.repeats > 0 && !missed.is_second_try;
+    is_needed.then(|| missed.variant.as_deref().and_then(rate_of)).flatten()
+}
+
+/// Returns the highest rate that met all bounds and is below all that did not, and the lowest rate
+/// that did not, per second of all clients.
+pub fn bracket(trials: &[RateTrial]) -> (Option<f64>, Option<f64>) {
+    let rates = |is_sustained: bool| {
+        let such =
+            trials.iter().filter(move |it| (it.verdict == TrialVerdict::Sustained) == is_sustained);
+        such.filter_map(|trial| trial.rate)
+    };
+    let missed = rates(false).reduce(f64::min);
+    let below = rates(true).filter(|rate| missed.is_none_or(|missed| *rate < missed));
+    (below.reduce(f64::max), missed)
+}
+
+fn stopped(trial: &RateTrial, reason: &str) -> SearchState {
+    let what = trial.variant.as_deref().unwrap_or("a cell");
+    SearchState::Stopped(format!("{what} can't be judged: {reason}"))
+}
+
+/// Rounds a rate to three significant digits, or to more if the tolerance needs them: a rate
+/// halfway between two others must differ from both.
+fn rounded(rate: f64, tolerance: f64) -> f64 {
+    let needed = (1.0 - tolerance.log10()).floor() + 1.0;
+    let digits = 10_f64.powf(needed.max(3.0) - 1.0 - rate.log10().floor());
+    (rate * digits).round() / digits
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,312 @@
+use super::*;
+
+const SEARCH: RateSearch = RateSearch {
+    step: String::new(),
+    p99_ms: Some(20.0),
+    lag_ms: None,
+    rate_max: None,
+    tolerance: 0.05,
+    repeats: 1,
+};
+
+fn trial(rate: Option<f64>, achieved: f64, verdict: TrialVerdict) -> RateTrial {
+    RateTrial {
+        variant: rate.map(|rate| rate_variant(rate / 4.0)),
+        rate,
+        achieved: Some(achieved),
+        p99_ms: None,
+        lag_ms_max: None,
+        lag_ms_slope: None,
+        is_second_try: false,
+        verdict,
+    }
+}
+
+/// Searches with four clients a system that sustains `limit` per second and achieves 4,000 per
+/// second without a rate.
+fn search(limit: f64, search: &RateSearch) -> (SearchState, usize) {
+    let mut trials = match search.rate_max {
+        None => vec![trial(None, 4000.0, no_response_time())],
+        Some(_) => Vec::new(),
+    };
+    loop {
+        let next = match state(search, &trials, 4) {
+            SearchState::Next(next) => next * 4.0,
+            state => return (state, trials.len()),
+        };
+        assert!(next > 0.0);
+        if let Some(tried) = trials.iter_mut().find(|it| it.rate == Some(next)) {
+            assert!(!tried.is_second_try, "{tried:?}");
+            tried.is_second_try = true;
+            continue;
+        }
+        let missed = TrialVerdict::Missed(vec![MissedBound::ResponseTime]);
+        trials.push(if next <= limit {
+            trial(Some(next), next, TrialVerdict::Sustained)
+        } else {
+            trial(Some(next), limit, missed)
+        });
+        assert!(trials.len() < 40, "{trials:?}");
+    }
+}
+
+fn no_response_time() -> TrialVerdict {
+    TrialVerdict::NotJudged("no rate".into())
+}
+
+#[test]
+fn the_limit_lies_between_the_rates_that_are_found() {
+    for limit in [100.0, 777.0, 1600.0, 2900.0, 3800.0, 3999.0] {
+        let (state, trials) = search(limit, &SEARCH);
+        let SearchState::Found { sustained, missed } = state else {
+            panic!("{state:?}");
+        };
+        assert!(sustained <= limit && limit < missed, "{state:?}");
+        assert!(sustained >= 0.94 * missed, "{state:?}");
+        assert!(trials <= 11, "{trials} trials for {limit}");
+    }
+}
+
+#[test]
+fn a_rate_that_nothing_sustains_ends_the_search() {
+    assert_eq!(search(10.0, &SEARCH), (SearchState::NoneSustained(62.8), 7));
+    // Rounding makes of 1/64 of this rate 16, which is less.
+    let capped = RateSearch { rate_max: Some(1024.8), ..SEARCH };
+    assert_eq!(search(10.0, &capped), (SearchState::NoneSustained(128.0), 6));
+}
+
+#[test]
+fn a_small_tolerance_is_reached() {
+    for (tolerance, limit) in [(0.01, 404.1), (0.001, 1001.3), (1e-6, 2345.678)] {
+        let fine = RateSearch { tolerance, ..SEARCH };
+        let (state, _) = search(limit, &fine);
+        let SearchState::Found { sustained, missed } = state else {
+            panic!("{state:?}");
+        };
+        assert!(sustained <= limit && limit < missed, "{state:?}");
+        assert!(sustained >= missed * (1.0 - tolerance), "{state:?}");
+    }
+}
+
+#[test]
+fn a_variant_says_its_rate() {
+    for rate in [0.5, 12.0, 15.6, 1234.5, 1e7] {
+        assert_eq!(rate_of(&rate_variant(rate)), Some(rate));
+    }
+    assert_eq!(rate_of("unlimited"), None);
+}
+
+#[test]
+fn the_highest_rate_is_tried_first_and_may_be_the_answer() {
+    let capped = RateSearch { rate_max: Some(500.0), ..SEARCH };
+    let found = search(2500.0, &capped);
+    assert_eq!(found, (SearchState::NotLimited(2000.0), 1));
+    let (state, _) = search(1000.0, &capped);
+    let SearchState::Found { sustained, .. } = state else {
+        panic!("{state:?}");
+    };
+    assert!((950.0..=1000.0).contains(&sustained), "{sustained}");
+}
+
+#[test]
+fn a_lag_that_is_bounded_without_a_rate_ends_the_search() {
+    let trials = [trial(None, 4000.0, TrialVerdict::Sustained)];
+    let of_lag = RateSearch { p99_ms: None, lag_ms: Some(1000.0), ..SEARCH };
+    assert_eq!(state(&of_lag, &trials, 4), SearchState::NotLimited(4000.0));
+}
+
+#[test]
+fn a_rate_that_cannot_be_judged_stops_the_search() {
+    let trials = [
+        trial(Some(2000.0), 2000.0, TrialVerdict::NotJudged("it failed".into())),
+        trial(None, 4000.0, no_response_time()),
+    ];
+    let stopped = SearchState::Stopped("rate-500 can't be judged: it failed".into());
+    assert_eq!(state(&SEARCH, &trials, 4), stopped);
+}
+
+const STEP: &str = "l.i1";
+
+/// Returns a run that searches with four clients and has one or more repeats of these variants, and
+/// its figures: the statuses of its cells, with the row of each that has one.
+fn run_of(search: &RateSearch, cells: &[(&str, Status, Option<Row>)]) -> (Run, Figures) {
+    let mut run =
+        Run { search: Some(RateSearch { step: STEP.into(), ..search.clone() }), ..Run::default() };
+    let mut figures = Figures::default();
+    for (variant, status, row) in cells {
+        let repeat =
+            1 + run.cells.iter().filter(|it| it.key.variant.as_deref() == Some(variant)).count()
+                as u32;
+        let cell = record::CellRef::new("a", "insert", Some(variant), 4, repeat);
+        if *status != Status::Complete {
+            figures.unfinished.push(crate::figures::UnfinishedCell {
+                run: 0,
+                cell: cell.key.clone(),
+                status: Some(*status),
+                causes: vec!["the server did not start".into()],
+            });
+        }
+        figures.rows.extend(row.clone().map(|row| Row {
+            cell: cell.key.clone(),
+            step: STEP.into(),
+            ..row
+        }));
+        run.cells.push(cell);
+    }
+    (run, figures)
+}
+
+fn state_of(search: &RateSearch, cells: &[(&str, Status, Option<Row>)]) -> SearchState {
+    let (run, figures) = run_of(search, cells);
+    let mut searched = rate_searches(&run, &figures);
+    assert_eq!(searched.len(), 1);
+    searched.remove(0).state
+}
+
+/// Returns a valid row of 1,000 operations, whose 99th percentile meets the bound of [`SEARCH`] or
+/// not.
+fn row(is_met: bool) -> Row {
+    let p99_ms = if is_met { 19.9 } else { 20.1 };
+    Row {
+        valid: true,
+        sla: Some(crate::figures::Sla {
+            met: true,
+            achieved: 1900.0,
+            ..crate::figures::Sla::default()
+        }),
+        ops: BTreeMap::from([("insert".to_owned(), op(1000, p99_ms))]),
+        ..Row::default()
+    }
+}
+
+/// Returns operations that have a rate.
+fn op(count: u64, p99_ms: f64) -> OpFigures {
+    OpFigures {
+        count,
+        scheduled: true,
+        response_us: crate::figures::Percentiles {
+            p99: p99_ms * 1e3,
+            ..crate::figures::Percentiles::default()
+        },
+        ..OpFigures::default()
+    }
+}
+
+#[test]
+fn a_cell_that_fails_before_the_step_stops_the_search() {
+    let capped = RateSearch { rate_max: Some(500.0), ..SEARCH };
+    let failed = |variant: &str| {
+        let why = "can't be judged: the server did not start";
+        SearchState::Stopped(format!("{variant} {why}"))
+    };
+    let first = [("rate-500", Status::Failed, None)];
+    assert_eq!(state_of(&capped, &first), failed("rate-500"));
+    let unlimited = [("unlimited", Status::Failed, None)];
+    assert_eq!(state_of(&SEARCH, &unlimited), failed("unlimited"));
+    let second =
+        [("unlimited", Status::Complete, Some(row(true))), ("rate-237_5", Status::Failed, None)];
+    assert_eq!(state_of(&SEARCH, &second), failed("rate-237_5"));
+}
+
+#[test]
+fn a_rate_is_judged_by_all_of_its_repeats() {
+    let capped = RateSearch { rate_max: Some(500.0), repeats: 2, ..SEARCH };
+    let with = |is_met: bool, status: Status| {
+        let cells = [("rate-500", Status::Complete, Some(row(is_met))), ("rate-500", status, None)];
+        state_of(&capped, &cells)
+    };
+    assert!(matches!(with(true, Status::Failed), SearchState::Stopped(_)));
+    // A bound that one of them misses is missed, whatever the others do.
+    assert_eq!(with(false, Status::Failed), SearchState::Next(250.0));
+    let invalid =
+        Row { valid: false, reasons: vec!["the client was too slow".into()], ..row(true) };
+    let cells = [("rate-500", Status::Complete, Some(invalid))];
+    let stopped = "rate-500 can't be judged: the client was too slow";
+    assert_eq!(state_of(&capped, &cells), SearchState::Stopped(stopped.into()));
+}
+
+#[test]
+fn a_missed_rate_above_a_met_one_counts_only_after_a_second_try() {
+    let capped = RateSearch { rate_max: Some(500.0), tolerance: 0.6, ..SEARCH };
+    let complete = |variant, is_met| (variant, Status::Complete, Some(row(is_met)));
+    let first = [complete("rate-500", false), complete("rate-250", true)];
+    // Without a lower one that is met, bisection goes on.
+    assert_eq!(state_of(&capped, &first[..1]), SearchState::Next(250.0));
+    assert_eq!(state_of(&capped, &first), SearchState::Next(500.0));
+
+    let with_second = |second| {
+        let cells = [first.to_vec(), vec![second]].concat();
+        let (run, figures) = run_of(&capped, &cells);
+        rate_searches(&run, &figures).remove(0)
+    };
+    let stalled = with_second(complete("rate-500", true));
+    assert_eq!(stalled.state, SearchState::NotLimited(2000.0));
+    let tried = &stalled.trials[1];
+    assert_eq!((tried.is_second_try, tried.p99_ms), (true, Some(19.9)), "the first is left out");
+    let missed = with_second(complete("rate-500", false));
+    assert_eq!(missed.state, SearchState::Found { sustained: 1000.0, missed: 2000.0 });
+    let interrupted = with_second(("rate-500", Status::Interrupted, None));
+    assert_eq!(interrupted.state, SearchState::Unfinished);
+
+    // Earlier records know only one try.
+    let earlier = RateSearch { repeats: 0, ..capped.clone() };
+    let found = SearchState::Found { sustained: 1000.0, missed: 2000.0 };
+    assert_eq!(state_of(&earlier, &first), found);
+}
+
+#[test]
+fn a_search_that_was_interrupted_has_not_stopped() {
+    let interrupted = Row { valid: false, reasons: vec!["interrupted".into()], ..row(true) };
+    for row in [None, Some(interrupted)] {
+        for status in [Status::Interrupted, Status::Incomplete] {
+            let cells = [
+                ("unlimited", Status::Complete, Some(self::row(true))),
+                ("rate-237", status, row.clone()),
+            ];
+            assert_eq!(state_of(&SEARCH, &cells), SearchState::Unfinished);
+            assert_eq!(state_of(&SEARCH, &cells[1..]), SearchState::Unfinished);
+        }
+    }
+}
+
+#[test]
+fn each_kind_of_operation_needs_enough_of_them() {
+    let with = |ops: &[(&str, OpFigures)]| {
+        let ops = ops.iter().map(|(kind, op)| ((*kind).to_owned(), op.clone()));
+        let row = Row { ops: ops.collect(), ..row(true) };
+        verdict(&SEARCH, &row)
+    };
+    let queries = OpFigures { scheduled: false, ..op(1000, 1.0) };
+    let few = |verdict| matches!(verdict, TrialVerdict::NotJudged(why) if why.starts_with("fewer than 100 operations"));
+    assert!(few(with(&[("insert", op(99, 1.0)), ("query", queries.clone())])));
+    assert!(few(with(&[("insert", op(99, 1.0)), ("delete", op(1000, 1.0))])));
+    assert_eq!(with(&[("insert", op(100, 1.0)), ("query", queries)]), TrialVerdict::Sustained);
+    // A schedule of its own, and without a rate nothing else has one.
+    let long = ("long_transaction", op(5, 1000.0));
+    assert_eq!(with(&[("insert", op(100, 1.0)), long.clone()]), TrialVerdict::Sustained);
+    assert!(matches!(with(&[long]), TrialVerdict::NotJudged(_)));
+    // One that is known to be too slow is enough.
+    assert_eq!(
+        with(&[("insert", op(99, 1.0)), ("delete", op(1000, 21.0))]),
+        TrialVerdict::Missed(vec![MissedBound::ResponseTime])
+    );
+}
+
+#[test]
+fn each_bound_of_a_step_is_judged_separately() {
+    let row = |p99_ms, met| Row {
+        sla: Some(crate::figures::Sla { met, ..crate::figures::Sla::default() }),
+        ops: BTreeMap::from([("insert".to_owned(), op(1000, p99_ms))]),
+        ..Row::default()
+    };
+    let both = vec![MissedBound::Rate, MissedBound::ResponseTime];
+    assert_eq!(verdict(&SEARCH, &row(19.9, true)), TrialVerdict::Sustained);
+    assert_eq!(verdict(&SEARCH, &row(20.1, false)), TrialVerdict::Missed(both));
+    let of_lag = RateSearch { lag_ms: Some(1000.0), ..SEARCH };
+    let unknown = verdict(&of_lag, &row(19.9, true));
+    assert_eq!(unknown, TrialVerdict::NotJudged("the target has no replicas".into()));
+    assert_eq!(
+        together([unknown, TrialVerdict::Missed(vec![MissedBound::Lag])].into_iter()),
+        TrialVerdict::Missed(vec![MissedBound::Lag])
+    );
+}
