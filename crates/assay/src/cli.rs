@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use analysis::Requirement;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use record::RateSearch;
+use runner::{CELL_COMMAND, LIBRARY_COMMAND, PlanRequest, RESULTS, RunRequest};
 
 pub use self::compare::{Base, METRIC_LIST, StepPattern, Threshold};
 use self::compare::{error_percent, metric_or_list, percent_above_zero, requirement};
@@ -68,10 +68,10 @@ pub enum Command {
 Example: `assay plan-schema > plan.schema.json`, and as the first line of a plan `#:schema plan.schema.json`.")]
     PlanSchema,
     /// Runs one cell; `run` starts it as a separate process
-    #[command(hide = true)]
+    #[command(name = CELL_COMMAND, hide = true)]
     Cell(CellArgs),
     /// Loads a library and describes it in JSON
-    #[command(hide = true)]
+    #[command(name = LIBRARY_COMMAND, hide = true)]
     Library(LibraryArgs),
 }
 
@@ -85,6 +85,13 @@ pub struct PlanArgs {
     /// `config.rocksdb.a.set.block_cache={capacity=1G;num_shard_bits=6}`. May be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub sets: Vec<String>,
+}
+
+impl PlanArgs {
+    /// Returns the plan and its changes for the runner.
+    pub fn request(&self) -> PlanRequest {
+        PlanRequest { plan: self.plan.clone(), sets: self.sets.clone() }
+    }
 }
 
 /// Arguments of `run`.
@@ -123,9 +130,23 @@ pub struct RunArgs {
     pub keep_going: bool,
     #[command(flatten)]
     pub place: PlaceArgs,
-    /// The search that chooses the rates of a step; set by `find`.
-    #[arg(skip)]
-    pub search: Option<RateSearch>,
+}
+
+impl RunArgs {
+    /// Returns the run for the runner.
+    pub fn request(&self) -> RunRequest {
+        RunRequest {
+            plan: self.plan.request(),
+            only: self.only.clone(),
+            resume: self.resume.clone(),
+            is_trusted: self.trust,
+            repeats: self.repeats,
+            is_against_itself: self.aa,
+            is_profiled: self.profile,
+            keeps_going: self.keep_going,
+            ..self.place.request()
+        }
+    }
 }
 
 /// Arguments of `find`.
@@ -168,11 +189,6 @@ pub struct FindArgs {
     pub place: PlaceArgs,
 }
 
-/// The default directory for run directories.
-pub const RESULTS: &str = "results";
-/// The default directory for databases, within the results directory.
-pub const DATA: &str = "data";
-
 /// The directories that a run uses, and how it shows its progress.
 #[derive(Clone, Debug, Default, Args)]
 pub struct PlaceArgs {
@@ -193,6 +209,19 @@ pub struct PlaceArgs {
     /// protection
     #[arg(long, requires = "listen")]
     pub listen_anywhere: bool,
+}
+
+impl PlaceArgs {
+    /// Returns a run with these directories for the runner, by this program.
+    pub fn request(&self) -> RunRequest {
+        RunRequest {
+            results: self.results.clone(),
+            data: self.data.clone(),
+            assay: crate::version::ASSAY.clone(),
+            command: std::env::args().map(|arg| words::redact(&arg)).collect(),
+            ..RunRequest::default()
+        }
+    }
 }
 
 /// Arguments of `versus`.

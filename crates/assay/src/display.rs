@@ -1,19 +1,22 @@
 //! The progress display on stderr: one line that is updated on a terminal, plain lines elsewhere.
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write as _};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use load::{OpCount, Progress};
-use record::{CellKey, CellRef, Status, Step, StepKind};
-use serde::{Deserialize, Serialize};
+use record::{CellKey, CellRef, Failure, Status, Step, StepKind};
+use report::terminal_text;
+use runner::Events;
+use runner::events::{LoadBegin, MatrixProgress, NextRate, PlanDiagnostics};
+use runner::host::free_bytes;
+use runner::matrix::pace::about;
 use words::counted;
 
-use super::pace::about;
-use crate::output::eprint_line;
+use crate::output::{eprint_line, has_color, print_failure};
 
 /// The seconds between plain lines that report the progress of a long step.
 const PLAIN_EVERY_S: u64 = 30;
@@ -21,24 +24,17 @@ const PLAIN_EVERY_S: u64 = 30;
 /// The progress display.
 pub struct Display {
     mode: Mode,
-    /// The directories of databases and of results.
-    disks: Option<[PathBuf; 2]>,
-    matrix_progress: Mutex<Option<MatrixProgress>>,
+    state: Mutex<DisplayState>,
 }
 
-/// The progress of a run through its matrix.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-pub struct MatrixProgress {
-    /// The number of the current cell, from 1.
-    pub number: usize,
-    /// The number of cells in the run.
-    pub count: usize,
-    /// Cells that failed in this invocation.
-    pub failed: usize,
-    /// The estimated time of the remaining cells, including this one.
-    pub time_left: Duration,
-    /// The time at which `time_left` was estimated.
-    pub since: SystemTime,
+/// What the display knows of the run.
+#[derive(Default)]
+struct DisplayState {
+    /// The directories of databases and of results.
+    disks: Option<[PathBuf; 2]>,
+    progress: Option<MatrixProgress>,
+    /// The step that is measured.
+    step: Option<StepDisplay>,
 }
 
 enum Mode {
@@ -48,8 +44,7 @@ enum Mode {
 }
 
 /// The display of one step.
-pub struct StepDisplay<'a> {
-    display: &'a Display,
+struct StepDisplay {
     label: String,
     /// Its length; `None` means until its work is done.
     time: Option<Duration>,
@@ -113,33 +108,15 @@ impl Display {
         } else {
             Mode::Plain
         };
-        Self { mode, disks: None, matrix_progress: Mutex::new(None) }
+        Self { mode, state: Mutex::default() }
     }
 
-    /// Shows the free space for databases and results from now on.
-    pub fn watch_disks(&mut self, data: &Path, results: &Path) {
-        self.disks = Some([data.to_owned(), results.to_owned()]);
-    }
-
-    /// Prints a line unless quiet.
-    pub fn say(&self, text: &str) {
+    /// Suspends the progress line while `print` uses stderr. Before the run there is none.
+    fn suspend(&self, print: impl FnOnce()) {
+        let has_run = self.state().disks.is_some();
         match &self.mode {
-            Mode::Quiet => {}
-            Mode::Plain => eprint_line!("{text}"),
-            Mode::Terminal(bar) => bar.suspend(|| eprint_line!("{text}")),
-        }
-    }
-
-    /// Prints a warning, even if quiet.
-    pub fn warn(&self, text: &str) {
-        self.suspend(|| eprint_line!("{}", report::terminal_text(text)));
-    }
-
-    /// Suspends the progress line while `print` uses stderr.
-    pub fn suspend(&self, print: impl FnOnce()) {
-        match &self.mode {
-            Mode::Quiet | Mode::Plain => print(),
-            Mode::Terminal(bar) => bar.suspend(print),
+            Mode::Terminal(bar) if has_run => bar.suspend(print),
+            Mode::Terminal(_) | Mode::Quiet | Mode::Plain => print(),
         }
     }
 
@@ -148,86 +125,18 @@ impl Display {
         matches!(self.mode, Mode::Quiet)
     }
 
+    fn state(&self) -> MutexGuard<'_, DisplayState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Returns the progress of the run.
     pub fn matrix_progress(&self) -> Option<MatrixProgress> {
-        let matrix_progress = self.matrix_progress.lock();
-        matrix_progress.unwrap_or_else(PoisonError::into_inner).clone()
+        self.state().progress.clone()
     }
 
-    /// Sets the progress of the run.
-    pub fn set_matrix_progress(&self, matrix_progress: MatrixProgress) {
-        *self.matrix_progress.lock().unwrap_or_else(PoisonError::into_inner) =
-            Some(matrix_progress);
-    }
-
-    /// Announces a cell.
-    pub fn begin_cell(&self, cell: &CellRef, matrix_progress: MatrixProgress) {
-        let MatrixProgress { number, count, .. } = matrix_progress;
-        let CellKey { target, variant, clients, repeat, profiled } = &cell.key;
-        let variant = match variant {
-            Some(variant) => format!(", variant {variant}"),
-            None => String::new(),
-        };
-        let remaining = matrix_progress.to_text();
-        let what = match profiled {
-            true => "profile",
-            false => "repeat",
-        };
-        let clients = counted(*clients as usize, "client");
-        self.say(&format!(
-            "cell {number} of {count}: {target}{variant}, {clients}, {what} {repeat} ({remaining}{})",
-            self.free_space_text()
-        ));
-        self.set_matrix_progress(matrix_progress);
-    }
-
-    /// Returns the progress of the run as text.
-    fn place(&self) -> String {
-        self.matrix_progress().map_or_else(String::new, |matrix_progress| {
-            let MatrixProgress { number, count, .. } = matrix_progress;
-            format!(
-                "cell {number} of {count}, {}{}",
-                matrix_progress.to_text(),
-                self.free_space_text()
-            )
-        })
-    }
-
-    /// Returns the free space on the disks as text, after a comma.
-    fn free_space_text(&self) -> String {
-        let Some([data, results]) = &self.disks else {
-            return String::new();
-        };
-        let left = |path: &Path| {
-            free_bytes(path).map_or("an unknown amount".into(), |free| match free as f64 / 1e9 {
-                little if little < 1.0 => format!("{:.0} MB", little * 1e3),
-                free => format!("{free:.1} GB"),
-            })
-        };
-        let device = |path: &Path| fs_err::metadata(path).ok().map(|metadata| metadata.dev());
-        if device(data) == device(results) {
-            format!(", {} of disk free", left(data))
-        } else {
-            format!(", {} free for data and {} for results", left(data), left(results))
-        }
-    }
-
-    /// Starts the display of a step, which inserts `rows` rows if it has no given time.
-    pub fn begin_step(&self, step: &Step, rows: u64) -> StepDisplay<'_> {
-        if let Mode::Terminal(bar) = &self.mode
-            && bar.is_finished()
-        {
-            bar.reset();
-        }
-        StepDisplay {
-            display: self,
-            label: format!("  {:8}", step.name),
-            time: step.time_given_ns.map(Duration::from_nanos),
-            rows,
-            throughput: Throughput::of(step),
-            worst: None,
-            second: 0,
-        }
+    /// Sets the progress of the run, which another process knows.
+    pub fn set_matrix_progress(&self, progress: MatrixProgress) {
+        self.state().progress = Some(progress);
     }
 
     /// Clears the progress line: at the end, or before another process uses the terminal.
@@ -238,15 +147,189 @@ impl Display {
     }
 }
 
-impl MatrixProgress {
-    fn to_text(&self) -> String {
-        let failed = match self.failed {
-            0 => String::new(),
-            failed => format!("{failed} failed, "),
-        };
-        let left = self.time_left.saturating_sub(self.since.elapsed().unwrap_or_default());
-        format!("{failed}{} left", about(left))
+impl Events for Display {
+    /// Prints a line unless quiet.
+    fn say(&self, text: &str) {
+        if !self.is_quiet() {
+            self.suspend(|| eprint_line!("{text}"));
+        }
     }
+
+    /// Prints a warning, even if quiet.
+    fn warn(&self, code: Option<&str>, text: &str) {
+        let label = code.map_or_else(|| "warning".to_owned(), |code| format!("warning[{code}]"));
+        let line = format!("{label}: {text}");
+        self.suspend(|| eprint_line!("{}", terminal_text(&line)));
+    }
+
+    fn warn_of_plan(&self, warnings: &PlanDiagnostics) {
+        let text = warnings.render(has_color(&std::io::stderr()));
+        if !text.is_empty() {
+            self.suspend(|| eprint_line!("{text}"));
+        }
+    }
+
+    /// Shows on a terminal how many configs were tried, even if quiet.
+    fn configs_tried(&self, done: Option<usize>, total: usize) {
+        if total < 2 || !std::io::stderr().is_terminal() {
+            return;
+        }
+        // A closed terminal must not end the trials.
+        let _ = match done {
+            Some(done) => write!(std::io::stderr(), "\rtried {done} of {total} configs"),
+            None => write!(std::io::stderr(), "\r\x1b[K"),
+        };
+    }
+
+    /// Shows the free space for databases and results from now on.
+    fn places_known(&self, data: &Path, results: &Path) {
+        self.state().disks = Some([data.to_owned(), results.to_owned()]);
+    }
+
+    fn cell_begins(&self, cell: &CellRef, progress: &MatrixProgress) {
+        let MatrixProgress { number, count, .. } = progress;
+        let CellKey { target, variant, clients, repeat, profiled } = &cell.key;
+        let variant = match variant {
+            Some(variant) => format!(", variant {variant}"),
+            None => String::new(),
+        };
+        let what = if *profiled { "profile" } else { "repeat" };
+        let clients = counted(*clients as usize, "client");
+        let remaining = remaining_text(progress);
+        self.say(&format!(
+            "cell {number} of {count}: {target}{variant}, {clients}, {what} {repeat} ({remaining}{})",
+            self.free_space_text()
+        ));
+        self.set_matrix_progress(progress.clone());
+    }
+
+    /// Prints why a cell failed, even if quiet: in full, or in one line if an earlier cell failed
+    /// in the same way.
+    fn cell_failed(&self, failure: &Failure, alike: usize) {
+        let earlier = match alike {
+            0 => return self.suspend(|| print_failure(failure)),
+            1 => "an earlier cell".to_owned(),
+            count => format!("{count} earlier cells"),
+        };
+        let first = failure.causes.first().map_or("", String::as_str);
+        let text = format!("error: it failed as {earlier} did: {first}");
+        self.suspend(|| eprint_line!("{}", terminal_text(&text)));
+    }
+
+    fn rate_chosen(&self, next: &NextRate<'_>) {
+        let known = [(next.sustained, "meets the bounds"), (next.missed, "misses a bound")];
+        let known = known.iter().filter_map(|(rate, what)| {
+            let rate = report::rate_text((*rate)?);
+            Some(format!("{rate}/s {what}, "))
+        });
+        let again = if next.is_again { "once more " } else { "" };
+        self.say(&format!(
+            "{} with {}: {}next {again}{}/s, {} per client",
+            next.target,
+            counted(next.clients as usize, "client"),
+            known.collect::<String>(),
+            report::rate_text(next.rate * f64::from(next.clients)),
+            report::rate_text(next.rate)
+        ));
+    }
+
+    fn load_begins(&self, load: &LoadBegin<'_>) {
+        self.reset_bar();
+        self.state().step = Some(StepDisplay::new(load.step, load.rows));
+    }
+
+    /// Shows the progress of the step once a second on a terminal, else rarely.
+    fn load_progress(&self, progress: &Progress, _: Option<Duration>) {
+        let mut state = self.state();
+        let Some(step) = &mut state.step else { return };
+        let seconds = progress.elapsed_ns / 1_000_000_000;
+        if seconds <= step.second {
+            return;
+        }
+        let rate = step.note_second(progress);
+        let is_due = seconds / PLAIN_EVERY_S > step.second / PLAIN_EVERY_S;
+        step.second = seconds;
+        let line = step.line(progress, rate);
+        drop(state);
+
+        match &self.mode {
+            Mode::Terminal(bar) => {
+                bar.set_prefix(fit_to_terminal(&format!("  {}", self.place())));
+                bar.set_message(line);
+            }
+            Mode::Plain if is_due => eprint_line!("{line} | {}", self.place()),
+            Mode::Plain | Mode::Quiet => {}
+        }
+    }
+
+    fn step_ends(&self, step: &Step) {
+        self.reset_bar();
+        self.state().step = None;
+        if let Mode::Terminal(bar) = &self.mode {
+            bar.set_message("");
+            bar.set_prefix("");
+        }
+        self.say(&terminal_text(&end_line(step)));
+    }
+
+    fn run_ends(&self) {
+        self.finish();
+    }
+}
+
+impl Display {
+    /// Returns the progress of the run as text.
+    fn place(&self) -> String {
+        let Some(progress) = self.matrix_progress() else {
+            return String::new();
+        };
+        let MatrixProgress { number, count, .. } = progress;
+        let remaining = remaining_text(&progress);
+        format!("cell {number} of {count}, {remaining}{}", self.free_space_text())
+    }
+
+    /// Returns the free space on the disks as text, after a comma.
+    fn free_space_text(&self) -> String {
+        let Some([data, results]) = self.state().disks.clone() else {
+            return String::new();
+        };
+        let left = |path: &Path| {
+            free_bytes(path).map_or("an unknown amount".into(), |free| match free as f64 / 1e9 {
+                little if little < 1.0 => format!("{:.0} MB", little * 1e3),
+                free => format!("{free:.1} GB"),
+            })
+        };
+        let device = |path: &Path| fs_err::metadata(path).ok().map(|metadata| metadata.dev());
+        if device(&data) == device(&results) {
+            format!(", {} of disk free", left(&data))
+        } else {
+            format!(", {} free for data and {} for results", left(&data), left(&results))
+        }
+    }
+
+    /// Shows the progress line again after it was cleared.
+    fn reset_bar(&self) {
+        if let Mode::Terminal(bar) = &self.mode
+            && bar.is_finished()
+        {
+            bar.reset();
+        }
+    }
+}
+
+/// Returns how many cells failed and how long the others will take.
+fn remaining_text(progress: &MatrixProgress) -> String {
+    let failed = match progress.failed {
+        0 => String::new(),
+        failed => format!("{failed} failed, "),
+    };
+    let left = progress.time_left.saturating_sub(progress.since.elapsed().unwrap_or_default());
+    format!("{failed}{} left", about(left))
+}
+
+/// Returns the label of a step's lines.
+fn label(step: &Step) -> String {
+    format!("  {:8}", step.name)
 }
 
 /// Cuts a line to the terminal's width: a wrapped line cannot be erased.
@@ -257,39 +340,31 @@ fn fit_to_terminal(line: &str) -> String {
     line.chars().take(columns - 1).collect()
 }
 
-/// Returns the free space of a file system for this user, in bytes.
-pub fn free_bytes(path: &Path) -> Option<u64> {
-    let stat = rustix::fs::statvfs(path).ok()?;
-    Some(stat.f_bavail.saturating_mul(stat.f_frsize))
-}
+impl StepDisplay {
+    /// Returns the display of a step, which inserts `rows` rows if it has no given time.
+    fn new(step: &Step, rows: u64) -> Self {
+        Self {
+            label: label(step),
+            time: step.time_given_ns.map(Duration::from_nanos),
+            rows,
+            throughput: Throughput::of(step),
+            worst: None,
+            second: 0,
+        }
+    }
 
-impl StepDisplay<'_> {
-    /// Shows the progress of the step.
-    pub fn progress(&mut self, progress: &Progress) {
-        let seconds = progress.elapsed_ns / 1_000_000_000;
+    /// Returns the rate of the last second, if it is known, and notes the worst one.
+    fn note_second(&mut self, progress: &Progress) -> Option<f64> {
         let rate = progress.last_second.as_ref().and_then(|done| {
             let throughput = self.throughput.as_ref()?;
             let amount = done.get(throughput.kind.as_str()).copied();
             Some(throughput.count(amount.unwrap_or_default()))
         });
-        if seconds > self.second {
-            self.worst = match (self.worst, rate) {
-                (Some(worst), Some(rate)) => Some(worst.min(rate)),
-                (worst, rate) => worst.or(rate),
-            };
-            let plain = seconds / PLAIN_EVERY_S > self.second / PLAIN_EVERY_S;
-            self.second = seconds;
-            match &self.display.mode {
-                Mode::Terminal(bar) => {
-                    bar.set_prefix(fit_to_terminal(&format!("  {}", self.display.place())));
-                    bar.set_message(self.line(progress, rate));
-                }
-                Mode::Plain if plain => {
-                    eprint_line!("{} | {}", self.line(progress, rate), self.display.place());
-                }
-                Mode::Plain | Mode::Quiet => {}
-            }
-        }
+        self.worst = match (self.worst, rate) {
+            (Some(worst), Some(rate)) => Some(worst.min(rate)),
+            (worst, rate) => worst.or(rate),
+        };
+        rate
     }
 
     fn line(&self, progress: &Progress, rate: Option<f64>) -> String {
@@ -319,44 +394,35 @@ impl StepDisplay<'_> {
         };
         format!("{} {seconds:5.0} s{left}{rate}", self.label)
     }
+}
 
-    /// Shows the end of the step.
-    pub fn end(&self, step: &Step) {
-        let seconds = step.elapsed_ns as f64 / 1e9;
-        let per_second = |count: f64| report::rate_text(count / seconds.max(1e-9));
-        let what = match (step.kind, &self.throughput) {
-            // What it did until it failed is no rate.
-            _ if step.status == Status::Failed => String::new(),
-            (StepKind::Index, _) => {
-                let rows = step.rows_before + step.ops.get("insert").map_or(0, |ops| ops.rows);
-                format!("{} rows/s indexed", per_second(rows as f64))
-            }
-            (_, Some(throughput)) => {
-                let amount = step
-                    .ops
-                    .get(&throughput.kind)
-                    .map(|ops| OpCount { ok: ops.ok, rows: ops.rows });
-                let count = throughput.count(amount.unwrap_or_default());
-                format!("{} {}/s", per_second(count), throughput.unit)
-            }
-            (_, None) => "settled".to_owned(),
-        };
-        let verdict = match step.status {
-            Status::Complete if step.valid => String::new(),
-            Status::Complete => format!("  INVALID: {}", step.reasons.join("; ")),
-            Status::Failed => "FAILED".into(),
-            Status::Interrupted => "  interrupted".into(),
-            Status::Incomplete => "  incomplete".into(),
-        };
-        if let Mode::Terminal(bar) = &self.display.mode {
-            bar.set_message("");
-            bar.set_prefix("");
+/// Returns the line about a step that has ended.
+fn end_line(step: &Step) -> String {
+    let seconds = step.elapsed_ns as f64 / 1e9;
+    let per_second = |count: f64| report::rate_text(count / seconds.max(1e-9));
+    let what = match (step.kind, Throughput::of(step)) {
+        // What it did until it failed is no rate.
+        _ if step.status == Status::Failed => String::new(),
+        (StepKind::Index, _) => {
+            let rows = step.rows_before + step.ops.get("insert").map_or(0, |ops| ops.rows);
+            format!("{} rows/s indexed", per_second(rows as f64))
         }
-        self.display.say(&report::terminal_text(&format!(
-            "{} {seconds:8.1} s  {what}{verdict}",
-            self.label
-        )));
-    }
+        (_, Some(throughput)) => {
+            let ops = step.ops.get(&throughput.kind);
+            let amount = ops.map(|ops| OpCount { ok: ops.ok, rows: ops.rows });
+            let count = throughput.count(amount.unwrap_or_default());
+            format!("{} {}/s", per_second(count), throughput.unit)
+        }
+        (_, None) => "settled".to_owned(),
+    };
+    let verdict = match step.status {
+        Status::Complete if step.valid => String::new(),
+        Status::Complete => format!("  INVALID: {}", step.reasons.join("; ")),
+        Status::Failed => "FAILED".into(),
+        Status::Interrupted => "  interrupted".into(),
+        Status::Incomplete => "  incomplete".into(),
+    };
+    format!("{} {seconds:8.1} s  {what}{verdict}", label(step))
 }
 
 #[cfg(test)]
@@ -366,7 +432,6 @@ mod tests {
     use super::*;
 
     fn line(queries_per_event: f64, total: u64, last_second: u64) -> String {
-        let display = Display::new(true);
         let step = Step {
             name: "scan".into(),
             kind: StepKind::Query,
@@ -381,9 +446,9 @@ mod tests {
             last_second: Some(of(last_second)),
             total: of(total),
         };
-        let mut shown = display.begin_step(&step, 0);
-        shown.progress(&progress);
-        shown.line(&progress, shown.worst)
+        let mut shown = StepDisplay::new(&step, 0);
+        let rate = shown.note_second(&progress);
+        shown.line(&progress, rate)
     }
 
     #[test]

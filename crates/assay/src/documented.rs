@@ -3,10 +3,11 @@
 use clap::Parser;
 use clap::error::ErrorKind;
 
+use runner::before::only::CellFilters;
+use runner::before::plan_file;
+use runner::matrix::references;
+
 use crate::cli::{Cli, Command, PlanArgs};
-use crate::only::CellFilters;
-use crate::plan_file;
-use crate::run::references;
 
 #[path = "../tests/it/documents/extract.rs"]
 mod extract;
@@ -21,7 +22,8 @@ fn check_filters(args: &PlanArgs, only: &[String]) -> anyhow::Result<()> {
     let Some(path) = path.filter(|path| path.exists()) else {
         return Ok(());
     };
-    let file = plan_file::read(&PlanArgs { plan: Some(path), sets: args.sets.clone() })?;
+    let request = runner::PlanRequest { plan: Some(path), sets: args.sets.clone() };
+    let file = plan_file::read(&request, &runner::Silent)?;
     CellFilters::new(only, &references(&file.plan))?;
     Ok(())
 }

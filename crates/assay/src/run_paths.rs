@@ -5,10 +5,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use record::RunDir;
+use runner::RESULTS;
 
-use crate::cli::RESULTS;
-use crate::outcome::UsageError;
 use crate::output::eprint_line;
+use runner::failure::UsageError;
 
 /// The name that stands for the newest run of a folder.
 const LATEST: &str = "latest";

@@ -5,8 +5,10 @@ use std::path::Path;
 use analysis::{Figures, Row, distinct};
 use record::RunDir;
 
-use crate::outcome::{Exit, UsageError, did_you_mean};
+use crate::exit::Exit;
 use crate::output::eprint_line;
+use runner::failure::UsageError;
+use runner::similar::did_you_mean;
 
 /// Reads runs, and reads them again if that failed while another process resumed one of them: it
 /// set aside the attempt at a cell that was being read.

@@ -1,61 +1,90 @@
-//! Exit codes, and errors as people read them.
+//! Errors: what they say, what to do about them, and what comes of them.
+//!
+//! Errors of all crates travel as [`anyhow::Error`]. Those that know a remedy, have lines of a log,
+//! or say that nothing was run are [`Explains`], and [`explained`] is the one place that lists
+//! them.
 
-use std::process::ExitCode;
+use std::error::Error;
 
 use analysis::compat::Incomparable;
+use engine::SetupError;
 use record::{Failure, RecordError};
 
-use crate::output::print_failure;
-use crate::run::replication::ReplicaFailure;
+use crate::events::PlanDiagnostics;
 
-/// The exit codes of all commands. Scripts rely on them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Exit {
-    /// Everything went as planned.
-    Ok = 0,
-    /// A run or a step failed, or a command could not do its work.
-    Failed = 1,
-    /// The command line or the plan is wrong; nothing was run.
-    Usage = 2,
-    /// `compare` found a regression with `--gate`, or a missed bound with `--require`.
-    Regressed = 3,
-    /// A result is invalid or too noisy to judge.
-    Invalid = 4,
-    /// The operator interrupted it.
-    Interrupted = 130,
-}
+/// Lines of a server's log that a failure shows.
+pub const LOG_LINES: usize = 20;
 
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> Self {
-        ExitCode::from(exit as u8)
+/// What an error tells beyond its message.
+pub trait Explains {
+    /// Returns the remedy.
+    fn help(&self) -> Option<String> {
+        None
+    }
+
+    /// Returns the last lines of the log of a server; `None` for an error that is not about one.
+    fn log_tail(&self) -> Option<&[String]> {
+        None
+    }
+
+    /// Returns true if the command line or the plan is wrong, or names an unusable build or
+    /// directory, or a directory without a run. Then nothing was run.
+    fn is_usage(&self) -> bool {
+        false
     }
 }
 
-/// Sorts items by how similar their names are to `text`, the most similar first.
-pub fn most_similar_first<T>(items: &mut [T], text: &str, name: impl Fn(&T) -> &str) {
-    let similarity = |item: &T| strsim::normalized_damerau_levenshtein(text, name(item));
-    items.sort_by(|a, b| similarity(b).total_cmp(&similarity(a)));
+/// Returns what a cause of an error tells beyond its message.
+fn explained<'e>(cause: &'e (dyn Error + 'static)) -> Option<&'e dyn Explains> {
+    if let Some(error) = cause.downcast_ref::<UsageError>() {
+        Some(error)
+    } else if let Some(error) = cause.downcast_ref::<LoggedError>() {
+        Some(error)
+    } else if let Some(error) = cause.downcast_ref::<SetupError>() {
+        Some(error)
+    } else if let Some(error) = cause.downcast_ref::<RecordError>() {
+        Some(error)
+    } else if let Some(error) = cause.downcast_ref::<builds::Error>() {
+        Some(error)
+    } else {
+        None
+    }
 }
 
-/// The least similarity of a name that is proposed for an unknown one.
-const SIMILARITY_MIN: f64 = 0.5;
-/// The number of names that the help for an unknown name lists.
-const NAMES_MAX: usize = 12;
+fn all_explained(error: &anyhow::Error) -> impl Iterator<Item = &dyn Explains> {
+    error.chain().filter_map(explained)
+}
 
-/// Returns the help for an unknown name: the most similar of `names` if it is similar enough, and
-/// the names, the most similar first.
-pub fn did_you_mean(names: &mut [impl AsRef<str>], unknown: &str, what: &str) -> Option<String> {
-    most_similar_first(names, unknown, |name| name.as_ref());
-    let nearest = names.first()?.as_ref();
-    let is_similar = strsim::normalized_damerau_levenshtein(unknown, nearest) >= SIMILARITY_MIN;
-    let proposal = if is_similar { format!("did you mean `{nearest}`? ") } else { String::new() };
-    let listed = names.iter().take(NAMES_MAX).map(AsRef::as_ref);
-    let listed: Vec<&str> = listed.collect();
-    let more = match names.len() - listed.len() {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    Some(format!("{proposal}available {what}: `{}`{more}", listed.join("`, `")))
+/// Returns the remedy for an error, if one of its causes has help.
+pub fn help_of(error: &anyhow::Error) -> Option<String> {
+    all_explained(error).find_map(Explains::help)
+}
+
+/// Returns true if the command line or the plan is wrong, or names an unusable build or directory,
+/// or a directory without a run. Then nothing was run.
+pub fn is_usage(error: &anyhow::Error) -> bool {
+    all_explained(error).any(Explains::is_usage)
+}
+
+/// Returns an error as it is recorded and shown: its causes, outermost first and without
+/// repetition, what to do about it, and the last lines of the log of a server that did not start,
+/// or of a replica.
+pub fn failure_of(error: &anyhow::Error) -> Failure {
+    let mut causes: Vec<String> = Vec::new();
+    for cause in error.chain() {
+        let text = cause.to_string();
+        if causes.last().is_none_or(|last| !last.ends_with(&text)) {
+            causes.push(text);
+        }
+    }
+
+    let log_tail = all_explained(error).find_map(Explains::log_tail);
+    Failure { causes, help: help_of(error), log_tail: log_tail.unwrap_or_default().to_vec() }
+}
+
+/// Returns an error and its causes in one line.
+pub fn error_text(error: &anyhow::Error) -> String {
+    failure_of(error).causes.join(": ")
 }
 
 /// A mistake in the command line or the plan: nothing was run.
@@ -75,21 +104,83 @@ impl UsageError {
     }
 }
 
+impl Explains for UsageError {
+    fn help(&self) -> Option<String> {
+        self.help.clone()
+    }
+
+    fn is_usage(&self) -> bool {
+        true
+    }
+}
+
 impl From<Incomparable> for UsageError {
     fn from(error: Incomparable) -> Self {
         Self::new(error.to_string(), Some(error.help.into()))
     }
 }
 
-/// Errors of a plan that were printed already.
+/// An error of a server, with the last lines of its log.
+#[derive(Debug, thiserror::Error)]
+#[error("{what}")]
+pub struct LoggedError {
+    /// The error.
+    pub what: String,
+    /// The last lines of the log.
+    pub log_tail: Vec<String>,
+    /// The cause.
+    pub source: anyhow::Error,
+}
+
+impl Explains for LoggedError {
+    fn log_tail(&self) -> Option<&[String]> {
+        Some(&self.log_tail)
+    }
+}
+
+impl Explains for SetupError {
+    fn help(&self) -> Option<String> {
+        self.help().map(str::to_owned)
+    }
+
+    fn log_tail(&self) -> Option<&[String]> {
+        Some(self.log_tail())
+    }
+
+    fn is_usage(&self) -> bool {
+        matches!(self, Self::Build { .. } | Self::Directory { .. } | Self::Version { .. })
+    }
+}
+
+impl Explains for RecordError {
+    fn help(&self) -> Option<String> {
+        self.help()
+    }
+
+    fn is_usage(&self) -> bool {
+        matches!(self, Self::Missing { .. } | Self::Format { .. })
+    }
+}
+
+impl Explains for builds::Error {
+    fn help(&self) -> Option<String> {
+        Some(self.help().to_owned())
+    }
+
+    fn is_usage(&self) -> bool {
+        self.is_usage()
+    }
+}
+
+/// A plan that can't run.
 #[derive(Debug, thiserror::Error)]
 #[error("the plan has errors")]
-pub struct PlanRefused;
+pub struct PlanRefused(pub PlanDiagnostics);
 
-/// Several errors, each of which is printed.
+/// Several errors, each of which is shown.
 #[derive(Debug, thiserror::Error)]
 #[error("{} errors", .0.len())]
-pub struct Errors(Vec<anyhow::Error>);
+pub struct Errors(pub Vec<anyhow::Error>);
 
 impl Errors {
     /// Returns all `errors` as one; `Ok` if there are none.
@@ -101,62 +192,17 @@ impl Errors {
     }
 }
 
-/// Returns the remedy for an error, if one of its causes has help.
-pub fn help_of(error: &anyhow::Error) -> Option<String> {
-    error.chain().find_map(|cause| {
-        if let Some(setup) = cause.downcast_ref::<engine::SetupError>() {
-            setup.help().map(str::to_owned)
-        } else if let Some(record) = cause.downcast_ref::<record::RecordError>() {
-            record.help()
-        } else if let Some(build) = cause.downcast_ref::<builds::Error>() {
-            Some(build.help().to_owned())
-        } else {
-            cause.downcast_ref::<UsageError>()?.help.clone()
-        }
-    })
+/// Adds the result of cleaning up to a result.
+pub trait AndCleanUp {
+    /// Returns this result, or the error of cleaning up if this is no error. An earlier error takes
+    /// precedence, since it may be the cause of the later one.
+    fn and_clean_up(self, cleaned: anyhow::Result<()>) -> Self;
 }
 
-/// Returns an error as it is recorded and shown: its causes, outermost first and without
-/// repetition, what to do about it, and the last lines of the log of a server that did not start,
-/// or of a replica.
-pub fn failure_of(error: &anyhow::Error) -> Failure {
-    let mut causes: Vec<String> = Vec::new();
-    for cause in error.chain() {
-        let text = cause.to_string();
-        if causes.last().is_none_or(|last| !last.ends_with(&text)) {
-            causes.push(text);
-        }
+impl<T> AndCleanUp for anyhow::Result<T> {
+    fn and_clean_up(self, cleaned: anyhow::Result<()>) -> Self {
+        let value = self?;
+        cleaned?;
+        Ok(value)
     }
-    let mut setups = error.chain().filter_map(|cause| cause.downcast_ref());
-    let of_setup = setups.next().map(engine::SetupError::log_tail);
-    let replica = error.downcast_ref::<ReplicaFailure>();
-    let log_tail = replica.map(|it| it.log_tail.as_slice()).or(of_setup);
-    Failure { causes, help: help_of(error), log_tail: log_tail.unwrap_or_default().to_vec() }
-}
-
-/// Prints an error and returns its exit code.
-pub fn report_error(error: &anyhow::Error) -> Exit {
-    if error.is::<PlanRefused>() {
-        return Exit::Usage;
-    }
-    if let Some(Errors(errors)) = error.downcast_ref() {
-        let exits: Vec<Exit> = errors.iter().map(report_error).collect();
-        return exits.into_iter().min().unwrap_or(Exit::Failed);
-    }
-    print_failure(&failure_of(error));
-    if is_usage(error) { Exit::Usage } else { Exit::Failed }
-}
-
-/// Returns true if the command line or the plan is wrong, or names an unusable build or directory,
-/// or a directory without a run. Then nothing was run.
-pub fn is_usage(error: &anyhow::Error) -> bool {
-    use engine::SetupError::{Build, Directory, Version};
-    let mut setups = error.chain().filter_map(|cause| cause.downcast_ref());
-    let mut records = error.chain().filter_map(|cause| cause.downcast_ref());
-    error.is::<UsageError>()
-        || records.any(|record| {
-            matches!(record, RecordError::Missing { .. } | RecordError::Format { .. })
-        })
-        || error.downcast_ref().is_some_and(builds::Error::is_usage)
-        || setups.any(|setup| matches!(setup, Build { .. } | Directory { .. } | Version { .. }))
 }

@@ -64,6 +64,12 @@ fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, mix)
 }
 
+/// Returns the free space of a file system for this user, in bytes.
+pub fn free_bytes(path: &Path) -> Option<u64> {
+    let stat = rustix::fs::statvfs(path).ok()?;
+    Some(stat.f_bavail.saturating_mul(stat.f_frsize))
+}
+
 /// Returns a random, unique id.
 pub fn random_id() -> anyhow::Result<String> {
     let text = fs_err::read_to_string("/proc/sys/kernel/random/uuid")?;

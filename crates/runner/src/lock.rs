@@ -12,9 +12,9 @@ use fs_err::os::unix::fs::OpenOptionsExt as _;
 use rustix::fs::{FlockOperation, OFlags};
 use rustix::io::{Errno, FdFlags};
 
-use super::display::Display;
+use crate::events::Events;
+use crate::failure::UsageError;
 use crate::host;
-use crate::outcome::UsageError;
 
 /// The file that is locked. It contains the id of the process that took the lock, and that of its
 /// machine's boot: other machines may share the directory.
@@ -34,7 +34,7 @@ pub struct Lock {
 
 /// Locks the directory in which databases are made. The guards and servers that assay starts
 /// inherit this lock: a run that was killed keeps the next one waiting until they are gone.
-pub fn data_root(path: &Path, stop: &AtomicBool, display: &Display) -> anyhow::Result<Lock> {
+pub fn data_root(path: &Path, stop: &AtomicBool, events: &dyn Events) -> anyhow::Result<Lock> {
     let in_use = || {
         UsageError::new(
             format!("another run of assay uses the data directory `{}`", path.display()),
@@ -44,7 +44,7 @@ pub fn data_root(path: &Path, stop: &AtomicBool, display: &Display) -> anyhow::R
     let goes_on = |waited| {
         let is_stopped = stop.load(Ordering::Relaxed);
         if !is_stopped && waited == RETRY_INTERVAL * 10 {
-            display.say("waiting for the processes of an earlier run to end");
+            events.say("waiting for the processes of an earlier run to end");
         }
         !is_stopped
     };
@@ -178,7 +178,7 @@ mod tests {
     }
 
     fn data_root(path: &Path) -> anyhow::Result<Lock> {
-        super::data_root(path, &AtomicBool::new(false), &Display::new(true))
+        super::data_root(path, &AtomicBool::new(false), &crate::Silent)
     }
 
     #[test]

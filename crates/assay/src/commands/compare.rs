@@ -17,9 +17,11 @@ use words::Metric;
 use self::groups::Group;
 use self::lines::{Line, Runs};
 use crate::cli::{CompareArgs, Format, METRIC_LIST};
-use crate::outcome::{Exit, UsageError, did_you_mean};
+use crate::exit::Exit;
 use crate::output::{json_text, print, style};
 use crate::runs::{exit_of_reading, figures, keep_steps};
+use runner::failure::UsageError;
+use runner::similar::did_you_mean;
 
 /// Compares the targets of some runs.
 pub fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {

@@ -12,12 +12,13 @@ use report::{ComparedRun, Comparison, Form, HistogramLog, ProfileForm, SecondTab
 
 use super::compare::{self, Answer};
 use crate::cli::{CompareArgs, ExportArgs, ExportFormat, ExportTable};
-use crate::only::CellFilters;
-use crate::outcome::{Errors, Exit, UsageError, report_error};
+use crate::exit::{Exit, report_error};
 use crate::output::{eprint_line, print};
 use crate::runs::{
     self, SetAsideCounts, exit_of_reading, say_damages, say_help_for_damage, unknown_step,
 };
+use runner::before::only::CellFilters;
+use runner::failure::{Errors, UsageError};
 
 type Sink = Box<dyn Write + Send>;
 
@@ -515,7 +516,8 @@ impl NewFile {
         Self { partial: partial.into(), path: path.to_owned(), is_kept: false }
     }
 
-    /// Creates the file under its temporary name, not through a link that others may have put there.
+    /// Creates the file under its temporary name, not through a link that others may have put
+    /// there.
     fn create(&self) -> io::Result<File> {
         // A process that was killed may have left one.
         match fs_err::remove_file(&self.partial) {

@@ -3,9 +3,10 @@
 use probe::HostContext;
 
 use crate::cli::HostArgs;
-use crate::host::describe;
-use crate::outcome::{Exit, UsageError};
+use crate::exit::Exit;
 use crate::output::{print, style};
+use runner::failure::UsageError;
+use runner::host::describe;
 
 /// Prints a description of the machine, the flush latency of a directory, and warnings.
 pub fn host(args: &HostArgs) -> anyhow::Result<Exit> {

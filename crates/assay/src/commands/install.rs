@@ -4,7 +4,7 @@ use anyhow::Context;
 use clap::CommandFactory;
 
 use crate::cli::{Cli, CompletionsArgs, ManArgs};
-use crate::outcome::Exit;
+use crate::exit::Exit;
 use crate::output::{json_text, print};
 
 /// Prints the completion script for a shell.

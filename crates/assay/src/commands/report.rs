@@ -9,9 +9,10 @@ use record::{Run, RunDir};
 use report::{CellRecord, Curves, Page, Source};
 
 use crate::cli::ReportArgs;
-use crate::outcome::{Exit, UsageError};
+use crate::exit::Exit;
 use crate::output::{eprint_line, print};
 use crate::runs::{exit_of_reading, figures};
+use runner::failure::UsageError;
 
 /// The report in a run's directory.
 const REPORT_FILE: &str = "report.html";

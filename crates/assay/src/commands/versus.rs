@@ -6,14 +6,17 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use builds::{Spec, Store};
 use plan::Engine;
+use runner::before::estimate;
+use runner::{PlanRequest, RunRequest};
 use words::EngineHome;
 
 use super::builds::fetch_each;
-use crate::cli::{InitArgs, PlanArgs, RunArgs, VersusArgs, WorkloadName};
+use super::run::run;
+use crate::cli::{InitArgs, VersusArgs, WorkloadName};
 use crate::draft::{BASE, Draft, DraftBuild, DraftConfig, Template};
-use crate::outcome::{Errors, Exit, UsageError};
+use crate::exit::Exit;
 use crate::output::print;
-use crate::{estimate, run};
+use runner::failure::{Errors, UsageError};
 
 /// The minimum number of repeats for verdicts.
 const REPEATS_MIN: u32 = 3;
@@ -104,11 +107,11 @@ pub fn versus(args: &VersusArgs) -> anyhow::Result<Exit> {
             eprintln!("quick: {QUICK}");
         }
     }
-    run::run(&RunArgs {
-        plan: PlanArgs { plan: Some(path), ..PlanArgs::default() },
-        place: args.place.clone(),
-        ..RunArgs::default()
-    })
+    let request = RunRequest {
+        plan: PlanRequest { plan: Some(path), ..PlanRequest::default() },
+        ..args.place.request()
+    };
+    run(&request, &args.place)
 }
 
 /// Writes a first plan.

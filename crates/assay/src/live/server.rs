@@ -15,7 +15,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::host::AllowedHosts;
 use super::state::{RunInfo, RunState};
 use super::{Event, Live, http, spawn};
-use crate::outcome::UsageError;
+use runner::failure::UsageError;
 
 /// Rounds per second: each round reads from or writes to every ready connection once.
 const ROUNDS_PER_S: u32 = 50;

@@ -17,11 +17,11 @@ const SYSBENCH_ROW_BYTES: u64 = 2 * 230;
 /// A server's logs and system tables.
 const SERVER_BYTES: u64 = 1_500_000_000;
 /// Rows per second that a server loads; only for the estimate of time.
-const LOAD_ROWS_PER_S: u64 = 60_000;
+pub const LOAD_ROWS_PER_S: u64 = 60_000;
 /// Rows per second that a server inserts and deletes with indexes; only for the estimate of time.
-const WRITE_ROWS_PER_S: u64 = 8_000;
+pub const WRITE_ROWS_PER_S: u64 = 8_000;
 /// Entries per second that an embedded engine writes; only for the estimate of time.
-const PUTS_PER_S: u64 = 200_000;
+pub const PUTS_PER_S: u64 = 200_000;
 /// The time of a cell besides its steps: start, stop, checks.
 const CELL_OVERHEAD: Duration = Duration::from_secs(5);
 
@@ -92,21 +92,6 @@ pub fn of_plan(plan: &Plan) -> Estimate {
 /// Returns the estimate of some cells of `plan`.
 pub fn of_cells<'c>(plan: &Plan, cells: impl IntoIterator<Item = &'c plan::Cell>) -> Estimate {
     sum(cells.into_iter().map(|cell| of_cell(plan, cell)))
-}
-
-/// Returns the throughput that the estimate assumes, as text after `if`. All variants belong to one
-/// workload.
-pub fn assumed(plan: &Plan) -> String {
-    let with_commas = |rate: u64| report::rate_text(rate as f64);
-    let (puts, loads, writes) =
-        (with_commas(PUTS_PER_S), with_commas(LOAD_ROWS_PER_S), with_commas(WRITE_ROWS_PER_S));
-    match plan.variants.first().map(|variant| &variant.workload) {
-        Some(Workload::Kv(_)) => format!("the engine loads {puts} keys/s"),
-        Some(Workload::Sysbench(_)) => format!("the engine loads {loads} rows/s"),
-        Some(Workload::Insert(_)) | None => {
-            format!("the engine loads {loads} rows/s, and writes {writes} rows/s with indexes")
-        }
-    }
 }
 
 /// Returns the estimate of several cells together.
@@ -221,25 +206,4 @@ fn kv_bytes(kv: &Kv) -> u64 {
 
 fn sysbench_rows(sysbench: &Sysbench) -> u64 {
     sysbench.rows * u64::from(sysbench.tables)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_estimate_names_the_assumptions_of_the_plans_own_workload() {
-        let of = |workload: &str, build: &str| {
-            let text = format!("[workload.{workload}]\n[build.a]\n{build}\n");
-            let (plan, _) = plan::parse("plan.toml", &text, &[]).unwrap();
-            assumed(&plan)
-        };
-        let sqlite = "sqlite = \"bundled\"";
-        assert_eq!(of("kv", "rocksdb = \"/l.so\""), "the engine loads 200,000 keys/s");
-        assert_eq!(of("sysbench", sqlite), "the engine loads 60,000 rows/s");
-        assert_eq!(
-            of("insert", sqlite),
-            "the engine loads 60,000 rows/s, and writes 8,000 rows/s with indexes"
-        );
-    }
 }

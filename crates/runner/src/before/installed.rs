@@ -8,8 +8,8 @@ use builds::{Spec, Store, hash};
 use plan::{Build, BuildSource, Diagnostic, Engine, Place};
 use record::FileHash;
 
-use crate::outcome::UsageError;
-use crate::plan_file::refusal;
+use super::plan_file::refusal;
+use crate::failure::UsageError;
 
 /// An installed build that a plan names.
 pub struct Installed {

@@ -17,11 +17,10 @@ use record::Failure;
 use rustix::process::{Signal, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
 
-use crate::cli::LibraryArgs;
-use crate::outcome::{Exit, UsageError, failure_of};
-use crate::output;
-use crate::trials::Tried;
-use crate::version::own_path;
+use super::trials::Tried;
+use crate::failure::{UsageError, failure_of};
+use crate::program::own_path;
+use crate::request::LIBRARY_COMMAND;
 
 /// The version and the path of a library.
 #[derive(Debug, Deserialize, Serialize)]
@@ -41,28 +40,35 @@ fn refusal(error: SetupError) -> Failure {
     failure_of(&error.into())
 }
 
-/// Loads the library and prints what it is, or why it can't be measured. If stdin has a config,
-/// also prints the result of trying it.
-pub fn main(args: &LibraryArgs) -> anyhow::Result<Exit> {
+/// Loads a library and calls `print` with what it is, or why it can't be measured. If `input` has a
+/// config, also calls `print` with the result of trying it. Each is a line of JSON.
+///
+/// # Errors
+/// The input is no config, or what `print` returns.
+pub fn describe_library(
+    path: &Path,
+    input: impl std::io::Read,
+    print: impl Fn(&str) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL))
         .context("cannot watch for the end of the parent process")?;
-    let print_line = |line: String| output::print(&(line + "\n"));
-    let library = Library::open(&args.path).map_err(refusal);
+    let library = Library::open(path).map_err(refusal);
     let identity = library.as_ref().map(|library| Identity {
         version: library.version_text().to_owned(),
         path: library.path().display().to_string(),
     });
-    print_line(serde_json::to_string(&identity)?)?;
+    print(&(serde_json::to_string(&identity)? + "\n"))?;
     let Ok(library) = library else {
-        return Ok(Exit::Ok);
+        return Ok(());
     };
+
     let config: Option<Config> =
-        serde_json::from_reader(std::io::stdin()).context("cannot read the config")?;
+        serde_json::from_reader(input).context("cannot read the config")?;
     if let Some(config) = config {
         let answer: Answer = rocksdb::try_config(&library, &config).map_err(refusal);
-        print_line(serde_json::to_string(&answer)?)?;
+        print(&(serde_json::to_string(&answer)? + "\n"))?;
     }
-    Ok(Exit::Ok)
+    Ok(())
 }
 
 /// Identifies the library at `path` in another process.
@@ -88,7 +94,7 @@ pub fn try_config(path: &Path, config: &Config) -> anyhow::Result<Tried> {
 fn ask(path: &Path, config: Option<&Config>) -> anyhow::Result<(Ended, Identity)> {
     let executable = own_path()?;
     let mut command = Command::new(&executable);
-    command.arg("library").arg(path);
+    command.arg(LIBRARY_COMMAND).arg(path);
     let input = serde_json::to_vec(&config)?;
     let ended = run_process(command, &input, TRIAL_TIMEOUT, TRIAL_MEMORY_BYTES_MAX)
         .with_context(|| format!("cannot start `{}`", executable.display()))?;
@@ -147,8 +153,8 @@ enum Limit {
 /// The time between two looks at the memory of another process.
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Runs `command` with `input`. Kills it if the next line takes longer than `timeout`, or if it uses
-/// more memory. That needs another process: a thread that hangs in a library can't be ended.
+/// Runs `command` with `input`. Kills it if the next line takes longer than `timeout`, or if it
+/// uses more memory. That needs another process: a thread that hangs in a library can't be ended.
 fn run_process(
     mut command: Command,
     input: &[u8],

@@ -5,14 +5,14 @@ use std::path::Path;
 
 use engine::{Needs, SetupError};
 use plan::{Build, BuildSource, Diagnostic, Plan};
-use report::terminal_text;
 
-use crate::installed::{missing_spec, not_fetched_at};
-use crate::outcome::{Errors, failure_of, is_usage};
-use crate::output::eprint_line;
-use crate::plan_file::{PlanFile, refusal};
-use crate::trials::{Configs, ITS_REPLICAS, Trials, Tried};
-use crate::{engines, estimate, trials};
+use super::{estimate, trials};
+use crate::before::installed::{missing_spec, not_fetched_at};
+use crate::before::plan_file::{PlanFile, refusal};
+use crate::before::trials::{Configs, ITS_REPLICAS, Trials, Tried};
+use crate::engines;
+use crate::events::Events;
+use crate::failure::{Errors, failure_of, is_usage};
 
 /// Returns true if one of these cells has a server that assay starts on this host.
 pub fn has_local_server(plan: &Plan, mut cells: impl Iterator<Item = plan::Cell>) -> bool {
@@ -42,6 +42,7 @@ pub fn locate(
     file: &PlanFile,
     cells: impl Iterator<Item = plan::Cell>,
     data_root: Option<&Path>,
+    events: &dyn Events,
 ) -> anyhow::Result<Located> {
     let plan = &file.plan;
     // By build: a target for each config, and what the build's cells need from a server.
@@ -94,7 +95,7 @@ pub fn locate(
         }
     }
 
-    let results = trials::run_all(&trials);
+    let results = trials::run_all(&trials, events);
     for ((trial, build), result) in trials.iter().zip(owners).zip(results) {
         match result {
             Ok(tried) => outcomes.add(trial.config, trial.target, &trial.version, tried),
@@ -105,11 +106,11 @@ pub fn locate(
     diagnostics.extend(not_fetched_at(&missing));
     diagnostics.extend(outcomes.diagnostics(file));
     if let Err(refused) = file.refuse(&diagnostics) {
-        errors.push(refused.into());
+        errors.insert(0, refused.into());
     }
     Errors::combine(errors)?;
     for warning in outcomes.warnings() {
-        eprint_line!("warning: {}", terminal_text(&warning));
+        events.warn(None, &warning);
     }
     Ok(Located { builds, left_out: outcomes.left_out })
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use plan::{BuildSource, Engine};
 use words::SettingRole;
 
-use crate::plan_file::PlanFile;
+use crate::before::plan_file::PlanFile;
 
 /// The code of the warning about such caches.
 pub const CACHE_CODE: &str = "host::cache-exceeds-memory";
@@ -16,8 +16,8 @@ const LIMIT_PREFIX: &str = "limit.";
 /// The unit of PostgreSQL's sizes of caches without one.
 const POSTGRES_PAGE_BYTES: f64 = 8192.0;
 
-/// Returns a warning for each cache of the `targets` that is larger than this host's memory, or than
-/// the limit of its config. Servers that assay does not start are left out.
+/// Returns a warning for each cache of the `targets` that is larger than this host's memory, or
+/// than the limit of its config. Servers that assay does not start are left out.
 pub fn oversized_caches(
     file: &PlanFile,
     targets: impl Iterator<Item = usize>,
@@ -90,7 +90,7 @@ fn cache_bytes(engine: Engine, text: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan_file;
+    use crate::before::plan_file;
 
     #[test]
     fn caches_that_exceed_the_memory_are_found_in_each_notation() {
@@ -121,7 +121,7 @@ set.block_cache = "{id=HyperClockCache;capacity=90G;estimated_entry_charge=8K}"
 builds = ["pg", "my", "rocks"]
 "#;
         let nothing = record::Plan::default();
-        let file = plan_file::recorded(&nothing, text.into(), Vec::new()).unwrap();
+        let file = plan_file::recorded(&nothing, text.into(), Vec::new(), &crate::Silent).unwrap();
         let targets = 0..file.plan.targets.len();
         let warnings = oversized_caches(&file, targets, 24_000_000_000).unwrap();
         assert_eq!(

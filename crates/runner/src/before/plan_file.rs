@@ -8,10 +8,10 @@ use engine::notation::{self, declared_limit};
 use plan::{Config, Diagnostic, Place, Plan, Resolved};
 use record::DeclaredOption;
 
-use crate::cli::PlanArgs;
-use crate::outcome::{PlanRefused, UsageError, help_of};
-use crate::output::{eprint_line, has_color};
-use crate::trials::ITS_REPLICAS;
+use super::trials::ITS_REPLICAS;
+use crate::events::{Events, PlanDiagnostics, Silent};
+use crate::failure::{PlanRefused, UsageError, help_of};
+use crate::request::PlanRequest;
 
 /// A plan, its text and its origin.
 pub struct PlanFile {
@@ -27,13 +27,13 @@ pub struct PlanFile {
     files: Option<Vec<record::PlanFile>>,
 }
 
-/// Reads and parses a plan; prints its warnings and errors.
-pub fn read(args: &PlanArgs) -> anyhow::Result<PlanFile> {
-    let text = match &args.plan {
+/// Reads and parses a plan, and tells its warnings.
+pub fn read(request: &PlanRequest, events: &dyn Events) -> anyhow::Result<PlanFile> {
+    let text = match &request.plan {
         None => plan::DEFAULT_PLAN.to_owned(),
         Some(path) => read_text(path)?,
     };
-    parse(args.plan.clone(), text, args.sets.clone(), None, |_| true)
+    parse(request.plan.clone(), text, request.sets.clone(), None, events)
 }
 
 /// Reads the text of a plan.
@@ -78,32 +78,33 @@ fn bounded_text(path: &Path) -> Result<String, String> {
 }
 
 /// Parses the plan of a record, with its files as recorded. `text` and `sets` are the recorded
-/// ones, or the same with their passwords, which the record lacks.
+/// ones, or the same with their passwords, which the record lacks. Tells its warnings.
 pub fn recorded(
     recorded: &record::Plan,
     text: String,
     sets: Vec<String>,
+    events: &dyn Events,
 ) -> anyhow::Result<PlanFile> {
     let path = recorded.path.as_ref().map(PathBuf::from);
-    parse(path, text, sets, Some(recorded.files.clone()), |_| true)
+    parse(path, text, sets, Some(recorded.files.clone()), events)
 }
 
-/// Parses the plan of a record without its passwords. Prints nothing: its warnings were printed
-/// when the run began.
+/// Parses the plan of a record without its passwords. Tells nothing: its warnings were told when
+/// the run began.
 pub fn recorded_quietly(recorded: &record::Plan) -> anyhow::Result<PlanFile> {
     let path = recorded.path.as_ref().map(PathBuf::from);
     let (text, sets) = (recorded.text.clone(), recorded.sets.clone());
-    parse(path, text, sets, Some(recorded.files.clone()), |_| false).map_err(|_| {
+    parse(path, text, sets, Some(recorded.files.clone()), &Silent).map_err(|_| {
         anyhow::anyhow!("this version of assay cannot parse the plan that the run recorded")
     })
 }
 
-/// Parses the plan of `file` with more `--set` arguments after its own. Prints only errors:
-/// warnings were printed when the plan was read.
+/// Parses the plan of `file` with more `--set` arguments after its own. Its warnings
+/// were told when the plan was read.
 pub fn with_sets(file: &PlanFile, more: Vec<String>) -> anyhow::Result<PlanFile> {
     let (path, text, files) = (file.path.clone(), file.text.clone(), file.files.clone());
     let sets = [file.sets.clone(), more].concat();
-    parse(path, text, sets, files, |is_rejected| is_rejected)
+    parse(path, text, sets, files, &Silent)
 }
 
 fn path_name(path: Option<&Path>) -> String {
@@ -122,45 +123,32 @@ pub fn refusal(
     diagnostic
 }
 
-/// Prints diagnostics of the plan `name` with this text and these `--set` arguments.
-fn show(diagnostics: &[Diagnostic], name: &str, text: &str, sets: &[String]) {
-    if !diagnostics.is_empty() {
-        let color = has_color(&std::io::stderr());
-        let text = plan::render(diagnostics, name, text, sets, color);
-        eprint_line!("{}", text.trim_end());
-    }
-}
-
-/// Parses a plan. Prints its diagnostics if `is_shown` returns true; it gets whether the plan is
-/// rejected.
+/// Parses a plan, and tells its warnings if it is accepted.
 fn parse(
     path: Option<PathBuf>,
     text: String,
     sets: Vec<String>,
     files: Option<Vec<record::PlanFile>>,
-    is_shown: fn(bool) -> bool,
+    events: &dyn Events,
 ) -> anyhow::Result<PlanFile> {
     let name = path_name(path.as_deref());
-    let parsed = plan::parse(&name, &text, &sets);
-    let (Ok((_, diagnostics)) | Err(diagnostics)) = &parsed;
-    if is_shown(parsed.is_err()) {
-        show(diagnostics, &name, &text, &sets);
-    }
-    match parsed {
-        Ok((plan, _)) => Ok(PlanFile { plan, path, text, sets, files }),
-        Err(_) => Err(PlanRefused.into()),
+    match plan::parse(&name, &text, &sets) {
+        Ok((plan, warnings)) => {
+            events.warn_of_plan(&PlanDiagnostics::new(&warnings, name, &text, &sets));
+            Ok(PlanFile { plan, path, text, sets, files })
+        }
+        Err(errors) => Err(PlanRefused(PlanDiagnostics::new(&errors, name, &text, &sets)).into()),
     }
 }
 
 impl PlanFile {
-    /// Prints `diagnostics`, and returns an error if there are any.
+    /// Returns an error with `diagnostics` if there are any.
     pub fn refuse(&self, diagnostics: &[Diagnostic]) -> Result<(), PlanRefused> {
         if diagnostics.is_empty() {
             return Ok(());
         }
         let name = path_name(self.path.as_deref());
-        show(diagnostics, &name, &self.text, &self.sets);
-        Err(PlanRefused)
+        Err(PlanRefused(PlanDiagnostics::new(diagnostics, name, &self.text, &self.sets)))
     }
 
     /// Returns the place of the first value whose key `is_wanted`.

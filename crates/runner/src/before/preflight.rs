@@ -7,8 +7,8 @@ use probe::Proc;
 use record::CellRef;
 use words::{ConfigFiles, EngineFacts};
 
+use crate::before::plan_file::{PlanFile, refusal};
 use crate::engines;
-use crate::plan_file::{PlanFile, refusal};
 
 /// Rejects what the parser of plans can't see: a config for a server that assay does not start, a
 /// feature that an engine lacks, a missing file, an invalid URL.

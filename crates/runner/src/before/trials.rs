@@ -1,8 +1,6 @@
 //! The trials of configs before a run: which configs a build refuses, and why.
 
 use std::collections::BTreeMap;
-use std::io::IsTerminal as _;
-use std::io::Write as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -11,8 +9,9 @@ use engine::{Needs, Obstacle, SetupError};
 use plan::{Config, Diagnostic};
 use record::Failure;
 
-use crate::outcome::{failure_of, is_usage};
-use crate::plan_file::PlanFile;
+use super::plan_file::PlanFile;
+use crate::events::Events;
+use crate::failure::{failure_of, is_usage};
 
 /// The context of an error about the replicas of a config's server.
 pub const ITS_REPLICAS: &str = "its replicas";
@@ -83,12 +82,13 @@ pub struct Trial<'a> {
 }
 
 /// Runs trials side by side, on as many processors as there are. Returns their results in order.
-pub fn run_all(trials: &[Trial<'_>]) -> Vec<anyhow::Result<Tried>> {
+pub fn run_all(trials: &[Trial<'_>], events: &dyn Events) -> Vec<anyhow::Result<Tried>> {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let next = AtomicUsize::new(0);
     let results: Vec<Mutex<Option<anyhow::Result<Tried>>>> =
         trials.iter().map(|_| Mutex::new(None)).collect();
-    let progress = Progress::new(trials.len());
+    let done = AtomicUsize::new(0);
+    events.configs_tried(Some(0), trials.len());
     let worker = || {
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
@@ -97,7 +97,8 @@ pub fn run_all(trials: &[Trial<'_>]) -> Vec<anyhow::Result<Tried>> {
             };
             let result = (trial.try_config)();
             *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
-            progress.advance();
+            let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+            events.configs_tried(Some(done), trials.len());
         }
     };
 
@@ -111,43 +112,10 @@ pub fn run_all(trials: &[Trial<'_>]) -> Vec<anyhow::Result<Tried>> {
         }
         worker();
     });
-    progress.clear();
+    events.configs_tried(None, trials.len());
 
     let results = results.into_iter().map(Mutex::into_inner);
     results.filter_map(|slot| slot.unwrap_or_else(PoisonError::into_inner)).collect()
-}
-
-/// Shows on a terminal how many trials are done.
-struct Progress {
-    total: usize,
-    done: AtomicUsize,
-    is_shown: bool,
-}
-
-impl Progress {
-    fn new(total: usize) -> Self {
-        let is_shown = total > 1 && std::io::stderr().is_terminal();
-        let progress = Self { total, done: AtomicUsize::new(0), is_shown };
-        progress.show(0);
-        progress
-    }
-
-    fn advance(&self) {
-        self.show(self.done.fetch_add(1, Ordering::Relaxed) + 1);
-    }
-
-    fn show(&self, done: usize) {
-        if self.is_shown {
-            // A closed terminal must not end the trials.
-            let _ = write!(std::io::stderr(), "\rtried {done} of {} configs", self.total);
-        }
-    }
-
-    fn clear(&self) {
-        if self.is_shown {
-            let _ = write!(std::io::stderr(), "\r\x1b[K");
-        }
-    }
 }
 
 impl<'a> Configs<'a> {
@@ -267,7 +235,7 @@ impl Trials {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan_file;
+    use crate::before::plan_file;
 
     fn refused(reason: &str) -> Tried {
         Tried::Refused(Failure { causes: vec![format!("config: {reason}")], ..Failure::default() })
@@ -287,7 +255,7 @@ mod tests {
         let text = "[workload.kv]\n[build.a]\nrocksdb = \"/l.so\"\n\
                     [config.rocksdb.x]\nset.x = 1\n[config.rocksdb.z]\nextends = \"x\"\n";
         let nothing = record::Plan::default();
-        let file = plan_file::recorded(&nothing, text.into(), Vec::new()).unwrap();
+        let file = plan_file::recorded(&nothing, text.into(), Vec::new(), &crate::Silent).unwrap();
         let diagnostics: Vec<_> = trials.diagnostics(&file).collect();
         let messages: Vec<_> =
             diagnostics.iter().map(|it| (it.message.as_str(), it.place.position(text))).collect();

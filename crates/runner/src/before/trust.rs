@@ -1,5 +1,5 @@
-//! Whom `--resume` trusts: it runs the programs that a record names, and writes into its folders. So
-//! nobody but the user of this process, and root, may have been able to change either.
+//! Whom `--resume` trusts: it runs the programs that a record names, and writes into its folders.
+//! So nobody but the user of this process, and root, may have been able to change either.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
@@ -8,8 +8,8 @@ use fs_err::symlink_metadata;
 use plan::{BuildSource, Plan};
 use record::RunDir;
 
-use crate::installed::Installed;
-use crate::outcome::UsageError;
+use crate::before::installed::Installed;
+use crate::failure::UsageError;
 
 const HELP: &str =
     "resuming runs the programs that a record names: if you trust its author, add `--trust`";
@@ -49,8 +49,8 @@ pub fn refuse_foreign_builds(plan: &Plan) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Checks the folders around a path: who can write to one of them can exchange what is in it, unless
-/// only the owners of files can rename them there, as in `/tmp`.
+/// Checks the folders around a path: who can write to one of them can exchange what is in it,
+/// unless only the owners of files can rename them there, as in `/tmp`.
 fn refuse_foreign_parents(path: &Path) -> Result<(), String> {
     for parent in path.ancestors().skip(1) {
         let metadata = symlink_metadata(parent).map_err(|error| error.to_string())?;

@@ -9,25 +9,25 @@ use anyhow::Context;
 use engine::notation;
 use engine::{DataDir, Engine, LogParser, SqlEngine, Table};
 use plan::Workload;
-use record::{Cell, CellDir, Limit, LogEvent, ServerHost, Setting, Status, Warning};
+use record::{Cell, CellDir, Limit, LogEvent, RunDir, ServerHost, Setting, Status, Warning};
 use workload::ClientShare;
 use workload::sysbench::Options;
 
-use super::conductor::{Conductor, unix_now_ns};
-use super::ranks::CellOrder;
-use super::replication::Replication;
-use super::runners::sql::SqlWorkload;
-use super::runners::{SqlSteps, StepEngine, WorkloadRunner};
-use super::step::{CellNotes, StepRunner};
 use super::tables;
-use crate::outcome::failure_of;
-
-/// Lines of a server's log that a failure shows.
-pub const LOG_LINES: usize = 20;
+use crate::failure::{LOG_LINES, failure_of};
+use crate::remote::CellOrder;
+use crate::replicas::Replication;
+use crate::session::RunSession;
+use crate::step::{CellNotes, StepRunner};
+use crate::time::unix_now_ns;
+use crate::workloads::sql::SqlWorkload;
+use crate::workloads::{SqlSteps, StepEngine, WorkloadRunner};
 
 /// A cell that is being measured.
 pub struct CellRun<'a> {
-    pub conductor: &'a Conductor<'a>,
+    pub session: &'a RunSession<'a>,
+    /// The run's directory.
+    pub run: &'a RunDir,
     pub directory: &'a CellDir,
     pub record: &'a mut Cell,
     /// The cell in the plan.
@@ -46,17 +46,19 @@ pub struct CellRun<'a> {
 
 impl<'a> CellRun<'a> {
     pub fn new(
-        conductor: &'a Conductor<'a>,
+        session: &'a RunSession<'a>,
+        run: &'a RunDir,
         directory: &'a CellDir,
         record: &'a mut Cell,
         planned: plan::Cell,
     ) -> Self {
         Self {
-            conductor,
+            session,
+            run,
             directory,
             record,
             planned,
-            keep: conductor.plan().keep_data,
+            keep: session.plan().keep_data,
             url: None,
             events: Vec::new(),
             replication: None,
@@ -65,24 +67,24 @@ impl<'a> CellRun<'a> {
     }
 
     fn target(&self) -> &'a plan::Target {
-        &self.conductor.plan().targets[self.planned.target]
+        &self.session.plan().targets[self.planned.target]
     }
 
     pub fn build(&self) -> &'a plan::Build {
-        &self.conductor.plan().builds[self.target().build]
+        &self.session.plan().builds[self.target().build]
     }
 
     pub fn config(&self) -> &'a plan::Config {
-        &self.conductor.plan().configs[self.target().config]
+        &self.session.plan().configs[self.target().config]
     }
 
     pub fn workload(&self) -> &'a Workload {
-        &self.conductor.plan().variants[self.planned.variant].workload
+        &self.session.plan().variants[self.planned.variant].workload
     }
 
     /// Returns the target's directory.
     pub fn home(&self) -> PathBuf {
-        self.conductor.data_root.join(&self.target().name)
+        self.session.data_root.join(&self.target().name)
     }
 
     /// Creates an empty directory for a database in the target's directory.
@@ -111,8 +113,7 @@ impl<'a> CellRun<'a> {
             let note = Warning::new(code, text);
             // An engine that is started twice may warn twice.
             if !self.notes.warnings.contains(&note) {
-                let display = &self.conductor.display;
-                display.warn(&format!("warning[{code}]: {text}"));
+                self.session.events.warn(Some(code), text);
                 self.notes.warnings.push(note);
             }
         }
@@ -200,7 +201,7 @@ impl<'a> CellRun<'a> {
 
     /// Records the meaning of settings, and which of the declared ones the engine does not have.
     pub fn describe_settings(&mut self) -> anyhow::Result<()> {
-        let declared = self.conductor.file.declared(self.config())?;
+        let declared = self.session.file.declared(self.config())?;
         let of_engine = engine::notation_of(&self.record.engine);
         self.record.not_had = notation::describe(of_engine, &mut self.record.settings, &declared);
         Ok(())
@@ -210,7 +211,7 @@ impl<'a> CellRun<'a> {
     /// leaves nothing behind.
     pub fn sql<E: SqlEngine>(&mut self, engine: &E, foreign: bool) -> anyhow::Result<Status> {
         let options = Options {
-            seed: self.conductor.plan().seed,
+            seed: self.session.plan().seed,
             // Another attempt at the cell starts at another time.
             nonce: self.record.started_unix_ns,
             clients: self.planned.clients,
@@ -282,8 +283,11 @@ impl<'a> CellRun<'a> {
 
     /// Drops tables that earlier cells of this run left behind in a foreign server.
     pub fn drop_leftover_tables<E: SqlEngine>(&self, engine: &E) -> anyhow::Result<()> {
-        let run = self.conductor.directory;
-        tables::drop_leftover_tables(run, &self.record.build, &mut engine.connect_to_clean_up()?)
+        tables::drop_leftover_tables(
+            self.run,
+            &self.record.build,
+            &mut engine.connect_to_clean_up()?,
+        )
     }
 
     /// Creates new tables on replicas that get no definitions from the server.
@@ -300,10 +304,10 @@ impl<'a> CellRun<'a> {
     ) -> anyhow::Result<Status> {
         let all = 0..self.record.steps.len();
         let steps = SqlSteps { engine, replication: self.replication.clone() };
-        let Some(ranks) = &self.conductor.ranks else {
+        let Some(ranks) = &self.session.ranks else {
             return self.run_steps(&steps, runner, all);
         };
-        let plan = self.conductor.file.to_record();
+        let plan = self.session.file.to_record();
         let begun = ranks.begin_cell(|share| CellOrder {
             plan: plan.clone(),
             target: self.planned.target,
@@ -314,7 +318,7 @@ impl<'a> CellRun<'a> {
             url: self.url.clone(),
         });
         let result = begun.and_then(|()| self.run_steps(&steps, runner, all));
-        let alive = if self.conductor.is_stopped() { ranks.check_alive() } else { Ok(()) };
+        let alive = if self.session.is_stopped() { ranks.check_alive() } else { Ok(()) };
         if let Err(error) = alive {
             // Before the server is stopped: `mpirun` kills this process soon.
             self.record.failure = Some(failure_of(&error));
@@ -341,7 +345,7 @@ impl<'a> CellRun<'a> {
         let (policy, steps) = (self.workload().policy(), self.workload().steps());
         let planned = self.planned;
         let mut step_runner =
-            StepRunner::new(self.conductor, engine, runner, policy, planned, notes)?;
+            StepRunner::new(self.session, engine, runner, policy, planned, notes)?;
         for number in part {
             let step = step_runner.run(self.directory, number, &steps[number])?;
             match step.status {
@@ -356,7 +360,7 @@ impl<'a> CellRun<'a> {
                     return Ok(Status::Failed);
                 }
             }
-            if self.conductor.is_stopped() {
+            if self.session.is_stopped() {
                 return Ok(Status::Interrupted);
             }
         }

@@ -7,24 +7,22 @@
 //! crashed.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context;
 use engine::guard::{Ending, Guarded, Spawn};
 use engine::limits::Enforced;
-use load::SystemClock;
 use record::{Cell, CellDir, CellRef, Failure, RunDir, Status};
 
-use super::cell_run::{LOG_LINES, keep_log, remove_database};
-use super::conductor::Conductor;
-use super::display::Display;
-use super::{cell, matrix, resume, stop};
-use crate::cli::CellArgs;
+use super::cell_run::{keep_log, remove_database};
+use super::record::{begin, end, measure};
+use crate::before::{plan_file, recorded_run};
 use crate::engines::rocksdb::DIRECTORY;
-use crate::live::{Live, Relay};
-use crate::outcome::Exit;
-use crate::plan_file;
+use crate::events::{Events, Relay};
+use crate::failure::LOG_LINES;
+use crate::request::{CELL_COMMAND, CellRequest};
+use crate::session::RunSession;
+use crate::{matrix, stop};
 
 /// The time that the cell's process waits for its record to begin.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
@@ -44,42 +42,44 @@ struct MissingEnd {
 
 /// Runs a cell in another process, and records how it ended if that process could not. Its failure
 /// does not end the run: only a record that cannot be written does.
-pub(super) fn run(
-    conductor: &Conductor<'_>,
+pub fn run(
+    session: &RunSession<'_>,
+    run: &RunDir,
     reference: &CellRef,
     planned: plan::Cell,
 ) -> anyhow::Result<Status> {
-    let (directory, mut record) = cell::begin(conductor, reference, planned)?;
-    match run_process(conductor, reference, planned, &directory, &mut record) {
+    let (directory, mut record) = begin(session, run, reference, planned)?;
+    match run_process(session, run, reference, planned, &directory, &mut record) {
         Ok(Some(status)) => Ok(status),
         Ok(None) => {
-            let status = if conductor.is_stopped() { Status::Interrupted } else { Status::Failed };
-            cell::end(conductor, &directory, record, Ok(status))
+            let status = if session.is_stopped() { Status::Interrupted } else { Status::Failed };
+            end(session, &directory, record, Ok(status))
         }
         // A recording failure ends the run.
         Err(error) if error.is::<MissingEnd>() => Err(error),
-        Err(error) => cell::end(conductor, &directory, record, Err(error)),
+        Err(error) => end(session, &directory, record, Err(error)),
     }
 }
 
 /// Returns the cell's status as the other process recorded it; `None` if that ended without one,
 /// with the reason in `record`.
 fn run_process(
-    conductor: &Conductor<'_>,
+    session: &RunSession<'_>,
+    run: &RunDir,
     reference: &CellRef,
     planned: plan::Cell,
     directory: &CellDir,
     record: &mut Cell,
 ) -> anyhow::Result<Option<Status>> {
-    let plan = conductor.plan();
+    let plan = session.plan();
     let target = &plan.targets[planned.target];
-    let relay = conductor.live.relay()?;
+    let relay = session.events.hand_over()?;
     let limits = Enforced::prepare(&plan.configs[target.config].limits)?;
     let here = std::env::current_dir().context("the working directory can't be found")?;
     let spawn = Spawn {
-        guard_exe: &conductor.executable,
-        program: &conductor.executable,
-        args: arguments(conductor, reference, relay.as_ref())?,
+        guard_exe: &session.executable,
+        program: &session.executable,
+        args: arguments(session, run, reference, &relay)?,
         env: Vec::new(),
         env_remove: Vec::new(),
         input: None,
@@ -90,7 +90,6 @@ fn run_process(
         remove_directory: None,
         confinement: Some(limits.confinement()),
     };
-    conductor.display.finish();
     let mut process = Guarded::spawn(&spawn)?;
     record.limits = limits.applied(process.pid());
     directory.write(record)?;
@@ -98,7 +97,7 @@ fn run_process(
         if let Some(status) = process.wait(TICK) {
             break status.to_owned();
         }
-        if conductor.is_stopped() {
+        if session.is_stopped() {
             break process.stop(&[(Ending::Interrupt, STOP_TIMEOUT)])?.1;
         }
     };
@@ -106,21 +105,21 @@ fn run_process(
     match record.status {
         Status::Incomplete => {}
         // Only the cell's process was interrupted.
-        Status::Interrupted if !conductor.is_stopped() => return Ok(Some(Status::Incomplete)),
+        Status::Interrupted if !session.is_stopped() => return Ok(Some(Status::Incomplete)),
         status => return Ok(Some(status)),
     }
     let cell = &reference.path;
     if ended == MISSING_END_STATUS {
         return Err(MissingEnd { cell: cell.clone() }.into());
     }
-    let home = conductor.data_root.join(&target.name);
+    let home = session.data_root.join(&target.name);
     let log = engine::rocksdb::log_path(&home.join(DIRECTORY));
     let log_tail = engine::log_tail(&log, LOG_LINES);
     keep_log(directory, &log)?;
     if !plan.keep_data {
         remove_database(&home, DIRECTORY);
     }
-    if !conductor.is_stopped() {
+    if !session.is_stopped() {
         let (ended, help) = match limits.killed_for_memory("it") {
             Some(why) => (
                 format!("{ended}: {why}"),
@@ -139,65 +138,44 @@ fn run_process(
 }
 
 fn arguments(
-    conductor: &Conductor<'_>,
+    session: &RunSession<'_>,
+    run: &RunDir,
     reference: &CellRef,
-    relay: Option<&Relay>,
+    relay: &Relay,
 ) -> anyhow::Result<Vec<OsString>> {
-    let run = fs_err::canonicalize(conductor.directory.path())?;
-    let mut arguments: Vec<OsString> = vec![
-        "cell".into(),
+    let run = fs_err::canonicalize(run.path())?;
+    let own: [OsString; 5] = [
+        CELL_COMMAND.into(),
         run.into(),
         (&reference.path).into(),
         "--data".into(),
-        conductor.data_root.clone().into(),
+        session.data_root.clone().into(),
     ];
-    if let Some(matrix_progress) = conductor.display.matrix_progress() {
-        arguments.push("--matrix-progress".into());
-        arguments.push(serde_json::to_string(&matrix_progress)?.into());
-    }
-    if let Some(relay) = relay {
-        arguments.extend(["--live".into(), relay.path().into()]);
-    }
-    if conductor.display.is_quiet() {
-        arguments.push("--quiet".into());
-    }
-    Ok(arguments)
+    Ok(own.into_iter().chain(relay.arguments.iter().cloned()).collect())
 }
 
-/// Runs the process of a cell. Its exit code tells whether the cell's end is recorded.
-pub fn main(args: &CellArgs) -> anyhow::Result<Exit> {
+/// Runs the cell whose record another process begins: see [`CELL_COMMAND`]. An error means that the
+/// end of the cell is not recorded.
+///
+/// # Errors
+/// The request names no cell of a run, or the record can't be written.
+pub fn run_cell(request: &CellRequest, events: &dyn Events) -> anyhow::Result<()> {
     let stop = stop::watch()?;
-    let directory = RunDir::open(&args.run)?;
+    let directory = RunDir::open(&request.run)?;
     let run = directory.read_run()?;
     let mut file = plan_file::recorded_quietly(&run.plan)?;
-    resume::raise_repeats(&mut file.plan, &run.cells);
+    recorded_run::raise_repeats(&mut file.plan, &run.cells);
     let task = matrix::numbered(&file.plan, &run.cells)?
         .into_iter()
-        .find(|task| task.reference.path == args.cell)
-        .with_context(|| format!("`{}` has no cell `{}`", args.run.display(), args.cell))?;
+        .find(|task| task.reference.path == request.cell)
+        .with_context(|| format!("`{}` has no cell `{}`", request.run.display(), request.cell))?;
+
     let cell_directory = directory.cell(&task.reference)?;
     let record = wait_for_record(&cell_directory)?;
-    let mut display = Display::new(args.quiet);
-    display.watch_disks(&args.data, &args.run);
-    if let Some(matrix_progress) = &args.matrix_progress {
-        display.set_matrix_progress(serde_json::from_str(matrix_progress)?);
-    }
-    let live = args.live.as_deref().map_or(Ok(Live::default()), Live::connect)?;
-    let conductor = Conductor {
-        file,
-        directory: &directory,
-        invocation: record.invocation,
-        data_root: args.data.clone(),
-        executable: PathBuf::new(),
-        clock: SystemClock::begin(),
-        stop,
-        display,
-        live,
-        ranks: None,
-    };
-    cell::measure(&conductor, &cell_directory, record, task.cell)?;
-    conductor.display.finish();
-    Ok(Exit::Ok)
+    let session = RunSession::of_cell(request, events, file, record.invocation, stop);
+    measure(&session, &directory, &cell_directory, record, task.cell)?;
+    events.run_ends();
+    Ok(())
 }
 
 /// Waits for the cell's record, which the other process begins after it started this one.

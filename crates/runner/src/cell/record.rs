@@ -1,21 +1,23 @@
 //! One cell: its record from beginning to end.
 
-use plan::Workload;
-use record::{Cell, CellDir, CellRef, RecordError, Status};
+use record::{Cell, CellDir, CellRef, RecordError, RunDir, Status};
 
 use super::cell_run::CellRun;
-use super::conductor::{Conductor, unix_now_ns};
-use super::ranks::LostRank;
 use crate::engines;
-use crate::outcome::failure_of;
+use crate::failure::failure_of;
+use crate::matrix::step_names;
+use crate::remote::LostRank;
+use crate::session::RunSession;
+use crate::time::unix_now_ns;
 
 /// Begins the record of a cell, without writing it.
 pub fn begin(
-    conductor: &Conductor<'_>,
+    session: &RunSession<'_>,
+    run: &RunDir,
     reference: &CellRef,
     cell: plan::Cell,
 ) -> anyhow::Result<(CellDir, Cell)> {
-    let plan = conductor.plan();
+    let plan = session.plan();
     let target = &plan.targets[cell.target];
     let build = &plan.builds[target.build];
     let record = Cell {
@@ -25,47 +27,49 @@ pub fn begin(
         engine: build.engine.name().into(),
         workload: reference.workload.clone(),
         started_unix_ns: unix_now_ns(),
-        invocation: conductor.invocation,
+        invocation: session.invocation,
         steps: step_names(&plan.variants[cell.variant].workload),
         ..Cell::default()
     };
-    Ok((conductor.directory.begin_cell(reference)?, record))
+    Ok((run.begin_cell(reference)?, record))
 }
 
 /// Runs a cell in this process and records how it ended. Its failure does not end the run: only a
 /// record that cannot be written does.
 pub fn run(
-    conductor: &Conductor<'_>,
+    session: &RunSession<'_>,
+    run: &RunDir,
     reference: &CellRef,
     cell: plan::Cell,
 ) -> anyhow::Result<Status> {
-    let (directory, record) = begin(conductor, reference, cell)?;
+    let (directory, record) = begin(session, run, reference, cell)?;
     directory.write(&record)?;
-    measure(conductor, &directory, record, cell)
+    measure(session, run, &directory, record, cell)
 }
 
 /// Runs a cell whose record has begun, in this process, and records how it ended.
 pub fn measure(
-    conductor: &Conductor<'_>,
+    session: &RunSession<'_>,
+    run: &RunDir,
     directory: &CellDir,
     mut record: Cell,
     cell: plan::Cell,
 ) -> anyhow::Result<Status> {
-    let mut running = CellRun::new(conductor, directory, &mut record, cell);
+    let mut running = CellRun::new(session, run, directory, &mut record, cell);
     let result = engines::of(running.build().engine).measure(&mut running);
-    end(conductor, directory, record, result)
+    end(session, directory, record, result)
 }
 
 /// Records how a cell ended.
 pub fn end(
-    conductor: &Conductor<'_>,
+    session: &RunSession<'_>,
     directory: &CellDir,
     mut record: Cell,
     result: anyhow::Result<Status>,
 ) -> anyhow::Result<Status> {
     record.status = match &result {
         Ok(status) => *status,
-        Err(error) if conductor.is_stopped() && !error.is::<LostRank>() => Status::Interrupted,
+        Err(error) if session.is_stopped() && !error.is::<LostRank>() => Status::Interrupted,
         Err(error) => {
             record.failure.get_or_insert_with(|| failure_of(error));
             Status::Failed
@@ -81,10 +85,4 @@ pub fn end(
     }
     written?;
     Ok(record.status)
-}
-
-/// Returns the names of a workload's steps.
-pub fn step_names(workload: &Workload) -> Vec<String> {
-    let steps = workload.steps();
-    steps.iter().map(|step| step.name.to_owned()).collect()
 }

@@ -5,9 +5,9 @@ use plan::Build;
 use record::Status;
 
 use super::{BuildFacts, EngineRow};
-use crate::run::cell_run::CellRun;
-use crate::run::ranks::{LoadRank, RankCell};
-use crate::trials::Configs;
+use crate::before::trials::Configs;
+use crate::cell::cell_run::CellRun;
+use crate::remote::{LoadRank, RankCell};
 
 /// The engine that stores nothing.
 pub struct Null;

@@ -1,4 +1,4 @@
-//! The engines as the conductor uses them, one row each. Sessions are static types, so a row starts
+//! The engines as the session uses them, one row each. Sessions are static types, so a row starts
 //! its target, measures the cell, and stops the target.
 
 mod embedded;
@@ -9,9 +9,9 @@ use engine::SetupError;
 use plan::{Build, Engine};
 use record::{FileHash, Status};
 
-use crate::run::cell_run::CellRun;
-use crate::run::ranks::{LoadRank, RankCell};
-use crate::trials::Configs;
+use crate::before::trials::Configs;
+use crate::cell::cell_run::CellRun;
+use crate::remote::{LoadRank, RankCell};
 
 /// An engine that assay can find, try and measure.
 pub trait EngineRow: Sync {

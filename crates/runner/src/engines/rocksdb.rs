@@ -14,14 +14,14 @@ use workload::insert::Insert;
 use workload::kv::Kv;
 
 use super::{BuildFacts, EngineRow};
-use crate::installed::Installed;
-use crate::library;
-use crate::plan_file::PlanFile;
-use crate::run::cell_run::{CellRun, keep_log, remove_database};
-use crate::run::runners::RocksDbSteps;
-use crate::run::runners::insert::InsertRunner;
-use crate::run::runners::kv::KvRunner;
-use crate::trials::{Configs, Trial};
+use crate::before::installed::Installed;
+use crate::before::library;
+use crate::before::plan_file::PlanFile;
+use crate::before::trials::{Configs, Trial};
+use crate::cell::cell_run::{CellRun, keep_log, remove_database};
+use crate::workloads::RocksDbSteps;
+use crate::workloads::insert::InsertRunner;
+use crate::workloads::kv::KvRunner;
 
 /// The directory of a database, in its target's directory.
 pub const DIRECTORY: &str = "rocksdb";
@@ -60,7 +60,7 @@ impl EngineRow for RocksDb {
     fn measure(&self, cell: &mut CellRun<'_>) -> anyhow::Result<Status> {
         let library = Library::open(Path::new(&Installed::of(cell.build())?.place))?;
         let data_dir = cell.empty_directory(DIRECTORY)?;
-        let openings = openings(&cell.conductor.file, cell.config())?;
+        let openings = openings(&cell.session.file, cell.config())?;
         let mut openings = openings.into_iter();
         let first = openings.next().unwrap_or_default();
         match rocksdb::RocksDb::create(&library, data_dir.path(), &first) {
@@ -117,7 +117,7 @@ fn run_openings(
     after_load: Option<rocksdb::Config>,
     data_dir: &Path,
 ) -> anyhow::Result<Status> {
-    let (clients, seed) = (cell.planned.clients, cell.conductor.plan().seed);
+    let (clients, seed) = (cell.planned.clients, cell.session.plan().seed);
     let mut keyed = match cell.workload() {
         Workload::Kv(kv) => KeyValueWorkload::Sequence(Box::new(Kv::new(kv, clients, seed))),
         Workload::Insert(insert) => {

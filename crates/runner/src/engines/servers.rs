@@ -18,13 +18,14 @@ use record::{Limit, Status};
 use words::Secret;
 
 use super::{BuildFacts, EngineRow};
+use crate::before::estimate;
+use crate::before::installed::Installed;
+use crate::before::trials::{Configs, ITS_REPLICAS};
+use crate::cell::cell_run::{CellRun, remove_database};
 use crate::host::random_id;
-use crate::installed::Installed;
-use crate::run::cell_run::{CellRun, remove_database};
-use crate::run::ranks::{LoadRank, LoadRanks, RankCell};
-use crate::run::replication::{Replicas, Replication};
-use crate::trials::{Configs, ITS_REPLICAS};
-use crate::{estimate, version};
+use crate::program::own_path;
+use crate::remote::{LoadRank, LoadRanks, RankCell};
+use crate::replicas::{Replicas, Replication};
 
 /// A kind of server.
 pub struct Servers<E> {
@@ -78,9 +79,9 @@ fn watch<E: Replicated + 'static>(
     primary: &E,
     replicas: Vec<(String, E)>,
 ) -> anyhow::Result<Rc<dyn Replication>> {
-    let conductor = cell.conductor;
+    let session = cell.session;
     if cell.config().reads_replicas {
-        if conductor.ranks.is_some() {
+        if session.ranks.is_some() {
             bail!(
                 "load ranks can't read from replicas: remove `reads` from the config, or run without load ranks"
             );
@@ -88,15 +89,15 @@ fn watch<E: Replicated + 'static>(
         let replicas: Vec<&E> = replicas.iter().map(|(_, replica)| replica).collect();
         primary.read_from(&replicas);
     }
-    let timeout = conductor.plan().server_timeout;
+    let timeout = session.plan().server_timeout;
     let is_foreign = primary.server().is_none();
     let watched = Replicas::watch(
         primary,
         replicas,
-        &conductor.clock,
+        &session.clock,
         timeout,
-        &conductor.stop,
-        &|text| conductor.display.say(text),
+        &session.stop,
+        &|text| session.events.say(text),
         |table| if is_foreign { cell.note_table(table) } else { Ok(()) },
     )?;
     Ok(Rc::new(watched))
@@ -168,7 +169,7 @@ impl<E: Replicated + 'static> EngineRow for Servers<E> {
         }
         let installed = Installed::of(build)?;
         let located = (self.locate)(&installed.place)?;
-        let executable = version::own_path()?;
+        let executable = own_path()?;
         let (file, data_root, try_config) = (configs.file, configs.data_root, self.try_config);
         let connections = estimate::of_plan(&file.plan).connections;
         let place = installed.place.clone();
@@ -222,25 +223,25 @@ impl<E: Replicated + 'static> EngineRow for Servers<E> {
                 Ok(())
             });
         }
-        let (conductor, config, home) = (cell.conductor, cell.config(), cell.home());
-        let plan = conductor.plan();
-        let network = network_for(plan, config, conductor.ranks.as_ref())?;
+        let (session, config, home) = (cell.session, cell.config(), cell.home());
+        let plan = session.plan();
+        let network = network_for(plan, config, session.ranks.as_ref())?;
         let replicas = port_for_replicas(config)?;
         let variant = &plan.variants[cell.planned.variant];
         let options = StartOptions {
             build: &Installed::of(cell.build())?.place,
             data_dir: &home,
-            config_files: &conductor.file.config_texts(config)?,
+            config_files: &session.file.config_texts(config)?,
             set: &config.set,
             user: plan.server_user.as_deref(),
-            guard_exe: &conductor.executable,
+            guard_exe: &session.executable,
             log: &cell.directory.log_path(),
             connections: estimate::connections(variant, cell.planned.clients),
             limits: &config.limits,
             timeout: plan.server_timeout,
             network: network.as_ref(),
             replicas: for_replicas(config, replicas.as_ref()),
-            stop: &conductor.stop,
+            stop: &session.stop,
         };
         let server = (self.start)(&options)
             .map_err(|error| keep_config(cell, &home, self.config_file, RECORDED_CONFIG, error))?;

@@ -3,9 +3,9 @@
 use plan::{Order, Plan};
 use record::CellRef;
 
-use crate::cli::PlanArgs;
-use crate::only::CellFilters;
-use crate::plan_file::{self, PlanFile};
+use crate::before::only::CellFilters;
+use crate::before::plan_file::{self, PlanFile};
+use crate::request::PlanRequest;
 
 /// The minimum number of repeats: fewer give no usable spread.
 const REPEATS: u32 = 5;
@@ -15,7 +15,7 @@ const REPEATS: u32 = 5;
 /// resumed.
 pub fn plan(
     file: &PlanFile,
-    args: &PlanArgs,
+    request: &PlanRequest,
     planned: &[CellRef],
     only: &CellFilters,
 ) -> anyhow::Result<PlanFile> {
@@ -26,7 +26,7 @@ pub fn plan(
         sets.push(format!("against-itself=\"{}\"", cell.key.target));
     }
     let is_asked_for = |key: &str| {
-        let keys = args.sets.iter().filter_map(|set| set.split_once('='));
+        let keys = request.sets.iter().filter_map(|set| set.split_once('='));
         keys.into_iter().any(|(given, _)| given.trim() == key)
     };
     if file.plan.repeats < REPEATS && !is_asked_for("repeats") {

@@ -2,9 +2,8 @@
 
 use record::{CellDir, CellKey, Failure, RecordError, Status};
 
-use super::display::Display;
-use super::matrix::Matrix;
-use crate::output::{eprint_line, print_failure};
+use super::Matrix;
+use crate::events::Events;
 
 /// The failures that were told, and the cells that were left out.
 #[derive(Default)]
@@ -30,18 +29,11 @@ impl Failures {
         Self { keeps_going, ..Self::default() }
     }
 
-    /// Tells why a cell failed: in full, or in one line if an earlier cell failed in the same way.
-    pub fn tell(&mut self, display: &Display, cell: &CellDir) -> Result<(), RecordError> {
-        let Some(failure) = cell.read()?.failure else {
-            return Ok(());
-        };
-        match self.count(&failure) {
-            1 => display.suspend(|| print_failure(&failure)),
-            count => {
-                let first = failure.causes.first().map_or("", String::as_str);
-                let text = format!("error: it failed as {} did: {first}", earlier(count - 1));
-                display.suspend(|| eprint_line!("{}", report::terminal_text(&text)));
-            }
+    /// Tells why a cell failed, and how many cells failed in the same way before.
+    pub fn tell(&mut self, events: &dyn Events, cell: &CellDir) -> Result<(), RecordError> {
+        if let Some(failure) = cell.read()?.failure {
+            let alike = self.count(&failure) - 1;
+            events.cell_failed(&failure, alike);
         }
         Ok(())
     }
@@ -61,7 +53,7 @@ impl Failures {
     /// had completed a step. The next cell would probably fail in the same way.
     pub fn leave_out(
         &mut self,
-        display: &Display,
+        events: &dyn Events,
         cell: &CellDir,
         matrix: &mut Matrix,
         index: usize,
@@ -77,21 +69,14 @@ impl Failures {
                 1 => "1 other cell".to_owned(),
                 count => format!("{count} other cells"),
             };
-            display.warn(&format!(
-                "warning: {cells} of `{target}` left out, since it failed before its first step was complete; \
+            let text = format!(
+                "{cells} of `{target}` left out, since it failed before its first step was complete; \
                  `--keep-going` tries them"
-            ));
+            );
+            events.warn(None, &text);
         }
         self.left_out.extend(left_out);
         Ok(())
-    }
-}
-
-/// Names a number of earlier cells.
-fn earlier(count: usize) -> String {
-    match count {
-        1 => "an earlier cell".to_owned(),
-        count => format!("{count} earlier cells"),
     }
 }
 

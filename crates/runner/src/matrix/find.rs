@@ -5,38 +5,18 @@ use analysis::{Figures, SearchState, SearchedTarget, rate_variant};
 use plan::{Plan, key_part};
 use record::{CellKey, CellRef, RateSearch, Run, RunDir};
 
-use super::matrix::{self, Matrix};
-use super::{Display, resume, steps_of_variants};
-use crate::cli::{FindArgs, RunArgs};
-use crate::only::CellFilters;
-use crate::outcome::{Exit, UsageError};
-use crate::plan_file::{self, PlanFile};
+use super::{Matrix, references, steps_of_variants};
+use crate::before::only::CellFilters;
+use crate::before::plan_file::{self, PlanFile};
+use crate::before::recorded_run::raise_repeats;
+use crate::events::{Events, NextRate};
+use crate::failure::UsageError;
 
 /// The variant without a rate.
 const UNLIMITED: &str = "unlimited";
 /// The length of a step that would end after a number of rows: each rate is measured for the same
 /// time.
 const TIME: &str = "60s";
-
-/// Begins a search and runs it to its end.
-pub fn find(args: &FindArgs) -> anyhow::Result<Exit> {
-    let ms = |bound: std::time::Duration| bound.as_nanos() as f64 / 1e6;
-    super::run(&RunArgs {
-        plan: args.plan.clone(),
-        only: args.only.clone(),
-        place: args.place.clone(),
-        search: Some(RateSearch {
-            step: args.step.clone(),
-            p99_ms: args.p99.map(ms),
-            lag_ms: args.lag.map(ms),
-            rate_max: args.to,
-            tolerance: args.tolerance / 100.0,
-            // The plan has them.
-            repeats: 0,
-        }),
-        ..RunArgs::default()
-    })
-}
 
 /// Returns the plan with the first rate to try as its only variant, and without the steps after the
 /// searched one.
@@ -191,7 +171,7 @@ pub fn extend(
     file: &mut PlanFile,
     directory: &RunDir,
     run: &mut Run,
-    display: &Display,
+    events: &dyn Events,
     only: &[String],
 ) -> anyhow::Result<Option<Matrix>> {
     if run.search.is_none() {
@@ -210,46 +190,42 @@ pub fn extend(
         }
     }
     *file = plan_file::with_sets(file, sets)?;
-    resume::raise_repeats(&mut file.plan, &run.cells);
+    raise_repeats(&mut file.plan, &run.cells);
     let first_try = if search.repeats > 0 { search.repeats } else { file.plan.repeats };
     file.plan.repeats = file.plan.repeats.max(2 * search.repeats);
     let is_next = |cell: &CellRef| {
         let mut next = next.iter();
         !cell.key.profiled && next.any(|(it, rate)| is_part_of_next_try(it, *rate, first_try, cell))
     };
-    let mut new = matrix::references(&file.plan);
+    let mut new = references(&file.plan);
     new.retain(|cell| is_next(cell) && !run.cells.contains(cell));
     run.cells.extend(new);
     // Not those of a second try, which may be missing.
     file.plan.repeats = first_try;
-    resume::raise_repeats(&mut file.plan, &run.cells);
+    raise_repeats(&mut file.plan, &run.cells);
     run.plan = file.to_record();
     run.workloads = steps_of_variants(&file.plan);
     directory.write_run(run)?;
-    for (it, rate) in &next {
-        let (sustained, missed) = analysis::bracket(&it.trials);
-        let known = [(sustained, "meets the bounds"), (missed, "misses a bound")];
-        let known = known.iter().filter_map(|(rate, what)| {
-            let rate = report::rate_text((*rate)?);
-            Some(format!("{rate}/s {what}, "))
-        });
-        let again = if it.trials.iter().any(|trial| trial.variant == Some(rate_variant(*rate))) {
-            "once more "
-        } else {
-            ""
-        };
-        display.say(&format!(
-            "{} with {}: {}next {again}{}/s, {} per client",
-            it.target,
-            analysis::counted(it.clients as usize, "client"),
-            known.collect::<String>(),
-            report::rate_text(rate * f64::from(it.clients)),
-            report::rate_text(*rate)
-        ));
+    for (target, rate) in &next {
+        tell_next(events, target, *rate);
     }
     let all = CellFilters::default();
     let mut matrix = Matrix::resume(&file.plan, &run.cells, directory, &all)?;
     // Not what failed before.
     matrix.tasks.retain(|task| is_next(&task.reference));
     Ok(Some(matrix).filter(|matrix| !matrix.tasks.is_empty()))
+}
+
+/// Tells which rate a target is measured with next, and what is known of others.
+fn tell_next(events: &dyn Events, searched: &SearchedTarget, rate: f64) {
+    let (sustained, missed) = analysis::bracket(&searched.trials);
+    let variant = Some(rate_variant(rate));
+    events.rate_chosen(&NextRate {
+        target: &searched.target,
+        clients: searched.clients,
+        sustained,
+        missed,
+        is_again: searched.trials.iter().any(|trial| trial.variant == variant),
+        rate,
+    });
 }

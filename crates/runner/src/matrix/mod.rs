@@ -1,15 +1,21 @@
 //! The cells of a run, and the cells that remain to be measured.
 
+pub mod against_itself;
+pub(crate) mod failures;
+pub mod find;
+pub mod incomplete;
+pub mod pace;
+
 use std::time::Duration;
 
 use analysis::counted;
 use anyhow::Context;
-use plan::Plan;
-use record::{CellKey, CellRef, RunDir, Status};
+use plan::{Plan, Workload};
+use record::{CellKey, CellRef, RunDir, Status, WorkloadSteps};
 
-use super::pace::{Pace, about};
-use crate::estimate::{self, Estimate};
-use crate::only::CellFilters;
+use crate::before::estimate::{self, Estimate};
+use crate::before::only::CellFilters;
+use pace::{Pace, about};
 
 /// A cell to measure.
 pub struct Task {
@@ -180,10 +186,27 @@ pub fn numbered(plan: &Plan, cells: &[CellRef]) -> anyhow::Result<Vec<Task>> {
         .collect()
 }
 
+/// Returns the names of a workload's steps.
+pub fn step_names(workload: &Workload) -> Vec<String> {
+    let steps = workload.steps();
+    steps.iter().map(|step| step.name.to_owned()).collect()
+}
+
+/// Returns the steps of each variant of a plan.
+pub fn steps_of_variants(plan: &Plan) -> Vec<WorkloadSteps> {
+    let variants = plan.variants.iter();
+    let steps = variants.map(|variant| WorkloadSteps {
+        workload: variant.workload.name().into(),
+        variant: variant.name.clone(),
+        steps: step_names(&variant.workload),
+    });
+    steps.collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::preflight::not_applicable;
+    use crate::before::preflight::not_applicable;
 
     const PLAN: &str = r#"
         clients = [1, 8]

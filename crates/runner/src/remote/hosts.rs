@@ -4,8 +4,7 @@ use analysis::compat::{differences_text, host_differences};
 use record::{Assay, ClientHost, Host, Warning};
 use serde::{Deserialize, Serialize};
 
-use crate::outcome::UsageError;
-use crate::version::ASSAY;
+use crate::failure::UsageError;
 
 /// The host of a rank.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -23,13 +22,13 @@ pub struct RankHost {
 }
 
 impl RankHost {
-    /// Describes the host of this process.
-    pub fn of_this_process() -> Self {
+    /// Describes the host of this process, which is this assay.
+    pub fn of_this_process(assay: &Assay) -> Self {
         let boot = fs_err::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
         let network = fs_err::read_link("/proc/self/ns/net").unwrap_or_default();
         let name = rustix::system::uname();
         Self {
-            assay: ASSAY.clone(),
+            assay: assay.clone(),
             name: name.nodename().to_string_lossy().into_owned(),
             network: format!("{} {}", boot.trim(), network.display()),
             host: crate::host::without_disks(),

@@ -13,7 +13,7 @@ use load::{
 use plan::Workload;
 use probe::{Sample, Sampler, Targets, ThreadStates};
 use ranks::Ranks;
-use record::{IntervalRow, LoadPause};
+use record::{Assay, IntervalRow, LoadPause};
 use workload::Task;
 use workload::sysbench::Options;
 
@@ -22,12 +22,12 @@ use super::protocol::{
     CellOrder, ConnectionInfo, EndedPart, Numbered, Order, Report, decode, encode,
 };
 use super::reach::reachable;
+use crate::before::plan_file;
 use crate::engines;
-use crate::outcome::{Exit, failure_of};
-use crate::plan_file;
-use crate::run::runners::sql::SqlWorkload;
-use crate::run::step::sampling::{Reading, Sampling};
-use crate::run::step::{cpu, seen_states};
+use crate::failure::{self, failure_of};
+use crate::step::sampling::{Reading, Sampling};
+use crate::step::{cpu, seen_states};
+use crate::workloads::sql::SqlWorkload;
 
 /// The interval between looks for orders.
 const POLL: Duration = Duration::from_millis(1);
@@ -41,9 +41,14 @@ const ORPHANED_NS: u64 = 3_000_000_000;
 const ROUND_TRIPS: usize = 20;
 
 /// Serves rank 0 until it ends the run.
-pub fn serve(ranks: Ranks, clock: SystemClock, stop: &AtomicBool) -> anyhow::Result<Exit> {
+pub fn serve(
+    ranks: Ranks,
+    assay: &Assay,
+    clock: SystemClock,
+    stop: &AtomicBool,
+) -> anyhow::Result<()> {
     let mut rank = LoadRank { ranks, clock, stop, order: 0, alert_until: 0, sampler: None };
-    rank.report(&Report::Hello(Box::new(RankHost::of_this_process())))?;
+    rank.report(&Report::Hello(Box::new(RankHost::of_this_process(assay))))?;
     loop {
         match rank.next_order()? {
             Order::Cell(order) => {
@@ -58,7 +63,7 @@ pub fn serve(ranks: Ranks, clock: SystemClock, stop: &AtomicBool) -> anyhow::Res
                     std::thread::sleep(POLL);
                 }
                 rank.ranks.leave();
-                return Ok(Exit::Ok);
+                return Ok(());
             }
             // Orders about a cell that failed here.
             _ => {}
@@ -397,5 +402,5 @@ impl Sink for RankSink<'_, '_> {
 }
 
 fn error_text(error: anyhow::Error) -> String {
-    failure_of(&error).causes.join(": ")
+    failure::error_text(&error)
 }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use workload::{ClientShare, Summaries};
 
 use super::hosts::RankHost;
-use crate::run::runners::Totals;
+use crate::workloads::Totals;
 
 /// An order of rank 0.
 #[derive(Debug, Serialize, Deserialize)]

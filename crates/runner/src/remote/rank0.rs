@@ -16,7 +16,7 @@ use load::{
     ThreadMeter,
 };
 use ranks::Ranks;
-use record::{ClientHost, Failure, IntervalRow, LoadPause, RankLoad, ThreadUse, Warning};
+use record::{Assay, ClientHost, Failure, IntervalRow, LoadPause, RankLoad, ThreadUse, Warning};
 use workload::{ClientShare, Summaries};
 
 use super::clock::{self, ClockOffset, Reading};
@@ -25,7 +25,7 @@ use super::protocol::{
     CellOrder, ConnectionInfo, EndedPart, Numbered, Order, Report, decode, encode,
 };
 use super::reach::Listeners;
-use crate::run::runners::{Totals, on_this_host};
+use crate::workloads::{Totals, on_this_host};
 
 /// The interval between looks for messages.
 const POLL: Duration = Duration::from_millis(1);
@@ -128,7 +128,12 @@ pub struct RankedOutcome {
 
 impl LoadRanks {
     /// Waits for all load ranks.
-    pub fn join(ranks: Ranks, clock: SystemClock, stop: Arc<AtomicBool>) -> anyhow::Result<Self> {
+    pub fn join(
+        ranks: Ranks,
+        assay: &Assay,
+        clock: SystemClock,
+        stop: Arc<AtomicBool>,
+    ) -> anyhow::Result<Self> {
         let load_ranks = ranks.size() as usize - 1;
         let unknown = |rank| RankHost { name: format!("of rank {rank}"), ..RankHost::default() };
         let hosts = (1..=load_ranks).map(unknown);
@@ -136,7 +141,7 @@ impl LoadRanks {
             ranks,
             clock,
             hosts: hosts.collect(),
-            here: RankHost::of_this_process(),
+            here: RankHost::of_this_process(assay),
             round_trips_ns: Vec::new(),
             order: 0,
         };

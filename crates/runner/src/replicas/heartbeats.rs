@@ -35,8 +35,8 @@ impl Outage {
 /// The time for which a replica may lack the table of the heartbeats, because it still applies what
 /// its primary wrote before.
 const LACKS_TABLE_FOR: Duration = Duration::from_secs(30);
-/// The codes of servers for a missing privilege: PostgreSQL's, then those of MySQL for a database, a
-/// table and a column.
+/// The codes of servers for a missing privilege: PostgreSQL's, then those of MySQL for a database,
+/// a table and a column.
 const DENIED: [&str; 4] = ["42501", "1044", "1142", "1143"];
 /// The codes for a missing table.
 const LACKS_TABLE: [&str; 2] = ["42P01", "1146"];
@@ -159,9 +159,9 @@ impl Heartbeats {
 
     /// Returns the lag of a replica: how long ago the primary had committed the oldest heartbeat
     /// that the replica does not show; 0 if it shows all of them. The lag is as of the last
-    /// poll, or as of now if the replica has not answered for two intervals. Then the heartbeat that
-    /// the primary has not confirmed counts, too, from when it was sent: its commit may wait for
-    /// this replica.
+    /// poll, or as of now if the replica has not answered for two intervals. Then the heartbeat
+    /// that the primary has not confirmed counts, too, from when it was sent: its commit may
+    /// wait for this replica.
     pub fn lag_ns(&self, replica: usize, now_ns: u64) -> u64 {
         let shown = &self.replicas[replica];
         let hangs = now_ns.saturating_sub(shown.looked_at_ns) > 2 * INTERVAL.as_nanos() as u64;

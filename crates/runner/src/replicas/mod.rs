@@ -15,16 +15,16 @@ use std::time::Duration;
 
 use anyhow::bail;
 use engine::{
-    Action, Column, ColumnType, HEARTBEAT_TABLE, Replicated, ServerEngine, SettleLimits, Settled,
-    Table, TableFacts,
+    Action, Column, ColumnType, HEARTBEAT_TABLE, Replicated, SettleLimits, Settled, Table,
+    TableFacts,
 };
 use load::{Clock as _, SystemClock};
 use probe::{Sampler, Targets};
 
-use super::cell_run::LOG_LINES;
-use super::conductor::unix_now_ns;
-use super::tables;
+use crate::cell::tables;
+use crate::failure::{LOG_LINES, LoggedError};
 use crate::threads::spawn;
+use crate::time::unix_now_ns;
 use heartbeats::{Heartbeats, INTERVAL};
 use indexes::Indexes;
 use link::Link;
@@ -110,25 +110,6 @@ pub struct TableContents {
     pub facts: TableFacts,
     /// See [`engine::SqlEngine::digest`].
     pub digest: Option<String>,
-}
-
-/// The failure of a replica.
-#[derive(Debug, thiserror::Error)]
-#[error("{what}")]
-pub struct ReplicaFailure {
-    what: String,
-    /// The last lines of its log.
-    pub log_tail: Vec<String>,
-}
-
-impl ReplicaFailure {
-    fn new(what: String, replica: &impl ServerEngine) -> Self {
-        let killed = replica.killed_for_memory();
-        Self {
-            what: killed.map_or_else(|| what.clone(), |why| format!("{what}: {why}")),
-            log_tail: replica.log_tail(LOG_LINES),
-        }
-    }
 }
 
 /// Returns the content of a lock, also after a panic of another thread.
@@ -323,8 +304,14 @@ impl<E: Replicated + 'static> Replicas<E> {
     /// Returns an error about a replica, with its log.
     fn failure(&self, number: usize, what: &str, error: impl Into<anyhow::Error>) -> anyhow::Error {
         let (name, replica) = &self.replicas[number];
-        let failure = ReplicaFailure::new(format!("{name} {what}"), replica);
-        error.into().context(failure)
+        let what = format!("{name} {what}");
+        let killed = replica.killed_for_memory();
+        LoggedError {
+            what: killed.map_or_else(|| what.clone(), |why| format!("{what}: {why}")),
+            log_tail: replica.log_tail(LOG_LINES),
+            source: error.into(),
+        }
+        .into()
     }
 
     /// Asks a replica about a table. Replay of what the primary still cleans up may cancel the
@@ -497,9 +484,10 @@ impl<E: Replicated + 'static> Replication for Replicas<E> {
             let log = replica.log_path();
             replica.stop().map_err(|error| {
                 let tail = log.map(|log| engine::log_tail(&log, LOG_LINES));
-                anyhow::Error::from(error).context(ReplicaFailure {
+                anyhow::Error::from(LoggedError {
                     what: format!("{name} did not stop"),
                     log_tail: tail.unwrap_or_default(),
+                    source: error.into(),
                 })
             })
         };

@@ -1,6 +1,7 @@
 //! One step: connections, load, probes, checks, and their record.
 
 mod evidence;
+mod profiling;
 mod remarks;
 mod replicas;
 pub mod sampling;
@@ -21,13 +22,13 @@ use record::{
 };
 use workload::Task;
 
-use super::cell_run::LOG_LINES;
-use super::conductor::{Conductor, unix_now_ns};
-use super::profiling::{self, Profiler};
-use super::ranks::{ConnectionInfo, LoadRanks, LostRank, RankedStep};
-use super::runners::{StepEngine, WorkloadRunner, find_server_threads};
-use crate::live::{Event, StepFeed};
-use crate::outcome::failure_of;
+use crate::events::LoadBegin;
+use crate::failure::{LOG_LINES, failure_of};
+use crate::remote::{ConnectionInfo, LoadRanks, LostRank, RankedStep};
+use crate::session::RunSession;
+use crate::time::unix_now_ns;
+use crate::workloads::{StepEngine, WorkloadRunner, find_server_threads};
+use profiling::Profiler;
 use remarks::{add_rank_remarks, note_unfinished};
 use sampling::note_held_up;
 use sink::{Followers, Instruments, StepSink, both_sides};
@@ -38,7 +39,7 @@ const GRACE: Duration = Duration::from_secs(300);
 
 /// Runs the steps of a cell.
 pub struct StepRunner<'a> {
-    conductor: &'a Conductor<'a>,
+    session: &'a RunSession<'a>,
     engine: &'a dyn StepEngine,
     runner: &'a mut dyn WorkloadRunner,
     policy: &'a StepPolicy,
@@ -64,7 +65,7 @@ pub struct CellNotes {
 
 impl<'a> StepRunner<'a> {
     pub fn new(
-        conductor: &'a Conductor<'a>,
+        session: &'a RunSession<'a>,
         engine: &'a dyn StepEngine,
         runner: &'a mut dyn WorkloadRunner,
         policy: &'a StepPolicy,
@@ -74,7 +75,7 @@ impl<'a> StepRunner<'a> {
         let observer =
             engine.observer(runner.tables()).context("the engine's counters can't be read")?;
         Ok(Self {
-            conductor,
+            session,
             engine,
             runner,
             policy,
@@ -85,7 +86,7 @@ impl<'a> StepRunner<'a> {
             notes,
             profiling: planned
                 .profiled
-                .then(|| profiling::settings(conductor.plan().profile, engine.engine())),
+                .then(|| profiling::settings(session.plan().profile, engine.engine())),
         })
     }
 
@@ -103,9 +104,7 @@ impl<'a> StepRunner<'a> {
                 cumulative: column.kind == CounterKind::Cumulative,
             })
             .collect();
-        self.conductor
-            .live
-            .send(|| Event::Step { name: planned.name.into(), measures: planned.measures });
+        self.session.events.step_begins(planned.name, planned.measures);
         let mut writer = cell.begin_step(number as u32 + 1, planned.name, &columns)?;
         let mut record = Step {
             name: planned.name.into(),
@@ -117,7 +116,7 @@ impl<'a> StepRunner<'a> {
         };
         let result = self.run_phases(number, planned, &mut record, &mut writer);
         if let Err(error) = result {
-            let stopped = self.conductor.is_stopped() && !error.is::<LostRank>();
+            let stopped = self.session.is_stopped() && !error.is::<LostRank>();
             record.status = if stopped { Status::Interrupted } else { Status::Failed };
             record.failure = (!stopped).then(|| failure_of(&error));
         }
@@ -138,8 +137,7 @@ impl<'a> StepRunner<'a> {
         record.reasons.extend_from_slice(&self.notes.shortfalls);
         record.valid = record.status == Status::Complete && record.reasons.is_empty();
         writer.finish(&record)?;
-        self.conductor.live.send(|| Event::ended(&record));
-        self.conductor.display.begin_step(&record, 0).end(&record);
+        self.session.events.step_ends(&record);
         Ok(record)
     }
 
@@ -160,7 +158,7 @@ impl<'a> StepRunner<'a> {
         if record.status != Status::Complete {
             return Ok(());
         }
-        let began = self.conductor.clock.now();
+        let began = self.session.clock.now();
         if let Some(settle) = planned.settle {
             self.settle(settle, record)?;
             self.catch_up_after_settling(record)?;
@@ -169,7 +167,7 @@ impl<'a> StepRunner<'a> {
             // Compaction goes on while the data is checked, and settling is mostly that.
             record.counters_end = self.counters()?;
         } else {
-            record.elapsed_ns = self.conductor.clock.now().saturating_sub(began);
+            record.elapsed_ns = self.session.clock.now().saturating_sub(began);
             record.counters_after = self.counters()?;
             record.storage = self.storage();
             record.data_bytes = Some(self.runner.data_bytes());
@@ -216,7 +214,7 @@ impl<'a> StepRunner<'a> {
         is_warm_up: bool,
         limits: Limits,
     ) -> anyhow::Result<StepLoad<'a>> {
-        if let Some(ranks) = &self.conductor.ranks {
+        if let Some(ranks) = &self.session.ranks {
             let mut step = ranks.prepare(number, is_warm_up, limits)?;
             step.find_server_threads(self.engine.engine());
             return Ok(StepLoad::Ranks(ranks, step));
@@ -234,7 +232,7 @@ impl<'a> StepRunner<'a> {
         sink: &mut dyn Sink,
         record: &mut Step,
     ) -> anyhow::Result<StepOutcome> {
-        let (clock, stop) = (&self.conductor.clock, &self.conductor.stop);
+        let (clock, stop) = (&self.session.clock, &self.session.stop);
         match load {
             StepLoad::Local(tasks) => Ok(load::run(tasks, limits, clock, stop, sink)),
             StepLoad::Ranks(ranks, step) => {
@@ -250,7 +248,7 @@ impl<'a> StepRunner<'a> {
     /// what it read.
     fn apply(&mut self, number: usize, outcome: &StepOutcome) -> anyhow::Result<Vec<Check>> {
         let (summaries, totals) = (&outcome.summaries, &outcome.totals);
-        if let Some(ranks) = &self.conductor.ranks
+        if let Some(ranks) = &self.session.ranks
             && outcome.end == StepEnd::Complete
         {
             ranks.apply(number, summaries, totals)?;
@@ -265,7 +263,7 @@ impl<'a> StepRunner<'a> {
     fn settle(&self, settle: plan::Settle, record: &mut Step) -> anyhow::Result<()> {
         let limits = self.settle_limits();
         let tables = self.runner.tables();
-        let stop = &self.conductor.stop;
+        let stop = &self.session.stop;
         let settled = self.engine.settle(tables, settle, limits, stop)?;
         note_unfinished(record, settled.unfinished);
         record.settle = Some(Settle {
@@ -277,7 +275,7 @@ impl<'a> StepRunner<'a> {
             pending_before: settled.pending_before,
             pending_after: settled.pending_after,
         });
-        if self.conductor.is_stopped() {
+        if self.session.is_stopped() {
             record.status = Status::Interrupted;
         }
         Ok(())
@@ -306,15 +304,13 @@ impl<'a> StepRunner<'a> {
             Some(observer) => observer,
             None => self.engine.observer(self.runner.tables())?,
         };
-        let conductor = self.conductor;
+        let session = self.session;
         let rows = self.runner.planned_rows(number);
-        conductor.live.send(|| Event::load(load.roles(), record, rows));
-        let display = conductor.display.begin_step(record, rows);
-        let feed = StepFeed::new(&conductor.live);
-        let clock = &conductor.clock;
+        session.events.load_begins(&LoadBegin { step: record, rows, roles: load.roles() });
+        let clock = &session.clock;
         let mut profiler = self.profiling.map(|settings| {
             let engine = self.engine.engine();
-            Profiler::start(settings, engine, &conductor.data_root)
+            Profiler::start(settings, engine, &session.data_root)
         });
         let instruments = Instruments {
             sampler,
@@ -323,7 +319,7 @@ impl<'a> StepRunner<'a> {
             observer,
         };
         let followers = self.followers();
-        let mut sink = StepSink::new(writer, display, feed, clock, instruments, followers);
+        let mut sink = StepSink::new(writer, session.events, clock, instruments, followers);
         profiler.iter_mut().for_each(Profiler::enable);
         let outcome = self.run_load(load, limits, &mut sink, record);
         let ended_ns = clock.now();
@@ -333,7 +329,7 @@ impl<'a> StepRunner<'a> {
         let (sampled, error) = sink.end(record);
         let elapsed_ns = outcome.as_ref().map(|outcome| outcome.elapsed_ns).ok();
         self.record_lag(started_ns, elapsed_ns, writer)?;
-        record.profile = profiler.map(|it| it.finish(writer, &conductor.stop)).transpose()?;
+        record.profile = profiler.map(|it| it.finish(writer, &session.stop)).transpose()?;
         let mut outcome = match outcome {
             Ok(outcome) => outcome,
             Err(error) => {
@@ -391,7 +387,7 @@ impl<'a> StepRunner<'a> {
 
     /// Compares what the engine holds with what the workload did.
     fn check(&mut self, record: &mut Step) -> anyhow::Result<()> {
-        let began = self.conductor.clock.now();
+        let began = self.session.clock.now();
         if self.checks_data() {
             let checks = self.engine.before_check().map_err(anyhow::Error::from);
             let checks = checks.and_then(|()| self.runner.check());
@@ -410,7 +406,7 @@ impl<'a> StepRunner<'a> {
                 check.what, check.found, check.expected
             ));
         }
-        record.checks_ns = self.conductor.clock.now().saturating_sub(began);
+        record.checks_ns = self.session.clock.now().saturating_sub(began);
         Ok(())
     }
 

@@ -7,7 +7,7 @@ use record::{Status, Step, StepWriter, Warning};
 
 use super::StepRunner;
 use super::remarks::note_unfinished;
-use crate::run::replication::largest_by_second;
+use crate::replicas::largest_by_second;
 
 /// A step begins with lag if a replica lags by more than this, which is twice the resolution of the
 /// lag.
@@ -41,7 +41,7 @@ impl StepRunner<'_> {
         let Some((replication, started_ns)) = self.engine.replication().zip(started_ns) else {
             return Ok(());
         };
-        let so_far = || self.conductor.clock.now().saturating_sub(started_ns);
+        let so_far = || self.session.clock.now().saturating_sub(started_ns);
         let elapsed_ns = elapsed_ns.unwrap_or_else(so_far);
         let readings = replication.end_step(started_ns + elapsed_ns);
         for (at_ns, counters) in largest_by_second(readings, started_ns, elapsed_ns) {
@@ -57,10 +57,10 @@ impl StepRunner<'_> {
         let Some(replication) = self.engine.replication() else {
             return Ok(());
         };
-        replication.end_step(self.conductor.clock.now());
+        replication.end_step(self.session.clock.now());
         let took = self.catch_up(record)?;
         let tables = self.runner.tables();
-        let own = replication.settle(tables, self.settle_limits(), &self.conductor.stop)?;
+        let own = replication.settle(tables, self.settle_limits(), &self.session.stop)?;
         note_unfinished(record, own.unfinished);
         if let Some(settle) = &mut record.settle {
             let action = took.map(|took| ("replicas catch up".to_owned(), took));
@@ -78,8 +78,8 @@ impl StepRunner<'_> {
             return Ok(None);
         };
         let at_most = self.policy.settle_at_most;
-        let took = replication.catch_up(self.runner.tables(), at_most, &self.conductor.stop)?;
-        if took.is_none() && self.conductor.is_stopped() {
+        let took = replication.catch_up(self.runner.tables(), at_most, &self.session.stop)?;
+        if took.is_none() && self.session.is_stopped() {
             record.status = Status::Interrupted;
         } else if took.is_none() {
             let text = format!(

@@ -8,11 +8,10 @@ use probe::{Sample, Sampler, StateCounts, ThreadStates, WatchedConnection};
 use record::{ConnectionState, Cpu, IntervalRow, LoadPause, Step, StepWriter};
 
 use super::sampling::{Reading, Sampling, SamplingResult};
-use crate::live::StepFeed;
-use crate::outcome::failure_of;
-use crate::run::conductor::unix_now_ns;
-use crate::run::display::StepDisplay;
-use crate::run::replication::Replication;
+use crate::events::Events;
+use crate::failure;
+use crate::replicas::Replication;
+use crate::time::unix_now_ns;
 
 /// Returns the number of times that a connection was seen in each state.
 pub fn seen_states(counts: &StateCounts) -> BTreeMap<ConnectionState, u64> {
@@ -89,8 +88,7 @@ impl Sink for Followers<'_> {
 /// Records what the load and the probes measure.
 pub struct StepSink<'a> {
     writer: &'a mut StepWriter,
-    display: StepDisplay<'a>,
-    feed: StepFeed<'a>,
+    events: &'a dyn Events,
     clock: &'a SystemClock,
     /// The time at which the step began.
     started_unix_ns: u64,
@@ -108,19 +106,17 @@ pub struct StepSink<'a> {
 }
 
 impl<'a> StepSink<'a> {
-    /// Returns a sink that writes to `writer` and updates the display.
+    /// Returns a sink that writes to `writer` and tells `events`.
     pub fn new(
         writer: &'a mut StepWriter,
-        display: StepDisplay<'a>,
-        feed: StepFeed<'a>,
+        events: &'a dyn Events,
         clock: &'a SystemClock,
         instruments: Instruments,
         followers: Followers<'a>,
     ) -> Self {
         Self {
             writer,
-            display,
-            feed,
+            events,
             clock,
             started_unix_ns: unix_now_ns(),
             started_ns: None,
@@ -147,7 +143,7 @@ impl<'a> StepSink<'a> {
         for reading in std::mem::take(&mut sampled.readings) {
             self.take(reading);
         }
-        self.feed.end();
+        self.events.load_ends();
         record.started_unix_ns = self.started_unix_ns;
         record.held_up.extend(self.held_up);
         record.cpu = cpu(self.first.as_ref(), self.last.as_ref());
@@ -209,7 +205,7 @@ impl Sink for StepSink<'_> {
     }
 
     fn intervals(&mut self, rows: &[IntervalRow<'static>]) -> Result<(), String> {
-        self.feed.intervals(rows);
+        self.events.intervals(rows);
         self.writer.intervals(rows).map_err(error_text)
     }
 
@@ -220,7 +216,7 @@ impl Sink for StepSink<'_> {
         time: LatencyKind,
         histogram: &hdrhistogram::Histogram<u64>,
     ) -> Result<(), String> {
-        self.feed.latencies(second, kind, time, histogram);
+        self.events.latencies(second, kind, time, histogram);
         self.writer
             .latency(second, &format!("{kind}.{}", time.name()), histogram)
             .map_err(error_text)
@@ -237,9 +233,8 @@ impl Sink for StepSink<'_> {
         for reading in readings {
             self.take(reading);
         }
-        self.display.progress(progress);
         let lag = self.followers.replication.map(Replication::lag);
-        self.feed.progress(progress.elapsed_ns, lag);
+        self.events.load_progress(progress, lag);
         self.error.take().map_or(Ok(()), Err)?;
         self.followers.check()
     }
@@ -247,7 +242,7 @@ impl Sink for StepSink<'_> {
 
 /// Returns an error and its causes in one line.
 fn error_text(error: record::RecordError) -> String {
-    failure_of(&error.into()).causes.join(": ")
+    failure::error_text(&error.into())
 }
 
 /// Returns the CPU time of assay, the server and the host between two samples.

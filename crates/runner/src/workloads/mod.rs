@@ -16,7 +16,7 @@ use plan::Settle;
 use record::{Ops, StatementPlan, Step};
 use workload::{Check, Summaries, Task};
 
-use crate::run::replication::{Replication, TableContents};
+use crate::replicas::{Replication, TableContents};
 
 /// Totals of all connections of a step, by kind of operation.
 pub type Totals = BTreeMap<String, Ops>;

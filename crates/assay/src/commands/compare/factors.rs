@@ -6,9 +6,11 @@ use report::{ComparedRun, FactorEffects};
 
 use super::options;
 use crate::cli::{CompareArgs, Format};
-use crate::outcome::{Exit, UsageError, most_similar_first};
+use crate::exit::Exit;
 use crate::output::{json_text, print, style};
 use crate::runs::exit_of_reading;
+use runner::failure::UsageError;
+use runner::similar::most_similar_first;
 
 /// The argument that lists the factors.
 const LIST: &str = "?";

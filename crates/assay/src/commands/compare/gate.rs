@@ -12,7 +12,7 @@ use report::{ratio_with_bounds, terminal_text};
 
 use super::lines::{Line, Runs};
 use crate::cli::CompareArgs;
-use crate::outcome::Exit;
+use crate::exit::Exit;
 use crate::output::eprint_line;
 
 /// The number of comparisons that are listed.

@@ -6,9 +6,10 @@ use analysis::{
 use report::terminal_text;
 
 use super::lacking_metric;
-use crate::outcome::{Exit, UsageError};
+use crate::exit::Exit;
 use crate::output::eprint_line;
 use crate::runs::unknown_step;
+use runner::failure::UsageError;
 
 /// Refuses requirements for a step that was not run, or for a metric that the step does not have.
 pub fn check(figures: &Figures, requirements: &[Requirement]) -> Result<(), UsageError> {

@@ -5,8 +5,8 @@ use analysis::{Figures, distinct};
 use record::Run;
 
 use crate::cli::StepPattern;
-use crate::outcome::UsageError;
 use crate::runs::unknown_step;
+use runner::failure::UsageError;
 
 /// The placeholder for the name of any step.
 const ANY: &str = "X";

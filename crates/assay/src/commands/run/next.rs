@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 
 use record::{Run, RunDir};
+use runner::matrix::incomplete::resume_command;
 
 /// Returns the commands that tell more about a complete run.
-pub(super) fn next_commands(directory: &RunDir, run: &Run) -> Vec<String> {
+pub fn next_commands(directory: &RunDir, run: &Run) -> Vec<String> {
     let path = directory.path().display();
     let tables = format!("`assay show {path}` prints all tables");
     let measured = run.cells.iter().filter(|cell| !cell.key.profiled);
@@ -28,12 +29,4 @@ pub(super) fn next_commands(directory: &RunDir, run: &Run) -> Vec<String> {
         ]
         .into(),
     }
-}
-
-/// Returns the command that resumes a run. A plan with a password, which is not recorded, must be
-/// given again.
-pub(super) fn resume_command(directory: &RunDir, run: &Run) -> String {
-    let path = directory.path().display();
-    let plan = if run.plan.password_removed { " PLAN" } else { "" };
-    format!("assay run --resume {path}{plan}")
 }

@@ -1,4 +1,4 @@
-//! `--resume`: checks before a run is resumed.
+//! A recorded run that is to be resumed: whether it may be, its plan, and repeats that are added.
 
 use std::path::Path;
 
@@ -6,12 +6,14 @@ use analysis::compat::{Facts, build_differences, differences, differences_text};
 use plan::Plan;
 use record::{Build, CellRef, Invocation, RecordError, Run, RunDir};
 
-use super::lock::{self, Lock};
-use super::{matrix, trust};
-use crate::cli::PlanArgs;
-use crate::only::CellFilters;
-use crate::outcome::UsageError;
-use crate::plan_file::{self, PlanFile};
+use super::only::CellFilters;
+use super::plan_file::{self, PlanFile};
+use super::trust;
+use crate::events::Events;
+use crate::failure::UsageError;
+use crate::lock::{self, Lock};
+use crate::matrix;
+use crate::request::PlanRequest;
 
 /// A run that this process has locked.
 pub struct LockedRun {
@@ -41,13 +43,14 @@ pub fn open(path: &Path, is_trusted: bool) -> anyhow::Result<LockedRun> {
         return Err(UsageError::new(message, Some(help)).into());
     }
     let lock = lock::run_directory(path)?;
-    // Read again: the previous owner of the lock may have written it. This process has the lock now.
+    // Read again: the previous owner of the lock may have written it. This process has the lock
+    // now.
     let run = Run { is_running: false, ..directory.read_run()? };
     Ok(LockedRun { run, directory, lock })
 }
 
-/// Notes how long the last invocation ran if it was killed: until its last cell ended, as far as its
-/// record tells.
+/// Notes how long the last invocation ran if it was killed: until its last cell ended, as far as
+/// its record tells.
 pub fn note_elapsed(directory: &RunDir, run: &mut Run) -> Result<(), RecordError> {
     let number = run.invocations.len() as u32;
     let Some(last) = run.invocations.last_mut().filter(|last| last.elapsed_ns.is_none()) else {
@@ -69,7 +72,10 @@ pub fn note_elapsed(directory: &RunDir, run: &mut Run) -> Result<(), RecordError
 }
 
 /// Refuses a plan on the command line if the record has the complete plan.
-pub fn refuse_redundant_plan(recorded: &record::Plan, args: &PlanArgs) -> Result<(), UsageError> {
+pub fn refuse_redundant_plan(
+    recorded: &record::Plan,
+    args: &PlanRequest,
+) -> Result<(), UsageError> {
     if recorded.password_removed || !is_given(args) {
         return Ok(());
     }
@@ -79,16 +85,20 @@ pub fn refuse_redundant_plan(recorded: &record::Plan, args: &PlanArgs) -> Result
     ))
 }
 
-fn is_given(args: &PlanArgs) -> bool {
+fn is_given(args: &PlanRequest) -> bool {
     args.plan.is_some() || !args.sets.is_empty()
 }
 
 /// Returns the recorded plan. A plan with a password, which is not recorded, must be given again in
 /// `args`.
-pub fn plan(recorded: &record::Plan, args: &PlanArgs) -> anyhow::Result<PlanFile> {
+pub fn plan(
+    recorded: &record::Plan,
+    args: &PlanRequest,
+    events: &dyn Events,
+) -> anyhow::Result<PlanFile> {
     refuse_redundant_plan(recorded, args)?;
     if !recorded.password_removed {
-        return same_plan(recorded, recorded.text.clone(), recorded.sets.clone());
+        return same_plan(recorded, recorded.text.clone(), recorded.sets.clone(), events);
     }
     let path = recorded.path.as_deref().unwrap_or("none: it was the built-in plan");
     let sets = if recorded.sets.is_empty() {
@@ -111,7 +121,7 @@ pub fn plan(recorded: &record::Plan, args: &PlanArgs) -> anyhow::Result<PlanFile
         let message = format!("the plan differs from the recorded one: {what}");
         return Err(UsageError::new(message, Some(help)).into());
     }
-    let file = same_plan(recorded, text, sets)?;
+    let file = same_plan(recorded, text, sets, events)?;
     if !file.to_record().password_removed {
         let message = "the plan contains no password, but the recorded plan contained one";
         return Err(UsageError::new(message, Some(help)).into());
@@ -119,16 +129,26 @@ pub fn plan(recorded: &record::Plan, args: &PlanArgs) -> anyhow::Result<PlanFile
     Ok(file)
 }
 
+/// Repeats to add to a run.
+#[derive(Clone, Copy, Debug)]
+pub struct MoreRepeats {
+    /// The number that each cell gets in all.
+    pub repeats: u32,
+    /// Each cell also gets one with a profiler.
+    pub is_profiled: bool,
+}
+
 /// Adds repeats to the cells of a run that match `filters`, in the plan's order: until each has
-/// `repeats`, and, if `profiled`, one that is profiled. Their numbers follow those of the run,
+/// `repeats`, and, if `is_profiled`, one that is profiled. Their numbers follow those of the run,
 /// which may have only one of the plan's repeats. Adds no target and no load that the run did not
 /// begin with.
 pub fn add_repeats(
     plan: &mut Plan,
     cells: &mut Vec<CellRef>,
-    (repeats, profiled): (u32, bool),
+    more: MoreRepeats,
     filters: &[String],
 ) -> Result<(), UsageError> {
+    let MoreRepeats { repeats, is_profiled } = more;
     let numbers_of = |new: &CellRef| -> Vec<u32> {
         let of_cell = cells.iter().filter(|cell| cell.key.is_repeat_of(&new.key));
         of_cell.map(|cell| cell.key.repeat).collect()
@@ -136,7 +156,7 @@ pub fn add_repeats(
     let is_of_run = |new: &CellRef| cells.iter().any(|it| it.key.is_same_work_as(&new.key));
     let is_wanted = |new: &CellRef| {
         if new.key.profiled {
-            return profiled && numbers_of(new).is_empty() && is_of_run(new);
+            return is_profiled && numbers_of(new).is_empty() && is_of_run(new);
         }
         let numbers = numbers_of(new);
         let missing = repeats.saturating_sub(numbers.len() as u32);
@@ -146,12 +166,12 @@ pub fn add_repeats(
     let planned = plan.repeats;
     raise_repeats(plan, cells);
     plan.repeats += repeats;
-    plan.profile.repeats = plan.profile.repeats.max(u32::from(profiled));
-    let mut more = matrix::references(plan);
-    more.retain(is_wanted);
-    let all: Vec<CellRef> = cells.iter().chain(&more).cloned().collect();
+    plan.profile.repeats = plan.profile.repeats.max(u32::from(is_profiled));
+    let mut new = matrix::references(plan);
+    new.retain(is_wanted);
+    let all: Vec<CellRef> = cells.iter().chain(&new).cloned().collect();
     let only = CellFilters::new(filters, &all)?;
-    cells.extend(more.into_iter().filter(|new| only.matches(new)));
+    cells.extend(new.into_iter().filter(|new| only.matches(new)));
     plan.repeats = planned;
     raise_repeats(plan, cells);
     Ok(())
@@ -192,8 +212,13 @@ fn difference(recorded: &record::Plan, text: &str, sets: &[String]) -> Option<St
 
 /// Parses the plan and compares its resolved values with the recorded ones: another version of
 /// assay may have other defaults.
-fn same_plan(recorded: &record::Plan, text: String, sets: Vec<String>) -> anyhow::Result<PlanFile> {
-    let file = plan_file::recorded(recorded, text, sets)?;
+fn same_plan(
+    recorded: &record::Plan,
+    text: String,
+    sets: Vec<String>,
+    events: &dyn Events,
+) -> anyhow::Result<PlanFile> {
+    let file = plan_file::recorded(recorded, text, sets, events)?;
     let facts = |plan: &record::Plan| -> Facts {
         let values = plan.resolved.iter();
         values.map(|value| (value.key.clone(), value.value.clone())).collect()
@@ -248,19 +273,20 @@ pub fn other_machine(last: Option<&Invocation>, invocation: &Invocation) -> Opti
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::events::Silent;
 
     const TEXT: &str = "[workload.insert]\n[build.far]\nurl = \"postgres://joe:secret@db/x\"\n";
 
     fn recorded(text: &str, sets: &[&str]) -> record::Plan {
         let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
         let nothing = record::Plan::default();
-        plan_file::recorded(&nothing, text.to_owned(), sets).unwrap().to_record()
+        plan_file::recorded(&nothing, text.to_owned(), sets, &Silent).unwrap().to_record()
     }
 
-    fn refusal(recorded: &record::Plan, args: &PlanArgs) -> String {
-        let error = plan(recorded, args).err().expect("it is refused");
+    fn refusal(recorded: &record::Plan, args: &PlanRequest) -> String {
+        let error = plan(recorded, args, &Silent).err().expect("it is refused");
         assert!(error.is::<UsageError>(), "{error:?}");
-        format!("{error}\n{}", crate::outcome::help_of(&error).unwrap_or_default())
+        format!("{error}\n{}", crate::failure::help_of(&error).unwrap_or_default())
     }
 
     const MATRIX: &str = "clients = [1, 8]\nrepeats = 2\n[workload.insert]\n[build.a]\nsqlite = \"bundled\"\n\
@@ -278,7 +304,8 @@ mod tests {
         cells.retain(began);
         let before = cells.clone();
         let filters: Vec<String> = filters.iter().map(|&filter| filter.to_owned()).collect();
-        add_repeats(&mut plan, &mut cells, (repeats, false), &filters)
+        let more_repeats = MoreRepeats { repeats, is_profiled: false };
+        add_repeats(&mut plan, &mut cells, more_repeats, &filters)
             .map_err(|error| error.to_string())?;
         assert_eq!(cells[..before.len()], before);
         // Whoever goes on later knows them by the cells alone.
@@ -319,10 +346,10 @@ mod tests {
         assert_eq!(more_repeats(began, 1, &[]).unwrap(), [""; 0]);
     }
 
-    fn given(text: Option<&str>, sets: &[&str]) -> (tempfile::TempDir, PlanArgs) {
+    fn given(text: Option<&str>, sets: &[&str]) -> (tempfile::TempDir, PlanRequest) {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("plan.toml");
-        let args = PlanArgs {
+        let args = PlanRequest {
             plan: text.map(|text| {
                 fs_err::write(&path, text).unwrap();
                 path
@@ -336,7 +363,7 @@ mod tests {
     fn a_plan_without_a_password_is_not_given_again() {
         let recorded = recorded("[workload.insert]\n[build.a]\nsqlite = \"bundled\"\n", &[]);
         let (_place, nothing) = given(None, &[]);
-        assert_eq!(plan(&recorded, &nothing).unwrap().to_record(), recorded);
+        assert_eq!(plan(&recorded, &nothing, &Silent).unwrap().to_record(), recorded);
         for args in [given(Some(TEXT), &[]).1, given(None, &["repeats=2"]).1] {
             assert!(refusal(&recorded, &args).contains("cannot be combined with PLAN or `--set`"));
         }
@@ -366,7 +393,7 @@ mod tests {
         assert!(as_recorded.contains("the recorded plan contained one"), "{as_recorded}");
 
         let (_place, args) = given(Some(&TEXT.replace("secret", "changed since")), &["repeats=2"]);
-        let file = plan(&recorded, &args).unwrap();
+        let file = plan(&recorded, &args, &Silent).unwrap();
         assert!(file.text.contains("changed since"));
         assert_eq!(file.to_record(), recorded);
     }
