@@ -235,7 +235,7 @@ fn run_cell(session: &RunSession<'_>, directory: &RunDir, task: &Task) -> anyhow
     if engine.facts().home == EngineHome::Library {
         cell::isolated::run(session, directory, &task.reference, task.cell)
     } else {
-        cell::record::run(session, directory, &task.reference, task.cell)
+        cell::life::run(session, directory, &task.reference, task.cell)
     }
 }
 

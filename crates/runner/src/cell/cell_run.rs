@@ -1,27 +1,17 @@
-//! A cell while its target is up: records the engine's settings, creates the tables, runs the
-//! steps, and leaves nothing behind.
+//! A cell while it is measured: what belongs to it in the plan, its record so far, and its files.
 
-use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
 
 use anyhow::Context;
 use engine::notation;
 use engine::{DataDir, Engine, LogParser, SqlEngine, Table};
 use plan::Workload;
-use record::{Cell, CellDir, Limit, LogEvent, RunDir, ServerHost, Setting, Status, Warning};
-use workload::ClientShare;
-use workload::sysbench::Options;
+use record::{Cell, CellDir, Limit, LogEvent, RunDir, ServerHost, Setting, Warning};
 
 use super::tables;
-use crate::failure::{LOG_LINES, failure_of};
-use crate::remote::CellOrder;
-use crate::replicas::Replication;
+use super::target::Leftovers;
 use crate::session::RunSession;
-use crate::step::{CellNotes, StepRunner};
-use crate::time::unix_now_ns;
-use crate::workloads::sql::SqlWorkload;
-use crate::workloads::{SqlSteps, StepEngine, WorkloadRunner};
+use crate::step::CellNotes;
 
 /// A cell that is being measured.
 pub struct CellRun<'a> {
@@ -38,8 +28,6 @@ pub struct CellRun<'a> {
     pub url: Option<String>,
     /// The events of the engine's log so far.
     events: Vec<LogEvent>,
-    /// The server's replicas.
-    pub replication: Option<Rc<dyn Replication>>,
     /// Warnings for every step, and reasons why none can be valid.
     notes: CellNotes,
 }
@@ -61,7 +49,6 @@ impl<'a> CellRun<'a> {
             keep: session.plan().keep_data,
             url: None,
             events: Vec::new(),
-            replication: None,
             notes: CellNotes::default(),
         }
     }
@@ -119,47 +106,39 @@ impl<'a> CellRun<'a> {
         }
     }
 
-    /// Removes the database unless it should be kept. An earlier error takes precedence.
-    pub fn clean_up(
-        &self,
-        data_dir: Option<DataDir>,
-        result: anyhow::Result<Status>,
-    ) -> anyhow::Result<Status> {
-        let removed = data_dir.filter(|_| !self.keep).map_or(Ok(()), |data_dir| {
-            let home = data_dir.path().parent().map(Path::to_path_buf);
-            let removed = data_dir.remove();
-            // Removes the target's directory if it is empty.
-            let _ = home.map(fs_err::remove_dir);
-            removed
-        });
-        let status = result?;
-        removed.context("the database can't be removed")?;
-        Ok(status)
+    /// Returns a number that differs between attempts at the cell: each starts at another time.
+    pub fn nonce(&self) -> u64 {
+        self.record.started_unix_ns
     }
 
-    /// Runs `steps` on a started engine, and stops it.
-    pub fn measure<E: Engine>(
-        &mut self,
-        engine: E,
-        steps: impl FnOnce(&mut Self, &E) -> anyhow::Result<Status>,
-    ) -> anyhow::Result<Status> {
-        let result = self.describe(&engine).and_then(|()| steps(self, &engine));
-        if let Some(failure) = &mut self.record.failure
-            && failure.log_tail.is_empty()
-        {
-            failure.log_tail = engine.log_tail(LOG_LINES);
+    /// Returns warnings for every step, and reasons why none can be valid.
+    pub fn notes(&self) -> &CellNotes {
+        &self.notes
+    }
+
+    /// Removes the databases of a target unless they should be kept.
+    pub fn remove(&self, leftovers: Leftovers) -> anyhow::Result<()> {
+        let Some(data_dir) = leftovers.data_dir.filter(|_| !self.keep) else {
+            return Ok(());
+        };
+        let removed = data_dir.remove();
+        for home in leftovers.replica_homes {
+            remove_database(&home, self.build().engine.name());
         }
-        let (log, parser) = (engine.log_path(), engine.log_parser());
-        let stopped = engine.stop();
-        // Now the log has all of its lines.
-        let kept = log.map_or(Ok(()), |log| keep_log(self.directory, &log));
-        let kept = kept.and_then(|()| parser.map_or(Ok(()), |parser| self.keep_events(parser)));
-        let status = result?;
-        kept?;
-        if status == Status::Complete {
-            stopped?;
+        // Only if nothing else is in it.
+        let _ = fs_err::remove_dir(self.home());
+        removed.context("the database can't be removed")
+    }
+
+    /// Copies the log of a stopped engine into the record, and adds its events.
+    pub fn keep_log_and_events(&mut self, log: EngineLog) -> anyhow::Result<()> {
+        if let Some(path) = &log.path {
+            keep_log(self.directory, path)?;
         }
-        Ok(status)
+        match log.parser {
+            Some(parser) => self.keep_events(parser),
+            None => Ok(()),
+        }
     }
 
     /// Adds the events of the kept log to the record.
@@ -180,7 +159,7 @@ impl<'a> CellRun<'a> {
     }
 
     /// Records the engine's version, settings and limits.
-    fn describe(&mut self, engine: &impl Engine) -> anyhow::Result<()> {
+    pub fn describe(&mut self, engine: &dyn Engine) -> anyhow::Result<()> {
         let is_first = self.record.engine_version.is_empty();
         self.record.engine_version = engine.version().into();
         self.record.embedded = engine.capabilities().embedded;
@@ -207,74 +186,6 @@ impl<'a> CellRun<'a> {
         Ok(())
     }
 
-    /// Runs a workload on a SQL engine. `foreign`: a server that assay did not start, in which it
-    /// leaves nothing behind.
-    pub fn sql<E: SqlEngine>(&mut self, engine: &E, foreign: bool) -> anyhow::Result<Status> {
-        let options = Options {
-            seed: self.session.plan().seed,
-            // Another attempt at the cell starts at another time.
-            nonce: self.record.started_unix_ns,
-            clients: self.planned.clients,
-            share: ClientShare::ALL,
-            writers_max: engine.capabilities().writers_max,
-        };
-        let mut workload = SqlWorkload::new(self.workload(), options)?;
-        let makes_tables = !foreign || workload.loads();
-        if !makes_tables {
-            let differences = workload.adopt_tables(engine)?;
-            self.note("sysbench::tables", &differences);
-        }
-        let tables = workload.tables().to_vec();
-        let mut runner = workload.runner(engine);
-        if makes_tables {
-            self.with_tables(engine, &tables, foreign, |this| {
-                this.run_all_steps(engine, &mut *runner, options.nonce)
-            })
-        } else {
-            self.run_all_steps(engine, &mut *runner, options.nonce)
-        }
-    }
-
-    /// Creates the tables, runs `steps`, and drops the tables again in a foreign server.
-    fn with_tables<E: SqlEngine>(
-        &mut self,
-        engine: &E,
-        tables: &[Table],
-        foreign: bool,
-        steps: impl FnOnce(&mut Self) -> anyhow::Result<Status>,
-    ) -> anyhow::Result<Status> {
-        let mut session = engine.connect()?;
-        if !foreign {
-            tables::make(engine, &mut session, tables, |_| Ok(()))?;
-            self.create_on_replicas(tables)?;
-            return steps(self);
-        }
-        // Others drop what is noted already.
-        let noted = self.record.tables_left.len();
-        let made = tables::make(engine, &mut session, tables, |it| self.note_table(it));
-        // A server may close a session that is idle for as long as the steps take.
-        drop(session);
-        let made = made.and_then(|()| self.create_on_replicas(tables));
-        let result = made.and_then(|()| steps(self));
-        if !self.keep {
-            let dropped = engine
-                .connect_to_clean_up()
-                .context("the tables can't be dropped")
-                .and_then(|mut session| {
-                    tables::drop_all(&mut session, &mut self.record.tables_left, noted)
-                });
-            // An earlier error takes precedence.
-            let status = result?;
-            dropped?;
-            return Ok(status);
-        }
-        if matches!(result, Ok(Status::Complete)) {
-            // They belong to the operator now.
-            self.record.tables_left.truncate(noted);
-        }
-        result
-    }
-
     /// Notes a new table in a foreign server. Only noted tables are ever dropped.
     pub fn note_table(&mut self, table: &Table) -> anyhow::Result<()> {
         self.record.tables_left.push(table.name.clone());
@@ -289,82 +200,17 @@ impl<'a> CellRun<'a> {
             &mut engine.connect_to_clean_up()?,
         )
     }
+}
 
-    /// Creates new tables on replicas that get no definitions from the server.
-    fn create_on_replicas(&self, tables: &[Table]) -> anyhow::Result<()> {
-        let replication = self.replication.as_ref();
-        replication.map_or(Ok(()), |it| it.create_tables(tables))
-    }
+/// The log of an engine, which is complete once the engine has stopped.
+pub struct EngineLog {
+    path: Option<PathBuf>,
+    parser: Option<LogParser>,
+}
 
-    fn run_all_steps<E: SqlEngine>(
-        &mut self,
-        engine: &E,
-        runner: &mut dyn WorkloadRunner,
-        nonce: u64,
-    ) -> anyhow::Result<Status> {
-        let all = 0..self.record.steps.len();
-        let steps = SqlSteps { engine, replication: self.replication.clone() };
-        let Some(ranks) = &self.session.ranks else {
-            return self.run_steps(&steps, runner, all);
-        };
-        let plan = self.session.file.to_record();
-        let begun = ranks.begin_cell(|share| CellOrder {
-            plan: plan.clone(),
-            target: self.planned.target,
-            variant: self.planned.variant,
-            clients: self.planned.clients,
-            nonce,
-            share,
-            url: self.url.clone(),
-        });
-        let result = begun.and_then(|()| self.run_steps(&steps, runner, all));
-        let alive = if self.session.is_stopped() { ranks.check_alive() } else { Ok(()) };
-        if let Err(error) = alive {
-            // Before the server is stopped: `mpirun` kills this process soon.
-            self.record.failure = Some(failure_of(&error));
-            self.record.status = Status::Failed;
-            self.record.ended_unix_ns = Some(unix_now_ns());
-            self.directory.write(self.record)?;
-            return Err(error);
-        }
-        let ended = ranks.end_cell();
-        // An earlier error takes precedence.
-        let status = result?;
-        ended?;
-        Ok(status)
-    }
-
-    /// Runs the steps in the range `part`.
-    pub fn run_steps(
-        &mut self,
-        engine: &dyn StepEngine,
-        runner: &mut dyn WorkloadRunner,
-        part: Range<usize>,
-    ) -> anyhow::Result<Status> {
-        let notes = self.notes.clone();
-        let (policy, steps) = (self.workload().policy(), self.workload().steps());
-        let planned = self.planned;
-        let mut step_runner =
-            StepRunner::new(self.session, engine, runner, policy, planned, notes)?;
-        for number in part {
-            let step = step_runner.run(self.directory, number, &steps[number])?;
-            match step.status {
-                Status::Complete => {}
-                Status::Interrupted => return Ok(Status::Interrupted),
-                Status::Failed | Status::Incomplete => {
-                    let target = &self.record.key.target;
-                    let mut failure = step.failure.unwrap_or_default();
-                    let what = format!("step `{}` of `{target}` failed", step.name);
-                    failure.causes.insert(0, what);
-                    self.record.failure = Some(failure);
-                    return Ok(Status::Failed);
-                }
-            }
-            if self.session.is_stopped() {
-                return Ok(Status::Interrupted);
-            }
-        }
-        Ok(Status::Complete)
+impl EngineLog {
+    pub fn of(engine: &dyn Engine) -> Self {
+        Self { path: engine.log_path(), parser: engine.log_parser() }
     }
 }
 

@@ -15,7 +15,8 @@ use engine::limits::Enforced;
 use record::{Cell, CellDir, CellRef, Failure, RunDir, Status};
 
 use super::cell_run::{keep_log, remove_database};
-use super::record::{begin, end, measure};
+use super::life::measure;
+use super::record::{begin, end};
 use crate::before::{plan_file, recorded_run};
 use crate::engines::rocksdb::DIRECTORY;
 use crate::events::{Events, Relay};

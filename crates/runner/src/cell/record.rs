@@ -1,9 +1,7 @@
-//! One cell: its record from beginning to end.
+//! The record of a cell: its beginning and its end.
 
 use record::{Cell, CellDir, CellRef, RecordError, RunDir, Status};
 
-use super::cell_run::CellRun;
-use crate::engines;
 use crate::failure::failure_of;
 use crate::matrix::step_names;
 use crate::remote::LostRank;
@@ -32,32 +30,6 @@ pub fn begin(
         ..Cell::default()
     };
     Ok((run.begin_cell(reference)?, record))
-}
-
-/// Runs a cell in this process and records how it ended. Its failure does not end the run: only a
-/// record that cannot be written does.
-pub fn run(
-    session: &RunSession<'_>,
-    run: &RunDir,
-    reference: &CellRef,
-    cell: plan::Cell,
-) -> anyhow::Result<Status> {
-    let (directory, record) = begin(session, run, reference, cell)?;
-    directory.write(&record)?;
-    measure(session, run, &directory, record, cell)
-}
-
-/// Runs a cell whose record has begun, in this process, and records how it ended.
-pub fn measure(
-    session: &RunSession<'_>,
-    run: &RunDir,
-    directory: &CellDir,
-    mut record: Cell,
-    cell: plan::Cell,
-) -> anyhow::Result<Status> {
-    let mut running = CellRun::new(session, run, directory, &mut record, cell);
-    let result = engines::of(running.build().engine).measure(&mut running);
-    end(session, directory, record, result)
 }
 
 /// Records how a cell ended.

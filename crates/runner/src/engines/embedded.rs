@@ -2,12 +2,13 @@
 
 use engine::{null, sqlite};
 use plan::Build;
-use record::Status;
 
+use super::sql::SqlTarget;
 use super::{BuildFacts, EngineRow};
 use crate::before::trials::Configs;
 use crate::cell::cell_run::CellRun;
-use crate::remote::{LoadRank, RankCell};
+use crate::cell::target::{Leftovers, RunningTarget};
+use crate::workloads::sql::LoadEngine;
 
 /// The engine that stores nothing.
 pub struct Null;
@@ -17,12 +18,12 @@ impl EngineRow for Null {
         Ok(BuildFacts::bundled(env!("CARGO_PKG_VERSION")))
     }
 
-    fn measure(&self, cell: &mut CellRun<'_>) -> anyhow::Result<Status> {
-        cell.measure(null::Null, |cell, engine| cell.sql(engine, false))
+    fn start(&self, _: &mut CellRun<'_>) -> anyhow::Result<Box<dyn RunningTarget>> {
+        Ok(Box::new(SqlTarget::new(null::Null, Leftovers::default())))
     }
 
-    fn serve(&self, rank: &mut LoadRank<'_>, cell: &RankCell<'_>) -> anyhow::Result<()> {
-        rank.run_cell(&null::Null, cell)
+    fn connect(&self, _: Option<&str>) -> anyhow::Result<Box<dyn LoadEngine>> {
+        Ok(Box::new(null::Null))
     }
 }
 
@@ -38,13 +39,10 @@ impl EngineRow for Sqlite {
         Ok(BuildFacts::bundled(version))
     }
 
-    fn measure(&self, cell: &mut CellRun<'_>) -> anyhow::Result<Status> {
+    fn start(&self, cell: &mut CellRun<'_>) -> anyhow::Result<Box<dyn RunningTarget>> {
         let data_dir = cell.empty_directory("sqlite")?;
         match sqlite::Sqlite::start(data_dir.path(), &cell.config().set) {
-            Ok(database) => {
-                let result = cell.measure(database, |cell, engine| cell.sql(engine, false));
-                cell.clean_up(Some(data_dir), result)
-            }
+            Ok(database) => Ok(Box::new(SqlTarget::new(database, Leftovers::database(data_dir)))),
             Err(error) => {
                 // The next run wipes files that can't be removed now.
                 let _ = data_dir.remove();

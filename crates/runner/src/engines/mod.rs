@@ -1,28 +1,32 @@
-//! The engines as the session uses them, one row each. Sessions are static types, so a row starts
-//! its target, measures the cell, and stops the target.
+//! The engines as a run uses them, one row each. A row finds builds and starts targets. Sessions
+//! are static types, so a target hides them behind
+//! [`RunningTarget`](crate::cell::target::RunningTarget).
 
 mod embedded;
 pub mod rocksdb;
 mod servers;
+mod sql;
 
 use engine::SetupError;
 use plan::{Build, Engine};
-use record::{FileHash, Status};
+use record::FileHash;
 
 use crate::before::trials::Configs;
 use crate::cell::cell_run::CellRun;
-use crate::remote::{LoadRank, RankCell};
+use crate::cell::target::RunningTarget;
+use crate::workloads::sql::LoadEngine;
 
 /// An engine that assay can find, try and measure.
 pub trait EngineRow: Sync {
     /// Finds a build, and lets it try its configs.
     fn find(&self, build: &Build, configs: &mut Configs<'_>) -> anyhow::Result<BuildFacts>;
 
-    /// Starts the target of a cell, runs the cell's steps on it, and stops it.
-    fn measure(&self, cell: &mut CellRun<'_>) -> anyhow::Result<Status>;
+    /// Finds the build of a cell, and starts its target on an empty directory or attaches to it.
+    /// Leaves nothing behind if that fails.
+    fn start(&self, cell: &mut CellRun<'_>) -> anyhow::Result<Box<dyn RunningTarget>>;
 
-    /// Connects a load rank to the target of a cell, and makes the load of its steps.
-    fn serve(&self, _: &mut LoadRank<'_>, _: &RankCell<'_>) -> anyhow::Result<()> {
+    /// Connects a load rank to the target of a cell, which has this URL if it is a server.
+    fn connect(&self, _url: Option<&str>) -> anyhow::Result<Box<dyn LoadEngine>> {
         anyhow::bail!("the engine runs inside assay, where load ranks can't reach it")
     }
 

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context;
-use engine::Engine;
 use engine::rocksdb::{self, Library};
+use engine::{DataDir, Engine};
 use plan::{Build, Config, LOAD_OPTION, Workload};
-use record::{Setting, Status};
+use record::Setting;
 use workload::insert::Insert;
 use workload::kv::Kv;
 
@@ -19,9 +19,10 @@ use crate::before::library;
 use crate::before::plan_file::PlanFile;
 use crate::before::trials::{Configs, Trial};
 use crate::cell::cell_run::{CellRun, keep_log, remove_database};
-use crate::workloads::RocksDbSteps;
+use crate::cell::target::{Leftovers, NextOpening, RunningTarget, Stopped, TargetSteps};
 use crate::workloads::insert::InsertRunner;
 use crate::workloads::kv::KvRunner;
+use crate::workloads::{RocksDbSteps, WorkloadRunner};
 
 /// The directory of a database, in its target's directory.
 pub const DIRECTORY: &str = "rocksdb";
@@ -57,25 +58,35 @@ impl EngineRow for RocksDb {
         })
     }
 
-    fn measure(&self, cell: &mut CellRun<'_>) -> anyhow::Result<Status> {
+    fn start(&self, cell: &mut CellRun<'_>) -> anyhow::Result<Box<dyn RunningTarget>> {
         let library = Library::open(Path::new(&Installed::of(cell.build())?.place))?;
+        let workload = KeyValueWorkload::of(cell)?;
         let data_dir = cell.empty_directory(DIRECTORY)?;
-        let openings = openings(&cell.session.file, cell.config())?;
-        let mut openings = openings.into_iter();
+        let mut openings = openings(&cell.session.file, cell.config())?.into_iter();
         let first = openings.next().unwrap_or_default();
-        match rocksdb::RocksDb::create(&library, data_dir.path(), &first) {
-            Ok(database) => {
-                let result = run_openings(cell, database, openings.next(), data_dir.path());
-                cell.clean_up(Some(data_dir), result)
-            }
+        let database = match rocksdb::RocksDb::create(&library, data_dir.path(), &first) {
+            Ok(database) => database,
             Err(error) => {
                 keep_log(cell.directory, &rocksdb::log_path(data_dir.path()))?;
                 if !cell.keep {
                     remove_database(&cell.home(), DIRECTORY);
                 }
-                Err(error.into())
+                return Err(error.into());
             }
-        }
+        };
+        warn_of_left_out_options(cell, &database);
+
+        let (count, loaded) = (cell.record.steps.len(), cell.workload().steps_to_load());
+        let after_load = openings.next().map(|config| AfterLoad { config, part: loaded..count });
+        Ok(Box::new(RocksDbTarget {
+            database,
+            workload,
+            data_dir,
+            is_loading: after_load.is_some(),
+            part: if after_load.is_some() { 0..loaded } else { 0..count },
+            after_load,
+            load_settings: None,
+        }))
     }
 }
 
@@ -109,77 +120,120 @@ enum KeyValueWorkload {
     Insert(Box<Insert>),
 }
 
-/// Runs the cell on an open database. Reopens it between the load and the other steps if
-/// `after_load` has a config.
-fn run_openings(
-    cell: &mut CellRun<'_>,
-    database: rocksdb::RocksDb,
-    after_load: Option<rocksdb::Config>,
-    data_dir: &Path,
-) -> anyhow::Result<Status> {
-    let (clients, seed) = (cell.planned.clients, cell.session.plan().seed);
-    let mut keyed = match cell.workload() {
-        Workload::Kv(kv) => KeyValueWorkload::Sequence(Box::new(Kv::new(kv, clients, seed))),
-        Workload::Insert(insert) => {
-            KeyValueWorkload::Insert(Box::new(Insert::new(insert, clients, seed)))
+impl KeyValueWorkload {
+    /// Returns the workload of a cell.
+    fn of(cell: &CellRun<'_>) -> anyhow::Result<Self> {
+        let (clients, seed) = (cell.planned.clients, cell.session.plan().seed);
+        match cell.workload() {
+            Workload::Kv(kv) => Ok(Self::Sequence(Box::new(Kv::new(kv, clients, seed)))),
+            Workload::Insert(insert) => {
+                Ok(Self::Insert(Box::new(Insert::new(insert, clients, seed))))
+            }
+            Workload::Sysbench(_) => anyhow::bail!("the workload `sysbench` needs a SQL engine"),
         }
-        Workload::Sysbench(_) => {
-            anyhow::bail!("the workload `sysbench` needs a SQL engine")
-        }
-    };
-    warn_of_left_out_options(cell, &database);
-    let (count, loaded) = (cell.record.steps.len(), cell.workload().steps_to_load());
-    let Some(config) = after_load else {
-        return cell.measure(database, |cell, database| {
-            steps(cell, database, &mut keyed, (0..count, false))
-        });
-    };
-    let library = Arc::clone(database.library());
-    let status = cell
-        .measure(database, |cell, database| steps(cell, database, &mut keyed, (0..loaded, true)))?;
-    if status != Status::Complete {
-        return Ok(status);
     }
-    let log = cell.directory.log_path();
-    if log.exists() {
-        fs_err::rename(log, cell.directory.path().join(LOAD_LOG))?;
-    }
-    let database = match rocksdb::RocksDb::open(&library, data_dir, &config) {
-        Ok(database) => database,
-        Err(error) => {
-            keep_log(cell.directory, &rocksdb::log_path(data_dir))?;
-            return Err(error).context("cannot reopen the database after the load");
-        }
-    };
-    warn_of_left_out_options(cell, &database);
-    let load_settings = std::mem::take(&mut cell.record.settings);
-    cell.measure(database, |cell, database| {
-        record_load_settings(cell, load_settings)?;
-        cell.directory.write(cell.record)?;
-        steps(cell, database, &mut keyed, (loaded..count, false))
-    })
 }
 
-/// Runs some steps of either workload; `is_loading` if the database is open for the load only.
-fn steps(
-    cell: &mut CellRun<'_>,
-    database: &rocksdb::RocksDb,
-    keyed: &mut KeyValueWorkload,
-    (steps, is_loading): (Range<usize>, bool),
-) -> anyhow::Result<Status> {
-    let rocks = RocksDbSteps { database, is_loading };
-    match keyed {
-        KeyValueWorkload::Sequence(workload) => {
-            let mut runner = KvRunner::new(database, workload);
-            cell.run_steps(&rocks, &mut runner, steps)
+/// An open database, with the steps that run on it.
+struct RocksDbTarget {
+    database: rocksdb::RocksDb,
+    workload: KeyValueWorkload,
+    data_dir: DataDir,
+    /// It is open for the load only.
+    is_loading: bool,
+    /// The numbers of the steps.
+    part: Range<usize>,
+    /// How it is opened again.
+    after_load: Option<AfterLoad>,
+    /// The settings of the load, if it was opened again after that.
+    load_settings: Option<Vec<Setting>>,
+}
+
+/// The opening after the load.
+struct AfterLoad {
+    config: rocksdb::Config,
+    /// The numbers of the steps.
+    part: Range<usize>,
+}
+
+impl RunningTarget for RocksDbTarget {
+    fn leftovers(&self) -> Leftovers {
+        Leftovers::database(self.data_dir.clone())
+    }
+
+    fn engine(&self) -> &dyn Engine {
+        &self.database
+    }
+
+    fn prepare(&mut self, cell: &mut CellRun<'_>) -> anyhow::Result<()> {
+        if let Some(load_settings) = self.load_settings.take() {
+            record_load_settings(cell, load_settings)?;
+            cell.directory.write(cell.record)?;
         }
-        KeyValueWorkload::Insert(workload) => {
-            let mut runner = InsertRunner {
-                database: Box::new(workload::insert::keyed::Keyed(|| database.connect())),
-                workload,
-            };
-            cell.run_steps(&rocks, &mut runner, steps)
+        Ok(())
+    }
+
+    fn steps(&mut self, _: &CellRun<'_>) -> anyhow::Result<TargetSteps<'_>> {
+        let (database, is_loading) = (&self.database, self.is_loading);
+        let runner: Box<dyn WorkloadRunner + '_> = match &mut self.workload {
+            KeyValueWorkload::Sequence(workload) => Box::new(KvRunner::new(database, workload)),
+            KeyValueWorkload::Insert(workload) => {
+                let keyed = workload::insert::keyed::Keyed(|| database.connect());
+                Box::new(InsertRunner { database: Box::new(keyed), workload })
+            }
+        };
+        let engine = Box::new(RocksDbSteps { database, is_loading });
+        Ok(TargetSteps { engine, runner, part: Some(self.part.clone()) })
+    }
+
+    fn stop(self: Box<Self>) -> Stopped {
+        let Self { database, workload, data_dir, after_load, .. } = *self;
+        let library = Arc::clone(database.library());
+        let result = database.stop();
+        match after_load {
+            None => Stopped { result, next: None },
+            Some(after_load) => {
+                let next = Reopening { library, workload, data_dir, after_load };
+                Stopped { result, next: Some(Box::new(next)) }
+            }
         }
+    }
+}
+
+/// A database that is opened again after its load.
+struct Reopening {
+    library: Arc<Library>,
+    workload: KeyValueWorkload,
+    data_dir: DataDir,
+    after_load: AfterLoad,
+}
+
+impl NextOpening for Reopening {
+    fn open(self: Box<Self>, cell: &mut CellRun<'_>) -> anyhow::Result<Box<dyn RunningTarget>> {
+        let Self { library, workload, data_dir, after_load } = *self;
+        let log = cell.directory.log_path();
+        if log.exists() {
+            fs_err::rename(log, cell.directory.path().join(LOAD_LOG))?;
+        }
+
+        let opened = rocksdb::RocksDb::open(&library, data_dir.path(), &after_load.config);
+        let database = match opened {
+            Ok(database) => database,
+            Err(error) => {
+                keep_log(cell.directory, &rocksdb::log_path(data_dir.path()))?;
+                return Err(error).context("cannot reopen the database after the load");
+            }
+        };
+        warn_of_left_out_options(cell, &database);
+        Ok(Box::new(RocksDbTarget {
+            database,
+            workload,
+            data_dir,
+            is_loading: false,
+            part: after_load.part,
+            after_load: None,
+            load_settings: Some(std::mem::take(&mut cell.record.settings)),
+        }))
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, bail};
@@ -10,22 +9,25 @@ use engine::limits::Limits;
 use engine::mysql::{self, Mysql};
 use engine::postgres::{self, Postgres};
 use engine::{
-    Certificate, ForReplicas, HEARTBEAT_TABLE, Needs, Network, Obstacle, Port, Replicated,
-    ServerEngine, SetupError, StartOptions,
+    Certificate, ForReplicas, Needs, Network, Obstacle, Port, Replicated, SetupError, StartOptions,
 };
 use plan::{Build, BuildSource, Config, Plan};
-use record::{Limit, Status};
+use record::Limit;
 use words::Secret;
 
+use super::sql::{Preparation, SqlTarget};
 use super::{BuildFacts, EngineRow};
 use crate::before::estimate;
 use crate::before::installed::Installed;
 use crate::before::trials::{Configs, ITS_REPLICAS};
 use crate::cell::cell_run::{CellRun, remove_database};
+use crate::cell::target::{Leftovers, RunningTarget};
 use crate::host::random_id;
 use crate::program::own_path;
-use crate::remote::{LoadRank, LoadRanks, RankCell};
+use crate::remote::LoadRanks;
 use crate::replicas::{Replicas, Replication};
+use crate::session::RunSession;
+use crate::workloads::sql::LoadEngine;
 
 /// A kind of server.
 pub struct Servers<E> {
@@ -46,62 +48,6 @@ const WATCHING: u32 = 4;
 const WRITING: u32 = 1;
 /// The connections to a primary that watch one replica, or create tables and indexes on it.
 const WATCHING_PRIMARY: u32 = 3;
-
-/// Starts the replicas of a server, and waits until they follow it.
-fn replicate<E: Replicated + 'static>(
-    cell: &mut CellRun<'_>,
-    primary: &E,
-    options: &[(String, StartOptions<'_>)],
-    config_file: &str,
-) -> anyhow::Result<Rc<dyn Replication>> {
-    let mut replicas = Vec::new();
-    for (name, options) in options {
-        let replica = primary.start_replica(name, options);
-        let kept = format!("{name}.conf");
-        let replica = replica
-            .map_err(|error| keep_config(cell, options.data_dir, config_file, &kept, error))
-            .with_context(|| format!("can't start {name}"))?;
-        cell.directory.write_text(&kept, replica.config_text().unwrap_or_default())?;
-        let limits = replica
-            .limits()
-            .iter()
-            .map(|limit| Limit { what: format!("{name}.{}", limit.what), ..limit.clone() });
-        cell.note_limits(&limits.collect::<Vec<_>>());
-        cell.note("server::config", replica.notes());
-        replicas.push((name.clone(), replica));
-    }
-    watch(cell, primary, replicas)
-}
-
-/// Watches replicas, and waits until they follow their primary.
-fn watch<E: Replicated + 'static>(
-    cell: &mut CellRun<'_>,
-    primary: &E,
-    replicas: Vec<(String, E)>,
-) -> anyhow::Result<Rc<dyn Replication>> {
-    let session = cell.session;
-    if cell.config().reads_replicas {
-        if session.ranks.is_some() {
-            bail!(
-                "load ranks can't read from replicas: remove `reads` from the config, or run without load ranks"
-            );
-        }
-        let replicas: Vec<&E> = replicas.iter().map(|(_, replica)| replica).collect();
-        primary.read_from(&replicas);
-    }
-    let timeout = session.plan().server_timeout;
-    let is_foreign = primary.server().is_none();
-    let watched = Replicas::watch(
-        primary,
-        replicas,
-        &session.clock,
-        timeout,
-        &session.stop,
-        &|text| session.events.say(text),
-        |table| if is_foreign { cell.note_table(table) } else { Ok(()) },
-    )?;
-    Ok(Rc::new(watched))
-}
 
 /// An installed server.
 struct Located {
@@ -210,75 +156,22 @@ impl<E: Replicated + 'static> EngineRow for Servers<E> {
         })
     }
 
-    fn measure(&self, cell: &mut CellRun<'_>) -> anyhow::Result<Status> {
-        if let BuildSource::Url(url) = &cell.build().source {
-            let server = (self.attach)(url.expose())?;
-            cell.url = Some(url.expose().to_owned());
-            let replicas = self.attach_replicas(cell.build())?;
-            return measure(cell, server, |cell, server| {
-                cell.drop_leftover_tables(server)?;
-                if !replicas.is_empty() {
-                    cell.replication = Some(watch(cell, server, replicas)?);
-                }
-                Ok(())
-            });
-        }
-        let (session, config, home) = (cell.session, cell.config(), cell.home());
-        let plan = session.plan();
-        let network = network_for(plan, config, session.ranks.as_ref())?;
-        let replicas = port_for_replicas(config)?;
-        let variant = &plan.variants[cell.planned.variant];
-        let options = StartOptions {
-            build: &Installed::of(cell.build())?.place,
-            data_dir: &home,
-            config_files: &session.file.config_texts(config)?,
-            set: &config.set,
-            user: plan.server_user.as_deref(),
-            guard_exe: &session.executable,
-            log: &cell.directory.log_path(),
-            connections: estimate::connections(variant, cell.planned.clients),
-            limits: &config.limits,
-            timeout: plan.server_timeout,
-            network: network.as_ref(),
-            replicas: for_replicas(config, replicas.as_ref()),
-            stop: &session.stop,
+    fn start(&self, cell: &mut CellRun<'_>) -> anyhow::Result<Box<dyn RunningTarget>> {
+        let mut target = match &cell.build().source {
+            BuildSource::Url(url) => self.attach_target(cell, url.expose())?,
+            BuildSource::Installed(_) | BuildSource::Bundled => self.start_target(cell)?,
         };
-        let server = (self.start)(&options)
-            .map_err(|error| keep_config(cell, &home, self.config_file, RECORDED_CONFIG, error))?;
-        cell.url = Some(server.url());
-        if let Some(text) = server.config_text() {
-            cell.directory.write_text(RECORDED_CONFIG, text)?;
-        }
-        let set = config.set_of_replicas();
-        let names: Vec<String> = (1..=config.replicas).map(replica_name).collect();
-        let homes: Vec<PathBuf> = names.iter().map(|name| home.join(name)).collect();
-        let logs: Vec<PathBuf> =
-            names.iter().map(|name| cell.directory.path().join(format!("{name}.log"))).collect();
-        let of_replica = |number: usize| StartOptions {
-            data_dir: &homes[number],
-            set: &set,
-            log: &logs[number],
-            limits: &config.replica_limits,
-            network: None,
-            ..options
-        };
-        let options: Vec<_> = names.iter().cloned().zip((0..).map(of_replica)).collect();
-        let result = measure(cell, server, |cell, server| {
-            if config.replicas > 0 {
-                let replicas = replicate(cell, server, &options, self.config_file)?;
-                cell.replication = Some(replicas);
-            }
-            Ok(())
-        });
-        for home in homes.iter().filter(|_| !cell.keep) {
-            remove_database(home, cell.build().engine.name());
-        }
-        let _ = fs_err::remove_dir(&home);
-        result
+        let server = &target.engine;
+        cell.record.server_user = server.server_user().map(str::to_owned);
+        cell.note("server::config", server.notes());
+        target.is_foreign = server.data_dir().is_none();
+        target.leftovers.data_dir = server.data_dir().cloned();
+        Ok(Box::new(target))
     }
 
-    fn serve(&self, rank: &mut LoadRank<'_>, cell: &RankCell<'_>) -> anyhow::Result<()> {
-        rank.run_cell(&(self.attach)(cell.url()?)?, cell)
+    fn connect(&self, url: Option<&str>) -> anyhow::Result<Box<dyn LoadEngine>> {
+        let url = url.context("rank 0 gave no address")?;
+        Ok(Box::new((self.attach)(url)?))
     }
 
     fn check_url(&self, url: &str) -> Result<(), SetupError> {
@@ -296,6 +189,201 @@ impl<E: Replicated + 'static> Servers<E> {
             Ok((name, replica))
         });
         replicas.collect()
+    }
+
+    /// Attaches to a server that already runs, and to its replicas.
+    fn attach_target(&self, cell: &mut CellRun<'_>, url: &str) -> anyhow::Result<SqlTarget<E>> {
+        let server = (self.attach)(url)?;
+        cell.url = Some(url.to_owned());
+        let replicas = self.attach_replicas(cell.build())?;
+        let mut target = SqlTarget::new(server, Leftovers::default());
+        target.preparation = Some(Box::new(AttachedReplicas { replicas }));
+        Ok(target)
+    }
+
+    /// Starts a server, and keeps the text of its config in the record.
+    fn start_target(&self, cell: &mut CellRun<'_>) -> anyhow::Result<SqlTarget<E>> {
+        let (session, config, home) = (cell.session, cell.config(), cell.home());
+        let launch = Launch::of(cell)?;
+        let log = cell.directory.log_path();
+        let options = launch.options(session, config, &home, &log);
+        let server = (self.start)(&options)
+            .map_err(|error| keep_config(cell, &home, self.config_file, RECORDED_CONFIG, error))?;
+
+        cell.url = Some(server.url());
+        if let Some(text) = server.config_text() {
+            cell.directory.write_text(RECORDED_CONFIG, text)?;
+        }
+        let names: Vec<String> = (1..=config.replicas).map(replica_name).collect();
+        let replica_homes = names.iter().map(|name| home.join(name)).collect();
+        let preparation = StartedReplicas { launch, names, config_file: self.config_file };
+        let mut target = SqlTarget::new(server, Leftovers { data_dir: None, replica_homes });
+        target.preparation = Some(Box::new(preparation));
+        Ok(target)
+    }
+}
+
+/// Replicas that already run.
+struct AttachedReplicas<E> {
+    replicas: Vec<(String, E)>,
+}
+
+impl<E: Replicated + 'static> Preparation<E> for AttachedReplicas<E> {
+    fn prepare(
+        &mut self,
+        cell: &mut CellRun<'_>,
+        primary: &E,
+    ) -> anyhow::Result<Option<Box<dyn Replication>>> {
+        cell.drop_leftover_tables(primary)?;
+        if self.replicas.is_empty() {
+            return Ok(None);
+        }
+        watch(cell, primary, std::mem::take(&mut self.replicas)).map(Some)
+    }
+}
+
+/// Replicas that are started with the server.
+struct StartedReplicas {
+    launch: Launch,
+    names: Vec<String>,
+    config_file: &'static str,
+}
+
+impl<E: Replicated + 'static> Preparation<E> for StartedReplicas {
+    fn prepare(
+        &mut self,
+        cell: &mut CellRun<'_>,
+        primary: &E,
+    ) -> anyhow::Result<Option<Box<dyn Replication>>> {
+        if self.names.is_empty() {
+            return Ok(None);
+        }
+        let mut replicas = Vec::new();
+        for name in &self.names {
+            let replica = start_replica(cell, primary, &self.launch, name, self.config_file)?;
+            replicas.push((name.clone(), replica));
+        }
+        watch(cell, primary, replicas).map(Some)
+    }
+}
+
+/// Starts a replica, and records its config and limits.
+fn start_replica<E: Replicated>(
+    cell: &mut CellRun<'_>,
+    primary: &E,
+    launch: &Launch,
+    name: &str,
+    config_file: &str,
+) -> anyhow::Result<E> {
+    let (session, config) = (cell.session, cell.config());
+    let home = cell.home().join(name);
+    let log = cell.directory.path().join(format!("{name}.log"));
+    let options = StartOptions {
+        set: &config.set_of_replicas(),
+        limits: &config.replica_limits,
+        network: None,
+        ..launch.options(session, config, &home, &log)
+    };
+    let kept = format!("{name}.conf");
+    let replica = primary
+        .start_replica(name, &options)
+        .map_err(|error| keep_config(cell, &home, config_file, &kept, error))
+        .with_context(|| format!("can't start {name}"))?;
+
+    cell.directory.write_text(&kept, replica.config_text().unwrap_or_default())?;
+    let limits = replica
+        .limits()
+        .iter()
+        .map(|limit| Limit { what: format!("{name}.{}", limit.what), ..limit.clone() });
+    cell.note_limits(&limits.collect::<Vec<_>>());
+    cell.note("server::config", replica.notes());
+    Ok(replica)
+}
+
+/// Watches replicas, and waits until they follow their primary.
+fn watch<E: Replicated + 'static>(
+    cell: &mut CellRun<'_>,
+    primary: &E,
+    replicas: Vec<(String, E)>,
+) -> anyhow::Result<Box<dyn Replication>> {
+    let session = cell.session;
+    if cell.config().reads_replicas {
+        if session.ranks.is_some() {
+            bail!(
+                "load ranks can't read from replicas: remove `reads` from the config, or run without load ranks"
+            );
+        }
+        let replicas: Vec<&E> = replicas.iter().map(|(_, replica)| replica).collect();
+        primary.read_from(&replicas);
+    }
+
+    let timeout = session.plan().server_timeout;
+    let is_foreign = primary.server().is_none();
+    let watched = Replicas::watch(
+        primary,
+        replicas,
+        &session.clock,
+        timeout,
+        &session.stop,
+        &|text| session.events.say(text),
+        |table| if is_foreign { cell.note_table(table) } else { Ok(()) },
+    )?;
+    Ok(Box::new(watched))
+}
+
+/// What a server and its replicas are started with, besides what the plan says.
+struct Launch {
+    /// The build.
+    place: String,
+    config_texts: Vec<String>,
+    connections: u32,
+    /// The TCP address for clients; `None` if they use the private socket.
+    network: Option<Network>,
+    /// The port for replicas.
+    replica_port: Option<Port>,
+}
+
+impl Launch {
+    /// Finds the build of a cell, reads its config, and reserves ports.
+    fn of(cell: &CellRun<'_>) -> anyhow::Result<Self> {
+        let (session, config) = (cell.session, cell.config());
+        let plan = session.plan();
+        let network = network_for(plan, config, session.ranks.as_ref())?;
+        let replica_port = port_for_replicas(config)?;
+        let variant = &plan.variants[cell.planned.variant];
+        Ok(Self {
+            place: Installed::of(cell.build())?.place,
+            config_texts: session.file.config_texts(config)?,
+            connections: estimate::connections(variant, cell.planned.clients),
+            network,
+            replica_port,
+        })
+    }
+
+    /// Returns the options of the server, with its files in `home`.
+    fn options<'a>(
+        &'a self,
+        session: &'a RunSession<'_>,
+        config: &'a Config,
+        home: &'a Path,
+        log: &'a Path,
+    ) -> StartOptions<'a> {
+        let plan = session.plan();
+        StartOptions {
+            build: &self.place,
+            data_dir: home,
+            config_files: &self.config_texts,
+            set: &config.set,
+            user: plan.server_user.as_deref(),
+            guard_exe: &session.executable,
+            log,
+            connections: self.connections,
+            limits: &config.limits,
+            timeout: plan.server_timeout,
+            network: self.network.as_ref(),
+            replicas: for_replicas(config, self.replica_port.as_ref()),
+            stop: &session.stop,
+        }
     }
 }
 
@@ -346,36 +434,6 @@ fn port_for_replicas(config: &Config) -> anyhow::Result<Option<Port>> {
 /// Returns what the replicas of a server need.
 fn for_replicas<'a>(config: &Config, port: Option<&'a Port>) -> Option<ForReplicas<'a>> {
     Some(ForReplicas { port: port?, logical: config.logical_replication })
-}
-
-/// Measures a cell on a started server after `prepare`, and stops it.
-fn measure<E: ServerEngine>(
-    cell: &mut CellRun<'_>,
-    server: E,
-    prepare: impl FnOnce(&mut CellRun<'_>, &E) -> anyhow::Result<()>,
-) -> anyhow::Result<Status> {
-    cell.record.server_user = server.server_user().map(str::to_owned);
-    cell.note("server::config", server.notes());
-    let data_dir = server.data_dir().cloned();
-    let foreign = data_dir.is_none();
-    let result = cell.measure(server, |cell, engine| {
-        prepare(cell, engine)?;
-        let result = cell.sql(engine, foreign);
-        let replication = cell.replication.take();
-        // The next cell drops the tables of one that failed, but only on the primary.
-        let keeps_tables = cell.keep && matches!(result, Ok(Status::Complete));
-        let stop = |it: Rc<dyn Replication>| it.stop(keeps_tables);
-        let [cleaned, stopped] = replication.map_or([Ok(()), Ok(())], stop);
-        match cleaned {
-            Ok(()) => cell.record.tables_left.retain(|it| it != HEARTBEAT_TABLE),
-            Err(error) => cell.note("replica::left", &[format!("{error:#}")]),
-        }
-        match result? {
-            Status::Complete => stopped.map(|()| Status::Complete),
-            status => Ok(status),
-        }
-    });
-    cell.clean_up(data_dir, result)
 }
 
 /// The name of the server's configuration file in the record.

@@ -4,7 +4,6 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use engine::{Session as _, SqlEngine};
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer as _, V2Serializer};
 use load::{
@@ -27,7 +26,7 @@ use crate::engines;
 use crate::failure::{self, failure_of};
 use crate::step::sampling::{Reading, Sampling};
 use crate::step::{cpu, seen_states};
-use crate::workloads::sql::SqlWorkload;
+use crate::workloads::sql::{LoadEngine, SqlWorkload};
 
 /// The interval between looks for orders.
 const POLL: Duration = Duration::from_millis(1);
@@ -36,9 +35,6 @@ const POLL: Duration = Duration::from_millis(1);
 const ALERT_NS: u64 = 20_000_000;
 /// The time to wait for orders after `mpirun` or the operator has asked assay to end.
 const ORPHANED_NS: u64 = 3_000_000_000;
-
-/// Queries that measure the round trip to the server, of which the shortest counts.
-const ROUND_TRIPS: usize = 20;
 
 /// Serves rank 0 until it ends the run.
 pub fn serve(
@@ -72,7 +68,7 @@ pub fn serve(
 }
 
 /// A rank that makes load.
-pub struct LoadRank<'a> {
+struct LoadRank<'a> {
     ranks: Ranks,
     clock: SystemClock,
     /// Set by a signal.
@@ -85,52 +81,41 @@ pub struct LoadRank<'a> {
     sampler: Option<Sampler>,
 }
 
-/// The cell that a load rank makes the load of.
-pub struct RankCell<'a> {
-    order: &'a CellOrder,
-    seed: u64,
-    workload: &'a Workload,
-}
-
-impl RankCell<'_> {
-    /// Returns the URL of the server; an error for an engine without one.
-    pub fn url(&self) -> anyhow::Result<&str> {
-        let url = self.order.url.as_deref();
-        url.context("rank 0 gave no address")
-    }
-}
-
 impl LoadRank<'_> {
-    /// Makes the load of a cell.
+    /// Connects to the target of a cell, and makes the load of its steps.
     fn serve_cell(&mut self, order: &CellOrder) -> anyhow::Result<()> {
         let plan = plan_file::recorded_quietly(&order.plan)?.plan;
         let target = plan.targets.get(order.target);
         let target = target.context("the plan of rank 0 has other targets")?;
         let variant = plan.variants.get(order.variant);
         let variant = variant.context("the plan of rank 0 has other variants")?;
-        let cell = RankCell { order, seed: plan.seed, workload: &variant.workload };
-        engines::of(plan.builds[target.build].engine).serve(self, &cell)
+
+        let row = engines::of(plan.builds[target.build].engine);
+        let engine = row.connect(order.url.as_deref())?;
+        self.run_cell(&*engine, order, plan.seed, &variant.workload)
     }
 
-    /// Runs the steps of a cell on an engine that it has connected to.
-    pub fn run_cell<E: SqlEngine>(
+    /// Follows the orders about a cell until it ends.
+    fn run_cell(
         &mut self,
-        engine: &E,
-        cell: &RankCell<'_>,
+        engine: &dyn LoadEngine,
+        order: &CellOrder,
+        seed: u64,
+        planned: &Workload,
     ) -> anyhow::Result<()> {
         let options = Options {
-            seed: cell.seed,
-            nonce: cell.order.nonce,
-            clients: cell.order.clients,
-            share: cell.order.share,
-            writers_max: engine.capabilities().writers_max,
+            seed,
+            nonce: order.nonce,
+            clients: order.clients,
+            share: order.share,
+            writers_max: engine.writers_max(),
         };
-        let mut workload = SqlWorkload::new(cell.workload, options)?;
+        let mut workload = SqlWorkload::new(planned, options)?;
         if !workload.loads() {
-            workload.adopt_tables(engine)?;
+            engine.adopt_tables(&mut workload)?;
         }
-        let mut runner = workload.runner(engine);
-        let round_trip_ns = self.round_trip_ns(engine)?;
+        let mut runner = engine.runner(&mut workload);
+        let round_trip_ns = engine.round_trip_ns(&self.clock)?;
         self.report(&Report::Connected { round_trip_ns })?;
         loop {
             match self.next_order()? {
@@ -148,18 +133,6 @@ impl LoadRank<'_> {
                 _ => {}
             }
         }
-    }
-
-    /// Returns the shortest time of a query that does nothing.
-    fn round_trip_ns<E: SqlEngine>(&self, engine: &E) -> anyhow::Result<u64> {
-        let mut session = engine.connect()?;
-        let mut shortest = u64::MAX;
-        for _ in 0..ROUND_TRIPS {
-            let sent_at = self.clock.now();
-            session.query("select 1")?;
-            shortest = shortest.min(self.clock.now() - sent_at);
-        }
-        Ok(shortest)
     }
 
     fn run_step(

@@ -23,6 +23,6 @@ mod protocol;
 mod rank0;
 mod reach;
 
-pub use load_rank::{LoadRank, RankCell, serve};
+pub use load_rank::serve;
 pub use protocol::{CellOrder, ConnectionInfo};
 pub use rank0::{LoadRanks, LostRank, RankedStep};

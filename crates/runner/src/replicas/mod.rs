@@ -7,7 +7,6 @@ mod link;
 mod seconds;
 mod watch;
 
-use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -22,7 +21,7 @@ use load::{Clock as _, SystemClock};
 use probe::{Sampler, Targets};
 
 use crate::cell::tables;
-use crate::failure::{LOG_LINES, LoggedError};
+use crate::failure::{AndCleanUp as _, LOG_LINES, LoggedError};
 use crate::threads::spawn;
 use crate::time::unix_now_ns;
 use heartbeats::{Heartbeats, INTERVAL};
@@ -99,9 +98,17 @@ pub trait Replication {
     ) -> anyhow::Result<Vec<(String, TableContents)>>;
 
     /// Drops what assay created in servers that it did not start, with `keeps_tables` only the
-    /// heartbeats, and stops replicas that it started. Returns the results of both: tables stay
-    /// on a replica that has not caught up, and a replica may not stop cleanly.
-    fn stop(self: Rc<Self>, keeps_tables: bool) -> [anyhow::Result<()>; 2];
+    /// heartbeats, and stops replicas that it started.
+    fn stop(self: Box<Self>, keeps_tables: bool) -> StoppedReplicas;
+}
+
+/// Replicas that were stopped.
+pub struct StoppedReplicas {
+    /// Whether nothing is left of what assay created: tables stay on a replica that has not caught
+    /// up.
+    pub cleaned: anyhow::Result<()>,
+    /// Whether the replicas that assay started have stopped cleanly.
+    pub stopped: anyhow::Result<()>,
 }
 
 /// The contents of a table on one server.
@@ -475,24 +482,23 @@ impl<E: Replicated + 'static> Replication for Replicas<E> {
         Ok(found)
     }
 
-    fn stop(self: Rc<Self>, keeps_tables: bool) -> [anyhow::Result<()>; 2] {
-        let Some(mut this) = Rc::into_inner(self) else {
-            return [Ok(()), Ok(())];
-        };
-        let cleaned = this.end(keeps_tables);
-        let stop = |(name, replica): (String, E)| {
-            let log = replica.log_path();
-            replica.stop().map_err(|error| {
-                let tail = log.map(|log| engine::log_tail(&log, LOG_LINES));
-                anyhow::Error::from(LoggedError {
-                    what: format!("{name} did not stop"),
-                    log_tail: tail.unwrap_or_default(),
-                    source: error.into(),
-                })
-            })
-        };
+    fn stop(mut self: Box<Self>, keeps_tables: bool) -> StoppedReplicas {
+        let cleaned = self.end(keeps_tables);
+        let mut stopped = Ok(());
         // All of them, even if one does not stop.
-        let replicas = std::mem::take(&mut this.replicas).into_iter();
-        [cleaned, replicas.map(stop).fold(Ok(()), Result::and)]
+        for (name, replica) in std::mem::take(&mut self.replicas) {
+            stopped = stopped.and_clean_up(stop_replica(&name, replica));
+        }
+        StoppedReplicas { cleaned, stopped }
     }
+}
+
+/// Stops a replica that assay started.
+fn stop_replica<E: Replicated>(name: &str, replica: E) -> anyhow::Result<()> {
+    let log = replica.log_path();
+    replica.stop().map_err(|error| {
+        let tail = log.map(|log| engine::log_tail(&log, LOG_LINES));
+        let what = format!("{name} did not stop");
+        LoggedError { what, log_tail: tail.unwrap_or_default(), source: error.into() }.into()
+    })
 }

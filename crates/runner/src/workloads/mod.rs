@@ -7,7 +7,6 @@ pub mod sysbench;
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
 
 use engine::rocksdb::RocksDb;
@@ -58,7 +57,7 @@ pub trait StepEngine {
 /// An engine that speaks SQL.
 pub struct SqlSteps<'a, E> {
     pub engine: &'a E,
-    pub replication: Option<Rc<dyn Replication>>,
+    pub replication: Option<&'a dyn Replication>,
 }
 
 impl<E: SqlEngine> StepEngine for SqlSteps<'_, E> {
@@ -81,7 +80,7 @@ impl<E: SqlEngine> StepEngine for SqlSteps<'_, E> {
     }
 
     fn replication(&self) -> Option<&dyn Replication> {
-        self.replication.as_deref()
+        self.replication
     }
 
     fn compare_replicas(&self, tables: &[Table], indexes: bool) -> anyhow::Result<Vec<Check>> {

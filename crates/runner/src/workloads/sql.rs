@@ -1,7 +1,8 @@
 //! The workloads of SQL engines.
 
 use anyhow::Context;
-use engine::{SqlEngine, Table};
+use engine::{Session as _, SqlEngine, Table};
+use load::{Clock as _, SystemClock};
 use plan::Workload;
 use workload::insert::Insert;
 use workload::insert::sql::Sql;
@@ -65,5 +66,48 @@ impl SqlWorkload {
             }
             Self::Sysbench(workload) => Box::new(SysbenchRunner { engine, workload }),
         }
+    }
+}
+
+/// A SQL engine to which a load rank is connected.
+pub trait LoadEngine {
+    /// Returns the maximum number of connections that can write at once.
+    fn writers_max(&self) -> u32;
+
+    /// Takes over existing tables.
+    fn adopt_tables(&self, workload: &mut SqlWorkload) -> anyhow::Result<()>;
+
+    /// Returns the runner of a workload's steps.
+    fn runner<'a>(&'a self, workload: &'a mut SqlWorkload) -> Box<dyn WorkloadRunner + 'a>;
+
+    /// Returns the shortest of several round trips of a query that does nothing.
+    fn round_trip_ns(&self, clock: &SystemClock) -> anyhow::Result<u64>;
+}
+
+/// Queries that measure the round trip to the server, of which the shortest counts.
+const ROUND_TRIPS: usize = 20;
+
+impl<E: SqlEngine> LoadEngine for E {
+    fn writers_max(&self) -> u32 {
+        self.capabilities().writers_max
+    }
+
+    fn adopt_tables(&self, workload: &mut SqlWorkload) -> anyhow::Result<()> {
+        workload.adopt_tables(self).map(drop)
+    }
+
+    fn runner<'a>(&'a self, workload: &'a mut SqlWorkload) -> Box<dyn WorkloadRunner + 'a> {
+        workload.runner(self)
+    }
+
+    fn round_trip_ns(&self, clock: &SystemClock) -> anyhow::Result<u64> {
+        let mut session = self.connect()?;
+        let mut shortest = u64::MAX;
+        for _ in 0..ROUND_TRIPS {
+            let sent_at = clock.now();
+            session.query("select 1")?;
+            shortest = shortest.min(clock.now() - sent_at);
+        }
+        Ok(shortest)
     }
 }
