@@ -24,5 +24,5 @@ mod rank0;
 mod reach;
 
 pub use load_rank::serve;
-pub use protocol::{CellOrder, ConnectionInfo};
+pub use protocol::CellOrder;
 pub use rank0::{LoadRanks, LostRank, RankedStep};

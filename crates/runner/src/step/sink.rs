@@ -105,6 +105,18 @@ pub struct StepSink<'a> {
     last: Option<Sample>,
 }
 
+/// What a sink knows when the load has ended.
+pub struct SinkEnd {
+    /// The parts that the next step reuses.
+    pub sampled: SamplingResult,
+    /// The reason why a sample could not be taken or written.
+    pub error: Option<String>,
+    /// The time by the clock at which the load began; `None` if it did not.
+    pub started_ns: Option<u64>,
+    /// The error of a lost replica, which ended the load.
+    pub lost: Option<anyhow::Error>,
+}
+
 impl<'a> StepSink<'a> {
     /// Returns a sink that writes to `writer` and tells `events`.
     pub fn new(
@@ -130,24 +142,24 @@ impl<'a> StepSink<'a> {
         }
     }
 
-    /// Returns the time by the clock at which the load began; `None` if it did not.
-    pub fn started_ns(&self) -> Option<u64> {
-        self.started_ns
-    }
-
     /// Takes the last readings, and records when the step began, stalls of the process, and the CPU
-    /// use of assay, the server and the host. Returns the parts that the next step reuses, and
-    /// the reason why a sample could not be taken or written.
-    pub fn end(mut self, record: &mut Step) -> (SamplingResult, Option<String>) {
+    /// use of assay, the server and the host.
+    pub fn end(mut self, record: &mut Step) -> SinkEnd {
         let mut sampled = self.sampling.take().map(Sampling::end).unwrap_or_default();
         for reading in std::mem::take(&mut sampled.readings) {
             self.take(reading);
         }
         self.events.load_ends();
+
         record.started_unix_ns = self.started_unix_ns;
         record.held_up.extend(self.held_up);
         record.cpu = cpu(self.first.as_ref(), self.last.as_ref());
-        (sampled, self.error)
+        SinkEnd {
+            sampled,
+            error: self.error,
+            started_ns: self.started_ns,
+            lost: self.followers.lost,
+        }
     }
 
     fn take(&mut self, reading: Reading) {
