@@ -24,7 +24,6 @@ const EXCEPTIONS: &[(&str, &str)] = &[
     ("crates/analysis/src/settings/mod.rs", "not yet split: comparing, and describing"),
     ("crates/assay/src/cli.rs", "one command line; its commands could be files"),
     ("crates/assay/src/commands/export.rs", "not yet split: one file for each format"),
-    ("crates/runner/src/remote/rank0.rs", "not yet split: the protocol, and the merging"),
     ("crates/plan/src/spec.rs", "one plan; its workloads could be files"),
     ("crates/record/src/model.rs", "one record; runs, cells and steps could be files"),
     ("crates/report/src/plot/over.rs", "not yet split: one file for each plot over time"),

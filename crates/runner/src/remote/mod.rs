@@ -16,13 +16,17 @@
 //! the same in all ranks: each has the plan and the seed, and learns after a step what the
 //! connections of all ranks did.
 
+mod channel;
 mod clock;
 mod hosts;
 mod load_rank;
 mod protocol;
 mod rank0;
+mod ranked_step;
 mod reach;
 
+pub use channel::LostRank;
 pub use load_rank::serve;
 pub use protocol::CellOrder;
-pub use rank0::{LoadRanks, LostRank, RankedStep};
+pub use rank0::LoadRanks;
+pub use ranked_step::RankedStep;
