@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use record::RunDir;
 use runner::RESULTS;
+use runner::failure::UsageError;
 
 use crate::output::eprint_line;
-use runner::failure::UsageError;
 
 /// The name that stands for the newest run of a folder.
 const LATEST: &str = "latest";

@@ -4,11 +4,11 @@ use std::path::Path;
 
 use analysis::{Figures, Row, distinct};
 use record::RunDir;
+use runner::failure::UsageError;
+use runner::similar::did_you_mean;
 
 use crate::exit::Exit;
 use crate::output::eprint_line;
-use runner::failure::UsageError;
-use runner::similar::did_you_mean;
 
 /// Reads runs, and reads them again if that failed while another process resumed one of them: it
 /// set aside the attempt at a cell that was being read.

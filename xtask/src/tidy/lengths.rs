@@ -22,8 +22,6 @@ const EXCEPTIONS: &[(&str, &str)] = &[
     ("crates/report/tests/it/synthetic.rs", "one synthetic record"),
     ("crates/analysis/src/rows.rs", "not yet split: reading rows, and computing them"),
     ("crates/analysis/src/settings/mod.rs", "not yet split: comparing, and describing"),
-    ("crates/assay/src/cli.rs", "one command line; its commands could be files"),
-    ("crates/assay/src/commands/export.rs", "not yet split: one file for each format"),
     ("crates/plan/src/spec.rs", "one plan; its workloads could be files"),
     ("crates/record/src/model.rs", "one record; runs, cells and steps could be files"),
     ("crates/report/src/plot/over.rs", "not yet split: one file for each plot over time"),

@@ -12,6 +12,8 @@ use analysis::compat::{self, Recorded};
 use analysis::{CompareOptions, Compared, Figures, Row, Series, THROUGHPUT, distinct};
 use record::{Run, RunDir};
 use report::{ComparedRun, Comparison};
+use runner::failure::UsageError;
+use runner::similar::did_you_mean;
 use words::Metric;
 
 use self::groups::Group;
@@ -20,8 +22,6 @@ use crate::cli::{CompareArgs, Format, METRIC_LIST};
 use crate::exit::Exit;
 use crate::output::{json_text, print, style};
 use crate::runs::{exit_of_reading, figures, keep_steps};
-use runner::failure::UsageError;
-use runner::similar::did_you_mean;
 
 /// Compares the targets of some runs.
 pub fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {

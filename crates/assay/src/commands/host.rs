@@ -1,12 +1,12 @@
 //! `assay host`: describes the machine as a run records it.
 
 use probe::HostContext;
+use runner::failure::UsageError;
+use runner::host::describe;
 
 use crate::cli::HostArgs;
 use crate::exit::Exit;
 use crate::output::{print, style};
-use runner::failure::UsageError;
-use runner::host::describe;
 
 /// Prints a description of the machine, the flush latency of a directory, and warnings.
 pub fn host(args: &HostArgs) -> anyhow::Result<Exit> {

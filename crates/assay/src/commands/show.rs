@@ -3,13 +3,13 @@
 use analysis::{Figures, RunSettings};
 use record::{Run, RunDir};
 use report::TableStyle;
+use runner::failure::UsageError;
+use runner::similar::did_you_mean;
 
 use crate::cli::{Format, ShowArgs};
 use crate::exit::Exit;
 use crate::output::{json_text, print, style};
 use crate::runs::{exit_of_reading, figures, keep_steps};
-use runner::failure::UsageError;
-use runner::similar::did_you_mean;
 
 /// The table with the engine's own text about its state.
 const ENGINE_STATUS: &str = "engine-status";

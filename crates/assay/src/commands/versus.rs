@@ -7,6 +7,7 @@ use anyhow::Context;
 use builds::{Spec, Store};
 use plan::Engine;
 use runner::before::estimate;
+use runner::failure::{Errors, UsageError};
 use runner::{PlanRequest, RunRequest};
 use words::EngineHome;
 
@@ -16,7 +17,6 @@ use crate::cli::{InitArgs, VersusArgs, WorkloadName};
 use crate::draft::{BASE, Draft, DraftBuild, DraftConfig, Template};
 use crate::exit::Exit;
 use crate::output::print;
-use runner::failure::{Errors, UsageError};
 
 /// The minimum number of repeats for verdicts.
 const REPEATS_MIN: u32 = 3;

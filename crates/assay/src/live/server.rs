@@ -10,12 +10,12 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use load::{Clock as _, SystemClock};
+use runner::failure::UsageError;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::host::AllowedHosts;
 use super::state::{RunInfo, RunState};
 use super::{Event, Live, http, spawn};
-use runner::failure::UsageError;
 
 /// Rounds per second: each round reads from or writes to every ready connection once.
 const ROUNDS_PER_S: u32 = 50;

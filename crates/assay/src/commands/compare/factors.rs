@@ -3,14 +3,14 @@
 use analysis::{Factor, Factors, Figures};
 use record::Run;
 use report::{ComparedRun, FactorEffects};
+use runner::failure::UsageError;
+use runner::similar::most_similar_first;
 
 use super::options;
 use crate::cli::{CompareArgs, Format};
 use crate::exit::Exit;
 use crate::output::{json_text, print, style};
 use crate::runs::exit_of_reading;
-use runner::failure::UsageError;
-use runner::similar::most_similar_first;
 
 /// The argument that lists the factors.
 const LIST: &str = "?";

@@ -2,11 +2,11 @@
 
 use analysis::Figures;
 use record::{CellKey, Run, Target};
+use runner::failure::UsageError;
+use runner::similar::did_you_mean;
 
 use crate::cli::Base;
 use crate::output::eprint_line;
-use runner::failure::UsageError;
-use runner::similar::did_you_mean;
 
 /// Targets that are compared with one base.
 pub struct Group {

@@ -3,10 +3,10 @@
 use analysis::compat::{self, StepPair};
 use analysis::{Figures, distinct};
 use record::Run;
+use runner::failure::UsageError;
 
 use crate::cli::StepPattern;
 use crate::runs::unknown_step;
-use runner::failure::UsageError;
 
 /// The placeholder for the name of any step.
 const ANY: &str = "X";
