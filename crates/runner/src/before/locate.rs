@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use engine::{Needs, SetupError};
-use plan::{Build, BuildSource, Diagnostic, Plan};
+use plan::{Build, BuildSource, Diagnostic, Place, Plan};
 
 use super::{estimate, trials};
-use crate::before::installed::{missing_spec, not_fetched_at};
-use crate::before::plan_file::{PlanFile, refusal};
-use crate::before::trials::{Configs, ITS_REPLICAS, Trials, Tried};
+use super::installed::{missing_spec, not_fetched_at};
+use super::plan_file::{PlanFile, refusal};
+use super::trials::{Configs, ITS_REPLICAS, Trial, Trials, Tried};
 use crate::engines;
 use crate::events::Events;
 use crate::failure::{Errors, failure_of, is_usage};
@@ -44,120 +44,190 @@ pub fn locate(
     data_root: Option<&Path>,
     events: &dyn Events,
 ) -> anyhow::Result<Located> {
-    let plan = &file.plan;
-    // By build: a target for each config, and what the build's cells need from a server.
-    let mut used: BTreeMap<usize, (BTreeMap<usize, &str>, Needs)> = BTreeMap::new();
+    let mut search = Search::new(file);
+    for used in used_builds(&file.plan, cells) {
+        search.find(used, data_root);
+    }
+    search.try_configs(events);
+    search.finish(events)
+}
+
+/// A build that cells use.
+struct UsedBuild<'a> {
+    build: &'a Build,
+    /// A target for each config, by the config's index in the plan.
+    targets: BTreeMap<usize, &'a str>,
+    /// What the cells need from a server.
+    needs: Needs,
+}
+
+/// Returns the builds that these cells use, in the plan's order.
+fn used_builds(plan: &Plan, cells: impl Iterator<Item = plan::Cell>) -> Vec<UsedBuild<'_>> {
+    let mut used: BTreeMap<usize, UsedBuild<'_>> = BTreeMap::new();
     for cell in cells {
         let target = &plan.targets[cell.target];
         let needs = estimate::needs(&plan.variants[cell.variant], cell.clients);
-        let (targets, build_needs) =
-            used.entry(target.build).or_insert_with(|| (BTreeMap::new(), needs));
-        targets.entry(target.config).or_insert(&target.name);
-        build_needs.connections = build_needs.connections.max(needs.connections);
-        build_needs.makes_tables |= needs.makes_tables;
+        let used = used.entry(target.build).or_insert_with(|| UsedBuild {
+            build: &plan.builds[target.build],
+            targets: BTreeMap::new(),
+            needs,
+        });
+        used.targets.entry(target.config).or_insert(&target.name);
+        used.needs.connections = used.needs.connections.max(needs.connections);
+        used.needs.makes_tables |= needs.makes_tables;
     }
-    let mut missing = Vec::new();
-    let mut errors = Vec::new();
-    let mut diagnostics = Vec::new();
-    let mut outcomes = Trials::default();
-    let mut builds = Vec::new();
-    let mut trials = Vec::new();
-    let mut owners = Vec::new();
-    for (build, (targets, needs)) in used {
-        let build = &plan.builds[build];
-        let place = file.place_of_build(build);
-        check_limits(plan, &targets, &mut outcomes);
-        let mut configs =
-            Configs { file, targets, needs, data_root, trials: Vec::new(), obstacles: Vec::new() };
-        let facts = match missing_spec(build) {
-            Ok(None) => engines::of(build.engine).find(build, &mut configs),
-            Ok(Some(spec)) => {
-                missing.push((spec, place));
-                continue;
-            }
-            Err(error) => Err(error),
+    used.into_values().collect()
+}
+
+/// The search for the builds of a plan, which goes on after an error: everything that is wrong is
+/// reported at once.
+struct Search<'a> {
+    file: &'a PlanFile,
+    /// The builds that were found.
+    builds: Vec<record::Build>,
+    /// Specs of builds that must be fetched first, with their places in the plan.
+    missing: Vec<(&'a str, Place)>,
+    /// The trials of configs, each with its build.
+    trials: Vec<Trial<'a>>,
+    owners: Vec<&'a Build>,
+    outcomes: Trials,
+    /// What is wrong with the plan.
+    diagnostics: Vec<Diagnostic>,
+    /// What else is wrong.
+    errors: Vec<anyhow::Error>,
+}
+
+impl<'a> Search<'a> {
+    fn new(file: &'a PlanFile) -> Self {
+        Self {
+            file,
+            builds: Vec::new(),
+            missing: Vec::new(),
+            trials: Vec::new(),
+            owners: Vec::new(),
+            outcomes: Trials::default(),
+            diagnostics: Vec::new(),
+            errors: Vec::new(),
+        }
+    }
+
+    /// Finds a build, and notes the trials that its configs need.
+    fn find(&mut self, used: UsedBuild<'a>, data_root: Option<&'a Path>) {
+        let UsedBuild { build, targets, needs } = used;
+        self.check_limits(&targets);
+        let spec = match missing_spec(build) {
+            Ok(spec) => spec,
+            Err(error) => return self.note_error(build, error),
         };
-        owners.extend(configs.trials.iter().map(|_| build));
-        trials.extend(configs.trials);
-        diagnostics.extend(configs.obstacles.into_iter().map(|obstacle| {
+        if let Some(spec) = spec {
+            self.missing.push((spec, self.file.place_of_build(build)));
+            return;
+        }
+
+        let mut configs = Configs {
+            file: self.file,
+            targets,
+            needs,
+            data_root,
+            trials: Vec::new(),
+            obstacles: Vec::new(),
+        };
+        let found = engines::of(build.engine).find(build, &mut configs);
+        self.owners.extend(configs.trials.iter().map(|_| build));
+        self.trials.extend(configs.trials);
+        for obstacle in configs.obstacles {
             let message = format!("the server of build `{}`: {}", build.name, obstacle.what);
-            refusal("server::unfit", place, message, Some(&obstacle.help))
-        }));
-        match facts {
-            Ok(facts) => builds.push(record::Build {
+            let place = self.file.place_of_build(build);
+            self.diagnostics.push(refusal(
+                "server::unfit",
+                place,
+                message,
+                Some(&obstacle.help),
+            ));
+        }
+
+        match found {
+            Ok(facts) => self.builds.push(record::Build {
                 name: build.name.clone(),
                 engine: build.engine.name().into(),
                 version: facts.version,
                 source: facts.source,
                 files: facts.files,
             }),
-            Err(error) => report(file, build, error, &mut diagnostics, &mut errors),
+            Err(error) => self.note_error(build, error),
         }
     }
 
-    let results = trials::run_all(&trials, events);
-    for ((trial, build), result) in trials.iter().zip(owners).zip(results) {
-        match result {
-            Ok(tried) => outcomes.add(trial.config, trial.target, &trial.version, tried),
-            Err(error) => report(file, build, error, &mut diagnostics, &mut errors),
+    /// Checks the limits of the configs of `targets` against this host.
+    fn check_limits(&mut self, targets: &BTreeMap<usize, &str>) {
+        for (&config, &target) in targets {
+            let options = &self.file.plan.configs[config];
+            let checked = match engine::limits::check(&options.limits) {
+                Ok(()) if options.replicas > 0 => engine::limits::check(&options.replica_limits)
+                    .map_err(|error| anyhow::Error::from(error).context(ITS_REPLICAS)),
+                checked => checked.map_err(anyhow::Error::from),
+            };
+            if let Err(error) = checked {
+                self.outcomes.add(config, target, "", Tried::Refused(failure_of(&error)));
+            }
         }
     }
 
-    diagnostics.extend(not_fetched_at(&missing));
-    diagnostics.extend(outcomes.diagnostics(file));
-    if let Err(refused) = file.refuse(&diagnostics) {
-        errors.insert(0, refused.into());
+    /// Lets the builds try their configs.
+    fn try_configs(&mut self, events: &dyn Events) {
+        let results = trials::run_all(&self.trials, events);
+        let trials = std::mem::take(&mut self.trials);
+        let owners = std::mem::take(&mut self.owners);
+        for ((trial, build), result) in trials.iter().zip(owners).zip(results) {
+            match result {
+                Ok(tried) => {
+                    self.outcomes.add(trial.config, trial.target, &trial.version, tried);
+                }
+                Err(error) => self.note_error(build, error),
+            }
+        }
     }
-    Errors::combine(errors)?;
-    for warning in outcomes.warnings() {
-        events.warn(None, &warning);
-    }
-    Ok(Located { builds, left_out: outcomes.left_out })
-}
 
-/// Checks the limits of the configs of `targets` against this host.
-fn check_limits(plan: &Plan, targets: &BTreeMap<usize, &str>, outcomes: &mut Trials) {
-    for (&config, &target) in targets {
-        let options = &plan.configs[config];
-        let checked = match engine::limits::check(&options.limits) {
-            Ok(()) if options.replicas > 0 => engine::limits::check(&options.replica_limits)
-                .map_err(|error| anyhow::Error::from(error).context(ITS_REPLICAS)),
-            checked => checked.map_err(anyhow::Error::from),
+    /// Adds the error of a build to the diagnostics of the plan if the plan is wrong, otherwise to
+    /// the other errors. The error of several configs is added once.
+    fn note_error(&mut self, build: &Build, error: anyhow::Error) {
+        let error = error.context(format!("build `{}`", build.name));
+        let failure = failure_of(&error);
+        if !is_usage(&error) {
+            if !self.errors.iter().any(|known| failure_of(known).causes == failure.causes) {
+                self.errors.push(error);
+            }
+            return;
+        }
+
+        let is_of_data = error
+            .chain()
+            .any(|cause| matches!(cause.downcast_ref(), Some(SetupError::Directory { .. })));
+        let place = if is_of_data {
+            self.file.place_of(|key| key == "data-dir")
+        } else {
+            self.file.place_of_build(build)
         };
-        if let Err(error) = checked {
-            outcomes.add(config, target, "", Tried::Refused(failure_of(&error)));
+        let message = failure.causes.join(": ");
+        if !self.diagnostics.iter().any(|known| known.message == message) {
+            let help = failure.help.as_deref();
+            self.diagnostics.push(refusal("build::unusable", place, message, help));
         }
     }
-}
 
-/// Adds the error of a build to the diagnostics of the plan if the plan is wrong, otherwise to the
-/// other errors. The error of several configs is added once.
-fn report(
-    file: &PlanFile,
-    build: &Build,
-    error: anyhow::Error,
-    diagnostics: &mut Vec<Diagnostic>,
-    errors: &mut Vec<anyhow::Error>,
-) {
-    let error = error.context(format!("build `{}`", build.name));
-    let failure = failure_of(&error);
-    let message = failure.causes.join(": ");
-    if !is_usage(&error) {
-        if !errors.iter().any(|known| failure_of(known).causes == failure.causes) {
-            errors.push(error);
+    /// Returns the builds, or everything that is wrong.
+    fn finish(mut self, events: &dyn Events) -> anyhow::Result<Located> {
+        self.diagnostics.extend(not_fetched_at(&self.missing));
+        self.diagnostics.extend(self.outcomes.diagnostics(self.file));
+        if let Err(refused) = self.file.refuse(&self.diagnostics) {
+            // The plan's own mistakes come first.
+            self.errors.insert(0, refused.into());
         }
-        return;
-    }
+        Errors::combine(self.errors)?;
 
-    let is_of_data = error
-        .chain()
-        .any(|cause| matches!(cause.downcast_ref(), Some(SetupError::Directory { .. })));
-    let place = if is_of_data {
-        file.place_of(|key| key == "data-dir")
-    } else {
-        file.place_of_build(build)
-    };
-    if !diagnostics.iter().any(|known| known.message == message) {
-        diagnostics.push(refusal("build::unusable", place, message, failure.help.as_deref()));
+        for warning in self.outcomes.warnings() {
+            events.warn(None, &warning);
+        }
+        Ok(Located { builds: self.builds, left_out: self.outcomes.left_out })
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use plan::{BuildSource, Engine};
 use words::SettingRole;
 
-use crate::before::plan_file::PlanFile;
+use super::plan_file::PlanFile;
 
 /// The code of the warning about such caches.
 pub const CACHE_CODE: &str = "host::cache-exceeds-memory";
@@ -90,7 +90,7 @@ fn cache_bytes(engine: Engine, text: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::before::plan_file;
+    use super::plan_file;
 
     #[test]
     fn caches_that_exceed_the_memory_are_found_in_each_notation() {

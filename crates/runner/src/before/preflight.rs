@@ -7,7 +7,7 @@ use probe::Proc;
 use record::CellRef;
 use words::{ConfigFiles, EngineFacts};
 
-use crate::before::plan_file::{PlanFile, refusal};
+use super::plan_file::{PlanFile, refusal};
 use crate::engines;
 
 /// Rejects what the parser of plans can't see: a config for a server that assay does not start, a

@@ -235,7 +235,7 @@ impl Trials {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::before::plan_file;
+    use super::plan_file;
 
     fn refused(reason: &str) -> Tried {
         Tried::Refused(Failure { causes: vec![format!("config: {reason}")], ..Failure::default() })

@@ -8,7 +8,7 @@ use fs_err::symlink_metadata;
 use plan::{BuildSource, Plan};
 use record::RunDir;
 
-use crate::before::installed::Installed;
+use super::installed::Installed;
 use crate::failure::UsageError;
 
 const HELP: &str =

@@ -76,11 +76,49 @@ fn run_process(
     let target = &plan.targets[planned.target];
     let relay = session.events.hand_over()?;
     let limits = Enforced::prepare(&plan.configs[target.config].limits)?;
+    let arguments = arguments(session, run, reference, &relay)?;
+    let mut process = spawn(session, arguments, &limits)?;
+
+    // The other process waits for this record, which it ends.
+    record.limits = limits.applied(process.pid());
+    directory.write(record)?;
+    let ended = wait(session, &mut process)?;
+    *record = directory.read()?;
+    match record.status {
+        Status::Incomplete => {}
+        // Only the cell's process was interrupted.
+        Status::Interrupted if !session.is_stopped() => return Ok(Some(Status::Incomplete)),
+        status => return Ok(Some(status)),
+    }
+    if ended == MISSING_END_STATUS {
+        return Err(MissingEnd { cell: reference.path.clone() }.into());
+    }
+
+    // It crashed, so this process keeps its log and removes its database.
+    let home = session.data_root.join(&target.name);
+    let log = engine::rocksdb::log_path(&home.join(DIRECTORY));
+    let log_tail = engine::log_tail(&log, LOG_LINES);
+    keep_log(directory, &log)?;
+    if !plan.keep_data {
+        remove_database(&home, DIRECTORY);
+    }
+    if !session.is_stopped() {
+        record.failure = Some(crash(&reference.path, ended, &limits, log_tail));
+    }
+    Ok(None)
+}
+
+/// Starts the process of a cell, which dies with this one.
+fn spawn(
+    session: &RunSession<'_>,
+    args: Vec<OsString>,
+    limits: &Enforced,
+) -> anyhow::Result<Guarded> {
     let here = std::env::current_dir().context("the working directory can't be found")?;
-    let spawn = Spawn {
+    Ok(Guarded::spawn(&Spawn {
         guard_exe: &session.executable,
         program: &session.executable,
-        args: arguments(session, run, reference, &relay)?,
+        args,
         env: Vec::new(),
         env_remove: Vec::new(),
         input: None,
@@ -90,54 +128,39 @@ fn run_process(
         orphaned: Ending::Kill,
         remove_directory: None,
         confinement: Some(limits.confinement()),
-    };
-    let mut process = Guarded::spawn(&spawn)?;
-    record.limits = limits.applied(process.pid());
-    directory.write(record)?;
-    let ended = loop {
-        if let Some(status) = process.wait(TICK) {
-            break status.to_owned();
-        }
-        if session.is_stopped() {
-            break process.stop(&[(Ending::Interrupt, STOP_TIMEOUT)])?.1;
-        }
-    };
-    *record = directory.read()?;
-    match record.status {
-        Status::Incomplete => {}
-        // Only the cell's process was interrupted.
-        Status::Interrupted if !session.is_stopped() => return Ok(Some(Status::Incomplete)),
-        status => return Ok(Some(status)),
-    }
-    let cell = &reference.path;
-    if ended == MISSING_END_STATUS {
-        return Err(MissingEnd { cell: cell.clone() }.into());
-    }
-    let home = session.data_root.join(&target.name);
-    let log = engine::rocksdb::log_path(&home.join(DIRECTORY));
-    let log_tail = engine::log_tail(&log, LOG_LINES);
-    keep_log(directory, &log)?;
-    if !plan.keep_data {
-        remove_database(&home, DIRECTORY);
-    }
-    if !session.is_stopped() {
-        let (ended, help) = match limits.killed_for_memory("it") {
-            Some(why) => (
-                format!("{ended}: {why}"),
-                "raise the config's `memory`, or make its cache and memtables smaller",
-            ),
-            None => (
-                ended,
-                "the library crashed, or the process or its guard was killed; other cells are not affected",
-            ),
-        };
-        let what = format!("the process of cell `{cell}` ended unexpectedly");
-        record.failure =
-            Some(Failure { causes: vec![what, ended], help: Some(help.into()), log_tail });
-    }
-    Ok(None)
+    })?)
 }
 
+/// Waits until the process of a cell ends, and asks it to if the run is interrupted. Returns its exit
+/// status.
+fn wait(session: &RunSession<'_>, process: &mut Guarded) -> anyhow::Result<String> {
+    loop {
+        if let Some(status) = process.wait(TICK) {
+            return Ok(status.to_owned());
+        }
+        if session.is_stopped() {
+            return Ok(process.stop(&[(Ending::Interrupt, STOP_TIMEOUT)])?.1);
+        }
+    }
+}
+
+/// Returns the failure of a cell whose process ended without recording it.
+fn crash(cell: &str, ended: String, limits: &Enforced, log_tail: Vec<String>) -> Failure {
+    let (ended, help) = match limits.killed_for_memory("it") {
+        Some(why) => (
+            format!("{ended}: {why}"),
+            "raise the config's `memory`, or make its cache and memtables smaller",
+        ),
+        None => (
+            ended,
+            "the library crashed, or the process or its guard was killed; other cells are not affected",
+        ),
+    };
+    let what = format!("the process of cell `{cell}` ended unexpectedly");
+    Failure { causes: vec![what, ended], help: Some(help.into()), log_tail }
+}
+
+/// Returns the arguments of the process of a cell.
 fn arguments(
     session: &RunSession<'_>,
     run: &RunDir,

@@ -95,60 +95,11 @@ pub const MYSQL: Servers<Mysql> = Servers {
 impl<E: Replicated + 'static> EngineRow for Servers<E> {
     fn find(&self, build: &Build, configs: &mut Configs<'_>) -> anyhow::Result<BuildFacts> {
         if let BuildSource::Url(url) = &build.source {
-            let server = (self.attach)(url.expose())?;
-            let obstacles = server.obstacles(with_watching(configs.needs, build));
-            configs.obstacles =
-                obstacles.context("cannot read the server's limits and privileges")?;
-            for (name, replica) in self.attach_replicas(build)? {
-                let obstacles = server.obstacles_of(&replica, configs.needs_of_replicas(WATCHING));
-                let obstacles = obstacles.with_context(|| format!("cannot examine {name}"))?;
-                configs.obstacles.extend(obstacles.into_iter().map(|it| {
-                    let what = format!("{name}: {}", it.what);
-                    Obstacle { what, ..it }
-                }));
-            }
-            return Ok(BuildFacts {
-                version: server.version().to_owned(),
-                source: words::redact(url.expose()),
-                files: Vec::new(),
-            });
+            return self.examine(build, url.expose(), configs);
         }
         let installed = Installed::of(build)?;
         let located = (self.locate)(&installed.place)?;
-        let executable = own_path()?;
-        let (file, data_root, try_config) = (configs.file, configs.data_root, self.try_config);
-        let connections = estimate::of_plan(&file.plan).connections;
-        let place = installed.place.clone();
-        configs.each(&located.name, move |config, target| {
-            let plan = &file.plan;
-            let data_root = data_root.map(|root| root.join(target));
-            let network = network_for(plan, config, None)?;
-            let replicas = port_for_replicas(config)?;
-            let texts = file.config_texts(config)?;
-            let options = StartOptions {
-                build: &place,
-                data_dir: &data_root.unwrap_or_else(std::env::temp_dir),
-                config_files: &texts,
-                set: &config.set,
-                user: plan.server_user.as_deref(),
-                guard_exe: &executable,
-                log: Path::new("log"),
-                connections,
-                limits: &Limits::default(),
-                timeout: plan.server_timeout,
-                network: network.as_ref(),
-                replicas: for_replicas(config, replicas.as_ref()),
-                stop: &AtomicBool::new(false),
-            };
-            try_config(&options)?;
-            if config.replicas > 0 && !config.replica_set.is_empty() {
-                let set = &config.set_of_replicas();
-                let replica = StartOptions { set, replicas: None, ..options };
-                let tried = try_config(&replica);
-                tried.context(ITS_REPLICAS)?;
-            }
-            Ok(())
-        });
+        self.add_trials(&installed.place, &located.name, configs)?;
         Ok(BuildFacts {
             version: located.version,
             source: located.place.display().to_string(),
@@ -180,15 +131,86 @@ impl<E: Replicated + 'static> EngineRow for Servers<E> {
 }
 
 impl<E: Replicated + 'static> Servers<E> {
+    /// Asks a server that already runs for its version, and for what keeps cells from running.
+    fn examine(
+        &self,
+        build: &Build,
+        url: &str,
+        configs: &mut Configs<'_>,
+    ) -> anyhow::Result<BuildFacts> {
+        let server = (self.attach)(url)?;
+        let obstacles = server.obstacles(with_watching(configs.needs, build));
+        configs.obstacles = obstacles.context("cannot read the server's limits and privileges")?;
+        for (name, replica) in self.attach_replicas(build)? {
+            let obstacles = server.obstacles_of(&replica, configs.needs_of_replicas(WATCHING));
+            let obstacles = obstacles.with_context(|| format!("cannot examine {name}"))?;
+            for obstacle in obstacles {
+                let what = format!("{name}: {}", obstacle.what);
+                configs.obstacles.push(Obstacle { what, ..obstacle });
+            }
+        }
+        Ok(BuildFacts {
+            version: server.version().to_owned(),
+            source: words::redact(url),
+            files: Vec::new(),
+        })
+    }
+
+    /// Adds a trial of each config, in which the server only reads it.
+    fn add_trials(
+        &self,
+        place: &str,
+        version: &str,
+        configs: &mut Configs<'_>,
+    ) -> anyhow::Result<()> {
+        let executable = own_path()?;
+        let (file, data_root, try_config) = (configs.file, configs.data_root, self.try_config);
+        let connections = estimate::of_plan(&file.plan).connections;
+        let place = place.to_owned();
+        configs.each(version, move |config, target| {
+            let plan = &file.plan;
+            let home = data_root.map_or_else(std::env::temp_dir, |root| root.join(target));
+            let network = network_for(plan, config, None)?;
+            let replica_port = port_for_replicas(config)?;
+            let texts = file.config_texts(config)?;
+            let options = StartOptions {
+                build: &place,
+                data_dir: &home,
+                config_files: &texts,
+                set: &config.set,
+                user: plan.server_user.as_deref(),
+                guard_exe: &executable,
+                log: Path::new("log"),
+                connections,
+                limits: &Limits::default(),
+                timeout: plan.server_timeout,
+                network: network.as_ref(),
+                replicas: for_replicas(config, replica_port.as_ref()),
+                stop: &AtomicBool::new(false),
+            };
+            try_config(&options)?;
+
+            // Replicas may have options of their own.
+            if config.replicas > 0 && !config.replica_set.is_empty() {
+                let set = &config.set_of_replicas();
+                let replica = StartOptions { set, replicas: None, ..options };
+                try_config(&replica).context(ITS_REPLICAS)?;
+            }
+            Ok(())
+        });
+        Ok(())
+    }
+
     /// Connects to the replicas of a build's server that assay does not start.
     fn attach_replicas(&self, build: &Build) -> anyhow::Result<Vec<(String, E)>> {
-        let replicas = (1..).zip(&build.replica_urls).map(|(number, url)| {
+        let mut replicas = Vec::new();
+        for (number, url) in (1..).zip(&build.replica_urls) {
             let name = replica_name(number);
             let replica = (self.attach)(url.expose());
             let replica = replica.with_context(|| format!("{name} can't be used"))?;
-            Ok((name, replica))
-        });
-        replicas.collect()
+            replicas.push((name, replica));
+        }
+        Ok(replicas)
     }
 
     /// Attaches to a server that already runs, and to its replicas.
