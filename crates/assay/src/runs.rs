@@ -99,7 +99,7 @@ pub fn keep_steps(figures: &mut Figures, wanted: &[String]) -> anyhow::Result<()
     figures.rows.retain(|row| wanted.contains(&row.step));
     figures.missing.retain(|row| wanted.contains(&row.step));
     let profiled = &mut figures.profiled;
-    profiled.retain(|it| wanted.contains(&it.row.step));
+    profiled.retain(|step| wanted.contains(&step.row.step));
     Ok(())
 }
 

@@ -191,7 +191,7 @@ impl Selection {
         let rows = if takes_rows { self.rows()? } else { Vec::new() };
         let compare = || {
             let recorded = Recorded::read(&self.directories)?;
-            let paths = self.directories.iter().map(|it| it.path().to_owned());
+            let paths = self.directories.iter().map(|directory| directory.path().to_owned());
             let args = CompareArgs::with_defaults(paths.collect(), self.steps.clone());
             compare::answer(&self.directories, &recorded, &args)
         };

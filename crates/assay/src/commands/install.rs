@@ -11,7 +11,7 @@ use crate::output::{json_text, print};
 pub fn completions(args: &CompletionsArgs) -> anyhow::Result<Exit> {
     let all = Cli::command();
     // Otherwise the script would offer hidden commands too.
-    let shown = all.get_subcommands().filter(|it| !it.is_hide_set());
+    let shown = all.get_subcommands().filter(|command| !command.is_hide_set());
     let mut shown = clap::Command::new("assay")
         .disable_help_subcommand(true)
         .version(env!("CARGO_PKG_VERSION"))

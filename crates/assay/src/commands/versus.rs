@@ -181,12 +181,7 @@ enum TargetBuild {
 
 impl TargetBuild {
     /// Returns the build of a target that is there.
-    fn available(
-        target: &str,
-        engine: &str,
-        source: &str,
-        identity: &str,
-    ) -> anyhow::Result<Self> {
+    fn available(target: &str, engine: &str, source: &str, identity: &str) -> anyhow::Result<Self> {
         let known = Engine::NAMES.iter().find(|(name, _)| *name == engine);
         let (_, engine) = known
             .with_context(|| format!("plans have no engine `{engine}` (target `{target}`)"))?;
@@ -281,10 +276,7 @@ struct NamedBuilds {
 }
 
 /// Returns the builds with their names in a plan. A missing build keeps its spec.
-fn name_builds(
-    targets: &[String],
-    target_builds: Vec<TargetBuild>,
-) -> anyhow::Result<NamedBuilds> {
+fn name_builds(targets: &[String], target_builds: Vec<TargetBuild>) -> anyhow::Result<NamedBuilds> {
     let mut builds: Vec<DraftBuild> = Vec::new();
     let mut identities = Vec::new();
     for (target, target_build) in targets.iter().zip(target_builds) {

@@ -173,7 +173,7 @@ fn requests_are_answered_or_refused() {
         let status = reply.lines().next().unwrap_or_default();
         let status = status.strip_prefix("HTTP/1.1 ").unwrap_or_default();
         assert_eq!(status, begin, "{request}");
-        let is_empty = reply.split_once("\r\n\r\n").is_none_or(|it| it.1.is_empty());
+        let is_empty = reply.split_once("\r\n\r\n").is_none_or(|parts| parts.1.is_empty());
         assert_eq!(is_empty, begin == none || request.starts_with("HEAD"));
     }
 }

@@ -178,6 +178,7 @@ fn run_process(
             let _ = stderr.map(|mut stderr| stderr.read_to_end(&mut messages));
             messages
         })?;
+
         let mut answers = Vec::new();
         let mut waited = Duration::ZERO;
         let exceeded = loop {
@@ -196,9 +197,11 @@ fn run_process(
                 break Some(Limit::Memory(memory_bytes_max));
             }
         };
+
         if exceeded.is_some() {
             child.kill()?;
         }
+
         let status = child.wait()?;
         let messages = messages.join().unwrap_or_default();
         let messages = String::from_utf8_lossy(&messages);

@@ -6,10 +6,10 @@ use std::path::Path;
 use engine::{Needs, SetupError};
 use plan::{Build, BuildSource, Diagnostic, Place, Plan};
 
-use super::{estimate, trials};
 use super::installed::{missing_spec, not_fetched_at};
 use super::plan_file::{PlanFile, refusal};
 use super::trials::{Configs, ITS_REPLICAS, Trial, Trials, Tried};
+use super::{estimate, trials};
 use crate::engines;
 use crate::events::Events;
 use crate::failure::{Errors, failure_of, is_usage};
@@ -138,12 +138,7 @@ impl<'a> Search<'a> {
         for obstacle in configs.obstacles {
             let message = format!("the server of build `{}`: {}", build.name, obstacle.what);
             let place = self.file.place_of_build(build);
-            self.diagnostics.push(refusal(
-                "server::unfit",
-                place,
-                message,
-                Some(&obstacle.help),
-            ));
+            self.diagnostics.push(refusal("server::unfit", place, message, Some(&obstacle.help)));
         }
 
         match found {

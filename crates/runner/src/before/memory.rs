@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use plan::{BuildSource, Engine};
+use plan::{BuildSource, Engine, Target};
 use words::SettingRole;
 
 use super::plan_file::PlanFile;
@@ -26,41 +26,49 @@ pub fn oversized_caches(
     let plan = &file.plan;
     let mut by_problem: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for target in targets.map(|target| &plan.targets[target]) {
-        let (build, config) = (&plan.builds[target.build], &plan.configs[target.config]);
-        // SQLite fills its cache only as far as the data needs it.
-        let has_cache = matches!(build.engine, Engine::Postgres | Engine::Mysql | Engine::RocksDb);
-        if !has_cache || matches!(build.source, BuildSource::Url(_)) {
-            continue;
-        }
-        let limit = config.limits.memory_bytes.filter(|&bytes| bytes < host_bytes);
-        let (most, whose) = match limit {
-            Some(limit) => (limit, "`memory` of its config"),
-            None => (host_bytes, "memory of this host"),
-        };
-        for option in file.declared(config)? {
-            // The limits of a server are declared, too.
-            let is_cache = option.role == Some(SettingRole::CacheSize)
-                && !option.name.starts_with(LIMIT_PREFIX);
-            let Some(bytes) = cache_bytes(build.engine, &option.value).filter(|_| is_cache) else {
-                continue;
-            };
-            if bytes > most as f64 {
-                let most_gb = most as f64 / 1e9;
-                let (name, value) = (&option.name, &option.value);
-                let problem =
-                    format!("`{name} = {value}` is more than the {most_gb:.1} GB of {whose}");
-                let known = by_problem.entry(problem).or_default();
-                if !known.contains(&target.name.as_str()) {
-                    known.push(&target.name);
-                }
+        for problem in problems_of(file, target, host_bytes)? {
+            let known = by_problem.entry(problem).or_default();
+            if !known.contains(&target.name.as_str()) {
+                known.push(&target.name);
             }
         }
     }
+
     let warnings = by_problem.into_iter().map(|(problem, targets)| {
         let word = if targets.len() == 1 { "target" } else { "targets" };
         format!("{word} `{}`: {problem}", targets.join("`, `"))
     });
     Ok(warnings.collect())
+}
+
+/// Returns what is wrong with the caches of a target.
+fn problems_of(file: &PlanFile, target: &Target, host_bytes: u64) -> anyhow::Result<Vec<String>> {
+    let (build, config) = (&file.plan.builds[target.build], &file.plan.configs[target.config]);
+    // SQLite fills its cache only as far as the data needs it.
+    let has_cache = matches!(build.engine, Engine::Postgres | Engine::Mysql | Engine::RocksDb);
+    if !has_cache || matches!(build.source, BuildSource::Url(_)) {
+        return Ok(Vec::new());
+    }
+    let limit = config.limits.memory_bytes.filter(|&bytes| bytes < host_bytes);
+    let (most, whose) = match limit {
+        Some(limit) => (limit, "`memory` of its config"),
+        None => (host_bytes, "memory of this host"),
+    };
+
+    let mut problems = Vec::new();
+    for option in file.declared(config)? {
+        // The limits of a server are declared, too.
+        let is_cache =
+            option.role == Some(SettingRole::CacheSize) && !option.name.starts_with(LIMIT_PREFIX);
+        let bytes = cache_bytes(build.engine, &option.value);
+        if is_cache && bytes.is_some_and(|bytes| bytes > most as f64) {
+            let most_gb = most as f64 / 1e9;
+            let (name, value) = (&option.name, &option.value);
+            problems
+                .push(format!("`{name} = {value}` is more than the {most_gb:.1} GB of {whose}"));
+        }
+    }
+    Ok(problems)
 }
 
 /// Parses the size of a cache in the notation of an engine; `None` for other texts.
@@ -90,7 +98,7 @@ fn cache_bytes(engine: Engine, text: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use super::plan_file;
+    use crate::before::plan_file;
 
     #[test]
     fn caches_that_exceed_the_memory_are_found_in_each_notation() {

@@ -186,52 +186,35 @@ impl PlanFile {
     /// Returns the error that an engine refuses a config. Its place is the option that `message`
     /// names, or the file that may contain that option.
     pub fn refused_config(&self, config: &Config, message: &str) -> Diagnostic {
-        let plain = |name: &str| name.to_ascii_lowercase().replace('-', "_");
-        let is_in_names = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
-        let words: Vec<String> =
-            message.split(|c| !is_in_names(c)).map(|word| plain(word.trim_matches('.'))).collect();
-        let is_named = |name: &str| {
-            let name = plain(name.trim_matches('"'));
-            // RocksDB also names table options without the table.
-            let short = name.rsplit('.').next().unwrap_or_default();
-            words.iter().any(|word| *word == name || *word == short)
-        };
-        let of_replicas = message.starts_with(ITS_REPLICAS);
+        let words = NamedOptions::of(message);
+        let mut refused = Diagnostic::error("config::refused", Place::Nowhere, message);
+
+        let is_of_replicas = message.starts_with(ITS_REPLICAS);
         let option = self.value_in(config, |key| {
-            let key = match (of_replicas, key.strip_prefix("replica.")) {
-                (true, Some(key)) => key,
-                (true, None) => return false,
-                (false, _) => key,
-            };
-            let name = key.strip_prefix("set.").or(key.strip_prefix("load."));
-            let is_limit = key == "memory" || key == "cpus";
-            let is_tls = key == "tls" && words.iter().any(|word| word.starts_with("ssl"));
-            name.is_some_and(is_named)
-                || is_tls
-                || is_limit && message.contains(&format!("`{key}`"))
+            if is_of_replicas {
+                key.strip_prefix("replica.").is_some_and(|key| words.name_key(key))
+            } else {
+                words.name_key(key)
+            }
         });
-        let error = |place, label: &str| {
-            let mut diagnostic = Diagnostic::error("config::refused", place, message);
-            diagnostic.label(label);
-            diagnostic
-        };
         if let Some(option) = option {
-            return error(option.place, "refused");
+            refused.place = option.place;
+            refused.label("refused");
+            return refused;
         }
+
         let texts = self.config_texts(config).unwrap_or_default();
         for (name, text) in config.files.iter().zip(&texts) {
-            let line = text.lines().position(|line| {
-                let line = line.trim_start();
-                let name = line.split(|c| !is_in_names(c)).next().unwrap_or_default();
-                !name.is_empty() && is_named(name)
-            });
-            if let Some(line) = line {
-                let label = format!("line {} of this file", line + 1);
-                return error(self.place_of_file(name), &label);
+            if let Some(line) = text.lines().position(|line| words.name_line(line)) {
+                refused.place = self.place_of_file(name);
+                refused.label(&format!("line {} of this file", line + 1));
+                return refused;
             }
         }
-        let file = config.files.first();
-        error(file.map_or(Place::Nowhere, |name| self.place_of_file(name)), "")
+        if let Some(name) = config.files.first() {
+            refused.place = self.place_of_file(name);
+        }
+        refused
     }
 
     /// Returns an error for each file of a config that can't be read.
@@ -337,4 +320,53 @@ impl PlanFile {
         let help = "give a text file; paths are relative to the plan's directory";
         Ok(text.map_err(|problem| UsageError::new(problem, Some(help.into())))?)
     }
+}
+
+/// The options that an engine's message may name: all of its words.
+struct NamedOptions<'a> {
+    message: &'a str,
+    words: Vec<String>,
+}
+
+impl<'a> NamedOptions<'a> {
+    fn of(message: &'a str) -> Self {
+        let words = message.split(|letter| !is_in_names(letter));
+        let words = words.map(|word| plain(word.trim_matches('.'))).collect();
+        Self { message, words }
+    }
+
+    /// Returns true if the message names an option.
+    fn name(&self, option: &str) -> bool {
+        let option = plain(option.trim_matches('"'));
+        // RocksDB also names table options without the table.
+        let short = option.rsplit('.').next().unwrap_or_default();
+        self.words.iter().any(|word| *word == option || *word == short)
+    }
+
+    /// Returns true if the message names the option of a config's key.
+    fn name_key(&self, key: &str) -> bool {
+        match key {
+            "tls" => self.words.iter().any(|word| word.starts_with("ssl")),
+            "memory" | "cpus" => self.message.contains(&format!("`{key}`")),
+            key => {
+                let option = key.strip_prefix("set.").or(key.strip_prefix("load."));
+                option.is_some_and(|option| self.name(option))
+            }
+        }
+    }
+
+    /// Returns true if the message names the option that a line of a config file begins with.
+    fn name_line(&self, line: &str) -> bool {
+        let option = line.trim_start().split(|letter| !is_in_names(letter)).next();
+        option.is_some_and(|option| !option.is_empty() && self.name(option))
+    }
+}
+
+fn is_in_names(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-' | '.')
+}
+
+/// Returns an option's name as it is compared.
+fn plain(name: &str) -> String {
+    name.to_ascii_lowercase().replace('-', "_")
 }

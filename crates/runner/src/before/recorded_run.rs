@@ -100,17 +100,12 @@ pub fn plan(
     if !recorded.password_removed {
         return same_plan(recorded, recorded.text.clone(), recorded.sets.clone(), events);
     }
-    let path = recorded.path.as_deref().unwrap_or("none: it was the built-in plan");
-    let sets = if recorded.sets.is_empty() {
-        String::new()
-    } else {
-        format!(", with `--set {}`", recorded.sets.join("` `--set "))
-    };
-    let help =
-        format!("pass PLAN and `--set` as before, including the password: PLAN was {path}{sets}");
+
+    // The record lacks the password, so the plan must come with it, and be the same otherwise.
+    let refused = |message: String| UsageError::new(message, Some(help_to_pass(recorded)));
     if !is_given(args) {
         let message = "the plan of this run has a password, which is not recorded";
-        return Err(UsageError::new(message, Some(help)).into());
+        return Err(refused(message.into()).into());
     }
     let text = match &args.plan {
         Some(path) => plan_file::read_text(path)?,
@@ -118,15 +113,26 @@ pub fn plan(
     };
     let sets = args.sets.clone();
     if let Some(what) = difference(recorded, &text, &sets) {
-        let message = format!("the plan differs from the recorded one: {what}");
-        return Err(UsageError::new(message, Some(help)).into());
+        return Err(refused(format!("the plan differs from the recorded one: {what}")).into());
     }
+
     let file = same_plan(recorded, text, sets, events)?;
     if !file.to_record().password_removed {
         let message = "the plan contains no password, but the recorded plan contained one";
-        return Err(UsageError::new(message, Some(help)).into());
+        return Err(refused(message.into()).into());
     }
     Ok(file)
+}
+
+/// Says which plan must be passed with its password.
+fn help_to_pass(recorded: &record::Plan) -> String {
+    let path = recorded.path.as_deref().unwrap_or("none: it was the built-in plan");
+    let sets = if recorded.sets.is_empty() {
+        String::new()
+    } else {
+        format!(", with `--set {}`", recorded.sets.join("` `--set "))
+    };
+    format!("pass PLAN and `--set` as before, including the password: PLAN was {path}{sets}")
 }
 
 /// Repeats to add to a run.
@@ -148,33 +154,40 @@ pub fn add_repeats(
     more: MoreRepeats,
     filters: &[String],
 ) -> Result<(), UsageError> {
-    let MoreRepeats { repeats, is_profiled } = more;
-    let numbers_of = |new: &CellRef| -> Vec<u32> {
-        let of_cell = cells.iter().filter(|cell| cell.key.is_repeat_of(&new.key));
-        of_cell.map(|cell| cell.key.repeat).collect()
-    };
-    let is_of_run = |new: &CellRef| cells.iter().any(|it| it.key.is_same_work_as(&new.key));
-    let is_wanted = |new: &CellRef| {
-        if new.key.profiled {
-            return is_profiled && numbers_of(new).is_empty() && is_of_run(new);
-        }
-        let numbers = numbers_of(new);
-        let missing = repeats.saturating_sub(numbers.len() as u32);
-        let last = numbers.iter().max();
-        last.is_some_and(|last| (last + 1..=last + missing).contains(&new.key.repeat))
-    };
+    // A plan with enough repeats, whose cells come in the right order.
     let planned = plan.repeats;
     raise_repeats(plan, cells);
-    plan.repeats += repeats;
-    plan.profile.repeats = plan.profile.repeats.max(u32::from(is_profiled));
+    plan.repeats += more.repeats;
+    plan.profile.repeats = plan.profile.repeats.max(u32::from(more.is_profiled));
     let mut new = matrix::references(plan);
-    new.retain(is_wanted);
+    new.retain(|cell| more.has(cell, cells));
+
+    // Filters may select cells that are only added now.
     let all: Vec<CellRef> = cells.iter().chain(&new).cloned().collect();
     let only = CellFilters::new(filters, &all)?;
     cells.extend(new.into_iter().filter(|new| only.matches(new)));
+
     plan.repeats = planned;
     raise_repeats(plan, cells);
     Ok(())
+}
+
+impl MoreRepeats {
+    /// Returns true if a cell of the plan is to be added to the `known` ones of the run.
+    fn has(self, new: &CellRef, known: &[CellRef]) -> bool {
+        let repeats = known.iter().filter(|cell| cell.key.is_repeat_of(&new.key));
+        let numbers: Vec<u32> = repeats.map(|cell| cell.key.repeat).collect();
+        if new.key.profiled {
+            let is_of_run = known.iter().any(|cell| cell.key.is_same_work_as(&new.key));
+            return self.is_profiled && numbers.is_empty() && is_of_run;
+        }
+
+        let missing = self.repeats.saturating_sub(numbers.len() as u32);
+        match numbers.iter().max() {
+            Some(last) => (last + 1..=last + missing).contains(&new.key.repeat),
+            None => false,
+        }
+    }
 }
 
 /// Raises the plan's repeats to those that were added to its run.

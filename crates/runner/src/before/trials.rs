@@ -139,7 +139,7 @@ impl<'a> Configs<'a> {
 
     /// Returns the needs of the cells from a replica that this many connections watch.
     pub fn needs_of_replicas(&self, watching: u32) -> Needs {
-        let mut configs = self.targets.keys().map(|&it| &self.file.plan.configs[it]);
+        let mut configs = self.targets.keys().map(|&config| &self.file.plan.configs[config]);
         let reading =
             if configs.any(|config| config.reads_replicas) { self.needs.connections } else { 0 };
         Needs { connections: watching + reading, makes_tables: false }
@@ -168,39 +168,35 @@ struct Refused {
 impl Trials {
     /// Adds the result of a build of `version` that tried a config of `target`.
     pub fn add(&mut self, config: usize, target: &str, version: &str, tried: Tried) {
-        let reason = match tried {
+        match tried {
             Tried::Accepted(options) => {
                 for option in options {
-                    let targets = self.left_out.entry(option).or_default();
-                    if targets.iter().all(|known| known != target) {
-                        targets.push(target.to_owned());
-                    }
+                    add_once(self.left_out.entry(option).or_default(), target);
                 }
-                return;
             }
-            Tried::Incomplete(why) => {
-                let targets = self.incomplete.entry(why).or_default();
-                if !targets.iter().any(|known| known == target) {
-                    targets.push(target.to_owned());
-                }
-                return;
+            Tried::Incomplete(why) => add_once(self.incomplete.entry(why).or_default(), target),
+            Tried::Refused(reason) => {
+                let refused = Refused { config, target: target.to_owned(), reason };
+                self.add_refusal(version, refused);
             }
-            Tried::Refused(reason) => reason,
-        };
-        // Versions that refuse a config for the same reason are reported together.
+        }
+    }
+
+    /// Adds a refusal. Versions that refuse a config for the same reason are reported together.
+    fn add_refusal(&mut self, version: &str, refused: Refused) {
         let without_version = |text: &String| match version {
             "" => text.clone(),
             version => text.replace(version, "the build"),
         };
         let general_reason = Failure {
-            causes: reason.causes.iter().map(without_version).collect(),
-            help: reason.help.as_ref().map(without_version),
+            causes: refused.reason.causes.iter().map(without_version).collect(),
+            help: refused.reason.help.as_ref().map(without_version),
             log_tail: Vec::new(),
         };
-        let refused = Refused { config, target: target.to_owned(), reason };
+
         let mut known_reasons = self.refused.iter_mut();
         match known_reasons.find(|(known, _)| *known == general_reason) {
-            Some((_, all)) if all.iter().any(|known| known.target == target) => {}
+            Some((_, all)) if all.iter().any(|known| known.target == refused.target) => {}
             Some((_, all)) => all.push(refused),
             None => self.refused.push((general_reason, vec![refused])),
         }
@@ -217,7 +213,8 @@ impl Trials {
     /// Returns the errors of refused configs, one for each reason.
     pub fn diagnostics(&self, file: &PlanFile) -> impl Iterator<Item = Diagnostic> {
         self.refused.iter().map(|(general_reason, all)| {
-            let names: Vec<String> = all.iter().map(|it| format!("`{}`", it.target)).collect();
+            let names: Vec<String> =
+                all.iter().map(|refused| format!("`{}`", refused.target)).collect();
             let (reason, word) = match all.as_slice() {
                 [one] => (&one.reason, "target"),
                 _ => (general_reason, "targets"),
@@ -232,10 +229,17 @@ impl Trials {
     }
 }
 
+/// Adds a target unless it is there.
+fn add_once(targets: &mut Vec<String>, target: &str) {
+    if targets.iter().all(|known| known != target) {
+        targets.push(target.to_owned());
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use super::plan_file;
+    use crate::before::plan_file;
 
     fn refused(reason: &str) -> Tried {
         Tried::Refused(Failure { causes: vec![format!("config: {reason}")], ..Failure::default() })
@@ -257,8 +261,10 @@ mod tests {
         let nothing = record::Plan::default();
         let file = plan_file::recorded(&nothing, text.into(), Vec::new(), &crate::Silent).unwrap();
         let diagnostics: Vec<_> = trials.diagnostics(&file).collect();
-        let messages: Vec<_> =
-            diagnostics.iter().map(|it| (it.message.as_str(), it.place.position(text))).collect();
+        let messages: Vec<_> = diagnostics
+            .iter()
+            .map(|diagnostic| (diagnostic.message.as_str(), diagnostic.place.position(text)))
+            .collect();
         assert_eq!(
             messages,
             [

@@ -23,7 +23,7 @@ pub fn refuse_foreign_record(directory: &RunDir) -> anyhow::Result<()> {
     let root = directory.path();
     refuse_foreign_parents(root)
         .and_then(|()| {
-            refuse_foreign_tree(root, |path| path.extension().is_some_and(|it| it == "json"))
+            refuse_foreign_tree(root, |path| path.extension().is_some_and(|end| end == "json"))
         })
         .map_err(|what| {
             UsageError::new(format!("won't resume the run: {what}"), Some(HELP.into())).into()

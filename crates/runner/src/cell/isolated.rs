@@ -131,8 +131,8 @@ fn spawn(
     })?)
 }
 
-/// Waits until the process of a cell ends, and asks it to if the run is interrupted. Returns its exit
-/// status.
+/// Waits until the process of a cell ends, and asks it to if the run is interrupted. Returns its
+/// exit status.
 fn wait(session: &RunSession<'_>, process: &mut Guarded) -> anyhow::Result<String> {
     loop {
         if let Some(status) = process.wait(TICK) {

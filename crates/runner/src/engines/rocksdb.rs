@@ -251,7 +251,8 @@ fn record_load_settings(cell: &mut CellRun<'_>, load_settings: Vec<Setting>) -> 
                 suffix.is_some_and(|suffix| suffix.is_empty() || suffix.starts_with('.'))
             })
         };
-        let is_same = |it: &Setting| (&it.name, &it.value) == (&setting.name, &setting.value);
+        let is_same =
+            |other: &Setting| (&other.name, &other.value) == (&setting.name, &setting.value);
         !NEW_DATABASE_ONLY.contains(&name) && (is_declared() || !later.iter().any(is_same))
     };
     let recorded: Vec<Setting> = load_settings

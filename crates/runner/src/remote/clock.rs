@@ -24,7 +24,7 @@ impl ClockOffset {
     /// section 10). Whatever delays a message adds to its round trip, so the shortest is the
     /// most exact.
     pub fn of(readings: &[Reading]) -> Option<Self> {
-        let best = readings.iter().min_by_key(|it| it.answered_at - it.asked_at)?;
+        let best = readings.iter().min_by_key(|reading| reading.answered_at - reading.asked_at)?;
         let round_trip = best.answered_at - best.asked_at;
         let middle = best.asked_at + round_trip / 2;
         Some(Self {
@@ -48,9 +48,9 @@ impl ClockOffset {
 /// trip. A busy processor delays most of them.
 pub fn is_settled(readings: &[Reading]) -> bool {
     const ENOUGH: usize = 4;
-    let round_trip = |it: &Reading| it.answered_at - it.asked_at;
+    let round_trip = |reading: &Reading| reading.answered_at - reading.asked_at;
     let shortest = readings.iter().map(round_trip).min().unwrap_or(0);
-    let near = |it: &&Reading| round_trip(it) <= shortest + shortest / 2;
+    let near = |reading: &&Reading| round_trip(reading) <= shortest + shortest / 2;
     readings.len() >= 2 * ENOUGH && readings.iter().filter(near).count() >= ENOUGH
 }
 
@@ -81,7 +81,7 @@ mod tests {
     fn readings_that_were_delayed_are_not_enough() {
         let reading = |round_trip: u64| Reading { asked_at: 0, theirs: 0, answered_at: round_trip };
         let all = |round_trips: &[u64]| -> Vec<Reading> {
-            round_trips.iter().map(|it| reading(*it)).collect()
+            round_trips.iter().map(|ns| reading(*ns)).collect()
         };
         assert!(!is_settled(&all(&[10; 7])));
         assert!(is_settled(&all(&[10; 8])));

@@ -79,37 +79,44 @@ pub fn client_hosts(hosts: &[RankHost], here: &RankHost) -> Vec<ClientHost> {
 
 /// Warns about processors that a rank may not use, and about differences between client hosts.
 pub fn warnings(hosts: &[RankHost], here: &RankHost) -> Vec<Warning> {
-    let bound = std::iter::once(here).chain(hosts).enumerate();
-    let bound = bound.filter_map(|(rank, host)| {
-        let allowed: u32 = host.host.fact("cpu_allowed_count")?.parse().ok()?;
-        (allowed < host.host.cpu_count).then(|| {
-            let whose = if rank == 0 { " and the server" } else { "" };
-            format!(
-                "rank {rank}{whose} on host `{}` may use {allowed} of {} processors",
-                host.name, host.host.cpu_count
-            )
-        })
-    });
-    let bound: Vec<String> = bound.collect();
-    let remedy = "`mpirun` binds ranks to processors unless it is told `--bind-to none`";
-    let bound = (!bound.is_empty()).then(|| {
-        let text = format!("{}: {remedy}", bound.join("; "));
-        Warning::new("ranks::bound", text)
-    });
+    let mut warnings = Vec::from_iter(bound_ranks(hosts, here));
     let clients = client_hosts(hosts, here);
-    let different = clients.iter().skip(1).filter_map(|other| {
-        let found = host_differences(&clients[0].host, &other.host);
-        (!found.is_empty()).then(|| {
-            let text = format!(
-                "client hosts `{}` and `{}` differ: {}",
-                clients[0].name,
-                other.name,
-                differences_text(&found, "unknown")
-            );
-            Warning::new("ranks::different-hosts", text)
-        })
-    });
-    bound.into_iter().chain(different).collect()
+    if let Some((first, others)) = clients.split_first() {
+        for other in others {
+            let found = host_differences(&first.host, &other.host);
+            if !found.is_empty() {
+                let text = format!(
+                    "client hosts `{}` and `{}` differ: {}",
+                    first.name,
+                    other.name,
+                    differences_text(&found, "unknown")
+                );
+                warnings.push(Warning::new("ranks::different-hosts", text));
+            }
+        }
+    }
+    warnings
+}
+
+/// Warns about ranks that may not use all processors of their hosts.
+fn bound_ranks(hosts: &[RankHost], here: &RankHost) -> Option<Warning> {
+    let mut bound = Vec::new();
+    for (rank, host) in std::iter::once(here).chain(hosts).enumerate() {
+        let count = host.host.cpu_count;
+        let allowed = host.host.fact("cpu_allowed_count").and_then(|text| text.parse().ok());
+        if let Some(allowed) = allowed.filter(|allowed: &u32| *allowed < count) {
+            let whose = if rank == 0 { " and the server" } else { "" };
+            bound.push(format!(
+                "rank {rank}{whose} on host `{}` may use {allowed} of {count} processors",
+                host.name
+            ));
+        }
+    }
+    if bound.is_empty() {
+        return None;
+    }
+    let remedy = "`mpirun` binds ranks to processors unless it is told `--bind-to none`";
+    Some(Warning::new("ranks::bound", format!("{}: {remedy}", bound.join("; "))))
 }
 
 #[cfg(test)]
@@ -170,7 +177,7 @@ mod tests {
     fn bound_ranks_and_different_client_hosts_are_warned_of() {
         let hosts = [host("c1", "A", 8), host("c2", "B", 8), host("db", "A", 2)];
         let found = warnings(&hosts, &host("db", "A", 1));
-        let codes: Vec<&str> = found.iter().map(|it| it.code.as_str()).collect();
+        let codes: Vec<&str> = found.iter().map(|warning| warning.code.as_str()).collect();
         assert_eq!(codes, ["ranks::bound", "ranks::different-hosts"]);
         let [bound, different] = &found[..] else {
             panic!("{found:?}");

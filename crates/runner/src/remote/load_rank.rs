@@ -135,22 +135,19 @@ impl LoadRank<'_> {
         }
     }
 
+    /// Opens and runs the connections of a step, and reports its part of it.
     fn run_step(
         &mut self,
         mut tasks: Vec<Task>,
         limits: Limits,
         samples_host: bool,
     ) -> anyhow::Result<()> {
-        let info = |task: &mut Task| ConnectionInfo {
-            server_thread: task.program.server_thread(),
-            client: task.client,
-            role: task.role.to_owned(),
-            kinds: task.program.kinds().iter().map(|kind| kind.0.to_owned()).collect(),
-        };
-        let connections = tasks.iter_mut().map(info).collect();
+        let connections = tasks.iter_mut().map(connection_info).collect();
         let clock = self.clock.clone();
-        let sampler = self.sampler.take();
-        let sampler = sampler.unwrap_or_else(|| Sampler::new(Targets::default()));
+        let sampler = match self.sampler.take() {
+            Some(sampler) => sampler,
+            None => Sampler::new(Targets::default()),
+        };
         let halt = AtomicBool::new(false);
         let mut sink = RankSink {
             rank: self,
@@ -168,19 +165,21 @@ impl LoadRank<'_> {
             bytes: Vec::new(),
         };
         let mut outcome = load::run(tasks, limits, &clock, &halt, &mut sink);
+        // The load did not begin: rank 0 waits for the reason, not for a part of the step.
         if let (Some(_), StepEnd::Failed(reasons)) = (&sink.connections, &outcome.end) {
             bail!("{}", reasons.join("; "));
         }
+
         let sampled = sink.sampling.take().map(Sampling::end).unwrap_or_default();
         sink.take_readings(sampled.readings)?;
-        let (first, last) = (sink.first_sample, sink.last_sample);
+        let cpu = cpu(sink.first_sample.as_ref(), sink.last_sample.as_ref());
         let pauses = sink.pauses;
         self.sampler = sampled.sampler;
         let states = sampled.states.iter().flat_map(ThreadStates::counts);
         for (connection, counts) in outcome.connections.iter_mut().zip(states) {
             connection.states = seen_states(counts);
         }
-        let cpu = cpu(first.as_ref(), last.as_ref());
+
         let part = EndedPart { outcome, pauses, cpu_ns: cpu.assay_ns, host_cpu_ns: cpu.host_ns };
         self.report(&Report::Ended(Box::new(part)))
     }
@@ -238,6 +237,16 @@ impl LoadRank<'_> {
                 std::thread::sleep(POLL);
             }
         }
+    }
+}
+
+/// Returns what rank 0 needs to know of a connection.
+fn connection_info(task: &mut Task) -> ConnectionInfo {
+    ConnectionInfo {
+        server_thread: task.program.server_thread(),
+        client: task.client,
+        role: task.role.to_owned(),
+        kinds: task.program.kinds().iter().map(|kind| kind.0.to_owned()).collect(),
     }
 }
 
@@ -314,7 +323,8 @@ impl Sink for RankSink<'_, '_> {
         match order.map_err(error_text)? {
             Order::Begin { at } => {
                 let clock = &self.rank.clock;
-                let clients: Vec<Option<u32>> = threads.iter().map(|it| it.client).collect();
+                let clients: Vec<Option<u32>> =
+                    threads.iter().map(|thread| thread.client).collect();
                 let states = ThreadStates::of_one_side(&clients);
                 let sampler = self.sampler.take();
                 let sampling =

@@ -100,11 +100,13 @@ impl LoadRanks {
             Report::Reached(addresses) => Some(addresses),
             _ => None,
         })?;
-        let by_all = |address: &&SocketAddr| reached.iter().all(|it| it.contains(address));
+        let by_all =
+            |address: &&SocketAddr| reached.iter().all(|addresses| addresses.contains(address));
         match candidates.iter().find(by_all) {
             Some(address) => Ok(address.ip()),
             None => {
-                let list: Vec<String> = candidates.iter().map(|it| it.ip().to_string()).collect();
+                let list: Vec<String> =
+                    candidates.iter().map(|address| address.ip().to_string()).collect();
                 let planned = planned.map_or("", |_| ", the `listen` of the plan");
                 bail!(
                     "the load ranks reach no common address of this host: tried {}{planned}",

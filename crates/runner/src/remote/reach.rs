@@ -22,7 +22,7 @@ impl Listeners {
 
     /// Returns where it listens.
     pub fn addresses(&self) -> Vec<SocketAddr> {
-        self.0.iter().filter_map(|it| it.local_addr().ok()).collect()
+        self.0.iter().filter_map(|listener| listener.local_addr().ok()).collect()
     }
 }
 

@@ -19,7 +19,9 @@ impl<E: Replicated + 'static> Replicas<E> {
             return Ok(());
         }
         let began = self.watch.clock.now();
-        while self.writing.as_ref().is_some_and(|it| !it.is_finished()) && !self.is_late(began) {
+        while self.writing.as_ref().is_some_and(|thread| !thread.is_finished())
+            && !self.is_late(began)
+        {
             std::thread::sleep(POLL);
         }
         // It follows all that was committed.
@@ -56,14 +58,14 @@ impl<E: Replicated + 'static> Replicas<E> {
         let (name, replica) = &self.replicas[number];
         let mut tables = self.created_on(number);
         tables.retain(|table| !keeps_tables || table.name == HEARTBEAT_TABLE);
-        let names: Vec<&str> = tables.iter().map(|it| it.name.as_str()).collect();
+        let names: Vec<&str> = tables.iter().map(|table| table.name.as_str()).collect();
         let left = format!(
             "assay left these tables on {name}: {}; drop them once it has applied all changes",
             names.join(", ")
         );
         let mut replica = Link::<E>::to(&replica.url());
         loop {
-            let shown = replica.ask(|it| self.watch.newest_heartbeat(it));
+            let shown = replica.ask(|session| self.watch.newest_heartbeat(session));
             if matches!(shown, Ok(shown) if shown >= Some(last)) {
                 break;
             }
@@ -73,7 +75,7 @@ impl<E: Replicated + 'static> Replicas<E> {
             }
             std::thread::sleep(INTERVAL);
         }
-        let dropped = replica.ask(|it| E::drop_tables(it, &tables));
+        let dropped = replica.ask(|session| E::drop_tables(session, &tables));
         dropped.context(left)
     }
 }

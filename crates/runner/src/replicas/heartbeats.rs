@@ -27,7 +27,7 @@ impl Outage {
 
     /// Notes what a poll has found.
     pub fn note(outage: &mut Option<Self>, found: Option<String>, now_ns: u64) {
-        let since_ns = outage.as_ref().map_or(now_ns, |it| it.since_ns);
+        let since_ns = outage.as_ref().map_or(now_ns, |outage| outage.since_ns);
         *outage = found.map(|reason| Self { since_ns, reason });
     }
 }
@@ -138,8 +138,8 @@ impl Heartbeats {
         if newest_ns >= self.step_end_ns {
             shown.caught_up_at_ns.get_or_insert(now_ns);
         }
-        let oldest_ns = self.replicas.iter().map(|it| it.newest_ns).min();
-        while self.committed.front().map(|it| it.0) <= oldest_ns && !self.committed.is_empty() {
+        let oldest_ns = self.replicas.iter().map(|shown| shown.newest_ns).min();
+        while self.committed.front().map(|beat| beat.0) <= oldest_ns && !self.committed.is_empty() {
             self.committed.pop_front();
         }
     }
@@ -183,14 +183,15 @@ impl Heartbeats {
     /// Returns the first replica that has not caught up, or else the first one.
     pub fn late(&self) -> usize {
         let mut replicas = self.replicas.iter();
-        let late = replicas.position(|it| it.caught_up_at_ns.is_none());
+        let late = replicas.position(|shown| shown.caught_up_at_ns.is_none());
         late.unwrap_or(0)
     }
 
     /// Returns how long after the end of the step all replicas were seen to have everything until
     /// then; `None`: not yet.
     pub fn caught_up_after(&self) -> Option<Duration> {
-        let times: Option<Vec<u64>> = self.replicas.iter().map(|it| it.caught_up_at_ns).collect();
+        let times: Option<Vec<u64>> =
+            self.replicas.iter().map(|shown| shown.caught_up_at_ns).collect();
         let last_ns = times?.into_iter().max()?;
         Some(Duration::from_nanos(last_ns.saturating_sub(self.step_end_ns)))
     }
@@ -294,7 +295,7 @@ mod tests {
         let at = |seconds: u64| seconds * 1000 * MS;
         let mut lasts = |found, seconds| {
             Outage::note(&mut outage, found, at(seconds));
-            outage.as_ref().is_some_and(|it| it.lasts(at(seconds)))
+            outage.as_ref().is_some_and(|outage| outage.lasts(at(seconds)))
         };
         assert!(!lasts(lost(), 1));
         assert!(!lasts(lost(), 10));

@@ -38,7 +38,7 @@ impl<E: Replicated + 'static> Indexes<E> {
     /// others, begins after them.
     pub fn begin(&self, number: usize, urls: [&str; 2], tables: Vec<Table>) {
         let mut running = locked(&self.running);
-        if let Some(busy) = running.iter_mut().find(|it| it.number == number) {
+        if let Some(busy) = running.iter_mut().find(|busy| busy.number == number) {
             busy.next = Some(tables);
             return;
         }

@@ -209,26 +209,44 @@ impl<E: Replicated + 'static> Replicas<E> {
                 Sampler::new(Targets { server_pid: replica.process_id(), ..Targets::default() });
             let _ = sampler.sample();
             sampled.push((name.clone(), sampler));
-            let failed = |error| self.failure(number, "does not answer", error);
-            let link = || Link::open(replica).map_err(failed);
-            let (poller, mut of_replica, of_primary) = (link()?, link()?, Link::open(primary)?);
-            let create = |replica: &mut E::Session| {
-                // What a killed run left behind.
-                E::drop_tables(replica, table)?;
-                writer.ask(|primary| E::create_tables(primary, replica, table))
-            };
-            let created = of_replica.ask(create);
-            if created.map_err(|error| self.lacks_tables(number, error))? {
-                locked(&self.created).extend(table.iter().map(|it| (number, it.clone())));
-            }
-            let [polling, gauges] = [(); 2].map(|()| Arc::clone(&self.watch));
-            let name = name.clone();
-            spawn("heartbeats", move || polling.poll_heartbeats::<E>(number, poller))?;
-            spawn("behind", move || gauges.read_behind::<E>(&name, of_primary, of_replica))?;
+            self.start_threads_of(number, primary, &mut writer, table)?;
         }
-        let [reading, writing] = [(); 2].map(|()| Arc::clone(&self.watch));
-        self.writing = Some(spawn("heart", move || writing.write_heartbeats::<E>(writer))?);
-        spawn("replicas", move || reading.read(&mut sampled))?;
+
+        let watch = Arc::clone(&self.watch);
+        self.writing = Some(spawn("heart", move || watch.write_heartbeats::<E>(writer))?);
+        let watch = Arc::clone(&self.watch);
+        spawn("replicas", move || watch.read(&mut sampled))?;
+        Ok(())
+    }
+
+    /// Creates the table of the heartbeats on a replica that lacks it, and starts the threads that
+    /// watch the replica.
+    fn start_threads_of(
+        &self,
+        number: usize,
+        primary: &E,
+        writer: &mut Link<E>,
+        table: &[Table],
+    ) -> anyhow::Result<()> {
+        let (name, replica) = &self.replicas[number];
+        let failed = |error| self.failure(number, "does not answer", error);
+        let poller = Link::open(replica).map_err(failed)?;
+        let mut of_replica = Link::open(replica).map_err(failed)?;
+        let of_primary = Link::open(primary)?;
+
+        let created = of_replica.ask(|replica| {
+            // What a killed run left behind.
+            E::drop_tables(replica, table)?;
+            writer.ask(|primary| E::create_tables(primary, replica, table))
+        });
+        if created.map_err(|error| self.lacks_tables(number, error))? {
+            locked(&self.created).extend(table.iter().map(|table| (number, table.clone())));
+        }
+
+        let watch = Arc::clone(&self.watch);
+        spawn("heartbeats", move || watch.poll_heartbeats::<E>(number, poller))?;
+        let (watch, name) = (Arc::clone(&self.watch), name.clone());
+        spawn("behind", move || watch.read_behind::<E>(&name, of_primary, of_replica))?;
         Ok(())
     }
 
@@ -255,8 +273,8 @@ impl<E: Replicated + 'static> Replicas<E> {
                 ""
             };
             let refusal = locked(&self.watch.heartbeats).replicas[late].refusal.take();
-            let error =
-                refusal.map_or_else(String::new, |it| format!("; its last error: {}", it.error));
+            let error = refusal
+                .map_or_else(String::new, |refusal| format!("; its last error: {}", refusal.error));
             let error = anyhow::Error::msg(format!("timed out after {seconds} s{hint}{error}"));
             let what = "did not catch up with its primary";
             return Err(self.failure(late, what, error));
@@ -271,8 +289,8 @@ impl<E: Replicated + 'static> Replicas<E> {
         let heartbeats = locked(&self.watch.heartbeats);
         let late = heartbeats.late();
         let refusal = heartbeats.replicas[late].refusal.as_ref();
-        let error =
-            refusal.map_or_else(String::new, |it| format!("; its last error: {}", it.error));
+        let error = refusal
+            .map_or_else(String::new, |refusal| format!("; its last error: {}", refusal.error));
         format!(
             "waiting for {} to show a heartbeat of its primary, up to {} s{error}",
             self.replicas[late].0,
@@ -292,7 +310,7 @@ impl<E: Replicated + 'static> Replicas<E> {
     /// Returns the numbers of the replicas that don't receive DDL.
     fn logical(&self) -> Vec<usize> {
         let created = locked(&self.created);
-        let heartbeats = created.iter().filter(|(_, it)| it.name == HEARTBEAT_TABLE);
+        let heartbeats = created.iter().filter(|(_, table)| table.name == HEARTBEAT_TABLE);
         heartbeats.map(|(number, _)| *number).collect()
     }
 
@@ -368,7 +386,7 @@ impl<E: Replicated + 'static> Replication for Replicas<E> {
                 return Err(self.failure(number, "no longer follows its primary", error));
             }
             let refusal = locked(&self.watch.heartbeats).replicas[number].refusal.clone();
-            if let Some(refusal) = refusal.filter(|it| it.is_permanent(now)) {
+            if let Some(refusal) = refusal.filter(|refusal| refusal.is_permanent(now)) {
                 let error = anyhow::Error::msg(refusal.explained());
                 return Err(self.failure(
                     number,
@@ -377,7 +395,7 @@ impl<E: Replicated + 'static> Replication for Replicas<E> {
                 ));
             }
             let outage = locked(&self.watch.heartbeats).replicas[number].outage.clone();
-            if let Some(outage) = outage.filter(|it| it.lasts(now)) {
+            if let Some(outage) = outage.filter(|outage| outage.lasts(now)) {
                 let error = anyhow::Error::msg(outage.reason);
                 return Err(self.failure(number, "no longer follows its primary", error));
             }
@@ -397,7 +415,7 @@ impl<E: Replicated + 'static> Replication for Replicas<E> {
             let created = primary
                 .ask(|primary| replica.ask(|replica| E::create_tables(primary, replica, tables)));
             created.map_err(|error| self.lacks_tables(number, error))?;
-            locked(&self.created).extend(tables.iter().map(|it| (number, it.clone())));
+            locked(&self.created).extend(tables.iter().map(|table| (number, table.clone())));
         }
         Ok(())
     }
@@ -412,7 +430,7 @@ impl<E: Replicated + 'static> Replication for Replicas<E> {
         for number in self.logical() {
             let mut created = self.created_on(number);
             // Others are the operator's.
-            created.retain(|it| tables.iter().any(|table| table.name == it.name));
+            created.retain(|known| tables.iter().any(|table| table.name == known.name));
             let replica = self.replicas[number].1.url();
             if !created.is_empty() {
                 self.indexes.begin(number, [&self.primary, &replica], created);
@@ -455,9 +473,9 @@ impl<E: Replicated + 'static> Replication for Replicas<E> {
             let settled = replica.settle(tables, limits, stop);
             let settled =
                 settled.map_err(|error| self.failure(number, "can't be settled", error))?;
-            all.actions.extend(settled.actions.into_iter().map(|it| {
-                let what = format!("{} on {name}", it.what);
-                Action { what, ..it }
+            all.actions.extend(settled.actions.into_iter().map(|action| {
+                let what = format!("{} on {name}", action.what);
+                Action { what, ..action }
             }));
             let unfinished = settled.unfinished.into_iter();
             let unfinished = unfinished.map(|what| format!("{what} on {name}"));

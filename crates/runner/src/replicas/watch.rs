@@ -146,7 +146,8 @@ impl Watch {
             drop(heartbeats);
             if now / half_second_ns != half_second {
                 half_second = now / half_second_ns;
-                let costs = replicas.iter_mut().flat_map(|it| costs(&it.0, &mut it.1));
+                let costs =
+                    replicas.iter_mut().flat_map(|replica| costs(&replica.0, &mut replica.1));
                 counters.extend(costs);
             }
             locked(&self.readings).push((now, counters));

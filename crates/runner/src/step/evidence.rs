@@ -32,8 +32,8 @@ impl StepRunner<'_> {
             Ok(plans) => {
                 record.plans = plans;
                 let plans = record.plans.iter();
-                let error = |it: &StatementPlan| {
-                    Some(format!("`{}`: {}", it.statement, it.error.as_ref()?))
+                let error = |plan: &StatementPlan| {
+                    Some(format!("`{}`: {}", plan.statement, plan.error.as_ref()?))
                 };
                 plans.filter_map(error).collect()
             }

@@ -37,7 +37,7 @@ impl Profiler {
             let now = probe::process_tree(root);
             // `perf` fails if one of the processes has ended meanwhile, such as a worker of
             // autovacuum.
-            let may_have_missed = processes.iter().any(|it| !now.contains(it));
+            let may_have_missed = processes.iter().any(|process| !now.contains(process));
             if !(may_have_missed && matches!(recording, Err(ProfileError::Perf { .. }))) {
                 break;
             }
@@ -70,7 +70,7 @@ impl Profiler {
         stop: &AtomicBool,
     ) -> Result<StepProfile, RecordError> {
         let recording = self.recording.take();
-        let read = recording.map(|it| it.finish(stop)).transpose();
+        let read = recording.map(|recording| recording.finish(stop)).transpose();
         if let Some(profile) = self.kept(read).flatten() {
             self.facts.samples = profile.stacks.total();
             self.facts.lost = profile.lost;

@@ -1,6 +1,6 @@
 //! Warnings about a step, and reasons why it is invalid, that follow from its own behavior.
 
-use record::{Step, Warning};
+use record::{RankLoad, Step, Warning};
 
 use super::StepRunner;
 
@@ -29,23 +29,16 @@ impl StepRunner<'_> {
                 ));
             }
         }
+
         if outcome.handover_wait_ns_max > HANDOVER_WAIT_NS_MAX {
             record.reasons.push(format!(
                 "assay itself delayed a connection by {} ms: it had too little CPU",
                 outcome.handover_wait_ns_max / 1_000_000
             ));
         }
-        // A client with almost nothing to do is not a bottleneck.
-        let least_ns = record.elapsed_ns / 2;
-        let busiest = record
-            .connections
-            .iter()
-            .map(|connection| {
-                let cpu_ns = connection.cpu_user_ns + connection.cpu_system_ns;
-                let lasted_ns = connection.ended_ns.saturating_sub(connection.started_ns);
-                cpu_ns as f64 / lasted_ns.max(least_ns).max(1) as f64
-            })
-            .fold(0.0, f64::max);
+
+        // An embedded engine works on the client's thread.
+        let busiest = busiest_client(record);
         if !self.engine.engine().capabilities().embedded && busiest > CLIENT_BUSY_SHARE {
             let text = format!(
                 "a client spent {:.0}% of its connection's time on the CPU: the client may be the bottleneck",
@@ -56,6 +49,19 @@ impl StepRunner<'_> {
     }
 }
 
+/// Returns the largest share of its connection's time that a client spent on the CPU.
+fn busiest_client(record: &Step) -> f64 {
+    // A client with almost nothing to do is not a bottleneck.
+    let least_ns = record.elapsed_ns / 2;
+    let mut busiest: f64 = 0.0;
+    for connection in &record.connections {
+        let cpu_ns = connection.cpu_user_ns + connection.cpu_system_ns;
+        let lasted_ns = connection.ended_ns.saturating_sub(connection.started_ns);
+        busiest = busiest.max(cpu_ns as f64 / lasted_ns.max(least_ns).max(1) as f64);
+    }
+    busiest
+}
+
 /// Counts the CPU time of load ranks on the server's host as assay's own. Warns about busy client
 /// hosts, and about ranks whose seconds may not be those of rank 0.
 pub(super) fn add_rank_remarks(record: &mut Step) {
@@ -63,39 +69,55 @@ pub(super) fn add_rank_remarks(record: &mut Step) {
         if rank.is_server_host {
             record.cpu.assay_ns += rank.cpu_ns;
         }
-        let share =
-            rank.host_cpu_ns as f64 / (record.elapsed_ns as f64 * f64::from(rank.processors));
-        // The samples last a little longer than a short step.
-        let share = share.min(1.0);
-        let is_first = rank.rank == rank.host_rank;
-        if !rank.is_server_host && is_first && share > CLIENT_HOST_BUSY_SHARE {
-            let text = format!(
-                "the processors of client host `{}` were busy {:.0}% of the time: it may be the bottleneck; add a host with a load rank",
-                rank.host,
-                share * 100.0
-            );
-            record.warnings.push(Warning::new("client::host-busy", text));
-        }
-        let [known_to_ms, drift_ms] =
-            [rank.clock_uncertainty_ns, rank.clock_drift_ns.unsigned_abs()]
-                .map(|ns| ns / 1_000_000);
-        if rank.clock_uncertainty_ns.max(rank.clock_drift_ns.unsigned_abs()) > CLOCK_ERROR_NS_MAX {
-            let text = format!(
-                "the clock of load rank {} on host `{}` is known to within {known_to_ms} ms and drifted by {drift_ms} ms: its seconds and those of other hosts differ by as much",
-                rank.rank, rank.host
-            );
-            record.warnings.push(Warning::new("ranks::clock", text));
-        }
-        if rank.report_delay_ns_max > REPORT_DELAY_NS_MAX {
-            let text = format!(
-                "reports of load rank {} on host `{}` reached rank 0 up to {:.1} s late: a host or the network between them is overloaded; figures are complete, but progress and limits on errors lagged",
-                rank.rank,
-                rank.host,
-                rank.report_delay_ns_max as f64 / 1e9
-            );
-            record.warnings.push(Warning::new("ranks::late", text));
-        }
+        let warnings =
+            [busy_host(rank, record.elapsed_ns), inexact_clock(rank), late_reports(rank)];
+        record.warnings.extend(warnings.into_iter().flatten());
     }
+}
+
+/// Warns about a client host without spare processors, once for its first rank.
+fn busy_host(rank: &RankLoad, elapsed_ns: u64) -> Option<Warning> {
+    let share = rank.host_cpu_ns as f64 / (elapsed_ns as f64 * f64::from(rank.processors));
+    // The samples last a little longer than a short step.
+    let share = share.min(1.0);
+    let is_first = rank.rank == rank.host_rank;
+    if rank.is_server_host || !is_first || share <= CLIENT_HOST_BUSY_SHARE {
+        return None;
+    }
+    let text = format!(
+        "the processors of client host `{}` were busy {:.0}% of the time: it may be the bottleneck; add a host with a load rank",
+        rank.host,
+        share * 100.0
+    );
+    Some(Warning::new("client::host-busy", text))
+}
+
+/// Warns about a rank whose seconds may not be those of rank 0.
+fn inexact_clock(rank: &RankLoad) -> Option<Warning> {
+    let drift_ns = rank.clock_drift_ns.unsigned_abs();
+    if rank.clock_uncertainty_ns.max(drift_ns) <= CLOCK_ERROR_NS_MAX {
+        return None;
+    }
+    let (known_to_ms, drift_ms) = (rank.clock_uncertainty_ns / 1_000_000, drift_ns / 1_000_000);
+    let text = format!(
+        "the clock of load rank {} on host `{}` is known to within {known_to_ms} ms and drifted by {drift_ms} ms: its seconds and those of other hosts differ by as much",
+        rank.rank, rank.host
+    );
+    Some(Warning::new("ranks::clock", text))
+}
+
+/// Warns about a rank whose reports were late.
+fn late_reports(rank: &RankLoad) -> Option<Warning> {
+    if rank.report_delay_ns_max <= REPORT_DELAY_NS_MAX {
+        return None;
+    }
+    let text = format!(
+        "reports of load rank {} on host `{}` reached rank 0 up to {:.1} s late: a host or the network between them is overloaded; figures are complete, but progress and limits on errors lagged",
+        rank.rank,
+        rank.host,
+        rank.report_delay_ns_max as f64 / 1e9
+    );
+    Some(Warning::new("ranks::late", text))
 }
 
 /// Warns about work that was not done when settling ended.
@@ -108,8 +130,6 @@ pub(super) fn note_unfinished(record: &mut Step, unfinished: Vec<String>) {
 
 #[cfg(test)]
 mod tests {
-    use record::RankLoad;
-
     use super::*;
 
     #[test]
@@ -121,7 +141,7 @@ mod tests {
                 ..Step::default()
             };
             add_rank_remarks(&mut step);
-            step.warnings.into_iter().map(|it| it.code).collect()
+            step.warnings.into_iter().map(|warning| warning.code).collect()
         };
         assert!(codes(RankLoad::default()).is_empty());
         let drifted = RankLoad {

@@ -295,6 +295,7 @@ fn sample_states(
         if !goes_on {
             return states;
         }
+
         let new = processes.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(new) = new {
             states.set_processes(new);
@@ -340,6 +341,7 @@ fn read_engine(
             };
             continue;
         }
+
         if !seconds.wait() {
             break;
         }

@@ -62,7 +62,7 @@ mod tests {
         counted.add(9, view, 1.0, states(&[("CPU", 3)]));
         let (at_ns, gauges) = counted.take().unwrap();
         let found: Vec<(&str, f64)> =
-            gauges.iter().map(|it| (it.name.as_str(), it.value)).collect();
+            gauges.iter().map(|gauge| (gauge.name.as_str(), gauge.value)).collect();
         assert_eq!(at_ns, 7);
         assert_eq!(found, [("wait_samples", 2.0), ("wait.CPU", 5.0), ("wait.IO:WALSync", 1.0)]);
         assert_eq!(counted.take(), None);

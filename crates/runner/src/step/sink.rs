@@ -196,14 +196,14 @@ impl Sink for StepSink<'_> {
         self.writer.started(self.started_unix_ns);
         if let Some(instruments) = self.instruments.take() {
             let Instruments { sampler, observer, is_embedded, own_thread } = instruments;
-            let watched = connections.iter().map(|it| {
-                let (client, server) = (it.client?, it.server);
+            let watched = connections.iter().map(|threads| {
+                let (client, server) = (threads.client?, threads.server);
                 Some(WatchedConnection { client, server })
             });
             let states = match watched.collect::<Option<Vec<_>>>() {
                 Some(watched) => ThreadStates::new(&watched),
                 None => {
-                    let servers = connections.iter().map(|it| it.server);
+                    let servers = connections.iter().map(|threads| threads.server);
                     ThreadStates::of_one_side(&servers.collect::<Vec<_>>())
                 }
             };
