@@ -96,10 +96,17 @@ const EDGES: &[(&str, &[&str])] = &[
     ("profile", &["words"]),
     ("ranks", &[]),
     (
-        "assay",
+        "runner",
         &[
             "analysis", "builds", "engine", "load", "plan", "probe", "profile", "ranks", "record",
-            "report", "words", "workload",
+            "words", "workload",
+        ],
+    ),
+    (
+        "assay",
+        &[
+            "analysis", "builds", "engine", "load", "plan", "probe", "record", "report", "runner",
+            "words",
         ],
     ),
     // It checks the others, so it uses none of them.

@@ -5,7 +5,7 @@ use std::path::Path;
 use builds::{Build, BuildError, Spec, Store, check_name};
 
 use crate::cli::{BuildsArgs, FetchArgs};
-use crate::outcome::{Exit, report_error};
+use crate::exit::{Exit, report_error};
 use crate::output::print;
 
 /// Downloads builds.
