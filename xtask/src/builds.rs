@@ -50,6 +50,7 @@ pub fn for_tests(workspace: &Workspace) -> Result<(Vec<(&'static str, String)>, 
     fs::create_dir_all(&folder)?;
     // Without it, Assay prints what is wrong.
     prepare::ensure_installed(&["maven"])?;
+
     let assay = workspace.target_directory()?.join("debug/assay");
     let mut builds: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     let fetched = with_retries("fetching builds", || {
@@ -67,6 +68,8 @@ pub fn for_tests(workspace: &Workspace) -> Result<(Vec<(&'static str, String)>, 
     if !fetched {
         eprintln!("warning: not all builds could be fetched; tests that need them are skipped");
     }
+
+    // Tests find builds without a variable in the folder.
     builds.remove("");
     let mut variables = vec![(ASSAY_BUILDS, folder.display().to_string())];
     for (variable, paths) in builds {
@@ -94,9 +97,10 @@ pub fn folder(workspace: &Workspace) -> Result<PathBuf> {
 
 /// Returns whether every user may enter `folder` and all its parents.
 fn all_may_enter(folder: &Path) -> bool {
-    folder
-        .ancestors()
-        .all(|path| !path.exists() || path.metadata().is_ok_and(|it| it.mode() & 0o001 != 0))
+    folder.ancestors().filter(|path| path.exists()).all(|path| {
+        let metadata = path.metadata();
+        metadata.is_ok_and(|metadata| metadata.mode() & 0o001 != 0)
+    })
 }
 
 #[cfg(test)]

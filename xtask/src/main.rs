@@ -1,4 +1,5 @@
-//! Runs the project's tasks: `cargo xtask test`, `cargo xtask tidy`, `cargo xtask bench`.
+//! Runs the project's tasks: `cargo xtask test`, `cargo xtask tidy`, `cargo xtask docs`,
+//! `cargo xtask bench`.
 //!
 //! It uses no other crate of the workspace, so that it can check them all, and few from elsewhere,
 //! so that it builds in seconds.
@@ -26,13 +27,14 @@ usage: cargo xtask test [--all]         install what the tests need; run tidy, a
                                         `--all` adds each fault and version on each engine
        cargo xtask tidy [CHECK]...      run all checks, or the given ones; `--list` lists them
        cargo xtask tidy --commits REV   name the commits after REV that a reader would stumble over
+       cargo xtask docs                 write the tables of documents that come from the code
        cargo xtask builds               fetch the builds that tests use besides those of the system
        cargo xtask readers              fetch the tools with which tests read Assay's output
        cargo xtask bench [NAME]...      run all benchmarks, or the given ones; `--list` lists them
                          [--rounds N]   how often each side of a pair runs, default 5
                          [--seconds N]  how long each of sysbench's tests runs, default 5";
 
-const TASKS: &str = "`test`, `tidy`, `builds`, `readers` or `bench`";
+const TASKS: &str = "`test`, `tidy`, `docs`, `builds`, `readers` or `bench`";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -52,41 +54,61 @@ fn main() -> ExitCode {
 /// Runs one task. Returns false if it found something wrong with the project.
 fn dispatch(arguments: &[String]) -> Result<bool> {
     let workspace = Workspace::here();
-    match arguments.split_first().map(|(name, options)| (name.as_str(), options)) {
-        Some(("test", [])) => suite::run(&workspace, false),
-        Some(("test", [all])) if all == "--all" => suite::run(&workspace, true),
-        Some(("test", [extra, ..])) => {
+    let Some((task, options)) = arguments.split_first() else {
+        bail!("no task given; expected {TASKS}\n{USAGE}");
+    };
+
+    match (task.as_str(), options) {
+        ("test", []) => suite::run(&workspace, false),
+        ("test", [all]) if all == "--all" => suite::run(&workspace, true),
+        ("test", [extra, ..]) => {
             bail!("unknown argument `{extra}` of `test`; expected `--all`\n{USAGE}")
         }
-        Some(("tidy", [list])) if list == "--list" => Ok(tidy::CHECKS.print()),
-        Some(("tidy", [commits, since])) if commits == "--commits" => {
+
+        ("tidy", [list]) if list == "--list" => Ok(tidy::CHECKS.print()),
+        ("tidy", [commits, since]) if commits == "--commits" => {
             tidy::judge_commits(&workspace, since)
         }
-        Some(("tidy", names)) => tidy::run(&workspace, names).map(|tally| tally.failed == 0),
-        Some(("builds", [])) => {
-            ensure!(
-                succeeds(&mut workspace.cargo("build --quiet --package assay"))?,
-                "Assay does not compile, see above"
-            );
-            let (variables, fetched) = builds::for_tests(&workspace)?;
-            println!("{}", variables[0].1);
-            Ok(fetched)
-        }
-        Some(("readers", [])) => {
-            let variables = readers::for_tests(&workspace, true)?;
-            for (variable, path) in &variables {
-                println!("{variable}={path}");
-            }
-            Ok(variables.len() == readers::ALL.len())
-        }
-        Some(("bench", arguments)) => bench::run(workspace, arguments),
-        Some(("help" | "--help" | "-h", _)) => {
+        ("tidy", names) => tidy::run(&workspace, names).map(|tally| tally.failed == 0),
+
+        ("docs", []) => write_tables_of_docs(&workspace),
+        ("builds", []) => fetch_builds(&workspace),
+        ("readers", []) => fetch_readers(&workspace),
+        ("bench", arguments) => bench::run(workspace, arguments),
+
+        ("help" | "--help" | "-h", _) => {
             println!("{USAGE}");
             Ok(true)
         }
-        Some((other, _)) => {
-            bail!("unknown task `{other}`; expected {TASKS}\n{USAGE}")
-        }
-        None => bail!("no task given; expected {TASKS}\n{USAGE}"),
+        (other, _) => bail!("unknown task `{other}`; expected {TASKS}\n{USAGE}"),
     }
+}
+
+/// Writes the tables of `docs/metrics.md` and `docs/plan.md` from the code. The tests that compare
+/// them know how.
+fn write_tables_of_docs(workspace: &Workspace) -> Result<bool> {
+    let mut test = workspace.cargo("test --quiet --package plan --lib doc_tables::");
+    succeeds(test.env("UPDATE", "1"))
+}
+
+/// Fetches the builds that tests use, and prints their folder.
+fn fetch_builds(workspace: &Workspace) -> Result<bool> {
+    // Assay itself fetches them.
+    ensure!(
+        succeeds(&mut workspace.cargo("build --quiet --package assay"))?,
+        "Assay does not compile, see above"
+    );
+
+    let (variables, fetched) = builds::for_tests(workspace)?;
+    println!("{}", variables[0].1);
+    Ok(fetched)
+}
+
+/// Fetches the tools that read Assay's exports, and prints the variables that name them.
+fn fetch_readers(workspace: &Workspace) -> Result<bool> {
+    let variables = readers::for_tests(workspace, true)?;
+    for (variable, path) in &variables {
+        println!("{variable}={path}");
+    }
+    Ok(variables.len() == readers::ALL.len())
 }

@@ -111,6 +111,7 @@ pub fn ensure_installed(packages: &[&str]) -> Result<bool> {
     if missing.is_empty() {
         return Ok(true);
     }
+
     install(&missing.join(" "))?;
     let missing: Vec<&str> = missing.into_iter().filter(is_missing).collect();
     for package in &missing {
@@ -129,6 +130,7 @@ fn install(packages: &str) -> Result<()> {
         );
         return Ok(());
     }
+
     // Some policies refuse `sudo -E`, so the variable is passed explicitly.
     let (program, arguments) = if succeeds_quietly(
         Command::new("sh").args(["-c", "[ $(id -u) = 0 ]"]),
@@ -142,6 +144,7 @@ fn install(packages: &str) -> Result<()> {
         );
         return Ok(());
     };
+
     eprintln!("note: installing from Debian: {packages}");
     // Each attempt updates the lists: a mirror that has changed no longer has the old packages.
     let installed = with_retries("the installation", || {

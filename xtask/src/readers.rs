@@ -6,6 +6,7 @@
 //! is given here or that Debian has. Nothing is installed except these clients, from Debian, if
 //! they are missing.
 
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::Result;
@@ -29,6 +30,16 @@ struct Tool {
     is_complete: &'static str,
     /// A script that fetches it into the current folder.
     fetch: &'static str,
+}
+
+impl Tool {
+    /// Returns a command that runs one of the scripts for the tool at `path`.
+    fn script(&self, text: &str, path: &Path, folder: &Path) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", text, "sh"]).arg(path).args([self.version, self.name]);
+        command.current_dir(folder);
+        command
+    }
 }
 
 const TOOLS: [Tool; 7] = [
@@ -146,6 +157,7 @@ pub const ALL: [&str; 7] = [
 pub fn for_tests(workspace: &Workspace, all: bool) -> Result<Vec<(&'static str, String)>> {
     let folder = workspace.target_directory()?.join("readers");
     fs::create_dir_all(&folder)?;
+
     let mut variables = Vec::new();
     let count = if all { TOOLS.len() } else { SMALL_COUNT };
     for tool in &TOOLS[..count] {
@@ -153,20 +165,17 @@ pub fn for_tests(workspace: &Workspace, all: bool) -> Result<Vec<(&'static str, 
             variables.push((tool.variable, path));
             continue;
         }
+
         let path = folder.join(tool.path.replace("VERSION", tool.version));
-        let script = |text: &str| {
-            let mut command = Command::new("sh");
-            command.args(["-c", text, "sh"]).arg(&path).args([tool.version, tool.name]);
-            command.current_dir(&folder);
-            command
-        };
-        let is_complete = || succeeds_quietly(&mut script(tool.is_complete));
-        if !is_complete() && prepare::ensure_installed(&[tool.package])? {
-            eprintln!("note: fetching {}", tool.name);
+        let is_there = succeeds_quietly(&mut tool.script(tool.is_complete, &path, &folder));
+        if !is_there && prepare::ensure_installed(&[tool.package])? {
             let what = format!("fetching {}", tool.name);
-            with_retries(&what, || succeeds(&mut script(tool.fetch)))?;
+            eprintln!("note: {what}");
+            with_retries(&what, || succeeds(&mut tool.script(tool.fetch, &path, &folder)))?;
         }
-        if is_complete() {
+
+        // What a download left may be incomplete even if it succeeded.
+        if succeeds_quietly(&mut tool.script(tool.is_complete, &path, &folder)) {
             variables.push((tool.variable, path.display().to_string()));
         } else {
             eprintln!(

@@ -64,9 +64,8 @@ pub use compare::{
     Effect, Effects, FunctionDifference, Gate, InitialTree, Interval, MergedProfile, NamedFunction,
     NoiseFloor, POWER, Pairing, PlanDifference, ProfileTotals, REPEATS_CAP, Requirement,
     RequirementResult, RequirementVerdict, Sample, StateDifference, StepNoise, THROUGHPUT,
-    Thresholds, VERDICT_METRICS, VarianceShare, Verdict, compare, compare_profiles, costs, effects,
-    gate, merged_profiles, metric_label, more_is_better, noise_floor, profiled_cpu_us,
-    repeats_to_judge,
+    Thresholds, VERDICT_METRICS, VarianceShare, Verdict, compare, costs, effects, gate,
+    merged_profiles, metric_label, more_is_better, noise_floor, profiled_cpu_us, repeats_to_judge,
 };
 pub use explain::{
     Answer, Change, Evidence, FINDINGS_SHOWN_MAX, Finding, FindingKind, TargetAnswer, explain,

@@ -3,10 +3,12 @@
 use clap::Parser;
 use clap::error::ErrorKind;
 
-use crate::cli::{Cli, Command, PlanArgs};
-use crate::only::CellFilters;
-use crate::plan_file;
-use crate::run::references;
+use runner::PlanRequest;
+use runner::before::only::CellFilters;
+use runner::before::plan_file;
+use runner::matrix::references;
+
+use crate::cli::{Cli, Command};
 
 #[path = "../tests/it/documents/extract.rs"]
 mod extract;
@@ -16,12 +18,13 @@ const PLACEHOLDERS: [(&str, &str); 2] = [("FORMAT", "parquet"), ("N", "5")];
 
 /// Checks that the filters of a command match cells of the plan that it names, if that is one of
 /// the plans in this repository.
-fn check_filters(args: &PlanArgs, only: &[String]) -> anyhow::Result<()> {
-    let path = args.plan.as_ref().map(|plan| extract::workspace().join(plan));
+fn check_filters(plan: &PlanRequest, only: &[String]) -> anyhow::Result<()> {
+    let path = plan.plan.as_ref().map(|plan| extract::workspace().join(plan));
     let Some(path) = path.filter(|path| path.exists()) else {
         return Ok(());
     };
-    let file = plan_file::read(&PlanArgs { plan: Some(path), sets: args.sets.clone() })?;
+    let request = PlanRequest { plan: Some(path), sets: plan.sets.clone() };
+    let file = plan_file::read(&request, &runner::Silent)?;
     CellFilters::new(only, &references(&file.plan))?;
     Ok(())
 }
@@ -29,8 +32,10 @@ fn check_filters(args: &PlanArgs, only: &[String]) -> anyhow::Result<()> {
 /// Returns why a command is not accepted.
 fn refusal(words: &[String], is_whole: bool) -> Option<String> {
     let refused = match Cli::try_parse_from(words) {
-        Ok(Cli { command: Command::Run(args) }) => check_filters(&args.plan, &args.only),
-        Ok(Cli { command: Command::Check(args) }) => check_filters(&args.plan, &args.only),
+        Ok(Cli { command: Command::Run(args) }) => check_filters(&args.plan.request(), &args.only),
+        Ok(Cli { command: Command::Check(args) }) => {
+            check_filters(&args.plan.request(), &args.only)
+        }
         Ok(_) => Ok(()),
         Err(error) if !is_whole && error.kind() == ErrorKind::MissingRequiredArgument => Ok(()),
         Err(error) => Err(error.into()),

@@ -206,7 +206,7 @@ mod tests {
             let builds =
                 [DraftBuild { name: "one".to_owned(), engine: *engine, source: source.to_owned() }];
             let configs = Vec::from_iter(DraftConfig::second_of(*engine));
-            for template in TEMPLATES.iter().filter(|it| (it.runs_on)(*engine)) {
+            for template in TEMPLATES.iter().filter(|template| (template.runs_on)(*engine)) {
                 for (is_quick, has_base) in [(false, true), (true, configs.is_empty())] {
                     let draft = Draft {
                         head: "A plan.\n\nWith a head.".to_owned(),

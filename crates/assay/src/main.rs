@@ -28,27 +28,16 @@
 
 mod cli;
 mod commands;
+mod display;
 #[cfg(test)]
 mod documented;
 mod draft;
-mod engines;
-mod estimate;
-mod host;
-mod installed;
-mod library;
+mod exit;
 mod live;
-mod locate;
-mod memory;
-mod only;
-mod outcome;
 mod output;
-mod plan_file;
-mod preflight;
-mod run;
 mod run_paths;
+mod run_view;
 mod runs;
-mod threads;
-mod trials;
 mod version;
 
 use std::process::ExitCode;
@@ -56,7 +45,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use cli::Command;
-use outcome::Exit;
+use exit::{Exit, report_error};
 use runs::read_until_stable;
 
 fn main() -> ExitCode {
@@ -64,9 +53,9 @@ fn main() -> ExitCode {
     if args.next().is_some_and(|arg| arg == engine::guard::SUBCOMMAND) {
         return engine::guard::main(args);
     }
-    run::stop::fail_writes_beyond_the_size_limit();
+    runner::stop::fail_writes_beyond_the_size_limit();
     let exit = match cli::Cli::try_parse() {
-        Ok(cli) => execute(cli.command).unwrap_or_else(|error| outcome::report_error(&error)),
+        Ok(cli) => execute(cli.command).unwrap_or_else(|error| report_error(&error)),
         Err(error) => {
             // Help and version go to stdout; everything else is a usage error.
             output::print_clap_error(&error);
@@ -79,7 +68,7 @@ fn main() -> ExitCode {
 fn execute(command: Command) -> anyhow::Result<Exit> {
     let has_ranks = matches!(command, Command::Run(_) | Command::Find(_));
     // Else each rank would do the same and print the same.
-    if !has_ranks && ranks::is_further_rank() {
+    if !has_ranks && runner::is_further_rank() {
         return Ok(Exit::Ok);
     }
     match command {
@@ -87,9 +76,9 @@ fn execute(command: Command) -> anyhow::Result<Exit> {
         Command::Init(args) => commands::versus::init(&args),
         Command::Run(mut args) => {
             args.resume = args.resume.as_deref().map(run_paths::one).transpose()?;
-            run::run(&args)
+            commands::run::run(&args.request(), &args.place)
         }
-        Command::Find(args) => run::find::find(&args),
+        Command::Find(args) => commands::run::find(&args),
         Command::Check(args) => commands::check::check(&args),
         Command::Show(mut args) => {
             args.run = run_paths::one(&args.run)?;
@@ -113,8 +102,8 @@ fn execute(command: Command) -> anyhow::Result<Exit> {
         Command::Completions(args) => commands::install::completions(&args),
         Command::Man(args) => commands::install::man(&args),
         Command::PlanSchema => commands::install::plan_schema(),
-        Command::Cell(args) => run::isolated::main(&args),
-        Command::Library(args) => library::main(&args),
+        Command::Cell(args) => commands::run::cell(&args),
+        Command::Library(args) => commands::run::library(&args),
     }
 }
 
@@ -125,18 +114,4 @@ fn export(args: &cli::ExportArgs) -> anyhow::Result<Exit> {
         return commands::export::export(args);
     }
     read_until_stable(&args.runs, || commands::export::export(args))
-}
-
-#[cfg(test)]
-mod turns {
-    use std::sync::{Mutex, MutexGuard, PoisonError};
-
-    static STARTING: Mutex<()> = Mutex::new(());
-
-    /// Lets tests that start processes take turns with tests of locks and of programs that were
-    /// just written. A process that is being started briefly holds every file that this process
-    /// has open.
-    pub fn starting() -> MutexGuard<'static, ()> {
-        STARTING.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }

@@ -5,9 +5,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use record::RunDir;
+use runner::RESULTS;
+use runner::failure::UsageError;
 
-use crate::cli::RESULTS;
-use crate::outcome::UsageError;
 use crate::output::eprint_line;
 
 /// The name that stands for the newest run of a folder.

@@ -4,8 +4,10 @@ use std::path::Path;
 
 use analysis::{Figures, Row, distinct};
 use record::RunDir;
+use runner::failure::UsageError;
+use runner::similar::did_you_mean;
 
-use crate::outcome::{Exit, UsageError, did_you_mean};
+use crate::exit::Exit;
 use crate::output::eprint_line;
 
 /// Reads runs, and reads them again if that failed while another process resumed one of them: it
@@ -97,7 +99,7 @@ pub fn keep_steps(figures: &mut Figures, wanted: &[String]) -> anyhow::Result<()
     figures.rows.retain(|row| wanted.contains(&row.step));
     figures.missing.retain(|row| wanted.contains(&row.step));
     let profiled = &mut figures.profiled;
-    profiled.retain(|it| wanted.contains(&it.row.step));
+    profiled.retain(|step| wanted.contains(&step.row.step));
     Ok(())
 }
 

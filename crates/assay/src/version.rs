@@ -1,9 +1,7 @@
 //! The version of this program.
 
-use std::path::PathBuf;
 use std::sync::LazyLock;
 
-use anyhow::Context;
 use record::Assay;
 
 /// The version, and what `build.rs` found out about the source and the profile.
@@ -16,9 +14,3 @@ pub static ASSAY: LazyLock<Assay> = LazyLock::new(|| Assay {
 
 /// [`ASSAY`] as `--version` prints it.
 pub static TEXT: LazyLock<String> = LazyLock::new(|| ASSAY.to_string());
-
-/// Returns the path of this program, which is started again as guard of servers, as cell and to
-/// load libraries.
-pub fn own_path() -> anyhow::Result<PathBuf> {
-    std::env::current_exe().context("cannot find the path of this program")
-}

@@ -23,9 +23,11 @@ impl Elf {
         let data = ReadCache::new(fs_err::File::open(path).ok()?);
         let header = FileHeader64::<LittleEndian>::parse(&data).ok()?;
         let mut segments = header.program_headers(LittleEndian, &data).ok()?.iter();
-        let loader = segments.find_map(|segment| segment.interpreter(LittleEndian, &data).ok()?);
-        let loader = loader.and_then(|name| std::str::from_utf8(name).ok());
-        Some(Self { machine: header.e_machine(LittleEndian), loader: loader.map(PathBuf::from) })
+        let loader = segments
+            .find_map(|segment| segment.interpreter(LittleEndian, &data).ok()?)
+            .and_then(|name| std::str::from_utf8(name).ok())
+            .map(PathBuf::from);
+        Some(Self { machine: header.e_machine(LittleEndian), loader })
     }
 
     /// Returns true when the file was built for the same machine as this program.

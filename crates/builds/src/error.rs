@@ -3,13 +3,13 @@
 /// The reason why a build is not available, or has changed since it was fetched.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
-pub struct Error {
+pub struct BuildError {
     message: String,
     help: String,
     is_usage: bool,
 }
 
-impl Error {
+impl BuildError {
     /// Returns an error for an operation that failed; `help` says what to do about it.
     pub fn new(message: impl Into<String>, help: impl Into<String>) -> Self {
         Self { message: message.into(), help: help.into(), is_usage: false }

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::error::Error;
+use crate::error::BuildError;
 use crate::hash;
-use crate::inspect::{self, Place, Version};
+use crate::inspect::{self, FoundBuild, ProductVersion};
 use crate::manifest::{Artifact, FORMAT, Manifest, Program};
 use crate::sources::DISK_FULL_HELP;
 use crate::sources::debian::Debian;
@@ -28,7 +28,7 @@ pub fn fetch(
     let (spec_text, name) = match spec {
         Spec::Directory { path, name: name_in_spec } => {
             let path = fs_err::canonicalize(path).map_err(|error| {
-                Error::usage(
+                BuildError::usage(
                     error.to_string(),
                     "write the path of an existing directory or library after `dir:`",
                 )
@@ -37,6 +37,7 @@ pub fn fetch(
         }
         _ => (spec.to_string(), name),
     };
+
     let present = match name {
         Some(name) => store.by_name(name)?,
         None => store.by_spec(&spec_text)?,
@@ -50,33 +51,31 @@ pub fn fetch(
         progress(&format!("already in the store as `{}`", build.manifest.name));
         return Ok(build);
     }
+
     let partial = store.begin(lock)?;
-    let result = install(store, lock, spec, spec_text, name, &partial, progress);
-    if result.is_err() {
-        // Downloads are in another folder and are kept for the next attempt.
-        let _ = fs_err::remove_dir_all(&partial);
+    let error = match install(store, lock, spec, spec_text, name, &partial, progress) {
+        Ok(build) => return Ok(build),
+        Err(error) => error,
+    };
+
+    // Downloads are in another folder and are kept for the next attempt.
+    let _ = fs_err::remove_dir_all(&partial);
+    if is_disk_full(&error) {
+        let what = format!("cannot install `{spec}`: the disk is full");
+        return Err(error.context(BuildError::new(what, DISK_FULL_HELP)));
     }
-    result.map_err(|error| {
-        if is_disk_full(&error) {
-            error.context(Error::new(
-                format!("cannot install `{spec}`: the disk is full"),
-                DISK_FULL_HELP,
-            ))
-        } else {
-            error
-        }
-    })
+    Err(error)
 }
 
 fn is_disk_full(error: &anyhow::Error) -> bool {
-    let mut causes = error.chain().filter_map(|cause| cause.downcast_ref::<std::io::Error>());
-    causes.any(|error| error.kind() == std::io::ErrorKind::StorageFull)
+    let mut io_errors = error.chain().filter_map(|cause| cause.downcast_ref::<std::io::Error>());
+    io_errors.any(|error| error.kind() == std::io::ErrorKind::StorageFull)
 }
 
 /// An unpacked build, before its name in the store is known.
 struct Unpacked {
-    place: Place,
-    version: Version,
+    place: FoundBuild,
+    version: ProductVersion,
     artifacts: Vec<Artifact>,
     /// The end of the default name, after product and version.
     suffix: String,
@@ -102,14 +101,18 @@ fn install(
             fetch_packages(&store.downloads(), packages, suite, partial, progress)?
         }
     };
+
     let (place, version) = (unpacked.place, unpacked.version);
-    let default_name = || format!("{}-{}{}", version.product, version.number, unpacked.suffix);
-    let name = name.map_or_else(default_name, str::to_owned);
+    let name = match name {
+        Some(name) => name.to_owned(),
+        None => format!("{}-{}{}", version.product, version.number, unpacked.suffix),
+    };
     let canonical = fs_err::canonicalize(partial)?;
     let relative = |path: &Path| {
         let stripped = path.strip_prefix(&canonical).or_else(|_| path.strip_prefix(partial));
         stripped.unwrap_or(path).to_path_buf()
     };
+
     let mut programs = Vec::new();
     for program in place.programs.iter().filter(|program| program.is_file()) {
         // `program` may be a link to the script, which was put in the place of the real program.
@@ -120,6 +123,7 @@ fn install(
             }
         }
     }
+
     let manifest = Manifest {
         format: FORMAT,
         name,
@@ -136,6 +140,7 @@ fn install(
         programs,
         files_sha256: None,
     };
+
     let build = store.finish(lock, partial, manifest)?;
     if let Some(downloads) = unpacked.downloads {
         // Downloads that stay only take disk space.
@@ -148,7 +153,7 @@ fn install(
 fn register(path: &Path) -> anyhow::Result<Unpacked> {
     let path = fs_err::canonicalize(path)?;
     let place = inspect::find(&path).ok_or_else(|| {
-        Error::new(
+        BuildError::new(
                         format!("`{}` contains no build of a supported engine", path.display()),
             "write the directory that contains `bin/postgres`, `bin/mysqld` or `bin/mariadbd`, or a shared library with RocksDB's C API",
         )
@@ -167,7 +172,7 @@ fn fetch_release(
 ) -> anyhow::Result<Unpacked> {
     let arch = std::env::consts::ARCH;
     if arch != "x86_64" {
-        return Err(Error::new(
+        return Err(BuildError::new(
             format!(
                 "`{}@{requested}` is available for x86-64 only; this machine is {arch}",
                 product.name
@@ -176,19 +181,23 @@ fn fetch_release(
         )
         .into());
     }
+
     let (number, archive) = Maven::new(downloads, product).fetch(requested, progress)?;
     let (size_bytes, sha256) = hash::of_file(&archive)?;
     let folder = archive.parent().map(Path::to_path_buf);
     progress("unpacking");
     if let Err(error) = product.unpack(&number, &archive, root) {
-        if let Some(folder) = folder.filter(|_| !is_disk_full(&error)) {
+        if let Some(folder) = folder
+            && !is_disk_full(&error)
+        {
             // The next attempt must not use a damaged download.
             let _ = fs_err::remove_dir_all(folder);
         }
         return Err(error);
     }
+
     let place = inspect::find(root).ok_or_else(|| {
-        Error::new(
+        BuildError::new(
             format!(
                 "the archive downloaded for {} {number} contains no server or library",
                 product.name
@@ -199,7 +208,7 @@ fn fetch_release(
     let mut version = inspect::version(&place, &place.programs[0])?;
     if place.engine == "rocksdb" {
         // Only loading a library would show its version; the download's is known.
-        version = Version { product: product.name, text: number.clone(), number };
+        version = ProductVersion { product: product.name, text: number.clone(), number };
     }
     let name = archive.file_name().unwrap_or_default();
     Ok(Unpacked {
@@ -224,20 +233,24 @@ fn fetch_packages(
     let artifacts = debian.fetch(packages, progress)?;
     progress("unpacking");
     debian.unpack(&artifacts, root)?;
+
     let place = inspect::find(root).ok_or_else(|| {
-        Error::new(
+        BuildError::new(
                         format!("the packages {} contain no database server", packages.join(", ")),
             "add the package of the server, such as `postgresql-17`, `mariadb-server` or `mysql-server-core`",
         )
     })?;
+
+    // A library has no programs to wrap.
     let mut program = place.programs[0].clone();
     if place.engine != "rocksdb" {
-        let server_bin = program.parent().map(Path::to_path_buf);
-        let bins = server_bin.into_iter().chain([root.join("usr/bin"), root.join("usr/sbin")]);
-        let bins: BTreeSet<PathBuf> = bins.filter(|bin| bin.is_dir()).collect();
+        let mut bins = BTreeSet::from([root.join("usr/bin"), root.join("usr/sbin")]);
+        bins.extend(program.parent().map(Path::to_path_buf));
+        bins.retain(|bin| bin.is_dir());
         own_libc::wrap_programs(partial, root, &bins)?;
         program = own_libc::moved_program(&fs_err::canonicalize(&program)?);
     }
+
     let version = inspect::version(&place, &program)?;
     Ok(Unpacked {
         place,

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::elf::Elf;
-use crate::error::Error;
+use crate::error::BuildError;
 use crate::unprivileged::unprivileged;
 use crate::version::numbers;
 
 /// A build in a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct FoundBuild {
     /// The engine that runs the build: `postgres`, `mysql` or `rocksdb`.
     pub engine: &'static str,
     /// The path that the engine needs: a folder with programs, or a library.
@@ -22,8 +22,8 @@ pub struct Place {
 
 /// The version that a program prints.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Version {
-    /// One of `postgres`, `mysql`, `mariadb`, `rocksdb`, `speedb`.
+pub struct ProductVersion {
+    /// The product: `postgres`, `mysql`, `mariadb`, `rocksdb` or `speedb`.
     pub product: &'static str,
     /// The number alone, such as `17.2`.
     pub number: String,
@@ -34,14 +34,14 @@ pub struct Version {
 const SERVER_FOLDERS: [&str; 5] = ["bin", "sbin", "libexec", "usr/sbin", "usr/bin"];
 
 /// Finds the build in the folder `root`; `root` may also be a library.
-pub fn find(root: &Path) -> Option<Place> {
+pub fn find(root: &Path) -> Option<FoundBuild> {
     if root.is_file() {
         return Elf::read(root).map(|_| library(root.to_path_buf()));
     }
     postgres(root).or_else(|| mysql(root)).or_else(|| rocksdb(root))
 }
 
-fn postgres(root: &Path) -> Option<Place> {
+fn postgres(root: &Path) -> Option<FoundBuild> {
     let mut homes = vec![root.to_path_buf()];
     let mut packaged: Vec<PathBuf> = entries(&root.join("usr/lib/postgresql"));
     // The newest version wins.
@@ -51,7 +51,7 @@ fn postgres(root: &Path) -> Option<Place> {
         let bin = [home.join("bin"), home.clone()]
             .into_iter()
             .find(|bin| bin.join("postgres").is_file())?;
-        Some(Place {
+        Some(FoundBuild {
             engine: "postgres",
             path: home,
             programs: vec![bin.join("postgres"), bin.join("initdb")],
@@ -59,7 +59,7 @@ fn postgres(root: &Path) -> Option<Place> {
     })
 }
 
-fn mysql(root: &Path) -> Option<Place> {
+fn mysql(root: &Path) -> Option<FoundBuild> {
     let programs = SERVER_FOLDERS
         .iter()
         .flat_map(|bin| ["mariadbd", "mysqld"].map(|name| root.join(bin).join(name)));
@@ -68,10 +68,10 @@ fn mysql(root: &Path) -> Option<Place> {
     if !program.starts_with(&path) {
         path = root.to_path_buf();
     }
-    Some(Place { engine: "mysql", path, programs: vec![program] })
+    Some(FoundBuild { engine: "mysql", path, programs: vec![program] })
 }
 
-fn rocksdb(root: &Path) -> Option<Place> {
+fn rocksdb(root: &Path) -> Option<FoundBuild> {
     let is_library = |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         (name.starts_with("librocksdb") || name.starts_with("libspeedb")) && name.contains(".so")
@@ -87,8 +87,8 @@ fn rocksdb(root: &Path) -> Option<Place> {
     libraries.into_iter().next().map(library)
 }
 
-fn library(path: PathBuf) -> Place {
-    Place { engine: "rocksdb", programs: vec![path.clone()], path }
+fn library(path: PathBuf) -> FoundBuild {
+    FoundBuild { engine: "rocksdb", programs: vec![path.clone()], path }
 }
 
 fn entries(path: &Path) -> Vec<PathBuf> {
@@ -98,11 +98,11 @@ fn entries(path: &Path) -> Vec<PathBuf> {
 
 /// Returns the version of a build. Fails when `program`, the server or the program behind its
 /// script, was built for another machine.
-pub fn version(place: &Place, program: &Path) -> anyhow::Result<Version> {
+pub fn version(place: &FoundBuild, program: &Path) -> anyhow::Result<ProductVersion> {
     if let Some(elf) = Elf::read(program)
         && !elf.is_for_this_machine()
     {
-        return Err(Error::new(
+        return Err(BuildError::new(
             format!("`{}` was built for another machine", program.display()),
             format!("use a build for {}, which this machine is", std::env::consts::ARCH),
         )
@@ -114,24 +114,25 @@ pub fn version(place: &Place, program: &Path) -> anyhow::Result<Version> {
     }
 }
 
-fn server_version(place: &Place) -> anyhow::Result<Version> {
+fn server_version(place: &FoundBuild) -> anyhow::Result<ProductVersion> {
     let program = &place.programs[0];
-    let (args, prefix): (&[&str], _) = match place.engine {
-        "postgres" => (&["--version"], "(PostgreSQL) "),
-        _ => (&["--no-defaults", "--version"], "Ver "),
-    };
     if let Some(missing) = place.programs.iter().find(|program| !program.is_file()) {
-        return Err(Error::new(
+        return Err(BuildError::new(
             format!("`{}` is missing", missing.display()),
             "use a complete build, with the server and all its programs",
         )
         .into());
     }
     let failed = |reason: &str| {
-        Error::new(
+        BuildError::new(
             format!("`{}` does not run on this machine: {reason}", program.display()),
             "install the missing library, or fetch the server with its libraries as `debian:SUITE/PACKAGE`",
         )
+    };
+
+    let (args, prefix): (&[&str], _) = match place.engine {
+        "postgres" => (&["--version"], "(PostgreSQL) "),
+        _ => (&["--no-defaults", "--version"], "Ver "),
     };
     let output = unprivileged(Command::new(program).args(args))
         .output()
@@ -142,8 +143,9 @@ fn server_version(place: &Place) -> anyhow::Result<Version> {
         let reason = stderr.lines().next();
         return Err(failed(reason.unwrap_or("it prints no version")).into());
     };
+
     let text = text.trim();
-    Ok(Version {
+    Ok(ProductVersion {
         product: match place.engine {
             "mysql" if text.contains("MariaDB") => "mariadb",
             engine => engine,
@@ -154,13 +156,14 @@ fn server_version(place: &Place) -> anyhow::Result<Version> {
 }
 
 /// Reads a library's version from its file name: the library itself would have to be loaded.
-fn library_version(path: &Path) -> Version {
+fn library_version(path: &Path) -> ProductVersion {
     let real = fs_err::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     let name = real.file_name().unwrap_or_default().to_string_lossy();
-    let number = name.split_once(".so.").map(|(_, suffix)| first_number(suffix));
-    let number = number.filter(|number| !number.is_empty());
-    let number = number.unwrap_or_else(|| "unknown".to_owned());
-    Version {
+    let number = match name.split_once(".so.").map(|(_, suffix)| first_number(suffix)) {
+        Some(number) if !number.is_empty() => number,
+        _ => "unknown".to_owned(),
+    };
+    ProductVersion {
         product: if name.contains("speedb") { "speedb" } else { "rocksdb" },
         text: number.clone(),
         number,

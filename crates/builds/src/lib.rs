@@ -23,7 +23,7 @@
 //! let error = builds::Spec::parse("oracle@9").unwrap_err();
 //! assert_eq!(error.to_string(), "invalid build spec `oracle@9`: unknown product `oracle`");
 //! assert!(error.help().starts_with("write `postgres@17.2`"));
-//! # Ok::<(), builds::Error>(())
+//! # Ok::<(), builds::BuildError>(())
 //! ```
 
 mod elf;
@@ -38,7 +38,7 @@ mod store;
 mod unprivileged;
 mod version;
 
-pub use error::Error;
+pub use error::BuildError;
 pub use fetch::fetch;
 pub use manifest::Manifest;
 pub use spec::{Spec, check_name};

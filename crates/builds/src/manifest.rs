@@ -10,7 +10,7 @@ use fs_err::os::unix::fs::OpenOptionsExt as _;
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 
-use crate::error::Error;
+use crate::error::BuildError;
 use crate::hash;
 
 /// The file's name.
@@ -106,36 +106,37 @@ fn read_regular(path: &Path) -> std::io::Result<String> {
     Ok(text)
 }
 
+/// Returns true if there is no such file, or no folder that could have it.
+fn is_missing(error: &std::io::Error) -> bool {
+    matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory)
+}
+
 impl Manifest {
     /// Reads a build's manifest. Returns `None` when the folder has none.
     pub fn read(folder: &Path) -> anyhow::Result<Option<Self>> {
-        let path = folder.join(FILE);
-        let text = match read_regular(&path) {
-            Ok(text) => text,
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
-                ) =>
-            {
-                return Ok(None);
-            }
-            Err(error) => return Err(error.into()),
-        };
+        /// The field that all formats have.
         #[derive(Deserialize)]
         struct Header {
             format: u32,
         }
+
+        let path = folder.join(FILE);
+        let text = match read_regular(&path) {
+            Ok(text) => text,
+            Err(error) if is_missing(&error) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+
         let damaged = || {
             format!("`{}` is damaged: remove its folder and fetch the build again", path.display())
         };
         let header: Header = serde_json::from_str(&text).with_context(damaged)?;
         if header.format != FORMAT {
-            return Err(Error::new(
-                                format!(
-                "`{}` has format {}; this version of assay reads format {FORMAT}",
-                path.display(),
-                header.format
+            return Err(BuildError::new(
+                format!(
+                    "`{}` has format {}; this version of assay reads format {FORMAT}",
+                    path.display(),
+                    header.format
                 ),
                 "use the version of assay that fetched the build, or remove its folder by hand and fetch it again",
             )

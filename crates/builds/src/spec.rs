@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use crate::error::Error;
+use crate::error::BuildError;
 use crate::sources::maven::Product;
 
 /// A spec, which says what build to fetch.
@@ -37,44 +37,58 @@ const FORMS: &str = "write `postgres@17.2`, `mariadb@11.4.5`, `mysql@8.0`, `rock
 
 impl Spec {
     /// Parses a spec.
-    pub fn parse(text: &str) -> Result<Self, Error> {
+    pub fn parse(text: &str) -> Result<Self, BuildError> {
         let invalid =
-            |why: String| Error::usage(format!("invalid build spec `{text}`: {why}"), FORMS);
+            |why: String| BuildError::usage(format!("invalid build spec `{text}`: {why}"), FORMS);
         if let Some(path_and_name) = text.strip_prefix("dir:") {
-            let (path, name) = match path_and_name.rsplit_once('=') {
-                Some((path, name)) => (path, Some(name)),
-                None => (path_and_name, None),
-            };
-            if path.is_empty() {
-                return Err(invalid("the path is missing after `dir:`".into()));
-            }
-            name.map_or(Ok(()), check_name)?;
-            return Ok(Self::Directory { path: path.into(), name: name.map(str::to_owned) });
+            return Self::directory(path_and_name, invalid);
         }
         if let Some(suite_and_packages) = text.strip_prefix("debian:") {
-            let Some((suite, packages)) = suite_and_packages.split_once('/') else {
-                return Err(invalid("the packages are missing after the suite".into()));
-            };
-            let packages: Vec<String> = packages.split(',').map(str::to_owned).collect();
-            // Only names may reach apt's command line, never an option or a path.
-            let mut words = vec![suite];
-            words.extend(packages.iter().map(String::as_str));
-            if let Some(bad) = words.iter().find(|word| !is_word(word, "+-.")) {
-                return Err(invalid(format!("`{bad}` is not the name of a suite or a package")));
-            }
-            return Ok(Self::Debian { suite: suite.into(), packages });
+            return Self::debian(suite_and_packages).map_err(invalid);
         }
-        let Some((product, version)) = text.split_once('@') else {
-            return Err(invalid(
-                "it has neither `@VERSION` nor a prefix `debian:` or `dir:`".into(),
-            ));
+        Self::release(text).map_err(invalid)
+    }
+
+    fn directory(
+        path_and_name: &str,
+        invalid: impl Fn(String) -> BuildError,
+    ) -> Result<Self, BuildError> {
+        let (path, name) = match path_and_name.rsplit_once('=') {
+            Some((path, name)) => (path, Some(name)),
+            None => (path_and_name, None),
         };
-        let Some(product) = Product::named(product) else {
-            return Err(invalid(format!("unknown product `{product}`")));
+        if path.is_empty() {
+            return Err(invalid("the path is missing after `dir:`".into()));
+        }
+        name.map_or(Ok(()), check_name)?;
+        Ok(Self::Directory { path: path.into(), name: name.map(str::to_owned) })
+    }
+
+    fn debian(suite_and_packages: &str) -> Result<Self, String> {
+        let Some((suite, list)) = suite_and_packages.split_once('/') else {
+            return Err("the packages are missing after the suite".into());
+        };
+        let packages: Vec<&str> = list.split(',').collect();
+
+        // Only names may reach apt's command line, never an option or a path.
+        let mut words = [suite].into_iter().chain(packages.iter().copied());
+        if let Some(bad) = words.find(|word| !is_word(word, "+-.")) {
+            return Err(format!("`{bad}` is not the name of a suite or a package"));
+        }
+        let packages = packages.into_iter().map(str::to_owned).collect();
+        Ok(Self::Debian { suite: suite.into(), packages })
+    }
+
+    fn release(text: &str) -> Result<Self, String> {
+        let Some((name, version)) = text.split_once('@') else {
+            return Err("it has neither `@VERSION` nor a prefix `debian:` or `dir:`".into());
+        };
+        let Some(product) = Product::named(name) else {
+            return Err(format!("unknown product `{name}`"));
         };
         let is_number = version.starts_with(|char: char| char.is_ascii_digit());
         if !is_number || !is_word(version, ".-") {
-            return Err(invalid(format!("`{version}` is not a version number")));
+            return Err(format!("`{version}` is not a version number"));
         }
         Ok(Self::Release { product, version: version.into() })
     }
@@ -100,11 +114,11 @@ impl fmt::Display for Spec {
 
 /// Checks that `name` may be the name of a build, which is also the name of its folder and is
 /// written in plans.
-pub fn check_name(name: &str) -> Result<(), Error> {
+pub fn check_name(name: &str) -> Result<(), BuildError> {
     if is_word(name, "._+-") && name != DOWNLOADS && name.len() <= 100 {
         return Ok(());
     }
-    Err(Error::usage(
+    Err(BuildError::usage(
         format!("invalid build name `{name}`"),
         "begin with a letter or digit, continue with letters, digits, `.`, `_`, `+` and `-`, up to 100 characters; \
         `downloads` is reserved",

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use fs_err::os::unix::fs::OpenOptionsExt as _;
 
-use crate::error::Error;
+use crate::error::BuildError;
 use crate::hash;
 use crate::manifest::{FILE, Manifest};
 use crate::spec::{DOWNLOADS, check_name};
@@ -84,7 +84,7 @@ impl Build {
     }
 
     /// Adds to a failed `verification` how to fetch or register the build again.
-    pub fn check(&self, verification: Result<(), String>) -> Result<(), Error> {
+    pub fn check(&self, verification: Result<(), String>) -> Result<(), BuildError> {
         verification.map_err(|why| {
             let Manifest { name, spec, .. } = &self.manifest;
             let help = match spec.strip_prefix("dir:") {
@@ -95,7 +95,7 @@ impl Build {
                     "fetch it again: `assay builds --remove {name}`, then `assay fetch {spec} --name {name}`"
                 ),
             };
-            Error::new(
+            BuildError::new(
             format!("the build `{name}` has changed since it was fetched: {why}"),
             help,
             )
@@ -115,7 +115,7 @@ impl Build {
 
 impl Store {
     /// Returns the user's store, whose folder need not exist.
-    pub fn of_user() -> Result<Self, Error> {
+    pub fn of_user() -> Result<Self, BuildError> {
         let is_root = rustix::process::geteuid().is_root();
         Self::from_environment(is_root, &|name| {
             std::env::var_os(name).filter(|value| !value.is_empty())
@@ -125,7 +125,7 @@ impl Store {
     fn from_environment(
         is_root: bool,
         variable: &dyn Fn(&str) -> Option<OsString>,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, BuildError> {
         let root = if let Some(root) = variable("ASSAY_BUILDS") {
             PathBuf::from(root)
         } else if is_root {
@@ -135,14 +135,14 @@ impl Store {
         } else if let Some(home) = variable("HOME") {
             PathBuf::from(home).join(".local/share/assay/builds")
         } else {
-            return Err(Error::usage(
+            return Err(BuildError::usage(
                 "there is no folder for builds: neither ASSAY_BUILDS nor HOME is set",
                 "set ASSAY_BUILDS to a folder for builds",
             ));
         };
         let root = std::path::absolute(&root).unwrap_or(root);
         if root.to_string_lossy().contains([':', ';']) {
-            return Err(Error::usage(
+            return Err(BuildError::usage(
                 format!(
                     "cannot keep builds in `{}`: the loader's search path separates folders with `:` and `;`",
                     root.display()
@@ -167,8 +167,8 @@ impl Store {
     /// the lock.
     pub fn lock(&self, progress: &dyn Fn(&str)) -> anyhow::Result<Lock> {
         use rustix::fs::{FlockOperation, OFlags, flock};
-        let ancestors = self.root.ancestors();
-        let missing: Vec<&Path> = ancestors.take_while(|path| !path.exists()).collect();
+
+        let missing: Vec<&Path> = self.root.ancestors().take_while(|path| !path.exists()).collect();
         let failed = "cannot create the folder for builds; ASSAY_BUILDS may name another";
         fs_err::create_dir_all(&self.root).context(failed)?;
         for folder in missing {
@@ -176,6 +176,7 @@ impl Store {
             fs_err::set_permissions(folder, PermissionsExt::from_mode(0o755))?;
         }
         fs_err::create_dir_all(self.downloads()).context(failed)?;
+
         // Others may be able to write to the folder: a link there is not followed.
         let file = fs_err::OpenOptions::new()
             .create(true)
@@ -188,6 +189,7 @@ impl Store {
             progress("waiting for another assay that is changing the builds");
             flock(&file, FlockOperation::LockExclusive).context("cannot lock the builds")?;
         }
+
         // Removes what an interrupted process left.
         for entry in fs_err::read_dir(&self.root)?.flatten() {
             if entry.file_name().to_string_lossy().starts_with(PARTIAL) {
@@ -222,8 +224,7 @@ impl Store {
 
     /// Returns the builds whose manifests can be read.
     fn readable(&self) -> anyhow::Result<Vec<Build>> {
-        let builds = self.list()?.into_iter();
-        Ok(builds.filter_map(|(_, build)| build.ok()).collect())
+        Ok(self.list()?.into_iter().filter_map(|(_, build)| build.ok()).collect())
     }
 
     /// Returns the build of that name.
@@ -253,7 +254,7 @@ impl Store {
     pub fn find(&self, engine: &str, text: &str) -> anyhow::Result<Option<Build>> {
         if let Some(build) = self.by_name(text)? {
             if build.manifest.engine != engine {
-                return Err(Error::usage(
+                return Err(BuildError::usage(
                     format!("the build `{text}` is for {}, not {engine}", build.manifest.engine),
                     format!("write `{} = \"{text}\"`", build.manifest.engine),
                 )
@@ -261,11 +262,13 @@ impl Store {
             }
             return Ok(Some(build));
         }
+
         let mut builds = self.readable()?;
         builds.retain(|build| build.manifest.engine == engine);
         if let Some(build) = builds.iter().find(|build| build.manifest.spec == text) {
             return Ok(Some(build.clone()));
         }
+
         let (product, version) = match text.split_once('@') {
             Some((product, version)) => (Some(product), version),
             None => (None, text),
@@ -277,10 +280,10 @@ impl Store {
         let newest = builds.iter().map(Build::numbers).max();
         builds.retain(|build| Some(build.numbers()) == newest);
         if builds.len() > 1 {
-            let names = builds.iter().map(|build| build.manifest.name.as_str());
-            let names = names.collect::<Vec<_>>().join("`, `");
-            return Err(Error::usage(
-                format!("`{text}` matches several builds: `{names}`"),
+            let names: Vec<&str> =
+                builds.iter().map(|build| build.manifest.name.as_str()).collect();
+            return Err(BuildError::usage(
+                format!("`{text}` matches several builds: `{}`", names.join("`, `")),
                 "write the name of one of them",
             )
             .into());
@@ -308,25 +311,15 @@ impl Store {
         if folder.exists() {
             return Err(name_is_taken(&manifest.name));
         }
+
+        // The files of a build that is elsewhere are not assay's.
         if manifest.path.is_relative() {
-            let mut list = String::new();
-            let mut entries = entries_below(partial)?;
-            entries.sort_by(|(one, _), (other, _)| one.cmp(other));
-            for (path, metadata) in entries {
-                if metadata.is_dir() {
-                    // Independent of the umask: servers run as other users.
-                    fs_err::set_permissions(path, PermissionsExt::from_mode(0o755))?;
-                } else if metadata.is_file() {
-                    let (_, sha256) = hash::of_file(&path)?;
-                    let path = path.strip_prefix(partial)?.display();
-                    list.push_str(&format!("{sha256}  {path}\n"));
-                }
-            }
             let path = partial.join(FILE_HASHES);
-            fs_err::write(&path, list)?;
+            fs_err::write(&path, hashes_of_files(partial)?)?;
             manifest.files_sha256 = Some(hash::of_file(&path)?.1);
         }
         manifest.write(partial)?;
+
         // The content must be on disk before the new name says that it is complete.
         fs_err::File::open(partial.join(FILE))?.sync_all()?;
         rustix::fs::syncfs(fs_err::File::open(partial)?)?;
@@ -339,21 +332,21 @@ impl Store {
     pub fn remove(&self, _lock: &Lock, name: &str) -> anyhow::Result<u64> {
         check_name(name)?;
         let folder = self.root.join(name);
-        if !folder.join(FILE).is_file() {
-            return Err(if folder.exists() {
-                Error::new(
-                    format!("`{}` is not a build: it has no `{FILE}`", folder.display()),
-                    "assay removes only folders that it created; remove this one by hand",
-                )
-                .into()
-            } else {
-                Error::usage(
-                    format!("there is no build `{name}` in `{}`", self.root.display()),
-                    "`assay builds` lists the builds",
-                )
-                .into()
-            });
+        if !folder.exists() {
+            return Err(BuildError::usage(
+                format!("there is no build `{name}` in `{}`", self.root.display()),
+                "`assay builds` lists the builds",
+            )
+            .into());
         }
+        if !folder.join(FILE).is_file() {
+            return Err(BuildError::new(
+                format!("`{}` is not a build: it has no `{FILE}`", folder.display()),
+                "assay removes only folders that it created; remove this one by hand",
+            )
+            .into());
+        }
+
         let size = size_of(&folder);
         // Renames first: a half-removed folder must not look like a build.
         let partial = self.root.join(format!("{PARTIAL}removed-{name}"));
@@ -363,10 +356,30 @@ impl Store {
     }
 }
 
+/// Lets all users enter the folders of a build. Returns the hash and the path of each file, one in
+/// each line.
+fn hashes_of_files(build: &Path) -> anyhow::Result<String> {
+    let mut entries = entries_below(build)?;
+    entries.sort_by(|(one, _), (other, _)| one.cmp(other));
+
+    let mut lines = String::new();
+    for (path, metadata) in entries {
+        if metadata.is_dir() {
+            // Independent of the umask: servers run as other users.
+            fs_err::set_permissions(path, PermissionsExt::from_mode(0o755))?;
+        } else if metadata.is_file() {
+            let (_, sha256) = hash::of_file(&path)?;
+            let relative = path.strip_prefix(build)?.display();
+            lines.push_str(&format!("{sha256}  {relative}\n"));
+        }
+    }
+    Ok(lines)
+}
+
 /// Returns the error for a name that another build has.
 pub fn name_is_taken(name: &str) -> anyhow::Error {
-    Error::new(
-                format!("another build has the name `{name}`"),
+    BuildError::new(
+        format!("another build has the name `{name}`"),
         format!("choose another name with `--name`, or remove that build: `assay builds --remove {name}`"),
     )
     .into()

@@ -40,6 +40,7 @@ fn smallest_match(listing: Rows, columns: &[&str]) -> Option<String> {
             None => indexes.push((name, vec![column])),
         }
     }
+
     let begins_with_columns = |index_columns: &[(usize, String)]| {
         (1usize..).zip(columns).all(|(position, column)| {
             index_columns.iter().any(|(index_position, name)| {

@@ -66,12 +66,14 @@ impl DataDir {
                 help: "use a name without `/` that is not empty, `.` or `..`".into(),
             });
         }
+
         // Others may be able to write around it, and have put a link there.
         if fs::symlink_metadata(parent).is_ok_and(|metadata| metadata.is_symlink()) {
             return Err(not_ours(parent.to_path_buf(), "is a symbolic link"));
         }
         create_enterable(parent)?;
         refuse_shared(parent)?;
+
         // Resolves links once, so that a changed link can't lead to another directory later.
         let path = fs::canonicalize(parent)?.join(name);
         match fs::create_dir(&path) {
@@ -86,6 +88,7 @@ impl DataDir {
             }
             Err(error) => return Err(error.into()),
         }
+
         let mut marker = fs::File::create_new(path.join(MARKER))?;
         marker.write_all(MARKER_START.as_bytes())?;
         marker.write_all(MARKER_REST.as_bytes())?;
@@ -167,6 +170,7 @@ impl DataDir {
             let what = if kind.is_symlink() { "is a symbolic link" } else { "is not a directory" };
             return Err(not_ours(path.to_path_buf(), what));
         }
+
         let marker = path.join(MARKER);
         match fs::symlink_metadata(&marker) {
             Ok(metadata) if metadata.is_file() => {
@@ -182,20 +186,24 @@ impl DataDir {
 /// Returns another process that has a file below `path` open for writing. Only root sees the files
 /// of other users.
 fn writer_in(path: &Path) -> Option<u32> {
-    let numbers = |directory: &str| {
-        let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-        entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok())
-    };
-    let writes = |pid: u32| {
-        let directory = format!("/proc/{pid}/fd");
-        numbers(&directory).any(|number| {
-            let file = format!("{directory}/{number}");
-            // The link's permissions show how the file was opened.
-            fs::symlink_metadata(&file).is_ok_and(|metadata| metadata.mode() & 0o200 != 0)
-                && fs::read_link(&file).is_ok_and(|file| file.starts_with(path))
-        })
-    };
-    numbers("/proc").find(|&pid| pid != std::process::id() && writes(pid))
+    numbers_in("/proc").find(|&pid| pid != std::process::id() && writes_in(pid, path))
+}
+
+/// Returns true if the process has a file below `path` open for writing.
+fn writes_in(pid: u32, path: &Path) -> bool {
+    let directory = format!("/proc/{pid}/fd");
+    numbers_in(&directory).any(|number| {
+        let file = format!("{directory}/{number}");
+        // The link's permissions show how the file was opened.
+        fs::symlink_metadata(&file).is_ok_and(|metadata| metadata.mode() & 0o200 != 0)
+            && fs::read_link(&file).is_ok_and(|file| file.starts_with(path))
+    })
+}
+
+/// Returns the names in a directory that are numbers.
+fn numbers_in(directory: &str) -> impl Iterator<Item = u32> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
 /// Returns true when the directory is empty. First removes an incomplete marker, which is left when
@@ -206,6 +214,7 @@ fn is_empty(path: &Path) -> std::io::Result<bool> {
     let Some(first) = first else {
         return Ok(true);
     };
+
     let is_incomplete_marker = second.is_none()
         && first.file_name() == MARKER
         && first.file_type()?.is_file()

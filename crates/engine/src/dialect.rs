@@ -176,10 +176,10 @@ pub trait Dialect: Sync {
     /// to select the index.
     fn count_rows(&self, table: &Table, index: Option<&Index>) -> Vec<String>;
 
-    /// Returns statements that compute a number from all columns of each row whose key is a multiple
-    /// of `every`, whatever the order of rows. Run them in turn on one session; the last one returns
-    /// the number, which is the same in all versions of the server. Empty if the engine has no
-    /// replicas.
+    /// Returns statements that compute a number from all columns of each row whose key is a
+    /// multiple of `every`, whatever the order of rows. Run them in turn on one session; the
+    /// last one returns the number, which is the same in all versions of the server. Empty if
+    /// the engine has no replicas.
     fn digest(&self, _table: &Table, _every: u64) -> Vec<String> {
         Vec::new()
     }

@@ -110,6 +110,10 @@ pub enum SetupError {
         what: String,
         /// The remedy.
         help: String,
+        /// The option, if it is known: an engine's option, `memory`, or `cpus`.
+        option: Option<String>,
+        /// The file from which a server read its config, if it was started.
+        config_file: Option<PathBuf>,
     },
     /// Assay may not use the directory.
     #[error("{}: {what}", path.display())]
@@ -168,13 +172,31 @@ pub enum SetupError {
 }
 
 impl SetupError {
+    /// Returns the error for a config as a whole.
+    pub(crate) fn config(what: impl Into<String>, help: impl Into<String>) -> Self {
+        Self::Config { what: what.into(), help: help.into(), option: None, config_file: None }
+    }
+
+    /// Returns the error for one option of a config.
+    pub(crate) fn option(option: &str, what: impl Into<String>, help: impl Into<String>) -> Self {
+        Self::Config {
+            what: what.into(),
+            help: help.into(),
+            option: Some(option.to_owned()),
+            config_file: None,
+        }
+    }
+
     /// Returns the remedy, if one is known.
-    pub fn help(&self) -> Option<&str> {
+    pub fn help(&self) -> Option<String> {
         match self {
-            Self::Build { help, .. } | Self::Config { help, .. } | Self::Directory { help, .. } => {
-                Some(help)
+            Self::Config { help, config_file: Some(file), .. } => {
+                Some(format!("{help}; the server read `{}`", file.display()))
             }
-            Self::Server { help, .. } => help.as_deref(),
+            Self::Build { help, .. } | Self::Config { help, .. } | Self::Directory { help, .. } => {
+                Some(help.clone())
+            }
+            Self::Server { help, .. } => help.clone(),
             Self::Version { .. }
             | Self::Command { .. }
             | Self::NotReady { .. }

@@ -47,7 +47,6 @@ struct Captured<S> {
     statements: Vec<Execution>,
 }
 
-/// An execution of a statement.
 struct Execution {
     sql: String,
     values: Vec<Value>,
@@ -78,6 +77,7 @@ impl<'a, E: SqlEngine> Capture<'a, E> {
         let dialect = self.engine.dialect();
         let mut captured = self.captured.lock().unwrap_or_else(PoisonError::into_inner);
         let Captured { session, statements } = &mut *captured;
+
         let mut plans = Vec::new();
         for Execution { sql, values, masked } in statements {
             let mut rows = Ok(Rows::new());
@@ -156,9 +156,9 @@ pub struct CaptureSession<S> {
 }
 
 fn begins_with(sql: &str, beginnings: &[&str]) -> bool {
-    beginnings
-        .iter()
-        .any(|it| matches!(sql.get(..it.len()), Some(start) if start.eq_ignore_ascii_case(it)))
+    beginnings.iter().any(|beginning| {
+        sql.get(..beginning.len()).is_some_and(|start| start.eq_ignore_ascii_case(beginning))
+    })
 }
 
 impl<S: Session> Session for CaptureSession<S> {
@@ -199,7 +199,7 @@ impl<S: Session> Session for CaptureSession<S> {
         if begins_with(sql, &PLANNED) {
             let captured = &mut *self.captured.lock().unwrap_or_else(PoisonError::into_inner);
             let masked = masked(sql);
-            if !captured.statements.iter().any(|it| it.masked == masked) {
+            if !captured.statements.iter().any(|known| known.masked == masked) {
                 captured.statements.push(Execution {
                     sql: sql.clone(),
                     values: values.clone(),

@@ -43,11 +43,11 @@ pub(crate) fn table_counters<'f>(
 
 /// Returns states of sessions from rows of a state and a number of sessions.
 pub(crate) fn session_states(rows: Rows) -> Vec<(String, u64)> {
-    let state = |row: Vec<Option<String>>| match <[Option<String>; 2]>::try_from(row) {
+    let states = rows.into_iter().filter_map(|row| match <[Option<String>; 2]>::try_from(row) {
         Ok([Some(state), Some(count)]) => Some((state, count.parse().ok()?)),
         _ => None,
-    };
-    rows.into_iter().filter_map(state).collect()
+    });
+    states.collect()
 }
 
 /// Returns a part of an engine's status with its heading.

@@ -66,7 +66,7 @@ pub struct Condition {
     pub keys: &'static str,
     /// The key of the other setting.
     pub needs: &'static str,
-    /// Its canonical value.
+    /// The canonical value of the other setting.
     pub value: &'static str,
 }
 
@@ -88,33 +88,49 @@ pub fn declared<'a>(
 ) -> Vec<DeclaredOption> {
     let file_options = files.into_iter().flat_map(|file| notation.options(file));
     // In a plan, an empty value means a name without a value.
-    let set_options =
-        set.iter().map(|(name, value)| (name.clone(), (!value.is_empty()).then(|| value.clone())));
+    let set_options = set.iter().map(|(name, value)| {
+        let value = if value.is_empty() { None } else { Some(value.clone()) };
+        (name.clone(), value)
+    });
+
     let mut options: Vec<DeclaredOption> = Vec::new();
     for (name, value) in file_options.chain(set_options) {
-        let name = name.trim();
-        let plain = notation.key(name);
-        let (key, value) = notation.target_setting(plain.clone(), value);
-        // An option that sets another one is reported under that one's name.
-        let shown = if key == plain { name } else { key.as_str() };
-        for (path, value) in leaves(notation, &value) {
-            let key = notation.key(&format!("{key}{path}"));
-            if notation.is_volatile(&key) {
-                continue;
-            }
-            let option = DeclaredOption {
-                name: format!("{shown}{path}"),
-                canonical: notation.canonical(&key, &value),
-                optional: notation.is_optional(name),
-                role: role(notation, &key),
-                value,
-                key,
-            };
+        for option in declared_leaves(notation, name.trim(), value) {
             match options.iter_mut().find(|known| known.key == option.key) {
                 Some(known) => *known = option,
                 None => options.push(option),
             }
         }
+    }
+    options
+}
+
+/// Returns a declared option, or its nested options if its value is structured. Leaves out volatile
+/// ones.
+fn declared_leaves(
+    notation: &dyn Notation,
+    name: &str,
+    value: Option<String>,
+) -> Vec<DeclaredOption> {
+    let own_key = notation.key(name);
+    let (target_key, value) = notation.target_setting(own_key.clone(), value);
+    // An option that sets another one is reported under that one's name.
+    let shown = if target_key == own_key { name } else { target_key.as_str() };
+
+    let mut options = Vec::new();
+    for (path, value) in leaves(notation, &value) {
+        let key = notation.key(&format!("{target_key}{path}"));
+        if notation.is_volatile(&key) {
+            continue;
+        }
+        options.push(DeclaredOption {
+            name: format!("{shown}{path}"),
+            canonical: notation.canonical(&key, &value),
+            optional: notation.is_optional(name),
+            role: role(notation, &key),
+            value,
+            key,
+        });
     }
     options
 }
@@ -126,47 +142,64 @@ pub fn describe(
     settings: &mut Vec<Setting>,
     declared: &[DeclaredOption],
 ) -> Vec<UnmetOption> {
-    let described = std::mem::take(settings).into_iter().flat_map(|setting| {
-        let describe_leaf = |(path, value): (String, String)| {
-            let name = format!("{}{path}", setting.name);
-            let key = notation.key(&name);
-            let canonical = notation.canonical(&key, &value);
-            let is_declared = declared.iter().any(|option| option.key == key);
-            let is_path = canonical.starts_with('/');
-            Setting {
-                volatile: notation.is_volatile(&key) || is_path && !is_declared,
-                role: setting.role.or_else(|| role(notation, &key)),
-                key: (key != name).then_some(key),
-                canonical: (canonical != value).then_some(canonical),
-                name,
-                value,
-                source: setting.source.clone(),
-            }
-        };
-        let leaves = leaves(notation, &setting.value).into_iter();
-        leaves.map(describe_leaf).collect::<Vec<_>>()
-    });
-    *settings = described.collect();
+    let mut described = Vec::new();
+    for setting in std::mem::take(settings) {
+        for (path, value) in leaves(notation, &setting.value) {
+            described.push(describe_leaf(notation, &setting, &path, value, declared));
+        }
+    }
+    *settings = described;
     remove_roles_without_effect(notation, settings);
-    let unmet = declared.iter().filter_map(|option| {
-        let effective = settings.iter().find(|setting| setting.key() == option.key);
-        let effective = effective.map(|setting| setting.value.as_str());
-        let status = match effective {
-            Some(effective) if notation.satisfies(&option.key, &option.value, effective) => {
-                return None;
-            }
-            Some(_) => OptionStatus::Changed,
-            None if option.optional => OptionStatus::Unknown,
-            None => OptionStatus::Unreported,
-        };
-        Some(UnmetOption {
-            name: option.name.clone(),
-            declared: option.value.clone(),
-            effective: effective.map(str::to_owned),
-            status,
-        })
-    });
-    unmet.collect()
+
+    declared.iter().filter_map(|option| unmet(notation, option, settings)).collect()
+}
+
+/// Returns a setting, or a part of one whose value is structured.
+fn describe_leaf(
+    notation: &dyn Notation,
+    setting: &Setting,
+    path: &str,
+    value: String,
+    declared: &[DeclaredOption],
+) -> Setting {
+    let name = format!("{}{path}", setting.name);
+    let key = notation.key(&name);
+    let canonical = notation.canonical(&key, &value);
+    let is_declared = declared.iter().any(|option| option.key == key);
+    let is_path = canonical.starts_with('/');
+    Setting {
+        volatile: notation.is_volatile(&key) || is_path && !is_declared,
+        role: setting.role.or_else(|| role(notation, &key)),
+        key: if key == name { None } else { Some(key) },
+        canonical: if canonical == value { None } else { Some(canonical) },
+        name,
+        value,
+        source: setting.source.clone(),
+    }
+}
+
+/// Returns a declared option if it is not in effect.
+fn unmet(
+    notation: &dyn Notation,
+    option: &DeclaredOption,
+    settings: &[Setting],
+) -> Option<UnmetOption> {
+    let setting = settings.iter().find(|setting| setting.key() == option.key);
+    let effective = setting.map(|setting| setting.value.as_str());
+    let status = match effective {
+        Some(effective) if notation.satisfies(&option.key, &option.value, effective) => {
+            return None;
+        }
+        Some(_) => OptionStatus::Changed,
+        None if option.optional => OptionStatus::Unknown,
+        None => OptionStatus::Unreported,
+    };
+    Some(UnmetOption {
+        name: option.name.clone(),
+        declared: option.value.clone(),
+        effective: effective.map(str::to_owned),
+        status,
+    })
 }
 
 /// Removes the roles of settings that have no effect: a difference in one of them explains nothing.
@@ -214,57 +247,62 @@ fn limit_role(what: &str) -> Option<SettingRole> {
 /// Returns the value with an empty path, or the nested options of a structured value with their
 /// paths: `.size_ratio`.
 fn leaves(notation: &dyn Notation, value: &str) -> Vec<(String, String)> {
-    match notation.nested_options(value) {
-        Some(options) if !options.is_empty() => options
-            .into_iter()
-            .flat_map(|(name, value)| {
-                let leaves = leaves(notation, &value).into_iter();
-                leaves.map(move |(path, value)| (format!(".{name}{path}"), value))
-            })
-            .collect(),
-        _ => vec![(String::new(), value.to_owned())],
+    let options = notation.nested_options(value).unwrap_or_default();
+    if options.is_empty() {
+        return vec![(String::new(), value.to_owned())];
     }
+
+    let mut all = Vec::new();
+    for (name, value) in options {
+        for (path, leaf) in leaves(notation, &value) {
+            all.push((format!(".{name}{path}"), leaf));
+        }
+    }
+    all
 }
 
 fn role(notation: &dyn Notation, key: &str) -> Option<SettingRole> {
     const PROCESSORS: [&str; 6] = ["cpu", "thread", "worker", "parallel", "jobs", "concurrency"];
-    let known = notation.roles().iter().find(|(_, keys)| {
-        // A nested option has the role of its option.
-        let has_role = |known: &&str| {
-            key.strip_prefix(*known).is_some_and(|path| path.is_empty() || path.starts_with('.'))
-        };
-        keys.iter().any(has_role)
-    });
-    known.map(|(role, _)| *role).or_else(|| {
-        // A planner's costs and the size of a thread cache limit no processors.
-        let has_word = PROCESSORS.iter().any(|word| key.contains(word));
-        let is_unrelated = key.ends_with("_cost") || key.ends_with("_cache_size");
-        (has_word && !is_unrelated).then_some(SettingRole::Processors)
-    })
+    // A nested option has the role of its option.
+    let is_part_of = |known: &&str| {
+        key.strip_prefix(*known).is_some_and(|path| path.is_empty() || path.starts_with('.'))
+    };
+    let known = notation.roles().iter().find(|(_, keys)| keys.iter().any(is_part_of));
+    if let Some((role, _)) = known {
+        return Some(*role);
+    }
+
+    // A planner's costs and the size of a thread cache limit no processors.
+    let has_word = PROCESSORS.iter().any(|word| key.contains(word));
+    let is_unrelated = key.ends_with("_cost") || key.ends_with("_cache_size");
+    if has_word && !is_unrelated { Some(SettingRole::Processors) } else { None }
 }
 
 /// Returns a value without surrounding quotes and blanks, and a directory without its trailing
 /// slash.
 pub(crate) fn bare(value: &str) -> &str {
-    let value = value.trim();
+    let trimmed = value.trim();
     let inner = ['\'', '"'].iter().find_map(|&quote| {
-        value.strip_prefix(quote)?.strip_suffix(quote).filter(|inner| !inner.contains(quote))
+        trimmed.strip_prefix(quote)?.strip_suffix(quote).filter(|inner| !inner.contains(quote))
     });
-    let value = inner.unwrap_or(value).trim();
-    if value.len() > 1 && (value.starts_with('/') || value.starts_with("./")) {
-        value.strip_suffix('/').unwrap_or(value)
+    let bare = inner.unwrap_or(trimmed).trim();
+
+    if bare.len() > 1 && (bare.starts_with('/') || bare.starts_with("./")) {
+        bare.strip_suffix('/').unwrap_or(bare)
     } else {
-        value
+        bare
     }
 }
 
 /// Returns `1` or `0` for a word that means on or off.
 pub(crate) fn as_boolean(value: &str) -> Option<&'static str> {
     let is_in = |words: [&str; 4]| words.iter().any(|word| value.eq_ignore_ascii_case(word));
-    match () {
-        () if is_in(["on", "true", "yes", "1"]) => Some("1"),
-        () if is_in(["off", "false", "no", "0"]) => Some("0"),
-        () => None,
+    if is_in(["on", "true", "yes", "1"]) {
+        Some("1")
+    } else if is_in(["off", "false", "no", "0"]) {
+        Some("0")
+    } else {
+        None
     }
 }
 
@@ -299,8 +337,8 @@ pub(crate) fn synonym<'a>(
     key: &str,
     value: &str,
 ) -> Option<&'a str> {
-    let mut table = table.iter();
-    let row = table.find(|(setting, word, _)| *setting == key && value.eq_ignore_ascii_case(word));
+    let row =
+        table.iter().find(|(setting, word, _)| *setting == key && value.eq_ignore_ascii_case(word));
     row.map(|(.., reported)| *reported)
 }
 

@@ -6,6 +6,14 @@ use crate::{Counter, Error, Needs, Obstacle, ServerEngine, SetupError, StartOpti
 /// out statements that use it.
 pub const HEARTBEAT_TABLE: &str = "assay_heartbeat";
 
+/// Returns the error for a replica of a server that already runs.
+pub(crate) fn no_own_primary() -> SetupError {
+    SetupError::config(
+        "assay can start replicas only for a server that it starts",
+        "remove `replicas`",
+    )
+}
+
 /// A server that can have replicas. A replica is another server of the same type.
 pub trait Replicated: ServerEngine + Sized {
     /// Starts a replica with the unique `name` and the data of this server. When this returns, the

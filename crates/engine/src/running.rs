@@ -99,7 +99,7 @@ pub struct SettleLimits {
 pub struct Action {
     /// The action, such as `VACUUM (ANALYZE) pi1` or `CHECKPOINT`.
     pub what: String,
-    /// Its duration.
+    /// The duration of the action.
     pub took: Duration,
 }
 
@@ -118,7 +118,6 @@ pub struct Settled {
 }
 
 impl Settled {
-    /// Adds an action.
     pub(crate) fn add_action(&mut self, what: impl Into<String>, took: Duration) {
         let what = what.into();
         self.actions.push(Action { what, took });
@@ -310,8 +309,8 @@ pub trait SqlEngine: Engine {
         self.connect()
     }
 
-    /// Returns a number that depends on all columns of each row of `table` whose key is a multiple of
-    /// `every`; `None` without such rows, or if the engine has no replicas.
+    /// Returns a number that depends on all columns of each row of `table` whose key is a multiple
+    /// of `every`; `None` without such rows, or if the engine has no replicas.
     ///
     /// # Errors
     /// An error of the engine.

@@ -7,8 +7,8 @@ pub enum ColumnType {
     AutoKey,
     /// The key of sysbench's tables: a 32-bit integer that the server assigns, ascending.
     AutoInt4 {
-        /// It is the primary key. Otherwise the table has no primary key, but a non-unique index
-        /// on this column.
+        /// The column is the primary key. Otherwise the table has no primary key, but a non-unique
+        /// index on this column.
         primary: bool,
     },
     /// A 32-bit signed integer.

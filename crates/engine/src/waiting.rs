@@ -45,33 +45,35 @@ impl Work<'_> {
             settled.unfinished.push(format!("`{sql}` was not begun"));
             return Ok(settled);
         }
+
         let interrupt = session.interrupt()?;
         let started = Deadline::after(Duration::MAX);
         let is_done = AtomicBool::new(false);
         let result = std::thread::scope(|scope| {
-            let watch = || self.watch(&is_done, &interrupt);
-            let watcher = std::thread::Builder::new().spawn_scoped(scope, watch);
-            let watcher = watcher.map_err(|error| no_thread(&error))?;
+            let watcher = std::thread::Builder::new()
+                .spawn_scoped(scope, || self.watch(&is_done, &interrupt))
+                .map_err(|error| no_thread(&error))?;
             let result = session.query(sql);
             is_done.store(true, Ordering::Relaxed);
             watcher.thread().unpark();
             result
         });
-        let is_denied = |error: &Error| {
-            error.code.as_deref().is_some_and(|code| self.denied_codes.contains(&code))
-        };
+
         let what = match result {
             Ok(_) => sql.to_string(),
             Err(error) if error.class == ErrorClass::Interrupted => {
-                let what = format!("`{sql}` was canceled before its end");
-                settled.unfinished.push(what);
+                settled.unfinished.push(format!("`{sql}` was canceled before its end"));
                 format!("{sql}: canceled")
             }
-            Err(error) if is_denied(&error) => format!("{sql}: not allowed"),
+            Err(error) if self.is_denied(&error) => format!("{sql}: not allowed"),
             Err(error) => return Err(error),
         };
         settled.add_action(what, started.elapsed());
         Ok(settled)
+    }
+
+    fn is_denied(&self, error: &Error) -> bool {
+        error.code.as_deref().is_some_and(|code| self.denied_codes.contains(&code))
     }
 
     fn watch(&self, is_done: &AtomicBool, interrupt: &Interrupt) {
@@ -95,6 +97,7 @@ impl Work<'_> {
             settled.unfinished.push(format!("{what}: not begun"));
             return Ok(settled);
         }
+
         let started = Deadline::after(Duration::MAX);
         let unfinished = loop {
             match pending()? {
@@ -104,8 +107,10 @@ impl Work<'_> {
                 Pending::Some(_) => std::thread::sleep(POLL),
             }
         };
-        let unfinished = unfinished.map(|pending| format!("{what}: not finished, {pending}"));
-        settled.unfinished.extend(unfinished);
+
+        settled
+            .unfinished
+            .extend(unfinished.map(|pending| format!("{what}: not finished, {pending}")));
         settled.add_action(what, started.elapsed());
         Ok(settled)
     }

@@ -6,7 +6,7 @@ use crate::configs::factors;
 use crate::diagnostic::Place;
 use crate::reader::{Context, Section, ValueKind, table_of};
 use crate::spec::{Build, BuildSource};
-use crate::tree::{Entry, Node, Value};
+use crate::tree::{Entry, Node, Table, Value};
 use crate::value_kinds::{Choice, Line, check_name};
 use crate::wording::{code, key_part, quoted};
 
@@ -17,16 +17,23 @@ const SOURCES_HELP: &str = "one of `sqlite = \"bundled\"`, `postgres = \"BUILD\"
 
 /// Reads `[build]`. Reports and leaves out a build that it can't read.
 pub(crate) fn read(cx: &mut Context<'_>, entry: Option<Entry>) -> Vec<(Build, Place)> {
-    let place = entry.as_ref().map_or(Place::Nowhere, |it| it.key_place);
-    let table = entry.map_or(Some(Default::default()), |it| table_of(cx, "build", it.node));
-    let entries = table.map(|table| table.entries);
-    if entries.as_ref().is_some_and(Vec::is_empty) {
+    let mut place = Place::Nowhere;
+    let mut table = Table::default();
+    if let Some(entry) = entry {
+        place = entry.key_place;
+        let Some(found) = table_of(cx, "build", entry.node) else {
+            return Vec::new();
+        };
+        table = found;
+    }
+    if table.entries.is_empty() {
         cx.error("plan::missing-key", place, "the plan has no build")
             .label("this table is empty")
             .help(format!("add a table `[build.NAME]` with {SOURCES_HELP}"));
     }
+
     let mut builds = Vec::new();
-    for entry in entries.unwrap_or_default() {
+    for entry in table.entries {
         let place = entry.key_place;
         builds.extend(build(cx, entry).map(|build| (build, place)));
     }
@@ -36,93 +43,122 @@ pub(crate) fn read(cx: &mut Context<'_>, entry: Option<Entry>) -> Vec<(Build, Pl
 fn build(cx: &mut Context<'_>, entry: Entry) -> Option<Build> {
     let name = entry.key;
     let path = format!("build.{}", key_part(&name));
-    let message = "invalid name of a build";
-    let is_named = check_name(cx, message, &name, entry.key_place);
+    let is_named = check_name(cx, "invalid name of a build", &name, entry.key_place);
     let mut section = Section::of(cx, &path, entry.node)?;
-    let place = section.place;
-    let missing = |cx: &mut Context<'_>| {
-        let message = format!("{} has no engine and no URL", code(&path));
-        cx.error("plan::missing-key", place, message)
-            .label("expected an engine or a URL")
-            .help(format!("add {SOURCES_HELP}"));
-    };
-    let exclusive = ["a build has one source", "remove one of them, or write two builds"];
     let factors = factors(cx, &mut section);
     let replicas = section.take("replica-url");
+
     let engines = Engine::NAMES.iter().map(|(name, _)| *name);
     let keys: Vec<&str> = engines.chain(["url"]).collect();
-    let source = section.take_one(cx, &keys, exclusive, missing)?;
-    let key = section.name_of(&source.key);
-    let entry = Engine::NAMES.iter().find(|(name, _)| *name == source.key);
-    let node = source.node;
-    let (engine, source, shown) = match entry.map(|(_, engine)| *engine) {
-        Some(engine) if engine.facts().home == EngineHome::Bundled => {
-            let bundled = Choice(&[("bundled", ())]);
-            bundled.read(cx, &key, &node)?;
-            (engine, BuildSource::Bundled, bundled.show(&()))
-        }
-        Some(engine) => {
-            if let (None, Some(literal)) = (node.text(), node.literal()) {
-                let help = format!("write it in quotes: `\"{literal}\"`");
-                cx.wrong_type(&key, &node, "a string").help(help);
-                return None;
-            }
-            let installed = Line.read(cx, &key, &node)?;
-            if installed.contains("://") {
-                let message = format!("{} is a URL, not a build: {}", code(&key), code(&installed));
-                cx.error("plan::bad-url", node.place, message)
-                    .label("expected a version or a directory")
-                    .help("for a server that is already running, write `url = \"...\"` instead");
-                return None;
-            }
-            let shown = quoted(&installed);
-            (engine, BuildSource::Installed(installed), shown)
-        }
-        None => {
-            let (engine, url, shown) = server_url(cx, &key, &node)?;
-            (engine, BuildSource::Url(url), shown)
-        }
-    };
-    let is_url = matches!(source, BuildSource::Url(_));
-    cx.resolve(key, shown, node.place);
-    let replicas = replicas.map(|entry| {
-        let key = section.name_of(&entry.key);
-        if !is_url {
+    let exclusive = ["a build has one source", "remove one of them, or write two builds"];
+    let place = section.place;
+    let entry = section.take_one(cx, &keys, exclusive, |cx| report_no_source(cx, place, &path))?;
+
+    let key = section.name_of(&entry.key);
+    let place = entry.node.place;
+    let found = source(cx, &key, &entry)?;
+    cx.resolve(key, found.shown, place);
+
+    let mut replica_urls = Vec::new();
+    if let Some(replicas) = replicas {
+        let key = section.name_of(&replicas.key);
+        if !matches!(found.source, BuildSource::Url(_)) {
             let message = format!("{} needs `url`", code(&key));
-            cx.error("plan::conflict", entry.key_place, message)
+            cx.error("plan::conflict", replicas.key_place, message)
                 .label("assay starts this build's server and its replicas itself")
                 .help("for such a build, set `replicas` in its config");
         }
-        replica_urls(cx, engine, &key, entry.node)
-    });
+        replica_urls = read_replica_urls(cx, found.engine, &key, replicas.node);
+    }
+
     is_named.then_some(Build {
         name,
-        engine,
-        source,
-        replica_urls: replicas.unwrap_or_default(),
+        engine: found.engine,
+        source: found.source,
+        replica_urls,
         factors,
     })
 }
 
+fn report_no_source(cx: &mut Context<'_>, place: Place, path: &str) {
+    let message = format!("{} has no engine and no URL", code(path));
+    cx.error("plan::missing-key", place, message)
+        .label("expected an engine or a URL")
+        .help(format!("add {SOURCES_HELP}"));
+}
+
+/// The source of a build, and what follows from it.
+struct FoundSource {
+    engine: Engine,
+    source: BuildSource,
+    /// The source as listings show it.
+    shown: String,
+}
+
+/// Reads the source of a build: `entry` has an engine's name or `url` as its key, whose dotted name
+/// is `key`.
+fn source(cx: &mut Context<'_>, key: &str, entry: &Entry) -> Option<FoundSource> {
+    let named = Engine::NAMES.iter().find(|(name, _)| *name == entry.key);
+    let Some((_, engine)) = named else {
+        let server = server_url(cx, key, &entry.node)?;
+        let source = BuildSource::Url(server.url);
+        return Some(FoundSource { engine: server.engine, source, shown: server.shown });
+    };
+
+    let (source, shown) = if engine.facts().home == EngineHome::Bundled {
+        let bundled = Choice(&[("bundled", ())]);
+        bundled.read(cx, key, &entry.node)?;
+        (BuildSource::Bundled, bundled.show(&()))
+    } else {
+        let installed = installed(cx, key, &entry.node)?;
+        let shown = quoted(&installed);
+        (BuildSource::Installed(installed), shown)
+    };
+    Some(FoundSource { engine: *engine, source, shown })
+}
+
+/// Reads the version or the directory of an installed build.
+fn installed(cx: &mut Context<'_>, key: &str, node: &Node) -> Option<String> {
+    // A version looks like a number, so quotes are easily forgotten.
+    if let (None, Some(literal)) = (node.text(), node.literal()) {
+        let help = format!("write it in quotes: `\"{literal}\"`");
+        cx.wrong_type(key, node, "a string").help(help);
+        return None;
+    }
+
+    let text = Line.read(cx, key, node)?;
+    if text.contains("://") {
+        let message = format!("{} is a URL, not a build: {}", code(key), code(&text));
+        cx.error("plan::bad-url", node.place, message)
+            .label("expected a version or a directory")
+            .help("for a server that is already running, write `url = \"...\"` instead");
+        return None;
+    }
+    Some(text)
+}
+
 /// Reads the URLs of replicas of an engine: one, or a list.
-fn replica_urls(cx: &mut Context<'_>, engine: Engine, key: &str, node: Node) -> Vec<Secret> {
+fn read_replica_urls(cx: &mut Context<'_>, engine: Engine, key: &str, node: Node) -> Vec<Secret> {
     let place = node.place;
     let nodes = match node.value {
         Value::List(nodes) => nodes,
         _ => vec![node],
     };
-    let (mut urls, mut all_shown) = (Vec::new(), Vec::new());
+
+    let mut urls = Vec::new();
     let mut places: Vec<Place> = Vec::new();
+    let mut all_shown = Vec::new();
     for node in &nodes {
-        let Some((of, url, shown)) = server_url(cx, key, node) else {
+        let Some(server) = server_url(cx, key, node) else {
             continue;
         };
-        if of != engine {
+        let shown = server.shown;
+        if server.engine != engine {
             let message = format!("{} names a server of another engine: {shown}", code(key));
             cx.error("plan::conflict", node.place, message)
                 .label(format!("the primary is a server of `{}`", engine.name()));
         }
-        if let Some(index) = urls.iter().position(|other| *other == url) {
+        if let Some(index) = urls.iter().position(|other| *other == server.url) {
             let message = format!("{} has {shown} twice", code(key));
             cx.error("plan::duplicate-value", node.place, message)
                 .label("listed again")
@@ -130,19 +166,29 @@ fn replica_urls(cx: &mut Context<'_>, engine: Engine, key: &str, node: Node) -> 
                 .help("remove one of them; a replica that is listed twice would count as two");
         }
         places.push(node.place);
-        urls.push(url);
+        urls.push(server.url);
         all_shown.push(shown);
     }
+
     cx.resolve(key, format!("[{}]", all_shown.join(", ")), place);
     urls
 }
 
-/// Reads the URL of a server. Returns the URL with its engine, and as listings show it.
-fn server_url(cx: &mut Context<'_>, key: &str, node: &Node) -> Option<(Engine, Secret, String)> {
+/// The URL of a server.
+struct ServerUrl {
+    engine: Engine,
+    url: Secret,
+    /// The URL as listings show it, without its password.
+    shown: String,
+}
+
+/// Reads the URL of a server.
+fn server_url(cx: &mut Context<'_>, key: &str, node: &Node) -> Option<ServerUrl> {
     if node.text().is_none() {
         cx.wrong_type(key, node, "a URL").help(URL_HELP);
         return None;
     }
+
     let url = Line.read(cx, key, node)?;
     let Some(engine) = Engine::all().find(|engine| {
         let schemes = engine.facts().url_schemes;
@@ -154,6 +200,7 @@ fn server_url(cx: &mut Context<'_>, key: &str, node: &Node) -> Option<(Engine, S
             .help(URL_HELP);
         return None;
     };
+
     let shown = quoted(&redact(&url));
-    Some((engine, Secret::new(url), shown))
+    Some(ServerUrl { engine, url: Secret::new(url), shown })
 }

@@ -81,8 +81,10 @@ impl Plan {
             }
         }
         if self.order == Order::Grouped {
-            let position = |clients| self.clients.iter().position(|it| *it == clients);
-            cells.sort_by_key(|it| (it.target, it.variant, position(it.clients), it.repeat));
+            cells.sort_by_key(|cell| {
+                let position = self.clients.iter().position(|clients| *clients == cell.clients);
+                (cell.target, cell.variant, position, cell.repeat)
+            });
         }
         cells
     }

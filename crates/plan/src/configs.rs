@@ -94,27 +94,16 @@ pub(crate) fn read(
     builds: &[(Build, Place)],
 ) -> Vec<DeclaredConfig> {
     let mut written = Vec::new();
-    if let Some(mut section) = entry.and_then(|entry| Section::of(cx, "config", entry.node)) {
-        let take = |(name, engine): &(&str, Engine)| Some((*engine, section.take(name)?));
-        let mut tables: Vec<(Engine, Entry)> = Engine::NAMES.iter().filter_map(take).collect();
-        tables.sort_by_key(|(_, entry)| entry.key_place);
-        for (engine, entry) in tables {
-            let path = section.name_of(&entry.key);
-            let table = table_of(cx, &path, entry.node).unwrap_or_default();
-            for entry in table.entries {
-                written.extend(config(cx, engine, &path, entry));
-            }
-        }
-        let before = cx.diagnostics.len();
-        section.finish(cx);
-        for diagnostic in &mut cx.diagnostics[before..] {
-            diagnostic.help("name a config's engine: `[config.ENGINE.NAME]`");
-        }
+    if let Some(section) = entry.and_then(|entry| Section::of(cx, "config", entry.node)) {
+        written = read_written(cx, section);
     }
+    // Errors and listings follow the order of the plan, not that of engines.
     written.sort_by_key(|config| config.place);
+
     let mut declared = extend(cx, &written);
-    for engine in builds.iter().map(|(build, _)| build.engine) {
-        if !declared.iter().any(|it| it.config.engine == engine) {
+    for (build, _) in builds {
+        let engine = build.engine;
+        if !declared.iter().any(|other| other.config.engine == engine) {
             let key = format!("config.{}.{IMPLICIT}", engine.name());
             cx.resolve(key, "{}".to_owned(), Place::Nowhere);
             declared.push(DeclaredConfig {
@@ -125,6 +114,31 @@ pub(crate) fn read(
         }
     }
     declared
+}
+
+/// Reads the configs of all engines, as the plan writes them.
+fn read_written(cx: &mut Context<'_>, mut section: Section) -> Vec<WrittenConfig> {
+    let mut tables: Vec<(Engine, Entry)> = Vec::new();
+    for (name, engine) in Engine::NAMES {
+        tables.extend(section.take(name).map(|entry| (*engine, entry)));
+    }
+    tables.sort_by_key(|(_, entry)| entry.key_place);
+
+    let mut written = Vec::new();
+    for (engine, entry) in tables {
+        let path = section.name_of(&entry.key);
+        let table = table_of(cx, &path, entry.node).unwrap_or_default();
+        for named in table.entries {
+            written.extend(config(cx, engine, &path, named));
+        }
+    }
+
+    let before = cx.diagnostics.len();
+    section.finish(cx);
+    for diagnostic in &mut cx.diagnostics[before..] {
+        diagnostic.help("name a config's engine: `[config.ENGINE.NAME]`");
+    }
+    written
 }
 
 fn config(
@@ -146,8 +160,8 @@ fn config(
             .help(format!("put it in a config: {header}"));
         return None;
     }
-    let is_named = check_name(cx, "invalid name of a config", &name, place);
 
+    let is_named = check_name(cx, "invalid name of a config", &name, place);
     let facts = engine.facts();
     let notes = cx.resolved.len();
     let section = &mut Section::of(cx, &path, entry.node)?;
@@ -164,12 +178,14 @@ fn config(
         if facts.has_logical_replication {
             logical_replication = cx.given(section, "replication", &REPLICATION);
         }
-        let path = section.name_of("replica");
-        let place = section.place_of("replica");
-        let section = &mut Section::new(&path, cx.table(section, "replica"), place);
-        own.replica_limits = limits(cx, section);
-        own.replica_set = options(cx, engine, section, "set");
-        section.finish(cx);
+
+        let replica_path = section.name_of("replica");
+        let replica_place = section.place_of("replica");
+        let table = cx.table(section, "replica");
+        let replica = &mut Section::new(&replica_path, table, replica_place);
+        own.replica_limits = limits(cx, replica);
+        own.replica_set = options(cx, engine, replica, "set");
+        replica.finish(cx);
     }
 
     let (mut skips_unknown_options, mut statistics, mut tls) = (None, None, None);
@@ -232,53 +248,81 @@ pub(crate) fn factors(cx: &mut Context<'_>, section: &mut Section) -> Options {
 /// Reads a table of options in the engine's notation.
 fn options(cx: &mut Context<'_>, engine: Engine, section: &mut Section, key: &str) -> Options {
     let path = section.name_of(key);
-    let mut options: Vec<(String, String, Place)> = Vec::new();
+    let is_factors = key == FACTORS;
+    let mut options = Options::new();
+    let mut places: Vec<Place> = Vec::new();
     for Entry { key: name, key_place: place, node } in cx.table(section, key).entries {
-        let full = format!("{path}.{}", key_part(&name));
-        let is_word = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-            && name.chars().all(|c| c.is_ascii_alphanumeric() || "_.-".contains(c));
-        if !is_word {
-            let what = if key == FACTORS { "a factor" } else { "an option" };
-            let message = format!("invalid name of {what} in {}: {}", code(&path), code(&name));
-            cx.error("plan::bad-name", place, message)
-                .label("not a valid name")
-                .help("start with a letter or `_`, followed by letters, digits, `_`, `-` or `.`");
-            continue;
-        }
-        if key == FACTORS && RESERVED_FACTORS.contains(&name.as_str()) {
-            let message = format!("invalid name of a factor in {}: {}", code(&path), code(&name));
-            cx.error("plan::bad-name", place, message)
-                .label(format!("`assay compare --by {name}` means something else"))
-                .help("rename the factor");
+        if !check_option_name(cx, &path, &name, place, is_factors) {
             continue;
         }
         // Engines ignore the case of these names.
-        let mut others = options.iter();
-        if let Some((_, _, first)) = others.find(|(other, ..)| other.eq_ignore_ascii_case(&name)) {
+        let same = options.iter().position(|(other, _)| other.eq_ignore_ascii_case(&name));
+        if let Some(index) = same {
             let message = format!("{} is given twice", code(&name));
             cx.error("plan::duplicate-key", place, message)
                 .label("given again")
-                .also(*first, "first given here")
+                .also(places[index], "first given here")
                 .help("remove one of them; upper and lower case are the same here");
             continue;
         }
-        if let Some((value, shown)) = option(cx, engine, &full, &name, &node) {
-            cx.resolve(full, shown, node.place);
-            options.push((name, value, place));
+
+        let full = format!("{path}.{}", key_part(&name));
+        if let Some(value) = option(cx, engine, &full, &name, &node) {
+            cx.resolve(full, value.shown, node.place);
+            options.push((name, value.text));
+            places.push(place);
         }
     }
-    let options = options.into_iter();
-    options.map(|(name, value, _)| (name, value)).collect()
+    options
 }
 
-/// Reads the value of the option `name`, and returns it in the engine's notation and in the plan's.
+/// Returns true if an option or a factor of the table `path` may have this name; reports it
+/// otherwise.
+fn check_option_name(
+    cx: &mut Context<'_>,
+    path: &str,
+    name: &str,
+    place: Place,
+    is_factor: bool,
+) -> bool {
+    let is_word = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || "_.-".contains(c));
+    let is_reserved = is_factor && RESERVED_FACTORS.contains(&name);
+    if is_word && !is_reserved {
+        return true;
+    }
+
+    let what = if is_factor { "a factor" } else { "an option" };
+    let message = format!("invalid name of {what} in {}: {}", code(path), code(name));
+    let error = cx.error("plan::bad-name", place, message);
+    if is_word {
+        error
+            .label(format!("`assay compare --by {name}` means something else"))
+            .help("rename the factor");
+    } else {
+        error
+            .label("not a valid name")
+            .help("start with a letter or `_`, followed by letters, digits, `_`, `-` or `.`");
+    }
+    false
+}
+
+/// The value of an option.
+struct OptionValue {
+    /// The value in the engine's notation.
+    text: String,
+    /// The value in the plan's notation.
+    shown: String,
+}
+
+/// Reads the value of the option `name`, whose dotted name is `key`.
 fn option(
     cx: &mut Context<'_>,
     engine: Engine,
     key: &str,
     name: &str,
     node: &Node,
-) -> Option<(String, String)> {
+) -> Option<OptionValue> {
     let flag = match &node.value {
         Value::Boolean(flag) => Some(*flag),
         Value::Bare(text) => text.parse().ok(),
@@ -287,18 +331,21 @@ fn option(
     if let Some(flag) = flag {
         let [on, off] = engine.facts().boolean_words;
         let text = if flag { on } else { off };
-        return Some((text.to_owned(), flag.to_string()));
+        return Some(OptionValue { text: text.to_owned(), shown: flag.to_string() });
     }
+
     let help = match &node.value {
-        Value::Integer(text) | Value::Float(text) => return Some((text.clone(), text.clone())),
+        Value::Integer(text) | Value::Float(text) => {
+            return Some(OptionValue { text: text.clone(), shown: text.clone() });
+        }
         Value::Bare(text) if text.parse::<f64>().is_ok() => {
-            return Some((text.clone(), text.clone()));
+            return Some(OptionValue { text: text.clone(), shown: text.clone() });
         }
         Value::String(text) | Value::Bare(text) if text.is_empty() => {
-            return Some((String::new(), quoted("")));
+            return Some(OptionValue { text: String::new(), shown: quoted("") });
         }
         Value::Table(table) => {
-            let inner = table.entries.first().map_or("NAME", |it| it.key.as_str());
+            let inner = table.entries.first().map_or("NAME", |entry| entry.key.as_str());
             let dotted = quoted(&format!("{name}.{inner}"));
             format!("put a name that contains a dot in quotes: `{dotted} = VALUE`")
         }
@@ -306,7 +353,7 @@ fn option(
         _ => {
             let text = Line.read(cx, key, node)?;
             let shown = quoted(&text);
-            return Some((text, shown));
+            return Some(OptionValue { text, shown });
         }
     };
     cx.wrong_type(key, node, "a single value").help(help);
@@ -444,16 +491,21 @@ fn report_unknown(
     name: &str,
     place: Place,
 ) {
-    let engine = config.own.engine;
-    let is_other = |it: &&WrittenConfig| it.own.engine == engine && it.own.name != config.own.name;
-    let same_engine = written.iter().filter(is_other);
-    let names: Vec<&str> = same_engine.map(|it| it.own.name.as_str()).collect();
-    let (own, shown) = (code(&config.own.name), code(name));
-    let message = format!("config {own} extends an unknown config: {shown}");
-    let elsewhere = written.iter().find(|other| other.own.name == name);
-    let engine = code(engine.name());
-    report_unknown_config(cx, place, message, elsewhere.map(|it| (it.own.engine, it.place)))
-        .label(format!("no config of {engine} has this name"))
+    let Config { name: own_name, engine, .. } = &config.own;
+    let mut names: Vec<&str> = Vec::new();
+    let mut elsewhere = None;
+    for other in written {
+        if other.own.engine == *engine && other.own.name != *own_name {
+            names.push(&other.own.name);
+        }
+        if other.own.name == name {
+            elsewhere = elsewhere.or(Some((other.own.engine, other.place)));
+        }
+    }
+
+    let message = format!("config {} extends an unknown config: {}", code(own_name), code(name));
+    report_unknown_config(cx, place, message, elsewhere)
+        .label(format!("no config of {} has this name", code(engine.name())))
         .help(choices(name, "available configs", &names));
 }
 
@@ -478,15 +530,21 @@ fn report_cycle(cx: &mut Context<'_>, written: &[WrittenConfig], cycle: &[usize]
     let first = (0..cycle.len()).min_by_key(|&position| cycle[position]);
     cycle.rotate_left(first.unwrap_or(0));
 
-    let extends = |index: &usize| written[*index].extends.as_ref();
-    let place_of = |index| extends(index).map_or(Place::Nowhere, |(_, place)| *place);
-    let names = cycle.iter().chain(&cycle[..1]);
-    let names: Vec<&str> = names.map(|&index| written[index].own.name.as_str()).collect();
+    let mut names: Vec<&str> = Vec::new();
+    let mut places = Vec::new();
+    for &index in &cycle {
+        let WrittenConfig { own, extends, .. } = &written[index];
+        names.push(&own.name);
+        places.push(extends.as_ref().map_or(Place::Nowhere, |(_, place)| *place));
+    }
+    let first_name = names[0];
+    names.push(first_name);
+
     let path = code(&names.join(" -> "));
-    let message = format!("config {} extends itself: {path}", code(names[0]));
-    let diagnostic = cx.error("plan::extends-cycle", place_of(&cycle[0]), message);
+    let message = format!("config {} extends itself: {path}", code(first_name));
+    let diagnostic = cx.error("plan::extends-cycle", places[0], message);
     diagnostic.label("the cycle starts here").help("remove one `extends` of the cycle");
-    for index in cycle.iter().take(CYCLE_SHOWN_MAX).skip(1) {
-        diagnostic.also(place_of(index), "and continues here");
+    for &place in places.iter().take(CYCLE_SHOWN_MAX).skip(1) {
+        diagnostic.also(place, "and continues here");
     }
 }

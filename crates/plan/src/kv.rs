@@ -91,6 +91,8 @@ impl StepKind for Kind {
 /// Reads `[workload.kv]`.
 pub(crate) fn read(cx: &mut Context<'_>, node: Node) -> Option<Kv> {
     let section = &mut Section::of(cx, PATH, node)?;
+
+    // Keys are read in the order in which listings show them.
     let keys = cx.field(section, "keys", &Quantity::count(1..=KEYS_MAX), 1_000_000);
     let key_size = cx.value(section, "key-size", &Quantity::count(KEY_SIZE), 20);
     let value_size = cx.value(section, "value-size", &Quantity::count(VALUE_SIZE), 400);
@@ -120,6 +122,7 @@ pub(crate) fn read(cx: &mut Context<'_>, node: Node) -> Option<Kv> {
         kind: step(cx, name.kind, section, &defaults),
     });
     section.finish(cx);
+
     if names.trusted {
         check_order(cx, &names);
     }

@@ -37,7 +37,10 @@
 mod builds;
 mod cells;
 mod configs;
+mod descriptions;
 mod diagnostic;
+#[cfg(test)]
+mod doc_tables;
 mod document;
 mod insert;
 mod kv;
@@ -66,11 +69,12 @@ pub use spec::*;
 pub use sysbench::Distribution;
 pub use wording::{key_part, quoted};
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use quantity::Quantity;
 use reader::{Context, Section, ValueKind};
-use tree::Entry;
+use tree::{Entry, Node};
 use value_kinds::{Choice, Flag, IpAddress, Line, ListOf, Name, Optional, is_name};
 use wording::code;
 use words::EngineInterface;
@@ -86,6 +90,7 @@ const WORKLOADS: [&str; 3] = ["insert", "kv", "sysbench"];
 /// The most clients that a plan may ask for, more than any machine serves.
 pub const CLIENTS_MAX: u32 = 10_000;
 const REPEATS_MAX: u32 = 1_000;
+const SERVER_TIMEOUT: Duration = Duration::from_secs(120);
 /// Not a divisor of the rates at which programs wake up, so that samples don't keep step with them.
 const FREQUENCY_HZ: u32 = 199;
 
@@ -106,6 +111,7 @@ pub fn parse(
     let Some(mut root) = document::read(&mut cx, text) else {
         return Err(cx.diagnostics);
     };
+
     overrides::apply(&mut cx, &mut root, sets);
     let plan = read(&mut cx, path, root);
     cx.diagnostics.sort_by_key(|diagnostic| diagnostic.place);
@@ -118,87 +124,131 @@ pub fn parse(
 /// Reads all of a plan. Reports what it can't read; returns `None` only where it can't continue.
 fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
     let section = &mut Section::new("", root, Place::Nowhere);
-    let clients = ListOf(Quantity::count(1..=CLIENTS_MAX), "a list of counts");
-    let timeout = Quantity::time(Duration::from_secs(1)..=Duration::from_secs(24 * 3600));
-    let data_dir = Optional(Line, "(next to the results)");
-    let server_user = Optional(Line, "(chosen when needed)");
-    let listen = Optional(IpAddress, "(chosen when needed)");
 
+    // Values are listed in the order in which they are read.
     let name = cx.value(section, "name", &Name, name_from(path));
-    let clients = cx.field(section, "clients", &clients, vec![(1, Place::Nowhere)]);
+    let counts = ListOf(Quantity::count(1..=CLIENTS_MAX), "a list of counts");
+    let clients = cx.field(section, "clients", &counts, vec![(1, Place::Nowhere)]);
     let repeats = cx.value(section, "repeats", &Quantity::count(1..=REPEATS_MAX), 1);
     let order = cx.value(section, "order", &Choice(Order::NAMES), Order::Interleaved);
-    let base = section.take("base").map(|entry| entry.node);
-    let twin = section.take("against-itself").map(|entry| entry.node);
+    // The base is listed here, but only the targets say which one it is.
     let base_at = cx.resolved.len();
+    let base_node = section.take("base").map(|entry| entry.node);
+    let twin_node = section.take("against-itself").map(|entry| entry.node);
     let seed = cx.value(section, "seed", &Quantity::count(0..=u64::MAX), 1);
-    let data_dir = cx.value(section, "data-dir", &data_dir, None);
-    let keep_data = cx.value(section, "keep-data", &Flag, false);
-    let two_minutes = Duration::from_secs(120);
-    let server_timeout = cx.value(section, "server-timeout", &timeout, two_minutes);
-    let server_user = cx.value(section, "server-user", &server_user, None);
-    let listen = cx.value(section, "listen", &listen, None);
+    let surroundings = Surroundings::read(cx, section);
     let profile = profile(cx, section);
 
-    let counts = clients.value.iter().map(|(clients, _)| *clients);
-    let clients_max = counts.max().filter(|_| clients.trusted);
+    let client_counts = clients.value.iter().map(|(count, _)| *count);
+    let clients_max = client_counts.max().filter(|_| clients.trusted);
     let variants = workload(cx, section, clients_max);
+
     let errors = cx.errors();
     let builds = builds::read(cx, section.take("build"));
     let configs = configs::read(cx, section.take("config"), &builds);
     let parts = targets::TargetParts { builds: &builds, configs: &configs };
-    // A name that could not be read would be reported again as unknown.
     let target = section.take("target").map(|entry| entry.node);
     let mut targets = Vec::new();
+    // A name that could not be read would be reported again as unknown.
     if cx.errors() == errors {
         targets = targets::read(cx, target, &parts);
     }
     let are_known = cx.errors() == errors;
     section.finish(cx);
+
     // A plan against itself measures one of its targets; the others are not mistakes.
-    if are_known && twin.is_none() {
+    if are_known && twin_node.is_none() {
         targets::report_unused(cx, &parts, &targets);
     }
     check_engines(cx, variants.as_deref(), &builds);
-    let index_named = |cx: &mut Context<'_>, key: &str, node: &tree::Node, targets: &[Target]| {
-        let index = targets::index_named(cx, key, node, targets, are_known)?;
-        let value = Line.show(&targets[index].name);
-        cx.resolve_at(base_at, key, value, node.place);
-        Some(index)
-    };
-    if let Some(node) = &twin {
-        let index = index_named(cx, "against-itself", node, &targets);
-        targets = index.map_or(Vec::new(), |it| targets::with_twin(&targets[it]));
+
+    if let Some(node) = &twin_node {
+        targets = match index_named(cx, base_at, "against-itself", node, &targets, are_known) {
+            Some(index) => targets::with_twin(&targets[index]),
+            None => Vec::new(),
+        };
     }
     let first = first_measured(cx, variants.as_deref(), &builds, &targets);
-    let base = match base.filter(|_| twin.is_none()) {
-        Some(node) => index_named(cx, "base", &node, &targets),
-        None => targets.get(first).map(|target| {
-            cx.resolve_at(base_at, "base", Line.show(&target.name), Place::Nowhere);
-            first
-        }),
+    let base = match base_node {
+        Some(node) if twin_node.is_none() => {
+            index_named(cx, base_at, "base", &node, &targets, are_known)
+        }
+        _ => default_base(cx, base_at, first, &targets),
     };
 
     Some(Plan {
         name,
-        clients: clients.value.into_iter().map(|(it, _)| it).collect(),
+        clients: clients.value.into_iter().map(|(count, _)| count).collect(),
         repeats,
         order,
         base: base?,
-        against_itself: twin.is_some(),
+        against_itself: twin_node.is_some(),
         seed,
-        data_dir,
-        keep_data,
-        server_timeout,
-        server_user,
-        listen,
+        data_dir: surroundings.data_dir,
+        keep_data: surroundings.keep_data,
+        server_timeout: surroundings.server_timeout,
+        server_user: surroundings.server_user,
+        listen: surroundings.listen,
         profile,
         variants: variants?,
-        builds: builds.into_iter().map(|(it, _)| it).collect(),
-        configs: configs.into_iter().map(|it| it.config).collect(),
+        builds: builds.into_iter().map(|(build, _)| build).collect(),
+        configs: configs.into_iter().map(|declared| declared.config).collect(),
         targets,
         resolved: std::mem::take(&mut cx.resolved),
     })
+}
+
+/// The fields of a [`Plan`] that say where and how its servers run.
+struct Surroundings {
+    data_dir: Option<String>,
+    keep_data: bool,
+    server_timeout: Duration,
+    server_user: Option<String>,
+    listen: Option<IpAddr>,
+}
+
+impl Surroundings {
+    fn read(cx: &mut Context<'_>, section: &mut Section) -> Self {
+        let data_dir = Optional(Line, "(next to the results)");
+        let timeout = Quantity::time(Duration::from_secs(1)..=Duration::from_secs(24 * 3600));
+        let server_user = Optional(Line, "(chosen when needed)");
+        let listen = Optional(IpAddress, "(chosen when needed)");
+
+        Self {
+            data_dir: cx.value(section, "data-dir", &data_dir, None),
+            keep_data: cx.value(section, "keep-data", &Flag, false),
+            server_timeout: cx.value(section, "server-timeout", &timeout, SERVER_TIMEOUT),
+            server_user: cx.value(section, "server-user", &server_user, None),
+            listen: cx.value(section, "listen", &listen, None),
+        }
+    }
+}
+
+/// Returns the index of the target that `key` names, and lists it at `listed_at`.
+fn index_named(
+    cx: &mut Context<'_>,
+    listed_at: usize,
+    key: &str,
+    node: &Node,
+    targets: &[Target],
+    are_known: bool,
+) -> Option<usize> {
+    let index = targets::index_named(cx, key, node, targets, are_known)?;
+    let shown = Line.show(&targets[index].name);
+    cx.resolve_at(listed_at, key, shown, node.place);
+    Some(index)
+}
+
+/// Makes the target `first` the base, and lists it at `listed_at`. Returns `None` without targets.
+fn default_base(
+    cx: &mut Context<'_>,
+    listed_at: usize,
+    first: usize,
+    targets: &[Target],
+) -> Option<usize> {
+    let target = targets.get(first)?;
+    cx.resolve_at(listed_at, "base", Line.show(&target.name), Place::Nowhere);
+    Some(first)
 }
 
 /// Reads the table `[profile]`. Without it, no cell is profiled.
@@ -208,20 +258,14 @@ fn profile(cx: &mut Context<'_>, section: &mut Section) -> Profile {
     let Some(mut section) = table else {
         return Profile { repeats: 0, frequency_hz: FREQUENCY_HZ, call_graph: CallGraph::Auto };
     };
+
+    let repeats = Quantity::count(1..=REPEATS_MAX);
+    let frequency = Quantity::count(1..=10_000);
+    let call_graph = Choice(CallGraph::NAMES);
     let profile = Profile {
-        repeats: cx.value(&mut section, "repeats", &Quantity::count(1..=REPEATS_MAX), 1),
-        frequency_hz: cx.value(
-            &mut section,
-            "frequency",
-            &Quantity::count(1..=10_000),
-            FREQUENCY_HZ,
-        ),
-        call_graph: cx.value(
-            &mut section,
-            "call-graph",
-            &Choice(CallGraph::NAMES),
-            CallGraph::Auto,
-        ),
+        repeats: cx.value(&mut section, "repeats", &repeats, 1),
+        frequency_hz: cx.value(&mut section, "frequency", &frequency, FREQUENCY_HZ),
+        call_graph: cx.value(&mut section, "call-graph", &call_graph, CallGraph::Auto),
     };
     section.finish(cx);
     profile
@@ -244,27 +288,32 @@ fn workload(
     section: &mut Section,
     clients_max: Option<u32>,
 ) -> Option<Vec<Variant>> {
-    const HELP: &str = "add `[workload.insert]` (the Insert Benchmark), `[workload.sysbench]` (the sysbench microbenchmarks) \
-         or `[workload.kv]` (the key-value sequence); all their keys have defaults";
-    let missing = |cx: &mut Context<'_>, place| {
-        cx.error("plan::missing-key", place, "the plan has no workload")
-            .label("this table is empty")
-            .help(HELP);
-    };
     let Some(Entry { key_place, node, .. }) = section.take("workload") else {
-        missing(cx, Place::Nowhere);
+        report_no_workload(cx, Place::Nowhere);
         return None;
     };
+
     let mut section = Section::of(cx, "workload", node)?;
     let exclusive = ["a plan has one workload", "remove one of them, or write two plans"];
-    let missing = |cx: &mut Context<'_>| missing(cx, key_place);
-    let entry = section.take_one(cx, &WORKLOADS, exclusive, missing)?;
+    let entry =
+        section.take_one(cx, &WORKLOADS, exclusive, |cx| report_no_workload(cx, key_place))?;
+
     let path = section.name_of(&entry.key);
     variants::read(cx, &path, entry.node, |cx, node| match entry.key.as_str() {
         "insert" => insert::read(cx, node, clients_max).map(Workload::Insert),
         "kv" => kv::read(cx, node).map(Workload::Kv),
         _ => sysbench::read(cx, node, clients_max).map(Workload::Sysbench),
     })
+}
+
+/// Reports a plan without a workload, or with an empty table of workloads at `place`.
+fn report_no_workload(cx: &mut Context<'_>, place: Place) {
+    const HELP: &str = "add `[workload.insert]` (the Insert Benchmark), `[workload.sysbench]` (the sysbench microbenchmarks) \
+         or `[workload.kv]` (the key-value sequence); all their keys have defaults";
+
+    cx.error("plan::missing-key", place, "the plan has no workload")
+        .label("this table is empty")
+        .help(HELP);
 }
 
 /// Reports builds that the workload can't run on.
@@ -286,6 +335,7 @@ fn check_engines(cx: &mut Context<'_>, variants: Option<&[Variant]>, builds: &[(
             ),
             _ => continue,
         };
+
         let engine = code(build.engine.name());
         let message = format!("the {workload} not run on build {}", code(&build.name));
         cx.error("plan::conflict", *place, message).label(format!("{engine} {why}")).help(help);
@@ -310,6 +360,7 @@ fn first_measured(
             }
         }
     }
+
     if let Some((place, why)) = not_applicable {
         const MESSAGE: &str = "no target can run the workload: nothing would be measured";
         cx.error("plan::conflict", place, MESSAGE)

@@ -19,6 +19,7 @@ pub(crate) fn apply(cx: &mut Context<'_>, root: &mut Table, sets: &[String]) {
         let Some((path, node)) = read(cx, argument, all) else {
             continue;
         };
+
         let (key, place) = (names(&path).join("."), path[0].1);
         if let Some((_, first)) = set_keys.iter().find(|(known, _)| *known == key) {
             cx.error("plan::set", place, format!("{} is set twice", code(&key)))
@@ -27,6 +28,7 @@ pub(crate) fn apply(cx: &mut Context<'_>, root: &mut Table, sets: &[String]) {
                 .help("remove one of them");
             continue;
         }
+
         set_keys.push((key, place));
         put(cx, root, &path, node);
     }
@@ -50,36 +52,44 @@ fn read(cx: &mut Context<'_>, argument: &str, all: Place) -> Option<(Path, Node)
         return None;
     };
     let path = path_of(cx, key, all)?;
+
     let start = argument.len() - after.trim_start().len();
     let raw = after.trim();
+    let place = all.part(start, start + raw.len());
     // `{capacity=1G;num_shard_bits=6}` is RocksDB's notation of an option's value.
     let is_option = matches!(names(&path)[..], ["config", _, _, "set" | "load", _, ..]);
-    let node = if raw.starts_with(['[', '"', '\'']) || raw.starts_with('{') && !is_option {
-        match DeValue::parse(raw) {
-            Ok(value) => {
-                Node::new(&value, &|range| all.part(start + range.start, start + range.end))
-            }
-            Err(error) => {
-                let range = error.span().unwrap_or(0..raw.len());
-                let place = all.part(start + range.start, start + range.end);
-                let (what, expected) = document::message_of(&error);
-                let message = format!("the value {} is not valid TOML: {what}", code(raw));
-                let help = if raw.starts_with('[') {
-                    "strings in a list need quotes: `--set 'workload.insert.steps=[\"l.i0\",\"l.x\"]'`"
-                } else {
-                    "put the whole argument in single quotes, so that the shell leaves it as it is"
-                };
-                cx.error("plan::set", place, message)
-                    .label(format!("expected {expected}"))
-                    .help(help);
-                return None;
-            }
-        }
+    let is_toml = raw.starts_with(['[', '"', '\'']) || raw.starts_with('{') && !is_option;
+    let node = if is_toml {
+        toml_value(cx, raw, place)?
     } else {
-        Node { value: Value::Bare(raw.to_owned()), place: all.part(start, start + raw.len()) }
+        Node { value: Value::Bare(raw.to_owned()), place }
     };
+
     let is_table = matches!(node.value, Value::Table(_));
     Some((join_names(path, is_table), node))
+}
+
+/// Parses a value that is written as in a plan; `whole` is its place.
+fn toml_value(cx: &mut Context<'_>, raw: &str, whole: Place) -> Option<Node> {
+    let error = match DeValue::parse(raw) {
+        Ok(value) => {
+            return Some(Node::new(&value, &|range| whole.part(range.start, range.end)));
+        }
+        Err(error) => error,
+    };
+
+    let range = error.span().unwrap_or(0..raw.len());
+    let (what, expected) = document::message_of(&error);
+    let message = format!("the value {} is not valid TOML: {what}", code(raw));
+    let help = if raw.starts_with('[') {
+        "strings in a list need quotes: `--set 'workload.insert.steps=[\"l.i0\",\"l.x\"]'`"
+    } else {
+        "put the whole argument in single quotes, so that the shell leaves it as it is"
+    };
+    cx.error("plan::set", whole.part(range.start, range.end), message)
+        .label(format!("expected {expected}"))
+        .help(help);
+    None
 }
 
 /// Returns the names of a key, without their places.
@@ -92,6 +102,8 @@ fn path_of(cx: &mut Context<'_>, key: &str, all: Place) -> Option<Path> {
     /// More names than any key of a plan has. Without a bound the tree could become too deep for
     /// recursion.
     const NAMES_MAX: usize = 16;
+
+    // TOML has no keys without values.
     let end = key.len();
     let line = format!("{key}=0");
     let parsed = match DeTable::parse(&line) {
@@ -110,6 +122,7 @@ fn path_of(cx: &mut Context<'_>, key: &str, all: Place) -> Option<Path> {
             return None;
         }
     };
+
     let mut path = Vec::new();
     let mut table = parsed.get_ref();
     while let Some((name, value)) = table.iter().next() {
@@ -120,6 +133,7 @@ fn path_of(cx: &mut Context<'_>, key: &str, all: Place) -> Option<Path> {
             _ => return Some(path),
         }
     }
+
     report_form(cx, all, format!("the argument {} has no key", code(key)));
     None
 }
@@ -148,13 +162,15 @@ fn put(cx: &mut Context<'_>, root: &mut Table, path: &Path, node: Node) {
     let Some(((name, place), parents)) = path.split_last() else {
         return;
     };
+
     let mut table = root;
-    for (depth, (name, place)) in parents.iter().enumerate() {
-        let parent = table.get_or_put(name, || Entry {
-            key: name.clone(),
-            key_place: *place,
-            node: Node { value: Value::Table(Table::default()), place: *place },
+    for (depth, (parent_name, key_place)) in parents.iter().enumerate() {
+        let parent = table.get_or_put(parent_name, || Entry {
+            key: parent_name.clone(),
+            key_place: *key_place,
+            node: Node { value: Value::Table(Table::default()), place: *key_place },
         });
+
         let (type_name, parent_place) = (parent.node.type_name(), parent.node.place);
         let Value::Table(inner) = &mut parent.node.value else {
             let before = names(path)[..=depth].join(".");
@@ -164,7 +180,7 @@ fn put(cx: &mut Context<'_>, root: &mut Table, path: &Path, node: Node) {
                 code(&before),
             );
             let whole = code(&format!("--set {before}=VALUE"));
-            cx.error("plan::set", *place, message)
+            cx.error("plan::set", *key_place, message)
                 .label("not a table")
                 .also(parent_place, "given here")
                 .help(format!("set the whole key: {whole}"));

@@ -168,31 +168,32 @@ impl Number for f64 {
 impl Dimension {
     /// Parses `20M`, `1.5h` or `300`.
     fn parse<T: Number>(&self, text: &str) -> Result<T, QuantityError> {
+        // Only types with fractions read this notation, which includes exponents.
         if let Some(number) = text.parse().ok().and_then(T::from_fraction) {
             return Ok(number);
         }
-        let is_number = |c: char| c.is_ascii_digit() || matches!(c, '.' | '_');
-        let (number, unit) = text.split_at(text.find(|c| !is_number(c)).unwrap_or(text.len()));
+
+        let unit_at = text.find(|c| !is_part_of_number(c)).unwrap_or(text.len());
+        let (number, unit) = text.split_at(unit_at);
         let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
         if whole.is_empty() || fraction.is_empty() || fraction.contains('.') {
-            let is_negative = text.strip_prefix('-').is_some_and(|it| it.starts_with(is_number));
+            let after_minus = text.strip_prefix('-');
+            let is_negative = after_minus.is_some_and(|rest| rest.starts_with(is_part_of_number));
             return Err(if is_negative {
                 QuantityError::OutOfRange
             } else {
                 QuantityError::NotANumber
             });
         }
-        let (_, factor) =
-            self.units.iter().find(|(name, _)| *name == unit).ok_or_else(|| match unit {
-                "" => QuantityError::NoUnit,
-                _ => QuantityError::Unit(unit.to_owned(), self.unit_like(unit)),
-            })?;
+        let factor = self.factor_of(unit)?;
+
+        // In integers, so that large numbers stay exact.
         let fraction = fraction.trim_end_matches('0');
         let digits: u64 = format!("{whole}{fraction}")
             .replace('_', "")
             .parse()
             .map_err(|_| QuantityError::OutOfRange)?;
-        let product = u128::from(digits) * u128::from(*factor);
+        let product = u128::from(digits) * u128::from(factor);
         let divisor = 10_u128.checked_pow(fraction.len() as u32).ok_or(QuantityError::NotWhole)?;
         if product.is_multiple_of(divisor) {
             let number = u64::try_from(product / divisor).ok();
@@ -202,14 +203,21 @@ impl Dimension {
         }
     }
 
+    /// Returns the factor of a unit.
+    fn factor_of(&self, unit: &str) -> Result<u64, QuantityError> {
+        let known = self.units.iter().find(|(name, _)| *name == unit);
+        match known {
+            Some((_, factor)) => Ok(*factor),
+            None if unit.is_empty() => Err(QuantityError::NoUnit),
+            None => Err(QuantityError::Unit(unit.to_owned(), self.unit_like(unit))),
+        }
+    }
+
     /// Returns the unit that `unit` is most likely meant to be: `GB` and `G` usually mean `GiB`.
     fn unit_like(&self, unit: &str) -> Option<&'static str> {
-        let plain = |unit: &str| {
-            let unit = unit.trim().trim_end_matches("/s").to_lowercase();
-            unit.trim_end_matches('b').trim_end_matches('i').to_owned()
-        };
-        let mut units = self.units.iter().map(|(name, _)| *name);
-        units.find(|name| !name.is_empty() && plain(name) == plain(unit))
+        let wanted = without_bytes(unit);
+        let mut names = self.units.iter().map(|(name, _)| *name);
+        names.find(|name| !name.is_empty() && without_bytes(name) == wanted)
     }
 
     /// Writes a number of smallest units so that [`Dimension::parse`] reads it, with the largest
@@ -218,17 +226,27 @@ impl Dimension {
         if number == 0 {
             return format!("0{}", self.unit_of_zero);
         }
+
         let exact_units = self.units.iter().filter(|(_, factor)| number.is_multiple_of(*factor));
-        match exact_units.max_by_key(|(_, factor)| *factor) {
-            Some((unit, factor)) => format!("{}{unit}", number / factor),
-            None => {
-                let smallest = |unit: &&(&str, u64)| unit.1 == self.units[0].1;
-                let smallest = self.units.iter().rfind(smallest);
-                let (unit, factor) = smallest.unwrap_or(&self.units[0]);
-                format!("{}{unit}", number as f64 / *factor as f64)
-            }
+        if let Some((unit, factor)) = exact_units.max_by_key(|(_, factor)| *factor) {
+            return format!("{}{unit}", number / factor);
         }
+
+        let smallest = &self.units[0];
+        let written = self.units.iter().rfind(|(_, factor)| *factor == smallest.1);
+        let (unit, factor) = written.unwrap_or(smallest);
+        format!("{}{unit}", number as f64 / *factor as f64)
     }
+}
+
+fn is_part_of_number(c: char) -> bool {
+    c.is_ascii_digit() || matches!(c, '.' | '_')
+}
+
+/// Returns what is left of a unit without its case, the `B` or `iB` of bytes, and `/s`.
+fn without_bytes(unit: &str) -> String {
+    let lower = unit.trim().trim_end_matches("/s").to_lowercase();
+    lower.trim_end_matches('b').trim_end_matches('i').to_owned()
 }
 
 /// Parses a duration as plans have it: `20ms`, `1.5s`.
@@ -307,6 +325,74 @@ impl Quantity<f64> {
     }
 }
 
+impl<T: Number> Quantity<T> {
+    /// Reports a number below the range if `is_low`, otherwise one above it.
+    fn report_out_of_range(
+        &self,
+        cx: &mut Context<'_>,
+        name: &str,
+        node: &Node,
+        text: &str,
+        is_low: bool,
+    ) {
+        let min = self.range.start().format(self.dimension);
+        let max = self.range.end().format(self.dimension);
+        // The largest number of the type says nothing about the plan.
+        let has_maximum = max != self.dimension.format(u64::MAX);
+        let allowed = if has_maximum || !is_low {
+            format!("allowed: {min} to {max}")
+        } else {
+            format!("allowed: {min} or more")
+        };
+
+        let message = format!("{} is out of range: {}", code(name), code(text));
+        cx.error("plan::out-of-range", node.place, message).label(allowed);
+    }
+
+    /// Reports text that is not a quantity, with what was probably meant.
+    fn report(
+        &self,
+        cx: &mut Context<'_>,
+        name: &str,
+        node: &Node,
+        text: &str,
+        error: QuantityError,
+    ) {
+        let Dimension { name: quantity, help, suggested_unit, .. } = self.dimension;
+        let (key, shown) = (code(name), code(text));
+
+        let mut suggestion = None;
+        let (kind, message, label) = match error {
+            QuantityError::NoUnit => {
+                suggestion = Some(format!("{text}{suggested_unit}"));
+                let message = format!("{key} has no unit: {shown}");
+                ("plan::bad-unit", message, "expected a unit".to_owned())
+            }
+            QuantityError::Unit(unit, similar) => {
+                let number = text.strip_suffix(&unit).unwrap_or_default();
+                suggestion = similar.map(|similar| format!("{number}{similar}"));
+                let message = format!("{key} has an unknown unit: {} in {shown}", code(&unit));
+                ("plan::bad-unit", message, format!("not a unit of a {quantity}"))
+            }
+            not_a_number => {
+                let expected = match not_a_number {
+                    QuantityError::NotWhole => "expected a whole number",
+                    _ => "expected a number",
+                };
+                let message = format!("{key} is not a {quantity}: {shown}");
+                ("plan::bad-number", message, expected.to_owned())
+            }
+        };
+
+        let did_you_mean = suggestion.map_or(String::new(), |text| match node.value {
+            // A `--set` argument needs no quotes.
+            Value::Bare(_) => format!("did you mean {}?", code(&text)),
+            _ => format!("did you mean {}?", code(&quoted(&text))),
+        });
+        cx.error(kind, node.place, message).label(label).help(did_you_mean).help(*help);
+    }
+}
+
 impl<T: Number> ValueKind for Quantity<T> {
     type Value = T;
 
@@ -321,63 +407,18 @@ impl<T: Number> ValueKind for Quantity<T> {
                 return None;
             }
         };
-        let parsed = self.dimension.parse(text);
-        let is_low = match &parsed {
-            Ok(number) => number < self.range.start(),
-            Err(_) => text.starts_with('-'),
-        };
-        let error = match parsed {
+
+        match self.dimension.parse(text) {
             Ok(number) if self.range.contains(&number) => return Some(number),
-            Ok(_) => QuantityError::OutOfRange,
-            Err(error) => error,
-        };
-        let (name, shown) = (code(name), code(text));
-        let not_one = format!("{name} is not a {quantity}: {shown}");
-        let (kind, message, label, suggestion) = match error {
-            QuantityError::OutOfRange => {
-                let [min, max] =
-                    [self.range.start(), self.range.end()].map(|it| it.format(self.dimension));
-                let has_maximum = max != self.dimension.format(u64::MAX);
-                let allowed = if has_maximum || !is_low {
-                    format!("allowed: {min} to {max}")
-                } else {
-                    format!("allowed: {min} or more")
-                };
-                let message = format!("{name} is out of range: {shown}");
-                cx.error("plan::out-of-range", node.place, message).label(allowed);
-                return None;
+            Ok(number) => {
+                let is_low = number < *self.range.start();
+                self.report_out_of_range(cx, name, node, text, is_low);
             }
-            QuantityError::NotANumber => {
-                let label = "expected a number".to_owned();
-                ("plan::bad-number", not_one, label, None)
+            Err(QuantityError::OutOfRange) => {
+                self.report_out_of_range(cx, name, node, text, text.starts_with('-'));
             }
-            QuantityError::NotWhole => {
-                let label = "expected a whole number".to_owned();
-                ("plan::bad-number", not_one, label, None)
-            }
-            QuantityError::NoUnit => {
-                let message = format!("{name} has no unit: {shown}");
-                let suggestion = format!("{text}{}", self.dimension.suggested_unit);
-                let label = "expected a unit".to_owned();
-                ("plan::bad-unit", message, label, Some(suggestion))
-            }
-            QuantityError::Unit(unit, similar) => {
-                let message = format!("{name} has an unknown unit: {} in {shown}", code(&unit));
-                let number = text.strip_suffix(&unit).unwrap_or_default();
-                let suggestion = similar.map(|similar| format!("{number}{similar}"));
-                let label = format!("not a unit of a {quantity}");
-                ("plan::bad-unit", message, label, suggestion)
-            }
-        };
-        let suggestion = suggestion.map(|text| match node.value {
-            // A `--set` argument needs no quotes.
-            Value::Bare(_) => format!("did you mean {}?", code(&text)),
-            _ => format!("did you mean {}?", code(&quoted(&text))),
-        });
-        cx.error(kind, node.place, message)
-            .label(label)
-            .help(suggestion.unwrap_or_default())
-            .help(*help);
+            Err(error) => self.report(cx, name, node, text, error),
+        }
         None
     }
 
@@ -406,7 +447,7 @@ mod tests {
     }
 
     fn unit(unit: &str, similar: &'static str) -> QuantityError {
-        QuantityError::Unit(unit.to_owned(), Some(similar).filter(|it| !it.is_empty()))
+        QuantityError::Unit(unit.to_owned(), Some(similar).filter(|unit| !unit.is_empty()))
     }
 
     #[test]

@@ -128,8 +128,8 @@ impl<'a> Context<'a> {
 
     /// Returns the number of errors so far.
     pub(crate) fn errors(&self) -> usize {
-        let is_error = |it: &&Diagnostic| it.severity == Severity::Error;
-        self.diagnostics.iter().filter(is_error).count()
+        let severities = self.diagnostics.iter().map(|diagnostic| diagnostic.severity);
+        severities.filter(|severity| *severity == Severity::Error).count()
     }
 
     /// Notes a value for listings.
@@ -163,7 +163,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Moves the last noted value to the place of the value that it follows from.
+    /// Gives the last noted value the origin and the place of the value that it follows from.
     pub(crate) fn follows_from(&mut self, place: Place) {
         let origin = self.origin(place);
         if let Some(resolved) = self.resolved.last_mut() {
@@ -171,23 +171,32 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Returns the place of the bytes `start..end` of a node's text, or of the whole node where the
-    /// plan escapes the text.
+    /// Returns the place of the bytes `start..end` of a node's text, or of the whole node if the
+    /// plan escapes characters of the text.
     pub(crate) fn within(&self, node: &Node, start: usize, end: usize) -> Place {
         let (text, place) = (node.text().unwrap_or_default(), node.place);
+        // The length of the quotes before the text.
         let lead = match place {
-            Place::File(span) => (self.text.get(span.start..span.end)).and_then(|it| it.find(text)),
+            Place::File(span) => {
+                let written = self.text.get(span.start..span.end).unwrap_or_default();
+                written.find(text)
+            }
             Place::Set { span, .. } if span.end - span.start == text.len() => Some(0),
             Place::Set { .. } | Place::Nowhere => None,
         };
-        lead.map_or(place, |lead| place.part(lead + start, lead + end))
+        match lead {
+            Some(lead) => place.part(lead + start, lead + end),
+            None => place,
+        }
     }
 
     /// Takes a table; returns an empty one if the plan has none.
     pub(crate) fn table(&mut self, section: &mut Section, key: &str) -> Table {
         let path = section.name_of(key);
-        let table = section.take(key).map(|it| table_of(self, &path, it.node));
-        table.flatten().unwrap_or_default()
+        match section.take(key) {
+            Some(entry) => table_of(self, &path, entry.node).unwrap_or_default(),
+            None => Table::default(),
+        }
     }
 
     /// Takes the value of a key that has no default, and notes it.
@@ -215,12 +224,14 @@ impl<'a> Context<'a> {
     ) -> Field<K::Value> {
         let name = section.name_of(key);
         self.note_schema(&name, kind, Some(&default));
-        let node = section.take(key).map(|entry| entry.node);
-        let read = node.as_ref().map(|node| kind.read(self, &name, node));
-        let field = Field {
-            place: node.map_or(Place::Nowhere, |node| node.place),
-            trusted: !matches!(read, Some(None)),
-            value: read.flatten().unwrap_or(default),
+
+        let field = match section.take(key).map(|entry| entry.node) {
+            None => Field { value: default, place: Place::Nowhere, trusted: true },
+            Some(node) => {
+                let read = kind.read(self, &name, &node);
+                let trusted = read.is_some();
+                Field { value: read.unwrap_or(default), place: node.place, trusted }
+            }
         };
         self.resolve(name, kind.show(&field.value), field.place);
         field
@@ -231,10 +242,11 @@ impl<'a> Context<'a> {
         let Some(schemas) = &mut self.schemas else {
             return;
         };
+
         let mut schema = kind.schema();
         // The remark for an absent value is not JSON.
-        let default = default.and_then(|it| serde_json::from_str(&kind.show(it)).ok());
-        if let Some(default) = default {
+        let shown = default.map(|value| kind.show(value));
+        if let Some(default) = shown.and_then(|shown| serde_json::from_str(&shown).ok()) {
             schema["default"] = default;
         }
         schemas.push((name.to_owned(), Some(schema)));
@@ -262,43 +274,41 @@ impl<'a> Context<'a> {
     where
         K::Value: PartialOrd,
     {
-        let min = self.field(section, min_key, kind, min);
-        let max = self.field(section, max_key, kind, max);
-        if min.trusted && max.trusted && min.value > max.value {
-            let [min_shown, max_shown] =
-                [&min, &max].map(|field| code(kind.show(&field.value).trim_matches('"')));
-            let message = format!(
-                "`{}` is greater than `{max_key}`: {min_shown} and {max_shown}",
-                section.name_of(min_key),
-            );
-            let (place, label, help) = match (min.place, max.place) {
-                (Place::Nowhere, place) => (
-                    place,
-                    format!("less than the default of `{min_key}`, {min_shown}"),
-                    format!("set `{min_key}` too, to at most {max_shown}"),
-                ),
-                (place, Place::Nowhere) => (
-                    place,
-                    format!("greater than the default of `{max_key}`, {max_shown}"),
-                    format!("set `{max_key}` too, to at least {min_shown}"),
-                ),
-                (place, _) => (
-                    place,
-                    format!("greater than `{max_key}`"),
-                    format!("lower `{min_key}`, or raise `{max_key}`"),
-                ),
-            };
-            // A default has no place, and a place is not shown twice.
-            let other = match min.place {
-                Place::Nowhere => Place::Nowhere,
-                _ => max.place,
-            };
-            self.error("plan::conflict", place, message)
-                .label(label)
-                .also(other, "the maximum")
-                .help(help);
+        let least = self.field(section, min_key, kind, min);
+        let most = self.field(section, max_key, kind, max);
+        if least.trusted && most.trusted && least.value > most.value {
+            let name = section.name_of(min_key);
+            let min =
+                EndOfRange { key: min_key, shown: kind.show(&least.value), place: least.place };
+            let max = EndOfRange { key: max_key, shown: kind.show(&most.value), place: most.place };
+            self.report_empty_range(&name, &min, &max);
         }
-        (min.value, max.value)
+        (least.value, most.value)
+    }
+
+    /// Reports two values of which the first, with the dotted name `name`, is greater than the
+    /// second.
+    fn report_empty_range(&mut self, name: &str, min: &EndOfRange<'_>, max: &EndOfRange<'_>) {
+        let (min_key, max_key) = (min.key, max.key);
+        let min_shown = code(min.shown.trim_matches('"'));
+        let max_shown = code(max.shown.trim_matches('"'));
+        let message = format!("`{name}` is greater than `{max_key}`: {min_shown} and {max_shown}");
+
+        // A default has no place: the error is then about the other value.
+        if min.place == Place::Nowhere {
+            self.error("plan::conflict", max.place, message)
+                .label(format!("less than the default of `{min_key}`, {min_shown}"))
+                .help(format!("set `{min_key}` too, to at most {max_shown}"));
+        } else if max.place == Place::Nowhere {
+            self.error("plan::conflict", min.place, message)
+                .label(format!("greater than the default of `{max_key}`, {max_shown}"))
+                .help(format!("set `{max_key}` too, to at least {min_shown}"));
+        } else {
+            self.error("plan::conflict", min.place, message)
+                .label(format!("greater than `{max_key}`"))
+                .also(max.place, "the maximum")
+                .help(format!("lower `{min_key}`, or raise `{max_key}`"));
+        }
     }
 
     /// Takes a value of a step whose default follows from a value of the workload, and then has
@@ -319,6 +329,13 @@ impl<'a> Context<'a> {
         }
         field
     }
+}
+
+/// One of the two values that bound a range.
+struct EndOfRange<'a> {
+    key: &'a str,
+    shown: String,
+    place: Place,
 }
 
 /// A table whose keys are read one by one.
@@ -374,21 +391,30 @@ impl Section {
     ) -> Option<Entry> {
         let mut entries: Vec<Entry> = keys.iter().filter_map(|key| self.take(key)).collect();
         entries.sort_by_key(|entry| entry.key_place);
+
         let errors = cx.errors();
         self.finish(cx);
         // An unknown key is probably a misspelling of one of them.
         if entries.is_empty() && cx.errors() == errors {
             missing(cx);
         }
+
         for other in entries.iter().skip(1) {
-            let [one, two] = [&entries[0], other].map(|it| code(&self.name_of(&it.key)));
+            let one = code(&self.name_of(&entries[0].key));
+            let two = code(&self.name_of(&other.key));
             let message = format!("{one} and {two} can't be combined");
             cx.error("plan::conflict", other.key_place, message)
                 .label(label)
                 .also(entries[0].key_place, "first given here")
                 .help(help);
         }
-        entries.pop().filter(|_| entries.is_empty())
+        let entry = entries.pop()?;
+        entries.is_empty().then_some(entry)
+    }
+
+    /// Returns the dotted name of the table.
+    pub(crate) fn path(&self) -> &str {
+        &self.path
     }
 
     /// Returns the dotted name of a key.
@@ -401,30 +427,39 @@ impl Section {
         if let Some(schemas) = &mut cx.schemas {
             schemas.extend(self.keys.iter().map(|key| (self.name_of(key), None)));
         }
-        let is_unknown = |entry: &mut Entry| !self.keys.contains(&entry.key);
-        for entry in self.table.entries.extract_if(.., is_unknown) {
-            let message = match self.path.as_str() {
-                "" => format!("unknown key {} at the top of the plan", code(&entry.key)),
-                path => format!("unknown key {} in `[{path}]`", code(&entry.key)),
-            };
-            let keys = self.keys.as_slice();
-            let help = match keys {
-                [] => "this table has no keys: remove this one".to_owned(),
-                keys => choices(&entry.key, "available keys", keys),
-            };
-            // In these tables an unknown key is more likely a name than a key of another table.
-            let has_names = self.path == "config" || self.path.contains(".test.");
-            let owner = match nearest(&entry.key, keys) {
-                None if !has_names => (cx.table_with)(&entry.key),
-                _ => None,
-            };
-            let owner = owner
-                .map_or(String::new(), |table| format!("{} is a key {table}", code(&entry.key)));
-            cx.error("plan::unknown-key", entry.key_place, message)
-                .label("not a key of this table")
-                .help(owner)
-                .help(help);
+
+        for entry in &self.table.entries {
+            if !self.keys.contains(&entry.key) {
+                self.report_unknown_key(cx, entry);
+            }
         }
+        // A table that finishes twice reports a key once.
+        self.table.entries.retain(|entry| self.keys.contains(&entry.key));
+    }
+
+    fn report_unknown_key(&self, cx: &mut Context<'_>, entry: &Entry) {
+        let key = code(&entry.key);
+        let message = match self.path.as_str() {
+            "" => format!("unknown key {key} at the top of the plan"),
+            path => format!("unknown key {key} in `[{path}]`"),
+        };
+        let help = if self.keys.is_empty() {
+            "this table has no keys: remove this one".to_owned()
+        } else {
+            choices(&entry.key, "available keys", &self.keys)
+        };
+
+        // In these tables an unknown key is more likely a name than a key of another table.
+        let has_names = self.path == "config" || self.path.contains(".test.");
+        let mut owner = None;
+        if !has_names && nearest(&entry.key, &self.keys).is_none() {
+            owner = (cx.table_with)(&entry.key);
+        }
+
+        cx.error("plan::unknown-key", entry.key_place, message)
+            .label("not a key of this table")
+            .help(owner.map_or(String::new(), |table| format!("{key} is a key {table}")))
+            .help(help);
     }
 }
 

@@ -22,8 +22,9 @@ pub fn render(
 ) -> String {
     let renderer = if color { Renderer::styled() } else { Renderer::plain() };
     let mut sources = vec![Source { path: Some(path), text: mask(text) }];
-    sources
-        .extend(sets.iter().map(|set| Source { path: None, text: format!("{SET}{}", mask(set)) }));
+    for set in sets {
+        sources.push(Source { path: None, text: format!("{SET}{}", mask(set)) });
+    }
 
     // Errors go before warnings where not all can be shown.
     let mut shown: Vec<&Diagnostic> = diagnostics.iter().collect();
@@ -40,6 +41,7 @@ pub fn render(
     if left_out > 0 {
         out.push_str(&format!("... and {left_out} more\n\n"));
     }
+
     match summary(diagnostics, path) {
         Some(summary) => {
             out.push_str(
@@ -89,6 +91,14 @@ fn locate(sources: &[Source<'_>], place: Place) -> Option<(usize, Range<usize>)>
     Some((at, start..end))
 }
 
+/// A range of a source's text with its label.
+struct LabeledRange<'s> {
+    source: usize,
+    range: Range<usize>,
+    label: &'s str,
+    kind: AnnotationKind,
+}
+
 /// Makes the parts of one diagnostic: its title, the lines of each source, and its help.
 fn group<'s>(sources: &'s [Source<'s>], diagnostic: &'s Diagnostic) -> Group<'s> {
     let level = match diagnostic.severity {
@@ -100,34 +110,48 @@ fn group<'s>(sources: &'s [Source<'s>], diagnostic: &'s Diagnostic) -> Group<'s>
     if diagnostic.place == Place::Nowhere {
         elements.extend(sources[0].path.map(|path| Origin::path(path).into()));
     }
-    let first = (diagnostic.place, &diagnostic.label, AnnotationKind::Primary);
-    let others = diagnostic.secondary.iter();
-    let others = others.map(|(place, label)| (*place, label, AnnotationKind::Context));
-    let mut places: Vec<_> = std::iter::once(first)
-        .chain(others)
-        .filter_map(|(place, label, kind)| {
-            let (at, range) = locate(sources, place)?;
-            Some((at, range, label.as_str(), kind))
-        })
-        .collect();
+
+    let mut labels = labels(sources, diagnostic);
     let mut notes = Vec::new();
     // All labels in one source are shown together.
-    while let Some((source, _, label, _)) = places.first() {
-        let (source, label) = (*source, *label);
-        let here: Vec<_> = places.extract_if(.., |(at, ..)| *at == source).collect();
+    while let Some(first) = labels.first() {
+        let (source, label) = (first.source, first.label);
+        let of_source: Vec<LabeledRange<'s>> =
+            labels.extract_if(.., |other| other.source == source).collect();
         let Source { path, text } = &sources[source];
         if path.is_none() && !elements.is_empty() {
             notes.push(Level::NOTE.message(format!("{label}: `{text}`")).into());
             continue;
         }
-        let annotations = here.into_iter().map(|(_, range, label, kind)| {
-            kind.span(range).label(Some(label).filter(|label| !label.is_empty()))
+
+        let annotations = of_source.into_iter().map(|labeled| {
+            let label = Some(labeled.label).filter(|label| !label.is_empty());
+            labeled.kind.span(labeled.range).label(label)
         });
         let snippet = Snippet::source(text.as_str()).path(*path).line_numbering(path.is_some());
         elements.push(snippet.annotations(annotations).into());
     }
     elements.extend(notes);
-    let helps = diagnostic.help.iter();
-    elements.extend(helps.map(|help| Level::HELP.message(help.as_str()).into()));
+
+    for help in &diagnostic.help {
+        elements.push(Level::HELP.message(help.as_str()).into());
+    }
     Group::with_title(title).elements(elements)
+}
+
+/// Returns the labels of a diagnostic that have a place, its own first.
+fn labels<'s>(sources: &[Source<'_>], diagnostic: &'s Diagnostic) -> Vec<LabeledRange<'s>> {
+    let own = (diagnostic.place, &diagnostic.label, AnnotationKind::Primary);
+    let mut places = vec![own];
+    for (place, label) in &diagnostic.secondary {
+        places.push((*place, label, AnnotationKind::Context));
+    }
+
+    let mut labels = Vec::new();
+    for (place, label, kind) in places {
+        if let Some((source, range)) = locate(sources, place) {
+            labels.push(LabeledRange { source, range, label, kind });
+        }
+    }
+    labels
 }

@@ -1,17 +1,16 @@
 //! The JSON schema of plans, with which editors complete and check them.
 //!
 //! The code that reads a plan asks for each key with its kind of value. So the schema is recorded
-//! while one plan of each workload is read. The descriptions of keys come from `docs/plan.md`.
+//! while one plan of each workload is read.
 
 use std::sync::LazyLock;
 
 use serde_json::{Value as Json, json};
 
 use crate::configs::FACTORS;
+use crate::descriptions::Description;
 use crate::document;
 use crate::reader::Context;
-
-const DOCUMENT: &str = include_str!("../../../docs/plan.md");
 
 /// Plans that together have every possible table.
 const PLANS: [&str; 3] = [
@@ -48,11 +47,12 @@ pub(crate) fn table_with(key: &str) -> Option<String> {
     let mut tables: Vec<String> = Vec::new();
     for (path, _) in KEYS.iter() {
         let names = names(path);
-        let table = match names.split_last() {
-            Some((last, table)) if *last == key => table,
+        let above = match names.split_last() {
+            Some((last, above)) if *last == key => above,
             _ => continue,
         };
-        let table = match table {
+
+        let table = match above {
             [] => "at the top of the plan, before all tables".to_owned(),
             ["workload", workload] => format!("of `[workload.{workload}]`"),
             ["config", engine, _] => format!("of `[config.{engine}.NAME]`"),
@@ -63,7 +63,29 @@ pub(crate) fn table_with(key: &str) -> Option<String> {
             tables.push(table);
         }
     }
-    tables.pop().filter(|_| tables.is_empty())
+
+    let table = tables.pop()?;
+    tables.is_empty().then_some(table)
+}
+
+/// Returns the constant default of a key, by its dotted path; `None` if it has none.
+#[cfg(test)]
+pub(crate) fn default_of(path: &str) -> Option<&'static Json> {
+    let schema = KEYS.iter().find_map(|(known, schema)| schema.as_ref().filter(|_| known == path));
+    schema.and_then(|schema| schema.get("default"))
+}
+
+/// Returns the names of the keys of a table that is no list and has no keys that users choose.
+#[cfg(test)]
+pub(crate) fn keys_of(table: &str) -> Vec<&'static str> {
+    let mut keys = Vec::new();
+    for (path, _) in KEYS.iter() {
+        let (before, key) = path.rsplit_once('.').unwrap_or(("", path));
+        if before == table && !keys.contains(&key) {
+            keys.push(key);
+        }
+    }
+    keys
 }
 
 /// Returns the JSON schema (draft 7) of plans.
@@ -75,15 +97,24 @@ pub fn schema() -> Json {
     root["$schema"] = json!("http://json-schema.org/draft-07/schema#");
     root["title"] = json!("A plan of Assay");
     let properties = &mut root["properties"];
+
+    // A build has one source, and a plan one workload.
     let build = &mut properties["build"]["additionalProperties"];
-    let kinds = build["properties"].as_object().into_iter().flatten();
-    let kinds = kinds.filter(|(key, _)| ![FACTORS, "replica-url"].contains(&key.as_str()));
-    build["oneOf"] = kinds.map(|(key, _)| json!({ "required": [key] })).collect();
+    let mut sources = Vec::new();
+    for (key, _) in build["properties"].as_object().into_iter().flatten() {
+        if ![FACTORS, "replica-url"].contains(&key.as_str()) {
+            sources.push(json!({ "required": [key] }));
+        }
+    }
+    build["oneOf"] = Json::Array(sources);
     let workload = &mut properties["workload"];
     workload["maxProperties"] = json!(1);
+
     // The arguments of the test that the step runs.
     workload["properties"]["sysbench"]["properties"]["step"]["additionalProperties"]["additionalProperties"] =
         json!({ "type": "integer" });
+
+    // A variant has the keys of its workload, except for variants.
     for (_, workload) in workload["properties"].as_object_mut().into_iter().flatten() {
         if let Some(properties) = workload["properties"].as_object_mut() {
             properties.remove("variant");
@@ -104,18 +135,21 @@ fn table() -> Json {
 fn add(root: &mut Json, path: &str, schema: Option<&Json>) {
     let names = names(path);
     let mut node = root;
+    // The last two names before the current one.
     let mut above = ["", ""];
     for (depth, name) in names.iter().enumerate() {
-        let is_last = depth + 1 == names.len();
+        // The position of a statement is no name.
         if above[1] == "statement" && name.bytes().all(|byte| byte.is_ascii_digit()) {
             continue;
         }
+
         let is_named = TABLES_OF_NAMES.contains(&above[1]) || above[0] == "config";
         let slot = if is_named {
             &mut node["additionalProperties"]
         } else {
             &mut node["properties"][name]
         };
+        let is_last = depth + 1 == names.len();
         if slot.is_null() || *slot == json!(false) {
             *slot = match schema {
                 Some(schema) if is_last => described(&names, schema.clone()),
@@ -126,6 +160,7 @@ fn add(root: &mut Json, path: &str, schema: Option<&Json>) {
                 },
             };
         }
+
         node = if LISTS.contains(name) { &mut slot["items"] } else { slot };
         above = [above[1], *name];
     }
@@ -181,34 +216,10 @@ fn described(names: &[&str], mut schema: Json) -> Json {
     {
         schema.remove("default");
     }
-    if let Some(description) = description(&table.join("."), key) {
-        schema["description"] = json!(description);
+    if let Some(description) = Description::of(&table.join("."), key) {
+        schema["description"] = json!(description.meaning.replace('`', ""));
     }
     schema
-}
-
-/// Returns the text of `docs/plan.md` about a key of a workload or of the top of a plan.
-fn description(table: &str, key: &str) -> Option<String> {
-    let mut section = "";
-    let mut elsewhere = None;
-    for line in DOCUMENT.lines() {
-        if let Some(heading) = line.strip_prefix("## ") {
-            section = heading.trim_matches(['`', '[', ']']);
-        }
-        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
-        let [_, keys, _, meaning, _] = cells[..] else {
-            continue;
-        };
-        let is_it = keys.split('`').skip(1).step_by(2).any(|it| it == key);
-        if is_it && !["", "as above"].contains(&meaning) && table.is_empty() == section.is_empty() {
-            if section == table {
-                return Some(meaning.replace('`', ""));
-            }
-            // Keys of all workloads are explained once.
-            elsewhere = elsewhere.or(Some(meaning.replace('`', "")));
-        }
-    }
-    elsewhere.filter(|_| table.starts_with("workload.") && table.matches('.').count() == 1)
 }
 
 #[cfg(test)]
@@ -218,8 +229,8 @@ mod tests {
     /// Collects the paths of tables that have no keys.
     fn empty(path: &str, node: &Json, found: &mut Vec<String>) {
         let properties = node["properties"].as_object();
-        if node["additionalProperties"] == json!(false) && properties.is_none_or(|it| it.is_empty())
-        {
+        let is_empty = properties.is_none_or(|properties| properties.is_empty());
+        if is_empty && node["additionalProperties"] == json!(false) {
             found.push(path.to_owned());
         }
         for (name, inner) in properties.into_iter().flatten() {

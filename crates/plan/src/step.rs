@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 
 use crate::diagnostic::Place;
 use crate::reader::{Context, Field, Section, ValueKind, table_of};
-use crate::tree::{Entry, Node};
+use crate::tree::{Entry, Node, Table};
 use crate::value_kinds::ListOf;
 use crate::wording::{code, did_you_mean, key_part, list, quoted};
 
@@ -208,23 +208,16 @@ pub(crate) fn steps<S: StepKind, T>(
 ) -> Vec<T> {
     let list = section.name_of("steps");
     let path = section.name_of("step");
+    // Variants are read before, and have steps of their own.
     section.allow("variant");
     let table = cx.table(section, "step");
-    let mut step = |cx: &mut Context<'_>, name: &StepName<S>, number, entry: Option<Entry>| {
-        let path = format!("{path}.{}", key_part(&name.name));
-        let place = entry.as_ref().map_or(Place::Nowhere, |it| it.node.place);
-        let table = entry.and_then(|entry| table_of(cx, &path, entry.node));
-        let mut section = Section::new(&path, table.unwrap_or_default(), place);
-        let step = read(cx, name, number, &mut section);
-        section.finish(cx);
-        step
-    };
 
     let mut tables = Vec::new();
     for entry in table.entries {
         let Some(name) = StepName::parse(&entry.key, known) else {
-            let mut names = S::names(known).into_iter();
-            let help = match names.find(|it| it.starts_with(&format!("{}.", entry.key))) {
+            let beginning = format!("{}.", entry.key);
+            let mut steps = S::names(known).into_iter();
+            let help = match steps.find(|step| step.starts_with(&beginning)) {
                 Some(dotted) => {
                     let header = format!("[{path}.{}]", quoted(dotted));
                     format!("put a name that contains a dot in quotes: `{header}`")
@@ -238,6 +231,7 @@ pub(crate) fn steps<S: StepKind, T>(
             tables.push(entry);
             continue;
         }
+
         if names.trusted {
             let listed = names.value.iter().map(|(name, _)| name.name.as_str());
             let suggestion = did_you_mean(&entry.key, &listed.collect::<Vec<_>>());
@@ -249,18 +243,33 @@ pub(crate) fn steps<S: StepKind, T>(
         }
         // It is still read, to report its errors.
         let resolved = cx.resolved.len();
-        step(cx, &name, 0, Some(entry));
+        let section = &mut section_of_step(cx, &path, &name.name, Some(entry));
+        read(cx, &name, 0, section);
+        section.finish(cx);
         cx.resolved.truncate(resolved);
     }
 
-    let names = (0..).zip(&names.value);
-    names
-        .map(|(number, (name, _))| {
-            let at = tables.iter().position(|entry| entry.key == name.name);
-            let entry = at.map(|at| tables.remove(at));
-            step(cx, name, number, entry)
-        })
-        .collect()
+    let mut steps = Vec::new();
+    for (number, (name, _)) in (0..).zip(&names.value) {
+        let at = tables.iter().position(|entry| entry.key == name.name);
+        let entry = at.map(|at| tables.remove(at));
+        let section = &mut section_of_step(cx, &path, &name.name, entry);
+        steps.push(read(cx, name, number, section));
+        section.finish(cx);
+    }
+    steps
+}
+
+/// Returns the table of a step below `path`; an empty one if the plan has none.
+fn section_of_step(cx: &mut Context<'_>, path: &str, name: &str, entry: Option<Entry>) -> Section {
+    let step_path = format!("{path}.{}", key_part(name));
+    let Some(entry) = entry else {
+        return Section::new(&step_path, Table::default(), Place::Nowhere);
+    };
+
+    let place = entry.node.place;
+    let table = table_of(cx, &step_path, entry.node).unwrap_or_default();
+    Section::new(&step_path, table, place)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use crate::configs::{DeclaredConfig, report_unknown_config};
 use crate::diagnostic::Place;
 use crate::reader::{Context, Section, ValueKind, tables_of};
-use crate::spec::{Build, Engine, Target};
+use crate::spec::{Build, Config, Engine, Target};
 use crate::tree::{Node, Table, Value};
 use crate::value_kinds::{Line, ListOf};
 use crate::wording::{choices, code, list, quoted};
@@ -146,32 +146,28 @@ pub(crate) fn with_twin(target: &Target) -> Vec<Target> {
 
 /// Reports builds and configs that no target uses.
 pub(crate) fn report_unused(cx: &mut Context<'_>, parts: &TargetParts<'_>, targets: &[Target]) {
-    let mut unused = |code, place, message, help| {
-        let warning = cx.warning(code, place, message);
-        warning.label("not measured").help(help);
-    };
     const HELP: &str = "add it to a `[[target]]`, or remove it";
+
     for (index, (build, place)) in parts.builds.iter().enumerate() {
         if !targets.iter().any(|target| target.build == index) {
             let message = format!("build {} is in no target", code(&build.name));
-            unused("plan::unused-build", *place, message, HELP);
+            cx.warning("plan::unused-build", *place, message).label("not measured").help(HELP);
         }
     }
+
     let measured: HashSet<usize> = targets.iter().map(|target| target.config).collect();
     for (index, declared) in parts.configs.iter().enumerate() {
         let is_used = declared.is_extended || measured.contains(&index);
-        if !is_used && declared.place != Place::Nowhere {
-            let name = &declared.config.name;
-            let name = format!("{}.{name}", declared.config.engine.name());
-            let message = format!("config {} is in no target", code(&name));
-            let mut builds = parts.builds.iter();
-            let help = if builds.any(|(build, _)| build.engine == declared.config.engine) {
-                HELP
-            } else {
-                "add a build of its engine, or remove it"
-            };
-            unused("plan::unused-config", declared.place, message, help);
+        if is_used || declared.place == Place::Nowhere {
+            continue;
         }
+
+        let Config { name, engine, .. } = &declared.config;
+        let message =
+            format!("config {} is in no target", code(&format!("{}.{name}", engine.name())));
+        let has_build = parts.builds.iter().any(|(build, _)| build.engine == *engine);
+        let help = if has_build { HELP } else { "add a build of its engine, or remove it" };
+        cx.warning("plan::unused-config", declared.place, message).label("not measured").help(help);
     }
 }
 
@@ -187,14 +183,16 @@ impl TargetParts<'_> {
         builds: &PlacedIndexes,
         is_wanted: impl Fn(&DeclaredConfig) -> bool,
     ) -> PlacedIndexes {
-        let engine_of = |&(build, _): &(usize, Place)| self.builds[build].0.engine;
-        let engines: Vec<Engine> = builds.iter().map(engine_of).collect();
-        let fits = |it: &DeclaredConfig| engines.contains(&it.config.engine);
-        let configs = self.configs.iter().enumerate();
+        let engines: Vec<Engine> =
+            builds.iter().map(|(build, _)| self.builds[*build].0.engine).collect();
+
+        let mut configs = Vec::new();
+        for (index, declared) in self.configs.iter().enumerate() {
+            if engines.contains(&declared.config.engine) && is_wanted(declared) {
+                configs.push((index, Place::Nowhere));
+            }
+        }
         configs
-            .filter(|(_, it)| is_wanted(it) && fits(it))
-            .map(|(index, _)| (index, Place::Nowhere))
-            .collect()
     }
 
     fn names_of(&self, configs: &PlacedIndexes) -> Vec<&str> {
@@ -204,8 +202,9 @@ impl TargetParts<'_> {
     }
 
     fn builds_named(&self, cx: &mut Context<'_>, names: &[(String, Place)]) -> PlacedIndexes {
-        let declared = self.builds.iter().map(|(build, _)| build.name.as_str());
-        let declared: Vec<&str> = declared.collect();
+        let declared: Vec<&str> =
+            self.builds.iter().map(|(build, _)| build.name.as_str()).collect();
+
         let mut builds = Vec::new();
         for (name, place) in names {
             match declared.iter().position(|other| other == name) {
@@ -234,11 +233,11 @@ impl TargetParts<'_> {
     ) -> PlacedIndexes {
         let mut configs = Vec::new();
         for (name, place) in names {
-            let found = self.configs_of(builds, |it| it.config.name == *name);
+            let found = self.configs_of(builds, |declared| declared.config.name == *name);
             if found.is_empty() && builds_are_known {
                 let usable = self.configs_of(builds, |_| true);
-                let elsewhere = self.configs.iter().find(|it| it.config.name == *name);
-                let elsewhere = elsewhere.map(|it| (it.config.engine, it.place));
+                let same_name = self.configs.iter().find(|other| other.config.name == *name);
+                let elsewhere = same_name.map(|other| (other.config.engine, other.place));
                 let message = format!("unknown config: {}", code(name));
                 report_unknown_config(cx, *place, message, elsewhere)
                     .label("no build of this target can use a config of this name")
@@ -246,6 +245,7 @@ impl TargetParts<'_> {
             }
             configs.extend(found.into_iter().map(|(index, _)| (index, *place)));
         }
+
         if builds_are_known && !configs.is_empty() {
             self.report_without_config(cx, builds, &configs);
         }
@@ -260,10 +260,11 @@ impl TargetParts<'_> {
     ) {
         for &(index, place) in builds {
             let (build, declared_at) = &self.builds[index];
-            let fits = |config: usize| self.configs[config].config.engine == build.engine;
-            if configs.iter().any(|(config, _)| fits(*config)) {
+            let mut engines = configs.iter().map(|(config, _)| self.configs[*config].config.engine);
+            if engines.any(|engine| engine == build.engine) {
                 continue;
             }
+
             let engine = code(build.engine.name());
             let usable = self.configs_of(&vec![(index, place)], |_| true);
             let names = list(&self.names_of(&usable));
@@ -278,13 +279,9 @@ impl TargetParts<'_> {
 
     /// Writes a target's table for listings.
     fn show(&self, builds: &PlacedIndexes, configs: &PlacedIndexes) -> String {
-        let show = |names: Vec<&str>| {
-            let names: Vec<String> = names.into_iter().map(quoted).collect();
-            format!("[{}]", names.join(", "))
-        };
-        let name = |(build, _): &(usize, Place)| self.builds[*build].0.name.as_str();
-        let builds = builds.iter().map(name);
-        let (builds, configs) = (show(builds.collect()), show(self.names_of(configs)));
-        format!("{{ builds = {builds}, configs = {configs} }}")
+        let builds: Vec<String> =
+            builds.iter().map(|(build, _)| quoted(&self.builds[*build].0.name)).collect();
+        let configs: Vec<String> = self.names_of(configs).into_iter().map(quoted).collect();
+        format!("{{ builds = [{}], configs = [{}] }}", builds.join(", "), configs.join(", "))
     }
 }

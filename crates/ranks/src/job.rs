@@ -57,6 +57,7 @@ impl Ranks {
         if launched_ranks() < 2 {
             return Ok(None);
         }
+
         let mut provided = 0;
         let (mut rank, mut size) = (0, 0);
         // SAFETY: called once, before any other function of MPI; without arguments, which MPI 2
@@ -76,6 +77,7 @@ impl Ranks {
             check("MPI_Comm_rank", ffi::MPI_Comm_rank(world, &mut rank))?;
             check("MPI_Comm_size", ffi::MPI_Comm_size(world, &mut size))?;
         }
+
         Ok(Some(Self {
             rank: rank.cast_unsigned(),
             size: size.cast_unsigned(),
@@ -102,6 +104,7 @@ impl Ranks {
     /// The MPI library's own.
     pub fn send(&mut self, to: u32, bytes: Vec<u8>) -> Result<(), RanksError> {
         self.is_sent()?;
+
         let mut transfer = Transfer {
             peer: to,
             // SAFETY: a constant of the library.
@@ -120,6 +123,7 @@ impl Ranks {
                 &mut transfer.request,
             )
         };
+
         check("MPI_Isend", code)?;
         self.outgoing.push(transfer);
         Ok(())
@@ -135,7 +139,7 @@ impl Ranks {
         for at in 0..self.incoming.len() {
             let peer = self.incoming[at].peer;
             // A short message must not overtake a long one of the same rank.
-            let is_next = self.incoming[..at].iter().all(|it| it.peer != peer);
+            let is_next = self.incoming[..at].iter().all(|earlier| earlier.peer != peer);
             if is_next && self.incoming[at].is_complete()? {
                 return Ok(Some((peer, self.incoming.remove(at).bytes)));
             }
@@ -175,6 +179,7 @@ impl Ranks {
         // SAFETY: constants of the library.
         let (mut message, mut request) =
             unsafe { (ffi::RSMPI_MESSAGE_NULL, ffi::RSMPI_REQUEST_NULL) };
+
         // SAFETY: all pointers are of local variables. A matched message is received below, by this
         // thread.
         let code = unsafe {
@@ -188,12 +193,15 @@ impl Ranks {
             )
         };
         check("MPI_Improbe", code)?;
+
         if found == 0 {
             return Ok(());
         }
+
         // SAFETY: `status` is of the probe above.
         let code = unsafe { ffi::MPI_Get_count(&status, ffi::RSMPI_UINT8_T, &mut length) };
         check("MPI_Get_count", code)?;
+
         let mut bytes = vec![0; length.max(0) as usize];
         // SAFETY: the buffer has the message's length, and is kept in `incoming` until the request
         // is complete.
@@ -206,6 +214,7 @@ impl Ranks {
                 &mut request,
             )
         };
+
         check("MPI_Imrecv", code)?;
         self.incoming.push(Transfer { peer: status.MPI_SOURCE.cast_unsigned(), request, bytes });
         Ok(())
@@ -223,6 +232,7 @@ fn check(function: &'static str, code: c_int) -> Result<(), RanksError> {
     if code == SUCCESS {
         return Ok(());
     }
+
     let mut text = [0 as c_char; 1024];
     let mut length = 0;
     // SAFETY: the buffer is longer than MPI_MAX_ERROR_STRING of Open MPI (256) and MPICH (512), and
@@ -231,5 +241,6 @@ fn check(function: &'static str, code: c_int) -> Result<(), RanksError> {
         ffi::MPI_Error_string(code, text.as_mut_ptr(), &mut length);
         CStr::from_ptr(text.as_ptr())
     };
+
     Err(RanksError::Mpi { function, reason: reason.to_string_lossy().into_owned() })
 }

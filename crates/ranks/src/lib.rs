@@ -63,21 +63,24 @@ impl RanksError {
     }
 }
 
-/// Variables in which they tell a process its rank.
+/// Variables in which Open MPI, and MPICH and its descendants, tell a process its rank.
 const RANK_VARIABLES: [&str; 2] = ["OMPI_COMM_WORLD_RANK", "PMI_RANK"];
 
-/// Returns true if `mpirun` started this process as another rank than 0. It need not have joined the
-/// job.
+/// Returns true if `mpirun` started this process as another rank than 0. It need not have joined
+/// the job.
 pub fn is_further_rank() -> bool {
-    let rank = |name: &&str| std::env::var(name).ok()?.parse::<u32>().ok();
-    RANK_VARIABLES.iter().find_map(rank).is_some_and(|rank| rank > 0)
+    first_number(&RANK_VARIABLES).is_some_and(|rank| rank > 0)
 }
 
-/// Variables in which Open MPI, and MPICH and its descendants, tell a process the number of ranks.
+/// Variables in which they tell a process the number of ranks.
 const SIZE_VARIABLES: [&str; 2] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"];
 
 /// Returns the number of ranks in the job that started this process; 1 if none did.
 fn launched_ranks() -> u32 {
-    let size = |name: &&str| std::env::var(name).ok()?.parse().ok();
-    SIZE_VARIABLES.iter().find_map(size).unwrap_or(1)
+    first_number(&SIZE_VARIABLES).unwrap_or(1)
+}
+
+/// Returns the value of the first variable that has a number.
+fn first_number(variables: &[&str]) -> Option<u32> {
+    variables.iter().find_map(|name| std::env::var(name).ok()?.parse().ok())
 }

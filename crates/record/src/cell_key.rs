@@ -14,7 +14,7 @@ pub struct CellKey {
     /// The number of the repeat, from 1; 0 means all repeats, and JSON then omits it.
     #[serde(default, skip_serializing_if = "is_all")]
     pub repeat: u32,
-    /// It was measured while a profiler ran, so its figures are not compared. Such cells are
+    /// The cell was measured while a profiler ran, so its figures are not compared. Such cells are
     /// counted on their own, from 1.
     #[serde(default, skip_serializing_if = "is_measured")]
     pub profiled: bool,

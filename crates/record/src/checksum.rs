@@ -53,6 +53,7 @@ pub(crate) fn verify(
     let size_bytes = file.metadata().map_err(RecordError::io("read", &path))?.len();
     // A file may claim a size that takes hours to read.
     check_size(&path, size_bytes, recorded, recorder)?;
+
     let mut sum = crc32fast::Hasher::new();
     let mut size_bytes = 0u64;
     let mut buffer = vec![0; 1 << 16];
@@ -65,6 +66,7 @@ pub(crate) fn verify(
             }
         }
     }
+
     check_size(&path, size_bytes, recorded, recorder)?;
     check_sum(&path, &hex(sum.finalize()), recorded, recorder)?;
     file.rewind().map_err(RecordError::io("read", &path))

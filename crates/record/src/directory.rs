@@ -65,11 +65,12 @@ impl RunDir {
     /// It can't be created or written.
     pub fn create(results: &Path, run: &Run) -> Result<Self, RecordError> {
         fs_err::create_dir_all(results).map_err(RecordError::io("create directory", results))?;
-        let name = run_name(run);
+        let base_name = run_name(run);
         let mut number = 1;
         let path = loop {
-            let path =
-                results.join(if number == 1 { name.clone() } else { format!("{name}-{number}") });
+            let name =
+                if number == 1 { base_name.clone() } else { format!("{base_name}-{number}") };
+            let path = results.join(name);
             // Plans, statements and logs are nobody else's business.
             match std::fs::DirBuilder::new().mode(0o700).create(&path) {
                 Ok(()) => break path,
@@ -99,6 +100,7 @@ impl RunDir {
         if !path.is_dir() || !folder.has(RUN_FILE) {
             return Err(no_run(path));
         }
+
         let file = path.join(RUN_FILE);
         let bytes = folder.read(RUN_FILE)?;
         let head: Head = json::parse(&file, &bytes, false)?;
@@ -109,17 +111,20 @@ impl RunDir {
                 written_by: head.assay.version,
             });
         }
+
         // Exports name files after it.
         let is_plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '-';
         if !head.id.chars().all(is_plain) {
             return Err(RecordError::damaged(&file, "its `id` has characters that no id has"));
         }
+
+        // Only the format says whether there is a checksum.
         let is_summed = head.format.has_sums();
         json::parse::<Head>(&file, &bytes, is_summed)?;
         Ok(Self { folder, id: head.id, is_summed, ended_cells: Arc::new(Mutex::new(head.files)) })
     }
 
-    /// Returns its path.
+    /// Returns the path of the run's directory.
     pub fn path(&self) -> &Path {
         self.folder.path()
     }
@@ -179,6 +184,7 @@ impl RunDir {
                 format!("the path of a cell, `{}`, is not inside the run directory", cell.path);
             return Err(RecordError::damaged(&self.path().join(RUN_FILE), what));
         }
+
         let name = cell_file_name(cell);
         let ended_cells = self.ended_cells();
         Ok(CellDir {
@@ -206,6 +212,7 @@ impl RunDir {
     /// A directory can't be read.
     pub fn started_cells(&self) -> Result<Vec<CellDir>, RecordError> {
         let mut cells = Vec::new();
+
         let mut pending = vec![self.folder.folder(CELLS)];
         while let Some(folder) = pending.pop() {
             if folder.has(CELL_FILE) {
@@ -215,6 +222,7 @@ impl RunDir {
             let inner = folder.entries()?.into_iter().filter(|entry| entry.is_folder);
             pending.extend(inner.map(|entry| folder.folder(entry.name)));
         }
+
         cells.sort_by(|a, b| a.path().cmp(b.path()));
         Ok(cells)
     }
@@ -240,6 +248,7 @@ impl RunDir {
     pub fn begin_cell(&self, cell: &CellRef) -> Result<CellDir, RecordError> {
         // First: otherwise the list would name a cell that has moved if this process is killed.
         self.list_end(cell, None)?;
+
         let cell = self.cell(cell)?;
         let name = cell.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
         let around = cell.folder.outer();
@@ -272,6 +281,7 @@ impl RunDir {
         if !is_listed && entry.is_none() {
             return Ok(());
         }
+
         let run = self.read_run()?;
         let mut ended_cells = self.ended_cells();
         ended_cells.retain(|file| file.name != name);
@@ -313,7 +323,7 @@ pub struct CellDir {
 }
 
 impl CellDir {
-    /// Returns its path.
+    /// Returns the path of the cell's directory.
     pub fn path(&self) -> &Path {
         self.folder.path()
     }
@@ -345,12 +355,12 @@ impl CellDir {
     /// It can't be read.
     pub fn read_log_events(&self) -> Result<Option<Vec<LogEvent>>, RecordError> {
         if !self.is_summed {
-            let events = self.folder.has(LOG_EVENTS_FILE).then(|| {
-                let file = self.folder.open(LOG_EVENTS_FILE)?;
-                log_events::read(file)
-            });
-            return events.transpose();
+            if !self.folder.has(LOG_EVENTS_FILE) {
+                return Ok(None);
+            }
+            return log_events::read(self.folder.open(LOG_EVENTS_FILE)?).map(Some);
         }
+
         if !self.folder.has(CELL_FILE) {
             return Ok(None);
         }
@@ -455,14 +465,16 @@ impl CellDir {
         let steps = self.steps();
         let entries = steps.entries()?;
         let cell = if entries.is_empty() { Ok(Cell::default()) } else { self.read() };
+
         let mut readers = Vec::new();
         for entry in entries {
-            let (name, is_partial) = match entry.name.strip_suffix(PARTIAL) {
-                Some(name) => (name, true),
+            let (final_name, is_partial) = match entry.name.strip_suffix(PARTIAL) {
+                Some(final_name) => (final_name, true),
                 None => (entry.name.as_str(), false),
             };
-            let Some((number, name)) = name.split_once('-') else { continue };
+            let Some((number, name)) = final_name.split_once('-') else { continue };
             let Ok(number) = number.parse() else { continue };
+
             let step = FoundStep::new(steps.folder(&entry.name), number, name);
             readers.push(match &cell {
                 _ if is_partial && !(self.is_summed && has_ended) => step.unfinished(),
@@ -478,17 +490,18 @@ impl CellDir {
 
     /// Returns the planned steps of `cell` that are not among the `recorded` ones.
     pub fn missing_steps(&self, cell: &Cell, recorded: &[StepReader]) -> Vec<StepReader> {
-        let missing = (1..).zip(&cell.steps).filter(|(number, _)| {
-            let mut numbers = recorded.iter().map(StepReader::number);
-            numbers.all(|other| other != *number)
-        });
-        let missing = missing.map(|(number, name)| {
-            let is_lost = cell.status == Status::Complete
-                || cell.file(&step_file_name(&step_name(number, name))).is_some();
-            let step = FoundStep::new(self.steps().folder(step_name(number, name)), number, name);
-            step.missing(is_lost)
-        });
-        missing.collect()
+        let mut missing = Vec::new();
+        for (number, name) in (1..).zip(&cell.steps) {
+            if recorded.iter().any(|step| step.number() == number) {
+                continue;
+            }
+            let directory = step_name(number, name);
+            let is_lost =
+                cell.status == Status::Complete || cell.file(&step_file_name(&directory)).is_some();
+            let step = FoundStep::new(self.steps().folder(directory), number, name);
+            missing.push(step.missing(is_lost));
+        }
+        missing
     }
 
     /// Returns whether the cell is complete: its status says so, and all planned steps are there
@@ -560,8 +573,8 @@ impl CellRef {
         }
     }
 
-    /// Returns its name, `TARGET/[VARIANT/]cCLIENTS/rREPEAT`, which is its directory below
-    /// `cells/`.
+    /// Returns the name of the cell, `TARGET/[VARIANT/]cCLIENTS/rREPEAT`, which is its directory
+    /// below `cells/`.
     pub fn name(&self) -> &str {
         let below = self.path.strip_prefix(CELLS);
         below.map_or(&self.path, |name| name.trim_start_matches('/'))
@@ -582,12 +595,12 @@ fn compact_time(unix_ns: u64) -> String {
 
 /// Replaces characters that a file name should not have.
 fn file_name_of(name: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-');
-    let name: String = name.chars().map(|c| if plain(c) { c } else { '-' }).collect();
-    match name.chars().next() {
+    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-');
+    let plain: String = name.chars().map(|c| if is_plain(c) { c } else { '-' }).collect();
+    match plain.chars().next() {
         None => "-".into(),
-        Some('.') => format!("-{}", &name[1..]),
-        Some(_) => name,
+        Some('.') => format!("-{}", &plain[1..]),
+        Some(_) => plain,
     }
 }
 

@@ -25,7 +25,7 @@ pub enum RecordError {
     Missing {
         /// The directory.
         path: PathBuf,
-        /// Its expected kind: `a run directory`.
+        /// The expected kind of directory: `a run directory`.
         expected: &'static str,
         /// The reason: it does not exist, or lacks a file.
         what: String,
@@ -53,7 +53,7 @@ pub enum RecordError {
     /// Something that the format can't store.
     #[error("cannot record {what} in `{}`", path.display())]
     Unrecordable {
-        /// Its name, its value, and what is allowed.
+        /// The name of the thing, its value, and what is allowed.
         what: String,
         /// The file or directory that it was for.
         path: PathBuf,
@@ -68,27 +68,19 @@ impl RecordError {
     /// Returns the remedy, if one is known.
     pub fn help(&self) -> Option<String> {
         match self {
-            Self::Io { action, source, .. } => match source.kind() {
-                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-                    Some("free some space, or choose another place with `--results`; finished steps are kept".into())
-                }
-                io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-                    Some("choose a writable directory with `--results`".into())
-                }
-                _ if *action == "create directory" => {
-                    Some("choose another place with `--results`".into())
-                }
-                _ => None,
-            },
+            Self::Io { action, source, .. } => io_help(action, source.kind()).map(str::to_owned),
             Self::Missing { help, .. } => Some((*help).into()),
-            Self::Format { found, written_by, .. } if found.major > FORMAT.major => Some(if written_by.is_empty() {
-                "read it with a newer Assay".into()
-            } else {
-                format!("read it with Assay {written_by} or newer, or export it with `assay export` there")
-            }),
-            Self::Format { written_by, .. } => {
-                Some(format!("export it with `assay export` of the version that wrote it, {written_by}"))
+            Self::Format { found, written_by, .. } if found.major > FORMAT.major => {
+                if written_by.is_empty() {
+                    return Some("read it with a newer Assay".into());
+                }
+                Some(format!(
+                    "read it with Assay {written_by} or newer, or export it with `assay export` there"
+                ))
             }
+            Self::Format { written_by, .. } => Some(format!(
+                "export it with `assay export` of the version that wrote it, {written_by}"
+            )),
             Self::Damaged { path, .. } if path.ends_with(RUN_FILE) => {
                 Some("copy the run directory again from where it was measured".into())
             }
@@ -130,6 +122,20 @@ impl RecordError {
 
     pub(crate) fn damaged(path: &Path, what: impl Into<String>) -> Self {
         Self::Damaged { path: path.to_owned(), what: what.into() }
+    }
+}
+
+/// Returns the remedy for an error of the file system.
+fn io_help(action: &str, kind: io::ErrorKind) -> Option<&'static str> {
+    match kind {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Some(
+            "free some space, or choose another place with `--results`; finished steps are kept",
+        ),
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            Some("choose a writable directory with `--results`")
+        }
+        _ if action == "create directory" => Some("choose another place with `--results`"),
+        _ => None,
     }
 }
 

@@ -32,12 +32,10 @@ pub(crate) struct Folder {
 }
 
 impl Folder {
-    /// Returns the folder of a run.
     pub(crate) fn of_run(root: PathBuf) -> Self {
         Self { path: root.clone(), root }
     }
 
-    /// Returns its path.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
@@ -105,15 +103,16 @@ impl Folder {
         !matches!(status, Err(error) if error.kind() == io::ErrorKind::NotFound)
     }
 
-    /// Opens a regular file for reading.
     pub(crate) fn open(&self, name: &str) -> Result<fs_err::File, RecordError> {
         let path = self.path.join(name);
         require_plain_name(&path, name)?;
         let handle = self.open_self("open")?;
         let error = |error: Errno| RecordError::io("open", &path)(error.into());
+
         // Opening some devices has effects, so the kind is looked at before.
         let status = rustix::fs::statat(&handle, name, AtFlags::SYMLINK_NOFOLLOW).map_err(error)?;
         require_regular(&path, status.st_mode)?;
+
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = rustix::fs::openat(&handle, name, flags, Mode::empty()).map_err(error)?;
         // It may have been replaced meanwhile.
@@ -147,22 +146,8 @@ impl Folder {
     /// Writes a file under a temporary name, makes it durable, and gives it its name. What had the
     /// name before remains until then; a link is replaced, not followed.
     pub(crate) fn replace(&self, name: &str, bytes: &[u8]) -> Result<(), RecordError> {
-        let path = self.path.join(name);
-        let temporary = format!("{name}.tmp");
         let handle = self.open_self("write")?;
-        let written = || -> io::Result<()> {
-            // A process that was killed may have left one.
-            match rustix::fs::unlinkat(&handle, &*temporary, AtFlags::empty()) {
-                Ok(()) | Err(Errno::NOENT) => {}
-                Err(error) => return Err(error.into()),
-            }
-            let mut file = create_in(&handle, &temporary)?;
-            file.write_all(bytes)?;
-            file.sync_all()?;
-            rustix::fs::renameat(&handle, &*temporary, &handle, name)?;
-            Ok(rustix::fs::fsync(&handle)?)
-        };
-        written().map_err(RecordError::io("write", &path))
+        replace_in(&handle, name, bytes).map_err(RecordError::io("write", &self.path.join(name)))
     }
 
     /// Creates a folder in it that did not exist, and returns it.
@@ -199,33 +184,17 @@ impl Folder {
     /// Makes the names in the folder durable.
     pub(crate) fn sync(&self) -> Result<(), RecordError> {
         let handle = self.open_self("open")?;
-        let synced = rustix::fs::fsync(&handle);
-        synced.map_err(|error| RecordError::io("sync directory", &self.path)(error.into()))
+        rustix::fs::fsync(&handle)
+            .map_err(|error| RecordError::io("sync directory", &self.path)(error.into()))
     }
 
     /// Returns the names in the folder and whether each is a folder; none if it does not exist.
-    pub(crate) fn entries(&self) -> Result<Vec<Entry>, RecordError> {
+    pub(crate) fn entries(&self) -> Result<Vec<FolderEntry>, RecordError> {
         let handle = match self.handle() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             _ => self.open_self("read directory")?,
         };
-        let read = || -> io::Result<Vec<Entry>> {
-            let mut entries = Vec::new();
-            for entry in rustix::fs::Dir::read_from(&handle)? {
-                let entry = entry?;
-                let name = entry.file_name();
-                if matches!(name.to_bytes(), b"." | b"..") {
-                    continue;
-                }
-                let status = rustix::fs::statat(&handle, name, AtFlags::SYMLINK_NOFOLLOW)?;
-                entries.push(Entry {
-                    name: name.to_string_lossy().into_owned(),
-                    is_folder: FileType::from_raw_mode(status.st_mode) == FileType::Directory,
-                });
-            }
-            Ok(entries)
-        };
-        read().map_err(RecordError::io("read directory", &self.path))
+        entries_of(&handle).map_err(RecordError::io("read directory", &self.path))
     }
 }
 
@@ -237,8 +206,7 @@ fn require_plain_name(path: &Path, name: &str) -> Result<(), RecordError> {
     Err(RecordError::damaged(path, "it is not the name of a file in this folder"))
 }
 
-/// Something in a folder.
-pub(crate) struct Entry {
+pub(crate) struct FolderEntry {
     pub(crate) name: String,
     pub(crate) is_folder: bool,
 }
@@ -265,6 +233,40 @@ pub fn open_regular(path: &Path) -> io::Result<fs_err::File> {
 /// The folder does not exist, or the file can't be written.
 pub fn replace_file(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), RecordError> {
     Folder::of_run(folder.to_owned()).replace(name, bytes)
+}
+
+/// Replaces a file in an open folder, durably.
+fn replace_in(folder: &OwnedFd, name: &str, bytes: &[u8]) -> io::Result<()> {
+    let temporary = format!("{name}.tmp");
+    // A process that was killed may have left one.
+    match rustix::fs::unlinkat(folder, &*temporary, AtFlags::empty()) {
+        Ok(()) | Err(Errno::NOENT) => {}
+        Err(error) => return Err(error.into()),
+    }
+
+    let mut file = create_in(folder, &temporary)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    rustix::fs::renameat(folder, &*temporary, folder, name)?;
+    Ok(rustix::fs::fsync(folder)?)
+}
+
+/// Returns the names in an open folder.
+fn entries_of(folder: &OwnedFd) -> io::Result<Vec<FolderEntry>> {
+    let mut entries = Vec::new();
+    for entry in rustix::fs::Dir::read_from(folder)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if matches!(name.to_bytes(), b"." | b"..") {
+            continue;
+        }
+        let status = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        entries.push(FolderEntry {
+            name: name.to_string_lossy().into_owned(),
+            is_folder: FileType::from_raw_mode(status.st_mode) == FileType::Directory,
+        });
+    }
+    Ok(entries)
 }
 
 fn create_in(handle: &OwnedFd, name: &str) -> io::Result<std::fs::File> {

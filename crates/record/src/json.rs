@@ -43,8 +43,10 @@ fn to_bytes<T: Serialize + DeserializeOwned>(
     };
     let mut bytes = serde_json::to_vec_pretty(value).map_err(unrecordable)?;
     bytes.push(b'\n');
+
     // A float that is not finite would become `null`, which can't be read back.
     serde_json::from_slice::<T>(&bytes).map_err(unrecordable)?;
+
     let sum = checksum::hex(crc32fast::hash(&bytes));
     bytes.truncate(bytes.len() - END.len());
     bytes.extend([BEFORE_SUM, sum.as_bytes(), AFTER_SUM].concat());
@@ -87,11 +89,13 @@ struct OwnSum {
 }
 
 fn own_sum(bytes: &[u8]) -> Option<OwnSum> {
-    let bytes = bytes.strip_suffix(AFTER_SUM)?;
-    let (bytes, recorded) = bytes.split_at_checked(bytes.len().checked_sub(SUM_DIGITS)?)?;
-    let bytes = bytes.strip_suffix(BEFORE_SUM)?;
+    let with_digits = bytes.strip_suffix(AFTER_SUM)?;
+    let (before_digits, recorded) =
+        with_digits.split_at_checked(with_digits.len().checked_sub(SUM_DIGITS)?)?;
+    let content = before_digits.strip_suffix(BEFORE_SUM)?;
+
     let mut sum = crc32fast::Hasher::new();
-    sum.update(bytes);
+    sum.update(content);
     sum.update(END);
     Some(OwnSum {
         recorded: String::from_utf8_lossy(recorded).into_owned(),

@@ -67,6 +67,7 @@ impl LatencyLogWriter {
             .add_comment("[Values and Interval_Max are nanoseconds; tags are KIND.service, KIND.response (of a schedule) and KIND.failed]")
             .with_start_time(started)
             .with_base_time(started);
+
         let error = || RecordError::io("write", &self.path);
         builder.begin_log_with(&mut self.file, &mut self.serializer).map_err(error())?;
         self.file
@@ -149,8 +150,7 @@ impl Latencies {
         let mut deserializer = Deserializer::new();
         let add = |entry: &IntervalLogHistogram<'_>| {
             let histogram = decode(entry, &mut deserializer)?;
-            let total = by_tag.entry(tag_of(entry)?);
-            let total = total.or_insert_with(latency_histogram);
+            let total = by_tag.entry(tag_of(entry)?).or_insert_with(latency_histogram);
             total.add(&histogram).map_err(|error| error.to_string())
         };
         self.each(add, |()| Ok::<_, RecordError>(()))?;
@@ -181,11 +181,14 @@ impl Latencies {
         let mut line = Vec::new();
         for number in 1.. {
             line.clear();
-            let length = (&mut file).take(LINE_BYTES_MAX).read_until(b'\n', &mut line);
-            let length = length.map_err(RecordError::io("read", &path))?;
+            let length = (&mut file)
+                .take(LINE_BYTES_MAX)
+                .read_until(b'\n', &mut line)
+                .map_err(RecordError::io("read", &path))?;
             if length == 0 {
                 break;
             }
+
             let damaged = |what| RecordError::damaged(&path, format!("line {number}: {what}"));
             if length as u64 == LINE_BYTES_MAX {
                 return Err(damaged("it is too long".into()).into());
@@ -241,11 +244,9 @@ fn decode(
     entry: &IntervalLogHistogram<'_>,
     deserializer: &mut Deserializer,
 ) -> Result<Histogram<u64>, String> {
-    let bytes = STANDARD.decode(entry.encoded_histogram());
-    let bytes = bytes.map_err(|error| error.to_string())?;
+    let bytes = STANDARD.decode(entry.encoded_histogram()).map_err(|error| error.to_string())?;
     require_small_payload(&bytes)?;
-    let histogram = deserializer.deserialize(&mut bytes.as_slice());
-    histogram.map_err(|error| error.to_string())
+    deserializer.deserialize(&mut bytes.as_slice()).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

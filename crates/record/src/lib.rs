@@ -96,7 +96,8 @@ impl std::fmt::Display for FormatVersion {
 /// - 1.0: the first version. Earlier records belong to no released version, whatever version they
 ///   name.
 /// - 1.1: JSON files end with their checksum. Runs list their cells and cells their steps with
-///   checksums, steps name their cell, and cells their run. Also [`RateSearch::repeats`].
+///   checksums, steps name their cell, and cells their run. Also [`RateSearch::repeats`], and
+///   `not_had` became [`Cell::unmet_options`].
 pub const FORMAT: FormatVersion = FormatVersion { major: 1, minor: 1 };
 
 impl FormatVersion {

@@ -27,6 +27,7 @@ pub(crate) fn to_bytes(events: &[LogEvent]) -> io::Result<Vec<u8>> {
 fn to_bytes_with(events: &[LogEvent], columns: &[ColumnSpec]) -> io::Result<Vec<u8>> {
     let mut table = TableWriter::new(Vec::new(), columns, &[])?;
     let optional = |value: Option<i64>| value.map_or(Value::Absent, Value::Integer);
+
     for event in events {
         table.push([
             Value::Integer(event.unix_ns),
@@ -70,7 +71,9 @@ pub(crate) fn read(file: fs_err::File) -> Result<Vec<LogEvent>, RecordError> {
             Some(Values::Integer(more)) => more,
             _ => vec![0; unix_ns.len()],
         };
-        let (duration_ns, bytes) = (optional(duration_ns), optional(bytes));
+        let duration_ns = duration_ns.into_optional_integers();
+        let bytes = bytes.into_optional_integers();
+
         for (row, unix_ns) in unix_ns.into_iter().enumerate() {
             text_bytes += (kind[row].len() + text[row].len()) as u64;
             if text_bytes > TEXT_BYTES_MAX {
@@ -88,15 +91,6 @@ pub(crate) fn read(file: fs_err::File) -> Result<Vec<LogEvent>, RecordError> {
         }
     }
     Ok(events)
-}
-
-fn optional(rows: Rows) -> Vec<Option<i64>> {
-    let (Values::Integer(values), Some(defined)) = (rows.values, rows.defined) else {
-        unreachable!("a batch has the columns that were selected")
-    };
-    let mut values = values.into_iter();
-    let value = |level| if level == 1 { values.next() } else { None };
-    defined.into_iter().map(value).collect()
 }
 
 #[cfg(test)]

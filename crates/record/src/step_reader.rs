@@ -150,7 +150,7 @@ impl StepReader {
         damaged
     }
 
-    /// Returns its directory.
+    /// Returns the directory of the step.
     pub fn path(&self) -> &Path {
         self.folder.path()
     }
@@ -160,7 +160,7 @@ impl StepReader {
         self.is_lost
     }
 
-    /// Returns its number within its cell, from 1.
+    /// Returns the number of the step within its cell, from 1.
     pub fn number(&self) -> u32 {
         self.number
     }
@@ -178,9 +178,9 @@ impl StepReader {
 
     /// Returns whether the step is finished and all of its files are undamaged.
     pub fn is_whole(&self) -> bool {
-        let is_undamaged = |name: &str| matches!(self.verified(name), Ok(Some(_)));
-        let mut recorded = self.step.files.iter().map(|file| file.name.as_str());
-        SERIES_FILES.iter().all(|name| self.has_file(name)) && recorded.all(is_undamaged)
+        let is_undamaged = |file: &StepFile| matches!(self.verified(&file.name), Ok(Some(_)));
+        SERIES_FILES.iter().all(|name| self.has_file(name))
+            && self.step.files.iter().all(is_undamaged)
     }
 
     fn has_file(&self, name: &str) -> bool {
@@ -206,6 +206,7 @@ impl StepReader {
             let what = format!("it does not list `{name}`");
             return Err(RecordError::damaged(&self.path().join(STEP_FILE), what));
         };
+
         let mut file = self.folder.open(name)?;
         checksum::verify(&mut file, recorded, STEP_FILE)?;
         Ok(Some(file))
@@ -238,6 +239,7 @@ impl StepReader {
             else {
                 unreachable!("a batch has the columns that were selected")
             };
+
             for row in 0..second.len() {
                 visit(&IntervalRow {
                     second: unsigned(second[row]),
@@ -278,6 +280,7 @@ impl StepReader {
             else {
                 unreachable!("a batch has the columns that were selected")
             };
+
             for row in 0..at_ns.len() {
                 visit(&CounterRow {
                     at_ns: at_ns[row],
@@ -302,6 +305,7 @@ impl StepReader {
             return Ok(None);
         };
         table.limit_rows(STACK_NODES_MAX)?;
+
         let mut tree = StackTree::default();
         while let Some(batch) = table.next_values()? {
             let [Values::Integer(depth), Values::Text(frame), Values::Integer(samples)] = batch
@@ -341,36 +345,36 @@ impl StepReader {
             return Ok(series);
         };
         table.limit_rows(SECONDS_MAX)?;
-        let note = table.note(CUMULATIVE_NOTE).map(serde_json::from_str);
+
+        let note = table.note(CUMULATIVE_NOTE).map(serde_json::from_str::<Vec<String>>);
         let Some(Ok(cumulative)) = note else {
             let what = format!("its note `{CUMULATIVE_NOTE}` is missing or not a list");
             return Err(RecordError::damaged(&self.path().join(name), what));
         };
-        let cumulative: Vec<String> = cumulative;
+
+        // Hosts differ in what they have, so the columns are those of the file.
         let mut columns = table.columns();
         columns.retain(|column| column.optional && column.holds == ColumnType::Integer);
         table.select(&[&sample_columns(), columns.as_slice()].concat())?;
-        let columns = columns.into_iter().map(|column| HostColumnSeries {
-            cumulative: cumulative.contains(&column.name),
-            name: column.name,
-            values: Vec::new(),
-        });
-        series.columns = columns.collect();
+        for column in columns {
+            series.columns.push(HostColumnSeries {
+                cumulative: cumulative.contains(&column.name),
+                name: column.name,
+                values: Vec::new(),
+            });
+        }
+
         while let Some(batch) = table.next_batch()? {
             let mut batch = batch.into_iter();
             let samples = [batch.next(), batch.next()].map(|rows| rows.map(|rows| rows.values));
             let [Some(Values::Integer(seconds)), Some(Values::Integer(at_ns))] = samples else {
                 unreachable!("a batch has the columns that were selected")
             };
+
             series.seconds.extend(seconds.into_iter().map(unsigned::<u32>));
             series.at_ns.extend(at_ns);
             for (column, rows) in series.columns.iter_mut().zip(batch) {
-                let (Values::Integer(values), Some(defined)) = (rows.values, rows.defined) else {
-                    unreachable!("a batch has the columns that were selected")
-                };
-                let mut values = values.into_iter();
-                let value = |level| if level == 1 { values.next() } else { None };
-                column.values.extend(defined.into_iter().map(value));
+                column.values.extend(rows.into_optional_integers());
             }
         }
         Ok(series)
@@ -437,25 +441,25 @@ impl HostSeries {
     }
 }
 
-/// One column of `host.parquet`.
+/// A column of `host.parquet`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostColumnSeries {
-    /// Its name, with its unit last.
+    /// The name of the column, with its unit last.
     pub name: String,
     /// The counter only grows, so that differences are meaningful.
     pub cumulative: bool,
-    /// Its values; `None` if one was unavailable.
+    /// The values; `None` if one was unavailable.
     pub values: Vec<Option<i64>>,
 }
 
-/// One row of `counters.parquet` while it is read.
+/// A row of `counters.parquet` while it is read.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CounterRow<'a> {
     /// The time of the sample, on the step's clock.
     pub at_ns: i64,
     /// The counter's name.
     pub name: &'a str,
-    /// Its value.
+    /// The value of the counter.
     pub value: f64,
     /// The counter only grows.
     pub cumulative: bool,

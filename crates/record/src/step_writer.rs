@@ -36,7 +36,7 @@ const STATUS_BYTES_MAX: usize = 1 << 20;
 /// A column of `host.parquet`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostColumn<'a> {
-    /// Its name, with its unit last: `cpu_user_ns`.
+    /// The name of the column, with its unit last: `cpu_user_ns`.
     pub name: &'a str,
     /// The counter only grows, so that differences are meaningful.
     pub cumulative: bool,
@@ -53,8 +53,7 @@ pub struct StepWriter {
     finished: String,
     /// The directory until then.
     folder: Folder,
-    /// The columns of the samples of a host, and the note that belongs to them.
-    host_columns: (Vec<ColumnSpec>, [(String, String); 1]),
+    host_table: HostTable,
     intervals: TableWriter<ChecksummedFile>,
     /// The samples of each host, by its first rank.
     hosts: BTreeMap<u32, TableWriter<ChecksummedFile>>,
@@ -64,6 +63,36 @@ pub struct StepWriter {
     totals: BTreeMap<String, Histogram<u64>>,
     /// The files that were written at once.
     others: Vec<StepFile>,
+}
+
+/// The form of the tables with samples of hosts.
+struct HostTable {
+    columns: Vec<ColumnSpec>,
+    /// The list of the columns that only grow.
+    notes: [(String, String); 1],
+}
+
+impl HostTable {
+    fn new(sampled: &[HostColumn<'_>]) -> Self {
+        let mut columns = sample_columns().to_vec();
+        let mut cumulative = Vec::new();
+        for column in sampled {
+            columns.push(ColumnSpec::optional(column.name, ColumnType::Integer));
+            if column.cumulative {
+                cumulative.push(column.name);
+            }
+        }
+        let note = serde_json::Value::from(cumulative).to_string();
+        Self { columns, notes: [(CUMULATIVE_NOTE.to_owned(), note)] }
+    }
+
+    fn create(
+        &self,
+        folder: &Folder,
+        name: &str,
+    ) -> Result<TableWriter<ChecksummedFile>, RecordError> {
+        create_table(folder, name, &self.columns, &self.notes)
+    }
 }
 
 impl StepWriter {
@@ -78,25 +107,17 @@ impl StepWriter {
         let latency_log = |name: &str| -> Result<LatencyLogWriter, RecordError> {
             Ok(LatencyLogWriter::new(folder.create(name)?, started_unix_ns))
         };
-        let table = |name: &str, columns: &[ColumnSpec], notes: &[(String, String)]| {
-            create_table(&folder, name, columns, notes)
-        };
-        let cumulative = host_columns.iter().filter(|column| column.cumulative);
-        let cumulative: Vec<&str> = cumulative.map(|column| column.name).collect();
-        let note = serde_json::Value::from(cumulative).to_string();
-        let notes = [(CUMULATIVE_NOTE.to_owned(), note)];
-        let mut host = sample_columns().to_vec();
-        let names = host_columns.iter().map(|column| column.name);
-        host.extend(names.map(|name| ColumnSpec::optional(name, ColumnType::Integer)));
+
+        let host_table = HostTable::new(host_columns);
         Ok(Self {
-            intervals: table(INTERVALS_FILE, &interval_columns(), &[])?,
-            hosts: BTreeMap::from([(0, table(&host_file(0), &host, &notes)?)]),
-            counters: table(COUNTERS_FILE, &counter_columns(), &[])?,
+            intervals: create_table(&folder, INTERVALS_FILE, &interval_columns(), &[])?,
+            hosts: BTreeMap::from([(0, host_table.create(&folder, &host_file(0))?)]),
+            counters: create_table(&folder, COUNTERS_FILE, &counter_columns(), &[])?,
             latency: latency_log(LATENCY_FILE)?,
             latency_total: latency_log(LATENCY_TOTAL_FILE)?,
             totals: BTreeMap::new(),
             others: Vec::new(),
-            host_columns: (host, notes),
+            host_table,
             cell,
             number,
             name: name.to_owned(),
@@ -181,23 +202,21 @@ impl StepWriter {
     ) -> Result<(), RecordError> {
         let name = host_file(rank);
         let path = self.path().join(&name);
-        let (columns, notes) = &self.host_columns;
-        let sampled = columns.len() - sample_columns().len();
+        let sampled = self.host_table.columns.len() - sample_columns().len();
         if values.len() != sampled {
             let count = counted(values.len(), "value");
             let columns = counted(sampled, "column");
             let what = format!("{count} of the host in {columns}");
             return Err(RecordError::unrecordable(&path, what));
         }
+
         let table = match self.hosts.entry(rank) {
             Entry::Occupied(table) => table.into_mut(),
-            Entry::Vacant(place) => {
-                place.insert(create_table(&self.folder, &name, columns, notes)?)
-            }
+            Entry::Vacant(place) => place.insert(self.host_table.create(&self.folder, &name)?),
         };
         let sample = [Value::Integer(second.into()), Value::Integer(at_ns)];
-        let values = values.iter().map(|value| value.map_or(Value::Absent, Value::Integer));
-        table.push(sample.into_iter().chain(values)).map_err(RecordError::io("write", &path))
+        let sampled = values.iter().map(|value| value.map_or(Value::Absent, Value::Integer));
+        table.push(sample.into_iter().chain(sampled)).map_err(RecordError::io("write", &path))
     }
 
     /// Adds a sample of the engine's counters to `counters.parquet`; `at_ns` is on the step's
@@ -246,16 +265,18 @@ impl StepWriter {
     /// # Errors
     /// The file can't be written, or there is one already.
     pub fn engine_status(&mut self, text: &str) -> Result<(), RecordError> {
-        let path = self.path().join(STATUS_FILE);
         let kept = &text[..text.floor_char_boundary(STATUS_BYTES_MAX)];
-        let mut file = ChecksummedFile::new(self.folder.create(STATUS_FILE)?);
-        let written = file.write_all(kept.as_bytes());
         let left_out = text.len() - kept.len();
-        let written = written.and_then(|()| match left_out {
-            0 => Ok(()),
-            _ => write!(file, "\n[cut by assay: {left_out} more bytes]\n"),
-        });
-        written.map_err(RecordError::io("write", &path))?;
+        let note = match left_out {
+            0 => String::new(),
+            _ => format!("\n[cut by assay: {left_out} more bytes]\n"),
+        };
+
+        let path = self.path().join(STATUS_FILE);
+        let mut file = ChecksummedFile::new(self.folder.create(STATUS_FILE)?);
+        file.write_all(kept.as_bytes())
+            .and_then(|()| file.write_all(note.as_bytes()))
+            .map_err(RecordError::io("write", &path))?;
         self.others.push(file.finish()?);
         Ok(())
     }
@@ -269,6 +290,7 @@ impl StepWriter {
         for (tag, total) in &self.totals {
             self.latency_total.write(0, Duration::from_nanos(step.elapsed_ns), tag, total)?;
         }
+
         let mut files = vec![
             finish(self.intervals, &self.folder, INTERVALS_FILE)?,
             finish(self.counters, &self.folder, COUNTERS_FILE)?,
@@ -279,6 +301,7 @@ impl StepWriter {
         for (rank, table) in self.hosts {
             files.push(finish(table, &self.folder, &host_file(rank))?);
         }
+
         let cell = self.cell.read()?.key;
         let (number, name) = (self.number, self.name);
         let step = Step { cell, number, name, files, ..step.clone() };

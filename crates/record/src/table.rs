@@ -40,11 +40,11 @@ pub enum ColumnType {
 /// The definition of a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColumnSpec {
-    /// Its name, with its unit.
+    /// The name of the column, with its unit.
     pub name: String,
     /// The type of its values.
     pub holds: ColumnType,
-    /// Its values may be absent.
+    /// Values of the column may be absent.
     pub optional: bool,
 }
 
@@ -60,7 +60,7 @@ impl ColumnSpec {
     }
 }
 
-/// One value of a row.
+/// A value of a row.
 #[derive(Clone, Copy, Debug)]
 pub enum Value<'a> {
     /// No value.
@@ -105,6 +105,15 @@ impl Rows {
             },
             defined: column.optional.then(Vec::new),
         }
+    }
+
+    /// Returns the values of a column of integers that may be absent.
+    pub(crate) fn into_optional_integers(self) -> Vec<Option<i64>> {
+        let (Values::Integer(present), Some(defined)) = (self.values, self.defined) else {
+            unreachable!("the column has integers that may be absent")
+        };
+        let mut present = present.into_iter();
+        defined.into_iter().map(|level| if level == 1 { present.next() } else { None }).collect()
     }
 
     fn push(&mut self, value: Value<'_>) {
@@ -225,6 +234,7 @@ fn encoder(
     let schema = Type::group_type_builder("assay").with_fields(fields).build()?;
     let notes =
         notes.iter().map(|(key, value)| KeyValue::new(key.clone(), value.clone())).collect();
+
     let mut properties = WriterProperties::builder()
         .set_writer_version(WriterVersion::PARQUET_1_0)
         .set_compression(Compression::SNAPPY)
@@ -233,6 +243,7 @@ fn encoder(
         .set_statistics_enabled(EnabledStatistics::None)
         .set_offset_index_disabled(true)
         .set_key_value_metadata(Some(notes));
+
     for column in columns {
         let name = ColumnPath::from(column.name.clone());
         properties = match column.holds {
@@ -286,12 +297,19 @@ fn io_error(error: ParquetError) -> io::Error {
     io::Error::other(error)
 }
 
+/// A column that is read.
+struct SelectedColumn {
+    /// The position of the column in the file.
+    position: usize,
+    /// Values of the column may be absent.
+    optional: bool,
+}
+
 /// Reads some columns of a table, batch by batch.
 pub(crate) struct TableReader {
     path: PathBuf,
     file: SerializedFileReader<std::fs::File>,
-    /// The positions of the selected columns in the file, and whether their values may be absent.
-    selected: Vec<(usize, bool)>,
+    selected: Vec<SelectedColumn>,
     group: usize,
     rows_left: usize,
     readers: Vec<ColumnReader>,
@@ -330,20 +348,19 @@ impl TableReader {
 
     /// Returns the columns of the file that this module can read.
     pub(crate) fn columns(&self) -> Vec<ColumnSpec> {
-        let columns = self.schema().columns().iter().filter_map(|column| {
-            Some(ColumnSpec {
-                name: column.name().to_owned(),
-                holds: match column.physical_type() {
-                    Physical::INT64 => ColumnType::Integer,
-                    Physical::DOUBLE => ColumnType::Number,
-                    Physical::BOOLEAN => ColumnType::Boolean,
-                    Physical::BYTE_ARRAY => ColumnType::Text,
-                    _ => return None,
-                },
-                optional: column.self_type().is_optional(),
-            })
-        });
-        columns.collect()
+        let mut columns = Vec::new();
+        for column in self.schema().columns() {
+            let holds = match column.physical_type() {
+                Physical::INT64 => ColumnType::Integer,
+                Physical::DOUBLE => ColumnType::Number,
+                Physical::BOOLEAN => ColumnType::Boolean,
+                Physical::BYTE_ARRAY => ColumnType::Text,
+                _ => continue,
+            };
+            let optional = column.self_type().is_optional();
+            columns.push(ColumnSpec { name: column.name().to_owned(), holds, optional });
+        }
+        columns
     }
 
     fn schema(&self) -> &SchemaDescriptor {
@@ -362,12 +379,12 @@ impl TableReader {
         self.selected.clear();
         for column in columns {
             let mut all = self.schema().columns().iter();
-            let position = all.position(|it| it.name() == column.name);
+            let position = all.position(|known| known.name() == column.name);
             let Some(position) = position.filter(|_| available.contains(column)) else {
                 let what = format!("it has no column `{}` of the right type", column.name);
                 return Err(RecordError::damaged(&self.path, what));
             };
-            self.selected.push((position, column.optional));
+            self.selected.push(SelectedColumn { position, optional: column.optional });
         }
         Ok(())
     }
@@ -384,8 +401,9 @@ impl TableReader {
         &mut self,
     ) -> Result<Option<[Values; N]>, RecordError> {
         let batch = self.next_batch()?;
-        let values = batch.map(|batch| batch.into_iter().map(|rows| rows.values).collect());
-        Ok(values.map(|values: Vec<_>| values.try_into().expect("the selection has N columns")))
+        let values: Option<Vec<Values>> =
+            batch.map(|batch| batch.into_iter().map(|rows| rows.values).collect());
+        Ok(values.map(|values| values.try_into().expect("the selection has N columns")))
     }
 
     /// Converts a text of the table.
@@ -401,15 +419,20 @@ impl TableReader {
             let group = self.file.get_row_group(self.group)?;
             self.group += 1;
             self.rows_left = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
-            let readers = self.selected.iter();
-            let readers = readers.map(|(position, _)| group.get_column_reader(*position));
-            self.readers = readers.collect::<Result<_, _>>()?;
+            self.readers = self
+                .selected
+                .iter()
+                .map(|column| group.get_column_reader(column.position))
+                .collect::<Result<_, _>>()?;
         }
+
         let count = self.rows_left.min(ROWS_PER_BATCH);
         self.rows_left -= count;
-        let readers = self.readers.iter_mut().zip(&self.selected);
-        let batch = readers.map(|(reader, (_, optional))| read_rows(reader, *optional, count));
-        batch.collect::<Result<_, _>>().map(Some)
+        let mut batch = Vec::with_capacity(self.readers.len());
+        for (reader, column) in self.readers.iter_mut().zip(&self.selected) {
+            batch.push(read_rows(reader, column.optional, count)?);
+        }
+        Ok(Some(batch))
     }
 }
 
@@ -421,10 +444,10 @@ fn read_rows(
     let mut defined = optional.then(Vec::new);
     let levels = &mut defined;
     let values = match reader {
-        ColumnReader::Int64ColumnReader(it) => Values::Integer(read(it, count, levels)?),
-        ColumnReader::DoubleColumnReader(it) => Values::Number(read(it, count, levels)?),
-        ColumnReader::BoolColumnReader(it) => Values::Boolean(read(it, count, levels)?),
-        ColumnReader::ByteArrayColumnReader(it) => Values::Text(read(it, count, levels)?),
+        ColumnReader::Int64ColumnReader(column) => Values::Integer(read(column, count, levels)?),
+        ColumnReader::DoubleColumnReader(column) => Values::Number(read(column, count, levels)?),
+        ColumnReader::BoolColumnReader(column) => Values::Boolean(read(column, count, levels)?),
+        ColumnReader::ByteArrayColumnReader(column) => Values::Text(read(column, count, levels)?),
         _ => return Err(General("a column of a type that no table has".into())),
     };
     Ok(Rows { values, defined })
@@ -445,6 +468,7 @@ fn read<T: DataType>(
         }
         rows += read;
     }
+
     let present = match defined {
         Some(levels) if levels.len() != count => None,
         Some(levels) => Some(levels.iter().filter(|&&level| level == 1).count()),

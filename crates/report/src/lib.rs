@@ -2,25 +2,46 @@
 //! tools.
 //!
 //! ```text
-//! analysis::Figures ──► matrix    one line per cell, one column per step
-//!                         │
-//!                         ├─ classic grouped metrics times quality lsm ─┐
-//!                         ├─ compared/   ratios, verdicts, costs        ├─► table::Table ──┬─► terminal
-//!                         └─ findings    explanations                  ─┘                  ├─► markdown
-//!                                                                                          └─► html/
-//!                         plot/     forest plots, heat maps, charts ──► SVG ──► html/, files
-//!                         html/     the page, its charts and scripts
-//!                         export/   CSV, Parquet, benchstat, HdrHistogram
+//! analysis::Figures, record::Run
+//!    │
+//!    ▼
+//! model/      what is shown: lines of cells, steps, names; a Table as data; a Comparison
+//!    │
+//!    ▼
+//! tables/     figures as Tables: throughput, costs, times, quality, LSM trees, ratios
+//!    │
+//!    ▼
+//! prose/      what is said: the answer, findings, problems, the method, as values
+//!    │
+//!    ├──► plot/      forest plots, heat maps and charts as SVG
+//!    ▼        │
+//! printers/ ◄─┘      terminal, Markdown, page (HTML), JSON
+//!
+//! export/     CSV, Parquet, benchstat, HdrHistogram, CPU profiles: every digit, for other tools
 //! ```
 //!
-//! * Each table is built once as data and then formatted, so a terminal, Markdown and a page always
-//!   show the same figures, marks and notes.
-//! * Every line knows whether its figures may be compared (`worth`). Invalid figures stay visible,
-//!   gray and with a reason, and no ratio, color or mean uses them.
-//! * This crate opens no files: it returns text, or writes into sinks that it gets.
-//! * Figures come from [`analysis`]; nothing is computed here but means and ranges of what is shown.
+//! Data flows down only: a table knows no printer, and no sentence is worded by one. Whatever is
+//! shown twice, in a terminal and in a page, therefore has the same figures, marks, notes and
+//! words.
+//!
+//! * [`model::matrix::Matrix`]: one line per cell, one column per step; nearly every table begins
+//!   with it.
+//! * [`model::table::Table`]: a table as data. Each cell has a [`Tone`](model::table::Tone), which
+//!   a printer shows as a color and a mark.
+//! * [`model::comparison::Comparison`]: targets with verdicts. [`tables::compared::Board`] looks
+//!   them up for tables and plots.
+//! * [`prose::Passage`]: an answer or a finding.
+//! * [`printers::terminal::writer::TerminalWriter`], [`printers::page`], [`printers::json`]: the
+//!   printers.
+//!
+//! Three rules hold everywhere:
+//!
+//! * Every line knows whether its figures may be compared ([`model::worth`]). Invalid figures stay
+//!   visible, gray and with a reason, and no ratio, color or mean uses them.
+//! * Nothing is computed here but means and ranges of what is shown. Figures come from
+//!   [`analysis`]. This crate opens no files: it returns text, or writes into sinks that it gets.
 //! * Names, messages and plans come from engines and other hosts. Each printer removes what a
-//!   terminal or a browser would obey ([`terminal_text`]).
+//!   terminal or a browser would obey ([`model::text`]).
 //!
 //! ```
 //! use analysis::{Figures, Row};
@@ -43,50 +64,33 @@
 //! assert!(text.contains("\npg17.base  54,321\n"));
 //! ```
 
-mod answer;
-mod classic;
-mod compared;
-mod differences;
-mod export;
-mod findings;
-mod grid;
-mod grouped;
-mod html;
-mod lsm;
-mod markdown;
-mod matrix;
-mod metric_list;
-mod metrics;
-mod names;
-mod number;
-mod operations;
-mod plans;
-mod plot;
-mod problems;
-mod quality;
-mod searches;
-mod sizes;
-mod table;
-mod terminal;
-mod times;
-mod trees;
-mod uneven;
-mod worth;
+#![allow(
+    rustdoc::private_intra_doc_links,
+    reason = "the heading leads those who change the crate to its types"
+)]
 
-pub use compared::{
-    ComparedRun, Comparison, FactorEffects, compared, compared_csv, compared_json,
-    compared_markdown, effects, effects_csv, effects_json, effects_markdown, factors, noise_floor,
-    ratio_with_bounds, verdict_table,
-};
+mod export;
+mod model;
+mod plot;
+mod printers;
+mod prose;
+mod tables;
+
 pub use export::{
-    Benchmarks, Form, HistogramLog, ProfileForm, SecondTable, benchmarks, csv, day, metric_table,
-    step_table,
+    Benchmarks, Form, HistogramLog, ProfileForm, SecondTable, benchmarks, compared_csv, csv, day,
+    effects_csv, metric_table, step_table, verdict_table,
 };
-pub use html::{CellRecord, Curves, Page, Source, html_page, live_page};
-pub use metric_list::metric_list;
-pub use number::rate_text;
+pub use model::comparison::{ComparedRun, Comparison, FactorEffects};
+pub use model::number::rate_text;
+pub use model::text::{is_printable, terminal_text};
 pub use plot::plots;
-pub use terminal::{
-    TableStyle, differences, is_printable, tables, tables_brief, tables_markdown, tables_named,
-    tables_summary, terminal_text, verbatim,
+pub use printers::json::{compared_json, effects_json};
+pub use printers::page::{CellRecord, Curves, Page, Source, html_page, live_page};
+pub use printers::terminal::comparisons::{compared, compared_markdown, noise_floor};
+pub use printers::terminal::effects::{effects, effects_markdown, factors};
+pub use printers::terminal::runs::{
+    differences, metric_list, tables, tables_brief, tables_markdown, tables_named, tables_summary,
+    verbatim,
 };
+pub use printers::terminal::writer::TableStyle;
+pub use tables::compared::ratio_with_bounds;

@@ -1,8 +1,14 @@
 //! The metrics, each with its name, unit, decimals, better direction and place. A new metric needs
-//! a row here, a formula in `analysis`, and a line in `docs/metrics.md`, which a test compares with
-//! this table.
+//! a row here, its formula in words in `formulas.rs`, and its code in `analysis`. `cargo xtask
+//! docs` writes the tables of `docs/metrics.md` from these rows.
+
+mod columns;
+mod formulas;
 
 use std::borrow::Cow;
+
+pub use columns::*;
+pub use formulas::{FORMULAS, Formula};
 
 /// A figure of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +23,7 @@ pub struct Metric {
     pub decimals: Decimals,
     /// The better direction.
     pub better: Better,
-    /// The section of `docs/metrics.md` that has the formula.
+    /// The table of `docs/metrics.md` that has the formula.
     pub section: Section,
     /// The steps that have the metric.
     pub steps: StepScope,
@@ -45,7 +51,7 @@ pub enum StepScope {
     Certain,
 }
 
-/// Sections of `docs/metrics.md`.
+/// Tables of `docs/metrics.md`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Section {
     /// Completed work per time.
@@ -68,8 +74,12 @@ pub enum Section {
     Debt,
     /// The lag of replicas.
     Replication,
-    /// Log-structured merge trees.
+    /// Log-structured merge trees, by db_bench's names.
     Lsm,
+    /// Log-structured merge trees, with the work that continued after the step.
+    LsmSettled,
+    /// Log-structured merge trees: stalls, reads, and the state of the tree.
+    LsmTree,
     /// Sizes of files and memory.
     Sizes,
     /// The time that operations took.
@@ -81,7 +91,7 @@ pub enum Section {
 }
 
 impl Section {
-    /// Returns the section's heading.
+    /// Returns the name of the table, which is the heading above the only table of a section.
     pub const fn heading(self) -> &'static str {
         match self {
             Self::Throughput => "Throughput",
@@ -95,10 +105,20 @@ impl Section {
             Self::Debt => "Debt",
             Self::Replication => "Replication",
             Self::Lsm => "LSM trees",
+            Self::LsmSettled => "LSM trees when the step has settled",
+            Self::LsmTree => "More about LSM trees",
             Self::Sizes => "Sizes",
             Self::Response => "Response time",
             Self::Sla => "SLA",
             Self::Fairness => "Fairness",
+        }
+    }
+
+    /// Returns the heading of the column with [`Formula::note`].
+    pub const fn note_heading(self) -> &'static str {
+        match self {
+            Self::Time => "source",
+            _ => "in published reports",
         }
     }
 }
@@ -274,29 +294,29 @@ metrics! {
     "Nstall"                         "Nstall"              ""           Whole        Less Lsm          All     "nstall_count"                               "number of times that writes were delayed or stopped";
     "u_cpu"                          "u_cpu"               "s"          One          Less Lsm          All     "u_cpu_s"                                    "user CPU of the process";
     "s_cpu"                          "s_cpu"               "s"          One          Less Lsm          All     "s_cpu_s"                                    "system CPU of the process";
-    "stall_s"                        "stall_s"             "s"          Milliseconds Less Lsm          All     "stall_s"                                    "";
-    "flush_gb"                       "flush_gb"            "GB"         Gigabytes    Less Lsm          All     "flush_gb"                                   "";
-    "compaction_write_gb"            "compaction_write_gb" "GB"         Gigabytes    Less Lsm          All     "compaction_write_gb"                        "";
-    "compaction_read_gb"             "compaction_read_gb"  "GB"         Gigabytes    Less Lsm          All     "compaction_read_gb"                         "";
-    "wal_gb"                         "wal_gb"              "GB"         Gigabytes    Less Lsm          All     "wal_gb"                                     "";
-    "wal_amp"                        "wal_amp"             "B/B"        Two          Less Lsm          All     "wal_amp_bytes_per_byte"                     "bytes of log per byte that clients wrote";
-    "r_amp"                          "r_amp"               "blocks/key" Two          Less Lsm          All     "r_amp_blocks_per_key"                       "blocks looked up per key read";
-    "s_amp"                          "s_amp"               "B/B"        Two          Less Lsm          All     "s_amp_bytes_per_byte"                       "size per byte of data";
-    "cache_hit%"                     "cache_hit%"          "%"          One          More Lsm          All     "cache_hit_pct"                              "blocks found in the cache";
-    "pending_max_mb"                 "pending_max_mb"      "MB"         One          Less Lsm          All     "pending_max_mb"                             "";
-    "l0_files_begin"                 "l0_files_begin"      ""           Whole        Less Lsm          All     "l0_files_begin_count"                       "";
-    "l0_files"                       "l0_files"            ""           Whole        Less Lsm          All     "l0_files_count"                             "";
-    "l0_files_max"                   "l0_files_max"        ""           Whole        Less Lsm          All     "l0_files_max_count"                         "";
-    "levels_begin"                   "levels_begin"        ""           Whole        Less Lsm          All     "levels_begin_count"                         "";
-    "levels"                         "levels"              ""           Whole        Less Lsm          All     "levels_count"                               "";
-    "lsm_files"                      "lsm_files"           ""           Whole        Less Lsm          All     "lsm_files_count"                            "";
-    "memtable_max_mb"                "memtable_max_mb"     "MB"         One          Less Lsm          All     "memtable_max_mb"                            "";
-    "memtable_mb"                    "memtable_mb"         "MB"         One          Less Lsm          All     "memtable_mb"                                "";
-    "cache_mb"                       "cache_mb"            "MB"         One          Less Lsm          All     "cache_mb"                                   "";
-    "c_wgb_settled"                  "c_wgb_settled"       "GB"         Gigabytes    Less Lsm          All     "c_wgb_settled_gib"                          "";
-    "w_amp_settled"                  "w_amp_settled"       "B/B"        Two          Less Lsm          All     "w_amp_settled_bytes_per_byte"               "";
-    "c_wsecs_settled"                "c_wsecs_settled"     "s"          One          Less Lsm          All     "c_wsecs_settled_s"                          "";
-    "c_csecs_settled"                "c_csecs_settled"     "s"          One          Less Lsm          All     "c_csecs_settled_s"                          "";
+    "stall_s"                        "stall_s"             "s"          Milliseconds Less LsmTree      All     "stall_s"                                    "";
+    "flush_gb"                       "flush_gb"            "GB"         Gigabytes    Less LsmTree      All     "flush_gb"                                   "";
+    "compaction_write_gb"            "compaction_write_gb" "GB"         Gigabytes    Less LsmTree      All     "compaction_write_gb"                        "";
+    "compaction_read_gb"             "compaction_read_gb"  "GB"         Gigabytes    Less LsmTree      All     "compaction_read_gb"                         "";
+    "wal_gb"                         "wal_gb"              "GB"         Gigabytes    Less LsmTree      All     "wal_gb"                                     "";
+    "wal_amp"                        "wal_amp"             "B/B"        Two          Less LsmTree      All     "wal_amp_bytes_per_byte"                     "bytes of log per byte that clients wrote";
+    "r_amp"                          "r_amp"               "blocks/key" Two          Less LsmTree      All     "r_amp_blocks_per_key"                       "blocks looked up per key read";
+    "s_amp"                          "s_amp"               "B/B"        Two          Less LsmTree      All     "s_amp_bytes_per_byte"                       "size per byte of data";
+    "cache_hit%"                     "cache_hit%"          "%"          One          More LsmTree      All     "cache_hit_pct"                              "blocks found in the cache";
+    "pending_max_mb"                 "pending_max_mb"      "MB"         One          Less LsmTree      All     "pending_max_mb"                             "";
+    "l0_files_begin"                 "l0_files_begin"      ""           Whole        Less LsmTree      All     "l0_files_begin_count"                       "";
+    "l0_files"                       "l0_files"            ""           Whole        Less LsmTree      All     "l0_files_count"                             "";
+    "l0_files_max"                   "l0_files_max"        ""           Whole        Less LsmTree      All     "l0_files_max_count"                         "";
+    "levels_begin"                   "levels_begin"        ""           Whole        Less LsmTree      All     "levels_begin_count"                         "";
+    "levels"                         "levels"              ""           Whole        Less LsmTree      All     "levels_count"                               "";
+    "lsm_files"                      "lsm_files"           ""           Whole        Less LsmTree      All     "lsm_files_count"                            "";
+    "memtable_max_mb"                "memtable_max_mb"     "MB"         One          Less LsmTree      All     "memtable_max_mb"                            "";
+    "memtable_mb"                    "memtable_mb"         "MB"         One          Less LsmTree      All     "memtable_mb"                                "";
+    "cache_mb"                       "cache_mb"            "MB"         One          Less LsmTree      All     "cache_mb"                                   "";
+    "c_wgb_settled"                  "c_wgb_settled"       "GB"         Gigabytes    Less LsmSettled   All     "c_wgb_settled_gib"                          "";
+    "w_amp_settled"                  "w_amp_settled"       "B/B"        Two          Less LsmSettled   All     "w_amp_settled_bytes_per_byte"               "";
+    "c_wsecs_settled"                "c_wsecs_settled"     "s"          One          Less LsmSettled   All     "c_wsecs_settled_s"                          "";
+    "c_csecs_settled"                "c_csecs_settled"     "s"          One          Less LsmSettled   All     "c_csecs_settled_s"                          "";
     "rawait"                         "rawait"              "ms"         Two          Less InputOutput  All     "rawait_ms"                                  "time of a read, including its wait";
     "rareqsz"                        "rareqsz"             "KB"         One          Less InputOutput  All     "rareqsz_kib"                                "size of a read";
     "wawait"                         "wawait"              "ms"         Two          Less InputOutput  All     "wawait_ms"                                  "time of a write, including its wait";
@@ -366,6 +386,11 @@ impl Metric {
         METRICS.iter().chain(STEP_FIGURES).chain(OPERATION_TIMES)
     }
 
+    /// Returns the formula in words; `None` for [`OPERATION_TIMES`].
+    pub fn formula(&self) -> Option<&'static Formula> {
+        FORMULAS.iter().find(|formula| formula.metric == self.name)
+    }
+
     /// Returns true if it is one of [`OPERATION_TIMES`].
     pub fn is_operation_time(&self) -> bool {
         OPERATION_TIMES.contains(self)
@@ -394,261 +419,20 @@ impl Metric {
     }
 }
 
-/// The metrics of a table, in order, each with its column heading; an empty one means
-/// [`Metric::column_heading`].
-pub type Columns = [(&'static str, &'static str)];
-
-/// The costs of an operation, with figures that help to read them. The host's CPU is `cpupq`, which
-/// includes client and server.
-pub const COSTS: &Columns = &[
-    ("client_cpu_us_per_op", ""),
-    ("server_cpu_us_per_op", ""),
-    ("own_cpu_us_per_op", ""),
-    ("instructions_per_op", ""),
-    ("cycles_per_op", ""),
-    ("ipc", ""),
-    ("cache_misses_per_op", ""),
-    ("branch_misses_per_op", ""),
-    ("tlb_misses_per_op", ""),
-    ("cpupq", "host_cpu\n\u{b5}s/op"),
-    ("cs/o", ""),
-    ("r/o", ""),
-    ("rKB/o", ""),
-    ("wKB/o", ""),
-    ("net_received_kb_per_op", ""),
-    ("net_sent_kb_per_op", ""),
-    ("client_cpu_us_per_row_inserted", ""),
-    ("client_cpu_us_per_row_deleted", ""),
-    ("client_cpu_us_per_query", ""),
-    ("client_cpu_us_per_read", ""),
-    ("client_cpu_us_per_write", ""),
-    ("krows_sec", ""),
-    ("rows/event", ""),
-    ("others%", ""),
-    ("cpu_mhz", ""),
-];
-
-/// The costs of a query of each sysbench test. Published tables have `cpu/o` in percent of their
-/// machine; here it is CPU time, which other machines can be compared with.
-pub const TEST_COSTS: &Columns = &[
-    ("cpupq", "cpu/o\n\u{b5}s"),
-    ("cs/o", "cs/o\n"),
-    ("r/o", "r/o\n"),
-    ("rKB/o", "rKB/o\nKB"),
-    ("wKB/o", "wKB/o\nKB"),
-    ("o/s", "o/s\n/s"),
-];
-
-/// The metrics that comparisons of the Insert Benchmark show by default, after throughput.
-pub const INSERT_COMPARISON_METRICS: [&str; 15] = [
-    "cpupq",
-    "client_cpu_us_per_op",
-    "server_cpu_us_per_op",
-    "cycles_per_op",
-    "ipc",
-    "cache_misses_per_op",
-    "branch_misses_per_op",
-    "tlb_misses_per_op",
-    "cs/o",
-    "rpq",
-    "rkbpq",
-    "wpi",
-    "wkbpi",
-    "fsyncs_per_commit",
-    "w_amp",
-];
-/// The metrics that comparisons of other workloads show by default, after throughput.
-pub const COMPARISON_METRICS: [&str; 14] = [
-    "cpupq",
-    "client_cpu_us_per_op",
-    "server_cpu_us_per_op",
-    "cycles_per_op",
-    "ipc",
-    "cache_misses_per_op",
-    "branch_misses_per_op",
-    "tlb_misses_per_op",
-    "cs/o",
-    "r/o",
-    "rKB/o",
-    "wKB/o",
-    "fsyncs_per_commit",
-    "w_amp",
-];
-
-/// The metrics that can give a verdict of their own, besides throughput, and their names in
-/// sentences.
-pub const CPU_VERDICT_METRICS: [(&str, &str); 2] = [
-    ("own_cpu_us_per_op", "own CPU per operation"),
-    ("instructions_per_op", "instructions per operation"),
-];
-
-/// The columns of iostat for the disks of the data, with its headings.
-pub const IOSTAT: &Columns = &[
-    ("rps", ""),
-    ("rmbps", "rMBps\nMB/s"),
-    ("rawait", ""),
-    ("rareqsz", ""),
-    ("wps", ""),
-    ("wmbps", "wMBps\nMB/s"),
-    ("wawait", ""),
-    ("wareqsz", ""),
-    ("aqu-sz", ""),
-    ("util%", ""),
-];
-
-/// The columns of vmstat for all processors, with its headings.
-pub const VMSTAT: &Columns =
-    &[("csps", "cs\n/s"), ("us%", ""), ("sy%", ""), ("id%", ""), ("wa%", ""), ("steal%", "st\n%")];
-
-/// The use of a host by the load ranks on it, before its [`NETWORK`].
-pub const CLIENT_HOST: &Columns = &[
-    ("cpups", ""),
-    ("us%", ""),
-    ("sy%", ""),
-    ("steal%", ""),
-    ("csps", ""),
-    ("cpupq", ""),
-    ("cspq", ""),
-];
-
-/// The traffic between the load's hosts and the server's.
-pub const NETWORK: &Columns = &[
-    ("net_received_mb_per_s", ""),
-    ("net_sent_mb_per_s", ""),
-    ("net_packets_per_s", ""),
-    ("net_received_kb_per_op", ""),
-    ("net_sent_kb_per_op", ""),
-    ("net_packets_per_op", ""),
-    ("tcp_retransmits_per_s", ""),
-];
-
-/// The bytes that a log-structured merge tree wrote and read, in relation to the data.
-pub const LSM_WORK: &Columns = &[
-    ("w_amp", ""),
-    ("w_amp_settled", "w_amp, B/B\nsettled"),
-    ("wal_amp", ""),
-    ("r_amp", ""),
-    ("s_amp", ""),
-    ("flush_gb", "flush\nGB"),
-    ("compaction_write_gb", "comp_write\nGB"),
-    ("compaction_read_gb", "comp_read\nGB"),
-    ("wal_gb", "wal\nGB"),
-    ("c_wgb_settled", "c_wgb, GB\nsettled"),
-    ("c_wsecs", ""),
-    ("c_wsecs_settled", "c_wsecs, s\nsettled"),
-    ("c_csecs", ""),
-    ("c_csecs_settled", "c_csecs, s\nsettled"),
-    ("cache_hit%", "cache_hit\n%"),
-];
-
-/// The columns of [`LSM_WORK`] for a step without writes, flushes and compactions.
-pub const LSM_WORK_IDLE: &Columns = &[("r_amp", ""), ("s_amp", ""), ("cache_hit%", "cache_hit\n%")];
-
-/// The write stalls of a log-structured merge tree.
-pub const LSM_STALLS: &Columns = &[("stall_s", "stall\ns"), ("stall%", ""), ("Nstall", "")];
-
-/// The state of a log-structured merge tree at the start and the end of a step.
-pub const LSM_STATE: &Columns = &[
-    ("pending_max_mb", "pending, MB\nmost"),
-    ("debt_compaction_mb", "pending, MB\nend"),
-    ("l0_files_begin", "L0 files\nbegin"),
-    ("l0_files_max", "L0 files\nmost"),
-    ("l0_files", "L0 files\nend"),
-    ("levels_begin", "levels\nbegin"),
-    ("levels", "levels\nend"),
-    ("lsm_files", "files\nend"),
-    ("memtable_max_mb", "memtable, MB\nmost"),
-    ("memtable_mb", "memtable, MB\nend"),
-    ("cache_mb", "cache, MB\nend"),
-];
-
-/// The columns of db_bench's summaries in their order, with their headings; `service_us_...` are
-/// percentiles of service times.
-pub const LSM_SUMMARY: &Columns = &[
-    ("o/s", "ops_sec"),
-    ("mb_sec", "mb_sec"),
-    ("lsm_sz", "lsm_sz"),
-    ("blob_sz", "blob_sz"),
-    ("c_wgb", "c_wgb"),
-    ("w_amp", "w_amp"),
-    ("c_mbps", "c_mbps"),
-    ("c_wsecs", "c_wsecs"),
-    ("c_csecs", "c_csecs"),
-    ("b_rgb", "b_rgb"),
-    ("b_wgb", "b_wgb"),
-    ("usec_op", "usec_op"),
-    ("service_us_p50", "p50"),
-    ("service_us_p99", "p99"),
-    ("service_us_p99_9", "p99.9"),
-    ("service_us_p99_99", "p99.99"),
-    ("service_us_max", "pmax"),
-    ("uptime", "uptime"),
-    ("stall%", "stall%"),
-    ("Nstall", "Nstall"),
-    ("u_cpu", "u_cpu"),
-    ("s_cpu", "s_cpu"),
-    ("rss", "rss"),
-];
-
-/// Metrics of [`LSM_SUMMARY`], each with the one that includes the wait for compaction after the
-/// step.
-pub const LSM_SETTLED: [(&str, &str); 4] = [
-    ("c_wgb", "c_wgb_settled"),
-    ("w_amp", "w_amp_settled"),
-    ("c_wsecs", "c_wsecs_settled"),
-    ("c_csecs", "c_csecs_settled"),
-];
-
-/// The metrics after throughput in the format of Go's benchmarks, each with its unit there and the
-/// factor to that unit. benchstat knows `ns` and `B`, and prints them with a suitable prefix.
-pub const GO_BENCHMARKS: [(&str, &str, f64); 13] = [
-    ("cpupq", "cpu-ns/op", 1e3),
-    ("client_cpu_us_per_op", "client-cpu-ns/op", 1e3),
-    ("server_cpu_us_per_op", "server-cpu-ns/op", 1e3),
-    ("cs/o", "switches/op", 1.0),
-    ("r/o", "reads/op", 1.0),
-    ("rKB/o", "read-B/op", 1024.0),
-    ("wpi", "writes/row", 1.0),
-    ("wKB/o", "written-B/op", 1024.0),
-    ("fsyncs_per_commit", "fsyncs/commit", 1.0),
-    ("w_amp", "write-amp", 1.0),
-    ("stall%", "stall-pct", 1.0),
-    ("dbgb1", "data-B", 1_073_741_824.0),
-    ("rss", "rss-B", 1_073_741_824.0),
-];
-
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use super::*;
 
-    /// Returns the metrics of `docs/metrics.md`, each with the sections that have its formula.
-    fn documented() -> BTreeMap<&'static str, Vec<&'static str>> {
-        let mut documented: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-        let (mut section, mut is_table) = ("", false);
-        for line in include_str!("../../../docs/metrics.md").lines() {
-            if line.starts_with('#') {
-                section = line.trim_start_matches(['#', ' ']);
-            }
-            is_table = line.starts_with("| metric |") || is_table && line.starts_with('|');
-            let name = line.strip_prefix("| `").and_then(|row| row.split_once("` |"));
-            if let Some((name, _)) = name.filter(|_| is_table) {
-                documented.entry(name).or_default().push(section);
-            }
-        }
-        documented
-    }
-
     #[test]
-    fn metrics_and_their_documentation_match() {
-        let documented = documented();
+    fn each_metric_has_one_formula_or_is_a_time_of_operations() {
         for metric in Metric::all() {
-            let sections = documented.get(metric.name).cloned().unwrap_or_default();
-            assert!(sections.contains(&metric.section.heading()), "{}: {sections:?}", metric.name);
+            let count = FORMULAS.iter().filter(|formula| formula.metric == metric.name).count();
+            let expected = usize::from(!metric.is_operation_time());
+            assert_eq!(count, expected, "formulas of `{}`", metric.name);
         }
-        for name in documented.keys() {
-            assert!(Metric::named(name).is_some(), "{name}");
+
+        for formula in FORMULAS {
+            assert!(Metric::named(formula.metric).is_some(), "{}", formula.metric);
         }
     }
 

@@ -80,8 +80,8 @@ fn line_shape(line: &str) -> String {
     masked(&line).replace("(InitPlan ?).col?", "?")
 }
 
-/// Returns whether a line of PostgreSQL's plan only excludes nulls. For the smallest or largest value
-/// of a column that has none, PostgreSQL 17 leaves this condition out.
+/// Returns whether a line of PostgreSQL's plan only excludes nulls. For the smallest or largest
+/// value of a column that has none, PostgreSQL 17 leaves this condition out.
 fn is_redundant_condition(line: &str) -> bool {
     let condition = line.trim_start().strip_prefix("Index Cond: (");
     let column = condition.and_then(|condition| condition.strip_suffix(" IS NOT NULL)"));
@@ -101,7 +101,7 @@ fn mysql_access(line: &str) -> String {
     let is_work = |part: &&str| MYSQL_WORK.iter().any(|work| part.starts_with(work));
     let work = parts.filter(is_work);
     let shown: Vec<&str> =
-        std::iter::once(access).filter(|it| !it.is_empty()).chain(work).collect();
+        std::iter::once(access).filter(|access| !access.is_empty()).chain(work).collect();
     shown.join("; ")
 }
 

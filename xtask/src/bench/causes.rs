@@ -77,17 +77,22 @@ fn burn(seed: u64, done: &AtomicBool) {
 
 /// Tests all effects, at least `named_min` of which must be named.
 fn test_all(setup: &Setup, named_min: usize) -> Result<bool> {
-    let mut names: Vec<String> = fs::read_dir(PLANS)?
-        .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
-        .collect::<Result<_>>()?;
+    let mut names = Vec::new();
+    for entry in fs::read_dir(PLANS)? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        if name != EQUAL {
+            names.push(name);
+        }
+    }
     names.sort();
-    names.retain(|name| name != EQUAL);
+
     let (mut named, mut misnamed) = (0, 0);
     for name in &names {
         let plan = fs::read_to_string(Path::new(PLANS).join(name))?;
         for build in head(&plan, "Build") {
             fetch(setup, build)?;
         }
+
         let (expected, elsewhere) = (head(&plan, "Expected"), head(&plan, "True of other steps"));
         let comparison = measure(setup, &plan)?;
         let causes = comparison.causes.iter().map(String::as_str);
@@ -95,11 +100,14 @@ fn test_all(setup: &Setup, named_min: usize) -> Result<bool> {
             causes.partition(|kind| expected.contains(kind));
         // Nearly every change also changes the CPU time, so such a finding is not wrong.
         wrong.retain(|kind| !elsewhere.contains(kind) && *kind != "hidden_cost");
+
         named += usize::from(!right.is_empty());
         misnamed += usize::from(!wrong.is_empty());
         println!("{name:<26} right: {right:?}, wrong: {wrong:?}");
         comparison.print_titles();
     }
+
+    // Where nothing differs, nothing may be found.
     let equal = fs::read_to_string(Path::new(PLANS).join(EQUAL))?;
     let (mut false_causes, mut false_verdicts) = (0, 0);
     for _ in 0..setup.round_count {
@@ -109,6 +117,7 @@ fn test_all(setup: &Setup, named_min: usize) -> Result<bool> {
         println!("{EQUAL}");
         comparison.print_titles();
     }
+
     let (count, rounds) = (names.len(), setup.round_count);
     println!("{named} of {count} effects with the right cause, {misnamed} with a wrong one");
     println!(

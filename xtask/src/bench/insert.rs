@@ -54,7 +54,43 @@ fn run(
     reference_us: f64,
     query: Bound,
 ) -> Result<bool> {
-    let plan = format!(
+    // A cost can be compared with an older one only in terms of something that the same machine did.
+    println!(
+        "scaled: times {reference_us} us, divided by the cost of the peer's lookup in the same round"
+    );
+    let (_, cpu_us) = CPU;
+    let look_up = || Ok(cpu_us(&server.lookups(CONNECTIONS, OP_COUNT)?));
+    let plan = plan_for(server, engine, set);
+    let rounds = in_turn(setup.round_count, look_up, || costs(setup, &plan))?;
+
+    let mut figures = Vec::new();
+    for (lookup, costs) in rounds {
+        let scale = reference_us / lookup;
+        figures.push([
+            lookup,
+            costs.row_us,
+            costs.row_us * scale,
+            costs.replaced_row_us,
+            costs.replaced_row_us * scale,
+            costs.query_us,
+            costs.query_us * scale,
+        ]);
+    }
+    let bounds = [
+        ("peer_cpu_us_per_op", Bound::None),
+        ("l.i0_cpu_us_per_row", Bound::None),
+        ("l.i0_scaled_us_per_row", Bound::AtMost(0.5)),
+        ("l.i1_cpu_us_per_row_inserted_and_deleted", Bound::None),
+        ("l.i1_scaled_us_per_row_inserted_and_deleted", Bound::AtMost(1.0)),
+        ("qr_cpu_us_per_query", Bound::None),
+        ("qr_scaled_us_per_query", query),
+    ];
+    Ok(judge_all(bounds, &figures))
+}
+
+/// Returns a small Insert Benchmark on a server, with these options of its engine.
+fn plan_for(server: &Server, engine: &str, set: &str) -> String {
+    format!(
         r#"
 name = "client-cost"
 clients = [1]
@@ -72,37 +108,27 @@ builds = ["server"]
 configs = ["base"]
 "#,
         server.build
-    );
-    let bounds = [
-        ("peer_cpu_us_per_op", Bound::None),
-        ("l.i0_cpu_us_per_row", Bound::None),
-        ("l.i0_scaled_us_per_row", Bound::AtMost(0.5)),
-        ("l.i1_cpu_us_per_row_inserted_and_deleted", Bound::None),
-        ("l.i1_scaled_us_per_row_inserted_and_deleted", Bound::AtMost(1.0)),
-        ("qr_cpu_us_per_query", Bound::None),
-        ("qr_scaled_us_per_query", query),
-    ];
-    println!(
-        "scaled: times {reference_us} us, divided by the cost of the peer's lookup in the same round"
-    );
-    let (_, cpu_us) = CPU;
-    let look_up = || Ok(cpu_us(&server.lookups(CONNECTIONS, OP_COUNT)?));
-    let rounds = in_turn(setup.round_count, look_up, || costs(setup, &plan))?;
-    let figures = rounds.into_iter().map(|(lookup, [row, replaced, query])| {
-        let scaled = |cost| cost * reference_us / lookup;
-        [lookup, row, scaled(row), replaced, scaled(replaced), query, scaled(query)]
-    });
-    Ok(judge_all(bounds, &figures.collect::<Vec<_>>()))
+    )
 }
 
-/// Returns the client CPU of one run in us: per row loaded, per row inserted and deleted, and per
-/// range query.
-fn costs(setup: &Setup, plan: &str) -> Result<[f64; 3]> {
+/// The client's CPU in one run.
+struct Costs {
+    /// Of a row loaded.
+    row_us: f64,
+    /// Of a row inserted and one deleted.
+    replaced_row_us: f64,
+    /// Of a range query.
+    query_us: f64,
+}
+
+/// Runs a plan, and returns the client's CPU.
+fn costs(setup: &Setup, plan: &str) -> Result<Costs> {
     let run = Run::of(setup, plan)?;
-    Ok([
-        run.metric("l.i0", "client_cpu_us_per_row_inserted")?,
-        run.metric("l.i1", "client_cpu_us_per_row_inserted")?
-            + run.metric("l.i1", "client_cpu_us_per_row_deleted")?,
-        run.metric("qr100", "client_cpu_us_per_query")?,
-    ])
+    let inserted_us = run.metric("l.i1", "client_cpu_us_per_row_inserted")?;
+    let deleted_us = run.metric("l.i1", "client_cpu_us_per_row_deleted")?;
+    Ok(Costs {
+        row_us: run.metric("l.i0", "client_cpu_us_per_row_inserted")?,
+        replaced_row_us: inserted_us + deleted_us,
+        query_us: run.metric("qr100", "client_cpu_us_per_query")?,
+    })
 }

@@ -81,14 +81,15 @@ impl Sample {
 pub type Figure = (&'static str, fn(&Sample) -> f64);
 
 /// User CPU of an operation.
-pub const USER: Figure = ("user_us_per_op", |it| us_per_op(it, it.user_ns));
+pub const USER: Figure = ("user_us_per_op", |sample| us_per_op(sample, sample.user_ns));
 /// System CPU of an operation.
-pub const SYSTEM: Figure = ("system_us_per_op", |it| us_per_op(it, it.system_ns));
+pub const SYSTEM: Figure = ("system_us_per_op", |sample| us_per_op(sample, sample.system_ns));
 /// User and system CPU of an operation.
-pub const CPU: Figure = ("cpu_us_per_op", |it| us_per_op(it, it.user_ns + it.system_ns));
+pub const CPU: Figure =
+    ("cpu_us_per_op", |sample| us_per_op(sample, sample.user_ns + sample.system_ns));
 /// Operations per second.
 pub const THROUGHPUT: Figure =
-    ("ops_per_s", |it| it.op_count as f64 / (it.elapsed_ns as f64 / 1e9));
+    ("ops_per_s", |sample| sample.op_count as f64 / (sample.elapsed_ns as f64 / 1e9));
 
 fn us_per_op(sample: &Sample, ns: u64) -> f64 {
     ns as f64 / 1e3 / sample.op_count as f64
@@ -203,11 +204,13 @@ pub fn pair(
     // One round that is not counted brings programs and data into memory.
     in_turn(1, || measure(ours), || measure(peer))?;
     let rounds = in_turn(round_count, || measure(ours), || measure(peer))?;
+
     let mut passed = true;
     for (name, figure) in [USER, SYSTEM, CPU, THROUGHPUT] {
         let (ours_of, peers): (Vec<f64>, Vec<f64>) =
             rounds.iter().map(|(ours, peer)| (figure(ours), figure(peer))).unzip();
         println!("{name:<18}{} {:.3}, {} {:.3}", ours.0, median(&ours_of), peer.0, median(&peers));
+
         let ratios: Vec<f64> = ours_of.iter().zip(&peers).map(|(ours, peer)| ours / peer).collect();
         let bound = bounds.iter().find(|((bound, _), _)| *bound == name);
         passed &= judge("ratio", &ratios, bound.map_or(Bound::None, |(_, bound)| *bound));
@@ -230,6 +233,7 @@ pub fn finish(mut command: Command) -> Result<Finished> {
         reason = "the time of a whole process; xtask uses no crate of the workspace"
     )]
     let begun = Instant::now();
+
     let mut stderr = tempfile::tempfile()?;
     let mut child = command
         .stdin(Stdio::null())
@@ -237,6 +241,7 @@ pub fn finish(mut command: Command) -> Result<Finished> {
         .stderr(stderr.try_clone()?)
         .spawn()
         .with_context(|| format!("cannot run `{shown}`"))?;
+
     // Reading to the end comes before waiting: a full pipe would block the program.
     let mut stdout = String::new();
     if let Some(mut pipe) = child.stdout.take() {
@@ -245,23 +250,28 @@ pub fn finish(mut command: Command) -> Result<Finished> {
     }
     let ended = child.wait4().with_context(|| format!("cannot wait for `{shown}`"))?;
     let elapsed = begun.elapsed();
+
     if !ended.status.success() {
         let mut text = String::new();
         stderr.rewind()?;
         stderr.read_to_string(&mut text)?;
         bail!("`{shown}` failed: {}\n{}", ended.status, text.trim_end());
     }
-    let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+
     Ok(Finished {
         stdout,
         memory_bytes: ended.rusage.maxrss,
         used: Sample {
             op_count: 0,
-            user_ns: ns(ended.rusage.utime),
-            system_ns: ns(ended.rusage.stime),
-            elapsed_ns: ns(elapsed),
+            user_ns: nanoseconds(ended.rusage.utime),
+            system_ns: nanoseconds(ended.rusage.stime),
+            elapsed_ns: nanoseconds(elapsed),
         },
     })
+}
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

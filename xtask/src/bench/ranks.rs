@@ -43,6 +43,7 @@ steps = ["load", "index", "oltp_point_select"]
 null = "bundled"
 "#
     );
+
     let bounds =
         [("rank_0_cpu_percent", Bound::AtMost(10.0)), ("report_delay_ms_max", Bound::None)];
     figures(setup.round_count, bounds, || {
@@ -51,6 +52,8 @@ null = "bundled"
         let run = Run::on_ranks(setup, LOAD_RANKS, &plan, &[0, INVALID])?;
         let step = run.any_step("oltp_point_select")?;
         let ranks = step["ranks"].as_array().context("the step has no ranks")?;
+
+        // Rank 0 has what is left of the CPU time of all ranks.
         let mut cpu_ns = number(&step, "/cpu/assay_ns")?;
         let mut delay_ns = 0;
         for rank in ranks {

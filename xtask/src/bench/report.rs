@@ -26,63 +26,75 @@ pub fn run(setup: &Setup) -> Result<bool> {
     let file = folder.path().join("report.html");
 
     let mut record = Command::new(examples.join("record"));
-    let run = output(record.arg(folder.path()).args(RUN))?;
-    let report = || {
-        let mut command = Command::new(&assay);
-        command.arg("report").arg(run.trim()).arg("-o").arg(&file);
-        command
-    };
-    let written = [
+    let printed = output(record.arg(folder.path()).args(RUN))?;
+    let run = Path::new(printed.trim());
+    let bounds = [
         ("written_in_s", Bound::AtMost(20.0)),
         ("cpu_s", Bound::None),
         ("memory_mb", Bound::AtMost(1500.0)),
         ("file_mb", Bound::AtMost(25.0)),
     ];
-    let passed = figures(1, written, || {
-        let finished = finish(report())?;
-        Ok([
-            finished.used.elapsed_ns as f64 / 1e9,
-            (finished.used.user_ns + finished.used.system_ns) as f64 / 1e9,
-            finished.memory_bytes as f64 / 1e6,
-            fs::metadata(&file)?.len() as f64 / 1e6,
-        ])
+    let mut passed = figures(1, bounds, || {
+        let report = write_report(&assay, run, &file)?;
+        Ok([report.elapsed_s, report.cpu_s, report.memory_mb, report.file_mb])
     })?;
-    output(Command::new(examples.join("profiles")).arg(run.trim()))?;
-    let profiles = size_of(Path::new(run.trim()), "profile.parquet")?;
-    let profiled = [
+
+    output(Command::new(examples.join("profiles")).arg(run))?;
+    let profiles_mb = size_of(run, "profile.parquet")? as f64 / 1e6;
+    let bounds_with_profiles = [
         ("profiles_mb", Bound::AtMost(50.0)),
         ("profiled_written_in_s", Bound::AtMost(20.0)),
         ("profiled_memory_mb", Bound::AtMost(1500.0)),
         ("profiled_file_mb", Bound::AtMost(35.0)),
     ];
-    let profiled = figures(1, profiled, || {
-        let finished = finish(report())?;
-        Ok([
-            profiles as f64 / 1e6,
-            finished.used.elapsed_ns as f64 / 1e9,
-            finished.memory_bytes as f64 / 1e6,
-            fs::metadata(&file)?.len() as f64 / 1e6,
-        ])
+    passed &= figures(1, bounds_with_profiles, || {
+        let report = write_report(&assay, run, &file)?;
+        Ok([profiles_mb, report.elapsed_s, report.memory_mb, report.file_mb])
     })?;
-    let passed = passed && profiled;
+
     if !prepare::ensure_installed(&["chromium"])? {
         println!("not opened: there is no Chromium");
         return Ok(passed);
     }
-    let opened = [
+    let bounds_in_browser = [
         ("first_screen_ms", Bound::AtMost(1000.0)),
         ("pdf_mb", Bound::AtMost(5.0)),
         ("first_chart_ms", Bound::AtMost(3000.0)),
         ("middle_chart_ms", Bound::AtMost(3000.0)),
     ];
-    let opened = figures(1, opened, || {
+    passed &= figures(1, bounds_in_browser, || {
         let mut open = Command::new(examples.join("open"));
         open.arg(&file);
         let shown = finish(open)?;
-        let number = |label| shown.number(label);
-        Ok([number("screen_ms:")?, number("pdf_mb:")?, number("first_ms:")?, number("middle_ms:")?])
+        Ok([
+            shown.number("screen_ms:")?,
+            shown.number("pdf_mb:")?,
+            shown.number("first_ms:")?,
+            shown.number("middle_ms:")?,
+        ])
     })?;
-    Ok(passed && opened)
+    Ok(passed)
+}
+
+/// The cost of writing a report.
+struct Written {
+    elapsed_s: f64,
+    cpu_s: f64,
+    memory_mb: f64,
+    file_mb: f64,
+}
+
+/// Writes the report of a run into `file`.
+fn write_report(assay: &Path, run: &Path, file: &Path) -> Result<Written> {
+    let mut report = Command::new(assay);
+    report.arg("report").arg(run).arg("-o").arg(file);
+    let finished = finish(report)?;
+    Ok(Written {
+        elapsed_s: finished.used.elapsed_ns as f64 / 1e9,
+        cpu_s: (finished.used.user_ns + finished.used.system_ns) as f64 / 1e9,
+        memory_mb: finished.memory_bytes as f64 / 1e6,
+        file_mb: fs::metadata(file)?.len() as f64 / 1e6,
+    })
 }
 
 /// Returns the bytes of all files of a name below a directory.

@@ -11,7 +11,7 @@ const SUBJECT_LENGTH_MAX: usize = 72;
 /// Folders and files whose changes need a reason: they decide what is measured, what a verdict
 /// means, and whether old records can still be read.
 const NEED_A_REASON: &[&str] =
-    &["crates/load/src/", "crates/analysis/src/compare/", "crates/record/src/model.rs"];
+    &["crates/load/src/", "crates/analysis/src/compare/", "crates/record/src/model/"];
 
 /// Separates the fields of a commit in git's output, and ends it.
 const FIELD_END: char = '\u{1f}';

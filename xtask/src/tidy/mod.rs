@@ -96,10 +96,17 @@ const EDGES: &[(&str, &[&str])] = &[
     ("profile", &["words"]),
     ("ranks", &[]),
     (
-        "assay",
+        "runner",
         &[
             "analysis", "builds", "engine", "load", "plan", "probe", "profile", "ranks", "record",
-            "report", "words", "workload",
+            "words", "workload",
+        ],
+    ),
+    (
+        "assay",
+        &[
+            "analysis", "builds", "engine", "load", "plan", "probe", "record", "report", "runner",
+            "words",
         ],
     ),
     // It checks the others, so it uses none of them.
@@ -153,6 +160,7 @@ pub fn run(workspace: &Workspace, names: &[String]) -> Result<Tally> {
     if chosen.is_empty() {
         chosen.extend(CHECKS.entries());
     }
+
     let mut tally = Tally::default();
     for (name, description) in chosen {
         let stopwatch = Stopwatch::start();
@@ -236,14 +244,14 @@ fn forbidden_edges(metadata: &Value) -> Result<Vec<String>> {
             ));
             continue;
         };
-        let dependencies = package["dependencies"].as_array().into_iter().flatten();
-        // A crate of the workspace has a path; one from elsewhere may have the same name.
-        let local = dependencies.filter(|it| it["path"].is_string());
-        let used = local.filter_map(|it| it["name"].as_str());
-        findings.extend(
-            used.filter(|used| !allowed.contains(used))
-                .map(|used| format!("crate `{name}` may not use `{used}`")),
-        );
+
+        for dependency in package["dependencies"].as_array().into_iter().flatten() {
+            // A crate of the workspace has a path; one from elsewhere may have the same name.
+            let used = dependency["name"].as_str().filter(|_| dependency["path"].is_string());
+            if let Some(used) = used.filter(|used| !allowed.contains(used)) {
+                findings.push(format!("crate `{name}` may not use `{used}`"));
+            }
+        }
     }
     Ok(findings)
 }

@@ -19,8 +19,10 @@ use std::collections::BTreeMap;
 
 use statrs::function::gamma::digamma;
 
+use super::draft::UndecidedRow;
 use super::mean::{mean, variance};
-use super::student;
+use super::{ModeratedSpread, Pairing, Sample, student};
+use crate::order::distinct;
 
 /// The fewest spreads from which a prior is estimated.
 const SPREADS_MIN: usize = 4;
@@ -43,18 +45,31 @@ const WILD_LEVEL: f64 = 0.01;
 /// The most degrees of freedom of a prior. More would change no figure.
 const FREEDOM_MAX: f64 = 1000.0;
 
-/// A repeat of a comparison: the side (a pair has only one), the run, and the repeat.
-pub(super) type RepeatKey = (u8, usize, u32);
+/// A value of a comparison whose noise may be that of others too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct RepeatKey {
+    side: RepeatSide,
+    run: usize,
+    repeat: u32,
+}
+
+/// The side of a comparison that a value belongs to. The ratio of a pair belongs to both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum RepeatSide {
+    Both,
+    Base,
+    Target,
+}
 
 /// The spread of one comparison.
 #[derive(Clone, Debug)]
-pub(super) struct Spread {
+struct Spread {
     /// The variance of the logarithm of one repeat's ratio; above zero.
-    pub variance: f64,
+    variance: f64,
     /// Its degrees of freedom.
-    pub freedom: f64,
+    freedom: f64,
     /// The distance of each repeat from the mean.
-    pub residuals: BTreeMap<RepeatKey, f64>,
+    residuals: BTreeMap<RepeatKey, f64>,
 }
 
 /// What the other comparisons of a table know about the variance of one of them.
@@ -73,8 +88,91 @@ impl Prior {
     }
 }
 
+/// Moderates the error of each comparison by the spreads of those of the same metric.
+pub(super) fn borrow_spreads(comparisons: &mut [&mut UndecidedRow]) {
+    let metrics = distinct(comparisons.iter().map(|draft| draft.row.metric.as_str()));
+    let metrics: Vec<String> = metrics.into_iter().map(str::to_owned).collect();
+    for metric in metrics {
+        let mut lenders = Vec::new();
+        let mut spreads = Vec::new();
+        for draft in comparisons.iter_mut().filter(|draft| draft.row.metric == metric) {
+            if let Some(spread) = draft.own_spread() {
+                spreads.push(spread);
+                lenders.push(draft);
+            }
+        }
+
+        for (draft, prior) in lenders.into_iter().zip(priors(&spreads)) {
+            if let Some(prior) = prior {
+                draft.borrow_from(prior);
+            }
+        }
+    }
+}
+
+impl UndecidedRow {
+    /// Returns what it knows about noise, to lend it to others; `None` if it knows nothing.
+    fn own_spread(&self) -> Option<Spread> {
+        let estimate = self.estimate.as_ref()?;
+        Some(Spread {
+            variance: estimate.spread * estimate.spread,
+            freedom: estimate.spread_freedom()?,
+            residuals: self.residuals(),
+        })
+    }
+
+    /// Returns the distance of each repeat from the mean, as logarithms.
+    fn residuals(&self) -> BTreeMap<RepeatKey, f64> {
+        let (base, values) = (&self.row.base_values, &self.row.values);
+        let mut residuals = BTreeMap::new();
+        if self.row.pairing == Pairing::Paired {
+            let ratios: Vec<f64> = values
+                .iter()
+                .zip(base)
+                .map(|(value, base)| (value.value / base.value).ln())
+                .collect();
+            add_residuals(&mut residuals, RepeatSide::Both, values, &ratios);
+            return residuals;
+        }
+
+        // What makes the base slower makes the target look faster.
+        let of_base: Vec<f64> = base.iter().map(|sample| -sample.value.ln()).collect();
+        let of_target: Vec<f64> = values.iter().map(|sample| sample.value.ln()).collect();
+        add_residuals(&mut residuals, RepeatSide::Base, base, &of_base);
+        add_residuals(&mut residuals, RepeatSide::Target, values, &of_target);
+        residuals
+    }
+
+    /// Moderates its error by what other comparisons know.
+    fn borrow_from(&mut self, prior: Prior) {
+        let Some(estimate) = &mut self.estimate else {
+            return;
+        };
+        estimate.borrow_from(prior);
+        self.row.p_value = Some(estimate.p_value());
+        self.row.moderated = Some(ModeratedSpread {
+            spread: estimate.moderated_spread(),
+            freedom: estimate.freedom(),
+            borrowed_freedom: prior.freedom,
+        });
+    }
+}
+
+fn add_residuals(
+    residuals: &mut BTreeMap<RepeatKey, f64>,
+    side: RepeatSide,
+    samples: &[Sample],
+    logarithms: &[f64],
+) {
+    let center = mean(logarithms);
+    for (sample, logarithm) in samples.iter().zip(logarithms) {
+        let Sample { run, repeat, .. } = *sample;
+        residuals.insert(RepeatKey { side, run, repeat }, logarithm - center);
+    }
+}
+
 /// Returns the prior of each spread, in their order; `None` for those that borrow nothing.
-pub(super) fn priors(spreads: &[Spread]) -> Vec<Option<Prior>> {
+fn priors(spreads: &[Spread]) -> Vec<Option<Prior>> {
     let mut known: Vec<usize> =
         (0..spreads.len()).filter(|&index| spreads[index].freedom >= FREEDOM_MIN).collect();
     let mut priors = vec![None; spreads.len()];
@@ -247,12 +345,11 @@ mod tests {
     /// Returns the spread of pairs with these logarithms of ratios.
     fn spread(ratios: &[f64]) -> Spread {
         let center = mean(ratios);
-        let residual = |(repeat, ratio): (usize, &f64)| ((0, 0, repeat as u32), ratio - center);
-        Spread {
-            variance: variance(ratios),
-            freedom: ratios.len() as f64 - 1.0,
-            residuals: ratios.iter().enumerate().map(residual).collect(),
+        let mut residuals = BTreeMap::new();
+        for (repeat, ratio) in (1..).zip(ratios) {
+            residuals.insert(RepeatKey { side: RepeatSide::Both, run: 0, repeat }, ratio - center);
         }
+        Spread { variance: variance(ratios), freedom: ratios.len() as f64 - 1.0, residuals }
     }
 
     fn normal(random: &mut Random) -> f64 {

@@ -5,15 +5,17 @@
 
 use serde::Serialize;
 
+use super::draft::{Measured, TargetPair, UndecidedRow, draft};
 use super::estimate::Estimate;
+use super::matching::{BothSides, NamedSide, deviations};
+use super::mean::Pair;
 use super::metric::{families, family_of};
-use super::samples::{Place, Samples, Side, deviations};
-use super::verdict::{
-    HIDDEN_DRIFT, Measured, UndecidedRow, decide, draft, notes_of_repeats, unfinished,
-};
-use super::{CompareOptions, ComparedStep, Interval, Pairing, Verdict};
-use crate::counted;
+use super::reason::Note;
+use super::samples::{Samples, Side};
+use super::verdict::{decide, notes_on_repeats, unfinished};
+use super::{CompareOptions, ComparedStep, Interval, Pairing};
 use crate::figures::Figures;
+use crate::figures::index::StepPlace;
 use crate::order::distinct;
 use crate::settings::Factor;
 
@@ -56,7 +58,8 @@ impl Effect {
     /// Returns whether any combination is shown to differ from the mean of all.
     pub fn differs(&self) -> bool {
         let mut combinations = self.combinations.iter();
-        combinations.any(|it| it.deviation.is_some_and(|it| it.is_shown))
+        combinations
+            .any(|combination| combination.deviation.is_some_and(|deviation| deviation.is_shown))
     }
 }
 
@@ -90,7 +93,31 @@ struct UndecidedEffect {
     factor: usize,
     level: usize,
     all: UndecidedRow,
-    each: Vec<(usize, UndecidedRow, Option<UndecidedRow>)>,
+    each: Vec<UndecidedCombination>,
+}
+
+struct UndecidedCombination {
+    /// Its index among the combinations of the factor.
+    index: usize,
+    own: UndecidedRow,
+    /// Its ratio relative to that of all combinations; see [`CombinationEffect::deviation`].
+    deviation: Option<UndecidedRow>,
+}
+
+/// A level of a factor that is compared with the base's.
+#[derive(Clone, Copy)]
+struct FactorLevel<'f> {
+    /// The index of the factor.
+    index: usize,
+    factor: &'f Factor,
+    level: usize,
+}
+
+impl FactorLevel<'_> {
+    /// Returns a level of the factor with its name: `build=pg17`.
+    fn named(self, level: usize) -> String {
+        format!("{}={}", self.factor.name, self.factor.levels[level])
+    }
 }
 
 /// Computes the effects of factors, each of which has a target for each level in each of its
@@ -100,143 +127,206 @@ pub fn effects(figures: &Figures, factors: Vec<Factor>, options: &CompareOptions
     let metrics = options.all_metrics(&[]);
     let mut drafts = Vec::new();
     for group in samples.groups() {
-        for (index, factor) in factors.iter().enumerate() {
-            for level in 1..factor.levels.len() {
-                for step in samples.steps() {
-                    let place = Place { step, ..group };
-                    let of = (index, factor, level);
-                    let made = metrics
-                        .iter()
-                        .filter_map(|metric| drafted(&samples, place, of, metric, options));
-                    drafts.extend(made);
+        for level in levels(&factors) {
+            for step in samples.steps() {
+                let place = StepPlace { step, ..group };
+                for metric in &metrics {
+                    drafts.extend(draft_effect(&samples, place, level, metric, options));
                 }
             }
         }
     }
-    let mut notes = Vec::new();
+
+    let mut family_notes = Vec::new();
     for family in families() {
-        let mut of_family: Vec<&mut UndecidedEffect> = drafts.iter_mut().collect();
-        of_family.retain(|it| family_of(&it.all.row.metric) == family);
-        notes.extend(decide_all(of_family, family, options));
+        let mut members: Vec<&mut UndecidedEffect> = drafts.iter_mut().collect();
+        members.retain(|effect| family_of(&effect.all.row.metric) == family);
+        family_notes.extend(decide_all(family, members, options));
     }
-    let has_hidden_drift = drafts.iter().any(|it| it.all.has_hidden_drift);
-    let mut repeats = notes_of_repeats(drafts.iter().map(|it| &it.all.row));
-    repeats.extend(has_hidden_drift.then(|| HIDDEN_DRIFT.to_owned()));
-    let rows = drafts.into_iter().map(|it| Effect {
-        factor: it.factor,
-        level: it.level,
-        compared: it.all.row,
-        combinations: it.each.into_iter().map(in_combination).collect(),
-    });
+
+    let has_hidden_drift = drafts.iter().any(|effect| effect.all.has_hidden_drift);
+    let rows: Vec<&ComparedStep> = drafts.iter().map(|effect| &effect.all.row).collect();
+    let mut notes = notes_on_repeats(&rows, has_hidden_drift);
+    notes.extend(family_notes);
+
     Effects {
-        rows: rows.collect(),
+        rows: drafts.into_iter().map(UndecidedEffect::decided).collect(),
         metrics: metrics.into_iter().map(str::to_owned).collect(),
         factors,
         effect: options.effect,
         error_rate: options.error_rate,
         unfinished: unfinished(figures),
-        notes: repeats.into_iter().chain(notes).collect(),
+        notes: notes.iter().map(Note::to_string).collect(),
     }
+}
+
+/// Returns all levels but those of the base.
+fn levels(factors: &[Factor]) -> Vec<FactorLevel<'_>> {
+    let mut all = Vec::new();
+    for (index, factor) in factors.iter().enumerate() {
+        for level in 1..factor.levels.len() {
+            all.push(FactorLevel { index, factor, level });
+        }
+    }
+    all
 }
 
 /// Decides the effects of a family, those in each combination, and the differences between
 /// combinations: a family each.
 fn decide_all(
-    of_family: Vec<&mut UndecidedEffect>,
-    family: &str,
+    family: &'static str,
+    members: Vec<&mut UndecidedEffect>,
     options: &CompareOptions,
-) -> Vec<String> {
+) -> Vec<Note> {
     let (mut all, mut in_combinations, mut deviations) = (Vec::new(), Vec::new(), Vec::new());
-    for it in of_family {
-        all.push(&mut it.all);
-        for (_, own, deviation) in &mut it.each {
-            in_combinations.push(own);
-            deviations.extend(deviation.as_mut());
+    for effect in members {
+        all.push(&mut effect.all);
+        for combination in &mut effect.each {
+            in_combinations.push(&mut combination.own);
+            deviations.extend(combination.deviation.as_mut());
         }
     }
-    let of_all = decide(all, options).note(family);
-    decide(in_combinations, options);
-    let of_deviations = decide(deviations, options);
-    let of_deviations = (of_deviations.count > 0).then(|| {
-        format!(
-            "{}: a combination differs from the mean of all in {} of {}",
+
+    let of_all = decide(family, all, options);
+    decide(family, in_combinations, options);
+    let of_deviations = decide(family, deviations, options);
+
+    let mut notes = Vec::from_iter(of_all.note());
+    if of_deviations.comparison_count > 0 {
+        notes.push(Note::Interactions {
             family,
-            of_deviations.shown,
-            counted(of_deviations.count, "comparison")
-        )
-    });
-    of_all.into_iter().chain(of_deviations).collect()
+            comparison_count: of_deviations.comparison_count,
+            shown_count: of_deviations.shown_count,
+        });
+    }
+    notes
 }
 
-/// Returns one effect, before its family is decided; `None` if none of its targets has the metric.
-fn drafted(
+/// Returns one effect, before its family is decided; `None` if none of its targets has the metric,
+/// or a combination lacks a target.
+fn draft_effect(
     samples: &Samples<'_>,
-    place: Place<'_>,
-    (index, factor, level): (usize, &Factor, usize),
+    place: StepPlace<'_>,
+    level: FactorLevel<'_>,
     metric: &str,
     options: &CompareOptions,
 ) -> Option<UndecidedEffect> {
-    let mut each = Vec::new();
-    let mut sides: Vec<(Side, Side)> = Vec::new();
-    let combinations = factor.combinations.iter();
-    let targets = combinations.flat_map(|it| [it.targets.first(), it.targets.get(level)]);
-    let targets: Vec<&str> = targets.flatten().filter_map(|target| target.as_deref()).collect();
+    let pairs = target_pairs(place, level)?;
+    let targets: Vec<&str> = pairs.iter().flat_map(|pair| [pair.base, pair.target]).collect();
     let measured = Measured::new(samples, place, &targets, metric);
-    for (number, combination) in factor.combinations.iter().enumerate() {
-        let target = |level: usize| combination.targets.get(level)?.as_deref();
-        let (base, target) = (target(0)?, target(level)?);
-        each.extend(draft(samples, place, [base, target], metric, options).map(|it| (number, it)));
-        let side = |target: &str| samples.side(place, target, measured.metric);
-        sides.push((side(base), side(target)));
+
+    let mut each = Vec::new();
+    let mut sides = Vec::new();
+    for (index, pair) in pairs.into_iter().enumerate() {
+        if let Some(own) = draft(samples, pair, metric, options) {
+            each.push(UndecidedCombination { index, own, deviation: None });
+        }
+        sides.push(BothSides {
+            base: samples.side(place, pair.base, measured.metric),
+            target: samples.side(place, pair.target, measured.metric),
+        });
     }
     if each.is_empty() {
         return None;
     }
-    let mut all = UndecidedRow::new(place, &factor.change(level), metric);
-    all.row.group = each.iter().find_map(|(_, it)| it.row.group.clone());
-    let (of_base, of_level): (Vec<Side>, Vec<Side>) = sides.iter().cloned().unzip();
-    let [base, side] = [of_base, of_level].map(|sides| Side::mean_of(&sides));
-    let name = |level: usize| format!("{}={}", factor.name, factor.levels[level]);
-    all.fill(samples, [(&name(0), &base), (&name(level), &side)], options);
-    let reasons = each.iter().flat_map(|(_, it)| it.row.reasons.iter().cloned());
-    all.row.reasons = distinct(reasons.chain(std::mem::take(&mut all.row.reasons)));
-    let apart = match all.row.pairing {
-        Pairing::Paired if sides.len() > 1 && all.estimate.is_some() => {
-            deviations(&all.row.values, &sides)
+
+    let all = draft_of_all(samples, place, level, metric, &each, &sides, options);
+
+    // Only pairs of repeats say how far a combination is from the mean of the others.
+    if all.row.pairing == Pairing::Paired && sides.len() > 1 && all.estimate.is_some() {
+        let deviations = deviations(&all.row.values, &sides).unwrap_or_default();
+        // A combination without a draft has no values, and then there are no pairs of all.
+        for (combination, pairs) in each.iter_mut().zip(&deviations) {
+            let rounding = combination.own.rounding.hypot(all.rounding);
+            let target = &combination.own.row.cell.target;
+            let empty = UndecidedRow::new(place, target, metric);
+            combination.deviation = Some(with_ratio(empty, pairs, rounding, options));
         }
-        _ => None,
-    };
-    let apart = apart.into_iter().flatten().map(Some).chain(std::iter::repeat(None));
-    // A combination without a draft has no pairs.
-    let each = each.into_iter().zip(apart).map(|((number, own), pairs)| {
-        let deviation = pairs.map(|pairs| {
-            let mut draft = UndecidedRow::new(place, &own.row.cell.target, metric);
-            let rounding = own.rounding.hypot(all.rounding);
-            let estimate = Estimate::of_pairs(&pairs, rounding, options.resamples, options.seed);
-            draft.row.ratio = Some(estimate.ratio());
-            draft.row.p_value = Some(estimate.p_value());
-            draft.estimate = Some(estimate);
-            draft
-        });
-        (number, own, deviation)
-    });
-    Some(UndecidedEffect { factor: index, level, each: each.collect(), all })
+    }
+    Some(UndecidedEffect { factor: level.index, level: level.level, all, each })
 }
 
-fn in_combination(
-    (index, own, deviation): (usize, UndecidedRow, Option<UndecidedRow>),
-) -> CombinationEffect {
-    let deviation = deviation.map(|draft| draft.row);
-    CombinationEffect {
-        index,
-        compared: own.row,
-        deviation: deviation.and_then(|row| {
-            Some(Deviation {
-                ratio: row.ratio?,
-                interval: row.interval?,
-                p_value: row.p_value?,
-                is_shown: matches!(row.verdict, Verdict::Faster | Verdict::Slower),
-            })
-        }),
+/// Returns the target of a level and that of the base's level in each combination.
+fn target_pairs<'t>(place: StepPlace<'t>, level: FactorLevel<'t>) -> Option<Vec<TargetPair<'t>>> {
+    let combinations = level.factor.combinations.iter();
+    let pairs = combinations.map(|combination| {
+        let base = combination.targets.first()?.as_deref()?;
+        let target = combination.targets.get(level.level)?.as_deref()?;
+        Some(TargetPair { place, base, target })
+    });
+    pairs.collect()
+}
+
+/// Returns a level against the base's, each by its mean over all combinations.
+fn draft_of_all(
+    samples: &Samples<'_>,
+    place: StepPlace<'_>,
+    level: FactorLevel<'_>,
+    metric: &str,
+    each: &[UndecidedCombination],
+    sides: &[BothSides],
+    options: &CompareOptions,
+) -> UndecidedRow {
+    let mut all = UndecidedRow::new(place, &level.factor.change(level.level), metric);
+    all.row.group = each.iter().find_map(|combination| combination.own.row.group.clone());
+
+    let of_base: Vec<&Side> = sides.iter().map(|sides| &sides.base).collect();
+    let of_level: Vec<&Side> = sides.iter().map(|sides| &sides.target).collect();
+    all.fill(
+        samples,
+        NamedSide { name: &level.named(0), side: &Side::mean_of(&of_base) },
+        NamedSide { name: &level.named(level.level), side: &Side::mean_of(&of_level) },
+        options,
+    );
+
+    // What a combination lacks, the mean lacks as well.
+    let of_each = each.iter().flat_map(|combination| &combination.own.row.reasons);
+    all.row.reasons = distinct(of_each.chain(&all.row.reasons).cloned());
+    all
+}
+
+/// Fills in the ratio of pairs alone: the interval and the verdict follow from it.
+fn with_ratio(
+    mut draft: UndecidedRow,
+    pairs: &[Pair],
+    rounding: f64,
+    options: &CompareOptions,
+) -> UndecidedRow {
+    let estimate = Estimate::of_pairs(pairs, rounding, options.resamples, options.seed);
+    draft.row.ratio = Some(estimate.ratio());
+    draft.row.p_value = Some(estimate.p_value());
+    draft.estimate = Some(estimate);
+    draft
+}
+
+impl UndecidedEffect {
+    fn decided(self) -> Effect {
+        Effect {
+            factor: self.factor,
+            level: self.level,
+            compared: self.all.row,
+            combinations: self.each.into_iter().map(UndecidedCombination::decided).collect(),
+        }
+    }
+}
+
+impl UndecidedCombination {
+    fn decided(self) -> CombinationEffect {
+        CombinationEffect {
+            index: self.index,
+            compared: self.own.row,
+            deviation: self.deviation.and_then(|draft| Deviation::of(&draft.row)),
+        }
+    }
+}
+
+impl Deviation {
+    fn of(row: &ComparedStep) -> Option<Self> {
+        Some(Self {
+            ratio: row.ratio?,
+            interval: row.interval?,
+            p_value: row.p_value?,
+            is_shown: row.verdict.is_change(),
+        })
     }
 }

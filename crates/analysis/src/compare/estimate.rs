@@ -24,7 +24,7 @@ pub(super) struct Estimate {
     /// The standard deviation of the logarithm of one repeat's ratio.
     pub spread: f64,
     /// The errors of both means, divided by those that only the own spread gives: 1 until
-    /// [`Self::borrow`]. The bootstrap compares resamples with the own errors.
+    /// [`Self::borrow_from`]. The bootstrap compares resamples with the own errors.
     borrowed: f64,
     /// The standard deviation of the logarithm of one machine's mean ratio, if ratios differ
     /// between machines. Each machine then counts as one value.
@@ -97,7 +97,7 @@ impl Estimate {
     }
 
     /// Moderates its errors by what other comparisons know about their spread.
-    pub fn borrow(&mut self, prior: Prior) {
+    pub fn borrow_from(&mut self, prior: Prior) {
         let own = self.spread * self.spread;
         let moderated = prior.moderate(own, self.measured.freedom);
         // The errors of both means are multiples of the spread.

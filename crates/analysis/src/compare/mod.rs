@@ -6,18 +6,21 @@ mod anova;
 mod bootstrap;
 mod borrowed;
 mod difference;
+mod draft;
 mod drift;
 mod effects;
 mod estimate;
 mod family;
 mod gate;
 pub(crate) mod initial_tree;
+mod matching;
 mod mean;
 mod metric;
 mod noise;
 mod plans;
 mod power;
 mod profile;
+mod reason;
 mod requirement;
 mod samples;
 mod student;
@@ -30,17 +33,16 @@ use record::CellKey;
 use serde::Serialize;
 use words::fixed;
 
-use crate::figures::{Figures, Row};
+use crate::figures::Row;
+use crate::figures::index::StepPlace;
 use crate::order::distinct;
 use power::PowerAnalysis;
 
 pub use anova::VarianceShare;
 pub(crate) use difference::Difference;
 pub use effects::{CombinationEffect, Deviation, Effect, Effects, effects};
-pub(crate) use family::level;
 pub use gate::{Gate, Thresholds, gate, repeats_to_judge};
 pub use initial_tree::InitialTree;
-pub(crate) use mean::{Mean, difference_of, mean, mean_of};
 pub(crate) use metric::{OWN_CPU, has_only_process_cpu, process_cpu};
 pub use metric::{THROUGHPUT, VERDICT_METRICS, costs, metric_label, more_is_better};
 pub use noise::{DetectableEffect, NoiseFloor, StepNoise, noise_floor};
@@ -48,10 +50,9 @@ pub use plans::{ComparedPlans, PlanDifference};
 pub use power::{POWER, REPEATS_CAP};
 pub use profile::{
     ComparedProfile, CostDifference, FunctionDifference, MergedProfile, NamedFunction,
-    ProfileTotals, compare_profiles, merged_profiles, profiled_cpu_us,
+    ProfileTotals, merged_profiles, profiled_cpu_us,
 };
 pub use requirement::{Bound, Requirement, RequirementResult, RequirementVerdict};
-pub(crate) use student::{quantile, tails};
 pub use verdict::compare;
 pub use waits::{ComparedWaits, StateDifference};
 
@@ -189,21 +190,11 @@ pub struct ComparedStep {
 }
 
 impl ComparedStep {
-    /// Returns a target's rows of this step, in all repeats.
-    pub(crate) fn rows_of<'f>(
-        &self,
-        figures: &'f Figures,
-        target: &str,
-    ) -> impl Iterator<Item = &'f Row> {
-        let cell = self.cell.of_target(target);
-        figures.rows.iter().filter(move |row| {
-            row.cell.is_repeat_of(&cell)
-                && (&row.workload, &row.step) == (&self.workload, &self.step)
-        })
+    /// Returns where its targets are compared.
+    pub(crate) fn place(&self) -> StepPlace<'_> {
+        StepPlace { workload: &self.workload, load: self.cell.load(), step: &self.step }
     }
-}
 
-impl ComparedStep {
     /// Returns the smallest relative change that these repeats show in [`POWER`] of all cases: 0.03
     /// is 3 %. `None` if there is no interval, or the figures are too coarse.
     pub fn detectable(&self) -> Option<f64> {
@@ -288,6 +279,18 @@ pub struct Sample {
     pub value: f64,
 }
 
+impl Sample {
+    /// Returns whether it is of the same repeat as another target's.
+    pub(crate) fn is_of_repeat_of(&self, other: &Self) -> bool {
+        self.run == other.run && self.repeat == other.repeat
+    }
+
+    /// Returns whether it is of the repeat that a row is of.
+    pub(crate) fn is_of(&self, row: &Row) -> bool {
+        self.run == row.run && self.repeat == row.cell.repeat
+    }
+}
+
 /// The interval of a ratio.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Interval {
@@ -370,6 +373,13 @@ pub enum Verdict {
     /// There is nothing to compare, or no ratio.
     #[default]
     NotComparable,
+}
+
+impl Verdict {
+    /// Returns whether a change is shown.
+    pub(crate) fn is_change(self) -> bool {
+        matches!(self, Self::Faster | Self::Slower)
+    }
 }
 
 impl fmt::Display for Verdict {

@@ -5,7 +5,8 @@ use serde::Serialize;
 use words::{shape_of, without_estimates};
 
 use crate::compare::{ComparedStep, THROUGHPUT};
-use crate::figures::{Figures, Row};
+use crate::figures::Row;
+use crate::figures::index::RowIndex;
 
 /// The statements of one step whose plan in a target is not the base's.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -59,49 +60,64 @@ impl PlanDifference {
 
 /// Returns the statements whose plans differ, step by step. No repeat of the target has a plan that
 /// a repeat of the base has.
-pub(crate) fn compare_plans(
-    figures: &Figures,
+pub(super) fn compare_plans(
+    index: &RowIndex<'_>,
     compared: &[ComparedStep],
     base: &str,
 ) -> Vec<ComparedPlans> {
-    let steps = compared.iter().filter(|it| it.metric == THROUGHPUT);
-    let differences = steps.map(|step| {
-        let rows = |target: &str| -> Vec<&Row> { step.rows_of(figures, target).collect() };
-        ComparedPlans {
-            cell: step.cell.clone(),
-            workload: step.workload.clone(),
-            step: step.step.clone(),
-            statements: differences(&rows(base), &rows(&step.cell.target)),
+    let mut differing = Vec::new();
+    for step in compared.iter().filter(|step| step.metric == THROUGHPUT) {
+        let of_base: Vec<&Row> = index.rows(step.place(), base).collect();
+        let of_target: Vec<&Row> = index.rows(step.place(), &step.cell.target).collect();
+        let statements = differences(&of_base, &of_target);
+        if !statements.is_empty() {
+            differing.push(ComparedPlans {
+                cell: step.cell.clone(),
+                workload: step.workload.clone(),
+                step: step.step.clone(),
+                statements,
+            });
         }
-    });
-    differences.filter(|it| !it.statements.is_empty()).collect()
+    }
+    differing
 }
 
 fn differences(base: &[&Row], target: &[&Row]) -> Vec<PlanDifference> {
-    // Engines explain plans in words of their own.
-    let engine = |rows: &[&Row]| rows.first().map(|row| row.engine.clone());
-    let Some(first) = target.first().filter(|_| engine(base) == engine(target)) else {
+    let (Some(first_of_base), Some(first)) = (base.first(), target.first()) else {
         return Vec::new();
     };
-    let plans = |rows: &[&Row], statement: &str| -> Vec<String> {
-        let plans = rows.iter().flat_map(|row| &row.plans);
-        let of_statement = plans.filter(|it| it.error.is_none() && it.key() == statement);
-        of_statement.map(|it| it.plan.clone()).collect()
-    };
-    let difference = |statement: &StatementPlan| {
-        let key = statement.key();
-        let (base, target) = (plans(base, &key), plans(target, &key));
-        let shapes: Vec<String> = base.iter().map(|it| shape_of(it)).collect();
-        if target.iter().any(|it| shapes.contains(&shape_of(it))) {
-            return None;
-        }
-        Some(PlanDifference {
-            statement: statement.statement.clone(),
-            base: base.into_iter().next()?,
-            target: target.into_iter().next()?,
-        })
-    };
-    first.plans.iter().filter_map(difference).collect()
+    // Engines explain plans in words of their own.
+    if first_of_base.engine != first.engine {
+        return Vec::new();
+    }
+    first.plans.iter().filter_map(|statement| difference(statement, base, target)).collect()
+}
+
+/// Returns the difference between the plans of a statement; `None` if a repeat of the target has a
+/// plan of the base, or the statement has no plan on one side.
+fn difference(statement: &StatementPlan, base: &[&Row], target: &[&Row]) -> Option<PlanDifference> {
+    let key = statement.key();
+    let of_base = plans_of(base, &key);
+    let of_target = plans_of(target, &key);
+
+    let shapes: Vec<String> = of_base.iter().map(|plan| shape_of(plan)).collect();
+    if of_target.iter().any(|plan| shapes.contains(&shape_of(plan))) {
+        return None;
+    }
+    Some(PlanDifference {
+        statement: statement.statement.clone(),
+        base: (*of_base.first()?).to_owned(),
+        target: (*of_target.first()?).to_owned(),
+    })
+}
+
+/// Returns the plans of a statement in all repeats.
+fn plans_of<'a>(rows: &[&'a Row], key: &str) -> Vec<&'a str> {
+    let plans = rows.iter().flat_map(|row| &row.plans);
+    plans
+        .filter(|plan| plan.error.is_none() && plan.key() == key)
+        .map(|plan| plan.plan.as_str())
+        .collect()
 }
 
 #[cfg(test)]

@@ -9,7 +9,8 @@ use serde::Serialize;
 
 use super::estimate::Estimate;
 use super::mean::Pair;
-use super::samples::{Place, Samples, Side, TimedSample};
+use super::reason::Reason;
+use super::samples::{Samples, Side, TargetStep, TimedSample};
 use super::{CompareOptions, Interval, Sample, family};
 
 /// A bound that a metric of a step has to keep.
@@ -122,53 +123,57 @@ struct Undecided {
 pub(super) fn judge(samples: &Samples<'_>, options: &CompareOptions) -> Vec<RequirementResult> {
     let mut undecided = Vec::new();
     for requirement in &options.requirements {
-        for (place, target) in samples.measured_at(&requirement.step) {
-            undecided.push(draft(samples, (place, target), requirement, options));
+        for step in samples.measured_at(&requirement.step) {
+            undecided.push(draft(samples, step, requirement, options));
         }
     }
-    let estimates = undecided.iter().filter_map(|it| it.estimate.as_ref());
+
+    let estimates = undecided.iter().filter_map(|draft| draft.estimate.as_ref());
     let p_values: Vec<f64> = estimates.map(Estimate::p_value).collect();
     let level = family::level(&p_values, options.error_rate);
-    undecided.into_iter().map(|it| it.decided(level)).collect()
+    undecided.into_iter().map(|draft| draft.decided(level)).collect()
 }
 
 fn draft(
     samples: &Samples<'_>,
-    (place, target): (Place<'_>, &str),
+    TargetStep { place, target }: TargetStep<'_>,
     requirement: &Requirement,
     options: &CompareOptions,
 ) -> Undecided {
     let Side { mut values, mut reasons, invalid, .. } =
         samples.side(place, target, &requirement.metric);
     let figures: Vec<f64> = values.iter().map(|value| value.sample.value).collect();
+    let samples: Vec<Sample> = values.iter().map(|value| value.sample).collect();
+    let has_repeats = figures.len() > 1;
     let has_ratio = requirement.value > 0.0 && figures.iter().all(|figure| *figure > 0.0);
-    let mut result = RequirementResult {
-        requirement: requirement.clone(),
-        cell: CellKey::new(target, place.load.0, place.load.1, 0),
-        workload: place.workload.to_owned(),
-        values: values.iter().map(|value| value.sample).collect(),
-        mean: mean_of(&figures),
-        ..RequirementResult::default()
-    };
 
-    let estimate = (figures.len() > 1 && has_ratio).then(|| {
+    let mut estimate = None;
+    if has_repeats && has_ratio {
+        // The bound is the base of each pair, so that the ratio is that of the value to it.
         values.sort_by_key(TimedSample::machine_and_order);
         let rounding = values.iter().map(|value| value.rounding).fold(0.0, f64::max);
         let pairs: Vec<Pair> = values.iter().map(|value| value.beside(requirement.value)).collect();
-        Estimate::of_pairs(&pairs, rounding, options.resamples, options.seed)
-    });
-    result.verdict = match figures.len() {
-        0 if invalid > 0 => RequirementVerdict::Invalid,
-        0 => RequirementVerdict::NotApplicable,
-        1 => RequirementVerdict::Single,
-        _ => by_each(requirement, &figures),
-    };
-    if figures.len() > 1 && !has_ratio {
-        reasons.push(
-            "a value or the bound is not above zero, so every repeat counts by itself".to_owned(),
-        );
+        estimate = Some(Estimate::of_pairs(&pairs, rounding, options.resamples, options.seed));
+    } else if has_repeats {
+        reasons.push(Reason::NoRatioToBound);
     }
-    result.reasons = reasons;
+
+    let (variant, clients) = place.load;
+    let result = RequirementResult {
+        requirement: requirement.clone(),
+        cell: CellKey::new(target, variant, clients, 0),
+        workload: place.workload.to_owned(),
+        values: samples,
+        mean: mean_of(&figures),
+        interval: None,
+        verdict: match figures.len() {
+            0 if invalid > 0 => RequirementVerdict::Invalid,
+            0 => RequirementVerdict::NotApplicable,
+            1 => RequirementVerdict::Single,
+            _ => by_each(requirement, &figures),
+        },
+        reasons: reasons.iter().map(Reason::to_string).collect(),
+    };
     Undecided { result, estimate }
 }
 

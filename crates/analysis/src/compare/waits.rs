@@ -1,17 +1,18 @@
-//! The states of the load's sessions, as the engine reported them, and how they differ between
-//! targets.
+//! Compares what sessions and the engine's threads waited for, state by state.
 
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 use record::CellKey;
 use serde::Serialize;
 use words::WaitView;
 
-use crate::compare::{
-    ComparedStep, CostDifference, Mean, Pairing, Sample, THROUGHPUT, difference_of, level, mean,
-    mean_of, quantile, tails,
-};
-use crate::figures::{Figures, Row, throughput};
+use super::mean::{Mean, difference_of, mean, mean_of};
+use super::profile::CostDifference;
+use super::student::{quantile, tails};
+use super::{ComparedStep, Pairing, Sample, THROUGHPUT, family};
+use crate::figures::index::RowIndex;
+use crate::figures::{Row, SessionState, throughput};
 
 /// The state of a session that works and waits for nothing that the engine knows of.
 const RUNNING: &str = "running";
@@ -45,6 +46,12 @@ pub struct StateDifference {
 }
 
 impl StateDifference {
+    fn shown_and_large_first(&self, other: &Self) -> Ordering {
+        let by_shown = other.time.is_shown.cmp(&self.time.is_shown);
+        let size = |state: &Self| state.time.difference_us.abs();
+        by_shown.then(size(other).total_cmp(&size(self)))
+    }
+
     /// Returns whether sessions in this state wait for something that the engine names.
     pub fn is_wait(&self) -> bool {
         self.view == WaitView::Engine && self.name != RUNNING
@@ -53,35 +60,38 @@ impl StateDifference {
 
 /// Compares the states of sessions, step by step. `compared` says which repeats count, and how they
 /// are paired. The states of all steps are one family of the error rate.
-pub(crate) fn compare_waits(
-    figures: &Figures,
+pub(super) fn compare_waits(
+    index: &RowIndex<'_>,
     compared: &[ComparedStep],
     base: &str,
     error_rate: f64,
 ) -> Vec<ComparedWaits> {
-    let steps = compared.iter().filter(|it| it.metric == THROUGHPUT);
-    let estimates = steps.filter_map(|step| Some((step, estimates(figures, step, base)?)));
-    let estimates: Vec<(&ComparedStep, Vec<StateEstimate>)> = estimates.collect();
-    let all = estimates.iter().flat_map(|(_, states)| states);
-    let p_values: Vec<f64> = all.map(StateEstimate::p_value).collect();
-    let level = level(&p_values, error_rate);
-    let compare = |(step, states): (&ComparedStep, Vec<StateEstimate>)| {
-        let states = states.into_iter().map(|it| it.at(level));
-        let mut states: Vec<StateDifference> = states.collect();
-        let rank = |it: &StateDifference| (it.time.is_shown, it.time.difference_us.abs());
-        states.sort_by(|a, b| {
-            let ((a_shown, a), (b_shown, b)) = (rank(a), rank(b));
-            b_shown.cmp(&a_shown).then(b.total_cmp(&a))
-        });
-        ComparedWaits {
-            cell: step.cell.clone(),
-            workload: step.workload.clone(),
-            step: step.step.clone(),
-            states,
+    let mut estimated = Vec::new();
+    for step in compared.iter().filter(|step| step.metric == THROUGHPUT) {
+        if let Some(repeats) = Repeats::of(index, step, base) {
+            estimated.push((step, repeats.estimates()));
         }
-    };
-    let compared = estimates.into_iter().map(compare);
-    compared.filter(|it| !it.states.is_empty()).collect()
+    }
+
+    let states = estimated.iter().flat_map(|(_, states)| states);
+    let p_values: Vec<f64> = states.map(StateEstimate::p_value).collect();
+    let level = family::level(&p_values, error_rate);
+
+    let mut all = Vec::new();
+    for (step, estimates) in estimated {
+        let mut states: Vec<StateDifference> =
+            estimates.into_iter().map(|state| state.at(level)).collect();
+        states.sort_by(StateDifference::shown_and_large_first);
+        if !states.is_empty() {
+            all.push(ComparedWaits {
+                cell: step.cell.clone(),
+                workload: step.workload.clone(),
+                step: step.step.clone(),
+                states,
+            });
+        }
+    }
+    all
 }
 
 /// The difference of the time in a state, before the family is decided.
@@ -114,73 +124,111 @@ impl StateEstimate {
     }
 }
 
-/// Returns the differences of all states of a step in the views that apply to all repeats; `None`
-/// without repeats.
-fn estimates(figures: &Figures, step: &ComparedStep, base: &str) -> Option<Vec<StateEstimate>> {
-    if step.pairing == Pairing::Single {
-        return None;
-    }
-    let row = |target: &str, sample: &Sample| -> Option<&Row> {
-        step.rows_of(figures, target)
-            .find(|row| (row.run, row.cell.repeat) == (sample.run, sample.repeat))
-    };
-    let rows = |target: &str, samples: &[Sample]| -> Option<Vec<&Row>> {
-        samples.iter().map(|sample| row(target, sample)).collect()
-    };
-    let of_base = rows(base, &step.base_values)?;
-    // Pairs are of the same run and repeat.
-    let of_target = match step.pairing {
-        Pairing::Paired => rows(&step.cell.target, &step.base_values)?,
-        _ => rows(&step.cell.target, &step.values)?,
-    };
-    // States of two engines have different meanings.
-    if of_base.first()?.engine != of_target.first()?.engine {
-        return None;
-    }
-    let views = WaitView::ALL.into_iter();
-    let estimates = views.filter_map(|view| {
-        let waits = |rows: &[&Row]| rows.iter().all(|row| row.waits(view).is_some());
-        let is_known = waits(&of_base) && waits(&of_target);
-        is_known.then(|| in_view(view, &of_base, &of_target, step.pairing))
-    });
-    Some(estimates.flatten().collect())
+/// The repeats of a step that are compared with each other.
+struct Repeats<'a> {
+    base: Vec<&'a Row>,
+    target: Vec<&'a Row>,
+    pairing: Pairing,
 }
 
-/// Returns the differences of the states in one view.
-fn in_view(
-    view: WaitView,
-    of_base: &[&Row],
-    of_target: &[&Row],
-    pairing: Pairing,
-) -> Vec<StateEstimate> {
-    let rows = || of_target.iter().chain(of_base);
-    let states = || rows().filter_map(|it| it.waits(view)).flat_map(|it| &it.states);
-    // PostgreSQL 17 spells `WALSync` as `WalSync`.
-    let names: BTreeSet<String> = states().map(|it| it.name.to_lowercase()).collect();
-    let estimate = |key: String| {
-        let alike = || states().filter(|it| it.name.to_lowercase() == key);
-        let sightings: Option<f64> = alike().map(|it| it.sightings).sum();
-        let name = alike().next()?.name.clone();
-        let times = |rows: &[&Row]| -> Option<Vec<Time>> {
-            rows.iter().map(|row| Time::of(row, view, &key)).collect()
+impl<'a> Repeats<'a> {
+    /// Returns the repeats of a step; `None` if there is only one, or a row is missing.
+    fn of(index: &RowIndex<'a>, step: &ComparedStep, base: &str) -> Option<Self> {
+        let target = &step.cell.target;
+        let of_target = match step.pairing {
+            Pairing::Single => return None,
+            // Pairs are of the same run and repeat.
+            Pairing::Paired => &step.base_values,
+            Pairing::Independent => &step.values,
         };
-        let (base, target) = (times(of_base)?, times(of_target)?);
-        let floor = (counting_variance(&base) + counting_variance(&target)).sqrt();
-        let us = |times: &[Time]| times.iter().map(|it| it.us).collect::<Vec<f64>>();
-        let (base, target) = (us(&base), us(&target));
-        let difference = match pairing {
-            Pairing::Paired => {
-                let pairs = base.iter().zip(&target);
-                let differences: Vec<f64> = pairs.map(|(base, target)| target - base).collect();
-                mean_of(&differences, floor)
+        let repeats = Self {
+            base: rows_of(index, step, base, &step.base_values)?,
+            target: rows_of(index, step, target, of_target)?,
+            pairing: step.pairing,
+        };
+        // States of two engines have different meanings.
+        let is_alike = repeats.base.first()?.engine == repeats.target.first()?.engine;
+        is_alike.then_some(repeats)
+    }
+
+    fn all(&self) -> impl Iterator<Item = &'a Row> {
+        self.target.iter().chain(&self.base).copied()
+    }
+
+    /// Returns the differences of all states in the views that apply to all repeats.
+    fn estimates(&self) -> Vec<StateEstimate> {
+        let mut estimates = Vec::new();
+        for view in WaitView::ALL {
+            if self.all().all(|row| row.waits(view).is_some()) {
+                estimates.extend(self.estimates_in(view));
             }
-            _ => difference_of(&base, &target, floor),
+        }
+        estimates
+    }
+
+    fn estimates_in(&self, view: WaitView) -> Vec<StateEstimate> {
+        // PostgreSQL 17 spells `WALSync` as `WalSync`.
+        let keys: BTreeSet<String> =
+            self.states(view).map(|state| state.name.to_lowercase()).collect();
+        keys.iter().filter_map(|key| self.estimate(view, key)).collect()
+    }
+
+    /// Returns the states of all repeats in a view.
+    fn states(&self, view: WaitView) -> impl Iterator<Item = &'a SessionState> {
+        self.all().filter_map(move |row| row.waits(view)).flat_map(|waits| &waits.states)
+    }
+
+    /// Returns the difference of one state, whose name is `key` in lower case; `None` if it was
+    /// seen too rarely, or a repeat has no time per operation.
+    fn estimate(&self, view: WaitView, key: &str) -> Option<StateEstimate> {
+        let mut alike: Vec<&SessionState> = self.states(view).collect();
+        alike.retain(|state| state.name.to_lowercase() == key);
+        let name = alike.first()?.name.clone();
+        let sightings: Option<f64> = alike.iter().map(|state| state.sightings).sum();
+
+        let base_times = times_of(&self.base, view, key)?;
+        let target_times = times_of(&self.target, view, key)?;
+        if sightings.is_some_and(|sightings| sightings < SIGHTINGS_MIN) {
+            return None;
+        }
+
+        // Repeats that happen to agree still have the error of counting.
+        let floor = (counting_variance(&base_times) + counting_variance(&target_times)).sqrt();
+        let base: Vec<f64> = base_times.iter().map(|time| time.us).collect();
+        let target: Vec<f64> = target_times.iter().map(|time| time.us).collect();
+        let difference = if self.pairing == Pairing::Paired {
+            let differences: Vec<f64> =
+                base.iter().zip(&target).map(|(base, target)| target - base).collect();
+            mean_of(&differences, floor)
+        } else {
+            difference_of(&base, &target, floor)
         };
-        let (base_us, target_us) = (mean(&base), mean(&target));
-        let is_enough = sightings.is_none_or(|it| it >= SIGHTINGS_MIN);
-        is_enough.then_some(StateEstimate { view, name, base_us, target_us, difference })
-    };
-    names.into_iter().filter_map(estimate).collect()
+        Some(StateEstimate {
+            view,
+            name,
+            base_us: mean(&base),
+            target_us: mean(&target),
+            difference,
+        })
+    }
+}
+
+/// Returns the rows of a target's repeats; `None` if one is missing.
+fn rows_of<'a>(
+    index: &RowIndex<'a>,
+    step: &ComparedStep,
+    target: &str,
+    samples: &[Sample],
+) -> Option<Vec<&'a Row>> {
+    let rows = samples.iter().map(|sample| {
+        let mut rows = index.rows(step.place(), target);
+        rows.find(|row| sample.is_of(row))
+    });
+    rows.collect()
+}
+
+fn times_of(rows: &[&Row], view: WaitView, key: &str) -> Option<Vec<Time>> {
+    rows.iter().map(|row| Time::of(row, view, key)).collect()
 }
 
 /// The time in a state in one repeat.
@@ -192,16 +240,18 @@ struct Time {
 
 impl Time {
     fn of(row: &Row, view: WaitView, key: &str) -> Option<Self> {
-        let throughput = throughput(row).filter(|it| *it > 0.0)?;
+        let throughput = throughput(row).filter(|throughput| *throughput > 0.0)?;
         let waits = row.waits(view)?;
-        let mut states = waits.states.iter();
-        let state = states.find(|it| it.name.to_lowercase() == *key);
+        let state = waits.states.iter().find(|state| state.name.to_lowercase() == *key);
+
+        // Without samples the engine measured times, which have no error of counting.
         if waits.samples == 0.0 {
-            let us = state.map_or(Some(0.0), |it| it.us_per_op)?;
+            let us = state.map_or(Some(0.0), |state| state.us_per_op)?;
             return Some(Self { us, variance: 0.0 });
         }
+
         let us_per_sighting = 1e6 / (waits.samples * throughput);
-        let sightings = state.and_then(|it| it.sightings).unwrap_or(0.0);
+        let sightings = state.and_then(|state| state.sightings).unwrap_or(0.0);
         Some(Self {
             us: us_per_sighting * sightings,
             // A state that was not seen may still have happened.
@@ -213,7 +263,7 @@ impl Time {
 /// Returns the variance of the mean of repeats by counting alone.
 fn counting_variance(times: &[Time]) -> f64 {
     let count = times.len() as f64;
-    times.iter().map(|it| it.variance).sum::<f64>() / count.powi(2)
+    times.iter().map(|time| time.variance).sum::<f64>() / count.powi(2)
 }
 
 #[cfg(test)]
@@ -223,7 +273,7 @@ mod tests {
 
     use super::*;
     use crate::compare::CompareOptions;
-    use crate::figures::{SessionState, Waits};
+    use crate::figures::{Figures, Waits};
 
     /// Adds five repeats of a target in which sessions were seen waiting so many times in a
     /// thousand samples, give or take one in a hundred.

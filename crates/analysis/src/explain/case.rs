@@ -10,6 +10,7 @@ use crate::compare::{
     Verdict,
 };
 use crate::figures::average::mean;
+use crate::figures::index::RowIndex;
 use crate::figures::operation::{noun, throughput_unit};
 use crate::figures::{Figures, Row};
 use crate::{compare, counted};
@@ -18,6 +19,7 @@ use crate::{compare, counted};
 #[derive(Clone, Copy)]
 pub(super) struct Context<'a> {
     pub figures: &'a Figures,
+    pub index: &'a RowIndex<'a>,
     pub compared: &'a Compared,
     /// The compared steps have several numbers of clients, so that names include it.
     names_clients: bool,
@@ -26,13 +28,18 @@ pub(super) struct Context<'a> {
 }
 
 impl<'a> Context<'a> {
-    pub(super) fn new(figures: &'a Figures, compared: &'a Compared) -> Self {
-        let steps = || compared.rows.iter().zip(compared.rows.iter().skip(1));
+    pub(super) fn new(
+        figures: &'a Figures,
+        index: &'a RowIndex<'a>,
+        compared: &'a Compared,
+    ) -> Self {
+        let neighbors = compared.rows.windows(2);
         Self {
             figures,
+            index,
             compared,
-            names_clients: steps().any(|(a, b)| a.cell.clients != b.cell.clients),
-            names_variants: steps().any(|(a, b)| a.cell.variant != b.cell.variant),
+            names_clients: neighbors.clone().any(|two| two[0].cell.clients != two[1].cell.clients),
+            names_variants: neighbors.clone().any(|two| two[0].cell.variant != two[1].cell.variant),
         }
     }
 
@@ -69,14 +76,9 @@ impl<'a> Side<'a> {
         target: &str,
         samples: &[Sample],
     ) -> Option<Self> {
-        let is_compared = |row: &&Row| {
-            row.valid
-                && samples
-                    .iter()
-                    .any(|sample| sample.run == row.run && sample.repeat == row.cell.repeat)
-        };
-        let rows = step.rows_of(context.figures, target).filter(is_compared);
-        let rows: Vec<&Row> = rows.collect();
+        let mut rows: Vec<&Row> = context.index.rows(step.place(), target).collect();
+        rows.retain(|row| row.valid && samples.iter().any(|sample| sample.is_of(row)));
+
         let logs: f64 = samples.iter().map(|sample| sample.value.ln()).sum();
         let throughput = (logs / samples.len() as f64).exp();
         let is_rate = throughput.is_finite() && throughput > 0.0;

@@ -8,8 +8,8 @@ use super::thresholds::{
 };
 use crate::compare::Pairing;
 use crate::compare::initial_tree::{self, TreeDifference};
+use crate::figures::Row;
 use crate::figures::average::mean;
-use crate::figures::{Figures, Row};
 use crate::order::distinct;
 
 /// A reason to doubt a finding. A pair has the base's figure and the target's.
@@ -160,21 +160,11 @@ const DEBTS: [(&str, &str, f64); 5] = [
 
 fn debt(case: &Case<'_>) -> Option<Caveat> {
     DEBTS.iter().find_map(|(name, what, least)| {
-        let left = |side: &Side<'_>| before(case.context.figures, side.rows[0])?.metric(name);
+        let left = |side: &Side<'_>| case.context.index.step_before(side.rows[0])?.metric(name);
         let left = case.pair(left)?;
         let is_large = left.max() >= *least && left.factor() >= DEBT;
         is_large.then_some(Caveat::Debt { what, left })
     })
-}
-
-/// Returns the step that ran before in the same cell.
-fn before<'a>(figures: &'a Figures, row: &Row) -> Option<&'a Row> {
-    let is_same_cell = |other: &&Row| {
-        (other.run, &other.cell, &other.workload) == (row.run, &row.cell, &row.workload)
-    };
-    let cell: Vec<&Row> = figures.rows.iter().filter(is_same_cell).collect();
-    let at = cell.iter().position(|other| other.step == row.step)?;
-    cell.get(at.checked_sub(1)?).copied()
 }
 
 /// Doubts a change where other processes used processors, or operations waited for one.

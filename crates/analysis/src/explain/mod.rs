@@ -22,6 +22,7 @@ mod thresholds;
 
 use crate::compare::{Compared, THROUGHPUT};
 use crate::figures::Figures;
+use crate::figures::index::RowIndex;
 use case::{Case, Context};
 use explanation::Explanation;
 
@@ -32,10 +33,14 @@ pub use prose::numbers::{factor, factor_within, figure, range};
 /// Explains a comparison, the most important finding first. Only a change with a verdict has a
 /// cause. Steps that were measured once, are too noisy or are invalid have none.
 pub fn explain(figures: &Figures, compared: &Compared) -> Vec<Finding> {
-    let cases = cases(figures, compared);
-    let explanations = explanations(figures, compared, &cases).into_iter();
-    let findings = explanations.filter_map(|it| prose::finding(&compared.base, it));
-    let mut findings: Vec<Finding> = findings.collect();
+    let index = RowIndex::new(figures);
+    let context = Context::new(figures, &index, compared);
+    let cases = cases(context);
+
+    let mut findings = Vec::new();
+    for explanation in explanations(context, &cases) {
+        findings.extend(prose::finding(&compared.base, explanation));
+    }
     findings.sort_by(|a, b| {
         let by_weight = b.weight.total_cmp(&a.weight);
         by_weight.then_with(|| a.title.cmp(&b.title))
@@ -44,20 +49,13 @@ pub fn explain(figures: &Figures, compared: &Compared) -> Vec<Finding> {
 }
 
 /// Returns the compared steps that have figures on both sides.
-fn cases<'a>(figures: &'a Figures, compared: &'a Compared) -> Vec<Case<'a>> {
-    let context = Context::new(figures, compared);
-    let throughput = compared.rows.iter().filter(|row| row.metric == THROUGHPUT);
-    let cases = throughput.filter_map(|row| Case::new(context, row));
-    cases.collect()
+fn cases(context: Context<'_>) -> Vec<Case<'_>> {
+    let throughput = context.compared.rows.iter().filter(|row| row.metric == THROUGHPUT);
+    throughput.filter_map(|row| Case::new(context, row)).collect()
 }
 
 /// Applies all rules.
-fn explanations<'a>(
-    figures: &'a Figures,
-    compared: &'a Compared,
-    cases: &'a [Case<'a>],
-) -> Vec<Explanation<'a>> {
-    let context = Context::new(figures, compared);
+fn explanations<'a>(context: Context<'a>, cases: &'a [Case<'a>]) -> Vec<Explanation<'a>> {
     let mut explanations = change::explain(context, cases);
     explanations.extend(clients::bound(cases));
     explanations.extend(clients::unfair(context));

@@ -144,8 +144,10 @@ fn found(figures: &Figures) -> Vec<Finding> {
 /// Applies all rules, and returns what `look` makes of each explanation.
 fn explained<T>(figures: &Figures, look: impl Fn(&Explanation<'_>) -> Option<T>) -> Vec<T> {
     let compared = compared(figures);
-    let cases = cases(figures, &compared);
-    let explanations = explanations(figures, &compared, &cases);
+    let index = RowIndex::new(figures);
+    let context = Context::new(figures, &index, &compared);
+    let cases = cases(context);
+    let explanations = explanations(context, &cases);
     explanations.iter().filter_map(look).collect()
 }
 

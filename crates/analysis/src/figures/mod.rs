@@ -8,6 +8,7 @@ mod computing;
 mod consistency;
 pub(crate) mod counters;
 mod fairness;
+pub(crate) mod index;
 mod latency;
 mod log_events;
 pub(crate) mod machines;

@@ -391,7 +391,7 @@ impl<'a> Side<'a> {
     }
 
     fn ignored(&self) -> Vec<IgnoredOption> {
-        let not_had = self.cells.first().map(|(cell, _)| cell.not_had.iter());
+        let not_had = self.cells.first().map(|(cell, _)| cell.unmet_options.iter());
         let ignored = not_had.into_iter().flatten().map(|option| IgnoredOption {
             target: self.plan.name.clone(),
             name: option.name.clone(),

@@ -155,7 +155,7 @@ fn what_is_declared_and_not_had_is_of_the_first_cell_with_settings() {
     };
     let cell = |not_had: Vec<UnmetOption>| Cell {
         settings: vec![setting("work_mem", "64kB")],
-        not_had,
+        unmet_options: not_had,
         ..Cell::default()
     };
     let settings = Built::new("postgres", &[("pg", "17.2")])

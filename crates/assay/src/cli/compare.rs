@@ -1,7 +1,117 @@
-//! Parses the values of the options of `compare`.
+//! The options of `compare`, and the form of their values.
+
+use std::path::PathBuf;
 
 use analysis::{Bound, Requirement, THROUGHPUT};
+use clap::Args;
 use words::{Metric, OPERATION_TIMES};
+
+use super::Format;
+
+/// Arguments of `compare`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "\
+Targets with the same name in several runs count as repeats of one target, so they must be identical. To compare \
+yesterday's run with today's, use `--by-run`.
+
+With `--gate`, the exit code is 0 if a regression beyond the threshold is ruled out, 3 if one is found, and 4 if neither is \
+certain: the result is invalid, missing, too noisy or measured only once. Assay looks for regressions in throughput, in own CPU and \
+instructions per operation, and in each metric that a threshold names. Only throughput and the named metrics can rule one out.
+
+With `--require`, the exit code is 0 if every target meets every requirement, 3 if one is missed, and 4 if none is missed but \
+one can't be judged: it is invalid, not applicable, too noisy or measured only once. With `--gate` as well, 3 outweighs 4, and 4 \
+outweighs 0.
+
+Examples:
+  assay compare RUN --metric response_p99 --metric response_p99:insert
+  assay compare RUN --gate --threshold response_p99=10
+  assay compare RUN --require 'qr100 response_p99 < 5ms' --require 'qr100 sla >= 95%'")]
+pub struct CompareArgs {
+    /// The run directories
+    #[arg(required_unless_present = "metrics", value_name = "RUN")]
+    pub runs: Vec<PathBuf>,
+    /// The base target [default: that of the first run's plan]. With GROUP, an engine or a build,
+    /// the base of only that group's targets; may be repeated
+    #[arg(
+        long = "base",
+        value_name = "[GROUP=]TARGET",
+        conflicts_with_all = ["by_run", "by_step"]
+    )]
+    pub bases: Vec<Base>,
+    /// Compares each target with the target of the same name in the first run
+    #[arg(long)]
+    pub by_run: bool,
+    /// Compares steps of the same cell, in each target: `qr0=qr100` compares qr100 with qr0, and
+    /// `.pre` each step X with X.pre. May be repeated
+    #[arg(long, value_name = "BASE=STEP", conflicts_with_all = ["by_run", "by"])]
+    pub by_step: Vec<StepPattern>,
+    /// Shows the effect of a factor, all else being equal. A factor is a setting, `build`, or a
+    /// name that the plan defines under `factors`. `all` selects every factor, and `?` lists
+    /// them. May be repeated
+    #[arg(long, value_name = "FACTOR", conflicts_with_all = ["by_run", "gate"])]
+    pub by: Vec<String>,
+    /// Also shows the verdicts of this metric, such as `response_p99`, `response_p99:insert`,
+    /// `sla` or `fsyncs_per_commit`. `?` lists all metrics. May be repeated
+    #[arg(long = "metric", value_name = "NAME", value_parser = metric_or_list)]
+    pub metrics: Vec<String>,
+    /// Requires a bound of every target, such as `qr100 response_p99 < 5ms` or
+    /// `l.i1 throughput >= 20k`: a step, a metric, `<`, `<=`, `>` or `>=`, and a value with its
+    /// unit. Sets the exit code, as described below. May be repeated
+    #[arg(
+        long = "require",
+        value_name = "REQUIREMENT",
+        value_parser = requirement,
+        conflicts_with_all = ["by", "by_step"]
+    )]
+    pub requirements: Vec<Requirement>,
+    /// Sets the exit code for use in CI, as described below
+    #[arg(long)]
+    pub gate: bool,
+    /// The largest change for the worse, in percent, that `--gate` accepts: `5` for throughput,
+    /// own CPU and instructions per operation [default: that of `--effect`], or `cpupq=10` for
+    /// one metric. May be repeated
+    #[arg(long = "threshold", value_name = "[METRIC=]PERCENT")]
+    pub thresholds: Vec<Threshold>,
+    /// The smallest change that matters, in percent: `no change shown` means that any change is
+    /// smaller than this
+    #[arg(long, value_name = "PERCENT", default_value_t = EFFECT, value_parser = percent_above_zero)]
+    pub effect: f64,
+    /// The accepted share of false verdicts among all verdicts of faster or slower, in percent
+    #[arg(long, value_name = "PERCENT", default_value_t = ERROR_RATE, value_parser = error_percent)]
+    pub error_rate: f64,
+    /// The output format
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub format: Format,
+    /// Compares only this step; may be repeated
+    #[arg(long = "step", value_name = "NAME")]
+    pub steps: Vec<String>,
+}
+
+/// The defaults of `--effect` and `--error-rate`, in percent.
+const EFFECT: f64 = 3.0;
+const ERROR_RATE: f64 = 5.0;
+
+impl CompareArgs {
+    /// Returns the arguments of a comparison with all options at their defaults, except for the
+    /// steps.
+    pub fn with_defaults(runs: Vec<PathBuf>, steps: Vec<String>) -> Self {
+        Self {
+            runs,
+            bases: Vec::new(),
+            by_run: false,
+            by_step: Vec::new(),
+            by: Vec::new(),
+            metrics: Vec::new(),
+            requirements: Vec::new(),
+            gate: false,
+            thresholds: Vec::new(),
+            effect: EFFECT,
+            error_rate: ERROR_RATE,
+            format: Format::Csv,
+            steps,
+        }
+    }
+}
 
 /// One `--base`.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use builds::{Build, Error, Spec, Store, check_name};
+use builds::{Build, BuildError, Spec, Store, check_name};
 
 use crate::cli::{BuildsArgs, FetchArgs};
-use crate::outcome::{Exit, report_error};
+use crate::exit::{Exit, report_error};
 use crate::output::print;
 
 /// Downloads builds.
@@ -16,7 +16,7 @@ pub fn fetch(args: &FetchArgs) -> anyhow::Result<Exit> {
         if specs.len() > 1 {
             let count = specs.len();
             let message = format!("`--name {name}` names one build, but {count} specs are given");
-            return Err(Error::usage(message, "fetch each build by itself").into());
+            return Err(BuildError::usage(message, "fetch each build by itself").into());
         }
     }
     let mut exit = Exit::Ok;

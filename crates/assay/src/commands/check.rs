@@ -4,25 +4,26 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use analysis::{PlanTarget, Settings, declared_differences};
-use plan::{Plan, Resolved};
-use report::terminal_text;
-
-use crate::cli::{CheckArgs, DATA, RESULTS};
-use crate::estimate;
-use crate::locate;
-use crate::memory;
-use crate::only::CellFilters;
-use crate::outcome::Exit;
-use crate::output::{eprint_line, print, style};
-use crate::plan_file::{self, PlanFile};
-use crate::preflight::{not_applicable, reject_impossible};
-use crate::run::{about, factors, free_bytes, matching, references};
+use plan::{Plan, Resolved, Workload};
+use runner::before::only::CellFilters;
+use runner::before::plan_file::{self, PlanFile};
+use runner::before::preflight::{not_applicable, reject_impossible};
+use runner::before::{estimate, locate, memory};
+use runner::host::free_bytes;
+use runner::matrix::pace::about;
+use runner::matrix::{factors, matching, references};
+use runner::{DATA, Events as _, RESULTS};
 
 use super::show::pair_of;
+use crate::cli::CheckArgs;
+use crate::display::Display;
+use crate::exit::Exit;
+use crate::output::{print, style};
 
 /// Prints the estimates, the builds and the differences between the configs of a plan.
 pub fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
-    let file = plan_file::read(&args.plan)?;
+    let display = Display::new(false);
+    let file = plan_file::read(&args.plan.request(), &display)?;
     if let Some(pair) = &args.between {
         return check_between(&file, pair);
     }
@@ -35,10 +36,10 @@ pub fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
     let only = CellFilters::new(&args.only, &references)?;
     let selected: Vec<plan::Cell> =
         matching(plan, &references, &only)?.into_iter().map(|task| task.cell).collect();
-    let located = locate::locate(&file, selected.iter().copied(), Some(&data_root))?;
+    let located = locate::locate(&file, selected.iter().copied(), Some(&data_root), &display)?;
     let host_bytes = probe::host(Path::new("/")).memory_total_bytes;
     for warning in memory::oversized_caches(&file, 0..plan.targets.len(), host_bytes)? {
-        eprint_line!("warning[{}]: {}", memory::CACHE_CODE, terminal_text(&warning));
+        display.warn(Some(memory::CACHE_CODE), &warning);
     }
     let mut text = summary(plan, (&selected, &only), &data_root);
     let _ = writeln!(text, "\nbuilds:");
@@ -88,7 +89,7 @@ fn summary(plan: &Plan, selected: (&[plan::Cell], &CellFilters), data_root: &Pat
         "cells        {}\ntime         {}, if {}\ndisk         about {} at a time",
         of_all,
         about(estimate.time),
-        estimate::assumed(plan),
+        assumed(plan),
         size(needed),
     );
     if let Some(free) = free {
@@ -104,6 +105,24 @@ fn summary(plan: &Plan, selected: (&[plan::Cell], &CellFilters), data_root: &Pat
         let _ = writeln!(text, "left out     {left_out}");
     }
     text
+}
+
+/// Returns the throughput that the estimate assumes, as text after `if`. All variants belong to one
+/// workload.
+fn assumed(plan: &Plan) -> String {
+    let with_commas = |rate: u64| report::rate_text(rate as f64);
+    let (puts, loads, writes) = (
+        with_commas(estimate::PUTS_PER_S),
+        with_commas(estimate::LOAD_ROWS_PER_S),
+        with_commas(estimate::WRITE_ROWS_PER_S),
+    );
+    match plan.variants.first().map(|variant| &variant.workload) {
+        Some(Workload::Kv(_)) => format!("the engine loads {puts} keys/s"),
+        Some(Workload::Sysbench(_)) => format!("the engine loads {loads} rows/s"),
+        Some(Workload::Insert(_)) | None => {
+            format!("the engine loads {loads} rows/s, and writes {writes} rows/s with indexes")
+        }
+    }
 }
 
 /// Returns every value and its origin, and the selected cells in their order.
@@ -167,4 +186,25 @@ fn plan_targets(file: &PlanFile, located: &[record::Build]) -> anyhow::Result<Ve
         })
     });
     targets.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_estimate_names_the_assumptions_of_the_plans_own_workload() {
+        let of = |workload: &str, build: &str| {
+            let text = format!("[workload.{workload}]\n[build.a]\n{build}\n");
+            let (plan, _) = plan::parse("plan.toml", &text, &[]).unwrap();
+            assumed(&plan)
+        };
+        let sqlite = "sqlite = \"bundled\"";
+        assert_eq!(of("kv", "rocksdb = \"/l.so\""), "the engine loads 200,000 keys/s");
+        assert_eq!(of("sysbench", sqlite), "the engine loads 60,000 rows/s");
+        assert_eq!(
+            of("insert", sqlite),
+            "the engine loads 60,000 rows/s, and writes 8,000 rows/s with indexes"
+        );
+    }
 }

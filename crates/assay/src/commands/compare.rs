@@ -12,12 +12,14 @@ use analysis::compat::{self, Recorded};
 use analysis::{CompareOptions, Compared, Figures, Row, Series, THROUGHPUT, distinct};
 use record::{Run, RunDir};
 use report::{ComparedRun, Comparison};
+use runner::failure::UsageError;
+use runner::similar::did_you_mean;
 use words::Metric;
 
 use self::groups::Group;
 use self::lines::{Line, Runs};
 use crate::cli::{CompareArgs, Format, METRIC_LIST};
-use crate::outcome::{Exit, UsageError, did_you_mean};
+use crate::exit::Exit;
 use crate::output::{json_text, print, style};
 use crate::runs::{exit_of_reading, figures, keep_steps};
 
@@ -40,7 +42,7 @@ pub fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {
     let shown_targets: Vec<String> = if args.by_step.is_empty() {
         Vec::new()
     } else {
-        shown.targets.iter().map(|it| it.name.clone()).collect()
+        shown.targets.iter().map(|target| target.name.clone()).collect()
     };
     let groups = groups::by_base(&args.bases, shown, figures)?;
     if args.gate && groups.len() > 1 {
@@ -233,7 +235,7 @@ fn merged(runs: &[Recorded], base: Option<&str>) -> anyhow::Result<Run> {
         shown.base = base.to_owned();
     }
     let cells = || runs().flat_map(|run| &run.cells);
-    let mut names: Vec<&str> = shown.targets.iter().map(|it| it.name.as_str()).collect();
+    let mut names: Vec<&str> = shown.targets.iter().map(|target| target.name.as_str()).collect();
     names.retain(|name| cells().any(|cell| cell.key.target == *name));
     if !names.contains(&shown.base.as_str()) {
         let targets = did_you_mean(&mut names, &shown.base, "targets");
@@ -288,7 +290,7 @@ fn lines<'a>(runs: &'a [Recorded], by_run: bool, steps: &[String]) -> Vec<Line<'
                 (true, _) => vec![compat::key_by_run(run, &cell.key)],
                 (false, []) => vec![cell.key.clone()],
                 (false, steps) => {
-                    let keys = steps.iter().map(|it| compat::key_by_step(it, &cell.key));
+                    let keys = steps.iter().map(|step| compat::key_by_step(step, &cell.key));
                     keys.collect()
                 }
             };

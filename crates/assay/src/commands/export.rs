@@ -1,25 +1,25 @@
 //! `assay export`: writes the results of runs for other tools.
 
+mod latencies;
+mod output;
+mod profiles;
+
 use std::cell::Cell;
-use std::io::{self, BufWriter, IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use analysis::compat::{Recorded, refuse_copies};
-use analysis::{ProfiledStep, Row, distinct};
-use fs_err::File;
+use analysis::{Row, distinct};
 use record::{RecordError, Run, RunDir, StepReader, StepState};
-use report::{ComparedRun, Comparison, Form, HistogramLog, ProfileForm, SecondTable};
+use report::{ComparedRun, Comparison, Form, ProfileForm, SecondTable};
+use runner::before::only::CellFilters;
+use runner::failure::{Errors, UsageError};
 
 use super::compare::{self, Answer};
 use crate::cli::{CompareArgs, ExportArgs, ExportFormat, ExportTable};
-use crate::only::CellFilters;
-use crate::outcome::{Errors, Exit, UsageError, report_error};
+use crate::exit::{Exit, report_error};
 use crate::output::{eprint_line, print};
-use crate::runs::{
-    self, SetAsideCounts, exit_of_reading, say_damages, say_help_for_damage, unknown_step,
-};
-
-type Sink = Box<dyn Write + Send>;
+use crate::runs::{SetAsideCounts, say_damages, say_help_for_damage, unknown_step};
+use output::{Sink, file_name, is_directory, write_file, write_to};
 
 /// Writes the results of runs in the format that `args` names.
 pub fn export(args: &ExportArgs) -> anyhow::Result<Exit> {
@@ -191,7 +191,7 @@ impl Selection {
         let rows = if takes_rows { self.rows()? } else { Vec::new() };
         let compare = || {
             let recorded = Recorded::read(&self.directories)?;
-            let paths = self.directories.iter().map(|it| it.path().to_owned());
+            let paths = self.directories.iter().map(|directory| directory.path().to_owned());
             let args = CompareArgs::with_defaults(paths.collect(), self.steps.clone());
             compare::answer(&self.directories, &recorded, &args)
         };
@@ -326,72 +326,11 @@ impl Selection {
         })?;
         Ok(self.exit())
     }
-
-    /// Writes the profiles of all selected steps into one file.
-    fn write_profiles(&self, form: ProfileForm, output: Option<&Path>) -> anyhow::Result<Exit> {
-        let (mut figures, _) = runs::figures(&self.directories, |row| {
-            row.series = analysis::Series::default();
-        })?;
-        let exit = exit_of_reading(&figures);
-        // As in a comparison, warm-ups only count if they are asked for.
-        figures
-            .profiled
-            .retain(|it| self.has(&it.row) && (it.row.reported || !self.steps.is_empty()));
-        if figures.profiled.is_empty() {
-            let cells = self.runs.iter().flat_map(|run| &run.cells);
-            let profiled = cells.filter(|cell| cell.key.profiled);
-            let names = distinct(profiled.map(|cell| format!("`{}`", cell.name())));
-            let help = if names.is_empty() {
-                "`assay run --resume RUN --profile` adds profiles to a run".into()
-            } else {
-                format!("profiled cells: {}", names.join(", "))
-            };
-            return Err(UsageError::new("no profiled step is selected", Some(help)).into());
-        }
-        for ProfiledStep { row, profile, stacks } in &figures.profiled {
-            let why = match &profile.missing {
-                _ if !row.valid => format!("invalid: {}", row.reasons.join("; ")),
-                Some(why) => why.clone(),
-                None if stacks.total() == 0 => "no samples".to_owned(),
-                None => continue,
-            };
-            let (step, cell, why) = (&row.step, &row.cell, report::terminal_text(&why));
-            eprint_line!("warning: left out: {step} of {} (p{}): {why}", cell.target, cell.repeat);
-        }
-        let profiles = analysis::merged_profiles(&figures);
-        if profiles.is_empty() {
-            eprint_line!("error: no selected step has a profile, so nothing was written");
-            return Ok(Exit::Invalid);
-        }
-        let is_binary = form == ProfileForm::Pprof;
-        write_to(output, form.file_name(), is_binary, |sink| Ok(form.write(&profiles, sink)?))?;
-        Ok(exit)
-    }
-
-    /// Writes a log for each cell.
-    fn write_latencies(&self, output: Option<&Path>) -> anyhow::Result<Exit> {
-        let Some(directory) = output else {
-            return Err(UsageError::new(
-                "`--format hdr` needs a directory, since it writes one file per cell",
-                Some("name a directory: `-o DIR`".into()),
-            )
-            .into());
-        };
-        fs_err::create_dir_all(directory)?;
-        let mut logs = Logs { directory, of_several_runs: self.runs.len() > 1, current: None };
-        self.each(|step, row| logs.add(step, &row))?;
-        logs.end()?;
-        print(&format!("{}\n", directory.display()))?;
-        Ok(self.exit())
-    }
 }
 
 /// Writes the tables of each run into a directory that many runs share. Leaves out runs that can't
 /// be read, with an error.
 fn write_partitions(args: &ExportArgs, form: Form, directory: &Path) -> anyhow::Result<Exit> {
-    let left_out = |path: &Path, error: anyhow::Error| {
-        error.context(format!("run `{}` is left out", path.display()))
-    };
     let mut errors = Vec::new();
     let mut readable: Vec<(&Path, Selection)> = Vec::new();
     for path in &args.runs {
@@ -403,7 +342,7 @@ fn write_partitions(args: &ExportArgs, form: Form, directory: &Path) -> anyhow::
             }
         };
         let id = &selection.runs[0].id;
-        if let Some((first, _)) = readable.iter().find(|(_, it)| it.runs[0].id == *id) {
+        if let Some((first, _)) = readable.iter().find(|(_, known)| known.runs[0].id == *id) {
             let (first, second) = (first.display(), path.display());
             return Err(UsageError::new(
                 format!("`{first}` and `{second}` are the same run, `{id}`"),
@@ -413,6 +352,7 @@ fn write_partitions(args: &ExportArgs, form: Form, directory: &Path) -> anyhow::
         }
         readable.push((path, selection));
     }
+
     let mut exit = Exit::Ok;
     let mut is_written = false;
     for (path, selection) in readable {
@@ -425,6 +365,7 @@ fn write_partitions(args: &ExportArgs, form: Form, directory: &Path) -> anyhow::
         }
         exit = exit.max(selection.exit());
     }
+
     if !is_written {
         Errors::combine(errors)?;
         return Ok(exit);
@@ -437,171 +378,9 @@ fn write_partitions(args: &ExportArgs, form: Form, directory: &Path) -> anyhow::
     Ok(exit)
 }
 
-/// Writes the logs of cells, one after the other. The steps of a cell must be added together.
-struct Logs<'a> {
-    directory: &'a Path,
-    of_several_runs: bool,
-    current: Option<(String, NewFile, HistogramLog<BufWriter<File>>)>,
-}
-
-impl Logs<'_> {
-    fn add(&mut self, step: &StepReader, row: &Row) -> anyhow::Result<()> {
-        if row.damaged || step.state() != StepState::Finished {
-            return Ok(());
-        }
-        let started = step.step().started_unix_ns;
-        let name = self.name(row);
-        if self.current.as_ref().is_none_or(|(open, ..)| *open != name) {
-            self.end()?;
-            let file = NewFile::new(&self.directory.join(&name));
-            let sink = BufWriter::new(file.create()?);
-            let title = name.trim_end_matches(".hlog");
-            let log = HistogramLog::new(sink, title, started)?;
-            self.current = Some((name, file, log));
-        }
-        let Some((_, _, log)) = &mut self.current else {
-            return Ok(());
-        };
-        if !row.valid {
-            log.say_invalid(&row.step, &row.reasons)?;
-            let target = &row.cell.target;
-            let reasons = row.reasons.join("; ");
-            eprint_line!(
-                "warning: step `{}` of `{target}` is invalid, and its log lines are tagged so: {reasons}",
-                row.step
-            );
-        }
-        let mark = (row.step.as_str(), row.valid);
-        step.latencies()?.for_each_line(|line| Ok(log.add(mark, started, &line)?))
-    }
-
-    /// Ends the log that is being written.
-    fn end(&mut self) -> anyhow::Result<()> {
-        if let Some((_, file, log)) = self.current.take() {
-            log.finish().flush()?;
-            file.keep()?;
-        }
-        Ok(())
-    }
-
-    /// Returns the file name of a cell: `pg17.base-c8-r1.hlog`.
-    fn name(&self, row: &Row) -> String {
-        let run = format!("run{}-", row.run + 1);
-        let variant = row.cell.variant.as_ref().map(|variant| format!("-{variant}"));
-        let name = format!(
-            "{}{}{}-c{}-r{}.hlog",
-            if self.of_several_runs { &run } else { "" },
-            row.cell.target,
-            variant.unwrap_or_default(),
-            row.cell.clients,
-            row.cell.repeat
-        );
-        let in_names = |letter: char| letter.is_alphanumeric() || "._-".contains(letter);
-        name.replace(|letter| !in_names(letter), "-")
-    }
-}
-
-/// A file that gets its name when it is complete. If dropped before, it is removed.
-struct NewFile {
-    partial: PathBuf,
-    path: PathBuf,
-    is_kept: bool,
-}
-
-impl NewFile {
-    fn new(path: &Path) -> Self {
-        let mut partial = path.as_os_str().to_owned();
-        partial.push(".partial");
-        Self { partial: partial.into(), path: path.to_owned(), is_kept: false }
-    }
-
-    /// Creates the file under its temporary name, not through a link that others may have put there.
-    fn create(&self) -> io::Result<File> {
-        // A process that was killed may have left one.
-        match fs_err::remove_file(&self.partial) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => File::create_new(&self.partial),
-        }
-    }
-
-    fn keep(mut self) -> io::Result<()> {
-        fs_err::rename(&self.partial, &self.path)?;
-        self.is_kept = true;
-        Ok(())
-    }
-}
-
-impl Drop for NewFile {
-    fn drop(&mut self) {
-        if !self.is_kept {
-            // The error that kept it from being completed was reported.
-            let _ = fs_err::remove_file(&self.partial);
-        }
-    }
-}
-
-/// Calls `write` with a file to write, or with stdout if `output` is `None`. In a directory the
-/// file is called `name`.
-fn write_to(
-    output: Option<&Path>,
-    name: &str,
-    is_binary: bool,
-    write: impl FnOnce(Sink) -> anyhow::Result<Sink>,
-) -> anyhow::Result<()> {
-    let Some(output) = output else {
-        if is_binary && io::stdout().is_terminal() {
-            return Err(UsageError::new(
-                "this is a binary format, which can't be written to a terminal",
-                Some("name a file: `-o FILE`".into()),
-            )
-            .into());
-        }
-        let written =
-            write(Box::new(BufWriter::new(io::stdout()))).and_then(|mut sink| Ok(sink.flush()?));
-        return match written {
-            // A closed pipe is not an error.
-            Err(error) if is_broken_pipe(&error) => Ok(()),
-            // Other errors say what failed.
-            Err(error) if error.is::<io::Error>() => Err(error.context("cannot write to stdout")),
-            written => written,
-        };
-    };
-    let path = if is_directory(output) {
-        fs_err::create_dir_all(output)?;
-        output.join(name)
-    } else {
-        output.to_owned()
-    };
-    // A device or a pipe stays what it is.
-    let is_special = path.metadata().is_ok_and(|facts| !facts.is_file());
-    if is_special {
-        let sink = fs_err::OpenOptions::new().write(true).open(&path)?;
-        write(Box::new(BufWriter::new(sink)))?.flush()?;
-    } else {
-        write_file(&path, write)?;
-    }
-    print(&format!("{}\n", path.display()))
-}
-
-/// Returns whether an output is a directory, or shall be one.
-fn is_directory(output: &Path) -> bool {
-    output.is_dir() || output.to_string_lossy().ends_with('/')
-}
-
-/// Lets `write` write a file, which has its name when all of it is there.
-fn write_file(path: &Path, write: impl FnOnce(Sink) -> anyhow::Result<Sink>) -> anyhow::Result<()> {
-    let file = NewFile::new(path);
-    write(Box::new(BufWriter::new(file.create()?)))?.flush()?;
-    Ok(file.keep()?)
-}
-
-/// Returns the name of a file that is written in this form.
-fn file_name(name: &str, form: Form) -> String {
-    let ending = match form {
-        Form::Csv => "csv",
-        Form::Parquet => "parquet",
-    };
-    format!("{name}.{ending}")
+/// Returns the error that a run is left out.
+fn left_out(path: &Path, error: anyhow::Error) -> anyhow::Error {
+    error.context(format!("run `{}` is left out", path.display()))
 }
 
 /// Returns true if a run has a target besides its base.
@@ -610,11 +389,4 @@ fn has_comparison(run: &Run) -> bool {
     let count = targets.len();
     targets.retain(|target| *target != run.base);
     !targets.is_empty() && targets.len() < count
-}
-
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error.chain().any(|cause| {
-        let cause = cause.downcast_ref::<io::Error>();
-        cause.is_some_and(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
-    })
 }

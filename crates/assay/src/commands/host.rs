@@ -1,10 +1,11 @@
 //! `assay host`: describes the machine as a run records it.
 
 use probe::HostContext;
+use runner::failure::UsageError;
+use runner::host::describe;
 
 use crate::cli::HostArgs;
-use crate::host::describe;
-use crate::outcome::{Exit, UsageError};
+use crate::exit::Exit;
 use crate::output::{print, style};
 
 /// Prints a description of the machine, the flush latency of a directory, and warnings.

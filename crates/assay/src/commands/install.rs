@@ -4,14 +4,14 @@ use anyhow::Context;
 use clap::CommandFactory;
 
 use crate::cli::{Cli, CompletionsArgs, ManArgs};
-use crate::outcome::Exit;
+use crate::exit::Exit;
 use crate::output::{json_text, print};
 
 /// Prints the completion script for a shell.
 pub fn completions(args: &CompletionsArgs) -> anyhow::Result<Exit> {
     let all = Cli::command();
     // Otherwise the script would offer hidden commands too.
-    let shown = all.get_subcommands().filter(|it| !it.is_hide_set());
+    let shown = all.get_subcommands().filter(|command| !command.is_hide_set());
     let mut shown = clap::Command::new("assay")
         .disable_help_subcommand(true)
         .version(env!("CARGO_PKG_VERSION"))

@@ -7,5 +7,6 @@ pub mod export;
 pub mod host;
 pub mod install;
 pub mod report;
+pub mod run;
 pub mod show;
 pub mod versus;

@@ -7,9 +7,10 @@ use analysis::compat::{Recorded, check_repeats};
 use anyhow::Context;
 use record::{Run, RunDir};
 use report::{CellRecord, Curves, Page, Source};
+use runner::failure::UsageError;
 
 use crate::cli::ReportArgs;
-use crate::outcome::{Exit, UsageError};
+use crate::exit::Exit;
 use crate::output::{eprint_line, print};
 use crate::runs::{exit_of_reading, figures};
 

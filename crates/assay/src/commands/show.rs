@@ -3,9 +3,11 @@
 use analysis::{Figures, RunSettings};
 use record::{Run, RunDir};
 use report::TableStyle;
+use runner::failure::UsageError;
+use runner::similar::did_you_mean;
 
 use crate::cli::{Format, ShowArgs};
-use crate::outcome::{Exit, UsageError, did_you_mean};
+use crate::exit::Exit;
 use crate::output::{json_text, print, style};
 use crate::runs::{exit_of_reading, figures, keep_steps};
 

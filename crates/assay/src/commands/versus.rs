@@ -6,14 +6,17 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use builds::{Spec, Store};
 use plan::Engine;
+use runner::before::estimate;
+use runner::failure::{Errors, UsageError};
+use runner::{PlanRequest, RunRequest};
 use words::EngineHome;
 
 use super::builds::fetch_each;
-use crate::cli::{InitArgs, PlanArgs, RunArgs, VersusArgs, WorkloadName};
+use super::run::run;
+use crate::cli::{InitArgs, VersusArgs, WorkloadName};
 use crate::draft::{BASE, Draft, DraftBuild, DraftConfig, Template};
-use crate::outcome::{Errors, Exit, UsageError};
+use crate::exit::Exit;
 use crate::output::print;
-use crate::{estimate, run};
 
 /// The minimum number of repeats for verdicts.
 const REPEATS_MIN: u32 = 3;
@@ -34,25 +37,15 @@ fn usage_error<T>(message: impl Into<String>, help: impl Into<String>) -> anyhow
 /// Compares targets: fetches missing builds, writes the plan and runs it.
 pub fn versus(args: &VersusArgs) -> anyhow::Result<Exit> {
     let configs = configs(&args.configs)?;
-    let mut targets = find_all(&args.targets)?;
-    let missing = targets.iter().filter_map(TargetBuild::missing);
-    let missing: Vec<Spec> = missing.cloned().collect();
-    if !args.dry_run && !missing.is_empty() {
-        let mut errors = Vec::new();
-        fetch_each(&missing, None, |fetched| {
-            errors.extend(fetched.err());
-            Ok(())
-        })?;
-        Errors::combine(errors)?;
-        targets = find_all(&args.targets)?;
-    }
-    let (builds, identities) = name_builds(&args.targets, targets)?;
-    let has_base = configs.is_empty() || (builds.len() == 1 && configs.len() == 1 && !args.aa);
+    let found = find_or_fetch(args)?;
+    let NamedBuilds { builds, identities } = name_builds(&args.targets, found)?;
     reject_duplicates(args, &identities, &configs)?;
-    let template = template(args.workload, &builds, !configs.is_empty())?;
+
+    // One config of one build is compared with the build as it is.
+    let has_base = configs.is_empty() || (builds.len() == 1 && configs.len() == 1 && !args.aa);
     let draft = Draft {
         head: String::new(),
-        template,
+        template: template(args.workload, &builds, !configs.is_empty())?,
         is_quick: args.quick,
         builds: &builds,
         clients: &args.clients,
@@ -60,39 +53,12 @@ pub fn versus(args: &VersusArgs) -> anyhow::Result<Exit> {
         has_base,
         is_against_itself: args.aa,
     };
-    let count = builds.len() * draft.config_names().len();
-    let first = &args.targets[0];
-    match (args.aa, count) {
-        (true, 1) | (false, 2..) => {}
-        (true, _) => {
-            return usage_error(
-                format!("`--aa` compares one target with itself, but {count} targets are given"),
-                format!("for example: `assay versus --aa {first}`"),
-            );
-        }
-        (false, _) => {
-            return usage_error(
-                format!("there is nothing to compare: `{first}` is the only target"),
-                "name another target, add `--config OPTION=VALUE`, or compare the target with itself with `--aa`",
-            );
-        }
-    }
-    let stem = stem(&draft, args.aa);
-    let head = |path: &str| {
-        let title = draft.template.title;
-        let mut head = format!("{title}, small. Written by\n  {}\n", command_line());
-        if args.quick {
-            head += &format!("Quick: {QUICK}.\n");
-        }
-        head + &format!(
-            "To measure something else, edit this file, then run\n  assay check {path}\n  assay run {path}"
-        )
-    };
+    reject_wrong_count(args, builds.len() * draft.config_names().len())?;
     let repeats = repeats(args, &draft)?;
-    let text_at = |path: &str| {
-        let draft = Draft { head: head(path), ..draft };
-        draft.text(repeats)
-    };
+
+    let stem = stem(&draft, args.aa);
+    let title = draft.template.title;
+    let text_at = |path: &str| Draft { head: head(args, title, path), ..draft }.text(repeats);
     if args.dry_run {
         print(&text_at("PLAN"))?;
         return Ok(Exit::Ok);
@@ -104,11 +70,59 @@ pub fn versus(args: &VersusArgs) -> anyhow::Result<Exit> {
             eprintln!("quick: {QUICK}");
         }
     }
-    run::run(&RunArgs {
-        plan: PlanArgs { plan: Some(path), ..PlanArgs::default() },
-        place: args.place.clone(),
-        ..RunArgs::default()
-    })
+
+    let request = RunRequest {
+        plan: PlanRequest { plan: Some(path), ..PlanRequest::default() },
+        ..args.place.request()
+    };
+    run(&request, &args.place)
+}
+
+/// Finds the builds of the targets, and downloads those that are missing unless the run is only
+/// rehearsed.
+fn find_or_fetch(args: &VersusArgs) -> anyhow::Result<Vec<TargetBuild>> {
+    let found = find_all(&args.targets)?;
+    let missing: Vec<Spec> = found.iter().filter_map(TargetBuild::missing).cloned().collect();
+    if args.dry_run || missing.is_empty() {
+        return Ok(found);
+    }
+
+    let mut errors = Vec::new();
+    fetch_each(&missing, None, |fetched| {
+        errors.extend(fetched.err());
+        Ok(())
+    })?;
+    Errors::combine(errors)?;
+    find_all(&args.targets)
+}
+
+/// Refuses a single target without anything to compare it with, and several with `--aa`.
+fn reject_wrong_count(args: &VersusArgs, count: usize) -> anyhow::Result<()> {
+    let first = &args.targets[0];
+    if args.aa && count != 1 {
+        return usage_error(
+            format!("`--aa` compares one target with itself, but {count} targets are given"),
+            format!("for example: `assay versus --aa {first}`"),
+        );
+    }
+    if !args.aa && count < 2 {
+        return usage_error(
+            format!("there is nothing to compare: `{first}` is the only target"),
+            "name another target, add `--config OPTION=VALUE`, or compare the target with itself with `--aa`",
+        );
+    }
+    Ok(())
+}
+
+/// Returns the comment at the beginning of a plan that is written to `path`.
+fn head(args: &VersusArgs, title: &str, path: &str) -> String {
+    let mut head = format!("{title}, small. Written by\n  {}\n", command_line());
+    if args.quick {
+        head += &format!("Quick: {QUICK}.\n");
+    }
+    head + &format!(
+        "To measure something else, edit this file, then run\n  assay check {path}\n  assay run {path}"
+    )
 }
 
 /// Writes a first plan.
@@ -116,7 +130,7 @@ pub fn init(args: &InitArgs) -> anyhow::Result<Exit> {
     let targets = [args.target.clone()];
     let target_builds = find_all(&targets)?;
     let fetch = target_builds[0].missing().map(|spec| format!("assay fetch {spec}; "));
-    let (builds, _) = name_builds(&targets, target_builds)?;
+    let NamedBuilds { builds, .. } = name_builds(&targets, target_builds)?;
     let configs = Vec::from_iter(DraftConfig::second_of(builds[0].engine));
     let output = args.output.display();
     let next = format!("{}assay check {output}; assay run {output}", fetch.unwrap_or_default());
@@ -166,6 +180,18 @@ enum TargetBuild {
 }
 
 impl TargetBuild {
+    /// Returns the build of a target that is there.
+    fn available(target: &str, engine: &str, source: &str, identity: &str) -> anyhow::Result<Self> {
+        let known = Engine::NAMES.iter().find(|(name, _)| *name == engine);
+        let (_, engine) = known
+            .with_context(|| format!("plans have no engine `{engine}` (target `{target}`)"))?;
+        Ok(Self::Available {
+            engine: *engine,
+            source: source.to_owned(),
+            identity: identity.to_owned(),
+        })
+    }
+
     fn missing(&self) -> Option<&Spec> {
         match self {
             Self::Available { .. } => None,
@@ -177,47 +203,43 @@ impl TargetBuild {
 fn find_all(targets: &[String]) -> anyhow::Result<Vec<TargetBuild>> {
     // A user without a directory for builds has no builds.
     let store = Store::of_user().ok();
-    targets.iter().map(|it| find(store.as_ref(), it)).collect()
+    targets.iter().map(|target| find(store.as_ref(), target)).collect()
 }
 
 /// Finds the build of a target, which is the name of a build in the store, an engine, or a spec.
 fn find(store: Option<&Store>, target: &str) -> anyhow::Result<TargetBuild> {
-    let available = |engine: &str, source: &str, identity: &str| {
-        let known = Engine::NAMES.iter().find(|(name, _)| *name == engine);
-        let (_, engine) = known
-            .with_context(|| format!("plans have no engine `{engine}` (target `{target}`)"))?;
-        Ok(TargetBuild::Available {
-            engine: *engine,
-            source: source.to_owned(),
-            identity: identity.to_owned(),
-        })
-    };
-    if let Some(build) = store.map(|it| it.by_name(target)).transpose()?.flatten() {
-        return available(&build.manifest.engine, target, target);
+    if let Some(build) = store.map(|store| store.by_name(target)).transpose()?.flatten() {
+        return TargetBuild::available(target, &build.manifest.engine, target, target);
     }
+
     // Without a version, a server is the system's, and a library the newest that was downloaded.
     let engine = Engine::all().find(|engine| engine.facts().products.contains(&target));
     match engine.map(|engine| (engine.name(), engine.facts().home)) {
-        Some((engine, EngineHome::Bundled)) => return available(engine, "bundled", engine),
-        Some((engine, EngineHome::Server)) => return available(engine, "distribution", engine),
-        Some((_, EngineHome::Library)) | None => {}
+        Some((engine, EngineHome::Bundled)) => {
+            TargetBuild::available(target, engine, "bundled", engine)
+        }
+        Some((engine, EngineHome::Server)) => {
+            TargetBuild::available(target, engine, "distribution", engine)
+        }
+        Some((_, EngineHome::Library)) => find_newest(store, target),
+        None => find_spec(store, target),
     }
-    if engine.is_some() {
-        let newest = store.map(|it| it.newest(target)).transpose()?.flatten();
-        let Some(build) = newest else {
-            let help = format!(
-                "name a version to download, for example `{target}@{}`",
-                match target {
-                    "rocksdb" => "9.9.3",
-                    _ => "2.8.0",
-                }
-            );
-            let message = format!("no build of `{target}` is downloaded");
-            return usage_error(message, help);
-        };
-        let name = &build.manifest.name;
-        return available(&build.manifest.engine, name, name);
-    }
+}
+
+/// Finds the newest downloaded build of a library.
+fn find_newest(store: Option<&Store>, product: &str) -> anyhow::Result<TargetBuild> {
+    let newest = store.map(|store| store.newest(product)).transpose()?.flatten();
+    let Some(build) = newest else {
+        let version = if product == "rocksdb" { "9.9.3" } else { "2.8.0" };
+        let help = format!("name a version to download, for example `{product}@{version}`");
+        return usage_error(format!("no build of `{product}` is downloaded"), help);
+    };
+    let name = &build.manifest.name;
+    TargetBuild::available(product, &build.manifest.engine, name, name)
+}
+
+/// Finds the build of a spec in the store.
+fn find_spec(store: Option<&Store>, target: &str) -> anyhow::Result<TargetBuild> {
     let spec = Spec::parse(target).map_err(|error| {
         let products: Vec<&str> =
             Engine::all().flat_map(|engine| engine.facts().products).copied().collect();
@@ -228,6 +250,7 @@ fn find(store: Option<&Store>, target: &str) -> anyhow::Result<TargetBuild> {
         );
         UsageError::new(error.to_string(), Some(help))
     })?;
+
     let stored = match (store, spec.engine()) {
         (None, _) => None,
         (Some(store), Some(engine)) => store.find(engine, target)?,
@@ -236,22 +259,24 @@ fn find(store: Option<&Store>, target: &str) -> anyhow::Result<TargetBuild> {
             _ => store.by_spec(&spec.to_string())?,
         },
     };
-    match stored {
-        None => Ok(TargetBuild::Missing(spec)),
-        Some(build) => {
-            let name = &build.manifest.name;
-            let source = spec.engine().map_or(name.as_str(), |_| target);
-            available(&build.manifest.engine, source, name)
-        }
-    }
+    let Some(build) = stored else {
+        return Ok(TargetBuild::Missing(spec));
+    };
+    let name = &build.manifest.name;
+    // A plan names a build by its spec only if the spec says which engine it is.
+    let source = if spec.engine().is_some() { target } else { name };
+    TargetBuild::available(target, &build.manifest.engine, source, name)
 }
 
-/// Returns the builds with their names in a plan, and the identity of each. A missing build keeps
-/// its spec.
-fn name_builds(
-    targets: &[String],
-    target_builds: Vec<TargetBuild>,
-) -> anyhow::Result<(Vec<DraftBuild>, Vec<String>)> {
+/// Builds with their names in a plan.
+struct NamedBuilds {
+    builds: Vec<DraftBuild>,
+    /// The identity of each.
+    identities: Vec<String>,
+}
+
+/// Returns the builds with their names in a plan. A missing build keeps its spec.
+fn name_builds(targets: &[String], target_builds: Vec<TargetBuild>) -> anyhow::Result<NamedBuilds> {
     let mut builds: Vec<DraftBuild> = Vec::new();
     let mut identities = Vec::new();
     for (target, target_build) in targets.iter().zip(target_builds) {
@@ -276,7 +301,7 @@ fn name_builds(
         builds.push(DraftBuild { name, engine, source });
         identities.push(identity);
     }
-    Ok((builds, identities))
+    Ok(NamedBuilds { builds, identities })
 }
 
 /// Turns text into a valid name in a plan.
@@ -325,7 +350,7 @@ fn reject_duplicates(
         )
     };
     for (index, identity) in identities.iter().enumerate() {
-        if let Some(first) = identities[..index].iter().position(|it| it == identity) {
+        if let Some(first) = identities[..index].iter().position(|known| known == identity) {
             let (one, other) = (&args.targets[first], &args.targets[index]);
             let message = if one == other {
                 format!("`{one}` is given twice")
@@ -336,7 +361,7 @@ fn reject_duplicates(
         }
     }
     for (index, config) in configs.iter().enumerate() {
-        if configs[..index].iter().any(|it| it.options == config.options) {
+        if configs[..index].iter().any(|known| known.options == config.options) {
             let message = format!("`--config '{}'` is given twice", args.configs[index]);
             return Err(UsageError::new(message, Some(help(target))).into());
         }
@@ -461,7 +486,7 @@ mod tests {
     use super::*;
 
     fn config_names(given: &[&str]) -> Vec<String> {
-        let given: Vec<String> = given.iter().map(|it| it.to_string()).collect();
+        let given: Vec<String> = given.iter().map(|given| given.to_string()).collect();
         let configs = configs(&given).unwrap();
         configs.into_iter().map(|config| config.name).collect()
     }

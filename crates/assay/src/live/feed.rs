@@ -10,22 +10,17 @@ use record::IntervalRow;
 use super::{BOUNDS, Count, Event, Latency, Live, Progress};
 
 /// Collects what a step writes to its record, and sends it a few times a second.
-pub struct StepFeed<'a> {
-    live: &'a Live,
+#[derive(Default)]
+pub struct StepFeed {
     counts: BTreeMap<(u32, &'static str), Count>,
     latencies: Vec<Latency>,
     elapsed_s: f64,
     lag_s: Option<f64>,
 }
 
-impl<'a> StepFeed<'a> {
-    pub fn new(live: &'a Live) -> Self {
-        Self { live, counts: BTreeMap::new(), latencies: Vec::new(), elapsed_s: 0.0, lag_s: None }
-    }
-
+impl StepFeed {
     /// Takes rows of seconds that have ended.
     pub fn intervals(&mut self, rows: &[IntervalRow<'static>]) {
-        let rows = rows.iter().filter(|_| self.live.is_watched());
         for row in rows {
             let count = self.counts.entry((row.second, row.kind)).or_default();
             count.ok += row.ok;
@@ -37,7 +32,7 @@ impl<'a> StepFeed<'a> {
 
     /// Takes the latencies of one kind of operation that ended in `second`.
     pub fn latencies(&mut self, second: u32, kind: &str, time: LatencyKind, all: &Histogram<u64>) {
-        if time == LatencyKind::Failed || !self.live.is_watched() {
+        if time == LatencyKind::Failed {
             return;
         }
         let mut latency = Latency {
@@ -66,14 +61,14 @@ impl<'a> StepFeed<'a> {
 
     /// Sends what was collected so far, `elapsed_ns` after the step's start, with the lag of
     /// replicas now.
-    pub fn progress(&mut self, elapsed_ns: u64, lag: Option<Duration>) {
+    pub fn progress(&mut self, live: &Live, elapsed_ns: u64, lag: Option<Duration>) {
         self.elapsed_s = elapsed_ns as f64 / 1e9;
         self.lag_s = lag.map(|lag| lag.as_secs_f64());
-        self.send();
+        self.send(live);
     }
 
-    fn send(&mut self) {
-        self.live.send(|| {
+    fn send(&mut self, live: &Live) {
+        live.send(|| {
             let counts = std::mem::take(&mut self.counts).into_iter();
             let counts =
                 counts.map(|((second, kind), count)| Count { second, kind: kind.into(), ..count });
@@ -87,8 +82,8 @@ impl<'a> StepFeed<'a> {
     }
 
     /// Sends what remains at the end of the measurement.
-    pub fn end(mut self) {
-        self.send();
-        self.live.send(|| Event::Loaded);
+    pub fn end(&mut self, live: &Live) {
+        self.send(live);
+        live.send(|| Event::Loaded);
     }
 }

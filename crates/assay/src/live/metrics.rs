@@ -45,9 +45,9 @@ pub fn text(state: &RunState, now_ns: u64) -> String {
         ("version", &about.assay),
     ]);
     family(&mut text, "info", "assay_run", "The run", [(&run, 1)]);
-    let targets = about.targets.iter().map(|it| {
+    let targets = about.targets.iter().map(|target| {
         let names = ["target", "build", "config", "engine"];
-        let pairs: Vec<_> = names.into_iter().zip(it.iter().map(String::as_str)).collect();
+        let pairs: Vec<_> = names.into_iter().zip(target.iter().map(String::as_str)).collect();
         (labels(&pairs), 1)
     });
     let help = "A target of the run";
@@ -63,7 +63,8 @@ pub fn text(state: &RunState, now_ns: u64) -> String {
     let left_s = state.left_s(now_ns);
     family(&mut text, "gauge", "assay_left_seconds", help, [("", left_s)]);
 
-    let steps: Vec<(String, &StepState)> = state.steps.iter().map(|it| (of_step(it), it)).collect();
+    let steps: Vec<(String, &StepState)> =
+        state.steps.iter().map(|step| (of_step(step), step)).collect();
     let running = steps.iter().map(|(labels, step)| {
         let is_running = !matches!(step.state, StepPhase::Ended { .. });
         let labels = format!("{labels},state=\"{}\"", step.state.name());

@@ -13,6 +13,7 @@ mod server;
 mod state;
 #[cfg(test)]
 mod tests;
+mod view;
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, PipeWriter, Write};
@@ -25,9 +26,8 @@ use anyhow::Context;
 use record::{CellKey, Status, Step};
 use serde::{Deserialize, Serialize};
 
-pub use feed::StepFeed;
-pub use server::{Listener, bind, serve};
-pub use state::RunInfo;
+use feed::StepFeed;
+pub use view::LiveView;
 
 /// An event in a run.
 #[derive(Debug, Deserialize, Serialize)]
@@ -183,14 +183,9 @@ impl Live {
         }
     }
 
-    /// Returns whether there is a watcher.
-    pub fn is_watched(&self) -> bool {
-        self.watcher.is_some()
-    }
-
     /// Returns a pipe through which another process sends events while it is kept; `None` without a
     /// watcher.
-    pub fn relay(&self) -> anyhow::Result<Option<Relay>> {
+    pub fn relay(&self) -> anyhow::Result<Option<PipeWriter>> {
         let Some(watcher) = self.watcher.clone() else {
             return Ok(None);
         };
@@ -201,7 +196,7 @@ impl Live {
                 let _ = watcher.send(event);
             }
         })?;
-        Ok(Some(Relay(writer)))
+        Ok(Some(writer))
     }
 }
 
@@ -213,14 +208,9 @@ impl Drop for Live {
     }
 }
 
-/// The write end of a pipe, for another process to open.
-pub struct Relay(PipeWriter);
-
-impl Relay {
-    /// Returns the path through which a process of the same user opens it.
-    pub fn path(&self) -> String {
-        format!("/proc/{}/fd/{}", std::process::id(), self.0.as_raw_fd())
-    }
+/// Returns the path through which a process of the same user opens the write end of a pipe.
+fn path_of(pipe: &PipeWriter) -> String {
+    format!("/proc/{}/fd/{}", std::process::id(), pipe.as_raw_fd())
 }
 
 fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> anyhow::Result<JoinHandle<()>> {

@@ -10,12 +10,12 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use load::{Clock as _, SystemClock};
+use runner::failure::UsageError;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::host::AllowedHosts;
 use super::state::{RunInfo, RunState};
 use super::{Event, Live, http, spawn};
-use crate::outcome::UsageError;
 
 /// Rounds per second: each round reads from or writes to every ready connection once.
 const ROUNDS_PER_S: u32 = 50;
@@ -48,7 +48,7 @@ pub fn bind(address: &str, anywhere: bool) -> anyhow::Result<Listener> {
         wrong(what, "use HOST:PORT, for example `127.0.0.1:9187`")
     })?;
     let addresses: Vec<_> = addresses.collect();
-    if !anywhere && addresses.iter().any(|it| !it.ip().is_loopback()) {
+    if !anywhere && addresses.iter().any(|address| !address.ip().is_loopback()) {
         let what = format!(
             "other machines could reach the live page at `{address}`, which has no password"
         );
@@ -106,9 +106,9 @@ impl Server {
     /// Waits until something happens, and handles it.
     fn round(&mut self) {
         let mut awaited = vec![PollFd::new(&self.listener, PollFlags::IN)];
-        awaited.extend(self.connections.iter().map(|it| {
-            let is_replied = it.reply.is_some();
-            PollFd::new(&it.stream, if is_replied { PollFlags::OUT } else { PollFlags::IN })
+        awaited.extend(self.connections.iter().map(|connection| {
+            let is_replied = connection.reply.is_some();
+            PollFd::new(&connection.stream, if is_replied { PollFlags::OUT } else { PollFlags::IN })
         }));
         // If polling fails, the next round tries again.
         let _ = poll(&mut awaited, Some(&TICK));
@@ -134,8 +134,9 @@ impl Server {
             });
         }
         let (state, hosts) = (&self.state, &self.hosts);
-        self.connections
-            .retain_mut(|it| it.ends_at > now && it.advance(hosts, state, now).unwrap_or(false));
+        self.connections.retain_mut(|connection| {
+            connection.ends_at > now && connection.advance(hosts, state, now).unwrap_or(false)
+        });
     }
 }
 

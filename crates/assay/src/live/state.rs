@@ -28,8 +28,9 @@ pub struct RunInfo {
 
 impl RunInfo {
     pub fn new(run: &Run, directory: &RunDir) -> Self {
-        let target =
-            |it: &record::Target| [&it.name, &it.build, &it.config, &it.engine].map(String::clone);
+        let target = |target: &record::Target| {
+            [&target.name, &target.build, &target.config, &target.engine].map(String::clone)
+        };
         Self {
             name: run.name.clone(),
             base: run.base.clone(),
@@ -266,8 +267,8 @@ impl StepState {
                 "kind": name, "role": kind.role,
                 "scheduled": kind.response.count() > 0,
                 "total": {"ok": kind.ok, "rows": kind.rows, "failed": kind.failed, "retried": kind.retried},
-                "ok": column(|it| it.ok), "rows": column(|it| it.rows), "failed": column(|it| it.failed),
-                "p50_ns": column(|it| it.p50_ns), "p99_ns": column(|it| it.p99_ns), "max_ns": column(|it| it.max_ns),
+                "ok": column(|second| second.ok), "rows": column(|second| second.rows), "failed": column(|second| second.failed),
+                "p50_ns": column(|second| second.p50_ns), "p99_ns": column(|second| second.p99_ns), "max_ns": column(|second| second.max_ns),
             })
         });
         json!({
@@ -293,7 +294,7 @@ impl RunState {
             Event::Cell(cell) => self.cell = cell,
             Event::Step { name, measures } => {
                 // A crashed process does not report the end of its step.
-                for step in self.steps.iter_mut().filter(|it| it.ended_at_ns.is_none()) {
+                for step in self.steps.iter_mut().filter(|step| step.ended_at_ns.is_none()) {
                     step.end(Status::Failed, false, now_ns);
                 }
                 self.step_count += 1;

@@ -173,7 +173,7 @@ fn requests_are_answered_or_refused() {
         let status = reply.lines().next().unwrap_or_default();
         let status = status.strip_prefix("HTTP/1.1 ").unwrap_or_default();
         assert_eq!(status, begin, "{request}");
-        let is_empty = reply.split_once("\r\n\r\n").is_none_or(|it| it.1.is_empty());
+        let is_empty = reply.split_once("\r\n\r\n").is_none_or(|parts| parts.1.is_empty());
         assert_eq!(is_empty, begin == none || request.starts_with("HEAD"));
     }
 }
@@ -183,7 +183,7 @@ fn another_process_tells_through_a_pipe() {
     let (watcher, events) = channel();
     let live = Live { watcher: Some(watcher), forwarder: None };
     let relay = live.relay().unwrap().unwrap();
-    let other = Live::connect(Path::new(&relay.path())).unwrap();
+    let other = Live::connect(Path::new(&path_of(&relay))).unwrap();
     other.send(|| step("a"));
     other.send(|| Event::Loaded);
     drop(other);
@@ -200,14 +200,14 @@ fn another_process_tells_through_a_pipe() {
 fn latencies_are_counted_in_their_buckets() {
     let (watcher, events) = channel();
     let live = Live { watcher: Some(watcher), forwarder: None };
-    let mut feed = StepFeed::new(&live);
+    let mut feed = StepFeed::default();
     let mut all = load::new_histogram();
     for ns in [1_000, 1_001, 150_000, 2_000_000, 200_000_000_000] {
         all.record(ns).unwrap();
     }
     feed.latencies(7, "query", load::LatencyKind::Service, &all);
     feed.latencies(7, "query", load::LatencyKind::Failed, &all);
-    feed.end();
+    feed.end(&live);
     let Event::Progress(Progress { latencies, .. }) = events.recv().unwrap() else {
         panic!("progress comes first");
     };

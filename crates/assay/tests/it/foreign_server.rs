@@ -104,7 +104,7 @@ impl Foreign {
     }
 
     fn must_be_alive(&mut self) {
-        if let Some(status) = self.guarded.exit_status() {
+        if let Some(status) = self.guarded.ended() {
             let log = fs_err::read_to_string(self.place.join("server.log")).unwrap();
             panic!("the server has ended, {status}\n{log}");
         }

@@ -103,8 +103,8 @@ fn the_time_in_which_rocksdb_stalls_writes_is_measured() {
         names.any(|name| name.starts_with(state))
     };
     assert!(waits("sleep") && waits("lock"), "{views:?}");
-    // Flushes and compactions are at work, and a sample may catch the process that hosts the library
-    // while it reads the statistics.
+    // Flushes and compactions are at work, and a sample may catch the process that hosts the
+    // library while it reads the statistics.
     let background: Vec<&str> = views[2]["states"]
         .as_array()
         .unwrap()

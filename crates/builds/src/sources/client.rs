@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use anyhow::Context;
 
 use super::DISK_FULL_HELP;
-use crate::error::Error;
+use crate::error::BuildError;
 
 /// The output and outcome of a client.
 #[derive(Debug)]
@@ -79,9 +79,9 @@ impl ClientOutput {
 
     /// Returns the error of a failed client: `what` failed, because of `client`, whose output is in
     /// `log`.
-    pub fn error(&self, what: &str, client: &str, log: &Path) -> Error {
+    pub fn error(&self, what: &str, client: &str, log: &Path) -> BuildError {
         self.error_or(what, client, log, || {
-            Error::new(
+            BuildError::new(
                 format!("{what}: `{client}` failed{}", self.first_error()),
                 format!("see the output of `{client}` in `{}`", log.display()),
             )
@@ -95,18 +95,20 @@ impl ClientOutput {
         what: &str,
         client: &str,
         log: &Path,
-        other: impl FnOnce() -> Error,
-    ) -> Error {
+        other: impl FnOnce() -> BuildError,
+    ) -> BuildError {
         let log = log.display();
         match self.reason() {
-            Reason::NoNetwork => Error::new(
+            Reason::NoNetwork => BuildError::new(
                 format!("{what}: `{client}` cannot reach the server"),
                 format!(
                     "check the network and try again, or register a build on this machine with `dir:/PATH=NAME`; the output of `{client}` is in `{log}`"
                 ),
             ),
-            Reason::DiskFull => Error::new(format!("{what}: the disk is full"), DISK_FULL_HELP),
-            Reason::Damaged => Error::new(
+            Reason::DiskFull => {
+                BuildError::new(format!("{what}: the disk is full"), DISK_FULL_HELP)
+            }
+            Reason::Damaged => BuildError::new(
                 format!("{what}: a download is incomplete, or does not match its checksum or size"),
                 format!("try again; the output of `{client}` is in `{log}`"),
             ),
@@ -152,7 +154,7 @@ pub fn run(command: &mut Command, log: &Path, install: &str) -> anyhow::Result<C
 pub fn not_started(name: &str, install: &str, error: std::io::Error) -> anyhow::Error {
     match error.kind() {
         ErrorKind::NotFound => {
-            Error::new(format!("cannot find the program `{name}`"), install).into()
+            BuildError::new(format!("cannot find the program `{name}`"), install).into()
         }
         _ => anyhow::Error::new(error).context(format!("cannot start `{name}`")),
     }

@@ -11,7 +11,7 @@ use anyhow::Context;
 
 use super::client::{self, ClientOutput};
 use super::unpack;
-use crate::error::Error;
+use crate::error::BuildError;
 use crate::hash;
 use crate::manifest::Artifact;
 
@@ -42,30 +42,18 @@ impl<'a> Debian<'a> {
         let what = format!("cannot fetch `debian:{}/{}`", self.suite, packages.join(","));
         self.configure()?;
         progress("reading the mirror's list of packages");
-        let output = self.apt(&["update"], &[])?;
-        // When the mirror fails, apt uses an old list and reports success.
-        if !output.is_success || self.has_no_list()? {
-            let other = || {
-                Error::new(
-                    format!(
-                        "{what}: this machine's Debian mirror has no suite `{}`, or its signature is not trusted",
-                        self.suite
-                    ),
-                    format!(
-                        "write `sid` or the name of a supported release; the output of `apt-get` is in `{}`",
-                        self.log().display()
-                    ),
-                )
-            };
-            return Err(output.error_or(&what, "apt-get", &self.log(), other).into());
-        }
+        self.update(&what)?;
+
         let output = self.apt(&["install", "--yes", "--print-uris"], packages)?;
         let listed = parse_uris(&output.stdout);
         if !output.is_success || listed.is_empty() {
-            let why = || package_error(&output, self.suite);
-            let other = || Error::new(format!("{what}: {}", why()), SERVER_PACKAGES);
+            let other = || {
+                let why = package_error(&output, self.suite);
+                BuildError::new(format!("{what}: {why}"), SERVER_PACKAGES)
+            };
             return Err(output.error_or(&what, "apt-get", &self.log(), other).into());
         }
+
         let total: u64 = listed.iter().map(|package| package.size_bytes).sum();
         progress(&format!(
             "downloading {} packages, {} MB",
@@ -77,6 +65,29 @@ impl<'a> Debian<'a> {
             return Err(output.error(&what, "apt-get", &self.log()).into());
         }
         listed.into_iter().map(|package| self.check(package)).collect()
+    }
+
+    /// Downloads the list of packages. `what` begins the error.
+    fn update(&self, what: &str) -> anyhow::Result<()> {
+        let output = self.apt(&["update"], &[])?;
+        // When the mirror fails, apt uses an old list and reports success.
+        if output.is_success && !self.has_no_list()? {
+            return Ok(());
+        }
+
+        let other = || {
+            BuildError::new(
+                format!(
+                    "{what}: this machine's Debian mirror has no suite `{}`, or its signature is not trusted",
+                    self.suite
+                ),
+                format!(
+                    "write `sid` or the name of a supported release; the output of `apt-get` is in `{}`",
+                    self.log().display()
+                ),
+            )
+        };
+        Err(output.error_or(what, "apt-get", &self.log(), other).into())
     }
 
     /// Unpacks downloaded packages below `root`.
@@ -95,6 +106,7 @@ impl<'a> Debian<'a> {
                 Some(files) => unpack::debian_package(files, *size_bytes, root, &mut links),
                 None => Ok(()),
             };
+
             let output = child.wait_with_output()?;
             unpacked.with_context(|| format!("cannot unpack `{name}`"))?;
             let stderr = String::from_utf8_lossy(&output.stderr);
@@ -118,6 +130,7 @@ impl<'a> Debian<'a> {
             fs_err::create_dir_all(self.home.join(folder))?;
         }
         fs_err::write(self.home.join("state/status"), "")?;
+
         let signed = if Path::new(KEYRING).is_file() {
             format!("[signed-by={KEYRING}] ")
         } else {
@@ -127,9 +140,10 @@ impl<'a> Debian<'a> {
             self.home.join("sources.list"),
             format!("deb {signed}{} {} main\n", self.mirror()?, self.suite),
         )?;
+
         let home = self.home.display().to_string();
         if home.contains(['"', ' ']) {
-            return Err(Error::new(
+            return Err(BuildError::new(
                 format!("apt cannot work in `{home}`: the path contains a blank or a quote"),
                 "set ASSAY_BUILDS to a folder without these characters",
             )
@@ -150,7 +164,7 @@ impl<'a> Debian<'a> {
         command.arg("Created-By: Packages");
         let output = client::run(&mut command, &self.log(), INSTALL)?;
         choose_mirror(&output.stdout).ok_or_else(|| {
-            anyhow::Error::new(Error::new(
+            anyhow::Error::new(BuildError::new(
                 "no Debian mirror is configured in this machine's apt",
                 "add one to `/etc/apt/sources.list`, or use `postgres@VERSION` or `mariadb@VERSION`",
             ))
@@ -182,7 +196,7 @@ impl<'a> Debian<'a> {
         if !["", &sha256].contains(&package.sha256.as_str()) {
             // The next attempt downloads the package again.
             let _ = fs_err::remove_file(&path);
-            return Err(Error::new(
+            return Err(BuildError::new(
                 format!("the SHA-256 of `{}` is not the one that the mirror lists", package.name),
                 "try again; the damaged file was removed",
             )
@@ -252,13 +266,14 @@ fn parse_uris(printed: &str) -> Vec<Artifact> {
 
 /// Returns the reason why apt refuses the requested packages.
 fn package_error(output: &ClientOutput, suite: &str) -> String {
-    let message = output.text_after("E: Unable to locate package ");
-    let message = message.or_else(|| output.text_after("E: Package "));
-    let Some(name) = message.and_then(|message| message.split_whitespace().next()) else {
+    let message = output
+        .text_after("E: Unable to locate package ")
+        .or_else(|| output.text_after("E: Package "));
+    let Some(word) = message.and_then(|message| message.split_whitespace().next()) else {
         return "apt cannot satisfy the dependencies".into();
     };
-    let name = name.trim_matches(['\'', '"']);
-    format!("`{suite}` has no package `{name}`")
+    let package = word.trim_matches(['\'', '"']);
+    format!("`{suite}` has no package `{package}`")
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use super::client::{self, ClientOutput, Reason};
 use super::unpack;
-use crate::error::Error;
+use crate::error::BuildError;
 use crate::version::{is_version, numbers};
 
 /// The goal of Maven's plugin that fetches a single artifact.
@@ -28,7 +28,7 @@ pub struct Product {
 /// The artifacts of a product's versions.
 #[derive(Debug)]
 enum Versions {
-    /// One artifact has them all, and Maven lists them.
+    /// One artifact has all versions, and Maven lists them.
     Listed(Artifact),
     /// The artifacts' version numbers differ: the product's version, the artifact's version, and
     /// the artifact.
@@ -51,8 +51,8 @@ struct Artifact {
 enum Contents {
     /// In a compressed archive whose name has this suffix.
     Archive(&'static str),
-    /// As files. The function returns a file's path below the build's root, or `None` to skip the
-    /// file.
+    /// The files themselves. The function returns a file's path below the build's root, or `None`
+    /// to skip the file.
     Files(fn(&str) -> Option<&str>),
 }
 
@@ -142,7 +142,7 @@ fn is_server_file(name: &str) -> bool {
 
 /// Selects the library for this machine and C library; the artifact has several.
 fn library(name: &str) -> Option<&str> {
-    (name.starts_with("lib") && name.ends_with("jni-linux64.so")).then_some(name)
+    if name.starts_with("lib") && name.ends_with("jni-linux64.so") { Some(name) } else { None }
 }
 
 impl Product {
@@ -218,8 +218,7 @@ impl<'a> Maven<'a> {
         let spec = format!("{}@{requested}", self.product.name);
         let versions = match &self.product.versions {
             Versions::Known(known) => {
-                let versions = known.iter().map(|(version, ..)| (*version).to_owned());
-                versions.collect()
+                known.iter().map(|(version, ..)| (*version).to_owned()).collect()
             }
             Versions::Listed(_) if self.downloaded(requested).is_some() => {
                 vec![requested.to_owned()]
@@ -235,12 +234,14 @@ impl<'a> Maven<'a> {
                 versions
             }
         };
+
         let unknown = || unknown_version(self.product, requested, &versions);
         let version = choose(&versions, requested).ok_or_else(unknown)?;
         if let Some(archive) = self.downloaded(version) {
             progress("already downloaded");
             return Ok((version.to_owned(), archive));
         }
+
         progress(&format!("downloading version {version}"));
         let (artifact, published) = self.product.artifact(version).ok_or_else(unknown)?;
         let output = self.get(&artifact.coordinates(published))?;
@@ -256,7 +257,7 @@ impl<'a> Maven<'a> {
         }
     }
 
-    fn error(&self, output: &ClientOutput, spec: &str) -> Error {
+    fn error(&self, output: &ClientOutput, spec: &str) -> BuildError {
         output.error(&format!("cannot fetch `{spec}`"), "mvn", &self.log())
     }
 
@@ -299,13 +300,17 @@ impl<'a> Maven<'a> {
     /// Returns the versions in the lists that Maven has saved in an artifact's folder, sorted.
     fn listed_versions(&self, folder: &Path) -> Vec<String> {
         let entries = fs_err::read_dir(self.repository().join(folder));
-        let lists = entries.into_iter().flatten().flatten().filter(|entry| {
-            let name = entry.file_name();
-            let name = name.to_string_lossy();
-            name.starts_with("maven-metadata") && name.ends_with(".xml")
-        });
-        let texts = lists.filter_map(|list| fs_err::read_to_string(list.path()).ok());
-        let mut versions: Vec<String> = texts.flat_map(|text| versions_in(&text)).collect();
+        let mut versions = Vec::new();
+        for entry in entries.into_iter().flatten().flatten() {
+            let file_name = entry.file_name();
+            let name = file_name.to_string_lossy();
+            if name.starts_with("maven-metadata")
+                && name.ends_with(".xml")
+                && let Ok(list) = fs_err::read_to_string(entry.path())
+            {
+                versions.extend(versions_in(&list));
+            }
+        }
         versions.sort_by_key(|version| numbers(version));
         versions.dedup();
         versions
@@ -334,11 +339,11 @@ fn choose<'a>(versions: &'a [String], requested: &str) -> Option<&'a str> {
     exact.or_else(newest).map(String::as_str)
 }
 
-fn unknown_version(product: &Product, requested: &str, versions: &[String]) -> Error {
+fn unknown_version(product: &Product, requested: &str, versions: &[String]) -> BuildError {
     let message = format!("version {requested} of {} cannot be fetched", product.name);
     if let Versions::Known(_) = product.versions {
         let known = versions.join(", ");
-        return Error::new(
+        return BuildError::new(
             message,
             format!(
                 "available versions are {known}; `debian:sid/mysql-server-core` has the newest; unpack any other one yourself, \
@@ -346,7 +351,7 @@ fn unknown_version(product: &Product, requested: &str, versions: &[String]) -> E
             ),
         );
     }
-    let major = |version: &str| version.split('.').next().unwrap_or_default().to_owned();
+
     let all = || versions.iter().map(String::as_str);
     let mut similar: Vec<&str> =
         all().filter(|version| major(version) == major(requested)).collect();
@@ -356,11 +361,15 @@ fn unknown_version(product: &Product, requested: &str, versions: &[String]) -> E
         let majors = released.chunk_by(|one, next| major(one) == major(next));
         similar.extend(majors.filter_map(|versions| versions.last()));
     }
-    let similar = similar.join(", ");
-    Error::new(
-        message,
-        format!("similar versions are {similar}; register any other one with `dir:/PATH=NAME`"),
-    )
+    let help = format!(
+        "similar versions are {}; register any other one with `dir:/PATH=NAME`",
+        similar.join(", ")
+    );
+    BuildError::new(message, help)
+}
+
+fn major(version: &str) -> &str {
+    version.split('.').next().unwrap_or_default()
 }
 
 #[cfg(test)]

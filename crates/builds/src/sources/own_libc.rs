@@ -13,7 +13,7 @@ use std::process::Command;
 use anyhow::Context;
 
 use crate::elf::Elf;
-use crate::error::Error;
+use crate::error::BuildError;
 use crate::unprivileged::unprivileged;
 
 /// The folder of the moved programs, in the folder of the scripts.
@@ -34,22 +34,23 @@ pub fn wrap_programs(folder: &Path, root: &Path, bins: &BTreeSet<PathBuf>) -> an
             }
         }
     }
+
     let (_, loader_path) = programs.first().context("the packages contain no programs")?;
     let loader = own_loader(root, loader_path)?;
     check_loader(&loader)?;
+
+    // The store may be moved, so scripts have paths relative to the build's folder.
     let canonical = fs_err::canonicalize(folder)?;
     let relative = |path: &Path| -> anyhow::Result<PathBuf> {
         let path = path.strip_prefix(&canonical).or_else(|_| path.strip_prefix(folder))?;
         Ok(path.to_path_buf())
     };
-    let lib = root.join("usr/lib");
-    let folders = loader.parent().map(Path::to_path_buf).into_iter().chain([lib.clone()]);
-    let library_path: Vec<PathBuf> = folders
-        .filter(|path| path.is_dir())
-        .chain(private_folders(&lib))
-        .map(|path| relative(&path))
-        .collect::<anyhow::Result<_>>()?;
+    let library_path = library_folders(root, &loader)
+        .iter()
+        .map(|path| relative(path))
+        .collect::<anyhow::Result<Vec<PathBuf>>>()?;
     let loader = relative(&loader)?;
+
     for (path, _) in programs {
         let moved = moved_program(&path);
         fs_err::create_dir_all(path.with_file_name(MOVED_PROGRAMS))?;
@@ -58,6 +59,16 @@ pub fn wrap_programs(folder: &Path, root: &Path, bins: &BTreeSet<PathBuf>) -> an
         fs_err::set_permissions(&path, PermissionsExt::from_mode(0o755))?;
     }
     Ok(())
+}
+
+/// Returns the folders with the libraries of the packages, in the order in which they are searched.
+fn library_folders(root: &Path, loader: &Path) -> Vec<PathBuf> {
+    let lib = root.join("usr/lib");
+    let mut folders: Vec<PathBuf> = loader.parent().map(Path::to_path_buf).into_iter().collect();
+    folders.push(lib.clone());
+    folders.retain(|folder| folder.is_dir());
+    folders.extend(private_folders(&lib));
+    folders
 }
 
 /// Returns the new path of the program that the script `path` starts.
@@ -87,8 +98,8 @@ fn check_loader(loader: &Path) -> anyhow::Result<()> {
     if is_new {
         return Ok(());
     }
-    Err(Error::new(
-                "programs of this suite can't run here: its C library is older than glibc 2.33, or for another machine",
+    Err(BuildError::new(
+        "programs of this suite can't run here: its C library is older than glibc 2.33, or for another machine",
         "use bookworm or a later suite, or `postgres@VERSION` or `mariadb@VERSION`",
     )
     .into())

@@ -27,7 +27,7 @@ const MERGED: [&str; 6] = ["bin", "sbin", "lib", "lib32", "lib64", "libx32"];
 
 /// The maximum number of entries of an archive.
 const ENTRIES_MAX: usize = 100_000;
-/// What the headers of so many entries may take, with long names.
+/// The most bytes of the headers of so many entries, with long names.
 const HEADERS_BYTES_MAX: u64 = 2048 * ENTRIES_MAX as u64;
 
 /// The size of an unpacked archive that is always accepted.
@@ -145,7 +145,8 @@ pub fn debian_package(
 ) -> anyhow::Result<()> {
     tar(files, Budget::of_archive(packed_bytes), root, links, |path| {
         let path = merged_path(path);
-        (!NOT_NEEDED.iter().any(|folder| path.starts_with(folder))).then_some(path)
+        let is_needed = !NOT_NEEDED.iter().any(|folder| path.starts_with(folder));
+        if is_needed { Some(path) } else { None }
     })
 }
 
@@ -195,6 +196,7 @@ fn tar(
         let path = normalize(path)?;
         Ok(select(&path).filter(|path| !path.as_os_str().is_empty()))
     };
+
     // Long names are entries that the reader keeps in memory, so they are limited here.
     let content = content.take(budget.left.saturating_add(HEADERS_BYTES_MAX));
     for (index, entry) in tar::Archive::new(content).entries()?.enumerate() {
@@ -205,10 +207,7 @@ fn tar(
         let Some(path) = destination(&entry.path()?)? else {
             continue;
         };
-        let target = |entry: &tar::Entry<'_, _>| -> anyhow::Result<PathBuf> {
-            let target = entry.link_name()?;
-            Ok(target.context("a link in the archive has no target")?.into_owned())
-        };
+
         match entry.header().entry_type() {
             EntryType::Regular | EntryType::Continuous => {
                 let full = root.join(&path);
@@ -218,14 +217,16 @@ fn tar(
                 set_mode(&full, is_executable)?;
             }
             EntryType::Symlink => {
-                let target = relative_target(&path, &target(&entry)?)?;
+                let target = relative_target(&path, &link_target(&entry)?)?;
                 links.0.entry(path).or_insert(target);
             }
-            EntryType::Link => hard_links.push((path, target(&entry)?)),
+            EntryType::Link => hard_links.push((path, link_target(&entry)?)),
             // Folders are created with their first file; a server needs no devices.
             _ => {}
         }
     }
+
+    // A link may come before its file.
     for (path, target) in hard_links {
         let Some(target) = destination(&target)? else {
             continue;
@@ -235,6 +236,11 @@ fn tar(
         fs_err::hard_link(root.join(target), full)?;
     }
     Ok(())
+}
+
+fn link_target<R: Read>(entry: &tar::Entry<'_, R>) -> anyhow::Result<PathBuf> {
+    let target = entry.link_name()?;
+    Ok(target.context("a link in the archive has no target")?.into_owned())
 }
 
 /// Returns a link's target relative to the link's folder, because the archive's root is not the

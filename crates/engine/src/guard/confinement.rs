@@ -38,41 +38,44 @@ pub struct Confinement {
 impl Confinement {
     /// Starts a program in the confinement. Afterward, this process is outside again.
     pub(super) fn spawn(&self, command: &mut Command) -> Result<Child, String> {
-        let failed = |what: &str, error: &dyn std::fmt::Display| format!("cannot {what}: {error}");
-        let join = |directory: &PathBuf| {
-            // 0 means the writing process.
-            fs::write(directory.join("cgroup.procs"), "0")
-                .map_err(|error| failed("change its control group", &error))
-        };
-        let outside =
-            sched_getaffinity(None).map_err(|error| failed("read its CPU affinity", &error))?;
-        if let Some(cpus) = &self.cpus {
-            sched_setaffinity(None, &cpu_set(cpus)).map_err(|error| {
-                failed(&format!("use CPUs {}", words::format_cpus(cpus)), &error)
-            })?;
-        }
-        for group in &self.groups {
-            join(&group.directory)?;
-        }
-        let child = command.spawn().map_err(|error| failed("start it", &error));
-        let leave = || {
-            for group in &self.groups {
-                join(&group.home)?;
-            }
-            if self.cpus.is_some() {
-                sched_setaffinity(None, &outside)
-                    .map_err(|error| failed("go back to its own CPUs", &error))?;
-            }
-            Ok(())
-        };
-        let outcome = leave();
-        let mut child = child?;
-        if let Err(reason) = outcome {
+        let own_cpus = sched_getaffinity(None)
+            .map_err(|error| format!("cannot read its CPU affinity: {error}"))?;
+
+        self.enter()?;
+        let started = command.spawn().map_err(|error| format!("cannot start it: {error}"));
+        let left = self.leave(&own_cpus);
+
+        // A guard that can't leave would share the program's limits.
+        let mut child = started?;
+        if let Err(reason) = left {
             let _ = child.kill();
             let _ = child.wait();
             return Err(reason);
         }
         Ok(child)
+    }
+
+    fn enter(&self) -> Result<(), String> {
+        if let Some(cpus) = &self.cpus {
+            sched_setaffinity(None, &cpu_set(cpus)).map_err(|error| {
+                format!("cannot use CPUs {}: {error}", words::format_cpus(cpus))
+            })?;
+        }
+        for group in &self.groups {
+            join_group(&group.directory)?;
+        }
+        Ok(())
+    }
+
+    fn leave(&self, own_cpus: &CpuSet) -> Result<(), String> {
+        for group in &self.groups {
+            join_group(&group.home)?;
+        }
+        if self.cpus.is_some() {
+            sched_setaffinity(None, own_cpus)
+                .map_err(|error| format!("cannot go back to its own CPUs: {error}"))?;
+        }
+        Ok(())
     }
 
     /// Limits the private memory of this process, which becomes the program.
@@ -89,10 +92,19 @@ impl Confinement {
         let mut orders = [PollFd::new(&stdin, PollFlags::IN)];
         let is_gone = poll(&mut orders, Some(&rustix::event::Timespec::default())).is_err()
             || orders[0].revents().contains(PollFlags::HUP);
-        for group in self.groups.iter().filter(|_| is_gone) {
-            remove_group(&group.directory);
+        if is_gone {
+            for group in &self.groups {
+                remove_group(&group.directory);
+            }
         }
     }
+}
+
+/// Moves this process to a control group.
+fn join_group(directory: &Path) -> Result<(), String> {
+    // 0 means the writing process.
+    fs::write(directory.join("cgroup.procs"), "0")
+        .map_err(|error| format!("cannot change its control group: {error}"))
 }
 
 /// Limits the private memory of this process, for good. An allocation beyond the limit fails.

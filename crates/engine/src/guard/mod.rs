@@ -20,11 +20,13 @@
 //! inherits the confinement.
 //!
 //! The guard's protocol has one message per line. It receives names of signals, such as `SIGTERM`,
-//! and sends `pid N`, `exited TEXT` and `failed TEXT`.
+//! and sends `pid N`, `exited STATUS` and `failed TEXT`. The status is the number that `wait`
+//! returned.
 
 mod confinement;
 mod deadline;
 mod descendants;
+mod program_end;
 mod supervisor;
 
 use std::ffi::{OsStr, OsString};
@@ -39,6 +41,7 @@ pub(crate) use confinement::{cpu_set, remove_group};
 pub(crate) use deadline::Deadline;
 pub(crate) use descendants::descendants;
 pub use descendants::is_alive;
+pub use program_end::ProgramEnd;
 pub use supervisor::main;
 pub(crate) use supervisor::open_log;
 
@@ -91,6 +94,25 @@ pub struct Spawn<'a> {
     pub confinement: Option<&'a Confinement>,
 }
 
+impl Spawn<'_> {
+    /// Returns the command that starts the guard.
+    fn guard_command(&self, request: String) -> Command {
+        let mut guard = Command::new(self.guard_exe);
+        guard.arg(SUBCOMMAND).arg(request).arg(self.program).args(&self.args);
+
+        // The program inherits the environment and the directory.
+        for name in &self.env_remove {
+            guard.env_remove(name);
+        }
+        guard.envs(self.env.iter().map(|(name, value)| (name, value)));
+        guard.current_dir(self.directory.unwrap_or(Path::new("/")));
+
+        let stderr = if self.log.is_some() { Stdio::null() } else { Stdio::inherit() };
+        guard.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(stderr).process_group(0);
+        guard
+    }
+}
+
 words::named_enum! {
     /// A way to end a guarded program, by a signal.
     #[derive(Serialize, Deserialize)]
@@ -133,7 +155,7 @@ pub struct Guarded {
     pid: u32,
     command: String,
     log: Option<PathBuf>,
-    exited: Option<String>,
+    ended: Option<ProgramEnd>,
 }
 
 impl Guarded {
@@ -149,25 +171,10 @@ impl Guarded {
             tail: Vec::new(),
             log,
         };
+
         let request = serde_json::to_string(spawn)
             .map_err(|error| failed(format!("cannot write the guard's request: {error}"), None))?;
-        let mut guard = Command::new(spawn.guard_exe);
-        guard.arg(SUBCOMMAND).arg(request);
-        guard.arg(spawn.program).args(&spawn.args);
-        for name in &spawn.env_remove {
-            guard.env_remove(name);
-        }
-        guard.envs(spawn.env.iter().map(|(name, value)| (name, value)));
-        guard.current_dir(spawn.directory.unwrap_or(Path::new("/")));
-        guard
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(match spawn.log {
-                Some(_) => Stdio::null(),
-                None => Stdio::inherit(),
-            })
-            .process_group(0);
-        let mut guard = guard.spawn().map_err(|error| {
+        let mut guard = spawn.guard_command(request).spawn().map_err(|error| {
             let exe = spawn.guard_exe.display();
             failed(format!("cannot start the guard `{exe}`: {error}"), None)
         })?;
@@ -175,32 +182,28 @@ impl Guarded {
         let Some(stdout) = guard.stdout.take() else {
             return Err(failed("the guard has no output".into(), None));
         };
+
+        // The first line says whether the program runs.
         let mut stdout = BufReader::new(stdout);
-        let mut first = String::new();
-        let read = stdout.read_line(&mut first);
-        let first = first.trim_end();
-        let pid = first.strip_prefix("pid ");
-        let Some(pid) = pid.and_then(|pid| pid.parse().ok()) else {
-            drop(stdin);
-            let exit_status = guard.wait();
-            let status = match (first.strip_prefix("failed "), read, exit_status) {
-                (Some(reason), _, _) => reason.to_string(),
-                (None, Err(error), _) | (None, _, Err(error)) => {
-                    format!("cannot communicate with the guard: {error}")
-                }
-                (None, Ok(_), Ok(status)) => format!("the guard exited at once: {status}"),
-            };
-            return Err(failed(status, spawn.log.map(Path::to_path_buf)));
+        let mut line = String::new();
+        let read = stdout.read_line(&mut line);
+        let message = line.trim_end();
+        let log = spawn.log.map(Path::to_path_buf);
+        if let Some(pid) = message.strip_prefix("pid ").and_then(|pid| pid.parse().ok()) {
+            return Ok(Self { guard, stdin, stdout, pid, command, log, ended: None });
+        }
+
+        // At the end of its input, the guard ends.
+        drop(stdin);
+        let exit_status = guard.wait();
+        let status = match (message.strip_prefix("failed "), read, exit_status) {
+            (Some(reason), _, _) => reason.to_string(),
+            (None, Err(error), _) | (None, _, Err(error)) => {
+                format!("cannot communicate with the guard: {error}")
+            }
+            (None, Ok(_), Ok(status)) => format!("the guard exited at once: {status}"),
         };
-        Ok(Self {
-            guard,
-            stdin,
-            stdout,
-            pid,
-            command,
-            log: spawn.log.map(Path::to_path_buf),
-            exited: None,
-        })
+        Err(failed(status, log))
     }
 
     /// Returns the program's process ID, the root of its process tree. The guard is its parent.
@@ -208,26 +211,29 @@ impl Guarded {
         self.pid
     }
 
-    /// Returns the program's exit status; `None` while it or a descendant is alive.
-    pub fn exit_status(&mut self) -> Option<&str> {
-        if self.exited.is_none() && !matches!(self.guard.try_wait(), Ok(None)) {
-            let mut output = String::new();
-            // The guard has ended, so this does not block.
-            let _ = self.stdout.read_to_string(&mut output);
-            let mut lines = output.lines();
-            let status = lines.find_map(|line| line.strip_prefix("exited "));
-            if status.is_none() && is_alive(self.pid) {
-                // The kernel is about to kill the program.
-                return None;
-            }
-            self.exited = Some(status.unwrap_or("unknown: the guard was killed").to_string());
+    /// Returns the program's end; `None` while it or a descendant is alive.
+    pub fn ended(&mut self) -> Option<ProgramEnd> {
+        let is_guard_alive = matches!(self.guard.try_wait(), Ok(None));
+        if self.ended.is_some() || is_guard_alive {
+            return self.ended;
         }
-        self.exited.as_deref()
+
+        // The guard has ended, so this does not block.
+        let mut output = String::new();
+        let _ = self.stdout.read_to_string(&mut output);
+        let reported = output.lines().find_map(|line| line.strip_prefix("exited "));
+        if reported.is_none() && is_alive(self.pid) {
+            // The kernel is about to kill the program.
+            return None;
+        }
+
+        self.ended = Some(reported.map_or(ProgramEnd::GuardKilled, ProgramEnd::decode));
+        self.ended
     }
 
     /// Returns true while the program or a descendant is alive.
     pub fn is_alive(&mut self) -> bool {
-        self.exit_status().is_none()
+        self.ended().is_none()
     }
 
     /// Sends the signal of `ending` to the program, without waiting.
@@ -238,14 +244,13 @@ impl Guarded {
         }
     }
 
-    /// Waits until the program has ended or `at_most` has passed. Returns the program's exit
-    /// status.
-    pub fn wait(&mut self, at_most: Duration) -> Option<&str> {
+    /// Waits until the program has ended or `at_most` has passed. Returns the program's end.
+    pub fn wait(&mut self, at_most: Duration) -> Option<ProgramEnd> {
         let deadline = Deadline::after(at_most);
         while self.is_alive() && !deadline.has_passed() {
             std::thread::sleep(Duration::from_millis(5));
         }
-        self.exit_status()
+        self.ended()
     }
 
     /// Stops the program: tries each way in turn for its time, then kills the program. Returns the
@@ -253,13 +258,18 @@ impl Guarded {
     ///
     /// # Errors
     /// [`SetupError::Command`] when the program does not end after SIGKILL.
-    pub fn stop(&mut self, endings: &[(Ending, Duration)]) -> Result<(Ending, String), SetupError> {
-        for &(ending, at_most) in endings.iter().chain(&[(Ending::Kill, Duration::from_secs(10))]) {
+    pub fn stop(
+        &mut self,
+        endings: &[(Ending, Duration)],
+    ) -> Result<(Ending, ProgramEnd), SetupError> {
+        let last_resort = (Ending::Kill, Duration::from_secs(10));
+        for &(ending, at_most) in endings.iter().chain([&last_resort]) {
             self.signal(ending);
-            if let Some(status) = self.wait(at_most) {
-                return Ok((ending, status.to_string()));
+            if let Some(ended) = self.wait(at_most) {
+                return Ok((ending, ended));
             }
         }
+
         Err(SetupError::Command {
             command: self.command.clone(),
             status: format!("process {} did not end after SIGKILL", self.pid),
@@ -278,7 +288,7 @@ impl Drop for Guarded {
     fn drop(&mut self) {
         // At the end of its input, the guard stops everything.
         self.stdin = None;
-        if self.exited.is_none() {
+        if self.ended.is_none() {
             self.wait(Duration::from_secs(15));
         }
     }

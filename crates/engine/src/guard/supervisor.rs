@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use rustix::thread::{set_thread_gid, set_thread_groups, set_thread_uid};
 use serde::Deserialize;
 
 use super::descendants::descendants;
-use super::{Confinement, Deadline, Ending};
+use super::{Confinement, Deadline, Ending, ProgramEnd};
 
 /// The number of checks, 5 ms apart, between SIGQUIT and SIGKILL when assay is gone. It is about 2
 /// s, or longer on a machine that stalls.
@@ -94,15 +94,18 @@ fn prepare_program(guard: &OsStr, args: &[OsString]) -> Result<Command, String> 
     let [_, program, args @ ..] = args else {
         return Err("the guard's command line has no program".into());
     };
+
     let output = output(request.log.as_deref()).map_err(|error| error.to_string())?;
-    let mut command = Command::new(program);
-    command.args(args).stdin(match &request.input {
+    let stdin = match &request.input {
         Some(path) => {
             fs::File::open(path).map_err(|error| error.to_string())?.into_parts().0.into()
         }
         None => Stdio::null(),
-    });
-    command.stdout(output.try_clone().map_err(|error| error.to_string())?).stderr(output);
+    };
+    let stdout = output.try_clone().map_err(|error| error.to_string())?;
+    let mut command = Command::new(program);
+    command.args(args).stdin(stdin).stdout(stdout).stderr(output);
+
     request.confinement.unwrap_or_default().limit_memory()?;
     if let Some((uid, gid)) = request.user {
         // A later change of user would cancel the signal that is requested below.
@@ -113,6 +116,8 @@ fn prepare_program(guard: &OsStr, args: &[OsString]) -> Result<Command, String> 
     }
     rustix::process::set_parent_process_death_signal(Some(request.orphaned.signal()))
         .map_err(|error| format!("cannot request a signal at the guard's end: {error}"))?;
+
+    // If the guard ended before the request, no signal comes.
     let parent = rustix::process::getppid().map(|pid| pid.to_string());
     if parent.as_deref() == guard.to_str() {
         Ok(command)
@@ -124,21 +129,41 @@ fn prepare_program(guard: &OsStr, args: &[OsString]) -> Result<Command, String> 
 fn guard(args: &[OsString], send_line: &mut impl FnMut(String)) -> Result<(), String> {
     let request = Request::parse(args)?;
     let confinement = request.confinement.unwrap_or_default();
-    // Handlers, because the program would inherit SIG_IGN. They also undo ignored signals that
-    // assay inherited, such as SIGINT and SIGQUIT in a shell's background command.
-    let ignored = Arc::new(AtomicBool::new(false));
-    for signal in [
-        signal_hook::consts::SIGINT,
-        signal_hook::consts::SIGTERM,
-        signal_hook::consts::SIGHUP,
-        signal_hook::consts::SIGQUIT,
-    ] {
-        signal_hook::flag::register(signal, Arc::clone(&ignored))
-            .map_err(|error| error.to_string())?;
-    }
+    handle_signals().map_err(|error| error.to_string())?;
     let me = rustix::process::getpid();
     rustix::process::set_child_subreaper(Some(me))
         .map_err(|error| format!("cannot become a subreaper: {error}"))?;
+
+    let child = start_program(args, me, &confinement)?;
+    send_line(format!("pid {}", child.id()));
+    let status = supervise(Pid::from_child(&child));
+
+    // Everything is gone before assay learns of the end.
+    end_descendants(me);
+    if let Some(directory) = &request.remove_directory {
+        // The directory only has a few small files.
+        let _ = fs::remove_dir_all(directory);
+    }
+    confinement.clean_up();
+    send_line(format!("exited {}", ProgramEnd::encode(status)));
+    Ok(())
+}
+
+/// Makes this process ignore requests to end. It uses handlers, because the program would inherit
+/// SIG_IGN. They also undo ignored signals that assay inherited, such as SIGINT and SIGQUIT in a
+/// shell's background command.
+fn handle_signals() -> std::io::Result<()> {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+
+    let ignored = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT] {
+        signal_hook::flag::register(signal, Arc::clone(&ignored))?;
+    }
+    Ok(())
+}
+
+/// Starts the child that becomes the program, and waits until it has.
+fn start_program(args: &[OsString], me: Pid, confinement: &Confinement) -> Result<Child, String> {
     let mut command = Command::new("/proc/self/exe");
     command
         .args([super::SUBCOMMAND, BECOME, &me.to_string()])
@@ -146,30 +171,20 @@ fn guard(args: &[OsString], send_line: &mut impl FnMut(String)) -> Result<(), St
         .stdin(Stdio::null())
         .stdout(Stdio::piped());
     let mut child = confinement.spawn(&mut command)?;
+
+    // The report ends when the program runs. It is empty unless something failed.
     let mut reason = String::new();
     if let Some(mut report) = child.stdout.take() {
         report
             .read_to_string(&mut reason)
             .map_err(|error| format!("cannot read whether the program started: {error}"))?;
     }
-    if !reason.is_empty() {
-        let _ = child.wait();
-        return Err(reason);
+    if reason.is_empty() {
+        return Ok(child);
     }
-    let pid = Pid::from_child(&child);
-    send_line(format!("pid {}", child.id()));
-    let status = supervise(pid);
-    end_descendants(me);
-    if let Some(directory) = &request.remove_directory {
-        // The directory only has a few small files.
-        let _ = fs::remove_dir_all(directory);
-    }
-    confinement.clean_up();
-    send_line(format!(
-        "exited {}",
-        status.map_or("unknown".to_string(), |status| status.to_string())
-    ));
-    Ok(())
+
+    let _ = child.wait();
+    Err(reason)
 }
 
 /// Opens the file for the program's output.
@@ -192,6 +207,7 @@ fn supervise(pid: Pid) -> Option<ExitStatus> {
     let pidfd = rustix::process::pidfd_open(pid, PidfdFlags::empty()).ok();
     let mut stdin = std::io::stdin();
     let mut input = Vec::new();
+
     loop {
         let (mut has_input, mut has_ended) = (false, pidfd.is_none());
         {
@@ -207,9 +223,11 @@ fn supervise(pid: Pid) -> Option<ExitStatus> {
                 has_ended = has_ended || fds.get(1).is_some_and(|fd| !fd.revents().is_empty());
             }
         }
+
         if has_ended && let Some(status) = reap(pid) {
             return Some(status);
         }
+
         if has_input {
             let mut chunk = [0; 256];
             match stdin.read(&mut chunk) {
@@ -244,12 +262,14 @@ fn end_gently(pid: Pid) -> Option<ExitStatus> {
     let _ = rustix::process::kill_process(pid, Signal::QUIT);
     // A stopped program must continue to handle the signal.
     let _ = rustix::process::kill_process(pid, Signal::CONT);
+
     for _ in 0..GRACE_CHECKS {
         if let Some(status) = reap(pid) {
             return Some(status);
         }
         std::thread::sleep(Duration::from_millis(5));
     }
+
     let _ = rustix::process::kill_process(pid, Signal::KILL);
     rustix::process::waitpid(Some(pid), WaitOptions::empty())
         .ok()
@@ -274,12 +294,14 @@ fn end_descendants(guard: Pid) {
     let guard = guard.as_raw_nonzero().get().unsigned_abs();
     let grace = Deadline::after(Duration::from_millis(500));
     let deadline = Deadline::after(Duration::from_secs(10));
+
     loop {
         while let Ok(Some(_)) = rustix::process::wait(WaitOptions::NOHANG) {}
         let remaining = descendants(guard);
         if remaining.is_empty() || deadline.has_passed() {
             return;
         }
+
         if grace.has_passed() {
             remaining.iter().for_each(|&pid| send(pid, Signal::KILL));
         }

@@ -12,13 +12,12 @@ use crate::guard::cpu_set;
 /// # Errors
 /// [`SetupError::Config`], with the processors that it can't use, and those that it can.
 pub(super) fn check(cpus: &[u32]) -> Result<(), SetupError> {
-    let refused = |what: String, help: String| SetupError::Config { what, help };
     if cpus.is_empty() {
-        return Err(refused(
-            "`cpus` is empty".into(),
-            "list at least one processor, or remove `cpus`".into(),
-        ));
+        let help = "list at least one processor, or remove `cpus`";
+        return Err(refused("`cpus` is empty", help));
     }
+
+    // The kernel would ignore processors that don't exist.
     let online = fs::read_to_string("/sys/devices/system/cpu/online")
         .ok()
         .and_then(|text| parse_cpus(&text));
@@ -31,16 +30,14 @@ pub(super) fn check(cpus: &[u32]) -> Result<(), SetupError> {
         })
         .collect();
     if !offline.is_empty() {
+        let verb = if offline.len() == 1 { "is" } else { "are" };
         let online = online.unwrap_or_default();
         return Err(refused(
-            format!(
-                "`cpus` lists {}, which {} not online",
-                format_cpus(&offline),
-                if offline.len() == 1 { "is" } else { "are" }
-            ),
+            format!("`cpus` lists {}, which {verb} not online", format_cpus(&offline)),
             format!("choose from the processors that are online: {}", format_cpus(&online)),
         ));
     }
+
     let granted = granted(cpus).map_err(|error| {
         refused(
             format!("`cpus` = {}: {error}", format_cpus(cpus)),
@@ -49,14 +46,16 @@ pub(super) fn check(cpus: &[u32]) -> Result<(), SetupError> {
     })?;
     let denied: Vec<u32> = cpus.iter().copied().filter(|cpu| !granted.contains(cpu)).collect();
     if denied.is_empty() {
-        Ok(())
-    } else {
-        Err(refused(
-            format!("`cpus` lists {}, which assay may not use", format_cpus(&denied)),
-            "they are outside of assay's cpuset; choose others, or start assay in another cpuset"
-                .into(),
-        ))
+        return Ok(());
     }
+    Err(refused(
+        format!("`cpus` lists {}, which assay may not use", format_cpus(&denied)),
+        "they are outside of assay's cpuset; choose others, or start assay in another cpuset",
+    ))
+}
+
+fn refused(what: impl Into<String>, help: impl Into<String>) -> SetupError {
+    SetupError::option("cpus", what, help)
 }
 
 fn members(set: &CpuSet) -> Vec<u32> {
@@ -70,6 +69,7 @@ fn granted(cpus: &[u32]) -> std::io::Result<Vec<u32>> {
         sched_setaffinity(None, &cpu_set(cpus))?;
         Ok(members(&sched_getaffinity(None)?))
     };
+
     // A separate thread, so that this one keeps its affinity.
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().spawn_scoped(scope, request)?;

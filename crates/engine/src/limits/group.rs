@@ -39,7 +39,7 @@ const CPU_PERIOD_US: u64 = 100_000;
 /// A control group with a limit on one resource, or on both in version 2. Dropping it removes the
 /// group.
 #[derive(Debug)]
-pub(super) struct Group {
+pub(super) struct ServerGroup {
     group: probe::Group,
     /// The group of assay's own processes.
     home: PathBuf,
@@ -47,7 +47,7 @@ pub(super) struct Group {
     swap: Option<String>,
 }
 
-impl Group {
+impl ServerGroup {
     /// Creates a group with a limit.
     ///
     /// # Errors
@@ -62,9 +62,11 @@ impl Group {
             let what = format!("cannot write `{path}`: {error}");
             denied(own.version, &std::io::Error::new(error.kind(), what))
         })?;
+
         remove_leftovers(&own.directory);
         let directory =
             create_group(&own.directory).map_err(|error| denied(own.version, &error))?;
+
         let mut group = Self { group: probe::Group { directory, ..own }, home, swap: None };
         group.limit(resource, value)?;
         Ok(group)
@@ -122,9 +124,10 @@ impl Group {
             ],
             Version::Two => &[("cpu.max", format!("{quota_us} {CPU_PERIOD_US}"))],
         };
-        let mut files = files.iter();
-        let written = files.try_for_each(|(name, value)| write(&self.file(name), value));
-        written.map_err(|error| denied(version, &error))
+        for (name, value) in files {
+            write(&self.file(name), value).map_err(|error| denied(version, &error))?;
+        }
+        Ok(())
     }
 
     fn limit_memory(&mut self, bytes: u64) -> Result<(), String> {
@@ -135,18 +138,20 @@ impl Group {
             Version::Two => ("memory.max", "memory.swap.max", 0),
         };
         write(&self.file(memory), &bytes.to_string()).map_err(|error| denied(version, &error))?;
-        let swap = self.file(swap);
-        let result = if swap.exists() {
-            write(&swap, &swap_bytes.to_string()).map_err(|error| error.to_string())
+
+        let swap_file = self.file(swap);
+        let limited = if swap_file.exists() {
+            write(&swap_file, &swap_bytes.to_string()).map_err(|error| error.to_string())
         } else {
             Err("this kernel does not account for swap".into())
         };
         // A machine without swap needs no limit.
         let swaps = fs::read_to_string("/proc/swaps").unwrap_or_default();
-        self.swap = result
-            .err()
-            .filter(|_| swaps.lines().count() > 1)
-            .map(|reason| format!("swap is not limited: {reason}"));
+        let has_swap = swaps.lines().count() > 1;
+        self.swap = match limited {
+            Err(reason) if has_swap => Some(format!("swap is not limited: {reason}")),
+            _ => None,
+        };
         Ok(())
     }
 
@@ -173,6 +178,7 @@ impl Group {
                 format!("the server is not in its control group `{}`", directory.display());
             return (None, Some(reason));
         }
+
         // Includes the limits of ancestors.
         let limit = match resource {
             Resource::Memory => self.group.memory_limit(&Proc::live()),
@@ -182,6 +188,7 @@ impl Group {
             let reason = format!("the kernel reports no limit in `{}`", directory.display());
             return (None, Some(reason));
         };
+
         let rounding = match resource {
             // The kernel rounds limits down to whole pages.
             Resource::Memory => rustix::param::page_size() as u64,
@@ -207,7 +214,7 @@ impl Group {
     }
 }
 
-impl Drop for Group {
+impl Drop for ServerGroup {
     fn drop(&mut self) {
         remove_group(&self.group.directory);
     }
@@ -243,9 +250,10 @@ fn remove_leftovers(parent: &Path) {
 fn creator(name: &str) -> Option<u32> {
     let (pid, number) = name.strip_prefix("assay-")?.split_once('-')?;
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    (is_number(pid) && (is_number(number) || number == OWN_LEAF))
-        .then(|| pid.parse().ok())
-        .flatten()
+    if !is_number(pid) || !(is_number(number) || number == OWN_LEAF) {
+        return None;
+    }
+    pid.parse().ok()
 }
 
 /// Enables a controller for new groups in version 2. Returns the group to create them in, and
@@ -254,48 +262,64 @@ fn creator(name: &str) -> Option<u32> {
 /// A group that delegates a controller to its children may have no processes. So assay moves into a
 /// child of its group, unless the group has processes of others.
 fn enable_controller(own: &Path, controller: &str) -> Result<(PathBuf, PathBuf), String> {
-    let me = std::process::id();
-    let leaf_name = format!("assay-{me}-{OWN_LEAF}");
+    let leaf_name = own_leaf_name();
     // For an earlier limit, assay may be in its leaf already.
-    let home = own.to_path_buf();
-    let own = match own.parent() {
+    let parent = match own.parent() {
         Some(parent) if own.file_name().is_some_and(|name| *name == *leaf_name) => parent,
         _ => own,
     };
     let has_controller = |file: &str| {
-        fs::read_to_string(own.join(file))
+        fs::read_to_string(parent.join(file))
             .is_ok_and(|text| text.split_whitespace().any(|name| name == controller))
     };
     if !has_controller("cgroup.controllers") {
         return Err(format!(
             "assay's control group `{}` does not have the {controller} controller: {}",
-            own.display(),
+            parent.display(),
             delegation_help()
         ));
     }
-    let unchanged = (own.to_path_buf(), home);
     if has_controller("cgroup.subtree_control") {
-        return Ok(unchanged);
+        return Ok((parent.to_path_buf(), own.to_path_buf()));
     }
-    let enable = || fs::write(own.join("cgroup.subtree_control"), format!("+{controller}"));
-    match enable() {
-        Ok(()) => return Ok(unchanged),
-        Err(error) if error.kind() == ErrorKind::ResourceBusy => {}
-        Err(error) => return Err(denied(Version::Two, &error)),
+
+    match delegate(parent, controller) {
+        Ok(()) => Ok((parent.to_path_buf(), own.to_path_buf())),
+        Err(error) if error.kind() == ErrorKind::ResourceBusy => {
+            let leaf = move_into_leaf(parent, &leaf_name, controller)?;
+            Ok((parent.to_path_buf(), leaf))
+        }
+        Err(error) => Err(denied(Version::Two, &error)),
     }
+}
+
+/// Returns the name of the group that assay makes for its own processes.
+fn own_leaf_name() -> String {
+    format!("assay-{}-{OWN_LEAF}", std::process::id())
+}
+
+/// Enables a controller for the children of a group.
+fn delegate(group: &Path, controller: &str) -> std::io::Result<()> {
+    fs::write(group.join("cgroup.subtree_control"), format!("+{controller}"))
+}
+
+/// Moves assay into a new child of its group `own`, and enables a controller for its children.
+/// Returns the child.
+fn move_into_leaf(own: &Path, leaf_name: &str, controller: &str) -> Result<PathBuf, String> {
+    let me = std::process::id();
     let inside = processes(own).map_err(|error| denied(Version::Two, &error))?;
-    let mine = descendants(me);
-    if let Some(other) = foreign_process(&inside, me, &mine) {
+    if let Some(other) = foreign_process(&inside, me, &descendants(me)) {
         return Err(format!(
             "assay's control group `{}` contains other processes, such as {other}: {}",
             own.display(),
             delegation_help()
         ));
     }
+
     let leaf = own.join(leaf_name);
     fs::create_dir(&leaf).map_err(|error| denied(Version::Two, &error))?;
-    match move_all(own, &leaf).and_then(|()| enable()) {
-        Ok(()) => Ok((own.to_path_buf(), leaf)),
+    match move_all(own, &leaf).and_then(|()| delegate(own, controller)) {
+        Ok(()) => Ok(leaf),
         Err(error) => {
             // Undoes the move as far as possible.
             let _ = move_all(&leaf, own);
@@ -308,9 +332,11 @@ fn enable_controller(own: &Path, controller: &str) -> Result<(PathBuf, PathBuf),
 /// Returns a process that is neither `me` nor one of `mine`. Ignores processes that have ended. The
 /// kernel shows a process outside of this container as 0.
 fn foreign_process(inside: &[u32], me: u32, mine: &[u32]) -> Option<u32> {
-    let is_other = |pid: &u32| *pid != me && !mine.contains(pid);
-    let mut others = inside.iter().copied().filter(is_other);
-    others.find(|&pid| pid == 0 || is_alive(pid))
+    inside
+        .iter()
+        .copied()
+        .filter(|pid| *pid != me && !mine.contains(pid))
+        .find(|&pid| pid == 0 || is_alive(pid))
 }
 
 /// Moves all processes from one group to another. Meanwhile, processes may start and end.
@@ -330,7 +356,6 @@ fn move_all(from: &Path, to: &Path) -> std::io::Result<()> {
     }
 }
 
-/// Returns the processes in a group.
 fn processes(group: &Path) -> std::io::Result<Vec<u32>> {
     let text = fs::read_to_string(group.join("cgroup.procs"))?;
     Ok(text.lines().filter_map(|line| line.parse().ok()).collect())
@@ -372,14 +397,14 @@ mod tests {
     use super::*;
 
     /// Returns a group in a directory of plain files. Tests with real servers use the kernel's.
-    fn group(version: Version, top: &Path, files: &[(&str, &str)]) -> Group {
+    fn group(version: Version, top: &Path, files: &[(&str, &str)]) -> ServerGroup {
         let directory = top.join("slice/assay-1-0");
         fs::create_dir_all(&directory).unwrap();
         for (name, text) in files {
             fs::write(directory.join(name), text).unwrap();
         }
         let top = top.to_path_buf();
-        Group {
+        ServerGroup {
             home: top.join("slice"),
             group: probe::Group { version, directory, top },
             swap: None,

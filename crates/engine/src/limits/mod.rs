@@ -18,7 +18,7 @@ use words::format_cpu_quota;
 
 use crate::SetupError;
 use crate::guard::{Confinement, is_alive};
-use group::{Group, Resource};
+use group::{Resource, ServerGroup};
 
 /// The lowest memory limit with which the supported servers work.
 pub const MEMORY_BYTES_MIN: u64 = 64 << 20;
@@ -33,10 +33,11 @@ pub fn check(limits: &Limits) -> Result<(), SetupError> {
         && bytes < MEMORY_BYTES_MIN
     {
         let minimum = in_units(MEMORY_BYTES_MIN);
-        return Err(SetupError::Config {
-            what: format!("`memory` is {}, below the minimum of {minimum}", in_units(bytes)),
-            help: format!("set `memory` to {minimum} or more"),
-        });
+        return Err(SetupError::option(
+            "memory",
+            format!("`memory` is {}, below the minimum of {minimum}", in_units(bytes)),
+            format!("set `memory` to {minimum} or more"),
+        ));
     }
     limits.cpus.as_deref().map_or(Ok(()), cpus::check)
 }
@@ -44,11 +45,19 @@ pub fn check(limits: &Limits) -> Result<(), SetupError> {
 /// Enforced limits. Dropping them removes the control group, so they must outlive the program.
 #[derive(Debug)]
 pub struct Enforced {
-    /// The server's control groups.
-    groups: Vec<Group>,
-    /// The limits, and the index of the group that enforces each, or the reason why none does.
-    of_groups: Vec<(Resource, u64, Result<usize, String>)>,
+    groups: Vec<ServerGroup>,
+    /// The limits that need a group.
+    group_limits: Vec<GroupLimit>,
     confinement: Confinement,
+}
+
+/// A limit that a control group should enforce.
+#[derive(Debug)]
+struct GroupLimit {
+    resource: Resource,
+    value: u64,
+    /// The index of its group, or the reason why there is none.
+    group: Result<usize, String>,
 }
 
 impl Enforced {
@@ -59,20 +68,22 @@ impl Enforced {
     pub fn prepare(limits: &Limits) -> Result<Self, SetupError> {
         check(limits)?;
         let mut groups = Vec::new();
-        let mut of_groups = Vec::new();
+        let mut group_limits = Vec::new();
         for (resource, value) in
             [(Resource::Memory, limits.memory_bytes), (Resource::Cpu, limits.cpu_quota_milli)]
         {
             if let Some(value) = value {
-                of_groups.push((resource, value, enforce(&mut groups, resource, value)));
+                let group = enforce(&mut groups, resource, value);
+                group_limits.push(GroupLimit { resource, value, group });
             }
         }
+
         let confinement = Confinement {
-            groups: groups.iter().map(Group::control_group).collect(),
+            groups: groups.iter().map(ServerGroup::control_group).collect(),
             cpus: limits.cpus.clone(),
             memory_bytes_max: None,
         };
-        Ok(Self { groups, of_groups, confinement })
+        Ok(Self { groups, group_limits, confinement })
     }
 
     /// Limits the private memory of each process of the guarded program.
@@ -88,7 +99,7 @@ impl Enforced {
     /// Returns the effective limits of the server, read from the kernel.
     pub fn applied(&self, server: u32) -> Vec<Limit> {
         let mut applied = Vec::new();
-        for (resource, value, group) in &self.of_groups {
+        for GroupLimit { resource, value, group } in &self.group_limits {
             let (effective, reason) = match group {
                 Ok(group) => self.groups[*group].effective(*resource, *value, server),
                 Err(reason) => (None, Some(reason.clone())),
@@ -104,6 +115,7 @@ impl Enforced {
                 reason,
             });
         }
+
         if let Some(cpus) = &self.confinement.cpus {
             let requested = words::format_cpus(cpus);
             let effective = cpus::of_process(server);
@@ -120,12 +132,13 @@ impl Enforced {
     /// Returns a message that begins with `who` if the kernel killed a process of the program
     /// because its memory limit was reached.
     pub fn killed_for_memory(&self, who: &str) -> Option<String> {
-        let mut limits = self.of_groups.iter();
-        let (_, bytes, group) = limits.find(|(resource, ..)| *resource == Resource::Memory)?;
-        if self.groups[*group.as_ref().ok()?].kill_count()? == 0 {
+        let limit = self.group_limits.iter().find(|limit| limit.resource == Resource::Memory)?;
+        let group = *limit.group.as_ref().ok()?;
+        if self.groups[group].kill_count()? == 0 {
             return None;
         }
-        let size = in_units(*bytes);
+
+        let size = in_units(limit.value);
         let quoted = size.replace(' ', "");
         Some(format!(
             "{who} was killed: it needed more than the {size} that its config allows (memory = \"{quoted}\")"
@@ -141,22 +154,23 @@ impl Enforced {
 }
 
 /// Limits a resource with one of the groups, or with a new one. Returns the group's index.
-fn enforce(groups: &mut Vec<Group>, resource: Resource, value: u64) -> Result<usize, String> {
+fn enforce(groups: &mut Vec<ServerGroup>, resource: Resource, value: u64) -> Result<usize, String> {
     for (index, group) in groups.iter_mut().enumerate() {
         if group.also_limits(resource, value)? {
             return Ok(index);
         }
     }
-    groups.push(Group::create(resource, value)?);
+    groups.push(ServerGroup::create(resource, value)?);
     Ok(groups.len() - 1)
 }
 
 /// Formats a size in the largest unit in which it is a whole number.
 pub fn in_units(bytes: u64) -> String {
-    [("GiB", 30), ("MiB", 20), ("KiB", 10)]
-        .into_iter()
-        .find(|(_, shift)| bytes > 0 && bytes.is_multiple_of(1 << shift))
-        .map_or_else(|| format!("{bytes} B"), |(unit, shift)| format!("{} {unit}", bytes >> shift))
+    let units = [("GiB", 30), ("MiB", 20), ("KiB", 10)];
+    match units.into_iter().find(|(_, shift)| bytes > 0 && bytes.is_multiple_of(1 << shift)) {
+        Some((unit, shift)) => format!("{} {unit}", bytes >> shift),
+        None => format!("{bytes} B"),
+    }
 }
 
 #[cfg(test)]
@@ -187,7 +201,11 @@ mod tests {
     fn a_limit_that_can_not_be_set_has_a_reason() {
         let enforced = Enforced {
             groups: Vec::new(),
-            of_groups: vec![(Resource::Memory, 1 << 30, Err("there are no control groups".into()))],
+            group_limits: vec![GroupLimit {
+                resource: Resource::Memory,
+                value: 1 << 30,
+                group: Err("there are no control groups".into()),
+            }],
             confinement: Confinement::default(),
         };
         let applied = enforced.applied(std::process::id());

@@ -1,5 +1,7 @@
 //! The text of a server's configuration file, as far as it is the same for all kinds of servers.
 
+use std::path::PathBuf;
+
 use super::server::StartOptions;
 use crate::SetupError;
 use crate::notation::Notation;
@@ -48,36 +50,43 @@ impl Format {
         &self,
         options: &StartOptions<'_>,
     ) -> Result<Vec<OptionValue>, SetupError> {
-        let files = options.config_files.iter();
-        let file_options = files.flat_map(|file| self.notation.options(file));
+        let file_options = options.config_files.iter().flat_map(|file| self.notation.options(file));
         let mut plan_options: Vec<OptionValue> =
             file_options.map(|(name, value)| (self.notation.key(&name), value)).collect();
+
         for (name, value) in options.set {
-            let is_name_char =
-                |char: char| char.is_ascii_alphanumeric() || self.name_chars.contains(&char);
-            if !name.starts_with(|char: char| char.is_ascii_alphabetic() || char == '_')
-                || !name.chars().all(is_name_char)
-            {
-                let extra: Vec<String> =
-                    self.name_chars.iter().map(|char| format!("`{char}`")).collect();
-                return Err(SetupError::Config {
-                    what: format!("`{name}` is not a valid name of an option of {}", self.server),
-                    help: format!(
-                        "begin with a letter or `_`, and use only letters, digits, {}",
-                        extra.join(", ")
-                    ),
-                });
-            }
+            self.check_name(name)?;
+            // A second line would be an option of its own.
             if value.contains(['\n', '\r', '\0']) {
-                return Err(SetupError::Config {
-                    what: format!("the value of option `{name}` has several lines"),
-                    help: "write the value on one line".into(),
-                });
+                return Err(SetupError::option(
+                    name,
+                    format!("the value of option `{name}` has several lines"),
+                    "write the value on one line",
+                ));
             }
             let value = Some(value.clone()).filter(|value| !value.is_empty());
             plan_options.push((self.notation.key(name), value));
         }
         Ok(plan_options)
+    }
+
+    fn check_name(&self, name: &str) -> Result<(), SetupError> {
+        let begins_well = name.starts_with(|char: char| char.is_ascii_alphabetic() || char == '_');
+        let is_name_char =
+            |char: char| char.is_ascii_alphanumeric() || self.name_chars.contains(&char);
+        if begins_well && name.chars().all(is_name_char) {
+            return Ok(());
+        }
+
+        let extra: Vec<String> = self.name_chars.iter().map(|char| format!("`{char}`")).collect();
+        Err(SetupError::option(
+            name,
+            format!("`{name}` is not a valid name of an option of {}", self.server),
+            format!(
+                "begin with a letter or `_`, and use only letters, digits, {}",
+                extra.join(", ")
+            ),
+        ))
     }
 
     /// Joins the sections of a configuration. A later section overrides an earlier one: settings of
@@ -92,24 +101,29 @@ impl Format {
         own_settings: &str,
     ) -> ConfigText {
         let group = self.group;
+
         let mut text = build_settings.to_owned();
         let needed = options.connections.saturating_add(CONNECTIONS_SPARE);
         if needed > self.connections {
             text += &format!("\n# Enough for the run's clients.\nmax_connections = {needed}\n");
         }
+
         for (number, file) in (1..).zip(options.config_files) {
             text += &format!("\n{FILE_HEADER}{number} of the config, verbatim.\n{group}{file}");
             if !file.ends_with('\n') {
                 text.push('\n');
             }
         }
+
         if !options.set.is_empty() {
             text += &format!("\n{SET_HEADER}\n{group}");
             text.extend(options.set.iter().map(|(name, value)| line(name, value) + "\n"));
         }
+
         text += &format!(
             "\n# Assay's own: its files and addresses, and the log on standard error.\n{group}{own_settings}"
         );
+
         let overridden = self
             .reserved
             .iter()
@@ -143,8 +157,19 @@ pub(crate) fn unquoted(text: &str, quote: char, unescaped: fn(char) -> char) -> 
 }
 
 /// Returns the error for a configuration that a server refuses.
-pub(crate) fn refused(server: &str, message: &str, help: String) -> SetupError {
-    SetupError::Config { what: format!("{server} refuses the configuration: {message}"), help }
+/// `config_file` is the file that it read, if that outlives this error.
+pub(crate) fn refused(
+    server: &str,
+    message: &str,
+    help: &str,
+    config_file: Option<PathBuf>,
+) -> SetupError {
+    SetupError::Config {
+        what: format!("{server} refuses the configuration: {message}"),
+        help: help.to_owned(),
+        option: None,
+        config_file,
+    }
 }
 
 #[cfg(test)]

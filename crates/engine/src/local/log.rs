@@ -20,28 +20,36 @@ const MESSAGES_MAX: usize = 5;
 #[derive(Default)]
 pub(crate) struct Events {
     pub(crate) all: Vec<LogEvent>,
-    /// The interval of the last message of each kind, the number of messages kept in it, and where
-    /// the last one is.
-    intervals: BTreeMap<String, (i64, usize, usize)>,
+    /// The interval of the last message of each kind.
+    intervals: BTreeMap<String, Interval>,
+}
+
+/// An interval in which messages of a kind are counted.
+struct Interval {
+    /// The number of the interval since 1970.
+    number: i64,
+    /// The number of messages that are kept in it.
+    kept: usize,
+    /// The index of the last one.
+    last: usize,
 }
 
 impl Events {
     /// Adds a message, or only counts it with the last one of its kind if its interval has enough.
     pub(crate) fn add_message(&mut self, message: LogEvent) {
-        let interval = message.unix_ns.div_euclid(INTERVAL_NS);
-        let known = self.intervals.get(&message.kind);
-        let kept = match known {
-            Some(&(of, kept, last)) if of == interval => {
-                if kept == MESSAGES_MAX {
-                    self.all[last].more += 1;
-                    return;
-                }
-                kept
+        let number = message.unix_ns.div_euclid(INTERVAL_NS);
+        let mut interval = Interval { number, kept: 1, last: self.all.len() };
+        if let Some(known) = self.intervals.get(&message.kind)
+            && known.number == number
+        {
+            if known.kept == MESSAGES_MAX {
+                self.all[known.last].more += 1;
+                return;
             }
-            _ => 0,
-        };
-        let place = (interval, kept + 1, self.all.len());
-        self.intervals.insert(message.kind.clone(), place);
+            interval.kept += known.kept;
+        }
+
+        self.intervals.insert(message.kind.clone(), interval);
         self.all.push(message);
     }
 }
@@ -60,6 +68,7 @@ pub fn events(log: &Path, parser: LogParser) -> io::Result<Vec<LogEvent>> {
             None
         }
     });
+
     let mut events = parser(&mut texts);
     for event in &mut events {
         cut(&mut event.text);
@@ -67,6 +76,7 @@ pub fn events(log: &Path, parser: LogParser) -> io::Result<Vec<LogEvent>> {
             event.text += &format!(" (and {} more of this kind within 1 s)", event.more);
         }
     }
+
     events.sort_by_key(|event| event.unix_ns);
     failed.map_or(Ok(events), Err)
 }
@@ -100,19 +110,21 @@ fn cut(line: &mut String) {
 
 /// Returns the last lines after the first `start` bytes.
 pub(crate) fn whole_tail_since(log: &Path, start: u64, lines: usize) -> Vec<String> {
-    const BYTES_MAX: u64 = 64 * 1024;
-    let read = || -> std::io::Result<Vec<u8>> {
-        let mut file = fs::File::open(log)?;
-        let length = file.metadata()?.len();
-        file.seek(SeekFrom::Start(start.max(length.saturating_sub(BYTES_MAX))))?;
-        let mut bytes = Vec::new();
-        file.take(BYTES_MAX).read_to_end(&mut bytes)?;
-        Ok(bytes)
-    };
-    let bytes = read().unwrap_or_default();
+    let bytes = end_since(log, start).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
     let all: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
     all[all.len().saturating_sub(lines)..].iter().map(|line| line.to_string()).collect()
+}
+
+/// Returns the end of a file after the first `start` bytes.
+fn end_since(file: &Path, start: u64) -> std::io::Result<Vec<u8>> {
+    const BYTES_MAX: u64 = 64 * 1024;
+    let mut file = fs::File::open(file)?;
+    let length = file.metadata()?.len();
+    file.seek(SeekFrom::Start(start.max(length.saturating_sub(BYTES_MAX))))?;
+    let mut bytes = Vec::new();
+    file.take(BYTES_MAX).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 #[cfg(test)]

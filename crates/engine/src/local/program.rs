@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::log::{size, tail, tail_since, whole_tail_since};
-use super::server::{Place, Trial};
+use super::server::{ServerPlace, Trial};
 use super::user::asking_user;
-use crate::guard::{self, Deadline, Ending, Guarded, Spawn, command_line};
+use crate::guard::{self, Deadline, Ending, Guarded, ProgramEnd, Spawn, command_line};
 use crate::limits::{Enforced, in_units};
 use crate::trial::TRIAL_MEMORY_BYTES_MAX;
 use crate::{Error, ErrorClass, SetupError};
@@ -21,12 +21,6 @@ const TAIL_LINES: usize = 20;
 /// The number of log lines to search for the reason of a failed start. Some servers log much more
 /// while they shut down.
 const REASON_LINES: usize = 400;
-
-/// The exit status of a program that succeeded.
-const SUCCESS: &str = "exit status: 0";
-
-/// The exit status of a program that another process or the kernel killed.
-const KILLED: &str = "signal: 9 (SIGKILL)";
 
 /// Phrases of a program that needs more memory than it may use.
 const OUT_OF_MEMORY: [&str; 4] =
@@ -45,6 +39,7 @@ pub(crate) fn version<V>(
         let tail = output.lines().map(str::to_string).collect();
         failure(&command_line(program, args), status, tail, None)
     };
+
     let mut command = Command::new(program);
     if let Some(user) = asking_user(user, program)? {
         // The other user may not be able to enter the current directory.
@@ -55,6 +50,7 @@ pub(crate) fn version<V>(
         .stdin(Stdio::null())
         .output()
         .map_err(|error| failed(error.to_string(), &[]))?;
+
     if !output.status.success() {
         return Err(failed(output.status.to_string(), &output.stderr));
     }
@@ -72,7 +68,7 @@ pub(crate) struct Readiness<'a> {
     pub(crate) config_error: &'a dyn Fn(&[String]) -> Option<SetupError>,
 }
 
-impl Place {
+impl ServerPlace {
     /// Starts a program. `input` is its standard input, and `remove` a directory to remove when it
     /// has ended.
     fn spawn(
@@ -125,9 +121,9 @@ impl Place {
     ) -> Result<(), SetupError> {
         let log_start = size(&self.log);
         let mut guarded = self.run_to_end(program, args, input, stop)?;
-        let status = match guarded.exit_status() {
-            Some(SUCCESS) => return Ok(()),
-            Some(status) => with_reason(status, &self.enforced),
+        let status = match guarded.ended() {
+            Some(ended) if ended.is_success() => return Ok(()),
+            Some(ended) => with_reason(ended, &self.enforced),
             None => format!("the program did not end within {} s", self.timeout.as_secs()),
         };
         let tail = tail_since(&self.log, log_start, TAIL_LINES);
@@ -161,6 +157,7 @@ impl Place {
         let mut guarded = self.spawn(program, args, None, Some(self.socket_dir.path()))?;
         let deadline = Deadline::after(self.timeout);
         let mut last = Error::new(ErrorClass::ConnectionLost, "the server does not listen yet");
+
         loop {
             if self.socket().exists() {
                 match (readiness.probe)() {
@@ -176,24 +173,25 @@ impl Place {
                     }
                 }
             }
-            if !Self::is_over(&mut guarded, &deadline, stop)? {
-                continue;
+            if Self::is_over(&mut guarded, &deadline, stop)? {
+                break;
             }
-            let log = tail_since(&self.log, log_start, TAIL_LINES);
-            let Some(status) = guarded.exit_status().map(str::to_string) else {
-                return Err(SetupError::NotReady {
-                    server: readiness.server.to_string(),
-                    seconds: self.timeout.as_secs(),
-                    last: last.to_string(),
-                    tail: log,
-                });
-            };
-            let whole = whole_tail_since(&self.log, log_start, REASON_LINES);
-            return Err((readiness.config_error)(&whole).unwrap_or_else(|| {
-                let status = with_reason(&status, &self.enforced);
-                failure(guarded.command(), status, log, Some(&self.log))
-            }));
         }
+
+        let log = tail_since(&self.log, log_start, TAIL_LINES);
+        let Some(ended) = guarded.ended() else {
+            return Err(SetupError::NotReady {
+                server: readiness.server.to_string(),
+                seconds: self.timeout.as_secs(),
+                last: last.to_string(),
+                tail: log,
+            });
+        };
+        let whole = whole_tail_since(&self.log, log_start, REASON_LINES);
+        Err((readiness.config_error)(&whole).unwrap_or_else(|| {
+            let status = with_reason(ended, &self.enforced);
+            failure(guarded.command(), status, log, Some(&self.log))
+        }))
     }
 
     /// Stops a server cleanly, or by force and with an error.
@@ -202,24 +200,25 @@ impl Place {
         let command = guarded.command().to_string();
         let not_clean =
             |status| Err(failure(&command, status, tail(&self.log, TAIL_LINES), Some(&self.log)));
-        if let Some(status) = guarded.exit_status() {
-            let status = with_reason(status, &self.enforced);
+
+        if let Some(ended) = guarded.ended() {
+            let status = with_reason(ended, &self.enforced);
             return not_clean(format!("the server had already ended: {status}"));
         }
+
         let endings = [(clean_ending, self.timeout), (Ending::Quit, Duration::from_secs(10))];
-        let (ending, status) = guarded.stop(&endings)?;
-        match ending == clean_ending {
-            true if status == SUCCESS => Ok(()),
-            true => not_clean(format!(
-                "the server did not stop cleanly: {}",
-                with_reason(&status, &self.enforced)
-            )),
-            false => not_clean(format!(
-                "the server did not stop within {} s and was ended by {}",
-                self.timeout.as_secs(),
-                ending.name()
-            )),
+        let (ending, ended) = guarded.stop(&endings)?;
+        if ending != clean_ending {
+            let (seconds, signal) = (self.timeout.as_secs(), ending.name());
+            return not_clean(format!(
+                "the server did not stop within {seconds} s and was ended by {signal}"
+            ));
         }
+        if !ended.is_success() {
+            let status = with_reason(ended, &self.enforced);
+            return not_clean(format!("the server did not stop cleanly: {status}"));
+        }
+        Ok(())
     }
 }
 
@@ -241,36 +240,35 @@ impl Trial {
         let command = guarded.command().to_owned();
         let incomplete =
             |why: String| Err(SetupError::Trial { what: format!("`{command}` {why}") });
-        let status = match guarded.exit_status() {
-            None => {
-                let seconds = self.place.timeout.as_secs();
-                return incomplete(format!("did not end within {seconds} s"));
-            }
-            Some(KILLED) => {
-                return incomplete("was killed by another process, or by the kernel".into());
-            }
-            Some(status) => status.to_owned(),
+        let Some(ended) = guarded.ended() else {
+            let seconds = self.place.timeout.as_secs();
+            return incomplete(format!("did not end within {seconds} s"));
         };
+        if ended.is_killed() {
+            return incomplete("was killed by another process, or by the kernel".into());
+        }
 
         let output = self.output();
         if let Some(message) = complaint(&output) {
             return Ok(Some(message));
         }
-        if status == SUCCESS {
+        if ended.is_success() {
             return Ok(None);
         }
-        let is_about_memory = |line: &String| {
-            let line = line.to_ascii_lowercase();
-            OUT_OF_MEMORY.iter().any(|phrase| line.contains(phrase))
-        };
-        if output.iter().any(is_about_memory) {
+        if output.iter().any(|line| is_about_memory(line)) {
             let limit = in_units(TRIAL_MEMORY_BYTES_MAX);
             return incomplete(format!("needs more than the {limit} that a trial may use"));
         }
-        let last = output.iter().rev().find(|line| !line.trim().is_empty());
-        let last = last.map_or("it printed no reason", |line| line.trim());
-        Ok(Some(format!("`{command}` failed ({status}): {last}")))
+
+        let last_line = output.iter().rev().find(|line| !line.trim().is_empty());
+        let reason = last_line.map_or("it printed no reason", |line| line.trim());
+        Ok(Some(format!("`{command}` failed ({ended}): {reason}")))
     }
+}
+
+fn is_about_memory(line: &str) -> bool {
+    let lower = line.to_ascii_lowercase();
+    OUT_OF_MEMORY.iter().any(|phrase| lower.contains(phrase))
 }
 
 fn failure(command: &str, status: String, tail: Vec<String>, log: Option<&Path>) -> SetupError {
@@ -282,10 +280,10 @@ fn failure(command: &str, status: String, tail: Vec<String>, log: Option<&Path>)
     }
 }
 
-/// Appends the reason to an exit status if the program exceeded its memory limit.
-fn with_reason(status: &str, limits: &Enforced) -> String {
+/// Returns the end of a program, with the reason if it exceeded its memory limit.
+fn with_reason(ended: ProgramEnd, limits: &Enforced) -> String {
     match limits.killed_for_memory("it") {
-        Some(reason) => format!("{status}: {reason}"),
-        None => status.to_string(),
+        Some(reason) => format!("{ended}: {reason}"),
+        None => ended.to_string(),
     }
 }

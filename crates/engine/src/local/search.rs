@@ -47,6 +47,7 @@ impl<V: std::fmt::Display> Search<V> {
         if !build.is_empty() && build.bytes().all(is_number) && !directory.is_dir() {
             return self.newest(build, &path, |numbers| is_version(build, numbers));
         }
+
         let missing = |what: String| SetupError::Build {
             build: build.to_string(),
             what,
@@ -58,24 +59,23 @@ impl<V: std::fmt::Display> Search<V> {
         if !directory.is_dir() {
             return Err(missing(format!("the directory `{build}` does not exist")));
         }
-        let program = self.directories.iter().find_map(|name| {
+
+        for name in self.directories {
             let bin_dir = directory.join(name);
-            let program = self.program_in(&bin_dir)?;
-            Some(fs::canonicalize(bin_dir).map(|bin_dir| bin_dir.join(program)))
-        });
-        Ok(program.ok_or_else(|| {
-            missing(format!(
-                "neither `{build}` nor `{build}/bin` contains `{}`",
-                self.programs.join("` or `")
-            ))
-        })??)
+            if let Some(program) = self.program_in(&bin_dir) {
+                return Ok(fs::canonicalize(bin_dir)?.join(program));
+            }
+        }
+        Err(missing(format!(
+            "neither `{build}` nor `{build}/bin` contains `{}`",
+            self.programs.join("` or `")
+        )))
     }
 
     /// Returns the name of the server's program in a directory. Its new name takes precedence over
     /// a link from an old one.
     fn program_in(&self, directory: &Path) -> Option<&'static str> {
-        let mut programs = self.programs.iter().copied();
-        programs.find(|name| directory.join(name).is_file())
+        self.programs.iter().copied().find(|name| directory.join(name).is_file())
     }
 
     /// Returns the newest wanted version of the system's packages, or else on PATH.
@@ -89,11 +89,13 @@ impl<V: std::fmt::Display> Search<V> {
             let program = directory.join(self.program_in(directory)?);
             Some((0, program))
         });
+
         // Resolves links: the directory of a link need not contain the rest of the build.
         let on_path = std::env::split_paths(path).filter_map(|directory| {
             let program = directory.join(self.program_in(&directory)?);
             Some((1, fs::canonicalize(program).ok()?))
         });
+
         let mut installed: Vec<(u8, PathBuf, V)> = Vec::new();
         for (priority, program) in packaged.chain(on_path) {
             if !installed.iter().any(|(_, other, _)| *other == program)
@@ -102,6 +104,8 @@ impl<V: std::fmt::Display> Search<V> {
                 installed.push((priority, program, version));
             }
         }
+
+        // The newest of the packages, or else of those on PATH.
         let wanted = installed.iter().filter_map(|(priority, program, version)| {
             let numbers = (self.numbers)(version);
             is_wanted(&numbers).then_some((std::cmp::Reverse(*priority), numbers, program))
@@ -109,18 +113,19 @@ impl<V: std::fmt::Display> Search<V> {
         if let Some((_, _, program)) = wanted.max() {
             return Ok(program.clone());
         }
-        let installed: Vec<String> = installed
+
+        let listed: Vec<String> = installed
             .iter()
             .map(|(_, program, version)| format!("{version} in `{}`", program.display()))
             .collect();
-        let installed = if installed.is_empty() {
+        let found = if listed.is_empty() {
             "none is installed".to_string()
         } else {
-            format!("installed: {}", installed.join(", "))
+            format!("installed: {}", listed.join(", "))
         };
         Err(SetupError::Build {
             build: build.to_string(),
-            what: format!("no such {} in {} or PATH; {installed}", self.kind, self.searched),
+            what: format!("no such {} in {} or PATH; {found}", self.kind, self.searched),
             help: format!("{}, or write the directory of a build", self.install),
         })
     }
@@ -129,10 +134,10 @@ impl<V: std::fmt::Display> Search<V> {
 /// Returns true when `requested` is the beginning of a version: `8`, `8.0` and `8.0.36` match
 /// 8.0.36.
 pub(crate) fn is_version(requested: &str, numbers: &[u32]) -> bool {
-    let requested = requested.split('.').map(|number| number.parse().ok());
-    let requested: Vec<Option<u32>> = requested.collect();
-    let mut pairs = requested.iter().zip(numbers);
-    requested.len() <= numbers.len() && pairs.all(|(requested, number)| *requested == Some(*number))
+    let requested: Vec<Option<u32>> =
+        requested.split('.').map(|number| number.parse().ok()).collect();
+    requested.len() <= numbers.len()
+        && requested.iter().zip(numbers).all(|(requested, number)| *requested == Some(*number))
 }
 
 #[cfg(test)]

@@ -34,13 +34,12 @@ const SOCKET_NOTE: &str = "socket-directory";
 const PORT: u16 = 5432;
 
 impl StartOptions<'_> {
-    /// Returns the port of the server.
     pub(crate) fn port(&self) -> u16 {
         self.network.map_or(PORT, |network| network.port.number())
     }
 
     /// Returns the name of the socket of a kind of server.
-    fn socket_name(&self, kind: &Kind) -> String {
+    fn socket_name(&self, kind: &ServerKind) -> String {
         kind.socket.replace("{port}", &self.port().to_string())
     }
 }
@@ -87,13 +86,13 @@ pub struct StartOptions<'a> {
 pub struct ForReplicas<'a> {
     /// The port of this host for replicas that can't use the private socket.
     pub port: &'a Port,
-    /// They get the changes of rows instead of the log (PostgreSQL).
+    /// Replicas get the changes of rows instead of the log (PostgreSQL).
     pub logical: bool,
 }
 
 /// The properties in which kinds of servers differ.
 #[derive(Debug)]
-pub struct Kind {
+pub struct ServerKind {
     /// The server's name in messages.
     pub(crate) name: &'static str,
     /// The user that its packages create, and the name of the directory that assay creates.
@@ -118,8 +117,8 @@ pub struct Kind {
 }
 
 /// The directories, user and limits that a server needs before it starts.
-pub struct Place {
-    pub(super) kind: &'static Kind,
+pub struct ServerPlace {
+    pub(super) kind: &'static ServerKind,
     pub(crate) data_dir: DataDir,
     /// Removed with its contents when the server has ended.
     pub(crate) socket_dir: SocketDirectory,
@@ -132,11 +131,11 @@ pub struct Place {
     pub(super) timeout: Duration,
 }
 
-impl Place {
+impl ServerPlace {
     /// Creates empty directories, which belong to the server's user, and prepares the limits.
     /// `bin_dir` contains the build's programs.
     pub(crate) fn create(
-        kind: &'static Kind,
+        kind: &'static ServerKind,
         options: &StartOptions<'_>,
         bin_dir: &Path,
     ) -> Result<Self, SetupError> {
@@ -146,17 +145,19 @@ impl Place {
 
     fn create_with(
         socket_parent: &Path,
-        kind: &'static Kind,
+        kind: &'static ServerKind,
         options: &StartOptions<'_>,
         bin_dir: &Path,
     ) -> Result<Self, SetupError> {
         let log = std::path::absolute(options.log)?;
         let guard_exe = std::path::absolute(options.guard_exe)?;
         let user = user::server_user(kind.name, options.user, kind.user, options.data_dir)?;
+
         let data_dir = DataDir::create(options.data_dir, kind.user)?;
         refuse_live_server(kind, &data_dir.path().join(kind.data))?;
         remove_leftover_sockets(&data_dir, user.as_ref());
         data_dir.wipe()?;
+
         // Until the server's guard runs, a killed assay leaves this directory behind.
         let socket_dir =
             SocketDirectory::create(socket_parent, &data_dir.path().join(SOCKET_NOTE))?;
@@ -164,12 +165,14 @@ impl Place {
         if let Some(user) = &user {
             user.check_access(bin_dir, options.build, data_dir.path())?;
         }
-        let certificate = options.network.and_then(|it| it.certificate.as_ref());
-        for (name, text) in certificate.iter().flat_map(|it| it.files()) {
+
+        let certificate = options.network.and_then(|network| network.certificate.as_ref());
+        for (name, text) in certificate.iter().flat_map(|certificate| certificate.files()) {
             let path = socket_dir.path().join(name);
             write_private(&path, text)?;
             own(&path)?;
         }
+
         // The config and the server's own logs may contain secrets.
         fs::set_permissions(data_dir.path(), std::fs::Permissions::from_mode(0o700))?;
         own(data_dir.path())?;
@@ -239,7 +242,7 @@ fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
 /// server.
 pub struct Trial {
     /// Dropped before the directory that contains it.
-    pub(crate) place: Place,
+    pub(crate) place: ServerPlace,
     _directory: trial::Directory,
 }
 
@@ -247,7 +250,7 @@ impl Trial {
     /// Checks that the server's user can access the build and the data directory, without creating
     /// the latter. Then creates the place.
     pub(crate) fn create(
-        kind: &'static Kind,
+        kind: &'static ServerKind,
         options: &StartOptions<'_>,
         bin_dir: &Path,
     ) -> Result<Self, SetupError> {
@@ -256,6 +259,7 @@ impl Trial {
         if let Some(user) = &user {
             user.check_access(bin_dir, options.build, &data_dir.join(kind.user))?;
         }
+
         let directory = trial::Directory::create()?;
         let mode = std::fs::Permissions::from_mode(0o711);
         fs::set_permissions(directory.path(), mode)?;
@@ -267,7 +271,7 @@ impl Trial {
             timeout: options.timeout.min(trial::TRIAL_TIMEOUT),
             ..*options
         };
-        let mut place = Place::create_with(directory.path(), kind, &options, bin_dir)?;
+        let mut place = ServerPlace::create_with(directory.path(), kind, &options, bin_dir)?;
         place.enforced.limit_memory(trial::TRIAL_MEMORY_BYTES_MAX);
         Ok(Self { place, _directory: directory })
     }
@@ -301,9 +305,13 @@ fn remove_leftover_sockets(data_dir: &DataDir, user: Option<&SystemUser>) {
     let path = PathBuf::from(OsString::from_vec(path));
     let is_socket_dir =
         path.file_name().is_some_and(|name| name.as_bytes().starts_with(SOCKETS_PREFIX.as_bytes()));
-    let Some(directory) = fs::symlink_metadata(&path).ok().filter(|_| is_socket_dir) else {
+    if !is_socket_dir {
+        return;
+    }
+    let Ok(directory) = fs::symlink_metadata(&path) else {
         return;
     };
+
     let uid = user.map_or_else(|| rustix::process::geteuid().as_raw(), |user| user.uid);
     // A failure leaves only a few bytes in a temporary directory.
     let _ = if directory.is_dir() && directory.uid() == uid {
@@ -314,49 +322,53 @@ fn remove_leftover_sockets(data_dir: &DataDir, user: Option<&SystemUser>) {
 }
 
 /// Refuses a data directory that a live server uses.
-fn refuse_live_server(kind: &Kind, data: &Path) -> Result<(), SetupError> {
-    match (kind.live)(data) {
-        Some(pid) => Err(SetupError::Directory {
-            path: data.to_path_buf(),
-            what: format!("a {} server, process {pid}, uses this directory", kind.name),
-            help: format!(
-                "stop the server with `kill -{} {pid}`, or choose another data directory",
-                kind.ending.name().trim_start_matches("SIG")
-            ),
-        }),
-        None => Ok(()),
-    }
+fn refuse_live_server(kind: &ServerKind, data: &Path) -> Result<(), SetupError> {
+    let Some(pid) = (kind.live)(data) else {
+        return Ok(());
+    };
+    Err(SetupError::Directory {
+        path: data.to_path_buf(),
+        what: format!("a {} server, process {pid}, uses this directory", kind.name),
+        help: format!(
+            "stop the server with `kill -{} {pid}`, or choose another data directory",
+            kind.ending.name().trim_start_matches("SIG")
+        ),
+    })
 }
 
 /// Returns true when process `pid` is one of these programs and uses the directory `data`. A build
 /// with its own C library runs as that library's loader.
 pub(crate) fn uses_directory(pid: u32, data: &Path, programs: &[&str]) -> bool {
-    let file_name = |path: PathBuf| Some(path.file_name()?.to_string_lossy().into_owned());
-    let name = match fs::read_link(format!("/proc/{pid}/exe")) {
-        Ok(exe) => file_name(exe),
-        // Another user's process: only its short name is readable.
-        Err(_) => fs::read_to_string(format!("/proc/{pid}/comm")).ok(),
-    };
-    let is_program = name.is_some_and(|name| {
-        let name = name.trim();
-        name.starts_with("ld-") || programs.iter().any(|program| name.starts_with(program))
-    });
-    // A server's working directory is its data directory. If that can't be read, the name decides.
-    let is_in_data = || {
-        let data = fs::canonicalize(data).ok();
-        data.is_some()
-            && fs::read_link(format!("/proc/{pid}/cwd")).map_or(true, |cwd| Some(cwd) == data)
-    };
+    let name = program_name(pid).unwrap_or_default();
+    let is_program = name.trim().starts_with("ld-")
+        || programs.iter().any(|program| name.trim().starts_with(program));
     // A zombie keeps its name until its parent waits for it, which the first process of some
     // containers never does.
-    is_program && is_alive(pid) && is_in_data()
+    if !is_program || !is_alive(pid) {
+        return false;
+    }
+
+    // A server's working directory is its data directory. If that can't be read, the name decides.
+    let Ok(data) = fs::canonicalize(data) else {
+        return false;
+    };
+    fs::read_link(format!("/proc/{pid}/cwd")).map_or(true, |cwd| cwd == data)
+}
+
+/// Returns the name of the program that a process runs.
+fn program_name(pid: u32) -> Option<String> {
+    match fs::read_link(format!("/proc/{pid}/exe")) {
+        Ok(exe) => Some(exe.file_name()?.to_string_lossy().into_owned()),
+        // Another user's process: only its short name is readable.
+        Err(_) => fs::read_to_string(format!("/proc/{pid}/comm")).ok(),
+    }
 }
 
 /// A server that assay started. Dropping it kills the server, which may damage its data.
 pub struct Server {
     guarded: Guarded,
     /// Dropped after the server, because it removes the server's control group.
-    pub(crate) place: Place,
+    pub(crate) place: ServerPlace,
     /// The limits and their effect.
     pub(crate) limits: Vec<words::Limit>,
     /// The text of the server's configuration file.

@@ -7,7 +7,6 @@ use fs_err as fs;
 
 use crate::SetupError;
 
-/// A user of this system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SystemUser {
     pub(crate) name: String,
@@ -46,8 +45,7 @@ fn default_user(preferred: &str, parent: &Path) -> Option<SystemUser> {
     let by_name = |name: &str| users.iter().find(|user| user.name == name).cloned();
     let owner = || {
         let uid = parent.ancestors().find_map(|path| fs::metadata(path).ok())?.uid();
-        let mut users = users.iter();
-        users.find(|user| uid != 0 && user.uid == uid).cloned()
+        users.iter().find(|user| uid != 0 && user.uid == uid).cloned()
     };
     by_name(preferred).or_else(owner).or_else(|| by_name("nobody"))
 }
@@ -66,11 +64,13 @@ pub(crate) fn server_user(
     if !rustix::process::geteuid().is_root() {
         return Ok(None);
     }
-    let no_user = |what: String| SetupError::Config {
-        what,
-        help: format!(
+
+    // A server that refuses to run as root needs another user, and that user must exist.
+    let no_user = |what: String| {
+        let help = format!(
             "{server} refuses to run as root: set `server-user` to another user of this system"
-        ),
+        );
+        SetupError::config(what, help)
     };
     match requested {
         None => default_user(preferred, parent).map(Some).ok_or_else(|| {
@@ -99,11 +99,13 @@ pub(crate) fn asking_user(
     if !rustix::process::geteuid().is_root() {
         return Ok(None);
     }
+
     let users = users();
     let owner = fs::metadata(program).map_or(0, |metadata| metadata.uid());
     let by_name = |name: &str| users.iter().find(|user| user.name == name && user.uid != 0);
     let by_owner = users.iter().find(|user| user.uid == owner && user.uid != 0);
     let candidates = [by_name(preferred), by_name("nobody"), by_owner];
+
     let folder = program.parent().unwrap_or(Path::new("/"));
     let mut refusal = None;
     for user in candidates.into_iter().flatten() {
@@ -112,6 +114,7 @@ pub(crate) fn asking_user(
         };
         refusal.get_or_insert_with(|| user.can_not_enter(&closed, &program.display().to_string()));
     }
+
     Err(refusal.unwrap_or_else(|| SetupError::Build {
         build: program.display().to_string(),
         what: "assay is root, and `/etc/passwd` has no other user that can run the program".into(),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use fs_err as fs;
 
-use super::option_file::{self, Line};
+use super::option_file::{self, OptionLine};
 use crate::SetupError;
 use crate::net::address::{Address, Host, Parts, Scheme, SslMode, TOO_MANY};
 
@@ -82,9 +82,8 @@ struct OptionFile {
 
 impl OptionFile {
     fn get(&self, name: &str) -> Option<String> {
-        let mut options = self.options.iter().rev();
-        let option = options.find(|(known, _)| known == name)?;
-        Some(option.1.clone())
+        let (_, value) = self.options.iter().rev().find(|(known, _)| known == name)?;
+        Some(value.clone())
     }
 
     /// Reads a file and the files that it includes. Ignores a file that is missing or that everyone
@@ -96,30 +95,35 @@ impl OptionFile {
         if !metadata.is_file() || metadata.mode() & 0o002 != 0 || depth > 8 {
             return;
         }
+
         let text = fs::read_to_string(path).unwrap_or_default();
         for line in option_file::lines(&text) {
             match line {
-                Line::IncludeDirectory(directory) => {
-                    let Ok(entries) = fs::read_dir(directory) else {
-                        continue;
-                    };
-                    let mut files: Vec<PathBuf> =
-                        entries.flatten().map(|entry| entry.path()).collect();
-                    files.retain(|file| {
-                        file.extension().is_some_and(|extension| extension == "cnf")
-                    });
-                    files.sort();
-                    files.iter().for_each(|file| self.read(file, depth + 1));
+                OptionLine::IncludeDirectory(directory) => {
+                    for file in option_files_in(Path::new(directory)) {
+                        self.read(&file, depth + 1);
+                    }
                 }
-                Line::Include(file) => self.read(Path::new(file), depth + 1),
-                Line::Option { group, name, value } if GROUPS.contains(&group) => {
+                OptionLine::Include(file) => self.read(Path::new(file), depth + 1),
+                OptionLine::Option { group, name, value } if GROUPS.contains(&group) => {
                     let name = name.replace('_', "-");
                     self.options.push((name, value.unwrap_or_default()));
                 }
-                Line::Option { .. } => {}
+                OptionLine::Option { .. } => {}
             }
         }
     }
+}
+
+/// Returns the option files of a directory, in the order in which they apply.
+fn option_files_in(directory: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(directory) else {
+        return Vec::new();
+    };
+    let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "cnf"));
+    files.sort();
+    files
 }
 
 /// Parses a URL. Missing parts come from the environment, the option files (`~/.my.cnf` last) and
@@ -146,6 +150,7 @@ fn parse_url_with(
 ) -> Result<Address, SetupError> {
     let mut parts = Parts::from_url(&SCHEME, url)?;
     let has_port = parts.get("port").is_some();
+
     // A URL that locates a server must not be mixed with the location of another one.
     if LOCATION_PARTS.iter().all(|(part, _)| parts.get(part).is_none()) {
         for (part, variable) in LOCATION_PARTS {
@@ -153,19 +158,20 @@ fn parse_url_with(
             parts.fill(part, file.get(part));
         }
     }
+
     parts.fill("password", env("MYSQL_PWD"));
     for (part, option) in OPTIONS {
         parts.fill(part, file.get(option));
     }
     parts.fill("database", Some("ib".into()));
-    let (socket, host) = (parts.get("socket"), parts.get("host"));
+
     // As in the server's own clients, `localhost` means the socket.
+    let (given_socket, host) = (parts.get("socket"), parts.get("host"));
     let is_local = host.is_none_or(|host| host == "localhost");
-    let default_socket = || SOCKETS.into_iter().find(|socket| Path::new(socket).exists());
-    let socket = match socket {
-        _ if !is_local => None,
-        None if has_port => None,
-        socket => socket.or_else(default_socket),
+    let socket = if !is_local || given_socket.is_none() && has_port {
+        None
+    } else {
+        given_socket.or_else(|| SOCKETS.into_iter().find(|socket| Path::new(socket).exists()))
     };
     let host = match socket {
         Some(socket) => Host::Unix(socket.into()),

@@ -15,9 +15,9 @@ use crate::Error;
 pub(super) enum Privacy {
     /// Others can read it on the network.
     Open,
-    /// It stays on this host.
+    /// The traffic stays on this host.
     Local,
-    /// It is encrypted.
+    /// The traffic is encrypted.
     Encrypted,
 }
 
@@ -169,10 +169,12 @@ pub(super) fn encrypted(password: &[u8], nonce: &[u8], pem: &[u8]) -> Result<Vec
     let pem = std::str::from_utf8(pem).map_err(|error| not_a_key(error.to_string()))?;
     let key = RsaPublicKey::from_public_key_pem(pem.trim_matches(['\0', '\n', ' ']))
         .map_err(|error| not_a_key(error.to_string()))?;
+
     let mut secret = with_zero(password);
     for (byte, mask) in secret.iter_mut().zip(nonce.iter().cycle()) {
         *byte ^= mask;
     }
+
     key.encrypt(&mut rsa::rand_core::OsRng, Oaep::new::<sha1::Sha1>(), &secret)
         .map_err(|error| not_a_key(error.to_string()))
 }

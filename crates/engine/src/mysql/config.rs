@@ -82,63 +82,103 @@ pub(super) fn compose(
 ) -> Result<ConfigText, SetupError> {
     let plan_options = FORMAT.plan_options(options)?;
     let paths = path_options(build, directory);
-    let mut build_settings = format!("# Paths of this build and its files.\n[mysqld]\n{paths}");
-    if let Some(plugin) = rocksdb_plugin(build, &plan_options)? {
-        build_settings +=
-            &format!("\n# The storage engine of the config.\nplugin_load_add={plugin}\n");
-    }
-    let is_loaded = |plugin: &str| is_loaded(&plan_options, plugin);
-    for plugin in replica::semi_sync_plugins(options, build, is_loaded)? {
-        build_settings += &format!("\n# Options of the config.\nplugin_load_add={plugin}\n");
-    }
+    let plugins = plugin_options(options, build, &plan_options)?;
+    let mut build_settings =
+        format!("# Paths of this build and its files.\n[mysqld]\n{paths}{plugins}");
     if options.replicas.is_some() {
         let lines = replica::primary_options(&build.version, &plan_options)?;
         build_settings += &format!("\n# Replication.\n{lines}");
     }
+
     let datadir = assigned("datadir", &directory.join("data").display().to_string());
-    let port = options.network.map(|network| &network.port);
-    let mut network = match port.or(options.replicas.map(|it| it.port)) {
-        None => "skip_networking".to_owned(),
-        Some(port) => format!("bind_address={}\nport={}", port.ip(), port.number()),
-    };
-    if options.network.is_some_and(|it| it.certificate.is_some()) {
-        for (name, file) in [("ssl_cert", CERTIFICATE), ("ssl_key", KEY)] {
-            let path = socket.with_file_name(file).display().to_string();
-            network += &format!("\n{}", assigned(name, &path));
-        }
-        // Old versions have no such option.
-        network += "\nloose_require_secure_transport=ON";
-        // MySQL 8.4 has no such option.
-        if build.version.is_mariadb() {
-            network += "\nssl=ON";
-        }
+    let own = own_options(options, build, &plan_options, directory, socket);
+
+    // The program that creates the data gets only the options that decide on its form.
+    let mut initial = format!("[mysqld]\n{paths}");
+    for (key, value) in plan_options.iter().filter(|(key, _)| INITIAL.contains(&key.as_str())) {
+        initial += &match value {
+            Some(value) => assigned(key, value) + "\n",
+            None => format!("{key}\n"),
+        };
     }
-    let mut own = format!(
-        "{datadir}\n{}\n{}\n{network}\nskip_name_resolve\nskip_grant_tables=0\nloose_mysqlx=OFF\n",
+    initial += &format!("{datadir}\n");
+
+    let own = format!("{datadir}\n{own}");
+    Ok(ConfigText {
+        initial,
+        ..FORMAT.compose(options, &plan_options, &build_settings, line, &own)
+    })
+}
+
+/// Returns the lines that load the plugins of the config's options.
+fn plugin_options(
+    options: &StartOptions<'_>,
+    build: &Installation,
+    plan_options: &[OptionValue],
+) -> Result<String, SetupError> {
+    let mut lines = String::new();
+    if let Some(plugin) = rocksdb_plugin(build, plan_options)? {
+        lines += &format!("\n# The storage engine of the config.\nplugin_load_add={plugin}\n");
+    }
+    let is_loaded = |plugin: &str| is_loaded(plan_options, plugin);
+    for plugin in replica::semi_sync_plugins(options, build, is_loaded)? {
+        lines += &format!("\n# Options of the config.\nplugin_load_add={plugin}\n");
+    }
+    Ok(lines)
+}
+
+/// Returns assay's own options, which override those of the config.
+fn own_options(
+    options: &StartOptions<'_>,
+    build: &Installation,
+    plan_options: &[OptionValue],
+    directory: &Path,
+    socket: &Path,
+) -> String {
+    let mut lines = format!(
+        "{}\n{}\n{}\nskip_name_resolve\nskip_grant_tables=0\nloose_mysqlx=OFF\n",
         assigned("socket", &socket.display().to_string()),
         assigned("pid_file", &directory.join("server.pid").display().to_string()),
+        network_options(options, build, socket),
     );
+
     let sets = |option: &str| plan_options.iter().any(|(key, _)| key == option);
     if build.version.is_mariadb() || sets("proxy_protocol_networks") {
         // With it, a client by TCP can pass for one of the private socket.
-        own.push_str("loose_proxy_protocol_networks=\n");
+        lines.push_str("loose_proxy_protocol_networks=\n");
     }
     if sets("log_error") {
-        own.push_str(if build.version.is_mysql_from(5, 7, 0) {
+        let to_stderr = if build.version.is_mysql_from(5, 7, 0) {
             "log_error=stderr\n"
         } else {
             "skip_log_error\n"
-        });
+        };
+        lines.push_str(to_stderr);
     }
-    let is_initial = |(key, _): &&OptionValue| INITIAL.contains(&key.as_str());
-    let initial = plan_options.iter().filter(is_initial).map(|(key, value)| match value {
-        Some(value) => assigned(key, value) + "\n",
-        None => format!("{key}\n"),
-    });
-    Ok(ConfigText {
-        initial: format!("[mysqld]\n{paths}{}{datadir}\n", initial.collect::<String>()),
-        ..FORMAT.compose(options, &plan_options, &build_settings, line, &own)
-    })
+    lines
+}
+
+/// Returns the options for clients by TCP.
+fn network_options(options: &StartOptions<'_>, build: &Installation, socket: &Path) -> String {
+    let own_port = options.network.map(|network| &network.port);
+    let Some(port) = own_port.or(options.replicas.map(|replicas| replicas.port)) else {
+        return "skip_networking".to_owned();
+    };
+
+    let mut lines = format!("bind_address={}\nport={}", port.ip(), port.number());
+    if options.network.is_some_and(|network| network.certificate.is_some()) {
+        for (name, file) in [("ssl_cert", CERTIFICATE), ("ssl_key", KEY)] {
+            let path = socket.with_file_name(file).display().to_string();
+            lines += &format!("\n{}", assigned(name, &path));
+        }
+        // Old versions have no such option.
+        lines += "\nloose_require_secure_transport=ON";
+        // MySQL 8.4 has no such option.
+        if build.version.is_mariadb() {
+            lines += "\nssl=ON";
+        }
+    }
+    lines
 }
 
 /// Returns the options for the build's paths and the temporary directory, and those that turn off
@@ -148,6 +188,7 @@ fn path_options(build: &Installation, directory: &Path) -> String {
     let mut line = |name: &str, path: &Path| {
         lines += &(assigned(name, &path.display().to_string()) + "\n");
     };
+
     line("basedir", &build.base_dir);
     if let Some(share) = &build.share_dir {
         line("lc_messages_dir", share);
@@ -159,6 +200,7 @@ fn path_options(build: &Installation, directory: &Path) -> String {
         line("plugin_dir", plugins);
     }
     line("tmpdir", &directory.join("tmp"));
+
     if build.version.is_mysql_from(5, 7, 0) {
         // The default directory of packages may not exist.
         lines.push_str("secure_file_priv=NULL\n");
@@ -205,6 +247,7 @@ fn rocksdb_plugin(
     {
         return Ok(None);
     }
+
     if build.plugin(ROCKSDB_PLUGIN).is_some() {
         return Ok(Some(ROCKSDB_PLUGIN));
     }
@@ -214,14 +257,14 @@ fn rocksdb_plugin(
         None if build.version.is_mariadb() => String::new(),
         None => return Ok(None),
     };
-    Err(SetupError::Config {
-        what: format!(
+
+    Err(SetupError::config(
+        format!(
             "the storage engine is MyRocks, and {} has no `{ROCKSDB_PLUGIN}`{searched}",
             build.version
         ),
-        help: "use a build that has it (Debian: `apt-get install mariadb-plugin-rocksdb`), or set `plugin_load_add` and `plugin_dir`"
-            .into(),
-    })
+        "use a build that has it (Debian: `apt-get install mariadb-plugin-rocksdb`), or set `plugin_load_add` and `plugin_dir`",
+    ))
 }
 
 /// Quotes a value if necessary: in option files, `#` begins a comment, and `\` an escape sequence.
@@ -238,83 +281,92 @@ fn quoted(value: &str) -> String {
 /// Returns the first option of `set` that a server's `help` does not list. Servers also accept
 /// beginnings of names, and some prefixes.
 pub(super) fn unknown<'a>(set: &'a [(String, String)], help: &[String]) -> Option<&'a str> {
-    let listed = |line: &String| {
-        let name = line.trim_start().split_once("--")?.1;
-        let end = name.find(['=', ' ', '[']).unwrap_or(name.len());
-        Some(plain(&name[..end]))
-    };
-    let known: Vec<String> = help.iter().filter_map(listed).collect();
-    let is_known = |name: &str| {
-        let plain_name = plain(name);
-        let prefixes = ["skip_", "disable_", "enable_", "maximum_"];
-        let suffix = prefixes.iter().find_map(|prefix| plain_name.strip_prefix(prefix));
-        known.iter().any(|known| {
-            known.starts_with(&plain_name) || suffix.is_some_and(|suffix| known.starts_with(suffix))
-        })
-    };
-    let is_lenient = |name: &str| name.starts_with("loose") || name.contains('.');
+    let known_names: Vec<String> = help.iter().filter_map(|line| listed_name(line)).collect();
     let mut names = set.iter().map(|(name, _)| name.as_str());
-    names.find(|name| !is_lenient(name) && !is_known(name))
+    names.find(|name| {
+        let is_lenient = name.starts_with("loose") || name.contains('.');
+        !is_lenient && !is_known(name, &known_names)
+    })
+}
+
+/// Returns the option in a line of a server's help.
+fn listed_name(line: &str) -> Option<String> {
+    let name = line.trim_start().split_once("--")?.1;
+    let end = name.find(['=', ' ', '[']).unwrap_or(name.len());
+    Some(plain(&name[..end]))
+}
+
+fn is_known(name: &str, known_names: &[String]) -> bool {
+    let name = plain(name);
+    let prefixes = ["skip_", "disable_", "enable_", "maximum_"];
+    let suffix = prefixes.iter().find_map(|prefix| name.strip_prefix(prefix));
+    known_names.iter().any(|known| {
+        known.starts_with(&name) || suffix.is_some_and(|suffix| known.starts_with(suffix))
+    })
 }
 
 /// Returns the messages about the configuration in the output of a program that reads it; `None` if
 /// there are none.
 pub(super) fn refusal(output: &[String]) -> Option<String> {
-    let is_error = |line: &&String| line.contains("[ERROR]");
-    let errors: Vec<String> = output.iter().filter(is_error).cloned().collect();
+    let errors: Vec<String> =
+        output.iter().filter(|line| line.contains("[ERROR]")).cloned().collect();
     config_error(&errors)
 }
 
 /// Returns the messages about the configuration in the log of a server that did not start; `None`
 /// if there are none. The phrases are English, the servers' default language.
 pub(super) fn config_error(log: &[String]) -> Option<String> {
-    const ABOUT_CONFIG: [&str; 16] = [
-        "unknown variable",
-        "unknown option",
-        "ambiguous option",
-        "Error while setting value",
-        "Unknown suffix",
-        "Wrong value",
-        "Unrecognized value",
-        "requires an argument",
-        "cannot take an argument",
-        "Can't open shared library",
-        "Unknown/unsupported storage engine",
-        "Unknown character set",
-        "COLLATION",
-        "Cannot allocate memory for the buffer pool",
-        "isn't supported by",
-        "requires innodb_buffer_pool_size",
-    ];
-    let message = |line: &String| {
-        // `2026-01-01T00:00:00Z 0 [ERROR] [MY-000067] [Server] unknown variable ...`, or only the
-        // text.
-        let is_error = line.contains("[ERROR]") || !line.contains('[');
-        let is_about_config = is_error && ABOUT_CONFIG.iter().any(|words| line.contains(words));
-        let text = line.split_once("[ERROR]").map_or(line.as_str(), |(_, text)| text);
-        let text = text.rsplit_once("] ").map_or(text, |(_, text)| text).trim();
-        // Removes the path of the program.
-        let text = text
-            .split_once("mariadbd: ")
-            .or_else(|| text.split_once("mysqld: "))
-            .map_or(text, |(_, text)| text);
-        is_about_config.then(|| text.to_string())
-    };
-    let mut messages: Vec<String> = log.iter().filter_map(message).collect();
+    let mut messages: Vec<&str> =
+        log.iter().filter_map(|line| message_about_config(line)).collect();
     messages.dedup();
-    (!messages.is_empty()).then(|| messages.join("; "))
+    if messages.is_empty() { None } else { Some(messages.join("; ")) }
+}
+
+/// Phrases in messages about the configuration.
+const ABOUT_CONFIG: [&str; 16] = [
+    "unknown variable",
+    "unknown option",
+    "ambiguous option",
+    "Error while setting value",
+    "Unknown suffix",
+    "Wrong value",
+    "Unrecognized value",
+    "requires an argument",
+    "cannot take an argument",
+    "Can't open shared library",
+    "Unknown/unsupported storage engine",
+    "Unknown character set",
+    "COLLATION",
+    "Cannot allocate memory for the buffer pool",
+    "isn't supported by",
+    "requires innodb_buffer_pool_size",
+];
+
+/// Returns the message in a line of a log such as `2026-01-01T00:00:00Z 0 [ERROR] [MY-000067]
+/// [Server] unknown variable ...`, or in a line without such a head.
+fn message_about_config(line: &str) -> Option<&str> {
+    let is_error = line.contains("[ERROR]") || !line.contains('[');
+    if !is_error || !ABOUT_CONFIG.iter().any(|phrase| line.contains(phrase)) {
+        return None;
+    }
+
+    let after_level = line.split_once("[ERROR]").map_or(line, |(_, text)| text);
+    let message = after_level.rsplit_once("] ").map_or(after_level, |(_, text)| text).trim();
+    // Removes the path of the program.
+    let after_program = message.split_once("mariadbd: ").or(message.split_once("mysqld: "));
+    Some(after_program.map_or(message, |(_, text)| text))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::local::config::tests::with_options;
-    use crate::mysql::installation::Version;
+    use crate::mysql::installation::MysqlVersion;
 
     fn installation(version: &str) -> Installation {
         Installation {
             program: "/b/bin/mysqld".into(),
-            version: Version::parse(version).unwrap(),
+            version: MysqlVersion::parse(version).unwrap(),
             files: Vec::new(),
             base_dir: "/b".into(),
             share_dir: Some("/b/share".into()),

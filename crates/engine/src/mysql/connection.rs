@@ -43,6 +43,7 @@ impl Greeting {
         if reader.byte()? != 10 {
             return None;
         }
+
         let version = String::from_utf8_lossy(reader.until_zero()).into_owned();
         let thread_id = u32::from_le_bytes(reader.array()?);
         let mut nonce = reader.take(8)?.to_vec();
@@ -52,28 +53,34 @@ impl Greeting {
         reader.take(3)?;
         let high = u16::from_le_bytes(reader.array()?);
         let capabilities = u32::from(high) << 16 | u32::from(low);
+
         let nonce_bytes = usize::from(reader.byte()?);
         reader.take(6)?;
         let extended = u32::from_le_bytes(reader.array()?);
         nonce.extend_from_slice(reader.take(13.max(nonce_bytes.saturating_sub(8)))?);
         // The 21st byte is a terminating zero.
         nonce.truncate(20);
-        let plugin = match capabilities & capability::PLUGIN_AUTH {
-            0 => Vec::new(),
-            _ => reader.until_zero().to_vec(),
-        };
-        Some(Self {
-            version,
-            thread_id,
-            capabilities,
-            // MySQL has no such field.
-            extended: match capabilities & capability::LONG_PASSWORD {
-                0 => extended,
-                _ => 0,
-            },
-            plugin,
-            nonce,
-        })
+
+        let has_plugin = capabilities & capability::PLUGIN_AUTH != 0;
+        let plugin = if has_plugin { reader.until_zero().to_vec() } else { Vec::new() };
+        // Servers with this capability are MySQL's, which have no such field.
+        let is_mysql = capabilities & capability::LONG_PASSWORD != 0;
+        let extended = if is_mysql { 0 } else { extended };
+        Some(Self { version, thread_id, capabilities, extended, plugin, nonce })
+    }
+}
+
+/// The capabilities that the client requests.
+#[derive(Clone, Copy)]
+struct Requested {
+    capabilities: u32,
+    /// The additional capabilities of MariaDB.
+    extended: u32,
+}
+
+impl Requested {
+    fn has(self, capability: u32) -> bool {
+        self.capabilities & capability != 0
     }
 }
 
@@ -97,16 +104,17 @@ pub(super) struct Connection {
 impl Connection {
     /// Connects and logs in.
     pub(super) fn open(address: &Address) -> Result<Self, Error> {
-        let is_preferred = address.ssl_mode == SslMode::Prefer;
-        match Self::open_as(address, address.ssl_mode) {
-            // The TLS versions of old servers are too weak for this client.
-            Err(error)
-                if is_preferred && error.class == ErrorClass::Refused && error.code.is_none() =>
-            {
-                Self::open_as(address, SslMode::Disable).map_err(|_| error)
-            }
-            result => result,
+        let error = match Self::open_as(address, address.ssl_mode) {
+            Ok(connection) => return Ok(connection),
+            Err(error) => error,
+        };
+
+        // The TLS versions of old servers are too weak for this client.
+        let is_of_client = error.class == ErrorClass::Refused && error.code.is_none();
+        if address.ssl_mode == SslMode::Prefer && is_of_client {
+            return Self::open_as(address, SslMode::Disable).map_err(|_| error);
         }
+        Err(error)
     }
 
     fn open_as(address: &Address, mode: SslMode) -> Result<Self, Error> {
@@ -126,52 +134,79 @@ impl Connection {
     }
 
     fn log_in(&mut self, mode: SslMode) -> Result<(), Error> {
+        let greeting = self.greeting()?;
+        self.thread_id = greeting.thread_id;
+        self.server_version.clone_from(&greeting.version);
+
+        let address = self.address.clone();
+        let mut requested = Requested {
+            capabilities: (CAPABILITIES | capability::DEPRECATE_EOF) & greeting.capabilities,
+            extended: greeting.extended & capability::CACHE_METADATA,
+        };
+        if !address.database.is_empty() {
+            requested.capabilities |= capability::CONNECT_WITH_DB;
+        }
+        self.has_short_results = requested.has(capability::DEPRECATE_EOF);
+        self.omits_definitions = requested.extended != 0;
+        if let Host::Tcp(host) = &address.host {
+            requested.capabilities |= self.encrypt(mode, host, greeting.capabilities, requested)?;
+        }
+
+        // The server may replace an unsupported default plugin by the user's.
+        let plugin = Plugin::by_name(&greeting.plugin).unwrap_or(Plugin::Native);
+        self.send_login(&address, requested, plugin, &greeting.nonce)?;
+        self.answer_requests(&address, plugin, greeting.nonce)
+    }
+
+    fn greeting(&mut self) -> Result<Greeting, Error> {
         let body = self.packet()?;
         let greeting = match self.bytes(body.clone()) {
             [packet::ERR, ..] => return Err(failure::from_packet(self.bytes(body))),
             bytes => Greeting::read(bytes),
         };
-        let greeting = greeting
-            .filter(|greeting| greeting.capabilities & capability::PROTOCOL_41 != 0)
-            .ok_or_else(|| {
+        greeting.filter(|greeting| greeting.capabilities & capability::PROTOCOL_41 != 0).ok_or_else(
+            || {
                 failure::protocol(
                     "the peer's greeting is not that of MySQL or MariaDB; check host and port",
                 )
-            })?;
-        self.thread_id = greeting.thread_id;
-        self.server_version.clone_from(&greeting.version);
-        let mut capabilities = (CAPABILITIES | capability::DEPRECATE_EOF) & greeting.capabilities;
-        let address = self.address.clone();
-        if !address.database.is_empty() {
-            capabilities |= capability::CONNECT_WITH_DB;
-        }
-        self.has_short_results = capabilities & capability::DEPRECATE_EOF != 0;
-        let extended = greeting.extended & capability::CACHE_METADATA;
-        self.omits_definitions = extended != 0;
-        if let Host::Tcp(host) = &address.host {
-            capabilities |=
-                self.encrypt(mode, host, greeting.capabilities, (capabilities, extended))?;
-        }
-        // The server may replace an unsupported default plugin by the user's.
-        let mut plugin = Plugin::by_name(&greeting.plugin).unwrap_or(Plugin::Native);
-        let password = address.password.as_ref().map_or("", |password| password.expose());
-        let mut nonce = greeting.nonce;
-        let answer = plugin.answer(password.as_bytes(), &nonce, self.privacy());
+            },
+        )
+    }
+
+    fn send_login(
+        &mut self,
+        address: &Address,
+        requested: Requested,
+        plugin: Plugin,
+        nonce: &[u8],
+    ) -> Result<(), Error> {
         // If the default plugin can't answer, the server may still request the user's plugin.
-        let answer = answer.unwrap_or_default();
+        let password = password_of(address);
+        let answer = plugin.answer(password.as_bytes(), nonce, self.privacy()).unwrap_or_default();
+
         self.begin();
-        push_login(&mut self.output, capabilities, extended);
+        push_login(&mut self.output, requested);
         self.output.extend_from_slice(address.user.as_bytes());
         self.output.push(0);
         packet::push_integer(&mut self.output, answer.len() as u64);
         self.output.extend_from_slice(&answer);
-        if capabilities & capability::CONNECT_WITH_DB != 0 {
+        if requested.has(capability::CONNECT_WITH_DB) {
             self.output.extend_from_slice(address.database.as_bytes());
             self.output.push(0);
         }
         self.output.extend_from_slice(plugin.name().as_bytes());
         self.output.push(0);
-        self.send_message()?;
+        self.send_message()
+    }
+
+    /// Answers the server's requests until it accepts or refuses the login.
+    fn answer_requests(
+        &mut self,
+        address: &Address,
+        mut plugin: Plugin,
+        mut nonce: Vec<u8>,
+    ) -> Result<(), Error> {
+        let password = password_of(address);
         loop {
             let body = self.packet()?;
             let bytes = self.bytes(body).to_vec();
@@ -211,7 +246,7 @@ impl Connection {
         mode: SslMode,
         host: &str,
         offered: u32,
-        (capabilities, extended): (u32, u32),
+        requested: Requested,
     ) -> Result<u32, Error> {
         if mode == SslMode::Disable {
             return Ok(0);
@@ -224,9 +259,11 @@ impl Connection {
                 )),
             };
         }
+
         let config = tls::client_config(mode, self.address.ssl_root.as_ref())?;
         self.begin();
-        push_login(&mut self.output, capabilities | capability::SSL, extended);
+        let capabilities = requested.capabilities | capability::SSL;
+        push_login(&mut self.output, Requested { capabilities, ..requested });
         self.send_message()?;
         self.wire.stream.encrypt(config, host)?;
         Ok(capability::SSL)
@@ -387,6 +424,7 @@ impl Connection {
                 }
                 _ => return Err(self.broken("a packet without a header")),
             };
+
             self.wire.fill_to(next + HEADER_BYTES + packet_length)?;
             self.wire.cut(next..next + HEADER_BYTES);
             length += packet_length;
@@ -480,16 +518,20 @@ impl Connection {
     /// their columns.
     pub(super) fn first_row(&mut self, sql: &str) -> Result<Vec<(String, String)>, Error> {
         self.send_command(packet::COM_QUERY, sql.as_bytes())?;
+
         let (mut names, mut values) = (Vec::new(), None);
+
         let define = |definition: &[u8]| {
             let name = packet::column_name(definition).unwrap_or_default();
             names.push(String::from_utf8_lossy(name).into_owned());
         };
+
         let visit = |row: &[u8], columns| {
             let row = packet::text_row(row, columns)?;
             values.get_or_insert(row);
             Some(())
         };
+
         self.read_text(define, visit)?;
         let pairs = names.into_iter().zip(values.unwrap_or_default());
         Ok(pairs.filter_map(|(name, value)| Some((name, value?))).collect())
@@ -515,15 +557,19 @@ impl Connection {
             }
             _ => {}
         }
+
         // Only results of prepared statements may omit the definitions.
         let Some((columns, true)) = self.columns(body) else {
             return Err(self.broken("a reply of an unknown kind"));
         };
+
         for _ in 0..columns {
             let body = self.packet()?;
             define(self.bytes(body));
         }
+
         self.end_of_definitions()?;
+
         loop {
             let body = self.packet()?;
             if self.is_end(&body) {
@@ -563,12 +609,16 @@ fn kill(address: &Address, thread_id: u32) -> Result<(), Error> {
 }
 
 /// Appends the start of a login, which is also a complete request for TLS.
-fn push_login(output: &mut Vec<u8>, capabilities: u32, extended: u32) {
-    output.extend_from_slice(&capabilities.to_le_bytes());
+fn push_login(output: &mut Vec<u8>, requested: Requested) {
+    output.extend_from_slice(&requested.capabilities.to_le_bytes());
     output.extend_from_slice(&PACKET_BYTES_MAX.to_le_bytes());
     output.push(CHARACTER_SET);
     output.extend_from_slice(&[0; 19]);
-    output.extend_from_slice(&extended.to_le_bytes());
+    output.extend_from_slice(&requested.extended.to_le_bytes());
+}
+
+fn password_of(address: &Address) -> &str {
+    address.password.as_ref().map_or("", |password| password.expose())
 }
 
 #[cfg(test)]

@@ -95,13 +95,14 @@ impl Dialect for MysqlDialect {
     fn create_table(&self, table: &Table) -> Vec<String> {
         let key = table.key();
         let partitions = table.partitions.map_or(String::new(), |partitions| {
-            let partition = |number: u32| {
-                let end = partitions.end(number);
-                let end = end.map_or("maxvalue".into(), |end| format!("({end})"));
+            let definitions = (0..partitions.count).map(|number| {
+                let end = match partitions.end(number) {
+                    Some(end) => format!("({end})"),
+                    None => "maxvalue".into(),
+                };
                 format!("partition p{number} values less than {end}")
-            };
-            let partitions: Vec<String> = (0..partitions.count).map(partition).collect();
-            format!(" partition by range ({key}) ({})", partitions.join(", "))
+            });
+            format!(" partition by range ({key}) ({})", Vec::from_iter(definitions).join(", "))
         });
         let index = if table.is_key_primary() {
             format!("primary key ({key})")
@@ -122,18 +123,18 @@ impl Dialect for MysqlDialect {
             .iter()
             .map(|index| format!("add index {} ({})", index.name, index.columns.join(", ")))
             .collect();
-        let alter = |what: &str| format!("alter table {} {what}", table.name);
-        let each = match statements {
+        if additions.is_empty() {
+            return Vec::new();
+        }
+
+        let is_one_each = match statements {
             // MyRocks is fastest with one index at a time.
             IndexStatements::Usual => self.storage_engine == StorageEngine::RocksDb,
             IndexStatements::One => false,
             IndexStatements::Each => true,
         };
-        match each {
-            _ if additions.is_empty() => Vec::new(),
-            true => additions.iter().map(|addition| alter(addition)).collect(),
-            false => vec![alter(&additions.join(", "))],
-        }
+        let changes = if is_one_each { additions } else { vec![additions.join(", ")] };
+        changes.iter().map(|change| format!("alter table {} {change}", table.name)).collect()
     }
 
     fn bulk_load(&self) -> Option<BulkLoad> {
@@ -156,7 +157,9 @@ impl Dialect for MysqlDialect {
             Value::Timestamp(us) => format!("timestamp('1970-01-01') + interval {us} microsecond"),
             Value::Text(text) => text_literal(&text.replace('\\', "\\\\")),
         };
+
         let mut literals = values.iter().map(literal);
+
         let mut explain = String::from("explain format=traditional ");
         let mut is_text = false;
         for char in sql.chars() {
@@ -171,38 +174,14 @@ impl Dialect for MysqlDialect {
     }
 
     fn plan_text(&self, rows: &Rows) -> String {
-        let line = |row: &Vec<Option<String>>| {
-            let is_mysql = row.len() == PLAN_COLUMNS.len();
-            let columns = PLAN_COLUMNS.iter();
-            let columns = columns.filter(|it| is_mysql || !ONLY_OF_MYSQL.contains(it));
-            let is_known = columns.clone().count() == row.len();
-            let column = |name: &str| {
-                let place = columns.clone().position(|it| *it == name)?;
-                row.get(place).filter(|_| is_known)?.as_deref().filter(|it| !it.is_empty())
-            };
-            let mut line = column("select_type").unwrap_or_default().to_lowercase();
-            for (before, name) in PLAN_TEXT {
-                if let Some(value) = column(name) {
-                    line += &format!("{before}{value}");
-                }
-            }
-            match (column("rows"), column("filtered")) {
-                (None, _) => {}
-                (Some(rows), None) => line += &format!("  (rows={rows})"),
-                (Some(rows), Some(filtered)) => {
-                    line += &format!("  (rows={rows}, filtered={filtered})");
-                }
-            }
-            line
-        };
-        let lines: Vec<String> = rows.iter().map(line).collect();
+        let lines: Vec<String> = rows.iter().map(|row| plan_line(row)).collect();
         lines.join("\n")
     }
 
     fn digest(&self, table: &Table, every: u64) -> Vec<String> {
         // `concat_ws` leaves out NULL.
-        let columns = table.columns.iter().map(|column| format!("ifnull({}, '-')", column.name));
-        let columns = columns.collect::<Vec<_>>().join(", ");
+        let values = table.columns.iter().map(|column| format!("ifnull({}, '-')", column.name));
+        let columns = Vec::from_iter(values).join(", ");
         let (key, name) = (table.key(), &table.name);
         vec![
             // The text of times depends on this.
@@ -228,6 +207,36 @@ impl Dialect for MysqlDialect {
         // Takes the snapshot now instead of at the first read.
         "start transaction with consistent snapshot"
     }
+}
+
+/// Returns the line of a plan for a row of `explain`.
+fn plan_line(row: &[Option<String>]) -> String {
+    let is_mysql = row.len() == PLAN_COLUMNS.len();
+    let names: Vec<&str> =
+        PLAN_COLUMNS.into_iter().filter(|name| is_mysql || !ONLY_OF_MYSQL.contains(name)).collect();
+    // A server with other columns is not known.
+    let column = |name: &str| {
+        if names.len() != row.len() {
+            return None;
+        }
+        let place = names.iter().position(|known| *known == name)?;
+        row[place].as_deref().filter(|value| !value.is_empty())
+    };
+
+    let mut line = column("select_type").unwrap_or_default().to_lowercase();
+    for (before, name) in PLAN_TEXT {
+        if let Some(value) = column(name) {
+            line += &format!("{before}{value}");
+        }
+    }
+    match (column("rows"), column("filtered")) {
+        (None, _) => {}
+        (Some(rows), None) => line += &format!("  (rows={rows})"),
+        (Some(rows), Some(filtered)) => {
+            line += &format!("  (rows={rows}, filtered={filtered})");
+        }
+    }
+    line
 }
 
 /// Returns SQL that counts rows with one index, whose name in the server is `name`. If the index

@@ -55,7 +55,7 @@ impl fmt::Display for Flavor {
 
 /// A version of MySQL or MariaDB.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Version {
+pub struct MysqlVersion {
     /// The family.
     pub flavor: Flavor,
     /// The numbers, such as 10, 11 and 18 in 10.11.18.
@@ -64,7 +64,7 @@ pub struct Version {
     pub text: String,
 }
 
-impl Version {
+impl MysqlVersion {
     /// Parses the output of `mysqld --version`: `mysqld  Ver 8.0.36 for Linux on x86_64 (MySQL
     /// Community ...)`.
     fn parse_printed(printed: &str) -> Option<Self> {
@@ -80,17 +80,18 @@ impl Version {
     pub(super) fn parse(text: &str) -> Option<Self> {
         // Old versions of MariaDB put this before their version for replication.
         let flavor = if text.contains("MariaDB") { Flavor::MariaDb } else { Flavor::MySql };
-        let text = match flavor {
+        let own_text = match flavor {
             Flavor::MariaDb => text.strip_prefix("5.5.5-").unwrap_or(text),
             Flavor::MySql => text,
         };
-        let digits = text.split(|char: char| !char.is_ascii_digit() && char != '.').next()?;
+
+        let digits = own_text.split(|char: char| !char.is_ascii_digit() && char != '.').next()?;
         let mut numbers = digits.split('.').map(str::parse::<u32>);
         let mut number = || numbers.next()?.ok();
         Some(Self {
             flavor,
             number: (number()?, number()?, number().unwrap_or(0)),
-            text: text.to_string(),
+            text: own_text.to_string(),
         })
     }
 
@@ -109,7 +110,10 @@ impl Version {
             Flavor::MySql => OLDEST_MYSQL,
             Flavor::MariaDb => OLDEST_MARIADB,
         };
-        ((self.number.0, self.number.1) < oldest).then(|| SetupError::Version {
+        if (self.number.0, self.number.1) >= oldest {
+            return None;
+        }
+        Some(SetupError::Version {
             build: build.to_string(),
             found: format!("{} {}", self.flavor, self.text),
             supported: format!("{SUPPORTED}, or newer"),
@@ -122,15 +126,16 @@ impl Version {
             Flavor::MySql => NEWEST_MYSQL,
             Flavor::MariaDb => NEWEST_MARIADB,
         };
-        (self.number.0 > newest).then(|| {
-            format!(
+        if self.number.0 <= newest {
+            return None;
+        }
+        Some(format!(
             "{self} is newer than the versions that assay was tested with ({SUPPORTED}): some counters may be missing"
-            )
-        })
+        ))
     }
 }
 
-impl fmt::Display for Version {
+impl fmt::Display for MysqlVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.flavor {
             Flavor::MariaDb if self.text.contains("MariaDB") => f.write_str(&self.text),
@@ -145,7 +150,7 @@ pub struct Installation {
     /// The server's program.
     pub program: PathBuf,
     /// The build's version.
-    pub version: Version,
+    pub version: MysqlVersion,
     /// The files that identify the build in the record.
     pub files: Vec<PathBuf>,
     /// The base directory, which contains the build's other directories.
@@ -202,9 +207,9 @@ pub fn locate(build: &str) -> Result<Installation, SetupError> {
     inspect(build, &search.program(build)?)
 }
 
-fn version(program: &Path) -> Result<Version, SetupError> {
+fn version(program: &Path) -> Result<MysqlVersion, SetupError> {
     let args = ["--no-defaults", "--version"];
-    program::version(program, &args, ("MySQL or MariaDB", "mysql"), Version::parse_printed)
+    program::version(program, &args, ("MySQL or MariaDB", "mysql"), MysqlVersion::parse_printed)
 }
 
 fn inspect(build: &str, program: &Path) -> Result<Installation, SetupError> {
@@ -213,28 +218,30 @@ fn inspect(build: &str, program: &Path) -> Result<Installation, SetupError> {
     if let Some(refusal) = version.refusal(build) {
         return Err(refusal);
     }
+
     // A build without subdirectories is its own base directory.
     let bin_dir = program.parent().unwrap_or(Path::new("/"));
     let base_dir = match bin_dir.parent() {
         Some(parent) if !bin_dir.join("share").is_dir() => parent,
         _ => bin_dir,
-    };
+    }
+    .to_path_buf();
+
     let find = |names: &[&str], matches: fn(&Path) -> bool| {
         let mut paths = names.iter().map(|name| base_dir.join(name));
         paths.find(|path| matches(path))
     };
-    let share_dir = find(&SHARE_DIRECTORIES, |path| path.join("english/errmsg.sys").is_file());
-    let plugin_dir = find(&PLUGIN_DIRECTORIES, Path::is_dir);
-    let plugin = plugin_dir.as_ref().map(|path| path.join(ROCKSDB_PLUGIN));
-    let plugin = plugin.filter(|path| path.is_file());
-    Ok(Installation {
-        files: std::iter::once(program.clone()).chain(plugin).collect(),
-        base_dir: base_dir.to_path_buf(),
+    let mut installation = Installation {
+        files: vec![program.clone()],
+        share_dir: find(&SHARE_DIRECTORIES, |path| path.join("english/errmsg.sys").is_file()),
+        plugin_dir: find(&PLUGIN_DIRECTORIES, Path::is_dir),
+        base_dir,
         program,
         version,
-        share_dir,
-        plugin_dir,
-    })
+    };
+    // The plugin is a storage engine, so that its code is measured, too.
+    installation.files.extend(installation.plugin(ROCKSDB_PLUGIN));
+    Ok(installation)
 }
 
 /// The file of MyRocks's plugin.
@@ -276,14 +283,14 @@ mod tests {
                 "MySQL 5.6.51",
             ),
         ] {
-            let version = Version::parse_printed(printed).unwrap();
+            let version = MysqlVersion::parse_printed(printed).unwrap();
             assert_eq!((version.flavor, version.number), (flavor, number));
             assert_eq!(version.to_string(), shown);
         }
-        let greeted = Version::parse("5.5.5-10.11.18-MariaDB-log").unwrap();
+        let greeted = MysqlVersion::parse("5.5.5-10.11.18-MariaDB-log").unwrap();
         assert_eq!((greeted.flavor, greeted.number), (Flavor::MariaDb, (10, 11, 18)));
-        assert_eq!(Version::parse_printed("postgres (PostgreSQL) 15"), None);
-        assert_eq!(Version::parse("x"), None);
+        assert_eq!(MysqlVersion::parse_printed("postgres (PostgreSQL) 15"), None);
+        assert_eq!(MysqlVersion::parse("x"), None);
     }
 
     #[test]
@@ -306,7 +313,7 @@ mod tests {
             ("9.7.4", false, false),
             ("99.1.0", false, true),
         ] {
-            let version = Version::parse(text).unwrap();
+            let version = MysqlVersion::parse(text).unwrap();
             assert_eq!(version.refusal("x").is_some(), is_refused, "{text}");
             assert_eq!(version.note().is_some(), is_noted, "{text}");
         }

@@ -30,7 +30,7 @@ use std::sync::atomic::AtomicBool;
 pub use crate::net::address::{Address, Host, Roots, SslMode};
 pub use address::parse_url;
 pub use dialect::{MysqlDialect, StorageEngine};
-pub use installation::{Flavor, Installation, Version, locate};
+pub use installation::{Flavor, Installation, MysqlVersion, locate};
 pub use notation::MysqlNotation;
 pub use session::MysqlSession;
 

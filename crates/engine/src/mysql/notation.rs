@@ -121,8 +121,8 @@ impl Notation for MysqlNotation {
     fn key(&self, name: &str) -> String {
         let plain = plain(name);
         let alias = ALIASES.iter().find(|(other, _)| *other == plain);
-        let plain = alias.map_or(plain.as_str(), |(_, known)| known);
-        plain.replace("slave", "replica").replace("master", "source")
+        let known = alias.map_or(plain.as_str(), |(_, known)| known);
+        known.replace("slave", "replica").replace("master", "source")
     }
 
     fn target_setting(&self, key: String, value: Option<String>) -> (String, String) {
@@ -215,8 +215,8 @@ impl Notation for MysqlNotation {
 
 /// Returns an option's name in lower case with `_`, without the prefix `loose_`.
 pub(super) fn plain(name: &str) -> String {
-    let name = name.trim().to_ascii_lowercase().replace('-', "_");
-    name.strip_prefix("loose_").map(str::to_owned).unwrap_or(name)
+    let plain = name.trim().to_ascii_lowercase().replace('-', "_");
+    plain.strip_prefix("loose_").map(str::to_owned).unwrap_or(plain)
 }
 
 /// Returns the option that a name with a prefix turns on or off, and which of the two:
@@ -236,28 +236,34 @@ fn items(list: &str) -> impl Iterator<Item = String> + '_ {
 /// Returns true when the effective value includes a declared list of switches, such as `mrr=on`, or
 /// of combined modes.
 fn is_included(key: &str, declared: &str, effective: &str) -> bool {
-    let declared: Vec<String> = items(declared).collect();
-    let effective: BTreeSet<String> = items(effective).collect();
-    if declared.is_empty() {
+    let declared_items: Vec<String> = items(declared).collect();
+    let effective_items: BTreeSet<String> = items(effective).collect();
+    if declared_items.is_empty() {
         return false;
     }
-    let pair = |item: &str| {
-        let (name, value) = item.split_once('=')?;
-        Some((name.trim().to_owned(), value.trim().to_owned()))
-    };
-    let switches: Option<Vec<(String, String)>> = declared.iter().map(|item| pair(item)).collect();
-    if let Some(switches) = switches {
-        let effective: BTreeMap<String, String> =
-            effective.iter().filter_map(|item| pair(item)).collect();
+
+    let declared_switches: Option<Vec<(&str, &str)>> =
+        declared_items.iter().map(|item| switch_value(item)).collect();
+    if let Some(switches) = declared_switches {
+        let effective_switches: BTreeMap<&str, &str> =
+            effective_items.iter().filter_map(|item| switch_value(item)).collect();
         return switches.iter().all(|(name, value)| {
-            let effective = effective.get(name);
-            effective.is_some_and(|effective| value == "default" || effective == value)
+            let effective = effective_switches.get(name);
+            effective.is_some_and(|effective| *value == "default" || effective == value)
         });
     }
+
+    // A combined mode makes the server report more modes than were declared.
     let is_combined = |mode: &String| COMBINED_MODES.contains(&mode.as_str());
     key == "sql_mode"
-        && declared.iter().any(is_combined)
-        && declared.iter().all(|mode| effective.contains(mode))
+        && declared_items.iter().any(is_combined)
+        && declared_items.iter().all(|mode| effective_items.contains(mode))
+}
+
+/// Returns the name and the value of a switch such as `mrr=on`.
+fn switch_value(item: &str) -> Option<(&str, &str)> {
+    let (name, value) = item.split_once('=')?;
+    Some((name.trim(), value.trim()))
 }
 
 #[cfg(test)]

@@ -168,12 +168,14 @@ fn status_counters(status: &HashMap<String, String>, is_rocksdb: bool) -> Vec<Co
         let data = Counter::cumulative("innodb_data_fsync_count", (all - log).max(0.0));
         counters.push(data.with_role(Role::DataFsyncCount));
     }
+
     if let (Some(now), Some(checkpoint)) =
         (number("innodb_redo_log_current_lsn"), number("innodb_redo_log_checkpoint_lsn"))
     {
         counters.extend(redo_counters(now, Some(checkpoint)));
     }
     counters.extend(stall_counters(status));
+
     for counter in &mut counters {
         // Only one of the two engines stores the measured tables in its files and log.
         let is_file_counter = matches!(
@@ -195,6 +197,7 @@ fn stall_counters(status: &HashMap<String, String>) -> Vec<Counter> {
         let counter = Counter::cumulative("rocksdb_stall_seconds", us / 1e6);
         counter.with_role(Role::StallSeconds)
     });
+
     let mut counters = Vec::from_iter(time);
     for (myrocks_reason, reason) in STALL_REASONS {
         for (myrocks_kind, kind) in STALL_KINDS {
@@ -212,8 +215,8 @@ fn stall_counters(status: &HashMap<String, String>) -> Vec<Counter> {
 /// Adds the number of all fsyncs: of each engine's files, and of the binary log.
 fn add_fsyncs(counters: &mut Vec<Counter>) {
     let value = |name: &str| {
-        let mut counters = counters.iter();
-        counters.find(|counter| counter.name == name).map(|it| it.value)
+        let counter = counters.iter().find(|counter| counter.name == name);
+        counter.map(|counter| counter.value)
     };
     if let Some(innodb) = value("innodb_fsync_count") {
         let others =
@@ -250,13 +253,15 @@ fn redo_counters(now: f64, checkpoint: Option<f64>) -> Vec<Counter> {
 fn level_counters(text: &str) -> Vec<Counter> {
     let mut counters = Vec::new();
     levels(text, &mut counters);
-    let is_size = |it: &Counter| it.role == Some(Role::LevelBytes);
-    counters.retain(|it| is_size(it) || it.role == Some(Role::LevelFileCount));
+    counters
+        .retain(|counter| matches!(counter.role, Some(Role::LevelBytes | Role::LevelFileCount)));
     for counter in &mut counters {
         counter.name.insert_str(0, "rocksdb_");
     }
+
     if !counters.is_empty() {
-        let bytes = counters.iter().filter(|it| is_size(it)).map(|it| it.value).sum();
+        let sizes = counters.iter().filter(|counter| counter.role == Some(Role::LevelBytes));
+        let bytes = sizes.map(|counter| counter.value).sum();
         counters.push(Counter::gauge("rocksdb_live_sst_bytes", bytes).with_role(Role::TreeBytes));
     }
     counters.extend(number_after(text, "Estimated pending compaction bytes:").map(|bytes| {
@@ -341,11 +346,13 @@ pub(super) fn open(mysql: &Mysql, tables: &[Table]) -> Result<Box<dyn Observer>,
     }
     // The session is idle during a step, so it gets the longest timeout.
     session.query("set session wait_timeout = 31536000")?;
+
     let has_binlog = session.variable("log_bin")?.as_deref() == Some("ON");
     let waits = session.query(&format!(
         "show global variables where variable_name in ({}) and value = 'ON'",
         quoted(SEMI_SYNC_ENABLED.into_iter())
     ))?;
+
     Ok(Box::new(MysqlObserver {
         has_binlog,
         has_semi_sync: !waits.is_empty(),
@@ -365,16 +372,18 @@ impl MysqlObserver {
     fn server_counters(&mut self) -> Result<Vec<Counter>, Error> {
         let status = pairs(self.session.query("show global status")?);
         let mut counters = status_counters(&status, self.is_rocksdb);
-        let is_redo = |counter: &Counter| counter.name == REDO_BYTES;
-        if !counters.iter().any(is_redo) {
+
+        if !counters.iter().any(|counter| counter.name == REDO_BYTES) {
             counters.extend(parse_redo(&innodb_status(&mut self.session)?));
         }
+
         // Status variables take precedence.
         for counter in metrics_counters(&mut self.session, self.is_mariadb)? {
             if !counters.iter().any(|known| known.name == counter.name) {
                 counters.push(counter);
             }
         }
+
         if !self.has_semi_sync {
             counters.retain(|counter| !counter.name.starts_with(SEMI_SYNC));
         }
@@ -383,6 +392,7 @@ impl MysqlObserver {
         } else if !self.is_mariadb {
             counters.extend(binlog_counters(&mut self.session)?);
         }
+
         add_fsyncs(&mut counters);
         Ok(counters)
     }

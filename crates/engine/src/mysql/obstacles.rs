@@ -17,71 +17,96 @@ pub(super) fn find(
     needs: Needs,
 ) -> Result<Vec<Obstacle>, Error> {
     let mut obstacles = Vec::new();
-    let mut add = |what: String, help: String| obstacles.push(Obstacle { what, help });
-    let is_on = |value: Option<String>| value.is_some_and(|value| value != "OFF" && value != "0");
-
     if needs.makes_tables {
-        let rows = session.query("show grants")?;
-        let grants = Grants::parse(rows.into_iter().flatten().flatten());
-        let ignores_read_only = grants.has_globally(&WRITE_ANYWAY);
-        for (name, applies) in [("super_read_only", true), ("read_only", !ignores_read_only)] {
-            if is_on(session.variable(name)?) && applies {
-                add(
-                    format!("the server is read-only: `{name}` is on"),
-                    format!(
-                        "run `set global {name} = off`, or write the primary's host in the URL"
-                    ),
-                );
-                break;
-            }
-        }
-        let missing = grants.missing(database);
-        if !missing.is_empty() {
-            add(
-                format!(
-                    "the user lacks privileges in database `{database}`: {}",
-                    missing.join(", ")
-                ),
-                format!("run `grant {} on {database}.* to ...`", missing.join(", ").to_lowercase()),
-            );
-        }
+        obstacles.extend(to_writes(session, database)?);
     }
-    for name in ["max_statement_time", "max_execution_time"] {
-        // The user's value may differ from the global one.
-        let value = session.shown("session variables", name)?;
-        let is_limit = |value: &String| value.parse().is_ok_and(|limit: f64| limit > 0.0);
-        if let Some(value) = value.filter(is_limit) {
-            add(
-                format!("the server cancels long statements: `{name} = {value}`"),
-                format!("run `set global {name} = 0`, or in MariaDB, remove the user's own limit"),
-            );
+    obstacles.extend(to_long_statements(session)?);
+    obstacles.extend(to_connections(session, needs)?);
+    Ok(obstacles)
+}
+
+/// Finds what keeps the user from creating and filling tables in `database`.
+fn to_writes(session: &mut MysqlSession, database: &str) -> Result<Vec<Obstacle>, Error> {
+    let mut obstacles = Vec::new();
+    let rows = session.query("show grants")?;
+    let grants = Grants::parse(rows.into_iter().flatten().flatten());
+
+    let ignores_read_only = grants.has_globally(&WRITE_ANYWAY);
+    for (name, applies) in [("super_read_only", true), ("read_only", !ignores_read_only)] {
+        let is_on = session.variable(name)?.is_some_and(|value| value != "OFF" && value != "0");
+        if is_on && applies {
+            obstacles.push(Obstacle {
+                what: format!("the server is read-only: `{name}` is on"),
+                help: format!(
+                    "run `set global {name} = off`, or write the primary's host in the URL"
+                ),
+            });
+            break;
         }
     }
 
-    // This session ends before the run begins, so it does not count.
-    let limits = [
-        (
-            "the server accepts only",
-            session.shown("global variables", "max_connections")?,
-            session.shown("global status", "Threads_connected")?,
-            "run `set global max_connections = N`",
-        ),
-        (
-            "the user may open only",
-            first(session, "select nullif(@@session.max_user_connections, 0)")?,
-            first(
-                session,
-                "select count(*) from information_schema.processlist where user = substring_index(user(), '@', 1)",
-            )?,
-            "raise the user's `max_user_connections`",
-        ),
-    ];
-    for (whose, limit, used, help) in limits {
-        let number = |value: Option<String>| value?.parse::<i64>().ok();
-        let free = number(limit).map(|limit| limit - number(used).unwrap_or(1) + 1);
-        obstacles.extend(too_few_connections(needs, whose, free, help));
+    let missing = grants.missing(database).join(", ");
+    if !missing.is_empty() {
+        obstacles.push(Obstacle {
+            what: format!("the user lacks privileges in database `{database}`: {missing}"),
+            help: format!("run `grant {} on {database}.* to ...`", missing.to_lowercase()),
+        });
     }
     Ok(obstacles)
+}
+
+/// Finds limits of the time of a statement.
+fn to_long_statements(session: &mut MysqlSession) -> Result<Vec<Obstacle>, Error> {
+    let mut obstacles = Vec::new();
+    for name in ["max_statement_time", "max_execution_time"] {
+        // The user's value may differ from the global one.
+        let value = session.shown("session variables", name)?.unwrap_or_default();
+        if value.parse().is_ok_and(|limit: f64| limit > 0.0) {
+            obstacles.push(Obstacle {
+                what: format!("the server cancels long statements: `{name} = {value}`"),
+                help: format!(
+                    "run `set global {name} = 0`, or in MariaDB, remove the user's own limit"
+                ),
+            });
+        }
+    }
+    Ok(obstacles)
+}
+
+/// Finds limits of connections that are too low for a run.
+fn to_connections(session: &mut MysqlSession, needs: Needs) -> Result<Vec<Obstacle>, Error> {
+    let limit = number(session.shown("global variables", "max_connections")?);
+    let used = number(session.shown("global status", "Threads_connected")?);
+    let of_server = too_few_connections(
+        needs,
+        "the server accepts only",
+        free(limit, used),
+        "run `set global max_connections = N`",
+    );
+
+    let limit = first(session, "select nullif(@@session.max_user_connections, 0)")?;
+    let used = first(
+        session,
+        "select count(*) from information_schema.processlist where user = substring_index(user(), '@', 1)",
+    )?;
+    let of_user = too_few_connections(
+        needs,
+        "the user may open only",
+        free(number(limit), number(used)),
+        "raise the user's `max_user_connections`",
+    );
+
+    Ok(of_server.into_iter().chain(of_user).collect())
+}
+
+/// Returns the connections that are left. This session ends before the run begins, so it does not
+/// count.
+fn free(limit: Option<i64>, used: Option<i64>) -> Option<i64> {
+    Some(limit? - used.unwrap_or(1) + 1)
+}
+
+fn number(value: Option<String>) -> Option<i64> {
+    value?.parse().ok()
 }
 
 fn first(session: &mut MysqlSession, sql: &str) -> Result<Option<String>, Error> {
@@ -129,21 +154,28 @@ impl Grants {
 
     /// Returns the missing privileges in a database. Assumes that patterns match it.
     fn missing(&self, database: &str) -> Vec<&'static str> {
-        let is_object = |object: &str| {
-            let name = object.strip_suffix(".*").unwrap_or_default();
-            name == "*" || name.contains('%') || {
-                let name = name.replace("\\_", "_");
-                // An unescaped `_` matches any character.
-                name.chars().count() == database.chars().count()
-                    && name
-                        .chars()
-                        .zip(database.chars())
-                        .all(|(one, other)| one == '_' || one.eq_ignore_ascii_case(&other))
-            }
-        };
-        let is_missing = |privilege: &&str| !self.has_roles && !self.has(privilege, is_object);
-        PRIVILEGES.into_iter().filter(|privilege| is_missing(privilege)).collect()
+        if self.has_roles {
+            return Vec::new();
+        }
+        let is_missing = |privilege: &&str| !self.has(privilege, |object| covers(object, database));
+        PRIVILEGES.into_iter().filter(is_missing).collect()
     }
+}
+
+/// Returns whether an object of grants, such as `my\_db.*`, covers all tables of a database.
+fn covers(object: &str, database: &str) -> bool {
+    let name = object.strip_suffix(".*").unwrap_or_default();
+    if name == "*" || name.contains('%') {
+        return true;
+    }
+
+    // An unescaped `_` matches any character.
+    let pattern = name.replace("\\_", "_");
+    pattern.chars().count() == database.chars().count()
+        && pattern
+            .chars()
+            .zip(database.chars())
+            .all(|(one, other)| one == '_' || one.eq_ignore_ascii_case(&other))
 }
 
 #[cfg(test)]

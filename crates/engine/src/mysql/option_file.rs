@@ -4,7 +4,7 @@ use crate::local::config::unquoted;
 
 /// A line with content.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Line<'a> {
+pub(super) enum OptionLine<'a> {
     /// The options of another file.
     Include(&'a str),
     /// The options of a directory's files.
@@ -20,14 +20,14 @@ pub(super) enum Line<'a> {
 
 /// Parses lines such as `name`, `name = value` and `name = "a # b"`. A comment begins with `#`, or
 /// `;` at the start of a line.
-pub(super) fn lines(text: &str) -> Vec<Line<'_>> {
+pub(super) fn lines(text: &str) -> Vec<OptionLine<'_>> {
     let mut group = "";
     let mut lines = Vec::new();
     for line in text.lines().map(str::trim) {
         if let Some(directory) = line.strip_prefix("!includedir") {
-            lines.push(Line::IncludeDirectory(directory.trim()));
+            lines.push(OptionLine::IncludeDirectory(directory.trim()));
         } else if let Some(file) = line.strip_prefix("!include") {
-            lines.push(Line::Include(file.trim()));
+            lines.push(OptionLine::Include(file.trim()));
         } else if let Some(head) = line.strip_prefix('[') {
             group = head.split(']').next().unwrap_or_default();
         } else if !line.starts_with(['#', ';']) {
@@ -40,7 +40,7 @@ pub(super) fn lines(text: &str) -> Vec<Line<'_>> {
                 }
             });
             if !name.is_empty() {
-                lines.push(Line::Option { group, name, value });
+                lines.push(OptionLine::Option { group, name, value });
             }
         }
     }
@@ -63,13 +63,13 @@ fn unescaped(letter: char) -> char {
 pub(super) fn server_options(text: &str) -> Vec<(&str, Option<String>)> {
     const NOT_SERVERS: [&str; 3] = ["mysqld_safe", "mysqld_multi", "mariadb-client"];
     let server_option = |line| match line {
-        Line::Option { group, name, value } => {
+        OptionLine::Option { group, name, value } => {
             let mut known = ["mysqld", "server", "mariadb"].iter();
             let is_servers = group.is_empty()
                 || known.any(|known| group.starts_with(known)) && !NOT_SERVERS.contains(&group);
             is_servers.then_some((name, value))
         }
-        Line::Include(_) | Line::IncludeDirectory(_) => None,
+        OptionLine::Include(_) | OptionLine::IncludeDirectory(_) => None,
     };
     lines(text).into_iter().filter_map(server_option).collect()
 }

@@ -9,19 +9,19 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::config::FORMAT;
-use super::installation::{Installation, Version};
+use super::installation::{Installation, MysqlVersion};
 use super::notation::{MysqlNotation, plain};
 use super::observer::if_present;
 use super::server::{LOG_NOTHING, MysqlKind, create_account};
 use super::{Mysql, MysqlSession, StorageEngine};
 use crate::guard::Deadline;
 use crate::local::config::{ConfigText, OptionValue};
-use crate::local::server::Place;
+use crate::local::server::ServerPlace;
 use crate::net::server::{SqlKind, connect_alone, create_database};
 use crate::notation::{Notation, as_boolean};
 use crate::{
     Counter, Engine, Error, ErrorClass, Needs, Obstacle, Replicated, ServerEngine, Session,
-    SetupError, SqlEngine, SqlServer, StartOptions,
+    SetupError, SqlEngine, StartOptions,
 };
 use words::Secret;
 
@@ -52,8 +52,8 @@ const PATHS_WRITTEN: [&str; 11] = [
 const SEMI_SYNC: &str = "rpl_semi_sync_";
 const SEMI_SYNC_PAIRS: [(&str, &str); 2] = [("source", "replica"), ("master", "slave")];
 
-/// The words of a version in statements and options about replication.
-struct Words {
+/// The words of one version in statements and options about replication.
+struct ReplicaSyntax {
     change: &'static str,
     source: &'static str,
     replica: &'static str,
@@ -61,24 +61,26 @@ struct Words {
     position: &'static str,
 }
 
-impl Words {
-    fn of(version: &Version) -> Self {
-        let position = match version.is_mariadb() {
-            true => "master_use_gtid = slave_pos, master_ssl_verify_server_cert = 0",
-            false if version.is_mysql_from(8, 0, 26) => {
-                "source_auto_position = 1, get_source_public_key = 1"
-            }
-            // Its accounts need the key since this version.
-            false if version.is_mysql_from(8, 0, 4) => {
-                "master_auto_position = 1, get_master_public_key = 1"
-            }
-            false => "master_auto_position = 1",
-        };
+impl ReplicaSyntax {
+    fn of(version: &MysqlVersion) -> Self {
         if version.is_mysql_from(8, 0, 26) {
-            Self { change: "replication source", source: "source", replica: "replica", position }
-        } else {
-            Self { change: "master", source: "master", replica: "slave", position }
+            return Self {
+                change: "replication source",
+                source: "source",
+                replica: "replica",
+                position: "source_auto_position = 1, get_source_public_key = 1",
+            };
         }
+
+        let position = if version.is_mariadb() {
+            "master_use_gtid = slave_pos, master_ssl_verify_server_cert = 0"
+        } else if version.is_mysql_from(8, 0, 4) {
+            // Accounts need the key since this version.
+            "master_auto_position = 1, get_master_public_key = 1"
+        } else {
+            "master_auto_position = 1"
+        };
+        Self { change: "master", source: "master", replica: "slave", position }
     }
 }
 
@@ -88,38 +90,43 @@ impl Words {
 /// # Errors
 /// [`SetupError::Config`] if the version is too old, or an option that is `needed` is off.
 fn default_options(
-    version: &Version,
+    version: &MysqlVersion,
     plan_options: &[OptionValue],
     needed: &[&str],
 ) -> Result<String, SetupError> {
     if !version.is_mariadb() && !version.is_mysql_from(5, 7, 0) {
-        return Err(SetupError::Config {
-            what: format!("assay can't replicate {version}"),
-            help: "use MariaDB, or MySQL 5.7 or newer; or remove `replicas`".into(),
-        });
+        return Err(SetupError::config(
+            format!("assay can't replicate {version}"),
+            "use MariaDB, or MySQL 5.7 or newer; or remove `replicas`",
+        ));
     }
+
     for name in needed {
         let value = value_of(plan_options, name);
         if value.is_some_and(|value| as_boolean(&value) != Some("1")) {
-            return Err(SetupError::Config {
-                what: format!("replicas need `{name}`, which the config turns off"),
-                help: format!("remove `{name}` from the config, or remove `replicas`"),
-            });
+            return Err(SetupError::option(
+                name,
+                format!("replicas need `{name}`, which the config turns off"),
+                format!("remove `{name}` from the config, or remove `replicas`"),
+            ));
         }
     }
+
     let own = if version.is_mariadb() {
         "binlog_format=ROW\ngtid_strict_mode=ON"
     } else {
         "gtid_mode=ON\nenforce_gtid_consistency=ON"
     };
     let engine = value_of(plan_options, "default_storage_engine");
-    let is_rocksdb = engine.is_some_and(|it| StorageEngine::by_name(&it) == StorageEngine::RocksDb);
+    let is_rocksdb =
+        engine.is_some_and(|name| StorageEngine::by_name(&name) == StorageEngine::RocksDb);
     let of_engine = if version.is_mariadb() && is_rocksdb {
         "slave_parallel_mode=conservative\ngtid_pos_auto_engines=rocksdb\n"
     } else {
         ""
     };
-    let replica = Words::of(version).replica;
+
+    let replica = ReplicaSyntax::of(version).replica;
     // The defaults since 8.0.27. A heartbeat that is shown before earlier transactions would hide
     // lag.
     let in_order = if version.is_mariadb() || version.is_mysql_from(8, 0, 27) {
@@ -127,6 +134,7 @@ fn default_options(
     } else {
         format!("{replica}_parallel_type=LOGICAL_CLOCK\n{replica}_preserve_commit_order=ON\n")
     };
+
     Ok(format!(
         "server_id=1\nlog_bin=binlog\nlog_{replica}_updates=ON\n{own}\n{of_engine}{in_order}"
     ))
@@ -138,7 +146,7 @@ fn default_options(
 /// # Errors
 /// [`SetupError::Config`] if the version is too old, or the config turns a needed option off.
 pub(super) fn primary_options(
-    version: &Version,
+    version: &MysqlVersion,
     plan_options: &[OptionValue],
 ) -> Result<String, SetupError> {
     default_options(version, plan_options, &NEEDED_BY_PRIMARY)
@@ -161,14 +169,15 @@ pub(super) fn semi_sync_plugins(
         if build.version.is_mariadb() || !has_semi_sync(options, word) || is_loaded(&name) {
             continue;
         }
+
         if build.plugin(&file).is_none() {
-            return Err(SetupError::Config {
-                what: format!(
+            return Err(SetupError::config(
+                format!(
                     "the config has options `{SEMI_SYNC}{word}_...`, and {} has no plugin `{file}`",
                     build.version
                 ),
-                help: "use a build that has it, or remove the options".into(),
-            });
+                "use a build that has it, or remove the options",
+            ));
         }
         plugins.push(file);
     }
@@ -178,19 +187,19 @@ pub(super) fn semi_sync_plugins(
 /// Returns true if the config has an option of semi-synchronous replication with this word.
 fn has_semi_sync(options: &StartOptions<'_>, word: &str) -> bool {
     let prefix = format!("{SEMI_SYNC}{word}_");
-    let files = options.config_files.iter();
-    let mut files = files.flat_map(|file| MysqlNotation.options(file));
-    files.any(|(name, _)| plain(&name).starts_with(&prefix))
+    let mut file_options = options.config_files.iter().flat_map(|file| MysqlNotation.options(file));
+    file_options.any(|(name, _)| plain(&name).starts_with(&prefix))
         || options.set.iter().any(|(name, _)| plain(name).starts_with(&prefix))
 }
 
 /// Returns the value that the config gives to the option with this key; `None` if it has no such
 /// option.
 fn value_of(plan_options: &[OptionValue], key: &str) -> Option<String> {
-    let settings = plan_options.iter().rev();
-    let mut settings =
-        settings.map(|(key, value)| MysqlNotation.target_setting(key.clone(), value.clone()));
-    settings.find_map(|(name, value)| (name == key).then_some(value))
+    // The last one takes effect.
+    plan_options.iter().rev().find_map(|(option, value)| {
+        let (name, value) = MysqlNotation.target_setting(option.clone(), value.clone());
+        (name == key).then_some(value)
+    })
 }
 
 /// Returns the options of a replica: those of the config, and assay's own for the `number`th
@@ -201,25 +210,28 @@ fn value_of(plan_options: &[OptionValue], key: &str) -> Option<String> {
 fn replica_set(
     options: &StartOptions<'_>,
     plan_options: &[OptionValue],
-    version: &Version,
+    version: &MysqlVersion,
     server_id: i64,
 ) -> Result<Vec<(String, String)>, SetupError> {
     for key in PATHS_WRITTEN {
-        let mut values = plan_options.iter().rev();
-        let value = values.find_map(|(name, value)| (name == key).then(|| value.clone()));
-        if let Some(path) = value.flatten().filter(|value| value.starts_with('/')) {
-            return Err(SetupError::Config {
-                what: format!("a replica can't write to `{key} = {path}`, which its primary uses"),
-                help: format!(
-                    "give replicas a path in their own directories, such as `replica.set.{key} = \"{}\"`",
-                    if key.starts_with("log_bin") { "binlog" } else { "." }
+        let option = plan_options.iter().rev().find(|(name, _)| name == key);
+        let value = option.and_then(|(_, value)| value.as_ref());
+        if let Some(path) = value.filter(|path| path.starts_with('/')) {
+            let example = if key.starts_with("log_bin") { "binlog" } else { "." };
+            return Err(SetupError::option(
+                key,
+                format!("a replica can't write to `{key} = {path}`, which its primary uses"),
+                format!(
+                    "give replicas a path in their own directories, such as `replica.set.{key} = \"{example}\"`"
                 ),
-            });
+            ));
         }
     }
+
     let mut set = options.set.to_vec();
     let mut add = |name: String, value: &str| set.push((name, value.to_owned()));
     add("server_id".into(), &server_id.to_string());
+
     let is_semi_sync = value_of(plan_options, "rpl_semi_sync_source_enabled");
     if is_semi_sync.is_some_and(|value| as_boolean(&value) == Some("1")) {
         let is_chosen = value_of(plan_options, "rpl_semi_sync_replica_enabled").is_some();
@@ -233,6 +245,7 @@ fn replica_set(
             }
         }
     }
+
     if !version.is_mariadb() {
         // Until it has its database.
         add("super_read_only".into(), "OFF");
@@ -242,44 +255,36 @@ fn replica_set(
 
 impl Replicated for Mysql {
     fn start_replica(&self, name: &str, options: &StartOptions<'_>) -> Result<Self, SetupError> {
-        let server = self.server().ok_or_else(|| SetupError::Config {
-            what: "assay can start replicas only for a server that it starts".into(),
-            help: "remove `replicas`".into(),
-        })?;
+        let server = self.server().ok_or_else(crate::replication::no_own_primary)?;
         let version = &self.kind.version;
         let failed =
             |source: Error| SetupError::Server { server: name.to_owned(), help: None, source };
-        let uuid = fs_err::read_to_string("/proc/sys/kernel/random/uuid")?;
+
         // A password for replication has at most 32 characters.
+        let uuid = fs_err::read_to_string("/proc/sys/kernel/random/uuid")?;
         let password = Secret::new(uuid.trim().replace('-', ""));
-        // Where no password is needed, and the account may grant privileges.
+        // By the socket, no password is needed, and the account may grant privileges.
         let socket = MysqlKind::address(&server.place, options);
         let source = Source::prepare(&socket, name, &password).map_err(failed)?;
-        let plan_options = FORMAT.plan_options(options)?;
-        let defaults = default_options(version, &plan_options, &NEEDED_BY_REPLICA)?;
+
         // Names are `replica_NUMBER`.
-        let number = name.rsplit('_').next().and_then(|it| it.parse().ok());
+        let number = name.rsplit('_').next().and_then(|number| number.parse().ok());
         let server_id = source.server_id + number.unwrap_or(1);
-        let set = replica_set(options, &plan_options, version, server_id)?;
-        let options = &StartOptions { set: &set, replicas: None, ..*options };
-        let create = |build: &Installation, place: &Place, config: &mut ConfigText| {
-            let text = &config.text;
-            config.text = format!("# Replication.\n[mysqld]\n{defaults}\n{text}");
-            MysqlKind::create_data(options, build, place, config)
-        };
-        let replica =
-            SqlServer::<MysqlKind>::launch(options, create, create_database::<MysqlKind>)?;
-        let words = Words::of(version);
+        let replica = launch(version, server_id, options)?;
+
+        let syntax = ReplicaSyntax::of(version);
         let mut session = replica.connect().map_err(failed)?;
         session.query(LOG_NOTHING).map_err(failed)?;
         let read_only = if version.is_mariadb() { "read_only" } else { "super_read_only" };
         for sql in [
             format!("set global {read_only} = on"),
-            source.change(&words, name, &password, self.address.ssl_root.is_some()),
-            format!("start {}", words.replica),
+            source.change(&syntax, name, &password, self.address.ssl_root.is_some()),
+            format!("start {}", syntax.replica),
         ] {
             session.query(&sql).map_err(failed)?;
         }
+
+        // A thread that is still connecting is no error yet.
         let deadline = Deadline::after(options.timeout);
         while let Some(error) = find_error(&mut session).map_err(failed)? {
             let is_over = deadline.has_passed() || options.stop.load(Ordering::Relaxed);
@@ -308,6 +313,7 @@ impl Replicated for Mysql {
         if status.get("replica_io_running").map(String::as_str) != Some("Yes") {
             return Ok(Vec::new());
         }
+
         let transactions = transactions_behind(primary, replica)?;
         let logs = primary.query("show binary logs")?;
         let lacks = |file: &str, position: &str| {
@@ -317,18 +323,19 @@ impl Replicated for Mysql {
         let replayed = lacks("relay_source_log_file", "exec_source_log_pos");
         let waiting =
             written.zip(replayed).map(|(written, replayed)| (replayed - written).max(0.0));
-        let seconds = status.get("seconds_behind_source");
+        let seconds = status.get("seconds_behind_source").and_then(|text| text.parse().ok());
+
         let gauges = [
             ("written_bytes", written),
             ("replayed_bytes", replayed),
             ("relay_log_bytes", waiting),
             ("transactions_behind", transactions),
-            ("seconds_behind", seconds.and_then(|it| it.parse().ok())),
+            ("seconds_behind", seconds),
         ];
-        let gauge = |(gauge, value): (&str, Option<f64>)| {
-            Some(Counter::gauge(format!("{name}.{gauge}"), value?))
-        };
-        Ok(gauges.into_iter().filter_map(gauge).collect())
+        let known = gauges
+            .into_iter()
+            .filter_map(|(gauge, value)| Some(Counter::gauge(format!("{name}.{gauge}"), value?)));
+        Ok(known.collect())
     }
 
     fn replication_error(session: &mut MysqlSession) -> Result<Option<String>, Error> {
@@ -347,13 +354,15 @@ impl Replicated for Mysql {
             Err(error) if error.code.as_deref() == Some(DENIED) => return Ok(found),
             status => status?,
         };
-        let [of_source, of_primary] = if self.kind.version.is_mariadb() {
-            ["source_server_id", "select @@server_id"]
+
+        // The replica names its primary.
+        let (identity, own_identity) = if self.kind.version.is_mariadb() {
+            ("source_server_id", "select @@server_id")
         } else {
-            ["source_uuid", "select @@server_uuid"]
+            ("source_uuid", "select @@server_uuid")
         };
-        let id = primary.query_column(of_primary)?.into_iter().next();
-        let what = match (status.get(of_source), id) {
+        let primary_id = primary.query_column(own_identity)?.into_iter().next();
+        let what = match (status.get(identity), primary_id) {
             (None, _) => Some("it follows no primary".to_owned()),
             (Some(source), Some(id)) if *source != id => {
                 Some("it follows another primary".to_owned())
@@ -364,9 +373,10 @@ impl Replicated for Mysql {
             what,
             help: "write the URL of a running replica of the server of `url`".into(),
         }));
-        let name = "select database()";
-        let [of_primary, of_replica] =
-            [primary.query_column(name)?.concat(), session.query_column(name)?.concat()];
+
+        let database = "select database()";
+        let of_primary = primary.query_column(database)?.concat();
+        let of_replica = session.query_column(database)?.concat();
         if of_primary != of_replica {
             found.push(Obstacle {
                 what: format!(
@@ -375,6 +385,7 @@ impl Replicated for Mysql {
                 help: "name the same database in `replica-url` as in `url`".into(),
             });
         }
+
         if !self.kind.version.is_mariadb() && commits_out_of_order(&mut session)? {
             found.push(Obstacle {
                 what: "its parallel workers don't commit in the primary's order, so the lag can't be measured".into(),
@@ -383,6 +394,25 @@ impl Replicated for Mysql {
         }
         Ok(found)
     }
+}
+
+/// Starts the server of a replica, which does not follow its primary yet.
+fn launch(
+    version: &MysqlVersion,
+    server_id: i64,
+    options: &StartOptions<'_>,
+) -> Result<Mysql, SetupError> {
+    let plan_options = FORMAT.plan_options(options)?;
+    let defaults = default_options(version, &plan_options, &NEEDED_BY_REPLICA)?;
+    let set = replica_set(options, &plan_options, version, server_id)?;
+    let options = &StartOptions { set: &set, replicas: None, ..*options };
+
+    let create = |build: &Installation, place: &ServerPlace, config: &mut ConfigText| {
+        let text = &config.text;
+        config.text = format!("# Replication.\n[mysqld]\n{defaults}\n{text}");
+        MysqlKind::create_data(options, build, place, config)
+    };
+    Mysql::launch(options, create, create_database::<MysqlKind>)
 }
 
 /// Returns true if a replica of MySQL may show a transaction before an earlier one.
@@ -418,7 +448,13 @@ impl Source {
     }
 
     /// Returns the statement that makes a replica follow it from the beginning of its log.
-    fn change(&self, words: &Words, user: &str, password: &Secret, has_tls: bool) -> String {
+    fn change(
+        &self,
+        syntax: &ReplicaSyntax,
+        user: &str,
+        password: &Secret,
+        has_tls: bool,
+    ) -> String {
         let options = [
             ("host", format!("'{}'", self.host)),
             ("port", self.port.to_string()),
@@ -427,16 +463,16 @@ impl Source {
             ("connect_retry", "1".into()),
             ("ssl", u8::from(has_tls).to_string()),
         ];
-        let (change, source) = (words.change, words.source);
-        let options = options.map(|(name, value)| format!("{source}_{name} = {value}"));
-        format!("change {change} to {}, {}", options.join(", "), words.position)
+        let ReplicaSyntax { change, source, position, .. } = syntax;
+        let list = options.map(|(name, value)| format!("{source}_{name} = {value}")).join(", ");
+        format!("change {change} to {list}, {position}")
     }
 }
 
 /// Reads the state of a replica, with the new words in the names of columns.
 fn status(session: &mut MysqlSession) -> Result<HashMap<String, String>, Error> {
-    let version = Version::parse(session.server_version());
-    let replica = version.map_or("replica", |version| Words::of(&version).replica);
+    let version = MysqlVersion::parse(session.server_version());
+    let replica = version.map_or("replica", |version| ReplicaSyntax::of(&version).replica);
     let row = session.first_row(&format!("show {replica} status"))?.into_iter();
     Ok(row.map(|(name, value)| (MysqlNotation.key(&name), value)).collect())
 }
@@ -459,19 +495,21 @@ fn find_error(session: &mut MysqlSession) -> Result<Option<ReplicationError>, Er
         if of(running) == "Yes" {
             continue;
         }
+
         let mut text = of(error).to_owned();
-        let is_error = !text.is_empty();
-        if !is_error {
+        if text.is_empty() {
             let state = of(running).to_lowercase();
-            text = format!("the state of its thread {thread} the log is `{state}`");
-        } else if text.contains("worker") {
+            let text = format!("the state of its thread {thread} the log is `{state}`");
+            return Ok(Some(ReplicationError { text, is_error: false }));
+        }
+        if text.contains("worker") {
             // Only the worker knows what happened.
             let sql = "select last_error_message from performance_schema.replication_applier_status_by_worker \
                        where last_error_number <> 0 limit 1";
             let message = if_present(session, sql)?.into_iter().flatten().flatten().next();
             text.extend(message.map(|message| format!(" ({message})")));
         }
-        return Ok(Some(ReplicationError { text, is_error }));
+        return Ok(Some(ReplicationError { text, is_error: true }));
     }
     Ok(None)
 }
@@ -479,9 +517,8 @@ fn find_error(session: &mut MysqlSession) -> Result<Option<ReplicationError>, Er
 /// Returns the size of a binary log after `position` of `file`. `logs` are the files' names and
 /// sizes, in order.
 fn bytes_after(logs: &[Vec<Option<String>>], file: &str, position: f64) -> Option<f64> {
-    let is_it =
-        |row: &Vec<Option<String>>| row.first().is_some_and(|it| it.as_deref() == Some(file));
-    let first = logs.iter().position(is_it)?;
+    let name_of = |row: &[Option<String>]| row.first().cloned().flatten();
+    let first = logs.iter().position(|row| name_of(row).as_deref() == Some(file))?;
     let sizes = logs[first..].iter().map(|row| row.get(1)?.as_ref()?.parse::<f64>().ok());
     let bytes = sizes.sum::<Option<f64>>()?;
     Some((bytes - position).max(0.0))
@@ -492,17 +529,20 @@ fn transactions_behind(
     primary: &mut MysqlSession,
     replica: &mut MysqlSession,
 ) -> Result<Option<f64>, Error> {
-    let is_mariadb = Version::parse(primary.server_version()).is_some_and(|it| it.is_mariadb());
+    let is_mariadb =
+        MysqlVersion::parse(primary.server_version()).is_some_and(|version| version.is_mariadb());
     let read = |session: &mut MysqlSession, sql: &str| {
         let rows = session.query(sql)?;
         Ok::<_, Error>(rows.into_iter().flatten().flatten().next().unwrap_or_default())
     };
+
     if is_mariadb {
         let done = read(replica, "select @@global.gtid_slave_pos")?;
         let all = read(primary, "select @@global.gtid_binlog_pos")?;
         let last = |position: &str| position.split(',').filter_map(last_number).sum::<f64>();
         return Ok(Some((last(&all) - last(&done)).max(0.0)));
     }
+
     let done = read(replica, "select @@global.gtid_executed")?;
     let lacks = read(primary, &format!("select gtid_subtract(@@global.gtid_executed, '{done}')"))?;
     Ok(Some(count_gtids(&lacks)))

@@ -6,13 +6,15 @@ use std::path::{Path, PathBuf};
 use fs_err as fs;
 
 use super::address::{self, SCHEME};
-use super::installation::{self, Installation, Version};
+use super::installation::{self, Installation, MysqlVersion};
 use super::{Address, MysqlDialect, MysqlSession, StorageEngine, auth, config, failure, log};
 use crate::data_dir::read_start;
 use crate::guard::Ending;
 use crate::local::config::ConfigText;
 use crate::local::log::LogParser;
-use crate::local::server::{self as local, Kind, PID_FILE_BYTES_MAX, Place, StartOptions, Trial};
+use crate::local::server::{
+    self as local, PID_FILE_BYTES_MAX, ServerKind, ServerPlace, StartOptions, Trial,
+};
 use crate::net::server::SqlKind;
 use crate::{Error, Session, SetupError, Storage};
 use words::Secret;
@@ -30,7 +32,7 @@ pub(super) const LOG_NOTHING: &str =
 const ACCOUNTS_OF_TCP: &str =
     "select concat(user, '@', host) from mysql.user where host <> 'localhost'";
 
-const KIND: Kind = Kind {
+const KIND: ServerKind = ServerKind {
     name: "MySQL",
     user: "mysql",
     data: "data",
@@ -67,7 +69,7 @@ const SYSTEM_TABLES_REQUIRED: [usize; 2] = [0, 2];
 
 /// The facts that a server of MySQL or MariaDB reports about itself.
 pub struct MysqlKind {
-    pub(super) version: Version,
+    pub(super) version: MysqlVersion,
     pub(super) dialect: MysqlDialect,
 }
 
@@ -76,7 +78,7 @@ impl SqlKind for MysqlKind {
     type Build = Installation;
     type Places = Places;
 
-    const KIND: &'static Kind = &KIND;
+    const KIND: &'static ServerKind = &KIND;
     const CONFIG_FILE: &'static str = "server.cnf";
     const COMMIT_ALONE: &'static str = "set session sql_log_bin = 0";
     const DATABASE_EXISTS: &'static str = "1007";
@@ -90,7 +92,7 @@ impl SqlKind for MysqlKind {
     fn compose(
         options: &StartOptions<'_>,
         build: &Installation,
-        place: &Place,
+        place: &ServerPlace,
     ) -> Result<ConfigText, SetupError> {
         config::compose(options, build, place.data_dir.path(), &place.socket())
     }
@@ -101,7 +103,7 @@ impl SqlKind for MysqlKind {
     fn create_data(
         options: &StartOptions<'_>,
         build: &Installation,
-        place: &Place,
+        place: &ServerPlace,
         config: &ConfigText,
     ) -> Result<(), SetupError> {
         create_directories(place)?;
@@ -111,10 +113,12 @@ impl SqlKind for MysqlKind {
             let args = with_options(&option_file, &["--initialize-insecure"]);
             return place.run(program, args, None, options.stop);
         }
+
         let statements = system_table_statements(options.build, build)?;
         let statements = place.write("initial.sql", &statements)?;
         // Older versions don't create this directory.
         place.create_directory(&place.data().join("mysql"))?;
+
         let mut args = vec![
             "--bootstrap",
             "--log-warnings=0",
@@ -128,7 +132,7 @@ impl SqlKind for MysqlKind {
         place.run(program, args, Some(&statements), options.stop)
     }
 
-    fn arguments(_place: &Place, config_file: &Path) -> Vec<OsString> {
+    fn arguments(_place: &ServerPlace, config_file: &Path) -> Vec<OsString> {
         with_options(config_file, &[])
     }
 
@@ -142,6 +146,7 @@ impl SqlKind for MysqlKind {
         let place = &trial.place;
         create_directories(place)?;
         let option_file = place.write(Self::CONFIG_FILE, &config.text)?;
+
         // Other versions read all options for their help text.
         let validates = build.version.is_mysql_from(8, 0, 16);
         let how: &[&str] =
@@ -151,6 +156,7 @@ impl SqlKind for MysqlKind {
         if complaint.is_some() {
             return Ok(complaint);
         }
+
         // These versions don't report unknown options here.
         let is_silent = build.version.is_mysql_from(8, 0, 0) && !validates;
         let unknown = config::unknown(options.set, &trial.output()).filter(|_| is_silent);
@@ -169,14 +175,14 @@ impl SqlKind for MysqlKind {
         Ok(USER)
     }
 
-    fn address(place: &Place, options: &StartOptions<'_>) -> Address {
+    fn address(place: &ServerPlace, options: &StartOptions<'_>) -> Address {
         Address::of_socket(&SCHEME, place.socket(), USER, options.timeout)
     }
 
     fn query_facts(session: &mut MysqlSession) -> Result<Self, Error> {
         // The greeting may come from a proxy with its own version.
         let text = session.variable("version")?.unwrap_or_default();
-        let version = Version::parse(&text).ok_or_else(|| {
+        let version = MysqlVersion::parse(&text).ok_or_else(|| {
             failure::protocol(format!("cannot parse the server's version `{text}`"))
         })?;
         let engine = session.variable("default_storage_engine")?;
@@ -214,9 +220,10 @@ pub(super) fn create_account(
     user: &str,
     password: &Secret,
 ) -> Result<(), Error> {
-    let version = Version::parse(session.server_version());
-    let is_mysql_from =
-        |major, minor| version.as_ref().is_some_and(|it| it.is_mysql_from(major, minor, 0));
+    let version = MysqlVersion::parse(session.server_version());
+    let is_mysql_from = |major, minor| {
+        version.as_ref().is_some_and(|version| version.is_mysql_from(major, minor, 0))
+    };
     let credentials = if is_mysql_from(8, 0) {
         // The plugin of a hash is optional since 8.4. The server masks the password in its logs.
         format!("by '{}'", password.expose())
@@ -228,7 +235,7 @@ pub(super) fn create_account(
     session.query(&format!("create user '{user}'@'%' identified {credentials}")).map(drop)
 }
 
-fn create_directories(place: &Place) -> Result<(), SetupError> {
+fn create_directories(place: &ServerPlace) -> Result<(), SetupError> {
     place.create_directory(&place.data())?;
     place.create_directory(&place.data_dir.path().join("tmp"))
 }
@@ -237,8 +244,7 @@ fn create_directories(place: &Place) -> Result<(), SetupError> {
 fn with_options(option_file: &Path, more: &[&str]) -> Vec<OsString> {
     let mut first = OsString::from("--defaults-file=");
     first.push(option_file);
-    let more = more.iter().map(OsString::from);
-    std::iter::once(first).chain(more).collect()
+    std::iter::once(first).chain(more.iter().map(OsString::from)).collect()
 }
 
 fn system_table_statements(name: &str, build: &Installation) -> Result<String, SetupError> {
@@ -247,15 +253,17 @@ fn system_table_statements(name: &str, build: &Installation) -> Result<String, S
         what,
         help: "use a complete build of the server, with its `share` directory".into(),
     };
-    let share = build.share_dir.as_deref();
-    let share =
-        share.ok_or_else(|| missing("the build has no `share` directory with messages".into()))?;
+    let Some(share) = build.share_dir.as_deref() else {
+        return Err(missing("the build has no `share` directory with messages".into()));
+    };
+
     let mut text = String::from("create database if not exists mysql;\nuse mysql;\n");
     if build.version.is_mariadb() {
         // The account must not require another system user. Only assay's private socket leads to
         // it, because the server resolves no names.
         text.push_str("set @auth_root_socket=NULL;\n");
     }
+
     for (number, names) in SYSTEM_TABLES.iter().enumerate() {
         let mut paths = names.iter().map(|name| share.join(name));
         match paths.find(|path| path.is_file()) {
@@ -270,6 +278,7 @@ fn system_table_statements(name: &str, build: &Installation) -> Result<String, S
             None => {}
         }
     }
+
     // Some have no password: those of the superuser on other hosts, and those without a name.
     let is_json = build.version.is_mariadb() && build.version.number >= (10, 4, 0);
     let accounts = if is_json { "global_priv" } else { "user" };
@@ -295,16 +304,20 @@ impl Places {
             let path = session.variable(name)?.filter(|path| !path.is_empty());
             Ok(path.map(|path| data.join(path)))
         };
+
         // Resolves `./`, because paths are compared later.
         let canonical = |path: Option<PathBuf>| {
             path.and_then(|path| fs::canonicalize(path).ok()).unwrap_or_else(|| data.clone())
         };
+
         let redo = canonical(path_variable("innodb_log_group_home_dir")?);
         let undo = canonical(path_variable("innodb_undo_directory")?);
+
         let mut rocksdb = vec![data.join("#rocksdb"), data.join(".rocksdb")];
         for name in ["rocksdb_datadir", "rocksdb_wal_dir"] {
             rocksdb.extend(path_variable(name)?.map(|path| canonical(Some(path))));
         }
+
         let mut logs = vec![
             (redo.clone(), "#innodb_redo".into(), ""),
             (redo, "ib_logfile".into(), ""),
@@ -332,6 +345,7 @@ impl Places {
             };
             let paths = entries.flatten().map(|entry| entry.path());
             storage.logs.extend(paths.filter(is_log));
+
             if !storage.data.iter().any(|known| directory.starts_with(known)) {
                 storage.data.push(directory.clone());
             }

@@ -13,12 +13,53 @@ use crate::net::server::Client;
 use crate::net::stream::Stream;
 use crate::{Error, Interrupt, Outcome, ParamType, Rows, Session, Statement, Table};
 
+/// The server's reply to a statement to prepare.
+struct PrepareReply {
+    id: u32,
+    column_count: u16,
+    param_count: u16,
+}
+
+/// The start of the message that executes a statement.
+struct Headers {
+    /// The message before the parameters, including their types.
+    with_types: Box<[u8]>,
+    /// The message before the parameters, without their types.
+    plain: Box<[u8]>,
+}
+
+impl Headers {
+    fn new(id: u32, params: &[ParamType]) -> Self {
+        let mut plain = vec![0; HEADER_BYTES];
+        plain.push(packet::COM_STMT_EXECUTE);
+        plain.extend_from_slice(&id.to_le_bytes());
+        // No cursor, one execution.
+        plain.extend_from_slice(&[0, 1, 0, 0, 0]);
+        if params.is_empty() {
+            return Self { with_types: plain.clone().into(), plain: plain.into() };
+        }
+
+        // The bitmap of NULL parameters, which are none, and a flag for the types.
+        plain.resize(plain.len() + params.len().div_ceil(8), 0);
+        let mut with_types = plain.clone();
+        plain.push(0);
+        with_types.push(1);
+        for param in params {
+            let kind = match param {
+                ParamType::Int4 => kind::LONG,
+                ParamType::Int8 => kind::LONGLONG,
+                ParamType::Timestamp => kind::DATETIME,
+                ParamType::Text => kind::VAR_STRING,
+            };
+            with_types.extend_from_slice(&[kind, 0]);
+        }
+        Self { with_types: with_types.into(), plain: plain.into() }
+    }
+}
+
 /// A statement that the server has prepared.
 struct Prepared {
-    /// The message before the parameters, including their types.
-    header_with_types: Box<[u8]>,
-    /// The message before the parameters, without their types.
-    header: Box<[u8]>,
+    headers: Headers,
     /// The server knows the types.
     is_bound: bool,
     param_count: u16,
@@ -123,6 +164,41 @@ impl MysqlSession {
         }
     }
 
+    /// Returns whether the message has all parameters of its statement.
+    fn is_complete(&self) -> bool {
+        let statement = self.statements.get(self.current);
+        self.is_text || statement.is_some_and(|statement| statement.param_count == self.bound_count)
+    }
+
+    /// Reads the reply to a statement as text.
+    fn text_outcome(&mut self) -> Result<Outcome, Error> {
+        let mut rows = 0;
+        let count = |_: &[u8], _| {
+            rows += 1;
+            Some(())
+        };
+        let done = self.connection.read_text(|_| {}, count)?;
+        Ok(Outcome { rows: done.map_or(rows, |done| done.rows), value: None })
+    }
+
+    /// Prepares `sql`, and reads the first packet of the reply.
+    fn send_prepare(&mut self, sql: &str) -> Result<PrepareReply, Error> {
+        self.connection.send_command(packet::COM_STMT_PREPARE, sql.as_bytes())?;
+        let body = self.connection.packet()?;
+        match *self.connection.bytes(body.clone()) {
+            [packet::OK, a, b, c, d, e, f, g, h, ..] => Ok(PrepareReply {
+                id: u32::from_le_bytes([a, b, c, d]),
+                column_count: u16::from_le_bytes([e, f]),
+                param_count: u16::from_le_bytes([g, h]),
+            }),
+            [packet::ERR, ..] => Err(self.connection.refusal(body)),
+            _ => {
+                let what = "a reply of an unknown kind to a statement to prepare";
+                Err(self.connection.broken(what))
+            }
+        }
+    }
+
     /// Reads the definitions of a result's columns and the packet after them. Returns the first
     /// column's type and flags.
     fn read_definitions(&mut self, columns: u64) -> Result<(u8, u16), Error> {
@@ -145,8 +221,10 @@ impl MysqlSession {
         } else {
             self.connection.end_of_definitions()?;
         }
+
         let first_column = self.statements[self.current].first_column;
         let mut outcome = Outcome::default();
+
         loop {
             let body = self.connection.packet()?;
             if let [packet::OK, ..] = self.connection.bytes(body.clone()) {
@@ -172,61 +250,30 @@ impl Session for MysqlSession {
             || Error::other("a session supports at most 65535 statements and 65535 parameters");
         let number = u16::try_from(self.statements.len()).map_err(|_| too_many())?;
         let param_count = u16::try_from(params.len()).map_err(|_| too_many())?;
+
         if self.key_step.is_none() {
             let step = self.query_i64("select @@auto_increment_increment")?;
             self.key_step = Some(step.unwrap_or(1));
         }
-        self.connection.send_command(packet::COM_STMT_PREPARE, sql.as_bytes())?;
-        let body = self.connection.packet()?;
-        let [id, columns, actual_count] = match *self.connection.bytes(body.clone()) {
-            [packet::ERR, ..] => return Err(self.connection.refusal(body)),
-            [packet::OK, a, b, c, d, e, f, g, h, ..] => [
-                u32::from_le_bytes([a, b, c, d]),
-                u16::from_le_bytes([e, f]).into(),
-                u16::from_le_bytes([g, h]).into(),
-            ],
-            _ => {
-                return Err(self
-                    .connection
-                    .broken("a reply of an unknown kind to a statement to prepare"));
-            }
-        };
-        self.connection.skip_definitions(actual_count.into())?;
-        let first_column = match columns {
+
+        // The whole reply is read before anything is refused, so that the connection can be used.
+        let reply = self.send_prepare(sql)?;
+        self.connection.skip_definitions(reply.param_count.into())?;
+        let first_column = match reply.column_count {
             0 => (0, 0),
-            _ => self.read_definitions(columns.into())?,
+            count => self.read_definitions(count.into())?,
         };
-        if actual_count != u32::from(param_count) {
+        if reply.param_count != param_count {
             return Err(Error::other(format!(
-                "the statement has {actual_count} parameters, but {param_count} are declared"
+                "the statement has {} parameters, but {param_count} are declared",
+                reply.param_count
             )));
         }
-        let mut header = vec![0; HEADER_BYTES];
-        header.push(packet::COM_STMT_EXECUTE);
-        header.extend_from_slice(&id.to_le_bytes());
-        // No cursor, one execution.
-        header.extend_from_slice(&[0, 1, 0, 0, 0]);
-        let mut header_with_types = header.clone();
-        if !params.is_empty() {
-            // The bitmap of NULL parameters, which are none, and a flag for the types.
-            header.resize(header.len() + params.len().div_ceil(8), 0);
-            header_with_types.clone_from(&header);
-            header.push(0);
-            header_with_types.push(1);
-            for param in params {
-                let kind = match param {
-                    ParamType::Int4 => kind::LONG,
-                    ParamType::Int8 => kind::LONGLONG,
-                    ParamType::Timestamp => kind::DATETIME,
-                    ParamType::Text => kind::VAR_STRING,
-                };
-                header_with_types.extend_from_slice(&[kind, 0]);
-            }
-        }
+
+        let headers = Headers::new(reply.id, params);
         let inserts_into = self.last_key_index(sql);
         self.statements.push(Prepared {
-            header_with_types: header_with_types.into(),
-            header: header.into(),
+            headers,
             is_bound: false,
             param_count,
             first_column,
@@ -240,11 +287,9 @@ impl Session for MysqlSession {
         self.current = usize::from(statement.0);
         self.message.clear();
         let prepared = &self.statements[self.current];
-        self.message.extend_from_slice(if prepared.is_bound {
-            &prepared.header
-        } else {
-            &prepared.header_with_types
-        });
+        let headers = &prepared.headers;
+        let header = if prepared.is_bound { &headers.plain } else { &headers.with_types };
+        self.message.extend_from_slice(header);
         self.bound_count = 0;
         self.is_text = false;
     }
@@ -289,24 +334,12 @@ impl Session for MysqlSession {
     }
 
     fn execute(&mut self) -> Result<Outcome, Error> {
-        debug_assert!(
-            self.is_text
-                || self
-                    .statements
-                    .get(self.current)
-                    .is_some_and(|statement| statement.param_count == self.bound_count),
-            "a parameter was left out or bound_count twice"
-        );
+        debug_assert!(self.is_complete(), "a parameter was left out or bound twice");
         self.connection.send(&mut self.message)?;
         if self.is_text {
-            let mut rows = 0;
-            let count = |_: &[u8], _| {
-                rows += 1;
-                Some(())
-            };
-            let done = self.connection.read_text(|_| {}, count)?;
-            return Ok(Outcome { rows: done.map_or(rows, |done| done.rows), value: None });
+            return self.text_outcome();
         }
+
         let body = self.connection.packet()?;
         let outcome = match self.connection.bytes(body.clone()) {
             [packet::OK, ..] => {
@@ -325,6 +358,8 @@ impl Session for MysqlSession {
                 None => return Err(self.connection.broken("a reply of an unknown kind")),
             },
         };
+
+        // From now on, the server knows the types of the parameters.
         self.statements[self.current].is_bound = true;
         Ok(outcome)
     }
@@ -366,11 +401,10 @@ impl Session for MysqlSession {
 /// Returns the table in `insert into TABLE (...`.
 fn inserted_table(sql: &str) -> Option<&str> {
     let mut words = sql.split_ascii_whitespace();
-    let is = |word: Option<&str>, expected: &str| {
-        word.is_some_and(|word| word.eq_ignore_ascii_case(expected))
-    };
-    if !is(words.next(), "insert") || !is(words.next(), "into") {
-        return None;
+    for expected in ["insert", "into"] {
+        if !words.next()?.eq_ignore_ascii_case(expected) {
+            return None;
+        }
     }
     words.next()?.split('(').next()
 }
@@ -403,6 +437,7 @@ impl Dates {
                 *self.date.insert(civil(day))
             }
         };
+
         // Each below 60.
         let time = [second / 3600, second / 60 % 60, second % 60].map(|part| part as u8);
         let mut date_and_time = [7; 8];
@@ -420,10 +455,13 @@ fn civil(day: i64) -> [u8; 4] {
     let day_of_era = shifted.rem_euclid(146_097);
     let year_of_era =
         (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+
     let month_from_march = (5 * day_of_year + 2) / 153;
     let day_of_month = day_of_year - (153 * month_from_march + 2) / 5 + 1;
     let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+
     let year = year_of_era + era * 400 + i64::from(month <= 2);
     // The server's calendar ends in 9999.
     let [low, high] = (year.clamp(0, 9999) as u16).to_le_bytes();

@@ -33,7 +33,6 @@ const COMPACT_L0: &str = "rocksdb_compact_lzero_now";
 /// The time without a compaction after which MyRocks counts as idle.
 const QUIET: Duration = Duration::from_secs(2);
 
-/// The state of settling a server.
 struct Settling<'a> {
     mysql: &'a Mysql,
     work: Work<'a>,
@@ -52,6 +51,7 @@ pub(super) fn settle(
         work: Work { deadline: Deadline::after(limits.at_most), stop, denied_codes: &DENIED },
         settled: Settled { pending_before: pending(mysql)?, ..Settled::default() },
     };
+
     match mysql.kind.dialect.storage_engine {
         StorageEngine::RocksDb => {
             settling.settle_rocksdb()?;
@@ -63,6 +63,7 @@ pub(super) fn settle(
         }
         StorageEngine::Other(_) => settling.analyze(tables)?,
     }
+
     let mut settled = settling.settled;
     settled.actions.extend(rest(&started, limits.at_least, stop));
     settled.pending_after = pending(mysql)?;
@@ -99,9 +100,10 @@ impl Settling<'_> {
 
     fn analyze(&mut self, tables: &[Table]) -> Result<(), Error> {
         let names = existing(&mut self.connect()?, tables)?;
-        names
-            .iter()
-            .try_for_each(|name| self.run(&format!("ANALYZE NO_WRITE_TO_BINLOG TABLE {name}")))
+        for name in names {
+            self.run(&format!("ANALYZE NO_WRITE_TO_BINLOG TABLE {name}"))?;
+        }
+        Ok(())
     }
 
     fn settle_innodb(&mut self) -> Result<(), Error> {
@@ -109,26 +111,19 @@ impl Settling<'_> {
             self.settled.unfinished.push("write-back of dirty pages and purge: not begun".into());
             return Ok(());
         }
+
         let mut session = self.connect()?;
-        let changed = ChangedSettings::apply(&mut session)?;
-        if let Some(changed) = &changed {
-            let what = format!("set global {}", changed.listed(|(.., value)| value));
-            self.settled.add_action(what, Duration::ZERO);
-        }
-        let waited = match changed {
-            Some(_) => self.wait_for_innodb(&mut session),
+        let Some(changed) = ChangedSettings::apply(&mut session)? else {
             // Without the privilege to change settings, the write-back is too slow to wait for.
-            None => {
-                let what = "write back dirty pages: not allowed";
-                self.settled.add_action(what, Duration::ZERO);
-                Ok(())
-            }
+            self.settled.add_action("write back dirty pages: not allowed", Duration::ZERO);
+            return Ok(());
         };
+        let what = format!("set global {}", changed.listed(|setting| &setting.value));
+        self.settled.add_action(what, Duration::ZERO);
+        let waited = self.wait_for_innodb(&mut session);
+
         // Restores the settings even after an error, because the next step must not run with them.
-        let restored = match changed {
-            Some(changed) => changed.restore(&mut self.connect()?),
-            None => return waited,
-        };
+        let restored = changed.restore(&mut self.connect()?);
         waited?;
         self.settled.actions.push(restored?);
         Ok(())
@@ -136,12 +131,14 @@ impl Settling<'_> {
 
     fn wait_for_innodb(&mut self, session: &mut MysqlSession) -> Result<(), Error> {
         self.wait("wait for write-back of dirty pages", || pending_dirty_pages(session))?;
+
         let (mut shortest, mut since) = (f64::INFINITY, Deadline::after(STUCK));
         self.wait("wait for purge", || {
             let length = history_length(session)?.unwrap_or(0.0);
             if length < shortest {
                 (shortest, since) = (length, Deadline::after(STUCK));
             }
+
             Ok(if length <= HISTORY_SMALL || has_purged_all(&innodb_status(session)?) {
                 Pending::Nothing
             } else if since.has_passed() {
@@ -152,6 +149,7 @@ impl Settling<'_> {
                 Pending::Some(format!("old row versions left: {length}"))
             })
         })?;
+
         // Purge also makes pages dirty.
         self.wait("wait for write-back of purged pages", || pending_dirty_pages(session))
     }
@@ -159,6 +157,7 @@ impl Settling<'_> {
     fn settle_rocksdb(&mut self) -> Result<(), Error> {
         self.wait_for_compaction()?;
         self.run("set global rocksdb_force_flush_memtable_now = 1")?;
+
         // Only newer builds have this variable. Another one, which also flushes, fails if the flush
         // starts a compaction, and in older builds it puts files into a level that may be
         // unused.
@@ -169,6 +168,7 @@ impl Settling<'_> {
             let what = format!("L0 not compacted: the server has no {COMPACT_L0}");
             self.settled.add_action(what, Duration::ZERO);
         }
+
         self.wait_for_compaction()
     }
 
@@ -180,6 +180,7 @@ impl Settling<'_> {
             if is_busy || last.as_ref() != Some(&now) {
                 (last, since) = (Some(now), Deadline::after(QUIET));
             }
+
             Ok(if since.has_passed() {
                 Pending::Nothing
             } else if is_busy {
@@ -191,8 +192,15 @@ impl Settling<'_> {
     }
 }
 
-/// The names of temporarily changed settings of InnoDB, with their old and new values.
-struct ChangedSettings(Vec<(&'static str, String, String)>);
+/// A temporarily changed setting of InnoDB.
+struct ChangedSetting {
+    name: &'static str,
+    before: String,
+    value: String,
+}
+
+/// The temporarily changed settings of InnoDB, in the order of their changes.
+struct ChangedSettings(Vec<ChangedSetting>);
 
 impl ChangedSettings {
     /// Makes InnoDB write back all dirty pages as fast as it may. Returns `None` if the user lacks
@@ -208,14 +216,15 @@ impl ChangedSettings {
             // By default, purged entries leave the list only in every 128th batch.
             ("innodb_purge_rseg_truncate_frequency", Some("1".to_string())),
         ];
+
         let mut changed = Self(Vec::new());
         for (name, value) in settings {
             let (Some(value), Some(before)) = (value, session.variable(name)?) else {
                 continue;
             };
             match session.query(&format!("set global {name} = {value}")) {
-                Ok(_) => changed.0.push((name, before, value)),
-                Err(error) if error.code.as_deref().is_some_and(|it| DENIED.contains(&it)) => {
+                Ok(_) => changed.0.push(ChangedSetting { name, before, value }),
+                Err(error) if error.code.as_deref().is_some_and(|code| DENIED.contains(&code)) => {
                     changed.restore(session)?;
                     return Ok(None);
                 }
@@ -229,18 +238,20 @@ impl ChangedSettings {
     }
 
     /// Returns a list of the settings, each with one of its values.
-    fn listed(&self, value: for<'a> fn(&'a (&'static str, String, String)) -> &'a str) -> String {
-        let settings = self.0.iter().map(|setting| format!("{} = {}", setting.0, value(setting)));
-        settings.collect::<Vec<_>>().join(", ")
+    fn listed(&self, value: fn(&ChangedSetting) -> &str) -> String {
+        let settings =
+            self.0.iter().map(|setting| format!("{} = {}", setting.name, value(setting)));
+        Vec::from_iter(settings).join(", ")
     }
 
     /// Restores the settings in reverse order, and checks them.
     fn restore(&self, session: &mut MysqlSession) -> Result<Action, Error> {
         let started = Deadline::after(Duration::MAX);
-        for (name, before, _) in self.0.iter().rev() {
+        for ChangedSetting { name, before, .. } in self.0.iter().rev() {
             session.query(&format!("set global {name} = {before}"))?;
         }
-        for (name, before, _) in &self.0 {
+
+        for ChangedSetting { name, before, .. } in &self.0 {
             let now = session.variable(name)?;
             if now.as_ref() != Some(before) {
                 return Err(Error::other(format!(
@@ -250,7 +261,7 @@ impl ChangedSettings {
             }
         }
         Ok(Action {
-            what: format!("restored {}", self.listed(|(_, before, _)| before)),
+            what: format!("restored {}", self.listed(|setting| &setting.before)),
             took: started.elapsed(),
         })
     }
@@ -300,19 +311,18 @@ fn has_purged_all(status: &str) -> bool {
 /// pending work.
 fn compaction(session: &mut MysqlSession) -> Result<(Vec<Option<String>>, bool), Error> {
     let rows = pairs(session.query("show global status like 'rocksdb_%_bytes'")?);
-    let value = |name: &str| rows.get(name).cloned();
-    let so_far = vec![
-        value("rocksdb_compact_write_bytes"),
-        value("rocksdb_compact_read_bytes"),
-        value("rocksdb_flush_write_bytes"),
-    ];
+    let so_far =
+        ["rocksdb_compact_write_bytes", "rocksdb_compact_read_bytes", "rocksdb_flush_write_bytes"]
+            .map(|name| rows.get(name).cloned())
+            .to_vec();
+
     // Only some builds have this table.
     let sql = "select 1 from information_schema.rocksdb_active_compaction_stats limit 1";
     let is_active = !if_present(session, sql)?.is_empty();
     let sql = "select sum(value) from information_schema.rocksdb_cfstats \
                where stat_type in ('COMPACTION_PENDING', 'MEM_TABLE_FLUSH_PENDING')";
-    let pending = if_present(session, sql)?;
-    let pending = pending.first().and_then(|row| row.first()?.as_deref()?.parse::<f64>().ok());
+    let rows = if_present(session, sql)?;
+    let pending = rows.first().and_then(|row| row.first()?.as_deref()?.parse::<f64>().ok());
     Ok((so_far, is_active || pending.unwrap_or(0.0) > 0.0))
 }
 

@@ -22,7 +22,6 @@ const INDEXES: &[Figure] = figures! {
 /// The size of a table's files.
 const FILES: &[Figure] = figures! { Gauge "file_size" => "file_bytes" TableBytes; };
 
-/// Reads the sizes of tables.
 pub(super) fn of_tables(
     session: &mut MysqlSession,
     tables: &[Table],
@@ -51,44 +50,60 @@ pub(super) fn of_innodb(
         return Ok(Vec::new());
     }
     let names = quoted(tables.iter().map(|table| table.name.as_str()));
-    // The name of the table of a partition.
-    let table = |name: &str| format!("substring_index(replace({name}, '#P#', '#p#'), '#p#', 1)");
-    let of_file = table("substring_index(name, '/', -1)");
+    let mut counters = files(session, &names, views)?;
+    counters.extend(indexes(session, &names)?);
+    Ok(counters)
+}
+
+/// Reads the sizes of the files of tables.
+fn files(session: &mut MysqlSession, names: &str, views: &str) -> Result<Vec<Counter>, Error> {
+    let table = table_of("substring_index(name, '/', -1)");
     let sql = format!(
-        "select {of_file}, sum(file_size) from information_schema.{views}tablespaces \
-         where substring_index(name, '/', 1) = database() and {of_file} in ({names}) group by 1"
+        "select {table}, sum(file_size) from information_schema.{views}tablespaces \
+         where substring_index(name, '/', 1) = database() and {table} in ({names}) group by 1"
     );
-    let mut counters = table_counters(if_present(session, &sql)?, FILES);
-    let of_statistics = table("table_name");
+    Ok(table_counters(if_present(session, &sql)?, FILES))
+}
+
+/// Reads the sizes of indexes as of the last statistics of their tables.
+fn indexes(session: &mut MysqlSession, names: &str) -> Result<Vec<Counter>, Error> {
+    let table = table_of("table_name");
     let sums = INDEXES.iter().map(|figure| {
         let name = figure.source;
         format!("sum(if(stat_name = '{name}', stat_value, 0)) * @@innodb_page_size")
     });
     let sql = format!(
-        "select concat({of_statistics}, '.', index_name), {}, min(last_update) from mysql.innodb_index_stats \
-         where database_name = database() and {of_statistics} in ({names}) group by 1",
+        "select concat({table}, '.', index_name), {}, min(last_update) from mysql.innodb_index_stats \
+         where database_name = database() and {table} in ({names}) group by 1",
         Vec::from_iter(sums).join(", "),
     );
     let rows = if_present(session, &sql)?;
+
     let sql = format!(
         "select table_name, update_time from information_schema.tables \
          where table_schema = database() and table_name in ({names})"
     );
     let changes = session.query(&sql)?;
-    let current: Vec<String> = rows
+    let current_labels: Vec<String> = rows
         .iter()
         .filter(|row| is_current(row, &changes))
         .filter_map(|row| row.first()?.clone())
         .collect();
-    let mut indexes = table_counters(rows, INDEXES);
-    for counter in &mut indexes {
-        let is_current = current.iter().any(|it| counter.label() == Some(it));
+
+    // A size from before the last change is shown, but not compared with that of another time.
+    let mut counters = table_counters(rows, INDEXES);
+    for counter in &mut counters {
+        let is_current = current_labels.iter().any(|label| counter.label() == Some(label));
         if counter.role == Some(Role::PartBytes) && !is_current {
             counter.role = Some(Role::OldPartBytes);
         }
     }
-    counters.extend(indexes);
     Ok(counters)
+}
+
+/// Returns the expression for the table of a partition, whose name is in `name`.
+fn table_of(name: &str) -> String {
+    format!("substring_index(replace({name}, '#P#', '#p#'), '#p#', 1)")
 }
 
 /// Returns whether the statistics of an index are newer than the last change of its table, given
@@ -98,8 +113,7 @@ fn is_current(index: &[Option<String>], changes: &Rows) -> bool {
         return false;
     };
     let table = label.split('.').next();
-    let mut changes = changes.iter();
-    let change = changes.find(|row| row[0].as_deref() == table);
+    let change = changes.iter().find(|row| row[0].as_deref() == table);
     let changed = change.and_then(|row| row[1].as_ref());
     changed.is_some() && updated.as_ref() > changed
 }

@@ -75,6 +75,7 @@ fn texts(rows: Vec<Vec<Option<String>>>) -> impl Iterator<Item = (String, String
 fn without_statements(text: &str) -> String {
     let end = text.rfind(AFTER_PRIVATE).unwrap_or(text.len());
     let (before, after) = text.split_at(end);
+
     let mut kept = String::with_capacity(text.len());
     let mut is_private = false;
     for line in before.lines() {
@@ -89,18 +90,20 @@ fn without_statements(text: &str) -> String {
 
 /// Returns true for a line that InnoDB wrote itself in a private section.
 fn is_own(line: &str) -> bool {
-    let begins = |form: &&str| {
-        let mut bytes = line.bytes();
-        form.bytes().all(|of_form| {
-            let byte = bytes.next();
-            byte == Some(of_form) || of_form == b'#' && byte.is_some_and(|it| it.is_ascii_digit())
-        })
-    };
     let (count, rest) = line.split_once(' ').unwrap_or_default();
     PRIVATE.contains(&line)
         || line.bytes().all(|byte| byte == b'-')
-        || OWN_LINES.iter().any(begins)
+        || OWN_LINES.iter().any(|form| begins_with(line, form))
         || count.parse::<u64>().is_ok() && rest.starts_with("lock struct(s), heap size ")
+}
+
+/// Returns whether a line begins with `form`, in which `#` stands for a digit.
+fn begins_with(line: &str, form: &str) -> bool {
+    let mut bytes = line.bytes();
+    form.bytes().all(|of_form| match bytes.next() {
+        Some(byte) => byte == of_form || of_form == b'#' && byte.is_ascii_digit(),
+        None => false,
+    })
 }
 
 #[cfg(test)]

@@ -46,16 +46,12 @@ pub struct Scheme {
 impl Scheme {
     /// Returns the error of an invalid URL.
     pub(crate) fn invalid_url(&self, what: impl fmt::Display) -> SetupError {
-        SetupError::Config {
-            what: format!("invalid URL of the server: {what}"),
-            help: self.usage.into(),
-        }
+        SetupError::config(format!("invalid URL of the server: {what}"), self.usage)
     }
 
     /// Returns the parameter's name of a part of an address.
     fn parameter(&self, part: &str) -> &'static str {
-        let mut parameters = self.parameters.iter();
-        let parameter = parameters.find(|(_, known)| *known == part);
+        let parameter = self.parameters.iter().find(|(_, known)| *known == part);
         parameter.map_or("", |(name, _)| name)
     }
 }
@@ -92,7 +88,7 @@ pub enum SslMode {
 pub enum Roots {
     /// The file that has them.
     File(PathBuf),
-    /// Their PEM.
+    /// The certificates as PEM.
     Pem(String),
 }
 
@@ -136,8 +132,8 @@ impl fmt::Display for Address {
         let (scheme, user, database) = (self.scheme.names[0], &self.user, &self.database);
         match &self.host {
             Host::Unix(path) => {
-                let socket = self.scheme.socket.replace("{}", &path.display().to_string());
-                let socket = socket.replace("{port}", &self.port.to_string());
+                let form = self.scheme.socket.replace("{}", &path.display().to_string());
+                let socket = form.replace("{port}", &self.port.to_string());
                 let (host, parameters) = socket.split_once('?').unwrap_or((&socket, ""));
                 write!(f, "{scheme}://{user}@{host}/{database}?{parameters}")
             }
@@ -158,10 +154,9 @@ impl Address {
             url = url.replacen('@', &format!(":{}@", password.expose()), 1);
         }
         if let Host::Tcp(_) = self.host {
-            let mut modes = self.scheme.ssl_modes.iter();
-            let mode = modes.find(|(_, mode)| *mode == self.ssl_mode);
-            let mode = mode.map_or("", |(name, _)| name);
-            url += &format!("?{}={mode}", self.scheme.parameter("ssl-mode"));
+            let mode = self.scheme.ssl_modes.iter().find(|(_, mode)| *mode == self.ssl_mode);
+            let mode_name = mode.map_or("", |(name, _)| name);
+            url += &format!("?{}={mode_name}", self.scheme.parameter("ssl-mode"));
             if let Some(Roots::Pem(pem)) = &self.ssl_root {
                 url += &format!("&{}={}", self.scheme.parameter("ssl-root"), url::encoded(pem));
             }
@@ -208,9 +203,9 @@ impl Address {
 
     /// Returns the remedy for a failed connection.
     pub(crate) fn help(&self, error: &Error) -> Option<String> {
-        let mut known = self.scheme.help.iter();
         let code = error.code.as_deref();
-        if let Some((_, help)) = known.find(|(known, _)| Some(*known) == code) {
+        let known = self.scheme.help.iter().find(|(known, _)| Some(*known) == code);
+        if let Some((_, help)) = known {
             return Some(help.replace("{database}", &self.database));
         }
         if error.class == ErrorClass::Refused && matches!(self.ssl_root, Some(Roots::Pem(_))) {
@@ -246,23 +241,25 @@ impl Parts {
     /// # Errors
     /// [`SetupError::Config`] with the invalid part. No message contains a password.
     pub(crate) fn from_url(scheme: &'static Scheme, url: &str) -> Result<Self, SetupError> {
-        let content = scheme.names.iter().find_map(|name| {
-            let content = url.strip_prefix(name)?;
-            content.strip_prefix("://")
-        });
-        let content = content.ok_or_else(|| {
-            scheme.invalid_url(format!("it does not begin with `{}://`", scheme.names[0]))
-        })?;
+        let content =
+            scheme.names.iter().find_map(|name| url.strip_prefix(name)?.strip_prefix("://"));
+        let Some(content) = content else {
+            let what = format!("it does not begin with `{}://`", scheme.names[0]);
+            return Err(scheme.invalid_url(what));
+        };
         let url = Url::parse(content).map_err(|what| scheme.invalid_url(what))?;
+
+        // Parameters take precedence over the parts before them.
         let mut parts = Self { scheme, values: BTreeMap::new() };
         for (name, value) in url.parameters {
-            let mut known = scheme.parameters.iter();
-            let hyphens = |name: &str| name.replace('_', "-");
-            let Some((_, part)) = known.find(|(known, _)| hyphens(known) == hyphens(&name)) else {
-                let known: Vec<&str> = scheme.parameters.iter().map(|(name, _)| *name).collect();
+            let known =
+                scheme.parameters.iter().find(|(known, _)| hyphens(known) == hyphens(&name));
+            let Some((_, part)) = known else {
+                let supported: Vec<&str> =
+                    scheme.parameters.iter().map(|(name, _)| *name).collect();
                 return Err(scheme.invalid_url(format!(
                     "unknown parameter `{name}`; supported are `{}`",
-                    known.join("`, `")
+                    supported.join("`, `")
                 )));
             };
             parts.values.insert(part, value);
@@ -292,46 +289,11 @@ impl Parts {
     pub(crate) fn complete(mut self, host: Host) -> Result<Address, SetupError> {
         let scheme = self.scheme;
         self.fill("user", user::own_name());
+        let port = self.port()?;
+        let ssl_mode = self.ssl_mode()?;
+        let connect_timeout = self.connect_timeout()?;
+
         let mut take = |part: &str| self.values.remove(part);
-        let port = match take("port") {
-            None => scheme.port,
-            Some(text) => match text.parse() {
-                Ok(port @ 1..) => port,
-                _ => {
-                    return Err(scheme
-                        .invalid_url(format!("port `{text}` is not a number from 1 to 65535")));
-                }
-            },
-        };
-        let ssl_mode = match take("ssl-mode") {
-            None => SslMode::Prefer,
-            Some(text) => {
-                let plain = |text: &str| text.to_ascii_lowercase().replace('_', "-");
-                let mut modes = scheme.ssl_modes.iter();
-                let mode = modes.find(|(name, _)| plain(name) == plain(&text));
-                mode.map(|(_, mode)| *mode).ok_or_else(|| {
-                    let names: Vec<&str> = scheme.ssl_modes.iter().map(|(name, _)| *name).collect();
-                    scheme.invalid_url(format!(
-                        "unknown value of `{}={text}`; supported are `{}`",
-                        scheme.parameter("ssl-mode"),
-                        names.join("`, `")
-                    ))
-                })?
-            }
-        };
-        let connect_timeout = match take("connect-timeout") {
-            None => CONNECT_TIMEOUT,
-            Some(text) => match text.parse() {
-                Ok(0) => CONNECT_TIMEOUT,
-                Ok(seconds) => Duration::from_secs(seconds),
-                Err(_) => {
-                    return Err(scheme.invalid_url(format!(
-                        "`{}={text}` is not a number of seconds",
-                        scheme.parameter("connect-timeout")
-                    )));
-                }
-            },
-        };
         Ok(Address {
             scheme,
             host,
@@ -348,4 +310,55 @@ impl Parts {
             application_name: take("application-name").unwrap_or_else(|| "assay".into()),
         })
     }
+
+    fn port(&self) -> Result<u16, SetupError> {
+        let Some(text) = self.get("port") else {
+            return Ok(self.scheme.port);
+        };
+        match text.parse() {
+            Ok(port @ 1..) => Ok(port),
+            _ => {
+                let what = format!("port `{text}` is not a number from 1 to 65535");
+                Err(self.scheme.invalid_url(what))
+            }
+        }
+    }
+
+    fn ssl_mode(&self) -> Result<SslMode, SetupError> {
+        let Some(text) = self.get("ssl-mode") else {
+            return Ok(SslMode::Prefer);
+        };
+        let plain = |text: &str| hyphens(&text.to_ascii_lowercase());
+        let modes = self.scheme.ssl_modes;
+        if let Some((_, mode)) = modes.iter().find(|(name, _)| plain(name) == plain(text)) {
+            return Ok(*mode);
+        }
+
+        let names: Vec<&str> = modes.iter().map(|(name, _)| *name).collect();
+        Err(self.scheme.invalid_url(format!(
+            "unknown value of `{}={text}`; supported are `{}`",
+            self.scheme.parameter("ssl-mode"),
+            names.join("`, `")
+        )))
+    }
+
+    fn connect_timeout(&self) -> Result<Duration, SetupError> {
+        let Some(text) = self.get("connect-timeout") else {
+            return Ok(CONNECT_TIMEOUT);
+        };
+        match text.parse() {
+            // As in the servers' own clients, zero means the default.
+            Ok(0) => Ok(CONNECT_TIMEOUT),
+            Ok(seconds) => Ok(Duration::from_secs(seconds)),
+            Err(_) => Err(self.scheme.invalid_url(format!(
+                "`{}={text}` is not a number of seconds",
+                self.scheme.parameter("connect-timeout")
+            ))),
+        }
+    }
+}
+
+/// Returns a name with hyphens: names may be written with `_` or with `-`.
+fn hyphens(name: &str) -> String {
+    name.replace('_', "-")
 }

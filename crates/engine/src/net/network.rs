@@ -31,13 +31,13 @@ impl Network {
     /// Returns the address for clients that log in as `user`; the rest is that of the server's
     /// private `socket`.
     pub(super) fn address(&self, user: &str, socket: Address) -> Address {
-        let pem = self.certificate.as_ref().map(|it| it.pem.clone());
+        let pem = self.certificate.as_ref().map(|certificate| certificate.pem.clone());
         Address {
             host: Host::Tcp(self.port.ip().to_string()),
             port: self.port.number(),
             user: user.into(),
             password: Some(self.password.clone()),
-            ssl_mode: pem.as_ref().map_or(SslMode::Disable, |_| SslMode::VerifyFull),
+            ssl_mode: if pem.is_some() { SslMode::VerifyFull } else { SslMode::Disable },
             ssl_root: pem.map(Roots::Pem),
             ..socket
         }
@@ -59,8 +59,8 @@ impl Certificate {
     /// # Errors
     /// The host has no random numbers.
     pub fn make(address: IpAddr) -> io::Result<Self> {
-        let made = rcgen::generate_simple_self_signed([address.to_string()]);
-        let made = made.map_err(io::Error::other)?;
+        let made =
+            rcgen::generate_simple_self_signed([address.to_string()]).map_err(io::Error::other)?;
         Ok(Self { pem: made.cert.pem(), key: Secret::new(made.signing_key.serialize_pem()) })
     }
 

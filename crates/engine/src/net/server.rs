@@ -11,7 +11,7 @@ use super::stream::Stream;
 use crate::local::config::{self, ConfigText};
 use crate::local::log::LogParser;
 use crate::local::program::Readiness;
-use crate::local::server::{Kind, Place, Server, StartOptions, Trial};
+use crate::local::server::{Server, ServerKind, ServerPlace, StartOptions, Trial};
 use crate::{Engine, Error, Needs, Obstacle, Session, Setting, SetupError, Storage};
 use words::Secret;
 
@@ -59,7 +59,7 @@ pub trait SqlKind: Sized + Send + Sync + 'static {
     type Places: Send + Sync;
 
     /// The server's files and processes.
-    const KIND: &'static Kind;
+    const KIND: &'static ServerKind;
     /// The name of the configuration file.
     const CONFIG_FILE: &'static str;
     /// A statement after which commits of a session don't wait for replicas, which start later.
@@ -80,19 +80,19 @@ pub trait SqlKind: Sized + Send + Sync + 'static {
     fn compose(
         options: &StartOptions<'_>,
         build: &Self::Build,
-        place: &Place,
+        place: &ServerPlace,
     ) -> Result<ConfigText, SetupError>;
 
     /// Creates the data that a server needs before its first start.
     fn create_data(
         options: &StartOptions<'_>,
         build: &Self::Build,
-        place: &Place,
+        place: &ServerPlace,
         config: &ConfigText,
     ) -> Result<(), SetupError>;
 
     /// Returns the arguments of the server's program.
-    fn arguments(place: &Place, config_file: &Path) -> Vec<OsString>;
+    fn arguments(place: &ServerPlace, config_file: &Path) -> Vec<OsString>;
 
     /// Makes a build read a configuration without starting a server. Returns its message if it
     /// refuses the configuration.
@@ -104,7 +104,7 @@ pub trait SqlKind: Sized + Send + Sync + 'static {
     ) -> Result<Option<String>, SetupError>;
 
     /// Returns the address of the private socket of a server that assay starts, without a database.
-    fn address(place: &Place, options: &StartOptions<'_>) -> Address;
+    fn address(place: &ServerPlace, options: &StartOptions<'_>) -> Address;
 
     /// Returns the accounts that could log in by TCP before assay has created its own.
     fn strangers(_session: &mut Self::Session) -> Result<Vec<String>, Error> {
@@ -156,7 +156,7 @@ impl<K: SqlKind> SqlServer<K> {
     /// # Errors
     /// An error about the build, the directory or the config. Nothing keeps running.
     pub fn start(options: &StartOptions<'_>) -> Result<Self, SetupError> {
-        let create = |build: &K::Build, place: &Place, config: &mut ConfigText| {
+        let create = |build: &K::Build, place: &ServerPlace, config: &mut ConfigText| {
             K::create_data(options, build, place, config)
         };
         Self::launch(options, create, create_database::<K>)
@@ -166,22 +166,21 @@ impl<K: SqlKind> SqlServer<K> {
     /// ready.
     pub(crate) fn launch(
         options: &StartOptions<'_>,
-        create: impl FnOnce(&K::Build, &Place, &mut ConfigText) -> Result<(), SetupError>,
+        create: impl FnOnce(&K::Build, &ServerPlace, &mut ConfigText) -> Result<(), SetupError>,
         probe: impl Fn(&Address) -> Result<(), Error>,
     ) -> Result<Self, SetupError> {
         let build = K::locate(options.build)?;
-        let place = Place::create(K::KIND, options, &build.bin_dir())?;
+        let place = ServerPlace::create(K::KIND, options, &build.bin_dir())?;
         let mut config = K::compose(options, &build, &place)?;
         create(&build, &place, &mut config)?;
         let config_file = place.write(K::CONFIG_FILE, &config.text)?;
+
         let socket = K::address(&place, options);
         let name = format!("{} at `{socket}`", build.version());
         let config_error = |log: &[String]| {
-            let help = format!(
-                "correct the option in the config; the server read `{}`",
-                config_file.display()
-            );
-            Some(config::refused(&build.version(), &(K::KIND.config_error)(log)?, help))
+            let message = (K::KIND.config_error)(log)?;
+            let help = "correct the option in the config";
+            Some(config::refused(&build.version(), &message, help, Some(config_file.clone())))
         };
         let guarded = place.serve(
             &build.program(),
@@ -191,17 +190,13 @@ impl<K: SqlKind> SqlServer<K> {
         )?;
         let notes = config.notes.into_iter().chain(build.note()).collect();
         let server = place.into_server(guarded, config.text, notes);
-        let mut address = Address { database: DATABASE.into(), ..socket };
-        let failed =
-            |source: Error| SetupError::Server { server: name.clone(), help: None, source };
-        if options.network.is_some() || options.replicas.is_some() {
-            let mut session = connect_alone::<K>(&address).map_err(failed)?;
-            refuse_strangers::<K>(&mut session, failed)?;
-            if let Some(network) = options.network {
-                let user = K::admit(&mut session, &network.password).map_err(failed)?;
-                address = network.address(user, address);
-            }
-        }
+
+        let address = Address { database: DATABASE.into(), ..socket };
+        let address = if options.network.is_some() || options.replicas.is_some() {
+            open_to_network::<K>(options, address, &name)?
+        } else {
+            address
+        };
         let name = format!("{} at `{address}`", build.version());
         let (mut started, mut session) = Self::connect(address, &name)?;
         started.process_id = Some(server.process_id());
@@ -220,11 +215,10 @@ impl<K: SqlKind> SqlServer<K> {
         let build = K::locate(options.build)?;
         let trial = Trial::create(K::KIND, options, &build.bin_dir())?;
         let config = K::compose(options, &build, &trial.place)?;
+
         let help = "write an option and a value that this version supports, or remove the option";
         match K::try_config(options, &build, &trial, &config)? {
-            Some(config_error) => {
-                Err(config::refused(&build.version(), &config_error, help.into()))
-            }
+            Some(message) => Err(config::refused(&build.version(), &message, help, None)),
             None => Ok(()),
         }
     }
@@ -243,10 +237,12 @@ impl<K: SqlKind> SqlServer<K> {
         if let Some(refusal) = attached.kind.refusal(&name) {
             return Err(refusal);
         }
+
         if !session.stream().is_on_this_host() {
             attached.is_on_other_host = true;
             return Ok(attached);
         }
+
         // A forwarded port may lead to another machine. So the reported directory counts only if a
         // server on this host uses it.
         let by_directory = K::live_process(&mut session);
@@ -318,6 +314,22 @@ pub(crate) fn create_database<K: SqlKind>(address: &Address) -> Result<(), Error
     }
 }
 
+/// Lets clients and replicas of a new server connect by TCP. Returns the address for clients.
+fn open_to_network<K: SqlKind>(
+    options: &StartOptions<'_>,
+    address: Address,
+    name: &str,
+) -> Result<Address, SetupError> {
+    let failed = |source: Error| SetupError::Server { server: name.to_owned(), help: None, source };
+    let mut session = connect_alone::<K>(&address).map_err(failed)?;
+    refuse_strangers::<K>(&mut session, failed)?;
+    let Some(network) = options.network else {
+        return Ok(address);
+    };
+    let user = K::admit(&mut session, &network.password).map_err(failed)?;
+    Ok(network.address(user, address))
+}
+
 /// Refuses a new server whose config created accounts that could log in by TCP.
 fn refuse_strangers<K: SqlKind>(
     session: &mut K::Session,
@@ -325,13 +337,12 @@ fn refuse_strangers<K: SqlKind>(
 ) -> Result<(), SetupError> {
     match K::strangers(session).map_err(failed)?.as_slice() {
         [] => Ok(()),
-        [account, ..] => Err(SetupError::Config {
-            what: format!(
+        [account, ..] => Err(SetupError::config(
+            format!(
                 "the config creates the account `{account}`, which could log in to the server by TCP"
             ),
-            help: "give the account the host `localhost` in the file of `init_file`, or remove it"
-                .into(),
-        }),
+            "give the account the host `localhost` in the file of `init_file`, or remove it",
+        )),
     }
 }
 
@@ -365,6 +376,7 @@ impl<K: SqlKind> Engine for SqlServer<K> {
             let value = values.next()?.unwrap_or_default();
             Some(Setting { source: values.next().flatten(), ..Setting::new(name, value) })
         };
+
         let mut settings: Vec<Setting> = rows.into_iter().filter_map(setting).collect();
         settings.extend(session.stream().settings());
         settings.sort_by(|a, b| a.name.cmp(&b.name));
@@ -389,9 +401,12 @@ pub(crate) fn too_few_connections(
     help: &str,
 ) -> Option<Obstacle> {
     let needed = needs.connections;
-    let free = free.filter(|&free| free < i64::from(needed))?.max(0);
+    let free = free?;
+    if free >= i64::from(needed) {
+        return None;
+    }
     Some(Obstacle {
-        what: format!("the run needs {needed} connections, but {whose} {free} more"),
+        what: format!("the run needs {needed} connections, but {whose} {} more", free.max(0)),
         help: format!("{help}, or use fewer clients"),
     })
 }

@@ -74,16 +74,19 @@ impl Stream {
                 format!("`{host}` is not a valid host name for TLS"),
             )
         })?;
+
         let mut tcp = tcp.try_clone()?;
         let readable = |error: io::Error| {
             let tls_error = error.get_ref().and_then(|error| error.downcast_ref());
             let text = tls_error.map(error_text);
             text.map_or(error, io::Error::other)
         };
+
         let mut tls = ClientConnection::new(config, name).map_err(io::Error::other)?;
         while tls.is_handshaking() {
             tls.complete_io(&mut tcp).map_err(readable)?;
         }
+
         *self = Self::Tls(Box::new(StreamOwned::new(tls, tcp)));
         Ok(())
     }
@@ -221,10 +224,9 @@ mod tests {
         // Sends nothing: the kernel only chooses this host's address for outside connections, if
         // there is one.
         let outside = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).unwrap();
-        let own = outside.connect(("192.0.2.1", 9));
-        let own = own.and_then(|()| outside.local_addr());
-        let own = own.map(|address| address.ip());
-        for address in own.ok().into_iter().chain([Ipv4Addr::LOCALHOST.into()]) {
+        let connected = outside.connect(("192.0.2.1", 9)).and_then(|()| outside.local_addr());
+        let own = connected.ok().map(|address| address.ip());
+        for address in own.into_iter().chain([Ipv4Addr::LOCALHOST.into()]) {
             let listener = TcpListener::bind((address, 0)).unwrap();
             let port = listener.local_addr().unwrap().port();
             let timeout = Duration::from_secs(5);

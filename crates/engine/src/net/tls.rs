@@ -35,6 +35,7 @@ pub(crate) fn client_config(
         let failed = |error| Error::refused(format!("cannot use the root certificates: {error}"));
         inner = Some(verifier.build().map_err(failed)?);
     }
+
     let verifier =
         Verifier { mode, inner, roots, algorithms: provider.signature_verification_algorithms };
     let config = ClientConfig::builder_with_provider(provider)
@@ -55,17 +56,18 @@ pub(crate) fn error_text(error: &rustls::Error) -> String {
     let rustls::Error::InvalidCertificate(reason) = error else {
         return spaced(&error.to_string());
     };
+
     let what = match reason {
         UnknownIssuer => "no trusted authority signed it".into(),
         Expired | ExpiredContext { .. } => "it has expired".into(),
         NotValidYet | NotValidYetContext { .. } => "it is not valid yet".into(),
         NotValidForNameContext { expected, presented } => {
-            // `DnsName("db.example")`
-            let name = |it: &String| {
-                it.split(['(', ')', '"']).rfind(|it| !it.is_empty()).map(|it| format!("`{it}`"))
-            };
-            let names: Vec<String> = presented.iter().filter_map(name).collect();
-            let names = if names.is_empty() { "no host".into() } else { names.join(", ") };
+            let quoted: Vec<String> = presented
+                .iter()
+                .filter_map(|name| dns_name(name))
+                .map(|name| format!("`{name}`"))
+                .collect();
+            let names = if quoted.is_empty() { "no host".into() } else { quoted.join(", ") };
             let expected = expected.to_str();
             return format!(
                 "the server's certificate is not valid for `{expected}`, but for {names}"
@@ -77,6 +79,11 @@ pub(crate) fn error_text(error: &rustls::Error) -> String {
         reason => spaced(&format!("{reason:?}")),
     };
     format!("the server's certificate is not accepted: {what}")
+}
+
+/// Returns the name in `DnsName("db.example")`.
+fn dns_name(text: &str) -> Option<&str> {
+    text.split(['(', ')', '"']).rfind(|part| !part.is_empty())
 }
 
 /// Splits names into words: `HandshakeFailure` becomes `handshake failure`.
@@ -107,6 +114,7 @@ fn root_certificates(root: Option<&Roots>) -> Result<Vec<CertificateDer<'static>
         Some(Roots::File(path)) => CertificateDer::pem_file_iter(path).and_then(Iterator::collect),
         Some(Roots::Pem(pem)) => CertificateDer::pem_slice_iter(pem.as_bytes()).collect(),
     };
+
     let certificates = read.map_err(|error| {
         Error::refused(format!("cannot read root certificates from {source}: {error}"))
     })?;

@@ -14,7 +14,6 @@ impl Url {
     /// # Errors
     /// A message about the invalid part. It never contains a password or a part of one.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
-        let mut url = Self::default();
         let end = text.find(['/', '?']).unwrap_or(text.len());
         if text[end..].contains('@') {
             // What looks like a host, port or database may be a part of a password.
@@ -22,21 +21,18 @@ impl Url {
                         and `@` as `%40` elsewhere"
                 .into());
         }
+
         let (path, parameters) = text.split_once('?').unwrap_or((text, ""));
         let (authority, database) = path.split_once('/').unwrap_or((path, ""));
-        let (login, location) = authority
-            .rsplit_once('@')
-            .map_or((None, authority), |(login, location)| (Some(login), location));
+        let (login, location) = match authority.rsplit_once('@') {
+            Some((login, location)) => (Some(login), location),
+            None => (None, authority),
+        };
         let (user, password) =
             login.map_or(("", ""), |login| login.split_once(':').unwrap_or((login, "")));
-        let (host, port) = match location.strip_prefix('[') {
-            Some(bracketed) => {
-                let (host, port) =
-                    bracketed.split_once(']').ok_or("the host has a `[` without `]`")?;
-                (host, port.strip_prefix(':').unwrap_or(port))
-            }
-            None => location.rsplit_once(':').unwrap_or((location, "")),
-        };
+        let (host, port) = split_location(location)?;
+
+        let mut url = Self::default();
         for (name, text) in [
             ("user", user),
             ("password", password),
@@ -54,6 +50,7 @@ impl Url {
             }
             url.parts.push((name, value));
         }
+
         for parameter in parameters.split('&').filter(|text| !text.is_empty()) {
             let (name, value) = parameter
                 .split_once('=')
@@ -64,16 +61,26 @@ impl Url {
     }
 }
 
+/// Splits `HOST:PORT`, where the host may be an IP address in brackets.
+fn split_location(location: &str) -> Result<(&str, &str), String> {
+    let Some(bracketed) = location.strip_prefix('[') else {
+        return Ok(location.rsplit_once(':').unwrap_or((location, "")));
+    };
+    let (host, port) = bracketed.split_once(']').ok_or("the host has a `[` without `]`")?;
+    Ok((host, port.strip_prefix(':').unwrap_or(port)))
+}
+
 /// Returns text as a value of a URL has it.
 pub(crate) fn encoded(text: &str) -> String {
-    let encode = |byte: u8| {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
         if byte.is_ascii_alphanumeric() {
-            char::from(byte).to_string()
+            encoded.push(char::from(byte));
         } else {
-            format!("%{byte:02X}")
+            encoded += &format!("%{byte:02X}");
         }
-    };
-    text.bytes().map(encode).collect()
+    }
+    encoded
 }
 
 /// Decodes percent-encoding. Returns `None` for an empty text. Messages must not contain the text,
@@ -100,8 +107,9 @@ fn decoded(part: &str, text: &str) -> Result<Option<String>, String> {
     if bytes.contains(&0) {
         return Err(format!("{part} has a zero byte"));
     }
-    let text = String::from_utf8(bytes).map_err(|_| format!("{part} is not UTF-8"))?;
-    Ok(Some(text).filter(|text| !text.is_empty()))
+
+    let value = String::from_utf8(bytes).map_err(|_| format!("{part} is not UTF-8"))?;
+    Ok(Some(value).filter(|value| !value.is_empty()))
 }
 
 #[cfg(test)]

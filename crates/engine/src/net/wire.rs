@@ -72,6 +72,7 @@ impl Wire {
                 self.input.resize(self.input.len() * 2, 0);
             }
         }
+
         loop {
             match self.stream.read(&mut self.input[self.end..]) {
                 Ok(0) => return Err(self.lost(failure::closed())),

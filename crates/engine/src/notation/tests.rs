@@ -103,12 +103,12 @@ fn described(
         set.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
     let declared = declared(notation, [file], &set);
     let mut settings = dump(name);
-    let not_had = describe(notation, &mut settings, &declared);
+    let unmet = describe(notation, &mut settings, &declared);
     let line = |it: &UnmetOption| {
         let effective = it.effective.as_deref().unwrap_or("()");
         format!("{} = {}: {effective} {:?}", it.name, it.declared, it.status)
     };
-    (settings, not_had.iter().map(line).collect())
+    (settings, unmet.iter().map(line).collect())
 }
 
 /// The keys of settings that two targets have and that differ, not by nature.
@@ -217,16 +217,16 @@ fn limits_are_settings_too() {
     let declared = [declared_limit("memory", "1073741824")];
     let of = |value| {
         let mut settings = vec![limit_setting("cpus", None), limit_setting("memory", value)];
-        let not_had = describe(&PostgresNotation, &mut settings, &declared);
+        let unmet = describe(&PostgresNotation, &mut settings, &declared);
         // Less memory is a smaller cache.
         let roles: Vec<_> = settings.iter().map(|it| it.role).collect();
         assert_eq!(roles, [Some(SettingRole::Processors), Some(SettingRole::CacheSize)]);
-        not_had
+        unmet
     };
     assert_eq!(of(Some("1073741824")), []);
-    let not_had = of(None);
-    assert_eq!(not_had[0].effective.as_deref(), Some("none"));
-    assert_eq!(not_had[0].status, OptionStatus::Changed);
+    let unmet = of(None);
+    assert_eq!(unmet[0].effective.as_deref(), Some("none"));
+    assert_eq!(unmet[0].status, OptionStatus::Changed);
 }
 
 #[test]

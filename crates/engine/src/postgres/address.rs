@@ -77,22 +77,17 @@ fn parse_url_with(url: &str, env: &dyn Fn(&str) -> Option<String>) -> Result<Add
         parts.fill(part, env(variable));
     }
     let home = env("HOME").map(PathBuf::from);
-    let root = home.as_ref().map(|home| home.join(".postgresql/root.crt"));
-    let root = root.filter(|path| path.exists());
+    let default_root = home.as_ref().map(|home| home.join(".postgresql/root.crt"));
+    let root = default_root.filter(|path| path.exists());
     parts.fill("ssl-root", root.map(|path| path.display().to_string()));
+
     let host = match parts.get("host") {
         Some(host) if host.contains(',') => {
             return Err(SCHEME.invalid_url(format!("it has several hosts, `{host}`; write one")));
         }
         Some(host) if host.starts_with('/') => Host::Unix(host.into()),
         Some(host) => Host::Tcp(host.into()),
-        None => SOCKET_DIRECTORIES
-            .iter()
-            .find(|directory| Path::new(directory).join(".s.PGSQL.5432").exists())
-            .map_or_else(
-                || Host::Tcp("localhost".into()),
-                |directory| Host::Unix(directory.into()),
-            ),
+        None => default_host(),
     };
     let mut address = parts.complete(host)?;
     if address.database.is_empty() {
@@ -100,12 +95,22 @@ fn parse_url_with(url: &str, env: &dyn Fn(&str) -> Option<String>) -> Result<Add
     }
     // Without a file, the system's certificates are used.
     address.ssl_root.take_if(|root| *root == Roots::File("system".into()));
+
     if address.password.is_none() {
-        let file = env("PGPASSFILE").map(PathBuf::from);
-        let file = file.or_else(|| Some(home?.join(".pgpass")));
+        let given = env("PGPASSFILE").map(PathBuf::from);
+        let file = given.or_else(|| Some(home?.join(".pgpass")));
         address.password = file.and_then(|file| password_for(&address, &password_file(&file)?));
     }
     Ok(address)
+}
+
+/// Returns the directory of the socket of the server on this host, if it runs.
+fn default_host() -> Host {
+    let has_socket = |directory: &&str| Path::new(directory).join(".s.PGSQL.5432").exists();
+    match SOCKET_DIRECTORIES.into_iter().find(has_socket) {
+        Some(directory) => Host::Unix(directory.into()),
+        None => Host::Tcp("localhost".into()),
+    }
 }
 
 /// Reads the password file. Like libpq, ignores a file that others may read.
@@ -130,11 +135,12 @@ fn password_for(address: &Address, text: &str) -> Option<Secret> {
             Host::Unix(directory) => host == "localhost" || Path::new(host) == directory,
             Host::Tcp(name) => host == name,
         };
+
         let matches = (host == "*" || is_host)
             && (file_port == "*" || *file_port == port)
             && (database == "*" || *database == address.database)
             && (user == "*" || *user == address.user);
-        matches.then(|| Secret::new(password.clone()))
+        if matches { Some(Secret::new(password.clone())) } else { None }
     })
 }
 

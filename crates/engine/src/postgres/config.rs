@@ -54,9 +54,20 @@ pub(super) fn compose(
          log_checkpoints = on\nlog_autovacuum_min_duration = 0\n",
         quoted_path(&cluster.join("postgresql.conf"))
     );
-    let network = options.network;
-    let listens = network.map_or(String::new(), |it| it.port.ip().to_string());
-    let mut own = format!(
+    let plan_options = FORMAT.plan_options(options)?;
+    if options.replicas.is_some_and(|replicas| replicas.logical) {
+        initial += &logical::primary_options(&plan_options)?;
+    }
+
+    let line = |name: &str, value: &str| format!("{name} = {}", quoted(value));
+    let own = own_options(options, major, cluster, socket);
+    Ok(FORMAT.compose(options, &plan_options, &initial, line, &own))
+}
+
+/// Returns assay's own options, which override those of the config.
+fn own_options(options: &StartOptions<'_>, major: u32, cluster: &Path, socket: &Path) -> String {
+    let listens = options.network.map_or(String::new(), |network| network.port.ip().to_string());
+    let mut lines = format!(
         "data_directory = {}\n\
          hba_file = {}\n\
          ident_file = {}\n\
@@ -77,23 +88,20 @@ pub(super) fn compose(
         options.port(),
         quoted(&one_of_list(socket.parent().unwrap_or(socket))),
     );
-    own += &match network.and_then(|it| it.certificate.as_ref()) {
-        None => "ssl = off\n".to_owned(),
-        Some(_) => format!(
+    let has_certificate = options.network.is_some_and(|network| network.certificate.is_some());
+    if has_certificate {
+        lines += &format!(
             "ssl = on\nssl_cert_file = {}\nssl_key_file = {}\n",
             quoted_path(&socket.with_file_name(CERTIFICATE)),
             quoted_path(&socket.with_file_name(KEY)),
-        ),
-    };
+        );
+    } else {
+        lines += "ssl = off\n";
+    }
     if major < 15 {
-        own.push_str("stats_temp_directory = 'pg_stat_tmp'\n");
+        lines += "stats_temp_directory = 'pg_stat_tmp'\n";
     }
-    let line = |name: &str, value: &str| format!("{name} = {}", quoted(value));
-    let plan_options = FORMAT.plan_options(options)?;
-    if options.replicas.is_some_and(|it| it.logical) {
-        initial += &logical::primary_options(&plan_options)?;
-    }
-    Ok(FORMAT.compose(options, &plan_options, &initial, line, &own))
+    lines
 }
 
 fn quoted_path(path: &Path) -> String {
@@ -112,53 +120,61 @@ fn quoted(value: &str) -> String {
 /// Returns the messages about the configuration in the log of a server that did not start; `None`
 /// if there are none. The phrases are English, because the cluster's locale is C.
 pub(super) fn config_error(log: &[String]) -> Option<String> {
-    const ABOUT_CONFIG: [&str; 8] = [
-        "unrecognized configuration parameter",
-        "invalid value for parameter",
-        "is outside the valid range for parameter",
-        "requires a ",
-        "cannot be changed",
-        "syntax error in file",
-        "could not open configuration file",
-        "could not open configuration directory",
-    ];
-    // Phrases that are about the configuration only in a fatal error.
-    const FATAL: [&str; 11] = [
-        "must be",
-        "requires wal_level",
-        "requires \"wal_level\"",
-        "cannot be enabled when",
-        "could not load server certificate file",
-        "private key file",
-        "could not map anonymous shared memory",
-        "could not access file",
-        "could not load library",
-        "is not supported by this build",
-        "huge pages",
-    ];
-    let message = |line: &String| {
-        // Messages before the log is open have no level.
-        if let Some(text) = line.strip_prefix("postgres: ")
-            && text.contains("must be")
-        {
-            return Some(text.to_string());
-        }
-        let (level, text) = ["LOG:", "FATAL:", "ERROR:"]
-            .iter()
-            .find_map(|level| Some((*level, line.split_once(level)?.1.trim())))?;
-        let is_about_config = ABOUT_CONFIG.iter().any(|phrase| text.contains(phrase))
-            || (level == "FATAL:" && FATAL.iter().any(|phrase| text.contains(phrase)));
-        is_about_config.then(|| text.to_string())
-    };
-    let messages: Vec<String> = log.iter().filter_map(message).collect();
+    let mut messages: Vec<&str> =
+        log.iter().filter_map(|line| message_about_config(line)).collect();
     if messages.is_empty() {
         return None;
     }
-    let details = log.iter().filter_map(|line| {
+
+    messages.extend(log.iter().filter_map(|line| {
         let (_, text) = line.split_once("DETAIL:").or(line.split_once("HINT:"))?;
-        Some(text.trim().to_string())
-    });
-    Some(messages.into_iter().chain(details).collect::<Vec<_>>().join("; "))
+        Some(text.trim())
+    }));
+    Some(messages.join("; "))
+}
+
+/// Phrases in messages about the configuration.
+const ABOUT_CONFIG: [&str; 8] = [
+    "unrecognized configuration parameter",
+    "invalid value for parameter",
+    "is outside the valid range for parameter",
+    "requires a ",
+    "cannot be changed",
+    "syntax error in file",
+    "could not open configuration file",
+    "could not open configuration directory",
+];
+
+/// Phrases that are about the configuration only in a fatal error.
+const FATAL: [&str; 11] = [
+    "must be",
+    "requires wal_level",
+    "requires \"wal_level\"",
+    "cannot be enabled when",
+    "could not load server certificate file",
+    "private key file",
+    "could not map anonymous shared memory",
+    "could not access file",
+    "could not load library",
+    "is not supported by this build",
+    "huge pages",
+];
+
+/// Returns the message in a line of the log, if it is about the configuration.
+fn message_about_config(line: &str) -> Option<&str> {
+    // Messages before the log is open have no level.
+    if let Some(text) = line.strip_prefix("postgres: ")
+        && text.contains("must be")
+    {
+        return Some(text);
+    }
+
+    let (level, text) = ["LOG:", "FATAL:", "ERROR:"]
+        .into_iter()
+        .find_map(|level| Some((level, line.split_once(level)?.1.trim())))?;
+    let is_about_config = ABOUT_CONFIG.iter().any(|phrase| text.contains(phrase))
+        || (level == "FATAL:" && FATAL.iter().any(|phrase| text.contains(phrase)));
+    if is_about_config { Some(text) } else { None }
 }
 
 /// Returns a message without the path of `config_file`, which is temporary. Replaces line numbers
@@ -170,21 +186,39 @@ pub(super) fn with_plan_lines(message: &str, config_file: &Path, text: &str) -> 
     for segment in segments {
         let digits = segment.find(|char: char| !char.is_ascii_digit());
         let (line, after) = segment.split_at(digits.unwrap_or(segment.len()));
-        let before = text.lines().take(line.parse().unwrap_or(0));
-        let mut file = None;
-        for line in before {
-            match line.strip_prefix(FILE_HEADER).and_then(|header| header.split_once(' ')) {
-                Some((number, _)) => file = Some((number, 0)),
-                None if line == SET_HEADER => file = None,
-                None => file = file.map(|(number, line)| (number, line + 1)),
-            }
-        }
-        if let Some((number, line)) = file {
-            out.push_str(&format!(" in line {line} of file {number} of the config"));
+
+        // Lines outside of the plan's files are assay's own, which have no mistakes.
+        if let Some(place) = place_in_files(text, line.parse().unwrap_or(0)) {
+            let FileLine { file, line } = place;
+            out.push_str(&format!(" in line {line} of file {file} of the config"));
         }
         out.push_str(after);
     }
     out
+}
+
+/// A line of one of the plan's files.
+struct FileLine<'a> {
+    /// The number of the file.
+    file: &'a str,
+    line: u32,
+}
+
+/// Returns the place of a line of a configuration `text` in the plan's files.
+fn place_in_files(text: &str, line_number: usize) -> Option<FileLine<'_>> {
+    let mut place = None;
+    for line in text.lines().take(line_number) {
+        match line.strip_prefix(FILE_HEADER).and_then(|header| header.split_once(' ')) {
+            Some((file, _)) => place = Some(FileLine { file, line: 0 }),
+            None if line == SET_HEADER => place = None,
+            None => {
+                if let Some(place) = &mut place {
+                    place.line += 1;
+                }
+            }
+        }
+    }
+    place
 }
 
 #[cfg(test)]

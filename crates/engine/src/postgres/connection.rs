@@ -32,23 +32,28 @@ pub(super) struct Connection {
 impl Connection {
     /// Connects and logs in.
     pub(super) fn open(address: &Address) -> Result<Self, Error> {
-        let may_encrypt = matches!(address.host, Host::Tcp(_));
-        let encrypted = |mode| Self::open_as(address, Some(mode));
-        let plain = || Self::open_as(address, None);
-        // The server's rules refuse this client, either with or without encryption.
-        let is_refused = |result: &Result<Self, Error>| matches!(result, Err(error) if error.code.as_deref() == Some("28000"));
+        if !matches!(address.host, Host::Tcp(_)) {
+            return Self::open_as(address, None);
+        }
+
+        // The server's rules may refuse this client either with or without encryption.
         match address.ssl_mode {
-            _ if !may_encrypt => plain(),
-            SslMode::Disable => plain(),
-            SslMode::Allow => match plain() {
-                result if is_refused(&result) => encrypted(SslMode::Allow),
+            SslMode::Disable => Self::open_as(address, None),
+            SslMode::Allow => match Self::open_as(address, None) {
+                Err(error) if is_refused_by_rules(&error) => {
+                    Self::open_as(address, Some(SslMode::Allow))
+                }
                 result => result,
             },
-            SslMode::Prefer => match encrypted(SslMode::Prefer) {
-                result if is_refused(&result) => plain().or(result),
+            SslMode::Prefer => match Self::open_as(address, Some(SslMode::Prefer)) {
+                Err(error) if is_refused_by_rules(&error) => {
+                    Self::open_as(address, None).map_err(|_| error)
+                }
                 result => result,
             },
-            mode @ (SslMode::Require | SslMode::VerifyCa | SslMode::VerifyFull) => encrypted(mode),
+            mode @ (SslMode::Require | SslMode::VerifyCa | SslMode::VerifyFull) => {
+                Self::open_as(address, Some(mode))
+            }
         }
     }
 
@@ -79,6 +84,7 @@ impl Connection {
             ("DateStyle", "ISO"),
         ];
         self.send_with(|output| frontend::startup_message(parameters, output))?;
+
         let mut scram: Option<ScramSha256> = None;
         loop {
             let (tag, body) = self.message()?;
@@ -115,20 +121,8 @@ impl Connection {
         let kind = int4_at(&body, 0)
             .ok_or_else(|| failure::protocol("an authentication request without a kind"))?;
         let data = &body[4..];
-        let password = || {
-            let password = address.password.as_ref().map(|password| password.expose().as_bytes());
-            password.ok_or_else(|| Error {
-                class: ErrorClass::Refused,
-                code: Some("28P01".into()),
-                message: format!(
-                    "the server requires a password for user `{}`, and none is set",
-                    address.user
-                ),
-            })
-        };
-        let malformed =
-            |error: std::io::Error| failure::protocol(format!("SCRAM authentication: {error}"));
-        let not_started = || failure::protocol("SCRAM authentication continues without a start");
+
+        // The kinds of PostgreSQL's protocol, section "Message Formats".
         match kind {
             0 => Ok(()),
             3 if !self.wire.stream.is_private() => Err(Error::refused(
@@ -136,42 +130,56 @@ impl Connection {
                 authentication method",
             )),
             3 => {
-                let password = password()?;
+                let password = password_of(address)?;
                 self.send_with(|output| frontend::password_message(password, output))
             }
             5 => {
                 let salt: [u8; 4] = data.try_into().map_err(|_| {
                     failure::protocol("md5 authentication without a salt of 4 bytes")
                 })?;
-                let hash = md5_hash(address.user.as_bytes(), password()?, salt);
+                let hash = md5_hash(address.user.as_bytes(), password_of(address)?, salt);
                 self.send_with(|output| frontend::password_message(hash.as_bytes(), output))
             }
             10 => {
-                let mut mechanisms = data.split(|&byte| byte == 0);
-                if !mechanisms.any(|mechanism| mechanism == SCRAM_SHA_256.as_bytes()) {
-                    return Err(failure::protocol(format!(
-                        "the server only offers the SASL mechanisms `{}`; assay supports `{SCRAM_SHA_256}`",
-                        String::from_utf8_lossy(data).trim_matches('\0').replace('\0', "`, `")
-                    )));
-                }
-                let started = ScramSha256::new(password()?, ChannelBinding::unsupported());
-                let result = self.send_with(|output| {
-                    frontend::sasl_initial_response(SCRAM_SHA_256, started.message(), output)
-                });
+                let started = self.start_scram(data, password_of(address))?;
                 *scram = Some(started);
-                result
+                Ok(())
             }
             11 => {
-                let scram = scram.as_mut().ok_or_else(not_started)?;
-                scram.update(data).map_err(malformed)?;
+                let scram = scram.as_mut().ok_or_else(scram_not_started)?;
+                scram.update(data).map_err(malformed_scram)?;
                 self.send_with(|output| frontend::sasl_response(scram.message(), output))
             }
             // The server proves that it knows the password too.
-            12 => scram.as_mut().ok_or_else(not_started)?.finish(data).map_err(malformed),
+            12 => {
+                let scram = scram.as_mut().ok_or_else(scram_not_started)?;
+                scram.finish(data).map_err(malformed_scram)
+            }
             _ => Err(failure::protocol(format!(
                 "the server requires authentication of kind {kind}; assay supports trust, password, md5 and SCRAM-SHA-256"
             ))),
         }
+    }
+
+    /// Starts SCRAM if it is among the mechanisms that the server offers, which end with zeros.
+    fn start_scram(
+        &mut self,
+        offered: &[u8],
+        password: Result<&[u8], Error>,
+    ) -> Result<ScramSha256, Error> {
+        let mut mechanisms = offered.split(|&byte| byte == 0);
+        if !mechanisms.any(|mechanism| mechanism == SCRAM_SHA_256.as_bytes()) {
+            return Err(failure::protocol(format!(
+                "the server only offers the SASL mechanisms `{}`; assay supports `{SCRAM_SHA_256}`",
+                String::from_utf8_lossy(offered).trim_matches('\0').replace('\0', "`, `")
+            )));
+        }
+
+        let started = ScramSha256::new(password?, ChannelBinding::unsupported());
+        self.send_with(|output| {
+            frontend::sasl_initial_response(SCRAM_SHA_256, started.message(), output)
+        })?;
+        Ok(started)
     }
 
     /// Sends the messages that `encode` creates.
@@ -188,7 +196,6 @@ impl Connection {
         result
     }
 
-    /// Sends messages.
     #[inline]
     pub(super) fn send(&mut self, messages: &[u8]) -> Result<(), Error> {
         match self.wire.stream.write_all(messages) {
@@ -306,6 +313,11 @@ impl Connection {
     }
 }
 
+/// Returns true if no rule in `pg_hba.conf` lets this client in.
+fn is_refused_by_rules(error: &Error) -> bool {
+    error.code.as_deref() == Some("28000")
+}
+
 impl Drop for Connection {
     fn drop(&mut self) {
         let mut message = BytesMut::new();
@@ -319,9 +331,10 @@ fn cancel(address: &Address, is_tls: bool, process_id: i32, secret_key: i32) -> 
     let io = |error| failure::from_io("cancel a statement", &error);
     let address = Address { connect_timeout: std::time::Duration::from_secs(1), ..address.clone() };
     let mut stream = address.connect()?;
-    if let (true, Host::Tcp(host)) = (is_tls, &address.host) {
+    if is_tls && let Host::Tcp(host) = &address.host {
         encrypt(&mut stream, address.ssl_mode, host, &address)?;
     }
+
     let mut message = BytesMut::new();
     frontend::cancel_request(process_id, secret_key, &mut message);
     stream.write_all(&message).map_err(io)
@@ -334,6 +347,7 @@ fn encrypt(stream: &mut Stream, mode: SslMode, host: &str, address: &Address) ->
     let mut request = BytesMut::new();
     frontend::ssl_request(&mut request);
     stream.write_all(&request).map_err(io)?;
+
     // Reads only one byte, because the next bytes belong to TLS.
     let mut answer = [0];
     match (stream.read(&mut answer).map_err(io)?, answer[0]) {
@@ -355,6 +369,26 @@ fn encrypt(stream: &mut Stream, mode: SslMode, host: &str, address: &Address) ->
             "the peer's answer to a TLS request is not that of PostgreSQL; check host and port",
         )),
     }
+}
+
+fn password_of(address: &Address) -> Result<&[u8], Error> {
+    let password = address.password.as_ref().map(|password| password.expose().as_bytes());
+    password.ok_or_else(|| Error {
+        class: ErrorClass::Refused,
+        code: Some("28P01".into()),
+        message: format!(
+            "the server requires a password for user `{}`, and none is set",
+            address.user
+        ),
+    })
+}
+
+fn malformed_scram(error: std::io::Error) -> Error {
+    failure::protocol(format!("SCRAM authentication: {error}"))
+}
+
+fn scram_not_started() -> Error {
+    failure::protocol("SCRAM authentication continues without a start")
 }
 
 fn int4_at(bytes: &[u8], at: usize) -> Option<i32> {

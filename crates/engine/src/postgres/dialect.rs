@@ -57,18 +57,24 @@ impl Dialect for PostgresDialect {
         let Table { name, .. } = table;
         let key = table.key();
         let columns = self.column_definitions(table);
-        let by_range =
-            table.partitions.map_or(String::new(), |_| format!(" partition by range ({key})"));
+        let by_range = if table.partitions.is_some() {
+            format!(" partition by range ({key})")
+        } else {
+            String::new()
+        };
         let primary =
             if table.is_key_primary() { format!(", primary key ({key})") } else { String::new() };
+
         let mut statements = vec![format!("create table {name} ({columns}{primary}){by_range}")];
         if !table.is_key_primary() {
             statements.push(format!("create index {name}_x{key} on {name} ({key})"));
         }
+
         // The tables of sysbench have a default sequence.
         if table.columns[0].kind == ColumnType::AutoKey {
             statements.push(format!("alter sequence {name}_{key}_seq cache {SEQUENCE_CACHE}"));
         }
+
         if let Some(partitions) = table.partitions {
             for number in 0..partitions.count {
                 let key =
@@ -96,10 +102,10 @@ impl Dialect for PostgresDialect {
         let (name, key) = (&table.name, table.key());
         let oldest =
             format!("select {key} from {name} where {key} >= $1 order by {key} limit {rows}");
-        if !shared {
-            format!("delete from {name} where {key} in ({oldest})")
-        } else {
+        if shared {
             format!("delete from {name} where {key} = any(array({oldest} for update skip locked))")
+        } else {
+            format!("delete from {name} where {key} in ({oldest})")
         }
     }
 
@@ -116,12 +122,15 @@ impl Dialect for PostgresDialect {
             Value::Text(text) => ("text", text_literal(text)),
         };
         let (types, literals): (Vec<&str>, Vec<String>) = values.iter().map(typed).unzip();
-        let listed =
-            |list: String| if values.is_empty() { String::new() } else { format!("({list})") };
-        let types = listed(types.join(", "));
-        let explain = format!("explain execute explained{}", listed(literals.join(", ")));
+        let (types, literals) = if values.is_empty() {
+            (String::new(), String::new())
+        } else {
+            (format!("({})", types.join(", ")), format!("({})", literals.join(", ")))
+        };
+
         let mut statements =
             vec!["deallocate all".to_owned(), format!("prepare explained{types} as {sql}")];
+        let explain = format!("explain execute explained{literals}");
         statements.extend(vec![explain; CUSTOM_PLANS + 1]);
         statements
     }

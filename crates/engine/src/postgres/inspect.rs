@@ -15,6 +15,7 @@ pub(super) fn count_by_index(
     let Some(name) = index_on(session, &dialect, table, &index.columns)? else {
         return Ok(IndexRows::NoIndex);
     };
+
     let statements = dialect.count_rows(table, Some(index));
     let Some((count, settings)) = statements.split_last() else {
         return Ok(IndexRows::NotCounted("no statement counts them".into()));
@@ -22,6 +23,7 @@ pub(super) fn count_by_index(
     for sql in settings {
         session.query(sql)?;
     }
+
     let indexes = index_and_partitions(session, &name)?;
     let plan = session.query_column(&format!("explain {count}"))?;
     // A count without this index would not check it.
@@ -30,6 +32,7 @@ pub(super) fn count_by_index(
             "the server does not use only the index `{name}` to count rows"
         )));
     }
+
     let rows = session.query_i64(count)?.unwrap_or(0);
     Ok(IndexRows::Counted(rows as u64))
 }
@@ -39,10 +42,10 @@ fn index_and_partitions(
     session: &mut PostgresSession,
     index: &str,
 ) -> Result<BTreeSet<String>, Error> {
-    let index = index.replace('\'', "''");
+    let name = index.replace('\'', "''");
     let sql = format!(
-        "select c.oid::regclass from pg_class c where c.oid = to_regclass('{index}') \
-         union select p.relid::regclass from pg_partition_tree(to_regclass('{index}')) p"
+        "select c.oid::regclass from pg_class c where c.oid = to_regclass('{name}') \
+         union select p.relid::regclass from pg_partition_tree(to_regclass('{name}')) p"
     );
     Ok(session.query_column(&sql)?.into_iter().collect())
 }

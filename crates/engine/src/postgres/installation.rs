@@ -27,7 +27,7 @@ const PACKAGE_DIRECTORIES: [(&str, &str); 2] = [("/usr/lib/postgresql", ""), ("/
 
 /// A version of PostgreSQL.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Version {
+pub struct PostgresVersion {
     /// The major version, such as 15 in 15.14.
     pub major: u32,
     /// The minor version, such as 14 in 15.14; `None` for a version in development.
@@ -36,23 +36,25 @@ pub struct Version {
     pub text: String,
 }
 
-impl Version {
+impl PostgresVersion {
     /// Parses the output of `postgres --version`: `postgres (PostgreSQL) 15.14 (Debian ...)`,
     /// `17beta1`, `18devel`.
     fn parse(printed: &str) -> Option<Self> {
         let text = printed.trim().strip_prefix("postgres (PostgreSQL) ")?.trim();
         let number = text.split_ascii_whitespace().next()?;
-        let digits =
-            |text: &str| text.find(|char: char| !char.is_ascii_digit()).unwrap_or(text.len());
-        let end = digits(number);
-        let major = number[..end].parse().ok()?;
-        let minor =
-            number[end..].strip_prefix('.').and_then(|minor| minor[..digits(minor)].parse().ok());
-        Some(Self { major, minor, text: text.to_string() })
+        let (major, rest) = split_digits(number);
+        let minor = rest.strip_prefix('.').and_then(|rest| split_digits(rest).0.parse().ok());
+        Some(Self { major: major.parse().ok()?, minor, text: text.to_string() })
     }
 }
 
-impl fmt::Display for Version {
+/// Splits a text after the digits at its beginning.
+fn split_digits(text: &str) -> (&str, &str) {
+    let end = text.find(|char: char| !char.is_ascii_digit()).unwrap_or(text.len());
+    text.split_at(end)
+}
+
+impl fmt::Display for PostgresVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }
@@ -64,7 +66,7 @@ pub struct Installation {
     /// The directory of the build's programs.
     pub bin_dir: PathBuf,
     /// The build's version.
-    pub version: Version,
+    pub version: PostgresVersion,
     /// The files that identify the build in the record.
     pub files: Vec<PathBuf>,
 }
@@ -79,18 +81,22 @@ impl Build for Installation {
     }
 
     fn note(&self) -> Option<String> {
-        (self.version.major > NEWEST_MAJOR).then(|| {
-            format!(
-                "{} is newer than the versions that assay was tested with ({SUPPORTED}): some counters may be missing",
-                Build::version(self)
-            )
-        })
+        if self.version.major <= NEWEST_MAJOR {
+            return None;
+        }
+        Some(format!(
+            "{} is newer than the versions that assay was tested with ({SUPPORTED}): some counters may be missing",
+            Build::version(self)
+        ))
     }
 }
 
 /// Returns the error for a version that is too old; `None` for any other.
 pub(super) fn refusal(build: &str, major: u32, version: &str) -> Option<SetupError> {
-    (major < OLDEST_MAJOR).then(|| SetupError::Version {
+    if major >= OLDEST_MAJOR {
+        return None;
+    }
+    Some(SetupError::Version {
         build: build.to_string(),
         found: version.to_string(),
         supported: format!("{SUPPORTED}, or newer"),
@@ -136,8 +142,8 @@ fn package_directories() -> Vec<PathBuf> {
     directories
 }
 
-fn version(program: &Path) -> Result<Version, SetupError> {
-    program::version(program, &["--version"], ("PostgreSQL", "postgres"), Version::parse)
+fn version(program: &Path) -> Result<PostgresVersion, SetupError> {
+    program::version(program, &["--version"], ("PostgreSQL", "postgres"), PostgresVersion::parse)
 }
 
 fn inspect(build: &str, program: &Path) -> Result<Installation, SetupError> {
@@ -181,13 +187,14 @@ mod tests {
     #[test]
     fn the_servers_version_texts_are_parsed() {
         let version = |text: &str| {
-            Version::parse(&format!("postgres (PostgreSQL) {text}\n")).map(|v| (v.major, v.minor))
+            PostgresVersion::parse(&format!("postgres (PostgreSQL) {text}\n"))
+                .map(|v| (v.major, v.minor))
         };
         assert_eq!(version("15.14 (Debian 15.14-0+deb12u1)"), Some((15, Some(14))));
         assert_eq!(version("9.6.24"), Some((9, Some(6))));
         assert_eq!(version("17beta1"), Some((17, None)));
         assert_eq!(version("19devel"), Some((19, None)));
-        assert_eq!(Version::parse("mysqld 8.0"), None);
+        assert_eq!(PostgresVersion::parse("mysqld 8.0"), None);
     }
 
     #[test]

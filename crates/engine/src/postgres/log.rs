@@ -18,69 +18,87 @@ const AUTOMATIC: [(&str, &str); 3] = [
 
 /// Finds the events in the lines of a log. Its times are in UTC, as Assay's own options ask for.
 pub(super) fn events(lines: &mut dyn Iterator<Item = String>) -> Vec<LogEvent> {
-    let mut events = Events::default();
-    // The checkpoint that has begun.
-    let mut checkpoint = None;
-    // The message to which the next lines belong, if it is about autovacuum.
-    let mut automatic = None;
+    let mut reader = LogReader::default();
     for line in lines {
+        reader.read(&line);
+    }
+    reader.events.all
+}
+
+#[derive(Default)]
+struct LogReader {
+    events: Events,
+    /// The checkpoint that has begun, as an index into the events.
+    checkpoint: Option<usize>,
+    /// The message to which the next lines belong, if it is about autovacuum.
+    automatic: Option<usize>,
+}
+
+impl LogReader {
+    fn read(&mut self, line: &str) {
         if line.starts_with('\t') {
-            if let Some(event) = automatic.and_then(|at: usize| events.all.get_mut(at)) {
+            let event = self.automatic.and_then(|index| self.events.all.get_mut(index));
+            if let Some(event) = event {
                 add_detail(event, line.trim());
             }
-            continue;
+            return;
         }
-        automatic = None;
-        let Some((unix_ns, level, text)) = message(&line) else {
-            continue;
-        };
+
+        self.automatic = None;
+        if let Some((unix_ns, level, text)) = message(line) {
+            self.add(unix_ns, level, text);
+        }
+    }
+
+    fn add(&mut self, unix_ns: i64, level: &str, text: &str) {
         let mut event = LogEvent { unix_ns, text: text.to_owned(), ..LogEvent::default() };
+
         if let Some(why) = text.strip_prefix("checkpoint starting: ") {
-            checkpoint = Some(events.all.len());
+            self.checkpoint = Some(self.events.all.len());
             event.kind = "checkpoint".into();
             event.text = why.to_owned();
+            self.events.all.push(event);
         } else if let Some(done) = text.strip_prefix("checkpoint complete: ") {
-            let begun = checkpoint.take().and_then(|at: usize| events.all.get_mut(at));
-            // Only the last lines of a log that was cut lack the beginning.
-            let Some(begun) = begun else { continue };
-            begun.duration_ns = Some((unix_ns - begun.unix_ns).max(0));
-            let facts = done.split("; ").filter(|it| {
-                let starts = ["wrote", "distance"];
-                starts.iter().any(|start| it.starts_with(start))
-            });
-            for fact in facts {
-                begun.text += &format!("; {fact}");
-            }
-            continue;
-        } else if let Some((_, kind)) = AUTOMATIC.iter().find(|(it, _)| text.starts_with(it)) {
+            self.end_checkpoint(unix_ns, done);
+        } else if let Some((_, kind)) = AUTOMATIC.iter().find(|(start, _)| text.starts_with(start))
+        {
             event.kind = (*kind).to_owned();
             event.text = text.split('"').nth(1).unwrap_or(text).to_owned();
             add_detail(&mut event, text);
-            automatic = Some(events.all.len());
+            self.automatic = Some(self.events.all.len());
+            self.events.all.push(event);
         } else if LEVELS.contains(&level) {
             event.kind = level.to_lowercase();
-            events.add_message(event);
-            continue;
+            self.events.add_message(event);
         } else if text.starts_with("checkpoints are occurring too frequently") {
             event.kind = "warning".into();
-            events.add_message(event);
-            continue;
-        } else {
-            continue;
+            self.events.add_message(event);
         }
-        events.all.push(event);
     }
-    events.all
+
+    /// Adds the duration of the checkpoint that has begun, and what was written.
+    fn end_checkpoint(&mut self, unix_ns: i64, done: &str) {
+        // Only the last lines of a log that was cut lack the beginning.
+        let begun = self.checkpoint.take().and_then(|index| self.events.all.get_mut(index));
+        let Some(begun) = begun else { return };
+
+        begun.duration_ns = Some((unix_ns - begun.unix_ns).max(0));
+        for fact in done.split("; ") {
+            if fact.starts_with("wrote") || fact.starts_with("distance") {
+                begun.text += &format!("; {fact}");
+            }
+        }
+    }
 }
 
 /// Returns the time, the level and the text of a line.
 fn message(line: &str) -> Option<(i64, &str, &str)> {
     let (time, rest) = line.split_once(" UTC")?;
-    let time: DateTime = time.parse().ok()?;
-    let time = time.to_zoned(TimeZone::UTC).ok()?.timestamp().as_nanosecond();
+    let date_time: DateTime = time.parse().ok()?;
+    let unix_ns = date_time.to_zoned(TimeZone::UTC).ok()?.timestamp().as_nanosecond();
     let (head, text) = rest.split_once(":  ")?;
     let level = head.rsplit(' ').next()?;
-    Some((i64::try_from(time).ok()?, level, text))
+    Some((i64::try_from(unix_ns).ok()?, level, text))
 }
 
 /// Adds what a line of a message about autovacuum says. The message comes at the end of the work.
@@ -88,6 +106,7 @@ fn add_detail(event: &mut LogEvent, line: &str) {
     if line.starts_with("tuples: ") {
         event.text += &format!("; {line}");
     }
+
     let elapsed = line.split_once("elapsed: ").map(|(_, rest)| rest);
     let seconds = elapsed.and_then(|rest| rest.split(' ').next()?.parse::<f64>().ok());
     if let Some(seconds) = seconds {

@@ -6,11 +6,9 @@
 use super::server::PostgresKind;
 use super::{Postgres, PostgresDialect, PostgresSession, obstacles};
 use crate::local::config::{ConfigText, OptionValue};
-use crate::local::server::Place;
+use crate::local::server::ServerPlace;
 use crate::net::server::{SqlKind, connect_alone, create_database};
-use crate::{
-    Dialect, Error, Needs, Obstacle, Session, SetupError, SqlEngine, SqlServer, StartOptions, Table,
-};
+use crate::{Dialect, Error, Needs, Obstacle, Session, SetupError, SqlEngine, StartOptions, Table};
 
 /// The publication of all tables.
 const PUBLICATION: &str = "assay";
@@ -26,15 +24,16 @@ const SUBSCRIPTIONS: &str = "pg_subscription where subdbid = (select oid from pg
 /// # Errors
 /// [`SetupError::Config`] if the config has other values.
 pub(super) fn primary_options(plan_options: &[OptionValue]) -> Result<String, SetupError> {
-    let mut values = plan_options.iter().rev();
-    let value = values.find(|(name, _)| name == WAL_LEVEL);
-    match value.map(|(_, value)| value.as_deref().unwrap_or_default()) {
-        Some(value) if !value.eq_ignore_ascii_case("logical") => Err(SetupError::Config {
-            what: format!(
+    // The last one takes effect.
+    let option = plan_options.iter().rev().find(|(name, _)| name == WAL_LEVEL);
+    match option.map(|(_, value)| value.as_deref().unwrap_or_default()) {
+        Some(value) if !value.eq_ignore_ascii_case("logical") => Err(SetupError::option(
+            WAL_LEVEL,
+            format!(
                 "logical replication needs `{WAL_LEVEL} = logical`, but the config sets `{value}`"
             ),
-            help: format!("remove `{WAL_LEVEL}` from the config, or `replication = \"logical\"`"),
-        }),
+            format!("remove `{WAL_LEVEL}` from the config, or `replication = \"logical\"`"),
+        )),
         _ => Ok(format!("# Logical replication.\n{WAL_LEVEL} = logical\n")),
     }
 }
@@ -48,37 +47,43 @@ pub(super) fn start_replica(
     options: &StartOptions<'_>,
 ) -> Result<Postgres, SetupError> {
     let options = &StartOptions { replicas: None, ..*options };
-    let create = |build: &super::Installation, place: &Place, config: &mut ConfigText| {
+    let create = |build: &super::Installation, place: &ServerPlace, config: &mut ConfigText| {
         // It would wait for replicas of its own.
         config.text += "synchronous_standby_names = ''\n";
         PostgresKind::create_data(options, build, place, config)
     };
-    let replica =
-        SqlServer::<PostgresKind>::launch(options, create, create_database::<PostgresKind>)?;
-    let subscribe = || -> Result<(), Error> {
-        let mut session = connect_alone::<PostgresKind>(primary.address())?;
-        match session.query(&format!("create publication {PUBLICATION} for all tables")) {
-            Err(error) if error.code.as_deref() != Some(EXISTS) => return Err(error),
-            // Another replica has it already.
-            _ => {}
-        }
-        // Only a primary that waits for replicas needs to know soon what they have flushed.
-        let synchronous_commit = match session.setting("synchronous_standby_names")?.as_str() {
-            "" => "off",
-            _ => "on",
-        };
-        let sql = format!(
-            "create subscription {name} connection '{}' publication {PUBLICATION} with (synchronous_commit = {synchronous_commit})",
-            conninfo.replace('\'', "''")
-        );
-        replica.connect()?.query(&sql).map(drop)
-    };
-    subscribe().map_err(|source| SetupError::Server {
+    let replica = Postgres::launch(options, create, create_database::<PostgresKind>)?;
+
+    subscribe(primary, &replica, name, conninfo).map_err(|source| SetupError::Server {
         server: name.to_owned(),
         help: None,
         source,
     })?;
     Ok(replica)
+}
+
+/// Makes a replica follow its primary.
+fn subscribe(
+    primary: &Postgres,
+    replica: &Postgres,
+    name: &str,
+    conninfo: &str,
+) -> Result<(), Error> {
+    let mut session = connect_alone::<PostgresKind>(primary.address())?;
+    match session.query(&format!("create publication {PUBLICATION} for all tables")) {
+        Err(error) if error.code.as_deref() != Some(EXISTS) => return Err(error),
+        // Another replica has it already.
+        _ => {}
+    }
+
+    // Only a primary that waits for replicas needs to know soon what they have flushed.
+    let waits_for_replicas = !session.setting("synchronous_standby_names")?.is_empty();
+    let synchronous_commit = if waits_for_replicas { "on" } else { "off" };
+    let sql = format!(
+        "create subscription {name} connection '{}' publication {PUBLICATION} with (synchronous_commit = {synchronous_commit})",
+        conninfo.replace('\'', "''")
+    );
+    replica.connect()?.query(&sql).map(drop)
 }
 
 /// Creates new tables of the primary, which are empty, on a replica. Returns false for a physical
@@ -91,8 +96,9 @@ pub(super) fn create_tables(
     if is_physical(replica)? {
         return Ok(false);
     }
-    let statements = tables.iter().flat_map(|it| PostgresDialect.create_table(it));
+
     // All or none of them.
+    let statements = tables.iter().flat_map(|table| PostgresDialect.create_table(table));
     for sql in ["begin".to_owned()].into_iter().chain(statements) {
         if let Err(error) = replica.query(&sql) {
             replica.query("rollback")?;
@@ -100,6 +106,7 @@ pub(super) fn create_tables(
         }
     }
     replica.query("commit")?;
+
     if let Err(error) = subscribe_to_new(primary, replica, tables) {
         drop_tables(replica, tables)?;
         return Err(error);
@@ -113,8 +120,10 @@ pub(super) fn drop_tables(replica: &mut PostgresSession, tables: &[Table]) -> Re
         return Ok(());
     }
     replica.query(super::DROP_TIMEOUT)?;
-    let mut statements = tables.iter().flat_map(|it| PostgresDialect.drop_table(it));
-    statements.try_for_each(|sql| replica.query(&sql).map(drop))
+    for sql in tables.iter().flat_map(|table| PostgresDialect.drop_table(table)) {
+        replica.query(&sql)?;
+    }
+    Ok(())
 }
 
 /// Makes changes of new and empty tables reach a replica that has these tables.
@@ -151,12 +160,8 @@ pub(super) fn create_indexes(
         );
         for definition in primary.query_column(&definitions)? {
             // `only` would leave out the partitions.
-            let sql = definition.replacen(" INDEX ", " INDEX IF NOT EXISTS ", 1).replacen(
-                " ON ONLY ",
-                " ON ",
-                1,
-            );
-            replica.query(&sql)?;
+            let if_missing = definition.replacen(" INDEX ", " INDEX IF NOT EXISTS ", 1);
+            replica.query(&if_missing.replacen(" ON ONLY ", " ON ", 1))?;
         }
     }
     Ok(())
@@ -198,8 +203,11 @@ pub(super) fn replication_error(replica: &mut PostgresSession) -> Result<Option<
         )
     };
     let follows = replica.query_i64(&sql)? > Some(0);
-    Ok((!follows).then(|| reason.to_owned()))
+    Ok(if follows { None } else { Some(reason.to_owned()) })
 }
+
+/// The remedy for a replica of another server.
+const NOT_ITS_REPLICA_HELP: &str = "give the URL of a replica of the server of `url`";
 
 /// Finds problems with a replica that assay did not start.
 pub(super) fn obstacles(
@@ -210,80 +218,128 @@ pub(super) fn obstacles(
     let is_physical = is_physical(replica)?;
     let needs = Needs { makes_tables: !is_physical, ..needs };
     let mut found = obstacles::find(replica, needs)?;
-    let mut add = |what: String, help: &str| {
-        found.push(Obstacle { what, help: help.to_owned() });
-    };
-    let other = "give the URL of a replica of the server of `url`";
+
     if is_physical {
-        let id = "select system_identifier from pg_control_system()";
-        // A role may lack the privilege.
-        let ids = [&mut *primary, &mut *replica].map(|session| value(session, id).ok().flatten());
-        if let [Some(one), Some(two)] = ids
-            && one != two
-        {
-            add("it follows another primary".into(), other);
-        }
-        let name = "select current_database()";
-        let [of_primary, of_replica] = [value(primary, name)?, value(replica, name)?];
-        if of_primary != of_replica {
-            let [of_primary, of_replica] = [of_primary, of_replica].map(Option::unwrap_or_default);
-            add(
-                format!(
-                    "its URL names database `{of_replica}`, but the primary's is `{of_primary}`"
-                ),
-                "name the same database in `replica-url` as in `url`",
-            );
-        }
+        found.extend(of_standby(primary, replica)?);
     } else {
-        let sql = format!(
-            "select quote_ident(subname), subpublications, pg_has_role(subowner, 'usage'), quote_ident(pg_get_userbyid(subowner)) from {SUBSCRIPTIONS}"
-        );
-        let subscriptions = replica.query(&sql)?;
+        let subscriptions = subscriptions(replica)?;
         if subscriptions.is_empty() {
-            add(
-                "it follows no primary: it is not a standby, and its database has no subscription"
+            found.push(Obstacle {
+                what: "it follows no primary: it is not a standby, and its database has no subscription"
                     .into(),
-                other,
-            );
+                help: NOT_ITS_REPLICA_HELP.into(),
+            });
             return Ok(found);
         }
-        for row in subscriptions {
-            let [name, publications, is_own, owner] =
-                [0, 1, 2, 3].map(|at| row.get(at).cloned().flatten().unwrap_or_default());
-            let published = format!(
-                "from pg_publication where pubname = any('{}')",
-                publications.replace('\'', "''")
-            );
-            // Since version 15, a publication may have all tables of a schema.
-            let of_schemas =
-                "select count(*) from pg_class where relname = 'pg_publication_namespace'";
-            let whole = match primary.query_i64(of_schemas)? {
-                Some(0) => "and puballtables",
-                _ => {
-                    "and (puballtables or exists (select from pg_publication_namespace \
-                     where pnpubid = pg_publication.oid and pnnspid = current_schema()::regnamespace))"
-                }
-            };
-            if primary.query_i64(&format!("select count(*) {published}"))? == Some(0) {
-                let what = format!(
-                    "it follows another primary: the server of `url` has none of the publications {publications} that subscription `{name}` names"
-                );
-                add(what, other);
-            } else if primary.query_i64(&format!("select count(*) {published} {whole}"))? == Some(0)
-            {
-                let what = format!(
-                    "subscription `{name}` does not get new tables: its publications name individual tables"
-                );
-                add(what, "subscribe to a publication `for all tables`");
-            }
-            if is_own != "t" {
-                let what = format!("only `{owner}` may add tables to subscription `{name}`");
-                add(what, &format!("use `{owner}` as the user in `replica-url`"));
-            }
+        for subscription in &subscriptions {
+            found.extend(of_subscription(primary, subscription)?);
         }
     }
-    if let Some(reason) = replication_error(replica)? {
-        add(reason, "read its server's log, and restart replication");
+
+    found.extend(replication_error(replica)?.map(|reason| Obstacle {
+        what: reason,
+        help: "read its server's log, and restart replication".into(),
+    }));
+    Ok(found)
+}
+
+/// Finds problems with a replica of a primary's log.
+fn of_standby(
+    primary: &mut PostgresSession,
+    replica: &mut PostgresSession,
+) -> Result<Vec<Obstacle>, Error> {
+    let mut found = Vec::new();
+
+    // A role may lack the privilege.
+    let id = "select system_identifier from pg_control_system()";
+    let ids = [&mut *primary, &mut *replica].map(|session| value(session, id).ok().flatten());
+    if let [Some(one), Some(two)] = ids
+        && one != two
+    {
+        found.push(Obstacle {
+            what: "it follows another primary".into(),
+            help: NOT_ITS_REPLICA_HELP.into(),
+        });
+    }
+
+    let name = "select current_database()";
+    let [of_primary, of_replica] =
+        [value(primary, name)?, value(replica, name)?].map(Option::unwrap_or_default);
+    if of_primary != of_replica {
+        found.push(Obstacle {
+            what: format!(
+                "its URL names database `{of_replica}`, but the primary's is `{of_primary}`"
+            ),
+            help: "name the same database in `replica-url` as in `url`".into(),
+        });
+    }
+    Ok(found)
+}
+
+/// A subscription of a replica.
+struct Subscription {
+    name: String,
+    /// An array of the names of publications, as the server shows it.
+    publications: String,
+    /// The role may change it.
+    is_own: bool,
+    owner: String,
+}
+
+fn subscriptions(replica: &mut PostgresSession) -> Result<Vec<Subscription>, Error> {
+    let sql = format!(
+        "select quote_ident(subname), subpublications, pg_has_role(subowner, 'usage'), quote_ident(pg_get_userbyid(subowner)) from {SUBSCRIPTIONS}"
+    );
+    let rows = replica.query(&sql)?.into_iter().map(|row| {
+        let [name, publications, is_own, owner] =
+            [0, 1, 2, 3].map(|at| row.get(at).cloned().flatten().unwrap_or_default());
+        Subscription { name, publications, is_own: is_own == "t", owner }
+    });
+    Ok(rows.collect())
+}
+
+/// Finds what keeps new tables of the primary from a subscription.
+fn of_subscription(
+    primary: &mut PostgresSession,
+    subscription: &Subscription,
+) -> Result<Vec<Obstacle>, Error> {
+    let Subscription { name, publications, is_own, owner } = subscription;
+    let mut found = Vec::new();
+    let published = format!(
+        "select count(*) from pg_publication where pubname = any('{}')",
+        publications.replace('\'', "''")
+    );
+    // Since version 15, a publication may have all tables of a schema.
+    let of_schemas = "select count(*) from pg_class where relname = 'pg_publication_namespace'";
+    let has_all_tables = match primary.query_i64(of_schemas)? {
+        Some(0) => "puballtables",
+        _ => {
+            "(puballtables or exists (select from pg_publication_namespace \
+             where pnpubid = pg_publication.oid and pnnspid = current_schema()::regnamespace))"
+        }
+    };
+
+    if primary.query_i64(&published)? == Some(0) {
+        found.push(Obstacle {
+            what: format!(
+                "it follows another primary: the server of `url` has none of the publications {publications} that subscription `{name}` names"
+            ),
+            help: NOT_ITS_REPLICA_HELP.into(),
+        });
+    } else if primary.query_i64(&format!("{published} and {has_all_tables}"))? == Some(0) {
+        found.push(Obstacle {
+            what: format!(
+                "subscription `{name}` does not get new tables: its publications name individual tables"
+            ),
+            help: "subscribe to a publication `for all tables`".into(),
+        });
+    }
+
+    if !is_own {
+        found.push(Obstacle {
+            what: format!("only `{owner}` may add tables to subscription `{name}`"),
+            help: format!("use `{owner}` as the user in `replica-url`"),
+        });
     }
     Ok(found)
 }

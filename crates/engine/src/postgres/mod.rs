@@ -26,7 +26,7 @@ use std::sync::atomic::AtomicBool;
 pub use crate::net::address::{Address, Host, Roots, SslMode};
 pub use address::parse_url;
 pub use dialect::PostgresDialect;
-pub use installation::{Installation, Version, locate};
+pub use installation::{Installation, PostgresVersion, locate};
 pub use notation::PostgresNotation;
 pub use session::PostgresSession;
 

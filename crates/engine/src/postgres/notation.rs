@@ -73,23 +73,17 @@ impl Notation for PostgresNotation {
     /// Parses lines such as `name = value`, `name value` and `name = 'it''s'`. A comment begins
     /// with `#`.
     fn options(&self, file: &str) -> Vec<(String, Option<String>)> {
-        let option = |line: &str| {
-            let line = line.trim_start();
-            let end = line.find(|c| !is_name_char(c)).unwrap_or(line.len());
-            let (name, value) = line.split_at(end);
-            let value = value.trim_start();
-            let value = value.strip_prefix('=').unwrap_or(value).trim_start();
-            let value = match value.strip_prefix('\'') {
-                Some(quoted) => unquoted(quoted, '\'', |letter| letter),
-                None => {
-                    let mut words = value.split(|c: char| c.is_whitespace() || c == '#');
-                    words.next().unwrap_or_default().to_owned()
-                }
-            };
-            let is_option = !name.is_empty() && !name.to_ascii_lowercase().starts_with("include");
-            is_option.then(|| (name.to_owned(), Some(value)))
-        };
-        file.lines().filter_map(option).collect()
+        let mut options = Vec::new();
+        for line in file.lines() {
+            let text = line.trim_start();
+            let end = text.find(|c| !is_name_char(c)).unwrap_or(text.len());
+            let (name, rest) = text.split_at(end);
+            if name.is_empty() || name.to_ascii_lowercase().starts_with("include") {
+                continue;
+            }
+            options.push((name.to_owned(), Some(value_in(rest))));
+        }
+        options
     }
 
     fn canonical(&self, key: &str, value: &str) -> String {
@@ -97,6 +91,7 @@ impl Notation for PostgresNotation {
         if let Some(reported) = synonym(&SYNONYMS, key, value) {
             return reported.to_owned();
         }
+
         // The server accepts unique beginnings of words.
         let word = match value.to_ascii_lowercase().as_str() {
             "t" | "tr" | "tru" | "y" | "ye" => Some("1"),
@@ -106,10 +101,12 @@ impl Notation for PostgresNotation {
         if let Some(word) = word {
             return word.to_owned();
         }
+
         if let Some((number, unit)) = split_number(value) {
-            let known = UNITS.iter().find(|(name, ..)| *name == unit);
-            match known {
-                _ if unit.is_empty() => return number.to_string(),
+            if unit.is_empty() {
+                return number.to_string();
+            }
+            match UNITS.iter().find(|(name, ..)| *name == unit) {
                 Some(_) if number == 0.0 => return "0".to_owned(),
                 Some((_, factor, base)) => {
                     // Rounding makes `1.005s` and `1005ms` equal.
@@ -119,20 +116,25 @@ impl Notation for PostgresNotation {
                 None => {}
             }
         }
-        let items = lower_words(value);
-        let items: Vec<&str> = items.split(',').map(bare).collect();
+
+        let words = lower_words(value);
+        let items: Vec<&str> = words.split(',').map(bare).collect();
         items.join(",")
     }
 
     fn satisfies(&self, key: &str, declared: &str, effective: &str) -> bool {
         let (declared, effective) = (self.canonical(key, declared), self.canonical(key, effective));
         let is_automatic = declared == "-1" || declared == "0" && AUTOMATIC_IF_ZERO.contains(&key);
-        let with_implicit_unit = || {
-            let count = declared.parse::<f64>().ok()?;
-            let mut units = IMPLICIT_UNITS.iter();
-            units.find(|(factor, base)| format!("{}{base}", count * factor) == effective)
-        };
-        declared == effective || is_automatic || with_implicit_unit().is_some()
+        if declared == effective || is_automatic {
+            return true;
+        }
+
+        // The server reports its units, which a declared number need not have.
+        declared.parse::<f64>().is_ok_and(|count| {
+            IMPLICIT_UNITS
+                .iter()
+                .any(|(factor, base)| format!("{}{base}", count * factor) == effective)
+        })
     }
 
     fn is_volatile(&self, key: &str) -> bool {
@@ -158,6 +160,17 @@ impl Notation for PostgresNotation {
             (SettingRole::CacheSize, &["shared_buffers"]),
         ]
     }
+}
+
+/// Returns the value in the rest of a line after an option's name.
+fn value_in(rest: &str) -> String {
+    let after_name = rest.trim_start();
+    let value = after_name.strip_prefix('=').unwrap_or(after_name).trim_start();
+    if let Some(quoted) = value.strip_prefix('\'') {
+        return unquoted(quoted, '\'', |letter| letter);
+    }
+    let mut words = value.split(|c: char| c.is_whitespace() || c == '#');
+    words.next().unwrap_or_default().to_owned()
 }
 
 fn is_name_char(c: char) -> bool {

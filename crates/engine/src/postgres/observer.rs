@@ -242,9 +242,8 @@ pub(super) fn wait_for_closing(
     application: &str,
     at_most: Duration,
 ) -> Result<(), Error> {
-    let application = application.replace('\'', "''");
-    let sql =
-        format!("select count(*) from pg_stat_activity where application_name = '{application}'");
+    let name = application.replace('\'', "''");
+    let sql = format!("select count(*) from pg_stat_activity where application_name = '{name}'");
     let limit = Deadline::after(at_most);
     while session.query_i64(&sql)?.unwrap_or(0) > 0 && !limit.has_passed() {
         std::thread::sleep(Duration::from_millis(10));
@@ -257,8 +256,8 @@ pub(super) fn wait_for_collector(session: &mut PostgresSession, major: u32) -> R
     if major >= 15 {
         return Ok(());
     }
-    let now = session.query_column("select clock_timestamp()")?;
-    let now = now.concat();
+
+    let now = session.query_column("select clock_timestamp()")?.concat();
     let sql = format!("select (pg_stat_get_snapshot_timestamp() > '{now}')::int");
     let limit = Deadline::after(COLLECTING_MAX);
     while session.query_i64(&sql)? != Some(1) && !limit.has_passed() {
@@ -274,25 +273,31 @@ impl Source {
 }
 
 /// A statement, and the figures in its columns.
-struct Reading {
+struct FigureQuery {
     sql: String,
     figures: Vec<&'static Figure>,
 }
 
-impl Reading {
+impl FigureQuery {
     /// Returns the statement for figures of the whole server.
     fn for_server(major: u32, sampled_only: bool) -> Self {
-        let sources = SOURCES.iter().chain(&RELATIONS);
-        let sources = sources.filter(|source| source.is_read(major, sampled_only));
+        let sources =
+            SOURCES.iter().chain(&RELATIONS).filter(|source| source.is_read(major, sampled_only));
+
         let (mut parts, mut figures) = (Vec::new(), Vec::new());
-        for (number, Source { from, figures: of_source, .. }) in sources.enumerate() {
-            let selected: Vec<&str> = of_source.iter().map(|figure| figure.source).collect();
+        for (number, source) in sources.enumerate() {
+            let expressions: Vec<&str> =
+                source.figures.iter().map(|figure| figure.source).collect();
             // Names columns by position, because equal expressions would have the same name.
             let names: Vec<String> =
-                (0..selected.len()).map(|column| format!("c{column}")).collect();
-            let (selected, names) = (selected.join(", "), names.join(", "));
-            parts.push(format!("(select {selected} from {from}) s{number}({names})"));
-            figures.extend(*of_source);
+                (0..expressions.len()).map(|column| format!("c{column}")).collect();
+            parts.push(format!(
+                "(select {} from {}) s{number}({})",
+                expressions.join(", "),
+                source.from,
+                names.join(", ")
+            ));
+            figures.extend(source.figures);
         }
         Self { sql: format!("select * from {}", parts.join(", ")), figures }
     }
@@ -300,9 +305,11 @@ impl Reading {
     /// Returns the statement for figures of `tables`, with a row for each that begins with its
     /// name.
     fn for_tables(tables: &[Table], major: u32, sampled_only: bool) -> Self {
-        let sources = TABLE_FIGURES.iter();
-        let read = sources.filter(|source| source.is_read(major, sampled_only));
-        let figures: Vec<&Figure> = read.flat_map(|source| source.figures).collect();
+        let figures: Vec<&Figure> = TABLE_FIGURES
+            .iter()
+            .filter(|source| source.is_read(major, sampled_only))
+            .flat_map(|source| source.figures)
+            .collect();
         let sums: Vec<String> =
             figures.iter().map(|figure| format!("sum({}(r.oid))", figure.source)).collect();
         let sql = format!(
@@ -329,9 +336,11 @@ struct PostgresObserver {
 pub(super) fn open(postgres: &Postgres, tables: &[Table]) -> Result<Box<dyn Observer>, Error> {
     let address =
         Address { application_name: "assay observer".into(), ..postgres.address().clone() };
+
     let parts: usize =
         tables.iter().map(|table| table.partitions.map_or(1, |p| p.count as usize)).sum();
     let major = postgres.kind.major;
+
     let mut session = PostgresSession::connect(&address)?;
     // Observing must disturb the server as little as possible.
     session.query("set jit = off")?;
@@ -339,6 +348,7 @@ pub(super) fn open(postgres: &Postgres, tables: &[Table]) -> Result<Box<dyn Obse
     if major >= 14 {
         session.query("set idle_session_timeout = 0")?;
     }
+
     Ok(Box::new(PostgresObserver {
         session,
         tables: tables.to_vec(),
@@ -351,19 +361,22 @@ pub(super) fn open(postgres: &Postgres, tables: &[Table]) -> Result<Box<dyn Obse
 
 impl PostgresObserver {
     fn server_counters(&mut self, sampled_only: bool) -> Result<Vec<Counter>, Error> {
-        let reading = Reading::for_server(self.major, sampled_only);
-        let rows = self.session.query(&reading.sql)?;
+        let query = FigureQuery::for_server(self.major, sampled_only);
+        let rows = self.session.query(&query.sql)?;
         let values = rows.into_iter().next().unwrap_or_default();
-        let figures = values.into_iter().zip(reading.figures);
-        let mut counters: Vec<Counter> = figures
+        let mut counters: Vec<Counter> = values
+            .into_iter()
+            .zip(query.figures)
             .filter_map(|(value, figure)| Some(figure.counter(value?.parse().ok()?)))
             .collect();
-        let fsyncs = |role| {
-            let mut counters = counters.iter();
-            counters.find(|it| it.role == Some(role)).map(|it| it.value)
+
+        let count_of = |role| {
+            let counter = counters.iter().find(|counter| counter.role == Some(role));
+            counter.map(|counter| counter.value)
         };
-        if let (Some(log), Some(data)) = (fsyncs(Role::LogFsyncCount), fsyncs(Role::DataFsyncCount))
-        {
+        let log_fsyncs = count_of(Role::LogFsyncCount);
+        let data_fsyncs = count_of(Role::DataFsyncCount);
+        if let (Some(log), Some(data)) = (log_fsyncs, data_fsyncs) {
             let all = Counter::cumulative("fsync_count", log + data);
             counters.push(all.with_role(Role::FsyncCount));
         }
@@ -374,9 +387,9 @@ impl PostgresObserver {
         if self.tables.is_empty() {
             return Ok(Vec::new());
         }
-        let reading = Reading::for_tables(&self.tables, self.major, sampled_only);
-        let rows = self.session.query(&reading.sql)?;
-        Ok(table_counters(rows, reading.figures))
+        let query = FigureQuery::for_tables(&self.tables, self.major, sampled_only);
+        let rows = self.session.query(&query.sql)?;
+        Ok(table_counters(rows, query.figures))
     }
 
     /// Returns the size of each index of the tables, summed over partitions.
@@ -472,7 +485,7 @@ mod tests {
     #[test]
     fn no_version_has_a_duplicate_counter() {
         for major in 12..=18 {
-            let figures = Reading::for_server(major, false).figures;
+            let figures = FigureQuery::for_server(major, false).figures;
             let mut names: Vec<&str> = figures.iter().map(|figure| figure.name).collect();
             names.sort_unstable();
             let count = names.len();
@@ -483,9 +496,9 @@ mod tests {
 
     #[test]
     fn a_sample_excludes_expensive_figures() {
-        let sql = Reading::for_server(15, true).sql;
+        let sql = FigureQuery::for_server(15, true).sql;
         assert!(!sql.contains("pg_database_size"), "{sql}");
-        let sql = Reading::for_tables(&[], 18, true).sql;
+        let sql = FigureQuery::for_tables(&[], 18, true).sql;
         assert!(sql.contains("dead_tuples") && !sql.contains("_size"), "{sql}");
     }
 }

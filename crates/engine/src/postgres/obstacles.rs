@@ -4,9 +4,9 @@ use super::PostgresSession;
 use crate::net::server::too_few_connections;
 use crate::{Error, Needs, Obstacle, Session};
 
-/// What a run needs connections for, and how many the server has left: a query, and the remedy in
-/// which `ROLE` stands for the role's name. The session that asks ends before the run begins, so the
-/// queries don't count it.
+/// A limit of connections: a query for the number that the server has left, and the remedy, in
+/// which `ROLE` stands for the role's name. The session that asks ends before the run begins, so
+/// the queries don't count it.
 struct ConnectionLimit {
     whose: &'static str,
     room_sql: &'static str,

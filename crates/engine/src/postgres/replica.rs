@@ -3,13 +3,12 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use super::server::PostgresKind;
 use super::{Host, Postgres, PostgresSession, logical};
 use crate::local::config::ConfigText;
-use crate::local::server::Place;
+use crate::local::server::ServerPlace;
 use crate::net::server::DATABASE;
 use crate::{
-    Counter, Engine, Error, Needs, Obstacle, Replicated, Session, SetupError, SqlEngine, SqlServer,
+    Counter, Engine, Error, Needs, Obstacle, Replicated, Session, SetupError, SqlEngine,
     StartOptions, Table,
 };
 
@@ -39,20 +38,19 @@ impl Postgres {
     fn copy_data(
         &self,
         name: &str,
-        place: &Place,
+        place: &ServerPlace,
         options: &StartOptions<'_>,
     ) -> Result<(), SetupError> {
         let failed =
             |source: Error| SetupError::Server { server: name.to_owned(), help: None, source };
-        let server = self.server().ok_or_else(|| SetupError::Config {
-            what: "assay can start replicas only for a server that it starts".into(),
-            help: "remove `replicas`".into(),
-        })?;
+        let server = self.server().ok_or_else(crate::replication::no_own_primary)?;
         let [start, stop] = if self.kind.major >= 15 {
             ["pg_backup_start('assay', true)", "pg_backup_stop(false)"]
         } else {
             ["pg_start_backup('assay', true, false)", "pg_stop_backup(false, false)"]
         };
+
+        // From the slot on, the server keeps its log for the replica.
         let mut session = self.connect().map_err(failed)?;
         for sql in [
             &format!("select pg_create_physical_replication_slot('{name}', true)"),
@@ -60,10 +58,11 @@ impl Postgres {
         ] {
             session.query(sql).map_err(failed)?;
         }
+
         let shell = |script: &str, first: OsString| {
-            let args = ["-c", script, "sh"].map(OsString::from).into_iter();
-            let args = args.chain([first, place.data().into()]);
-            place.run(Path::new("/bin/sh"), args.collect(), None, options.stop)
+            let mut args = ["-c", script, "sh"].map(OsString::from).to_vec();
+            args.extend([first, place.data().into()]);
+            place.run(Path::new("/bin/sh"), args, None, options.stop)
         };
         shell(COPY, server.place.data().into())?;
         let label = session.query_column(&format!("select labelfile from {stop}"));
@@ -71,30 +70,36 @@ impl Postgres {
     }
 }
 
-impl Replicated for Postgres {
-    fn start_replica(&self, name: &str, options: &StartOptions<'_>) -> Result<Self, SetupError> {
+impl Postgres {
+    /// Returns the parameters with which the replica `name` connects to this server.
+    fn conninfo(&self, name: &str) -> String {
         let address = self.address();
-        let host = match &address.host {
-            Host::Unix(directory) => directory.display().to_string(),
-            Host::Tcp(host) => host.clone(),
-        };
-        let quoted = |text: &str| format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'"));
         // A server that also listens to the network has its private socket, where no password is
         // needed.
-        let host = self
-            .server()
-            .map_or(host, |server| server.place.socket_dir.path().display().to_string());
-        let primary = format!(
+        let host = match (self.server(), &address.host) {
+            (Some(server), _) => server.place.socket_dir.path().display().to_string(),
+            (None, Host::Unix(directory)) => directory.display().to_string(),
+            (None, Host::Tcp(host)) => host.clone(),
+        };
+        let quoted = |text: &str| format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'"));
+        format!(
             "host={} port={} user={} application_name={name}",
             quoted(&host),
             address.port,
             quoted(&address.user)
-        );
-        if options.replicas.is_some_and(|it| it.logical) {
+        )
+    }
+}
+
+impl Replicated for Postgres {
+    fn start_replica(&self, name: &str, options: &StartOptions<'_>) -> Result<Self, SetupError> {
+        let primary = self.conninfo(name);
+        if options.replicas.is_some_and(|replicas| replicas.logical) {
             let conninfo = format!("{primary} dbname={DATABASE}");
             return logical::start_replica(self, name, &conninfo, options);
         }
-        let create = |_: &super::Installation, place: &Place, config: &mut ConfigText| {
+
+        let create = |_: &super::Installation, place: &ServerPlace, config: &mut ConfigText| {
             self.copy_data(name, place, options)?;
             config.text += &format!(
                 "primary_conninfo = '{}'\nprimary_slot_name = '{name}'\nhot_standby = on\n",
@@ -102,7 +107,7 @@ impl Replicated for Postgres {
             );
             Ok(())
         };
-        SqlServer::<PostgresKind>::launch(options, create, |socket| {
+        Self::launch(options, create, |socket| {
             let database = super::Address { database: DATABASE.into(), ..socket.clone() };
             PostgresSession::connect(&database).map(drop)
         })
@@ -155,25 +160,26 @@ impl Replicated for Postgres {
         name: &str,
     ) -> Result<Vec<Counter>, Error> {
         let bytes = |lsn: &str| format!("pg_wal_lsn_diff(pg_current_wal_lsn(), {lsn})::bigint");
-        let mut values = Vec::new();
-        if let Some(slot) = logical::slot(replica)? {
+        let sql = if let Some(slot) = logical::slot(replica)? {
             let columns = BEHIND.map(|(_, lsn)| bytes(lsn)).join(", ");
-            let sql = format!(
+            format!(
                 "select {columns} from pg_stat_replication r join pg_replication_slots s on s.active_pid = r.pid \
                  where s.slot_name = '{slot}' and r.state = 'streaming'"
-            );
-            values.extend(primary.query(&sql)?.into_iter().next());
+            )
         } else if logical::is_physical(replica)? {
             // A replica without a slot, or a role that may not know it.
-            let lsns = "select pg_last_wal_receive_lsn(), pg_last_wal_replay_lsn()";
-            let lsns = replica.query(lsns)?.into_iter().flatten();
-            let columns =
-                lsns.map(|lsn| lsn.map_or("null".into(), |lsn| bytes(&format!("'{lsn}'"))));
-            let columns = columns.collect::<Vec<_>>().join(", ");
-            let sql = format!("select null, null, {columns}");
-            values.extend(primary.query(&sql)?.into_iter().next());
-        }
-        let values = values.into_iter().flatten();
+            let lsns =
+                replica.query("select pg_last_wal_receive_lsn(), pg_last_wal_replay_lsn()")?;
+            let columns = lsns
+                .into_iter()
+                .flatten()
+                .map(|lsn| lsn.map_or("null".into(), |lsn| bytes(&format!("'{lsn}'"))));
+            format!("select null, null, {}", Vec::from_iter(columns).join(", "))
+        } else {
+            return Ok(Vec::new());
+        };
+
+        let values = primary.query(&sql)?.into_iter().next().unwrap_or_default();
         let gauges = BEHIND.iter().zip(values).filter_map(|((gauge, _), value)| {
             let bytes: f64 = value?.parse().ok()?;
             Some(Counter::gauge(format!("{name}.{gauge}"), bytes.max(0.0)))

@@ -14,7 +14,7 @@ use crate::guard::Ending;
 use crate::local::config::ConfigText;
 use crate::local::log::LogParser;
 use crate::local::server::{
-    self as local, Kind, PID_FILE_BYTES_MAX, Place, StartOptions, Trial, replace_file,
+    self as local, PID_FILE_BYTES_MAX, ServerKind, ServerPlace, StartOptions, Trial, replace_file,
 };
 use crate::net::server::{Build, SqlKind};
 use crate::{Error, Session, SetupError, Storage};
@@ -37,7 +37,7 @@ const LOG_NOTHING: &str = "\
         ('log_transaction_sample_rate', '0')
     ) as silent (name, value) using (name)";
 
-const KIND: Kind = Kind {
+const KIND: ServerKind = ServerKind {
     name: "PostgreSQL",
     user: "postgres",
     data: "cluster",
@@ -78,7 +78,7 @@ impl SqlKind for PostgresKind {
     /// The data directory.
     type Places = PathBuf;
 
-    const KIND: &'static Kind = &KIND;
+    const KIND: &'static ServerKind = &KIND;
     const CONFIG_FILE: &'static str = "server.conf";
     const COMMIT_ALONE: &'static str = "set synchronous_commit = local";
     const DATABASE_EXISTS: &'static str = "42P04";
@@ -93,7 +93,7 @@ impl SqlKind for PostgresKind {
     fn compose(
         options: &StartOptions<'_>,
         build: &Installation,
-        place: &Place,
+        place: &ServerPlace,
     ) -> Result<ConfigText, SetupError> {
         config::compose(options, build.version.major, &place.data(), &place.socket())
     }
@@ -101,7 +101,7 @@ impl SqlKind for PostgresKind {
     fn create_data(
         options: &StartOptions<'_>,
         build: &Installation,
-        place: &Place,
+        place: &ServerPlace,
         _config: &ConfigText,
     ) -> Result<(), SetupError> {
         let args = [
@@ -118,12 +118,13 @@ impl SqlKind for PostgresKind {
         let mut args: Vec<OsString> = args.map(OsString::from).into();
         args.push(place.data().into());
         place.run(&build.bin_dir.join("initdb"), args, None, options.stop)?;
+
         if let Some(network) = options.network {
             let path = place.data().join("pg_hba.conf");
-            let rules = read_start(&path, RULES_BYTES_MAX)?;
-            let rules = String::from_utf8_lossy(&rules);
-            let clients = network.certificate.as_ref().map_or("host", |_| "hostssl");
-            // First: the first rule that matches decides.
+            let bytes = read_start(&path, RULES_BYTES_MAX)?;
+            let rules = String::from_utf8_lossy(&bytes);
+            let clients = if network.certificate.is_some() { "hostssl" } else { "host" };
+            // The first rule that matches decides.
             replace_file(&path, &format!("{clients} all all all scram-sha-256\n{rules}"), 0o644)?;
         }
         Ok(())
@@ -137,7 +138,7 @@ impl SqlKind for PostgresKind {
         Ok(ROLE)
     }
 
-    fn arguments(place: &Place, config_file: &Path) -> Vec<OsString> {
+    fn arguments(place: &ServerPlace, config_file: &Path) -> Vec<OsString> {
         let mut config_option = OsString::from("config_file=");
         config_option.push(config_file);
         vec!["-D".into(), place.data().into(), "-c".into(), config_option]
@@ -155,14 +156,14 @@ impl SqlKind for PostgresKind {
         place.create_directory(&place.data())?;
         place.write(&format!("{}/postgresql.conf", KIND.data), "")?;
         let config_file = place.write(Self::CONFIG_FILE, &config.text)?;
+
         let mut args = vec!["-C".into(), "data_directory".into()];
         args.extend(Self::arguments(place, &config_file));
         let complaint = trial.run(&build.program(), args, options.stop, config::config_error)?;
-        let located = |text: String| config::with_plan_lines(&text, &config_file, &config.text);
-        Ok(complaint.map(located))
+        Ok(complaint.map(|text| config::with_plan_lines(&text, &config_file, &config.text)))
     }
 
-    fn address(place: &Place, options: &StartOptions<'_>) -> Address {
+    fn address(place: &ServerPlace, options: &StartOptions<'_>) -> Address {
         let directory = place.socket_dir.path().to_path_buf();
         Address {
             port: options.port(),
@@ -174,9 +175,9 @@ impl SqlKind for PostgresKind {
     fn query_facts(session: &mut PostgresSession) -> Result<Self, Error> {
         let version = session.setting("server_version")?;
         // Such as 150014 for 15.14.
-        let number = session.setting("server_version_num")?;
-        let number: u32 = number.parse().map_err(|_| {
-            failure::protocol(format!("cannot parse the server's version number `{number}`"))
+        let text = session.setting("server_version_num")?;
+        let number: u32 = text.parse().map_err(|_| {
+            failure::protocol(format!("cannot parse the server's version number `{text}`"))
         })?;
         Ok(Self { version, major: number / 10_000 })
     }

@@ -5,6 +5,8 @@
 //! in the read buffer. Nothing is allocated once the buffers have grown to the size of the largest
 //! message.
 
+use std::ops::Range;
+
 use postgres_protocol::message::frontend;
 
 use super::Address;
@@ -94,29 +96,14 @@ impl PostgresSession {
             .ok_or_else(|| failure::protocol(format!("the server does not report its `{name}`")))
     }
 
-    fn described(&mut self, name: &str, params: &[ParamType]) -> Result<u32, Error> {
+    /// Reads the reply to a statement to prepare. Returns the type of its first column.
+    fn read_description(&mut self, name: &str, params: &[ParamType]) -> Result<u32, Error> {
         let mut first_column = 0;
         loop {
             let (tag, body) = self.connection.message()?;
             match tag {
                 b'1' | b'n' | b'N' | b'S' | b'A' => {}
-                b't' => {
-                    let count = self.connection.bytes(body).first_chunk();
-                    match count.map(|count| u16::from_be_bytes(*count)) {
-                        Some(count) if usize::from(count) == params.len() => {}
-                        Some(count) => {
-                            while self.connection.message()?.0 != b'Z' {}
-                            return Err(Error::other(format!(
-                                "statement {name} has {count} parameters, but {} are declared",
-                                params.len()
-                            )));
-                        }
-                        None => {
-                            let what = "a description of parameters without their count";
-                            return Err(self.connection.broken(what));
-                        }
-                    }
-                }
+                b't' => self.check_param_count(name, body, params.len())?,
                 b'T' => match first_type(self.connection.bytes(body)) {
                     Some(oid) => first_column = oid,
                     None => {
@@ -137,6 +124,47 @@ impl PostgresSession {
         }
     }
 
+    /// Returns the statement that reads the last key that this session was assigned in a table;
+    /// `None` if its key has no sequence.
+    fn last_key_statement(&mut self, table: &Table) -> Result<Option<Statement>, Error> {
+        if let Some((_, statement)) = self.last_key.iter().find(|(name, _)| *name == table.name) {
+            return Ok(Some(*statement));
+        }
+
+        // Resolves the name here, so that each query needs no lookup.
+        let sql = format!("select pg_get_serial_sequence('{}', '{}')", table.name, table.key());
+        let rows = self.query(&sql)?;
+        let Some(Some(sequence)) = rows.first().and_then(|row| row.first()) else {
+            return Ok(None);
+        };
+        let statement = self.prepare(&format!("select currval('{sequence}'::regclass)"), &[])?;
+        self.last_key.push((table.name.clone(), statement));
+        Ok(Some(statement))
+    }
+
+    /// Checks the number of parameters in a ParameterDescription.
+    fn check_param_count(
+        &mut self,
+        name: &str,
+        body: Range<usize>,
+        declared: usize,
+    ) -> Result<(), Error> {
+        let Some(count) = self.connection.bytes(body).first_chunk() else {
+            let what = "a description of parameters without their count";
+            return Err(self.connection.broken(what));
+        };
+        let count = u16::from_be_bytes(*count);
+        if usize::from(count) == declared {
+            return Ok(());
+        }
+
+        // Reads the rest of the reply, so that the session remains usable.
+        while self.connection.message()?.0 != b'Z' {}
+        Err(Error::other(format!(
+            "statement {name} has {count} parameters, but {declared} are declared"
+        )))
+    }
+
     /// Completes the message with its length and the trailer.
     #[inline]
     fn complete(&mut self) {
@@ -146,6 +174,7 @@ impl PostgresSession {
             "a parameter was left out or given twice"
         );
         self.message.extend_from_slice(&TRAILER);
+
         // The length of the Bind message without its tag. It stays below 2 GiB, because there are
         // at most 65,535 parameters, which are much shorter.
         let length = (self.message.len() - (TRAILER.len() - BIND_TAIL_BYTES) - 1) as u32;
@@ -162,6 +191,7 @@ impl Session for PostgresSession {
             || Error::other("a session supports at most 65535 statements and 65535 parameters");
         let number = u16::try_from(self.statements.len()).map_err(|_| too_many())?;
         let param_count = u16::try_from(params.len()).map_err(|_| too_many())?;
+
         let name = format!("s{}", self.name_count);
         self.name_count += 1;
         let types = params.iter().map(|param| match param {
@@ -176,7 +206,8 @@ impl Session for PostgresSession {
             frontend::sync(output);
             Ok(())
         })?;
-        let first_column = self.described(&name, params)?;
+        let first_column = self.read_description(&name, params)?;
+
         let mut header = vec![b'B', 0, 0, 0, 0];
         header.push(0); // the unnamed portal
         header.extend_from_slice(name.as_bytes());
@@ -243,9 +274,11 @@ impl Session for PostgresSession {
             self.complete();
         }
         self.connection.send(&self.message)?;
+
         let first_column =
             if self.is_text { 0 } else { self.statements[self.current].first_column };
         let (mut returned, mut changed, mut value) = (0, 0, None);
+
         loop {
             let (tag, body) = self.connection.message()?;
             match tag {
@@ -283,26 +316,8 @@ impl Session for PostgresSession {
     }
 
     fn last_key(&mut self, table: &Table) -> Result<Option<i64>, Error> {
-        let known = self
-            .last_key
-            .iter()
-            .find(|(name, _)| *name == table.name)
-            .map(|(_, statement)| *statement);
-        let statement = match known {
-            Some(statement) => statement,
-            None => {
-                // Resolves the name here, so that each query needs no lookup.
-                let sql =
-                    format!("select pg_get_serial_sequence('{}', '{}')", table.name, table.key());
-                let rows = self.query(&sql)?;
-                let Some(Some(sequence)) = rows.first().and_then(|row| row.first()) else {
-                    return Ok(None);
-                };
-                let statement =
-                    self.prepare(&format!("select currval('{sequence}'::regclass)"), &[])?;
-                self.last_key.push((table.name.clone(), statement));
-                statement
-            }
+        let Some(statement) = self.last_key_statement(table)? else {
+            return Ok(None);
         };
         self.start(statement);
         match self.execute() {

@@ -30,6 +30,7 @@ pub(super) fn settle(
 ) -> Result<Settled, Error> {
     let began = Deadline::after(limits.at_least);
     let work = Work { deadline: Deadline::after(limits.at_most), stop, denied_codes: &DENIED };
+
     let mut session = connect(postgres)?;
     wait_for_closing(
         &mut session,
@@ -38,17 +39,21 @@ pub(super) fn settle(
     )?;
     let mut settled =
         Settled { pending_before: pending(postgres, &mut session, tables)?, ..Settled::default() };
+
     let relations = existing(&mut session, tables)?;
     vacuum(postgres, relations, &work, &mut settled)?;
+
     // CHECKPOINT needs a superuser, or since 15, a member of pg_checkpoint. Otherwise, it is
     // skipped.
     settled.append(work.run(&mut connect(postgres)?, "CHECKPOINT")?);
+
     settled.append(work.wait("wait for autovacuum", || {
         Ok(match autovacuum_workers(&mut session, tables)? {
             0.0 => Pending::Nothing,
             workers => Pending::Some(format!("workers on the tables: {workers}")),
         })
     })?);
+
     settled.actions.extend(rest(&began, limits.at_least, stop));
     settled.pending_after = pending(postgres, &mut session, tables)?;
     Ok(settled)
@@ -84,45 +89,65 @@ fn vacuum(
     settled: &mut Settled,
 ) -> Result<(), Error> {
     let connections = relations.len().min(CONNECTIONS_MAX);
-    let to_do = Mutex::new(relations);
-    let done = Mutex::new(settled);
-    let next = || to_do.lock().ok().and_then(|mut to_do| to_do.pop_front());
-    let vacuum_next = || {
-        let mut session = connect(postgres)?;
-        while !work.is_over()
-            && let Some(relation) = next()
-        {
-            // Cleans indexes even if few rows are dead, so that no work is left for the next step.
-            let sql = format!("VACUUM (ANALYZE, INDEX_CLEANUP ON) {relation}");
-            let ran = work.run(&mut session, &sql)?;
-            if let Ok(mut done) = done.lock() {
-                done.append(ran);
-            }
-        }
-        Ok(())
+    let queue = VacuumQueue {
+        postgres,
+        work,
+        relations: Mutex::new(relations),
+        settled: Mutex::new(settled),
     };
+
+    // All threads are joined before an error is returned.
     let results: Vec<Result<(), Error>> = std::thread::scope(|scope| {
-        let spawn = |_| std::thread::Builder::new().spawn_scoped(scope, vacuum_next);
+        let spawn = |_| std::thread::Builder::new().spawn_scoped(scope, || queue.vacuum());
         let workers: Vec<_> = (0..connections).map(spawn).collect();
+        let panicked = |_| Err(Error::other("a vacuum thread panicked; this is a bug in assay"));
         workers
             .into_iter()
             .map(|worker| {
-                let panicked =
-                    |_| Err(Error::other("a vacuum thread panicked; this is a bug in assay"));
                 let worker = worker.map_err(|error| no_thread(&error))?;
                 worker.join().unwrap_or_else(panicked)
             })
             .collect()
     });
     results.into_iter().collect::<Result<(), Error>>()?;
-    let left = Vec::from(to_do.into_inner().unwrap_or_default());
-    if let Ok(settled) = done.into_inner()
+
+    let left = Vec::from(queue.relations.into_inner().unwrap_or_default());
+    if let Ok(settled) = queue.settled.into_inner()
         && !left.is_empty()
     {
-        let left = format!("not vacuumed: {}", left.join(", "));
-        settled.unfinished.push(left);
+        settled.unfinished.push(format!("not vacuumed: {}", left.join(", ")));
     }
     Ok(())
+}
+
+/// The relations that several threads vacuum.
+struct VacuumQueue<'a> {
+    postgres: &'a Postgres,
+    work: &'a Work<'a>,
+    relations: Mutex<VecDeque<String>>,
+    settled: Mutex<&'a mut Settled>,
+}
+
+impl VacuumQueue<'_> {
+    /// Vacuums one relation after the other until none is left or the work is over.
+    fn vacuum(&self) -> Result<(), Error> {
+        let mut session = connect(self.postgres)?;
+        while !self.work.is_over()
+            && let Some(relation) = self.next()
+        {
+            // Cleans indexes even if few rows are dead, so that no work is left for the next step.
+            let sql = format!("VACUUM (ANALYZE, INDEX_CLEANUP ON) {relation}");
+            let ran = self.work.run(&mut session, &sql)?;
+            if let Ok(mut settled) = self.settled.lock() {
+                settled.append(ran);
+            }
+        }
+        Ok(())
+    }
+
+    fn next(&self) -> Option<String> {
+        self.relations.lock().ok()?.pop_front()
+    }
 }
 
 /// Returns the number of autovacuum workers that lock one of the tables. Recognizes them by having
@@ -162,6 +187,7 @@ fn pending(
         }
     }
     counters.push(Counter::gauge("autovacuum_worker_count", autovacuum_workers(session, tables)?));
+
     // The WAL since the start of the last checkpoint limits the work of the next one.
     let sql =
         "select (pg_current_wal_insert_lsn() - redo_lsn)::bigint from pg_control_checkpoint()";

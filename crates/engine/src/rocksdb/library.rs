@@ -43,22 +43,24 @@ impl Library {
             what,
             help: help.into(),
         };
+
         let path = fs::canonicalize(path).map_err(|error| {
             refused(
                 error.to_string(),
                 "write the path of a shared library with RocksDB's C API, or fetch one with `assay fetch rocksdb@9.9.3`",
             )
         })?;
-        if let Some(library) = &*loaded {
-            return if library.path == path {
-                Ok(Arc::clone(library))
-            } else {
-                Err(refused(
+        match &*loaded {
+            Some(library) if library.path == path => return Ok(Arc::clone(library)),
+            Some(library) => {
+                return Err(refused(
                     format!("this process has already loaded `{}`", library.path.display()),
                     "use a separate process for each library",
-                ))
-            };
+                ));
+            }
+            None => {}
         }
+
         fits_this_machine(&path).map_err(|what| {
             refused(
                 what,
@@ -68,6 +70,7 @@ impl Library {
         let api = ffi::load(&path).map_err(|what| {
             refused(what, "use RocksDB 6.0 to 10.x or Speedb 2.x, built with the C API")
         })?;
+
         let library = Arc::new(Self::identify(path.clone(), api)?);
         *loaded = Some(Arc::clone(&library));
         Ok(library)
@@ -85,6 +88,7 @@ impl Library {
             source,
             help: None,
         })?;
+
         let silent = || SetupError::Build {
             build: build.clone(),
             what: "the library wrote no version to the options file of a new database".into(),
@@ -94,6 +98,7 @@ impl Library {
         let version = defaults.version().ok_or_else(silent)?;
         let log = fs::read_to_string(database.join("LOG")).unwrap_or_default();
         drop(open);
+
         let version_text = match speedb(&log) {
             None => format!("RocksDB {version}"),
             Some(own) => format!("Speedb {own} (RocksDB {version})"),

@@ -27,7 +27,7 @@ pub(super) fn events(lines: &mut dyn Iterator<Item = String>) -> Vec<LogEvent> {
             if let Ok(fields) = serde_json::from_str(json) {
                 add(&fields, &mut jobs, &mut events.all);
             }
-        } else if let Some((phrase, kind)) = STALLS.iter().find(|(it, _)| line.contains(it))
+        } else if let Some((phrase, kind)) = STALLS.iter().find(|(text, _)| line.contains(text))
             && let Some(unix_ns) = local_time(&line, &here)
         {
             let reason = line.split_once(phrase).map_or("", |(_, reason)| reason);
@@ -51,13 +51,14 @@ fn add(fields: &Value, jobs: &mut BTreeMap<i64, usize>, events: &mut Vec<LogEven
     let Some(unix_ns) = micros.checked_mul(1000) else {
         return;
     };
+
     let name = fields["event"].as_str().unwrap_or_default();
     if let Some(kind) = name.strip_suffix("_started")
         && ["flush", "compaction"].contains(&kind)
     {
         jobs.insert(job, events.len());
-        let reason = [&fields["flush_reason"], &fields["compaction_reason"]];
-        let reason = reason.iter().find_map(|it| it.as_str());
+        let reasons = [&fields["flush_reason"], &fields["compaction_reason"]];
+        let reason = reasons.iter().find_map(|field| field.as_str());
         events.push(LogEvent {
             unix_ns,
             kind: kind.to_owned(),
@@ -66,6 +67,7 @@ fn add(fields: &Value, jobs: &mut BTreeMap<i64, usize>, events: &mut Vec<LogEven
         });
         return;
     }
+
     let Some(event) = jobs.get(&job).and_then(|at| events.get_mut(*at)) else {
         return;
     };
@@ -87,9 +89,9 @@ fn add(fields: &Value, jobs: &mut BTreeMap<i64, usize>, events: &mut Vec<LogEven
 /// Returns the time at the beginning of a line.
 fn local_time(line: &str, here: &TimeZone) -> Option<i64> {
     let text = line.split_whitespace().next()?;
-    let time = DateTime::strptime("%Y/%m/%d-%H:%M:%S%.f", text).ok()?;
-    let time = time.to_zoned(here.clone()).ok()?.timestamp();
-    i64::try_from(time.as_nanosecond()).ok()
+    let local = DateTime::strptime("%Y/%m/%d-%H:%M:%S%.f", text).ok()?;
+    let timestamp = local.to_zoned(here.clone()).ok()?.timestamp();
+    i64::try_from(timestamp.as_nanosecond()).ok()
 }
 
 #[cfg(test)]

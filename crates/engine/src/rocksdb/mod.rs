@@ -36,16 +36,16 @@ use crate::{
 };
 use ffi::{ClockCache, Database, Options};
 use observer::RocksObserver;
-use options::{Entry, OptionsFile};
+use options::{OptionEntry, OptionsFile};
 use settle::Settling;
 
 /// The treatment of an option that the library's version does not know.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum UnknownOption {
-    /// It is an error.
+    /// An unknown option is an error.
     #[default]
     Refuse,
-    /// It is ignored and reported as *not applicable*.
+    /// An unknown option is ignored and reported as *not applicable*.
     Skip,
 }
 
@@ -78,7 +78,7 @@ pub struct RocksDb {
     database: Arc<Database>,
     directory: PathBuf,
     wal: PathBuf,
-    set: Vec<Entry>,
+    set: Vec<OptionEntry>,
     not_applicable: Vec<String>,
 }
 
@@ -136,7 +136,7 @@ impl RocksDb {
                 help: "choose a data directory without `;`, `=` and braces in its name".into(),
             });
         }
-        entries.push(Entry::new(false, "wal_dir", &place));
+        entries.push(OptionEntry::new(false, "wal_dir", &place));
 
         let (mut options, not_applicable) = prepare(library, &mut entries, config)?;
         options.set_create(create);
@@ -391,39 +391,40 @@ fn refuse_newer(library: &Library, database: &Path) -> Result<(), SetupError> {
 /// it opens the database without one and reports no error.
 fn refuse_missing_cache(
     library: &Library,
-    entries: &[Entry],
+    entries: &[OptionEntry],
     database: &Database,
 ) -> Result<(), SetupError> {
-    let of_tables = |name: &str| entries.iter().find(|it| it.is_table && it.name == name);
-    let is_off =
-        of_tables("no_block_cache").is_some_and(|it| matches!(it.value.as_str(), "true" | "1"));
+    let of_tables = |name: &str| entries.iter().find(|entry| entry.is_table && entry.name == name);
+    let is_off = of_tables("no_block_cache")
+        .is_some_and(|entry| matches!(entry.value.as_str(), "true" | "1"));
     let Some(entry) = of_tables("block_cache").filter(|_| !is_off) else {
         return Ok(());
     };
-    let asked = match options::nested(&entry.value) {
+
+    let requested = match options::nested(&entry.value) {
         Ok(parts) => options::part(&parts, "capacity").and_then(options::bytes),
         Err(_) => options::bytes(&entry.value),
     };
-    let made = database.number(CACHE_CAPACITY);
-    if asked.is_none() || made == asked.map(|it| it as u64) {
+    let effective = database.number(CACHE_CAPACITY);
+    if requested.is_none() || effective == requested.map(|bytes| bytes as u64) {
         return Ok(());
     }
-    let made = made.map_or("no block cache".into(), |it| format!("a block cache of {it} bytes"));
-    Err(SetupError::Config {
-        what: format!("{}: {} made {made}", entry.shown(), library.version_text()),
-        help: "set `num_shard_bits` to a value below 20, and ratios to values between 0 and 1"
-            .into(),
-    })
+
+    let made = match effective {
+        Some(bytes) => format!("a block cache of {bytes} bytes"),
+        None => "no block cache".into(),
+    };
+    Err(SetupError::config(
+        format!("{}: {} made {made}", entry.shown(), library.version_text()),
+        "set `num_shard_bits` to a value below 20, and ratios to values between 0 and 1",
+    ))
 }
 
 /// Returns the options of the config, which the library has not checked yet.
-fn entries_of(library: &Library, config: &Config) -> Result<Vec<Entry>, SetupError> {
+fn entries_of(library: &Library, config: &Config) -> Result<Vec<OptionEntry>, SetupError> {
     let file = config.file.as_deref().map(OptionsFile::parse);
     options::entries(file.as_ref(), &config.set, &library.defaults).map_err(|what| {
-        SetupError::Config {
-            what,
-            help: "write options as in the OPTIONS file of a RocksDB database".into(),
-        }
+        SetupError::config(what, "write options as in the OPTIONS file of a RocksDB database")
     })
 }
 
@@ -431,7 +432,7 @@ fn entries_of(library: &Library, config: &Config) -> Result<Vec<Entry>, SetupErr
 /// removed from `entries`.
 fn prepare(
     library: &Library,
-    entries: &mut Vec<Entry>,
+    entries: &mut Vec<OptionEntry>,
     config: &Config,
 ) -> Result<(Options, Vec<String>), SetupError> {
     let version = library.version_text();
@@ -458,7 +459,7 @@ fn prepare(
             continue;
         }
 
-        let is_taken = |other: &Entry| base.with(&other.text()).is_ok();
+        let is_taken = |other: &OptionEntry| base.with(&other.text()).is_ok();
         match options::wrong_number(&entry, &library.defaults, is_taken) {
             Some(what) => wrong.push(what),
             None => {
@@ -473,7 +474,7 @@ fn prepare(
     if answer.is_err() {
         let unknown = try_each(library, &base, &text, config.unknown, &mut wrong);
         if wrong.is_empty() && !unknown.is_empty() {
-            not_applicable.extend(unknown.iter().map(Entry::full_name));
+            not_applicable.extend(unknown.iter().map(OptionEntry::full_name));
             text.retain(|entry| !unknown.contains(entry));
             entries.retain(|entry| !unknown.contains(entry));
             answer = base.with(&options::join(&text));
@@ -490,10 +491,8 @@ fn prepare(
 
 fn refused(library: &Library, what: String) -> SetupError {
     let version = library.version_text();
-    SetupError::Config {
-        what,
-        help: format!("the OPTIONS file of any database that {version} created lists its options"),
-    }
+    let help = format!("the OPTIONS file of any database that {version} created lists its options");
+    SetupError::config(what, help)
 }
 
 /// Returns the entries that the library does not know, and adds those that it refuses to `wrong`.
@@ -502,10 +501,10 @@ fn refused(library: &Library, what: String) -> SetupError {
 fn try_each(
     library: &Library,
     base: &Options,
-    entries: &[Entry],
+    entries: &[OptionEntry],
     unknown_option: UnknownOption,
     wrong: &mut Vec<String>,
-) -> Vec<Entry> {
+) -> Vec<OptionEntry> {
     let mut unknown = Vec::new();
     let mut not_taken = Vec::new();
     for entry in entries {
@@ -531,7 +530,7 @@ fn try_each(
 }
 
 /// Returns the lock-free cache that an entry describes; `None` for any other entry.
-fn clock_cache(entry: &Entry) -> Result<Option<ClockCache>, String> {
+fn clock_cache(entry: &OptionEntry) -> Result<Option<ClockCache>, String> {
     if entry.name != "block_cache" || !entry.is_table || !entry.value.starts_with('{') {
         return Ok(None);
     }
@@ -556,8 +555,8 @@ fn clock_cache(entry: &Entry) -> Result<Option<ClockCache>, String> {
     }
 
     let size = |name: &str| {
-        let text = options::part(&parts, name);
-        let text = text.ok_or_else(|| wrong(format!("`{name}` is missing")))?;
+        let text =
+            options::part(&parts, name).ok_or_else(|| wrong(format!("`{name}` is missing")))?;
         options::bytes(text)
             .filter(|&size| size > 0)
             .ok_or_else(|| wrong(format!("`{name}={text}` is not a size")))
@@ -574,14 +573,16 @@ mod tests {
     use super::*;
 
     fn cache(value: &str) -> Result<Option<ClockCache>, String> {
-        clock_cache(&Entry::new(true, "block_cache", value))
+        clock_cache(&OptionEntry::new(true, "block_cache", value))
     }
 
     #[test]
     fn lock_free_caches_are_recognized() {
         assert_eq!(cache("8M"), Ok(None));
         assert_eq!(cache("{capacity=8M;num_shard_bits=4}"), Ok(None));
-        let sizes = |value| cache(value).map(|it| it.map(|it| (it.capacity, it.entry_charge)));
+        let sizes = |value| {
+            cache(value).map(|cache| cache.map(|cache| (cache.capacity, cache.entry_charge)))
+        };
         let adapts = "{id=AutoHyperClockCache;capacity=2G}";
         assert_eq!(sizes(adapts), Ok(Some((2 << 30, 0))));
         let fixed = "{id=HyperClockCache;capacity=100;estimated_entry_charge=8K}";

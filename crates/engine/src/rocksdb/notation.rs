@@ -12,10 +12,13 @@ impl Notation for RocksdbNotation {
     /// Returns the options of all sections except the first, which has the version that wrote the
     /// file.
     fn options(&self, file: &str) -> Vec<(String, Option<String>)> {
-        let sections = OptionsFile::parse(file).sections.into_iter();
-        let sections = sections.filter(|section| section.name != "Version");
-        let entries = sections.flat_map(|section| section.entries);
-        entries.map(|(name, value)| (name, Some(value))).collect()
+        OptionsFile::parse(file)
+            .sections
+            .into_iter()
+            .filter(|section| section.name != "Version")
+            .flat_map(|section| section.entries)
+            .map(|(name, value)| (name, Some(value)))
+            .collect()
     }
 
     /// Removes the section that reported options have (`[CFOptions] compression`), and the table of
@@ -90,7 +93,8 @@ mod tests {
             [CFOptions \"default\"]\n  compaction={size_ratio=10;in={y=2};ages=;}\n";
         let set = [("block_size".to_owned(), "8K".to_owned())];
         let declared = declared(&RocksdbNotation, [file], &set);
-        let found: Vec<_> = declared.iter().map(|it| (&*it.name, &*it.canonical)).collect();
+        let found: Vec<_> =
+            declared.iter().map(|option| (&*option.name, &*option.canonical)).collect();
         let expected = [
             ("max_background_jobs", "4"),
             ("compaction.size_ratio", "10"),
@@ -103,12 +107,12 @@ mod tests {
             Setting::new("[CFOptions] compaction", "{in={y=3;}; size_ratio=10; new=1}"),
             Setting::new("[DBOptions] max_background_jobs", "4"),
         ];
-        let not_had = describe(&RocksdbNotation, &mut settings, &declared);
-        let names: Vec<_> = settings.iter().map(|it| it.name.as_str()).collect();
+        let unmet = describe(&RocksdbNotation, &mut settings, &declared);
+        let names: Vec<_> = settings.iter().map(|setting| setting.name.as_str()).collect();
         let parts =
             ["in.y", "size_ratio", "new"].map(|part| format!("[CFOptions] compaction.{part}"));
         assert_eq!(names[..3], parts);
-        let told: Vec<_> = not_had.iter().map(|it| (&*it.name, it.status)).collect();
+        let told: Vec<_> = unmet.iter().map(|option| (&*option.name, option.status)).collect();
         let expected = [
             ("compaction.in.y", OptionStatus::Changed),
             ("compaction.ages", OptionStatus::Unreported),

@@ -68,9 +68,12 @@ impl RocksObserver {
             .or_else(|| property("rocksdb.cfstats"))
             .unwrap_or_default();
         let database = property("rocksdb.dbstats").unwrap_or_default();
+
         let mut counters = statistics::family(&family);
         counters.extend(statistics::database(&database));
         statistics::add_stall_totals(&mut counters);
+
+        // A rounded text may show less than the one before.
         for counter in counters.iter_mut().filter(|counter| counter.cumulative) {
             let most = self.most.entry(counter.name.clone()).or_default();
             *most = most.max(counter.value);
@@ -86,7 +89,7 @@ impl Observer for RocksObserver {
         counters.extend(gauges(&self.database, COSTLY_GAUGES, |_| true));
         if let Some(text) = self.database.statistics() {
             let exact = statistics::tickers(&text);
-            counters.retain(|it| exact.iter().all(|exact| exact.name != it.name));
+            counters.retain(|rounded| exact.iter().all(|exact| exact.name != rounded.name));
             counters.extend(exact);
         }
         Ok(counters)
@@ -96,8 +99,8 @@ impl Observer for RocksObserver {
         let mut counters = gauges(&self.database, GAUGES, |_| true);
         counters.extend(self.texts());
         // Versions without the size of live files have it rounded in a text.
-        if counters.iter().all(|it| it.role != Some(Role::TreeBytes))
-            && let Some(size) = counters.iter_mut().find(|it| it.name == "lsm_bytes")
+        if counters.iter().all(|counter| counter.role != Some(Role::TreeBytes))
+            && let Some(size) = counters.iter_mut().find(|counter| counter.name == "lsm_bytes")
         {
             size.role = Some(Role::TreeBytes);
         }
@@ -105,12 +108,16 @@ impl Observer for RocksObserver {
     }
 
     fn status(&mut self) -> Result<Option<String>, Error> {
-        let properties = ["rocksdb.stats", "rocksdb.levelstats"];
-        let texts = properties.map(|name| Some((name, self.database.property(name)?)));
-        let statistics = self.database.statistics().map(|it| ("statistics", it));
-        let texts = texts.into_iter().chain([statistics]).flatten();
-        let texts = texts.map(|(name, text)| status_section(name, &text));
-        Ok(Some(texts.collect()).filter(|all: &String| !all.is_empty()))
+        let mut status = String::new();
+        for name in ["rocksdb.stats", "rocksdb.levelstats"] {
+            if let Some(text) = self.database.property(name) {
+                status += &status_section(name, &text);
+            }
+        }
+        if let Some(text) = self.database.statistics() {
+            status += &status_section("statistics", &text);
+        }
+        Ok(if status.is_empty() { None } else { Some(status) })
     }
 }
 

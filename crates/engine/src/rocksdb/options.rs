@@ -27,7 +27,6 @@ pub(super) struct Section {
     pub(super) name: String,
     /// The column family, without quotes; empty for a section of the whole database.
     pub(super) family: String,
-    /// The section's entries, in order.
     pub(super) entries: Vec<(String, String)>,
 }
 
@@ -69,8 +68,8 @@ impl OptionsFile {
     pub(super) fn get(&self, section: &str, name: &str) -> Option<&str> {
         self.sections
             .iter()
-            .filter(|it| it.name == section && matches!(it.family.as_str(), "" | "default"))
-            .flat_map(|it| &it.entries)
+            .filter(|known| known.name == section && is_default_family(&known.family))
+            .flat_map(|known| &known.entries)
             .find(|(key, _)| key == name)
             .map(|(_, value)| value.as_str())
     }
@@ -78,16 +77,22 @@ impl OptionsFile {
     fn has(&self, is_table: bool, name: &str) -> bool {
         self.sections
             .iter()
-            .filter(|it| it.name != "Version" && (it.name == TABLE_SECTION) == is_table)
-            .any(|it| it.entries.iter().any(|(key, _)| key == name))
+            .filter(|section| section.name != "Version")
+            .filter(|section| (section.name == TABLE_SECTION) == is_table)
+            .any(|section| section.entries.iter().any(|(key, _)| key == name))
     }
 
     /// Returns true when the version that wrote the file knows the option. A version writes all
     /// options that it knows.
-    pub(super) fn knows(&self, entry: &Entry) -> bool {
+    pub(super) fn knows(&self, entry: &OptionEntry) -> bool {
         self.has(entry.is_table, &entry.name)
             || (entry.is_table && UNLISTED_TABLE_OPTIONS.contains(&entry.name.as_str()))
     }
+}
+
+/// Returns true for the column family of all data, or for options of the whole database.
+fn is_default_family(family: &str) -> bool {
+    matches!(family, "" | "default")
 }
 
 fn without_comment(line: &str) -> &str {
@@ -121,16 +126,15 @@ fn unescape(value: &str) -> String {
 
 /// An option of a config.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Entry {
-    /// It is an option of tables.
+pub(super) struct OptionEntry {
+    /// The entry is an option of tables.
     pub(super) is_table: bool,
-    /// The option's name.
     pub(super) name: String,
     /// The option's value in RocksDB's notation.
     pub(super) value: String,
 }
 
-impl Entry {
+impl OptionEntry {
     pub(super) fn new(is_table: bool, name: &str, value: &str) -> Self {
         Self { is_table, name: name.into(), value: value.into() }
     }
@@ -160,7 +164,7 @@ pub(super) fn entries(
     file: Option<&OptionsFile>,
     set: &[(String, String)],
     defaults: &OptionsFile,
-) -> Result<Vec<Entry>, String> {
+) -> Result<Vec<OptionEntry>, String> {
     let mut entries = Vec::new();
     if let Some(file) = file {
         add_file(&mut entries, file, defaults)?;
@@ -172,14 +176,14 @@ pub(super) fn entries(
 }
 
 /// Adds an entry in the place of an earlier one with the same name.
-fn add(entries: &mut Vec<Entry>, added: Entry) {
+fn add(entries: &mut Vec<OptionEntry>, added: OptionEntry) {
     entries.retain(|entry| (entry.is_table, &entry.name) != (added.is_table, &added.name));
     entries.push(added);
 }
 
 /// Adds the entries of an options file that differ from the library's defaults.
 fn add_file(
-    entries: &mut Vec<Entry>,
+    entries: &mut Vec<OptionEntry>,
     file: &OptionsFile,
     defaults: &OptionsFile,
 ) -> Result<(), String> {
@@ -194,7 +198,7 @@ fn add_file(
                 ));
             }
         };
-        if !matches!(section.family.as_str(), "" | "default") {
+        if !is_default_family(&section.family) {
             return Err(format!(
                 "the options file has the column family `{}`; assay supports only `default`",
                 section.family
@@ -206,7 +210,7 @@ fn add_file(
             // A placeholder for an object that has no text form keeps the library's default.
             let says_nothing = matches!(value.as_str(), "" | "nullptr");
             if !is_default && !says_nothing && !DECIDED.contains(&name.as_str()) {
-                add(entries, Entry::new(is_table, name, value));
+                add(entries, OptionEntry::new(is_table, name, value));
             }
         }
     }
@@ -215,7 +219,7 @@ fn add_file(
 
 /// Adds an option that a config sets, or the options in its braces.
 fn add_set(
-    entries: &mut Vec<Entry>,
+    entries: &mut Vec<OptionEntry>,
     name: &str,
     value: &str,
     defaults: &OptionsFile,
@@ -232,7 +236,7 @@ fn add_set(
 
     if name == TABLE {
         for (name, value) in nested(value)? {
-            add(entries, Entry::new(true, &name, &value));
+            add(entries, OptionEntry::new(true, &name, &value));
         }
         return Ok(());
     }
@@ -241,7 +245,7 @@ fn add_set(
     let is_table_option = UNLISTED_TABLE_OPTIONS.contains(&name)
         || (defaults.has(true, name) && !defaults.has(false, name));
     let is_table = short.is_some() || is_table_option;
-    add(entries, Entry::new(is_table, short.unwrap_or(name), value));
+    add(entries, OptionEntry::new(is_table, short.unwrap_or(name), value));
     Ok(())
 }
 
@@ -265,7 +269,7 @@ fn split(text: &str) -> Option<Vec<&str>> {
         }
     }
     parts.push(&text[from..]);
-    (depth == 0).then_some(parts)
+    if depth == 0 { Some(parts) } else { None }
 }
 
 /// Parses the names and values of `{name=value;name={...};}`.
@@ -274,20 +278,20 @@ fn split(text: &str) -> Option<Vec<&str>> {
 /// A message about a text that does not have this form.
 pub(super) fn nested(text: &str) -> Result<Vec<(String, String)>, String> {
     let not_one = || format!("`{text}` does not have the form {{name=value;...}}");
-    let inner = text.strip_prefix('{').and_then(|it| it.strip_suffix('}'));
+    let inner = text.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
     let parts = inner.and_then(split).ok_or_else(not_one)?;
-    let pair = |part: &str| {
+
+    let mut pairs = Vec::new();
+    for part in parts.into_iter().filter(|part| !part.trim().is_empty()) {
         let (name, value) = part.split_once('=').ok_or_else(not_one)?;
-        Ok((name.trim().to_string(), value.trim().to_string()))
-    };
-    let parts = parts.into_iter().filter(|part| !part.trim().is_empty());
-    parts.map(pair).collect()
+        pairs.push((name.trim().to_string(), value.trim().to_string()));
+    }
+    Ok(pairs)
 }
 
 /// Returns the value of a nested option.
 pub(super) fn part<'a>(parts: &'a [(String, String)], name: &str) -> Option<&'a str> {
-    let mut parts = parts.iter();
-    let found = parts.find(|(known, _)| known == name);
+    let found = parts.iter().find(|(known, _)| known == name);
     found.map(|(_, value)| value.as_str())
 }
 
@@ -305,15 +309,14 @@ pub(super) fn bytes(text: &str) -> Option<usize> {
 /// after a number or its unit (`4abc` is 4), and wraps negative numbers for unsigned options.
 /// `takes` returns true when the library accepts an entry.
 pub(super) fn wrong_number(
-    entry: &Entry,
+    entry: &OptionEntry,
     defaults: &OptionsFile,
-    takes: impl Fn(&Entry) -> bool,
+    takes: impl Fn(&OptionEntry) -> bool,
 ) -> Option<String> {
     let sections: &[&str] =
         if entry.is_table { &[TABLE_SECTION] } else { &["DBOptions", "CFOptions"] };
-    let mut sections = sections.iter();
-    let default = sections.find_map(|section| defaults.get(section, &entry.name));
-    let takes_value = |value: &str| takes(&Entry::new(entry.is_table, &entry.name, value));
+    let default = sections.iter().find_map(|section| defaults.get(section, &entry.name));
+    let takes_value = |value: &str| takes(&OptionEntry::new(entry.is_table, &entry.name, value));
     wrong_value(&entry.full_name(), &entry.value, default, &takes_value)
 }
 
@@ -328,18 +331,28 @@ fn wrong_value(
     /// A value that only an unsigned option of 64 bits accepts: for a signed one, it is out of
     /// range.
     const BELOW_SIGNED: &str = "-9223372036854775809";
+
     if let Ok(parts) = nested(value) {
-        let defaults = default.and_then(|it| nested(it).ok()).unwrap_or_default();
+        let default_parts = default.and_then(|text| nested(text).ok()).unwrap_or_default();
         return parts.iter().find_map(|(of, value)| {
             let takes_part = |value: &str| takes(&format!("{{{of}={value}}}"));
-            let default = part(&defaults, of);
+            let default = part(&default_parts, of);
             wrong_value(&format!("{name}.{of}"), value, default, &takes_part)
         });
     }
-    let is_integer = |text: &str| bytes(text.strip_prefix('-').unwrap_or(text)).is_some();
-    let is_decimal = |text: &str| text.parse::<f64>().is_ok_and(f64::is_finite);
-    let begins_as_number =
-        || value.trim_start_matches('-').starts_with(|c: char| c.is_ascii_digit());
+
+    if let Some(form) = missed_form(value, default) {
+        return Some(format!("`{name} = {value}`: expected {form}"));
+    }
+    let may_be_unsigned = default.is_none_or(is_integer) && value.starts_with('-');
+    if may_be_unsigned && is_integer(value) && takes(BELOW_SIGNED) {
+        return Some(format!("`{name} = {value}`: expected a non-negative integer"));
+    }
+    None
+}
+
+/// Returns the form that a value should have, if it is not of the same kind as the default.
+fn missed_form(value: &str, default: Option<&str>) -> Option<&'static str> {
     let (is_right, form) = match default {
         Some(default) if is_integer(default) => {
             (is_integer(value), "an integer below 2^64, with `K`, `M`, `G`, `T` or no unit")
@@ -347,26 +360,34 @@ fn wrong_value(
         Some(default) => {
             (is_decimal(value) || !is_decimal(default), "a decimal number without a unit")
         }
-        None => (
-            is_integer(value) || is_decimal(value) || !begins_as_number(),
-            "a number, with `K`, `M`, `G`, `T` or no unit",
-        ),
+        // Without a default, only what begins as a number should be one.
+        None => {
+            let unsigned = value.trim_start_matches('-');
+            let begins_as_number = unsigned.starts_with(|c: char| c.is_ascii_digit());
+            (
+                is_integer(value) || is_decimal(value) || !begins_as_number,
+                "a number, with `K`, `M`, `G`, `T` or no unit",
+            )
+        }
     };
-    if !is_right {
-        return Some(format!("`{name} = {value}`: expected {form}"));
-    }
-    let may_be_unsigned = default.is_none_or(is_integer) && value.starts_with('-');
-    (may_be_unsigned && is_integer(value) && takes(BELOW_SIGNED))
-        .then(|| format!("`{name} = {value}`: expected a non-negative integer"))
+    if is_right { None } else { Some(form) }
+}
+
+fn is_integer(text: &str) -> bool {
+    bytes(text.strip_prefix('-').unwrap_or(text)).is_some()
+}
+
+fn is_decimal(text: &str) -> bool {
+    text.parse::<f64>().is_ok_and(f64::is_finite)
 }
 
 /// Joins entries to the library's text format.
-pub(super) fn join(entries: &[Entry]) -> String {
+pub(super) fn join(entries: &[OptionEntry]) -> String {
     let list = |is_table: bool| -> Vec<String> {
         entries
             .iter()
-            .filter(|it| it.is_table == is_table)
-            .map(|it| format!("{}={}", it.name, it.value))
+            .filter(|entry| entry.is_table == is_table)
+            .map(|entry| format!("{}={}", entry.name, entry.value))
             .collect()
     };
     let mut all = list(false);

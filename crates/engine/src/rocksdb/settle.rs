@@ -25,7 +25,6 @@ const UNMOVED_LOOKS: u32 = 10;
 /// The option for the number of files in the first level that starts a compaction.
 const L0_TRIGGER: &str = "level0_file_num_compaction_trigger";
 
-/// The state of settling a database.
 pub(super) struct Settling<'a> {
     pub(super) database: &'a Database,
     pub(super) directory: &'a Path,
@@ -35,7 +34,7 @@ pub(super) struct Settling<'a> {
 
 /// The way in which a wait for compaction ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum End {
+enum SettleEnd {
     /// Nothing is left to do.
     Quiet,
     /// A compaction is pending but does not start.
@@ -46,7 +45,7 @@ enum End {
     OutOfTime,
 }
 
-impl End {
+impl SettleEnd {
     fn is_cut_short(self) -> bool {
         matches!(self, Self::Stopped | Self::OutOfTime)
     }
@@ -61,6 +60,23 @@ impl End {
     }
 }
 
+/// A tree that does not change while nothing runs.
+struct Unmoved {
+    shape: (Option<u64>, Vec<u64>),
+    looks: u32,
+    long_enough: Deadline,
+}
+
+impl Unmoved {
+    fn new(shape: (Option<u64>, Vec<u64>)) -> Self {
+        Self { shape, looks: 0, long_enough: Deadline::after(UNMOVED) }
+    }
+
+    fn is_long(&self) -> bool {
+        self.long_enough.has_passed() && self.looks >= UNMOVED_LOOKS
+    }
+}
+
 impl Settling<'_> {
     /// Flushes and waits for compaction. With `first_level`, also compacts the first level into the
     /// next, and waits again.
@@ -68,13 +84,16 @@ impl Settling<'_> {
         let limit = Deadline::after(self.limits.at_most);
         let mut settled =
             Settled { pending_before: observer::pending(self.database), ..Settled::default() };
+
         let took = Deadline::after(Duration::MAX);
         self.database.flush()?;
         settled.add_action("flush", took.elapsed());
+
         let mut end = self.wait_in(&mut settled, &limit);
         if first_level {
             end = self.empty_first_level(end, &limit, &mut settled)?;
         }
+
         settled.actions.extend(rest(&limit, self.limits.at_least, self.stop));
         settled.unfinished.extend(self.left(end));
         settled.pending_after = observer::pending(self.database);
@@ -87,43 +106,42 @@ impl Settling<'_> {
     /// number of sorted runs reaches its trigger, but starts only above it; and without
     /// automatic compaction, none starts. So the wait also ends when nothing runs and the tree
     /// has not changed for a while.
-    fn wait(&self, limit: &Deadline) -> End {
-        let mut quiet = 0;
-        let mut unmoved = None;
+    fn wait(&self, limit: &Deadline) -> SettleEnd {
+        let mut quiet_looks = 0;
+        let mut unmoved: Option<Unmoved> = None;
         loop {
             let backlog = Backlog::of(self.database);
-            quiet = if backlog.is_empty() { quiet + 1 } else { 0 };
-            if quiet == QUIET_LOOKS {
-                break End::Quiet;
+            quiet_looks = if backlog.is_empty() { quiet_looks + 1 } else { 0 };
+            if quiet_looks == QUIET_LOOKS {
+                break SettleEnd::Quiet;
             }
+
             if backlog.is_only_pending_compaction() {
                 let shape = observer::shape(self.database);
                 match &mut unmoved {
-                    Some((before, at_rest, looks)) if *before == shape => {
-                        *looks += 1;
-                        if Deadline::has_passed(at_rest)
-                            && *looks >= UNMOVED_LOOKS
-                            && backlog.is_compaction_pending
-                        {
-                            break End::NothingPicked;
+                    Some(unmoved) if unmoved.shape == shape => {
+                        unmoved.looks += 1;
+                        if unmoved.is_long() && backlog.is_compaction_pending {
+                            break SettleEnd::NothingPicked;
                         }
                     }
-                    _ => unmoved = Some((shape, Deadline::after(UNMOVED), 0)),
+                    _ => unmoved = Some(Unmoved::new(shape)),
                 }
             } else {
                 unmoved = None;
             }
+
             if self.stop.load(Ordering::Relaxed) {
-                break End::Stopped;
+                break SettleEnd::Stopped;
             }
             if limit.has_passed() {
-                break End::OutOfTime;
+                break SettleEnd::OutOfTime;
             }
             std::thread::sleep(LOOK);
         }
     }
 
-    fn wait_in(&self, settled: &mut Settled, limit: &Deadline) -> End {
+    fn wait_in(&self, settled: &mut Settled, limit: &Deadline) -> SettleEnd {
         let took = Deadline::after(Duration::MAX);
         let end = self.wait(limit);
         settled.add_action(end.what(), took.elapsed());
@@ -131,23 +149,27 @@ impl Settling<'_> {
     }
 
     /// Returns a description of the remaining work, if the last wait did not end with an idle tree.
-    fn left(&self, end: End) -> Option<String> {
+    fn left(&self, end: SettleEnd) -> Option<String> {
         let backlog = Backlog::of(self.database);
         let errors = observer::background_errors(self.database);
         let why = match end {
-            End::Quiet => return None,
+            SettleEnd::Quiet => return None,
             // After an error, the library starts no compaction either.
-            End::NothingPicked if errors == 0 || !backlog.is_compaction_pending => return None,
-            End::NothingPicked => {
+            SettleEnd::NothingPicked if errors == 0 || !backlog.is_compaction_pending => {
+                return None;
+            }
+            SettleEnd::NothingPicked => {
                 format!("none starts after {errors} background errors")
             }
-            End::Stopped => "the wait was stopped".into(),
-            End::OutOfTime => "the time was over".into(),
+            SettleEnd::Stopped => "the wait was stopped".into(),
+            SettleEnd::OutOfTime => "the time was over".into(),
         };
+
         // The work may have finished meanwhile.
         if backlog.is_empty() {
             return None;
         }
+
         let mut left = Vec::new();
         let running = [
             (backlog.running_flushes, "flush", "flushes"),
@@ -178,14 +200,15 @@ impl Settling<'_> {
     /// restores it.
     fn empty_first_level(
         &self,
-        end: End,
+        end: SettleEnd,
         limit: &Deadline,
         settled: &mut Settled,
-    ) -> Result<End, Error> {
+    ) -> Result<SettleEnd, Error> {
         let effective = options::read_newest(self.directory)
             .map_err(|error| Error::other(error.to_string()))?
             .unwrap_or_default();
         let get = |name| effective.get("CFOptions", name).unwrap_or_default();
+
         let reason = if get("compaction_style") != "kCompactionStyleLevel" {
             Some("not applicable, compaction is not leveled")
         } else if get("disable_auto_compactions") == "true" {
@@ -202,11 +225,13 @@ impl Settling<'_> {
             settled.add_action(format!("compact L0: {reason}"), Duration::ZERO);
             return Ok(end);
         }
+
         let trigger = get(L0_TRIGGER).to_string();
         let took = Deadline::after(Duration::MAX);
         self.database.set_option(L0_TRIGGER, "1")?;
         let emptied = self.wait(limit);
         self.database.set_option(L0_TRIGGER, &trigger)?;
+
         let outcome = if self.first_level_files() == 0 {
             ""
         } else {
@@ -215,6 +240,7 @@ impl Settling<'_> {
         };
         let what = format!("compact L0, {}{outcome}", emptied.what());
         settled.add_action(what, took.elapsed());
+
         // With the restored option, other levels may need a compaction.
         Ok(self.wait_in(settled, limit))
     }

@@ -39,14 +39,12 @@ pub(super) fn family(text: &str) -> Vec<Counter> {
                     bytes,
                 ));
             }
-            Some(("Cumulative compaction", written)) => {
-                let read = written.splitn(3, ", ").nth(2);
-                let written = finer(written, uptime);
-                let read = read.and_then(|read| finer(read, uptime));
+            Some(("Cumulative compaction", rest)) => {
                 // Like the library, counts flushes as compactions.
                 let name = "compaction_and_flush_written_bytes";
                 let role = Role::CompactionAndFlushWrittenBytes;
-                counters.extend(rounded_counter(name, role, written));
+                counters.extend(rounded_counter(name, role, finer(rest, uptime)));
+                let read = rest.splitn(3, ", ").nth(2).and_then(|read| finer(read, uptime));
                 counters.extend(rounded_counter(
                     "compaction_read_bytes",
                     Role::CompactionReadBytes,
@@ -68,8 +66,10 @@ pub(super) fn database(text: &str) -> Vec<Counter> {
     let uptime = uptime_seconds(text);
     let exact = |value: f64| (value, 0.0);
     let after = |text: &str, label| finer(text.split_once(label)?.1, uptime);
+
     let mut counters = Vec::new();
     counters.extend(rounded_counter("uptime_seconds", Role::UptimeSeconds, uptime.map(exact)));
+
     for line in text.lines() {
         match line.split_once(": ") {
             Some(("Cumulative writes", rest)) => {
@@ -77,13 +77,9 @@ pub(super) fn database(text: &str) -> Vec<Counter> {
                 counters.extend(rounded_counter("ingested_bytes", Role::IngestedBytes, ingested));
             }
             Some(("Cumulative WAL", rest)) => {
-                let mut parts = rest.split(", ");
-                let syncs = parts.find_map(|part| human(part.strip_suffix(" syncs")?));
-                counters.extend(rounded_counter(
-                    "wal_sync_count",
-                    Role::LogFsyncCount,
-                    syncs.map(exact),
-                ));
+                let syncs = rest.split(", ").find_map(|part| human(part.strip_suffix(" syncs")?));
+                let count = syncs.map(exact);
+                counters.extend(rounded_counter("wal_sync_count", Role::LogFsyncCount, count));
                 let written = after(rest, "written: ");
                 counters.extend(rounded_counter("wal_written_bytes", Role::LogBytes, written));
             }
@@ -298,7 +294,7 @@ pub(crate) fn add_stall_totals(counters: &mut Vec<Counter>) {
     for sort in ["delays", "stops"] {
         let of = |part: &&str| {
             let name = format!("{prefix}{part}-{sort}");
-            counters.iter().find(|it| it.name == name).map(|it| it.value)
+            counters.iter().find(|counter| counter.name == name).map(|counter| counter.value)
         };
         if let Some(total) = STALL_PARTS.iter().map(of).sum::<Option<f64>>() {
             let total = Counter::cumulative(format!("{prefix}total-{sort}"), total);
@@ -328,9 +324,9 @@ fn number(text: &str) -> Option<f64> {
 
 /// Parses a number that may be abbreviated: `76K`, `1.2M`.
 fn human(text: &str) -> Option<f64> {
-    let text = text.trim();
-    let thousands = "KMGT".find(text.chars().last()?).map_or(0, |at| at + 1);
-    let digits = text.trim_end_matches(['K', 'M', 'G', 'T']);
+    let trimmed = text.trim();
+    let thousands = "KMGT".find(trimmed.chars().last()?).map_or(0, |at| at + 1);
+    let digits = trimmed.trim_end_matches(['K', 'M', 'G', 'T']);
     let number: f64 = digits.parse().ok()?;
     Some(number * 1e3_f64.powi(thousands as i32))
 }
@@ -356,11 +352,10 @@ fn clock_seconds(text: &str) -> Option<f64> {
 fn finer(text: &str, uptime: Option<f64>) -> Option<(f64, f64)> {
     let mut parts = text.split(", ");
     let sum = (number(parts.next()?)? * GIB, 0.005 * GIB);
-    let rate = parts.next().and_then(number);
-    let Some((rate, uptime)) = rate.zip(uptime) else {
+    let Some((mib_per_s, uptime)) = parts.next().and_then(number).zip(uptime) else {
         return Some(sum);
     };
-    let rate = rate * MIB;
+    let rate = mib_per_s * MIB;
     let by_rate = (rate * uptime, uptime * 0.005 * MIB + rate * 0.05);
     Some(if by_rate.1 < sum.1 { by_rate } else { sum })
 }

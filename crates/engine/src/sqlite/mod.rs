@@ -85,26 +85,27 @@ impl Sqlite {
             source,
             help: None,
         })?;
+
         let known = pragma_names(&connection);
         for (name, value) in &sqlite.pragmas {
             if !known.contains(name) {
-                return Err(SetupError::Config {
-                    what: format!("`{name}` is not a pragma of SQLite {}", version()),
-                    help: "`sqlite3 :memory: 'pragma pragma_list'` lists the pragmas".into(),
-                });
+                return Err(SetupError::option(
+                    name,
+                    format!("`{name}` is not a pragma of SQLite {}", version()),
+                    "`sqlite3 :memory: 'pragma pragma_list'` lists the pragmas",
+                ));
             }
             if let Some(effective) = pragma(&connection, name)
                 && !takes_effect(name, value, &effective)
             {
-                return Err(SetupError::Config {
-                    what: format!(
-                        "`{name} = {value}` did not take effect: SQLite reports `{effective}`"
-                    ),
-                    help: "write a value that the pragma accepts, as in SQLite's documentation"
-                        .into(),
-                });
+                return Err(SetupError::option(
+                    name,
+                    format!("`{name} = {value}` did not take effect: SQLite reports `{effective}`"),
+                    "write a value that the pragma accepts, as in SQLite's documentation",
+                ));
             }
         }
+
         // The first write fixes the page size.
         connection.execute_batch("create table assay(v); drop table assay").map_err(|error| {
             SetupError::Server {
@@ -214,6 +215,7 @@ impl Engine for Sqlite {
                 })
             })
             .collect();
+
         let options: Vec<String> = connection
             .prepare("select compile_options from pragma_compile_options")
             .and_then(|mut statement| statement.query_map([], |row| row.get(0))?.collect())

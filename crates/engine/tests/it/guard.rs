@@ -1,8 +1,9 @@
 //! The guard, with programs that are not servers.
 
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use engine::SetupError;
@@ -100,7 +101,7 @@ fn a_program_that_ends_by_itself_is_reported_with_its_status() {
     let directory = tempfile::tempdir().unwrap();
     let (exe, log) = (guard_exe(), directory.path().join("log"));
     let mut guarded = Guarded::spawn(&shell(&exe, &log, "echo $GREETING; exit 7")).unwrap();
-    assert_eq!(guarded.wait(LIMIT), Some("exit status: 7"));
+    assert_eq!(guarded.wait(LIMIT).unwrap().code(), Some(7));
     assert_eq!(fs_err::read_to_string(&log).unwrap(), "hello\n");
 }
 
@@ -142,7 +143,7 @@ fn descendants_of_a_program_that_ended_by_itself_are_ended_too() {
     let (exe, log) = (guard_exe(), directory.path().join("log"));
     let mut guarded = Guarded::spawn(&shell(&exe, &log, "sleep 1000 & echo $!")).unwrap();
     let orphan = pids(&log, 1)[0];
-    assert_eq!(guarded.wait(LIMIT), Some("exit status: 0"));
+    assert!(guarded.wait(LIMIT).unwrap().is_success());
     assert!(!is_running(orphan));
 }
 
@@ -154,15 +155,16 @@ fn a_stop_goes_from_the_gentle_to_the_harsh() {
     let mut guarded = Guarded::spawn(&shell(&exe, &log, script)).unwrap();
     pids(&log, 1);
     let short = Duration::from_millis(100);
-    let (ending, status) =
+    let (ending, ended) =
         guarded.stop(&[(Ending::Interrupt, short), (Ending::Terminate, LIMIT)]).unwrap();
-    assert_eq!((ending, status.as_str()), (Ending::Terminate, "exit status: 3"));
+    assert_eq!((ending, ended.code()), (Ending::Terminate, Some(3)));
+    assert_eq!(ended.to_string(), "exit status: 3");
     // Stopped by SIGSTOP, a program obeys nothing but SIGKILL.
     let mut frozen = Guarded::spawn(&shell(&exe, &log, "exec sleep 1000")).unwrap();
     freeze(frozen.pid());
-    let (ending, status) = frozen.stop(&[(Ending::Terminate, short)]).unwrap();
+    let (ending, ended) = frozen.stop(&[(Ending::Terminate, short)]).unwrap();
     assert_eq!(ending, Ending::Kill);
-    assert!(status.contains("signal: 9"), "{status}");
+    assert!(ended.is_killed(), "{ended}");
 }
 
 #[test]
@@ -189,7 +191,8 @@ fn the_guard_heeds_no_signal_but_the_end_of_its_input() {
     drop(guard.stdin.take());
     let mut rest = String::new();
     stdout.read_to_string(&mut rest).unwrap();
-    assert!(rest.starts_with("exited signal: 3"), "{rest}");
+    let raw = rest.strip_prefix("exited ").and_then(|status| status.trim().parse().ok());
+    assert_eq!(ExitStatus::from_raw(raw.unwrap()).signal(), Some(3), "{rest}");
     assert!(guard.wait().unwrap().success());
     assert!(!is_running(pid));
 }

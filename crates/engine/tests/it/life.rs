@@ -4,7 +4,7 @@ use engine::{ErrorClass, MARKER, Session, SetupError};
 use rustix::process::Signal;
 
 use crate::guard::{eventually, freeze, is_running, kill_guard_of, signal};
-use crate::server::{Place, TestServer, on_each_server};
+use crate::server::{ServerDir, TestServer, on_each_server};
 use crate::tables::class_of;
 
 on_each_server!(
@@ -29,7 +29,7 @@ fn error<S>(result: Result<S, SetupError>) -> SetupError {
 
 fn a_server_starts_answers_and_stops_cleanly<S: TestServer>() {
     for variant in S::variants() {
-        let place = Place::<S>::new();
+        let place = ServerDir::<S>::new();
         let set = [S::LIFE.set, &S::options_of(variant)].concat();
         let server = place.start(&set).unwrap();
         let mut session = server.connect().unwrap();
@@ -64,7 +64,7 @@ fn a_directory_of_ours_is_made_anew<S: TestServer>() {
     if !S::is_installed() {
         return;
     }
-    let place = Place::<S>::new();
+    let place = ServerDir::<S>::new();
     let first = place.start(&[]).unwrap();
     let mut session = first.connect().unwrap();
     session.query("create table remains (a int)").unwrap();
@@ -81,7 +81,7 @@ fn a_directory_that_is_not_ours_is_left_alone<S: TestServer>() {
     if !S::is_installed() {
         return;
     }
-    let place = Place::<S>::new();
+    let place = ServerDir::<S>::new();
     let theirs = place.path().join("data").join(S::NAME);
     fs_err::create_dir_all(&theirs).unwrap();
     let file = theirs.join(S::LIFE.file);
@@ -96,7 +96,7 @@ fn files_in_use_are_left_alone<S: TestServer>() {
     if !S::is_installed() {
         return;
     }
-    let place = Place::<S>::new();
+    let place = ServerDir::<S>::new();
     let server = place.start(&[]).unwrap();
     let error = error(place.start(&[]));
     let pid = server.process_id().unwrap().to_string();
@@ -113,7 +113,7 @@ fn a_bad_option_is_named<S: TestServer>() {
         return;
     }
     for (name, value, said) in S::LIFE.refused {
-        let error = error(Place::<S>::new().start(&[(name, value)]));
+        let error = error(ServerDir::<S>::new().start(&[(name, value)]));
         let text = error.to_string();
         assert!(
             matches!(error, SetupError::Config { .. })
@@ -128,7 +128,7 @@ fn a_bad_option_is_named_without_a_start<S: TestServer>() {
     if !S::is_installed() {
         return;
     }
-    let place = Place::<S>::new();
+    let place = ServerDir::<S>::new();
     place.try_config(&[S::LIFE.taken]).unwrap();
     for (name, value, said) in S::LIFE.refused_at_once {
         let error = place.try_config(&[(name, value)]).unwrap_err();
@@ -147,7 +147,7 @@ fn a_server_dies_with_its_guard_and_its_data_is_removed_after_it<S: TestServer>(
     if !S::is_installed() {
         return;
     }
-    let place = Place::<S>::new();
+    let place = ServerDir::<S>::new();
     let server = place.start(&[]).unwrap();
     let (pid, data_dir) = (server.process_id().unwrap(), server.data_dir().cloned().unwrap());
     let [mut busy, mut other] = [(); 2].map(|()| server.connect().unwrap());
@@ -173,7 +173,7 @@ fn a_killed_server_is_a_lost_connection_and_an_unclean_stop<S: TestServer>() {
     if !S::is_installed() {
         return;
     }
-    let place = Place::<S>::new();
+    let place = ServerDir::<S>::new();
     let server = place.start(&[]).unwrap();
     let mut session = server.connect().unwrap();
     let thread = session.server_thread().unwrap();
@@ -191,7 +191,7 @@ fn dropping_a_server_ends_it<S: TestServer>() {
     if !S::is_installed() {
         return;
     }
-    let place = Place::<S>::new();
+    let place = ServerDir::<S>::new();
     let server = place.start(&[]).unwrap();
     let thread = server.connect().unwrap().server_thread().unwrap();
     let pid = server.process_id().unwrap();
@@ -202,7 +202,7 @@ fn dropping_a_server_ends_it<S: TestServer>() {
 }
 
 fn a_version_that_is_too_old_is_refused_before_anything_is_made<S: TestServer>() {
-    let place = Place::<S>::new();
+    let place = ServerDir::<S>::new();
     let (programs, version) = S::LIFE.old;
     let error = error(place.start_build(&place.fake_build(programs), &[]));
     assert!(matches!(&error, SetupError::Version { found, .. } if found == version), "{error}");
@@ -210,7 +210,7 @@ fn a_version_that_is_too_old_is_refused_before_anything_is_made<S: TestServer>()
 }
 
 fn a_build_that_can_not_make_a_data_directory_shows_what_it_said<S: TestServer>() {
-    let place = Place::<S>::new();
+    let place = ServerDir::<S>::new();
     let error = error(place.start_build(&place.fake_build(S::LIFE.broken), &[]));
     assert!(matches!(error, SetupError::Command { .. }), "{error}");
     assert_eq!(error.log_tail(), ["say so"]);
@@ -218,7 +218,7 @@ fn a_build_that_can_not_make_a_data_directory_shows_what_it_said<S: TestServer>(
 
 fn a_start_can_be_stopped_and_leaves_nothing_behind<S: TestServer>() {
     if S::is_installed() {
-        Place::<S>::new().start_and_stop();
+        ServerDir::<S>::new().start_and_stop();
     }
 }
 

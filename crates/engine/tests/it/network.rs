@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use engine::{Certificate, ErrorClass, Network, Port, Session, SetupError};
 use words::Secret;
 
-use crate::server::{Place, TestServer, on_each_server};
+use crate::server::{ServerDir, TestServer, on_each_server};
 
 on_each_server!(
     a_server_with_a_certificate_encrypts_what_its_clients_say,
@@ -23,7 +23,7 @@ fn network(certificate: Option<Certificate>) -> Network {
 }
 
 /// Starts a server; `None` if it has no TLS that is new enough, which must be what it says.
-fn start<S: TestServer>(place: &Place<S>, network: &Network) -> Option<S> {
+fn start<S: TestServer>(place: &ServerDir<S>, network: &Network) -> Option<S> {
     match place.start_on(network) {
         Err(SetupError::Server { source, help, .. }) if S::has_old_tls() => {
             assert!(source.message.contains("TLS"), "{source}");
@@ -64,7 +64,7 @@ fn a_server_with_a_certificate_encrypts_what_its_clients_say<S: TestServer>() {
     if !S::is_installed() {
         return;
     }
-    let place = Place::<S>::new();
+    let place = ServerDir::<S>::new();
     let network = network(Some(Certificate::make(Ipv4Addr::LOCALHOST.into()).unwrap()));
     let Some(server) = start(&place, &network) else {
         return;
@@ -101,7 +101,7 @@ fn a_server_that_listens_wants_the_password<S: TestServer>() {
     if !S::is_installed() {
         return;
     }
-    let place = Place::<S>::new();
+    let place = ServerDir::<S>::new();
     let server = place.start_on(&network(None)).unwrap();
     let mut session = server.connect().unwrap();
     assert!(!S::is_encrypted(&mut session));

@@ -103,7 +103,7 @@ pub(crate) trait TestServer: ServerEngine + Sized + 'static {
         let start = |(variant, known): (&'static str, &Mutex<Weak<Shared<Self>>>)| {
             let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
             known.upgrade().unwrap_or_else(|| {
-                let place = Place::new();
+                let place = ServerDir::new();
                 let shared = Arc::new(Shared {
                     server: place.start(&Self::options_of(variant)).unwrap(),
                     variant,
@@ -122,7 +122,7 @@ pub(crate) trait TestServer: ServerEngine + Sized + 'static {
 pub(crate) struct Shared<S> {
     pub(crate) server: S,
     pub(crate) variant: &'static str,
-    _place: Place<S>,
+    _place: ServerDir<S>,
 }
 
 /// Statements and fragments that the tests of every server need.
@@ -213,13 +213,13 @@ macro_rules! on_each_server {
 pub(crate) use on_each_server;
 
 /// A directory that the server's user can enter.
-pub(crate) struct Place<S> {
+pub(crate) struct ServerDir<S> {
     directory: tempfile::TempDir,
     guard_exe: PathBuf,
     kind: PhantomData<fn() -> S>,
 }
 
-impl<S: TestServer> Place<S> {
+impl<S: TestServer> ServerDir<S> {
     pub(crate) fn new() -> Self {
         use std::os::unix::fs::PermissionsExt;
         let directory = tempfile::tempdir().unwrap();

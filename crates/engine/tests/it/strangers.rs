@@ -13,7 +13,7 @@ use rustix::process::{Gid, Uid};
 use rustix::thread::{set_thread_gid, set_thread_groups, set_thread_uid};
 use words::Secret;
 
-use crate::server::{Place, TestServer, on_each_server};
+use crate::server::{ServerDir, TestServer, on_each_server};
 
 on_each_server!(
     nobody_else_logs_in_to_a_server_that_listens,
@@ -55,7 +55,7 @@ fn port() -> Port {
 }
 
 fn start<S: TestServer>(
-    place: &Place<S>,
+    place: &ServerDir<S>,
     set: &[(&str, &str)],
     network: Option<&Network>,
     replicas: Option<ForReplicas<'_>>,
@@ -134,7 +134,7 @@ fn nobody_else_logs_in_to_a_server_that_listens<S: TestServer>() {
     if !S::is_installed() {
         return;
     }
-    let (place, network) = (Place::<S>::new(), network(None));
+    let (place, network) = (ServerDir::<S>::new(), network(None));
     let server = start(&place, S::ACCESS.careless, Some(&network), None).unwrap();
     let ports = refuses_strangers(&server, false);
     assert_eq!(Vec::from_iter(ports), [network.port.number()]);
@@ -147,7 +147,7 @@ fn nobody_else_logs_in_to_a_server_with_tls<S: TestServer>() {
         return;
     }
     let certificate = Certificate::make(Ipv4Addr::LOCALHOST.into()).unwrap();
-    let (place, network) = (Place::<S>::new(), network(Some(certificate)));
+    let (place, network) = (ServerDir::<S>::new(), network(Some(certificate)));
     let server = start(&place, &[], Some(&network), None).unwrap();
     let ports = refuses_strangers(&server, true);
     assert_eq!(Vec::from_iter(ports), [network.port.number()]);
@@ -157,7 +157,7 @@ fn nobody_else_logs_in_to_a_server_with_replicas<S: TestServer + Replicated>() {
     if !S::is_installed() {
         return;
     }
-    let (place, other, port) = (Place::<S>::new(), Place::<S>::new(), port());
+    let (place, other, port) = (ServerDir::<S>::new(), ServerDir::<S>::new(), port());
     let replicas = ForReplicas { port: &port, logical: false };
     let primary = match start(&place, &[], None, Some(replicas)) {
         Err(SetupError::Config { what, .. }) if what.contains("can't replicate") => return,
@@ -178,7 +178,7 @@ fn neither_files_nor_logs_have_the_password<S: TestServer>() {
     if !S::is_installed() {
         return;
     }
-    let (place, network) = (Place::<S>::new(), network(None));
+    let (place, network) = (ServerDir::<S>::new(), network(None));
     let server = start(&place, S::ACCESS.talkative, Some(&network), None).unwrap();
     let statements = place.path().join(S::ACCESS.statement_log);
     let statements = fs_err::read(statements).unwrap();
@@ -201,7 +201,7 @@ fn recorded_settings_have_no_password<S: TestServer>() {
     if !S::is_installed() {
         return;
     }
-    let place = Place::<S>::new();
+    let place = ServerDir::<S>::new();
     let server = place.start(&[S::ACCESS.secret]).unwrap();
     let settings = server.settings().unwrap();
     assert!(settings.len() > 100);

@@ -287,8 +287,8 @@ fn own_tests(cx: &mut Context<'_>, section: &mut Section, setting: &Setting) -> 
             );
         }
 
-        let path = format!("{path}.{}", key_part(&entry.key));
-        if let Some(mut test) = TestSource::new(cx, &path, &entry.key, place, entry.node) {
+        let test_path = format!("{path}.{}", key_part(&entry.key));
+        if let Some(mut test) = TestSource::new(cx, &test_path, &entry.key, place, entry.node) {
             test.read(cx, setting);
             tests.push(test);
         }
@@ -339,6 +339,7 @@ fn step(
     let time_max = if is_warmup { WARMUP_STEP_TIME_MAX } else { TIME_MAX };
     let times = Quantity::time(step::TIME_MIN..=TIME_MAX);
     let time = cx.inherited(section, "time", &times, time, time.value.min(time_max));
+
     let warmups = Quantity::time(Duration::ZERO..=TIME_MAX);
     let warmup = if is_warmup {
         cx.field(section, "warmup", &warmups, Duration::ZERO)
@@ -477,12 +478,15 @@ fn report_suffixes(cx: &mut Context<'_>, known: &Known, names: &StepNames<Kind>)
         };
         let suffix = name.name.rsplit_once('.').map_or("", |(_, suffix)| suffix);
         let word = suffix.trim_end_matches(|c: char| c.is_ascii_digit());
-        let own = known.test(test).map_or(&[][..], |test| &test.arguments);
-        let own: Vec<&str> = own.iter().map(|it| it.name.as_str()).collect();
+        let mut own: Vec<&str> = Vec::new();
+        for argument in known.test(test).iter().flat_map(|test| &test.arguments) {
+            own.push(&argument.name);
+        }
         let similar = nearest(word, &own).or_else(|| nearest(word, &["range"]));
         if similar.is_none() || word.is_empty() || word == suffix {
             continue;
         }
+
         let help = match own.as_slice() {
             [] => "the test has no arguments; use another suffix".to_owned(),
             own => format!(

@@ -100,6 +100,8 @@ pub(crate) fn draw(
 ) -> Result<Symbol, ExpressionError> {
     let keys = Bounds::new(1, i64::try_from(scope.rows).unwrap_or(i64::MAX));
     let mut parser = Parser::new(text, scope)?;
+
+    // A parameter is a column's value, a function's, or the value of an expression.
     let first = parser.peek();
     let (name, after) = (&text[first.clone()], text[first.end..].trim_start());
     match (name, after) {
@@ -115,6 +117,7 @@ pub(crate) fn draw(
                 Draw::Keys(count) | Draw::Consecutive(_, count) => Some(count),
                 _ => None,
             };
+
             let slot = slot(block.add(draw));
             Ok(match list_length {
                 Some(count) => Symbol::List(slot, count, bounds),
@@ -123,9 +126,11 @@ pub(crate) fn draw(
         }
         _ => {
             let Computed { expression, bounds } = parser.whole()?;
+            // An argument next to an id is the length of a range of ids.
             if parser.has_id {
                 parser.scope.ranges.extend(parser.arguments);
             }
+
             let slot = slot(block.add(Draw::Value(expression)));
             Ok(Symbol::Integer { slot, bounds, is_id: false })
         }

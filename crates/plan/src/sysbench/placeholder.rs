@@ -28,26 +28,35 @@ fn bad(span: Range<usize>, message: &str, label: &str) -> ExpressionError {
 pub(crate) fn segments(sql: &str) -> Result<Vec<Segment<'_>>, ExpressionError> {
     let mut segments = Vec::new();
     let mut text = String::new();
-    let mut open: Option<usize> = None;
     let mut is_quoted = false;
+    // The place of the brace that began the placeholder.
+    let mut open: Option<usize> = None;
+
     let mut chars = sql.char_indices().peekable();
     while let Some((at, c)) = chars.next() {
         let end = at + c.len_utf8();
-        match (c, open) {
-            ('{' | '}', None) if chars.next_if(|(_, next)| *next == c).is_some() => text.push(c),
-            ('{', Some(start)) => {
-                return Err(bad(
-                    start..end,
-                    "a `{` within a placeholder",
-                    "expected `}` before the next `{`",
-                ));
+        let Some(start) = open else {
+            match c {
+                '{' | '}' if chars.next_if(|(_, next)| *next == c).is_some() => text.push(c),
+                '{' if is_quoted => {
+                    return Err(bad(at..end, "a parameter within quotes", "must not be in quotes"));
+                }
+                '{' => open = Some(at),
+                '}' => return Err(bad(at..end, "a `}` without a `{`", "no `{` before it")),
+                _ => {
+                    is_quoted ^= c == '\'';
+                    text.push(c);
+                }
             }
-            ('{', None) if is_quoted => {
-                return Err(bad(at..end, "a parameter within quotes", "must not be in quotes"));
+            continue;
+        };
+
+        match c {
+            '{' => {
+                let message = "a `{` within a placeholder";
+                return Err(bad(start..end, message, "expected `}` before the next `{`"));
             }
-            ('{', None) => open = Some(at),
-            ('}', None) => return Err(bad(at..end, "a `}` without a `{`", "no `{` before it")),
-            ('}', Some(start)) => {
+            '}' => {
                 let (name, span) = (&sql[start + 1..at], start..end);
                 if !parser::is_identifier(name) {
                     return Err(bad(span, "no name between braces", "expected a name"));
@@ -56,13 +65,11 @@ pub(crate) fn segments(sql: &str) -> Result<Vec<Segment<'_>>, ExpressionError> {
                 segments.push(Segment::Name { name, span });
                 open = None;
             }
-            (_, Some(_)) => {}
-            (_, None) => {
-                is_quoted ^= c == '\'';
-                text.push(c);
-            }
+            // A part of the name.
+            _ => {}
         }
     }
+
     segments.push(Segment::Text(text));
     match open {
         None => Ok(segments),

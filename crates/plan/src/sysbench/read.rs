@@ -76,18 +76,20 @@ impl TestSource {
     ) -> Option<Self> {
         let errors = cx.errors();
         let section = &mut Section::of(cx, path, node.clone())?;
+
         let mut arguments: Vec<Argument> = Vec::new();
         for entry in cx.table(section, "arguments").entries {
-            let (name, place) = (entry.key, entry.key_place);
-            let is_known = arguments.iter().any(|it| it.name == name);
-            if !check_name(cx, &name, place, true, is_known) {
+            let is_known = arguments.iter().any(|argument| argument.name == entry.key);
+            if !check_name(cx, &entry.key, entry.key_place, true, is_known) {
                 continue;
             }
-            let key = format!("{path}.arguments.{name}");
+
+            let key = format!("{path}.arguments.{}", entry.key);
             let value = Whole.read(cx, &key, &entry.node).unwrap_or(1);
             cx.resolve(key, value.to_string(), entry.node.place);
-            arguments.push(Argument { name, value, place });
+            arguments.push(Argument { name: entry.key, value, place: entry.key_place });
         }
+
         Some(Self {
             name: name.to_owned(),
             arguments,
@@ -100,7 +102,7 @@ impl TestSource {
 
     /// Reads the test with the default values of its arguments.
     pub(crate) fn read(&mut self, cx: &mut Context<'_>, setting: &Setting) {
-        let values: Vec<i64> = self.arguments.iter().map(|it| it.value).collect();
+        let values: Vec<i64> = self.arguments.iter().map(|argument| argument.value).collect();
         self.is_valid &= self.read_with(cx, &values, setting).is_some();
     }
 
@@ -113,18 +115,21 @@ impl TestSource {
     ) -> Option<ParsedTest> {
         let errors = cx.errors();
         let section = &mut Section::of(cx, &self.path, self.node.clone())?;
+
         let group = self.group(cx, section);
+        // [`TestSource::new`] has read them.
         section.take("arguments");
-        let table = Choice(TableChoice::NAMES);
-        let table = cx.value(section, "table", &table, TableChoice::Random);
+        let tables = Choice(TableChoice::NAMES);
+        let table = cx.value(section, "table", &tables, TableChoice::Random);
         let transaction = cx.value(section, "transaction", &Flag, false);
         let usual = if group == Group::Write { TestTime::Write } else { TestTime::Read };
         let time = cx.value(section, "time", &Choice(TestTime::NAMES), usual);
 
-        let arguments = self.arguments.iter().zip(values);
-        let arguments = arguments.map(|(it, value)| (it.name.clone(), Symbol::Argument(*value)));
-        let mut reader =
-            Reader { scope: scope(setting, arguments), prepared: setting.prepared, cx };
+        let mut scope = scope(setting);
+        for (argument, value) in self.arguments.iter().zip(values) {
+            scope.named.push((argument.name.clone(), Symbol::Argument(*value)));
+        }
+        let mut reader = Reader { scope, prepared: setting.prepared, cx };
         // The one integer is the thread's number.
         let mut shared = Block { integers: 1, ..Block::default() };
         let defined = reader.parameters(section, &mut shared, Slot::Event);
@@ -134,9 +139,11 @@ impl TestSource {
         if cx.errors() != errors {
             return None;
         }
-        let arguments = self.arguments.iter().map(|it| (it.name.as_str(), it.place));
-        let defined = defined.iter().map(|(name, place)| (name.as_str(), *place));
-        report_unused(cx, &self.path, &used, arguments.chain(defined));
+
+        let arguments =
+            self.arguments.iter().map(|argument| (argument.name.as_str(), argument.place));
+        let parameters = defined.iter().map(|(name, place)| (name.as_str(), *place));
+        report_unused(cx, &self.path, &used, arguments.chain(parameters));
         let test = Test { name: self.name.clone(), group, table, transaction, shared, statements };
         Some(ParsedTest { test, time, ranges })
     }
@@ -153,28 +160,30 @@ impl TestSource {
 
     fn statements(&self, reader: &mut Reader<'_, '_>, section: &mut Section) -> Vec<TestStatement> {
         let path = section.name_of("statement");
-        let none = |cx: &mut Context<'_>, place| {
-            missing(cx, place, &path).label("no statements").help(format!("add one: `[[{path}]]`"));
-        };
         let Some(entry) = section.take("statement") else {
-            none(reader.cx, self.place);
+            report_no_statements(reader.cx, self.place, &path);
             return Vec::new();
         };
-        let nodes = tables_of(reader.cx, &path, entry.node, none);
-        let mut weighted = None;
+        let nodes = tables_of(reader.cx, &path, entry.node, |cx, place| {
+            report_no_statements(cx, place, &path);
+        });
+
+        let mut weight_place = None;
         let mut statements = Vec::new();
         for (number, node) in (1..).zip(nodes) {
-            let path = format!("{path}.{number}");
-            let Some((statement, place)) = reader.statement(&path, node) else {
+            let Some((statement, place)) = reader.statement(&format!("{path}.{number}"), node)
+            else {
                 continue;
             };
-            weighted = weighted.or(place);
+            weight_place = weight_place.or(place);
+            // A statement with a weight of 0 never runs.
             if statement.weight != Some(0) {
                 statements.push(statement);
             }
         }
-        if let Some(place) = weighted
-            && statements.iter().all(|it| it.weight.is_none())
+
+        if let Some(place) = weight_place
+            && statements.iter().all(|statement| statement.weight.is_none())
         {
             let message = format!("all weights of test {} are 0", code(&self.name));
             reader
@@ -186,8 +195,12 @@ impl TestSource {
     }
 }
 
-/// Returns the names that are defined before any parameter.
-fn scope(setting: &Setting, arguments: impl Iterator<Item = (String, Symbol)>) -> Scope {
+fn report_no_statements(cx: &mut Context<'_>, place: Place, path: &str) {
+    missing(cx, place, path).label("no statements").help(format!("add one: `[[{path}]]`"));
+}
+
+/// Returns the names that each expression may use.
+fn scope(setting: &Setting) -> Scope {
     let rows = i64::try_from(setting.rows).unwrap_or(i64::MAX);
     let threads = Bounds::new(0, i64::from(setting.clients.max(1)) - 1);
     let variables = [
@@ -195,9 +208,8 @@ fn scope(setting: &Setting, arguments: impl Iterator<Item = (String, Symbol)>) -
         ("tables", Computed::constant(setting.tables.into())),
         ("thread", Computed::drawn(Slot::Event(0), threads)),
     ];
-    let variables = variables.map(|(name, computed)| (name.to_owned(), Symbol::Variable(computed)));
-    let all = variables.into_iter().chain(arguments);
-    Scope { rows: setting.rows, named: all.collect(), used: Vec::new(), ranges: Vec::new() }
+    let named = variables.map(|(name, computed)| (name.to_owned(), Symbol::Variable(computed)));
+    Scope { rows: setting.rows, named: named.to_vec(), used: Vec::new(), ranges: Vec::new() }
 }
 
 /// Reports a missing key.

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use super::expression::{Bounds, PARAMETERS, Scope, Symbol, between};
+use super::expression::{Computed, PARAMETERS, Scope, Symbol, between};
 use super::names::{TABLE, VALUES, check_name, report_unused};
 use super::parser::{self, ExpressionError};
 use super::placeholder::{Segment, segments};
@@ -103,12 +103,12 @@ impl Reader<'_, '_> {
             if !check_name(self.cx, &name, place, false, is_known) {
                 continue;
             }
-            let path = format!("{path}.{name}");
-            let symbol = self.computed(&path, &entry.node, EXPRESSION, |text, scope| {
+
+            let key = format!("{path}.{name}");
+            let symbol = self.computed(&key, &entry.node, EXPRESSION, |text, scope| {
                 parser::draw(text, scope, block, slot)
             });
-            let symbol = symbol.unwrap_or(Symbol::Unknown);
-            self.scope.named.push((name.clone(), symbol));
+            self.scope.named.push((name.clone(), symbol.unwrap_or(Symbol::Unknown)));
             names.push((name, place));
         }
         names
@@ -122,13 +122,10 @@ impl Reader<'_, '_> {
     ) -> Option<(TestStatement, Option<Place>)> {
         let errors = self.cx.errors();
         let section = &mut Section::of(self.cx, path, node)?;
+
         let sql = self.sql(section, "sql");
         if sql.is_none() {
-            let message = format!("`{path}.sql` is missing");
-            self.cx
-                .error("plan::missing-key", section.place, message)
-                .label("expected the statement's text")
-                .help("add `sql = \"SELECT c FROM {table} WHERE id = {id}\"`");
+            self.report_no_sql(path, section.place);
         }
         let values = self.sql(section, "values");
         let count = self.number(section, "count", &PARAMETERS);
@@ -145,41 +142,34 @@ impl Reader<'_, '_> {
             let name = section.name_of("repeat");
             self.cx.resolve(name, "1".to_owned(), Place::Nowhere);
         }
-        let prepared = Optional(Flag, "(as the workload)");
-        let prepared = self.cx.value(section, "prepared", &prepared, None);
+        let as_the_workload = Optional(Flag, "(as the workload)");
+        let prepared = self.cx.value(section, "prepared", &as_the_workload, None);
 
         let shared = self.scope.named.len();
         let mut own = Block::default();
         let names = self.parameters(section, &mut own, Slot::Own);
-        let row = values.as_ref().and_then(|values| self.pieces(values, &[], None));
+        let row = values.as_ref().map(|values| self.row(values));
         // Each row of `values` draws its own parameters, so the rest of the statement can't use
         // them.
         let hidden = match values {
             Some(_) => self.scope.named.split_off(shared),
             None => Vec::new(),
         };
-        let rows = section.take("rows");
-        let rows = rows.and_then(|entry| self.rows(&section.name_of("rows"), entry.node));
+        let rows = match section.take("rows") {
+            Some(entry) => self.rows(&section.name_of("rows"), entry.node),
+            None => None,
+        };
         section.finish(self.cx);
+
         let sql = sql?;
-        let comma = Piece::Text(", ".to_owned());
-        let row = values.map(|_| [vec![comma], row.unwrap_or_default()].concat());
         let text = self.pieces(&sql, &hidden, row);
         let count = count.map_or(1, |(count, _)| count.unwrap_or(1));
-        let bound: i64 = text.iter().flatten().map(|piece| piece.bound(count)).sum();
-        if bound > *PARAMETERS.end() {
-            let message = format!("{} has {bound} parameters", code(path));
-            self.cx
-                .error("plan::bad-test", sql.node.place, message)
-                .label(format!("at most {} are allowed", PARAMETERS.end()));
-        }
+        self.check_parameter_count(path, &sql, text.as_deref().unwrap_or_default(), count);
         if self.cx.errors() == errors {
             let names = names.iter().map(|(name, place)| (name.as_str(), *place));
             report_unused(self.cx, path, &self.scope.used, names);
         }
-        self.scope.named.truncate(shared);
-        let is_own = |used: &String| names.iter().any(|(name, _)| name == used);
-        self.scope.used.retain(|used| !is_own(used));
+        self.forget(&names, shared);
 
         let statement = TestStatement {
             text: text?,
@@ -192,6 +182,40 @@ impl Reader<'_, '_> {
             own,
         };
         Some((statement, weight.map(|(_, place)| place)))
+    }
+
+    fn report_no_sql(&mut self, path: &str, place: Place) {
+        let message = format!("`{path}.sql` is missing");
+        self.cx
+            .error("plan::missing-key", place, message)
+            .label("expected the statement's text")
+            .help("add `sql = \"SELECT c FROM {table} WHERE id = {id}\"`");
+    }
+
+    /// Returns the pieces of one row of `values`, after the comma that separates it from the row
+    /// before.
+    fn row(&mut self, values: &Sql) -> Vec<Piece> {
+        let mut row = vec![Piece::Text(", ".to_owned())];
+        row.extend(self.pieces(values, &[], None).unwrap_or_default());
+        row
+    }
+
+    /// Reports a statement that binds more parameters than engines accept.
+    fn check_parameter_count(&mut self, path: &str, sql: &Sql, pieces: &[Piece], count: u32) {
+        let bound: i64 = pieces.iter().map(|piece| piece.bound(count)).sum();
+        if bound > *PARAMETERS.end() {
+            let message = format!("{} has {bound} parameters", code(path));
+            self.cx
+                .error("plan::bad-test", sql.node.place, message)
+                .label(format!("at most {} are allowed", PARAMETERS.end()));
+        }
+    }
+
+    /// Removes a statement's own parameters from the scope, of which the first `shared` are those of
+    /// the whole test.
+    fn forget(&mut self, own: &[(String, Place)], shared: usize) {
+        self.scope.named.truncate(shared);
+        self.scope.used.retain(|used| own.iter().all(|(name, _)| name != used));
     }
 
     /// Reports a statement that has only one of `values` and `count`.
@@ -209,46 +233,39 @@ impl Reader<'_, '_> {
     fn sql(&mut self, section: &mut Section, key: &str) -> Option<Sql> {
         let path = section.name_of(key);
         let Entry { key_place, node, .. } = section.take(key)?;
-        let text = self.cx.text(&path, &node, "a string", "");
-        let text = text.map(|text| text.trim().to_owned());
-        // It may have several lines.
+        let Some(text) = self.cx.text(&path, &node, "a string", "") else {
+            return Some(Sql { text: None, key_place, node });
+        };
+
+        let text = text.trim().to_owned();
+        // SQL may have several lines.
         let is_control = |c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t');
-        let error = match text.as_deref() {
-            Some("") => Some(("is empty", "expected SQL")),
-            Some(text) if text.contains(is_control) => {
-                Some(("holds a control character", "expected text without it"))
-            }
-            _ => None,
+        let error = if text.is_empty() {
+            Some(("is empty", "expected SQL"))
+        } else if text.contains(is_control) {
+            Some(("holds a control character", "expected text without it"))
+        } else {
+            None
         };
         if let Some((what, label)) = error {
             let message = format!("{} {what}", code(&path));
             self.cx.error("plan::bad-text", node.place, message).label(label);
-        } else if let Some(text) = &text {
-            self.cx.resolve(path, quoted(text), node.place);
+            return Some(Sql { text: None, key_place, node });
         }
-        Some(Sql { text: text.filter(|_| error.is_none()), key_place, node })
+
+        self.cx.resolve(path, quoted(&text), node.place);
+        Some(Sql { text: Some(text), key_place, node })
     }
 
     /// Reads `rows = "range"` or `rows = { least = 0, most = 1 }`.
     fn rows(&mut self, path: &str, node: Node) -> Option<ExpectedRows> {
         let place = node.place;
-        let is_table = matches!(node.value, Value::Table(_));
-        let (least, most) = if is_table {
+        let (least, most) = if matches!(node.value, Value::Table(_)) {
             let mut section = Section::of(self.cx, path, node)?;
-            let mut ends = ["least", "most"].map(|key| {
-                let Some(entry) = section.take(key) else {
-                    let message = format!("`{path}` has no `{key}`");
-                    self.cx
-                        .error("plan::missing-key", place, message)
-                        .label(format!("`{key}` is missing"))
-                        .help("write `rows = { least = 0, most = 1 }`, or one number");
-                    return None;
-                };
-                let path = section.name_of(key);
-                self.computed(&path, &entry.node, EXPRESSION, parser::integer)
-            });
+            let least = self.end_of_rows(&mut section, "least");
+            let most = self.end_of_rows(&mut section, "most");
             section.finish(self.cx);
-            (ends[0].take()?, ends[1].take()?)
+            (least?, most?)
         } else {
             let expected = "an integer, an expression, or a table of `least` and `most`";
             let rows = self.computed(path, &node, expected, parser::integer)?;
@@ -271,6 +288,20 @@ impl Reader<'_, '_> {
         })
     }
 
+    /// Takes one end of a range of rows.
+    fn end_of_rows(&mut self, section: &mut Section, key: &str) -> Option<Computed> {
+        let path = section.name_of(key);
+        let Some(entry) = section.take(key) else {
+            let message = format!("`{}` has no `{key}`", section.path());
+            self.cx
+                .error("plan::missing-key", section.place, message)
+                .label(format!("`{key}` is missing"))
+                .help("write `rows = { least = 0, most = 1 }`, or one number");
+            return None;
+        };
+        self.computed(&path, &entry.node, EXPRESSION, parser::integer)
+    }
+
     /// Splits a statement's text into pieces, and reports unknown placeholders. Only `row`, the
     /// text of `values`, may use the names in `hidden`.
     fn pieces(
@@ -289,6 +320,7 @@ impl Reader<'_, '_> {
                 return None;
             }
         };
+
         let has_values =
             segments.iter().any(|segment| matches!(segment, Segment::Name { name: VALUES, .. }));
         if row.is_some() && !has_values {
@@ -298,6 +330,7 @@ impl Reader<'_, '_> {
                 .label("expected `{values}`")
                 .help("write `INSERT INTO {table} (k) VALUES {values}`");
         }
+
         let mut pieces = Vec::new();
         for segment in segments {
             let (name, span) = match segment {
@@ -307,38 +340,53 @@ impl Reader<'_, '_> {
                 }
                 Segment::Name { name, span } => (name, span),
             };
-            let symbol = self.scope.find(name).cloned();
-            let integers = |first, count, bounds: Bounds| Piece::Integers {
-                first,
-                count,
-                is_wide: bounds.is_wide(),
-            };
-            pieces.push(match (symbol, &row) {
-                _ if name == TABLE => Piece::Table,
-                (_, Some(row)) if name == VALUES => Piece::Rows(row.clone()),
-                (Some(Symbol::Argument(value)), _) => Piece::Text(value.to_string()),
-                (Some(Symbol::Integer { slot, bounds, .. }), _) => integers(slot, 1, bounds),
-                (Some(Symbol::List(first, count, bounds)), _) => integers(first, count, bounds),
-                (Some(Symbol::Text(slot, is_pad)), _) => Piece::Drawn { slot, is_pad },
-                (Some(Symbol::Unknown), _) => continue,
-                (Some(Symbol::Variable(_)) | None, _) => {
+            match self.piece(name, row.as_deref()) {
+                Some(piece) => {
+                    pieces.push(piece);
+                    self.scope.mark_used(name);
+                }
+                // Its definition has an error of its own.
+                None if matches!(self.scope.find(name), Some(Symbol::Unknown)) => {}
+                None => {
                     let place = self.cx.within(node, lead + span.start, lead + span.end);
                     self.report_unknown(name, place, sql, hidden);
-                    continue;
                 }
-            });
-            self.scope.mark_used(name);
+            }
         }
         Some(pieces)
     }
 
+    /// Returns what replaces a placeholder; `None` if its name is unknown, or its definition has an
+    /// error. `row` has the pieces of `values`.
+    fn piece(&self, name: &str, row: Option<&[Piece]>) -> Option<Piece> {
+        if name == TABLE {
+            return Some(Piece::Table);
+        }
+        if let Some(row) = row.filter(|_| name == VALUES) {
+            return Some(Piece::Rows(row.to_vec()));
+        }
+
+        match self.scope.find(name)? {
+            Symbol::Argument(value) => Some(Piece::Text(value.to_string())),
+            Symbol::Integer { slot, bounds, .. } => {
+                Some(Piece::Integers { first: *slot, count: 1, is_wide: bounds.is_wide() })
+            }
+            Symbol::List(first, count, bounds) => {
+                Some(Piece::Integers { first: *first, count: *count, is_wide: bounds.is_wide() })
+            }
+            Symbol::Text(slot, is_pad) => Some(Piece::Drawn { slot: *slot, is_pad: *is_pad }),
+            Symbol::Variable(_) | Symbol::Unknown => None,
+        }
+    }
+
     fn report_unknown(&mut self, name: &str, place: Place, sql: &str, hidden: &[(String, Symbol)]) {
         let mut known = vec![TABLE];
-        for (name, symbol) in &self.scope.named {
+        for (defined, symbol) in &self.scope.named {
             if !matches!(symbol, Symbol::Variable(_)) {
-                known.push(name);
+                known.push(defined);
             }
         }
+
         let (label, help) = if hidden.iter().any(|(hidden, _)| hidden == name) {
             (
                 "drawn for each row of `values`",
@@ -352,6 +400,7 @@ impl Reader<'_, '_> {
         } else {
             ("not defined", choices(name, "defined names", &known))
         };
+
         let message = format!("unknown parameter `{{{name}}}` in {}", code(sql));
         self.cx.error("plan::unknown-parameter", place, message).label(label).help(help);
     }

@@ -240,8 +240,7 @@ impl Test {
 
     /// Returns true if no statement writes.
     pub fn only_reads(&self) -> bool {
-        let mut effects = self.statements.iter().map(|it| it.effect);
-        effects.all(|effect| effect == Effect::Reads)
+        self.statements.iter().all(|statement| statement.effect == Effect::Reads)
     }
 
     /// Returns the mean number of commits of an event that make changes durable: at most one in a

@@ -246,7 +246,7 @@ fn a_distribution_has_an_exponent() {
         assert!(runs.iter().all(|(step, _)| matches!(step.kind,
             SysbenchStepKind::Run { distribution, .. } if distribution == Distribution::Zipfian { exponent })));
         let key = "workload.sysbench.step.insert.distribution";
-        let noted = plan.resolved.iter().find(|it| it.key == key).unwrap();
+        let noted = plan.resolved.iter().find(|value| value.key == key).unwrap();
         assert_eq!(noted.value, format!("\"zipfian({exponent})\""));
         assert!(noted.origin.starts_with("plan:2:"));
     }
@@ -259,7 +259,7 @@ fn names_of_steps_are_those_of_tests() {
         let step = StepName::<Kind>::parse(text, &known)?;
         match step.kind {
             Kind::Run { test, argument } => {
-                Some((known.test(test)?.name.clone(), argument.map(|it| it.1)))
+                Some((known.test(test)?.name.clone(), argument.map(|(_, value)| value)))
             }
             _ => None,
         }

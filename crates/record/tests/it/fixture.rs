@@ -30,8 +30,10 @@ fn the_first_format_reads() {
 
     let cell = directory.cell(&run.cells[0]).unwrap();
     assert!(cell.path().ends_with("cells/bundled.base/c2/r1"));
-    let setting = &cell.read().unwrap().settings[0];
+    let cell_record = cell.read().unwrap();
+    let setting = &cell_record.settings[0];
     assert_eq!((&*setting.value, setting.canonical()), ("4K", "4096"));
+    assert_eq!(cell_record.unmet_options.len(), 1);
 
     let steps = cell.read_steps().unwrap();
     let step = steps[0].step();

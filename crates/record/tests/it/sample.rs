@@ -42,30 +42,9 @@ pub fn run() -> Run {
         started_unix_ns: 1_795_287_731_250_000_000,
         ended_unix_ns: Some(1_795_287_799_000_000_000),
         command: vec!["assay".into(), "run".into()],
-        plan: Plan {
-            path: Some("sample.toml".into()),
-            text: "name = \"sample\"\n".into(),
-            sets: vec!["repeats=1".into()],
-            resolved: vec![ResolvedValue {
-                key: "repeats".into(),
-                value: "1".into(),
-                origin: "--set".into(),
-            }],
-            password_removed: true,
-            files: vec![PlanFile { name: "base.conf".into(), text: "a = 1\n".into() }],
-        },
+        plan: plan(),
         seed: u64::MAX,
-        host: Host {
-            facts: vec![("kernel".into(), "6.1.0".into())],
-            cpu_count: 2,
-            memory_total_bytes: 8 << 30,
-            fsync: Some(FsyncLatency {
-                count: 100,
-                p50_ns: 200_000,
-                p99_ns: 900_000,
-                max_ns: 1_000_000,
-            }),
-        },
+        host: host(),
         builds: vec![Build {
             name: "bundled".into(),
             engine: "sqlite".into(),
@@ -73,23 +52,7 @@ pub fn run() -> Run {
             source: "bundled".into(),
             files: vec![FileHash { path: "lib".into(), size_bytes: 1, sha256: "00".into() }],
         }],
-        targets: vec![Target {
-            name: "bundled.base".into(),
-            build: "bundled".into(),
-            config: "base".into(),
-            engine: "sqlite".into(),
-            set: vec![("synchronous".into(), "normal".into())],
-            declared: vec![DeclaredOption {
-                name: "synchronous".into(),
-                value: "normal".into(),
-                key: "synchronous".into(),
-                canonical: "1".into(),
-                optional: true,
-                role: Some(SettingRole::Durability),
-            }],
-            factors: Vec::new(),
-            files: vec!["base.conf".into()],
-        }],
+        targets: vec![target()],
         base: "bundled.base".into(),
         cells: vec![cell_ref()],
         workloads: vec![WorkloadSteps {
@@ -106,27 +69,80 @@ pub fn run() -> Run {
             tolerance: 0.05,
             repeats: 1,
         }),
-        invocations: vec![Invocation {
-            started_unix_ns: 1_795_287_731_250_000_000,
-            ended_unix_ns: Some(1_795_287_799_000_000_000),
-            elapsed_ns: Some(67_750_000_000),
-            status: Status::Complete,
-            assay: assay(),
-            command: vec!["assay".into(), "run".into()],
-            only: vec!["bundled.*".into()],
-            data_dir: "/data".into(),
-            boot_id: Some("b".into()),
-            host_differences: vec![FactDifference {
-                name: "kernel".into(),
-                first: Some("6.1.0".into()),
-                now: None,
-            }],
-            left_out: Vec::new(),
-            client_hosts: Vec::new(),
-            fsync: Some(FsyncLatency::default()),
-        }],
+        invocations: vec![invocation()],
         is_running: false,
         files: Vec::new(),
+    }
+}
+
+fn plan() -> Plan {
+    Plan {
+        path: Some("sample.toml".into()),
+        text: "name = \"sample\"\n".into(),
+        sets: vec!["repeats=1".into()],
+        resolved: vec![ResolvedValue {
+            key: "repeats".into(),
+            value: "1".into(),
+            origin: "--set".into(),
+        }],
+        password_removed: true,
+        files: vec![PlanFile { name: "base.conf".into(), text: "a = 1\n".into() }],
+    }
+}
+
+fn host() -> Host {
+    Host {
+        facts: vec![("kernel".into(), "6.1.0".into())],
+        cpu_count: 2,
+        memory_total_bytes: 8 << 30,
+        fsync: Some(FsyncLatency {
+            count: 100,
+            p50_ns: 200_000,
+            p99_ns: 900_000,
+            max_ns: 1_000_000,
+        }),
+    }
+}
+
+fn target() -> Target {
+    Target {
+        name: "bundled.base".into(),
+        build: "bundled".into(),
+        config: "base".into(),
+        engine: "sqlite".into(),
+        set: vec![("synchronous".into(), "normal".into())],
+        declared: vec![DeclaredOption {
+            name: "synchronous".into(),
+            value: "normal".into(),
+            key: "synchronous".into(),
+            canonical: "1".into(),
+            optional: true,
+            role: Some(SettingRole::Durability),
+        }],
+        factors: Vec::new(),
+        files: vec!["base.conf".into()],
+    }
+}
+
+fn invocation() -> Invocation {
+    Invocation {
+        started_unix_ns: 1_795_287_731_250_000_000,
+        ended_unix_ns: Some(1_795_287_799_000_000_000),
+        elapsed_ns: Some(67_750_000_000),
+        status: Status::Complete,
+        assay: assay(),
+        command: vec!["assay".into(), "run".into()],
+        only: vec!["bundled.*".into()],
+        data_dir: "/data".into(),
+        boot_id: Some("b".into()),
+        host_differences: vec![FactDifference {
+            name: "kernel".into(),
+            first: Some("6.1.0".into()),
+            now: None,
+        }],
+        left_out: Vec::new(),
+        client_hosts: Vec::new(),
+        fsync: Some(FsyncLatency::default()),
     }
 }
 
@@ -169,7 +185,7 @@ pub fn cell() -> Cell {
             volatile: true,
             role: Some(SettingRole::CacheSize),
         }],
-        not_had: vec![UnmetOption {
+        unmet_options: vec![UnmetOption {
             name: "synchronous".into(),
             declared: "normal".into(),
             effective: Some("2".into()),
@@ -186,8 +202,8 @@ fn counters(value: f64) -> Vec<Counter> {
     ]
 }
 
-pub fn step() -> Step {
-    let insert = Ops {
+fn inserts() -> Ops {
+    Ops {
         offered: 243,
         skipped: 1,
         ok: 240,
@@ -198,8 +214,11 @@ pub fn step() -> Step {
         errors: BTreeMap::from([("busy".into(), 5)]),
         error_examples: BTreeMap::from([("busy".into(), "database is locked".into())]),
         rate_target_ops_per_s: Some(20.25),
-    };
-    let connection = |client: u32| Connection {
+    }
+}
+
+fn connection(client: u32) -> Connection {
+    Connection {
         client,
         role: "insert".into(),
         started_ns: 0,
@@ -219,7 +238,10 @@ pub fn step() -> Step {
         states: [(ConnectionState::Fsync, 3), (ConnectionState::Runnable, 97)].into(),
         rows: 6000,
         ok: 120,
-    };
+    }
+}
+
+pub fn step() -> Step {
     Step {
         name: "l.i1".into(),
         cell: cell().key,
@@ -247,8 +269,8 @@ pub fn step() -> Step {
         data_bytes: Some(611_000),
         insert_rate_target_rows_per_s: Some(1012.5),
         connections: vec![connection(0), connection(1)],
-        ops: BTreeMap::from([("insert".into(), insert.clone())]),
-        warm_up_ops: BTreeMap::from([("insert".into(), insert)]),
+        ops: BTreeMap::from([("insert".into(), inserts())]),
+        warm_up_ops: BTreeMap::from([("insert".into(), inserts())]),
         ranks: Vec::new(),
         profile: None,
         held_up: vec![LoadPause { from_ns: 3_000_000_000, to_ns: 3_400_000_000 }],

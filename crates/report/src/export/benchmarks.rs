@@ -8,13 +8,14 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use analysis::Row;
+use analysis::{Row, distinct};
 use record::{Run, Status, StepKind};
+use words::capitalized;
 use words::metric::GO_BENCHMARKS;
 
-use crate::matrix::StepHead;
-use crate::operations;
-use crate::terminal::printable;
+use crate::model::matrix::StepHead;
+use crate::model::operations;
+use crate::model::text::printable;
 
 /// The text, and the results that are not in it.
 #[derive(Clone, Debug, Default)]
@@ -29,84 +30,129 @@ pub struct Benchmarks {
 }
 
 /// A configuration line that is written if its value is the same for all results.
-type HeadLine = (&'static str, fn(&Run, &Row) -> String);
+struct HeadLine {
+    key: &'static str,
+    value: fn(&Run, &Row) -> String,
+}
 
 const HEAD: [HeadLine; 4] = [
-    ("run", |run, _| run.name.clone()),
-    ("assay-version", |run, _| run.assay.to_string()),
-    ("cpu", |run, _| {
-        let model = run.host.fact("cpu_model");
-        model.unwrap_or_default().to_owned()
-    }),
-    ("engine", |_, row| row.engine.clone()),
+    HeadLine { key: "run", value: |run, _| run.name.clone() },
+    HeadLine { key: "assay-version", value: |run, _| run.assay.to_string() },
+    HeadLine {
+        key: "cpu",
+        value: |run, _| run.host.fact("cpu_model").unwrap_or_default().to_owned(),
+    },
+    HeadLine { key: "engine", value: |_, row| row.engine.clone() },
 ];
+
+/// A step with its line.
+struct BenchmarkResult<'a> {
+    row: &'a Row,
+    line: String,
+}
+
+/// A unit of a result. benchstat must know for each whether more is better.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Unit {
+    name: String,
+    more_is_better: bool,
+}
 
 /// Returns the valid results of all reported steps except settle steps. A row's `run` is an index
 /// of `runs`.
 pub fn benchmarks(runs: &[&Run], rows: &[Row]) -> Benchmarks {
     let mut out = Benchmarks::default();
-    let mut lines: Vec<(&Row, String)> = Vec::new();
-    let mut units: BTreeSet<(String, bool)> = BTreeSet::new();
+    let mut results: Vec<BenchmarkResult<'_>> = Vec::new();
+    let mut units: BTreeSet<Unit> = BTreeSet::new();
     for row in rows {
         if row.kind == StepKind::Settle || !row.reported {
             continue;
         }
-        let processors = runs.get(row.run).map_or(0, |run| run.host.cpu_count);
-        match result(row, processors) {
-            Ok((line, used)) => {
-                units.extend(used);
-                lines.push((row, line));
+        match figures(row) {
+            Ok(figures) => {
+                let processors = runs.get(row.run).map_or(0, |run| run.host.cpu_count);
+                results.push(BenchmarkResult { row, line: line(row, processors, &figures) });
+                units.extend(figures.into_iter().map(|figure| figure.unit));
             }
             Err(why) => out.left_out.push(format!("{}: {why}", place(row))),
         }
     }
-    out.result_count = lines.len();
 
-    for (key, value) in HEAD {
-        let values = lines.iter();
-        let values = values.filter_map(|(row, _)| Some(value(runs.get(row.run)?, row)));
-        let values: BTreeSet<String> = values.collect();
-        let only = values.first().filter(|_| values.len() == 1);
-        let only = only.map(|value| one_line(value));
-        if let Some(value) = only.filter(|value| !value.is_empty()) {
-            let _ = writeln!(out.text, "{key}: {value}");
-        }
-    }
-    for (unit, more_is_better) in units {
+    out.result_count = results.len();
+    write_head(&mut out.text, runs, &results);
+    for Unit { name, more_is_better } in units {
         let better = if more_is_better { "higher" } else { "lower" };
-        let _ = writeln!(out.text, "Unit {unit} better={better}");
+        let _ = writeln!(out.text, "Unit {name} better={better}");
     }
-    // benchstat compares with the first target, so the base comes first.
-    let mut targets: Vec<&str> = Vec::new();
-    for (row, _) in &lines {
-        if !targets.contains(&row.cell.target.as_str()) {
-            targets.push(&row.cell.target);
-        }
-    }
-    if let Some(first) = runs.first() {
-        targets.sort_by_key(|target| *target != first.base);
-    }
-    for target in targets {
-        let of_target = || lines.iter().filter(|(row, _)| row.cell.target == target);
-        let what: BTreeSet<String> = of_target()
-            .map(|(row, _)| {
-                let Row { build, config, engine, engine_version, .. } = row;
-                format!("build {build}, config {config}, {engine} {engine_version}")
-            })
-            .collect();
-        let _ = writeln!(out.text, "\ntarget: {}", one_line(target));
-        for what in what {
-            let _ = writeln!(out.text, "# {}", one_line(&what));
-        }
-        for (_, line) in of_target() {
-            out.text.push_str(line);
-        }
+    for target in targets(runs, &results) {
+        write_target(&mut out.text, target, &results);
     }
     out
 }
 
-/// Returns the line of a step, and its units with whether more is better; or why it has none.
-fn result(row: &Row, processors: u32) -> Result<(String, Vec<(String, bool)>), String> {
+/// Writes the configuration lines whose value all results share.
+fn write_head(text: &mut String, runs: &[&Run], results: &[BenchmarkResult<'_>]) {
+    for HeadLine { key, value } in HEAD {
+        let values: BTreeSet<String> = results
+            .iter()
+            .filter_map(|result| Some(value(runs.get(result.row.run)?, result.row)))
+            .collect();
+        let Some(only) = values.first().filter(|_| values.len() == 1) else {
+            continue;
+        };
+
+        let shown = one_line(only);
+        if !shown.is_empty() {
+            let _ = writeln!(text, "{key}: {shown}");
+        }
+    }
+}
+
+/// Returns the targets in the order of their results. benchstat compares with the first one, so the
+/// base comes first.
+fn targets<'a>(runs: &[&Run], results: &[BenchmarkResult<'a>]) -> Vec<&'a str> {
+    let mut targets = distinct(results.iter().map(|result| result.row.cell.target.as_str()));
+    if let Some(first) = runs.first() {
+        targets.sort_by_key(|target| *target != first.base);
+    }
+    targets
+}
+
+/// Writes the results of a target, with what distinguishes the target as comments.
+fn write_target(text: &mut String, target: &str, results: &[BenchmarkResult<'_>]) {
+    let of_target: Vec<&BenchmarkResult<'_>> =
+        results.iter().filter(|result| result.row.cell.target == target).collect();
+    let descriptions: BTreeSet<String> = of_target
+        .iter()
+        .map(|result| {
+            let Row { build, config, engine, engine_version, .. } = result.row;
+            format!("build {build}, config {config}, {engine} {engine_version}")
+        })
+        .collect();
+
+    let _ = writeln!(text, "\ntarget: {}", one_line(target));
+    for description in descriptions {
+        let _ = writeln!(text, "# {}", one_line(&description));
+    }
+    for result in of_target {
+        text.push_str(&result.line);
+    }
+}
+
+/// A figure of a result.
+struct BenchmarkFigure {
+    value: f64,
+    unit: Unit,
+}
+
+impl BenchmarkFigure {
+    fn less_is_better(value: f64, unit: impl Into<String>) -> Self {
+        Self { value, unit: Unit { name: unit.into(), more_is_better: false } }
+    }
+}
+
+/// Returns the figures of a step, or why it has none.
+fn figures(row: &Row) -> Result<Vec<BenchmarkFigure>, String> {
     if !row.valid || row.status != Status::Complete {
         return Err(if row.reasons.is_empty() {
             "it is not valid".to_owned()
@@ -114,36 +160,53 @@ fn result(row: &Row, processors: u32) -> Result<(String, Vec<(String, bool)>), S
             row.reasons.join("; ")
         });
     }
-    let rate = row.metric("o/s").filter(|&rate| rate > 0.0);
-    let Some(rate) = rate else {
+    let Some(rate) = rate(row) else {
         return Err("nothing was done in it".to_owned());
     };
-    let throughput = operations::unit(StepHead::of(row));
-    let mut figures = vec![("ns/op".to_owned(), 1e9 / rate, false), (throughput, rate, true)];
-    figures.extend(GO_BENCHMARKS.iter().filter_map(|&(name, unit, each)| {
-        Some((unit.to_owned(), row.metric(name)? * each, false))
-    }));
+
+    let throughput = Unit { name: operations::unit(StepHead::of(row)), more_is_better: true };
+    let mut figures = vec![
+        BenchmarkFigure::less_is_better(1e9 / rate, "ns/op"),
+        BenchmarkFigure { value: rate, unit: throughput },
+    ];
+
+    for &(name, unit, each) in &GO_BENCHMARKS {
+        if let Some(value) = row.metric(name) {
+            figures.push(BenchmarkFigure::less_is_better(value * each, unit));
+        }
+    }
+
     let main = row.main_op.as_ref().and_then(|kind| row.ops.get(kind));
-    figures.extend(["p50", "p99", "p99.9", "max"].into_iter().filter_map(|name| {
-        let us = operations::time_of(main?, &format!("response_us_{name}"))?;
-        Some((format!("{name}-response-ns"), us * 1e3, false))
-    }));
-    let done = (rate * row.seconds).round().max(1.0) as u64;
+    for percentile in ["p50", "p99", "p99.9", "max"] {
+        let name = format!("response_us_{percentile}");
+        if let Some(us) = main.and_then(|op| operations::time_of(op, &name)) {
+            let unit = format!("{percentile}-response-ns");
+            figures.push(BenchmarkFigure::less_is_better(us * 1e3, unit));
+        }
+    }
+    Ok(figures)
+}
+
+/// Returns the operations per second, if there were any.
+fn rate(row: &Row) -> Option<f64> {
+    row.metric("o/s").filter(|&rate| rate > 0.0)
+}
+
+/// Returns the line of a step: its name, the number of operations, and its figures.
+fn line(row: &Row, processors: u32, figures: &[BenchmarkFigure]) -> String {
+    let done = (rate(row).unwrap_or(0.0) * row.seconds).round().max(1.0) as u64;
     let mut line = format!("{} {done}", name(row, processors));
-    for (unit, value, _) in &figures {
-        let _ = write!(line, " {value} {unit}");
+    for BenchmarkFigure { value, unit } in figures {
+        let _ = write!(line, " {value} {}", unit.name);
     }
     line.push('\n');
-    let units = figures.into_iter().map(|(unit, _, better)| (unit, better));
-    Ok((line, units.collect()))
+    line
 }
 
 /// Returns the name of a benchmark: `BenchmarkInsert/step=l.i0/clients=8-2`. The last number is the
 /// number of processors, as in Go.
 fn name(row: &Row, processors: u32) -> String {
-    let mut letters = row.workload.chars();
-    let first = letters.next().map(|letter| letter.to_ascii_uppercase());
-    let workload: String = first.into_iter().chain(letters).collect();
+    let workload = capitalized(&row.workload);
     let mut name = format!("Benchmark{}/step={}", part(&workload), part(&row.step));
     if let Some(variant) = &row.cell.variant {
         let _ = write!(name, "/variant={}", part(variant));
@@ -173,8 +236,10 @@ fn one_line(text: &str) -> String {
 
 /// Describes a step of a cell.
 fn place(row: &Row) -> String {
-    let variant = row.cell.variant.as_ref();
-    let variant = variant.map(|variant| format!("{variant}, ")).unwrap_or_default();
+    let variant = match &row.cell.variant {
+        Some(variant) => format!("{variant}, "),
+        None => String::new(),
+    };
     format!(
         "{} of {} ({variant}c{}, r{})",
         row.step, row.cell.target, row.cell.clients, row.cell.repeat

@@ -4,6 +4,7 @@
 //! Tables are written line by line, so that one of seconds needs no more memory than one step.
 
 mod benchmarks;
+mod effects;
 mod firefox;
 mod histogram_log;
 mod pprof;
@@ -11,13 +12,13 @@ mod profiles;
 mod seconds;
 mod sheet;
 mod steps;
+mod verdicts;
 
 pub use benchmarks::{Benchmarks, benchmarks};
+pub use effects::effects_csv;
 pub use histogram_log::HistogramLog;
 pub use profiles::ProfileForm;
-pub(crate) use profiles::cell_name;
 pub use seconds::SecondTable;
 pub use sheet::{Form, day};
-pub(crate) use sheet::{Line, Sheet, Value, csv_text, fixed};
-pub(crate) use steps::of_runs;
 pub use steps::{csv, metric_table, step_table};
+pub use verdicts::{compared_csv, verdict_table};

@@ -3,10 +3,10 @@
 use std::io::{self, Write};
 
 use analysis::MergedProfile;
-use record::CellKey;
 use words::Stacks;
 
 use super::{firefox, pprof};
+use crate::model::names::cell_name;
 
 /// A format of CPU profiles. Each can hold several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,11 +60,4 @@ fn all_stacks(profiles: &[MergedProfile<'_>]) -> Stacks {
         }
     }
     all
-}
-
-/// Returns the name of a cell in all its repeats: `pg17.base/c8`.
-pub(crate) fn cell_name(cell: &CellKey) -> String {
-    let variant = cell.variant.as_ref().map(|variant| format!("/{variant}"));
-    let variant = variant.unwrap_or_default();
-    format!("{}{variant}/c{}", cell.target, cell.clients)
 }

@@ -6,22 +6,23 @@ use std::io::{self, Write};
 use analysis::{OpSeries, Row};
 use record::Run;
 
-use super::sheet::{Form, Line, Sheet, Value, fixed};
+use super::sheet::{Form, Sheet, SheetLine, SheetValue, fixed};
 use super::steps::of_step;
 
 /// Returns the columns of one second of one kind of operation.
-fn of_second(row: &Row, started: f64, kind: &str, series: &OpSeries, second: usize) -> Line {
+fn of_second(row: &Row, started: f64, kind: &str, series: &OpSeries, second: usize) -> SheetLine {
     let since = second as f64;
-    let count = |counts: &[u64]| Value::Integer(counts.get(second).copied());
+    let count = |counts: &[u64]| SheetValue::Integer(counts.get(second).copied());
     // A second without successful operations has no longest latency.
     let has_any = series.ok.get(second).is_some_and(|&ok| ok > 0);
-    let longest = |times: &[f64]| Value::number(times.get(second).copied().filter(|_| has_any));
+    let longest =
+        |times: &[f64]| SheetValue::number(times.get(second).copied().filter(|_| has_any));
     fixed([
-        ("op", Value::text(kind)),
-        ("second", Value::count(second as u64)),
+        ("op", SheetValue::text(kind)),
+        ("second", SheetValue::count(second as u64)),
         // The last second is often incomplete, which matters for rates.
-        ("length_s", Value::number(Some((row.seconds - since).clamp(0.0, 1.0)))),
-        ("unix_s", Value::number(Some(started + since))),
+        ("length_s", SheetValue::number(Some((row.seconds - since).clamp(0.0, 1.0)))),
+        ("unix_s", SheetValue::number(Some(started + since))),
         ("ok_count", count(&series.ok)),
         ("failed_count", count(&series.failed)),
         ("row_count", count(&series.rows)),

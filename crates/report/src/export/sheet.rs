@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use record::{ColumnSpec, ColumnType, Run, TableWriter};
 
-use crate::terminal::printable;
+use crate::model::text::printable;
 
 /// The file format of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ const SCHEMA_VERSION: &str = "1";
 
 /// Returns the metadata of a file: the table, its version, and its runs.
 fn notes(table: &str, runs: &[&Run]) -> Vec<(String, String)> {
-    let runs = runs.iter().map(|run| {
+    let described = runs.iter().map(|run| {
         serde_json::json!({
             "run_id": run.id,
             "name": run.name,
@@ -32,19 +32,19 @@ fn notes(table: &str, runs: &[&Run]) -> Vec<(String, String)> {
             "assay": run.assay,
         })
     });
-    let notes = [
+    [
         ("table", table.to_owned()),
         ("schema_version", SCHEMA_VERSION.to_owned()),
         ("version", env!("CARGO_PKG_VERSION").to_owned()),
-        ("runs", serde_json::Value::from_iter(runs).to_string()),
-    ];
-    let notes = notes.map(|(key, value)| (format!("assay.{key}"), value));
-    notes.into()
+        ("runs", serde_json::Value::from_iter(described).to_string()),
+    ]
+    .map(|(key, value)| (format!("assay.{key}"), value))
+    .into()
 }
 
 /// A value of a line; `None` if it is not applicable or unknown.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Value {
+pub(crate) enum SheetValue {
     Text(Option<String>),
     Integer(Option<u64>),
     Number(Option<f64>),
@@ -53,7 +53,7 @@ pub(crate) enum Value {
     Time(Option<u64>),
 }
 
-impl Value {
+impl SheetValue {
     /// Returns a text; `None` if it is empty.
     pub(crate) fn text(text: impl Into<String>) -> Self {
         Self::Text(Some(text.into()).filter(|text| !text.is_empty()))
@@ -116,8 +116,9 @@ impl Value {
 /// become U+FFFD, and `'` precedes what would be a formula. Line breaks and tabs are kept.
 fn harmless(text: &str) -> String {
     let is_kept = |letter: &char| matches!(letter, '\n' | '\t') || printable(*letter).is_some();
-    let shown = text.chars().map(|letter| if is_kept(&letter) { letter } else { '\u{fffd}' });
-    let shown: String = shown.collect();
+    let shown: String =
+        text.chars().map(|letter| if is_kept(&letter) { letter } else { '\u{fffd}' }).collect();
+
     let begins_formula = shown.trim_start().starts_with(['=', '+', '-', '@']);
     let is_numbers = || shown.split(' ').all(|word| word.parse::<f64>().is_ok());
     if begins_formula && !is_numbers() { format!("'{shown}") } else { shown }
@@ -137,13 +138,12 @@ pub fn day(unix_ns: u64) -> String {
     time(unix_ns).strftime("%Y-%m-%d").to_string()
 }
 
-/// A line: each value with the name of its column.
-pub(crate) type Line = Vec<(Cow<'static, str>, Value)>;
+/// A line of a table: each value with the name of its column.
+pub(crate) type SheetLine = Vec<(Cow<'static, str>, SheetValue)>;
 
 /// Returns a line, or a part of one, from fixed columns.
-pub(crate) fn fixed<const N: usize>(columns: [(&'static str, Value); N]) -> Line {
-    let columns = columns.into_iter();
-    columns.map(|(name, value)| (name.into(), value)).collect()
+pub(crate) fn fixed<const N: usize>(columns: [(&'static str, SheetValue); N]) -> SheetLine {
+    columns.into_iter().map(|(name, value)| (name.into(), value)).collect()
 }
 
 /// A writer of a table.
@@ -157,13 +157,12 @@ impl<W: Write> Sheet<W> {
     pub(crate) fn new(
         form: Form,
         table: &str,
-        like: &Line,
+        like: &SheetLine,
         runs: &[&Run],
         sink: W,
     ) -> io::Result<Self> {
-        let columns = like.iter();
         let columns: Vec<ColumnSpec> =
-            columns.map(|(name, value)| ColumnSpec::optional(&**name, value.holds())).collect();
+            like.iter().map(|(name, value)| ColumnSpec::optional(&**name, value.holds())).collect();
         match form {
             Form::Csv => {
                 let mut writer = csv::Writer::from_writer(sink);
@@ -180,12 +179,14 @@ impl<W: Write> Sheet<W> {
     }
 
     /// Adds a line.
-    pub(crate) fn push(&mut self, line: &Line) -> io::Result<()> {
+    pub(crate) fn push(&mut self, line: &SheetLine) -> io::Result<()> {
         match self {
             Self::Csv(writer) => {
                 for (_, value) in line {
                     let written = match value {
-                        Value::Text(text) => harmless(text.as_deref().unwrap_or_default()).into(),
+                        SheetValue::Text(text) => {
+                            harmless(text.as_deref().unwrap_or_default()).into()
+                        }
                         value => value.written(),
                     };
                     writer.write_field(&*written).map_err(csv_error)?;
@@ -226,12 +227,12 @@ mod tests {
 
     #[test]
     fn what_is_not_a_number_is_absent_and_others_have_all_their_digits() {
-        assert_eq!(Value::number(Some(f64::NAN)), Value::Number(None));
-        assert_eq!(Value::number(None).written(), "");
-        assert_eq!(Value::number(Some(0.1 + 0.2)).written(), "0.30000000000000004");
-        assert_eq!(Value::number(Some(12.0)).written(), "12");
-        assert_eq!(Value::text("").written(), "");
-        let time = Value::Time(Some(1_795_287_731_250_000_999));
+        assert_eq!(SheetValue::number(Some(f64::NAN)), SheetValue::Number(None));
+        assert_eq!(SheetValue::number(None).written(), "");
+        assert_eq!(SheetValue::number(Some(0.1 + 0.2)).written(), "0.30000000000000004");
+        assert_eq!(SheetValue::number(Some(12.0)).written(), "12");
+        assert_eq!(SheetValue::text("").written(), "");
+        let time = SheetValue::Time(Some(1_795_287_731_250_000_999));
         assert_eq!(time.written(), "2026-11-21T19:02:11.250000Z");
         assert_eq!(day(1_795_287_731_250_000_999), "2026-11-21");
     }
@@ -250,7 +251,7 @@ mod tests {
         for (text, expected) in texts {
             assert_eq!(harmless(text), expected);
         }
-        let line = fixed([("a", Value::text("=1+1")), ("b", Value::number(Some(-1.5)))]);
+        let line = fixed([("a", SheetValue::text("=1+1")), ("b", SheetValue::number(Some(-1.5)))]);
         let mut sheet = Sheet::new(Form::Csv, "", &line, &[], Vec::new()).unwrap();
         sheet.push(&line).unwrap();
         assert_eq!(csv_text(sheet.finish()), "a,b\n'=1+1,-1.5\n");
@@ -268,7 +269,7 @@ mod tests {
             }
         }
         for form in [Form::Csv, Form::Parquet] {
-            let line = |value: u64| fixed([("a", Value::count(value))]);
+            let line = |value: u64| fixed([("a", SheetValue::count(value))]);
             let written = Sheet::new(form, "", &line(0), &[], Gone).and_then(|mut sheet| {
                 for value in 0..1_000_000 {
                     sheet.push(&line(value))?;

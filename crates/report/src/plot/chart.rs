@@ -4,8 +4,13 @@ use maud::{Markup, html as markup};
 
 use super::scale::{Scale, compact};
 use super::svg::{Panel, class, cut, mark, px, text_width, whisker};
-use crate::html::{COLOR_COUNT, DASHES};
-use crate::table::Tone;
+use crate::model::table::Tone;
+
+/// The number of colors of lines. More lines have the same colors with other dashes.
+pub(crate) const COLOR_COUNT: usize = 10;
+
+/// The dashes that distinguish lines of the same color.
+pub(crate) const DASHES: [&str; 4] = ["", "7 3", "2 3", "9 3 2 3"];
 
 /// The height of the plot area, and of the titles above it.
 const HEIGHT: f64 = 170.0;

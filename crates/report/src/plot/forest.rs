@@ -6,8 +6,8 @@ use maud::{Markup, html as markup};
 
 use super::scale::Scale;
 use super::svg::{Panel, RATE_MISSED, class, cut, mark, px, text_width, whisker};
-use crate::compared::{ratio_cell, tone};
-use crate::table::Tone;
+use crate::model::table::Tone;
+use crate::tables::compared::{ratio_cell, tone};
 
 /// The height of a step's row.
 const ROW: f64 = 22.0;

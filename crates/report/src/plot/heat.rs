@@ -6,10 +6,10 @@ use std::ops::Range;
 use maud::{Markup, html as markup};
 
 use super::svg::{Panel, class, cut, px, text_width};
-use crate::compared::tone;
-use crate::number::ratio_text;
-use crate::operations::step_head;
-use crate::table::{Cell, Tone};
+use crate::model::number::ratio_text;
+use crate::model::operations::step_head;
+use crate::model::table::{Cell, Tone};
+use crate::tables::compared::tone;
 use analysis::ComparedStep;
 
 /// The height of a row, and of a line of a head.

@@ -1,6 +1,6 @@
 //! Axes: positions of values, and ticks.
 
-use crate::number::fixed;
+use crate::model::number::fixed;
 
 /// The maximum number of ticks. A logarithmic axis with more has only powers of ten.
 const TICKS_MAX: usize = 7;

@@ -2,13 +2,13 @@
 
 use maud::{Markup, PreEscaped, html as markup};
 
-use crate::table::Tone;
+use crate::model::table::Tone;
 
 /// The style of drawings; it uses the colors of the page by name.
 pub(crate) const STYLE: &str = include_str!("plot.css");
 
 /// The page's style with the colors.
-const COLORS: &str = include_str!("../html/style.css");
+const COLORS: &str = include_str!("../printers/page/style.css");
 
 /// The average width of a letter.
 const LETTER: f64 = 7.0;

@@ -79,6 +79,7 @@ impl ConnectionSql {
         let insert = part.insert;
         let table = &insert.tables[part.table];
         let rows = part.step.rows_per_commit;
+
         match purpose {
             Purpose::Insert | Purpose::Index { .. } => Self {
                 statements: vec![dialect.insert(table, rows)],
@@ -91,16 +92,14 @@ impl ConnectionSql {
                 boundary_key: Some(dialect.min_key(table)),
             },
             Purpose::ReadRanges => {
-                let queries = range_queries(insert.plan.indexes);
-                let statements = queries.iter().zip(&table.indexes).map(|(query, index)| {
+                let mut statements = Vec::new();
+                for (query, index) in range_queries(insert.plan.indexes).iter().zip(&table.indexes)
+                {
                     let comparison = query.comparison;
-                    dialect.range_scan(table, RangeScan { index, comparison, limit: RANGE_LIMIT })
-                });
-                Self {
-                    statements: statements.collect(),
-                    params: vec![ParamType::Int4],
-                    boundary_key: None,
+                    let scan = RangeScan { index, comparison, limit: RANGE_LIMIT };
+                    statements.push(dialect.range_scan(table, scan));
                 }
+                Self { statements, params: vec![ParamType::Int4], boundary_key: None }
             }
             Purpose::ReadPoints => Self {
                 statements: vec![dialect.point_lookup(table, &POINT_COLUMNS, POINT_KEYS)],

@@ -104,6 +104,7 @@ impl Kv {
             KvStepKind::Read { read, .. } => self.reader_tasks(step, read, None, &connect),
             KvStepKind::ReadWhileWriting { read, write_bytes_per_s, .. } => {
                 let mut tasks = self.reader_tasks(step, read, Some(step.number), &connect)?;
+
                 // The only writer has the whole rate.
                 let per_s = write_bytes_per_s as f64 / self.entry_bytes() as f64;
                 let schedule = Schedule::bursts(per_s, BURST);
@@ -114,16 +115,23 @@ impl Kv {
                 // If the writes can't be divided evenly, the first clients write one more each.
                 let clients = u64::from(self.clients);
                 let (each, more) = (writes / clients, writes % clients);
-                (0..self.clients)
-                    .map(|client| {
-                        let quota = each + u64::from(u64::from(client) < more);
-                        self.writer_task(step, client, Some(quota), Schedule::Closed, connect())
-                    })
-                    .collect()
+
+                let mut tasks = Vec::new();
+                for client in 0..self.clients {
+                    let quota = Some(each + u64::from(u64::from(client) < more));
+                    let session = connect();
+                    tasks.push(self.writer_task(step, client, quota, Schedule::Closed, session)?);
+                }
+                Ok(tasks)
             }
-            KvStepKind::Overwrite { .. } => (0..self.clients)
-                .map(|client| self.writer_task(step, client, None, Schedule::Closed, connect()))
-                .collect(),
+            KvStepKind::Overwrite { .. } => {
+                let mut tasks = Vec::new();
+                for client in 0..self.clients {
+                    let session = connect();
+                    tasks.push(self.writer_task(step, client, None, Schedule::Closed, session)?);
+                }
+                Ok(tasks)
+            }
         }
     }
 

@@ -2,6 +2,11 @@ use words::Random;
 
 use super::*;
 
+/// Compares with the target `old`, at an error rate of 5 %.
+fn compared_profiles(figures: &Figures) -> Vec<ComparedProfile> {
+    compare_profiles(figures, &RowIndex::new(figures), "old", 0.05)
+}
+
 /// Returns the row of a step whose processes used so much CPU per operation.
 fn row(target: &str, repeat: u32, profiled: bool, cpu_us: f64) -> Row {
     let cell = CellKey { profiled, ..CellKey::new(target, None, 1, repeat) };
@@ -68,7 +73,7 @@ fn a_function_that_became_slower_heads_the_difference_and_its_cost_is_right() {
         let mut figures = Figures::default();
         add(&mut figures, "old", BASE, 1, 2 * seed);
         add(&mut figures, "new", SLOWER, 1, 2 * seed + 1);
-        let compared = compare_profiles(&figures, "old", 0.05);
+        let compared = compared_profiles(&figures);
         let [compared] = &compared[..] else {
             panic!("{compared:?}");
         };
@@ -92,7 +97,7 @@ fn equal_targets_show_a_function_in_at_most_the_error_rate() {
         let mut figures = Figures::default();
         add(&mut figures, "old", BASE, 1 + (seed % 2) as u32, 1000 + 2 * seed);
         add(&mut figures, "new", BASE, 1 + (seed % 2) as u32, 1001 + 2 * seed);
-        let compared = compare_profiles(&figures, "old", 0.05).remove(0);
+        let compared = compared_profiles(&figures).remove(0);
         shown += u32::from(compared.shown_count > 0);
     }
     // 10 are expected at most; more than 18 happen in one of 200 cases.
@@ -105,7 +110,7 @@ fn one_measured_repeat_shows_no_change() {
     add(&mut figures, "old", BASE, 1, 1);
     add(&mut figures, "new", SLOWER, 1, 2);
     figures.rows.retain(|row| row.cell.repeat == 1);
-    let compared = compare_profiles(&figures, "old", 0.05).remove(0);
+    let compared = compared_profiles(&figures).remove(0);
     assert_eq!((compared.shown_count, compared.named), (0, None));
 }
 
@@ -121,7 +126,7 @@ fn a_function_that_was_renamed_is_not_the_cause_of_a_change() {
     let mut figures = Figures::default();
     add(&mut figures, "old", BASE, 1, 1);
     add(&mut figures, "new", RENAMED, 1, 2);
-    let compared = compare_profiles(&figures, "old", 0.05).remove(0);
+    let compared = compared_profiles(&figures).remove(0);
     // `range` is below other functions now.
     assert_eq!(compared.named.unwrap().caller.as_deref(), Some("plan"));
     let gone = |name: &str| compared.functions.iter().any(|it| it.name == name);
@@ -139,7 +144,7 @@ fn a_function_that_only_one_target_has_counts_for_its_caller() {
     let mut figures = Figures::default();
     add(&mut figures, "old", OLD, 1, 1);
     add(&mut figures, "new", NEW, 1, 2);
-    let compared = compare_profiles(&figures, "old", 0.05).remove(0);
+    let compared = compared_profiles(&figures).remove(0);
     assert_eq!(compared.named.unwrap().name, "plan");
     assert_eq!(compared.functions[0].name, "range");
 }
@@ -157,45 +162,10 @@ fn a_change_that_is_mostly_offset_elsewhere_is_not_named() {
     let mut figures = Figures::default();
     add(&mut figures, "old", BASE, 1, 1);
     add(&mut figures, "new", LESS, 1, 2);
-    let compared = compare_profiles(&figures, "old", 0.05).remove(0);
+    let compared = compared_profiles(&figures).remove(0);
     let mut functions = compared.functions.iter();
     assert!(functions.any(|it| it.name == "estimate" && it.own.is_shown));
     assert_eq!(compared.named, None);
-}
-
-#[test]
-fn a_function_passes_its_change_on_only_to_a_callee_whose_change_is_shown() {
-    let mut stacks = Stacks::default();
-    stacks.add(["db", "main", "plan", "range"], 1);
-    let calls = Calls::of([&stacks], is_function);
-    let us = vec![10.0; calls.tree.node_count()];
-    let number = |name: &str| calls.tree.names().iter().position(|it| it == name);
-    let [main, plan, range] = ["main", "plan", "range"].map(|it| number(it).unwrap());
-    let shown = |names: &[usize]| -> Functions {
-        let function = FunctionDifference {
-            name: String::new(),
-            own: CostDifference::default(),
-            inclusive: CostDifference { is_shown: true, ..CostDifference::default() },
-        };
-        names.iter().map(|it| (*it, function.clone())).collect()
-    };
-    let passed_on = |names: &[usize]| Changes { us: us.clone() }.passed_on(&calls, &shown(names));
-    assert_eq!(passed_on(&[main, plan, range]), [main, plan].into());
-    assert_eq!(passed_on(&[main, plan]), [main].into());
-}
-
-#[test]
-fn a_recursive_function_is_counted_once_in_a_sample() {
-    let mut stacks = Stacks::default();
-    stacks.add(["db", "walk", "walk", "walk", "read"], 3);
-    let calls = Calls::of([&stacks], is_function);
-    let samples = FunctionSamples::of(&calls);
-    let of = |name: &str| {
-        let name = calls.tree.names().iter().position(|it| it == name);
-        let FunctionSamples { own, inclusive } = &samples[name.unwrap()];
-        (own[0], inclusive[0])
-    };
-    assert_eq!([of("db"), of("walk"), of("read")], [(0, 0), (0, 3), (3, 3)]);
 }
 
 #[test]
@@ -203,5 +173,5 @@ fn a_target_without_a_profile_is_not_compared() {
     let mut figures = Figures::default();
     add(&mut figures, "old", BASE, 1, 1);
     add(&mut figures, "new", SLOWER, 0, 2);
-    assert_eq!(compare_profiles(&figures, "old", 0.05), []);
+    assert_eq!(compared_profiles(&figures), []);
 }

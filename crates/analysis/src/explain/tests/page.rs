@@ -362,7 +362,8 @@ fn change<'a>(
 fn all_findings_and_caveats_read_like_this() {
     let figures = figures();
     let compared = compared(&figures);
-    let cases = cases(&figures, &compared);
+    let index = RowIndex::new(&figures);
+    let cases = cases(Context::new(&figures, &index, &compared));
     let of = |target: &str| -> Vec<&Case<'_>> {
         let cases = cases.iter().filter(|case| case.target() == target);
         cases.collect()

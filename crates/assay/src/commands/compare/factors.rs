@@ -3,10 +3,12 @@
 use analysis::{Factor, Factors, Figures};
 use record::Run;
 use report::{ComparedRun, FactorEffects};
+use runner::failure::UsageError;
+use runner::similar::most_similar_first;
 
 use super::options;
 use crate::cli::{CompareArgs, Format};
-use crate::outcome::{Exit, UsageError, most_similar_first};
+use crate::exit::Exit;
 use crate::output::{json_text, print, style};
 use crate::runs::exit_of_reading;
 

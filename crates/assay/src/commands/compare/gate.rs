@@ -12,7 +12,7 @@ use report::{ratio_with_bounds, terminal_text};
 
 use super::lines::{Line, Runs};
 use crate::cli::CompareArgs;
-use crate::outcome::Exit;
+use crate::exit::Exit;
 use crate::output::eprint_line;
 
 /// The number of comparisons that are listed.
@@ -116,7 +116,7 @@ fn missing(compared: &Compared, lines: &[Line<'_>]) -> Vec<String> {
         .map(|line| line.key.load())
         .collect();
     let mut targets: BTreeMap<&str, BTreeSet<_>> = BTreeMap::new();
-    for Line { key, .. } in lines.iter().filter(|it| it.key.target != compared.base) {
+    for Line { key, .. } in lines.iter().filter(|line| line.key.target != compared.base) {
         targets.entry(&key.target).or_default().insert(key.load());
     }
     let mut missing = Vec::new();

@@ -2,9 +2,10 @@
 
 use analysis::Figures;
 use record::{CellKey, Run, Target};
+use runner::failure::UsageError;
+use runner::similar::did_you_mean;
 
 use crate::cli::Base;
-use crate::outcome::{UsageError, did_you_mean};
 use crate::output::eprint_line;
 
 /// Targets that are compared with one base.
@@ -61,7 +62,7 @@ pub fn by_base(bases: &[Base], run: Run, mut figures: Figures) -> Result<Vec<Gro
     if let Some(first) = by_base.first_mut() {
         first.figures.damages = figures.damages;
     }
-    let ungrouped = run.targets.iter().filter(|it| group_of(it).is_none());
+    let ungrouped = run.targets.iter().filter(|target| group_of(target).is_none());
     let ungrouped: Vec<&str> = ungrouped.map(|target| target.name.as_str()).collect();
     if !ungrouped.is_empty() {
         eprint_line!(
@@ -78,7 +79,7 @@ fn check(run: &Run, group: &str, base: &str) -> Result<(), UsageError> {
     let mut names: Vec<&str> =
         (run.targets.iter().filter(is_of)).map(|target| target.name.as_str()).collect();
     if names.is_empty() {
-        let groups = run.targets.iter().flat_map(|it| [&it.engine, &it.build]);
+        let groups = run.targets.iter().flat_map(|target| [&target.engine, &target.build]);
         let mut groups: Vec<&str> = analysis::distinct(groups.map(String::as_str));
         return Err(UsageError::new(
             format!("these runs have no engine or build `{group}`"),
@@ -96,15 +97,15 @@ fn check(run: &Run, group: &str, base: &str) -> Result<(), UsageError> {
 
 /// Moves the figures of a run's targets out of `figures`.
 fn take_figures(figures: &mut Figures, run: &Run) -> Figures {
-    let is_own = |cell: &CellKey| run.targets.iter().any(|it| it.name == cell.target);
+    let is_own = |cell: &CellKey| run.targets.iter().any(|target| target.name == cell.target);
     let mut own = Figures { settings: figures.settings.clone(), ..Figures::default() };
     let settings = &mut own.settings;
-    let has = |name: &str| run.targets.iter().any(|it| it.name == name);
-    settings.differences.retain(|it| has(&it.a) && has(&it.b));
+    let has = |name: &str| run.targets.iter().any(|target| target.name == name);
+    settings.differences.retain(|pair| has(&pair.a) && has(&pair.b));
     own.rows = figures.rows.extract_if(.., |row| is_own(&row.cell)).collect();
     own.missing = figures.missing.extract_if(.., |row| is_own(&row.cell)).collect();
-    own.unfinished = figures.unfinished.extract_if(.., |it| is_own(&it.cell)).collect();
-    own.begun = figures.begun.extract_if(.., |it| is_own(&it.cell)).collect();
-    own.profiled = figures.profiled.extract_if(.., |it| is_own(&it.row.cell)).collect();
+    own.unfinished = figures.unfinished.extract_if(.., |row| is_own(&row.cell)).collect();
+    own.begun = figures.begun.extract_if(.., |row| is_own(&row.cell)).collect();
+    own.profiled = figures.profiled.extract_if(.., |step| is_own(&step.row.cell)).collect();
     own
 }

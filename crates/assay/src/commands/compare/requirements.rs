@@ -4,9 +4,10 @@ use analysis::{
     Figures, Requirement, RequirementResult, RequirementVerdict, Row, THROUGHPUT, distinct,
 };
 use report::terminal_text;
+use runner::failure::UsageError;
 
 use super::lacking_metric;
-use crate::outcome::{Exit, UsageError};
+use crate::exit::Exit;
 use crate::output::eprint_line;
 use crate::runs::unknown_step;
 

@@ -3,9 +3,9 @@
 use analysis::compat::{self, StepPair};
 use analysis::{Figures, distinct};
 use record::Run;
+use runner::failure::UsageError;
 
 use crate::cli::StepPattern;
-use crate::outcome::UsageError;
 use crate::runs::unknown_step;
 
 /// The placeholder for the name of any step.
@@ -72,9 +72,9 @@ fn pair_by_name(
     }
     // The steps that are compared with one base are shown as one, by the common beginning of their
     // names.
-    let with_base = patterns.iter().filter(|it| it.base == pattern.base);
+    let with_base = patterns.iter().filter(|other| other.base == pattern.base);
     let mut name = pattern.base.as_str();
-    for other in with_base.map(|it| &it.other) {
+    for other in with_base.map(|pattern| &pattern.other) {
         let pairs = name.chars().zip(other.chars());
         let length = pairs.take_while(|(a, b)| a == b).map(|(a, _)| a.len_utf8());
         name = &name[..length.sum()];

@@ -20,7 +20,7 @@ const PERF_LEVEL_DISABLE: c_int = 1;
 
 /// The reused buffers of reads of several keys.
 #[derive(Debug, Default)]
-struct Many {
+struct MultiGet {
     keys: Vec<*const c_char>,
     key_sizes: Vec<usize>,
     failures: Vec<*mut c_char>,
@@ -46,7 +46,7 @@ pub struct RocksSession {
     pinned: Option<Owned>,
     /// The kept iterator.
     iterator: Option<Owned>,
-    many: Many,
+    multi_get: MultiGet,
     order: KeyOrder,
     database: Arc<Database>,
 }
@@ -77,7 +77,7 @@ impl RocksSession {
                 single: batch(),
                 pinned: None,
                 iterator: None,
-                many: Many::default(),
+                multi_get: MultiGet::default(),
                 order: KeyOrder::default(),
                 database,
             }
@@ -96,9 +96,11 @@ impl RocksSession {
             Direction::Forward => (api.iter_seek, api.iter_next),
             Direction::Reverse => (api.iter_seek_for_prev, api.iter_prev),
         };
+
         // SAFETY: the iterator lives; where the scan begins is borrowed for the call.
         unsafe { seek(iterator, scan.from.as_ptr().cast(), scan.from.len()) };
         let mut scanned = Scanned::default();
+
         self.order.begin(scan.direction);
         while scanned.entries < scan.limit {
             // SAFETY: the iterator lives.
@@ -133,11 +135,11 @@ impl RocksSession {
 
     #[inline]
     fn release_many(&mut self) {
-        for value in self.many.pinned.drain(..).filter(|value| !value.is_null()) {
+        for value in self.multi_get.pinned.drain(..).filter(|value| !value.is_null()) {
             // SAFETY: given by the library, given back once: it leaves the list here.
             unsafe { (self.api.pinnableslice_destroy)(value) };
         }
-        for value in self.many.copied.drain(..).filter(|value| !value.is_null()) {
+        for value in self.multi_get.copied.drain(..).filter(|value| !value.is_null()) {
             // SAFETY: as above.
             unsafe { (self.api.free)(value.cast::<c_void>()) };
         }
@@ -249,17 +251,18 @@ impl KeyValueSession for RocksSession {
     #[inline]
     fn multi_get<'k>(&mut self, keys: impl IntoIterator<Item = &'k [u8]>) -> Result<u64, Error> {
         self.release_many();
-        let many = &mut self.many;
-        many.keys.clear();
-        many.key_sizes.clear();
+        let batch = &mut self.multi_get;
+        batch.keys.clear();
+        batch.key_sizes.clear();
         for key in keys {
-            many.keys.push(key.as_ptr().cast());
-            many.key_sizes.push(key.len());
+            batch.keys.push(key.as_ptr().cast());
+            batch.key_sizes.push(key.len());
         }
-        let count = many.keys.len();
-        many.failures.resize(count, null_mut());
+
+        let count = batch.keys.len();
+        batch.failures.resize(count, null_mut());
         if let Some(batched) = self.api.batched_multi_get_cf {
-            many.pinned.resize(count, null_mut());
+            batch.pinned.resize(count, null_mut());
             // SAFETY: each array has `count` places; the keys live as long as `'k`, which ends
             // after the call at the earliest; what is left in the places is ours.
             unsafe {
@@ -268,53 +271,55 @@ impl KeyValueSession for RocksSession {
                     self.read.raw,
                     self.database.family,
                     count,
-                    many.keys.as_ptr(),
-                    many.key_sizes.as_ptr(),
-                    many.pinned.as_mut_ptr(),
-                    many.failures.as_mut_ptr(),
+                    batch.keys.as_ptr(),
+                    batch.key_sizes.as_ptr(),
+                    batch.pinned.as_mut_ptr(),
+                    batch.failures.as_mut_ptr(),
                     0,
                 );
             }
         } else {
-            many.copied.resize(count, null_mut());
-            many.copied_sizes.resize(count, 0);
+            batch.copied.resize(count, null_mut());
+            batch.copied_sizes.resize(count, 0);
             // SAFETY: as above.
             unsafe {
                 (self.api.multi_get)(
                     self.raw,
                     self.read.raw,
                     count,
-                    many.keys.as_ptr(),
-                    many.key_sizes.as_ptr(),
-                    many.copied.as_mut_ptr(),
-                    many.copied_sizes.as_mut_ptr(),
-                    many.failures.as_mut_ptr(),
+                    batch.keys.as_ptr(),
+                    batch.key_sizes.as_ptr(),
+                    batch.copied.as_mut_ptr(),
+                    batch.copied_sizes.as_mut_ptr(),
+                    batch.failures.as_mut_ptr(),
                 );
             }
         }
+
         let mut first = Ok(());
-        for failure in many.failures.drain(..) {
+        for failure in batch.failures.drain(..) {
             // Frees all errors, and returns the first.
             first = first.and(check(self.api, failure));
         }
         first?;
-        let there = many.pinned.iter().filter(|value| !value.is_null()).count()
-            + many.copied.iter().filter(|value| !value.is_null()).count();
+
+        let there = batch.pinned.iter().filter(|value| !value.is_null()).count()
+            + batch.copied.iter().filter(|value| !value.is_null()).count();
         Ok(there as u64)
     }
 
     #[inline]
     fn found(&self, index: usize) -> Option<&[u8]> {
-        let many = &self.many;
-        if let Some(&value) = many.pinned.get(index).filter(|value| !value.is_null()) {
+        let batch = &self.multi_get;
+        if let Some(&value) = batch.pinned.get(index).filter(|value| !value.is_null()) {
             // SAFETY: pinned until it is released, for which this session has to be borrowed
             // mutably.
             return Some(unsafe { pinned_bytes(self.api, value) });
         }
-        let &value = many.copied.get(index).filter(|value| !value.is_null())?;
+        let &value = batch.copied.get(index).filter(|value| !value.is_null())?;
         // SAFETY: a copy of that size, ours until it is released, for which this session has to be
         // borrowed mutably.
-        Some(unsafe { bytes(value, many.copied_sizes[index]) })
+        Some(unsafe { bytes(value, batch.copied_sizes[index]) })
     }
 
     #[inline]

@@ -11,7 +11,7 @@ use engine::{
 };
 use words::Secret;
 
-use super::{Place, build, installed, is_mariadb};
+use super::{ServerDir, build, installed, is_mariadb};
 use crate::server::TestServer as _;
 
 fn port() -> Port {
@@ -23,7 +23,7 @@ fn an_account_that_the_config_creates_for_other_hosts_is_refused() {
     if installed().is_none() {
         return;
     }
-    let place = Place::new();
+    let place = ServerDir::new();
     let statements = place.path().join("statements.sql");
     let set = [("init_file", statements.to_str().unwrap())];
     let network = Network { port: port(), password: Secret::new("made-for-it"), certificate: None };
@@ -46,7 +46,7 @@ fn no_client_by_tcp_can_pass_for_a_local_one() {
     if installed().is_none() || !is_mariadb() {
         return;
     }
-    let server = Place::new();
+    let server = ServerDir::new();
     let server = server.start(&[("proxy_protocol_networks", "*")]).unwrap();
     let mut session = server.connect().unwrap();
     let sql = "show global variables where variable_name in \
@@ -59,12 +59,12 @@ fn no_log_has_the_password_of_a_replica() {
     if installed().is_none_or(|it| !is_mariadb() && it.version.number < (5, 7, 0)) {
         return;
     }
-    let (place, other, port) = (Place::new(), Place::new(), port());
+    let (place, other, port) = (ServerDir::new(), ServerDir::new(), port());
     let replicas = Some(ForReplicas { port: &port, logical: false });
     // Replicas have their own ID.
     let talkative = Mysql::ACCESS.talkative.iter().filter(|(name, _)| *name != "server_id");
     let set: Vec<(&str, &str)> = talkative.copied().collect();
-    let data = |place: &Place| place.path().join("data");
+    let data = |place: &ServerDir| place.path().join("data");
     let primary = place.with_options(&data(&place), &build(), &set, |options| {
         Mysql::start(&StartOptions { replicas, ..options })
     });

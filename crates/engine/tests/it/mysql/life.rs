@@ -4,14 +4,14 @@ use std::path::Path;
 
 use engine::SetupError;
 
-use super::{Place, installed, is_mariadb, storage_engines};
+use super::{ServerDir, installed, is_mariadb, storage_engines};
 
 #[test]
 fn a_missing_storage_engine_is_reported_before_anything_runs() {
     if storage_engines() != ["innodb"] {
         return;
     }
-    let place = Place::new();
+    let place = ServerDir::new();
     let error = place.start(&[("storage_engine", "myrocks")]);
     let error = error.err().expect("it must not start");
     assert!(matches!(error, SetupError::Config { .. }), "{error}");

@@ -5,7 +5,7 @@ use engine::mysql::{Address, Host, Mysql, MysqlSession, SslMode};
 use engine::{Engine, ErrorClass, Needs, Session, SetupError, SqlEngine};
 use words::Secret;
 
-use super::{Place, installed, is_mariadb};
+use super::{ServerDir, installed, is_mariadb};
 use crate::guard::eventually;
 use crate::server::{TestServer as _, on_a_port};
 use crate::tables::class_of;
@@ -60,7 +60,7 @@ fn every_way_to_log_in_works_and_refuses_a_wrong_password() {
     if installed().is_none() {
         return;
     }
-    let place = Place::new();
+    let place = ServerDir::new();
     let mysql = place.start(&[]).unwrap();
     let mut root = mysql.connect().unwrap();
     let accounts = accounts(&mut root);
@@ -98,7 +98,7 @@ fn what_keeps_a_run_from_a_server_is_found() {
     if installed().is_none() {
         return;
     }
-    let place = Place::new();
+    let place = ServerDir::new();
     let mysql = place.start(&[]).unwrap();
     let mut root = mysql.connect().unwrap();
     let mut run_all = |statements: &[&str]| {
@@ -129,6 +129,7 @@ fn what_keeps_a_run_from_a_server_is_found() {
             assert!(told.contains(word), "no `{word}` in {told}");
         }
     };
+
     assert_eq!(found("root", 5, true), Vec::<String>::new());
     run_all(&[
         "create user weak@localhost",
@@ -139,11 +140,13 @@ fn what_keeps_a_run_from_a_server_is_found() {
         &["lacks privileges in database `ib`: CREATE, INDEX (run `grant create, index on ib.*"],
     );
     assert_eq!(found("weak", 5, false), Vec::<String>::new());
+
     run_all(&["grant all on ib.* to weak@localhost", "set global read_only = on"]);
     one(found("weak", 5, true), &["the server is read-only: `read_only` is on"]);
     // A user with all privileges may write anyway.
     assert_eq!(found("root", 5, true), Vec::<String>::new());
     run_all(&["set global read_only = off"]);
+
     one(
         found("weak", 5_000, true),
         &["the run needs 5000 connections, but the server accepts only 1", "max_connections"],
@@ -156,6 +159,7 @@ fn what_keeps_a_run_from_a_server_is_found() {
     run_all(&[limited]);
     one(found("weak", 5, true), &["the user may open only 3 more", "max_user_connections"]);
     assert_eq!(found("weak", 3, true), Vec::<String>::new());
+
     let timeout = if is_mariadb() {
         "set global max_statement_time = 7"
     } else if installed().is_some_and(|it| it.version.number < (5, 7, 0)) {
@@ -172,7 +176,7 @@ fn a_server_that_runs_already_is_used_and_left_running() {
     if installed().is_none() {
         return;
     }
-    let place = Place::new();
+    let place = ServerDir::new();
     let mysql = place.start(&[]).unwrap();
     let Host::Unix(socket) = &mysql.address().host else {
         panic!("{}", mysql.address());
@@ -197,7 +201,7 @@ fn connections_beyond_the_servers_limit_are_refused() {
     if installed().is_none() {
         return;
     }
-    let place = Place::new();
+    let place = ServerDir::new();
     let mysql = place.start(&[]).unwrap();
     let mut root = mysql.connect().unwrap();
     root.query("set global max_connections = 10").unwrap();
@@ -270,13 +274,13 @@ struct Tcp {
     mysql: Mysql,
     port: u16,
     _guarded: engine::guard::Guarded,
-    _place: Place,
+    _place: ServerDir,
 }
 
 impl Tcp {
     fn start() -> Option<Self> {
         let installation = installed()?;
-        let place = Place::new();
+        let place = ServerDir::new();
         let first = place.start(&[]).unwrap();
         let directory = first.data_dir().unwrap().path().to_path_buf();
         let text = first.config_text().unwrap().to_string();

@@ -56,7 +56,7 @@ pub(crate) fn storage_engines() -> Vec<&'static str> {
 }
 
 /// The place of the files of a test's server.
-pub(crate) type Place = crate::server::Place<Mysql>;
+pub(crate) type ServerDir = crate::server::ServerDir<Mysql>;
 
 /// A `mysqld` that only prints a version.
 const FAKE: &str = "case \"$*\" in *--version*) \

@@ -6,11 +6,11 @@ use engine::mysql::{Flavor, Mysql, MysqlSession};
 use engine::{Engine, ForReplicas, Port, Replicated, Session, SetupError, SqlEngine, StartOptions};
 use rustix::process::Signal;
 
-use super::{Place, build, installed, storage_engines};
+use super::{ServerDir, build, installed, storage_engines};
 use crate::guard::{eventually, is_running, signal};
 
 /// Starts a server that can have replicas.
-fn start(place: &Place, port: &Port, set: &[(&str, &str)]) -> Result<Mysql, SetupError> {
+fn start(place: &ServerDir, port: &Port, set: &[(&str, &str)]) -> Result<Mysql, SetupError> {
     place.with_options(&place.path().join("data"), &build(), set, |options| {
         Mysql::start(&StartOptions {
             replicas: Some(ForReplicas { port, logical: false }),
@@ -20,7 +20,7 @@ fn start(place: &Place, port: &Port, set: &[(&str, &str)]) -> Result<Mysql, Setu
 }
 
 fn start_replica(
-    place: &Place,
+    place: &ServerDir,
     primary: &Mysql,
     set: &[(&str, &str)],
 ) -> Result<Mysql, SetupError> {
@@ -47,6 +47,39 @@ fn value(session: &mut MysqlSession, sql: &str) -> String {
     rows[0].last().unwrap().clone().unwrap()
 }
 
+/// Checks the lag of a replica while it follows, and while it does not apply what it receives.
+fn check_lag(
+    session: &mut MysqlSession,
+    reader: &mut MysqlSession,
+    poller: &mut MysqlSession,
+    follower: &str,
+) {
+    assert_eq!(Mysql::replication_error(poller).unwrap(), None);
+    eventually("it has everything", || {
+        let behind = behind(session, poller);
+        ["written_bytes", "replayed_bytes", "transactions_behind"]
+            .iter()
+            .all(|name| behind(name) == 0.0)
+    });
+
+    // The replica applies no more, but still receives.
+    reader.query(&format!("stop {follower} sql_thread")).unwrap();
+    for row in 2..12 {
+        session.query(&format!("insert into t values ({row})")).unwrap();
+    }
+    eventually("it lacks what it has not applied", || {
+        let behind = behind(session, poller);
+        let received = behind("written_bytes") == 0.0 && behind("relay_log_bytes") > 100.0;
+        received && behind("transactions_behind") == 10.0
+    });
+
+    reader.query(&format!("start {follower} sql_thread")).unwrap();
+    eventually("it follows again", || {
+        Mysql::replication_error(poller).unwrap().is_none()
+            && reader.query_i64("select count(*) from t").unwrap() == Some(11)
+    });
+}
+
 #[test]
 fn a_replica_follows_reports_its_lag_and_says_why_it_stopped() {
     let Some(installation) = installed().filter(|it| it.version.number >= (5, 7, 0)) else {
@@ -59,16 +92,18 @@ fn a_replica_follows_reports_its_lag_and_says_why_it_stopped() {
     let plugins = installation.program.ancestors().nth(2).unwrap();
     let plugin = plugins.join(format!("lib/mysql/plugin/semisync_{source}.so"));
     let is_semi_sync = is_mariadb || plugin.is_file();
+    let unit = if is_mariadb { "threads" } else { "workers" };
+    let threads = format!("{follower}_parallel_{unit}");
+
     for storage_engine in storage_engines() {
-        let semi_sync = ["enabled", "timeout"].map(|it| format!("rpl_semi_sync_{source}_{it}"));
+        let semi_sync =
+            ["enabled", "timeout"].map(|option| format!("rpl_semi_sync_{source}_{option}"));
         let mut set = vec![("default_storage_engine", storage_engine)];
         if is_semi_sync {
             // Nobody waits before there is a replica.
             set.extend(semi_sync.iter().map(|name| (name.as_str(), "1")));
         }
-        let unit = if is_mariadb { "threads" } else { "workers" };
-        let threads = format!("{follower}_parallel_{unit}");
-        let (place, other, port) = (Place::new(), Place::new(), port());
+        let (place, other, port) = (ServerDir::new(), ServerDir::new(), port());
         let primary = start(&place, &port, &set).unwrap();
         let mut session = primary.connect().unwrap();
         session.query("create table t (a int primary key)").unwrap();
@@ -76,6 +111,7 @@ fn a_replica_follows_reports_its_lag_and_says_why_it_stopped() {
         let replica = start_replica(&other, &primary, &set).unwrap();
         let mut reader = replica.connect().unwrap();
         eventually("the table is there", || reader.query_i64("select count(*) from t").is_ok());
+
         let status = |name: &str| format!("show status like 'rpl_semi_sync_{source}_{name}'");
         let mut not_waited = String::new();
         if is_semi_sync {
@@ -86,6 +122,7 @@ fn a_replica_follows_reports_its_lag_and_says_why_it_stopped() {
             session.query(&patience).unwrap();
             not_waited = value(&mut session, &status("no_tx"));
         }
+
         session.query("insert into t values (1)").unwrap();
         let rows = "select count(*) from t";
         eventually("the row is there", || reader.query_i64(rows).unwrap() == Some(1));
@@ -100,29 +137,9 @@ fn a_replica_follows_reports_its_lag_and_says_why_it_stopped() {
             let waits = format!("show global variables like '{}'", semi_sync[0]);
             assert_eq!(value(&mut reader, &waits), "OFF");
         }
+
         let mut poller = replica.connect().unwrap();
-        assert_eq!(Mysql::replication_error(&mut poller).unwrap(), None);
-        eventually("it has everything", || {
-            let behind = behind(&mut session, &mut poller);
-            ["written_bytes", "replayed_bytes", "transactions_behind"]
-                .iter()
-                .all(|name| behind(name) == 0.0)
-        });
-        // The replica applies no more, but still receives.
-        reader.query(&format!("stop {follower} sql_thread")).unwrap();
-        for row in 2..12 {
-            session.query(&format!("insert into t values ({row})")).unwrap();
-        }
-        eventually("it lacks what it has not applied", || {
-            let behind = behind(&mut session, &mut poller);
-            let received = behind("written_bytes") == 0.0 && behind("relay_log_bytes") > 100.0;
-            received && behind("transactions_behind") == 10.0
-        });
-        reader.query(&format!("start {follower} sql_thread")).unwrap();
-        eventually("it follows again", || {
-            Mysql::replication_error(&mut poller).unwrap().is_none()
-                && reader.query_i64(rows).unwrap() == Some(11)
-        });
+        check_lag(&mut session, &mut reader, &mut poller, follower);
         // Somebody else writes on the replica.
         if !is_mariadb {
             reader.query("set global super_read_only = off").unwrap();
@@ -132,9 +149,10 @@ fn a_replica_follows_reports_its_lag_and_says_why_it_stopped() {
         session.query("insert into t values (99)").unwrap();
         eventually("it says so", || {
             let found = Mysql::replication_error(&mut poller).unwrap();
-            found.is_some_and(|it| it.contains("Duplicate entry"))
+            found.is_some_and(|error| error.contains("Duplicate entry"))
         });
-        let pids = [&primary, &replica].map(|it| it.process_id().unwrap());
+
+        let pids = [&primary, &replica].map(|server| server.process_id().unwrap());
         signal(pids[0], Signal::KILL);
         drop((reader, poller, replica));
         eventually("nothing runs", || !pids.into_iter().any(is_running));
@@ -146,7 +164,7 @@ fn options_that_contradict_replicas_are_refused() {
     let Some(installation) = installed() else {
         return;
     };
-    let place = Place::new();
+    let place = ServerDir::new();
     let refused = |set: &[(&str, &str)]| match start(&place, &port(), set) {
         Err(SetupError::Config { what, .. }) => what,
         Err(error) => panic!("{error}"),
@@ -163,7 +181,7 @@ fn options_that_contradict_replicas_are_refused() {
     let path = place.path().join("log").display().to_string();
     let elsewhere = [("innodb_log_group_home_dir", path.as_str())];
     let primary = start(&place, &port(), &[]).unwrap();
-    let other = Place::new();
+    let other = ServerDir::new();
     match start_replica(&other, &primary, &elsewhere) {
         Err(SetupError::Config { what, .. }) => assert!(what.contains(&path), "{what}"),
         _ => panic!("two servers write to {path}"),

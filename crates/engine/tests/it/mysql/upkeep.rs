@@ -2,11 +2,78 @@
 
 use std::time::Duration;
 
-use engine::{Engine, Observer, Partitions, Role, Session, SettleLimits, SqlEngine};
+use engine::mysql::MysqlSession;
+use engine::{Counter, Engine, Observer, Partitions, Role, Session, SettleLimits, SqlEngine};
 
-use super::{Place, installed, is_mariadb, shared, storage_engines};
+use super::{ServerDir, installed, is_mariadb, shared, storage_engines};
 use crate::server::GO_ON;
 use crate::tables::{fill, insert, none_is_there_twice, run, table, value};
+
+fn check_rocksdb(before: &[Counter], after: &[Counter]) {
+    let grown = |name: &str| value(after, name) - value(before, name);
+    assert!(grown("rocksdb_wal_bytes") > 1000.0);
+    assert!(grown("rocksdb_row_inserted_count") >= 200.0);
+    assert!(grown("rocksdb_row_deleted_count") >= 50.0);
+    for name in [
+        "rocksdb_stall_seconds",
+        "rocksdb_write_stall_count.total-delays",
+        "rocksdb_write_stall_count.total-stops",
+        "rocksdb_flush_write_bytes",
+        "rocksdb_compaction_write_bytes",
+        "rocksdb_block_cache_hit_count",
+        "rocksdb_memtable_bytes",
+        "rocksdb_level_bytes.0",
+        "rocksdb_compaction_pending_count",
+    ] {
+        assert!(value(after, name) >= 0.0);
+    }
+}
+
+fn check_innodb(before: &[Counter], after: &[Counter]) {
+    let grown = |name: &str| value(after, name) - value(before, name);
+    assert!(grown("redo_bytes") > 10_000.0);
+    assert!(grown("innodb_fsync_count") > 0.0);
+    assert!(grown("innodb_page_create_count") > 0.0);
+
+    assert!(value(after, "history_list_length") >= 0.0);
+    // A server that has had a moment of rest has written them back.
+    assert!(value(after, "dirty_page_count") >= 0.0);
+    assert!(value(after, "table_bytes.count1") >= 16384.0);
+    assert!(value(after, "index_bytes.count1") >= 2.0 * 16384.0);
+    assert!(value(after, "each_index_bytes.count1.PRIMARY") >= 16384.0);
+    assert!(value(after, "each_index_leaf_bytes.count1.PRIMARY") >= 16384.0);
+    let file = value(after, "file_bytes.count1");
+    let parts = ["table_bytes.count1", "index_bytes.count1"].map(|name| value(after, name));
+    assert!(file > parts.iter().sum(), "the file has more than the indexes");
+
+    for name in [
+        "innodb_page_read_count",
+        "innodb_page_write_count",
+        "innodb_doublewrite_page_count",
+        "row_lock_wait_count",
+        "row_lock_wait_ms",
+        "redo_position_bytes",
+    ] {
+        assert!(value(after, name) >= 0.0);
+    }
+}
+
+/// Checks that a size from before the last change of its table is marked as old.
+fn check_age_of_sizes(session: &mut MysqlSession, observer: &mut dyn Observer) {
+    let mut role = || {
+        let counters = observer.counters().unwrap();
+        let name = "each_index_bytes.count1.PRIMARY";
+        counters.into_iter().find(|counter| counter.name == name).unwrap().role
+    };
+
+    // The statistics and the last change have times in whole seconds.
+    session.query("select sleep(1.1)").unwrap();
+    session.query("analyze table count1").unwrap();
+    assert_eq!(role(), Some(Role::PartBytes));
+    session.query("select sleep(1.1)").unwrap();
+    session.query("delete from count1 where transactionid = 51").unwrap();
+    assert_eq!(role(), Some(Role::OldPartBytes));
+}
 
 #[test]
 fn counters_grow_with_the_work() {
@@ -30,69 +97,23 @@ fn counters_grow_with_the_work() {
             // A level that never had a file is none.
             session.query("set global rocksdb_force_flush_memtable_now = 1").unwrap();
         }
+
         let after = observer.counters().unwrap();
         let grown = |name: &str| value(&after, name) - value(&before, name);
-        let role = |observer: &mut dyn Observer| {
-            let counters = observer.counters().unwrap();
-            let mut counters = counters.into_iter();
-            let name = "each_index_bytes.count1.PRIMARY";
-            counters.find(|it| it.name == name).unwrap().role
-        };
         assert!(grown("handler_commit_count") >= 200.0);
         assert!(grown("com_delete_count") >= 1.0);
         if shared.variant == "rocksdb" {
-            assert!(grown("rocksdb_wal_bytes") > 1000.0);
-            assert!(grown("rocksdb_row_inserted_count") >= 200.0);
-            assert!(grown("rocksdb_row_deleted_count") >= 50.0);
-            for name in [
-                "rocksdb_stall_seconds",
-                "rocksdb_write_stall_count.total-delays",
-                "rocksdb_write_stall_count.total-stops",
-                "rocksdb_flush_write_bytes",
-                "rocksdb_compaction_write_bytes",
-                "rocksdb_block_cache_hit_count",
-                "rocksdb_memtable_bytes",
-                "rocksdb_level_bytes.0",
-                "rocksdb_compaction_pending_count",
-            ] {
-                assert!(value(&after, name) >= 0.0);
-            }
+            check_rocksdb(&before, &after);
         } else {
-            assert!(grown("redo_bytes") > 10_000.0);
-            assert!(grown("innodb_fsync_count") > 0.0);
-            assert!(grown("innodb_page_create_count") > 0.0);
-            assert!(value(&after, "history_list_length") >= 0.0);
-            // A server that has had a moment of rest has written them back.
-            assert!(value(&after, "dirty_page_count") >= 0.0);
-            assert!(value(&after, "table_bytes.count1") >= 16384.0);
-            assert!(value(&after, "index_bytes.count1") >= 2.0 * 16384.0);
-            assert!(value(&after, "each_index_bytes.count1.PRIMARY") >= 16384.0);
-            assert!(value(&after, "each_index_leaf_bytes.count1.PRIMARY") >= 16384.0);
-            let file = value(&after, "file_bytes.count1");
-            let parts = ["table_bytes.count1", "index_bytes.count1"].map(|it| value(&after, it));
-            assert!(file > parts.iter().sum(), "the file has more than the indexes");
-            // The statistics and the last change have times in whole seconds.
-            session.query("select sleep(1.1)").unwrap();
-            session.query("analyze table count1").unwrap();
-            assert_eq!(role(&mut *observer), Some(Role::PartBytes));
-            session.query("select sleep(1.1)").unwrap();
-            session.query("delete from count1 where transactionid = 51").unwrap();
-            assert_eq!(role(&mut *observer), Some(Role::OldPartBytes));
-            for name in [
-                "innodb_page_read_count",
-                "innodb_page_write_count",
-                "innodb_doublewrite_page_count",
-                "row_lock_wait_count",
-                "row_lock_wait_ms",
-                "redo_position_bytes",
-            ] {
-                assert!(value(&after, name) >= 0.0);
-            }
+            check_innodb(&before, &after);
+            check_age_of_sizes(&mut session, &mut *observer);
         }
+
         let status = observer.status().unwrap().unwrap();
         assert!(status.contains("\nROW OPERATIONS\n"), "{status}");
         let has_levels = status.contains("** Compaction Stats [default] **");
         assert_eq!(has_levels, shared.variant == "rocksdb", "{status}");
+
         let sample = observer.sample().unwrap();
         assert!(value(&sample, "handler_commit_count") >= value(&after, "handler_commit_count"));
         assert!(sample.len() < after.len());
@@ -107,7 +128,7 @@ fn what_a_commit_makes_durable_is_counted() {
     if installed().is_none() {
         return;
     }
-    let place = Place::new();
+    let place = ServerDir::new();
     let mysql = place
         .start(&[
             ("default_storage_engine", "innodb"),
@@ -144,7 +165,7 @@ fn without_a_binary_log_it_is_not_mentioned() {
     if installed().is_none() {
         return;
     }
-    let place = Place::new();
+    let place = ServerDir::new();
     let mysql = place.start(&[("skip_log_bin", "")]).unwrap();
     let counters = mysql.observer(&[]).unwrap().counters().unwrap();
     assert!(!counters.iter().any(|it| it.name.starts_with("binlog_")));
@@ -155,7 +176,7 @@ fn an_observer_outlives_the_time_that_sessions_may_be_idle() {
     if installed().is_none() {
         return;
     }
-    let place = Place::new();
+    let place = ServerDir::new();
     let mysql = place.start(&[("wait_timeout", "1")]).unwrap();
     let mut observer = mysql.observer(&[]).unwrap();
     std::thread::sleep(Duration::from_millis(2500));
@@ -166,7 +187,7 @@ fn an_observer_outlives_the_time_that_sessions_may_be_idle() {
 fn settling_leaves_nothing_to_do_and_every_setting_as_it_was() {
     for storage_engine in storage_engines() {
         // A server of its own: the work of another test would not let it come to rest.
-        let place = Place::new();
+        let place = ServerDir::new();
         let mysql = place
             .start(&[
                 ("default_storage_engine", storage_engine),
@@ -228,7 +249,7 @@ fn purge_is_over_when_nothing_is_left_to_purge() {
     if installed().is_none() {
         return;
     }
-    let place = Place::new();
+    let place = ServerDir::new();
     let mysql = place.start(&[("default_storage_engine", "innodb")]).unwrap();
     let updated = table("purged1", None);
     let mut session = fill(&mysql, &updated, 1);

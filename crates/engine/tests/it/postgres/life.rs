@@ -6,7 +6,7 @@ use std::path::Path;
 use engine::postgres::Postgres;
 use engine::{Engine, ServerEngine, Session, SetupError, SqlEngine};
 
-use super::{Place, build, is_installed};
+use super::{ServerDir, build, is_installed};
 use crate::guard::{freeze, is_running};
 
 fn error(result: Result<Postgres, SetupError>) -> SetupError {
@@ -18,7 +18,7 @@ fn directories_that_the_servers_user_can_not_enter_are_named_without_a_start() {
     if !is_installed() || !rustix::process::geteuid().is_root() {
         return;
     }
-    let place = Place::new();
+    let place = ServerDir::new();
     let script = "echo 'postgres (PostgreSQL) 15.1'";
     let closed_build = place.fake_build(&[("postgres", script), ("initdb", script)]);
     let closed = place.path().join("closed");
@@ -57,7 +57,7 @@ fn the_servers_message_about_unavailable_memory_is_reported() {
     if fs_err::read_to_string("/proc/sys/vm/overcommit_memory").is_ok_and(|it| it.trim() == "1") {
         return;
     }
-    let place = Place::new();
+    let place = ServerDir::new();
     let error = error(place.start(&[("shared_buffers", "7TB")]));
     assert!(matches!(error, SetupError::Config { .. }), "{error}");
     let text = error.to_string();
@@ -73,12 +73,12 @@ fn a_config_that_names_the_files_of_another_cluster_does_not_reach_them() {
     if !is_installed() {
         return;
     }
-    let theirs = Place::new();
+    let theirs = ServerDir::new();
     let other = theirs.start(&[]).unwrap();
     let cluster = other.storage().data[0].clone();
     let directory = cluster.to_str().unwrap();
     let hba = cluster.join("pg_hba.conf");
-    let place = Place::new();
+    let place = ServerDir::new();
     let set = [
         ("data_directory", directory),
         ("hba_file", hba.to_str().unwrap()),
@@ -109,7 +109,7 @@ fn a_path_may_be_long_and_have_blanks_and_quotes() {
     if !is_installed() {
         return;
     }
-    let place = Place::new();
+    let place = ServerDir::new();
     let long = "far too long for the path of a socket ".repeat(4);
     let data_dir = place.path().join("it's a \"d\u{e4}ta\" $dir, really\\").join(long.trim());
     let postgres = place.start_in(&data_dir, &build(), &[], 120).unwrap();
@@ -123,7 +123,7 @@ fn a_server_that_refuses_to_stop_is_killed_and_reported() {
     if !is_installed() {
         return;
     }
-    let place = Place::new();
+    let place = ServerDir::new();
     let data_dir = place.path().join("data");
     // What is short for the stop holds for the start too: a machine that is too slow for it gets
     // more.

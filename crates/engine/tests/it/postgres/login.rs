@@ -10,7 +10,7 @@ use engine::guard::{Ending, Guarded};
 use engine::postgres::{Postgres, locate};
 use engine::{Engine, ErrorClass, Session, SettleLimits, SetupError, SqlEngine};
 
-use super::{Place, build, is_installed, major};
+use super::{ServerDir, build, is_installed, major};
 use crate::guard::eventually;
 use crate::server::{GO_ON, on_a_port};
 use crate::tables::{fill, table};
@@ -32,12 +32,12 @@ struct Foreign {
     root: PathBuf,
     other_root: PathBuf,
     cluster: PathBuf,
-    _place: Place,
+    _place: ServerDir,
 }
 
 impl Foreign {
     fn start(certificate_for: &str) -> Self {
-        let place = Place::new();
+        let place = ServerDir::new();
         // Assay makes the cluster; then it is run by other rules.
         let postgres = place.start(&[]).unwrap();
         let mut session = postgres.connect().unwrap();
@@ -214,7 +214,7 @@ fn a_role_without_privileges_gets_the_figures_that_it_may_see() {
     if !is_installed() {
         return;
     }
-    let place = Place::new();
+    let place = ServerDir::new();
     let postgres = place.start(&[("autovacuum", "on"), ("autovacuum_naptime", "1s")]).unwrap();
     let mut session = postgres.connect().unwrap();
     session.query("create role plain login; grant all on schema public to plain").unwrap();
@@ -293,7 +293,7 @@ fn an_attached_server_is_measured_as_far_as_it_can_be_reached_and_left_running()
     });
     postgres.stop().unwrap();
     assert!(server.guarded.is_alive());
-    let (ending, status) =
+    let (ending, ended) =
         server.guarded.stop(&[(Ending::Interrupt, Duration::from_secs(60))]).unwrap();
-    assert_eq!((ending, status.as_str()), (Ending::Interrupt, "exit status: 0"));
+    assert_eq!((ending, ended.code()), (Ending::Interrupt, Some(0)));
 }

@@ -37,7 +37,7 @@ pub(crate) fn is_installed() -> bool {
 }
 
 /// The place of the files of a test's server.
-pub(crate) type Place = crate::server::Place<Postgres>;
+pub(crate) type ServerDir = crate::server::ServerDir<Postgres>;
 
 /// A `postgres` of version 15.1, with an `initdb` that it can't run.
 const FAKE: &str = "echo 'postgres (PostgreSQL) 15.1'";

@@ -9,7 +9,7 @@ use engine::{
 };
 use rustix::process::Signal;
 
-use super::{Place, is_installed};
+use super::{ServerDir, is_installed};
 use crate::guard::{eventually, is_running, signal};
 
 #[test]
@@ -19,7 +19,7 @@ fn a_replica_follows_reports_its_lag_and_says_why_it_stopped() {
     }
     // Commits wait for a replica that starts after the primary.
     let waits = [("synchronous_standby_names", "*")];
-    let (place, other) = (Place::new(), Place::new());
+    let (place, other) = (ServerDir::new(), ServerDir::new());
     let primary = place.start(&waits).unwrap();
     let replica = other.with_options(
         &other.path().join("data"),
@@ -72,7 +72,7 @@ fn a_logical_replica_gets_rows_of_new_tables_and_says_why_it_stopped() {
     }
     // The replica, which has the same option, waits for no replica.
     let waits = [("synchronous_standby_names", "*")];
-    let (place, other) = (Place::new(), Place::new());
+    let (place, other) = (ServerDir::new(), ServerDir::new());
     let port = Port::reserve(Ipv4Addr::LOCALHOST.into()).unwrap();
     let replicas = Some(ForReplicas { port: &port, logical: true });
     let [primary, replica] = [&place, &other].map(|place| place.path().join("data"));
@@ -85,6 +85,7 @@ fn a_logical_replica_gets_rows_of_new_tables_and_says_why_it_stopped() {
         primary.start_replica("replica_1", &options)
     });
     let replica = replica.unwrap();
+
     let column = |name, kind| Column { name, kind };
     let table = Table {
         name: "t".into(),
@@ -95,7 +96,8 @@ fn a_logical_replica_gets_rows_of_new_tables_and_says_why_it_stopped() {
         indexes: vec![Index { name: "byk", columns: vec!["k"] }],
         partitions: None,
     };
-    let [mut session, mut reader] = [&primary, &replica].map(|it| it.connect().unwrap());
+
+    let [mut session, mut reader] = [&primary, &replica].map(|server| server.connect().unwrap());
     for sql in primary.dialect().create_table(&table) {
         session.query(&sql).unwrap();
     }
@@ -103,6 +105,7 @@ fn a_logical_replica_gets_rows_of_new_tables_and_says_why_it_stopped() {
     assert!(Postgres::create_tables(&mut session, &mut reader, tables).unwrap());
     // It exists, and is left alone.
     Postgres::create_tables(&mut session, &mut reader, tables).unwrap_err();
+
     // Without a primary key, all of a row tells which one it is.
     for sql in [
         "truncate t",
@@ -115,6 +118,7 @@ fn a_logical_replica_gets_rows_of_new_tables_and_says_why_it_stopped() {
     let sums = "select 1000 * count(*) + sum(k)::int from t";
     let expected = session.query_i64(sums).unwrap();
     eventually("the rows are there", || reader.query_i64(sums).unwrap() == expected);
+
     for sql in primary.dialect().create_indexes(&table, IndexStatements::Usual) {
         session.query(&sql).unwrap();
     }

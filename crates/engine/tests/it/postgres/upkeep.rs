@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use engine::postgres::PostgresSession;
+use engine::postgres::{Postgres, PostgresSession};
 use engine::{Counter, Engine, Partitions, Session, SettleLimits, Settled, SqlEngine};
 
-use super::{Place, end, is_installed, major, shared};
+use super::{ServerDir, end, is_installed, major, shared};
 use crate::guard::eventually;
 use crate::server::GO_ON;
 use crate::tables::{fill, none_is_there_twice, run, table, value};
@@ -124,12 +124,8 @@ fn expected(major: u32) -> Vec<(&'static str, bool)> {
     names
 }
 
-#[test]
-fn every_counter_of_the_version_is_read_and_moves() {
-    if !is_installed() {
-        return;
-    }
-    let place = Place::new();
+/// Returns settings with which little work moves every counter.
+fn settings_that_move_counters() -> Vec<(&'static str, &'static str)> {
     // Autovacuum comes at the end: what it analyses before would hold back dead rows. And a page
     // that the background writer is at when a vacuum comes by keeps its own.
     let mut set = vec![
@@ -148,18 +144,12 @@ fn every_counter_of_the_version_is_read_and_moves() {
     if major() >= 14 {
         set.push(("track_wal_io_timing", "on"));
     }
-    let postgres = place.start(&set).unwrap();
-    let written = table("moves1", None);
-    let mut session = fill(&postgres, &written, 100);
-    session.query("checkpoint").unwrap();
-    let mut observer = postgres.observer(std::slice::from_ref(&written)).unwrap();
-    let before = observer.counters().unwrap();
-    let run_all = |session: &mut PostgresSession, statements: &[&str]| {
-        for sql in statements {
-            session.query(sql).unwrap();
-        }
-    };
-    let work = [
+    set
+}
+
+/// Does work that moves all counters of the server but those of autovacuum.
+fn move_all_counters(postgres: &Postgres, mut session: PostgresSession) {
+    for sql in [
         // More than there are buffers.
         "insert into moves1 (dateandtime, price, data) \
          select now(), g, repeat('x', 300) from generate_series(1, 20000) g",
@@ -167,16 +157,54 @@ fn every_counter_of_the_version_is_read_and_moves() {
         "delete from moves1 where transactionid <= 5000",
         "select * from moves1 order by data, price offset 19000",
         "begin; insert into moves1 (dateandtime, price, data) values (now(), 1, ''); rollback",
-    ];
-    run_all(&mut session, &work);
+    ] {
+        session.query(sql).unwrap();
+    }
     // What a session holds back would be added to what its own vacuum leaves.
     end(session);
+
     let mut session = postgres.connect().unwrap();
-    run_all(
-        &mut session,
-        &["vacuum moves1", "delete from moves1 where transactionid <= 6000", "checkpoint"],
-    );
+    for sql in ["vacuum moves1", "delete from moves1 where transactionid <= 6000", "checkpoint"] {
+        session.query(sql).unwrap();
+    }
     end(session);
+}
+
+fn of_table(counters: &[Counter], name: &str) -> f64 {
+    value(counters, &format!("{name}.moves1"))
+}
+
+fn check_table_counters(before: &[Counter], after: &[Counter]) {
+    let grown = |name: &str| of_table(after, name) - of_table(before, name);
+    assert_eq!(of_table(after, "dead_rows"), 1000.0);
+    assert_eq!((grown("vacuum_count"), grown("autovacuum_count")), (1.0, 0.0));
+    assert!(grown("table_bytes") > 20_000.0 * 300.0 && grown("index_bytes") > 0.0);
+    assert!(grown("rows_changed_since_analyze") >= 27_000.0);
+
+    let has = |name: &str| after.iter().any(|counter| counter.name == format!("{name}.moves1"));
+    assert_eq!(has("rows_inserted_since_vacuum"), major() >= 13);
+    for timed in ["vacuum_ms", "analyze_ms", "autovacuum_ms", "autoanalyze_ms"] {
+        assert_eq!(has(timed), major() >= 18, "{timed}");
+    }
+    if major() >= 18 {
+        assert!(grown("vacuum_ms") > 0.0);
+    }
+}
+
+#[test]
+fn every_counter_of_the_version_is_read_and_moves() {
+    if !is_installed() {
+        return;
+    }
+    let place = ServerDir::new();
+    let postgres = place.start(&settings_that_move_counters()).unwrap();
+    let written = table("moves1", None);
+    let mut session = fill(&postgres, &written, 100);
+    session.query("checkpoint").unwrap();
+    let mut observer = postgres.observer(std::slice::from_ref(&written)).unwrap();
+    let before = observer.counters().unwrap();
+    move_all_counters(&postgres, session);
+
     let expected = expected(major());
     let lagging = |after: &[Counter]| -> Vec<String> {
         expected
@@ -195,6 +223,7 @@ fn every_counter_of_the_version_is_read_and_moves() {
         after = observer.counters().unwrap();
     }
     assert_eq!(lagging(&after), Vec::<String>::new(), "these did not move");
+
     let names: Vec<&str> = expected.iter().map(|(name, _)| *name).collect();
     let of_server = |counters: &[Counter]| {
         let names = counters.iter().map(|counter| counter.name.clone());
@@ -209,20 +238,7 @@ fn every_counter_of_the_version_is_read_and_moves() {
     let late = |name: &&str| name.ends_with("_at_checkpoint_count") || *name == "database_bytes";
     assert!(dear.contains(&"database_bytes") && dear.iter().all(late), "{dear:?}");
 
-    let of_table = |counters: &[Counter], name: &str| value(counters, &format!("{name}.moves1"));
-    let grown = |name: &str| of_table(&after, name) - of_table(&before, name);
-    assert_eq!(of_table(&after, "dead_rows"), 1000.0);
-    assert_eq!((grown("vacuum_count"), grown("autovacuum_count")), (1.0, 0.0));
-    assert!(grown("table_bytes") > 20_000.0 * 300.0 && grown("index_bytes") > 0.0);
-    assert!(grown("rows_changed_since_analyze") >= 27_000.0);
-    let has = |name: &str| after.iter().any(|it| it.name == format!("{name}.moves1"));
-    assert_eq!(has("rows_inserted_since_vacuum"), major() >= 13);
-    for timed in ["vacuum_ms", "analyze_ms", "autovacuum_ms", "autoanalyze_ms"] {
-        assert_eq!(has(timed), major() >= 18, "{timed}");
-    }
-    if major() >= 18 {
-        assert!(grown("vacuum_ms") > 0.0);
-    }
+    check_table_counters(&before, &after);
     // The rest is autovacuum's.
     let mut session = postgres.connect().unwrap();
     session.query("alter system set autovacuum = on").unwrap();
@@ -256,7 +272,7 @@ fn settling_removes_dead_rows_and_says_what_it_did() {
         return;
     }
     // A server of its own: a transaction of another test would hold back dead rows.
-    let place = Place::new();
+    let place = ServerDir::new();
     let postgres = place.start(&[]).unwrap();
     let tables =
         [table("settle1", None), table("settle2", Some(Partitions { count: 3, rows_each: 100 }))];
@@ -330,7 +346,7 @@ fn a_transaction_held_open_holds_back_old_rows() {
     if !is_installed() {
         return;
     }
-    let place = Place::new();
+    let place = ServerDir::new();
     let postgres = place.start(&[]).unwrap();
     let held = table("held1", None);
     let mut writer = fill(&postgres, &held, 10);

@@ -1,0 +1,229 @@
+//! What a comparison says about itself, as values: computing decides what is true, and only the
+//! [`Display`](fmt::Display) of a value puts it in words.
+
+use std::fmt;
+
+use record::Status;
+use words::{Metric, counted};
+
+use super::initial_tree::TreeDifference;
+
+/// The recommended minimum of repeats: with fewer, bursts of noise look like changes
+/// (`docs/statistics.md`).
+pub(super) const REPEATS_ADVISED: usize = 5;
+
+/// A remark on one comparison: a repeat that was left out, or why a ratio, interval or verdict is
+/// missing. `repeat` is the name of a repeat: `pg17.base, repeat 2`.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Reason {
+    /// The repeat's step is invalid for these reasons, or ended with this status if there are none.
+    Invalid { repeat: String, status: Status, reasons: Vec<String> },
+    /// A percentile needs more operations than the repeat has.
+    TooFewOperations { repeat: String, metric: String, needed: u64 },
+    /// The repeat's cell ended before the step. `None`: it was never started.
+    StepMissing { repeat: String, status: Option<Status> },
+    /// The other target has no repeat that ran next to this one.
+    Unpaired { repeat: String },
+    /// The target does not have the step.
+    NoStep { target: String },
+    /// The target has the step, and the metric is not applicable to it.
+    NotApplicable { target: String },
+    /// All values of both targets are zero.
+    AllZero,
+    /// Some values are zero, or below.
+    NotAboveZero,
+    /// The target has one repeat that counts, and the other has several.
+    OneRepeat { target: String },
+    /// The ratio differs between machines, so that each machine counts as one value.
+    MachinesDiffer { machine_count: usize, repeat_count: usize },
+    /// The repeats differ by less than the metric's resolution.
+    TooCoarse { metric: String },
+    /// The threads of these targets can't be told apart.
+    WithoutThreads { targets: Vec<String> },
+    /// The trees of the two targets differed when the step began.
+    OtherTree(TreeDifference),
+    /// A requirement has no ratio of value and bound.
+    NoRatioToBound,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Invalid { repeat, status, reasons } if reasons.is_empty() => {
+                write!(f, "{repeat} is left out: {}", ended(Some(*status)))
+            }
+            Self::Invalid { repeat, reasons, .. } => {
+                write!(f, "{repeat} is left out: {}", reasons.join("; "))
+            }
+            Self::TooFewOperations { repeat, metric, needed } => {
+                write!(f, "{repeat} is left out: {metric} needs at least {needed} operations")
+            }
+            Self::StepMissing { repeat, status: Some(Status::Complete) } => {
+                write!(f, "{repeat} does not have the step: its cell has lost a part of its record")
+            }
+            Self::StepMissing { repeat, status } => {
+                write!(f, "{repeat} does not have the step: its cell {}", ended(*status))
+            }
+            Self::Unpaired { repeat } => {
+                write!(f, "{repeat} is left out: the other target has no repeat next to it")
+            }
+            Self::NoStep { target } => write!(f, "{target} does not have the step"),
+            Self::NotApplicable { target } => write!(f, "{target}: not applicable"),
+            Self::AllZero => f.write_str("zero in all repeats of both"),
+            Self::NotAboveZero => f.write_str("not above zero in every repeat: there is no ratio"),
+            Self::OneRepeat { target } => write!(f, "{target} has one repeat that counts"),
+            Self::MachinesDiffer { machine_count, repeat_count } => write!(
+                f,
+                "the ratio differs between machines, so the interval rests on {machine_count} machines, not on {}",
+                counted(*repeat_count, "repeat")
+            ),
+            Self::TooCoarse { metric } => f.write_str(too_coarse(metric)),
+            Self::WithoutThreads { targets } => write!(
+                f,
+                "the threads of {} can't be told apart: this is the CPU of the clients and of the server's whole process, \
+                 on both sides",
+                targets.join(" and ")
+            ),
+            Self::OtherTree(difference) => difference.fmt(f),
+            Self::NoRatioToBound => f.write_str(
+                "a value or the bound is not above zero, so every repeat counts by itself",
+            ),
+        }
+    }
+}
+
+/// Returns the end of an unfinished cell.
+fn ended(status: Option<Status>) -> &'static str {
+    match status {
+        None => "was never started",
+        Some(Status::Failed) => "failed",
+        Some(Status::Interrupted) => "was interrupted",
+        Some(Status::Incomplete) => "did not finish",
+        Some(Status::Complete) => "is not valid",
+    }
+}
+
+/// Returns why more repeats of coarse figures don't help.
+fn too_coarse(metric: &str) -> &'static str {
+    if Metric::named(metric).is_some_and(Metric::is_operation_time) {
+        "repeats differ by less than a bucket of the histogram, so more repeats would not help"
+    } else {
+        "repeats differ by less than the ticks of 10 ms in which the kernel counts this: longer steps tell more, \
+         further repeats don't"
+    }
+}
+
+/// A remark on all comparisons together.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Note {
+    /// No result of the base is valid.
+    NoBase { base: String },
+    /// Some comparison has a single repeat, and therefore no interval.
+    SingleRun,
+    /// Some base and target did not take turns.
+    NotInTurns { has_several_machines: bool },
+    /// The smallest number of repeats is below [`REPEATS_ADVISED`].
+    FewRepeats { fewest: usize },
+    /// The order of some pairs hides a drift: see [`super::drift::is_hidden`].
+    HiddenDrift,
+    /// The changes that a family shows, at the level of each of its comparisons.
+    Family {
+        family: &'static str,
+        comparison_count: usize,
+        shown_count: usize,
+        /// The lowest and the highest level at which a target was decided.
+        level_min: f64,
+        level_max: f64,
+    },
+    /// The combinations of a factor that differ from the mean of all.
+    Interactions { family: &'static str, comparison_count: usize, shown_count: usize },
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoBase { base } => write!(
+                f,
+                "no result of the base {base} is valid, so there is nothing to compare with"
+            ),
+            Self::SingleRun => f.write_str(
+                "a single run has no interval: its seconds depend on each other, so they are not repeats",
+            ),
+            Self::NotInTurns { has_several_machines } => {
+                let changes = if *has_several_machines {
+                    "changes of the machine, and differences between machines, look"
+                } else {
+                    "changes of the machine look"
+                };
+                write!(
+                    f,
+                    "where base and target did not take turns, or too few of their repeats are pairs, {changes} like \
+                     changes of the target"
+                )
+            }
+            Self::FewRepeats { fewest } => write!(
+                f,
+                "{fewest} repeats are too few to estimate the noise, and a few bursts of it can look like a change: use \
+                 at least {REPEATS_ADVISED}"
+            ),
+            Self::HiddenDrift => f.write_str(
+                "of runs or invocations with one repeat each, what the machine does in each of them anew, such as slowing \
+                 down from its beginning, counts as a change",
+            ),
+            Self::Family { family, comparison_count, shown_count, level_min, level_max } => {
+                let confidence = if level_min < level_max {
+                    let (low, high) = (percent(1.0 - level_max), percent(1.0 - level_min));
+                    format!("{low}% to {high}%, by target")
+                } else {
+                    format!("{}%", percent(1.0 - level_max))
+                };
+                write!(
+                    f,
+                    "{} of {family}: {}; the confidence of each interval is {confidence}",
+                    counted(*comparison_count, "comparison"),
+                    shown_changes(*shown_count, *level_max),
+                )
+            }
+            Self::Interactions { family, comparison_count, shown_count } => write!(
+                f,
+                "{family}: a combination differs from the mean of all in {shown_count} of {}",
+                counted(*comparison_count, "comparison")
+            ),
+        }
+    }
+}
+
+fn shown_changes(count: usize, level: f64) -> String {
+    if count == 0 {
+        return "none shows a change".to_owned();
+    }
+    let verb = if count == 1 { "shows" } else { "show" };
+    let level = percent(level);
+    format!("{count} {verb} a change, each with an error probability of at most {level}%")
+}
+
+/// Formats a share in percent with three significant digits, but with all of its nines: `5`,
+/// `0.152`, `99.848`.
+fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    let small = percent.min(100.0 - percent);
+    let decimals =
+        if small > 0.0 { (2.0 - small.log10().floor()).clamp(0.0, 9.0) as usize } else { 0 };
+    let text = format!("{percent:.decimals$}");
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::percent;
+
+    #[test]
+    fn percentages_keep_their_digits() {
+        let levels = [0.05, 0.05 / 33.0, 1.0 - 0.05 / 33.0, 0.95, 0.03, 1.0].map(percent);
+        assert_eq!(levels, ["5", "0.152", "99.848", "95", "3", "100"]);
+    }
+}

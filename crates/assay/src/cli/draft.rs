@@ -1,0 +1,82 @@
+//! The options of `versus` and `init`, which write plans.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::run::PlaceArgs;
+
+/// Arguments of `versus`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "\
+Examples:
+  assay versus postgres@15.3 postgres@17.2
+  assay versus rocksdb@8.5.4 rocksdb@9.9.3 --quick
+  assay versus --config synchronous_commit=on --config synchronous_commit=off postgres
+  assay versus sqlite --config 'synchronous=full cache_size=-1000'
+  assay versus --aa postgres@17.2
+
+The first target is the base. With one build and one `--config`, the base is the build without it. The plan is saved in \
+the results directory: edit it and run it again with `assay run`.")]
+pub struct VersusArgs {
+    /// A version to fetch (`postgres@17.2`), a build listed by `assay builds`, or an engine:
+    /// `sqlite`; `postgres` or `mysql` as installed on the system; `rocksdb` or `speedb` for
+    /// the newest downloaded build
+    #[arg(required = true, value_name = "TARGET")]
+    pub targets: Vec<String>,
+    /// Engine options to compare, separated by spaces and added to the plan's defaults. May be
+    /// repeated
+    #[arg(long = "config", value_name = "OPTION=VALUE...")]
+    pub configs: Vec<String>,
+    /// Numbers of clients, separated by commas; each is measured
+    #[arg(
+        long,
+        value_name = "N,...",
+        default_value = "1",
+        value_delimiter = ',',
+        value_parser = clap::value_parser!(u32).range(1..=i64::from(plan::CLIENTS_MAX))
+    )]
+    pub clients: Vec<u32>,
+    /// The workload [default: insert; kv for RocksDB and Speedb]
+    #[arg(long, value_enum)]
+    pub workload: Option<WorkloadName>,
+    /// The time for the run in minutes: measures as many repeats as are expected to fit
+    #[arg(long, value_name = "N", default_value = "10", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub minutes: u32,
+    /// Measures 3 repeats of 1-second steps, enough to show only large changes
+    #[arg(long, conflicts_with = "minutes")]
+    pub quick: bool,
+    /// Compares one target with itself, which shows this machine's noise
+    #[arg(long)]
+    pub aa: bool,
+    /// Prints the plan without downloading, writing or running anything
+    #[arg(long)]
+    pub dry_run: bool,
+    #[command(flatten)]
+    pub place: PlaceArgs,
+}
+
+/// Arguments of `init`.
+#[derive(Clone, Debug, Args)]
+pub struct InitArgs {
+    /// An engine or a build, as for `versus`
+    #[arg(value_name = "ENGINE", default_value = "sqlite")]
+    pub target: String,
+    /// The workload [default: insert; kv for RocksDB and Speedb]
+    #[arg(long, value_enum)]
+    pub workload: Option<WorkloadName>,
+    /// The file to write; must not exist
+    #[arg(long, short, value_name = "FILE", default_value = "plan.toml")]
+    pub output: PathBuf,
+}
+
+/// A workload on the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum WorkloadName {
+    /// The Insert Benchmark
+    Insert,
+    /// The microbenchmarks of sysbench, on servers and SQLite
+    Sysbench,
+    /// The key-value sequence, on RocksDB and Speedb
+    Kv,
+}

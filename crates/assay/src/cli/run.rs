@@ -1,0 +1,207 @@
+//! The options of `run` and `find`, and of `check`, which only looks; the processes that a run
+//! starts.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use runner::{PlanRequest, RESULTS, RunRequest};
+
+use super::compare::percent_above_zero;
+
+/// A plan and changes to it.
+#[derive(Clone, Debug, Default, Args)]
+pub struct PlanArgs {
+    /// The plan file (TOML) [default: the built-in plan]
+    pub plan: Option<PathBuf>,
+    /// Sets a value of the plan, such as `workload.insert.initial-rows=1M`. Engine options use the
+    /// engine's own syntax, for example
+    /// `config.rocksdb.a.set.block_cache={capacity=1G;num_shard_bits=6}`. May be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub sets: Vec<String>,
+}
+
+impl PlanArgs {
+    /// Returns the plan and its changes for the runner.
+    pub fn request(&self) -> PlanRequest {
+        PlanRequest { plan: self.plan.clone(), sets: self.sets.clone() }
+    }
+}
+
+/// Arguments of `run`.
+#[derive(Clone, Debug, Default, Args)]
+pub struct RunArgs {
+    #[command(flatten)]
+    pub plan: PlanArgs,
+    /// Measures only the cells that match. The filter is a glob of the target's name (`pg17.*`)
+    /// or, if it contains a slash, of TARGET/[VARIANT/]cCLIENTS/rREPEAT (`*/c8/*`, `**/r2`). A
+    /// `*` at the end stands for all the rest (`*/cached/*`).
+    /// May be repeated
+    #[arg(long, value_name = "FILTER")]
+    pub only: Vec<String>,
+    /// Resumes a run: measures its missing and failed cells with the recorded plan. If the plan
+    /// contains a password, pass the plan as well, since passwords aren't recorded
+    #[arg(long, value_name = "RUN", conflicts_with = "results")]
+    pub resume: Option<PathBuf>,
+    /// With `--resume`, also runs the programs that the record of another user names
+    #[arg(long, requires = "resume")]
+    pub trust: bool,
+    /// Measures each cell N times, as `--set repeats=N` does. With `--resume`, adds repeats until
+    /// each matching cell has N of them. Existing repeats are kept
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub repeats: Option<u32>,
+    /// Compares one target with itself, which shows this machine's noise. Uses the first target,
+    /// or the one that `--only` selects, and at least 5 repeats
+    #[arg(long, conflicts_with = "resume")]
+    pub aa: bool,
+    /// Measures each cell once more while `perf` samples the engine's functions, also with
+    /// `--resume`. `compare` then names the functions that changed
+    #[arg(long)]
+    pub profile: bool,
+    /// Also measures the other cells of a target that failed before its first step was complete.
+    /// By default, they are left out
+    #[arg(long)]
+    pub keep_going: bool,
+    #[command(flatten)]
+    pub place: PlaceArgs,
+}
+
+impl RunArgs {
+    /// Returns the run for the runner.
+    pub fn request(&self) -> RunRequest {
+        RunRequest {
+            plan: self.plan.request(),
+            only: self.only.clone(),
+            resume: self.resume.clone(),
+            is_trusted: self.trust,
+            repeats: self.repeats,
+            is_against_itself: self.aa,
+            is_profiled: self.profile,
+            keeps_going: self.keep_going,
+            ..self.place.request()
+        }
+    }
+}
+
+/// Arguments of `find`.
+#[derive(Clone, Debug, Args)]
+#[command(
+    group = clap::ArgGroup::new("bound").required(true).multiple(true).args(["p99", "lag"]),
+    after_help = "\
+Examples:
+  assay find plan.toml --step l.i1 --lag 1s
+  assay find plan.toml --step update-index --p99 20ms --set clients=[4]
+
+Each rate is a variant of the workload, with one cell for each of the plan's `repeats`. Without `--to`, the first cell has no rate, and its \
+throughput is the upper end of the search. `assay run --resume RUN` continues a search."
+)]
+pub struct FindArgs {
+    #[command(flatten)]
+    pub plan: PlanArgs,
+    /// The step whose rate is raised: `l.i1` or `l.i2`, or a test of sysbench. With `--to`, also
+    /// `qrN` and `qpN`
+    #[arg(long, value_name = "STEP")]
+    pub step: String,
+    /// The bound on the 99th percentile of response times, such as `20ms`
+    #[arg(long, value_name = "TIME", value_parser = plan::parse_duration)]
+    pub p99: Option<Duration>,
+    /// The bound on replication lag, such as `1s`; the lag must not grow either
+    #[arg(long, value_name = "TIME", value_parser = plan::parse_duration)]
+    pub lag: Option<Duration>,
+    /// The highest rate to try, per second and client [default: what the step achieves without a
+    /// rate]
+    #[arg(long, value_name = "RATE", value_parser = plan::parse_rate)]
+    pub to: Option<f64>,
+    /// The gap between the highest rate that meets the bounds and the lowest that does not, at
+    /// which the search ends
+    #[arg(long, value_name = "PERCENT", default_value_t = 5.0, value_parser = percent_above_zero)]
+    pub tolerance: f64,
+    /// Searches only for the targets that match, a glob such as `pg17.*`. May be repeated
+    #[arg(long, value_name = "FILTER")]
+    pub only: Vec<String>,
+    #[command(flatten)]
+    pub place: PlaceArgs,
+}
+
+/// The directories that a run uses, and how it shows its progress.
+#[derive(Clone, Debug, Default, Args)]
+pub struct PlaceArgs {
+    /// The directory for run directories
+    #[arg(long, value_name = "DIR", default_value = RESULTS)]
+    pub results: PathBuf,
+    /// The directory for databases; overrides `data-dir` of the plan or of the resumed run
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+    /// Hides progress and tables
+    #[arg(long, short)]
+    pub quiet: bool,
+    /// Serves live charts at `/` and Prometheus metrics at `/metrics` during the run, for example
+    /// on `127.0.0.1:9187`
+    #[arg(long, value_name = "HOST:PORT")]
+    pub listen: Option<String>,
+    /// Lets `--listen` use an address that other machines can reach. There is no password
+    /// protection
+    #[arg(long, requires = "listen")]
+    pub listen_anywhere: bool,
+}
+
+impl PlaceArgs {
+    /// Returns a run with these directories for the runner, by this program.
+    pub fn request(&self) -> RunRequest {
+        RunRequest {
+            results: self.results.clone(),
+            data: self.data.clone(),
+            assay: crate::version::ASSAY.clone(),
+            command: std::env::args().map(|arg| words::redact(&arg)).collect(),
+            ..RunRequest::default()
+        }
+    }
+}
+
+/// Arguments of `check`.
+#[derive(Clone, Debug, Args)]
+pub struct CheckArgs {
+    #[command(flatten)]
+    pub plan: PlanArgs,
+    /// Checks and estimates only the cells that match, as `assay run --only` selects them. May be
+    /// repeated
+    #[arg(long, value_name = "FILTER", conflicts_with = "between")]
+    pub only: Vec<String>,
+    /// Shows every value and its origin, and the order of the cells
+    #[arg(long, conflicts_with = "between")]
+    pub all: bool,
+    /// The directory for databases, as for `assay run`
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+    /// Shows only how the configs of two targets differ
+    #[arg(long, num_args = 2, value_names = ["A", "B"])]
+    pub between: Option<Vec<String>>,
+}
+
+/// Arguments of `cell`.
+#[derive(Clone, Debug, Args)]
+pub struct CellArgs {
+    /// The run directory
+    pub run: PathBuf,
+    /// The cell's directory in it
+    pub cell: String,
+    /// The directory for databases
+    #[arg(long, value_name = "DIR")]
+    pub data: PathBuf,
+    /// The progress of the whole run
+    #[arg(long, value_name = "JSON")]
+    pub matrix_progress: Option<String>,
+    /// The pipe for live events
+    #[arg(long, value_name = "PIPE")]
+    pub live: Option<PathBuf>,
+    /// Hides progress
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// Arguments of `library`.
+#[derive(Clone, Debug, Args)]
+pub struct LibraryArgs {
+    /// The shared library
+    pub path: PathBuf,
+}

@@ -1,0 +1,146 @@
+//! Shows a run to browsers and Prometheus, if it is asked to.
+
+use std::io::PipeWriter;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+use load::{LatencyKind, SystemClock};
+use record::{CellRef, IntervalRow, Run, RunDir, Step};
+use runner::Events;
+use runner::events::{LoadBegin, MatrixProgress};
+
+use super::server::{self, Listener};
+use super::state::RunInfo;
+use super::{CellProgress, Event, Live, StepFeed, path_of};
+
+/// Sends the events of a run to those who watch it.
+#[derive(Default)]
+pub struct LiveView {
+    /// The address to listen on.
+    address: Option<String>,
+    /// Other machines may reach it.
+    is_anywhere: bool,
+    /// Where it listens, until the run begins.
+    listener: Mutex<Option<Listener>>,
+    /// Unset if nobody watches.
+    live: OnceLock<Live>,
+    feed: Mutex<StepFeed>,
+}
+
+impl LiveView {
+    /// Returns a view that listens on `address`; nobody watches without one. Only if it
+    /// `is_anywhere` may other machines reach it.
+    pub fn at(address: Option<String>, is_anywhere: bool) -> Self {
+        Self { address, is_anywhere, ..Self::default() }
+    }
+
+    /// Returns a view of another process, which listens at this pipe.
+    pub fn connected(pipe: Option<&Path>) -> anyhow::Result<Self> {
+        let view = Self::default();
+        if let Some(pipe) = pipe {
+            let _ = view.live.set(Live::connect(pipe)?);
+        }
+        Ok(view)
+    }
+
+    /// Returns the address at which the run is served; `None` if it is not, or no longer.
+    pub fn listening_address(&self) -> Option<SocketAddr> {
+        self.listener().as_ref().map(Listener::address)
+    }
+
+    /// Returns a pipe for another process, with its path; see [`Live::relay`].
+    pub fn relay(&self) -> anyhow::Result<Option<(String, PipeWriter)>> {
+        let relay = self.live.get().map(Live::relay).transpose()?.flatten();
+        Ok(relay.map(|pipe| (path_of(&pipe), pipe)))
+    }
+
+    fn listener(&self) -> MutexGuard<'_, Option<Listener>> {
+        self.listener.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn feed(&self) -> MutexGuard<'_, StepFeed> {
+        self.feed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn send(&self, event: impl FnOnce() -> Event) {
+        if let Some(live) = self.live.get() {
+            live.send(event);
+        }
+    }
+}
+
+fn cell_progress(progress: &MatrixProgress) -> CellProgress {
+    CellProgress {
+        count: progress.count,
+        complete: progress.complete,
+        failed: progress.failed,
+        left_s: progress.time_left.as_secs_f64(),
+    }
+}
+
+impl Events for LiveView {
+    /// Listens, so that a wrong address is told before anything else is done.
+    fn open(&self) -> anyhow::Result<()> {
+        if let Some(address) = &self.address {
+            *self.listener() = Some(server::bind(address, self.is_anywhere)?);
+        }
+        Ok(())
+    }
+
+    fn run_begins(&self, run: &Run, directory: &RunDir, clock: &SystemClock) -> anyhow::Result<()> {
+        if let Some(listener) = self.listener().take() {
+            let about = RunInfo::new(run, directory);
+            let _ = self.live.set(server::serve(listener, about, clock.clone())?);
+        }
+        Ok(())
+    }
+
+    fn cell_begins(&self, cell: &CellRef, progress: &MatrixProgress) {
+        self.send(|| Event::Cells(cell_progress(progress)));
+        self.send(|| Event::Cell(cell.key.clone()));
+    }
+
+    fn cells_ended(&self, progress: &MatrixProgress) {
+        self.send(|| Event::Cells(cell_progress(progress)));
+    }
+
+    fn step_begins(&self, name: &str, measures: bool) {
+        self.send(|| Event::Step { name: name.to_owned(), measures });
+    }
+
+    fn load_begins(&self, load: &LoadBegin<'_>) {
+        *self.feed() = StepFeed::default();
+        self.send(|| Event::load(load.roles.clone(), load.step, load.rows));
+    }
+
+    fn intervals(&self, rows: &[IntervalRow<'static>]) {
+        if self.live.get().is_some() {
+            self.feed().intervals(rows);
+        }
+    }
+
+    fn latencies(&self, second: u32, kind: &str, time: LatencyKind, histogram: &Histogram<u64>) {
+        if self.live.get().is_some() {
+            self.feed().latencies(second, kind, time, histogram);
+        }
+    }
+
+    fn load_progress(&self, progress: &load::Progress, lag: Option<Duration>) {
+        if let Some(live) = self.live.get() {
+            self.feed().progress(live, progress.elapsed_ns, lag);
+        }
+    }
+
+    fn load_ends(&self) {
+        if let Some(live) = self.live.get() {
+            self.feed().end(live);
+        }
+    }
+
+    fn step_ends(&self, step: &Step) {
+        self.send(|| Event::ended(step));
+    }
+}

@@ -1,0 +1,147 @@
+//! Shows a run on the terminal and, if it is asked to, to browsers and Prometheus.
+
+use std::path::Path;
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+use load::{LatencyKind, Progress, SystemClock};
+use record::{CellRef, Failure, IntervalRow, Run, RunDir, Step};
+use runner::events::{LoadBegin, MatrixProgress, NextRate, PlanDiagnostics};
+use runner::{Events, Relay};
+
+use crate::cli::{CellArgs, PlaceArgs};
+use crate::display::Display;
+use crate::live::LiveView;
+
+/// Passes the events of a run to the terminal and to the live view.
+pub struct RunView {
+    /// The terminal.
+    pub display: Display,
+    live: LiveView,
+}
+
+impl RunView {
+    /// Returns the view of a run.
+    pub fn new(place: &PlaceArgs) -> Self {
+        Self {
+            display: Display::new(place.quiet),
+            live: LiveView::at(place.listen.clone(), place.listen_anywhere),
+        }
+    }
+
+    /// Returns the view of a cell in its own process: see [`Events::hand_over`].
+    pub fn of_cell(args: &CellArgs) -> anyhow::Result<Self> {
+        let display = Display::new(args.quiet);
+        if let Some(progress) = &args.matrix_progress {
+            display.set_matrix_progress(serde_json::from_str(progress)?);
+        }
+        Ok(Self { display, live: LiveView::connected(args.live.as_deref())? })
+    }
+}
+
+impl Events for RunView {
+    fn open(&self) -> anyhow::Result<()> {
+        self.live.open()
+    }
+
+    fn say(&self, text: &str) {
+        self.display.say(text);
+    }
+
+    fn warn(&self, code: Option<&str>, text: &str) {
+        self.display.warn(code, text);
+    }
+
+    fn warn_of_plan(&self, warnings: &PlanDiagnostics) {
+        self.display.warn_of_plan(warnings);
+    }
+
+    fn configs_tried(&self, done: Option<usize>, total: usize) {
+        self.display.configs_tried(done, total);
+    }
+
+    fn places_known(&self, data: &Path, results: &Path) {
+        self.display.places_known(data, results);
+    }
+
+    fn run_begins(&self, run: &Run, directory: &RunDir, clock: &SystemClock) -> anyhow::Result<()> {
+        let address = self.live.listening_address();
+        self.live.run_begins(run, directory, clock)?;
+        if let Some(address) = address {
+            self.say(&format!(
+                "live: http://{address}/ and, for Prometheus, http://{address}/metrics"
+            ));
+        }
+        Ok(())
+    }
+
+    fn cell_begins(&self, cell: &CellRef, progress: &MatrixProgress) {
+        self.display.cell_begins(cell, progress);
+        self.live.cell_begins(cell, progress);
+    }
+
+    fn cell_failed(&self, failure: &Failure, alike: usize) {
+        self.display.cell_failed(failure, alike);
+    }
+
+    fn cells_ended(&self, progress: &MatrixProgress) {
+        self.live.cells_ended(progress);
+    }
+
+    fn rate_chosen(&self, next: &NextRate<'_>) {
+        self.display.rate_chosen(next);
+    }
+
+    fn step_begins(&self, name: &str, measures: bool) {
+        self.live.step_begins(name, measures);
+    }
+
+    fn load_begins(&self, load: &LoadBegin<'_>) {
+        self.live.load_begins(load);
+        self.display.load_begins(load);
+    }
+
+    fn intervals(&self, rows: &[IntervalRow<'static>]) {
+        self.live.intervals(rows);
+    }
+
+    fn latencies(&self, second: u32, kind: &str, time: LatencyKind, histogram: &Histogram<u64>) {
+        self.live.latencies(second, kind, time, histogram);
+    }
+
+    fn load_progress(&self, progress: &Progress, lag: Option<Duration>) {
+        self.display.load_progress(progress, lag);
+        self.live.load_progress(progress, lag);
+    }
+
+    fn load_ends(&self) {
+        self.live.load_ends();
+    }
+
+    fn step_ends(&self, step: &Step) {
+        self.live.step_ends(step);
+        self.display.step_ends(step);
+    }
+
+    fn run_ends(&self) {
+        self.display.run_ends();
+    }
+
+    /// Clears the progress line, and returns the arguments that [`Self::of_cell`] reads.
+    fn hand_over(&self) -> anyhow::Result<Relay> {
+        self.display.finish();
+        let mut relay = Relay { arguments: Vec::new(), pipe: None };
+        if let Some(progress) = self.display.matrix_progress() {
+            relay.arguments.push("--matrix-progress".into());
+            relay.arguments.push(serde_json::to_string(&progress)?.into());
+        }
+        if let Some((path, pipe)) = self.live.relay()? {
+            relay.arguments.extend(["--live".into(), path.into()]);
+            relay.pipe = Some(pipe);
+        }
+        if self.display.is_quiet() {
+            relay.arguments.push("--quiet".into());
+        }
+        Ok(relay)
+    }
+}

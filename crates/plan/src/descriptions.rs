@@ -1,0 +1,223 @@
+//! What keys of a plan mean, for its schema and for the tables of `docs/plan.md`.
+//!
+//! Tables that users know by an example in that document (builds, configs, tests) are not here.
+
+/// The meaning of one key of a table, or of several that are explained together.
+pub(crate) struct Description {
+    /// The table with the keys, by its dotted path; empty for the top of a plan.
+    pub(crate) table: &'static str,
+    pub(crate) keys: &'static [&'static str],
+    /// The default in Markdown, where no constant value is the default.
+    #[cfg_attr(not(test), expect(dead_code, reason = "only the document shows it"))]
+    pub(crate) default: Option<&'static str>,
+    /// The meaning in Markdown, or [`AS_ABOVE`].
+    pub(crate) meaning: &'static str,
+}
+
+/// The meaning of keys that an earlier table explains.
+pub(crate) const AS_ABOVE: &str = "as above";
+
+impl Description {
+    /// Returns the description of a key of a table. A workload's key may be explained with that of
+    /// another workload.
+    pub(crate) fn of(table: &str, key: &str) -> Option<&'static Self> {
+        let explains = |row: &&Self| row.keys.contains(&key) && row.meaning != AS_ABOVE;
+        let own = DESCRIPTIONS.iter().filter(explains).find(|row| row.table == table);
+        if own.is_some() || !is_workload(table) {
+            return own;
+        }
+
+        DESCRIPTIONS.iter().filter(explains).find(|row| is_workload(row.table))
+    }
+}
+
+/// Returns true for the path of a workload's own table.
+fn is_workload(table: &str) -> bool {
+    table.strip_prefix("workload.").is_some_and(|name| !name.contains('.'))
+}
+
+macro_rules! descriptions {
+    ($($table:literal { $($($key:literal)+ $(or $default:literal)? => $meaning:literal;)* })*) => {
+        /// All descriptions, in the order of the document.
+        pub(crate) const DESCRIPTIONS: &[Description] = &[$($(Description {
+            table: $table,
+            keys: &[$($key),+],
+            default: descriptions!(@default $($default)?),
+            meaning: $meaning,
+        }),*),*];
+    };
+    (@default) => { None };
+    (@default $default:literal) => { Some($default) };
+}
+
+descriptions! {
+    "" {
+        "name" or "the file's"
+            => "part of the run directory's name";
+        "clients"
+            => "numbers of clients to run with";
+        "repeats"
+            => "how often to run each cell; verdicts need repeats, and Assay advises at least \
+                five";
+        "order"
+            => "targets take turns in each repeat: odd repeats in a random order by the `seed`, \
+                even ones in the reverse of the one before (`ab ba`). Or `\"grouped\"`: `aa bb`";
+        "base" or "the first target"
+            => "the target that others are compared with";
+        "against-itself"
+            => "a target to measure alone, twice: once more as `build.config-again`. Any \
+                difference between the two is noise. `assay run --aa` sets this key";
+        "seed"
+            => "the seed of all rows and random choices, including the order of cells";
+        "data-dir" or "`data` in the results' directory (`results`, or the one of `--results`)"
+            => "where databases are created; `--data DIR` overrides it";
+        "keep-data"
+            => "keep a cell's database";
+        "server-timeout"
+            => "how long a server may take to start, and to stop";
+        "server-user" or "`postgres` or `mysql`, else the owner of the data directory, else `nobody`"
+            => "who runs the servers when Assay is root";
+        "listen" or "none; with [load ranks](load-ranks.md) on other hosts, an address that they all reach"
+            => "the IP address of this host on which servers that Assay starts listen, at a free \
+                port. All clients then connect there by TCP, with a password made for the server, \
+                instead of to its private socket";
+    }
+    "workload.insert" {
+        "steps"
+            => "any list of `l.i0`, `l.x`, `l.i1`, `l.i2`, `settle`, `qrN`, `qpN`; a suffix \
+                repeats one: `qr100.2`. `l.x` may come before `l.i0`. N may be 0, after `settle`";
+        "initial-rows"
+            => "rows per table that `l.i0` inserts";
+        "write-rows"
+            => "rows per table that `l.i1` (4/5) and `l.i2` (1/5) insert";
+        "read-write-time"
+            => "how long each `qrN` and `qpN` runs. Like every time of a step, it is at least \
+                `\"100ms\"`; a step of less than a second has no figures per second";
+        "delete-per-insert"
+            => "delete as many rows as are inserted";
+        "transactions"
+            => "`l.i0` commits every 100 rows and `l.i1` every 50; with `\"small\"`, every 10 and \
+                5";
+        "tables"
+            => "one table for each client, or `\"shared\"`: one for all";
+        "partitions"
+            => "range partitions of each table";
+        "long-transaction"
+            => "how long an additional connection per client holds its transaction; in all steps \
+                except `l.i0`, `l.x`, `qr0` and `qp0`";
+        "indexes"
+            => "or `\"before-2023-12\"`: the definitions before December 2023";
+        "secondary-indexes"
+            => "how many indexes `l.x` creates, of `marketsegment`, `registersegment` and `pdc` \
+                in this order. Range queries scan those that exist. With `0`, the default of \
+                `steps` has neither `l.x` nor `qrN`, and a list with them is refused";
+        "index-statements"
+            => "how `l.x` creates them: InnoDB in one statement, the others in one each; or \
+                always in `\"one\"`, or `\"each\"`";
+        "bulk-load"
+            => "run `l.i0` in the engine's fastest way: for MyRocks with `rocksdb_bulk_load`. \
+                Other engines, and tables that clients share, have no such way, and a warning \
+                says so";
+        "data-length-min" "data-length-max"
+            => "characters of the column `data`";
+        "checks"
+            => "what to check after each step; `\"keys\"`, `\"off\"`";
+        "error-limit"
+            => "a step fails if it has more failed operations than this";
+        "attempts"
+            => "how many times to try an operation that fails with a transient error";
+        "settle-at-least" "settle-at-most"
+            => "the shortest and the longest time for settling";
+        "lag-at-most"
+            => "the largest lag of [replicas](#replicas) that counts as bounded";
+        "step.\"NAME\"" or ""
+            => "keys for one step: see below";
+    }
+    "workload.kv" {
+        "steps"
+            => "any list of these, `drain`, `revrange` and `multireadwhilewriting`, `fillseq` \
+                first; a suffix repeats one: `overwrite.2`";
+        "keys"
+            => "keys that `fillseq` writes";
+        "key-size" "value-size"
+            => "bytes; at least 8 and 16";
+        "compression-ratio"
+            => "the share of a value that is random; the rest compresses to nothing";
+        "write-rate"
+            => "bytes of keys and values that the writer of `*whilewriting` sends, whether or not \
+                the engine keeps up";
+        "read-time"
+            => "how long each read-only step runs";
+        "read-write-time"
+            => "how long each `*whilewriting`, and `overwrite`, runs";
+        "scan-length"
+            => "entries of each scan";
+        "multiget-keys"
+            => "keys of each read of several";
+        "verify-share"
+            => "the share of reads whose value is compared with what was written";
+        "checks"
+            => "what to check after each step; `\"keys\"`: without a scan of all keys; `\"off\"`";
+        "error-limit" "attempts"
+            => "as above";
+        "settle-at-least" "settle-at-most"
+            => "the shortest and the longest wait of `drain`, of `flush`, and at the end of \
+                `overwrite`";
+        "step.\"NAME\"" or ""
+            => "for one step: `time`, `write-rate` (of `*whilewriting`), `writes` (of \
+                `overwritesome`; by default a tenth of `keys`)";
+    }
+    "workload.sysbench" {
+        "tables"
+            => "number of tables: `sbtest1` ... `sbtestN`";
+        "rows"
+            => "rows per table; at most `\"2G\"`, since `id` is an integer of 32 bits";
+        "load-connections"
+            => "connections that load. It does not depend on `clients`, so all cells load the \
+                same tables. SQLite allows one writer, so one connection loads it";
+        "load-batch"
+            => "rows per statement of the load";
+        "primary-key"
+            => "whether `id` is the primary key. With `false`, it has a secondary index instead; \
+                not applicable to SQLite, whose cells are left out";
+        "secondary-index"
+            => "whether `k` has an index, which the step `index` creates";
+        "distribution"
+            => "the distribution of random ids and values of `k`. `\"zipfian\"` is sysbench's, \
+                with the exponent 0.8; `\"zipfian(0.99)\"` has another exponent. sysbench's own \
+                default is different: most of the time it reads the same few rows";
+        "prepared"
+            => "whether to use prepared statements, unless a test says otherwise. `scan` and \
+                single inserts are sent as text, as published. If all statements of a test are \
+                sent as text, so are its `begin` and `commit`";
+        "warmup"
+            => "how long each test runs before it is measured";
+        "read-time" "write-time"
+            => "how long each test runs that reads, and each that writes (`write-only` uses \
+                `read-time`)";
+        "rate"
+            => "events per second and client, open loop";
+        "order"
+            => "the default of `steps`: a few tests of each group; `\"classic\"`: the 42 steps of \
+                2023 to April 2025; `\"current\"`: those since then";
+        "steps" or "by `order`"
+            => "any list that begins with `load`: `index`, `settle` and tests. On a server of a \
+                `url`, you can omit `load` to use tables of `sysbench prepare`: see below";
+        "checks" "error-limit" "attempts" "settle-at-least" "settle-at-most" "lag-at-most"
+            => "as above";
+        "step.\"NAME\"" or ""
+            => "for one step: `time`, `warmup`, `distribution`, `rate`, `reported`, and the \
+                test's arguments";
+    }
+    "profile" {
+        "repeats"
+            => "how often to profile each cell, beside its measured `repeats`; profiled cells are \
+                never compared by throughput";
+        "frequency"
+            => "samples per second of each busy processor";
+        "call-graph"
+            => "how to find the callers of a function: `\"fp\"` by frame pointers, `\"dwarf\"` by \
+                unwinding, `\"lbr\"` by the processor's record of branches (Intel). `\"auto\"` \
+                uses frame pointers if the program keeps them, else unwinding";
+    }
+}

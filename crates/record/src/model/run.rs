@@ -1,0 +1,319 @@
+//! The record of a run: its plan, machine and builds, and the cells that it measures.
+
+use serde::{Deserialize, Serialize};
+use words::{DeclaredOption, FsyncLatency, Warning};
+
+use super::{Status, StepFile};
+use crate::CellKey;
+
+/// `run.json`
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// The format of the whole directory; see [`crate::FORMAT`].
+    pub format: crate::FormatVersion,
+    /// A globally unique identifier.
+    pub id: String,
+    /// The Assay that started it.
+    pub assay: Assay,
+    /// The outcome of the run.
+    pub status: Status,
+    /// The plan's name.
+    pub name: String,
+    /// The time at which the run started.
+    pub started_unix_ns: u64,
+    /// The time at which the run ended; `None` if it has not.
+    pub ended_unix_ns: Option<u64>,
+    /// The command line.
+    pub command: Vec<String>,
+    /// The plan.
+    pub plan: Plan,
+    /// The seed of all data and random choices.
+    pub seed: u64,
+    /// The machine.
+    pub host: Host,
+    /// The builds.
+    pub builds: Vec<Build>,
+    /// The targets, in the plan's order.
+    pub targets: Vec<Target>,
+    /// The target that the others are compared with.
+    pub base: String,
+    /// The cells in the order in which they run.
+    pub cells: Vec<CellRef>,
+    /// The steps of each workload and variant of the plan.
+    pub workloads: Vec<WorkloadSteps>,
+    /// Warnings that concern all results of this run.
+    pub warnings: Vec<Warning>,
+    /// Each invocation of Assay for this run: the first started it, the others resumed it.
+    pub invocations: Vec<Invocation>,
+    /// The search that chose the rates of its variants; `None` if the plan lists all cells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search: Option<RateSearch>,
+    /// A process measured its cells when it was read. It is not part of the record.
+    #[serde(skip)]
+    pub is_running: bool,
+    /// The records of the cells that have ended, such as `cells/pg.base/c1/r1/cell.json`; filled
+    /// in by [`RunDir`](crate::RunDir).
+    #[serde(default)]
+    pub files: Vec<StepFile>,
+}
+
+/// A search for the highest rate at which a step meets its bounds. Each rate that it tries is a
+/// variant of the workload.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RateSearch {
+    /// The step's name.
+    pub step: String,
+    /// The bound on the 99th percentile of response times, in milliseconds.
+    pub p99_ms: Option<f64>,
+    /// The bound on the lag of replicas, in milliseconds.
+    pub lag_ms: Option<f64>,
+    /// The highest rate that it tries, per second and client. `None`: that of a cell without a
+    /// rate.
+    pub rate_max: Option<f64>,
+    /// The relative gap at which the search ends: the highest sustained rate is at most this share
+    /// below the lowest one that misses a bound.
+    pub tolerance: f64,
+    /// The repeats of the first try of each rate. Those with higher numbers are the second try of
+    /// a rate that missed a bound. 0: there is only one try.
+    #[serde(default)]
+    pub repeats: u32,
+}
+
+/// The steps of each cell of a workload.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkloadSteps {
+    /// The workload: `insert`.
+    pub workload: String,
+    /// The workload's variant, if the plan has variants.
+    pub variant: Option<String>,
+    /// The steps in their order.
+    pub steps: Vec<String>,
+}
+
+/// A build of Assay.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Assay {
+    /// The version.
+    pub version: String,
+    /// The commit that it was built from; `None` if it was not built in a checkout.
+    pub git_hash: Option<String>,
+    /// The sources differed from that commit.
+    pub git_dirty: Option<bool>,
+    /// The profile that it was compiled with: `release`, `debug`.
+    pub profile: Option<String>,
+}
+
+impl std::fmt::Display for Assay {
+    /// Writes `0.1.0 (9587cafd32a1, clean, release)`, without unknown parts.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let version = match self.version.as_str() {
+            "" => "of an unknown version",
+            version => version,
+        };
+
+        let tree = self.git_dirty.map(|is_dirty| if is_dirty { "dirty" } else { "clean" });
+        let known = [self.git_hash.as_deref(), tree, self.profile.as_deref()];
+        let parts: Vec<&str> = known.into_iter().flatten().collect();
+        if parts.is_empty() {
+            return f.write_str(version);
+        }
+        write!(f, "{version} ({})", parts.join(", "))
+    }
+}
+
+/// An invocation of Assay for a run, from its start to its end.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Invocation {
+    /// The time at which the invocation started.
+    pub started_unix_ns: u64,
+    /// The time at which the invocation ended; `None` if it was killed or is still running.
+    pub ended_unix_ns: Option<u64>,
+    /// The duration by the monotonic clock, which adjustments of the time don't affect; `None` as
+    /// long as the invocation has not ended, and in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elapsed_ns: Option<u64>,
+    /// The outcome: complete if every cell that the invocation had to measure is complete.
+    pub status: Status,
+    /// The Assay that ran.
+    pub assay: Assay,
+    /// The command line.
+    pub command: Vec<String>,
+    /// The filters of the cells to measure; empty for all.
+    pub only: Vec<String>,
+    /// The directory in which databases were created.
+    pub data_dir: String,
+    /// The kernel's identifier of the machine's boot, if it has one.
+    pub boot_id: Option<String>,
+    /// Facts of the machine that differ from those in `Run::host`.
+    pub host_differences: Vec<FactDifference>,
+    /// The cells that were left out because an earlier cell of their target failed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<CellKey>,
+    /// The hosts of load ranks, without the server's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub client_hosts: Vec<ClientHost>,
+    /// The latency of `fdatasync` after a write of 4 KiB in the data directory.
+    pub fsync: Option<FsyncLatency>,
+}
+
+/// A host on which load ranks ran, but not the server.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ClientHost {
+    /// The name of the host.
+    pub name: String,
+    /// The load ranks on the host.
+    pub ranks: Vec<u32>,
+    /// The description of the host, without disks.
+    pub host: Host,
+}
+
+/// A fact of the machine that had changed when a run was resumed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FactDifference {
+    /// The name of the fact.
+    pub name: String,
+    /// The value when the run started; `None` if unknown.
+    pub first: Option<String>,
+    /// The value in this invocation; `None` if unknown.
+    pub now: Option<String>,
+}
+
+/// The plan as it was written, and as it was resolved.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Plan {
+    /// The file that it was read from; `None` for the built-in default.
+    pub path: Option<String>,
+    /// The text of the plan, verbatim except for passwords.
+    pub text: String,
+    /// The `--set` arguments in their order, verbatim except for passwords.
+    pub sets: Vec<String>,
+    /// Every value with its origin.
+    pub resolved: Vec<ResolvedValue>,
+    /// A password was removed from the text or a `--set` argument; such a run can't be resumed.
+    pub password_removed: bool,
+    /// The files that configs name, as they were when the run started. The whole run uses these
+    /// texts.
+    pub files: Vec<PlanFile>,
+}
+
+/// A file that a plan names.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlanFile {
+    /// The name of the file in the plan.
+    pub name: String,
+    /// The text of the file.
+    pub text: String,
+}
+
+/// A value of the plan.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResolvedValue {
+    /// The dotted key: `workload.insert.initial-rows`.
+    pub key: String,
+    /// The value in the plan's notation.
+    pub value: String,
+    /// `default`, `plan:LINE:COLUMN` or `--set`.
+    pub origin: String,
+}
+
+/// A target: a build with a config.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Target {
+    /// `build.config`
+    pub name: String,
+    /// The build's name.
+    pub build: String,
+    /// The config's name.
+    pub config: String,
+    /// The engine's name.
+    pub engine: String,
+    /// The options that the plan sets, in the engine's notation, without those of its files, which
+    /// come first.
+    pub set: Vec<(String, String)>,
+    /// Everything that its config declares, itself and in its files, and its limits.
+    pub declared: Vec<DeclaredOption>,
+    /// The factors in the plan, with their values; those of the build come first.
+    #[serde(default)]
+    pub factors: Vec<(String, String)>,
+    /// The names of its config's files, in the order in which they apply; the texts are in
+    /// [`Plan::files`].
+    pub files: Vec<String>,
+}
+
+/// A build.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Build {
+    /// The name of the build in the plan.
+    pub name: String,
+    /// The engine's name.
+    pub engine: String,
+    /// The version, as the engine reports it.
+    pub version: String,
+    /// The source: a directory, `bundled`, or a URL without its password.
+    pub source: String,
+    /// The files of the build, with their hashes.
+    pub files: Vec<FileHash>,
+}
+
+/// A file, with its size and hash.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileHash {
+    /// The path of the file.
+    pub path: String,
+    /// The size of the file.
+    pub size_bytes: u64,
+    /// The SHA-256 of the file in hexadecimal.
+    pub sha256: String,
+}
+
+/// A cell, with the place of its record.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CellRef {
+    /// The cell's key.
+    #[serde(flatten)]
+    pub key: CellKey,
+    /// The workload: `insert`.
+    pub workload: String,
+    /// The cell's directory, relative to the run's.
+    pub path: String,
+}
+
+/// The machine that a run ran on. Unknown facts are absent.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Host {
+    /// Facts by name, in the order in which they are shown. The name has the unit:
+    /// `memory_total_bytes`.
+    pub facts: Vec<(String, String)>,
+    /// The number of online processors.
+    pub cpu_count: u32,
+    /// The size of the memory.
+    pub memory_total_bytes: u64,
+    /// The latency of `fdatasync` after a write of 4 KiB in the data directory.
+    pub fsync: Option<FsyncLatency>,
+}
+
+impl Host {
+    /// Returns a fact by its name.
+    pub fn fact(&self, name: &str) -> Option<&str> {
+        let fact = self.facts.iter().find(|(known, _)| known == name);
+        fact.map(|(_, value)| value.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Assay;
+
+    #[test]
+    fn an_assay_shows_what_is_known_about_it() {
+        let mut assay = Assay { version: "0.1.0".into(), ..Assay::default() };
+        assert_eq!(assay.to_string(), "0.1.0");
+        assay.profile = Some("debug".into());
+        assert_eq!(assay.to_string(), "0.1.0 (debug)");
+        (assay.git_hash, assay.git_dirty) = (Some("9587caf".into()), Some(true));
+        assert_eq!(assay.to_string(), "0.1.0 (9587caf, dirty, debug)");
+        assay.git_dirty = Some(false);
+        assert_eq!(assay.to_string(), "0.1.0 (9587caf, clean, debug)");
+        assert_eq!(Assay::default().to_string(), "of an unknown version");
+    }
+}

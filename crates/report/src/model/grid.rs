@@ -1,0 +1,190 @@
+//! Tables of one figure of each line in each step. Lines are rows and steps are columns. Where
+//! steps are dozens of tests, tests are rows and lines are columns, because dozens of columns
+//! don't fit.
+
+use crate::model::matrix::{CellLine, Matrix, StepHead};
+use crate::model::operations::step_head;
+use crate::model::table::{Cell, TEST, Table, anchor};
+
+/// The number of columns that always fit. More lines than this are rows, if there are fewer tests.
+pub(crate) const ACROSS_MAX: usize = 8;
+
+/// The limits on columns, and on letters of a target, beyond which column heads take two lines.
+const WHOLE_HEADS_MAX: usize = 3;
+const WHOLE_HEAD_MAX: usize = 16;
+
+/// A line of a table and its names.
+pub(crate) struct NamedLine<L> {
+    pub line: L,
+    /// The texts on the left of a row, or the head of a column.
+    pub names: Vec<String>,
+}
+
+/// Lines that are compared with each other, for a grid whose rows are tests.
+pub(crate) struct TestLines<L> {
+    /// The number of the group of lines, from zero.
+    pub number: usize,
+    /// The common properties of the lines, such as `8 clients`.
+    pub label: Option<String>,
+    pub lines: Vec<NamedLine<L>>,
+}
+
+/// The lines and steps of one table.
+pub(crate) struct Grid<'a, L> {
+    /// The common properties of the lines and steps, such as `point, 8 clients`; `None` if they
+    /// are all lines and steps.
+    pub name: Option<String>,
+    /// The end of the table's identifier.
+    pub id: String,
+    /// Heads of the columns on the left.
+    pub lead: Vec<String>,
+    /// Rows are tests and columns are lines.
+    pub across: bool,
+    pub lines: Vec<NamedLine<L>>,
+    pub steps: Vec<StepHead<'a>>,
+}
+
+impl<'a, L> Grid<'a, L> {
+    /// Returns a grid whose rows are lines, with the steps of one group, or with the steps that
+    /// belong to no group.
+    pub(crate) fn of_lines(
+        lead: Vec<String>,
+        lines: Vec<NamedLine<L>>,
+        group: Option<&str>,
+        steps: Vec<StepHead<'a>>,
+    ) -> Self {
+        Self {
+            name: group.map(str::to_string),
+            id: group.map_or_else(String::new, |group| format!("-{}", anchor(group))),
+            lead,
+            across: false,
+            lines,
+            steps,
+        }
+    }
+
+    /// Returns a grid whose rows are tests.
+    pub(crate) fn of_tests(
+        TestLines { number, label, lines }: TestLines<L>,
+        group: Option<&str>,
+        steps: Vec<StepHead<'a>>,
+    ) -> Self {
+        let of_group = Self::of_lines(vec![TEST.to_string()], lines, group, steps);
+        let names: Vec<String> = of_group.name.into_iter().chain(label).collect();
+        let name = names.join(", ");
+        // Identifiers must differ between the groups of lines.
+        let suffix = if number == 0 { String::new() } else { format!("-{}", number + 1) };
+        Self {
+            name: (!name.is_empty()).then_some(name),
+            id: of_group.id + &suffix,
+            across: true,
+            ..of_group
+        }
+    }
+
+    /// Returns the table without its title. Calls `cell` row by row.
+    pub(crate) fn table(&self, id: &str, mut cell: impl FnMut(&L, StepHead<'a>) -> Cell) -> Table {
+        let id = format!("{id}{}", self.id);
+        let lead = self.lead.clone();
+
+        if self.across {
+            let heads = self.lines.iter().map(|named| named.names.join("\n"));
+            let mut table = Table::new(id, "", lead, heads);
+            table.across = true;
+            for step in &self.steps {
+                let cells = self.lines.iter().map(|named| cell(&named.line, *step));
+                table.push(vec![step.name.to_string()], cells.collect());
+            }
+            table
+        } else {
+            let heads = self.steps.iter().map(|step| step_head(step.name));
+            let mut table = Table::new(id, "", lead, heads);
+            for NamedLine { line, names } in &self.lines {
+                let cells = self.steps.iter().map(|step| cell(line, *step));
+                table.push(names.clone(), cells.collect());
+            }
+            table
+        }
+    }
+
+    /// Returns the cell of a line in a step of the table.
+    pub(crate) fn cell<'t>(&self, table: &'t mut Table, line: usize, step: usize) -> &'t mut Cell {
+        let (row, column) = if self.across { (step, line) } else { (line, step) };
+        &mut table.rows[row].cells[column]
+    }
+}
+
+/// Lines of a matrix in steps.
+pub(crate) type LineGrid<'m, 'a> = Grid<'a, &'m CellLine<'a>>;
+
+/// Returns true if rows are tests, rather than targets.
+pub(crate) fn are_rows(matrix: &Matrix<'_>) -> bool {
+    let tests = matrix.measured().filter(|step| step.group.is_some());
+    let lines = matrix.groups().map(<[_]>::len).max().unwrap_or(0);
+    lines <= ACROSS_MAX.max(tests.count())
+}
+
+/// Returns a grid of the steps without a group, and one for each group of steps. If tests are rows,
+/// there is one for each group of lines.
+pub(crate) fn by_group<'m, 'a>(matrix: &'m Matrix<'a>) -> Vec<LineGrid<'m, 'a>> {
+    let are_rows = are_rows(matrix);
+    let groups = matrix.measured_by_group().into_iter();
+    let grids = groups.flat_map(|(group, steps)| match group {
+        Some(_) if are_rows => of_tests(matrix, group, &steps),
+        _ => vec![of_lines(matrix, group, steps)],
+    });
+    grids.collect()
+}
+
+/// Returns a grid whose rows are all lines.
+pub(crate) fn of_lines<'m, 'a>(
+    matrix: &'m Matrix<'a>,
+    group: Option<&str>,
+    steps: Vec<StepHead<'a>>,
+) -> LineGrid<'m, 'a> {
+    let lines = matrix.lines.iter().map(|line| NamedLine { line, names: matrix.lead_of(line) });
+    Grid::of_lines(matrix.lead(), lines.collect(), group, steps)
+}
+
+/// Returns a grid for each group of lines that are compared with each other. Its rows are tests;
+/// the base comes first.
+pub(crate) fn of_tests<'m, 'a>(
+    matrix: &'m Matrix<'a>,
+    group: Option<&str>,
+    steps: &[StepHead<'a>],
+) -> Vec<LineGrid<'m, 'a>> {
+    let grids = matrix.groups().enumerate().map(|(number, lines)| {
+        let label = matrix.group_label(lines);
+        let mut lines: Vec<&CellLine<'_>> = lines.iter().collect();
+        lines.sort_by_key(|line| line.cell.target != matrix.base);
+
+        let are_whole = lines.len() <= WHOLE_HEADS_MAX
+            && lines.iter().all(|line| line.cell.target.len() <= WHOLE_HEAD_MAX);
+        let named = lines
+            .into_iter()
+            .map(|line| NamedLine { line, names: vec![column_head(matrix, line, are_whole)] })
+            .collect();
+        Grid::of_tests(TestLines { number, label, lines: named }, group, steps.to_vec())
+    });
+    grids.collect()
+}
+
+/// Returns the head of a line's column: its target, in two lines if space is short, and its repeat.
+fn column_head(matrix: &Matrix<'_>, line: &CellLine<'_>, is_whole: bool) -> String {
+    let target = &line.cell.target;
+    let build = line.rows.first().map(|row| row.build.as_str());
+    let config = build.and_then(|build| target.strip_prefix(build)?.strip_prefix('.'));
+    let mut head = match (build, config) {
+        (Some(build), Some(config)) if !is_whole => {
+            format!("{}.\n{}", step_head(build), step_head(config))
+        }
+        _ => target.clone(),
+    };
+
+    let suffix = matrix.suffix(line);
+    if !suffix.is_empty() {
+        head.push('\n');
+        head.push_str(suffix.trim_start());
+    }
+    head
+}

@@ -1,0 +1,138 @@
+//! Names of targets and steps: the full names, and short names without what all targets share.
+
+use std::collections::BTreeMap;
+
+use analysis::{Figures, distinct};
+use record::CellKey;
+
+use crate::model::matrix::Matrix;
+
+/// The names of targets and steps, to find them at the beginning of texts.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Names<'a> {
+    targets: Vec<&'a str>,
+    steps: Vec<&'a str>,
+    short: BTreeMap<&'a str, &'a str>,
+}
+
+/// The target or step at the beginning of a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Subject<'n> {
+    pub name: &'n str,
+    /// The whole text, with the short name if there is one.
+    pub text: String,
+    /// True if `text` has the short name.
+    pub is_short: bool,
+}
+
+impl<'a> Names<'a> {
+    pub(crate) fn new(matrix: &Matrix<'a>, figures: &'a Figures) -> Self {
+        Self {
+            targets: distinct(matrix.lines.iter().map(|line| line.cell.target.as_str())),
+            steps: matrix.steps.iter().map(|step| step.name).collect(),
+            short: short_names(figures),
+        }
+    }
+
+    /// Finds the target at the beginning of a text, which may contain line breaks.
+    pub(crate) fn target_in(&self, text: &str) -> Option<Subject<'a>> {
+        self.subject(&self.targets, text)
+    }
+
+    /// Replaces the target at the beginning of a text by its short name.
+    pub(crate) fn short(&self, text: &str) -> String {
+        self.target_in(text).map_or_else(|| text.to_owned(), |subject| subject.text)
+    }
+
+    /// Finds the step at the beginning of a text.
+    pub(crate) fn step_in(&self, text: &str) -> Option<Subject<'a>> {
+        self.subject(&self.steps, text)
+    }
+
+    fn subject(&self, names: &[&'a str], text: &str) -> Option<Subject<'a>> {
+        let matches = names.iter().filter_map(|name| Some((*name, after(text, name)?)));
+        let (name, rest) = matches.max_by_key(|(name, _)| name.len())?;
+        let short = self.short.get(name);
+        Some(Subject {
+            name,
+            text: short.map_or_else(|| text.to_owned(), |short| format!("{short}{rest}")),
+            is_short: short.is_some(),
+        })
+    }
+
+    /// Returns the names that all targets share and short names omit: `build pg17`.
+    pub(crate) fn shared(&self) -> Option<String> {
+        let (name, short) = self.short.first_key_value()?;
+        if let Some(build) = name.strip_suffix(short).and_then(|rest| rest.strip_suffix('.')) {
+            return Some(format!("build {build}"));
+        }
+        let config = name.strip_prefix(short).and_then(|rest| rest.strip_prefix('.'))?;
+        Some(format!("config {config}"))
+    }
+}
+
+/// Returns the text after a name. Ignores line breaks within the name.
+fn after<'t>(text: &'t str, name: &str) -> Option<&'t str> {
+    let mut rest = text;
+    for letter in name.chars() {
+        rest = rest.trim_start_matches('\n').strip_prefix(letter)?;
+    }
+    (rest.is_empty() || rest.starts_with(['\n', ' '])).then_some(rest)
+}
+
+/// Returns names of targets without the build or the config that all targets share. Empty if target
+/// names don't consist of these.
+pub(crate) fn short_names(figures: &Figures) -> BTreeMap<&str, &str> {
+    let targets = distinct(figures.rows.iter().map(|row| {
+        let (build, config) = (row.build.as_str(), row.config.as_str());
+        (row.cell.target.as_str(), build, config)
+    }));
+    let are_names = targets.iter().all(|(name, build, config)| {
+        let rest = name.strip_prefix(build).and_then(|rest| rest.strip_prefix('.'));
+        rest == Some(config)
+    });
+    let has_one_build = distinct(targets.iter().map(|(_, build, _)| build)).len() == 1;
+    let has_one_config = distinct(targets.iter().map(|(.., config)| config)).len() == 1;
+    // A single target shares both with itself, and others may share neither.
+    if !are_names || has_one_build == has_one_config {
+        return BTreeMap::new();
+    }
+
+    let short = |(name, build, config)| (name, if has_one_build { config } else { build });
+    targets.into_iter().map(short).collect()
+}
+
+/// Returns the name of a cell in all its repeats: `pg17.base/c8`.
+pub(crate) fn cell_name(cell: &CellKey) -> String {
+    let variant = cell.variant.as_ref().map(|variant| format!("/{variant}"));
+    let variant = variant.unwrap_or_default();
+    format!("{}{variant}/c{}", cell.target, cell.clients)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_about_the_longest_name_that_it_begins_with() {
+        let names = Names {
+            targets: vec!["pg17.base", "pg17.base-2", "pg17.big"],
+            steps: vec!["qr100", "qr1000"],
+            short: [("pg17.base", "base"), ("pg17.base-2", "base-2")].into(),
+        };
+        let target =
+            |text| names.target_in(text).map(|found| (found.name, found.text, found.is_short));
+        let expected = |name, text: &str, is_short| Some((name, text.to_owned(), is_short));
+        assert_eq!(target("pg17.base"), expected("pg17.base", "base", true));
+        assert_eq!(target("pg17.\nbase-\n2"), expected("pg17.base-2", "base-2", true));
+        assert_eq!(target("pg17.\nbase\nr2"), expected("pg17.base", "base\nr2", true));
+        assert_eq!(target("pg17.base c8"), expected("pg17.base", "base c8", true));
+        assert_eq!(target("pg17.big"), expected("pg17.big", "pg17.big", false));
+        assert_eq!(target("pg17.bases"), None);
+        assert_eq!(names.step_in("qr1000\npct").unwrap().name, "qr1000");
+        assert_eq!(names.step_in("qps"), None);
+        let short = ["pg17.base c8", "pg17.bases"].map(|text| names.short(text));
+        assert_eq!(short, ["base c8", "pg17.bases"]);
+        assert_eq!(names.shared().unwrap(), "build pg17");
+    }
+}

@@ -1,0 +1,138 @@
+//! Formats numbers, shares and times.
+
+pub(crate) use words::fixed;
+use words::{Decimals, grouped};
+
+/// Formats a single rate as tables do: `22,293`, `3.41`, `0.0294`.
+pub fn rate_text(per_second: f64) -> String {
+    fixed(per_second, Decimals::Rate.of([per_second]))
+}
+
+/// Formats a count.
+pub(crate) fn whole(count: u64) -> String {
+    grouped(&count.to_string())
+}
+
+/// Formats a ratio without an interval: with three digits, and at most three decimals.
+pub(crate) fn ratio_text(ratio: f64) -> String {
+    match ratio {
+        ratio if ratio > 0.0 && ratio < 0.001 => "<0.001".to_string(),
+        ratio if ratio > 0.0 && ratio < 0.1 => fixed(ratio, 3),
+        ratio if ratio < 10.0 => fixed(ratio, 2),
+        ratio if ratio < 100.0 => fixed(ratio, 1),
+        ratio => fixed(ratio, 0),
+    }
+}
+
+/// Replaces arrows and microseconds by their Unicode signs: `41.2 -> 48.9 us`.
+pub(crate) fn typeset(text: &str) -> String {
+    let mut is_after_number = false;
+    let mut words = Vec::new();
+    for word in text.split(' ') {
+        words.push(match word.strip_prefix("us") {
+            // Only after a number: `us` may begin a name.
+            Some(rest) if is_after_number && !rest.starts_with(char::is_alphanumeric) => {
+                format!("\u{b5}s{rest}")
+            }
+            _ if word == "->" => "\u{2192}".to_string(),
+            _ => word.to_string(),
+        });
+        is_after_number = word.ends_with(|last: char| last.is_ascii_digit());
+    }
+    words.join(" ")
+}
+
+/// Writes microseconds in a column's head in ASCII.
+pub(crate) fn in_ascii(head: &str) -> String {
+    head.replace('\u{b5}', "u")
+}
+
+/// Joins at most `most` texts, and counts the others: `a, b and 3 more`.
+pub(crate) fn listed<T: AsRef<str>>(texts: &[T], most: usize, separator: &str) -> String {
+    let shown: Vec<&str> = texts.iter().take(most).map(AsRef::as_ref).collect();
+    let joined = shown.join(separator);
+    match texts.len().saturating_sub(most) {
+        0 => joined,
+        more => format!("{joined} and {more} more"),
+    }
+}
+
+/// Formats a share in percent: empty for zero, and never 0.000 for a share above zero.
+pub(crate) fn share(count: u64, total: u64) -> String {
+    if count == 0 || total == 0 {
+        return String::new();
+    }
+    let text = fixed(count as f64 / total as f64 * 100.0, 3);
+    if text == "0.000" { "nonzero".to_string() } else { text }
+}
+
+/// Formats a share in percent, without needless decimals.
+pub(crate) fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    let decimals = usize::from((percent - percent.round()).abs() > 0.005);
+    format!("{}%", fixed(percent, decimals))
+}
+
+/// Formats a duration: `12.3 s`, `4 min 5 s`, `2 h 3 min`.
+pub(crate) fn duration(seconds: f64) -> String {
+    let whole = seconds.round() as u64;
+    match whole {
+        0..60 => format!("{} s", fixed(seconds, 1)),
+        60..3600 => format!("{} min {} s", whole / 60, whole % 60),
+        _ => format!("{} h {} min", whole / 3600, whole % 3600 / 60),
+    }
+}
+
+/// Formats a time: `2026-11-21 19:02:11 UTC`.
+pub(crate) fn moment(unix_ns: u64) -> String {
+    match jiff::Timestamp::from_nanosecond(i128::from(unix_ns)) {
+        Ok(timestamp) => timestamp.strftime("%Y-%m-%d %H:%M:%S UTC").to_string(),
+        Err(_) => format!("{unix_ns} ns after 1970"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_that_is_not_zero_never_looks_like_zero() {
+        assert_eq!(share(0, 1_000_000), "");
+        assert_eq!(share(1, 1_000_000), "nonzero");
+        assert_eq!(share(5, 1_000_000), "0.001");
+        assert_eq!(share(7, 7), "100.000");
+        assert_eq!(share(0, 0), "");
+    }
+
+    #[test]
+    fn a_small_rate_gets_decimals() {
+        assert_eq!(rate_text(12_345.6), "12,346");
+        assert_eq!(rate_text(9.876), "9.88");
+        assert_eq!(rate_text(1.0), "1.00");
+        assert_eq!(rate_text(1.0 / 34.0), "0.0294");
+        assert_eq!(rate_text(0.0), "0");
+    }
+
+    #[test]
+    fn ratios_have_three_digits_and_none_is_nothing() {
+        let texts = [0.0, 0.000_4, 0.003_21, 0.123_4, 1.573_1, 11.57, 311.5].map(ratio_text);
+        let expected = ["0.00", "<0.001", "0.003", "0.12", "1.57", "11.6", "312"];
+        assert_eq!(texts, expected);
+    }
+
+    #[test]
+    fn arrows_and_microseconds_get_their_signs_and_names_stay() {
+        let text = "us.a: 41.2 -> 48.9 us, 1.19x; in us-east 3 us/op; a->b";
+        let expected = "us.a: 41.2 \u{2192} 48.9 \u{b5}s, 1.19x; in us-east 3 \u{b5}s/op; a->b";
+        assert_eq!(typeset(text), expected);
+    }
+
+    #[test]
+    fn times_are_in_the_largest_units_that_say_enough() {
+        assert_eq!(duration(12.34), "12.3 s");
+        assert_eq!(duration(59.96), "1 min 0 s");
+        assert_eq!(duration(245.0), "4 min 5 s");
+        assert_eq!(duration(7380.0), "2 h 3 min");
+        assert_eq!(moment(1_795_287_731_000_000_000), "2026-11-21 19:02:11 UTC");
+    }
+}

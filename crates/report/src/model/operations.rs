@@ -1,0 +1,185 @@
+//! The names of kinds of operation in titles, heads and charts, and their order.
+
+use analysis::OpFigures;
+use record::StepKind;
+
+use crate::model::matrix::{Matrix, StepHead};
+
+/// The kinds in the order in which they are shown: writes before reads. Others follow by name.
+const ORDER: [&str; 8] = ["insert", "put", "delete", "query", "event", "get", "multiget", "scan"];
+
+/// Kinds that connections execute to find their position. They are counted like all others, but not
+/// compared.
+const BOOKKEEPING: [&str; 2] = ["get_min", "get_max"];
+
+/// Returns the operation that a step counts: `row inserted`, `get`.
+pub(crate) fn noun(step: StepHead<'_>) -> &str {
+    match (step.kind, analysis::noun(step.kind, step.main_op)) {
+        (StepKind::Index, _) => "row indexed",
+        (_, "row") => "row inserted",
+        (_, noun) => noun,
+    }
+}
+
+/// Returns the unit of a step's throughput.
+pub(crate) fn unit(step: StepHead<'_>) -> String {
+    analysis::throughput_unit(step.kind, step.main_op)
+}
+
+/// Returns true if all these steps have the same unit.
+pub(crate) fn count_alike(steps: &[StepHead<'_>]) -> bool {
+    steps.windows(2).all(|two| unit(two[0]) == unit(two[1]))
+}
+
+/// Returns true if a step counts something else than rows or queries.
+fn has_other_unit(step: StepHead<'_>) -> bool {
+    !matches!(noun(step), "row inserted" | "row indexed" | "query" | "step")
+}
+
+/// Returns the title of a table of throughput. If steps have other units than rows and queries, the
+/// heads of columns show the units.
+pub(crate) fn throughput_title(
+    matrix: &Matrix<'_>,
+    group: Option<&str>,
+    steps: &[StepHead<'_>],
+) -> String {
+    let units = if matrix.measured().any(has_other_unit) {
+        ""
+    } else if group.is_some() && steps.iter().all(|step| noun(*step) == "query") {
+        ": queries/s"
+    } else {
+        ": rows/s inserted in load steps, rows/s indexed in index steps, queries/s in query steps"
+    };
+    match group {
+        Some(group) => format!("{group}: throughput{}", units.replacen(':', ",", 1)),
+        None => format!("Throughput{units}"),
+    }
+}
+
+/// Returns the head of a step's column of throughput.
+pub(crate) fn throughput_head(matrix: &Matrix<'_>, step: StepHead<'_>) -> String {
+    let name = step_head(step.name);
+    if matrix.measured().any(has_other_unit) { format!("{name}\n{}", unit(step)) } else { name }
+}
+
+/// The maximum length of a step's name in one line.
+const HEAD_MAX: usize = 12;
+
+/// Returns a step's name as the head of a column; breaks a long name into two lines.
+pub(crate) fn step_head(name: &str) -> String {
+    let at = match name.find("whilewriting") {
+        Some(at) => Some(at).filter(|&at| at > 0),
+        // After the hyphen that gives the shortest lines.
+        None if name.len() > HEAD_MAX => name
+            .match_indices('-')
+            .map(|(at, _)| at + 1)
+            .filter(|&at| at < name.len())
+            .min_by_key(|&at| at.max(name.len() - at)),
+        None => None,
+    };
+    match at {
+        Some(at) => format!("{}\n{}", &name[..at], &name[at..]),
+        None => name.to_string(),
+    }
+}
+
+/// Returns the plural noun for what a kind counts.
+pub(crate) fn counted(kind: &str) -> &str {
+    match kind {
+        "insert" => "rows",
+        "put" => "puts",
+        "event" => "events",
+        _ => "rows or keys",
+    }
+}
+
+/// Returns true if charts count rows of a kind, not operations.
+pub(crate) fn counts_rows(kind: &str) -> bool {
+    matches!(kind, "insert" | "delete")
+}
+
+/// Returns the title of a chart of a kind's rate.
+pub(crate) fn rate_title(kind: &str) -> String {
+    match kind {
+        "put" | "get" | "multiget" | "scan" | "event" => format!("{kind}: {kind}s per second"),
+        kind if counts_rows(kind) => format!("{kind}: rows per second"),
+        kind => format!("{kind}: operations per second"),
+    }
+}
+
+/// The names of percentiles in the order of [`analysis::Percentiles::values`].
+pub(crate) const PERCENTILES: [&str; 8] =
+    ["p50", "p90", "p95", "p99", "p99.9", "p99.99", "max", "mean"];
+
+/// Returns a latency of the successful operations by name, such as `service_us_p99.9`.
+pub(crate) fn time_of(op: &OpFigures, name: &str) -> Option<f64> {
+    let (times, name) = match name.strip_prefix("service_us_") {
+        Some(name) => (&op.service_us, name),
+        None => (&op.response_us, name.strip_prefix("response_us_")?),
+    };
+    let name = name.replace('_', ".");
+    let at = PERCENTILES.iter().position(|known| *known == name)?;
+    (op.count > 0).then(|| times.values()[at])
+}
+
+/// Returns true if a kind is bookkeeping of connections.
+pub(crate) fn is_bookkeeping(kind: &str) -> bool {
+    BOOKKEEPING.contains(&kind)
+}
+
+/// Returns the rank of a kind; kinds of equal rank are sorted by name.
+pub(crate) fn place(kind: &str) -> usize {
+    let known = ORDER.iter().position(|known| *known == kind);
+    known.unwrap_or(ORDER.len() + usize::from(is_bookkeeping(kind)))
+}
+
+/// Returns the kinds of operation of a step, writes first.
+pub(crate) fn kinds<'a>(matrix: &Matrix<'a>, step: StepHead<'a>) -> Vec<&'a str> {
+    let mut kinds: Vec<&str> = Vec::new();
+    for row in matrix.rows_of(step) {
+        kinds.extend(row.ops.keys().map(String::as_str));
+        kinds.extend(row.series.ops.keys().map(String::as_str));
+    }
+    kinds.sort_by_key(|kind| (place(kind), *kind));
+    kinds.dedup();
+    kinds
+}
+
+/// Returns the kinds of operation of a step, and separately the bookkeeping of its connections.
+pub(crate) fn split_kinds<'a>(
+    matrix: &Matrix<'a>,
+    step: StepHead<'a>,
+) -> (Vec<&'a str>, Vec<&'a str>) {
+    kinds(matrix, step).into_iter().partition(|kind| !is_bookkeeping(kind))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operations_have_the_names_of_what_they_do() {
+        let of = |kind, main_op| {
+            let step = StepHead { name: "s", kind, main_op, group: None, reported: true };
+            (noun(step).to_string(), unit(step))
+        };
+        let named = |noun: &str, unit: &str| (noun.to_string(), unit.to_string());
+        assert_eq!(of(StepKind::Load, Some("insert")), named("row inserted", "rows/s"));
+        assert_eq!(of(StepKind::Index, Some("insert")), named("row indexed", "rows/s"));
+        assert_eq!(of(StepKind::Query, Some("query")), named("query", "queries/s"));
+        assert_eq!(of(StepKind::Query, Some("event")), named("query", "queries/s"));
+        assert_eq!(of(StepKind::Load, Some("put")), named("put", "puts/s"));
+        assert_eq!(of(StepKind::Query, Some("multiget")), named("multiget", "multigets/s"));
+    }
+
+    #[test]
+    fn a_long_name_of_a_step_takes_two_lines() {
+        assert_eq!(step_head("fwdrangewhilewriting.2"), "fwdrange\nwhilewriting.2");
+        assert_eq!(step_head("overwrite"), "overwrite");
+        assert_eq!(step_head("whilewriting"), "whilewriting");
+        assert_eq!(step_head("points-notcovered-si"), "points-\nnotcovered-si");
+        assert_eq!(step_head("read-write-100"), "read-\nwrite-100");
+        assert_eq!(step_head("update-one"), "update-one");
+        assert_eq!(step_head("averylongname-"), "averylongname-");
+    }
+}

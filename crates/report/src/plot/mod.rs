@@ -1,0 +1,390 @@
+//! Plots of a comparison, in a page and as SVG files.
+//!
+//! A [`Plot`] holds values, not drawings, because each plot is drawn several times: for wide and
+//! for narrow screens, and as a file. A drawing in a page has the page's colors and follows its
+//! dark mode; a file has no page around it, so it brings colors, a background, a title and a
+//! legend.
+//!
+//! ```text
+//! Board ─┬─ ratios ────────────────────► Forest, one per target ─┐             ┌─► page, wide and narrow
+//!        │                               Heat, of many targets ──┼─► [Panel] ──┤
+//!        └─ over targets, clients, rates ► Chart, one per step ──┘             └─► file
+//! ```
+//!
+//! The shape of a mark alone shows its verdict, and each drawing is described in words, for readers
+//! without colors or with a screen reader.
+
+mod chart;
+mod forest;
+mod heat;
+mod over;
+mod scale;
+mod svg;
+
+use analysis::{ComparedStep, Figures, THROUGHPUT};
+use maud::Markup;
+use record::Run;
+
+use crate::model::comparison::Explained;
+use crate::model::matrix::StepHead;
+use crate::model::number::percent;
+use crate::model::table::Tone;
+use crate::model::text::clean;
+use crate::tables::compared::{self, Board, RepeatedLine};
+use chart::{Chart, Curve};
+use forest::Forest;
+use heat::{Heat, HeatCell};
+use over::OverClients;
+use svg::{MARKS, Panel, RATE_MISSED, mark};
+
+pub(crate) use chart::{COLOR_COUNT, DASHES};
+pub(crate) use svg::STYLE;
+
+/// The maximum number of forest plots, one per target; more targets are shown as a heat map.
+const FORESTS_MAX: usize = 4;
+
+/// The width of drawings on wide screens: of several side by side, and of one that takes the full
+/// width.
+const WIDE: f64 = 640.0;
+const WIDEST: f64 = 1300.0;
+/// The width of drawings on narrow screens.
+const NARROW: f64 = 366.0;
+/// The width of a chart on all screens, unless it shows more targets than this.
+const CHART: f64 = 420.0;
+const NAMES_MAX: usize = 14;
+
+/// The note of charts whose points are repeats.
+const RANGES: &str =
+    "A point is the mean of all valid repeats; the line through it is their range.";
+
+pub(crate) struct Plot<'a> {
+    /// The file name without extension, and a part of the anchor in a page.
+    pub id: &'static str,
+    pub title: String,
+    /// An explanation for readers.
+    pub note: String,
+    drawing: Drawing<'a>,
+}
+
+enum Drawing<'a> {
+    Forests(Vec<Forest<'a>>),
+    Heat(Heat),
+    Charts(Vec<Chart>),
+}
+
+/// A group of plots in a page.
+pub(crate) struct PlotSection {
+    pub id: &'static str,
+    pub heading: &'static str,
+    pub plots: Vec<Plot<'static>>,
+}
+
+/// Returns the plot of all verdicts; `None` if nothing could be compared.
+pub(crate) fn verdicts<'a>(board: &'a Board<'a>) -> Option<Plot<'a>> {
+    let steps: Vec<StepHead<'_>> = board.matrix.measured().collect();
+    let others: Vec<ComparedLine<'_>> = board
+        .compared_groups()
+        .flatten()
+        .filter(|line| line.cell.target != board.base)
+        .map(|line| ComparedLine::of(board, line, &steps))
+        .filter(|other| !other.rows.is_empty())
+        .collect();
+
+    let has_ratio = others.iter().flat_map(|other| &other.rows).any(|row| row.ratio.is_some());
+    if !has_ratio {
+        return None;
+    }
+
+    let title = format!("Throughput relative to {}", board.short_base());
+    if others.len() > FORESTS_MAX {
+        let map = heat(board, &others, &steps);
+        let note = heat_note(&map);
+        return Some(Plot { id: "heat-map", title, note, drawing: Drawing::Heat(map) });
+    }
+
+    let forests = forests(board, others);
+    let note = forest_note(&forests, board.comparison.compared.effect);
+    Some(Plot { id: "forest", title, note, drawing: Drawing::Forests(forests) })
+}
+
+/// A line with its comparisons of throughput.
+struct ComparedLine<'a> {
+    line: &'a RepeatedLine,
+    rows: Vec<&'a ComparedStep>,
+}
+
+impl<'a> ComparedLine<'a> {
+    fn of(board: &'a Board<'a>, line: &'a RepeatedLine, steps: &[StepHead<'_>]) -> Self {
+        let rows = steps.iter().filter_map(|step| board.row(line, step.name, THROUGHPUT)).collect();
+        Self { line, rows }
+    }
+}
+
+/// Returns a forest plot of each line.
+fn forests<'a>(board: &Board<'a>, others: Vec<ComparedLine<'a>>) -> Vec<Forest<'a>> {
+    let effect = board.comparison.compared.effect;
+    // One reach for all, so that plots next to each other can be compared.
+    let all_rows = others.iter().flat_map(|other| other.rows.iter().copied());
+    let reach = forest::reach(all_rows, effect);
+
+    let forest = |ComparedLine { line, mut rows }: ComparedLine<'a>| {
+        forest::sort(&mut rows);
+        let steps = rows.iter().map(|row| row.step.as_str());
+        Forest {
+            missed: steps.filter(|step| board.missed_sla(line, step, true)).collect(),
+            name: board.short_label(line),
+            base: board.short_base(),
+            rows,
+            effect,
+            reach,
+        }
+    };
+    others.into_iter().map(forest).collect()
+}
+
+fn forest_note(forests: &[Forest<'_>], effect: f64) -> String {
+    // On a wide axis the band is too narrow to be seen, so no text mentions it.
+    if !forests.iter().any(Forest::has_band) {
+        return "A ratio above 1 is faster.".to_string();
+    }
+    format!(
+        "A ratio above 1 is faster. The band is a change of less than {}, which does not matter.",
+        percent(effect)
+    )
+}
+
+fn heat_note(map: &Heat) -> String {
+    let missed = if map.has_missed() { format!("; * is {RATE_MISSED}") } else { String::new() };
+    format!(
+        "A ratio above 1 is faster. A shown change has \u{25b2} or \u{25bc} and a color, which is \
+         strongest at twice or half; ? is too noisy to say{missed}."
+    )
+}
+
+/// Returns the subject of plots: the run, and what all its targets share, which names in plots
+/// omit.
+pub(crate) fn subject(board: &Board<'_>) -> String {
+    let shared = board.names.shared().map(|shared| format!(", {shared}"));
+    board.comparison.run.name.clone() + &shared.unwrap_or_default()
+}
+
+/// Returns the heat map of all lines in all steps.
+fn heat(board: &Board<'_>, others: &[ComparedLine<'_>], steps: &[StepHead<'_>]) -> Heat {
+    let square = |line: &RepeatedLine, step: &StepHead<'_>| {
+        let row = board.row(line, step.name, THROUGHPUT);
+        let nothing = || board.missing_cell(line, *step, THROUGHPUT);
+        HeatCell::of(row, board.missed_sla(line, step.name, true), nothing)
+    };
+    let name = format!("throughput relative to {}", board.short_base());
+    let targets = others.iter().map(|other| board.short_label(other.line));
+    let step_names = steps.iter().map(|step| step.name.to_string());
+
+    // The longer list goes down the page, which scrolls in that direction only.
+    if steps.len() > others.len() {
+        let rows = steps.iter().zip(step_names).map(|(step, step_name)| {
+            (step_name, others.iter().map(|other| square(other.line, step)).collect())
+        });
+        Heat { name, columns: targets.collect(), rows: rows.collect() }
+    } else {
+        let rows = others.iter().zip(targets).map(|(other, target)| {
+            (target, steps.iter().map(|step| square(other.line, step)).collect())
+        });
+        Heat { name, columns: step_names.collect(), rows: rows.collect() }
+    }
+}
+
+impl Plot<'_> {
+    /// Draws the plot for wide or narrow screens.
+    pub(crate) fn panels(&self, is_wide: bool) -> Vec<Panel> {
+        let width = |at_desk: f64| if is_wide { at_desk } else { NARROW };
+        match &self.drawing {
+            Drawing::Forests(forests) => {
+                forests.iter().map(|forest| forest.draw(width(WIDE))).collect()
+            }
+            Drawing::Heat(map) => map.draw(width(WIDEST)),
+            Drawing::Charts(charts) => {
+                let at_desk = if self.is_of_one_size() { CHART } else { WIDE };
+                charts.iter().map(|chart| chart.draw(width(at_desk))).collect()
+            }
+        }
+    }
+
+    /// Returns true if one drawing fits wide and narrow screens.
+    pub(crate) fn is_of_one_size(&self) -> bool {
+        match &self.drawing {
+            Drawing::Charts(charts) => charts.iter().all(|chart| chart.x.ticks.len() <= NAMES_MAX),
+            _ => false,
+        }
+    }
+
+    /// Returns the legend: marks and lines with their meanings.
+    pub(crate) fn keys(&self) -> Vec<(Markup, String)> {
+        match &self.drawing {
+            Drawing::Forests(forests) => {
+                let rows = forests.iter().flat_map(|forest| &forest.rows);
+                let mut tones: Vec<Tone> =
+                    rows.filter(|row| row.ratio.is_some()).map(|row| compared::tone(row)).collect();
+                if forests.iter().any(|forest| !forest.missed.is_empty()) {
+                    tones.push(Tone::SlaMissed);
+                }
+                mark_keys(&tones)
+            }
+            // The marks of a heat map are those of tables, and its note explains them.
+            Drawing::Heat(_) => Vec::new(),
+            Drawing::Charts(charts) => chart_keys(charts),
+        }
+    }
+
+    /// Returns the plot as an SVG file of its own.
+    pub(crate) fn file(&self, subject: &str) -> String {
+        let title = format!("{subject}: {}", self.title);
+        clean(&svg::file(&title, &self.panels(true), &self.keys(), &self.note))
+    }
+}
+
+/// Returns the legend of charts: their lines, each once, and then their marks.
+fn chart_keys(charts: &[Chart]) -> Vec<(Markup, String)> {
+    let all_curves = || charts.iter().flat_map(|chart| &chart.curves);
+
+    let mut curves: Vec<&Curve> = Vec::new();
+    for curve in all_curves() {
+        // All faint lines look alike, so they share a line of the legend.
+        let is_known = curves
+            .iter()
+            .any(|known| known.name == curve.name || (known.is_faint && curve.is_faint));
+        if !is_known {
+            curves.push(curve);
+        }
+    }
+    // A single line needs no name: the title says what it shows.
+    if curves.len() == 1 {
+        curves.clear();
+    }
+
+    let points = all_curves().flat_map(|curve| &curve.points);
+    let tones: Vec<Tone> = points.filter_map(|point| point.tone).collect();
+    let lines = curves.iter().map(|curve| (chart::key(curve), curve.key_name()));
+    lines.chain(mark_keys(&tones)).collect()
+}
+
+/// Returns the marks of these tones with their meanings.
+fn mark_keys(tones: &[Tone]) -> Vec<(Markup, String)> {
+    MARKS
+        .iter()
+        .filter(|(tone, _)| tones.contains(tone))
+        .map(|&(tone, meaning)| (mark(tone, 10.0, 0.0), meaning.to_string()))
+        .collect()
+}
+
+/// Returns the plots over targets, clients and rates.
+pub(crate) fn chart_sections(board: &Board<'_>) -> [PlotSection; 3] {
+    [target_charts(board), client_charts(board), rate_charts(board)]
+}
+
+fn target_charts(board: &Board<'_>) -> PlotSection {
+    const NOTE: &str = "Targets are in the plan's order. A line through a point is its interval; \
+        the band is a change that does not matter.";
+    // Two axes: the first shows small differences, the second true proportions.
+    let plots = [
+        chart_plot(
+            "over-targets",
+            "Throughput relative to the base",
+            NOTE,
+            over::targets(board, false),
+        ),
+        chart_plot(
+            "over-targets-from-zero",
+            "Throughput relative to the base, from zero",
+            NOTE,
+            over::targets(board, true),
+        ),
+    ];
+    PlotSection {
+        id: "over-targets",
+        heading: "Over targets",
+        plots: plots.into_iter().flatten().collect(),
+    }
+}
+
+fn client_charts(board: &Board<'_>) -> PlotSection {
+    const IDEAL: &str = "Both axes are logarithmic. The dotted line is ideal: twice the clients, \
+        twice the throughput.";
+    let plots = [
+        chart_plot(
+            "throughput-over-clients",
+            "Throughput",
+            RANGES,
+            over::clients(board, OverClients::Throughput),
+        ),
+        chart_plot(
+            "cost-over-clients",
+            "CPU time of the host per operation",
+            RANGES,
+            over::clients(board, OverClients::Cost),
+        ),
+        chart_plot(
+            "scale-up",
+            "Scale-up: throughput as a multiple of that with the fewest clients",
+            IDEAL,
+            over::clients(board, OverClients::ScaleUp),
+        ),
+    ];
+    PlotSection {
+        id: "over-clients",
+        heading: "Over clients",
+        plots: plots.into_iter().flatten().collect(),
+    }
+}
+
+fn rate_charts(board: &Board<'_>) -> PlotSection {
+    let plots = [
+        chart_plot(
+            "search",
+            "The search for the highest rate",
+            "Rates are those of all clients together. The dotted line is the bound.",
+            over::search(board),
+        ),
+        chart_plot(
+            "latency-over-rate",
+            "Response time over the requested rate",
+            &format!("{RANGES} Rates are those of all clients together."),
+            over::rates(board),
+        ),
+    ];
+    PlotSection {
+        id: "over-rates",
+        heading: "Over rates",
+        plots: plots.into_iter().flatten().collect(),
+    }
+}
+
+/// Returns a plot of charts; `None` without charts.
+fn chart_plot(
+    id: &'static str,
+    title: &str,
+    note: &str,
+    charts: Vec<Chart>,
+) -> Option<Plot<'static>> {
+    if charts.is_empty() {
+        return None;
+    }
+    Some(Plot {
+        id,
+        title: title.to_string(),
+        note: note.to_string(),
+        drawing: Drawing::Charts(charts),
+    })
+}
+
+/// Returns all plots of a report as SVG files: file names without extension, and contents. Of a
+/// report of several runs, `run` is the first.
+pub fn plots(run: &Run, figures: &Figures) -> Vec<(String, String)> {
+    let explained = Explained::new(run, figures);
+    let comparison = explained.comparison();
+    let board = Board::new(&comparison);
+
+    let subject = subject(&board);
+    let charts = chart_sections(&board).into_iter().flat_map(|section| section.plots);
+    let plots = verdicts(&board).into_iter().chain(charts);
+    plots.map(|plot| (plot.id.to_string(), plot.file(&subject))).collect()
+}

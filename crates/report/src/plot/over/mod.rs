@@ -1,0 +1,22 @@
+//! Charts over what a plan varies.
+//!
+//! ```text
+//! targets   ratios to the base, in the plan's order: where does a series of versions change?
+//! clients   throughput, cost and scale-up: where does a target stop scaling?
+//! rates     response times over requested rates: where does a target saturate?
+//! search    the rates that `assay find` tried, with their bounds
+//! curves    what these have in common: repeats become points, and many lines stay legible
+//! ```
+
+mod clients;
+mod curves;
+mod rates;
+mod search;
+mod targets;
+#[cfg(test)]
+mod tests;
+
+pub(super) use clients::{OverClients, clients};
+pub(super) use rates::rates;
+pub(super) use search::search;
+pub(super) use targets::targets;

@@ -1,0 +1,109 @@
+//! Charts over targets.
+
+use analysis::{THROUGHPUT, distinct};
+
+use super::curves::{bounds, points, widened};
+use crate::model::matrix::StepHead;
+use crate::model::table::Tone;
+use crate::plot::chart::{Chart, Curve, Point};
+use crate::plot::scale::Scale;
+use crate::tables::compared::{Board, RepeatedLine, tone};
+
+/// Returns a chart for each step: throughput relative to the base over the targets in the plan's
+/// order, if there are at least three. Axes begin at zero, or at the smallest ratio or interval.
+pub(in crate::plot) fn targets(board: &Board<'_>, is_from_zero: bool) -> Vec<Chart> {
+    let targets = targets_of_plan(board);
+    if targets.len() < 3 {
+        return Vec::new();
+    }
+
+    let steps = board.matrix.measured();
+    steps.filter_map(|step| target_chart(board, &targets, step, is_from_zero)).collect()
+}
+
+/// Returns all targets in the plan's order.
+fn targets_of_plan<'a>(board: &'a Board<'_>) -> Vec<&'a str> {
+    let mut names = distinct(board.lines.iter().map(|line| line.cell.target.as_str()));
+    let planned = &board.comparison.run.targets;
+    names.sort_by_key(|name| {
+        planned.iter().position(|target| target.name == *name).unwrap_or(usize::MAX)
+    });
+    names
+}
+
+/// Returns the chart of a step over targets; `None` if no target has a ratio.
+fn target_chart(
+    board: &Board<'_>,
+    targets: &[&str],
+    step: StepHead<'_>,
+    is_from_zero: bool,
+) -> Option<Chart> {
+    let curve = |(number, lines): (usize, &[RepeatedLine])| Curve {
+        number,
+        name: board.keys.group_label(&lines[0].cell).unwrap_or_else(|| "ratio".to_string()),
+        is_faint: false,
+        points: ratio_points(board, targets, lines, step),
+    };
+    let curves: Vec<Curve> = board.compared_groups().enumerate().map(curve).collect();
+
+    // Only ratios have a tone; the points of the base are always there.
+    if points(&curves).all(|point| point.tone.is_none()) {
+        return None;
+    }
+
+    let effect = board.comparison.compared.effect;
+    let (low, high) = ends_of_ratios(&curves, effect);
+    let slower = points(&curves).filter(|point| point.tone == Some(Tone::Slower));
+    let first_slower = slower.map(|point| point.x as usize).min();
+
+    Some(Chart {
+        title: step.name.to_string(),
+        of: format!("throughput relative to {}", board.short_base()),
+        x: Scale::names(targets.iter().map(|name| board.names.short(name))),
+        y: Scale::linear(if is_from_zero { 0.0 } else { low }, high),
+        effect: Some(effect),
+        ideal: Vec::new(),
+        curves,
+        remark: first_slower.map(|at| {
+            let first = board.names.short(targets[at]);
+            (Tone::Slower, format!("first slower: {first}"))
+        }),
+    })
+}
+
+/// Returns the ratio of each target; their horizontal positions are indexes of `targets`.
+fn ratio_points(
+    board: &Board<'_>,
+    targets: &[&str],
+    lines: &[RepeatedLine],
+    step: StepHead<'_>,
+) -> Vec<Point> {
+    let point = |(at, target): (usize, &&str)| {
+        let x = at as f64;
+        if *target == board.base {
+            return Some(Point { x, y: 1.0, range: None, tone: None });
+        }
+
+        let line = lines.iter().find(|line| line.cell.target == *target)?;
+        let row = board.row(line, step.name, THROUGHPUT)?;
+        Some(Point {
+            x,
+            y: row.ratio?,
+            range: row.interval.map(|interval| [interval.low, interval.high]),
+            tone: Some(tone(row)),
+        })
+    };
+    targets.iter().enumerate().filter_map(point).collect()
+}
+
+/// Returns the ends of an axis of ratios. All ratios and the band of `effect` fit, and of the
+/// intervals as much as leaves room for them.
+fn ends_of_ratios(curves: &[Curve], effect: f64) -> (f64, f64) {
+    let band = (1.0 - effect, 1.0 + effect);
+    let (low, high) = points(curves).map(|point| point.y).fold(band, widened);
+
+    // Intervals that are much wider than the range of the ratios would leave no room.
+    let room = (high - low).max(4.0 * effect) / 2.0;
+    let (lowest, highest) = ((low - room).max(0.0), high + room);
+    bounds(curves).map(|bound| bound.clamp(lowest, highest)).fold(band, widened)
+}

@@ -1,0 +1,123 @@
+//! A comparison as JSON; `docs/compare.md` describes the keys.
+//!
+//! Scripts read it, so keys may be added but are never renamed, and each figure has all its digits.
+//! The answer is both: fields for scripts, and the text that other printers show.
+
+mod effects;
+
+use analysis::{Answer, ComparedStep, Interval, RequirementResult, Sample};
+use serde_json::{Value, json};
+
+pub use effects::effects_json;
+
+use crate::model::comparison::{ComparedRun, Comparison, mean_of, pairing_name};
+use crate::model::metric::unit_of;
+use crate::prose::answer;
+use crate::tables::compared::noise::is_against_itself;
+
+/// Returns `{"answer": {...}, "compared": {..., "rows": [...]}, "findings": [...], "profiles":
+/// [...], "waits": [...], "plans": [...], "requirements": [...], "noise_floor": ...}`. Only a
+/// target against itself has a noise floor.
+pub fn compared_json(comparison: &Comparison<'_>) -> Value {
+    let compared = comparison.compared;
+    let findings = comparison.findings;
+    let is_of_noise = comparison.runs.iter().all(|compared| is_against_itself(compared.run));
+    let noise = is_of_noise.then(|| analysis::noise_floor(compared));
+    let mut json_answer = json!(Answer::new(comparison.figures, compared, findings));
+    json_answer["text"] = answer::passage(comparison).whole().into();
+    json!({
+        "answer": json_answer,
+        "compared": {
+            "base": compared.base,
+            "effect": compared.effect,
+            "error_rate": compared.error_rate,
+            "comparison_count": compared.comparison_count,
+            "notes": compared.unfinished.iter().chain(&compared.notes).collect::<Vec<_>>(),
+            "runs": runs_json(comparison.runs),
+            "rows": compared.rows.iter().map(row_json).collect::<Vec<_>>(),
+            "missing": analysis::missing_json(comparison.figures),
+            "unfinished": comparison.figures.unfinished,
+        },
+        "findings": findings,
+        "profiles": compared.profiles,
+        "waits": compared.waits,
+        "plans": compared.plans,
+        "requirements": compared.requirements.iter().map(requirement_json).collect::<Vec<_>>(),
+        "noise_floor": noise,
+    })
+}
+
+fn runs_json(runs: &[ComparedRun<'_>]) -> Value {
+    runs.iter()
+        .map(|ComparedRun { name, run }| {
+            json!({
+                "directory": name,
+                "name": run.name,
+                "started_unix_ns": run.started_unix_ns,
+                "status": run.status,
+                "assay": run.assay,
+            })
+        })
+        .collect()
+}
+
+fn interval_json(interval: Interval) -> Value {
+    let Interval { low, high, confidence } = interval;
+    json!({"low": low, "high": high, "confidence": confidence})
+}
+
+fn requirement_json(result: &RequirementResult) -> Value {
+    let requirement = &result.requirement;
+    json!({
+        "requirement": requirement.text,
+        "target": result.cell.target,
+        "workload": result.workload,
+        "variant": result.cell.variant,
+        "clients": result.cell.clients,
+        "step": requirement.step,
+        "metric": requirement.metric,
+        "unit": unit_of(&requirement.metric),
+        "comparison": requirement.bound.to_string(),
+        "bound": requirement.value,
+        "values": values_json(&result.values),
+        "mean": result.mean,
+        "interval": result.interval.map(interval_json),
+        "verdict": result.verdict.to_string(),
+        "reasons": result.reasons,
+    })
+}
+
+fn values_json(samples: &[Sample]) -> Vec<Value> {
+    samples
+        .iter()
+        .map(|Sample { run, repeat, value }| json!({"run": run, "repeat": repeat, "value": value}))
+        .collect()
+}
+
+fn row_json(row: &ComparedStep) -> Value {
+    json!({
+        "target": row.cell.target,
+        "workload": row.workload,
+        "variant": row.cell.variant,
+        "clients": row.cell.clients,
+        "group": row.group,
+        "step": row.step,
+        "metric": row.metric,
+        "unit": unit_of(&row.metric),
+        "more_is_better": row.more_is_better,
+        "base_mean": mean_of(&row.base_values),
+        "mean": mean_of(&row.values),
+        "base_values": values_json(&row.base_values),
+        "values": values_json(&row.values),
+        "ratio": row.ratio,
+        "interval": row.interval.map(interval_json),
+        "pairing": pairing_name(row.pairing),
+        "machines": row.machines,
+        "verdict": row.verdict.to_string(),
+        "p_value": row.p_value,
+        "spread": row.spread,
+        "detectable": row.detectable(),
+        "repeats_needed": row.repeats_needed,
+        "reasons": row.reasons,
+    })
+}

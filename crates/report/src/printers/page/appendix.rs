@@ -1,0 +1,348 @@
+//! The basis of the figures: the host, the builds, the settings, the plan and the method.
+
+use analysis::{Comparison, DifferenceKind, Figures, Settings};
+use maud::{Markup, html as markup};
+use record::{Cell, FileHash, Host, Run};
+
+use crate::model::number::typeset;
+use crate::model::text::clean;
+use crate::printers::page::{CellRecord, Source, UPLOT_LICENSE, permalink};
+use crate::prose::settings::{heading, of_targets};
+
+/// Returns the last sections of a report.
+pub(super) fn sections(sources: &[Source], figures: &Figures) -> Markup {
+    let are_several = sources.len() > 1;
+    markup! {
+        section id="host" {
+            h2 { "Host" (permalink("host")) }
+            @for source in sources { (host(source, are_several)) }
+        }
+        section id="settings" {
+            h2 { "Targets and their settings" (permalink("settings")) }
+            @for source in sources { (builds(&source.run)) }
+            (differences(&figures.settings))
+            (settings(sources))
+        }
+        section id="plan" {
+            h2 { "Plan" (permalink("plan")) }
+            @for source in sources { (plan(source, are_several)) }
+        }
+        section id="method" {
+            h2 { "Method" (permalink("method")) }
+            (method())
+        }
+    }
+}
+
+/// Returns a table of text that scrolls, with `heads` if there are any.
+fn text_table<'a>(heads: &[&str], rows: impl IntoIterator<Item = (&'a str, Markup)>) -> Markup {
+    markup! {
+        div.scroll tabindex="0" { table {
+            @if !heads.is_empty() { thead { tr { @for head in heads { th scope="col" { (clean(head)) } } } } }
+            tbody {
+                @for (name, cells) in rows { tr { th scope="row" { (clean(name)) } (cells) } }
+            }
+        } }
+    }
+}
+
+/// Returns a table of names, values and their origins.
+fn with_origins<'a>(heads: [&str; 3], rows: impl Iterator<Item = [&'a str; 3]>) -> Markup {
+    let rows_of_text = rows.map(|[name, value, origin]| {
+        let cells = markup! { td { code { (clean(value)) } } td.absent { (clean(origin)) } };
+        (name, cells)
+    });
+    text_table(&heads, rows_of_text)
+}
+
+fn host(source: &Source, has_several: bool) -> Markup {
+    let last = source.run.invocations.last();
+    let client_hosts = last.map_or(&[][..], |last| &last.client_hosts);
+    markup! {
+        @if has_several { h3 { (clean(&source.run.name)) } }
+        (fact_table(&host_facts(&source.run.host)))
+        @for client in client_hosts {
+            details {
+                summary { "client host " (clean(&client.name)) }
+                (fact_table(&client.host.facts))
+            }
+        }
+    }
+}
+
+fn fact_table(facts: &[(String, String)]) -> Markup {
+    let rows = facts.iter().map(|(name, value)| (name.as_str(), markup! { td { (clean(value)) } }));
+    text_table(&[], rows)
+}
+
+/// Returns what is known of a host.
+fn host_facts(host: &Host) -> Vec<(String, String)> {
+    let mut facts = host.facts.clone();
+    // The record has these even if the facts lack them.
+    let counts =
+        [("cpu_count", host.cpu_count.into()), ("memory_total_bytes", host.memory_total_bytes)];
+    for (name, value) in counts {
+        let is_known = host.facts.iter().any(|(known, _)| known == name);
+        if value > 0 && !is_known {
+            facts.push((name.to_owned(), value.to_string()));
+        }
+    }
+
+    if let Some(fsync) = &host.fsync {
+        let us = |ns: u64| format!("{:.1}", ns as f64 / 1e3);
+        let [p50, p99, max] = [fsync.p50_ns, fsync.p99_ns, fsync.max_ns].map(us);
+        facts.push((
+            "fdatasync of 4 KiB in the data directory, \u{b5}s".to_owned(),
+            format!("p50 {p50}, p99 {p99}, max {max} ({} timed)", fsync.count),
+        ));
+    }
+    facts
+}
+
+fn builds(run: &Run) -> Markup {
+    let builds = run.builds.iter().map(|build| {
+        let cells = [&build.engine, &build.version, &build.source];
+        (build.name.as_str(), markup! { @for cell in cells { td { (clean(cell)) } } })
+    });
+    let files: Vec<(&str, Markup)> = run
+        .builds
+        .iter()
+        .flat_map(|build| build.files.iter().map(|file| (build.name.as_str(), file_cells(file))))
+        .collect();
+    let declared = run.targets.iter().map(|target| {
+        let cells = markup! {
+            td {
+                @for (index, (name, value)) in target.set.iter().enumerate() {
+                    @if index > 0 { br; }
+                    code { (clean(name)) " = " (clean(value)) }
+                }
+            }
+        };
+        (target.name.as_str(), cells)
+    });
+
+    markup! {
+        div.block { h4 { "Builds" } (text_table(&["build", "engine", "version", "source"], builds)) }
+        @if !files.is_empty() {
+            details {
+                summary { "files of the builds (" (files.len()) ")" }
+                (text_table(&["build", "file", "bytes", "SHA-256"], files))
+            }
+        }
+        @if run.targets.iter().any(|target| !target.set.is_empty()) {
+            div.block { h4 { "Settings that the plan declares" } (text_table(&[], declared)) }
+        }
+    }
+}
+
+fn file_cells(file: &FileHash) -> Markup {
+    markup! {
+        td { (clean(&file.path)) } td { (file.size_bytes) } td { code { (clean(&file.sha256)) } }
+    }
+}
+
+/// Returns all effective settings.
+fn settings(sources: &[Source]) -> Markup {
+    let has_several = sources.len() > 1;
+    markup! {
+        @let shown = cells_with_settings(sources);
+        @if shown.is_empty() { p.soft { "No effective settings are recorded." } }
+        @for (number, cell) in shown {
+            details data-of=(clean(&cell.key.target)) {
+                summary {
+                    "all settings of " (clean(&cell.key.target))
+                    @if has_several { " in run " (number + 1) }
+                    " (" (cell.settings.len()) ")"
+                }
+                (with_origins(
+                    ["setting", "value", "source"],
+                    cell.settings.iter().map(|setting| {
+                        let source = setting.source.as_deref().unwrap_or_default();
+                        [&setting.name, &setting.value, source]
+                    }),
+                ))
+            }
+        }
+    }
+}
+
+/// Returns a cell of each target with the number of its run. Cells of one target have the same
+/// settings, except in different runs.
+fn cells_with_settings(sources: &[Source]) -> Vec<(usize, &Cell)> {
+    let mut shown: Vec<(usize, &Cell)> = Vec::new();
+    for (number, source) in sources.iter().enumerate() {
+        for CellRecord { cell, .. } in &source.cells {
+            let is_shown = shown.iter().any(|(other, known)| {
+                let is_same_run = *other == number;
+                known.key.target == cell.key.target
+                    && (is_same_run || known.settings == cell.settings)
+            });
+            if !cell.settings.is_empty() && !is_shown {
+                shown.push((number, cell));
+            }
+        }
+    }
+    shown
+}
+
+/// Returns the differences between targets; folded, since a reader looks for one pair.
+fn differences(settings: &Settings) -> Markup {
+    markup! {
+        @if !settings.differences.is_empty() { h3 { "What differs between targets" } }
+        @for comparison in &settings.differences {
+            @let count = comparison.settings.len() + comparison.only_a.len() + comparison.only_b.len();
+            @if count == 0 {
+                p { (typeset(&clean(&heading(comparison)))) }
+            } @else {
+                details {
+                    summary { (typeset(&clean(&heading(comparison)))) ": " (tally(comparison)) }
+                    (difference_table(comparison))
+                }
+            }
+        }
+        @for block in of_targets(&settings.targets) {
+            h4 { (block.heading) }
+            ul.problems { @for line in &block.lines { li.warning { (clean(line)) } } }
+        }
+    }
+}
+
+/// Counts the differences by kind.
+fn tally(comparison: &Comparison) -> String {
+    let count = |mark: DifferenceKind| {
+        comparison.settings.iter().filter(|setting| setting.mark == mark).count()
+    };
+    let counts = [
+        (count(DifferenceKind::Declared), "declared"),
+        (count(DifferenceKind::Unverified), "declared, not reported"),
+        (count(DifferenceKind::Undeclared), "undeclared"),
+        (comparison.only_a.len() + comparison.only_b.len(), "on one side only"),
+    ];
+    let texts: Vec<String> = counts
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{count} {what}"))
+        .collect();
+    texts.join(", ")
+}
+
+fn difference_table(comparison: &Comparison) -> Markup {
+    let both = comparison.settings.iter().map(|setting| {
+        let values = [setting.a.as_deref(), setting.b.as_deref()];
+        (setting.name.as_str(), difference_cells(values, "not declared", setting.mark))
+    });
+    let only_a = comparison.only_a.iter().map(|setting| {
+        let values = [Some(setting.value.as_str()), None];
+        (setting.name.as_str(), difference_cells(values, "absent", setting.mark))
+    });
+    let only_b = comparison.only_b.iter().map(|setting| {
+        let values = [None, Some(setting.value.as_str())];
+        (setting.name.as_str(), difference_cells(values, "absent", setting.mark))
+    });
+    let heads = ["setting", &comparison.a, &comparison.b, "in the plan"];
+    text_table(&heads, both.chain(only_a).chain(only_b))
+}
+
+/// Returns the cells of a setting's values on both sides, and whether the plan declares the
+/// difference; `absent` stands for a value that a side lacks.
+fn difference_cells(values: [Option<&str>; 2], absent: &str, mark: DifferenceKind) -> Markup {
+    let declared = match mark {
+        DifferenceKind::Declared => "declared",
+        DifferenceKind::Undeclared => "undeclared",
+        DifferenceKind::Unverified => "declared, not reported",
+    };
+    markup! {
+        @for value in values {
+            @match value {
+                Some(value) => td { code { (clean(value)) } },
+                None => td.absent { (absent) },
+            }
+        }
+        td.absent[mark == DifferenceKind::Undeclared] { (declared) }
+    }
+}
+
+fn plan(source: &Source, has_several: bool) -> Markup {
+    let plan = &source.run.plan;
+    markup! {
+        @if has_several { h3 { (clean(&source.run.name)) } }
+        @if !source.run.command.is_empty() { p { code { (clean(&source.run.command.join(" "))) } } }
+        @match &plan.path {
+            Some(path) => p { code { (clean(path)) } ", verbatim:" },
+            None => p { "The built-in plan:" },
+        }
+        @if !plan.text.is_empty() { pre tabindex="0" { (clean(&plan.text)) } }
+        @for set in &plan.sets { p { code { "--set " (clean(set)) } } }
+        @if !plan.resolved.is_empty() {
+            details {
+                summary { "every value and its origin (" (plan.resolved.len()) ")" }
+                (with_origins(
+                    ["key", "value", "origin"],
+                    plan.resolved.iter().map(|value| [&value.key, &value.value, value.origin.as_str()]),
+                ))
+            }
+        }
+    }
+}
+
+/// Returns the words of the glossary with their meanings.
+fn glossary() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let lines = include_str!("../../../../../docs/glossary.md").lines();
+    let rows =
+        lines.filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |")?.split_once(" | "));
+    // The first row has the heads of the columns.
+    rows.skip(1)
+}
+
+fn method() -> Markup {
+    markup! {
+        p {
+            b { "Service time" } " is the time from sending an operation to its reply. " b { "Response time" } " begins when "
+            "the schedule wanted the operation sent, so it includes waiting for slow earlier operations. Without a rate there "
+            "is no schedule, and the two are equal. Percentiles and buckets cover the successful operations of all clients; "
+            "failures are counted separately."
+        }
+        p {
+            b { "Invalid" } " (" code { "!" } ") means that a step ended, but its figures can't be trusted: a check of the data "
+            "failed, or the accounting does not add up. Such figures are gray and are not compared. " b { "failed" } " means "
+            "that there is no figure; " code { "n/a" } " that the figure does not exist for this engine, host or step; "
+            code { "-" } " that the step was not run."
+        }
+        p {
+            b { "A requested rate" } " of writes, or of a test's events, is met if at least 95% of it was achieved. If a step misses "
+            "its rate, its other figures describe less work than was requested."
+        }
+        p {
+            b { "Colors" } " in the throughput table: the best and the worst quarter of the range of a column (or of a row, if rows are "
+            "tests), among targets with the same number of clients. The worst quarter has no color if the smallest value is at "
+            "least 80% of the largest. With several repeats, only missed rates are colored. In the relative tables: faster or "
+            "slower than the base."
+        }
+        p {
+            b { "Metrics" } " per operation count inserts in load steps, rows indexed in index steps, and queries in query "
+            "steps. In key-value steps they count puts, gets, multigets or scans. " code { "cpupq" } " is the CPU time of the whole host in "
+            "microseconds; " code { "client_cpu_us_per_op" } " is that of the client threads, which also do the work of an embedded engine; "
+            code { "server_cpu_us_per_op" } " is that of the server's processes. "
+            code { "p50" } " and " code { "p99" } " are rates met or exceeded in 50% and 99% of the seconds. "
+            code { "maxop" } " is the longest response time in seconds. " code { "dbgb1" } " is the size of the data, "
+            code { "dbgb2" } " with the logs, " code { "rss" } " the memory of the server, in units of 2^30 bytes."
+        }
+        p {
+            b { "LSM trees: " } code { "w_amp" } " is the bytes that flushes and compactions wrote, divided by the bytes of keys "
+            "and values put; " code { "wal_amp" } " is the same for the log. " code { "r_amp" } " is the blocks looked up for each key or entry "
+            "read, " code { "s_amp" } " is the size of live files divided by that of their data. "
+            code { "settled" } " includes the check of the data and the settling after the step; " code { "~" } " means that more than 5% "
+            "of a figure may be rounding. " code { "stall%" } " is the share of the step in which writes were stalled; " code { "Nstall" }
+            " is the number of stalls, each counted when it ends. " code { "c_wsecs" } " and " code { "c_csecs" } " are the elapsed and CPU seconds "
+            "of compactions and flushes."
+        }
+        details {
+            summary { "glossary" }
+            (text_table(&[], glossary().map(|(word, meaning)| (word, markup! { td { (clean(meaning)) } }))))
+        }
+        details {
+            summary { "license of uPlot, which draws the charts" }
+            pre { (UPLOT_LICENSE) }
+        }
+    }
+}

@@ -1,0 +1,459 @@
+//! One self-contained HTML file: tables that can be read without scripts and without color, and
+//! charts that are drawn when they come into view.
+//!
+//! ```text
+//! Row ──► Curves ──► Chart ──► Plot       one row, a chart of all lines, JSON in the page
+//!           │          └─ Budget          fewer points per curve, until the page is small enough
+//!           └─ load, host, engine, tree, waits
+//! Page ─┬─ head, answer, summary
+//!       ├─ passages    findings, effects of factors
+//!       ├─ plots       forest plots, heat maps, charts over targets and clients
+//!       ├─ problems    what failed, and what to do
+//!       ├─ step        a section for each step: tables, charts, marks
+//!       ├─ functions   flame graphs
+//!       └─ appendix    host, settings, plan, method
+//! ```
+//!
+//! A report can be mailed, so everything in it is bounded: [`Curves`] replace a row's seconds as
+//! soon as the row was read, all charts share a [`Budget`], and flame graphs lose small frames.
+//! uPlot draws the charts; it is embedded once and is small (50 KB). The files in `page/uplot` are
+//! those of version 1.6.32, unchanged, with their license.
+//!
+//! Text comes from engines, plans and other hosts, so [`clean`] removes its control characters, and
+//! the page's content security policy forbids it to load anything.
+
+mod appendix;
+mod brief;
+mod charts;
+mod curve;
+mod distributions;
+mod encode;
+mod engine;
+mod flame;
+mod functions;
+mod host;
+mod live;
+mod load;
+mod marks;
+mod passages;
+mod plots;
+mod problems;
+mod seconds;
+mod step;
+mod table;
+mod tree;
+mod waits;
+
+use std::collections::BTreeSet;
+
+use analysis::{CompareOptions, Factors, Figures, counted};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use maud::{DOCTYPE, Markup, PreEscaped, html as markup};
+use record::{Cell, Run, Status, Step};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use crate::model::comparison::{Comparison, Explained, FactorEffects};
+use crate::model::matrix::{CellLine, Keys, Matrix};
+use crate::model::names::Names;
+use crate::model::number::{moment, typeset};
+use crate::model::table::{Table, anchor};
+use crate::model::text::clean;
+use crate::plot;
+use crate::prose::answer;
+use crate::prose::method::Method;
+use crate::prose::problems::{Problem, problems as all_problems};
+use crate::prose::run::{ended, targets, took};
+use crate::prose::validity::Validity;
+use crate::tables::{classic, compared, grouped, lsm, quality, searches};
+use charts::{Budget, Index};
+use problems::{failures, problem_list};
+use step::StepCharts;
+use table::table;
+
+pub use curve::Curves;
+pub use live::live_page;
+
+const STYLE: &str = include_str!("style.css");
+/// The scripts, one for each concern. All need the first; the last scrolls to the part that the
+/// address names.
+const SCRIPTS: [&str; 8] = [
+    include_str!("script/view.js"),
+    include_str!("script/tips.js"),
+    include_str!("script/charts.js"),
+    include_str!("script/flame.js"),
+    include_str!("script/filter.js"),
+    include_str!("script/sort.js"),
+    include_str!("script/folds.js"),
+    include_str!("script/contents.js"),
+];
+const UPLOT_SCRIPT: &str = include_str!("uplot/uPlot.iife.min.js");
+const UPLOT_STYLE: &str = include_str!("uplot/uPlot.min.css");
+const UPLOT_LICENSE: &str = include_str!("uplot/LICENSE");
+
+/// The record of a run, which a report needs besides the figures.
+#[derive(Clone, Debug, Default)]
+pub struct Source {
+    /// `run.json`
+    pub run: Run,
+    /// The cells that were begun.
+    pub cells: Vec<CellRecord>,
+}
+
+/// The record of a cell.
+#[derive(Clone, Debug, Default)]
+pub struct CellRecord {
+    /// `cell.json`
+    pub cell: Cell,
+    /// `step.json` of each of its steps.
+    pub steps: Vec<Step>,
+}
+
+/// The contents of a report.
+#[derive(Clone, Copy, Debug)]
+pub struct Page<'a> {
+    /// The runs. The first one determines the base and the order of targets; without a run the
+    /// report is empty.
+    pub sources: &'a [Source],
+    /// The figures of all runs.
+    pub figures: &'a Figures,
+    /// The curves of the figures' rows, in their order.
+    pub curves: &'a [Curves],
+    /// Remarks on how several runs differ, a sentence each.
+    pub notes: &'a [String],
+}
+
+/// Returns a report as one HTML file.
+pub fn html_page(page: &Page<'_>) -> String {
+    let Page { sources, figures, .. } = *page;
+    let nothing = Run::default();
+    let run = sources.first().map_or(&nothing, |source| &source.run);
+    let matrix = Matrix::new(run, figures);
+    let names = Names::new(&matrix, figures);
+    let named = NamedMatrix { matrix: &matrix, names: &names };
+
+    let explained = Explained::new(run, figures);
+    let comparison = explained.comparison();
+    let runs: Vec<&Run> = sources.iter().map(|source| &source.run).collect();
+    let problems = all_problems(&runs, figures, &matrix);
+
+    // All charts share one budget, which bounds the size of the page.
+    let index = Index::new(figures, page.curves);
+    let steps: Vec<_> =
+        matrix.measured().map(|step| StepCharts::of(&matrix, &index, step)).collect();
+    let budget = Budget::of(steps.iter().flat_map(|step| &step.charts));
+
+    let titles: Vec<String> = sources.iter().map(|source| clean(&source.run.name)).collect();
+    markup! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                (head_start("", std::iter::once(UPLOT_SCRIPT).chain(SCRIPTS)))
+                title { (titles.join(", ")) " - Assay" }
+                style { (PreEscaped(UPLOT_STYLE)) (PreEscaped(STYLE)) (PreEscaped(plot::STYLE)) }
+            }
+            body {
+                (contents(&matrix, !figures.profiled.is_empty()))
+                (header(page, &names, &comparison, &problems))
+                main {
+                    (basis_of_answer(named, &comparison))
+                    (summary(named, &comparison, sources))
+                    section id="problems" {
+                        h2 { "Problems and warnings" (permalink("problems")) }
+                        (problem_list(page, &problems))
+                    }
+                    section id="steps" {
+                        h2 { "Steps" (permalink("steps")) }
+                        (how_to_read_charts())
+                        @for step in &steps { (step::section(named, &comparison, step, budget)) }
+                        (step::settling(sources))
+                    }
+                    (functions::section(&names, &comparison))
+                    (appendix::sections(sources, figures))
+                }
+                (labels(named))
+                script { (PreEscaped(UPLOT_SCRIPT)) }
+                @for each in SCRIPTS { script { (PreEscaped(each)) } }
+            }
+        }
+    }
+    .into_string()
+}
+
+/// The lines and steps of a page, with their names.
+#[derive(Clone, Copy)]
+struct NamedMatrix<'p> {
+    matrix: &'p Matrix<'p>,
+    names: &'p Names<'p>,
+}
+
+impl NamedMatrix<'_> {
+    /// Returns the label of a line without what all targets share.
+    fn short_label(&self, line: &CellLine<'_>) -> String {
+        clean(&self.names.short(&self.matrix.label(line)))
+    }
+}
+
+/// Returns the first screen: the runs, the answer, and reasons to doubt it.
+fn header(
+    page: &Page<'_>,
+    names: &Names<'_>,
+    comparison: &Comparison<'_>,
+    problems: &[Problem],
+) -> Markup {
+    let sources = page.sources;
+    let answer = answer::passage(comparison);
+    let more = answer.text();
+    markup! {
+        header {
+            @for (number, source) in sources.iter().enumerate() {
+                (head(names, &source.run, (sources.len() > 1).then_some(number + 1)))
+            }
+            h1 { (clean(&answer.heading)) }
+            @if !more.is_empty() { p.more { (marked(&more)) } }
+            (judgement(page.figures))
+            (failures(problems, sources))
+        }
+    }
+}
+
+fn basis_of_answer(named: NamedMatrix<'_>, comparison: &Comparison<'_>) -> Markup {
+    let Comparison { run, figures, compared, findings, .. } = *comparison;
+    let NamedMatrix { matrix, names } = named;
+    markup! {
+        section id="answer" aria-label="the basis of the answer" {
+            (plots::overview(comparison))
+            @if run.search.is_some() { (tables(names, searches::table(run, figures).into_iter().collect())) }
+            @else if compared.rows.is_empty() { (tables(names, classic::summary(matrix))) }
+            (passages::findings(findings))
+        }
+    }
+}
+
+fn tables(names: &Names<'_>, tables: Vec<Table>) -> Markup {
+    markup! { @for each in &tables { (table(names, each)) } }
+}
+
+/// Returns a link from a heading to itself.
+pub(crate) fn permalink(id: &str) -> Markup {
+    markup! { a.permalink href={ "#" (id) } aria-label="link to this part" { "#" } }
+}
+
+/// Returns the beginning of a page's head. Its policy forbids the page to load anything except what
+/// `more` allows, and to run anything but `scripts`.
+fn head_start<'s>(more: &str, scripts: impl Iterator<Item = &'s str>) -> Markup {
+    let hashes = scripts.map(|script| {
+        let hash = Sha256::digest(script.as_bytes());
+        format!("'sha256-{}'", STANDARD.encode(hash))
+    });
+    let hashes = hashes.collect::<Vec<_>>().join(" ");
+    let policy = format!(
+        "default-src 'none'; {more}style-src 'unsafe-inline'; script-src {hashes}; img-src data:"
+    );
+    markup! {
+        meta charset="utf-8";
+        meta name="viewport" content="width=device-width, initial-scale=1";
+        meta name="color-scheme" content="light dark";
+        meta http-equiv="Content-Security-Policy" content=(policy);
+    }
+}
+
+/// Returns the section with the plots and the tables over all steps, folded.
+fn summary(named: NamedMatrix<'_>, comparison: &Comparison<'_>, sources: &[Source]) -> Markup {
+    let NamedMatrix { matrix, names } = named;
+    markup! {
+        section id="results" {
+            h2 { "Summary" (permalink("results")) }
+            (plots::sections(comparison))
+            (effects_of(comparison))
+            @if !comparison.compared.rows.is_empty() { (compared_summary(named, comparison)) }
+            (folded("rates, stalls, fairness, costs and times of each target", markup! {
+                (tables(names, classic::rates(matrix)))
+                (table(names, &lsm::stalled(matrix)))
+                (table(names, &classic::fairness(matrix)))
+                (tables(names, grouped::costs(matrix)))
+                (tables(names, grouped::times(matrix)))
+                (tables(names, classic::lengths(matrix)))
+                (table(names, &quality::debt(matrix)))
+            }))
+            (folded("targets", markup! { @for source in sources { (target_list(&source.run)) } }))
+            (unreported(matrix))
+        }
+    }
+}
+
+/// Returns the folded tables of a summary that need something to compare.
+fn compared_summary(named: NamedMatrix<'_>, comparison: &Comparison<'_>) -> Markup {
+    let NamedMatrix { matrix, names } = named;
+    let method = Method::of_comparison(comparison.compared);
+    let throughput = if matrix.is_repeated() {
+        "throughput of each target and repeat"
+    } else {
+        "throughput of each target"
+    };
+    markup! {
+        (folded("throughput relative to the base", tables(names, compared::verdicts(comparison))))
+        (folded(throughput, tables(names, classic::summary(matrix))))
+        (folded("own CPU and other costs, relative to the base", markup! {
+            (tables(names, compared::other_verdicts(comparison)))
+            (tables(names, compared::costs(comparison)))
+            (tables(names, compared::waits(comparison)))
+            (tables(names, compared::plans(comparison)))
+        }))
+        (folded("how targets were compared", markup! {
+            @for text in method.all() { p { (marked(text)) } }
+        }))
+    }
+}
+
+fn folded(what: &str, content: Markup) -> Markup {
+    markup! { details { summary { (what) } (content) } }
+}
+
+/// Returns the effects of factors, if the targets are a full matrix of at least two factors.
+fn effects_of(comparison: &Comparison<'_>) -> Markup {
+    let Comparison { run, figures, .. } = *comparison;
+    let found = Factors::find(&figures.settings.profiles, std::slice::from_ref(&run.base));
+    let (factors, options) = (found.of_full_matrices(), CompareOptions::default());
+    passages::effects(&FactorEffects {
+        run,
+        runs: &[],
+        figures,
+        effects: &analysis::effects(figures, factors, &options),
+    })
+}
+
+fn how_to_read_charts() -> Markup {
+    markup! {
+        p.note {
+            "Charts show each second of a step. A second without completed operations is drawn as zero; its response time is "
+            "a gap. An incomplete last second is scaled to a whole one, or omitted if it is shorter than 0.1 s."
+        }
+        p.note {
+            "Above the charts of a step are buttons for its lines: click one to hide the line, Ctrl-click it to hide all others. With more "
+            "than six lines, only the base, the fastest and the slowest are colored; then a click colors a line or removes its color, and "
+            "Shift-click hides it. Drag in a chart to zoom all charts of the step; double-click to zoom out. Keyboard: Tab to a "
+            "chart, arrow keys to move along it, " kbd { "+" } " and " kbd { "\u{2212}" } " to zoom, " kbd { "Esc" } " to zoom out."
+        }
+        noscript { p.note { "Charts need JavaScript; the tables don't." } }
+    }
+}
+
+/// Returns the labels of lines and their targets, for the scripts.
+fn labels(named: NamedMatrix<'_>) -> Markup {
+    let labels: Vec<Value> = named
+        .matrix
+        .lines
+        .iter()
+        .map(|line| vec![named.short_label(line), clean(&line.cell.target)].into())
+        .collect();
+    markup! {
+        script type="application/json" id="lines" { (PreEscaped(encode::json(labels))) }
+    }
+}
+
+/// Returns whether all results are valid, as a paragraph.
+fn judgement(figures: &Figures) -> Markup {
+    let Validity { text, is_good } = Validity::of(figures);
+    markup! {
+        @if is_good {
+            p { span.status.good { "\u{2713} " (text) } }
+        } @else {
+            p { a.status.doubt href="#problems" { "! " (text) } }
+        }
+    }
+}
+
+/// Returns the plan of a run, its time and its outcome.
+fn head(names: &Names<'_>, run: &Run, number: Option<usize>) -> Markup {
+    let class = if run.status == Status::Complete { "status" } else { "status bad" };
+    let clients: BTreeSet<u32> = run.cells.iter().map(|cell| cell.key.clients).collect();
+    let clients: Vec<_> = clients.iter().map(u32::to_string).collect();
+    let repeats = run.cells.iter().map(|cell| cell.key.repeat).max().unwrap_or(0);
+
+    markup! {
+        p.run {
+            @if let Some(number) = number { "run " (number) ", " }
+            b { (clean(&run.name)) } ": "
+            span class=(class) { (ended(run)) } @if let Some(took) = took(run) { " in " (took) }
+            ", started " (moment(run.started_unix_ns))
+            " · " (counted(run.targets.len(), "target"))
+            @if let Some(shared) = names.shared() { " of " (clean(&shared)) }
+            @if !clients.is_empty() { " · " (clients.join(", ")) @if clients == ["1"] { " client" } @else { " clients" } }
+            @if repeats > 1 { " · " (repeats) " repeats" }
+            " · seed " (run.seed) " · assay " (clean(&run.assay.to_string()))
+        }
+    }
+}
+
+/// Returns the targets of a run as a list.
+fn target_list(run: &Run) -> Markup {
+    markup! {
+        dl.targets {
+            @for target in targets(run) { div { dt { (clean(&target.name)) } dd { (clean(&target.text)) } } }
+        }
+    }
+}
+
+/// Returns the navigation, which stays in sight: links to the parts of the page, and the filter.
+fn contents(matrix: &Matrix<'_>, is_profiled: bool) -> Markup {
+    let mut sections = vec![
+        ("answer", "Answer"),
+        ("results", "Summary"),
+        ("problems", "Problems and warnings"),
+        ("steps", "Steps"),
+        ("functions", "Functions"),
+        ("host", "Host"),
+        ("settings", "Settings"),
+        ("plan", "Plan"),
+        ("method", "Method"),
+    ];
+    sections.retain(|(id, _)| is_profiled || *id != "functions");
+
+    let filter = "show only matching targets and steps";
+    markup! {
+        nav aria-label="contents" {
+            button.here type="button" aria-expanded="false" { "Contents" }
+            ul { @for (id, title) in sections { li { a href={ "#" (id) } { (title) } } } }
+            ul.steps {
+                @for step in matrix.measured() {
+                    li data-of=(clean(step.name)) { a href={ "#step-" (anchor(step.name)) } { (clean(step.name)) } }
+                }
+            }
+            div.filter role="search" {
+                input type="search" aria-label=(filter) placeholder="filter: pg17.* l.i*" autocomplete="off" spellcheck="false";
+                output {}
+            }
+        }
+    }
+}
+
+/// Returns the steps that are not reported, in one folded line.
+fn unreported(matrix: &Matrix<'_>) -> Markup {
+    let steps = &matrix.unreported;
+    let names: Vec<String> = steps.iter().map(|step| clean(step.name)).collect();
+    markup! {
+        @if !names.is_empty() {
+            details id="unreported" {
+                summary { "steps that were run but not reported (" (names.len()) ")" }
+                p { (names.join(", ")) }
+            }
+        }
+    }
+}
+
+/// Returns text whose parts in backticks are code.
+pub(crate) fn marked(text: &str) -> Markup {
+    let text = clean(text);
+    markup! {
+        @for (index, part) in text.split('`').enumerate() {
+            @if index % 2 == 1 { code { (part) } } @else { (typeset(part)) }
+        }
+    }
+}
+
+fn cell_label(cell: &Cell) -> String {
+    let keys = Keys { variant: true, clients: true, repeat: true, run: false };
+    clean(&keys.label(&cell.key, 0))
+}

@@ -1,0 +1,68 @@
+//! Findings and the effects of factors as sections of a page.
+
+use analysis::Finding;
+use maud::{Markup, html as markup};
+
+use super::table::table;
+use super::{marked, permalink};
+use crate::model::comparison::FactorEffects;
+use crate::model::names::Names;
+use crate::model::number::typeset;
+use crate::model::table::Table;
+use crate::model::text::clean;
+use crate::prose::factors::{described, how};
+use crate::prose::findings::FindingPassages;
+use crate::prose::method::Method;
+use crate::tables::compared::effects::{self as effect_tables, EACH};
+
+/// Returns the findings as a section; empty without findings.
+pub(super) fn findings(findings: &[Finding]) -> Markup {
+    let findings = FindingPassages::of(findings, "\u{b5}s");
+    markup! {
+        @if !findings.shown.is_empty() {
+            section id="findings" {
+                h3 { "Findings" (permalink("findings")) }
+                @for finding in &findings.shown {
+                    article.finding {
+                        h4 { (prose(&finding.heading)) }
+                        p { (prose(&finding.text())) }
+                        @if let Some(doubt) = &finding.doubt { p.note { (prose(doubt)) } }
+                        @for figures in &finding.figures { (table(&Names::default(), figures)) }
+                    }
+                }
+                @if let Some(remainder) = &findings.remainder { p.note { (prose(remainder)) } }
+            }
+        }
+    }
+}
+
+/// Formats text for a page.
+fn prose(text: &str) -> String {
+    typeset(&clean(text))
+}
+
+/// Returns the effects of factors as a section; empty without effects.
+pub(super) fn effects(shown: &FactorEffects<'_>) -> Markup {
+    let effects = shown.effects;
+    // There is one table for each combination and metric, so these are folded.
+    let (of_combinations, of_factors): (Vec<Table>, Vec<Table>) =
+        effect_tables::tables(shown).into_iter().partition(|table| table.id.starts_with(EACH));
+
+    markup! {
+        @if !of_factors.is_empty() {
+            section id="factors" {
+                h3 { "Effects of factors" (permalink("factors")) }
+                ul { @for factor in &effects.factors { li { (marked(&described(factor))) } } }
+                @for figures in &of_factors { (table(&Names::default(), figures)) }
+                @if !of_combinations.is_empty() {
+                    details {
+                        summary { "Effects in each combination of the other factors" }
+                        @for figures in &of_combinations { (table(&Names::default(), figures)) }
+                    }
+                }
+                p.note { (how(effects)) }
+                @for text in &Method::of_effects(effects).paragraphs { p.note { (marked(text)) } }
+            }
+        }
+    }
+}

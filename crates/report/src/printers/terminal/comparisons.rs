@@ -1,0 +1,96 @@
+//! A comparison of targets, for a terminal or as Markdown.
+
+use analysis::{Compared, Figures};
+
+use super::writer::{TableStyle, TerminalWriter};
+use crate::model::comparison::Comparison;
+use crate::model::number::listed;
+use crate::prose::answer;
+use crate::prose::method::{self, Method};
+use crate::prose::profiles::{self, MissingProfiles};
+use crate::tables::compared::{self, noise, requirements};
+
+/// The number of places that a reason for a missing profile lists.
+const PLACES_SHOWN: usize = 6;
+
+/// Formats a comparison as tables for a terminal.
+pub fn compared(comparison: &Comparison<'_>, style: TableStyle) -> String {
+    let mut out = TerminalWriter::new(style);
+    write(&mut out, comparison);
+    out.finish()
+}
+
+/// Formats a comparison as Markdown.
+pub fn compared_markdown(comparison: &Comparison<'_>) -> String {
+    let mut out = TerminalWriter::markdown(false);
+    write(&mut out, comparison);
+    out.finish()
+}
+
+/// Formats the noise that a run of a target against itself shows.
+pub fn noise_floor(compared: &Compared, style: TableStyle) -> String {
+    let mut out = TerminalWriter::new(style);
+    out.table(&noise::table(compared));
+    out.finish()
+}
+
+/// Writes a comparison: the findings before the costs, and the answer last in a terminal or first
+/// in Markdown.
+fn write(out: &mut TerminalWriter, comparison: &Comparison<'_>) {
+    let compared = comparison.compared;
+
+    // One target alone can be judged by requirements, but has nothing to be compared with.
+    let has_comparisons = !compared.rows.is_empty() || compared.requirements.is_empty();
+    if has_comparisons {
+        out.main_title(&method::title(compared));
+    }
+    for line in method::runs(comparison.runs) {
+        out.wrapped("  ", &line);
+    }
+    if !has_comparisons {
+        out.table(&requirements::table(compared));
+        return;
+    }
+
+    let answer = answer::passage(comparison);
+    if out.is_markdown() {
+        out.answer(&answer);
+        write_requirements(out, compared);
+    }
+
+    out.findings(comparison.findings);
+    out.tables(compared::other_verdicts(comparison));
+    out.tables(compared::costs(comparison));
+    out.tables(compared::waits(comparison));
+    out.tables(compared::plans(comparison));
+    out.tables(compared::functions::tables(comparison.figures, &compared.profiles));
+    write_missing_profiles(out, comparison.figures);
+    if comparison.runs.iter().all(|compared| noise::is_against_itself(compared.run)) {
+        out.table(&noise::table(compared));
+    }
+
+    out.method(&Method::of_comparison(compared));
+    if !out.is_markdown() {
+        write_requirements(out, compared);
+        out.answer(&answer);
+    }
+}
+
+fn write_requirements(out: &mut TerminalWriter, compared: &Compared) {
+    if !compared.requirements.is_empty() {
+        out.table(&requirements::table(compared));
+    }
+}
+
+/// Writes why steps that were to be profiled have no profile.
+fn write_missing_profiles(out: &mut TerminalWriter, figures: &Figures) {
+    let missing = profiles::missing(figures);
+    if missing.is_empty() {
+        return;
+    }
+    out.gap();
+    for MissingProfiles { reason, places } in missing {
+        let places = listed(&places, PLACES_SHOWN, ", ");
+        out.warning(&format!("no profile of {places}: {reason}"));
+    }
+}

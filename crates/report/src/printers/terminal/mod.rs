@@ -1,0 +1,16 @@
+//! Prints tables and sentences for a terminal or as Markdown.
+//!
+//! A terminal shows the end of a text, and a page of Markdown its beginning. So the answer is last
+//! in the one and first in the other, and everything else has the same order in both. That is why
+//! one [`writer::TerminalWriter`] writes both formats.
+//!
+//! * [`runs`]: what `assay show` and the end of `assay run` print
+//! * [`comparisons`], [`effects`]: what `assay compare` prints
+//! * [`writer`]: paragraphs, wrapped and colored
+//! * [`layout`]: the widths of columns, and where wide tables are split
+
+pub(crate) mod comparisons;
+pub(crate) mod effects;
+mod layout;
+pub(crate) mod runs;
+pub(crate) mod writer;

@@ -1,0 +1,46 @@
+//! Describes factors, and how their effects are computed.
+
+use analysis::{Effects, Factor, Factors, counted};
+
+use crate::tables::compared::effects::has_combinations;
+
+/// Returns the title of a report of effects.
+pub(crate) fn title(effects: &Effects) -> String {
+    match &effects.factors[..] {
+        [factor] => format!("The effect of {}, all else equal", factor.name),
+        factors => format!("The effects of {} factors, all else equal", factors.len()),
+    }
+}
+
+/// Lists all factors, and the settings that others determine.
+pub(crate) fn list(known: &Factors) -> Vec<String> {
+    let mut lines: Vec<String> = known.factors.iter().map(described).collect();
+    for (name, by) in &known.determined {
+        lines.push(format!("not a factor: {name} is determined by {}", by.join(", ")));
+    }
+    lines
+}
+
+/// Describes a factor and its levels: `synchronous_commit of postgres: on, off; in 2 combinations
+/// of the others`.
+pub(crate) fn described(factor: &Factor) -> String {
+    let mut text = format!("{} of {}: {}", factor.name, factor.engine, factor.levels.join(", "));
+    if factor.combinations.len() > 1 {
+        let count = counted(factor.combinations.len(), "combination");
+        text += &format!("; in {count} of the other factors");
+    }
+    if !factor.with.is_empty() {
+        text += &format!("; changes together with {}", factor.with.join(", "));
+    }
+    text
+}
+
+/// Describes how effects are computed.
+pub(crate) fn how(effects: &Effects) -> &'static str {
+    if has_combinations(effects) {
+        "An effect is the geometric mean over all combinations of the other factors, with equal weights; each repeat \
+         gives one value."
+    } else {
+        "There is only one combination of the other factors."
+    }
+}

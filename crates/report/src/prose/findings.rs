@@ -1,0 +1,95 @@
+//! The most important findings, and the number of the others.
+
+use analysis::{Evidence, FINDINGS_SHOWN_MAX, Finding, factor, figure};
+
+use super::Passage;
+use crate::model::table::{Cell, Table};
+
+/// The maximum number of figures that a finding lists.
+const FIGURES_MAX: usize = 10;
+
+/// Findings as passages, the most important first.
+#[derive(Default)]
+pub(crate) struct FindingPassages {
+    pub shown: Vec<Passage>,
+    /// The number of the findings that are not shown, in a sentence.
+    pub remainder: Option<String>,
+}
+
+impl FindingPassages {
+    /// Returns the passages of `findings`, which are sorted. `microseconds` is the unit that the
+    /// printer can show: `us` or `\u{b5}s`.
+    pub(crate) fn of(findings: &[Finding], microseconds: &str) -> Self {
+        let shown = findings.iter().take(FINDINGS_SHOWN_MAX).enumerate();
+        Self {
+            shown: shown
+                .map(|(index, finding)| passage(finding, index + 1, microseconds))
+                .collect(),
+            remainder: remainder(findings.len()),
+        }
+    }
+}
+
+fn passage(finding: &Finding, number: usize, microseconds: &str) -> Passage {
+    Passage {
+        heading: finding.title.clone(),
+        sentences: vec![finding.text.clone()],
+        doubt: caveats(finding),
+        figures: vec![evidence(finding, number, microseconds)],
+        ..Passage::default()
+    }
+}
+
+/// Lists the reasons to doubt a finding in one sentence.
+fn caveats(finding: &Finding) -> Option<String> {
+    let has_any = !finding.caveats.is_empty();
+    has_any.then(|| format!("Caveat: {}.", finding.caveats.join("; ")))
+}
+
+/// Returns the figures of a finding that changed, the most important first.
+fn evidence(finding: &Finding, number: usize, microseconds: &str) -> Table {
+    // The names of figures that are not compared have their targets.
+    let is_compared = finding.evidence.iter().any(|figure| figure.base.is_some());
+    let base = finding.base.as_deref().unwrap_or("expected");
+    let heads = if is_compared { vec![base, &finding.target, "change"] } else { vec!["value"] };
+
+    let mut table = Table::new(
+        format!("finding-{number}"),
+        "Figures",
+        vec!["figure".to_owned(), "unit".to_owned()],
+        heads,
+    );
+    let changed = finding.evidence.iter().filter(|figure| figure.is_shown());
+    for shown in changed.take(FIGURES_MAX) {
+        let mut cells = vec![value_cell(shown.value)];
+        if is_compared {
+            cells.insert(0, value_cell(shown.base));
+            cells.push(Cell::plain(change(shown).unwrap_or_default()));
+        }
+        let unit = match shown.unit.strip_prefix("us") {
+            Some(rest) => format!("{microseconds}{rest}"),
+            None => shown.unit.clone(),
+        };
+        table.push(vec![shown.name.clone(), unit], cells);
+    }
+    table
+}
+
+fn value_cell(value: Option<f64>) -> Cell {
+    Cell::plain(value.map(figure).unwrap_or_default())
+}
+
+/// Returns by which factor a figure changed: `1.19x more`.
+fn change(shown: &Evidence) -> Option<String> {
+    let ratio = shown.ratio?;
+    let less = if ratio < 1.0 { "less" } else { "more" };
+    Some(format!("{} {less}", factor(ratio)))
+}
+
+/// Returns the number of findings that are not shown, in a sentence.
+fn remainder(count: usize) -> Option<String> {
+    let not_shown = count.saturating_sub(FINDINGS_SHOWN_MAX);
+    (not_shown > 0).then(|| {
+        format!("{not_shown} less important findings are not shown: `assay compare --format json` lists all.")
+    })
+}

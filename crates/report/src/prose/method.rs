@@ -1,0 +1,174 @@
+//! Describes a comparison in sentences: what was compared, how many repeats there were, and how
+//! sure the verdicts are.
+
+use std::collections::BTreeMap;
+
+use analysis::{Compared, ComparedStep, Effects, Pairing, THROUGHPUT, counted, distinct};
+use words::capitalized;
+
+use super::run::ended;
+use crate::model::comparison::ComparedRun;
+use crate::model::number::{moment, percent};
+
+/// Returns the title of a comparison.
+pub(crate) fn title(compared: &Compared) -> String {
+    let targets = distinct(compared.rows.iter().map(|row| row.cell.target.as_str()));
+    match targets[..] {
+        [one] => format!("{one} compared with {}", compared.base),
+        _ => format!("{} targets compared with {}", targets.len(), compared.base),
+    }
+}
+
+/// Describes each run in a line.
+pub(crate) fn runs<'a>(runs: &'a [ComparedRun<'a>]) -> impl Iterator<Item = String> + 'a {
+    runs.iter().enumerate().map(move |(index, ComparedRun { name, run })| {
+        let number = match runs.len() {
+            1 => String::new(),
+            _ => format!("run {}: ", index + 1),
+        };
+        format!("{number}{}, {}, {} ({name})", run.name, moment(run.started_unix_ns), ended(run))
+    })
+}
+
+/// How targets or the levels of factors were compared.
+pub(crate) struct Method {
+    /// The note that cells are missing; `None` if none are.
+    pub unfinished: Option<String>,
+    /// What the verdicts rest on, a paragraph each.
+    pub paragraphs: Vec<String>,
+}
+
+impl Method {
+    pub(crate) fn of_comparison(compared: &Compared) -> Self {
+        let rows: Vec<&ComparedStep> = compared.rows.iter().collect();
+        Self {
+            unfinished: compared.unfinished.as_deref().map(sentence),
+            paragraphs: paragraphs(
+                &rows,
+                &Limits { effect: compared.effect, error_rate: compared.error_rate },
+                &compared.notes,
+            ),
+        }
+    }
+
+    pub(crate) fn of_effects(effects: &Effects) -> Self {
+        let rows: Vec<&ComparedStep> = effects.rows.iter().map(|effect| &effect.compared).collect();
+        Self {
+            unfinished: effects.unfinished.as_deref().map(sentence),
+            paragraphs: paragraphs(
+                &rows,
+                &Limits { effect: effects.effect, error_rate: effects.error_rate },
+                &effects.notes,
+            ),
+        }
+    }
+
+    /// Returns all paragraphs. That cells are missing comes first, since it concerns all others.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &String> {
+        self.unfinished.iter().chain(&self.paragraphs)
+    }
+}
+
+/// What counts as a change, and how often a verdict may be wrong.
+struct Limits {
+    effect: f64,
+    error_rate: f64,
+}
+
+fn paragraphs(all_rows: &[&ComparedStep], limits: &Limits, notes: &[String]) -> Vec<String> {
+    let rows: Vec<&ComparedStep> =
+        all_rows.iter().copied().filter(|row| is_compared(row)).collect();
+
+    let mut texts = vec![repeats_used(&rows)];
+    if rows.iter().any(|row| row.interval.is_some()) {
+        texts.push(format!(
+            "Each ratio has a confidence interval. Of all verdicts of faster or slower, at most {} are expected to be false. \
+             \"No change shown\" means that the whole interval is within {} of 1.",
+            percent(limits.error_rate),
+            percent(limits.effect),
+        ));
+    }
+    texts.extend(notes.iter().map(|note| sentence(note)));
+    if rows.iter().any(|row| row.pairing == Pairing::Single) {
+        texts.push("Measured once: no interval, so a difference may be noise.".to_string());
+    }
+    texts
+}
+
+/// The repeats that a comparison uses. Comparisons with equal ones are counted together, in this
+/// order.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct RepeatsUsed {
+    /// Pairs before other repeats, and single runs last.
+    rank: u8,
+    base: usize,
+    target: usize,
+    machines: usize,
+}
+
+impl RepeatsUsed {
+    fn of(row: &ComparedStep) -> Self {
+        Self {
+            rank: match row.pairing {
+                Pairing::Paired => 0,
+                Pairing::Independent => 1,
+                Pairing::Single => 2,
+            },
+            base: row.base_values.len(),
+            target: row.values.len(),
+            machines: row.machines.count,
+        }
+    }
+
+    fn text(&self) -> String {
+        let &Self { rank, base, target, machines } = self;
+        let text = match (rank, base == target) {
+            (0, _) => {
+                format!("{} of each target and of the base, in pairs", repeats(target.min(base)))
+            }
+            (1, true) => format!("{} of each target and of the base, not in pairs", repeats(base)),
+            (1, false) => {
+                format!("{} of a target and {base} of the base, not in pairs", repeats(target))
+            }
+            (_, true) => "single runs".to_string(),
+            (_, false) => format!("{} of a target and {base} of the base", repeats(target)),
+        };
+        match machines {
+            0 | 1 => text,
+            _ => format!("{text}, from {}", counted(machines, "machine")),
+        }
+    }
+}
+
+/// Returns the sentence about the repeats that were compared.
+fn repeats_used(rows: &[&ComparedStep]) -> String {
+    let mut counts: BTreeMap<RepeatsUsed, usize> = BTreeMap::new();
+    for row in rows {
+        *counts.entry(RepeatsUsed::of(row)).or_default() += 1;
+    }
+
+    let texts: Vec<String> = match counts.len() {
+        0 => return "Nothing could be compared.".to_string(),
+        1 => counts.keys().map(RepeatsUsed::text).collect(),
+        _ => counts
+            .iter()
+            .map(|(used, count)| format!("{} ({})", used.text(), counted(*count, "comparison")))
+            .collect(),
+    };
+    format!("The comparison uses {}.", texts.join("; "))
+}
+
+/// Turns a remark into a sentence.
+fn sentence(note: &str) -> String {
+    let text = capitalized(note);
+    if text.ends_with('.') { text } else { text + "." }
+}
+
+fn repeats(count: usize) -> String {
+    counted(count, "repeat")
+}
+
+/// Returns true if both sides have values of throughput.
+fn is_compared(row: &ComparedStep) -> bool {
+    row.metric == THROUGHPUT && !row.values.is_empty() && !row.base_values.is_empty()
+}

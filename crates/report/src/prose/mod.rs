@@ -1,0 +1,59 @@
+//! What is said of results: sentences as values, which every printer prints.
+//!
+//! A terminal, Markdown, a page and JSON must say the same thing. So the wording is chosen once,
+//! here, and a printer only decides on order, wrapping and emphasis.
+//!
+//! ```text
+//! Comparison ─┬─ answer, searches ─► Passage    one heading, sentences, doubt, remedy, figures
+//!             ├─ findings ─────────► Passages   the most important explanations
+//!             └─ method ───────────► Method     how targets were compared
+//! Figures ────┬─ problems ─────────► Problem    what failed, by severity and place
+//!             ├─ validity ─────────► Validity   whether the figures can be trusted
+//!             └─ uneven, trees, profiles        what makes a comparison doubtful
+//! Settings ──── settings ──────────► Block      what differs between targets
+//! Run ───────── run                             what was run, and how it ended
+//! ```
+
+pub(crate) mod answer;
+pub(crate) mod factors;
+pub(crate) mod findings;
+pub(crate) mod method;
+pub(crate) mod problems;
+pub(crate) mod profiles;
+pub(crate) mod run;
+pub(crate) mod searches;
+pub(crate) mod settings;
+pub(crate) mod trees;
+pub(crate) mod uneven;
+pub(crate) mod validity;
+
+use crate::model::table::Table;
+
+/// Something said of results, with the figures that it rests on.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Passage {
+    /// What is the case. A finding's heading is a title; that of an answer is its first sentence.
+    pub heading: String,
+    /// Why, and how sure that is.
+    pub sentences: Vec<String>,
+    /// What to do next.
+    pub remedy: Option<String>,
+    /// The reason to doubt it.
+    pub doubt: Option<String>,
+    pub figures: Vec<Table>,
+}
+
+impl Passage {
+    /// Returns what follows the heading as one paragraph; empty if nothing does.
+    pub(crate) fn text(&self) -> String {
+        let all: Vec<&str> =
+            self.sentences.iter().chain(&self.remedy).map(String::as_str).collect();
+        all.join(" ")
+    }
+
+    /// Returns the heading and what follows as one paragraph.
+    pub(crate) fn whole(&self) -> String {
+        let parts = [self.heading.clone(), self.text()];
+        parts.join(" ").trim().to_owned()
+    }
+}

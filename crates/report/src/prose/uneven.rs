@@ -1,0 +1,32 @@
+//! Describes the use of the processors by other programs.
+
+use analysis::{Competition, Figures, UnevenStep, competition, uneven_steps};
+
+use crate::model::matrix::Matrix;
+
+/// Returns the activity of other programs, if small differences can't be seen because of it.
+pub(crate) fn busy(figures: &Figures) -> Option<String> {
+    competition(figures).map(text)
+}
+
+/// Describes competition for the processors.
+pub(crate) fn text(competition: Competition) -> String {
+    let what = match competition {
+        Competition::Percent(percent) => format!("used up to {percent:.0}% of the processors"),
+        Competition::PointsApart(points) => format!(
+            "used {points:.0} percentage points more of the processors while one target ran than while another did"
+        ),
+    };
+    format!("other programs {what}: small differences can't be seen")
+}
+
+/// Returns the steps in which other programs used different shares next to different targets, each
+/// with the least and the most; the worst first.
+pub(crate) fn places(figures: &Figures, matrix: &Matrix<'_>) -> Vec<String> {
+    let place = |UnevenStep { step, cell, least, most }: UnevenStep<'_>| {
+        let label = matrix.load_label(cell);
+        let load = label.map_or_else(String::new, |label| format!(", {label}"));
+        format!("{step}{load}: {} {:.0}%, {} {:.0}%", least.0, least.1, most.0, most.1)
+    };
+    uneven_steps(figures).into_iter().map(place).collect()
+}

@@ -1,0 +1,79 @@
+//! Whether the figures of a report can be trusted.
+//!
+//! The verdict stands in the first line of each report, because a reader must not have to look for
+//! it: a single figure that is not valid, or another program that used the processors, is reason
+//! enough to doubt a comparison.
+
+use analysis::{Figures, Row, counted};
+use record::Status;
+use words::capitalized;
+
+use super::uneven;
+
+/// The validity of all figures.
+pub(crate) struct Validity {
+    /// What is valid and what is not, in a few words.
+    pub text: String,
+    /// True if there is no reason to doubt any figure.
+    pub is_good: bool,
+}
+
+impl Validity {
+    pub(crate) fn of(figures: &Figures) -> Self {
+        let steps = Self::of_steps(figures);
+        match uneven::busy(figures) {
+            Some(busy) if steps.is_good => {
+                Self { text: format!("{}, but {busy}", steps.text), is_good: false }
+            }
+            Some(busy) => Self { text: format!("{}; {busy}", steps.text), is_good: false },
+            None => steps,
+        }
+    }
+
+    /// Returns the validity of the steps, whatever else ran at the same time.
+    fn of_steps(figures: &Figures) -> Self {
+        let missing = figures.missing.len();
+        let all = figures.rows.len() + missing;
+        let complete = count(figures, |row| row.status == Status::Complete);
+        let valid = count(figures, |row| row.status == Status::Complete && row.valid);
+        let damaged = count(figures, |row| row.damaged);
+        let cells = figures.unfinished.len();
+
+        if all == 0 {
+            return Self { text: "nothing was measured".to_string(), is_good: false };
+        }
+        if valid == all && cells == 0 {
+            let text = match all {
+                1 => "the only step is valid".to_string(),
+                _ => format!("all {all} steps are valid"),
+            };
+            return Self { text, is_good: true };
+        }
+
+        let mut texts = vec![format!("{valid} of {} valid", counted(all, "step"))];
+        let shortfalls = [
+            (complete - valid, "invalid"),
+            (all - complete - damaged - missing, "not finished"),
+            (damaged, "damaged"),
+            (missing, "missing"),
+        ];
+        for (count, what) in shortfalls {
+            if count > 0 {
+                texts.push(format!("{count} {what}"));
+            }
+        }
+        if cells > 0 {
+            texts.push(format!("{} not finished", counted(cells, "cell")));
+        }
+        Self { text: texts.join(", "), is_good: false }
+    }
+
+    /// Returns the reason to doubt the figures as a sentence, if there is one.
+    pub(crate) fn doubt(self) -> Option<String> {
+        (!self.is_good).then(|| format!("{}.", capitalized(&self.text)))
+    }
+}
+
+fn count(figures: &Figures, is_counted: impl Fn(&Row) -> bool) -> usize {
+    figures.rows.iter().filter(|row| is_counted(row)).count()
+}

@@ -1,0 +1,420 @@
+//! The tables over all steps: throughput, the requested and the achieved rates, fairness, and
+//! lengths. The tables of single steps are in `metrics`, `times` and `lsm`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+pub(crate) use analysis::throughput;
+use analysis::{Row, Shade, Sla, shade_summary};
+use words::Decimals;
+
+use crate::model::grid::{self, LineGrid};
+use crate::model::matrix::{CellLine, Matrix, StepHead};
+use crate::model::number::fixed;
+use crate::model::operations::{
+    count_alike, counted, step_head, throughput_head, throughput_title, unit,
+};
+use crate::model::table::{Cell, FAILURES, Table, TableRow, Tone, anchor};
+use crate::model::worth::{
+    Footnotes, comparable, ended_early, ended_row, marked_if_invalid, missing_step,
+};
+
+/// The share of failed operations from which a step is marked.
+const FAILED_SHARE: f64 = 0.01;
+
+/// Returns the tables of throughput: one row per line, one column per step, and one table for each
+/// group of steps.
+pub(crate) fn summary(matrix: &Matrix<'_>) -> Vec<Table> {
+    let grids = grid::by_group(matrix);
+    grids.into_iter().map(|grid| throughput_table(matrix, &grid)).filter(is_shown).collect()
+}
+
+fn throughput_table(matrix: &Matrix<'_>, grid: &LineGrid<'_, '_>) -> Table {
+    let mut footnotes = Footnotes::default();
+    let mut table =
+        grid.table("summary", |line, step| throughput_cell(matrix, line, step, &mut footnotes));
+    shade(matrix, grid, &mut table);
+
+    table.title = throughput_title(matrix, grid.name.as_deref(), &grid.steps);
+    if grid.across {
+        add_units(&mut table, &grid.steps);
+        add_scanned(&mut table, grid);
+    } else {
+        table.columns = grid.steps.iter().map(|step| throughput_head(matrix, *step)).collect();
+    }
+    table.notes.extend(footnotes.into_notes());
+    table.explained()
+}
+
+/// Returns false for tests that were not run.
+fn is_shown(table: &Table) -> bool {
+    !table.across || table.has_figures()
+}
+
+/// Returns the throughput of a line in a step, without its color.
+fn throughput_cell(
+    matrix: &Matrix<'_>,
+    line: &CellLine<'_>,
+    step: StepHead<'_>,
+    footnotes: &mut Footnotes,
+) -> Cell {
+    let row = match ended_row(matrix, line, step) {
+        Ok(row) => row,
+        Err(cell) => return cell,
+    };
+
+    // All figures of a step have the same decimals.
+    let all = matrix.rows_of(step).filter_map(throughput);
+    let decimals = Decimals::Rate.of(all);
+    match throughput(row) {
+        Some(value) if !row.valid => {
+            let mark = format!("!{}", footnotes.letter(matrix, line, row));
+            Cell::marked(fixed(value, decimals), mark, Tone::Invalid)
+        }
+        value => Cell::number(value, decimals),
+    }
+}
+
+/// Colors the cells of each step among lines that are compared with each other. Repeats are not
+/// colored, since they differ by noise.
+fn shade(matrix: &Matrix<'_>, grid: &LineGrid<'_, '_>, table: &mut Table) {
+    for (step_number, step) in grid.steps.iter().enumerate() {
+        let mut first_line = 0;
+        for group in grid.lines.chunk_by(|a, b| a.line.same_group(b.line)) {
+            let rows: Vec<Option<&Row>> = group
+                .iter()
+                .map(|named| named.line.row(step.name).filter(|row| comparable(row)))
+                .collect();
+            let values: Vec<Option<f64>> = rows.iter().map(|row| throughput((*row)?)).collect();
+            let sla_met: Vec<bool> =
+                group.iter().map(|named| named.line.row(step.name).is_none_or(has_met)).collect();
+
+            for (at, shade) in shade_summary(&values, &sla_met).into_iter().enumerate() {
+                if let Some(row) = rows[at].filter(|_| values[at].is_some()) {
+                    let cell = grid.cell(table, first_line + at, step_number);
+                    *cell = shaded(&cell.text, shade, row, matrix.is_repeated());
+                }
+            }
+            first_line += group.len();
+        }
+    }
+}
+
+/// Returns a figure of throughput with its color and marks.
+fn shaded(text: &str, shade: Shade, row: &Row, is_repeated: bool) -> Cell {
+    let tone = match shade {
+        Shade::Good | Shade::Bad if is_repeated && has_met(row) => Tone::Plain,
+        Shade::Good | Shade::Bad if is_repeated => Tone::SlaMissed,
+        shade => shade.into(),
+    };
+    let mut cell = Cell::toned(text, tone);
+    if !has_met(row) && cell.tone != Tone::SlaMissed {
+        cell.mark.push_str(Tone::SlaMissed.mark());
+    }
+    if has_failures(row) {
+        cell.mark.push_str(FAILURES);
+    }
+    cell
+}
+
+/// Returns true if a row reached its requested rate, or has none.
+fn has_met(row: &Row) -> bool {
+    row.sla.as_ref().is_none_or(|sla| sla.met)
+}
+
+/// Returns true if too many of a step's main operations failed.
+fn has_failures(row: &Row) -> bool {
+    let main = row.main_op.as_deref().and_then(|kind| row.ops.get(kind));
+    main.is_some_and(|ops| ops.failed as f64 > FAILED_SHARE * (ops.count + ops.failed) as f64)
+}
+
+/// Adds the unit of each test, unless all tests have the same.
+fn add_units(table: &mut Table, tests: &[StepHead<'_>]) {
+    if count_alike(tests) {
+        return;
+    }
+    table.lead.push("counts".to_string());
+    for (row, test) in table.rows.iter_mut().zip(tests) {
+        row.lead.push(unit(*test));
+    }
+}
+
+/// Adds, below tests whose events scan a whole table, the rows scanned per second.
+fn add_scanned(table: &mut Table, grid: &LineGrid<'_, '_>) {
+    // From the last test on, so that the places of the others stay.
+    for (at, step) in grid.steps.iter().enumerate().rev() {
+        let scanned = |line: &CellLine<'_>| {
+            let row = line.row(step.name).filter(|row| comparable(row))?;
+            row.metric("krows_sec")
+        };
+        let values: Vec<Option<f64>> = grid.lines.iter().map(|named| scanned(named.line)).collect();
+        if values.iter().all(Option::is_none) {
+            continue;
+        }
+
+        let decimals = Decimals::Rate.of(values.iter().copied().flatten());
+        let cells = values.iter().map(|value| match value {
+            Some(value) => Cell::plain(fixed(*value, decimals)),
+            None => Cell::not_run(),
+        });
+        let mut lead = vec![format!("{}, Krows/s", step.name)];
+        lead.resize(table.lead.len(), String::new());
+        let row = TableRow { lead, cells: cells.collect(), target: false };
+        table.rows.insert(at + 1, row);
+    }
+}
+
+/// Returns the tables of requested rates: the rates that lines achieved, and below each group of
+/// lines the requested rate. Tests are rows if they are rows in the other tables.
+pub(crate) fn rates(matrix: &Matrix<'_>) -> Vec<Table> {
+    let with_rate = |step: &StepHead<'_>| matrix.rows_of(*step).any(|row| row.sla.is_some());
+    let (tests, steps) = split_tests(matrix, matrix.measured().filter(with_rate));
+
+    let mut tables = Vec::new();
+    if !steps.is_empty() {
+        tables.push(rates_of(matrix, steps));
+    }
+    let grids = grid::of_tests(matrix, None, &tests);
+    let of_tests = grids.iter().map(|grid| rates_of_tests(matrix, grid));
+    tables.extend(of_tests.filter(Table::has_figures));
+    tables
+}
+
+/// Splits steps into tests that are rows, and others.
+fn split_tests<'a>(
+    matrix: &Matrix<'a>,
+    steps: impl Iterator<Item = StepHead<'a>>,
+) -> (Vec<StepHead<'a>>, Vec<StepHead<'a>>) {
+    let are_rows = grid::are_rows(matrix);
+    steps.partition(|step| are_rows && step.group.is_some())
+}
+
+/// Returns the achieved rate of a line in a step, with `decimals`.
+fn rate_cell(
+    matrix: &Matrix<'_>,
+    line: &CellLine<'_>,
+    step: StepHead<'_>,
+    decimals: usize,
+    footnotes: &mut Footnotes,
+) -> Cell {
+    let row = match ended_row(matrix, line, step) {
+        Ok(row) => row,
+        Err(cell) => return cell,
+    };
+    let Some(sla) = &row.sla else {
+        return Cell::not_applicable();
+    };
+
+    let text = fixed(sla.achieved, decimals);
+    let tone = if sla.met { Tone::Plain } else { Tone::SlaMissed };
+    if row.valid {
+        Cell::toned(text, tone)
+    } else {
+        let letter = footnotes.letter(matrix, line, row);
+        Cell::marked(text, format!("{}!{letter}", tone.mark()), Tone::Invalid)
+    }
+}
+
+/// Returns the requested and achieved rates of a step.
+fn slas<'l, 'a: 'l>(
+    lines: impl Iterator<Item = &'l CellLine<'a>>,
+    step: StepHead<'_>,
+) -> impl Iterator<Item = &'a Sla> {
+    lines.filter_map(move |line| line.row(step.name)?.sla.as_ref())
+}
+
+/// Returns the table of rates whose rows are lines, with the requested rate below each group of
+/// lines.
+fn rates_of<'a>(matrix: &Matrix<'a>, steps: Vec<StepHead<'a>>) -> Table {
+    let mut decimals: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut units: BTreeSet<&str> = BTreeSet::new();
+    for step in &steps {
+        let slas: Vec<&Sla> = slas(matrix.lines.iter(), *step).collect();
+        let rates = slas.iter().flat_map(|sla| [sla.target, sla.achieved]);
+        decimals.insert(step.name, Decimals::Rate.of(rates));
+        units.extend(slas.iter().map(|sla| counted(&sla.kind)));
+    }
+    let units: Vec<&str> = units.into_iter().collect();
+    let subject = match units[..] {
+        ["rows"] => "Insert rate",
+        ["events"] => "Rate of events",
+        _ => "Rate of writes",
+    };
+
+    let mut footnotes = Footnotes::default();
+    let grid = grid::of_lines(matrix, None, steps);
+    let mut table = grid.table("insert-rate", |line, step| {
+        rate_cell(matrix, line, step, decimals[step.name], &mut footnotes)
+    });
+    table.title = format!(
+        "{subject} in steps with a requested rate, {}/s over all clients",
+        units.join(" or ")
+    );
+    add_requested(matrix, &grid, &decimals, &mut table);
+    table.notes.extend(footnotes.into_notes());
+    table
+}
+
+/// Adds a row with the requested rates below each group of lines.
+fn add_requested(
+    matrix: &Matrix<'_>,
+    grid: &LineGrid<'_, '_>,
+    decimals: &BTreeMap<&str, usize>,
+    table: &mut Table,
+) {
+    let mut rows = std::mem::take(&mut table.rows).into_iter();
+    for group in matrix.groups() {
+        table.rows.extend(rows.by_ref().take(group.len()));
+
+        // The rate is that of all repeats.
+        let mut lead = matrix.lead_of(&group[0]);
+        lead[0] = "requested rate".to_string();
+        for (text, head) in lead.iter_mut().zip(&table.lead) {
+            if matches!(head.as_str(), "repeat" | "run") {
+                text.clear();
+            }
+        }
+
+        let cell = |step: &StepHead<'_>| match slas(group.iter(), *step).next() {
+            Some(sla) => Cell::plain(fixed(sla.target, decimals[step.name])),
+            None => Cell::not_run(),
+        };
+        let cells = grid.steps.iter().map(cell).collect();
+        table.rows.push(TableRow { lead, cells, target: true });
+    }
+}
+
+/// Returns the table of rates whose rows are tests, with the requested rate beside their names.
+fn rates_of_tests(matrix: &Matrix<'_>, grid: &LineGrid<'_, '_>) -> Table {
+    let requested = |step: StepHead<'_>| {
+        let lines = grid.lines.iter().map(|named| named.line);
+        slas(lines, step).next().map(|sla| sla.target)
+    };
+    let decimals = |step: StepHead<'_>| Decimals::Rate.of(requested(step));
+
+    let mut footnotes = Footnotes::default();
+    let mut table = grid.table("rates-of-tests", |line, step| {
+        rate_cell(matrix, line, step, decimals(step), &mut footnotes)
+    });
+    table.lead.push("requested rate".to_string());
+    for (row, step) in table.rows.iter_mut().zip(&grid.steps) {
+        let text = requested(*step).map(|rate| fixed(rate, decimals(*step)));
+        row.lead.push(text.unwrap_or_default());
+    }
+    table.title = format!(
+        "Rate of events in tests with a requested rate, events/s over all clients{}",
+        title_end(grid)
+    );
+    table.notes.extend(footnotes.into_notes());
+    table
+}
+
+/// Returns the common properties of a grid's lines for the end of a title: `, 8 clients`.
+fn title_end(grid: &LineGrid<'_, '_>) -> String {
+    grid.name.as_ref().map_or_else(String::new, |label| format!(", {label}"))
+}
+
+/// Returns the differences between the ends of a step's clients.
+pub(crate) fn fairness(matrix: &Matrix<'_>) -> Table {
+    let has_fairness =
+        |step: &StepHead<'_>| matrix.rows_of(*step).any(|row| row.fairness.is_some());
+    let steps: Vec<StepHead<'_>> = matrix.measured().filter(has_fairness).collect();
+    let heads = steps.iter().flat_map(|step| {
+        let name = step_head(step.name);
+        [format!("{name}\napart"), format!("{name}\npct")]
+    });
+    let mut table = Table::new(
+        "fairness",
+        "Fairness: how long after the first client the last one ended, in seconds and in percent of the first client's time",
+        matrix.lead(),
+        heads,
+    );
+
+    for line in &matrix.lines {
+        let cells: Vec<Cell> =
+            steps.iter().flat_map(|step| fairness_cells(line.row(step.name))).collect();
+        if cells.iter().any(|cell| cell.tone != Tone::Absent) {
+            table.push(matrix.lead_of(line), cells);
+        }
+    }
+    table
+}
+
+fn fairness_cells(row: Option<&Row>) -> Vec<Cell> {
+    let Some((row, fairness)) = row.and_then(|row| Some((row, row.fairness.as_ref()?))) else {
+        return vec![Cell::not_run(), Cell::not_run()];
+    };
+    let apart = Cell::plain(fixed(fairness.abs_seconds, 3));
+    marked_if_invalid(row, vec![apart, Cell::plain(fixed(fairness.pct, 1))], 1)
+}
+
+/// Returns the engine's counters in a step: one row per counter, one column per line.
+pub(crate) fn counters(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
+    let lines: Vec<_> = matrix.lines_in(step).collect();
+    let names: BTreeSet<&str> =
+        lines.iter().flat_map(|(_, row)| row.counters.keys().map(String::as_str)).collect();
+
+    let mut table = Table::new(
+        format!("counters-{}", anchor(step.name)),
+        "Counters of the engine in the step",
+        vec!["counter".to_string()],
+        lines.iter().map(|(line, _)| matrix.label(line)),
+    );
+    for name in names {
+        let cells = lines.iter().map(|(_, row)| {
+            let value = row.counters.get(name).copied();
+            let is_whole = value.is_some_and(|value| value.fract() == 0.0);
+            Cell::number(value, if is_whole { 0 } else { 3 })
+        });
+        table.push(vec![name.to_string()], cells.collect());
+    }
+    table
+}
+
+/// Returns the lengths of all steps, including settle steps. Tests that are rows have their own
+/// table.
+pub(crate) fn lengths(matrix: &Matrix<'_>) -> Vec<Table> {
+    let (tests, steps) = split_tests(matrix, matrix.steps.iter().copied());
+    let cell = |line: &&CellLine<'_>, step: StepHead<'_>| match line.row(step.name) {
+        None => missing_step(matrix, line, step),
+        Some(row) => ended_early(row.status).unwrap_or_else(|| Cell::plain(fixed(row.seconds, 1))),
+    };
+    let mut table = grid::of_lines(matrix, None, steps).table("lengths", cell);
+    table.title = "Length of each step in seconds".to_string();
+
+    let mut of_tests: Vec<Table> = Vec::new();
+    for grid in grid::of_tests(matrix, None, &tests) {
+        let mut table = grid.table("lengths-of-tests", cell);
+        table.title = format!("Length of tests in seconds{}", title_end(&grid));
+        of_tests.push(table);
+    }
+    table.notes.extend(without_usual(&mut of_tests));
+
+    let mut tables = vec![table];
+    tables.extend(of_tests);
+    tables
+}
+
+/// Removes the tests that lasted as long as most tests, and returns a note with that length.
+fn without_usual(tables: &mut Vec<Table>) -> Option<String> {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for cell in tables.iter().flat_map(Table::cells) {
+        if cell.tone == Tone::Plain {
+            *counts.entry(&cell.text).or_default() += 1;
+        }
+    }
+    let usual = counts.into_iter().max_by_key(|(_, count)| *count);
+    let usual = usual.map(|(text, _)| text.to_string());
+
+    let is_usual = |row: &TableRow| row.cells.iter().all(|cell| Some(&cell.text) == usual.as_ref());
+    let mut are_left_out = false;
+    for table in &mut *tables {
+        let count = table.rows.len();
+        table.rows.retain(|row| !is_usual(row));
+        are_left_out |= table.rows.len() < count;
+    }
+    tables.retain(Table::has_figures);
+
+    let usual = usual.filter(|_| are_left_out)?;
+    let which = if tables.is_empty() { "tests" } else { "other tests" };
+    Some(format!("{which}: {usual} each"))
+}

@@ -1,0 +1,265 @@
+//! Looks up comparisons by target, step and metric, for tables.
+
+use std::collections::BTreeMap;
+
+use analysis::{ComparedStep, THROUGHPUT};
+use record::CellKey;
+
+use crate::model::comparison::{Comparison, mean_of};
+use crate::model::grid::{ACROSS_MAX, Grid, NamedLine, TestLines};
+use crate::model::matrix::{CellLine, Keys, Matrix, StepHead};
+use crate::model::names::Names;
+use crate::model::table::{Cell, STEP, Tone};
+use crate::model::worth::{comparable, ended_early, missing_step};
+
+/// The maximum number of targets besides the base that are columns.
+const TARGETS_ACROSS_MAX: usize = 4;
+
+/// All repeats of a target with one number of clients and one variant.
+#[derive(Clone, Debug)]
+pub(crate) struct RepeatedLine {
+    /// The key of all repeats.
+    pub cell: CellKey,
+    /// The cells of the repeats, as indexes of the matrix's lines.
+    cells: Vec<usize>,
+}
+
+/// Cell, step and metric.
+type RowKey<'a> = (&'a CellKey, &'a str, &'a str);
+
+/// The contents of the tables of a comparison.
+pub(crate) struct Board<'a> {
+    pub base: &'a str,
+    pub matrix: Matrix<'a>,
+    /// Lines that are compared with each other are adjacent, the base first.
+    pub lines: Vec<RepeatedLine>,
+    pub comparison: &'a Comparison<'a>,
+    rows: BTreeMap<RowKey<'a>, &'a ComparedStep>,
+    pub keys: Keys,
+    pub names: Names<'a>,
+}
+
+impl<'a> Board<'a> {
+    pub(crate) fn new(comparison: &'a Comparison<'a>) -> Self {
+        let base = comparison.compared.base.as_str();
+        let matrix = Matrix::new(comparison.run, comparison.figures);
+        let lines = repeated_lines(&matrix, base);
+
+        let key = |row: &'a ComparedStep| (&row.cell, row.step.as_str(), row.metric.as_str());
+        Self {
+            base,
+            rows: comparison.compared.rows.iter().map(|row| (key(row), row)).collect(),
+            keys: Keys::among(lines.iter().map(|line| &line.cell)),
+            lines,
+            names: Names::new(&matrix, comparison.figures),
+            matrix,
+            comparison,
+        }
+    }
+
+    /// Returns the comparison of a line's metric in a step, if there is one.
+    pub(crate) fn row(
+        &self,
+        line: &RepeatedLine,
+        step: &str,
+        metric: &str,
+    ) -> Option<&'a ComparedStep> {
+        self.rows.get(&(&line.cell, step, metric)).copied()
+    }
+
+    /// Returns groups of lines that are compared with each other, the base first in each.
+    pub(super) fn groups(&self) -> impl Iterator<Item = &[RepeatedLine]> {
+        self.lines.chunk_by(|a, b| a.cell.load() == b.cell.load())
+    }
+
+    /// Returns the groups in which any line is compared with the base.
+    pub(crate) fn compared_groups(&self) -> impl Iterator<Item = &[RepeatedLine]> {
+        let is_base = |line: &RepeatedLine| line.cell.target == self.base;
+        self.groups().filter(move |lines| {
+            let others = lines.iter().filter(|line| !is_base(line)).count();
+            others > 0 && others < lines.len()
+        })
+    }
+
+    /// Returns a grid of the steps without a group, and one for each group of steps. If steps are
+    /// rows, there is one for each group of lines, without the base. Tests are rows unless
+    /// there are more targets than tests; steps are rows if there are few targets.
+    pub(super) fn grids(&self) -> Vec<Grid<'a, &RepeatedLine>> {
+        let by_group = self.matrix.measured_by_group();
+        let grouped = by_group.iter().filter(|(group, _)| group.is_some());
+        let tests: usize = grouped.map(|(_, steps)| steps.len()).sum();
+        let others = self.groups().map(<[_]>::len).max().unwrap_or(1) - 1;
+
+        let grids = by_group.into_iter().flat_map(|(group, steps)| {
+            let across_max = match group {
+                Some(_) => ACROSS_MAX.max(tests),
+                None => TARGETS_ACROSS_MAX,
+            };
+            if others <= across_max {
+                self.of_tests(group, &steps)
+            } else {
+                vec![self.of_lines(group, steps)]
+            }
+        });
+        grids.collect()
+    }
+
+    /// Returns a grid whose rows are all compared lines.
+    fn of_lines(&self, group: Option<&str>, steps: Vec<StepHead<'a>>) -> Grid<'a, &RepeatedLine> {
+        let lines = self.compared_groups().flatten();
+        let named = lines.map(|line| NamedLine { line, names: self.lead_of(line) });
+        Grid::of_lines(self.lead(), named.collect(), group, steps)
+    }
+
+    /// Returns a grid for each group of lines. Its rows are steps, its columns the lines but the
+    /// base.
+    fn of_tests(
+        &self,
+        group: Option<&str>,
+        steps: &[StepHead<'a>],
+    ) -> Vec<Grid<'a, &RepeatedLine>> {
+        let grids = self.compared_groups().enumerate().map(|(number, lines)| {
+            let others = lines.iter().filter(|line| line.cell.target != self.base);
+            let named =
+                others.map(|line| NamedLine { line, names: vec![line.cell.target.clone()] });
+
+            let lines = TestLines {
+                number,
+                label: self.keys.group_label(&lines[0].cell),
+                lines: named.collect(),
+            };
+            let mut grid = Grid::of_tests(lines, group, steps.to_vec());
+            // The steps of a benchmark without groups are not called tests.
+            if group.is_none() {
+                grid.lead = vec![STEP.to_string()];
+            }
+            grid
+        });
+        grids.collect()
+    }
+
+    /// Returns the heads of the columns that identify a line.
+    pub(super) fn lead(&self) -> Vec<String> {
+        self.keys.lead("target")
+    }
+
+    /// Returns the texts of these columns.
+    pub(super) fn lead_of(&self, line: &RepeatedLine) -> Vec<String> {
+        self.keys.lead_of(&line.cell.target, &line.cell, 0)
+    }
+
+    /// Returns the label of a line: `pg17.base cached c8`.
+    pub(crate) fn label(&self, line: &RepeatedLine) -> String {
+        self.keys.label(&line.cell, 0)
+    }
+
+    /// Returns the label without what all targets share, for drawings.
+    pub(crate) fn short_label(&self, line: &RepeatedLine) -> String {
+        self.names.short(&self.label(line))
+    }
+
+    /// Returns the base without what all targets share.
+    pub(crate) fn short_base(&self) -> String {
+        self.names.short(self.base)
+    }
+
+    /// Returns true if any of a line's repeats missed the requested rate; with `or_base`, also if
+    /// the base did.
+    pub(crate) fn missed_sla(&self, line: &RepeatedLine, step: &str, or_base: bool) -> bool {
+        let has_missed = |line: &RepeatedLine| {
+            self.cells_of(line)
+                .filter_map(|cell| cell.row(step))
+                .filter(|row| comparable(row))
+                .filter_map(|row| row.sla.as_ref())
+                .any(|sla| !sla.met)
+        };
+        if has_missed(line) {
+            return true;
+        }
+
+        let base_cell = line.cell.of_target(self.base);
+        or_base && self.lines.iter().find(|line| line.cell == base_cell).is_some_and(has_missed)
+    }
+
+    /// Returns the cell for a missing comparison: how the step ended, that it was not run, that the
+    /// figure does not exist, or that the base lacks it.
+    pub(crate) fn missing_cell(
+        &self,
+        line: &RepeatedLine,
+        step: StepHead<'_>,
+        metric: &str,
+    ) -> Cell {
+        let rows: Vec<_> = self.cells_of(line).filter_map(|cell| cell.row(step.name)).collect();
+        if let Some(cell) = rows.iter().find_map(|row| ended_early(row.status)) {
+            return cell;
+        }
+        if rows.is_empty() {
+            let first = self.cells_of(line).next();
+            return first.map_or_else(Cell::not_run, |cell| missing_step(&self.matrix, cell, step));
+        }
+
+        let has_figure = match self.row(line, step.name, metric) {
+            Some(row) => !row.values.is_empty(),
+            // Another metric than throughput lacks a comparison only if neither side has it.
+            None => metric == THROUGHPUT,
+        };
+        if has_figure { Cell::toned("no base", Tone::Absent) } else { Cell::not_applicable() }
+    }
+
+    /// Returns the mean of a line's metric in a step; `None` without valid values.
+    pub(super) fn mean(
+        &self,
+        line: &RepeatedLine,
+        group: &[RepeatedLine],
+        step: &str,
+        metric: &str,
+    ) -> Option<f64> {
+        let samples = if line.cell.target == self.base {
+            // Every other target of the group has the base's values.
+            let mut rows = group.iter().filter_map(|other| self.row(other, step, metric));
+            &rows.find(|row| !row.base_values.is_empty())?.base_values
+        } else {
+            &self.row(line, step, metric)?.values
+        };
+        mean_of(samples)
+    }
+
+    /// Returns the compared metrics except throughput, in the requested order.
+    pub(super) fn metrics(&self) -> Vec<&'a str> {
+        let mut metrics: Vec<&str> = Vec::new();
+        for row in &self.comparison.compared.rows {
+            let has_values = !row.values.is_empty() || !row.base_values.is_empty();
+            if row.metric != THROUGHPUT && has_values && !metrics.contains(&row.metric.as_str()) {
+                metrics.push(&row.metric);
+            }
+        }
+        metrics
+    }
+
+    fn cells_of(&self, line: &RepeatedLine) -> impl Iterator<Item = &CellLine<'a>> {
+        let cells = line.cells.clone();
+        cells.into_iter().map(|index| &self.matrix.lines[index])
+    }
+}
+
+/// Returns the lines of a matrix with their repeats folded. Lines that are compared with each other
+/// are adjacent, the base first.
+fn repeated_lines(matrix: &Matrix<'_>, base: &str) -> Vec<RepeatedLine> {
+    let mut lines: Vec<RepeatedLine> = Vec::new();
+    for (index, line) in matrix.lines.iter().enumerate() {
+        let is_same = |folded: &&mut RepeatedLine| folded.cell.is_repeat_of(line.cell);
+        match lines.iter_mut().find(is_same) {
+            Some(folded) => folded.cells.push(index),
+            None => {
+                lines.push(RepeatedLine { cell: line.cell.all_repeats(), cells: vec![index] });
+            }
+        }
+    }
+
+    // A stable sort: otherwise lines keep the order of the matrix.
+    let is_other = |line: &RepeatedLine| line.cell.target != base;
+    lines.sort_by(|a, b| {
+        a.cell.load().cmp(&b.cell.load()).then_with(|| is_other(a).cmp(&is_other(b)))
+    });
+    lines
+}

@@ -1,0 +1,62 @@
+//! The tables of a comparison of targets, or of the levels of factors.
+//!
+//! The tables of a single run have a line for each cell. Here all repeats of a target are one line
+//! ([`RepeatedLine`]), because verdicts are about targets, not repeats.
+//!
+//! ```text
+//! Comparison ─► Board ─┬─ relative   ratios to the base, with intervals and verdicts
+//!    │                 ├─ costs      what an operation costs, with the ratio to the base
+//!    │                 └─ notes      the changes that could be shown, and the repeats for more
+//!    ├─ waits, plans, functions      where the time went, and why
+//!    ├─ requirements                 what a target must reach, whatever the base does
+//!    └─ noise                        a target compared with itself
+//! FactorEffects ─► effects           the same for factors, by their levels
+//! ```
+
+mod board;
+mod costs;
+pub(crate) mod effects;
+pub(crate) mod functions;
+pub(crate) mod noise;
+mod notes;
+mod plans;
+mod relative;
+pub(crate) mod requirements;
+mod waits;
+
+use crate::model::comparison::Comparison;
+use crate::model::table::Table;
+
+pub(crate) use board::{Board, RepeatedLine};
+pub use relative::ratio_with_bounds;
+pub(crate) use relative::{ratio_cell, tone};
+
+/// Returns the tables of throughput relative to the base.
+pub(crate) fn verdicts(comparison: &Comparison<'_>) -> Vec<Table> {
+    with_figures(relative::throughput(&Board::new(comparison)))
+}
+
+/// Returns the tables of the other metrics that have their own verdicts.
+pub(crate) fn other_verdicts(comparison: &Comparison<'_>) -> Vec<Table> {
+    with_figures(relative::others(&Board::new(comparison)))
+}
+
+/// Returns the tables of what an operation costs, with the ratio to the base.
+pub(crate) fn costs(comparison: &Comparison<'_>) -> Vec<Table> {
+    with_figures(costs::tables(&Board::new(comparison)))
+}
+
+/// Returns the table of waits of sessions that changed, if any did.
+pub(crate) fn waits(comparison: &Comparison<'_>) -> Vec<Table> {
+    with_figures(vec![waits::table(comparison)])
+}
+
+/// Returns the table of statements whose plans differ, if there are any.
+pub(crate) fn plans(comparison: &Comparison<'_>) -> Vec<Table> {
+    with_figures(vec![plans::table(comparison.compared)])
+}
+
+fn with_figures(mut tables: Vec<Table>) -> Vec<Table> {
+    tables.retain(Table::has_figures);
+    tables
+}

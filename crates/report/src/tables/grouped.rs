@@ -1,0 +1,164 @@
+//! The tables of the costs and durations of tests, one row per test and target. A benchmark's group
+//! has dozens of tests.
+
+use analysis::{Row, relative as ratio_to};
+use words::Decimals;
+use words::metric::TEST_COSTS;
+
+use crate::model::grid::{self, LineGrid};
+use crate::model::matrix::{CellLine, Matrix, StepHead};
+use crate::model::number::ratio_text;
+use crate::model::operations::{noun, time_of};
+use crate::model::table::{Cell, TEST, Table, Tone};
+use crate::model::worth::{Footnotes, comparable, ended_early, footnoted, not_compared};
+use crate::tables::metrics::{Column, figure_cells};
+
+/// The figures of a test besides its costs.
+const TIMES: [(&str, &str, Decimals); 7] = [
+    ("response_us_p50", "p50\n\u{b5}s", Decimals::Microseconds),
+    ("response_us_p95", "p95\n\u{b5}s", Decimals::Microseconds),
+    ("response_us_p99", "p99\n\u{b5}s", Decimals::Microseconds),
+    ("response_us_p99.9", "p99.9\n\u{b5}s", Decimals::Microseconds),
+    ("response_us_max", "max\n\u{b5}s", Decimals::Microseconds),
+    ("retried", "retried\n", Decimals::Whole),
+    ("failed", "failed\n", Decimals::Whole),
+];
+
+/// Returns a grid for each group of tests and each group of lines.
+fn grids<'m, 'a>(matrix: &'m Matrix<'a>) -> impl Iterator<Item = LineGrid<'m, 'a>> {
+    matrix
+        .measured_by_group()
+        .into_iter()
+        .filter(|(group, _)| group.is_some())
+        .flat_map(|(group, steps)| grid::of_tests(matrix, group, &steps))
+}
+
+/// Returns the costs of a query of each test: for every target, then relative to the base, group by
+/// group.
+pub(crate) fn costs(matrix: &Matrix<'_>) -> Vec<Table> {
+    let columns = Column::all(TEST_COSTS);
+    let mut tables = Vec::new();
+    for grid in grids(matrix) {
+        let operation = noun(grid.steps[0]);
+        let name = grid.name.clone().unwrap_or_default();
+        let mut table = per_line(matrix, &grid, "costs-of", &columns, |rows| {
+            figure_cells(rows, &columns, Row::metric)
+        });
+        table.title = format!("{name}: cost per {operation}, of the whole host");
+        tables.push(table);
+
+        if grid.lines.iter().any(|named| matrix.is_other(named.line)) {
+            let mut table = relative_costs(matrix, &grid, &columns);
+            table.title = format!("{name}: cost per {operation} relative to {}", matrix.base);
+            tables.push(table);
+        }
+    }
+    tables.retain(Table::has_figures);
+    tables
+}
+
+/// Returns the response times of each test's events, and the numbers of events that were retried or
+/// failed, group by group.
+pub(crate) fn times(matrix: &Matrix<'_>) -> Vec<Table> {
+    let columns = TIMES.map(Column::from);
+    let mut tables = Vec::new();
+    for grid in grids(matrix) {
+        // Each row has its own number of decimals.
+        let cells = |row: &&Row| figure_cells(&[*row], &columns, time);
+        let mut table = per_line(matrix, &grid, "times-of", &columns, |rows| {
+            rows.iter().flat_map(cells).collect()
+        });
+        table.title = format!(
+            "{}: response time of an event, and events that did not succeed at once",
+            grid.name.unwrap_or_default()
+        );
+        tables.push(table);
+    }
+    tables.retain(Table::has_figures);
+    tables
+}
+
+/// Returns a figure of [`TIMES`].
+fn time(row: &Row, name: &str) -> Option<f64> {
+    let op = row.ops.get(row.main_op.as_deref()?)?;
+    match name {
+        "retried" => Some(op.retried as f64),
+        "failed" => Some(op.failed as f64),
+        time => time_of(op, time),
+    }
+}
+
+/// Returns an empty table for the lines of each test.
+fn begun<'c>(grid: &LineGrid<'_, '_>, id: &str, heads: impl IntoIterator<Item = &'c str>) -> Table {
+    let lead = vec![TEST.to_string(), "target".to_string()];
+    Table::new(format!("{id}{}", grid.id), "", lead, heads)
+}
+
+/// Returns the test and the target of a row.
+fn lead_of(matrix: &Matrix<'_>, line: &CellLine<'_>, step: StepHead<'_>) -> Vec<String> {
+    let target = format!("{}{}", line.cell.target, matrix.suffix(line));
+    vec![step.name.to_string(), target]
+}
+
+/// Returns a table with a row for each line of each test; `cells` returns the cells of one test's
+/// rows.
+fn per_line(
+    matrix: &Matrix<'_>,
+    grid: &LineGrid<'_, '_>,
+    id: &str,
+    columns: &[Column],
+    cells: impl Fn(&[&Row]) -> Vec<Vec<Cell>>,
+) -> Table {
+    let mut footnotes = Footnotes::default();
+    let mut table = begun(grid, id, columns.iter().map(|column| column.head.as_str()));
+    for step in &grid.steps {
+        let (lines, rows): (Vec<&CellLine<'_>>, Vec<&Row>) = grid
+            .lines
+            .iter()
+            .filter_map(|named| Some((named.line, named.line.row(step.name)?)))
+            .unzip();
+        for ((line, row), cells) in lines.iter().zip(&rows).zip(cells(&rows)) {
+            let cells = footnoted(matrix, line, row, cells, &mut footnotes);
+            table.push(lead_of(matrix, line, *step), cells);
+        }
+    }
+    table.notes.extend(footnotes.into_notes());
+    table
+}
+
+/// Returns the costs of a query relative to the base, for all other lines.
+fn relative_costs(matrix: &Matrix<'_>, grid: &LineGrid<'_, '_>, columns: &[Column]) -> Table {
+    // Ratios have no units, which stand below the names.
+    let heads = columns.iter().map(|column| column.head.split('\n').next().unwrap_or_default());
+    let mut table = begun(grid, "relative-costs-of", heads);
+    for step in &grid.steps {
+        let lines = grid.lines.iter().map(|named| named.line);
+        for line in lines.filter(|line| line.cell.target != matrix.base) {
+            let Some(row) = line.row(step.name) else {
+                continue;
+            };
+
+            let mut cells = match ended_early(row.status) {
+                Some(cell) => vec![cell],
+                None if !comparable(row) => vec![not_compared()],
+                None => {
+                    let base = matrix.base_row(line, *step);
+                    columns.iter().map(|column| relative_cost(column.name, row, base)).collect()
+                }
+            };
+            cells.resize(columns.len(), Cell::default());
+            table.push(lead_of(matrix, line, *step), cells);
+        }
+    }
+    table.explained()
+}
+
+fn relative_cost(name: &str, row: &Row, base: Option<&Row>) -> Cell {
+    let Some(base) = base else {
+        return Cell::toned("no base", Tone::Absent);
+    };
+    match ratio_to(row.metric(name), base.metric(name)) {
+        Some(ratio) => Cell::toned(ratio_text(ratio), Tone::Unjudged),
+        None => Cell::not_applicable(),
+    }
+}

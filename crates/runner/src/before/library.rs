@@ -1,0 +1,365 @@
+//! Identifies a shared library and tries a config of the plan with it. This happens in a separate
+//! process, since a library may crash, and since one process can't load several versions.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread::{Scope, ScopedJoinHandle};
+use std::time::Duration;
+
+use anyhow::Context;
+use engine::limits::in_units;
+use engine::rocksdb::{self, Config, Library};
+use engine::{SetupError, TRIAL_MEMORY_BYTES_MAX, TRIAL_TIMEOUT};
+use record::Failure;
+use rustix::process::{Signal, set_parent_process_death_signal};
+use serde::{Deserialize, Serialize};
+
+use super::trials::Tried;
+use crate::failure::{UsageError, failure_of};
+use crate::program::own_path;
+use crate::request::LIBRARY_COMMAND;
+
+/// The version and the path of a library.
+#[derive(Debug, Deserialize, Serialize)]
+pub struct Identity {
+    /// Product and version: `Speedb 2.8.0 (RocksDB 8.6.7)`.
+    pub version: String,
+    /// Its path, without symbolic links.
+    pub path: String,
+}
+
+/// The answer of the other process to a config: the options that are left out because the version
+/// lacks them, or why the config is refused.
+type Answer = Result<Vec<String>, Failure>;
+
+/// Returns the reason why an engine refuses a library or a config.
+fn refusal(error: SetupError) -> Failure {
+    failure_of(&error.into())
+}
+
+/// Loads a library and calls `print` with what it is, or why it can't be measured. If `input` has a
+/// config, also calls `print` with the result of trying it. Each is a line of JSON.
+///
+/// # Errors
+/// The input is no config, or what `print` returns.
+pub fn describe_library(
+    path: &Path,
+    input: impl std::io::Read,
+    print: impl Fn(&str) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    set_parent_process_death_signal(Some(Signal::KILL))
+        .context("cannot watch for the end of the parent process")?;
+    let library = Library::open(path).map_err(refusal);
+    let identity = library.as_ref().map(|library| Identity {
+        version: library.version_text().to_owned(),
+        path: library.path().display().to_string(),
+    });
+    print(&(serde_json::to_string(&identity)? + "\n"))?;
+    let Ok(library) = library else {
+        return Ok(());
+    };
+
+    let config: Option<Config> =
+        serde_json::from_reader(input).context("cannot read the config")?;
+    if let Some(config) = config {
+        let answer: Answer = rocksdb::try_config(&library, &config).map_err(refusal);
+        print(&(serde_json::to_string(&answer)? + "\n"))?;
+    }
+    Ok(())
+}
+
+/// Identifies the library at `path` in another process.
+///
+/// # Errors
+/// A [`UsageError`] for a library that can't be measured.
+pub fn identify(path: &Path) -> anyhow::Result<Identity> {
+    Ok(ask(path, None)?.1)
+}
+
+/// Tries a config with the library at `path` in another process.
+pub fn try_config(path: &Path, config: &Config) -> anyhow::Result<Tried> {
+    let (ended, identity) = ask(path, Some(config))?;
+    let answer = ended.answers.split(|&byte| byte == b'\n').nth(1).unwrap_or_default();
+    Ok(match serde_json::from_slice::<Answer>(answer) {
+        Ok(Ok(left_out)) => Tried::Accepted(left_out),
+        Ok(Err(failure)) => Tried::Refused(failure),
+        Err(_) => crashed(&identity, &ended),
+    })
+}
+
+/// Lets another process identify the library at `path` and try a config with it.
+fn ask(path: &Path, config: Option<&Config>) -> anyhow::Result<(Ended, Identity)> {
+    let executable = own_path()?;
+    let mut command = Command::new(&executable);
+    command.arg(LIBRARY_COMMAND).arg(path);
+    let input = serde_json::to_vec(&config)?;
+    let ended = run_process(command, &input, TRIAL_TIMEOUT, TRIAL_MEMORY_BYTES_MAX)
+        .with_context(|| format!("cannot start `{}`", executable.display()))?;
+    let identity = parse_identity(path, &ended)?;
+    Ok((ended, identity))
+}
+
+/// The output of a process, and how it ended.
+#[derive(Debug)]
+struct Ended {
+    answers: Vec<u8>,
+    /// The last line of its stderr.
+    message: String,
+    status: ExitStatus,
+    /// The limit for which it was killed.
+    exceeded: Option<Limit>,
+}
+
+impl Ended {
+    /// Returns how the process ended: `signal: 6 (SIGABRT): why`.
+    fn text(&self) -> String {
+        match self.message.as_str() {
+            "" => self.status.to_string(),
+            message => format!("{}: {message}", self.status),
+        }
+    }
+
+    /// Returns the reason if something other than the library ended the process.
+    fn interruption(&self) -> Option<String> {
+        match self.exceeded {
+            Some(Limit::Time(timeout)) => {
+                Some(format!("it did not answer within {} s", timeout.as_secs_f64()))
+            }
+            Some(Limit::Memory(bytes)) => {
+                let limit = in_units(bytes);
+                Some(format!("it needs more than the {limit} of memory that a trial may use"))
+            }
+            None if self.status.signal() == Some(Signal::KILL.as_raw()) => {
+                Some("another process, or the kernel, killed it".to_owned())
+            }
+            None => None,
+        }
+    }
+}
+
+/// A limit of another process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Limit {
+    /// The time until its next line.
+    Time(Duration),
+    /// Its resident memory, in bytes. The kernel's own limits would also count memory that is
+    /// reserved and never used, such as the stacks of threads.
+    Memory(u64),
+}
+
+/// The time between two looks at the memory of another process.
+const LOOK_INTERVAL: Duration = Duration::from_millis(10);
+
+/// Runs `command` with `input`. Kills it if the next line takes longer than `timeout`, or if it
+/// uses more memory. That needs another process: a thread that hangs in a library can't be ended.
+fn run_process(
+    mut command: Command,
+    input: &[u8],
+    timeout: Duration,
+    memory_bytes_max: u64,
+) -> std::io::Result<Ended> {
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let (line, lines) = mpsc::channel();
+    std::thread::scope(|threads| {
+        // If the process ends without reading its input, its stderr or its status says why.
+        start(threads, move || drop(stdin.map(|mut stdin| stdin.write_all(input))))?;
+        start(threads, move || {
+            let answers = stdout.into_iter().flat_map(|out| BufReader::new(out).split(b'\n'));
+            // The receiver is gone after a timeout.
+            let _ = answers.map_while(Result::ok).try_for_each(|answer| line.send(answer));
+        })?;
+        let messages = start(threads, move || {
+            let mut messages = Vec::new();
+            let _ = stderr.map(|mut stderr| stderr.read_to_end(&mut messages));
+            messages
+        })?;
+
+        let mut answers = Vec::new();
+        let mut waited = Duration::ZERO;
+        let exceeded = loop {
+            match lines.recv_timeout(LOOK_INTERVAL) {
+                Ok(answer) => {
+                    answers.extend(answer.into_iter().chain([b'\n']));
+                    waited = Duration::ZERO;
+                }
+                Err(RecvTimeoutError::Disconnected) => break None,
+                Err(RecvTimeoutError::Timeout) => waited += LOOK_INTERVAL,
+            }
+            if waited >= timeout {
+                break Some(Limit::Time(timeout));
+            }
+            if resident_bytes(child.id()) > memory_bytes_max {
+                break Some(Limit::Memory(memory_bytes_max));
+            }
+        };
+
+        if exceeded.is_some() {
+            child.kill()?;
+        }
+
+        let status = child.wait()?;
+        let messages = messages.join().unwrap_or_default();
+        let messages = String::from_utf8_lossy(&messages);
+        Ok(Ended {
+            answers,
+            message: messages.lines().last().unwrap_or_default().to_owned(),
+            status,
+            exceeded,
+        })
+    })
+}
+
+/// Returns the resident memory of a process; 0 if it has ended.
+fn resident_bytes(pid: u32) -> u64 {
+    let status = fs_err::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let kilobytes = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kilobytes = kilobytes.and_then(|text| text.trim().trim_end_matches(" kB").parse().ok());
+    kilobytes.map_or(0, |kilobytes: u64| kilobytes << 10)
+}
+
+/// Starts a thread that serves one of the pipes to another process.
+fn start<'scope, T: Send + 'scope>(
+    threads: &'scope Scope<'scope, '_>,
+    work: impl FnOnce() -> T + Send + 'scope,
+) -> std::io::Result<ScopedJoinHandle<'scope, T>> {
+    std::thread::Builder::new().name("trial".into()).spawn_scoped(threads, work)
+}
+
+/// Parses what the other process printed about the library at `path`.
+fn parse_identity(path: &Path, ended: &Ended) -> anyhow::Result<Identity> {
+    let line = ended.answers.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    let path = path.display();
+    match serde_json::from_slice::<Result<Identity, Failure>>(line) {
+        Ok(Ok(identity)) => Ok(identity),
+        Ok(Err(refusal)) => Err(UsageError::new(refusal.causes.join(": "), refusal.help).into()),
+        Err(_) => {
+            if let Some(why) = ended.interruption() {
+                anyhow::bail!("the process that loads the library `{path}` was ended: {why}");
+            }
+            let ending = ended.text();
+            let help =
+                "it may need another processor or another C library; try another build of it";
+            Err(UsageError::new(
+                format!("the library `{path}` ended the process that loaded it, by {ending}"),
+                Some(help.into()),
+            )
+            .into())
+        }
+    }
+}
+
+/// Returns what a trial shows whose process ended without an answer.
+fn crashed(identity: &Identity, ended: &Ended) -> Tried {
+    let version = &identity.version;
+    if let Some(why) = ended.interruption() {
+        return Tried::Incomplete(format!(
+            "the trial of the config could not be completed: the process that opens a database \
+             with {version} was ended: {why}"
+        ));
+    }
+    let ending = ended.text();
+    Tried::Refused(Failure {
+        causes: vec![format!(
+            "{version} ended the process that opened a database with it, by {ending}"
+        )],
+        help: Some("options may contradict each other: remove some options".into()),
+        log_tail: Vec::new(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_stops_answering_is_killed() {
+        let _turn = crate::turns::starting();
+        // More than a pipe holds, since nobody reads it.
+        let input = vec![0; 1 << 20];
+        let mut seconds = 1;
+        loop {
+            let mut command = Command::new("sh");
+            command.args(["-c", "echo one; exec sleep 1000"]);
+            let timeout = Duration::from_secs(seconds);
+            let ended = run_process(command, &input, timeout, u64::MAX).unwrap();
+            let expected = format!("it did not answer within {seconds} s");
+            assert_eq!(ended.interruption(), Some(expected));
+            if ended.answers == b"one\n" {
+                break;
+            }
+            // A busy machine may not have started the shell by then.
+            assert!(ended.answers.is_empty() && seconds < 60, "{ended:?}");
+            seconds *= 4;
+        }
+        let mut command = Command::new("sh");
+        command.args(["-c", "cat; echo why >&2; kill -ABRT $$"]);
+        let ended = run_process(command, b"two\nthree\n", TRIAL_TIMEOUT, u64::MAX).unwrap();
+        assert_eq!(ended.answers, b"two\nthree\n");
+        let ending = ended.text();
+        assert!(ending.starts_with("signal: 6 (SIGABRT)") && ending.ends_with(": why"), "{ending}");
+        assert_eq!(ended.interruption(), None);
+    }
+
+    #[test]
+    fn a_process_that_uses_more_memory_than_it_may_is_killed() {
+        let _turn = crate::turns::starting();
+        let mut command = Command::new("sh");
+        // Doubles its text for ever.
+        command.args(["-c", "text=0123456789; while :; do text=$text$text; done"]);
+        let limit = 64 << 20;
+        let ended = run_process(command, b"", TRIAL_TIMEOUT, limit).unwrap();
+        assert_eq!(ended.exceeded, Some(Limit::Memory(limit)));
+        let why = ended.interruption().unwrap();
+        assert_eq!(why, "it needs more than the 64 MiB of memory that a trial may use");
+    }
+
+    /// Returns the end of a process after these answers, by a signal and with a message.
+    fn ended(answers: &str, signal: i32, message: &str) -> Ended {
+        Ended {
+            answers: answers.into(),
+            message: message.into(),
+            status: ExitStatus::from_raw(signal),
+            exceeded: None,
+        }
+    }
+
+    const IDENTITY: &str = "{\"Ok\":{\"version\":\"RocksDB 9.9.3\",\"path\":\"/x.so\"}}\n";
+
+    #[test]
+    fn a_config_that_ends_the_process_differs_from_a_library_that_does() {
+        let path = Path::new("x.so");
+        let crash = ended(IDENTITY, 6, "");
+        let identity = parse_identity(path, &crash).unwrap();
+        assert_eq!(identity.version, "RocksDB 9.9.3");
+        let Tried::Refused(failure) = crashed(&identity, &crash) else {
+            panic!("a crash is the fault of the config");
+        };
+        assert!(failure.causes[0].contains("opened a database with it, by signal: 6"));
+        let error = parse_identity(path, &ended("", 6, "")).unwrap_err();
+        assert!(error.is::<UsageError>());
+        assert!(error.to_string().contains("that loaded it, by signal: 6"));
+    }
+
+    #[test]
+    fn a_trial_that_is_killed_or_lacks_memory_says_nothing_of_the_config() {
+        let path = Path::new("x.so");
+        let too_large = Ended { exceeded: Some(Limit::Memory(2 << 30)), ..ended(IDENTITY, 9, "") };
+        for (end, why) in [
+            (ended(IDENTITY, 9, ""), "another process, or the kernel, killed it"),
+            (too_large, "more than the 2 GiB of memory"),
+        ] {
+            let identity = parse_identity(path, &end).unwrap();
+            let Tried::Incomplete(text) = crashed(&identity, &end) else {
+                panic!("{end:?} is taken for a refusal");
+            };
+            assert!(text.contains("could not be completed") && text.contains(why), "{text}");
+        }
+        let error = parse_identity(path, &ended("", 9, "")).unwrap_err();
+        assert!(!error.is::<UsageError>(), "{error}");
+    }
+}

@@ -1,0 +1,228 @@
+//! Finds the builds of a plan, identifies them, and checks that they accept their configs.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use engine::{Needs, SetupError};
+use plan::{Build, BuildSource, Diagnostic, Place, Plan};
+
+use super::installed::{missing_spec, not_fetched_at};
+use super::plan_file::{PlanFile, refusal};
+use super::trials::{Configs, ITS_REPLICAS, Trial, Trials, Tried};
+use super::{estimate, trials};
+use crate::engines;
+use crate::events::Events;
+use crate::failure::{Errors, failure_of, is_usage};
+
+/// Returns true if one of these cells has a server that assay starts on this host.
+pub fn has_local_server(plan: &Plan, mut cells: impl Iterator<Item = plan::Cell>) -> bool {
+    cells.any(|cell| {
+        let build = &plan.builds[plan.targets[cell.target].build];
+        build.engine.facts().is_server() && matches!(build.source, BuildSource::Installed(_))
+    })
+}
+
+/// The builds of a plan.
+pub struct Located {
+    /// The builds as they are recorded.
+    pub builds: Vec<record::Build>,
+    /// Options that are left out because a version lacks them, each with its targets.
+    pub left_out: BTreeMap<String, Vec<String>>,
+}
+
+/// Finds the builds of a plan that these cells use, and lets each try its configs. Asks a server
+/// that assay doesn't start for its version. `data_root` is the directory for databases, if it is
+/// known.
+///
+/// Warns about configs whose trial could not be completed.
+///
+/// # Errors
+/// Returns everything that is wrong at once.
+pub fn locate(
+    file: &PlanFile,
+    cells: impl Iterator<Item = plan::Cell>,
+    data_root: Option<&Path>,
+    events: &dyn Events,
+) -> anyhow::Result<Located> {
+    let mut search = Search::new(file);
+    for used in used_builds(&file.plan, cells) {
+        search.find(used, data_root);
+    }
+    search.try_configs(events);
+    search.finish(events)
+}
+
+/// A build that cells use.
+struct UsedBuild<'a> {
+    build: &'a Build,
+    /// A target for each config, by the config's index in the plan.
+    targets: BTreeMap<usize, &'a str>,
+    /// What the cells need from a server.
+    needs: Needs,
+}
+
+/// Returns the builds that these cells use, in the plan's order.
+fn used_builds(plan: &Plan, cells: impl Iterator<Item = plan::Cell>) -> Vec<UsedBuild<'_>> {
+    let mut used: BTreeMap<usize, UsedBuild<'_>> = BTreeMap::new();
+    for cell in cells {
+        let target = &plan.targets[cell.target];
+        let needs = estimate::needs(&plan.variants[cell.variant], cell.clients);
+        let used = used.entry(target.build).or_insert_with(|| UsedBuild {
+            build: &plan.builds[target.build],
+            targets: BTreeMap::new(),
+            needs,
+        });
+        used.targets.entry(target.config).or_insert(&target.name);
+        used.needs.connections = used.needs.connections.max(needs.connections);
+        used.needs.makes_tables |= needs.makes_tables;
+    }
+    used.into_values().collect()
+}
+
+/// The search for the builds of a plan, which goes on after an error: everything that is wrong is
+/// reported at once.
+struct Search<'a> {
+    file: &'a PlanFile,
+    /// The builds that were found.
+    builds: Vec<record::Build>,
+    /// Specs of builds that must be fetched first, with their places in the plan.
+    missing: Vec<(&'a str, Place)>,
+    /// The trials of configs, each with its build.
+    trials: Vec<Trial<'a>>,
+    owners: Vec<&'a Build>,
+    outcomes: Trials,
+    /// What is wrong with the plan.
+    diagnostics: Vec<Diagnostic>,
+    /// What else is wrong.
+    errors: Vec<anyhow::Error>,
+}
+
+impl<'a> Search<'a> {
+    fn new(file: &'a PlanFile) -> Self {
+        Self {
+            file,
+            builds: Vec::new(),
+            missing: Vec::new(),
+            trials: Vec::new(),
+            owners: Vec::new(),
+            outcomes: Trials::default(),
+            diagnostics: Vec::new(),
+            errors: Vec::new(),
+        }
+    }
+
+    /// Finds a build, and notes the trials that its configs need.
+    fn find(&mut self, used: UsedBuild<'a>, data_root: Option<&'a Path>) {
+        let UsedBuild { build, targets, needs } = used;
+        self.check_limits(&targets);
+        let spec = match missing_spec(build) {
+            Ok(spec) => spec,
+            Err(error) => return self.note_error(build, error),
+        };
+        if let Some(spec) = spec {
+            self.missing.push((spec, self.file.place_of_build(build)));
+            return;
+        }
+
+        let mut configs = Configs {
+            file: self.file,
+            targets,
+            needs,
+            data_root,
+            trials: Vec::new(),
+            obstacles: Vec::new(),
+        };
+        let found = engines::of(build.engine).find(build, &mut configs);
+        self.owners.extend(configs.trials.iter().map(|_| build));
+        self.trials.extend(configs.trials);
+        for obstacle in configs.obstacles {
+            let message = format!("the server of build `{}`: {}", build.name, obstacle.what);
+            let place = self.file.place_of_build(build);
+            self.diagnostics.push(refusal("server::unfit", place, message, Some(&obstacle.help)));
+        }
+
+        match found {
+            Ok(facts) => self.builds.push(record::Build {
+                name: build.name.clone(),
+                engine: build.engine.name().into(),
+                version: facts.version,
+                source: facts.source,
+                files: facts.files,
+            }),
+            Err(error) => self.note_error(build, error),
+        }
+    }
+
+    /// Checks the limits of the configs of `targets` against this host.
+    fn check_limits(&mut self, targets: &BTreeMap<usize, &str>) {
+        for (&config, &target) in targets {
+            let options = &self.file.plan.configs[config];
+            let checked = match engine::limits::check(&options.limits) {
+                Ok(()) if options.replicas > 0 => engine::limits::check(&options.replica_limits)
+                    .map_err(|error| anyhow::Error::from(error).context(ITS_REPLICAS)),
+                checked => checked.map_err(anyhow::Error::from),
+            };
+            if let Err(error) = checked {
+                self.outcomes.add(config, target, "", Tried::Refused(failure_of(&error)));
+            }
+        }
+    }
+
+    /// Lets the builds try their configs.
+    fn try_configs(&mut self, events: &dyn Events) {
+        let results = trials::run_all(&self.trials, events);
+        let trials = std::mem::take(&mut self.trials);
+        let owners = std::mem::take(&mut self.owners);
+        for ((trial, build), result) in trials.iter().zip(owners).zip(results) {
+            match result {
+                Ok(tried) => {
+                    self.outcomes.add(trial.config, trial.target, &trial.version, tried);
+                }
+                Err(error) => self.note_error(build, error),
+            }
+        }
+    }
+
+    /// Adds the error of a build to the diagnostics of the plan if the plan is wrong, otherwise to
+    /// the other errors. The error of several configs is added once.
+    fn note_error(&mut self, build: &Build, error: anyhow::Error) {
+        let error = error.context(format!("build `{}`", build.name));
+        let failure = failure_of(&error);
+        if !is_usage(&error) {
+            if !self.errors.iter().any(|known| failure_of(known).causes == failure.causes) {
+                self.errors.push(error);
+            }
+            return;
+        }
+
+        let is_of_data = error
+            .chain()
+            .any(|cause| matches!(cause.downcast_ref(), Some(SetupError::Directory { .. })));
+        let place = if is_of_data {
+            self.file.place_of(|key| key == "data-dir")
+        } else {
+            self.file.place_of_build(build)
+        };
+        let message = failure.causes.join(": ");
+        if !self.diagnostics.iter().any(|known| known.message == message) {
+            let help = failure.help.as_deref();
+            self.diagnostics.push(refusal("build::unusable", place, message, help));
+        }
+    }
+
+    /// Returns the builds, or everything that is wrong.
+    fn finish(mut self, events: &dyn Events) -> anyhow::Result<Located> {
+        self.diagnostics.extend(not_fetched_at(&self.missing));
+        self.diagnostics.extend(self.outcomes.diagnostics(self.file));
+        if let Err(refused) = self.file.refuse(&self.diagnostics) {
+            // The plan's own mistakes come first.
+            self.errors.insert(0, refused.into());
+        }
+        Errors::combine(self.errors)?;
+
+        for warning in self.outcomes.warnings() {
+            events.warn(None, &warning);
+        }
+        Ok(Located { builds: self.builds, left_out: self.outcomes.left_out })
+    }
+}

@@ -1,0 +1,146 @@
+//! Finds caches of configs that are larger than the memory that they may use.
+
+use std::collections::BTreeMap;
+
+use plan::{BuildSource, Engine, Target};
+use words::SettingRole;
+
+use super::plan_file::PlanFile;
+
+/// The code of the warning about such caches.
+pub const CACHE_CODE: &str = "host::cache-exceeds-memory";
+
+/// The beginning of the names of limits among declared options.
+const LIMIT_PREFIX: &str = "limit.";
+
+/// The unit of PostgreSQL's sizes of caches without one.
+const POSTGRES_PAGE_BYTES: f64 = 8192.0;
+
+/// Returns a warning for each cache of the `targets` that is larger than this host's memory, or
+/// than the limit of its config. Servers that assay does not start are left out.
+pub fn oversized_caches(
+    file: &PlanFile,
+    targets: impl Iterator<Item = usize>,
+    host_bytes: u64,
+) -> anyhow::Result<Vec<String>> {
+    let plan = &file.plan;
+    let mut by_problem: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for target in targets.map(|target| &plan.targets[target]) {
+        for problem in problems_of(file, target, host_bytes)? {
+            let known = by_problem.entry(problem).or_default();
+            if !known.contains(&target.name.as_str()) {
+                known.push(&target.name);
+            }
+        }
+    }
+
+    let warnings = by_problem.into_iter().map(|(problem, targets)| {
+        let word = if targets.len() == 1 { "target" } else { "targets" };
+        format!("{word} `{}`: {problem}", targets.join("`, `"))
+    });
+    Ok(warnings.collect())
+}
+
+/// Returns what is wrong with the caches of a target.
+fn problems_of(file: &PlanFile, target: &Target, host_bytes: u64) -> anyhow::Result<Vec<String>> {
+    let (build, config) = (&file.plan.builds[target.build], &file.plan.configs[target.config]);
+    // SQLite fills its cache only as far as the data needs it.
+    let has_cache = matches!(build.engine, Engine::Postgres | Engine::Mysql | Engine::RocksDb);
+    if !has_cache || matches!(build.source, BuildSource::Url(_)) {
+        return Ok(Vec::new());
+    }
+    let limit = config.limits.memory_bytes.filter(|&bytes| bytes < host_bytes);
+    let (most, whose) = match limit {
+        Some(limit) => (limit, "`memory` of its config"),
+        None => (host_bytes, "memory of this host"),
+    };
+
+    let mut problems = Vec::new();
+    for option in file.declared(config)? {
+        // The limits of a server are declared, too.
+        let is_cache =
+            option.role == Some(SettingRole::CacheSize) && !option.name.starts_with(LIMIT_PREFIX);
+        let bytes = cache_bytes(build.engine, &option.value);
+        if is_cache && bytes.is_some_and(|bytes| bytes > most as f64) {
+            let most_gb = most as f64 / 1e9;
+            let (name, value) = (&option.name, &option.value);
+            problems
+                .push(format!("`{name} = {value}` is more than the {most_gb:.1} GB of {whose}"));
+        }
+    }
+    Ok(problems)
+}
+
+/// Parses the size of a cache in the notation of an engine; `None` for other texts.
+fn cache_bytes(engine: Engine, text: &str) -> Option<f64> {
+    let text = match text.split_once("capacity=") {
+        Some((_, capacity)) if engine == Engine::RocksDb => {
+            capacity.split([';', '}']).next().unwrap_or_default()
+        }
+        _ => text,
+    };
+    let text = text.trim();
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let number: f64 = number.parse().ok()?;
+    let factor = match unit.trim().to_ascii_lowercase().trim_end_matches('b') {
+        "" if engine == Engine::Postgres && !unit.ends_with(['b', 'B']) => POSTGRES_PAGE_BYTES,
+        "" => 1.0,
+        "k" => 1024.0,
+        "m" => 1024.0_f64.powi(2),
+        "g" => 1024.0_f64.powi(3),
+        "t" => 1024.0_f64.powi(4),
+        _ => return None,
+    };
+    Some(number * factor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::before::plan_file;
+
+    #[test]
+    fn caches_that_exceed_the_memory_are_found_in_each_notation() {
+        let text = r#"
+[workload.insert]
+[build.pg]
+postgres = "17"
+[build.my]
+mysql = "8.0"
+[build.rocks]
+rocksdb = "/l.so"
+[build.far]
+url = "postgresql://db/x"
+[config.postgres.small]
+set.shared_buffers = "8GB"
+[config.postgres.pages]
+set.shared_buffers = 8388608
+[config.postgres.limited]
+memory = "4GiB"
+set.shared_buffers = "8GB"
+[config.mysql.large]
+set.innodb_buffer_pool_size = "64G"
+[config.rocksdb.lru]
+set.block_cache = "90G"
+[config.rocksdb.clock]
+set.block_cache = "{id=HyperClockCache;capacity=90G;estimated_entry_charge=8K}"
+[[target]]
+builds = ["pg", "my", "rocks"]
+"#;
+        let nothing = record::Plan::default();
+        let file = plan_file::recorded(&nothing, text.into(), Vec::new(), &crate::Silent).unwrap();
+        let targets = 0..file.plan.targets.len();
+        let warnings = oversized_caches(&file, targets, 24_000_000_000).unwrap();
+        assert_eq!(
+            warnings,
+            [
+                "target `rocks.lru`: `block_cache = 90G` is more than the 24.0 GB of memory of this host",
+                "target `rocks.clock`: `block_cache.capacity = 90G` is more than the 24.0 GB of memory of this host",
+                "target `my.large`: `innodb_buffer_pool_size = 64G` is more than the 24.0 GB of memory of this host",
+                "target `pg.pages`: `shared_buffers = 8388608` is more than the 24.0 GB of memory of this host",
+                "target `pg.limited`: `shared_buffers = 8GB` is more than the 4.3 GB of `memory` of its config",
+            ]
+        );
+    }
+}

@@ -1,0 +1,372 @@
+//! Reads a plan and the files that it names.
+
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use engine::notation::{self, declared_limit};
+use plan::{Config, Diagnostic, Place, Plan, Resolved};
+use record::DeclaredOption;
+
+use super::trials::ITS_REPLICAS;
+use crate::events::{Events, PlanDiagnostics, Silent};
+use crate::failure::{PlanRefused, UsageError, help_of};
+use crate::request::PlanRequest;
+
+/// A plan, its text and its origin.
+pub struct PlanFile {
+    /// The parsed plan.
+    pub plan: Plan,
+    /// Its path; `None` for the built-in plan.
+    pub path: Option<PathBuf>,
+    /// Its text, verbatim.
+    pub text: String,
+    /// The `--set` arguments in their order.
+    pub sets: Vec<String>,
+    /// The files that its configs name, once they are kept: from then on no file is read again.
+    files: Option<Vec<record::PlanFile>>,
+}
+
+/// Reads and parses a plan, and tells its warnings.
+pub fn read(request: &PlanRequest, events: &dyn Events) -> anyhow::Result<PlanFile> {
+    let text = match &request.plan {
+        None => plan::DEFAULT_PLAN.to_owned(),
+        Some(path) => read_text(path)?,
+    };
+    parse(request.plan.clone(), text, request.sets.clone(), None, events)
+}
+
+/// Reads the text of a plan.
+pub fn read_text(path: &Path) -> anyhow::Result<String> {
+    let text = bounded_text(path).map_err(|problem| {
+        UsageError::new(
+            format!("cannot read the plan: {problem}"),
+            Some("give the path of a TOML file; `assay init ENGINE` writes a first plan".into()),
+        )
+    })?;
+    Ok(text)
+}
+
+/// The largest size of a plan or a config file.
+const TEXT_BYTES_MAX: u64 = 16 << 20;
+
+/// Returns the text of a file, or what is wrong with the file.
+fn bounded_text(path: &Path) -> Result<String, String> {
+    let mut bytes = Vec::new();
+    let file = fs_err::File::open(path).map_err(|error| error.to_string())?;
+    file.take(TEXT_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+    if bytes.len() as u64 > TEXT_BYTES_MAX {
+        let limit = TEXT_BYTES_MAX >> 20;
+        return Err(format!(
+            "`{}` is larger than {limit} MiB, the limit for plans and config files",
+            path.display()
+        ));
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let invalid_at = error.utf8_error().valid_up_to();
+        let bytes = error.as_bytes();
+        let before = &bytes[..invalid_at];
+        let line_start = before.iter().rposition(|&byte| byte == b'\n');
+        let line = before.iter().filter(|&&byte| byte == b'\n').count() + 1;
+        let byte = invalid_at - line_start.map_or(0, |newline| newline + 1) + 1;
+        format!(
+            "`{}` is not UTF-8: line {line}, byte {byte} is 0x{:02X}",
+            path.display(),
+            bytes[invalid_at]
+        )
+    })
+}
+
+/// Parses the plan of a record, with its files as recorded. `text` and `sets` are the recorded
+/// ones, or the same with their passwords, which the record lacks. Tells its warnings.
+pub fn recorded(
+    recorded: &record::Plan,
+    text: String,
+    sets: Vec<String>,
+    events: &dyn Events,
+) -> anyhow::Result<PlanFile> {
+    let path = recorded.path.as_ref().map(PathBuf::from);
+    parse(path, text, sets, Some(recorded.files.clone()), events)
+}
+
+/// Parses the plan of a record without its passwords. Tells nothing: its warnings were told when
+/// the run began.
+pub fn recorded_quietly(recorded: &record::Plan) -> anyhow::Result<PlanFile> {
+    let path = recorded.path.as_ref().map(PathBuf::from);
+    let (text, sets) = (recorded.text.clone(), recorded.sets.clone());
+    parse(path, text, sets, Some(recorded.files.clone()), &Silent).map_err(|_| {
+        anyhow::anyhow!("this version of assay cannot parse the plan that the run recorded")
+    })
+}
+
+/// Parses the plan of `file` with more `--set` arguments after its own. Its warnings
+/// were told when the plan was read.
+pub fn with_sets(file: &PlanFile, more: Vec<String>) -> anyhow::Result<PlanFile> {
+    let (path, text, files) = (file.path.clone(), file.text.clone(), file.files.clone());
+    let sets = [file.sets.clone(), more].concat();
+    parse(path, text, sets, files, &Silent)
+}
+
+fn path_name(path: Option<&Path>) -> String {
+    path.map_or_else(|| plan::DEFAULT_PLAN_PATH.to_owned(), |path| path.display().to_string())
+}
+
+/// Returns an error in a plan, with help if there is any.
+pub fn refusal(
+    code: &'static str,
+    place: Place,
+    message: String,
+    help: Option<&str>,
+) -> Diagnostic {
+    let mut diagnostic = Diagnostic::error(code, place, message);
+    diagnostic.help(help.unwrap_or_default());
+    diagnostic
+}
+
+/// Parses a plan, and tells its warnings if it is accepted.
+fn parse(
+    path: Option<PathBuf>,
+    text: String,
+    sets: Vec<String>,
+    files: Option<Vec<record::PlanFile>>,
+    events: &dyn Events,
+) -> anyhow::Result<PlanFile> {
+    let name = path_name(path.as_deref());
+    match plan::parse(&name, &text, &sets) {
+        Ok((plan, warnings)) => {
+            events.warn_of_plan(&PlanDiagnostics::new(&warnings, name, &text, &sets));
+            Ok(PlanFile { plan, path, text, sets, files })
+        }
+        Err(errors) => Err(PlanRefused(PlanDiagnostics::new(&errors, name, &text, &sets)).into()),
+    }
+}
+
+impl PlanFile {
+    /// Returns an error with `diagnostics` if there are any.
+    pub fn refuse(&self, diagnostics: &[Diagnostic]) -> Result<(), PlanRefused> {
+        if diagnostics.is_empty() {
+            return Ok(());
+        }
+        let name = path_name(self.path.as_deref());
+        Err(PlanRefused(PlanDiagnostics::new(diagnostics, name, &self.text, &self.sets)))
+    }
+
+    /// Returns the place of the first value whose key `is_wanted`.
+    pub fn place_of(&self, is_wanted: impl Fn(&str) -> bool) -> Place {
+        let mut values = self.plan.resolved.iter();
+        let value = values.find(|value| is_wanted(&value.key));
+        value.map_or(Place::Nowhere, |value| value.place)
+    }
+
+    /// Returns the place of a build.
+    pub fn place_of_build(&self, build: &plan::Build) -> Place {
+        let prefix = format!("build.{}.", build.name);
+        self.place_of(|key| key.starts_with(&prefix))
+    }
+
+    /// Returns the first value of a config, or of a config that it extends, whose key within the
+    /// config `is_wanted`.
+    pub fn value_in(&self, config: &Config, is_wanted: impl Fn(&str) -> bool) -> Option<&Resolved> {
+        let engine = config.engine.name();
+        let mut name = config.name.as_str();
+        for _ in &self.plan.configs {
+            let prefix = format!("config.{engine}.{name}.");
+            let value_of = |is_wanted: &dyn Fn(&str) -> bool| {
+                let mut values = self.plan.resolved.iter();
+                values.find(|value| value.key.strip_prefix(&prefix).is_some_and(is_wanted))
+            };
+            if let Some(value) = value_of(&is_wanted) {
+                return Some(value);
+            }
+            name = value_of(&|key| key == "extends")?.value.trim_matches('"');
+        }
+        None
+    }
+
+    /// Returns the error that an engine refuses a config. Its place is the option that `message`
+    /// names, or the file that may contain that option.
+    pub fn refused_config(&self, config: &Config, message: &str) -> Diagnostic {
+        let words = NamedOptions::of(message);
+        let mut refused = Diagnostic::error("config::refused", Place::Nowhere, message);
+
+        let is_of_replicas = message.starts_with(ITS_REPLICAS);
+        let option = self.value_in(config, |key| {
+            if is_of_replicas {
+                key.strip_prefix("replica.").is_some_and(|key| words.name_key(key))
+            } else {
+                words.name_key(key)
+            }
+        });
+        if let Some(option) = option {
+            refused.place = option.place;
+            refused.label("refused");
+            return refused;
+        }
+
+        let texts = self.config_texts(config).unwrap_or_default();
+        for (name, text) in config.files.iter().zip(&texts) {
+            if let Some(line) = text.lines().position(|line| words.name_line(line)) {
+                refused.place = self.place_of_file(name);
+                refused.label(&format!("line {} of this file", line + 1));
+                return refused;
+            }
+        }
+        if let Some(name) = config.files.first() {
+            refused.place = self.place_of_file(name);
+        }
+        refused
+    }
+
+    /// Returns an error for each file of a config that can't be read.
+    pub fn unreadable_files(&self, config: &Config) -> Vec<Diagnostic> {
+        let diagnostic_of = |name: &String| {
+            let error = self.file_text(name).err()?;
+            let message = format!("config `{}`: {error}", config.name);
+            let help = help_of(&error);
+            let place = self.place_of_file(name);
+            Some(refusal("config::file", place, message, help.as_deref()))
+        };
+        config.files.iter().filter_map(diagnostic_of).collect()
+    }
+
+    /// Returns the place of a config's file.
+    fn place_of_file(&self, name: &str) -> Place {
+        let mut values = self.plan.resolved.iter();
+        let names_file = |value: &&Resolved| {
+            value.key.starts_with("config.")
+                && value.key.ends_with(".file")
+                && value.value.trim_matches('"') == name
+        };
+        values.find(names_file).map_or(Place::Nowhere, |value| value.place)
+    }
+
+    /// Returns the texts of a config's files. Relative paths start at the plan's directory.
+    pub fn config_texts(&self, config: &Config) -> anyhow::Result<Vec<String>> {
+        config
+            .files
+            .iter()
+            .map(|name| self.file_text(name).with_context(|| format!("config `{}`", config.name)))
+            .collect()
+    }
+
+    /// Returns everything that a config declares: the options of its files, its own options, and
+    /// its limits.
+    pub fn declared(&self, config: &Config) -> anyhow::Result<Vec<DeclaredOption>> {
+        let files = self.config_texts(config)?;
+        let files = files.iter().map(String::as_str);
+        let notation = engine::notation_of(config.engine.name());
+        let mut declared = notation::declared(notation, files, &config.declared());
+        let limits = config.limits.declared().into_iter();
+        declared.extend(limits.map(|(name, value)| declared_limit(name, &value)));
+        Ok(declared)
+    }
+
+    /// Reads the config files of all targets and keeps their texts, so that an edit during the run
+    /// has no effect.
+    pub fn keep_files(&mut self) -> anyhow::Result<()> {
+        let mut files: Vec<record::PlanFile> = Vec::new();
+        for target in &self.plan.targets {
+            let config = &self.plan.configs[target.config];
+            for (name, text) in config.files.iter().zip(self.config_texts(config)?) {
+                if files.iter().all(|file| file.name != *name) {
+                    files.push(record::PlanFile { name: name.clone(), text });
+                }
+            }
+        }
+        self.files = Some(files);
+        Ok(())
+    }
+
+    /// Returns the plan as it is recorded.
+    pub fn to_record(&self) -> record::Plan {
+        let text = words::redact(&self.text);
+        let sets: Vec<String> = self.sets.iter().map(|set| words::redact(set)).collect();
+        record::Plan {
+            path: self.path.as_ref().map(|path| path.display().to_string()),
+            password_removed: text != self.text || sets != self.sets,
+            text,
+            sets,
+            resolved: self
+                .plan
+                .resolved
+                .iter()
+                .map(|resolved| record::ResolvedValue {
+                    key: resolved.key.clone(),
+                    value: resolved.value.clone(),
+                    origin: resolved.origin.clone(),
+                })
+                .collect(),
+            files: self.files.clone().unwrap_or_default(),
+        }
+    }
+
+    fn file_text(&self, name: &str) -> anyhow::Result<String> {
+        if let Some(files) = &self.files {
+            let kept = files.iter().find(|file| file.name == name);
+            return kept
+                .map(|file| file.text.clone())
+                .with_context(|| format!("the record lacks the text of the config file `{name}`"));
+        }
+        let directory = self.path.as_deref().and_then(Path::parent).unwrap_or(Path::new(""));
+        let path = directory.join(name);
+        // A pipe or a device may never end, and can't be read twice.
+        let text = match path.metadata() {
+            Err(error) => Err(format!("cannot read `{}`: {error}", path.display())),
+            Ok(metadata) if !metadata.is_file() => {
+                Err(format!("`{}` is not a regular file", path.display()))
+            }
+            Ok(_) => bounded_text(&path),
+        };
+        let help = "give a text file; paths are relative to the plan's directory";
+        Ok(text.map_err(|problem| UsageError::new(problem, Some(help.into())))?)
+    }
+}
+
+/// The options that an engine's message may name: all of its words.
+struct NamedOptions<'a> {
+    message: &'a str,
+    words: Vec<String>,
+}
+
+impl<'a> NamedOptions<'a> {
+    fn of(message: &'a str) -> Self {
+        let words = message.split(|letter| !is_in_names(letter));
+        let words = words.map(|word| plain(word.trim_matches('.'))).collect();
+        Self { message, words }
+    }
+
+    /// Returns true if the message names an option.
+    fn name(&self, option: &str) -> bool {
+        let option = plain(option.trim_matches('"'));
+        // RocksDB also names table options without the table.
+        let short = option.rsplit('.').next().unwrap_or_default();
+        self.words.iter().any(|word| *word == option || *word == short)
+    }
+
+    /// Returns true if the message names the option of a config's key.
+    fn name_key(&self, key: &str) -> bool {
+        match key {
+            "tls" => self.words.iter().any(|word| word.starts_with("ssl")),
+            "memory" | "cpus" => self.message.contains(&format!("`{key}`")),
+            key => {
+                let option = key.strip_prefix("set.").or(key.strip_prefix("load."));
+                option.is_some_and(|option| self.name(option))
+            }
+        }
+    }
+
+    /// Returns true if the message names the option that a line of a config file begins with.
+    fn name_line(&self, line: &str) -> bool {
+        let option = line.trim_start().split(|letter| !is_in_names(letter)).next();
+        option.is_some_and(|option| !option.is_empty() && self.name(option))
+    }
+}
+
+fn is_in_names(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-' | '.')
+}
+
+/// Returns an option's name as it is compared.
+fn plain(name: &str) -> String {
+    name.to_ascii_lowercase().replace('-', "_")
+}

@@ -1,0 +1,262 @@
+//! Checks, before a run begins, that its plan can run.
+
+use std::net::TcpListener;
+
+use plan::{BuildSource, Config, Diagnostic, Limits, Place, Plan, Target, Workload};
+use probe::Proc;
+use record::CellRef;
+use words::{ConfigFiles, EngineFacts};
+
+use super::plan_file::{PlanFile, refusal};
+use crate::engines;
+
+/// Rejects what the parser of plans can't see: a config for a server that assay does not start, a
+/// feature that an engine lacks, a missing file, an invalid URL.
+pub fn reject_impossible(file: &PlanFile) -> anyhow::Result<()> {
+    let mut refused: Vec<Diagnostic> = Vec::new();
+    for target in &file.plan.targets {
+        match TargetCheck::of(file, target).problem() {
+            Some(problem) => {
+                let message = format!("target `{}`: {}", target.name, problem.what);
+                let help = Some(problem.help);
+                refused.push(refusal("target::impossible", problem.place, message, help));
+            }
+            None => refused.extend(file.unreadable_files(&file.plan.configs[target.config])),
+        }
+    }
+    refused.extend(invalid_urls(file));
+    refused.extend(unusable_address(file));
+
+    // Several targets may share a config, and so its mistake: report it once.
+    refused.sort_by_key(|diagnostic| diagnostic.place);
+    refused.dedup_by(|one, other| one.place == other.place && one.place != Place::Nowhere);
+    Ok(file.refuse(&refused)?)
+}
+
+/// A target whose plan asks for what it can't have.
+struct Problem {
+    place: Place,
+    what: String,
+    help: &'static str,
+}
+
+/// A target with what decides whether it can run as the plan says.
+struct TargetCheck<'a> {
+    file: &'a PlanFile,
+    target: &'a Target,
+    config: &'a Config,
+    facts: &'static EngineFacts,
+    /// Assay does not start its server.
+    is_foreign: bool,
+}
+
+impl<'a> TargetCheck<'a> {
+    fn of(file: &'a PlanFile, target: &'a Target) -> Self {
+        let build = &file.plan.builds[target.build];
+        Self {
+            file,
+            target,
+            config: &file.plan.configs[target.config],
+            facts: build.engine.facts(),
+            is_foreign: matches!(build.source, BuildSource::Url(_)),
+        }
+    }
+
+    /// Returns the first problem.
+    fn problem(&self) -> Option<Problem> {
+        self.limits()
+            .or_else(|| self.replicas())
+            .or_else(|| self.reads())
+            .or_else(|| self.options())
+            .or_else(|| self.workload())
+    }
+
+    fn limits(&self) -> Option<Problem> {
+        let is_limited = self.config.limits != Limits::default();
+        if !is_limited || (self.facts.can_be_limited() && !self.is_foreign) {
+            return None;
+        }
+        Some(Problem {
+            place: self.place_in_config(|key| matches!(key, "memory" | "cpus" | "cpu-quota")),
+            what: "only a server that assay starts can be limited in memory and CPUs".into(),
+            help: "remove `memory`, `cpus` and `cpu-quota` from its config",
+        })
+    }
+
+    fn replicas(&self) -> Option<Problem> {
+        let Config { replicas, replica_set, replica_limits, logical_replication, .. } = self.config;
+        if self.is_foreign && *replicas > 0 {
+            return Some(Problem {
+                place: self.place_in_config(|key| key == "replicas"),
+                what: "assay makes replicas only of a server that it starts".into(),
+                help: "remove `replicas` from its config",
+            });
+        }
+        if self.is_foreign && (!replica_set.is_empty() || *replica_limits != Limits::default()) {
+            return Some(Problem {
+                place: self.place_in_config(|key| key.starts_with("replica.")),
+                what: "assay can't configure or limit replicas that it does not start".into(),
+                help: "remove `replica` from its config",
+            });
+        }
+        if *logical_replication && *replicas == 0 {
+            return Some(Problem {
+                place: self.place_in_config(|key| key == "replication"),
+                what: "logical replication is configured, but there is no replica".into(),
+                help: "set `replicas` in its config, or remove `replication`",
+            });
+        }
+        None
+    }
+
+    fn reads(&self) -> Option<Problem> {
+        if !self.config.reads_replicas {
+            return None;
+        }
+        let place = self.place_in_config(|key| key == "reads");
+        if !self.file.plan.has_replicas(self.target) {
+            return Some(Problem {
+                place,
+                what: "it reads from replicas, but has none".into(),
+                help: "set `replicas` in its config, or `replica-url` in a build with a `url`, or remove `reads`",
+            });
+        }
+        let needs_tcp = self.config.tls || self.file.plan.listen.is_some();
+        if self.config.replicas > 0 && needs_tcp {
+            return Some(Problem {
+                place,
+                what: "reads go to a replica by its private socket, not by TCP or TLS".into(),
+                help: "remove `reads` from the config, or `tls` and `listen`",
+            });
+        }
+        None
+    }
+
+    fn options(&self) -> Option<Problem> {
+        let Config { files, set, tls, .. } = self.config;
+        let is_configured = !files.is_empty() || !set.is_empty() || *tls;
+        let title = self.facts.title;
+        if self.is_foreign && is_configured {
+            return Some(Problem {
+                place: self.place_of_options(),
+                what: "assay can't configure a server that it does not start".into(),
+                help: "remove `file`, `set` and `tls` from its config, and configure the server itself",
+            });
+        }
+        if !self.facts.has_options && is_configured {
+            return Some(Problem {
+                place: self.place_of_options(),
+                what: format!("{title} has no options"),
+                help: "remove `file` and `set` from its config",
+            });
+        }
+        let place = self.place_in_config(|key| key == "file");
+        match self.facts.config_files {
+            ConfigFiles::None if !files.is_empty() => Some(Problem {
+                place,
+                what: format!("{title} has no configuration file"),
+                help: "set its options with `set`",
+            }),
+            ConfigFiles::One if files.len() > 1 => Some(Problem {
+                place,
+                what: format!("{title} accepts only one options file"),
+                help: "merge the files, or set options with `set`",
+            }),
+            ConfigFiles::None | ConfigFiles::One | ConfigFiles::Several => None,
+        }
+    }
+
+    fn workload(&self) -> Option<Problem> {
+        let mut workloads = self.file.plan.variants.iter().map(|variant| &variant.workload);
+        let has_partitions = workloads
+            .clone()
+            .any(|workload| matches!(workload, Workload::Insert(insert) if insert.partitions > 0));
+        if has_partitions && !self.facts.has_partitions {
+            return Some(Problem {
+                place: self.place_in_workload(".partitions"),
+                what: format!("{} has no partitions", self.facts.title),
+                help: "remove `partitions`, or this target",
+            });
+        }
+
+        // Only a server that assay does not start may already have tables.
+        let has_no_load = workloads
+            .any(|workload| matches!(workload, Workload::Sysbench(sysbench) if !sysbench.loads()));
+        if has_no_load && !self.is_foreign {
+            return Some(Problem {
+                place: self.place_in_workload(".steps"),
+                what: "no step loads the tables".into(),
+                help: "begin the steps with `load`; only a server given by `url` may already have the tables of `sysbench prepare`",
+            });
+        }
+        None
+    }
+
+    /// Returns the place of the first key of the config that `is_wanted`.
+    fn place_in_config(&self, is_wanted: impl Fn(&str) -> bool) -> Place {
+        let value = self.file.value_in(self.config, is_wanted);
+        value.map_or(Place::Nowhere, |value| value.place)
+    }
+
+    fn place_of_options(&self) -> Place {
+        self.place_in_config(|key| key == "file" || key == "tls" || key.starts_with("set."))
+    }
+
+    fn place_in_workload(&self, end: &str) -> Place {
+        self.file.place_of(|key| key.starts_with("workload.") && key.ends_with(end))
+    }
+}
+
+/// Returns the errors of URLs of servers that assay does not start.
+fn invalid_urls(file: &PlanFile) -> Vec<Diagnostic> {
+    let mut errors = Vec::new();
+    for build in &file.plan.builds {
+        let BuildSource::Url(url) = &build.source else {
+            continue;
+        };
+        for url in [url].into_iter().chain(&build.replica_urls) {
+            if let Err(error) = engines::of(build.engine).check_url(url.expose()) {
+                let message = format!("build `{}`: {error}", build.name);
+                let place = file.place_of_build(build);
+                errors.push(refusal("plan::bad-url", place, message, error.help().as_deref()));
+            }
+        }
+    }
+    errors
+}
+
+/// Returns the error for an address on which this host's servers can't listen.
+fn unusable_address(file: &PlanFile) -> Option<Diagnostic> {
+    let address = file.plan.listen?;
+    let error = TcpListener::bind((address, 0)).err()?;
+    let own = probe::host_addresses(&Proc::live());
+    let own: Vec<String> = own.iter().map(|own| format!("`{own}`")).collect();
+    let help = format!(
+        "write an address of this host ({}, or `127.0.0.1` for clients on it), or remove `listen`",
+        own.join(", ")
+    );
+    let message = format!("a server can't listen on {address}: {error}");
+    let place = file.place_of(|key| key == "listen");
+    Some(refusal("plan::bad-address", place, message, Some(&help)))
+}
+
+/// Returns a sentence for each target and variant that has no cells, with the reason. Skips those
+/// without a cell that `is_wanted`.
+pub fn not_applicable(plan: &Plan, is_wanted: impl Fn(&CellRef) -> bool) -> Vec<String> {
+    let mut sentences = Vec::new();
+    for pair in plan.not_applicable() {
+        let variant = &plan.variants[pair.variant];
+        let (target, name) = (&plan.targets[pair.target].name, variant.name.as_deref());
+        let cell = |clients| CellRef::new(target, variant.workload.name(), name, clients, 1);
+        if !plan.clients.iter().any(|&clients| is_wanted(&cell(clients))) {
+            continue;
+        }
+        let variant = name.map(|name| format!(" with variant `{name}`"));
+        sentences.push(format!(
+            "`{target}`{} can't be measured and is left out: {}",
+            variant.unwrap_or_default(),
+            pair.why
+        ));
+    }
+    sentences
+}

@@ -1,0 +1,220 @@
+//! Begins a run: reads its plan, refuses what can't run, and creates its record.
+
+use std::path::{Path, PathBuf};
+
+use plan::Plan;
+use probe::HostContext;
+use record::{CellRef, Failure, RateSearch, RecordError, Run, RunDir, Target};
+
+use crate::before::only::CellFilters;
+use crate::before::plan_file::{self, PlanFile};
+use crate::before::{estimate, locate, memory, preflight};
+use crate::conduct::{OpenRun, RunOutcome, conduct};
+use crate::events::Events;
+use crate::failure::{UsageError, failure_of};
+use crate::matrix::{self, Matrix, Task, against_itself, find};
+use crate::remote::LoadRanks;
+use crate::request::{DATA, PlanRequest, RunRequest};
+use crate::session::{Machine, RunSession};
+use crate::time::unix_now_ns;
+use crate::{host, lock};
+
+/// Begins a run of a plan and measures its cells.
+pub fn begin(
+    request: &RunRequest,
+    events: &dyn Events,
+    ranks: Option<LoadRanks>,
+) -> anyhow::Result<RunOutcome> {
+    let started_unix_ns = unix_now_ns();
+    let PlannedRun { file, only, cells } = plan_run(request, events)?;
+    let matrix = Matrix::begin(&file.plan, &cells)?;
+
+    // Everything that can be refused is, before anything is created.
+    let data_root = data_root(request, &file.plan);
+    if ranks.is_some() {
+        refuse_load_ranks(&file.plan, &matrix.tasks)?;
+    }
+    let cells_to_run = matrix.tasks.iter().map(|task| task.cell);
+    let located = locate::locate(&file, cells_to_run, Some(&data_root), events)?.builds;
+
+    let needs = needs(&file.plan, &matrix.tasks, &data_root, ranks.as_ref());
+    let session = RunSession::start(request, events, file, &data_root, &request.results, ranks)?;
+    let mut machine = Machine::inspect(&session, needs)?;
+    warn_of_plan(&session, &mut machine, &matrix, &only)?;
+
+    let mut run = describe(request, &session.file, located, cells, started_unix_ns)?;
+    run.host = machine.host.clone();
+    run.warnings.clone_from(&machine.warnings);
+    run.invocations.push(machine.invocation(&session, request, started_unix_ns));
+    let directory = RunDir::create(&request.results, &run).map_err(results_dir_error)?;
+    let lock = lock::run_directory(directory.path())?;
+
+    conduct(request, session, OpenRun { directory, run, matrix, lock })
+}
+
+/// A plan with the cells of it that a run measures.
+struct PlannedRun {
+    file: PlanFile,
+    only: CellFilters,
+    cells: Vec<CellRef>,
+}
+
+/// Reads the plan of a run, with the changes that the request makes. Refuses what can't run.
+fn plan_run(request: &RunRequest, events: &dyn Events) -> anyhow::Result<PlannedRun> {
+    let mut file = plan_file::read(&with_repeats(&request.plan, request.repeats), events)?;
+    if request.is_profiled && file.plan.profile.repeats == 0 {
+        file = plan_file::with_sets(&file, vec!["profile.repeats=1".into()])?;
+    }
+    if let Some(search) = &request.search {
+        file = find::first_plan(&file, search)?;
+    }
+
+    // Filters select cells of the plan as it is written, not of the twin that `--aa` adds.
+    let planned = matrix::references(&file.plan);
+    let only = CellFilters::new(&request.only, &planned)?;
+    if request.is_against_itself {
+        file = against_itself::plan(&file, &request.plan, &planned, &only)?;
+    }
+    preflight::reject_impossible(&file)?;
+    file.keep_files()?;
+
+    let mut cells = matrix::references(&file.plan);
+    if request.is_against_itself {
+        cells.retain(|cell| against_itself::matches(&only, &file.plan, cell));
+    } else {
+        cells.retain(|cell| only.matches(cell));
+    }
+    if let Some(search) = &request.search {
+        find::refuse_without_replicas(&file.plan, search, &cells)?;
+    }
+    Ok(PlannedRun { file, only, cells })
+}
+
+/// Returns a plan with this number of repeats, if one is given.
+fn with_repeats(plan: &PlanRequest, repeats: Option<u32>) -> PlanRequest {
+    let set = repeats.map(|repeats| format!("repeats={repeats}"));
+    PlanRequest { sets: plan.sets.iter().cloned().chain(set).collect(), ..plan.clone() }
+}
+
+/// Returns the directory for databases: as the request or the plan says, or else in the results.
+fn data_root(request: &RunRequest, plan: &Plan) -> PathBuf {
+    match (&request.data, &plan.data_dir) {
+        (Some(given), _) => given.clone(),
+        (None, Some(planned)) => PathBuf::from(planned),
+        (None, None) => request.results.join(DATA),
+    }
+}
+
+/// Warns about targets that are left out, and about caches that are too large for this machine.
+fn warn_of_plan(
+    session: &RunSession<'_>,
+    machine: &mut Machine,
+    matrix: &Matrix,
+    only: &CellFilters,
+) -> anyhow::Result<()> {
+    for text in preflight::not_applicable(session.plan(), |cell| only.matches(cell)) {
+        machine.warn(session, "target::not-applicable", text);
+    }
+    let targets = matrix.tasks.iter().map(|task| task.cell.target);
+    let host_bytes = machine.host.memory_total_bytes;
+    for text in memory::oversized_caches(&session.file, targets, host_bytes)? {
+        machine.warn(session, memory::CACHE_CODE, text);
+    }
+    Ok(())
+}
+
+/// Returns the error for a results directory that cannot be created: a usage error, unless the disk
+/// is full.
+fn results_dir_error(error: RecordError) -> anyhow::Error {
+    use std::io::ErrorKind::{QuotaExceeded, StorageFull};
+    match &error {
+        RecordError::Io { source, .. } if matches!(source.kind(), QuotaExceeded | StorageFull) => {
+            error.into()
+        }
+        _ => {
+            let Failure { causes, help, .. } = failure_of(&error.into());
+            UsageError::new(causes.join(": "), help).into()
+        }
+    }
+}
+
+/// Refuses load ranks for engines that run inside of assay: the ranks would idle.
+pub fn refuse_load_ranks(plan: &Plan, tasks: &[Task]) -> Result<(), UsageError> {
+    let is_inside = |target: &&plan::Target| {
+        let engine = plan.builds[target.build].engine;
+        matches!(engine, plan::Engine::Sqlite | plan::Engine::RocksDb)
+    };
+    let mut targets = tasks.iter().map(|task| &plan.targets[task.cell.target]);
+    let Some(target) = targets.find(is_inside) else {
+        return Ok(());
+    };
+    let engine = plan.builds[target.build].engine.name();
+    let message = format!(
+        "`{}` can't have load ranks: `{engine}` runs inside assay's own process",
+        target.name
+    );
+    let help = "start assay without `mpirun`, or leave the target out with `--only`";
+    Err(UsageError::new(message, Some(help.into())))
+}
+
+/// Returns what these cells need from the machine.
+pub fn needs<'a>(
+    plan: &Plan,
+    tasks: &[Task],
+    data_dir: &'a Path,
+    ranks: Option<&LoadRanks>,
+) -> HostContext<'a> {
+    let shares_host = ranks.is_none_or(LoadRanks::has_server_host);
+    let estimate = estimate::sum(tasks.iter().map(|task| task.estimate));
+    HostContext {
+        data_dir,
+        needed_bytes: Some(estimate.disk_bytes),
+        has_local_server: shares_host
+            && locate::has_local_server(plan, tasks.iter().map(|task| task.cell)),
+        connections: estimate.connections,
+        active_connections: estimate.working,
+        fsync: None,
+    }
+}
+
+/// Returns the record of a run that has not begun.
+fn describe(
+    request: &RunRequest,
+    file: &PlanFile,
+    builds: Vec<record::Build>,
+    cells: Vec<CellRef>,
+    started_unix_ns: u64,
+) -> anyhow::Result<Run> {
+    let plan = &file.plan;
+    let targets = plan.targets.iter().map(|target| {
+        let (build, config) = (&plan.builds[target.build], &plan.configs[target.config]);
+        Ok(Target {
+            name: target.name.clone(),
+            build: build.name.clone(),
+            config: config.name.clone(),
+            engine: build.engine.name().into(),
+            set: config.declared(),
+            declared: file.declared(config)?,
+            factors: [build.factors.as_slice(), &config.factors].concat(),
+            files: config.files.clone(),
+        })
+    });
+    let targets = targets.collect::<anyhow::Result<_>>()?;
+    let search = request.search.clone();
+    Ok(Run {
+        id: host::random_id()?,
+        assay: request.assay.clone(),
+        name: plan.name.clone(),
+        started_unix_ns,
+        command: request.command.clone(),
+        plan: file.to_record(),
+        seed: plan.seed,
+        builds,
+        targets,
+        base: plan.targets[plan.base].name.clone(),
+        cells,
+        workloads: matrix::steps_of_variants(plan),
+        search: search.map(|search| RateSearch { repeats: plan.repeats, ..search }),
+        ..Run::default()
+    })
+}

@@ -1,0 +1,258 @@
+//! A cell while it is measured: what belongs to it in the plan, its record so far, and its files.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use engine::notation;
+use engine::{DataDir, Engine, LogParser, SqlEngine, Table};
+use plan::Workload;
+use record::{Cell, CellDir, Limit, LogEvent, RunDir, ServerHost, Setting, Warning};
+
+use super::tables;
+use super::target::Leftovers;
+use crate::session::RunSession;
+use crate::step::CellNotes;
+
+/// A cell that is being measured.
+pub struct CellRun<'a> {
+    pub session: &'a RunSession<'a>,
+    /// The run's directory.
+    pub run: &'a RunDir,
+    pub directory: &'a CellDir,
+    pub record: &'a mut Cell,
+    /// The cell in the plan.
+    pub planned: plan::Cell,
+    /// Keep the database when the cell has ended.
+    pub keep: bool,
+    /// The URL at which load ranks reach the server; `None` for an engine without one.
+    pub url: Option<String>,
+    /// The events of the engine's log so far.
+    events: Vec<LogEvent>,
+    /// Warnings for every step, and reasons why none can be valid.
+    notes: CellNotes,
+}
+
+impl<'a> CellRun<'a> {
+    pub fn new(
+        session: &'a RunSession<'a>,
+        run: &'a RunDir,
+        directory: &'a CellDir,
+        record: &'a mut Cell,
+        planned: plan::Cell,
+    ) -> Self {
+        Self {
+            session,
+            run,
+            directory,
+            record,
+            planned,
+            keep: session.plan().keep_data,
+            url: None,
+            events: Vec::new(),
+            notes: CellNotes::default(),
+        }
+    }
+
+    fn target(&self) -> &'a plan::Target {
+        &self.session.plan().targets[self.planned.target]
+    }
+
+    pub fn build(&self) -> &'a plan::Build {
+        &self.session.plan().builds[self.target().build]
+    }
+
+    pub fn config(&self) -> &'a plan::Config {
+        &self.session.plan().configs[self.target().config]
+    }
+
+    pub fn workload(&self) -> &'a Workload {
+        &self.session.plan().variants[self.planned.variant].workload
+    }
+
+    /// Returns the target's directory.
+    pub fn home(&self) -> PathBuf {
+        self.session.data_root.join(&self.target().name)
+    }
+
+    /// Creates an empty directory for a database in the target's directory.
+    pub fn empty_directory(&self, name: &str) -> anyhow::Result<DataDir> {
+        let data_dir = DataDir::create(&self.home(), name)?;
+        data_dir.wipe()?;
+        Ok(data_dir)
+    }
+
+    /// Records limits of the target, and warns about those that are not as requested.
+    pub fn note_limits(&mut self, limits: &[Limit]) {
+        for limit in limits {
+            if let Some(reason) = &limit.reason {
+                let text = format!("`{} = \"{}\"`: {reason}", limit.what, limit.asked);
+                self.note("server::limits", &[text]);
+            }
+        }
+        let shortfalls = limits.iter().filter_map(Limit::shortfall);
+        self.notes.shortfalls.extend(shortfalls);
+        self.record.limits.extend_from_slice(limits);
+    }
+
+    /// Prints warnings, and keeps them for every step.
+    pub fn note(&mut self, code: &str, notes: &[String]) {
+        for text in notes {
+            let note = Warning::new(code, text);
+            // An engine that is started twice may warn twice.
+            if !self.notes.warnings.contains(&note) {
+                self.session.events.warn(Some(code), text);
+                self.notes.warnings.push(note);
+            }
+        }
+    }
+
+    /// Returns a number that differs between attempts at the cell: each starts at another time.
+    pub fn nonce(&self) -> u64 {
+        self.record.started_unix_ns
+    }
+
+    /// Returns warnings for every step, and reasons why none can be valid.
+    pub fn notes(&self) -> &CellNotes {
+        &self.notes
+    }
+
+    /// Removes the databases of a target unless they should be kept.
+    pub fn remove(&self, leftovers: Leftovers) -> anyhow::Result<()> {
+        let Some(data_dir) = leftovers.data_dir.filter(|_| !self.keep) else {
+            return Ok(());
+        };
+        let removed = data_dir.remove();
+        for home in leftovers.replica_homes {
+            remove_database(&home, self.build().engine.name());
+        }
+        // Only if nothing else is in it.
+        let _ = fs_err::remove_dir(self.home());
+        removed.context("the database can't be removed")
+    }
+
+    /// Copies the log of a stopped engine into the record, and adds its events.
+    pub fn keep_log_and_events(&mut self, log: EngineLog) -> anyhow::Result<()> {
+        if let Some(path) = &log.path {
+            keep_log(self.directory, path)?;
+        }
+        match log.parser {
+            Some(parser) => self.keep_events(parser),
+            None => Ok(()),
+        }
+    }
+
+    /// Adds the events of the kept log to the record.
+    fn keep_events(&mut self, parser: LogParser) -> anyhow::Result<()> {
+        let log = self.directory.log_path();
+        if !log.exists() {
+            return Ok(());
+        }
+        match engine::log_events(&log, parser) {
+            Ok(events) => self.events.extend(events),
+            Err(error) => {
+                let text = format!("the events of the engine's log can't be read: {error}");
+                self.note("engine::log", &[text]);
+                return Ok(());
+            }
+        }
+        Ok(self.directory.write_log_events(&self.events)?)
+    }
+
+    /// Records the engine's version, settings and limits.
+    pub fn describe(&mut self, engine: &dyn Engine) -> anyhow::Result<()> {
+        let is_first = self.record.engine_version.is_empty();
+        self.record.engine_version = engine.version().into();
+        self.record.embedded = engine.capabilities().embedded;
+        self.record.server_host =
+            if engine.is_on_other_host() { ServerHost::Remote } else { ServerHost::Local };
+        self.record.settings = engine.settings()?;
+        if is_first {
+            self.note_limits(engine.limits());
+        }
+        self.record.settings.extend(limit_settings(self.record));
+        let of_replicas = self.config().replica_options().into_iter();
+        let of_replicas = of_replicas.map(|(name, value)| Setting::new(name, value));
+        self.record.settings.extend(of_replicas);
+        self.describe_settings()?;
+        self.directory.write(self.record)?;
+        Ok(())
+    }
+
+    /// Records the meaning of settings, and which of the declared ones the engine does not have.
+    pub fn describe_settings(&mut self) -> anyhow::Result<()> {
+        let declared = self.session.file.declared(self.config())?;
+        let of_engine = engine::notation_of(&self.record.engine);
+        self.record.unmet_options = notation::describe(of_engine, &mut self.record.settings, &declared);
+        Ok(())
+    }
+
+    /// Notes a new table in a foreign server. Only noted tables are ever dropped.
+    pub fn note_table(&mut self, table: &Table) -> anyhow::Result<()> {
+        self.record.tables_left.push(table.name.clone());
+        Ok(self.directory.write(self.record)?)
+    }
+
+    /// Drops tables that earlier cells of this run left behind in a foreign server.
+    pub fn drop_leftover_tables<E: SqlEngine>(&self, engine: &E) -> anyhow::Result<()> {
+        tables::drop_leftover_tables(
+            self.run,
+            &self.record.build,
+            &mut engine.connect_to_clean_up()?,
+        )
+    }
+}
+
+/// The log of an engine, which is complete once the engine has stopped.
+pub struct EngineLog {
+    path: Option<PathBuf>,
+    parser: Option<LogParser>,
+}
+
+impl EngineLog {
+    pub fn of(engine: &dyn Engine) -> Self {
+        Self { path: engine.log_path(), parser: engine.log_parser() }
+    }
+}
+
+/// Copies an engine's log from its data directory into the record.
+pub fn keep_log(directory: &CellDir, log: &Path) -> anyhow::Result<()> {
+    let kept = directory.log_path();
+    let is_there =
+        fs_err::canonicalize(&kept).is_ok_and(|kept| Some(kept) == fs_err::canonicalize(log).ok());
+    // A server's log may be in the record already: copying a file onto itself would empty it.
+    if is_there || !log.exists() {
+        return Ok(());
+    }
+    // The server's user can replace its log by a link to what only root can read.
+    let mut log = record::open_regular(log).context("cannot read the engine's log")?;
+    if kept.symlink_metadata().is_ok() {
+        fs_err::remove_file(&kept)?;
+    }
+    std::io::copy(&mut log, &mut fs_err::File::create_new(kept)?)?;
+    Ok(())
+}
+
+/// Removes the rest of a database in a target's directory. The next cell of this target wipes files
+/// that can't be removed now.
+pub fn remove_database(home: &Path, name: &str) {
+    let _ = DataDir::create(home, name).and_then(DataDir::remove);
+    let _ = fs_err::remove_dir(home);
+}
+
+/// Returns the limits of a server as settings: the requested value if it is in force, since the
+/// kernel may round it.
+fn limit_settings(record: &Cell) -> Vec<Setting> {
+    let setting = |what| {
+        let limit = record.limits.iter().find(|limit| limit.what == what);
+        let value = limit.and_then(|limit| match limit.reason {
+            None => Some(limit.asked.as_str()),
+            Some(_) => limit.effective.as_deref(),
+        });
+        notation::limit_setting(what, value)
+    };
+    if record.embedded && record.limits.is_empty() {
+        Vec::new()
+    } else {
+        ["cpus", "cpu-quota", "memory"].map(setting).into()
+    }
+}

@@ -1,0 +1,220 @@
+//! A cell in its own process: an engine that is a library shares its address space with nothing
+//! else, and its crash is a failed cell.
+//!
+//! The cell's process is assay itself, guarded like a server: it dies with this one, and its limits
+//! apply to the library and the load together. Both processes share the record: this one begins
+//! `cell.json`, the other continues and ends it. A process that ends without having done so has
+//! crashed.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use anyhow::Context;
+use engine::guard::{Ending, Guarded, ProgramEnd, Spawn};
+use engine::limits::Enforced;
+use record::{Cell, CellDir, CellRef, Failure, RunDir, Status};
+
+use super::cell_run::{keep_log, remove_database};
+use super::life::measure;
+use super::record::{begin, end};
+use crate::before::{plan_file, recorded_run};
+use crate::engines::rocksdb::DIRECTORY;
+use crate::events::{Events, Relay};
+use crate::failure::LOG_LINES;
+use crate::request::{CELL_COMMAND, CellRequest};
+use crate::session::RunSession;
+use crate::{matrix, stop};
+
+/// The time that the cell's process waits for its record to begin.
+const START_TIMEOUT: Duration = Duration::from_secs(30);
+/// The exit code of a process that has reported its own failure.
+const MISSING_END_CODE: i32 = 1;
+const TICK: Duration = Duration::from_millis(20);
+/// The time that an interrupted cell may take to close its connections and its database before it
+/// is killed.
+const STOP_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// A cell's process that failed to record its end, and has reported why.
+#[derive(Debug, thiserror::Error)]
+#[error("the process of cell `{cell}` could not record how it ended")]
+struct MissingEnd {
+    cell: String,
+}
+
+/// Runs a cell in another process, and records how it ended if that process could not. Its failure
+/// does not end the run: only a record that cannot be written does.
+pub fn run(
+    session: &RunSession<'_>,
+    run: &RunDir,
+    reference: &CellRef,
+    planned: plan::Cell,
+) -> anyhow::Result<Status> {
+    let (directory, mut record) = begin(session, run, reference, planned)?;
+    match run_process(session, run, reference, planned, &directory, &mut record) {
+        Ok(Some(status)) => Ok(status),
+        Ok(None) => {
+            let status = if session.is_stopped() { Status::Interrupted } else { Status::Failed };
+            end(session, &directory, record, Ok(status))
+        }
+        // A recording failure ends the run.
+        Err(error) if error.is::<MissingEnd>() => Err(error),
+        Err(error) => end(session, &directory, record, Err(error)),
+    }
+}
+
+/// Returns the cell's status as the other process recorded it; `None` if that ended without one,
+/// with the reason in `record`.
+fn run_process(
+    session: &RunSession<'_>,
+    run: &RunDir,
+    reference: &CellRef,
+    planned: plan::Cell,
+    directory: &CellDir,
+    record: &mut Cell,
+) -> anyhow::Result<Option<Status>> {
+    let plan = session.plan();
+    let target = &plan.targets[planned.target];
+    let relay = session.events.hand_over()?;
+    let limits = Enforced::prepare(&plan.configs[target.config].limits)?;
+    let arguments = arguments(session, run, reference, &relay)?;
+    let mut process = spawn(session, arguments, &limits)?;
+
+    // The other process waits for this record, which it ends.
+    record.limits = limits.applied(process.pid());
+    directory.write(record)?;
+    let ended = wait(session, &mut process)?;
+    *record = directory.read()?;
+    match record.status {
+        Status::Incomplete => {}
+        // Only the cell's process was interrupted.
+        Status::Interrupted if !session.is_stopped() => return Ok(Some(Status::Incomplete)),
+        status => return Ok(Some(status)),
+    }
+    if ended.code() == Some(MISSING_END_CODE) {
+        return Err(MissingEnd { cell: reference.path.clone() }.into());
+    }
+
+    // It crashed, so this process keeps its log and removes its database.
+    let home = session.data_root.join(&target.name);
+    let log = engine::rocksdb::log_path(&home.join(DIRECTORY));
+    let log_tail = engine::log_tail(&log, LOG_LINES);
+    keep_log(directory, &log)?;
+    if !plan.keep_data {
+        remove_database(&home, DIRECTORY);
+    }
+    if !session.is_stopped() {
+        record.failure = Some(crash(&reference.path, ended, &limits, log_tail));
+    }
+    Ok(None)
+}
+
+/// Starts the process of a cell, which dies with this one.
+fn spawn(
+    session: &RunSession<'_>,
+    args: Vec<OsString>,
+    limits: &Enforced,
+) -> anyhow::Result<Guarded> {
+    let here = std::env::current_dir().context("the working directory can't be found")?;
+    Ok(Guarded::spawn(&Spawn {
+        guard_exe: &session.executable,
+        program: &session.executable,
+        args,
+        env: Vec::new(),
+        env_remove: Vec::new(),
+        input: None,
+        directory: Some(&here),
+        user: None,
+        log: None,
+        orphaned: Ending::Kill,
+        remove_directory: None,
+        confinement: Some(limits.confinement()),
+    })?)
+}
+
+/// Waits until the process of a cell ends, and asks it to if the run is interrupted. Returns its
+/// exit status.
+fn wait(session: &RunSession<'_>, process: &mut Guarded) -> anyhow::Result<ProgramEnd> {
+    loop {
+        if let Some(status) = process.wait(TICK) {
+            return Ok(status);
+        }
+        if session.is_stopped() {
+            return Ok(process.stop(&[(Ending::Interrupt, STOP_TIMEOUT)])?.1);
+        }
+    }
+}
+
+/// Returns the failure of a cell whose process ended without recording it.
+fn crash(cell: &str, ended: ProgramEnd, limits: &Enforced, log_tail: Vec<String>) -> Failure {
+    let (ended, help) = match limits.killed_for_memory("it") {
+        Some(why) => (
+            format!("{ended}: {why}"),
+            "raise the config's `memory`, or make its cache and memtables smaller",
+        ),
+        None => (
+            ended.to_string(),
+            "the library crashed, or the process or its guard was killed; other cells are not affected",
+        ),
+    };
+    let what = format!("the process of cell `{cell}` ended unexpectedly");
+    Failure { causes: vec![what, ended], help: Some(help.into()), log_tail }
+}
+
+/// Returns the arguments of the process of a cell.
+fn arguments(
+    session: &RunSession<'_>,
+    run: &RunDir,
+    reference: &CellRef,
+    relay: &Relay,
+) -> anyhow::Result<Vec<OsString>> {
+    let run = fs_err::canonicalize(run.path())?;
+    let own: [OsString; 5] = [
+        CELL_COMMAND.into(),
+        run.into(),
+        (&reference.path).into(),
+        "--data".into(),
+        session.data_root.clone().into(),
+    ];
+    Ok(own.into_iter().chain(relay.arguments.iter().cloned()).collect())
+}
+
+/// Runs the cell whose record another process begins: see [`CELL_COMMAND`]. An error means that the
+/// end of the cell is not recorded.
+///
+/// # Errors
+/// The request names no cell of a run, or the record can't be written.
+pub fn run_cell(request: &CellRequest, events: &dyn Events) -> anyhow::Result<()> {
+    let stop = stop::watch()?;
+    let directory = RunDir::open(&request.run)?;
+    let run = directory.read_run()?;
+    let mut file = plan_file::recorded_quietly(&run.plan)?;
+    recorded_run::raise_repeats(&mut file.plan, &run.cells);
+    let task = matrix::numbered(&file.plan, &run.cells)?
+        .into_iter()
+        .find(|task| task.reference.path == request.cell)
+        .with_context(|| format!("`{}` has no cell `{}`", request.run.display(), request.cell))?;
+
+    let cell_directory = directory.cell(&task.reference)?;
+    let record = wait_for_record(&cell_directory)?;
+    let session = RunSession::of_cell(request, events, file, record.invocation, stop);
+    measure(&session, &directory, &cell_directory, record, task.cell)?;
+    events.run_ends();
+    Ok(())
+}
+
+/// Waits for the cell's record, which the other process begins after it started this one.
+fn wait_for_record(directory: &CellDir) -> anyhow::Result<Cell> {
+    // Counts sleeps instead of reading the clock, which may be set meanwhile.
+    let mut waited = Duration::ZERO;
+    while !directory.exists() {
+        if waited >= START_TIMEOUT {
+            anyhow::bail!(
+                "`{}` has no record: only `assay run` starts a cell's process",
+                directory.path().display()
+            );
+        }
+        std::thread::sleep(TICK);
+        waited += TICK;
+    }
+    Ok(directory.read()?)
+}

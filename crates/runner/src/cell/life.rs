@@ -1,0 +1,202 @@
+//! A cell from beginning to end, in the order in which it happens.
+//!
+//! ```text
+//! start ─► describe ─► prepare ─► make tables ─► steps ─► drop tables ─► stop ─► keep log ─► remove
+//!    ▲                                                                     │
+//!    └────────── open again, if the load has options of its own ◄──────────┘
+//! ```
+//!
+//! What is begun is ended, however the steps went: tables are dropped, servers are stopped, logs
+//! are kept, and databases are removed. If something fails there too, the earlier error is the one
+//! that is reported ([`AndCleanUp`]).
+
+use record::{Cell, CellDir, CellRef, RunDir, Status};
+
+use super::cell_run::{CellRun, EngineLog};
+use super::record::{begin, end};
+use super::target::{NextOpening, RunningTarget, Stopped};
+use crate::engines;
+use crate::failure::{AndCleanUp as _, LOG_LINES, failure_of};
+use crate::remote::{CellOrder, LoadRanks};
+use crate::session::RunSession;
+use crate::step::StepRunner;
+use crate::time::unix_now_ns;
+
+/// Runs a cell in this process and records how it ended. Its failure does not end the run: only a
+/// record that cannot be written does.
+pub fn run(
+    session: &RunSession<'_>,
+    run: &RunDir,
+    reference: &CellRef,
+    planned: plan::Cell,
+) -> anyhow::Result<Status> {
+    let (directory, record) = begin(session, run, reference, planned)?;
+    directory.write(&record)?;
+    measure(session, run, &directory, record, planned)
+}
+
+/// Runs a cell whose record has begun, in this process, and records how it ended.
+pub fn measure(
+    session: &RunSession<'_>,
+    run: &RunDir,
+    directory: &CellDir,
+    mut record: Cell,
+    planned: plan::Cell,
+) -> anyhow::Result<Status> {
+    let result = live(&mut CellRun::new(session, run, directory, &mut record, planned));
+    end(session, directory, record, result)
+}
+
+/// Starts the target of a cell, runs the steps on it, and leaves nothing behind.
+fn live(cell: &mut CellRun<'_>) -> anyhow::Result<Status> {
+    let target = engines::of(cell.build().engine).start(cell)?;
+    let leftovers = target.leftovers();
+
+    let result = run_openings(cell, target);
+
+    // A failed cell must leave no files either.
+    let removed = cell.remove(leftovers);
+    result.and_clean_up(removed)
+}
+
+/// Runs all steps. Some targets are opened once for the load and again for the rest.
+fn run_openings(
+    cell: &mut CellRun<'_>,
+    mut target: Box<dyn RunningTarget>,
+) -> anyhow::Result<Status> {
+    loop {
+        let Opening { status, next } = run_opening(cell, target)?;
+        match next {
+            Some(next) if status == Status::Complete => target = next.open(cell)?,
+            Some(_) | None => return Ok(status),
+        }
+    }
+}
+
+/// How the steps of an opened target ended, and the next opening, if there is one.
+struct Opening {
+    status: Status,
+    next: Option<Box<dyn NextOpening>>,
+}
+
+/// Runs the steps of a target that was started or opened, stops it, and keeps its log.
+fn run_opening(
+    cell: &mut CellRun<'_>,
+    mut target: Box<dyn RunningTarget>,
+) -> anyhow::Result<Opening> {
+    let result = run_on(cell, &mut *target);
+
+    if let Some(failure) = &mut cell.record.failure
+        && failure.log_tail.is_empty()
+    {
+        failure.log_tail = target.engine().log_tail(LOG_LINES);
+    }
+    let log = EngineLog::of(target.engine());
+    let Stopped { result: stopped, next } = target.stop();
+
+    // Now the log has all of its lines.
+    let kept = cell.keep_log_and_events(log);
+    let status = result.and_clean_up(kept)?;
+    if status == Status::Complete {
+        stopped?;
+    }
+    Ok(Opening { status, next })
+}
+
+/// Runs the steps of a running target.
+fn run_on(cell: &mut CellRun<'_>, target: &mut dyn RunningTarget) -> anyhow::Result<Status> {
+    cell.describe(target.engine())?;
+    target.prepare(cell)?;
+
+    // From here on there may be tables, which must not stay in a server of others.
+    let made = target.make_tables(cell);
+    let result = made.and_then(|()| run_steps(cell, target));
+    let dropped = target.drop_tables(cell, ended(&result));
+    let result = result.and_clean_up(dropped);
+
+    let stopped = target.stop_replicas(cell, ended(&result));
+    match result? {
+        Status::Complete => stopped.map(|()| Status::Complete),
+        status => Ok(status),
+    }
+}
+
+/// Returns how steps ended, unless with an error.
+fn ended(result: &anyhow::Result<Status>) -> Option<Status> {
+    result.as_ref().ok().copied()
+}
+
+/// Runs the steps of the workload on the target, with load ranks if there are any.
+fn run_steps(cell: &mut CellRun<'_>, target: &mut dyn RunningTarget) -> anyhow::Result<Status> {
+    match &cell.session.ranks {
+        Some(ranks) => run_ranked_steps(cell, target, ranks),
+        None => run_steps_here(cell, target),
+    }
+}
+
+/// Runs the steps while load ranks are connected to the target.
+fn run_ranked_steps(
+    cell: &mut CellRun<'_>,
+    target: &mut dyn RunningTarget,
+    ranks: &LoadRanks,
+) -> anyhow::Result<Status> {
+    let plan = cell.session.file.to_record();
+    let begun = ranks.begin_cell(|share| CellOrder {
+        plan: plan.clone(),
+        target: cell.planned.target,
+        variant: cell.planned.variant,
+        clients: cell.planned.clients,
+        nonce: cell.nonce(),
+        share,
+        url: cell.url.clone(),
+    });
+    let result = begun.and_then(|()| run_steps_here(cell, target));
+
+    let alive = if cell.session.is_stopped() { ranks.check_alive() } else { Ok(()) };
+    if let Err(error) = alive {
+        // Before the server is stopped: `mpirun` kills this process soon.
+        cell.record.failure = Some(failure_of(&error));
+        cell.record.status = Status::Failed;
+        cell.record.ended_unix_ns = Some(unix_now_ns());
+        cell.directory.write(cell.record)?;
+        return Err(error);
+    }
+    result.and_clean_up(ranks.end_cell())
+}
+
+/// Runs the steps one after the other, until one does not complete.
+fn run_steps_here(
+    cell: &mut CellRun<'_>,
+    target: &mut dyn RunningTarget,
+) -> anyhow::Result<Status> {
+    let mut steps = target.steps(cell)?;
+    let planned_steps = cell.workload().steps();
+    let part = steps.part.clone().unwrap_or(0..cell.record.steps.len());
+    let mut step_runner = StepRunner::new(
+        cell.session,
+        &*steps.engine,
+        &mut *steps.runner,
+        cell.workload().policy(),
+        cell.planned,
+        cell.notes().clone(),
+    )?;
+
+    for number in part {
+        let step = step_runner.run(cell.directory, number, &planned_steps[number])?;
+        match step.status {
+            Status::Complete => {}
+            Status::Interrupted => return Ok(Status::Interrupted),
+            Status::Failed | Status::Incomplete => {
+                let mut failure = step.failure.unwrap_or_default();
+                let what = format!("step `{}` of `{}` failed", step.name, cell.record.key.target);
+                failure.causes.insert(0, what);
+                cell.record.failure = Some(failure);
+                return Ok(Status::Failed);
+            }
+        }
+        if cell.session.is_stopped() {
+            return Ok(Status::Interrupted);
+        }
+    }
+    Ok(Status::Complete)
+}

@@ -1,0 +1,112 @@
+//! What a cell sees of its target while the target runs.
+
+use std::ops::Range;
+use std::path::PathBuf;
+
+use engine::{DataDir, Engine, SetupError};
+use record::Status;
+
+use super::cell_run::CellRun;
+use crate::workloads::{StepEngine, WorkloadRunner};
+
+/// A target that runs: a server with its replicas, a library with its database, or an engine that
+/// is part of assay. [`live`](super::life::live) calls these methods in their order here.
+pub trait RunningTarget {
+    /// Returns what the target leaves on disk.
+    fn leftovers(&self) -> Leftovers;
+
+    /// Returns the engine.
+    fn engine(&self) -> &dyn Engine;
+
+    /// Gets ready for tables. The settings of the engine are recorded by now.
+    ///
+    /// # Errors
+    /// What keeps the cell from being measured. Nothing of this is left then.
+    fn prepare(&mut self, _cell: &mut CellRun<'_>) -> anyhow::Result<()> {
+        Ok(())
+    }
+
+    /// Creates the tables, or finds those that exist.
+    ///
+    /// # Errors
+    /// What keeps the cell from being measured. Some tables may exist then.
+    fn make_tables(&mut self, _cell: &mut CellRun<'_>) -> anyhow::Result<()> {
+        Ok(())
+    }
+
+    /// Returns the steps to run.
+    ///
+    /// # Errors
+    /// The engine does not run the workload.
+    fn steps(&mut self, cell: &CellRun<'_>) -> anyhow::Result<TargetSteps<'_>>;
+
+    /// Drops the tables in a server that assay did not start, after steps that ended so.
+    ///
+    /// # Errors
+    /// Tables are left.
+    fn drop_tables(
+        &mut self,
+        _cell: &mut CellRun<'_>,
+        _ended: Option<Status>,
+    ) -> anyhow::Result<()> {
+        Ok(())
+    }
+
+    /// Stops the replicas, after steps that ended so.
+    ///
+    /// # Errors
+    /// A replica does not stop cleanly.
+    fn stop_replicas(
+        &mut self,
+        _cell: &mut CellRun<'_>,
+        _ended: Option<Status>,
+    ) -> anyhow::Result<()> {
+        Ok(())
+    }
+
+    /// Stops the target.
+    fn stop(self: Box<Self>) -> Stopped;
+}
+
+/// Steps of a cell on a target.
+pub struct TargetSteps<'a> {
+    /// The engine.
+    pub engine: Box<dyn StepEngine + 'a>,
+    /// The workload on it.
+    pub runner: Box<dyn WorkloadRunner + 'a>,
+    /// The numbers of the steps, from 0; `None` for all steps.
+    pub part: Option<Range<usize>>,
+}
+
+/// A target that was stopped.
+pub struct Stopped {
+    /// Whether it stopped cleanly.
+    pub result: Result<(), SetupError>,
+    /// The way to open it again for further steps.
+    pub next: Option<Box<dyn NextOpening>>,
+}
+
+/// A stopped target that is opened again, since its load had options of its own.
+pub trait NextOpening {
+    /// Opens it.
+    ///
+    /// # Errors
+    /// It can't be opened.
+    fn open(self: Box<Self>, cell: &mut CellRun<'_>) -> anyhow::Result<Box<dyn RunningTarget>>;
+}
+
+/// The directories of a target, which are removed unless databases are kept.
+#[derive(Clone, Default)]
+pub struct Leftovers {
+    /// The database.
+    pub data_dir: Option<DataDir>,
+    /// The homes of replicas.
+    pub replica_homes: Vec<PathBuf>,
+}
+
+impl Leftovers {
+    /// Returns a database without replicas.
+    pub fn database(data_dir: DataDir) -> Self {
+        Self { data_dir: Some(data_dir), replica_homes: Vec::new() }
+    }
+}

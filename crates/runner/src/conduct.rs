@@ -1,0 +1,256 @@
+//! Measures the cells of a run one after the other, and finishes its record.
+
+use std::time::{Duration, SystemTime};
+
+use load::Clock as _;
+use record::{CellKey, Run, RunDir, Status};
+use words::EngineHome;
+
+use crate::cell;
+use crate::events::MatrixProgress;
+use crate::failure::AndCleanUp as _;
+use crate::host::free_bytes;
+use crate::lock::Lock;
+use crate::matrix::failures::Failures;
+use crate::matrix::incomplete::IncompleteCells;
+use crate::matrix::{Matrix, Task, find};
+use crate::request::RunRequest;
+use crate::session::RunSession;
+use crate::time::unix_now_ns;
+
+/// A run whose record is open, with the cells to measure.
+pub(crate) struct OpenRun {
+    pub(crate) directory: RunDir,
+    pub(crate) run: Run,
+    pub(crate) matrix: Matrix,
+    /// Keeps other processes out of the run's directory.
+    pub(crate) lock: Lock,
+}
+
+/// The end of a run. The run's directory stays locked until this is dropped, so that a report can
+/// be written into it.
+pub struct RunOutcome {
+    /// The run's directory.
+    pub directory: RunDir,
+    /// The run as it is recorded.
+    pub run: Run,
+    /// How it ended.
+    pub end: RunEnd,
+    _locks: Vec<Lock>,
+}
+
+/// How a run ended.
+pub enum RunEnd {
+    /// Cells were measured.
+    Measured(Measured),
+    /// All cells were complete.
+    WasComplete,
+    /// All cells were complete, but the record did not say so yet.
+    BecameComplete,
+    /// All cells that the filters select were complete.
+    NothingMatches,
+}
+
+/// The cells of an invocation.
+pub struct Measured {
+    /// The cells that this invocation measured or left out.
+    pub cells: Vec<CellKey>,
+    /// They are complete, but others of the run are not.
+    pub is_part: bool,
+    /// The plan compares one target with itself.
+    pub is_against_itself: bool,
+    /// Says which cells of the run are not complete, if any.
+    pub incomplete: Option<String>,
+}
+
+impl RunOutcome {
+    /// Returns the outcome of a run in which nothing was measured.
+    pub(crate) fn unchanged(directory: RunDir, run: Run, end: RunEnd, lock: Lock) -> Self {
+        Self { directory, run, end, _locks: vec![lock] }
+    }
+}
+
+/// Measures the cells of the matrix and finishes the record.
+pub(crate) fn conduct(
+    request: &RunRequest,
+    mut session: RunSession<'_>,
+    open: OpenRun,
+) -> anyhow::Result<RunOutcome> {
+    let OpenRun { directory, mut run, matrix, lock } = open;
+    let events = session.events;
+    session.invocation = run.invocations.len() as u32;
+    events.say(&matrix.summary(session.plan()));
+    let began_ns = session.clock.now();
+    events.run_begins(&run, &directory, &session.clock)?;
+
+    // A search decides by itself when to stop.
+    let failures = Failures::new(request.keeps_going || run.search.is_some());
+    let mut rounds = Rounds { measured: Vec::new(), failures };
+    let result = rounds.run(&mut session, &directory, &mut run, matrix, &request.only);
+
+    // The other ranks end here, before the record does.
+    drop(session.ranks.take());
+    let status = *result.as_ref().unwrap_or(&Status::Failed);
+    let incomplete = IncompleteCells::of(&directory, &run);
+    let elapsed_ns = session.clock.now().saturating_sub(began_ns);
+    end_record(&mut run, status, &incomplete, rounds.failures, elapsed_ns);
+    let written = directory.write_run(&run);
+    events.run_ends();
+
+    if let (Err(_), Ok(incomplete)) = (&result, &incomplete)
+        && let Some(text) = incomplete.text(&directory, &run)
+    {
+        events.say(&text);
+    }
+    // A record that cannot be written ended the run: that is reported, not that its end cannot be
+    // recorded either.
+    let incomplete = result.and(incomplete).and_clean_up(written.map_err(Into::into))?;
+    let measured = Measured {
+        is_part: status == Status::Complete && run.status != Status::Complete,
+        cells: rounds.measured,
+        is_against_itself: session.plan().against_itself,
+        incomplete: incomplete.text(&directory, &run),
+    };
+    let locks = std::iter::once(lock).chain(session.lock).collect();
+    Ok(RunOutcome { directory, run, end: RunEnd::Measured(measured), _locks: locks })
+}
+
+/// Records how an invocation ended, and the run with it.
+fn end_record(
+    run: &mut Run,
+    status: Status,
+    incomplete: &anyhow::Result<IncompleteCells>,
+    failures: Failures,
+    elapsed_ns: u64,
+) {
+    let now = unix_now_ns();
+    if let Some(invocation) = run.invocations.last_mut() {
+        (invocation.status, invocation.ended_unix_ns) = (status, Some(now));
+        invocation.left_out = failures.left_out;
+        invocation.elapsed_ns = Some(elapsed_ns);
+    }
+    run.status = match (incomplete, status) {
+        (Ok(incomplete), Status::Complete) if incomplete.failed > 0 => Status::Failed,
+        (Ok(incomplete), Status::Complete) if incomplete.missing > 0 => Status::Incomplete,
+        (Ok(_), status) => status,
+        (Err(_), _) => Status::Failed,
+    };
+    run.ended_unix_ns = (run.status != Status::Incomplete).then_some(now);
+}
+
+/// The rounds of an invocation: a search adds cells after each, any other run has only one.
+struct Rounds {
+    /// The cells that were measured or left out.
+    measured: Vec<CellKey>,
+    failures: Failures,
+}
+
+impl Rounds {
+    /// Measures the cells of the matrix, and then those that its search adds.
+    fn run(
+        &mut self,
+        session: &mut RunSession<'_>,
+        directory: &RunDir,
+        run: &mut Run,
+        mut matrix: Matrix,
+        only: &[String],
+    ) -> anyhow::Result<Status> {
+        let mut has_failed = false;
+        loop {
+            self.measured.extend(matrix.tasks.iter().map(|task| task.reference.key.clone()));
+            match self.run_cells(session, directory, &mut matrix)? {
+                Status::Interrupted => return Ok(Status::Interrupted),
+                status => has_failed |= status == Status::Failed,
+            }
+
+            match find::extend(&mut session.file, directory, run, session.events, only)? {
+                Some(more) => matrix = more,
+                None if has_failed => return Ok(Status::Failed),
+                None => return Ok(Status::Complete),
+            }
+        }
+    }
+
+    /// Measures each cell, also after a failure, except those that are left out. Only a record that
+    /// cannot be written ends the run.
+    fn run_cells(
+        &mut self,
+        session: &RunSession<'_>,
+        directory: &RunDir,
+        matrix: &mut Matrix,
+    ) -> anyhow::Result<Status> {
+        let mut progress = MatrixProgress {
+            number: 0,
+            count: matrix.cell_count,
+            complete: matrix.complete_count,
+            failed: 0,
+            time_left: Duration::ZERO,
+            since: SystemTime::now(),
+        };
+        let mut next = 0;
+        while next < matrix.tasks.len() {
+            if session.is_stopped() {
+                return Ok(Status::Interrupted);
+            }
+            // A failure may leave out tasks after this one, but none before the next.
+            let index = next;
+            next += 1;
+            let task = &matrix.tasks[index];
+            progress.number = task.number;
+            progress.time_left = matrix.time_left(index);
+            progress.since = SystemTime::now();
+            session.events.cell_begins(&task.reference, &progress);
+            warn_of_low_disk_space(session, task);
+
+            let began = SystemTime::now();
+            let status = run_cell(session, directory, task)?;
+            directory.end_cell(&task.reference)?;
+            match status {
+                Status::Complete => {
+                    let (cell, estimate) = (task.cell, task.estimate.time);
+                    let took = began.elapsed().unwrap_or_default();
+                    matrix.pace.observe(cell, took, estimate);
+                    progress.complete += 1;
+                }
+                Status::Interrupted => return Ok(Status::Interrupted),
+                Status::Failed | Status::Incomplete => {
+                    progress.failed += 1;
+                    let cell = directory.cell(&task.reference)?;
+                    self.failures.tell(session.events, &cell)?;
+                    self.failures.leave_out(session.events, &cell, matrix, index)?;
+                }
+            }
+        }
+
+        progress.time_left = Duration::ZERO;
+        session.events.cells_ended(&progress);
+        Ok(if progress.failed > 0 { Status::Failed } else { Status::Complete })
+    }
+}
+
+/// Measures one cell. A library runs in a process of its own.
+fn run_cell(session: &RunSession<'_>, directory: &RunDir, task: &Task) -> anyhow::Result<Status> {
+    let plan = session.plan();
+    let engine = plan.builds[plan.targets[task.cell.target].build].engine;
+    if engine.facts().home == EngineHome::Library {
+        cell::isolated::run(session, directory, &task.reference, task.cell)
+    } else {
+        cell::life::run(session, directory, &task.reference, task.cell)
+    }
+}
+
+/// Warns if the disk may be too small. The run continues: a full disk fails only the cell.
+fn warn_of_low_disk_space(session: &RunSession<'_>, task: &Task) {
+    let needed = task.estimate.disk_bytes;
+    if let Some(free) = free_bytes(&session.data_root)
+        && free < needed
+    {
+        let text = format!(
+            "this cell needs about {:.1} GB, but `{}` has only {:.1} GB free",
+            needed as f64 / 1e9,
+            session.data_root.display(),
+            free as f64 / 1e9
+        );
+        session.events.warn(Some("host::little-disk"), &text);
+    }
+}

@@ -1,0 +1,65 @@
+//! The engines as a run uses them, one row each. A row finds builds and starts targets. Sessions
+//! are static types, so a target hides them behind
+//! [`RunningTarget`](crate::cell::target::RunningTarget).
+
+mod embedded;
+pub mod rocksdb;
+mod servers;
+mod sql;
+
+use engine::SetupError;
+use plan::{Build, Engine};
+use record::FileHash;
+
+use crate::before::trials::Configs;
+use crate::cell::cell_run::CellRun;
+use crate::cell::target::RunningTarget;
+use crate::workloads::sql::LoadEngine;
+
+/// An engine that assay can find, try and measure.
+pub trait EngineRow: Sync {
+    /// Finds a build, and lets it try its configs.
+    fn find(&self, build: &Build, configs: &mut Configs<'_>) -> anyhow::Result<BuildFacts>;
+
+    /// Finds the build of a cell, and starts its target on an empty directory or attaches to it.
+    /// Leaves nothing behind if that fails.
+    fn start(&self, cell: &mut CellRun<'_>) -> anyhow::Result<Box<dyn RunningTarget>>;
+
+    /// Connects a load rank to the target of a cell, which has this URL if it is a server.
+    fn connect(&self, _url: Option<&str>) -> anyhow::Result<Box<dyn LoadEngine>> {
+        anyhow::bail!("the engine runs inside assay, where load ranks can't reach it")
+    }
+
+    /// Checks the URL of a server that already runs.
+    fn check_url(&self, _: &str) -> Result<(), SetupError> {
+        Ok(())
+    }
+}
+
+/// The version, the place and the files of a build.
+pub struct BuildFacts {
+    /// The version, as the engine reports it.
+    pub version: String,
+    /// Its directory or URL.
+    pub source: String,
+    /// Its files.
+    pub files: Vec<FileHash>,
+}
+
+impl BuildFacts {
+    /// Returns the facts of an engine that is part of assay.
+    fn bundled(version: &str) -> Self {
+        Self { version: version.into(), source: "bundled".into(), files: Vec::new() }
+    }
+}
+
+/// Returns the row of an engine.
+pub fn of(engine: Engine) -> &'static dyn EngineRow {
+    match engine {
+        Engine::Null => &embedded::Null,
+        Engine::Sqlite => &embedded::Sqlite,
+        Engine::Postgres => &servers::POSTGRES,
+        Engine::Mysql => &servers::MYSQL,
+        Engine::RocksDb => &rocksdb::RocksDb,
+    }
+}

@@ -1,0 +1,303 @@
+//! RocksDB and its derivatives: key-value libraries. If the config has options for the load only,
+//! the database of a cell is reopened after the load. `db_bench` opens it for each test too.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::Context;
+use engine::rocksdb::{self, Library};
+use engine::{DataDir, Engine};
+use plan::{Build, Config, LOAD_OPTION, Workload};
+use record::Setting;
+use workload::insert::Insert;
+use workload::kv::Kv;
+
+use super::{BuildFacts, EngineRow};
+use crate::before::installed::Installed;
+use crate::before::library;
+use crate::before::plan_file::PlanFile;
+use crate::before::trials::{Configs, Trial};
+use crate::cell::cell_run::{CellRun, keep_log, remove_database};
+use crate::cell::target::{Leftovers, NextOpening, RunningTarget, Stopped, TargetSteps};
+use crate::workloads::insert::InsertRunner;
+use crate::workloads::kv::KvRunner;
+use crate::workloads::{RocksDbSteps, WorkloadRunner};
+
+/// The directory of a database, in its target's directory.
+pub const DIRECTORY: &str = "rocksdb";
+
+/// The library's log of the load, if the database was reopened after it.
+const LOAD_LOG: &str = "load.log";
+
+/// Options that always differ between creating a database and opening it.
+const NEW_DATABASE_ONLY: [&str; 2] = ["create_if_missing", "error_if_exists"];
+
+/// RocksDB or a derivative.
+pub struct RocksDb;
+
+impl EngineRow for RocksDb {
+    fn find(&self, build: &Build, configs: &mut Configs<'_>) -> anyhow::Result<BuildFacts> {
+        let installed = Installed::of(build)?;
+        let identity = library::identify(Path::new(&installed.place))?;
+        for (&config, &target) in &configs.targets {
+            for opening in openings(configs.file, &configs.file.plan.configs[config])? {
+                let path = PathBuf::from(&installed.place);
+                configs.trials.push(Trial {
+                    config,
+                    target,
+                    version: identity.version.clone(),
+                    try_config: Box::new(move || library::try_config(&path, &opening)),
+                });
+            }
+        }
+        Ok(BuildFacts {
+            files: installed.hashes(&[PathBuf::from(&identity.path)])?,
+            version: identity.version,
+            source: identity.path,
+        })
+    }
+
+    fn start(&self, cell: &mut CellRun<'_>) -> anyhow::Result<Box<dyn RunningTarget>> {
+        let library = Library::open(Path::new(&Installed::of(cell.build())?.place))?;
+        let workload = KeyValueWorkload::of(cell)?;
+        let data_dir = cell.empty_directory(DIRECTORY)?;
+        let mut openings = openings(&cell.session.file, cell.config())?.into_iter();
+        let first = openings.next().unwrap_or_default();
+        let database = match rocksdb::RocksDb::create(&library, data_dir.path(), &first) {
+            Ok(database) => database,
+            Err(error) => {
+                keep_log(cell.directory, &rocksdb::log_path(data_dir.path()))?;
+                if !cell.keep {
+                    remove_database(&cell.home(), DIRECTORY);
+                }
+                return Err(error.into());
+            }
+        };
+        warn_of_left_out_options(cell, &database);
+
+        let (count, loaded) = (cell.record.steps.len(), cell.workload().steps_to_load());
+        let after_load = openings.next().map(|config| AfterLoad { config, part: loaded..count });
+        Ok(Box::new(RocksDbTarget {
+            database,
+            workload,
+            data_dir,
+            is_loading: after_load.is_some(),
+            part: if after_load.is_some() { 0..loaded } else { 0..count },
+            after_load,
+            load_settings: None,
+        }))
+    }
+}
+
+/// Returns the configs with which a database is opened, in order: two if the plan has options for
+/// the load only.
+fn openings(file: &PlanFile, config: &Config) -> anyhow::Result<Vec<rocksdb::Config>> {
+    let step_config = rocksdb::Config {
+        // At most one: a config with more is rejected before the run.
+        file: file.config_texts(config)?.pop(),
+        set: config.set.clone(),
+        unknown: if config.skips_unknown_options {
+            rocksdb::UnknownOption::Skip
+        } else {
+            rocksdb::UnknownOption::Refuse
+        },
+        statistics: config.statistics,
+    };
+    if config.load.is_empty() {
+        return Ok(vec![step_config]);
+    }
+    let load_config = rocksdb::Config {
+        set: [config.set.as_slice(), &config.load].concat(),
+        ..step_config.clone()
+    };
+    Ok(vec![load_config, step_config])
+}
+
+/// A workload for key-value engines.
+enum KeyValueWorkload {
+    Sequence(Box<Kv>),
+    Insert(Box<Insert>),
+}
+
+impl KeyValueWorkload {
+    /// Returns the workload of a cell.
+    fn of(cell: &CellRun<'_>) -> anyhow::Result<Self> {
+        let (clients, seed) = (cell.planned.clients, cell.session.plan().seed);
+        match cell.workload() {
+            Workload::Kv(kv) => Ok(Self::Sequence(Box::new(Kv::new(kv, clients, seed)))),
+            Workload::Insert(insert) => {
+                Ok(Self::Insert(Box::new(Insert::new(insert, clients, seed))))
+            }
+            Workload::Sysbench(_) => anyhow::bail!("the workload `sysbench` needs a SQL engine"),
+        }
+    }
+}
+
+/// An open database, with the steps that run on it.
+struct RocksDbTarget {
+    database: rocksdb::RocksDb,
+    workload: KeyValueWorkload,
+    data_dir: DataDir,
+    /// It is open for the load only.
+    is_loading: bool,
+    /// The numbers of the steps.
+    part: Range<usize>,
+    /// How it is opened again.
+    after_load: Option<AfterLoad>,
+    /// The settings of the load, if it was opened again after that.
+    load_settings: Option<Vec<Setting>>,
+}
+
+/// The opening after the load.
+struct AfterLoad {
+    config: rocksdb::Config,
+    /// The numbers of the steps.
+    part: Range<usize>,
+}
+
+impl RunningTarget for RocksDbTarget {
+    fn leftovers(&self) -> Leftovers {
+        Leftovers::database(self.data_dir.clone())
+    }
+
+    fn engine(&self) -> &dyn Engine {
+        &self.database
+    }
+
+    fn prepare(&mut self, cell: &mut CellRun<'_>) -> anyhow::Result<()> {
+        if let Some(load_settings) = self.load_settings.take() {
+            record_load_settings(cell, load_settings)?;
+            cell.directory.write(cell.record)?;
+        }
+        Ok(())
+    }
+
+    fn steps(&mut self, _: &CellRun<'_>) -> anyhow::Result<TargetSteps<'_>> {
+        let (database, is_loading) = (&self.database, self.is_loading);
+        let runner: Box<dyn WorkloadRunner + '_> = match &mut self.workload {
+            KeyValueWorkload::Sequence(workload) => Box::new(KvRunner::new(database, workload)),
+            KeyValueWorkload::Insert(workload) => {
+                let keyed = workload::insert::keyed::Keyed(|| database.connect());
+                Box::new(InsertRunner { database: Box::new(keyed), workload })
+            }
+        };
+        let engine = Box::new(RocksDbSteps { database, is_loading });
+        Ok(TargetSteps { engine, runner, part: Some(self.part.clone()) })
+    }
+
+    fn stop(self: Box<Self>) -> Stopped {
+        let Self { database, workload, data_dir, after_load, .. } = *self;
+        let library = Arc::clone(database.library());
+        let result = database.stop();
+        match after_load {
+            None => Stopped { result, next: None },
+            Some(after_load) => {
+                let next = Reopening { library, workload, data_dir, after_load };
+                Stopped { result, next: Some(Box::new(next)) }
+            }
+        }
+    }
+}
+
+/// A database that is opened again after its load.
+struct Reopening {
+    library: Arc<Library>,
+    workload: KeyValueWorkload,
+    data_dir: DataDir,
+    after_load: AfterLoad,
+}
+
+impl NextOpening for Reopening {
+    fn open(self: Box<Self>, cell: &mut CellRun<'_>) -> anyhow::Result<Box<dyn RunningTarget>> {
+        let Self { library, workload, data_dir, after_load } = *self;
+        let log = cell.directory.log_path();
+        if log.exists() {
+            fs_err::rename(log, cell.directory.path().join(LOAD_LOG))?;
+        }
+
+        let opened = rocksdb::RocksDb::open(&library, data_dir.path(), &after_load.config);
+        let database = match opened {
+            Ok(database) => database,
+            Err(error) => {
+                keep_log(cell.directory, &rocksdb::log_path(data_dir.path()))?;
+                return Err(error).context("cannot reopen the database after the load");
+            }
+        };
+        warn_of_left_out_options(cell, &database);
+        Ok(Box::new(RocksDbTarget {
+            database,
+            workload,
+            data_dir,
+            is_loading: false,
+            part: after_load.part,
+            after_load: None,
+            load_settings: Some(std::mem::take(&mut cell.record.settings)),
+        }))
+    }
+}
+
+/// Records the load's settings that differ from those of the other steps, and those that the config
+/// declares for the load.
+fn record_load_settings(cell: &mut CellRun<'_>, load_settings: Vec<Setting>) -> anyhow::Result<()> {
+    let declared = cell.config().declared();
+    let later = &cell.record.settings;
+    let is_recorded = |setting: &Setting| {
+        let name = without_section(&setting.name);
+        let load_name = format!("{LOAD_OPTION}{name}");
+        let is_declared = || {
+            declared.iter().any(|(option, _)| {
+                let suffix = load_name.strip_prefix(option.as_str());
+                suffix.is_some_and(|suffix| suffix.is_empty() || suffix.starts_with('.'))
+            })
+        };
+        let is_same =
+            |other: &Setting| (&other.name, &other.value) == (&setting.name, &setting.value);
+        !NEW_DATABASE_ONLY.contains(&name) && (is_declared() || !later.iter().any(is_same))
+    };
+    let recorded: Vec<Setting> = load_settings
+        .into_iter()
+        .filter(is_recorded)
+        .map(|setting| Setting { name: name_in_load(&setting.name), ..setting })
+        .collect();
+    cell.record.settings.extend(recorded);
+    cell.record.settings.sort_by(|a, b| a.name.cmp(&b.name));
+    cell.describe_settings()
+}
+
+/// Warns about options of the config that this version of RocksDB lacks.
+fn warn_of_left_out_options(cell: &mut CellRun<'_>, database: &rocksdb::RocksDb) {
+    let left_out = database.not_applicable();
+    if !left_out.is_empty() {
+        let text = format!(
+            "{} does not have these options of the config, so they are left out: `{}`",
+            database.version(),
+            left_out.join("`, `")
+        );
+        cell.note("rocksdb::options", &[text]);
+    }
+}
+
+/// Returns a setting's name without its section.
+fn without_section(name: &str) -> &str {
+    name.split_once("] ").map_or(name, |(_, bare)| bare)
+}
+
+/// Returns the name of a setting of the load: `[CFOptions] load.compression`.
+fn name_in_load(name: &str) -> String {
+    match name.split_once("] ") {
+        Some((section, name)) => format!("{section}] {LOAD_OPTION}{name}"),
+        None => format!("{LOAD_OPTION}{name}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::name_in_load;
+
+    #[test]
+    fn a_setting_of_the_load_has_a_name_of_its_own() {
+        assert_eq!(name_in_load("[CFOptions] compression"), "[CFOptions] load.compression");
+        assert_eq!(name_in_load("perf_level"), "load.perf_level");
+    }
+}

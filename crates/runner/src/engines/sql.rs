@@ -1,0 +1,172 @@
+//! A running SQL engine: the tables of a cell on it, and its replicas.
+
+use anyhow::Context;
+use engine::{Engine, HEARTBEAT_TABLE, SqlEngine, Table};
+use record::Status;
+use workload::ClientShare;
+use workload::sysbench::Options;
+
+use crate::cell::cell_run::CellRun;
+use crate::cell::tables;
+use crate::cell::target::{Leftovers, RunningTarget, Stopped, TargetSteps};
+use crate::replicas::{Replication, StoppedReplicas};
+use crate::workloads::SqlSteps;
+use crate::workloads::sql::SqlWorkload;
+
+/// A running SQL engine.
+pub struct SqlTarget<E: SqlEngine> {
+    pub engine: E,
+    /// A server that assay did not start, in which it leaves nothing behind.
+    pub is_foreign: bool,
+    /// What is removed in the end.
+    pub leftovers: Leftovers,
+    /// Gets a server ready for tables.
+    pub preparation: Option<Box<dyn Preparation<E>>>,
+    replication: Option<Box<dyn Replication>>,
+    /// A session that is open while the steps run: SQLite would clean up whenever its last session
+    /// closes, also between two steps.
+    session: Option<E::Session>,
+    /// The workload, from when its tables are made.
+    workload: Option<SqlWorkload>,
+    /// The number of tables that the record named before this cell made its own; `None` before, or
+    /// where no table has to be dropped.
+    noted: Option<usize>,
+}
+
+/// Gets a server ready for tables.
+pub trait Preparation<E> {
+    /// Starts or finds its replicas, and waits until they follow; `None` if there are none.
+    fn prepare(
+        &mut self,
+        cell: &mut CellRun<'_>,
+        engine: &E,
+    ) -> anyhow::Result<Option<Box<dyn Replication>>>;
+}
+
+impl<E: SqlEngine> SqlTarget<E> {
+    /// Returns an engine that assay has started, without replicas.
+    pub fn new(engine: E, leftovers: Leftovers) -> Self {
+        Self {
+            engine,
+            is_foreign: false,
+            leftovers,
+            preparation: None,
+            replication: None,
+            session: None,
+            workload: None,
+            noted: None,
+        }
+    }
+
+    /// Creates tables on the engine, and on replicas that get no definitions from it.
+    fn create(&mut self, cell: &mut CellRun<'_>, tables: &[Table]) -> anyhow::Result<()> {
+        let mut session = self.engine.connect()?;
+        if self.is_foreign {
+            // Not kept: such a server may close a session that is idle for as long as the steps
+            // take.
+            tables::make(&self.engine, &mut session, tables, |table| cell.note_table(table))?;
+        } else {
+            tables::make(&self.engine, &mut session, tables, |_| Ok(()))?;
+            self.session = Some(session);
+        }
+
+        match &self.replication {
+            Some(replication) => replication.create_tables(tables),
+            None => Ok(()),
+        }
+    }
+}
+
+impl<E: SqlEngine + 'static> RunningTarget for SqlTarget<E> {
+    fn leftovers(&self) -> Leftovers {
+        self.leftovers.clone()
+    }
+
+    fn engine(&self) -> &dyn Engine {
+        &self.engine
+    }
+
+    fn prepare(&mut self, cell: &mut CellRun<'_>) -> anyhow::Result<()> {
+        if let Some(preparation) = &mut self.preparation {
+            self.replication = preparation.prepare(cell, &self.engine)?;
+        }
+        Ok(())
+    }
+
+    fn make_tables(&mut self, cell: &mut CellRun<'_>) -> anyhow::Result<()> {
+        let options = Options {
+            seed: cell.session.plan().seed,
+            nonce: cell.nonce(),
+            clients: cell.planned.clients,
+            share: ClientShare::ALL,
+            writers_max: self.engine.capabilities().writers_max,
+        };
+        let mut workload = SqlWorkload::new(cell.workload(), options)?;
+
+        // Only a server of others may already have tables.
+        if self.is_foreign && !workload.loads() {
+            let differences = workload.adopt_tables(&self.engine)?;
+            cell.note("sysbench::tables", &differences);
+            self.workload = Some(workload);
+            return Ok(());
+        }
+
+        let tables = workload.tables().to_vec();
+        self.workload = Some(workload);
+        if self.is_foreign {
+            // Others drop what is noted already.
+            self.noted = Some(cell.record.tables_left.len());
+        }
+        self.create(cell, &tables)
+    }
+
+    fn steps(&mut self, _: &CellRun<'_>) -> anyhow::Result<TargetSteps<'_>> {
+        let workload = self.workload.as_mut().context("the tables were not made")?;
+        let replication = self.replication.as_deref();
+        Ok(TargetSteps {
+            engine: Box::new(SqlSteps { engine: &self.engine, replication }),
+            runner: workload.runner(&self.engine),
+            part: None,
+        })
+    }
+
+    fn drop_tables(&mut self, cell: &mut CellRun<'_>, ended: Option<Status>) -> anyhow::Result<()> {
+        self.session = None;
+        let Some(noted) = self.noted else {
+            return Ok(());
+        };
+        if cell.keep {
+            if ended == Some(Status::Complete) {
+                // They belong to the operator now.
+                cell.record.tables_left.truncate(noted);
+            }
+            return Ok(());
+        }
+
+        let session = self.engine.connect_to_clean_up();
+        let mut session = session.context("the tables can't be dropped")?;
+        tables::drop_all(&mut session, &mut cell.record.tables_left, noted)
+    }
+
+    fn stop_replicas(
+        &mut self,
+        cell: &mut CellRun<'_>,
+        ended: Option<Status>,
+    ) -> anyhow::Result<()> {
+        let Some(replication) = self.replication.take() else {
+            return Ok(());
+        };
+        // The next cell drops the tables of one that failed, but only on the primary.
+        let keeps_tables = cell.keep && ended == Some(Status::Complete);
+        let StoppedReplicas { cleaned, stopped } = replication.stop(keeps_tables);
+        match cleaned {
+            Ok(()) => cell.record.tables_left.retain(|table| table != HEARTBEAT_TABLE),
+            Err(error) => cell.note("replica::left", &[format!("{error:#}")]),
+        }
+        stopped
+    }
+
+    fn stop(self: Box<Self>) -> Stopped {
+        Stopped { result: self.engine.stop(), next: None }
+    }
+}

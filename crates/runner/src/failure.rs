@@ -1,0 +1,208 @@
+//! Errors: what they say, what to do about them, and what comes of them.
+//!
+//! Errors of all crates travel as [`anyhow::Error`]. Those that know a remedy, have lines of a log,
+//! or say that nothing was run are [`Explains`], and [`explained`] is the one place that lists
+//! them.
+
+use std::error::Error;
+
+use analysis::compat::Incomparable;
+use engine::SetupError;
+use record::{Failure, RecordError};
+
+use crate::events::PlanDiagnostics;
+
+/// Lines of a server's log that a failure shows.
+pub const LOG_LINES: usize = 20;
+
+/// What an error tells beyond its message.
+pub trait Explains {
+    /// Returns the remedy.
+    fn help(&self) -> Option<String> {
+        None
+    }
+
+    /// Returns the last lines of the log of a server; `None` for an error that is not about one.
+    fn log_tail(&self) -> Option<&[String]> {
+        None
+    }
+
+    /// Returns true if the command line or the plan is wrong, or names an unusable build or
+    /// directory, or a directory without a run. Then nothing was run.
+    fn is_usage(&self) -> bool {
+        false
+    }
+}
+
+/// Returns what a cause of an error tells beyond its message.
+fn explained<'e>(cause: &'e (dyn Error + 'static)) -> Option<&'e dyn Explains> {
+    if let Some(error) = cause.downcast_ref::<UsageError>() {
+        Some(error)
+    } else if let Some(error) = cause.downcast_ref::<LoggedError>() {
+        Some(error)
+    } else if let Some(error) = cause.downcast_ref::<SetupError>() {
+        Some(error)
+    } else if let Some(error) = cause.downcast_ref::<RecordError>() {
+        Some(error)
+    } else if let Some(error) = cause.downcast_ref::<builds::BuildError>() {
+        Some(error)
+    } else {
+        None
+    }
+}
+
+fn all_explained(error: &anyhow::Error) -> impl Iterator<Item = &dyn Explains> {
+    error.chain().filter_map(explained)
+}
+
+/// Returns the remedy for an error, if one of its causes has help.
+pub fn help_of(error: &anyhow::Error) -> Option<String> {
+    all_explained(error).find_map(Explains::help)
+}
+
+/// Returns true if the command line or the plan is wrong, or names an unusable build or directory,
+/// or a directory without a run. Then nothing was run.
+pub fn is_usage(error: &anyhow::Error) -> bool {
+    all_explained(error).any(Explains::is_usage)
+}
+
+/// Returns an error as it is recorded and shown: its causes, outermost first and without
+/// repetition, what to do about it, and the last lines of the log of a server that did not start,
+/// or of a replica.
+pub fn failure_of(error: &anyhow::Error) -> Failure {
+    let mut causes: Vec<String> = Vec::new();
+    for cause in error.chain() {
+        let text = cause.to_string();
+        if causes.last().is_none_or(|last| !last.ends_with(&text)) {
+            causes.push(text);
+        }
+    }
+
+    let log_tail = all_explained(error).find_map(Explains::log_tail);
+    Failure { causes, help: help_of(error), log_tail: log_tail.unwrap_or_default().to_vec() }
+}
+
+/// Returns an error and its causes in one line.
+pub fn error_text(error: &anyhow::Error) -> String {
+    failure_of(error).causes.join(": ")
+}
+
+/// A mistake in the command line or the plan: nothing was run.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct UsageError {
+    /// The error.
+    pub message: String,
+    /// The remedy.
+    pub help: Option<String>,
+}
+
+impl UsageError {
+    /// Returns an error from what is wrong and what to do about it.
+    pub fn new(message: impl Into<String>, help: Option<String>) -> Self {
+        Self { message: message.into(), help }
+    }
+}
+
+impl Explains for UsageError {
+    fn help(&self) -> Option<String> {
+        self.help.clone()
+    }
+
+    fn is_usage(&self) -> bool {
+        true
+    }
+}
+
+impl From<Incomparable> for UsageError {
+    fn from(error: Incomparable) -> Self {
+        Self::new(error.to_string(), Some(error.help.into()))
+    }
+}
+
+/// An error of a server, with the last lines of its log.
+#[derive(Debug, thiserror::Error)]
+#[error("{what}")]
+pub struct LoggedError {
+    /// The error.
+    pub what: String,
+    /// The last lines of the log.
+    pub log_tail: Vec<String>,
+    /// The cause.
+    pub source: anyhow::Error,
+}
+
+impl Explains for LoggedError {
+    fn log_tail(&self) -> Option<&[String]> {
+        Some(&self.log_tail)
+    }
+}
+
+impl Explains for SetupError {
+    fn help(&self) -> Option<String> {
+        self.help()
+    }
+
+    fn log_tail(&self) -> Option<&[String]> {
+        Some(self.log_tail())
+    }
+
+    fn is_usage(&self) -> bool {
+        matches!(self, Self::Build { .. } | Self::Directory { .. } | Self::Version { .. })
+    }
+}
+
+impl Explains for RecordError {
+    fn help(&self) -> Option<String> {
+        self.help()
+    }
+
+    fn is_usage(&self) -> bool {
+        matches!(self, Self::Missing { .. } | Self::Format { .. })
+    }
+}
+
+impl Explains for builds::BuildError {
+    fn help(&self) -> Option<String> {
+        Some(self.help().to_owned())
+    }
+
+    fn is_usage(&self) -> bool {
+        self.is_usage()
+    }
+}
+
+/// A plan that can't run.
+#[derive(Debug, thiserror::Error)]
+#[error("the plan has errors")]
+pub struct PlanRefused(pub PlanDiagnostics);
+
+/// Several errors, each of which is shown.
+#[derive(Debug, thiserror::Error)]
+#[error("{} errors", .0.len())]
+pub struct Errors(pub Vec<anyhow::Error>);
+
+impl Errors {
+    /// Returns all `errors` as one; `Ok` if there are none.
+    pub fn combine(mut errors: Vec<anyhow::Error>) -> anyhow::Result<()> {
+        if errors.len() > 1 {
+            return Err(Self(errors).into());
+        }
+        errors.pop().map_or(Ok(()), Err)
+    }
+}
+
+/// Adds the result of cleaning up to a result.
+pub trait AndCleanUp {
+    /// Returns this result, or the error of cleaning up if this is no error. An earlier error takes
+    /// precedence, since it may be the cause of the later one.
+    fn and_clean_up(self, cleaned: anyhow::Result<()>) -> Self;
+}
+
+impl<T> AndCleanUp for anyhow::Result<T> {
+    fn and_clean_up(self, cleaned: anyhow::Result<()>) -> Self {
+        let value = self?;
+        cleaned?;
+        Ok(value)
+    }
+}

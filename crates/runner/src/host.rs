@@ -1,0 +1,95 @@
+//! Describes the machine that a run uses.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Context;
+use probe::HostContext;
+use record::{Host, Warning};
+
+/// The time for which the flush latency is measured.
+const FSYNC_TIME: Duration = Duration::from_secs(1);
+
+/// Describes the machine, measures the flush latency in the directory of `needs`, which must exist,
+/// and warns about what may distort a measurement.
+pub fn describe(needs: HostContext<'_>) -> anyhow::Result<(Host, Vec<Warning>)> {
+    let directory = needs.data_dir;
+    let fsync = probe::measure_fsync(directory, FSYNC_TIME).with_context(|| {
+        format!("cannot measure the flush latency in `{}`", directory.display())
+    })?;
+    let facts = probe::host(directory);
+    let context = HostContext { fsync: Some(fsync), ..needs };
+    let warnings = probe::warnings(&facts, context);
+    let id = host_id().map(|id| ("host_id".to_owned(), id));
+    let host = Host {
+        facts: id.into_iter().chain(facts.facts).collect(),
+        cpu_count: facts.cpu_count,
+        memory_total_bytes: facts.memory_total_bytes,
+        fsync: Some(fsync),
+    };
+    Ok((host, warnings))
+}
+
+/// Describes this machine without its disks.
+pub fn without_disks() -> Host {
+    let mut facts = probe::host(Path::new("/"));
+    let of_disks = ["data_", "disk."];
+    facts.facts.retain(|(name, _)| !of_disks.iter().any(|prefix| name.starts_with(prefix)));
+    Host {
+        facts: facts.facts,
+        cpu_count: facts.cpu_count,
+        memory_total_bytes: facts.memory_total_bytes,
+        fsync: None,
+    }
+}
+
+/// The environment variable that names this machine in records.
+const HOST: &str = "ASSAY_HOST";
+
+/// Returns an id of this machine: the value of `ASSAY_HOST`, or a hash of `/etc/machine-id`, which
+/// is confidential itself.
+fn host_id() -> Option<String> {
+    let from_environment = std::env::var(HOST).ok();
+    let hashed = || {
+        let text = fs_err::read_to_string("/etc/machine-id").ok()?;
+        let id = text.trim();
+        (!id.is_empty()).then(|| format!("{:016x}", fnv1a(id.as_bytes())))
+    };
+    from_environment.filter(|name| !name.is_empty()).or_else(hashed)
+}
+
+/// Returns the FNV-1a hash. From 64 bits the 128 random bits of a machine id can't be recovered.
+fn fnv1a(bytes: &[u8]) -> u64 {
+    let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, mix)
+}
+
+/// Returns the free space of a file system for this user, in bytes.
+pub fn free_bytes(path: &Path) -> Option<u64> {
+    let stat = rustix::fs::statvfs(path).ok()?;
+    Some(stat.f_bavail.saturating_mul(stat.f_frsize))
+}
+
+/// Returns a random, unique id.
+pub fn random_id() -> anyhow::Result<String> {
+    let text = fs_err::read_to_string("/proc/sys/kernel/random/uuid")?;
+    Ok(text.trim().to_owned())
+}
+
+/// Returns the kernel's id of the time since the machine was started.
+pub fn boot_id() -> Option<String> {
+    let text = fs_err::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    Some(text.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hash_is_that_of_its_definition_and_ids_differ() {
+        assert_eq!(fnv1a(b""), 0xcbf2_9ce4_8422_2325);
+        assert_eq!(fnv1a(b"foobar"), 0x8594_4171_f739_67e8);
+        assert_ne!(random_id().unwrap(), random_id().unwrap());
+    }
+}

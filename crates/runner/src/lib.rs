@@ -1,0 +1,114 @@
+//! Runs a plan: `assay run` without a command line and without a terminal.
+//!
+//! ```text
+//! run(request, events)
+//!   │
+//!   ├─ before/     reads the plan and its files, refuses what can't run, finds and tries the builds
+//!   ├─ begin.rs    creates the run directory; resume.rs opens one
+//!   ├─ conduct.rs  measures the cells of the matrix/ in the plan's order, and ends the record
+//!   │    │
+//!   │    └─ cell/           one cell, from the start of its target until nothing is left of it
+//!   │         ├─ engines/   starts a target, and stops it
+//!   │         ├─ replicas/  watches the replicas of a server
+//!   │         └─ step/      loads, samples and writes one step of the workloads/
+//!   │              └─ remote/  lets other hosts make the load
+//!   └─ RunOutcome, of which the caller prints tables and reports
+//! ```
+//!
+//! * [`RunRequest`] says what to run, and [`Events`] are what the caller sees of it.
+//! * `RunSession` is what all cells share: the plan, the clock, the data directory, the ranks.
+//! * [`UsageError`](failure::UsageError) and [`failure`] say what went wrong and what to do.
+//!
+//! Results are in the run directory only: whoever wants figures reads them from there. This crate
+//! prints nothing and never exits.
+//!
+//! The program that uses this crate must have two hidden commands, with which it is started again:
+//! [`CELL_COMMAND`] calls [`run_cell`], and [`LIBRARY_COMMAND`] calls [`describe_library`]. It must
+//! also call [`engine::guard::main`].
+
+#![forbid(clippy::print_stdout, clippy::print_stderr, clippy::exit)]
+
+pub mod before;
+mod begin;
+mod cell;
+mod conduct;
+mod engines;
+pub mod events;
+pub mod failure;
+pub mod host;
+mod lock;
+pub mod matrix;
+mod program;
+mod remote;
+mod replicas;
+mod request;
+mod resume;
+mod session;
+pub mod similar;
+mod step;
+pub mod stop;
+mod threads;
+mod time;
+mod workloads;
+
+use load::SystemClock;
+
+use crate::failure::UsageError;
+use crate::remote::LoadRanks;
+
+pub use before::library::describe_library;
+pub use cell::isolated::run_cell;
+pub use conduct::{Measured, RunEnd, RunOutcome};
+pub use events::{Events, Relay, Silent};
+pub use ranks::is_further_rank;
+pub use request::{
+    CELL_COMMAND, CellRequest, DATA, LIBRARY_COMMAND, PlanRequest, RESULTS, RunRequest,
+};
+
+/// Runs a plan, or resumes a run. Returns `None` in a process that only made load for another one.
+///
+/// # Errors
+/// What is wrong with the request, the plan or the machine; or the record can't be written. A cell
+/// that fails is no error.
+pub fn run(request: &RunRequest, events: &dyn Events) -> anyhow::Result<Option<RunOutcome>> {
+    let job = ::ranks::Ranks::join()
+        .map_err(|error| UsageError::new(error.to_string(), Some(error.help().into())))?;
+    let Some(job) = job else {
+        return conduct_run(request, events, None).map(Some);
+    };
+
+    let (clock, stop) = (SystemClock::begin(), stop::watch_under_mpirun()?);
+    if job.rank() > 0 {
+        remote::serve(job, &request.assay, clock, &stop)?;
+        return Ok(None);
+    }
+    let ranks = LoadRanks::join(job, &request.assay, clock, stop)?;
+    conduct_run(request, events, Some(ranks)).map(Some)
+}
+
+/// Runs a plan, or resumes a run, with the load made by `ranks`.
+fn conduct_run(
+    request: &RunRequest,
+    events: &dyn Events,
+    ranks: Option<LoadRanks>,
+) -> anyhow::Result<RunOutcome> {
+    events.open()?;
+    match &request.resume {
+        None => begin::begin(request, events, ranks),
+        Some(directory) => resume::resume(request, directory, events, ranks),
+    }
+}
+
+#[cfg(test)]
+mod turns {
+    use std::sync::{Mutex, MutexGuard, PoisonError};
+
+    static STARTING: Mutex<()> = Mutex::new(());
+
+    /// Lets tests that start processes take turns with tests of locks and of programs that were
+    /// just written. A process that is being started briefly holds every file that this process
+    /// has open.
+    pub fn starting() -> MutexGuard<'static, ()> {
+        STARTING.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

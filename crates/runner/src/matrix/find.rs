@@ -1,0 +1,247 @@
+//! `assay find`: searches for the highest rate at which a step meets its bounds. Each rate is a
+//! variant of the workload, so its cells are recorded, resumed and shown like any others.
+
+use analysis::{Figures, SearchState, SearchedTarget, rate_variant};
+use plan::{Plan, Variant, Workload, key_part};
+use record::{CellKey, CellRef, RateSearch, Run, RunDir};
+
+use super::{Matrix, references, steps_of_variants};
+use crate::before::only::CellFilters;
+use crate::before::plan_file::{self, PlanFile};
+use crate::before::recorded_run::raise_repeats;
+use crate::events::{Events, NextRate};
+use crate::failure::UsageError;
+
+/// The variant without a rate.
+const UNLIMITED: &str = "unlimited";
+/// The length of a step that would end after a number of rows: each rate is measured for the same
+/// time.
+const TIME: &str = "60s";
+
+/// Returns the plan with the first rate to try as its only variant, and without the steps after the
+/// searched one.
+pub fn first_plan(file: &PlanFile, search: &RateSearch) -> anyhow::Result<PlanFile> {
+    let [Variant { name: None, workload, .. }] = &file.plan.variants[..] else {
+        return Err(has_variants().into());
+    };
+    let steps: Vec<&str> = workload.steps().iter().map(|step| step.name).collect();
+    let step = search.step.as_str();
+    let Some(at) = steps.iter().position(|name| *name == step) else {
+        let help = format!("its steps are `{}`", steps.join("`, `"));
+        return Err(UsageError::new(format!("the plan has no step `{step}`"), Some(help)).into());
+    };
+    refuse_unfit_rate(workload, &steps, search)?;
+
+    // The search ends with the searched step, and a lag bound is also one of the plan.
+    let path = format!("workload.{}", workload.name());
+    let mut sets = Vec::new();
+    if at + 1 < steps.len() {
+        sets.push(format!("{path}.steps=[\"{}\"]", steps[..=at].join("\",\"")));
+    }
+    if let Some(ms) = search.lag_ms {
+        sets.push(format!("{path}.lag-at-most={ms}ms"));
+    }
+
+    let step_path = format!("{path}.step.{}", key_part(step));
+    let rows = format!("{step_path}.rows");
+    let mut values = file.plan.resolved.iter();
+    let has_rows = values.any(|value| value.key == rows && value.origin != "default");
+    if workload.steps()[at].time.is_none() && !has_rows {
+        sets.push(format!("{step_path}.time={TIME}"));
+    }
+    sets.push(match search.rate_max {
+        None => format!("{path}.variant.{UNLIMITED}={{}}"),
+        Some(rate) => rate_set(&path, step, rate),
+    });
+    plan_file::with_sets(file, sets)
+}
+
+/// Refuses a step that can't have a rate, and one whose rate the plan gives.
+fn refuse_unfit_rate(
+    workload: &Workload,
+    steps: &[&str],
+    search: &RateSearch,
+) -> Result<(), UsageError> {
+    let step = search.step.as_str();
+    let Some(rate) = workload.step_rate(step) else {
+        let mut fit = steps.to_vec();
+        fit.retain(|name| workload.step_rate(name).is_some());
+        let help = if fit.is_empty() {
+            "`find` needs the Insert Benchmark or sysbench's tests".to_owned()
+        } else {
+            format!("steps that can have one: `{}`", fit.join("`, `"))
+        };
+        return Err(UsageError::new(format!("step `{step}` can't have a rate"), Some(help)));
+    };
+    if rate.is_some() && search.rate_max.is_none() {
+        let message = format!("the plan gives step `{step}` a rate, so it can't run without one");
+        let help = "give the highest rate to try, per second and client, with `--to`";
+        return Err(UsageError::new(message, Some(help.into())));
+    }
+    Ok(())
+}
+
+/// Refuses a bound on the lag of cells without a replica.
+pub fn refuse_without_replicas(
+    plan: &Plan,
+    search: &RateSearch,
+    cells: &[CellRef],
+) -> Result<(), UsageError> {
+    if search.lag_ms.is_none() {
+        return Ok(());
+    }
+    for target in &plan.targets {
+        let is_searched = cells.iter().any(|cell| cell.key.target == target.name);
+        if is_searched && !plan.has_replicas(target) {
+            let message = format!("`{}` has no replica whose lag could be bounded", target.name);
+            let help = "add `replicas = 1` to its config, or `replica-url` to a build with a `url`, or leave it out with `--only`";
+            return Err(UsageError::new(message, Some(help.into())));
+        }
+    }
+    Ok(())
+}
+
+fn has_variants() -> UsageError {
+    UsageError::new(
+        "the plan has variants, but `find` creates its own, one for each rate",
+        Some("remove them from the plan".into()),
+    )
+}
+
+/// Returns the `--set` argument of the variant with a rate.
+fn rate_set(path: &str, step: &str, rate: f64) -> String {
+    let (variant, step) = (rate_variant(rate), key_part(step));
+    format!("{path}.variant.{variant}.step.{step}.rate={rate}")
+}
+
+/// A target whose search goes on.
+pub struct NextTry {
+    searched: SearchedTarget,
+    /// The rate to try, per second and client.
+    rate: f64,
+}
+
+impl NextTry {
+    /// Returns true if the rate was tried before.
+    fn is_again(&self) -> bool {
+        let variant = Some(rate_variant(self.rate));
+        self.searched.trials.iter().any(|trial| trial.variant == variant)
+    }
+
+    /// Returns true if a cell is to be measured for this try. The first try of a rate has so many
+    /// repeats.
+    fn has(&self, cell: &CellRef, first_try: u32) -> bool {
+        let is_of_second_try = cell.key.repeat > first_try;
+        !cell.key.profiled
+            && is_of(&self.searched, cell)
+            && cell.key.variant == Some(rate_variant(self.rate))
+            && is_of_second_try == self.is_again()
+    }
+
+    /// Tells which rate is measured next, and what is known of others.
+    fn tell(&self, events: &dyn Events) {
+        let (sustained, missed) = analysis::bracket(&self.searched.trials);
+        events.rate_chosen(&NextRate {
+            target: &self.searched.target,
+            clients: self.searched.clients,
+            sustained,
+            missed,
+            is_again: self.is_again(),
+            rate: self.rate,
+        });
+    }
+}
+
+/// Returns the targets of a search that goes on, as far as they have a cell that matches.
+pub fn next_rates(
+    directory: &RunDir,
+    run: &Run,
+    only: &CellFilters,
+) -> anyhow::Result<Vec<NextTry>> {
+    if run.search.is_none() {
+        return Ok(Vec::new());
+    }
+    let figures = analysis::figures(std::slice::from_ref(directory))?;
+    let mut next = Vec::new();
+    for searched in analysis::rate_searches(run, &figures) {
+        let SearchState::Next(rate) = searched.state else { continue };
+        let mut cells = run.cells.iter();
+        if cells.any(|cell| is_of(&searched, cell) && only.matches(cell)) {
+            next.push(NextTry { searched, rate });
+        }
+    }
+    Ok(next)
+}
+
+fn is_of(searched: &SearchedTarget, cell: &CellRef) -> bool {
+    cell.key.target == searched.target && cell.key.clients == searched.clients
+}
+
+/// Returns true if the search of a target with a measured cell has stopped without an answer.
+pub fn has_no_answer(run: &Run, figures: &Figures, is_measured: impl Fn(&CellKey) -> bool) -> bool {
+    let searched = analysis::rate_searches(run, figures);
+    let mut stopped =
+        searched.iter().filter(|searched| matches!(searched.state, SearchState::Stopped(_)));
+    stopped.any(|searched| {
+        let mut cells = run.cells.iter();
+        cells.any(|cell| is_of(searched, cell) && is_measured(&cell.key))
+    })
+}
+
+/// Adds the rates to try next to the plan and to the record of a run. Returns the cells to measure;
+/// `None` if the search of all targets that match has ended.
+pub fn extend(
+    file: &mut PlanFile,
+    directory: &RunDir,
+    run: &mut Run,
+    events: &dyn Events,
+    only: &[String],
+) -> anyhow::Result<Option<Matrix>> {
+    let Some(search) = run.search.clone() else {
+        return Ok(None);
+    };
+    let next = next_rates(directory, run, &CellFilters::new(only, &run.cells)?)?;
+    if next.is_empty() {
+        return Ok(None);
+    }
+
+    *file = plan_file::with_sets(file, new_rate_sets(file, &search, &next))?;
+    raise_repeats(&mut file.plan, &run.cells);
+    let first_try = if search.repeats > 0 { search.repeats } else { file.plan.repeats };
+    let is_next = |cell: &CellRef| next.iter().any(|next| next.has(cell, first_try));
+
+    // The plan has the repeats of a second try only while its cells are chosen: not all may be
+    // needed.
+    file.plan.repeats = file.plan.repeats.max(2 * search.repeats);
+    let mut new = references(&file.plan);
+    new.retain(|cell| is_next(cell) && !run.cells.contains(cell));
+    run.cells.extend(new);
+    file.plan.repeats = first_try;
+    raise_repeats(&mut file.plan, &run.cells);
+
+    run.plan = file.to_record();
+    run.workloads = steps_of_variants(&file.plan);
+    directory.write_run(run)?;
+    for next in &next {
+        next.tell(events);
+    }
+
+    let all = CellFilters::default();
+    let mut matrix = Matrix::resume(&file.plan, &run.cells, directory, &all)?;
+    // Not what failed before.
+    matrix.tasks.retain(|task| is_next(&task.reference));
+    Ok(Some(matrix).filter(|matrix| !matrix.tasks.is_empty()))
+}
+
+/// Returns the `--set` arguments of rates that the plan lacks.
+fn new_rate_sets(file: &PlanFile, search: &RateSearch, next: &[NextTry]) -> Vec<String> {
+    let path = format!("workload.{}", file.plan.variants[0].workload.name());
+    let mut sets: Vec<String> = Vec::new();
+    for NextTry { rate, .. } in next {
+        let set = rate_set(&path, &search.step, *rate);
+        if !file.sets.contains(&set) && !sets.contains(&set) {
+            sets.push(set);
+        }
+    }
+    sets
+}

@@ -1,0 +1,56 @@
+//! The cells of a run that are not complete.
+
+use analysis::counted;
+use record::{Run, RunDir, Status};
+
+use super::status;
+
+/// The numbers of cells that are not complete.
+#[derive(Default, PartialEq)]
+pub struct IncompleteCells {
+    /// Cells that failed.
+    pub failed: usize,
+    /// Cells that were interrupted, or never begun.
+    pub missing: usize,
+}
+
+impl IncompleteCells {
+    /// Counts those of a run.
+    pub fn of(directory: &RunDir, run: &Run) -> anyhow::Result<Self> {
+        let mut incomplete = Self::default();
+        for cell in &run.cells {
+            match status(directory, cell)? {
+                Some(Status::Complete) => {}
+                Some(Status::Failed) => incomplete.failed += 1,
+                None | Some(Status::Incomplete | Status::Interrupted) => incomplete.missing += 1,
+            }
+        }
+        Ok(incomplete)
+    }
+
+    /// Returns how many there are, and the command that measures them; `None` if there are none.
+    pub fn text(&self, directory: &RunDir, run: &Run) -> Option<String> {
+        let parts: Vec<String> = [(self.failed, "failed"), (self.missing, "missing")]
+            .iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, state)| format!("{count} {state}"))
+            .collect();
+        if parts.is_empty() {
+            return None;
+        }
+        Some(format!(
+            "{} of {}: `{}` measures what is not complete",
+            parts.join(" and "),
+            counted(run.cells.len(), "cell"),
+            resume_command(directory, run)
+        ))
+    }
+}
+
+/// Returns the command that resumes a run. A plan with a password, which is not recorded, must be
+/// given again.
+pub fn resume_command(directory: &RunDir, run: &Run) -> String {
+    let path = directory.path().display();
+    let plan = if run.plan.password_removed { " PLAN" } else { "" };
+    format!("assay run --resume {path}{plan}")
+}

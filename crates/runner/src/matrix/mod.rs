@@ -1,0 +1,270 @@
+//! The cells of a run, and the cells that remain to be measured.
+
+pub mod against_itself;
+pub(crate) mod failures;
+pub mod find;
+pub mod incomplete;
+pub mod pace;
+
+use std::time::Duration;
+
+use analysis::counted;
+use anyhow::Context;
+use plan::{Plan, Workload};
+use record::{CellKey, CellRef, RunDir, Status, WorkloadSteps};
+
+use crate::before::estimate::{self, Estimate};
+use crate::before::only::CellFilters;
+use pace::{Pace, about};
+
+/// A cell to measure.
+pub struct Task {
+    /// Its number in the run, from 1.
+    pub number: usize,
+    /// Identifies its record.
+    pub reference: CellRef,
+    /// The cell in the plan.
+    pub cell: plan::Cell,
+    /// Its estimated time and space.
+    pub estimate: Estimate,
+}
+
+/// The cells of a run that this invocation measures.
+pub struct Matrix {
+    /// The tasks, in the plan's order.
+    pub tasks: Vec<Task>,
+    /// The number of cells in the run.
+    pub cell_count: usize,
+    /// The number of cells that are already complete.
+    pub complete_count: usize,
+    /// The times of the complete cells.
+    pub pace: Pace,
+}
+
+/// Returns the cells of a plan in order, as they are recorded.
+pub fn references(plan: &Plan) -> Vec<CellRef> {
+    let reference = |cell: &plan::Cell| {
+        let variant = &plan.variants[cell.variant];
+        let key = CellKey {
+            target: plan.targets[cell.target].name.clone(),
+            variant: variant.name.clone(),
+            clients: cell.clients,
+            repeat: cell.repeat,
+            profiled: cell.profiled,
+        };
+        CellRef::of(key, variant.workload.name())
+    };
+    plan.cells().iter().map(reference).collect()
+}
+
+/// Returns the status of a cell; `None` if it was never started. A complete cell was measured to
+/// its end and its record exists, whether its steps are valid or not.
+pub fn status(directory: &RunDir, cell: &CellRef) -> anyhow::Result<Option<Status>> {
+    let cell = directory.cell(cell)?;
+    if !cell.exists() {
+        return Ok(None);
+    }
+    Ok(Some(match cell.read() {
+        Ok(record) if record.status != Status::Complete || cell.is_complete()? => record.status,
+        // Its record is damaged.
+        _ => Status::Incomplete,
+    }))
+}
+
+impl Matrix {
+    /// Returns the matrix of a new run: all `cells`, which belong to the plan.
+    pub fn begin(plan: &Plan, cells: &[CellRef]) -> anyhow::Result<Self> {
+        let tasks = numbered(plan, cells)?;
+        Ok(Self { cell_count: tasks.len(), complete_count: 0, tasks, pace: Pace::default() })
+    }
+
+    /// Returns the matrix of a resumed run: the `cells` that match and are not complete.
+    pub fn resume(
+        plan: &Plan,
+        cells: &[CellRef],
+        directory: &RunDir,
+        only: &CellFilters,
+    ) -> anyhow::Result<Self> {
+        let mut pace = Pace::default();
+        let mut complete_count = 0;
+        let mut tasks = Vec::new();
+        for task in numbered(plan, cells)? {
+            if status(directory, &task.reference)? == Some(Status::Complete) {
+                complete_count += 1;
+                let cell = directory.cell(&task.reference)?.read()?;
+                if let Some(ended) = cell.ended_unix_ns {
+                    let took = Duration::from_nanos(ended.saturating_sub(cell.started_unix_ns));
+                    pace.observe(task.cell, took, task.estimate.time);
+                }
+            } else if only.matches(&task.reference) {
+                tasks.push(task);
+            }
+        }
+        Ok(Self { tasks, cell_count: cells.len(), complete_count, pace })
+    }
+
+    /// Removes the tasks of a target from index `from` on, and returns their cells.
+    pub fn leave_out(&mut self, target: &str, from: usize) -> Vec<CellKey> {
+        let of_target = |task: &mut Task| task.reference.key.target == target;
+        self.tasks.extract_if(from.., of_target).map(|task| task.reference.key).collect()
+    }
+
+    /// Returns the estimated time of the tasks from index `from` on.
+    pub fn time_left(&self, from: usize) -> Duration {
+        self.tasks[from..].iter().map(|task| self.pace.expect(task.cell, task.estimate.time)).sum()
+    }
+
+    /// Returns the matrix as one line.
+    pub fn summary(&self, plan: &Plan) -> String {
+        let mut text = factors(plan);
+        if self.cell_count != plan.cells().len() {
+            text += &format!(", {} of them in this run", self.cell_count);
+        }
+        if self.complete_count > 0 {
+            text += &format!("; {} complete", self.complete_count);
+        }
+        let count = self.tasks.len();
+        format!("{text}; {count} to be measured, {}", about(self.time_left(0)))
+    }
+}
+
+/// Returns the factors of the matrix as text: `2 targets x 5 repeats = 10 cells`. Leaves out cells
+/// that are not applicable.
+pub fn factors(plan: &Plan) -> String {
+    let variants = plan.variants.iter().filter(|variant| variant.name.is_some());
+    let factors = [
+        (plan.targets.len(), "target", true),
+        (variants.count(), "variant", false),
+        (plan.clients.len(), "client count", false),
+        (plan.repeats as usize, "repeat", false),
+    ];
+    let factors: Vec<String> = factors
+        .iter()
+        .filter(|(count, _, always)| *always || *count > 1)
+        .map(|(count, what, _)| counted(*count, what))
+        .collect();
+    let product = plan.cells().len();
+    let mut text = format!("{} = {}", factors.join(" x "), counted(product, "cell"));
+    let left_out = plan.not_applicable().len() * plan.clients.len() * plan.repeats as usize;
+    if left_out > 0 {
+        text += &format!(" without {left_out} that are not applicable");
+    }
+    text
+}
+
+/// Returns the `cells` that match as tasks, measured or not; the plan must have all.
+pub fn matching(plan: &Plan, cells: &[CellRef], only: &CellFilters) -> anyhow::Result<Vec<Task>> {
+    let mut tasks = numbered(plan, cells)?;
+    tasks.retain(|task| only.matches(&task.reference));
+    Ok(tasks)
+}
+
+/// Returns all `cells` as tasks, measured or not; the plan must have them.
+pub fn numbered(plan: &Plan, cells: &[CellRef]) -> anyhow::Result<Vec<Task>> {
+    let known: Vec<(CellRef, plan::Cell)> =
+        references(plan).into_iter().zip(plan.cells()).collect();
+    cells
+        .iter()
+        .enumerate()
+        .map(|(index, reference)| {
+            let (_, cell) = known
+                .iter()
+                .find(|(known, _)| known.path == reference.path)
+                .with_context(|| {
+                    format!(
+                        "the record has a cell `{}` that its plan does not have",
+                        reference.path
+                    )
+                })?;
+            Ok(Task {
+                number: index + 1,
+                reference: reference.clone(),
+                cell: *cell,
+                estimate: estimate::of_cell(plan, cell),
+            })
+        })
+        .collect()
+}
+
+/// Returns the names of a workload's steps.
+pub fn step_names(workload: &Workload) -> Vec<String> {
+    let steps = workload.steps();
+    steps.iter().map(|step| step.name.to_owned()).collect()
+}
+
+/// Returns the steps of each variant of a plan.
+pub fn steps_of_variants(plan: &Plan) -> Vec<WorkloadSteps> {
+    let variants = plan.variants.iter();
+    let steps = variants.map(|variant| WorkloadSteps {
+        workload: variant.workload.name().into(),
+        variant: variant.name.clone(),
+        steps: step_names(&variant.workload),
+    });
+    steps.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::before::preflight::not_applicable;
+
+    const PLAN: &str = r#"
+        clients = [1, 8]
+        repeats = 2
+        [workload.insert.variant.cached]
+        initial-rows = 1000
+        [workload.insert.variant.io]
+        initial-rows = 5000
+        [build.lite]
+        sqlite = "bundled"
+        [config.sqlite.a]
+        [config.sqlite.b]
+    "#;
+
+    fn plan(text: &str) -> Plan {
+        plan::parse("matrix.toml", text, &[]).unwrap().0
+    }
+
+    #[test]
+    fn the_summary_has_every_factor_once() {
+        let summary = |text: &str| {
+            let plan = plan(text);
+            let matrix = Matrix::begin(&plan, &references(&plan)).unwrap();
+            matrix.summary(&plan)
+        };
+        let all = summary(PLAN);
+        assert!(
+            all.starts_with("2 targets x 2 variants x 2 client counts x 2 repeats = 16 cells; 16 to be measured, about "),
+            "{all}"
+        );
+        let one = summary("[workload.insert]\n[build.lite]\nsqlite = \"bundled\"\n");
+        assert!(one.starts_with("1 target = 1 cell; 1 to be measured, about "), "{one}");
+    }
+
+    #[test]
+    fn unsupported_workloads_are_reported_for_the_selected_cells() {
+        let plan = plan(
+            "[workload.sysbench]\nprimary-key = false\n[build.lite]\nsqlite = \"bundled\"\n\
+             [build.pg]\npostgres = \"15\"\n",
+        );
+        let cells = references(&plan);
+        assert_eq!(cells.len(), 1, "only those of PostgreSQL");
+        let messages = not_applicable(&plan, |_| true);
+        let begin = "`lite.default` can't be measured and is left out: SQLite ";
+        assert!(messages.len() == 1 && messages[0].starts_with(begin), "{messages:?}");
+        assert!(not_applicable(&plan, |cell| cell.key.target == "pg.default").is_empty());
+    }
+
+    #[test]
+    fn a_part_of_the_cells_keeps_their_order() {
+        let plan = plan(PLAN);
+        let mut cells = references(&plan);
+        cells.retain(|cell| cell.key.target == "lite.b" && cell.key.clients == 8);
+        let matrix = Matrix::begin(&plan, &cells).unwrap();
+        let numbers: Vec<usize> = matrix.tasks.iter().map(|task| task.number).collect();
+        assert_eq!(numbers, [1, 2, 3, 4]);
+        assert!(matrix.summary(&plan).contains("= 16 cells, 4 of them in this run; 4 to be"));
+        cells[0].path = "cells/other/c1/r1".into();
+        assert!(Matrix::begin(&plan, &cells).is_err());
+    }
+}

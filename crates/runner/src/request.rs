@@ -1,0 +1,68 @@
+//! What a caller asks of this crate, without a word about how it was asked.
+
+use std::path::PathBuf;
+
+use record::{Assay, RateSearch};
+
+/// The default directory for run directories.
+pub const RESULTS: &str = "results";
+/// The default directory for databases, within the results directory.
+pub const DATA: &str = "data";
+
+/// The hidden command by which this program runs one cell in a process of its own:
+/// `cell RUN CELL --data DIR`, and then the arguments of [`Relay`](crate::Relay).
+pub const CELL_COMMAND: &str = "cell";
+/// The hidden command by which this program loads a library and describes it: `library PATH`.
+pub const LIBRARY_COMMAND: &str = "library";
+
+/// A plan and changes to it.
+#[derive(Clone, Debug, Default)]
+pub struct PlanRequest {
+    /// The plan file; `None` for the built-in plan.
+    pub plan: Option<PathBuf>,
+    /// Changes of the plan: `KEY=VALUE`.
+    pub sets: Vec<String>,
+}
+
+/// A run to begin or to resume.
+#[derive(Clone, Debug, Default)]
+pub struct RunRequest {
+    /// The plan. A resumed run has its own, and gets one only for the passwords in it.
+    pub plan: PlanRequest,
+    /// Filters of the cells to measure; empty for all cells.
+    pub only: Vec<String>,
+    /// The directory of the run to resume.
+    pub resume: Option<PathBuf>,
+    /// The programs that the record of another user names may run.
+    pub is_trusted: bool,
+    /// The number of repeats of each cell, instead of the plan's.
+    pub repeats: Option<u32>,
+    /// One target is compared with itself.
+    pub is_against_itself: bool,
+    /// Each cell is measured once more with a profiler.
+    pub is_profiled: bool,
+    /// Cells are measured even if another cell of their target failed before its first step was
+    /// complete.
+    pub keeps_going: bool,
+    /// The directory for run directories.
+    pub results: PathBuf,
+    /// The directory for databases; `None` for the one of the plan or of the resumed run.
+    pub data: Option<PathBuf>,
+    /// The search that chooses the rates of a step.
+    pub search: Option<RateSearch>,
+    /// The program that runs, as the record names it.
+    pub assay: Assay,
+    /// The command line that is recorded, without secrets.
+    pub command: Vec<String>,
+}
+
+/// A cell of a run that another process has begun.
+#[derive(Clone, Debug)]
+pub struct CellRequest {
+    /// The run directory.
+    pub run: PathBuf,
+    /// The cell's directory in it.
+    pub cell: String,
+    /// The directory for databases.
+    pub data: PathBuf,
+}

@@ -1,0 +1,211 @@
+//! Resumes a run: measures its cells that are missing or failed, and those that are added to it.
+
+use std::path::{Path, PathBuf};
+
+use analysis::compat::host_differences;
+use record::{Invocation, Run, RunDir, Status};
+
+use crate::before::only::CellFilters;
+use crate::before::plan_file::PlanFile;
+use crate::before::recorded_run::{self, LockedRun};
+use crate::before::{locate, preflight, trust};
+use crate::begin::{needs, refuse_load_ranks};
+use crate::conduct::{OpenRun, RunEnd, RunOutcome, conduct};
+use crate::events::Events;
+use crate::lock::Lock;
+use crate::matrix::incomplete::IncompleteCells;
+use crate::matrix::{self, Matrix, Task, find};
+use crate::remote::LoadRanks;
+use crate::request::RunRequest;
+use crate::session::{Machine, RunSession};
+use crate::time::unix_now_ns;
+
+/// Measures the cells of a run that are missing or failed.
+pub fn resume(
+    request: &RunRequest,
+    path: &Path,
+    events: &dyn Events,
+    ranks: Option<LoadRanks>,
+) -> anyhow::Result<RunOutcome> {
+    let started_unix_ns = unix_now_ns();
+    let LockedRun { directory, mut run, lock } = recorded_run::open(path, request.is_trusted)?;
+    let more = add_repeats(request, &mut run, events)?;
+    let only = CellFilters::new(&request.only, &run.cells)?;
+    if is_complete(&directory, &run)? {
+        return already_complete(directory, run, lock, events);
+    }
+
+    let file = plan_of(request, &run, more, events)?;
+    let matrix = Matrix::resume(&file.plan, &run.cells, &directory, &only)?;
+    if matrix.tasks.is_empty() && find::next_rates(&directory, &run, &only)?.is_empty() {
+        events.say(&nothing_matches(&matrix));
+        return Ok(RunOutcome::unchanged(directory, run, RunEnd::NothingMatches, lock));
+    }
+
+    // The builds must be those that the run began with.
+    let before = run.invocations.last().cloned();
+    let data_root = data_root(request, before.as_ref())?;
+    let searched = searched_cells(&file, &run, &only)?;
+    let tasks = searched.as_ref().unwrap_or(&matrix.tasks);
+    if ranks.is_some() {
+        refuse_load_ranks(&file.plan, tasks)?;
+    }
+    let cells_to_run = tasks.iter().map(|task| task.cell);
+    let located = locate::locate(&file, cells_to_run, Some(&data_root), events)?.builds;
+    recorded_run::refuse_other_builds(&run.builds, &located)?;
+
+    let needs = needs(&file.plan, tasks, &data_root, ranks.as_ref());
+    let session = RunSession::start(request, events, file, &data_root, path, ranks)?;
+    let mut machine = Machine::inspect(&session, needs)?;
+    let mut invocation = machine.invocation(&session, request, started_unix_ns);
+    invocation.host_differences = host_differences(&run.host, &machine.host);
+    recorded_run::note_elapsed(&directory, &mut run)?;
+    warn_of_changes(&session, &mut machine, &run, before.as_ref(), &invocation);
+
+    add_warnings(&mut run, &machine);
+    run.invocations.push(invocation);
+    (run.status, run.ended_unix_ns) = (Status::Incomplete, None);
+    directory.write_run(&run)?;
+    conduct(request, session, OpenRun { directory, run, matrix, lock })
+}
+
+/// Adds the repeats that the request asks for to the cells of a run. Returns the plan with them;
+/// `None` if there are none to add.
+fn add_repeats(
+    request: &RunRequest,
+    run: &mut Run,
+    events: &dyn Events,
+) -> anyhow::Result<Option<PlanFile>> {
+    recorded_run::refuse_redundant_plan(&run.plan, &request.plan)?;
+    if request.repeats.is_none() && !request.is_profiled {
+        return Ok(None);
+    }
+    let mut file = recorded_run::plan(&run.plan, &request.plan, events)?;
+    let more = recorded_run::MoreRepeats {
+        repeats: request.repeats.unwrap_or(0),
+        is_profiled: request.is_profiled,
+    };
+    recorded_run::add_repeats(&mut file.plan, &mut run.cells, more, &request.only)?;
+    Ok(Some(file))
+}
+
+/// Returns true if all cells are complete and a search has ended.
+fn is_complete(directory: &RunDir, run: &Run) -> anyhow::Result<bool> {
+    let incomplete = IncompleteCells::of(directory, run)?;
+    Ok(incomplete == IncompleteCells::default()
+        && find::next_rates(directory, run, &CellFilters::default())?.is_empty())
+}
+
+/// Returns the recorded plan with all repeats of the run. Refuses what can't run, and builds that
+/// strangers could have changed.
+fn plan_of(
+    request: &RunRequest,
+    run: &Run,
+    known: Option<PlanFile>,
+    events: &dyn Events,
+) -> anyhow::Result<PlanFile> {
+    let mut file = match known {
+        Some(file) => file,
+        None => recorded_run::plan(&run.plan, &request.plan, events)?,
+    };
+    recorded_run::raise_repeats(&mut file.plan, &run.cells);
+    preflight::reject_impossible(&file)?;
+    if !request.is_trusted {
+        trust::refuse_foreign_builds(&file.plan)?;
+    }
+    Ok(file)
+}
+
+/// Says why nothing is measured although the run is not complete.
+fn nothing_matches(matrix: &Matrix) -> String {
+    let others = match matrix.cell_count - matrix.complete_count {
+        0 => "the search for other targets has not ended".to_owned(),
+        1 => "1 other cell is not".to_owned(),
+        others => format!("{others} other cells are not"),
+    };
+    format!("all matching cells are complete; {others}")
+}
+
+/// Returns the directory for databases: the given one, or that of the invocation before.
+fn data_root(request: &RunRequest, before: Option<&Invocation>) -> anyhow::Result<PathBuf> {
+    match (&request.data, before) {
+        (Some(given), _) => Ok(given.clone()),
+        (None, Some(before)) => Ok(PathBuf::from(&before.data_dir)),
+        (None, None) => {
+            anyhow::bail!("the record does not name the data directory: add `--data DIR`")
+        }
+    }
+}
+
+/// Returns the cells whose targets a search may measure further; `None` without a search.
+fn searched_cells(
+    file: &PlanFile,
+    run: &Run,
+    only: &CellFilters,
+) -> anyhow::Result<Option<Vec<Task>>> {
+    match run.search {
+        Some(_) => Ok(Some(matrix::matching(&file.plan, &run.cells, only)?)),
+        None => Ok(None),
+    }
+}
+
+/// Warns about another machine or another assay than that of the invocations before.
+fn warn_of_changes(
+    session: &RunSession<'_>,
+    machine: &mut Machine,
+    run: &Run,
+    before: Option<&Invocation>,
+    invocation: &Invocation,
+) {
+    let number = run.invocations.len() + 1;
+    if let Some(what) = recorded_run::other_machine(before, invocation) {
+        let text = format!(
+            "the machine has changed between the start of the run and invocation {number}: {what}"
+        );
+        machine.warn(session, "resume::other-machine", text);
+    }
+    if run.assay != invocation.assay {
+        let text = format!(
+            "this run was started by assay {} and is resumed by {} in invocation {number}; results may not be comparable",
+            run.assay, invocation.assay
+        );
+        machine.warn(session, "resume::other-assay", text);
+    }
+}
+
+/// Adds the warnings of this invocation to those of the run. A warning about the machine that
+/// differs only in its numbers is not new.
+fn add_warnings(run: &mut Run, machine: &Machine) {
+    let mut new = machine.warnings.clone();
+    new.retain(|warning| {
+        let is_known = run.warnings.iter().any(|known| known.code == warning.code);
+        warning.code.starts_with("resume::") || !is_known
+    });
+    run.warnings.extend(new);
+}
+
+/// Ends a run of which every cell is complete, even if `run.json` does not say so yet.
+fn already_complete(
+    directory: RunDir,
+    mut run: Run,
+    lock: Lock,
+    events: &dyn Events,
+) -> anyhow::Result<RunOutcome> {
+    events.say(&format!(
+        "all {} cells of `{}` are complete: nothing to measure",
+        run.cells.len(),
+        directory.path().display()
+    ));
+    if run.status == Status::Complete {
+        return Ok(RunOutcome::unchanged(directory, run, RunEnd::WasComplete, lock));
+    }
+
+    // It was killed between its last cell and its end.
+    let mut ended_unix_ns = None;
+    for cell in &run.cells {
+        ended_unix_ns = ended_unix_ns.max(directory.cell(cell)?.read()?.ended_unix_ns);
+    }
+    (run.status, run.ended_unix_ns) = (Status::Complete, ended_unix_ns);
+    directory.write_run(&run)?;
+    Ok(RunOutcome::unchanged(directory, run, RunEnd::BecameComplete, lock))
+}

@@ -1,0 +1,172 @@
+//! What all cells of an invocation share.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use load::SystemClock;
+use plan::Plan;
+use probe::HostContext;
+use record::{Host, Invocation, Status, Warning};
+
+use crate::before::plan_file::PlanFile;
+use crate::events::Events;
+use crate::failure::UsageError;
+use crate::host;
+use crate::lock::{self, Lock};
+use crate::program::own_path;
+use crate::remote::LoadRanks;
+use crate::request::{CellRequest, RunRequest};
+use crate::stop;
+
+/// The environment of an invocation: its plan, its clock, and its locked data directory.
+pub struct RunSession<'a> {
+    /// Is told what happens.
+    pub events: &'a dyn Events,
+    pub file: PlanFile,
+    /// The number of this invocation of the run, from 1.
+    pub invocation: u32,
+    /// The directory in which databases are made.
+    pub data_root: PathBuf,
+    /// This program, which also acts as the guard of servers.
+    pub executable: PathBuf,
+    pub clock: SystemClock,
+    /// Set when the operator interrupts the run.
+    pub stop: Arc<AtomicBool>,
+    /// The processes that make the load; `None`: this one does.
+    pub ranks: Option<LoadRanks>,
+    /// Keeps other runs out of the data directory. A cell's own process needs no lock.
+    pub(crate) lock: Option<Lock>,
+}
+
+impl<'a> RunSession<'a> {
+    /// Creates and locks the data directory of an invocation.
+    pub fn start(
+        request: &RunRequest,
+        events: &'a dyn Events,
+        file: PlanFile,
+        data_root: &Path,
+        results: &Path,
+        ranks: Option<LoadRanks>,
+    ) -> anyhow::Result<Self> {
+        let (clock, stop) = match &ranks {
+            Some(ranks) => (ranks.clock(), ranks.stop()),
+            None => (SystemClock::begin(), stop::watch()?),
+        };
+
+        // The data directory is in or next to the results.
+        let is_of_results = request.data.is_none() && data_root.starts_with(&request.results);
+        let data_root = create_data_root(data_root, is_of_results)?;
+        let lock = lock::data_root(&data_root, &stop, events)?;
+        events.places_known(&data_root, results);
+        events.say(&format!("data in {}, results in {}", data_root.display(), results.display()));
+
+        Ok(Self {
+            events,
+            file,
+            invocation: 0,
+            data_root,
+            executable: own_path()?,
+            clock,
+            stop,
+            ranks,
+            lock: Some(lock),
+        })
+    }
+
+    /// Returns the session of a cell's own process, which another process has started.
+    pub fn of_cell(
+        request: &CellRequest,
+        events: &'a dyn Events,
+        file: PlanFile,
+        invocation: u32,
+        stop: Arc<AtomicBool>,
+    ) -> Self {
+        events.places_known(&request.data, &request.run);
+        Self {
+            events,
+            file,
+            invocation,
+            data_root: request.data.clone(),
+            // It starts no server.
+            executable: PathBuf::new(),
+            clock: SystemClock::begin(),
+            stop,
+            ranks: None,
+            lock: None,
+        }
+    }
+
+    pub fn plan(&self) -> &Plan {
+        &self.file.plan
+    }
+
+    pub fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}
+
+/// The machine at the beginning of an invocation.
+pub struct Machine {
+    pub host: Host,
+    /// Warnings about results from it, and about the plan on it.
+    pub warnings: Vec<Warning>,
+}
+
+impl Machine {
+    /// Inspects the machine for a run with these needs.
+    pub fn inspect(session: &RunSession<'_>, needs: HostContext<'_>) -> anyhow::Result<Self> {
+        let data_dir = &session.data_root;
+        let (mut host, warnings) = host::describe(HostContext { data_dir, ..needs })?;
+        let clock = session.clock.source().into();
+        host.facts.push(("assay_clock".into(), clock));
+
+        let mut machine = Self { host, warnings: Vec::new() };
+        let rank_warnings = session.ranks.iter().flat_map(LoadRanks::warnings);
+        for Warning { code, text } in warnings.into_iter().chain(rank_warnings) {
+            machine.warn(session, &code, text);
+        }
+        Ok(machine)
+    }
+
+    /// Shows a warning, and keeps it for the record.
+    pub fn warn(&mut self, session: &RunSession<'_>, code: &str, text: String) {
+        session.events.warn(Some(code), &text);
+        self.warnings.push(Warning::new(code, text));
+    }
+
+    /// Returns the record of this invocation.
+    pub fn invocation(
+        &self,
+        session: &RunSession<'_>,
+        request: &RunRequest,
+        started_unix_ns: u64,
+    ) -> Invocation {
+        let ranks = session.ranks.as_ref();
+        Invocation {
+            started_unix_ns,
+            ended_unix_ns: None,
+            elapsed_ns: None,
+            status: Status::Incomplete,
+            assay: request.assay.clone(),
+            command: request.command.clone(),
+            only: request.only.clone(),
+            data_dir: session.data_root.display().to_string(),
+            boot_id: host::boot_id(),
+            host_differences: Vec::new(),
+            left_out: Vec::new(),
+            client_hosts: ranks.map(LoadRanks::client_hosts).unwrap_or_default(),
+            fsync: self.host.fsync,
+        }
+    }
+}
+
+/// Creates the data directory if needed, and returns its full path.
+fn create_data_root(path: &Path, is_of_results: bool) -> anyhow::Result<PathBuf> {
+    engine::create_enterable(path).map_err(|error| {
+        let help = if is_of_results { "use `--results` to choose a writable directory; databases are made in it unless `--data` names another" } else { "use `--data` to choose a writable directory" };
+        let message = format!("cannot create the data directory: {error}");
+        UsageError::new(message, Some(help.into()))
+    })?;
+    Ok(fs_err::canonicalize(path)?)
+}

@@ -1,0 +1,28 @@
+//! Proposals for a name that does not exist.
+
+/// Sorts items by how similar their names are to `text`, the most similar first.
+pub fn most_similar_first<T>(items: &mut [T], text: &str, name: impl Fn(&T) -> &str) {
+    let similarity = |item: &T| strsim::normalized_damerau_levenshtein(text, name(item));
+    items.sort_by(|a, b| similarity(b).total_cmp(&similarity(a)));
+}
+
+/// The least similarity of a name that is proposed for an unknown one.
+const SIMILARITY_MIN: f64 = 0.5;
+/// The number of names that the help for an unknown name lists.
+const NAMES_MAX: usize = 12;
+
+/// Returns the help for an unknown name: the most similar of `names` if it is similar enough, and
+/// the names, the most similar first.
+pub fn did_you_mean(names: &mut [impl AsRef<str>], unknown: &str, what: &str) -> Option<String> {
+    most_similar_first(names, unknown, |name| name.as_ref());
+    let nearest = names.first()?.as_ref();
+    let is_similar = strsim::normalized_damerau_levenshtein(unknown, nearest) >= SIMILARITY_MIN;
+    let proposal = if is_similar { format!("did you mean `{nearest}`? ") } else { String::new() };
+    let listed = names.iter().take(NAMES_MAX).map(AsRef::as_ref);
+    let listed: Vec<&str> = listed.collect();
+    let more = match names.len() - listed.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    Some(format!("{proposal}available {what}: `{}`{more}", listed.join("`, `")))
+}

@@ -1,0 +1,112 @@
+//! The connections of a step, which this process or the load ranks open and run.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use load::{Limits, Sink, StepEnd, StepOutcome};
+use record::{Check, Step};
+use workload::Task;
+
+use super::StepRunner;
+use crate::remote::{LoadRanks, RankedStep};
+use crate::workloads::find_server_threads;
+
+/// Connections that still wait for a reply this long after the end of the step are cut off.
+const GRACE: Duration = Duration::from_secs(300);
+
+/// The load of a step whose connections are open.
+pub(super) enum StepLoad<'a> {
+    /// This process makes it.
+    Local(Vec<Task>),
+    /// Load ranks make it.
+    Ranks(&'a LoadRanks, RankedStep),
+}
+
+impl StepLoad<'_> {
+    /// Returns the role of the connections that do each kind of operation.
+    pub(super) fn roles(&self) -> BTreeMap<String, String> {
+        let mut roles = BTreeMap::new();
+        match self {
+            Self::Local(tasks) => {
+                for task in tasks {
+                    for kind in task.program.kinds() {
+                        roles.insert(kind.0.to_owned(), task.role.to_owned());
+                    }
+                }
+            }
+            Self::Ranks(_, step) => {
+                for connection in step.connections() {
+                    for kind in &connection.kinds {
+                        roles.insert(kind.clone(), connection.role.clone());
+                    }
+                }
+            }
+        }
+        roles
+    }
+}
+
+impl<'a> StepRunner<'a> {
+    /// Returns the limits of a step; without a time, it ends when its work is done.
+    pub(super) fn limits(&self, time: Option<Duration>) -> Limits {
+        Limits {
+            time,
+            error_limit: self.policy.error_limit,
+            attempts: self.policy.attempts,
+            grace: GRACE,
+        }
+    }
+
+    /// Opens the connections of a step or its warm-up.
+    pub(super) fn prepare(
+        &mut self,
+        number: usize,
+        is_warm_up: bool,
+        limits: Limits,
+    ) -> anyhow::Result<StepLoad<'a>> {
+        if let Some(ranks) = &self.session.ranks {
+            let mut step = ranks.prepare(number, is_warm_up, limits)?;
+            step.find_server_threads(self.engine.engine());
+            return Ok(StepLoad::Ranks(ranks, step));
+        }
+        let mut tasks = self.runner.tasks(number, is_warm_up)?;
+        find_server_threads(self.engine.engine(), &mut tasks);
+        Ok(StepLoad::Local(tasks))
+    }
+
+    /// Runs the load of a step, and records which rank did what.
+    pub(super) fn run_load(
+        &self,
+        load: StepLoad<'_>,
+        limits: Limits,
+        sink: &mut dyn Sink,
+        record: &mut Step,
+    ) -> anyhow::Result<StepOutcome> {
+        let (clock, stop) = (&self.session.clock, &self.session.stop);
+        match load {
+            StepLoad::Local(tasks) => Ok(load::run(tasks, limits, clock, stop, sink)),
+            StepLoad::Ranks(ranks, step) => {
+                let ranked = ranks.run(&step, sink)?;
+                record.ranks = ranked.ranks;
+                record.held_up = ranked.pauses;
+                Ok(ranked.outcome)
+            }
+        }
+    }
+
+    /// Takes note of what a step or its warm-up did, in all processes, and returns the checks of
+    /// what it read.
+    pub(super) fn apply(
+        &mut self,
+        number: usize,
+        outcome: &StepOutcome,
+    ) -> anyhow::Result<Vec<Check>> {
+        let (summaries, totals) = (&outcome.summaries, &outcome.totals);
+        if let Some(ranks) = &self.session.ranks
+            && outcome.end == StepEnd::Complete
+        {
+            ranks.apply(number, summaries, totals)?;
+        }
+        Ok(self.runner.apply(number, summaries, totals))
+    }
+}

@@ -1,0 +1,275 @@
+//! Measures one step and records it, however it ends.
+//!
+//! A step has phases, and each may end it: warm-up, load, what the workload learns from it,
+//! replicas that catch up, counters, checks, settling. What is sampled *during* the load goes
+//! through [`StepSink`](sink::StepSink). What is read *after* it is read in the order of
+//! [`measure`], because reading disturbs the engine: counters before statements are explained, and
+//! both before the data is checked, which reads all of it.
+//!
+//! * [`measure`] has the load and what follows from it, and [`connections`] what makes it.
+//! * [`sink`] and [`sampling`] record what happens while the load runs.
+//! * [`evidence`] and [`replicas`] read what the engine and its replicas say afterward.
+//! * [`remarks`] judges the step by its own behavior.
+
+mod connections;
+mod evidence;
+
+mod measure;
+mod profiling;
+mod remarks;
+mod replicas;
+pub mod sampling;
+mod session_states;
+mod sink;
+
+use anyhow::Context;
+use engine::{CounterKind, Observer, SettleLimits};
+use load::Clock as _;
+use plan::{Checks, StepPolicy, StepRun};
+use probe::{Sample, Sampler};
+use record::{
+    CellDir, Counter, HostColumn, Settle, Status, Step, StepKind, StepWriter, StorageSize, Warning,
+};
+
+use crate::failure::{LOG_LINES, failure_of};
+use crate::remote::LostRank;
+use crate::session::RunSession;
+use crate::time::unix_now_ns;
+use crate::workloads::{StepEngine, WorkloadRunner};
+use remarks::note_unfinished;
+pub use sink::{cpu, seen_states};
+
+/// Runs the steps of a cell.
+pub struct StepRunner<'a> {
+    session: &'a RunSession<'a>,
+    engine: &'a dyn StepEngine,
+    runner: &'a mut dyn WorkloadRunner,
+    policy: &'a StepPolicy,
+    clients: u32,
+    sampler: Option<Sampler>,
+    /// Reads all counters before and after a step.
+    observer: Box<dyn Observer>,
+    /// Reads the cheap ones each second.
+    second_observer: Option<Box<dyn Observer>>,
+    notes: CellNotes,
+    /// The way to profile the cell, if it is profiled.
+    profiling: Option<profile::Settings>,
+}
+
+/// Warnings and reasons that apply to every step of a cell.
+#[derive(Clone, Default)]
+pub struct CellNotes {
+    /// Warnings about the results.
+    pub warnings: Vec<Warning>,
+    /// The reasons why no step can be valid.
+    pub shortfalls: Vec<String>,
+}
+
+impl<'a> StepRunner<'a> {
+    pub fn new(
+        session: &'a RunSession<'a>,
+        engine: &'a dyn StepEngine,
+        runner: &'a mut dyn WorkloadRunner,
+        policy: &'a StepPolicy,
+        planned: plan::Cell,
+        notes: CellNotes,
+    ) -> anyhow::Result<Self> {
+        let observer =
+            engine.observer(runner.tables()).context("the engine's counters can't be read")?;
+        Ok(Self {
+            session,
+            engine,
+            runner,
+            policy,
+            clients: planned.clients,
+            sampler: None,
+            observer,
+            second_observer: None,
+            notes,
+            profiling: planned
+                .profiled
+                .then(|| profiling::settings(session.plan().profile, engine.engine())),
+        })
+    }
+
+    /// Runs step `number` of the plan, from 0, and records it, however it ends.
+    pub fn run(
+        &mut self,
+        cell: &CellDir,
+        number: usize,
+        planned: &StepRun<'_>,
+    ) -> anyhow::Result<Step> {
+        self.session.events.step_begins(planned.name, planned.measures);
+        let mut writer = cell.begin_step(number as u32 + 1, planned.name, &host_columns())?;
+        let mut record = Step {
+            name: planned.name.into(),
+            clients: self.clients,
+            rows_before: self.runner.rows(),
+            unreported: !planned.reported,
+            started_unix_ns: unix_now_ns(),
+            ..Step::default()
+        };
+
+        if let Err(error) = self.run_phases(number, planned, &mut record, &mut writer) {
+            self.note_error(&mut record, &error);
+        }
+        self.judge(&mut record);
+
+        writer.finish(&record)?;
+        self.session.events.step_ends(&record);
+        Ok(record)
+    }
+
+    /// Records the error that ended a step. When the operator interrupts a run, errors follow from
+    /// that; only a lost rank is a failure then, too.
+    fn note_error(&self, record: &mut Step, error: &anyhow::Error) {
+        if self.session.is_stopped() && !error.is::<LostRank>() {
+            record.status = Status::Interrupted;
+            record.failure = None;
+        } else {
+            record.status = Status::Failed;
+            record.failure = Some(failure_of(error));
+        }
+    }
+
+    /// Adds what explains a failure, and decides whether the step is valid.
+    fn judge(&self, record: &mut Step) {
+        if let Some(failure) = &mut record.failure {
+            let engine = self.engine.engine();
+            // The client saw only that a connection was lost.
+            if let Some(why) = engine.killed_for_memory() {
+                failure.causes.insert(0, why);
+            }
+            if failure.log_tail.is_empty() {
+                failure.log_tail = engine.log_tail(LOG_LINES);
+            }
+            record.reasons.extend(failure.causes.first().cloned());
+        }
+        if record.status == Status::Interrupted {
+            record.reasons.push("it was interrupted".into());
+        }
+
+        record.warnings.extend_from_slice(&self.notes.warnings);
+        record.reasons.extend_from_slice(&self.notes.shortfalls);
+        record.valid = record.status == Status::Complete && record.reasons.is_empty();
+    }
+
+    /// Runs the phases of a step, of which each may end it.
+    fn run_phases(
+        &mut self,
+        number: usize,
+        planned: &StepRun<'_>,
+        record: &mut Step,
+        writer: &mut StepWriter,
+    ) -> anyhow::Result<()> {
+        if planned.measures {
+            self.measure(number, planned, record, writer)?;
+        } else {
+            record.kind = StepKind::Settle;
+            record.counters_before = self.counters()?;
+            record.status = Status::Complete;
+        }
+        if record.status != Status::Complete {
+            return Ok(());
+        }
+
+        let began = self.session.clock.now();
+        if let Some(settle) = planned.settle {
+            self.settle(settle, record)?;
+            self.catch_up_after_settling(record)?;
+        }
+
+        if planned.measures {
+            // Compaction goes on while the data is checked, and settling is mostly that.
+            record.counters_end = self.counters()?;
+        } else {
+            record.elapsed_ns = self.session.clock.now().saturating_sub(began);
+            record.counters_after = self.counters()?;
+            record.storage = self.storage();
+            record.data_bytes = Some(self.runner.data_bytes());
+        }
+        Ok(())
+    }
+
+    fn settle_limits(&self) -> SettleLimits {
+        SettleLimits { at_least: self.policy.settle_at_least, at_most: self.policy.settle_at_most }
+    }
+
+    fn settle(&self, settle: plan::Settle, record: &mut Step) -> anyhow::Result<()> {
+        let limits = self.settle_limits();
+        let tables = self.runner.tables();
+        let stop = &self.session.stop;
+        let settled = self.engine.settle(tables, settle, limits, stop)?;
+
+        note_unfinished(record, settled.unfinished);
+        record.settle = Some(Settle {
+            actions: settled
+                .actions
+                .into_iter()
+                .map(|act| (act.what, act.took.as_nanos() as u64))
+                .collect(),
+            pending_before: settled.pending_before,
+            pending_after: settled.pending_after,
+        });
+
+        if self.session.is_stopped() {
+            record.status = Status::Interrupted;
+        }
+        Ok(())
+    }
+
+    fn checks_data(&self) -> bool {
+        self.policy.checks != Checks::Off && self.engine.engine().capabilities().stores_data
+    }
+
+    /// Compares what the engine holds with what the workload did.
+    fn check(&mut self, record: &mut Step) -> anyhow::Result<()> {
+        let began = self.session.clock.now();
+        if self.checks_data() {
+            let ready = self.engine.before_check().map_err(anyhow::Error::from);
+            let checks = ready.and_then(|()| self.runner.check());
+            let checks = checks.context("the data can't be checked")?;
+            // Before those of what the step read.
+            record.checks.splice(0..0, checks);
+            if record.catch_up_ns.is_some() {
+                let indexes = self.policy.checks == Checks::Full;
+                let compared = self.engine.compare_replicas(self.runner.tables(), indexes);
+                record.checks.extend(compared.context("the replicas can't be compared")?);
+            }
+            self.read_bloat(record);
+        }
+
+        for check in record.checks.iter().filter(|check| !check.holds) {
+            record.reasons.push(format!(
+                "wrong data: {} is {}, expected {}",
+                check.what, check.found, check.expected
+            ));
+        }
+        record.checks_ns = self.session.clock.now().saturating_sub(began);
+        Ok(())
+    }
+
+    fn counters(&mut self) -> anyhow::Result<Vec<Counter>> {
+        self.observer.counters().context("the engine's counters can't be read")
+    }
+
+    fn storage(&self) -> Option<StorageSize> {
+        let storage = self.engine.engine().storage();
+        if storage.data.is_empty() {
+            return None;
+        }
+        let (data_bytes, log_bytes) = probe::storage_size(&storage.data, &storage.logs).ok()?;
+        Some(StorageSize { data_bytes, log_bytes })
+    }
+}
+
+/// Returns the columns of the host's samples.
+fn host_columns() -> Vec<HostColumn<'static>> {
+    Sample::COLUMNS
+        .iter()
+        .map(|column| HostColumn {
+            name: column.name,
+            cumulative: column.kind == CounterKind::Cumulative,
+        })
+        .collect()
+}

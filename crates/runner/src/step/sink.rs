@@ -1,0 +1,327 @@
+//! Records and shows what a step does while it runs, including what is sampled during the load.
+
+use std::collections::BTreeMap;
+
+use engine::Observer;
+use load::{Clock as _, ConnectionThreads, LatencyKind, Progress, Sink, SystemClock};
+use probe::{Sample, Sampler, StateCounts, ThreadStates, WatchedConnection};
+use record::{ConnectionState, Cpu, IntervalRow, LoadPause, Step, StepWriter};
+
+use super::sampling::{Reading, Sampling, SamplingResult};
+use crate::events::Events;
+use crate::failure;
+use crate::replicas::Replication;
+use crate::time::unix_now_ns;
+
+/// Returns the number of times that a connection was seen in each state.
+pub fn seen_states(counts: &StateCounts) -> BTreeMap<ConnectionState, u64> {
+    let all = ConnectionState::ALL.into_iter().zip(counts.iter().copied());
+    all.filter(|(_, count)| *count > 0).collect()
+}
+
+/// Estimates how often a connection was seen in each state, from the samples of its client and its
+/// server, which were taken apart. While the server works, the client waits, except while they
+/// overlap. So the rest of the client's wait is for messages on their way; less than nothing is an
+/// overlap. Empty if either was not sampled.
+pub fn both_sides(
+    client: &BTreeMap<ConnectionState, u64>,
+    server: &BTreeMap<ConnectionState, u64>,
+) -> BTreeMap<ConnectionState, u64> {
+    use ConnectionState::{Handover, Overlap, Runnable};
+    let total = |side: &BTreeMap<ConnectionState, u64>| side.values().sum::<u64>() as f64;
+    let scale = total(server) / total(client);
+    let count = |state| {
+        let of = |side: &BTreeMap<ConnectionState, u64>| side.get(&state).copied().unwrap_or(0);
+        (of(client) as f64 * scale, of(server) as f64)
+    };
+    let (client_waits, server_waits) = count(Handover);
+    let messages = client_waits - (total(server) - server_waits);
+    let overlap = (-messages).max(0.0);
+    let estimate = |state: ConnectionState| match (state, count(state)) {
+        (Handover, _) => messages,
+        (Overlap, _) => overlap,
+        (Runnable, (client, server)) => client + server - 2.0 * overlap,
+        (_, (client, server)) => client + server,
+    };
+    let all = ConnectionState::ALL.into_iter();
+    // The cast makes negative numbers and NaN zero.
+    let all = all.map(|state| (state, estimate(state).round() as u64));
+    all.filter(|(_, count)| *count > 0).collect()
+}
+
+/// The instruments that sample during a step.
+pub struct Instruments {
+    pub sampler: Sampler,
+    pub observer: Box<dyn Observer>,
+    /// The engine works on the threads of clients.
+    pub is_embedded: bool,
+    /// The server's thread that answers the observer.
+    pub own_thread: Option<u32>,
+}
+
+/// The replicas during a load.
+pub struct Followers<'a> {
+    pub replication: Option<&'a dyn Replication>,
+    /// The error of a lost replica, which ended the load.
+    pub lost: Option<anyhow::Error>,
+}
+
+impl Followers<'_> {
+    /// Ends the load if a replica is lost: commits that wait for it would never end.
+    fn check(&mut self) -> Result<(), String> {
+        let followed = self.replication.map_or(Ok(()), Replication::check_following);
+        followed.map_err(|error| {
+            let text = format!("{error:#}");
+            self.lost = Some(error);
+            text
+        })
+    }
+}
+
+/// During a warm-up, nothing is recorded.
+impl Sink for Followers<'_> {
+    fn progress(&mut self, _: &Progress) -> Result<(), String> {
+        self.check()
+    }
+}
+
+/// Records what the load and the probes measure.
+pub struct StepSink<'a> {
+    writer: &'a mut StepWriter,
+    events: &'a dyn Events,
+    clock: &'a SystemClock,
+    /// The time at which the step began.
+    started_unix_ns: u64,
+    /// The same by the clock; `None` until it begins.
+    started_ns: Option<u64>,
+    /// The instruments that sample during the load, until it begins.
+    instruments: Option<Instruments>,
+    sampling: Option<Sampling>,
+    /// The reason why a sample could not be taken or written.
+    error: Option<String>,
+    pub followers: Followers<'a>,
+    held_up: Vec<LoadPause>,
+    first: Option<Sample>,
+    last: Option<Sample>,
+}
+
+/// What a sink knows when the load has ended.
+pub struct SinkEnd {
+    /// The parts that the next step reuses.
+    pub sampled: SamplingResult,
+    /// The reason why a sample could not be taken or written.
+    pub error: Option<String>,
+    /// The time by the clock at which the load began; `None` if it did not.
+    pub started_ns: Option<u64>,
+    /// The error of a lost replica, which ended the load.
+    pub lost: Option<anyhow::Error>,
+}
+
+impl<'a> StepSink<'a> {
+    /// Returns a sink that writes to `writer` and tells `events`.
+    pub fn new(
+        writer: &'a mut StepWriter,
+        events: &'a dyn Events,
+        clock: &'a SystemClock,
+        instruments: Instruments,
+        followers: Followers<'a>,
+    ) -> Self {
+        Self {
+            writer,
+            events,
+            clock,
+            started_unix_ns: unix_now_ns(),
+            started_ns: None,
+            instruments: Some(instruments),
+            sampling: None,
+            error: None,
+            followers,
+            held_up: Vec::new(),
+            first: None,
+            last: None,
+        }
+    }
+
+    /// Takes the last readings, and records when the step began, stalls of the process, and the CPU
+    /// use of assay, the server and the host.
+    pub fn end(mut self, record: &mut Step) -> SinkEnd {
+        let mut sampled = self.sampling.take().map(Sampling::end).unwrap_or_default();
+        for reading in std::mem::take(&mut sampled.readings) {
+            self.take(reading);
+        }
+        self.events.load_ends();
+
+        record.started_unix_ns = self.started_unix_ns;
+        record.held_up.extend(self.held_up);
+        record.cpu = cpu(self.first.as_ref(), self.last.as_ref());
+        SinkEnd {
+            sampled,
+            error: self.error,
+            started_ns: self.started_ns,
+            lost: self.followers.lost,
+        }
+    }
+
+    fn take(&mut self, reading: Reading) {
+        let result = match reading {
+            Reading::Host(at_ns, Ok(sample)) => {
+                let values: Vec<Option<i64>> =
+                    sample.values.iter().map(|(_, value)| *value).collect();
+                self.first.get_or_insert_with(|| sample.clone());
+                self.last = Some(sample);
+                let second = (at_ns / 1_000_000_000) as u32;
+                let written = self.writer.host(0, second, at_ns as i64, &values);
+                written.map_err(error_text)
+            }
+            Reading::LoadPause(held_up) => {
+                self.held_up.push(held_up);
+                Ok(())
+            }
+            Reading::Host(_, Err(error)) => Err(format!("the host can't be sampled: {error}")),
+            Reading::Engine(at_ns, sample) => self
+                .writer
+                .counters((at_ns / 1_000_000_000) as u32, at_ns as i64, &sample)
+                .map_err(error_text),
+        };
+        if let Err(error) = result {
+            self.error.get_or_insert(error);
+        }
+    }
+}
+
+impl Sink for StepSink<'_> {
+    fn begin(&mut self, start_at: u64, connections: &[ConnectionThreads]) -> Result<u64, String> {
+        self.started_unix_ns = unix_now_ns() + start_at.saturating_sub(self.clock.now());
+        self.started_ns = Some(start_at);
+        self.writer.started(self.started_unix_ns);
+        if let Some(instruments) = self.instruments.take() {
+            let Instruments { sampler, observer, is_embedded, own_thread } = instruments;
+            let watched = connections.iter().map(|threads| {
+                let (client, server) = (threads.client?, threads.server);
+                Some(WatchedConnection { client, server })
+            });
+            let states = match watched.collect::<Option<Vec<_>>>() {
+                Some(watched) => ThreadStates::new(&watched),
+                None => {
+                    let servers = connections.iter().map(|threads| threads.server);
+                    ThreadStates::of_one_side(&servers.collect::<Vec<_>>())
+                }
+            };
+            let processes = sampler.server_processes();
+            let states = states.with_engine(is_embedded, processes, own_thread);
+            let sampling =
+                Sampling::begin(self.clock, start_at, sampler, Some(observer), Some(states));
+            self.sampling = Some(sampling.map_err(|error| error.to_string())?);
+        }
+        Ok(start_at)
+    }
+
+    fn intervals(&mut self, rows: &[IntervalRow<'static>]) -> Result<(), String> {
+        self.events.intervals(rows);
+        self.writer.intervals(rows).map_err(error_text)
+    }
+
+    fn latencies(
+        &mut self,
+        second: u32,
+        kind: &str,
+        time: LatencyKind,
+        histogram: &hdrhistogram::Histogram<u64>,
+    ) -> Result<(), String> {
+        self.events.latencies(second, kind, time, histogram);
+        self.writer
+            .latency(second, &format!("{kind}.{}", time.name()), histogram)
+            .map_err(error_text)
+    }
+
+    fn client_host(&mut self, rank: u32, at_ns: u64, values: &[Option<i64>]) -> Result<(), String> {
+        let second = (at_ns / 1_000_000_000) as u32;
+        let written = self.writer.host(rank, second, at_ns as i64, values);
+        written.map_err(error_text)
+    }
+
+    fn progress(&mut self, progress: &Progress) -> Result<(), String> {
+        let readings: Vec<Reading> = self.sampling.iter().flat_map(Sampling::drain).collect();
+        for reading in readings {
+            self.take(reading);
+        }
+        let lag = self.followers.replication.map(Replication::lag);
+        self.events.load_progress(progress, lag);
+        self.error.take().map_or(Ok(()), Err)?;
+        self.followers.check()
+    }
+}
+
+/// Returns an error and its causes in one line.
+fn error_text(error: record::RecordError) -> String {
+    failure::error_text(&error.into())
+}
+
+/// Returns the CPU time of assay, the server and the host between two samples.
+pub fn cpu(first: Option<&Sample>, last: Option<&Sample>) -> Cpu {
+    let difference = |names: &[&str]| -> Option<u64> {
+        let (first, last) = (first?, last?);
+        let mut sum = 0;
+        for name in names {
+            sum += last.get(name)?.saturating_sub(first.get(name)?).max(0) as u64;
+        }
+        Some(sum)
+    };
+    Cpu {
+        client_user_ns: 0,
+        client_system_ns: 0,
+        assay_ns: difference(&["assay_cpu_ns"]).unwrap_or(0),
+        server_ns: difference(&["server_cpu_user_ns", "server_cpu_system_ns"]),
+        host_ns: difference(&[
+            "cpu_user_ns",
+            "cpu_nice_ns",
+            "cpu_system_ns",
+            "cpu_irq_ns",
+            "cpu_softirq_ns",
+        ])
+        .unwrap_or(0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ConnectionState::{Fsync, Handover, Lock, Overlap, Runnable, Sleep};
+
+    use super::*;
+
+    fn estimated(
+        client: &[(ConnectionState, u64)],
+        server: &[(ConnectionState, u64)],
+    ) -> Vec<(ConnectionState, u64)> {
+        let side = |counts: &[(ConnectionState, u64)]| counts.iter().copied().collect();
+        both_sides(&side(client), &side(server)).into_iter().collect()
+    }
+
+    #[test]
+    fn the_samples_of_both_sides_give_the_states_of_a_connection() {
+        // The client runs for 20% of the time and waits for 80%; the server works for 50%, so
+        // messages take 30%.
+        let client = [(Runnable, 40), (Handover, 160)];
+        let server = [(Runnable, 10), (Fsync, 30), (Lock, 10), (Handover, 50)];
+        let expected = [(Runnable, 30), (Fsync, 30), (Lock, 10), (Handover, 30)];
+        assert_eq!(estimated(&client, &server), expected);
+        // A client that sleeps until it is due does not wait for the server.
+        let client = [(Runnable, 20), (Handover, 50), (Sleep, 30)];
+        let expected = [(Runnable, 30), (Fsync, 30), (Lock, 10), (Sleep, 30)];
+        assert_eq!(estimated(&client, &server), expected);
+    }
+
+    #[test]
+    fn both_sides_at_work_overlap() {
+        let client = [(Runnable, 60), (Handover, 40)];
+        let server = [(Runnable, 50), (Handover, 50)];
+        let expected = [(Runnable, 90), (Overlap, 10)];
+        assert_eq!(estimated(&client, &server), expected);
+    }
+
+    #[test]
+    fn one_side_alone_gives_no_states() {
+        assert_eq!(estimated(&[(Runnable, 9)], &[]), []);
+        assert_eq!(estimated(&[], &[(Fsync, 9)]), []);
+    }
+}

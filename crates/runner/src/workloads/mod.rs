@@ -1,0 +1,227 @@
+//! The interfaces between the steps of a cell, its engine and its workload.
+
+pub mod insert;
+pub mod kv;
+pub mod sql;
+pub mod sysbench;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use engine::rocksdb::RocksDb;
+use engine::{Engine, Error, IndexRows, Observer, SettleLimits, Settled, SqlEngine, Table};
+use plan::Settle;
+use record::{Ops, StatementPlan, Step};
+use workload::{Check, Summaries, Task};
+
+use crate::replicas::{Replication, TableContents};
+
+/// Totals of all connections of a step, by kind of operation.
+pub type Totals = BTreeMap<String, Ops>;
+
+/// A started engine, as the steps of a cell use it.
+pub trait StepEngine {
+    /// Returns the engine.
+    fn engine(&self) -> &dyn Engine;
+
+    /// Opens an observer of the counters of `tables` and the whole engine.
+    fn observer(&self, tables: &[Table]) -> Result<Box<dyn Observer>, Error>;
+
+    /// Waits until the engine has finished its background work.
+    fn settle(
+        &self,
+        tables: &[Table],
+        settle: Settle,
+        limits: SettleLimits,
+        stop: &AtomicBool,
+    ) -> Result<Settled, Error>;
+
+    /// Returns its replicas, if it has any.
+    fn replication(&self) -> Option<&dyn Replication> {
+        None
+    }
+
+    /// Compares the contents of each table on each replica with those on the primary: smallest and
+    /// largest key, rows, a digest of all columns, and with `indexes`, rows in each index.
+    fn compare_replicas(&self, _: &[Table], _: bool) -> anyhow::Result<Vec<Check>> {
+        Ok(Vec::new())
+    }
+
+    /// Prepares the engine for a check of its data.
+    fn before_check(&self) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+/// An engine that speaks SQL.
+pub struct SqlSteps<'a, E> {
+    pub engine: &'a E,
+    pub replication: Option<&'a dyn Replication>,
+}
+
+impl<E: SqlEngine> StepEngine for SqlSteps<'_, E> {
+    fn engine(&self) -> &dyn Engine {
+        self.engine
+    }
+
+    fn observer(&self, tables: &[Table]) -> Result<Box<dyn Observer>, Error> {
+        self.engine.observer(tables)
+    }
+
+    fn settle(
+        &self,
+        tables: &[Table],
+        _: Settle,
+        limits: SettleLimits,
+        stop: &AtomicBool,
+    ) -> Result<Settled, Error> {
+        self.engine.settle(tables, limits, stop)
+    }
+
+    fn replication(&self) -> Option<&dyn Replication> {
+        self.replication
+    }
+
+    fn compare_replicas(&self, tables: &[Table], indexes: bool) -> anyhow::Result<Vec<Check>> {
+        let mut checks = Vec::new();
+        for (table, replication) in tables.iter().zip(self.replication.iter().cycle()) {
+            let facts = self.engine.inspect(table, indexes)?;
+            let every = facts.rows.div_ceil(DIGESTED_ROWS_MAX).max(1);
+            let digest = self.engine.digest(table, every)?;
+            let expected = TableContents { facts, digest };
+            for (replica, found) in replication.inspect(table, indexes, every)? {
+                checks.push(Check {
+                    what: format!("contents of {} on {replica}", table.name),
+                    expected: contents(&expected, every),
+                    found: contents(&found, every),
+                    holds: expected == found,
+                    left_out: None,
+                });
+            }
+        }
+        Ok(checks)
+    }
+}
+
+/// The most rows of a table whose columns are compared on primary and replicas; of a larger table,
+/// the rows whose keys are multiples of some number. A server reads a million in about 2 s.
+const DIGESTED_ROWS_MAX: u64 = 1_000_000;
+
+/// Returns the contents of a table as text. Its digest is of one row in `every`.
+fn contents(contents: &TableContents, every: u64) -> String {
+    let TableContents { facts, digest } = contents;
+    let key = |key: Option<i64>| key.map_or("none".to_owned(), |key| key.to_string());
+    let (min, max) = (key(facts.key_min), key(facts.key_max));
+    let mut text = format!("{} rows, keys {min} to {max}", facts.rows);
+    for (index, rows) in &facts.index_rows {
+        if let IndexRows::Counted(rows) = rows {
+            text += &format!(", {rows} in {index}");
+        }
+    }
+    if let Some(digest) = digest {
+        let of = match every {
+            1 => "all columns".to_owned(),
+            every => format!("all columns of one row in {every}"),
+        };
+        text += &format!(", digest {digest} of {of}");
+    }
+    text
+}
+
+/// A RocksDB database.
+pub struct RocksDbSteps<'a> {
+    pub database: &'a RocksDb,
+    /// The database is open for the load only. Checks then flush it first, since only closing it
+    /// does.
+    pub is_loading: bool,
+}
+
+impl StepEngine for RocksDbSteps<'_> {
+    fn engine(&self) -> &dyn Engine {
+        self.database
+    }
+
+    fn observer(&self, _: &[Table]) -> Result<Box<dyn Observer>, Error> {
+        Ok(self.database.observer())
+    }
+
+    fn settle(
+        &self,
+        _: &[Table],
+        settle: Settle,
+        limits: SettleLimits,
+        stop: &AtomicBool,
+    ) -> Result<Settled, Error> {
+        match settle {
+            Settle::Pending => self.database.settle(limits, stop),
+            Settle::EmptyLevel0 => self.database.settle_and_empty_l0(limits, stop),
+        }
+    }
+
+    fn before_check(&self) -> Result<(), Error> {
+        if self.is_loading { self.database.flush() } else { Ok(()) }
+    }
+}
+
+/// Runs a workload on an engine. Steps are numbered as in the plan, from 0.
+pub trait WorkloadRunner {
+    /// Returns its tables, if it has any.
+    fn tables(&self) -> &[Table];
+
+    /// Returns the number of rows or keys that should exist now.
+    fn rows(&self) -> u64;
+
+    /// Returns the size of the user data that should exist now, in bytes; random sizes count as
+    /// their mean.
+    fn data_bytes(&self) -> u64;
+
+    /// Adds the workload's description of a step to its record.
+    fn describe(&self, step: usize, record: &mut Step);
+
+    /// Returns the number of rows that a step without a time limit writes.
+    fn planned_rows(&self, step: usize) -> u64;
+
+    /// Opens the connections of a step, or of its warm-up.
+    fn tasks(&mut self, step: usize, is_warm_up: bool) -> anyhow::Result<Vec<Task>>;
+
+    /// Updates the expected data with what a step or its warm-up did. Returns the checks of what it
+    /// read.
+    fn apply(&mut self, step: usize, summaries: &Summaries, totals: &Totals) -> Vec<Check>;
+
+    /// Asks the engine for the plans of the step's statements. Empty if it has none.
+    fn plans(&self, _step: usize) -> anyhow::Result<Vec<StatementPlan>> {
+        Ok(Vec::new())
+    }
+
+    /// Compares the engine's data with the expected data, as far as the plan requires. Not called
+    /// for [`plan::Checks::Off`].
+    fn check(&self) -> anyhow::Result<Vec<Check>>;
+}
+
+/// Returns whether no operation of that kind failed.
+fn none_failed(totals: &Totals, kind: &str) -> bool {
+    totals.get(kind).is_none_or(|totals| totals.failed == 0)
+}
+
+/// Finds the server threads of tasks, if the server is on this host.
+pub fn find_server_threads(engine: &dyn Engine, tasks: &mut [Task]) {
+    if engine.process_id().is_none() {
+        return;
+    }
+    for task in tasks {
+        task.server_thread = on_this_host(engine, task.program.server_thread());
+    }
+}
+
+/// Returns a thread ID that the server reports, if it is one of the server's threads or children on
+/// this host. In a container, or behind a proxy, the server reports thread IDs of another host.
+pub fn on_this_host(engine: &dyn Engine, tid: Option<u32>) -> Option<u32> {
+    let server = engine.process_id()?;
+    tid.filter(|tid| is_thread_of(server, *tid))
+}
+
+fn is_thread_of(server: u32, tid: u32) -> bool {
+    Path::new(&format!("/proc/{server}/task/{tid}")).exists()
+        || probe::state_and_parent(tid).is_some_and(|(_, parent)| parent == server)
+}
