@@ -174,7 +174,6 @@ fn read_replica_urls(cx: &mut Context<'_>, engine: Engine, key: &str, node: Node
     urls
 }
 
-/// The URL of a server.
 struct ServerUrl {
     engine: Engine,
     url: Secret,
@@ -182,7 +181,6 @@ struct ServerUrl {
     shown: String,
 }
 
-/// Reads the URL of a server.
 fn server_url(cx: &mut Context<'_>, key: &str, node: &Node) -> Option<ServerUrl> {
     if node.text().is_none() {
         cx.wrong_type(key, node, "a URL").help(URL_HELP);

@@ -31,7 +31,6 @@ const KEYS: [(&str, bool); 14] = [
     (FACTORS, true),
 ];
 
-/// The key of factors.
 pub(crate) const FACTORS: &str = "factors";
 
 /// Values of `assay compare --by` that do not name a factor of the plan.
@@ -48,7 +47,6 @@ const READS: Choice<bool> = Choice(&[("primary", false), ("replica", true)]);
 /// The way in which PostgreSQL's replicas follow their primary: by its log, or by the changes of
 /// rows.
 const REPLICATION: Choice<bool> = Choice(&[("physical", false), ("logical", true)]);
-/// The largest number of replicas.
 const REPLICAS_MAX: u32 = 8;
 
 /// The largest number of options and files of all configs, with those that they extend. A long chain
@@ -220,7 +218,6 @@ fn config(
     })
 }
 
-/// Reads the limits of a server.
 fn limits(cx: &mut Context<'_>, section: &mut Section) -> Limits {
     let memory = Quantity::size(MEMORY_MIN..=u64::MAX);
     let memory_bytes = cx.given(section, "memory", &memory);
@@ -307,7 +304,6 @@ fn check_option_name(
     false
 }
 
-/// The value of an option.
 struct OptionValue {
     /// The value in the engine's notation.
     text: String,

@@ -97,7 +97,6 @@ fn row_of_times(prefix: &str) -> Vec<String> {
     vec![names.join(", "), formula, "us".to_owned(), String::new()]
 }
 
-/// Writes the table of a plan's keys.
 fn keys_of(table: &str) -> String {
     let mut rows = Vec::new();
     for row in DESCRIPTIONS.iter().filter(|row| row.table == table) {

@@ -282,7 +282,6 @@ fn name_from(path: &str) -> String {
     if is_name(&name) { name } else { "plan".to_owned() }
 }
 
-/// Reads the workload and its variants.
 fn workload(
     cx: &mut Context<'_>,
     section: &mut Section,
