@@ -147,10 +147,7 @@ fn config(
 ) -> Option<WrittenConfig> {
     let path = format!("{engine_path}.{}", key_part(&entry.key));
     let (name, place) = (entry.key, entry.key_place);
-    let is_table = matches!(entry.node.value, Value::Table(_));
-    if let Some((_, needs_table)) = KEYS.iter().find(|(key, _)| *key == name)
-        && (*needs_table || !is_table)
-    {
+    if is_key_of_config(&name, &entry.node) {
         let header = code(&format!("[{engine_path}.NAME]"));
         let message = format!("{} is outside of any config", code(&path));
         cx.error("plan::bad-name", place, message)
@@ -216,6 +213,12 @@ fn config(
         logical_replication,
         reads_replicas,
     })
+}
+
+/// Returns true if a key in the place of a config's name is a key of configs instead.
+fn is_key_of_config(name: &str, node: &Node) -> bool {
+    let is_table = matches!(node.value, Value::Table(_));
+    KEYS.iter().any(|(key, needs_table)| *key == name && (*needs_table || !is_table))
 }
 
 fn limits(cx: &mut Context<'_>, section: &mut Section) -> Limits {

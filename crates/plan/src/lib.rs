@@ -138,7 +138,6 @@ fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
     let seed = cx.value(section, "seed", &Quantity::count(0..=u64::MAX), 1);
     let surroundings = Surroundings::read(cx, section);
     let profile = profile(cx, section);
-
     let client_counts = clients.value.iter().map(|(count, _)| *count);
     let clients_max = client_counts.max().filter(|_| clients.trusted);
     let variants = workload(cx, section, clients_max);
@@ -163,10 +162,8 @@ fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
     check_engines(cx, variants.as_deref(), &builds);
 
     if let Some(node) = &twin_node {
-        targets = match index_named(cx, base_at, "against-itself", node, &targets, are_known) {
-            Some(index) => targets::with_twin(&targets[index]),
-            None => Vec::new(),
-        };
+        let index = index_named(cx, base_at, "against-itself", node, &targets, are_known);
+        targets = index.map_or(Vec::new(), |index| targets::with_twin(&targets[index]));
     }
     let first = first_measured(cx, variants.as_deref(), &builds, &targets);
     let base = match base_node {
