@@ -4,10 +4,11 @@ use std::collections::{HashMap, HashSet};
 
 use words::EngineHome;
 
+use crate::builds::DeclaredBuild;
 use crate::diagnostic::{Diagnostic, Place};
 use crate::quantity::Quantity;
 use crate::reader::{Context, Section, ValueKind, table_of};
-use crate::spec::{Build, Config, Engine, Limits};
+use crate::spec::{Config, Engine, Limits};
 use crate::tree::{Entry, Node, Value};
 use crate::value_kinds::{Choice, CpuList, Flag, Line, check_name};
 use crate::wording::{choices, code, key_part, quoted};
@@ -89,7 +90,7 @@ pub(crate) struct DeclaredConfig {
 pub(crate) fn read(
     cx: &mut Context<'_>,
     entry: Option<Entry>,
-    builds: &[(Build, Place)],
+    builds: &[DeclaredBuild],
 ) -> Vec<DeclaredConfig> {
     let mut written = Vec::new();
     if let Some(section) = entry.and_then(|entry| Section::of(cx, "config", entry.node)) {
@@ -99,7 +100,7 @@ pub(crate) fn read(
     written.sort_by_key(|config| config.place);
 
     let mut declared = extend(cx, &written);
-    for (build, _) in builds {
+    for DeclaredBuild { build, .. } in builds {
         let engine = build.engine;
         if !declared.iter().any(|other| other.config.engine == engine) {
             let key = format!("config.{}.{IMPLICIT}", engine.name());

@@ -72,6 +72,7 @@ pub use wording::{key_part, quoted};
 use std::net::IpAddr;
 use std::time::Duration;
 
+use builds::DeclaredBuild;
 use quantity::Quantity;
 use reader::{Context, Section, ValueKind};
 use tree::{Entry, Node};
@@ -188,7 +189,7 @@ fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
         listen: surroundings.listen,
         profile,
         variants: variants?,
-        builds: builds.into_iter().map(|(build, _)| build).collect(),
+        builds: builds.into_iter().map(|declared| declared.build).collect(),
         configs: configs.into_iter().map(|declared| declared.config).collect(),
         targets,
         resolved: std::mem::take(&mut cx.resolved),
@@ -313,11 +314,11 @@ fn report_no_workload(cx: &mut Context<'_>, place: Place) {
 }
 
 /// Reports builds that the workload can't run on.
-fn check_engines(cx: &mut Context<'_>, variants: Option<&[Variant]>, builds: &[(Build, Place)]) {
+fn check_engines(cx: &mut Context<'_>, variants: Option<&[Variant]>, builds: &[DeclaredBuild]) {
     let Some(variant) = variants.and_then(<[Variant]>::first) else {
         return;
     };
-    for (build, place) in builds {
+    for DeclaredBuild { build, place } in builds {
         let (workload, why, help) = match (&variant.workload, build.engine.facts().interface) {
             (Workload::Kv(_), EngineInterface::Sql) => (
                 "key-value sequence does",
@@ -343,12 +344,12 @@ fn check_engines(cx: &mut Context<'_>, variants: Option<&[Variant]>, builds: &[(
 fn first_measured(
     cx: &mut Context<'_>,
     variants: Option<&[Variant]>,
-    builds: &[(Build, Place)],
+    builds: &[DeclaredBuild],
     targets: &[Target],
 ) -> usize {
     let mut not_applicable = None;
     for (index, target) in targets.iter().enumerate() {
-        let (build, place) = &builds[target.build];
+        let DeclaredBuild { build, place } = &builds[target.build];
         for variant in variants.unwrap_or_default() {
             match variant.workload.not_applicable_to(build.engine) {
                 None => return index,
