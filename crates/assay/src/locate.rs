@@ -11,7 +11,7 @@ use crate::installed::{missing_spec, not_fetched_at};
 use crate::outcome::{Errors, failure_of, is_usage};
 use crate::output::eprint_line;
 use crate::plan_file::{PlanFile, refusal};
-use crate::trials::{Configs, ITS_REPLICAS, Trials, Tried};
+use crate::trials::{Configs, ITS_REPLICAS, Refusal, Trials, Tried};
 use crate::{engines, estimate, trials};
 
 /// Returns true if one of these cells has a server that assay starts on this host.
@@ -124,7 +124,7 @@ fn check_limits(plan: &Plan, targets: &BTreeMap<usize, &str>, outcomes: &mut Tri
             checked => checked.map_err(anyhow::Error::from),
         };
         if let Err(error) = checked {
-            outcomes.add(config, target, "", Tried::Refused(failure_of(&error)));
+            outcomes.add(config, target, "", Tried::Refused(Refusal::of(&error)));
         }
     }
 }

@@ -11,7 +11,7 @@ use record::DeclaredOption;
 use crate::cli::PlanArgs;
 use crate::outcome::{PlanRefused, UsageError, help_of};
 use crate::output::{eprint_line, has_color};
-use crate::trials::ITS_REPLICAS;
+use crate::trials::Refusal;
 
 /// A plan, its text and its origin.
 pub struct PlanFile {
@@ -195,22 +195,28 @@ impl PlanFile {
         None
     }
 
-    /// Returns the error that an engine refuses a config. Its place is the option that `message`
-    /// names, or the file that may contain that option.
-    pub fn refused_config(&self, config: &Config, message: &str) -> Diagnostic {
+    /// Returns the error that an engine refuses a config. Its place is the option that is wrong,
+    /// or the file that may contain that option.
+    pub fn refused_config(&self, config: &Config, message: &str, refusal: &Refusal) -> Diagnostic {
         let plain = |name: &str| name.to_ascii_lowercase().replace('-', "_");
         let is_in_names = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
-        let words: Vec<String> =
-            message.split(|c| !is_in_names(c)).map(|word| plain(word.trim_matches('.'))).collect();
+        // A server names an option only somewhere in its message.
+        let words: Vec<String> = match &refusal.option {
+            Some(option) => vec![plain(option)],
+            None => message
+                .split(|c| !is_in_names(c))
+                .map(|word| plain(word.trim_matches('.')))
+                .collect(),
+        };
         let is_named = |name: &str| {
             let name = plain(name.trim_matches('"'));
             // RocksDB also names table options without the table.
             let short = name.rsplit('.').next().unwrap_or_default();
             words.iter().any(|word| *word == name || *word == short)
         };
-        let of_replicas = message.starts_with(ITS_REPLICAS);
+
         let option = self.value_in(config, |key| {
-            let key = match (of_replicas, key.strip_prefix("replica.")) {
+            let key = match (refusal.is_of_replicas, key.strip_prefix("replica.")) {
                 (true, Some(key)) => key,
                 (true, None) => return false,
                 (false, _) => key,
@@ -220,7 +226,7 @@ impl PlanFile {
             let is_tls = key == "tls" && words.iter().any(|word| word.starts_with("ssl"));
             name.is_some_and(is_named)
                 || is_tls
-                || is_limit && message.contains(&format!("`{key}`"))
+                || is_limit && refusal.option.as_deref() == Some(key)
         });
         let error = |place, label: &str| {
             let mut diagnostic = Diagnostic::error("config::refused", place, message);
