@@ -182,7 +182,8 @@ impl<'a> CellRun<'a> {
     pub fn describe_settings(&mut self) -> anyhow::Result<()> {
         let declared = self.session.file.declared(self.config())?;
         let of_engine = engine::notation_of(&self.record.engine);
-        self.record.unmet_options = notation::describe(of_engine, &mut self.record.settings, &declared);
+        self.record.unmet_options =
+            notation::describe(of_engine, &mut self.record.settings, &declared);
         Ok(())
     }
 
