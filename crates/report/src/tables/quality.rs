@@ -111,10 +111,8 @@ pub(crate) fn spread(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
         return Table::default();
     }
 
-    let column = |figure: QualityFigure| Column::from((figure.name, figure.head, figure.decimals));
-    let time = |name: &'static str, head: String| {
-        Column::from((name, head.as_str(), Decimals::Microseconds))
-    };
+    let column = |figure: QualityFigure| Column::plain(figure.name, figure.head, figure.decimals);
+    let time = |name: &'static str, head: String| Column::plain(name, head, Decimals::Microseconds);
     let mut columns: Vec<Column> = SPREAD.map(column).into();
     // Most engines don't report how long they stalled writes.
     if qualities().any(|quality| quality.stalled_pct.is_some()) {
