@@ -166,8 +166,9 @@ fn add_scanned(table: &mut Table, grid: &LineGrid<'_, '_>) {
 /// Returns the tables of requested rates: the rates that lines achieved, and below each group of
 /// lines the requested rate. Tests are rows if they are rows in the other tables.
 pub(crate) fn rates(matrix: &Matrix<'_>) -> Vec<Table> {
-    let with_rate = |step: &StepHead<'_>| matrix.rows_of(*step).any(|row| row.sla.is_some());
-    let (tests, steps) = split_tests(matrix, matrix.measured().filter(with_rate));
+    let with_rate =
+        matrix.measured().filter(|step| matrix.rows_of(*step).any(|row| row.sla.is_some()));
+    let (tests, steps) = split_tests(matrix, with_rate);
 
     let mut tables = Vec::new();
     if !steps.is_empty() {
