@@ -85,7 +85,8 @@ fn a_small_matrix_stays_together() {
 fn the_rates_of_a_search_are_sorted_by_size() {
     let figures = matrix_of(SMALL, &[1], &["rate-13400", "rate-8950_5", "unlimited"]);
     let text = tables_brief(&source(SMALL).run, &figures, PLAIN);
-    let places = ["unlimited", "rate-8950_5", "rate-13400"].map(|it| text.find(it).unwrap());
+    let places =
+        ["unlimited", "rate-8950_5", "rate-13400"].map(|variant| text.find(variant).unwrap());
     assert!(places.is_sorted(), "{text}");
 }
 
