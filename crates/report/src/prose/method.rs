@@ -30,11 +30,11 @@ pub(crate) fn runs<'a>(runs: &'a [ComparedRun<'a>]) -> impl Iterator<Item = Stri
     })
 }
 
-/// How targets or the levels of factors were compared.
+/// The way in which targets or the levels of factors were compared.
 pub(crate) struct Method {
     /// The note that cells are missing; `None` if none are.
     pub unfinished: Option<String>,
-    /// What the verdicts rest on, a paragraph each.
+    /// The basis of the verdicts, a paragraph each.
     pub paragraphs: Vec<String>,
 }
 
@@ -69,7 +69,7 @@ impl Method {
     }
 }
 
-/// What counts as a change, and how often a verdict may be wrong.
+/// The smallest change that matters, and the share of verdicts that may be wrong.
 struct Limits {
     effect: f64,
     error_rate: f64,

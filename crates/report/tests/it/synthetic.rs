@@ -182,7 +182,7 @@ fn curve(times: &Percentiles, count: u64) -> Vec<(f64, f64)> {
     inner.map(|nines| (nines, at(nines))).chain([(end, times.max)]).collect()
 }
 
-/// What distinguishes a row.
+/// The properties that distinguish a row.
 struct SyntheticStep<'a> {
     size: Size,
     target: usize,

@@ -24,7 +24,7 @@ pub(crate) struct RepeatedLine {
     cells: Vec<usize>,
 }
 
-/// What identifies a comparison.
+/// The key of a comparison.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct RowKey<'a> {
     cell: &'a CellKey,
