@@ -113,12 +113,13 @@ pub(crate) const PERCENTILES: [&str; 8] =
 
 /// Returns a latency of the successful operations by name, such as `service_us_p99.9`.
 pub(crate) fn time_of(op: &OpFigures, name: &str) -> Option<f64> {
-    let (times, name) = match name.strip_prefix("service_us_") {
-        Some(name) => (&op.service_us, name),
+    let (times, percentile) = match name.strip_prefix("service_us_") {
+        Some(percentile) => (&op.service_us, percentile),
         None => (&op.response_us, name.strip_prefix("response_us_")?),
     };
-    let name = name.replace('_', ".");
-    let at = PERCENTILES.iter().position(|known| *known == name)?;
+    // Columns of files have `_` in the place of a point.
+    let wanted = percentile.replace('_', ".");
+    let at = PERCENTILES.iter().position(|known| *known == wanted)?;
     (op.count > 0).then(|| times.values()[at])
 }
 

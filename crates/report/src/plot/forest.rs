@@ -166,15 +166,15 @@ impl Forest<'_> {
 }
 
 /// Describes a step in words, for screen readers.
-fn description(row: &ComparedStep, value: &str) -> String {
-    let missed = if value.ends_with(Tone::SlaMissed.mark()) {
+fn description(row: &ComparedStep, marked_value: &str) -> String {
+    let missed = if marked_value.ends_with(Tone::SlaMissed.mark()) {
         format!(", {RATE_MISSED}")
     } else {
         String::new()
     };
 
     // Words for the verdict and the missed rate follow instead of the marks.
-    let value = value.trim_end_matches(['▲', '▼', '?', '*', ' ']);
+    let value = marked_value.trim_end_matches(['▲', '▼', '?', '*', ' ']);
     match row.ratio {
         Some(_) => format!("{} {value} {}{missed}", row.step, row.verdict),
         None if row.verdict == Verdict::Invalid => format!("{} invalid", row.step),

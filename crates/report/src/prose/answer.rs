@@ -301,7 +301,7 @@ impl<'a> AnswerWriter<'a> {
     }
 }
 
-/// What all comparisons of a target show together.
+/// The outcome of all comparisons of a target together.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     Faster,

@@ -12,7 +12,7 @@ use super::uneven;
 
 /// The validity of all figures.
 pub(crate) struct Validity {
-    /// What is valid and what is not, in a few words.
+    /// The numbers of valid and other steps, in a few words.
     pub text: String,
     /// True if there is no reason to doubt any figure.
     pub is_good: bool,

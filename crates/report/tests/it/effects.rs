@@ -94,7 +94,7 @@ fn run() -> Run {
     Run {
         name: "durability".into(),
         status: Status::Complete,
-        targets: TARGETS.map(|it| target(it.0, "postgres")).to_vec(),
+        targets: TARGETS.map(|names| target(names.0, "postgres")).to_vec(),
         base: TARGETS[0].0.into(),
         ..Run::default()
     }

@@ -157,23 +157,23 @@ fn of_client_host_figure(
 
 /// Returns the sum of each column over all hosts.
 fn added_hosts(hosts: &[HostColumns]) -> HostColumns {
-    let names = hosts.iter().flat_map(|host| host.keys());
-    let sum = |name: &String| {
+    let mut sums = HostColumns::default();
+    for name in hosts.iter().flat_map(|host| host.keys()) {
         let columns = hosts.iter().filter_map(|host| host.get(name)).collect();
-        (name.clone(), added(columns, 1.0))
-    };
-    names.map(sum).collect()
+        sums.entry(name.clone()).or_insert_with(|| added(columns, 1.0));
+    }
+    sums
 }
 
 fn busy_pct(host: &HostColumns) -> Vec<Option<f64>> {
     let busy = sum_of(host, &BUSY, 1.0);
     let rest = sum_of(host, &REST, 1.0);
-    let percent = |(busy, rest): (&Option<f64>, &Option<f64>)| {
-        let (busy, rest) = ((*busy)?, (*rest)?);
-        let all = busy + rest;
-        (all > 0.0).then(|| busy / all * 100.0)
-    };
-    busy.iter().zip(&rest).map(percent).collect()
+    busy.into_iter().zip(rest).map(|(busy, rest)| busy_share_pct(busy?, rest?)).collect()
+}
+
+fn busy_share_pct(busy: f64, rest: f64) -> Option<f64> {
+    let all = busy + rest;
+    (all > 0.0).then(|| busy / all * 100.0)
 }
 
 #[cfg(test)]
