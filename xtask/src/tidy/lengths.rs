@@ -20,7 +20,6 @@ const EXCEPTIONS: &[(&str, &str)] = &[
     ("crates/analysis/src/figures/quality/tests.rs", "cases of one rule"),
     ("crates/load/src/tests.rs", "cases of one driver"),
     ("crates/report/tests/it/synthetic.rs", "one synthetic record"),
-    ("crates/analysis/src/settings/mod.rs", "not yet split: comparing, and describing"),
     ("crates/assay/src/cli.rs", "one command line; its commands could be files"),
     ("crates/assay/src/commands/export.rs", "not yet split: one file for each format"),
     ("crates/assay/src/run/mod.rs", "not yet split: beginning, resuming, conducting"),
