@@ -1,23 +1,38 @@
 //! Computes figures from records, compares them, and explains what changed.
 //!
 //! ```text
-//! record ─► figures ─► Figures ─► compare ─► Compared ─► explain ─► Finding
-//!           metrics    Row: one   samples    interval    rules      title, text,
-//!           quality    step of a  pairs      and verdict return     evidence,
-//!           sla        cell       families   of a step   values     caveats
-//!
-//! settings   what differs between targets          compat   whether runs can be compared
-//! factors    levels of a matrix ─► effects         answer   one summary of all verdicts
+//! record ─► settings ─► figures ─► compare ─► explain
+//!           what        one Row    a ratio,   a Finding for
+//!           differs     for each   interval   each change:
+//!           between     step of    and        cause, evidence,
+//!           targets     a cell     verdict    caveats
+//!                         │
+//!                         ├─► compat   whether runs can be compared at all
+//!                         └─► search   which rate to try next
 //! ```
 //!
-//! This crate is pure: the same record always gives the same figures. Formulas and their sources
-//! are in `docs/metrics.md`, those of comparisons in `docs/statistics.md`, and the rules of
-//! findings in `docs/findings.md`.
+//! Each module uses only those before it, so that a figure can't depend on what it is compared
+//! with, nor a verdict on its explanation.
+//!
+//! | module | main types |
+//! |---|---|
+//! | [`settings`] | [`Settings`](settings::Settings), [`Comparison`](settings::Comparison), [`Factors`](settings::Factors) |
+//! | [`figures`] | [`Figures`](figures::Figures), [`Row`](figures::Row), [`Series`](figures::Series), [`Quality`](figures::Quality) |
+//! | [`mod@compare`] | [`Compared`](compare::Compared), [`ComparedStep`](compare::ComparedStep), [`Verdict`](compare::Verdict), [`Effects`](compare::Effects), [`Gate`](compare::Gate) |
+//! | [`mod@explain`] | [`Finding`](explain::Finding), [`Answer`](explain::Answer) |
+//! | [`compat`] | [`Recorded`](compat::Recorded), [`Incomparable`](compat::Incomparable) |
+//! | [`search`] | [`SearchedTarget`](search::SearchedTarget), [`RateTrial`](search::RateTrial) |
+//!
+//! This crate is pure: the same record always gives the same figures. It reads run directories and
+//! writes nothing. Formulas and their sources are in `docs/metrics.md`, those of comparisons in
+//! `docs/statistics.md`, and the rules of findings in `docs/findings.md`.
 //!
 //! ```
 //! use std::collections::BTreeMap;
 //!
-//! use analysis::{CompareOptions, Figures, Row, Verdict, compare, explain, factor_within};
+//! use analysis::compare::{CompareOptions, Verdict, compare};
+//! use analysis::explain::{explain, factor_within};
+//! use analysis::figures::{Figures, Row};
 //! use record::{CellKey, Status, StepKind};
 //!
 //! // Five repeats of two targets in turn; `b.fast` takes 20 us per query instead of 25.

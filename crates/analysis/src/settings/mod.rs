@@ -1,6 +1,15 @@
 //! Compares the settings that engines report, target by target, and with those that the plan
-//! declares. Settings that differ between any two servers, such as the paths of their files, are
-//! left out.
+//! declares.
+//!
+//! Two targets differ in more than their names say: another version has other defaults, and a
+//! server derives settings from others. So a comparison starts from what engines report, and says
+//! of each difference whether the plan declares it ([`DifferenceKind`]). Settings that differ
+//! between any two servers, such as the paths of their files, are left out.
+//!
+//! * [`RunSettings`] are the cells of a run; [`Settings`] what differs between its targets.
+//! * [`Comparison`] is of two targets, with one [`Difference`] for each setting.
+//! * [`Profile`]s are the settings of each target, from which [`Factors`] finds those whose effects
+//!   can be separated.
 
 mod comparing;
 mod difference;
