@@ -5,7 +5,7 @@ mod compare;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use analysis::Requirement;
+use analysis::compare::Requirement;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use record::RateSearch;
 

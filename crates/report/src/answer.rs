@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use analysis::{
-    Answer, Change, Compared, Figures, Finding, TargetAnswer, counted, distinct, factor_within,
-    range,
-};
+use analysis::compare::Compared;
+use analysis::explain::{Answer, Change, Finding, TargetAnswer, factor_within, range};
+use analysis::figures::Figures;
+use analysis::{counted, distinct};
 use words::capitalized;
 
 use crate::compared::{Comparison, percent, verdicts};
@@ -358,9 +358,9 @@ fn count_text(count: usize, all: usize, [one, several]: [&str; 2], what: &str) -
 
 #[cfg(test)]
 mod tests {
-    use analysis::{
-        ComparedStep, FindingKind, Interval, Pairing, Row, Sample, THROUGHPUT, Verdict,
-    };
+    use analysis::compare::{ComparedStep, Interval, Pairing, Sample, THROUGHPUT, Verdict};
+    use analysis::explain::FindingKind;
+    use analysis::figures::Row;
     use record::CellKey;
 
     use super::*;

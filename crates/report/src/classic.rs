@@ -3,8 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-pub(crate) use analysis::throughput;
-use analysis::{Row, Shade, Sla, shade_summary};
+pub(crate) use analysis::figures::throughput;
+use analysis::figures::{Row, Sla};
+use analysis::{Shade, shade_summary};
 use words::Decimals;
 
 use crate::grid::{self, LineGrid};

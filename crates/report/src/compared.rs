@@ -29,7 +29,9 @@ mod verdicts;
 mod waits;
 mod words;
 
-use analysis::{Compared, Figures, Finding, Pairing};
+use analysis::compare::{Compared, Pairing};
+use analysis::explain::Finding;
+use analysis::figures::Figures;
 use record::Run;
 
 use crate::answer;

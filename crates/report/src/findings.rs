@@ -1,10 +1,9 @@
 //! Findings as text for a terminal, Markdown and HTML: the most important ones, and the number of
 //! the others.
 
-use analysis::{
-    CompareOptions, Compared, Evidence, FINDINGS_SHOWN_MAX, Figures, Finding, compare, costs,
-    explain, factor, figure,
-};
+use analysis::compare::{CompareOptions, Compared, compare, costs};
+use analysis::explain::{Evidence, FINDINGS_SHOWN_MAX, Finding, explain, factor, figure};
+use analysis::figures::Figures;
 use maud::{Markup, html as markup};
 use record::Run;
 

@@ -40,7 +40,10 @@ mod waits;
 
 use std::collections::BTreeSet;
 
-use analysis::{CompareOptions, Factors, Figures, counted};
+use analysis::compare::CompareOptions;
+use analysis::counted;
+use analysis::figures::Figures;
+use analysis::settings::Factors;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use maud::{DOCTYPE, Markup, PreEscaped, html as markup};
@@ -321,7 +324,7 @@ fn effects_of(comparison: &Comparison<'_>) -> Markup {
         run,
         runs: &[],
         figures,
-        effects: &analysis::effects(figures, factors, &options),
+        effects: &analysis::compare::effects(figures, factors, &options),
     })
 }
 

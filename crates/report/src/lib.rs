@@ -23,7 +23,7 @@
 //!   terminal or a browser would obey ([`terminal_text`]).
 //!
 //! ```
-//! use analysis::{Figures, Row};
+//! use analysis::figures::{Figures, Row};
 //! use record::{CellKey, Run, Status, StepKind};
 //! use report::{TableStyle, tables};
 //!

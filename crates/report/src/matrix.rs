@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use analysis::{Figures, Row, UnfinishedCell, counted};
+use analysis::counted;
+use analysis::figures::{Figures, Row, UnfinishedCell};
 use record::{CellKey, Run, Status, StepKind};
 
 use crate::worth::comparable;
@@ -314,7 +315,7 @@ fn sort(lines: &mut [Line<'_>], run: &Run) {
     lines.sort_by_cached_key(|line| {
         let cell = line.cell;
         // Rates of a search by their size: the bits of positive numbers have the same order.
-        let rate = cell.variant.as_deref().and_then(analysis::rate_of).map(f64::to_bits);
+        let rate = cell.variant.as_deref().and_then(analysis::search::rate_of).map(f64::to_bits);
         let variant = (rate, cell.variant.clone());
         (variant, cell.clients, position(&cell.target), cell.repeat, line.run)
     });

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use analysis::{Figures, distinct};
+use analysis::distinct;
+use analysis::figures::Figures;
 
 use crate::matrix::Matrix;
 

@@ -21,7 +21,8 @@ mod over;
 mod scale;
 mod svg;
 
-use analysis::{ComparedStep, Figures, THROUGHPUT};
+use analysis::compare::{ComparedStep, THROUGHPUT};
+use analysis::figures::Figures;
 use maud::{Markup, PreEscaped, html as markup};
 use record::Run;
 

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use analysis::{Figures, Row, UnfinishedCell, counted};
+use analysis::counted;
+use analysis::figures::{Figures, Row, UnfinishedCell};
 use record::{OptionStatus, Run, Status};
 
 use crate::compared::{MissingProfiles, missing_profiles};

@@ -2,9 +2,10 @@
 //! simultaneous events, the seconds with the requested rate, when each client ended, and the debt
 //! that steps left.
 
-use analysis::{
+use analysis::counted;
+use analysis::figures::{
     ConcurrentChange, Fairness, LISTED_MAX, Pending, Quality, Row, SHIFT_SECONDS_MIN, STALL_SHARE,
-    SettleWork, Shift, Sla, SlaHistory, Stall, counted,
+    SettleWork, Shift, Sla, SlaHistory, Stall,
 };
 use words::Decimals;
 

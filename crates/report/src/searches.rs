@@ -1,9 +1,10 @@
 //! The highest rate at which a step meets its bounds, and the rates that the search for it tried.
 
-use analysis::{
-    Figures, MissedBound, RateTrial, SearchState, SearchedTarget, TrialVerdict, counted, distinct,
-    rate_searches,
+use analysis::figures::Figures;
+use analysis::search::{
+    MissedBound, RateTrial, SearchState, SearchedTarget, TrialVerdict, rate_searches,
 };
+use analysis::{counted, distinct};
 use record::{RateSearch, Run};
 
 use crate::number::rate_text;

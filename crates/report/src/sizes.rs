@@ -1,6 +1,7 @@
 //! The sizes of tables and indexes after a step.
 
-use analysis::{Row, Size, TablePart, counted};
+use analysis::counted;
+use analysis::figures::{Row, Size, TablePart};
 use words::masked;
 
 use crate::matrix::{Matrix, StepHead};

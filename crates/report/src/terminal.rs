@@ -4,7 +4,8 @@ mod layout;
 
 use std::collections::BTreeSet;
 
-use analysis::{Figures, Settings};
+use analysis::figures::Figures;
+use analysis::settings::Settings;
 use record::Run;
 use unicode_width::UnicodeWidthStr;
 

@@ -1,6 +1,6 @@
 //! Parses the values of the options of `compare`.
 
-use analysis::{Bound, Requirement, THROUGHPUT};
+use analysis::compare::{Bound, Requirement, THROUGHPUT};
 use words::{Metric, OPERATION_TIMES};
 
 /// One `--base`.

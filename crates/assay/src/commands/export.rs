@@ -5,7 +5,8 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use analysis::compat::{Recorded, refuse_copies};
-use analysis::{ProfiledStep, Row, distinct};
+use analysis::distinct;
+use analysis::figures::{ProfiledStep, Row};
 use fs_err::File;
 use record::{RecordError, Run, RunDir, StepReader, StepState};
 use report::{ComparedRun, Comparison, Form, HistogramLog, ProfileForm, SecondTable};
@@ -149,7 +150,7 @@ impl Selection {
     ) -> anyhow::Result<()> {
         let paths: Vec<&Path> = self.directories.iter().map(RunDir::path).collect();
         let before = SetAsideCounts::of(&paths);
-        analysis::for_each_row(&self.directories, |step, row| {
+        analysis::figures::for_each_row(&self.directories, |step, row| {
             if row.damaged || step.state() == StepState::Missing {
                 before.refuse_changes(&paths)?;
             }
@@ -177,7 +178,7 @@ impl Selection {
     fn rows(&self) -> anyhow::Result<Vec<Row>> {
         let mut rows = Vec::new();
         self.each(|_, mut row| {
-            row.series = analysis::Series::default();
+            row.series = analysis::figures::Series::default();
             rows.push(row);
             Ok(())
         })?;
@@ -330,7 +331,7 @@ impl Selection {
     /// Writes the profiles of all selected steps into one file.
     fn write_profiles(&self, form: ProfileForm, output: Option<&Path>) -> anyhow::Result<Exit> {
         let (mut figures, _) = runs::figures(&self.directories, |row| {
-            row.series = analysis::Series::default();
+            row.series = analysis::figures::Series::default();
         })?;
         let exit = exit_of_reading(&figures);
         // As in a comparison, warm-ups only count if they are asked for.
@@ -358,7 +359,7 @@ impl Selection {
             let (step, cell, why) = (&row.step, &row.cell, report::terminal_text(&why));
             eprint_line!("warning: left out: {step} of {} (p{}): {why}", cell.target, cell.repeat);
         }
-        let profiles = analysis::merged_profiles(&figures);
+        let profiles = analysis::compare::merged_profiles(&figures);
         if profiles.is_empty() {
             eprint_line!("error: no selected step has a profile, so nothing was written");
             return Ok(Exit::Invalid);

@@ -1,6 +1,7 @@
 //! `assay show`: prints the tables of a run from its directory.
 
-use analysis::{Figures, RunSettings};
+use analysis::figures::Figures;
+use analysis::settings::RunSettings;
 use record::{Run, RunDir};
 use report::TableStyle;
 

@@ -1,7 +1,8 @@
 //! `assay find`: searches for the highest rate at which a step meets its bounds. Each rate is a
 //! variant of the workload, so its cells are recorded, resumed and shown like any others.
 
-use analysis::{Figures, SearchState, SearchedTarget, rate_variant};
+use analysis::figures::Figures;
+use analysis::search::{SearchState, SearchedTarget, rate_variant};
 use plan::{Plan, key_part};
 use record::{CellKey, CellRef, RateSearch, Run, RunDir};
 
@@ -141,12 +142,12 @@ pub fn next_rates(
     if run.search.is_none() {
         return Ok(Vec::new());
     }
-    let figures = analysis::figures(std::slice::from_ref(directory))?;
+    let figures = analysis::figures::figures(std::slice::from_ref(directory))?;
     let is_wanted = |it: &SearchedTarget| {
         let mut cells = run.cells.iter();
         cells.any(|cell| is_of(it, cell) && only.matches(cell))
     };
-    let searched = analysis::rate_searches(run, &figures).into_iter();
+    let searched = analysis::search::rate_searches(run, &figures).into_iter();
     let next = searched.filter_map(|it| match it.state {
         SearchState::Next(rate) if is_wanted(&it) => Some((it, rate)),
         _ => None,
@@ -176,7 +177,7 @@ fn is_of(searched: &SearchedTarget, cell: &CellRef) -> bool {
 
 /// Returns true if the search of a target with a measured cell has stopped without an answer.
 pub fn has_no_answer(run: &Run, figures: &Figures, is_measured: impl Fn(&CellKey) -> bool) -> bool {
-    let searched = analysis::rate_searches(run, figures);
+    let searched = analysis::search::rate_searches(run, figures);
     let mut stopped =
         searched.iter().filter(|searched| matches!(searched.state, SearchState::Stopped(_)));
     stopped.any(|searched| {
@@ -227,7 +228,7 @@ pub fn extend(
     run.workloads = steps_of_variants(&file.plan);
     directory.write_run(run)?;
     for (it, rate) in &next {
-        let (sustained, missed) = analysis::bracket(&it.trials);
+        let (sustained, missed) = analysis::search::bracket(&it.trials);
         let known = [(sustained, "meets the bounds"), (missed, "misses a bound")];
         let known = known.iter().filter_map(|(rate, what)| {
             let rate = report::rate_text((*rate)?);

@@ -29,8 +29,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use analysis::compare::CompareOptions;
 use analysis::compat::host_differences;
-use analysis::{CompareOptions, Figures};
+use analysis::figures::Figures;
 use plan::Plan;
 use probe::HostContext;
 use record::{
@@ -280,7 +281,7 @@ fn already_complete(args: &RunArgs, directory: &RunDir, mut run: Run) -> anyhow:
         }
         (run.status, run.ended_unix_ns) = (Status::Complete, ended_unix_ns);
         directory.write_run(&run)?;
-        match analysis::figures_and(std::slice::from_ref(directory), Curves::take) {
+        match analysis::figures::figures_and(std::slice::from_ref(directory), Curves::take) {
             Ok((figures, curves)) => {
                 write_report(directory, &figures, &curves);
             }
@@ -387,7 +388,8 @@ fn conduct(
     result?;
     let incomplete = incomplete?;
     written?;
-    let (figures, curves) = analysis::figures_and(std::slice::from_ref(directory), Curves::take)?;
+    let (figures, curves) =
+        analysis::figures::figures_and(std::slice::from_ref(directory), Curves::take)?;
     let report = write_report(directory, &figures, &curves);
     if !args.place.quiet {
         print(&report::tables_brief(&run, &figures, style()))?;
@@ -459,7 +461,7 @@ fn file_url(path: &Path) -> String {
 fn noise(run: &Run, figures: &Figures) -> String {
     let options =
         CompareOptions { base: run.base.clone(), metrics: Vec::new(), ..CompareOptions::default() };
-    let compared = analysis::compare(figures, &options);
+    let compared = analysis::compare::compare(figures, &options);
     format!("\n{}", report::noise_floor(&compared, style()))
 }
 

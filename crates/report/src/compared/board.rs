@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use analysis::{ComparedStep, REPEATS_CAP, Sample, THROUGHPUT};
+use analysis::compare::{ComparedStep, REPEATS_CAP, Sample, THROUGHPUT};
 use record::CellKey;
 
 use super::Comparison;

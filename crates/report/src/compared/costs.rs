@@ -1,7 +1,7 @@
 //! The tables of what an operation costs: every target's figures, each with its ratio to the base.
 //! One row for each step and target.
 
-use analysis::{ComparedStep, THROUGHPUT};
+use analysis::compare::{ComparedStep, THROUGHPUT};
 use words::{Decimals, Metric};
 
 use super::board::{Board, RepeatedLine, remarks};
@@ -138,7 +138,9 @@ fn cells(
         let mean = board.mean(line, lines, step.name, metric);
         let mut cell = match (mean, row) {
             (Some(mean), _) => Cell::plain(fixed(mean, *decimals)),
-            (None, Some(row)) if row.verdict == analysis::Verdict::Invalid => not_compared(),
+            (None, Some(row)) if row.verdict == analysis::compare::Verdict::Invalid => {
+                not_compared()
+            }
             (None, _) => Cell::not_applicable(),
         };
         if *metric == THROUGHPUT {

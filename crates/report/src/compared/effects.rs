@@ -3,10 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use analysis::{
-    CombinationEffect, ComparedStep, Effect, Effects, Factor, Factors, Figures, Row, THROUGHPUT,
-    counted, distinct, metric_label,
+use analysis::compare::{
+    CombinationEffect, ComparedStep, Effect, Effects, THROUGHPUT, metric_label,
 };
+use analysis::figures::{Figures, Row};
+use analysis::settings::{Factor, Factors};
+use analysis::{counted, distinct};
 use maud::{Markup, html as markup};
 use record::{CellKey, Run};
 use serde_json::{Value as Json, json};

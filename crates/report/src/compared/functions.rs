@@ -1,8 +1,7 @@
 //! The functions whose cost changed, by the profiles of two targets.
 
-use analysis::{
-    ComparedProfile, CostDifference, Figures, FunctionDifference, ProfileTotals, Row, noun,
-};
+use analysis::compare::{ComparedProfile, CostDifference, FunctionDifference, ProfileTotals};
+use analysis::figures::{Figures, Row, noun};
 use record::CellKey;
 
 use super::words::percent;

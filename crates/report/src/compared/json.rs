@@ -1,7 +1,8 @@
 //! A comparison as JSON; `docs/compare.md` describes the keys. Keys may be added but are never
 //! renamed.
 
-use analysis::{Answer, ComparedStep, Interval, RequirementResult, Sample};
+use analysis::compare::{ComparedStep, Interval, RequirementResult, Sample};
+use analysis::explain::Answer;
 use serde_json::{Value, json};
 
 use super::board::mean_of;
@@ -16,7 +17,8 @@ use crate::answer::sentences;
 pub fn compared_json(comparison: &Comparison<'_>) -> Value {
     let compared = comparison.compared;
     let mut all = comparison.runs.iter();
-    let noise = all.all(|it| is_against_itself(it.run)).then(|| analysis::noise_floor(compared));
+    let noise =
+        all.all(|it| is_against_itself(it.run)).then(|| analysis::compare::noise_floor(compared));
     let findings = comparison.findings;
     let mut answer = json!(Answer::new(comparison.figures, compared, findings));
     answer["text"] = sentences(comparison).join(" ").into();

@@ -1,7 +1,8 @@
 //! The noise of a machine: the difference of a target from itself in each step, and the changes
 //! that could be detected.
 
-use analysis::{Compared, DetectableEffect, NoiseFloor, counted};
+use analysis::compare::{Compared, DetectableEffect, NoiseFloor};
+use analysis::counted;
 use record::Run;
 
 use super::relative::ratio_cell;
@@ -30,7 +31,7 @@ pub(super) fn is_against_itself(run: &Run) -> bool {
 }
 
 pub(super) fn write(out: &mut TerminalWriter, compared: &Compared) {
-    out.table(&table(compared, &analysis::noise_floor(compared)));
+    out.table(&table(compared, &analysis::compare::noise_floor(compared)));
 }
 
 fn table(compared: &Compared, floor: &NoiseFloor) -> Table {

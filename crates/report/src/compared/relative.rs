@@ -1,7 +1,8 @@
 //! The tables of throughput and other metrics relative to the base: each ratio with its interval,
 //! and the verdict as a mark and a color.
 
-use analysis::{ComparedStep, Interval, THROUGHPUT, VERDICT_METRICS, Verdict, distinct};
+use analysis::compare::{ComparedStep, Interval, THROUGHPUT, VERDICT_METRICS, Verdict};
+use analysis::distinct;
 
 use super::board::{Board, RepeatedLine, mean_of, remarks};
 use super::costs::decimals;

@@ -1,6 +1,6 @@
 //! The requirements, each with its result for each target.
 
-use analysis::{Compared, RequirementResult, RequirementVerdict};
+use analysis::compare::{Compared, RequirementResult, RequirementVerdict};
 
 use super::costs::decimals;
 use super::verdicts::unit_of;

@@ -4,7 +4,8 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-use analysis::{ComparedStep, Pairing, Row, Sample, THROUGHPUT, UnfinishedCell, Verdict};
+use analysis::compare::{ComparedStep, Pairing, Sample, THROUGHPUT, Verdict};
+use analysis::figures::{Row, UnfinishedCell};
 use record::{Run, Status};
 use words::Metric;
 

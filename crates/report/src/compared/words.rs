@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 
 use ::words::{Metric, capitalized};
-use analysis::{
-    Compared, ComparedStep, Effects, Pairing, REPEATS_CAP, THROUGHPUT, Verdict, counted, distinct,
-    metric_label,
+use analysis::compare::{
+    Compared, ComparedStep, Effects, Pairing, REPEATS_CAP, THROUGHPUT, Verdict, metric_label,
 };
+use analysis::{counted, distinct};
 
 use super::ComparedRun;
 use super::board::Board;

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-use analysis::MergedProfile;
+use analysis::compare::MergedProfile;
 use serde_json::{Value, json};
 
 use super::profiles::cell_name;

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use analysis::MergedProfile;
+use analysis::compare::MergedProfile;
 use record::CellKey;
 use words::Stacks;
 

@@ -4,7 +4,8 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use analysis::{Fairness, Figures, OpFigures, Row, Sla, distinct};
+use analysis::distinct;
+use analysis::figures::{Fairness, Figures, OpFigures, Row, Sla};
 use record::{Run, Status, StepKind};
 use words::METRICS;
 
@@ -73,7 +74,7 @@ pub fn metric_table<'a, W: Write + Send>(
     for row in rows {
         let mut line = of_step(row, runs);
         let of_step = line.len();
-        let throughput = Value::number(analysis::throughput(row));
+        let throughput = Value::number(analysis::figures::throughput(row));
         let unit = operations::unit(StepHead::of(row)).into();
         let throughput = ("throughput".into(), unit, throughput);
         let stalls = row.lsm.iter().flat_map(|lsm| &lsm.stalls);
@@ -140,7 +141,7 @@ pub(super) fn of_step(row: &Row, runs: &[&Run]) -> Line {
         ("status", Value::text(status_name(row.status))),
         ("valid", Value::Boolean(Some(row.valid))),
         ("reasons", Value::text(row.reasons.join("; "))),
-        ("throughput", Value::number(analysis::throughput(row))),
+        ("throughput", Value::number(analysis::figures::throughput(row))),
         ("throughput_unit", Value::Text(unit)),
     ]));
     line

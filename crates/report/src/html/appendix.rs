@@ -1,6 +1,7 @@
 //! The basis of the figures: the host, the builds, the settings, the plan and the method.
 
-use analysis::{Comparison, DifferenceKind, Figures, Settings};
+use analysis::figures::Figures;
+use analysis::settings::{Comparison, DifferenceKind, Settings};
 use maud::{Markup, html as markup};
 use record::{Cell, FileHash, Host, Run};
 

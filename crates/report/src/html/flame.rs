@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 
-use analysis::{Calls, MergedProfile, ProfileTotals};
+use analysis::compare::{MergedProfile, ProfileTotals};
+use analysis::figures::Calls;
 
 use crate::html::{clean, encode};
 

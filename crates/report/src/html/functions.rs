@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use analysis::{
-    ComparedProfile, MergedProfile, ProfileTotals, ProfiledStep, distinct, merged_profiles,
-};
+use analysis::compare::{ComparedProfile, MergedProfile, ProfileTotals, merged_profiles};
+use analysis::distinct;
+use analysis::figures::ProfiledStep;
 use maud::{Markup, PreEscaped, html as markup};
 
 use crate::compared::{Comparison, facts, function_tables, operation, percent};

@@ -1,6 +1,6 @@
 //! The charts of the load in one row, second by second.
 
-use analysis::{OpSeries, Row};
+use analysis::figures::{OpSeries, Row};
 
 use crate::html::curve::{ChartPlace, Curve, RowCurve};
 use crate::html::seconds::{counts, rates};

@@ -10,7 +10,7 @@ use crate::compared::tone;
 use crate::number::ratio_text;
 use crate::operations::step_head;
 use crate::table::{Cell, Tone};
-use analysis::ComparedStep;
+use analysis::compare::ComparedStep;
 
 /// The height of a row, and of a line of a head.
 const ROW: f64 = 24.0;

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use analysis::{
-    Percentiles, RateTrial, Row, Sample, SearchedTarget, THROUGHPUT, counted, distinct,
-    rate_searches, throughput,
-};
+use analysis::compare::{Sample, THROUGHPUT};
+use analysis::figures::{Percentiles, Row, throughput};
+use analysis::search::{RateTrial, SearchedTarget, rate_searches};
+use analysis::{counted, distinct};
 
 use super::chart::{Chart, Curve, Point};
 use super::scale::Scale;
@@ -492,7 +492,7 @@ mod tests {
     use super::*;
     use crate::compared::Comparison;
     use crate::findings;
-    use analysis::{Figures, OpFigures, Sla};
+    use analysis::figures::{Figures, OpFigures, Sla};
     use record::{CellKey, Run, Status, StepKind, Target};
 
     fn row(target: &str, clients: u32, repeat: u32, step: &str, rate: f64) -> Row {

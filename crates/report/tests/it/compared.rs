@@ -1,9 +1,10 @@
 //! Comparisons that were never measured: each sort of verdict once.
 
-use analysis::{
-    Compared, ComparedMachines, ComparedStep, Figures, Finding, FindingKind, Interval, Pairing,
-    Row, Sample, Sla, THROUGHPUT, UnfinishedCell, Verdict,
+use analysis::compare::{
+    Compared, ComparedMachines, ComparedStep, Interval, Pairing, Sample, THROUGHPUT, Verdict,
 };
+use analysis::explain::{Finding, FindingKind};
+use analysis::figures::{Figures, Row, Sla, UnfinishedCell};
 use record::{CellRef, ResolvedValue, Run, Status, StepKind};
 use report::{
     ComparedRun, Comparison, TableStyle, compared, compared_csv, compared_json, compared_markdown,

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use analysis::{
-    CompareOptions, Effects, Factors, Figures, Profile, ProfileSetting, Row, StartedCell, effects,
-};
+use analysis::compare::{CompareOptions, Effects, effects};
+use analysis::figures::{Figures, Row, StartedCell};
+use analysis::settings::{Factors, Profile, ProfileSetting};
 use record::{CellKey, Run, Status, StepKind};
 use report::{
     FactorEffects, TableStyle, effects as text_of, effects_csv, effects_json, effects_markdown,

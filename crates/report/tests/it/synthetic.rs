@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use analysis::{
+use analysis::figures::{
     Buckets, ClientEnd, ConcurrentChange, Fairness, Figures, OpFigures, OpSeries, Pending,
-    Percentiles, ProfiledStep, Quality, Row, RunSettings, Series, SettleAction, SettleWork, Shift,
-    Sla, SlaHistory, Stall, UnfinishedCell, WorstResponse,
+    Percentiles, ProfiledStep, Quality, Row, Series, SettleAction, SettleWork, Shift, Sla,
+    SlaHistory, Stall, UnfinishedCell, WorstResponse,
 };
+use analysis::settings::RunSettings;
 use record::{
     Build, CellRef, Counter, Failure, FileHash, FsyncLatency, Host, Plan, ResolvedValue, Run,
     Setting, Settle, Status, Step, StepKind, StepProfile, Target, Warning,

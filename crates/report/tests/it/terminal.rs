@@ -1,5 +1,6 @@
-use analysis::{
-    Comparison, Difference, DifferenceKind, Figures, IgnoredOption, OneSidedSetting, Settings,
+use analysis::figures::Figures;
+use analysis::settings::{
+    Comparison, Difference, DifferenceKind, IgnoredOption, OneSidedSetting, Settings,
     TargetSettings, VaryingSetting,
 };
 use record::OptionStatus;

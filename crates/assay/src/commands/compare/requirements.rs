@@ -1,8 +1,8 @@
 //! `--require`: reports which targets miss a bound, in words and as an exit code.
 
-use analysis::{
-    Figures, Requirement, RequirementResult, RequirementVerdict, Row, THROUGHPUT, distinct,
-};
+use analysis::compare::{Requirement, RequirementResult, RequirementVerdict, THROUGHPUT};
+use analysis::distinct;
+use analysis::figures::{Figures, Row};
 use report::terminal_text;
 
 use super::lacking_metric;
@@ -20,7 +20,7 @@ pub fn check(figures: &Figures, requirements: &[Requirement]) -> Result<(), Usag
         }
         let of_step: Vec<&Row> = figures.rows.iter().filter(|row| row.step == *step).collect();
         let has = |row: &&Row| match metric.as_str() {
-            THROUGHPUT => analysis::throughput(row).is_some(),
+            THROUGHPUT => analysis::figures::throughput(row).is_some(),
             name => row.metric(name).is_some(),
         };
         let has_figures = of_step.iter().any(|row| !row.ops.is_empty());

@@ -1,7 +1,8 @@
 //! `--by-step`: compares steps of the same cell with each other.
 
 use analysis::compat::{self, StepPair};
-use analysis::{Figures, distinct};
+use analysis::distinct;
+use analysis::figures::Figures;
 use record::Run;
 
 use crate::cli::StepPattern;
