@@ -73,30 +73,7 @@ pub mod search;
 pub mod settings;
 mod shade;
 
-pub use compare::{
-    Bound, CombinationEffect, CompareOptions, Compared, ComparedMachines, ComparedPlans,
-    ComparedProfile, ComparedStep, ComparedWaits, CostDifference, DetectableEffect, Deviation,
-    Effect, Effects, FunctionDifference, Gate, InitialTree, Interval, MergedProfile, NamedFunction,
-    NoiseFloor, POWER, Pairing, PlanDifference, ProfileTotals, REPEATS_CAP, Requirement,
-    RequirementResult, RequirementVerdict, Sample, StateDifference, StepNoise, THROUGHPUT,
-    Thresholds, VERDICT_METRICS, VarianceShare, Verdict, compare, costs, effects, gate,
-    merged_profiles, metric_label, more_is_better, noise_floor, profiled_cpu_us, repeats_to_judge,
-};
-pub use explain::{
-    Answer, Change, Evidence, FINDINGS_SHOWN_MAX, Finding, FindingKind, TargetAnswer, explain,
-    factor, factor_within, figure, range,
-};
-pub use figures::*;
 pub use json::{json, missing_json, settings_json};
 pub use order::distinct;
-pub use search::{
-    MissedBound, RateTrial, SearchState, SearchedTarget, TrialVerdict, bracket, rate_of,
-    rate_searches, rate_variant,
-};
-pub use settings::{
-    Combination, Comparison, Difference, DifferenceKind, Factor, Factors, IgnoredOption,
-    OneSidedSetting, PlanTarget, Profile, ProfileSetting, RunSettings, Settings, TargetSettings,
-    VaryingSetting, declared_differences,
-};
 pub use shade::{Shade, relative, shade_max, shade_share, shade_summary};
 pub use words::counted;
