@@ -147,9 +147,9 @@ fn measured_times(step: &Step) -> Option<Vec<(String, f64)>> {
 }
 
 fn sum(series: &Series, name: &str) -> f64 {
-    let values = series.engine.get(name).map(|it| &it.values);
+    let values = series.engine.get(name).map(|series| &series.values);
     // A sum would begin with -0.
-    values.into_iter().flatten().flatten().fold(0.0, |sum, it| sum + it)
+    values.into_iter().flatten().flatten().fold(0.0, |sum, value| sum + value)
 }
 
 #[cfg(test)]

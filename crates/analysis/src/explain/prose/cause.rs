@@ -231,7 +231,7 @@ fn part_sentence(case: &Case<'_>, added: &str, changed: &PartOfTime) -> String {
         [] => String::new(),
         settings => format!(", as expected from {}", settings_text(settings)),
     };
-    let others = changed.others.iter().map(|it| part_name(*it).to_owned());
+    let others = changed.others.iter().map(|part| part_name(*part).to_owned());
     let others = list_any(others).map(|others| format!("; also changed: {others}"));
     let (share, part) = (share_text(changed.share), part_name(changed.part));
     let per = case.noun();
@@ -284,7 +284,7 @@ fn level_shift(case: &Case<'_>, level_shift: &LevelShift) -> String {
 /// time`.
 fn concurrent(changes: &[ConcurrentChange]) -> String {
     const LISTED: usize = 3;
-    let names = changes.iter().take(LISTED).map(|it| it.name.clone());
+    let names = changes.iter().take(LISTED).map(|change| change.name.clone());
     let names = list_any(names).map(|names| format!("; {names} changed at the same time"));
     names.unwrap_or_default()
 }
