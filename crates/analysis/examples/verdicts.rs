@@ -10,7 +10,7 @@ mod machine;
 
 use std::process::ExitCode;
 
-use analysis::{CompareOptions, Verdict, compare};
+use analysis::compare::{CompareOptions, Verdict, compare};
 use machine::{BASE, DRIFTS, Drift, NOISES, Noise, Order, Random, Truth};
 
 /// Simulated runs for each figure.

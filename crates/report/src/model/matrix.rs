@@ -2,7 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use analysis::{Figures, Row, UnfinishedCell, counted};
+use analysis::{
+    counted,
+    figures::{Figures, Row, UnfinishedCell},
+};
 use record::{CellKey, Run, Status, StepKind};
 
 use crate::model::worth::comparable;
@@ -316,7 +319,7 @@ fn sort(lines: &mut [CellLine<'_>], run: &Run) {
         let planned = run.targets.iter().position(|planned| planned.name == cell.target);
         let position = planned.unwrap_or(run.targets.len());
         // Rates of a search by their size: the bits of positive numbers have the same order.
-        let rate = cell.variant.as_deref().and_then(analysis::rate_of).map(f64::to_bits);
+        let rate = cell.variant.as_deref().and_then(analysis::search::rate_of).map(f64::to_bits);
         let variant = (rate, cell.variant.clone());
         (variant, cell.clients, position, cell.repeat, line.run)
     });

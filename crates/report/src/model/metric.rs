@@ -1,6 +1,6 @@
 //! A metric by its name: its unit, its decimals and its meaning.
 
-use analysis::{THROUGHPUT, metric_label};
+use analysis::compare::{THROUGHPUT, metric_label};
 use words::{Decimals, Metric, capitalized};
 
 /// Returns the unit of a metric; empty for a plain number.

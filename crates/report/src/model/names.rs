@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use analysis::{Figures, distinct};
+use analysis::{distinct, figures::Figures};
 use record::CellKey;
 
 use crate::model::matrix::Matrix;

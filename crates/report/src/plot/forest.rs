@@ -1,7 +1,7 @@
 //! A forest plot: the ratio of each step to the base, with its interval, sorted from the largest
 //! ratio to the smallest.
 
-use analysis::{ComparedStep, Interval, Verdict};
+use analysis::compare::{ComparedStep, Interval, Verdict};
 use maud::{Markup, html as markup};
 
 use super::scale::Scale;
@@ -185,7 +185,7 @@ fn description(row: &ComparedStep, marked_value: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use analysis::Interval;
+    use analysis::compare::Interval;
 
     fn step(name: &str, ratio: f64, bounds: (f64, f64), verdict: Verdict) -> ComparedStep {
         ComparedStep {

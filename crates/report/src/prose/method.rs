@@ -3,7 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use analysis::{Compared, ComparedStep, Effects, Pairing, THROUGHPUT, counted, distinct};
+use analysis::{
+    compare::{Compared, ComparedStep, Effects, Pairing, THROUGHPUT},
+    counted, distinct,
+};
 use words::capitalized;
 
 use super::run::ended;

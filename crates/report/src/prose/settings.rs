@@ -1,6 +1,6 @@
 //! The differences between the settings of targets as text: one line per setting.
 
-use analysis::{
+use analysis::settings::{
     Comparison, Difference, DifferenceKind, IgnoredOption, OneSidedSetting, Settings,
     TargetSettings,
 };

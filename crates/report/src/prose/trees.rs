@@ -1,7 +1,7 @@
 //! Detects read-only steps in which the targets of one table began with different trees. Then more
 //! than the targets differs.
 
-use analysis::InitialTree;
+use analysis::compare::InitialTree;
 
 use crate::model::matrix::{CellLine, Matrix, StepHead};
 use crate::model::number::listed;

@@ -4,7 +4,10 @@
 //! it: a single figure that is not valid, or another program that used the processors, is reason
 //! enough to doubt a comparison.
 
-use analysis::{Figures, Row, counted};
+use analysis::{
+    counted,
+    figures::{Figures, Row},
+};
 use record::Status;
 use words::capitalized;
 

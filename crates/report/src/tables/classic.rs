@@ -3,8 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-pub(crate) use analysis::throughput;
-use analysis::{Row, Shade, Sla, shade_summary};
+pub(crate) use analysis::figures::throughput;
+use analysis::{
+    Shade,
+    figures::{Row, Sla},
+    shade_summary,
+};
 use words::Decimals;
 
 use crate::model::grid::{self, LineGrid};

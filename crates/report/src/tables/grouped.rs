@@ -1,7 +1,7 @@
 //! The tables of the costs and durations of tests, one row per test and target. A benchmark's group
 //! has dozens of tests.
 
-use analysis::{Row, relative as ratio_to};
+use analysis::{figures::Row, relative as ratio_to};
 use words::Decimals;
 use words::metric::TEST_COSTS;
 

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use analysis::{COARSE_SHARE, Level, Row};
+use analysis::figures::{COARSE_SHARE, Level, Row};
 use words::metric::{
     Columns, LSM_SETTLED, LSM_STALLS, LSM_STATE, LSM_SUMMARY, LSM_WORK, LSM_WORK_IDLE,
 };

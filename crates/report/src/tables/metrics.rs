@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use analysis::{ClientHostFigures, Row};
+use analysis::figures::{ClientHostFigures, Row};
 use record::Status;
 use words::metric::{
     CLIENT_HOST, COSTS, Columns, IOSTAT, LSM_STATE, METRICS, NETWORK, PUBLISHED_COUNT, Section,

@@ -3,8 +3,11 @@
 //! that steps left.
 
 use analysis::{
-    ConcurrentChange, Fairness, LISTED_MAX, Quality, Row, SHIFT_SECONDS_MIN, STALL_SHARE, Shift,
-    Sla, SlaHistory, Stall, counted,
+    counted,
+    figures::{
+        ConcurrentChange, Fairness, LISTED_MAX, Quality, Row, SHIFT_SECONDS_MIN, STALL_SHARE,
+        Shift, Sla, SlaHistory, Stall,
+    },
 };
 use words::Decimals;
 

@@ -1,8 +1,11 @@
 //! Comparisons that were never measured: each sort of verdict once.
 
 use analysis::{
-    Compared, ComparedMachines, ComparedStep, Figures, Finding, FindingKind, Interval, Pairing,
-    Row, Sample, Sla, THROUGHPUT, UnfinishedCell, Verdict,
+    compare::{
+        Compared, ComparedMachines, ComparedStep, Interval, Pairing, Sample, THROUGHPUT, Verdict,
+    },
+    explain::{Finding, FindingKind},
+    figures::{Figures, Row, Sla, UnfinishedCell},
 };
 use record::{CellRef, ResolvedValue, Run, Status, StepKind};
 use report::{

@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 
 use analysis::{
-    CompareOptions, Effects, Factors, Figures, Profile, ProfileSetting, Row, StartedCell, effects,
+    compare::{CompareOptions, Effects, effects},
+    figures::{Figures, Row, StartedCell},
+    settings::{Factors, Profile, ProfileSetting},
 };
 use record::{CellKey, Run, Status, StepKind};
 use report::{

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use analysis::{
+use analysis::figures::{
     CounterSeries, Figures, Level, Lsm, OpFigures, OpSeries, Percentiles, Row, Series, Sla,
 };
 use record::{Role, Run, Settle, Status, Step, StepKind, Warning};

@@ -3,9 +3,12 @@
 use std::collections::BTreeMap;
 
 use analysis::{
-    Buckets, ClientEnd, ConcurrentChange, Fairness, Figures, OpFigures, OpSeries, Pending,
-    Percentiles, ProfiledStep, Quality, Row, RunSettings, Series, SettleAction, SettleWork, Shift,
-    Sla, SlaHistory, Stall, UnfinishedCell, WorstResponse,
+    figures::{
+        Buckets, ClientEnd, ConcurrentChange, Fairness, Figures, OpFigures, OpSeries, Pending,
+        Percentiles, ProfiledStep, Quality, Row, Series, SettleAction, SettleWork, Shift, Sla,
+        SlaHistory, Stall, UnfinishedCell, WorstResponse,
+    },
+    settings::RunSettings,
 };
 use record::{
     Build, CellRef, Counter, Failure, FileHash, FsyncLatency, Host, Plan, ResolvedValue, Run,

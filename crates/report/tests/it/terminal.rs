@@ -1,6 +1,9 @@
 use analysis::{
-    Comparison, Difference, DifferenceKind, Figures, IgnoredOption, OneSidedSetting, Settings,
-    TargetSettings, VaryingSetting,
+    figures::Figures,
+    settings::{
+        Comparison, Difference, DifferenceKind, IgnoredOption, OneSidedSetting, Settings,
+        TargetSettings, VaryingSetting,
+    },
 };
 use record::OptionStatus;
 use report::{TableStyle, csv, differences, tables, tables_brief, tables_named, terminal_text};

@@ -5,8 +5,11 @@ mod more_repeats;
 use std::collections::{BTreeMap, BTreeSet};
 
 use analysis::{
-    Compared, ComparedStep, Figures, Gate, REPEATS_CAP, THROUGHPUT, Thresholds, Verdict, counted,
-    distinct, metric_label,
+    compare::{
+        Compared, ComparedStep, Gate, REPEATS_CAP, THROUGHPUT, Thresholds, Verdict, metric_label,
+    },
+    counted, distinct,
+    figures::Figures,
 };
 use report::{ratio_with_bounds, terminal_text};
 
@@ -37,7 +40,7 @@ pub fn judge(
     };
     let missing = missing(compared, lines);
     let without_rows: Vec<&str> = thresholds.without_rows(compared).collect();
-    match analysis::gate(compared, &thresholds) {
+    match analysis::compare::gate(compared, &thresholds) {
         Gate::Regressed(rows) => {
             let rows = rows_at(&rows);
             eprint_line!("regression: {}", by_metric(Some(&rows), &judged));
@@ -227,7 +230,7 @@ fn print_unfinished(runs: &Runs, figures: &Figures) {
 
 #[cfg(test)]
 mod tests {
-    use analysis::Pairing;
+    use analysis::compare::Pairing;
 
     use super::*;
 
@@ -306,7 +309,8 @@ mod tests {
     fn the_sentence_of_a_comparison_has_its_reasons() {
         let mut noisy = row(Verdict::TooNoisy, Some(14));
         (noisy.cell.variant, noisy.ratio) = (Some("cached".into()), Some(0.9712));
-        noisy.interval = Some(analysis::Interval { low: 0.9, high: 1.05, confidence: 0.95 });
+        noisy.interval =
+            Some(analysis::compare::Interval { low: 0.9, high: 1.05, confidence: 0.95 });
         noisy.reasons = vec!["pg.next, repeat 2 is left out: it failed".into()];
         assert_eq!(
             sentence(&noisy, "pg.base", 0.025),

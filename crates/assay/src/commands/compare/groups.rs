@@ -1,6 +1,6 @@
 //! `--base GROUP=TARGET`: compares the targets of each engine or build with their own base.
 
-use analysis::Figures;
+use analysis::figures::Figures;
 use record::{CellKey, Run, Target};
 use runner::failure::UsageError;
 use runner::similar::did_you_mean;

@@ -1,6 +1,9 @@
 //! Charts over the number of clients.
 
-use analysis::{Row, counted, throughput};
+use analysis::{
+    counted,
+    figures::{Row, throughput},
+};
 
 use super::curves::{curves, ends};
 use crate::model::matrix::{Keys, StepHead};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use analysis::{Row, Sample, distinct};
+use analysis::{compare::Sample, distinct, figures::Row};
 
 use crate::model::comparison::mean_of;
 use crate::model::matrix::Keys;

@@ -1,6 +1,6 @@
 //! The charts of latencies over a whole step: percentiles, and shares of buckets.
 
-use analysis::OpFigures;
+use analysis::figures::OpFigures;
 
 use crate::model::matrix::{Matrix, StepHead};
 use crate::model::operations::split_kinds;
@@ -88,7 +88,7 @@ fn shares(op: &OpFigures, time: Time) -> Option<String> {
 mod tests {
     use super::*;
     use crate::printers::page::seconds::tests::row;
-    use analysis::{Buckets, Row};
+    use analysis::figures::{Buckets, Row};
 
     #[test]
     fn a_rate_makes_two_curves_and_none_makes_one() {
@@ -101,7 +101,8 @@ mod tests {
         };
         let mut row = row(&[]);
         let charts = |row: &Row| {
-            let figures = analysis::Figures { rows: vec![row.clone()], ..Default::default() };
+            let figures =
+                analysis::figures::Figures { rows: vec![row.clone()], ..Default::default() };
             let run = record::Run::default();
             let matrix = Matrix::new(&run, &figures);
             let charts = of_step(&matrix, matrix.steps[0]);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use analysis::{CounterSeries, Row};
+use analysis::figures::{CounterSeries, Row};
 use record::Role;
 use words::WaitView;
 
@@ -186,7 +186,7 @@ mod tests {
     fn row_with(counters: &[(&str, bool, Option<Role>, [f64; 2])]) -> Row {
         let mut row = row(&[]);
         for (name, cumulative, role, values) in counters {
-            let series = analysis::CounterSeries {
+            let series = analysis::figures::CounterSeries {
                 cumulative: *cumulative,
                 values: values.map(Some).to_vec(),
                 role: *role,

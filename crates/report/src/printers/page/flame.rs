@@ -3,7 +3,10 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 
-use analysis::{Calls, MergedProfile, ProfileTotals};
+use analysis::{
+    compare::{MergedProfile, ProfileTotals},
+    figures::Calls,
+};
 
 use crate::model::text::clean;
 use crate::printers::page::encode;

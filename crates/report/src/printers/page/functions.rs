@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use analysis::{
-    ComparedProfile, MergedProfile, ProfileTotals, ProfiledStep, distinct, merged_profiles,
+    compare::{ComparedProfile, MergedProfile, ProfileTotals, merged_profiles},
+    distinct,
+    figures::ProfiledStep,
 };
 use maud::{Markup, PreEscaped, html as markup};
 

@@ -1,7 +1,7 @@
 //! The charts of the host, its network and the server in one row, second by second, and of the cost
 //! of an operation.
 
-use analysis::Row;
+use analysis::figures::Row;
 use record::StepKind;
 
 use crate::model::matrix::StepHead;
@@ -198,7 +198,7 @@ mod tests {
                 [("cpu_user_ns", busy), ("cpu_idle_ns", idle), ("network_sent_bytes", sent)];
             columns.map(|(name, value)| (name.to_owned(), vec![Some(value), None]))
         };
-        let host = |name: &str| analysis::ClientHostFigures {
+        let host = |name: &str| analysis::figures::ClientHostFigures {
             host: name.to_owned(),
             ..Default::default()
         };
@@ -227,7 +227,7 @@ mod tests {
         let mut row = row(&[("context_switch_count", &switches)]);
         // Ten rows in half a second are twenty per second, as sixty switches are.
         row.seconds = 2.5;
-        let op = analysis::OpSeries { rows: vec![10, 0, 10], ..Default::default() };
+        let op = analysis::figures::OpSeries { rows: vec![10, 0, 10], ..Default::default() };
         row.series.ops.insert("insert".into(), op);
         let all = of_row(&row);
         let wanted = "context switches for each row inserted";

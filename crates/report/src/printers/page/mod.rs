@@ -46,7 +46,7 @@ mod waits;
 
 use std::collections::BTreeSet;
 
-use analysis::{CompareOptions, Factors, Figures, counted};
+use analysis::{compare::CompareOptions, counted, figures::Figures, settings::Factors};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use maud::{DOCTYPE, Markup, PreEscaped, html as markup};
@@ -322,7 +322,7 @@ fn effects_of(comparison: &Comparison<'_>) -> Markup {
         run,
         runs: &[],
         figures,
-        effects: &analysis::effects(figures, factors, &options),
+        effects: &analysis::compare::effects(figures, factors, &options),
     })
 }
 

@@ -1,7 +1,7 @@
 //! Waits of the load's sessions, as the engine reports them: bars of a step, and a chart of its
 //! seconds.
 
-use analysis::{CounterSeries, Row, Waits};
+use analysis::figures::{CounterSeries, Row, Waits};
 use maud::{Markup, html as markup};
 use words::WaitView;
 
@@ -169,7 +169,7 @@ fn color(number: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use analysis::SessionState;
+    use analysis::figures::SessionState;
 
     use super::*;
     use crate::printers::page::seconds::tests::row;

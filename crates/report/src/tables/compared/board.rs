@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use analysis::{ComparedStep, THROUGHPUT};
+use analysis::compare::{ComparedStep, THROUGHPUT};
 use record::CellKey;
 
 use crate::model::comparison::{Comparison, mean_of};

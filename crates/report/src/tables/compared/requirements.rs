@@ -1,6 +1,6 @@
 //! The requirements, each with its result for each target.
 
-use analysis::{Compared, Interval, RequirementResult, RequirementVerdict};
+use analysis::compare::{Compared, Interval, RequirementResult, RequirementVerdict};
 
 use crate::model::matrix::Keys;
 use crate::model::metric::{decimals, unit_of};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use analysis::{ComparedStep, REPEATS_CAP, Thresholds, Verdict, repeats_to_judge};
+use analysis::compare::{ComparedStep, REPEATS_CAP, Thresholds, Verdict, repeats_to_judge};
 use glob::Pattern;
 
 use super::super::lines::{Line, Runs};
@@ -124,11 +124,11 @@ mod tests {
     /// Returns a noisy comparison of five pairs, whose ratios vary by 10 %, and a threshold of
     /// `percent`.
     fn noisy(percent: f64) -> (ComparedStep, Thresholds) {
-        let value = analysis::Sample { run: 0, repeat: 1, value: 1.0 };
+        let value = analysis::compare::Sample { run: 0, repeat: 1, value: 1.0 };
         let row = ComparedStep {
             values: vec![value; 5],
             base_values: vec![value; 5],
-            interval: Some(analysis::Interval { low: 0.77, high: 1.14, confidence: 0.95 }),
+            interval: Some(analysis::compare::Interval { low: 0.77, high: 1.14, confidence: 0.95 }),
             spread: Some(0.1),
             ..row(Verdict::TooNoisy, Some(REPEATS_CAP))
         };
