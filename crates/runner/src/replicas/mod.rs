@@ -1,4 +1,18 @@
 //! Replicas of a cell's server: how far they lag, how they catch up, and what data they have.
+//!
+//! ```text
+//!   primary ◄── heart: a row with the time, every 100 ms
+//!      │
+//!      └─ replication ─► replica ◄── heartbeats: the newest row that it shows
+//!                                ◄── behind: how much of the primary's log it lacks
+//! ```
+//!
+//! The lag of a replica is the age of the oldest heartbeat that it does not show, which is the same
+//! for physical and logical replication, and for servers that assay did not start.
+//!
+//! * [`Replication`] is what a cell sees of replicas, and [`Replicas`] watches them.
+//! * [`heartbeats`] computes the lag, [`watch`] has the threads, and [`link`] their sessions.
+//! * [`indexes`] creates what a logical replica does not receive, and [`foreign`] removes it again.
 
 mod foreign;
 mod heartbeats;
