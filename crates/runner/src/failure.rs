@@ -1,7 +1,7 @@
 //! Errors: what they say, what to do about them, and what comes of them.
 //!
 //! Errors of all crates travel as [`anyhow::Error`]. Those that know a remedy, have lines of a log,
-//! or say that nothing was run are [`Explains`], and [`explained`] is the one place that lists
+//! or say that nothing was run are [`Explains`], and `explained` is the one place that lists
 //! them.
 
 use std::error::Error;

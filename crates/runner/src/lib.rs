@@ -17,7 +17,7 @@
 //!
 //! * [`RunRequest`] says what to run, and [`Events`] are what the caller sees of it.
 //! * `RunSession` is what all cells share: the plan, the clock, the data directory, the ranks.
-//! * [`UsageError`](failure::UsageError) and [`failure`] say what went wrong and what to do.
+//! * [`UsageError`] and [`failure`] say what went wrong and what to do.
 //!
 //! ```no_run
 //! use runner::{PlanRequest, RunRequest, Silent};

@@ -12,7 +12,7 @@
 //! * [`locate`] finds and tries the builds. [`memory`] and [`estimate`] compare what a run needs
 //!   with this machine.
 //! * [`only`] selects cells.
-//! * [`recorded_run`] is the run that is resumed, and [`trust`] says whether its author is trusted.
+//! * `recorded_run` is the run that is resumed, and `trust` says whether its author is trusted.
 
 pub mod estimate;
 pub(crate) mod installed;

@@ -5,7 +5,7 @@
 //! with only if that plan has all of its cells ([`numbered`]).
 //!
 //! * [`pace`] estimates how long the rest takes, from the cells that were measured.
-//! * [`failures`] says which cells are left out after a failure.
+//! * `failures` says which cells are left out after a failure.
 //! * [`find`] adds cells while a search for a rate goes on, and [`against_itself`] those of a twin.
 //! * [`incomplete`] counts what is left for the next invocation.
 
