@@ -114,6 +114,7 @@ impl LoadRank<'_> {
         if !workload.loads() {
             engine.adopt_tables(&mut workload)?;
         }
+
         let mut runner = engine.runner(&mut workload);
         let round_trip_ns = engine.round_trip_ns(&self.clock)?;
         self.report(&Report::Connected { round_trip_ns })?;

@@ -201,13 +201,17 @@ impl<E: Replicated + 'static> Replicas<E> {
             indexes: Indexes::default(),
             watch,
         };
+
         let begun = watched
             .start_threads(primary, table)
             .and_then(|()| watched.wait_until_all_follow(timeout, stop, say));
-        match begun.map_err(|error| (error, watched.end(false))) {
-            Ok(()) => Ok(watched),
-            Err((error, Ok(()))) => Err(error),
-            Err((error, Err(left))) => Err(error.context(format!("{left:#}"))),
+        let Err(error) = begun else {
+            return Ok(watched);
+        };
+        // What is left in servers of others is told with the error.
+        match watched.end(false) {
+            Ok(()) => Err(error),
+            Err(left) => Err(error.context(format!("{left:#}"))),
         }
     }
 
@@ -278,37 +282,38 @@ impl<E: Replicated + 'static> Replicas<E> {
             say(&self.awaited(timeout));
             follows = self.catch_up(&[], timeout - silent, stop)?.is_some();
         }
-        if !follows && !stop.load(Ordering::Relaxed) {
-            let late = locked(&self.watch.heartbeats).late();
-            let seconds = timeout.as_secs();
-            let hint = if self.is_foreign {
-                "; check that it follows the server of `url` and receives all tables of this database"
-            } else {
-                ""
-            };
-            let refusal = locked(&self.watch.heartbeats).replicas[late].refusal.take();
-            let error = refusal
-                .map_or_else(String::new, |refusal| format!("; its last error: {}", refusal.error));
-            let error = anyhow::Error::msg(format!("timed out after {seconds} s{hint}{error}"));
-            let what = "did not catch up with its primary";
-            return Err(self.failure(late, what, error));
+        if follows || stop.load(Ordering::Relaxed) {
+            return Ok(());
         }
-        Ok(())
-    }
-}
 
-impl<E: Replicated + 'static> Replicas<E> {
+        let late = locked(&self.watch.heartbeats).late();
+        let hint = if self.is_foreign {
+            "; check that it follows the server of `url` and receives all tables of this database"
+        } else {
+            ""
+        };
+        let error = self.last_error(late);
+        let why = format!("timed out after {} s{hint}{error}", timeout.as_secs());
+        Err(self.failure(late, "did not catch up with its primary", anyhow::Error::msg(why)))
+    }
+
+    /// Returns the last error of a replica as a further clause; empty without one.
+    fn last_error(&self, number: usize) -> String {
+        let heartbeats = locked(&self.watch.heartbeats);
+        match &heartbeats.replicas[number].refusal {
+            Some(refusal) => format!("; its last error: {}", refusal.error),
+            None => String::new(),
+        }
+    }
+
     /// Returns a text that says which replica is awaited, and for what.
     fn awaited(&self, timeout: Duration) -> String {
-        let heartbeats = locked(&self.watch.heartbeats);
-        let late = heartbeats.late();
-        let refusal = heartbeats.replicas[late].refusal.as_ref();
-        let error = refusal
-            .map_or_else(String::new, |refusal| format!("; its last error: {}", refusal.error));
+        let late = locked(&self.watch.heartbeats).late();
         format!(
-            "waiting for {} to show a heartbeat of its primary, up to {} s{error}",
+            "waiting for {} to show a heartbeat of its primary, up to {} s{}",
             self.replicas[late].0,
-            timeout.as_secs()
+            timeout.as_secs(),
+            self.last_error(late)
         )
     }
 }
@@ -370,6 +375,29 @@ impl<E: Replicated + 'static> Replicas<E> {
         }
     }
 
+    /// Checks that a replica lives and follows its primary.
+    fn check_replica(&self, number: usize, now: u64) -> anyhow::Result<()> {
+        let no_longer_follows = "no longer follows its primary";
+        let (_, replica) = &self.replicas[number];
+        if !replica.process_id().is_none_or(engine::guard::is_alive) {
+            let error = anyhow::Error::msg("its server has ended");
+            return Err(self.failure(number, no_longer_follows, error));
+        }
+
+        let refusal = locked(&self.watch.heartbeats).replicas[number].refusal.clone();
+        if let Some(refusal) = refusal.filter(|refusal| refusal.is_permanent(now)) {
+            let error = anyhow::Error::msg(refusal.explained());
+            return Err(self.failure(number, "can't show the heartbeats of its primary", error));
+        }
+
+        let outage = locked(&self.watch.heartbeats).replicas[number].outage.clone();
+        if let Some(outage) = outage.filter(|outage| outage.lasts(now)) {
+            let error = anyhow::Error::msg(outage.reason);
+            return Err(self.failure(number, no_longer_follows, error));
+        }
+        Ok(())
+    }
+
     /// Returns whether all replicas have the indexes that have begun.
     fn have_indexes(&self) -> anyhow::Result<bool> {
         let there = self.indexes.are_there();
@@ -393,26 +421,8 @@ impl<E: Replicated + 'static> Replication for Replicas<E> {
 
     fn check_following(&self) -> anyhow::Result<()> {
         let now = self.watch.clock.now();
-        for (number, (_, replica)) in self.replicas.iter().enumerate() {
-            let lives = replica.process_id().is_none_or(engine::guard::is_alive);
-            if !lives {
-                let error = anyhow::Error::msg("its server has ended");
-                return Err(self.failure(number, "no longer follows its primary", error));
-            }
-            let refusal = locked(&self.watch.heartbeats).replicas[number].refusal.clone();
-            if let Some(refusal) = refusal.filter(|refusal| refusal.is_permanent(now)) {
-                let error = anyhow::Error::msg(refusal.explained());
-                return Err(self.failure(
-                    number,
-                    "can't show the heartbeats of its primary",
-                    error,
-                ));
-            }
-            let outage = locked(&self.watch.heartbeats).replicas[number].outage.clone();
-            if let Some(outage) = outage.filter(|outage| outage.lasts(now)) {
-                let error = anyhow::Error::msg(outage.reason);
-                return Err(self.failure(number, "no longer follows its primary", error));
-            }
+        for number in 0..self.replicas.len() {
+            self.check_replica(number, now)?;
         }
         match &*locked(&self.watch.primary) {
             Some(outage) if outage.lasts(now) => {
