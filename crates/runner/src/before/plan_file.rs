@@ -331,8 +331,7 @@ struct NamedOptions<'a> {
 impl<'a> NamedOptions<'a> {
     fn of(message: &'a str) -> Self {
         let words = message.split(|letter| !is_in_names(letter));
-        let words = words.map(|word| plain(word.trim_matches('.'))).collect();
-        Self { message, words }
+        Self { message, words: words.map(|word| plain(word.trim_matches('.'))).collect() }
     }
 
     /// Returns true if the message names an option.

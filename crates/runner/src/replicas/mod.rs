@@ -336,8 +336,8 @@ impl<E: Replicated + 'static> Replicas<E> {
     /// Returns the tables that assay created on a replica.
     fn created_on(&self, number: usize) -> Vec<Table> {
         let created = locked(&self.created);
-        let created = created.iter().filter(|(on, _)| *on == number);
-        created.map(|(_, table)| table.clone()).collect()
+        let own = created.iter().filter(|(on, _)| *on == number);
+        own.map(|(_, table)| table.clone()).collect()
     }
 
     /// Returns the error of a replica that refuses tables of its primary.
@@ -497,13 +497,14 @@ impl<E: Replicated + 'static> Replication for Replicas<E> {
             let settled = replica.settle(tables, limits, stop);
             let settled =
                 settled.map_err(|error| self.failure(number, "can't be settled", error))?;
-            all.actions.extend(settled.actions.into_iter().map(|action| {
+
+            for action in settled.actions {
                 let what = format!("{} on {name}", action.what);
-                Action { what, ..action }
-            }));
-            let unfinished = settled.unfinished.into_iter();
-            let unfinished = unfinished.map(|what| format!("{what} on {name}"));
-            all.unfinished.extend(unfinished);
+                all.actions.push(Action { what, ..action });
+            }
+            for what in settled.unfinished {
+                all.unfinished.push(format!("{what} on {name}"));
+            }
         }
         Ok(all)
     }
