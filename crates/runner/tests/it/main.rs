@@ -80,7 +80,7 @@ impl Events for Told {
 /// Runs a plan with its results in `folder`.
 fn run(folder: &Path, plan: &str, events: &Told) -> anyhow::Result<RunOutcome> {
     let path = folder.join("plan.toml");
-    fs_err::write(&path, plan).unwrap();
+    fs_err::write(&path, plan)?;
     let request = RunRequest {
         plan: PlanRequest { plan: Some(path), sets: Vec::new() },
         results: folder.join("results"),
