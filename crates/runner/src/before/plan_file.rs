@@ -331,7 +331,8 @@ struct NamedOptions<'a> {
 impl<'a> NamedOptions<'a> {
     fn of(message: &'a str) -> Self {
         let words = message.split(|letter| !is_in_names(letter));
-        Self { message, words: words.map(|word| plain(word.trim_matches('.'))).collect() }
+        let words = words.map(|word| plain(word.trim_matches('.'))).collect();
+        Self { message, words }
     }
 
     /// Returns true if the message names an option.
