@@ -217,9 +217,10 @@ fn run_process(
 /// Returns the resident memory of a process; 0 if it has ended.
 fn resident_bytes(pid: u32) -> u64 {
     let status = fs_err::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let kilobytes = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kilobytes = kilobytes.and_then(|text| text.trim().trim_end_matches(" kB").parse().ok());
-    kilobytes.map_or(0, |kilobytes: u64| kilobytes << 10)
+    let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let digits = resident.map(|text| text.trim().trim_end_matches(" kB"));
+    let kilobytes: Option<u64> = digits.and_then(|digits| digits.parse().ok());
+    kilobytes.map_or(0, |kilobytes| kilobytes << 10)
 }
 
 /// Starts a thread that serves one of the pipes to another process.

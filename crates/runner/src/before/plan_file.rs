@@ -206,7 +206,7 @@ impl PlanFile {
         for (name, text) in config.files.iter().zip(&texts) {
             if let Some(line) = text.lines().position(|line| options.name_line(line)) {
                 refused.place = self.place_of_file(name);
-                refused.label(&format!("line {} of this file", line + 1));
+                refused.label(format!("line {} of this file", line + 1));
                 return refused;
             }
         }

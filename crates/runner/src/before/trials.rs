@@ -155,8 +155,8 @@ pub fn run_all(trials: &[Trial<'_>], events: &dyn Events) -> Vec<anyhow::Result<
     });
     events.configs_tried(None, trials.len());
 
-    let results = results.into_iter().map(Mutex::into_inner);
-    results.filter_map(|slot| slot.unwrap_or_else(PoisonError::into_inner)).collect()
+    let slots = results.into_iter().map(Mutex::into_inner);
+    slots.filter_map(|slot| slot.unwrap_or_else(PoisonError::into_inner)).collect()
 }
 
 impl<'a> Configs<'a> {

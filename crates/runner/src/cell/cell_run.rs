@@ -169,10 +169,11 @@ impl<'a> CellRun<'a> {
         if is_first {
             self.note_limits(engine.limits());
         }
+
         self.record.settings.extend(limit_settings(self.record));
-        let of_replicas = self.config().replica_options().into_iter();
-        let of_replicas = of_replicas.map(|(name, value)| Setting::new(name, value));
-        self.record.settings.extend(of_replicas);
+        for (name, value) in self.config().replica_options() {
+            self.record.settings.push(Setting::new(name, value));
+        }
         self.describe_settings()?;
         self.directory.write(self.record)?;
         Ok(())
