@@ -208,7 +208,6 @@ fn processor_count() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Lists the slowest tests.
 fn slowest(mut times: Vec<Timed>) -> String {
     times.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
     let mut text = "the slowest tests:\n".to_owned();

@@ -8,7 +8,7 @@ mod shapes;
 
 use std::process::ExitCode;
 
-use analysis::LagVerdict;
+use analysis::figures::LagVerdict;
 use shapes::{HELD_OUT, Random, SHAPES, Shape};
 
 /// Simulated steps for each figure.

@@ -10,7 +10,7 @@ mod machine;
 
 use std::process::ExitCode;
 
-use analysis::{CompareOptions, ComparedStep, Verdict, compare};
+use analysis::compare::{CompareOptions, ComparedStep, Verdict, compare};
 use machine::{BASE, DRIFTS, Drift, NOISES, Noise, Order, Random, Steps, Truth};
 
 /// Simulated runs for each figure.
@@ -175,7 +175,8 @@ fn claims(truth: Truth, lend_spreads: bool) -> Claims {
         let compared = compare(&truth.measure(&mut random), &options);
         let is_shown =
             |row: &ComparedStep| matches!(row.verdict, Verdict::Faster | Verdict::Slower);
-        let throughput = compared.rows.iter().filter(|row| row.metric == analysis::THROUGHPUT);
+        let throughput =
+            compared.rows.iter().filter(|row| row.metric == analysis::compare::THROUGHPUT);
         let shown: Vec<bool> = throughput.map(is_shown).collect();
         let changed = truth.changed_steps.min(shown.len());
         let right = shown[..changed].iter().filter(|shown| **shown).count() as f64;

@@ -1,23 +1,38 @@
 //! Computes figures from records, compares them, and explains what changed.
 //!
 //! ```text
-//! record ─► figures ─► Figures ─► compare ─► Compared ─► explain ─► Finding
-//!           metrics    Row: one   samples    interval    rules      title, text,
-//!           quality    step of a  pairs      and verdict return     evidence,
-//!           sla        cell       families   of a step   values     caveats
-//!
-//! settings   what differs between targets          compat   whether runs can be compared
-//! factors    levels of a matrix ─► effects         answer   one summary of all verdicts
+//! record ─► settings ─► figures ─► compare ─► explain
+//!           what        one Row    a ratio,   a Finding for
+//!           differs     for each   interval   each change:
+//!           between     step of    and        cause, evidence,
+//!           targets     a cell     verdict    caveats
+//!                         │
+//!                         ├─► compat   whether runs can be compared at all
+//!                         └─► search   which rate to try next
 //! ```
 //!
-//! This crate is pure: the same record always gives the same figures. Formulas and their sources
-//! are in `docs/metrics.md`, those of comparisons in `docs/statistics.md`, and the rules of
-//! findings in `docs/findings.md`.
+//! Each module uses only those before it, so that a figure can't depend on what it is compared
+//! with, nor a verdict on its explanation.
+//!
+//! | module | main types |
+//! |---|---|
+//! | [`settings`] | [`Settings`](settings::Settings), [`Comparison`](settings::Comparison), [`Factors`](settings::Factors) |
+//! | [`figures`] | [`Figures`](figures::Figures), [`Row`](figures::Row), [`Series`](figures::Series), [`Quality`](figures::Quality) |
+//! | [`mod@compare`] | [`Compared`](compare::Compared), [`ComparedStep`](compare::ComparedStep), [`Verdict`](compare::Verdict), [`Effects`](compare::Effects), [`Gate`](compare::Gate) |
+//! | [`mod@explain`] | [`Finding`](explain::Finding), [`Answer`](explain::Answer) |
+//! | [`compat`] | [`Recorded`](compat::Recorded), [`Incomparable`](compat::Incomparable) |
+//! | [`search`] | [`SearchedTarget`](search::SearchedTarget), [`RateTrial`](search::RateTrial) |
+//!
+//! This crate is pure: the same record always gives the same figures. It reads run directories and
+//! writes nothing. Formulas and their sources are in `docs/metrics.md`, those of comparisons in
+//! `docs/statistics.md`, and the rules of findings in `docs/findings.md`.
 //!
 //! ```
 //! use std::collections::BTreeMap;
 //!
-//! use analysis::{CompareOptions, Figures, Row, Verdict, compare, explain, factor_within};
+//! use analysis::compare::{CompareOptions, Verdict, compare};
+//! use analysis::explain::{explain, factor_within};
+//! use analysis::figures::{Figures, Row};
 //! use record::{CellKey, Status, StepKind};
 //!
 //! // Five repeats of two targets in turn; `b.fast` takes 20 us per query instead of 25.
@@ -58,30 +73,7 @@ pub mod search;
 pub mod settings;
 mod shade;
 
-pub use compare::{
-    Bound, CombinationEffect, CompareOptions, Compared, ComparedMachines, ComparedPlans,
-    ComparedProfile, ComparedStep, ComparedWaits, CostDifference, DetectableEffect, Deviation,
-    Effect, Effects, FunctionDifference, Gate, InitialTree, Interval, MergedProfile, NamedFunction,
-    NoiseFloor, POWER, Pairing, PlanDifference, ProfileTotals, REPEATS_CAP, Requirement,
-    RequirementResult, RequirementVerdict, Sample, StateDifference, StepNoise, THROUGHPUT,
-    Thresholds, VERDICT_METRICS, VarianceShare, Verdict, compare, costs, effects, gate,
-    merged_profiles, metric_label, more_is_better, noise_floor, profiled_cpu_us, repeats_to_judge,
-};
-pub use explain::{
-    Answer, Change, Evidence, FINDINGS_SHOWN_MAX, Finding, FindingKind, TargetAnswer, explain,
-    factor, factor_within, figure, range,
-};
-pub use figures::*;
 pub use json::{json, missing_json, settings_json};
 pub use order::distinct;
-pub use search::{
-    MissedBound, RateTrial, SearchState, SearchedTarget, TrialVerdict, bracket, rate_of,
-    rate_searches, rate_variant,
-};
-pub use settings::{
-    Combination, Comparison, Difference, DifferenceKind, Factor, Factors, IgnoredOption,
-    OneSidedSetting, PlanTarget, Profile, ProfileSetting, RunSettings, Settings, TargetSettings,
-    VaryingSetting, declared_differences,
-};
 pub use shade::{Shade, relative, shade_max, shade_share, shade_summary};
 pub use words::counted;

@@ -141,6 +141,7 @@ impl Draft<'_> {
         for line in self.head.lines() {
             let _ = writeln!(text, "{}", format!("# {line}").trim_end());
         }
+
         let configs = self.config_names();
         let first = format!("{}.{}", self.builds[0].name, configs[0]);
         let role = if self.is_against_itself { "against-itself" } else { "base" };
@@ -152,11 +153,28 @@ impl Draft<'_> {
             self.clients,
             quoted(&first)
         );
-        let fill = |text: String, (blank, values): &(&str, [&str; 2])| {
-            text.replace(&format!("{{{blank}}}"), values[usize::from(self.is_quick)])
-        };
-        let Template { text: section, blanks, .. } = self.template;
-        text += &blanks.iter().fold((*section).to_owned(), fill);
+        text += &self.workload_section();
+        self.add_builds(&mut text);
+        self.add_configs(&mut text);
+
+        if !self.has_base {
+            let configs: Vec<String> = configs.iter().map(|name| quoted(name)).collect();
+            let _ = write!(text, "\n[[target]]\nconfigs = [{}]\n", configs.join(", "));
+        }
+        text
+    }
+
+    /// Returns the section of the workload with its blanks filled.
+    fn workload_section(&self) -> String {
+        let mut section = self.template.text.to_owned();
+        for (blank, [usual, quick]) in self.template.blanks {
+            let value = if self.is_quick { quick } else { usual };
+            section = section.replace(&format!("{{{blank}}}"), value);
+        }
+        section
+    }
+
+    fn add_builds(&self, text: &mut String) {
         for DraftBuild { name, engine, source } in self.builds {
             // Only one version of an engine is bundled.
             let has_versions = engine.facts().home != EngineHome::Bundled;
@@ -169,28 +187,27 @@ impl Draft<'_> {
             let (engine, source) = (engine.name(), quoted(source));
             let _ = write!(text, "\n{hint}[build.{name}]\n{engine} = {source}\n");
         }
+    }
+
+    fn add_configs(&self, text: &mut String) {
         let mut engines: Vec<Engine> = Vec::new();
         for build in self.builds {
             if !engines.contains(&build.engine) {
                 engines.push(build.engine);
             }
         }
+
         for engine in engines {
-            let of_engine = format!("config.{}", engine.name());
-            let _ = write!(text, "\n[{of_engine}.{BASE}.set]\n{}", options_of(engine).0);
+            let path = format!("config.{}", engine.name());
+            let _ = write!(text, "\n[{path}.{BASE}.set]\n{}", options_of(engine).0);
             for DraftConfig { name, options } in self.configs {
-                let _ = write!(text, "\n[{of_engine}.{name}]\nextends = \"{BASE}\"\n");
+                let _ = write!(text, "\n[{path}.{name}]\nextends = \"{BASE}\"\n");
                 for (option, value) in options {
                     let (option, value) = (key_part(option), quoted(value));
                     let _ = writeln!(text, "set.{option} = {value}");
                 }
             }
         }
-        if !self.has_base {
-            let configs: Vec<String> = configs.iter().map(|name| quoted(name)).collect();
-            let _ = write!(text, "\n[[target]]\nconfigs = [{}]\n", configs.join(", "));
-        }
-        text
     }
 }
 

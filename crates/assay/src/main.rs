@@ -1,28 +1,23 @@
 //! `assay` measures database storage engines and explains what changed.
 //!
-//! This crate is the binary: the command line, and the conductor that runs the cells of a plan. It
-//! is the only crate that prints and exits.
+//! This crate is the binary: the command line, the commands, and what a terminal and a browser show
+//! of a run. It is the only crate that prints and exits.
 //!
 //! ```text
 //! assay run plan.toml
 //!   │
-//!   ├─ plan_file   reads the plan and the config files that it names
-//!   ├─ preflight   rejects what cannot run: a missing file, a feature that an engine lacks
-//!   ├─ locate      finds the builds; each build tries its configs
-//!   ├─ host        describes the machine and warns about it
-//!   ├─ run/        creates the run directory, then for each cell in the plan's order:
+//!   ├─ cli          reads the arguments, and makes a request of them
+//!   ├─ runner::run  does the work (a crate of its own), and tells what happens to run_view
 //!   │    │
-//!   │    └─ run/isolated    starts `assay cell` in a process of its own
-//!   │         ├─ engines/      starts the target on an empty data directory
-//!   │         ├─ run/cell_run  records the target's settings, runs the steps
-//!   │         │    └─ run/step    loads, samples and writes one step
-//!   │         └─ engines/      stops the target, removes its database
+//!   │    └─ run_view    shows it
+//!   │         ├─ display   on the terminal
+//!   │         └─ live/     to browsers and Prometheus
 //!   │
-//!   └─ commands/   reads the run directory: the verdicts, the HTML report
+//!   └─ commands/run  reads the run directory: the tables, the verdicts, the HTML report
 //! ```
 //!
-//! `live/` serves the progress of a run to browsers and Prometheus. The other commands are in
-//! `commands/`; they need only run directories.
+//! The other commands are in `commands/`; they need only run directories. `exit` has the exit
+//! codes, and prints errors.
 
 #![expect(clippy::print_stderr, reason = "this is the one crate that talks to people")]
 

@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
-use analysis::{Figures, Row, distinct};
+use analysis::{
+    distinct,
+    figures::{Figures, Row},
+};
 use record::RunDir;
 use runner::failure::UsageError;
 use runner::similar::did_you_mean;
@@ -53,7 +56,7 @@ pub fn figures<T: Send>(
 ) -> anyhow::Result<(Figures, Vec<T>)> {
     let paths: Vec<&Path> = runs.iter().map(RunDir::path).collect();
     let before = SetAsideCounts::of(&paths);
-    let (figures, taken) = analysis::figures_and(runs, take)?;
+    let (figures, taken) = analysis::figures::figures_and(runs, take)?;
     if !figures.missing.is_empty() || !figures.damages.is_empty() {
         before.refuse_changes(&paths)?;
     }

@@ -56,31 +56,34 @@ impl Build {
 
     /// Checks the hash of every file of the build; of a registered directory, only of its programs.
     pub fn verify(&self) -> Result<(), String> {
-        let check = |path: &Path, expected: &str| {
-            let path = self.folder.join(path);
-            match hash::of_file(&path) {
-                Err(_) => Err(format!("`{}` is missing", path.display())),
-                Ok((_, actual)) if actual != expected => {
-                    Err(format!("`{}` has changed", path.display()))
-                }
-                Ok(_) => Ok(()),
-            }
-        };
         for program in &self.manifest.programs {
-            check(&program.path, &program.sha256)?;
+            self.verify_file(&program.path, &program.sha256)?;
         }
         let Some(expected) = &self.manifest.files_sha256 else {
             return Ok(());
         };
-        check(Path::new(FILE_HASHES), expected)?;
+
+        // The list of hashes must be right before its hashes mean anything.
+        self.verify_file(Path::new(FILE_HASHES), expected)?;
         let list = self.folder.join(FILE_HASHES);
         let text = fs_err::read_to_string(&list).map_err(|error| error.to_string())?;
         for line in text.lines() {
             let (sha256, path) =
                 line.split_once("  ").ok_or_else(|| format!("`{}` is damaged", list.display()))?;
-            check(Path::new(path), sha256)?;
+            self.verify_file(Path::new(path), sha256)?;
         }
         Ok(())
+    }
+
+    fn verify_file(&self, relative: &Path, expected_sha256: &str) -> Result<(), String> {
+        let path = self.folder.join(relative);
+        match hash::of_file(&path) {
+            Err(_) => Err(format!("`{}` is missing", path.display())),
+            Ok((_, sha256)) if sha256 != expected_sha256 => {
+                Err(format!("`{}` has changed", path.display()))
+            }
+            Ok(_) => Ok(()),
+        }
     }
 
     /// Adds to a failed `verification` how to fetch or register the build again.
@@ -140,6 +143,7 @@ impl Store {
                 "set ASSAY_BUILDS to a folder for builds",
             ));
         };
+
         let root = std::path::absolute(&root).unwrap_or(root);
         if root.to_string_lossy().contains([':', ';']) {
             return Err(BuildError::usage(

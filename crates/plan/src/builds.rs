@@ -15,8 +15,15 @@ const URL_HELP: &str =
 const SOURCES_HELP: &str = "one of `sqlite = \"bundled\"`, `postgres = \"BUILD\"`, `mysql = \"BUILD\"` (MariaDB too), \
      `rocksdb = \"BUILD\"` (Speedb too), `null = \"bundled\"`, `url = \"postgresql://...\"`, `url = \"mysql://...\"`";
 
+/// A build, with its place in the plan.
+#[derive(Clone, Debug)]
+pub(crate) struct DeclaredBuild {
+    pub(crate) build: Build,
+    pub(crate) place: Place,
+}
+
 /// Reads `[build]`. Reports and leaves out a build that it can't read.
-pub(crate) fn read(cx: &mut Context<'_>, entry: Option<Entry>) -> Vec<(Build, Place)> {
+pub(crate) fn read(cx: &mut Context<'_>, entry: Option<Entry>) -> Vec<DeclaredBuild> {
     let mut place = Place::Nowhere;
     let mut table = Table::default();
     if let Some(entry) = entry {
@@ -35,7 +42,7 @@ pub(crate) fn read(cx: &mut Context<'_>, entry: Option<Entry>) -> Vec<(Build, Pl
     let mut builds = Vec::new();
     for entry in table.entries {
         let place = entry.key_place;
-        builds.extend(build(cx, entry).map(|build| (build, place)));
+        builds.extend(build(cx, entry).map(|build| DeclaredBuild { build, place }));
     }
     builds
 }
@@ -174,7 +181,6 @@ fn read_replica_urls(cx: &mut Context<'_>, engine: Engine, key: &str, node: Node
     urls
 }
 
-/// The URL of a server.
 struct ServerUrl {
     engine: Engine,
     url: Secret,
@@ -182,7 +188,6 @@ struct ServerUrl {
     shown: String,
 }
 
-/// Reads the URL of a server.
 fn server_url(cx: &mut Context<'_>, key: &str, node: &Node) -> Option<ServerUrl> {
     if node.text().is_none() {
         cx.wrong_type(key, node, "a URL").help(URL_HELP);

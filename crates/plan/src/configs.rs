@@ -4,10 +4,11 @@ use std::collections::{HashMap, HashSet};
 
 use words::EngineHome;
 
+use crate::builds::DeclaredBuild;
 use crate::diagnostic::{Diagnostic, Place};
 use crate::quantity::Quantity;
 use crate::reader::{Context, Section, ValueKind, table_of};
-use crate::spec::{Build, Config, Engine, Limits};
+use crate::spec::{Config, Engine, Limits};
 use crate::tree::{Entry, Node, Value};
 use crate::value_kinds::{Choice, CpuList, Flag, Line, check_name};
 use crate::wording::{choices, code, key_part, quoted};
@@ -31,7 +32,6 @@ const KEYS: [(&str, bool); 14] = [
     (FACTORS, true),
 ];
 
-/// The key of factors.
 pub(crate) const FACTORS: &str = "factors";
 
 /// Values of `assay compare --by` that do not name a factor of the plan.
@@ -48,7 +48,6 @@ const READS: Choice<bool> = Choice(&[("primary", false), ("replica", true)]);
 /// The way in which PostgreSQL's replicas follow their primary: by its log, or by the changes of
 /// rows.
 const REPLICATION: Choice<bool> = Choice(&[("physical", false), ("logical", true)]);
-/// The largest number of replicas.
 const REPLICAS_MAX: u32 = 8;
 
 /// The largest number of options and files of all configs, with those that they extend. A long chain
@@ -91,7 +90,7 @@ pub(crate) struct DeclaredConfig {
 pub(crate) fn read(
     cx: &mut Context<'_>,
     entry: Option<Entry>,
-    builds: &[(Build, Place)],
+    builds: &[DeclaredBuild],
 ) -> Vec<DeclaredConfig> {
     let mut written = Vec::new();
     if let Some(section) = entry.and_then(|entry| Section::of(cx, "config", entry.node)) {
@@ -101,7 +100,7 @@ pub(crate) fn read(
     written.sort_by_key(|config| config.place);
 
     let mut declared = extend(cx, &written);
-    for (build, _) in builds {
+    for DeclaredBuild { build, .. } in builds {
         let engine = build.engine;
         if !declared.iter().any(|other| other.config.engine == engine) {
             let key = format!("config.{}.{IMPLICIT}", engine.name());
@@ -149,10 +148,7 @@ fn config(
 ) -> Option<WrittenConfig> {
     let path = format!("{engine_path}.{}", key_part(&entry.key));
     let (name, place) = (entry.key, entry.key_place);
-    let is_table = matches!(entry.node.value, Value::Table(_));
-    if let Some((_, needs_table)) = KEYS.iter().find(|(key, _)| *key == name)
-        && (*needs_table || !is_table)
-    {
+    if is_key_of_config(&name, &entry.node) {
         let header = code(&format!("[{engine_path}.NAME]"));
         let message = format!("{} is outside of any config", code(&path));
         cx.error("plan::bad-name", place, message)
@@ -220,7 +216,12 @@ fn config(
     })
 }
 
-/// Reads the limits of a server.
+/// Returns true if a key in the place of a config's name is a key of configs instead.
+fn is_key_of_config(name: &str, node: &Node) -> bool {
+    let is_table = matches!(node.value, Value::Table(_));
+    KEYS.iter().any(|(key, needs_table)| *key == name && (*needs_table || !is_table))
+}
+
 fn limits(cx: &mut Context<'_>, section: &mut Section) -> Limits {
     let memory = Quantity::size(MEMORY_MIN..=u64::MAX);
     let memory_bytes = cx.given(section, "memory", &memory);
@@ -307,7 +308,6 @@ fn check_option_name(
     false
 }
 
-/// The value of an option.
 struct OptionValue {
     /// The value in the engine's notation.
     text: String,

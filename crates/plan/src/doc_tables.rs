@@ -78,14 +78,25 @@ fn metrics_of(section: Section) -> String {
             rows.push(cells.map(str::to_owned).to_vec());
         }
     }
-    for time in OPERATION_TIMES.iter().filter(in_section) {
-        let cells = [&format!("`{}`", time.name), time.meaning, time.unit, ""];
-        rows.push(cells.map(str::to_owned).to_vec());
+    if section == Section::Response {
+        rows.extend(["response_", "service_"].map(row_of_times));
     }
     markdown(vec!["metric", "formula", "unit", section.note_heading()], rows)
 }
 
-/// Writes the table of a plan's keys.
+/// Writes one row for all statistics of a kind of time.
+fn row_of_times(prefix: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    let mut measured = "";
+    for time in OPERATION_TIMES.iter().filter(|time| time.name.starts_with(prefix)) {
+        names.push(format!("`{}`", time.name));
+        // The meaning of each names its statistic: the median of the times from ...
+        (_, measured) = time.meaning.split_once(" of ").unwrap();
+    }
+    let formula = format!("percentiles, largest value and mean of {measured}");
+    vec![names.join(", "), formula, "us".to_owned(), String::new()]
+}
+
 fn keys_of(table: &str) -> String {
     let mut rows = Vec::new();
     for row in DESCRIPTIONS.iter().filter(|row| row.table == table) {

@@ -72,6 +72,7 @@ pub use wording::{key_part, quoted};
 use std::net::IpAddr;
 use std::time::Duration;
 
+use builds::DeclaredBuild;
 use quantity::Quantity;
 use reader::{Context, Section, ValueKind};
 use tree::{Entry, Node};
@@ -138,7 +139,6 @@ fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
     let seed = cx.value(section, "seed", &Quantity::count(0..=u64::MAX), 1);
     let surroundings = Surroundings::read(cx, section);
     let profile = profile(cx, section);
-
     let client_counts = clients.value.iter().map(|(count, _)| *count);
     let clients_max = client_counts.max().filter(|_| clients.trusted);
     let variants = workload(cx, section, clients_max);
@@ -163,10 +163,8 @@ fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
     check_engines(cx, variants.as_deref(), &builds);
 
     if let Some(node) = &twin_node {
-        targets = match index_named(cx, base_at, "against-itself", node, &targets, are_known) {
-            Some(index) => targets::with_twin(&targets[index]),
-            None => Vec::new(),
-        };
+        let index = index_named(cx, base_at, "against-itself", node, &targets, are_known);
+        targets = index.map_or(Vec::new(), |index| targets::with_twin(&targets[index]));
     }
     let first = first_measured(cx, variants.as_deref(), &builds, &targets);
     let base = match base_node {
@@ -191,7 +189,7 @@ fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
         listen: surroundings.listen,
         profile,
         variants: variants?,
-        builds: builds.into_iter().map(|(build, _)| build).collect(),
+        builds: builds.into_iter().map(|declared| declared.build).collect(),
         configs: configs.into_iter().map(|declared| declared.config).collect(),
         targets,
         resolved: std::mem::take(&mut cx.resolved),
@@ -282,7 +280,6 @@ fn name_from(path: &str) -> String {
     if is_name(&name) { name } else { "plan".to_owned() }
 }
 
-/// Reads the workload and its variants.
 fn workload(
     cx: &mut Context<'_>,
     section: &mut Section,
@@ -317,11 +314,11 @@ fn report_no_workload(cx: &mut Context<'_>, place: Place) {
 }
 
 /// Reports builds that the workload can't run on.
-fn check_engines(cx: &mut Context<'_>, variants: Option<&[Variant]>, builds: &[(Build, Place)]) {
+fn check_engines(cx: &mut Context<'_>, variants: Option<&[Variant]>, builds: &[DeclaredBuild]) {
     let Some(variant) = variants.and_then(<[Variant]>::first) else {
         return;
     };
-    for (build, place) in builds {
+    for DeclaredBuild { build, place } in builds {
         let (workload, why, help) = match (&variant.workload, build.engine.facts().interface) {
             (Workload::Kv(_), EngineInterface::Sql) => (
                 "key-value sequence does",
@@ -347,12 +344,12 @@ fn check_engines(cx: &mut Context<'_>, variants: Option<&[Variant]>, builds: &[(
 fn first_measured(
     cx: &mut Context<'_>,
     variants: Option<&[Variant]>,
-    builds: &[(Build, Place)],
+    builds: &[DeclaredBuild],
     targets: &[Target],
 ) -> usize {
     let mut not_applicable = None;
     for (index, target) in targets.iter().enumerate() {
-        let (build, place) = &builds[target.build];
+        let DeclaredBuild { build, place } = &builds[target.build];
         for variant in variants.unwrap_or_default() {
             match variant.workload.not_applicable_to(build.engine) {
                 None => return index,

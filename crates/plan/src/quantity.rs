@@ -15,7 +15,6 @@ pub(crate) struct Dimension {
     /// Units with their factors, the smallest unit first. With the unit "" a number needs no unit.
     /// Of units with the same factor the last one is written.
     units: &'static [(&'static str, u64)],
-    /// The unit of zero.
     unit_of_zero: &'static str,
     /// The unit that is suggested where one is missing.
     suggested_unit: &'static str,
@@ -203,7 +202,6 @@ impl Dimension {
         }
     }
 
-    /// Returns the factor of a unit.
     fn factor_of(&self, unit: &str) -> Result<u64, QuantityError> {
         let known = self.units.iter().find(|(name, _)| *name == unit);
         match known {

@@ -54,7 +54,6 @@ pub(crate) trait ValueKind {
     /// Writes it as a plan does.
     fn show(&self, value: &Self::Value) -> String;
 
-    /// Returns its JSON schema.
     fn schema(&self) -> Json;
 
     /// Returns the help for a list that has `value` twice.
@@ -100,7 +99,6 @@ impl<'a> Context<'a> {
         warning
     }
 
-    /// Reports a value of the wrong type.
     pub(crate) fn wrong_type(
         &mut self,
         name: &str,
@@ -412,7 +410,6 @@ impl Section {
         entries.is_empty().then_some(entry)
     }
 
-    /// Returns the dotted name of the table.
     pub(crate) fn path(&self) -> &str {
         &self.path
     }

@@ -48,7 +48,6 @@ pub(crate) trait StepKind: Copy {
     }
 }
 
-/// A step's name.
 #[derive(Clone, Debug)]
 pub(crate) struct StepName<S> {
     pub(crate) name: String,

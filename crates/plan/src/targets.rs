@@ -2,10 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 
+use crate::builds::DeclaredBuild;
 use crate::configs::{DeclaredConfig, report_unknown_config};
 use crate::diagnostic::Place;
 use crate::reader::{Context, Section, ValueKind, tables_of};
-use crate::spec::{Build, Config, Engine, Target};
+use crate::spec::{Config, Engine, Target};
 use crate::tree::{Node, Table, Value};
 use crate::value_kinds::{Line, ListOf};
 use crate::wording::{choices, code, list, quoted};
@@ -15,7 +16,7 @@ const TWIN_SUFFIX: &str = "-again";
 
 /// The parts that targets are made of.
 pub(crate) struct TargetParts<'a> {
-    pub(crate) builds: &'a [(Build, Place)],
+    pub(crate) builds: &'a [DeclaredBuild],
     pub(crate) configs: &'a [DeclaredConfig],
 }
 
@@ -77,7 +78,7 @@ fn read_one(
     cx.resolve("target", parts.show(&builds, &configs), place);
     for (build, build_place) in &builds {
         for (config, config_place) in &configs {
-            let owner = &parts.builds[*build].0;
+            let owner = &parts.builds[*build].build;
             let declared = &parts.configs[*config];
             if owner.engine != declared.config.engine {
                 continue;
@@ -102,7 +103,7 @@ fn read_one(
                     format!("target {} has the factor {} twice", code(&name), code(factor));
                 cx.error("plan::duplicate-key", declared.place, message)
                     .label("its config sets it")
-                    .also(parts.builds[*build].1, "its build sets it too")
+                    .also(parts.builds[*build].place, "its build sets it too")
                     .help("set the factor in one of the two");
             }
             first_places.insert(name.clone(), here);
@@ -148,7 +149,7 @@ pub(crate) fn with_twin(target: &Target) -> Vec<Target> {
 pub(crate) fn report_unused(cx: &mut Context<'_>, parts: &TargetParts<'_>, targets: &[Target]) {
     const HELP: &str = "add it to a `[[target]]`, or remove it";
 
-    for (index, (build, place)) in parts.builds.iter().enumerate() {
+    for (index, DeclaredBuild { build, place }) in parts.builds.iter().enumerate() {
         if !targets.iter().any(|target| target.build == index) {
             let message = format!("build {} is in no target", code(&build.name));
             cx.warning("plan::unused-build", *place, message).label("not measured").help(HELP);
@@ -165,7 +166,7 @@ pub(crate) fn report_unused(cx: &mut Context<'_>, parts: &TargetParts<'_>, targe
         let Config { name, engine, .. } = &declared.config;
         let message =
             format!("config {} is in no target", code(&format!("{}.{name}", engine.name())));
-        let has_build = parts.builds.iter().any(|(build, _)| build.engine == *engine);
+        let has_build = parts.builds.iter().any(|declared| declared.build.engine == *engine);
         let help = if has_build { HELP } else { "add a build of its engine, or remove it" };
         cx.warning("plan::unused-config", declared.place, message).label("not measured").help(help);
     }
@@ -184,7 +185,7 @@ impl TargetParts<'_> {
         is_wanted: impl Fn(&DeclaredConfig) -> bool,
     ) -> PlacedIndexes {
         let engines: Vec<Engine> =
-            builds.iter().map(|(build, _)| self.builds[*build].0.engine).collect();
+            builds.iter().map(|(build, _)| self.builds[*build].build.engine).collect();
 
         let mut configs = Vec::new();
         for (index, declared) in self.configs.iter().enumerate() {
@@ -203,7 +204,7 @@ impl TargetParts<'_> {
 
     fn builds_named(&self, cx: &mut Context<'_>, names: &[(String, Place)]) -> PlacedIndexes {
         let declared: Vec<&str> =
-            self.builds.iter().map(|(build, _)| build.name.as_str()).collect();
+            self.builds.iter().map(|declared| declared.build.name.as_str()).collect();
 
         let mut builds = Vec::new();
         for (name, place) in names {
@@ -259,7 +260,7 @@ impl TargetParts<'_> {
         configs: &PlacedIndexes,
     ) {
         for &(index, place) in builds {
-            let (build, declared_at) = &self.builds[index];
+            let DeclaredBuild { build, place: declared_at } = &self.builds[index];
             let mut engines = configs.iter().map(|(config, _)| self.configs[*config].config.engine);
             if engines.any(|engine| engine == build.engine) {
                 continue;
@@ -280,7 +281,7 @@ impl TargetParts<'_> {
     /// Writes a target's table for listings.
     fn show(&self, builds: &PlacedIndexes, configs: &PlacedIndexes) -> String {
         let builds: Vec<String> =
-            builds.iter().map(|(build, _)| quoted(&self.builds[*build].0.name)).collect();
+            builds.iter().map(|(build, _)| quoted(&self.builds[*build].build.name)).collect();
         let configs: Vec<String> = self.names_of(configs).into_iter().map(quoted).collect();
         format!("{{ builds = [{}], configs = [{}] }}", builds.join(", "), configs.join(", "))
     }

@@ -8,7 +8,6 @@ use toml::de::{DeTable, DeValue};
 use crate::diagnostic::Place;
 use crate::wording::quoted;
 
-/// A value and its place.
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
     pub(crate) value: Value,
@@ -36,7 +35,6 @@ pub(crate) struct Table {
     pub(crate) entries: Vec<Entry>,
 }
 
-/// A key with its value.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     pub(crate) key: String,

@@ -9,8 +9,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde::Deserialize;
 
 use crate::folder::Folder;
+use crate::names::{CELLS, STEPS, file_name_of, run_name, step_file_name, step_name};
 use crate::step_reader::FoundStep;
-use crate::step_writer::{HostColumn, PARTIAL, STEP_FILE, StepWriter};
+use crate::step_writer::{HostColumn, PARTIAL, StepWriter};
 use crate::{
     Cell, CellKey, CellRef, FORMAT, FormatVersion, LogEvent, RecordError, Run, Status, StepFile,
     StepReader, checksum, json, log_events,
@@ -22,8 +23,6 @@ pub const LOCK_FILE: &str = ".assay.lock";
 pub(crate) const CELL_FILE: &str = "cell.json";
 const LOG_FILE: &str = "server.log";
 const LOG_EVENTS_FILE: &str = "log_events.parquet";
-const CELLS: &str = "cells";
-const STEPS: &str = "steps";
 /// The suffix of an attempt that was set aside, before its number.
 const SET_ASIDE: &str = ".attempt-";
 
@@ -529,78 +528,6 @@ impl CellDir {
             "the name `{name}` (only letters, digits, `.`, `_` and `-`, not starting with `.`)"
         );
         Err(RecordError::unrecordable(self.path(), what))
-    }
-}
-
-/// Returns the name of the directory of a finished step.
-pub(crate) fn step_name(number: u32, name: &str) -> String {
-    format!("{number:02}-{name}")
-}
-
-/// Returns the name of the `step.json` in the directory of a finished step, relative to the cell.
-pub(crate) fn step_file_name(directory: &str) -> String {
-    format!("{STEPS}/{directory}/{STEP_FILE}")
-}
-
-impl CellRef {
-    /// Returns a measured cell with its directory.
-    pub fn new(
-        target: &str,
-        workload: &str,
-        variant: Option<&str>,
-        clients: u32,
-        repeat: u32,
-    ) -> Self {
-        Self::of(CellKey::new(target, variant, clients, repeat), workload)
-    }
-
-    /// Returns a cell with its directory: `cells/TARGET/[VARIANT/]cCLIENTS/rREPEAT`, with `p` for
-    /// `r` if it is profiled.
-    pub fn of(key: CellKey, workload: &str) -> Self {
-        let variant = key.variant.as_deref();
-        let variant_directory =
-            variant.map(|variant| format!("{}/", file_name_of(variant))).unwrap_or_default();
-        let letter = if key.profiled { 'p' } else { 'r' };
-        Self {
-            workload: workload.to_owned(),
-            path: format!(
-                "{CELLS}/{}/{variant_directory}c{}/{letter}{}",
-                file_name_of(&key.target),
-                key.clients,
-                key.repeat
-            ),
-            key,
-        }
-    }
-
-    /// Returns the name of the cell, `TARGET/[VARIANT/]cCLIENTS/rREPEAT`, which is its directory
-    /// below `cells/`.
-    pub fn name(&self) -> &str {
-        let below = self.path.strip_prefix(CELLS);
-        below.map_or(&self.path, |name| name.trim_start_matches('/'))
-    }
-}
-
-/// Returns the name of a run's directory, from its start and its name: `20261121T190211Z-round-6`.
-pub(crate) fn run_name(run: &Run) -> String {
-    format!("{}-{}", compact_time(run.started_unix_ns), file_name_of(&run.name))
-}
-
-/// Formats a time as `20261121T190211Z`.
-fn compact_time(unix_ns: u64) -> String {
-    let seconds = i64::try_from(unix_ns / 1_000_000_000).unwrap_or(0);
-    let time = jiff::Timestamp::from_second(seconds).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
-    time.strftime("%Y%m%dT%H%M%SZ").to_string()
-}
-
-/// Replaces characters that a file name should not have.
-fn file_name_of(name: &str) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-');
-    let plain: String = name.chars().map(|c| if is_plain(c) { c } else { '-' }).collect();
-    match plain.chars().next() {
-        None => "-".into(),
-        Some('.') => format!("-{}", &plain[1..]),
-        Some(_) => plain,
     }
 }
 

@@ -53,6 +53,7 @@ mod json;
 mod latency_log;
 mod log_events;
 mod model;
+mod names;
 mod step_reader;
 mod step_writer;
 mod table;

@@ -7,9 +7,10 @@ use std::path::Path;
 use hdrhistogram::Histogram;
 use words::{StackNode, StackTree, Stacks};
 
-use crate::directory::{CELL_FILE, step_file_name};
+use crate::directory::CELL_FILE;
 use crate::folder::{Folder, TEXT_BYTES_MAX};
 use crate::latency_log::Latencies;
+use crate::names::step_file_name;
 use crate::step_writer::{
     COUNTERS_FILE, CUMULATIVE_NOTE, HOST_FILE, INTERVALS_FILE, LATENCY_FILE, LATENCY_TOTAL_FILE,
     PROFILE_FILE, STATUS_FILE, STEP_FILE, counter_columns, host_file, interval_columns,

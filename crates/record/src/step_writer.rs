@@ -10,9 +10,9 @@ use hdrhistogram::Histogram;
 use words::{Stacks, counted};
 
 use crate::checksum::ChecksummedFile;
-use crate::directory::{step_file_name, step_name};
 use crate::folder::Folder;
 use crate::latency_log::LatencyLogWriter;
+use crate::names::{step_file_name, step_name};
 use crate::table::{ColumnSpec, ColumnType, TableWriter, Value};
 use crate::{CellDir, Counter, IntervalRow, RecordError, Step, StepFile, json, latency_histogram};
 

@@ -71,7 +71,7 @@ fn stacks(seed: u64, samples: u64) -> Stacks {
     let mut stacks = Stacks::default();
     for sample in 0..samples {
         let mut function = 0;
-        let mut frames: Vec<String> = OUTER.iter().map(|it| (*it).to_string()).collect();
+        let mut frames: Vec<String> = OUTER.iter().map(|frame| (*frame).to_string()).collect();
         for depth in 0..40 {
             let drawn = |what: u64| noise((seed * samples + sample) * 128 + depth * 2 + what);
             if depth > 4 && drawn(0) < 0.12 {

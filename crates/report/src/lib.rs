@@ -2,7 +2,7 @@
 //! tools.
 //!
 //! ```text
-//! analysis::Figures, record::Run
+//! analysis::figures::Figures, record::Run
 //!    │
 //!    ▼
 //! model/      what is shown: lines of cells, steps, names; a Table as data; a Comparison
@@ -44,7 +44,7 @@
 //!   terminal or a browser would obey ([`model::text`]).
 //!
 //! ```
-//! use analysis::{Figures, Row};
+//! use analysis::figures::{Figures, Row};
 //! use record::{CellKey, Run, Status, StepKind};
 //! use report::{TableStyle, tables};
 //!

@@ -2,7 +2,8 @@
 //!
 //! This crate prints nothing. Whoever starts a run passes [`Events`], and shows them on a terminal,
 //! to browsers, or not at all ([`Silent`]). The methods are called by the thread that conducts the
-//! run, at most a few times a second, never by a connection's thread.
+//! run, a few times a second at most, and [`Events::configs_tried`] by the threads that try
+//! configs; never by the thread of a connection.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

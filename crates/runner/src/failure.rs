@@ -1,7 +1,7 @@
 //! Errors: what they say, what to do about them, and what comes of them.
 //!
 //! Errors of all crates travel as [`anyhow::Error`]. Those that know a remedy, have lines of a log,
-//! or say that nothing was run are [`Explains`], and [`explained`] is the one place that lists
+//! or say that nothing was run are [`Explains`], and `explained` is the one place that lists
 //! them.
 
 use std::error::Error;
@@ -204,5 +204,40 @@ impl<T> AndCleanUp for anyhow::Result<T> {
         let value = self?;
         cleaned?;
         Ok(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_earlier_error_goes_before_that_of_cleaning_up() {
+        let failed =
+            |what: &str| -> anyhow::Result<()> { Err(anyhow::Error::msg(what.to_owned())) };
+        let text = |result: anyhow::Result<()>| result.map_err(|error| error.to_string());
+        assert_eq!(text(failed("first").and_clean_up(failed("later"))), Err("first".into()));
+        assert_eq!(text(Ok(()).and_clean_up(failed("later"))), Err("later".into()));
+        assert_eq!(text(failed("first").and_clean_up(Ok(()))), Err("first".into()));
+        assert_eq!(Ok(7).and_clean_up(Ok(())).ok(), Some(7));
+    }
+
+    #[test]
+    fn help_and_log_come_from_whichever_cause_knows_them() {
+        let cause = UsageError::new("no such table", Some("create it".into()));
+        let error = LoggedError {
+            what: "replica_1 can't be compared".into(),
+            log_tail: vec!["last line".into()],
+            source: anyhow::Error::from(cause).context("it was asked"),
+        };
+        let error = anyhow::Error::from(error).context("the step failed");
+        let failure = failure_of(&error);
+        let causes =
+            ["the step failed", "replica_1 can't be compared", "it was asked", "no such table"];
+        assert_eq!(failure.causes, causes);
+        assert_eq!(failure.help.as_deref(), Some("create it"));
+        assert_eq!(failure.log_tail, ["last line"]);
+        assert!(is_usage(&error));
+        assert!(!is_usage(&anyhow::Error::msg("the disk is full")));
     }
 }

@@ -17,7 +17,18 @@
 //!
 //! * [`RunRequest`] says what to run, and [`Events`] are what the caller sees of it.
 //! * `RunSession` is what all cells share: the plan, the clock, the data directory, the ranks.
-//! * [`UsageError`](failure::UsageError) and [`failure`] say what went wrong and what to do.
+//! * [`UsageError`] and [`failure`] say what went wrong and what to do.
+//!
+//! ```no_run
+//! use runner::{PlanRequest, RunRequest, Silent};
+//!
+//! let plan = PlanRequest { plan: Some("plan.toml".into()), sets: Vec::new() };
+//! let request = RunRequest { plan, results: "results".into(), ..RunRequest::default() };
+//! if let Some(outcome) = runner::run(&request, &Silent)? {
+//!     println!("{}", outcome.directory.path().display());
+//! }
+//! # anyhow::Ok(())
+//! ```
 //!
 //! Results are in the run directory only: whoever wants figures reads them from there. This crate
 //! prints nothing and never exits.

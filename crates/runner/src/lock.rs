@@ -35,12 +35,6 @@ pub struct Lock {
 /// Locks the directory in which databases are made. The guards and servers that assay starts
 /// inherit this lock: a run that was killed keeps the next one waiting until they are gone.
 pub fn data_root(path: &Path, stop: &AtomicBool, events: &dyn Events) -> anyhow::Result<Lock> {
-    let in_use = || {
-        UsageError::new(
-            format!("another run of assay uses the data directory `{}`", path.display()),
-            Some("wait for it, or give another directory with `--data`".into()),
-        )
-    };
     let goes_on = |waited| {
         let is_stopped = stop.load(Ordering::Relaxed);
         if !is_stopped && waited == RETRY_INTERVAL * 10 {
@@ -48,8 +42,12 @@ pub fn data_root(path: &Path, stop: &AtomicBool, events: &dyn Events) -> anyhow:
         }
         !is_stopped
     };
-    let file = take_with_timeout(path, goes_on).context("cannot lock the data directory")?;
-    let file = file.ok_or_else(in_use)?;
+    let taken = take_with_timeout(path, goes_on).context("cannot lock the data directory")?;
+    let Some(file) = taken else {
+        let what = format!("another run of assay uses the data directory `{}`", path.display());
+        let help = "wait for it, or give another directory with `--data`";
+        return Err(UsageError::new(what, Some(help.into())).into());
+    };
     rustix::io::fcntl_setfd(&file, FdFlags::empty())
         .context("cannot pass the data directory's lock to servers")?;
     Ok(Lock { _file: file })

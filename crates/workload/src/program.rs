@@ -68,7 +68,6 @@ pub(crate) fn plans_of_first_ops<E: SqlEngine>(
     capture.plans()
 }
 
-/// Runs the first operations of each role.
 fn run_first_ops(tasks: Vec<Task>) -> Result<(), Error> {
     let mut roles = Vec::new();
     for Task { role, mut program, .. } in tasks {

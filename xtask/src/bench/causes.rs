@@ -133,11 +133,9 @@ fn head<'a>(plan: &'a str, label: &str) -> Vec<&'a str> {
     words.split_whitespace().collect()
 }
 
-/// The result of a comparison.
 struct Comparison {
     /// The kinds of findings that name a cause.
     causes: Vec<String>,
-    /// The titles of all findings.
     titles: Vec<String>,
     /// Some step has the verdict faster or slower.
     has_verdict: bool,

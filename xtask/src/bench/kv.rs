@@ -166,7 +166,6 @@ impl Sides {
         Ok(COPY)
     }
 
-    /// Removes a database.
     fn remove(&self, name: &str) -> Result<String> {
         output(&mut self.command("rm", &format!("-rf {name}")))
     }

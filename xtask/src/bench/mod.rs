@@ -26,7 +26,6 @@ use crate::prepare;
 use crate::workspace::{Menu, Workspace, succeeds};
 use server::Server;
 
-/// All benchmarks.
 const BENCHMARKS: Menu = Menu {
     noun: "benchmark",
     text: "\
@@ -78,7 +77,6 @@ fn benchmark(setup: &Setup, name: &str) -> Result<bool> {
     }
 }
 
-/// The setup of a benchmark.
 struct Setup {
     workspace: Workspace,
     /// The number of runs of each side of a pair, after one uncounted run.

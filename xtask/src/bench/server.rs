@@ -35,7 +35,6 @@ const MYSQL_SETTINGS: &[&str] = &[
 
 /// The scale of pgbench; each unit has 100,000 accounts.
 const SCALE: u64 = 10;
-/// Rows of sysbench's table.
 const SYSBENCH_ROWS: u64 = 200_000;
 
 /// A server in its own folder; it is stopped when dropped.

@@ -95,7 +95,6 @@ fn run_load(setup: &Setup, server: &Server) -> Result<bool> {
     pair(setup.round_count, ours, peer, &bounds)
 }
 
-/// Returns the plan of a run.
 fn plan(setup: &Setup, server: &Server, rows: u64, clients: u32, steps: &str) -> String {
     let (url, seconds) = (&server.url, setup.seconds);
     format!(
@@ -128,7 +127,6 @@ fn make_table(server: &Server) -> Result<()> {
     Ok(())
 }
 
-/// Drops sysbench's table.
 fn drop_table(server: &Server) -> Result<String> {
     output(&mut server.sysbench("oltp_read_write", ROW_COUNT, "cleanup")?)
 }

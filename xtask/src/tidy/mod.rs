@@ -106,7 +106,7 @@ const EDGES: &[(&str, &[&str])] = &[
         "assay",
         &[
             "analysis", "builds", "engine", "load", "plan", "probe", "record", "report", "runner",
-            "words",
+            "words", "workload",
         ],
     ),
     // It checks the others, so it uses none of them.

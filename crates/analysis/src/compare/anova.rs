@@ -53,7 +53,7 @@ impl Anova {
         let total = mean(&groups.concat());
         let around_total = groups.iter().map(|group| (mean(group) - total).powi(2));
         let between: f64 = sizes().zip(around_total).map(|(n, square)| n * square).sum();
-        let within = groups.iter().map(|it| variance(it) * (it.len() as f64 - 1.0));
+        let within = groups.iter().map(|group| variance(group) * (group.len() as f64 - 1.0));
         let squares: f64 = sizes().map(|size| size * size).sum();
         let within_freedom = count - machines;
         Some(Self {
@@ -117,7 +117,7 @@ pub(super) fn between_machines(pairs: &[Pair]) -> Option<VarianceShare> {
 /// logarithms, weighted so that the mean of all machines is that of all pairs.
 pub(super) fn machine_values(pairs: &[Pair]) -> Option<Vec<f64>> {
     let groups = by_machine(pairs, log_ratio);
-    let anova = Anova::of(&groups).filter(|it| it.within_freedom > 0.0)?;
+    let anova = Anova::of(&groups).filter(|anova| anova.within_freedom > 0.0)?;
     let freedom = [anova.between_freedom, anova.within_freedom];
     if f_tail(anova.ratio(), freedom) > DIFFERENCE_LEVEL {
         return None;

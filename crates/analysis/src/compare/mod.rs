@@ -1,6 +1,28 @@
-//! Compares targets with a base: how much each step changed, and how sure that is. All random
-//! numbers have a fixed seed, so that the same figures always give the same verdicts.
-//! `docs/statistics.md` explains the computations.
+//! Compares targets with a base: how much each step changed, and how sure that is.
+//!
+//! ```text
+//! Figures ─► samples ─► matching ─► estimate ─► draft ─► verdict ─► Compared
+//!            values     pairs that  ratio with  a row    decides a
+//!            that       took turns  its error   without  family
+//!            count                              verdict  together
+//! ```
+//!
+//! * [`compare()`] returns [`Compared`], with a [`ComparedStep`] for each step, target and metric:
+//!   its ratio, [`Interval`] and [`Verdict`].
+//! * [`effects()`] compares the levels of factors: [`Effects`].
+//! * [`gate()`] accepts or refuses a change by its verdicts: [`Gate`].
+//! * [`noise_floor`] says which changes a machine can show: [`NoiseFloor`].
+//! * [`Requirement`]s are bounds that take the place of a base.
+//! * [`ComparedProfile`], [`ComparedWaits`] and [`ComparedPlans`] say where a change is: in which
+//!   functions, states of sessions, and plans.
+//!
+//! A comparison has no verdict of its own. With many comparisons some look like changes by chance,
+//! so a family of them is decided together, and every row waits as a draft until all are there.
+//! Logarithms of ratios are compared rather than values, because noise is a share of a value.
+//! Random numbers have a fixed seed, so that the same figures always give the same verdicts. What a
+//! comparison says about itself is a value (`reason`), so no sentence is ever taken apart again.
+//!
+//! `docs/statistics.md` explains the computations, what they rest on, and where they fail.
 
 mod anova;
 mod bootstrap;

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::metric::THROUGHPUT;
 use super::power::PowerAnalysis;
-use super::{Compared, ComparedStep, Pairing, Verdict};
+use super::{Compared, ComparedStep, Pairing};
 use crate::figures::average::median;
 
 /// The numbers of repeats for which the smallest visible change is listed.
@@ -61,18 +61,14 @@ pub struct DetectableEffect {
 /// Returns the noise floor from a run in which targets were measured against themselves, under two
 /// names.
 pub fn noise_floor(compared: &Compared) -> NoiseFloor {
+    // As if the change were the only one of all steps.
     let level = compared.error_rate / compared.comparison_count.max(1) as f64;
     let mut floor = NoiseFloor::default();
     for (index, row) in compared.rows.iter().enumerate() {
         let (THROUGHPUT, Some(ratio)) = (row.metric.as_str(), row.ratio) else {
             continue;
         };
-        // Unpaired samples are matched by their number: any match is as good.
-        let ratios = row.values.iter().zip(&row.base_values);
-        let ratios = ratios.map(|(value, base)| value.value / base.value);
-        let largest =
-            ratios.filter(|ratio| ratio.is_finite()).max_by(|a, b| away(*a).total_cmp(&away(*b)));
-        floor.shown += usize::from(matches!(row.verdict, Verdict::Faster | Verdict::Slower));
+        floor.shown += usize::from(row.verdict.is_change());
         floor.steps.push(StepNoise {
             row: index,
             cell: row.cell.clone(),
@@ -80,7 +76,7 @@ pub fn noise_floor(compared: &Compared) -> NoiseFloor {
             repeats: row.values.len().min(row.base_values.len()),
             ratio,
             spread: row.spread,
-            largest: largest.unwrap_or(ratio),
+            largest: largest_ratio(row).unwrap_or(ratio),
             seen: detectable(
                 PowerAnalysis {
                     level,
@@ -91,10 +87,10 @@ pub fn noise_floor(compared: &Compared) -> NoiseFloor {
             ),
         });
     }
-    let worst = floor.steps.iter().enumerate();
-    floor.worst_step = worst
-        .max_by(|(_, a), (_, b)| away(a.largest).total_cmp(&away(b.largest)))
-        .map(|(index, _)| index);
+
+    let steps = floor.steps.iter().enumerate();
+    let worst = steps.max_by(|(_, a), (_, b)| away(a.largest).total_cmp(&away(b.largest)));
+    floor.worst_step = worst.map(|(index, _)| index);
     floor.spread_median = median(floor.steps.iter().filter_map(|step| step.spread));
 
     // The step of median spread borrows as much as the median step.
@@ -110,16 +106,24 @@ pub fn noise_floor(compared: &Compared) -> NoiseFloor {
     floor
 }
 
-/// Returns the smallest visible change for each of [`REPEATS`]; nothing without a spread.
+/// Returns the smallest change that is visible with each number of repeats; none without a spread.
 fn detectable(power: PowerAnalysis, spread: Option<f64>) -> Vec<DetectableEffect> {
     let Some(spread) = spread else {
         return Vec::new();
     };
-    let detectable = |repeats| {
+    let effects = REPEATS.into_iter().filter_map(|repeats| {
         let effect = power.effect(repeats, spread)?;
         Some(DetectableEffect { repeats, effect })
-    };
-    REPEATS.into_iter().filter_map(detectable).collect()
+    });
+    effects.collect()
+}
+
+/// Returns the ratio of the pair of repeats that is furthest from 1. Unpaired samples are matched by
+/// their number: any match is as good.
+fn largest_ratio(row: &ComparedStep) -> Option<f64> {
+    let pairs = row.values.iter().zip(&row.base_values);
+    let ratios = pairs.map(|(value, base)| value.value / base.value);
+    ratios.filter(|ratio| ratio.is_finite()).max_by(|a, b| away(*a).total_cmp(&away(*b)))
 }
 
 /// Returns the distance of a ratio from no change, to either side.

@@ -27,7 +27,7 @@ pub(super) fn key_of(target: String, cell: &CellKey) -> CellKey {
 /// Fails if the first run shares no target with another run.
 pub fn by_run(runs: &[Recorded], figures: &mut Figures) -> Result<Run, Incomparable> {
     let is_in = |run: &Run, name: &str| run.targets.iter().any(|target| target.name == name);
-    let names = runs[0].run.targets.iter().map(|it| it.name.as_str());
+    let names = runs[0].run.targets.iter().map(|target| target.name.as_str());
     let shared: Vec<&str> =
         names.filter(|name| runs[1..].iter().any(|other| is_in(&other.run, name))).collect();
     if shared.is_empty() {
@@ -47,10 +47,10 @@ pub fn by_run(runs: &[Recorded], figures: &mut Figures) -> Result<Run, Incompara
         rows.retain_mut(|row| keep(row.run, &mut row.cell));
     }
     let profiled = &mut figures.profiled;
-    profiled.retain_mut(|it| keep(it.row.run, &mut it.row.cell));
+    profiled.retain_mut(|step| keep(step.row.run, &mut step.row.cell));
     let unfinished = &mut figures.unfinished;
-    unfinished.retain_mut(|it| keep(it.run, &mut it.cell));
-    figures.begun.retain_mut(|it| keep(it.run, &mut it.cell));
+    unfinished.retain_mut(|cell| keep(cell.run, &mut cell.cell));
+    figures.begun.retain_mut(|cell| keep(cell.run, &mut cell.cell));
     let differences = shared.iter().flat_map(|name| compare_by_run(runs, name));
     figures.settings = Settings { differences: differences.collect(), ..Settings::default() };
     Ok(as_targets(runs, |name| shared.contains(&name)))

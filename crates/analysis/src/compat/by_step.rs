@@ -45,33 +45,33 @@ pub fn by_step(
     for pair in pairs {
         refuse_other_work(figures, pair)?;
     }
-    // Profiles are compared between targets.
+
+    // Profiles and settings are compared between targets.
     figures.profiled.clear();
-    let labels = || distinct(pairs.iter().flat_map(|pair| &pair.labels));
+    figures.settings = Settings::default();
     for rows in [&mut figures.rows, &mut figures.missing] {
         *rows = rows.iter().flat_map(|row| as_targets(row, pairs)).collect();
     }
-    let of_labels = |cell: &CellKey| -> Vec<CellKey> {
-        let labels = labels().into_iter();
-        labels.map(|label| key_by_step(label, cell)).collect()
-    };
-    let unfinished = figures.unfinished.iter().flat_map(|it| {
-        let cells = of_labels(&it.cell).into_iter();
-        cells.map(|cell| UnfinishedCell { cell, ..it.clone() })
-    });
-    figures.unfinished = unfinished.collect();
-    let begun = figures.begun.iter().flat_map(|it| {
-        let cells = of_labels(&it.cell).into_iter();
-        cells.map(|cell| StartedCell { cell, ..it.clone() })
-    });
-    figures.begun = begun.collect();
-    figures.settings = Settings::default();
-    let target = |name: &String| Target { name: name.clone(), ..run.targets[0].clone() };
-    let shown = Run {
-        targets: labels().into_iter().map(target).collect(),
-        base: pairs[0].labels[0].clone(),
-        ..run.clone()
-    };
+
+    // A cell has all steps, so that it is a cell of each of them.
+    let labels = distinct(pairs.iter().flat_map(|pair| &pair.labels));
+    let (mut unfinished, mut begun) = (Vec::new(), Vec::new());
+    for end in &figures.unfinished {
+        for label in &labels {
+            unfinished.push(UnfinishedCell { cell: key_by_step(label, &end.cell), ..end.clone() });
+        }
+    }
+    for start in &figures.begun {
+        for label in &labels {
+            begun.push(StartedCell { cell: key_by_step(label, &start.cell), ..start.clone() });
+        }
+    }
+    figures.unfinished = unfinished;
+    figures.begun = begun;
+
+    let targets =
+        labels.iter().map(|label| Target { name: (*label).clone(), ..run.targets[0].clone() });
+    let shown = Run { targets: targets.collect(), base: pairs[0].labels[0].clone(), ..run.clone() };
     Ok((shown, notes(run, pairs)))
 }
 
@@ -82,7 +82,7 @@ fn as_targets(row: &Row, pairs: &[StepPair]) -> Vec<Row> {
     for pair in pairs {
         for (label, _) in pair.both().filter(|(_, step)| **step == row.step) {
             let cell = key_by_step(label, &row.cell);
-            if !rows.iter().any(|it| it.cell == cell && it.step == pair.name) {
+            if !rows.iter().any(|other| other.cell == cell && other.step == pair.name) {
                 rows.push(Row {
                     cell,
                     step: pair.name.clone(),

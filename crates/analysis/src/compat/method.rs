@@ -67,7 +67,7 @@ pub fn differences(first: &Recorded, other: &Recorded) -> Vec<FactDifference> {
     };
     let mut differences = super::differences(&facts(first), &facts(other));
     // Records without a clock are not compared.
-    differences.retain(|it| it.first.is_some() && it.now.is_some());
+    differences.retain(|fact| fact.first.is_some() && fact.now.is_some());
     differences
 }
 

@@ -230,7 +230,7 @@ fn target_differences<'a>(
         let mut facts = builds.map_or_else(Vec::new, |(was, is)| build_differences(was, is));
         let mut configs = differences(&config_facts(first, was), &config_facts(run, is));
         if configs.len() > 1 {
-            configs.retain(|it| it.name != ORDER);
+            configs.retain(|fact| fact.name != ORDER);
         }
         facts.extend(configs);
         (was.name.as_str(), facts)
@@ -320,7 +320,8 @@ fn changes(runs: &[Recorded]) -> Vec<String> {
     for (index, Recorded { run, .. }) in runs.iter().enumerate().skip(1) {
         let differences = target_differences(&runs[0].run, run);
         let by_text = grouped(
-            differences.map(|(name, it)| (differences_text(&it, "none"), format!("`{name}`"))),
+            differences
+                .map(|(name, facts)| (differences_text(&facts, "none"), format!("`{name}`"))),
         );
         let note = |(what, names): (String, Vec<String>)| {
             let subject = match names.as_slice() {
@@ -337,18 +338,7 @@ fn changes(runs: &[Recorded]) -> Vec<String> {
 /// Returns notes on runs that are compared in spite of differences. Of the machine's facts, those
 /// that `counts` counts.
 fn notes(runs: &[Recorded], counts: impl Fn(&str) -> bool) -> Vec<String> {
-    let machine = |recorded: &Recorded| {
-        let mut machine = host_differences(&runs[0].run.host, &recorded.run.host);
-        machine.retain(|fact| fact.name != method::CLOCK && counts(&fact.name));
-        (!machine.is_empty()).then(|| differences_text(&machine, "unknown"))
-    };
-    let others = (2..).zip(runs.iter().skip(1));
-    let machines = others.filter_map(|(number, recorded)| Some((machine(recorded)?, number)));
-    let note = |(what, runs): (String, Vec<usize>)| {
-        let runs = named_runs(&runs);
-        format!("The machine of {runs} is not that of run 1: {what}. It may cause the differences.")
-    };
-    let mut notes: Vec<String> = grouped(machines).into_iter().map(note).collect();
+    let mut notes = notes_on_machines(runs, counts);
     for (index, recorded) in runs.iter().enumerate().skip(1) {
         let (number, first, run) = (index + 1, &runs[0].run, &recorded.run);
         if run.assay != first.assay {
@@ -357,6 +347,7 @@ fn notes(runs: &[Recorded], counts: impl Fn(&str) -> bool) -> Vec<String> {
                 run.assay, first.assay
             ));
         }
+
         let measuring = method::differences(&runs[0], recorded);
         if !measuring.is_empty() {
             notes.push(format!(
@@ -364,6 +355,7 @@ fn notes(runs: &[Recorded], counts: impl Fn(&str) -> bool) -> Vec<String> {
                 differences_text(&measuring, "unknown")
             ));
         }
+
         if run.seed != first.seed {
             notes.push(format!(
                 "Run {number} has the seed {}, and run 1 {}: rows and choices differ.",
@@ -372,4 +364,23 @@ fn notes(runs: &[Recorded], counts: impl Fn(&str) -> bool) -> Vec<String> {
         }
     }
     notes
+}
+
+/// Returns a note for each way in which machines differ from that of the first run.
+fn notes_on_machines(runs: &[Recorded], counts: impl Fn(&str) -> bool) -> Vec<String> {
+    let mut differing = Vec::new();
+    for (index, recorded) in runs.iter().enumerate().skip(1) {
+        let mut facts = host_differences(&runs[0].run.host, &recorded.run.host);
+        // The clock belongs to the method.
+        facts.retain(|fact| fact.name != method::CLOCK && counts(&fact.name));
+        if !facts.is_empty() {
+            differing.push((differences_text(&facts, "unknown"), index + 1));
+        }
+    }
+
+    let notes = grouped(differing).into_iter().map(|(what, numbers)| {
+        let runs = named_runs(&numbers);
+        format!("The machine of {runs} is not that of run 1: {what}. It may cause the differences.")
+    });
+    notes.collect()
 }

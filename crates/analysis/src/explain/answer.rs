@@ -159,7 +159,9 @@ fn cause_of_all<'f, 'r>(
     let (kind, cause) = causes.pop()?;
     let is_known = kind.is_cause();
     let is_explained = |row: &ComparedStep| {
-        of_change().any(|it| it.targets.contains(&row.cell.target) && it.steps.contains(&row.step))
+        of_change().any(|finding| {
+            finding.targets.contains(&row.cell.target) && finding.steps.contains(&row.step)
+        })
     };
     let is_of_all = rows
         .all(|row| !matches!(row.verdict, Verdict::Faster | Verdict::Slower) || is_explained(row));

@@ -15,6 +15,36 @@ use crate::figures::operation::{noun, throughput_unit};
 use crate::figures::{Figures, Row};
 use crate::{compare, counted};
 
+/// The metrics that support an explanation: name, metric and unit.
+const EVIDENCE: [(&str, &str, &str); 26] = [
+    ("time of an operation", "op_time_us", "us"),
+    ("client CPU", "op_client_cpu_us", "us"),
+    ("server CPU", "op_server_cpu_us", "us"),
+    ("waiting for a processor", "op_cpu_wait_us", "us"),
+    ("taken by the hypervisor", "op_steal_us", "us"),
+    ("waiting for reads", "op_read_us", "us"),
+    ("waiting for writes", "op_write_us", "us"),
+    ("waiting for fsyncs", "op_fsync_us", "us"),
+    ("waiting for other threads", "op_lock_us", "us"),
+    ("handover between client and server", "op_handover_us", "us"),
+    ("unexplained time", "op_unexplained_us", "us"),
+    ("own CPU", "own_cpu_us_per_op", "us/op"),
+    ("background CPU", "background_cpu_us_per_op", "us/op"),
+    ("read by the engine", "own_read_kb_per_op", "KB/op"),
+    ("written by the engine", "own_write_kb_per_op", "KB/op"),
+    ("fsyncs", "fsyncs_per_commit", "/commit"),
+    ("fsyncs of the log", "log_fsyncs_per_commit", "/commit"),
+    ("syncs of the binary log", "binlog_syncs_per_commit", "/commit"),
+    ("fsyncs of data files", "data_fsyncs_per_commit", "/commit"),
+    ("write amplification", "w_amp", "bytes/byte"),
+    ("time with writes stalled", "stall%", "%"),
+    ("processor frequency", "cpu_mhz", "MHz"),
+    ("CPU of the whole host", "cpupq", "us/op"),
+    ("context switches of the whole host", "cspq", "/op"),
+    ("device reads", "rpq", "/op"),
+    ("device flushes", "flushes_per_commit", "/commit"),
+];
+
 /// The comparison that is explained.
 #[derive(Clone, Copy)]
 pub(super) struct Context<'a> {
@@ -47,12 +77,14 @@ impl<'a> Context<'a> {
     /// small at 8 clients`.
     pub(super) fn named(self, name: &str, cell: &CellKey) -> String {
         let (variant, clients) = cell.load();
-        let variant = variant.filter(|_| self.names_variants);
-        let of_variant = variant.map(|variant| format!(" of {variant}"));
-        let clients = self.names_clients.then_some(clients as usize);
-        let at_clients = clients.map(|clients| format!(" at {}", counted(clients, "client")));
-        let suffixes = of_variant.into_iter().chain(at_clients);
-        suffixes.fold(name.to_owned(), |name, suffix| name + &suffix)
+        let mut text = name.to_owned();
+        if let Some(variant) = self.named_variant(variant) {
+            text += &format!(" of {variant}");
+        }
+        if self.names_clients {
+            text += &format!(" at {}", counted(clients as usize, "client"));
+        }
+        text
     }
 
     /// Returns the variant that the name of a place needs.
@@ -225,8 +257,9 @@ impl<'a> Case<'a> {
     /// Returns the function in which most of the change of CPU is, if both targets were profiled.
     pub(super) fn named_function(&self) -> Option<&'a NamedFunction> {
         let mut profiles = self.context.compared.profiles.iter();
-        let of_step = profiles
-            .find(|it| it.step == self.compared.step && it.cell.is_repeat_of(&self.compared.cell));
+        let of_step = profiles.find(|profile| {
+            profile.step == self.compared.step && profile.cell.is_repeat_of(&self.compared.cell)
+        });
         of_step?.named.as_ref()
     }
 
@@ -240,16 +273,18 @@ impl<'a> Case<'a> {
     /// Returns the states of sessions whose change is shown, the largest change first.
     fn changed_states(&self) -> impl Iterator<Item = &'a StateDifference> {
         let mut waits = self.context.compared.waits.iter();
-        let of_step = waits.find(|it| self.is_of_step(&it.cell, &it.workload, &it.step));
-        let states = of_step.into_iter().flat_map(|it| &it.states);
-        states.filter(|it| it.time.is_shown)
+        let of_step =
+            waits.find(|waits| self.is_of_step(&waits.cell, &waits.workload, &waits.step));
+        let states = of_step.into_iter().flat_map(|waits| &waits.states);
+        states.filter(|state| state.time.is_shown)
     }
 
     /// Returns the statements of the step whose plans differ.
     pub(super) fn changed_plans(&self) -> &'a [PlanDifference] {
         let mut plans = self.context.compared.plans.iter();
-        let of_step = plans.find(|it| self.is_of_step(&it.cell, &it.workload, &it.step));
-        of_step.map_or(&[], |it| &it.statements)
+        let of_step =
+            plans.find(|plans| self.is_of_step(&plans.cell, &plans.workload, &plans.step));
+        of_step.map_or(&[], |plans| &plans.statements)
     }
 
     /// Returns the wait of sessions that changed most, if it makes up enough of the change of an
@@ -261,9 +296,8 @@ impl<'a> Case<'a> {
             return None;
         }
         let change_us = self.metric("op_time_us")?.growth();
-        let explains = |it: &&StateDifference| it.time.difference_us / change_us >= EXPLAINS;
-        let mut waits = self.changed_states().filter(|it| it.is_wait());
-        waits.find(explains)
+        let mut waits = self.changed_states().filter(|state| state.is_wait());
+        waits.find(|state| state.time.difference_us / change_us >= EXPLAINS)
     }
 
     /// Returns whether a setting about processors or threads differs that the plan declares.
@@ -319,22 +353,24 @@ impl<'a> Case<'a> {
         &self,
         figure: impl Fn(&Row) -> Option<f64>,
     ) -> Option<compare::Difference> {
-        let all =
-            |rows: &[&Row]| -> Option<Vec<f64>> { rows.iter().map(|row| figure(row)).collect() };
+        let (base, target) = (&self.base.rows, &self.side.rows);
         match self.compared.pairing {
             Pairing::Single => None,
             Pairing::Independent => {
-                compare::Difference::of_samples(&all(&self.base.rows)?, &all(&self.side.rows)?)
+                let of_base: Option<Vec<f64>> = base.iter().map(|row| figure(row)).collect();
+                let of_target: Option<Vec<f64>> = target.iter().map(|row| figure(row)).collect();
+                compare::Difference::of_samples(&of_base?, &of_target?)
             }
             Pairing::Paired => {
-                let pair = |base: &&Row| {
-                    let is_partner =
-                        |row: &&&Row| (row.run, row.cell.repeat) == (base.run, base.cell.repeat);
-                    let partner = self.side.rows.iter().find(is_partner)?;
-                    Some((figure(base)?, figure(partner)?))
-                };
-                let pairs: Option<Vec<(f64, f64)>> = self.base.rows.iter().map(pair).collect();
-                compare::Difference::of_pairs(&pairs?)
+                let mut pairs = Vec::new();
+                for row in base {
+                    let is_partner = |other: &&&Row| {
+                        other.run == row.run && other.cell.repeat == row.cell.repeat
+                    };
+                    let partner = target.iter().find(is_partner)?;
+                    pairs.push((figure(row)?, figure(partner)?));
+                }
+                compare::Difference::of_pairs(&pairs)
             }
         }
     }
@@ -382,58 +418,34 @@ impl<'a> Case<'a> {
     /// Returns the figures that both sides have: those of the engine and its clients first, then
     /// those of the whole host.
     pub(super) fn evidence(&self) -> Vec<Evidence> {
-        const FIGURES: [(&str, &str, &str); 26] = [
-            ("time of an operation", "op_time_us", "us"),
-            ("client CPU", "op_client_cpu_us", "us"),
-            ("server CPU", "op_server_cpu_us", "us"),
-            ("waiting for a processor", "op_cpu_wait_us", "us"),
-            ("taken by the hypervisor", "op_steal_us", "us"),
-            ("waiting for reads", "op_read_us", "us"),
-            ("waiting for writes", "op_write_us", "us"),
-            ("waiting for fsyncs", "op_fsync_us", "us"),
-            ("waiting for other threads", "op_lock_us", "us"),
-            ("handover between client and server", "op_handover_us", "us"),
-            ("unexplained time", "op_unexplained_us", "us"),
-            ("own CPU", "own_cpu_us_per_op", "us/op"),
-            ("background CPU", "background_cpu_us_per_op", "us/op"),
-            ("read by the engine", "own_read_kb_per_op", "KB/op"),
-            ("written by the engine", "own_write_kb_per_op", "KB/op"),
-            ("fsyncs", "fsyncs_per_commit", "/commit"),
-            ("fsyncs of the log", "log_fsyncs_per_commit", "/commit"),
-            ("syncs of the binary log", "binlog_syncs_per_commit", "/commit"),
-            ("fsyncs of data files", "data_fsyncs_per_commit", "/commit"),
-            ("write amplification", "w_amp", "bytes/byte"),
-            ("time with writes stalled", "stall%", "%"),
-            ("processor frequency", "cpu_mhz", "MHz"),
-            ("CPU of the whole host", "cpupq", "us/op"),
-            ("context switches of the whole host", "cspq", "/op"),
-            ("device reads", "rpq", "/op"),
-            ("device flushes", "flushes_per_commit", "/commit"),
-        ];
         let throughput = Pair { base: self.base.throughput, value: self.side.throughput };
-        let metrics = FIGURES.iter().filter_map(|(name, metric, unit)| {
-            let pair = self.metric(metric)?;
-            let is_shown = pair.max() > 0.0 && !self.says_nothing(metric, pair);
-            is_shown.then(|| Evidence::new(name, unit, pair))
-        });
-        let fsync = |side: &Side<'_>| mean(side.rows.iter().filter_map(|row| row.fsync_us));
-        let fsync = self.pair(fsync);
-        let process = self.process_cpu().and_then(|_| self.metric("server_cpu_us_per_op"));
-        std::iter::once(Evidence::throughput(&self.rate(), throughput))
-            .chain(process.map(|pair| Evidence::new("CPU of the server's process", "us/op", pair)))
-            .chain(metrics)
-            .chain(fsync.map(|pair| Evidence::new("fsync before the cells", "us", pair)))
-            .chain(
-                self.read_kb().map(|pair| Evidence::new("mean size of device reads", "KB", pair)),
-            )
-            .chain(self.changed_states().take(STATES_SHOWN).map(|state| {
-                let (base, value) = (state.time.base_us, state.time.target_us);
-                Evidence::new(
-                    &format!("sessions in `{}`", state.name),
-                    "us/op",
-                    Pair { base, value },
-                )
-            }))
-            .collect()
+        let mut evidence = vec![Evidence::throughput(&self.rate(), throughput)];
+
+        // Where threads can't be told apart, this stands for the server's part of own CPU.
+        if self.process_cpu().is_some() {
+            let cpu = self.metric("server_cpu_us_per_op");
+            evidence
+                .extend(cpu.map(|us| Evidence::new("CPU of the server's process", "us/op", us)));
+        }
+        for (name, metric, unit) in EVIDENCE {
+            if let Some(pair) = self.metric(metric)
+                && pair.max() > 0.0
+                && !self.says_nothing(metric, pair)
+            {
+                evidence.push(Evidence::new(name, unit, pair));
+            }
+        }
+
+        let fsync = self.pair(|side| mean(side.rows.iter().filter_map(|row| row.fsync_us)));
+        evidence.extend(fsync.map(|us| Evidence::new("fsync before the cells", "us", us)));
+        let read_kb = self.read_kb();
+        evidence.extend(read_kb.map(|kb| Evidence::new("mean size of device reads", "KB", kb)));
+
+        for state in self.changed_states().take(STATES_SHOWN) {
+            let name = format!("sessions in `{}`", state.name);
+            let us = Pair { base: state.time.base_us, value: state.time.target_us };
+            evidence.push(Evidence::new(&name, "us/op", us));
+        }
+        evidence
     }
 }

@@ -178,7 +178,7 @@ fn durability(case: &Case<'_>, accounting: Option<&Accounting>) -> Option<Cause>
     if settings.is_empty() {
         return None;
     }
-    let waiting = accounting.and_then(|it| it.part(FindingKind::Fsyncs));
+    let waiting = accounting.and_then(|accounting| accounting.part(FindingKind::Fsyncs));
     // Commits do not wait for a rare kind of fsync, such as those of data files.
     let sum = case.metric(FSYNCS[0]).map_or(0.0, Pair::max);
     let counts = FSYNCS.iter().find_map(|metric| {

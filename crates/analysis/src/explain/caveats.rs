@@ -46,15 +46,7 @@ pub(super) enum Caveat {
     /// Fsync latencies before the cells differ, in microseconds.
     FsyncBefore(Pair),
     /// Compaction asks the kernel to read more at a time than the disk accepts.
-    ReadAhead {
-        of_base: bool,
-        of_target: bool,
-        setting: String,
-        kb: f64,
-        max_sectors_kb: f64,
-        /// The mean sizes of device reads, where they differ.
-        read_kb: Option<Pair>,
-    },
+    ReadAhead(LargeReadAhead),
     /// The mean sizes of device reads differ.
     ReadSizes { kb: Pair, max_sectors_kb: f64, read_ahead_kb: f64 },
     /// The host swapped: pages.
@@ -69,6 +61,21 @@ pub(super) enum Caveat {
     SeveralSettings,
     /// Steps have warnings: their codes.
     Warnings { base: Vec<String>, target: Vec<String> },
+}
+
+/// A setting of compaction's read-ahead that is larger than a request of the disk.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct LargeReadAhead {
+    /// It is set in the base.
+    pub of_base: bool,
+    /// It is set in the target.
+    pub of_target: bool,
+    pub setting: String,
+    /// Its value.
+    pub kb: f64,
+    pub max_sectors_kb: f64,
+    /// The mean sizes of device reads, where they differ.
+    pub read_kb: Option<Pair>,
 }
 
 /// Returns all caveats of one case, the most serious first.
@@ -218,32 +225,42 @@ const COMPACTION_CAUSES: [FindingKind; 4] =
 /// request, or where reads are the cause and the sizes of device reads differ.
 fn read_sizes(case: &Case<'_>, cause: FindingKind) -> Option<Caveat> {
     let read_kb = case.read_kb().filter(|kb| !kb.is_same());
-    let limits = |side: &Side<'_>| side.rows[0].read_limits.clone();
-    let too_much = |side: &Side<'_>| {
-        let limits = limits(side)?;
-        let (setting, kb) = limits.compaction.filter(|(_, kb)| *kb > limits.max_sectors_kb)?;
-        Some((setting, kb, limits.max_sectors_kb))
-    };
-    let (of_base, of_target) = (too_much(&case.base), too_much(&case.side));
-    let sides = (of_base.is_some(), of_target.is_some());
-    let large = of_target.or(of_base);
-    if let Some((setting, kb, max_sectors_kb)) =
-        large.filter(|_| COMPACTION_CAUSES.contains(&cause))
-    {
-        return Some(Caveat::ReadAhead {
-            of_base: sides.0,
-            of_target: sides.1,
-            setting,
-            kb,
-            max_sectors_kb,
-            read_kb,
-        });
+    if COMPACTION_CAUSES.contains(&cause) {
+        let of_base = large_read_ahead(&case.base);
+        let of_target = large_read_ahead(&case.side);
+        let (in_base, in_target) = (of_base.is_some(), of_target.is_some());
+        if let Some(large) = of_target.or(of_base) {
+            return Some(Caveat::ReadAhead(LargeReadAhead {
+                of_base: in_base,
+                of_target: in_target,
+                read_kb,
+                ..large
+            }));
+        }
     }
-    let limits = limits(&case.side).filter(|_| cause == FindingKind::Reads)?;
+
+    if cause != FindingKind::Reads {
+        return None;
+    }
+    let limits = case.side.rows[0].read_limits.as_ref()?;
     Some(Caveat::ReadSizes {
         kb: read_kb?,
         max_sectors_kb: limits.max_sectors_kb,
         read_ahead_kb: limits.read_ahead_kb,
+    })
+}
+
+/// Returns the read-ahead of a side if the disk does not accept so much in one request.
+fn large_read_ahead(side: &Side<'_>) -> Option<LargeReadAhead> {
+    let limits = side.rows[0].read_limits.as_ref()?;
+    let (setting, kb) = limits.compaction.as_ref()?;
+    (*kb > limits.max_sectors_kb).then(|| LargeReadAhead {
+        of_base: false,
+        of_target: false,
+        setting: setting.clone(),
+        kb: *kb,
+        max_sectors_kb: limits.max_sectors_kb,
+        read_kb: None,
     })
 }
 

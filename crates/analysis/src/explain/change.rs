@@ -31,7 +31,8 @@ pub(super) fn explain<'a>(context: Context<'a>, cases: &'a [Case<'a>]) -> Vec<Ex
     });
     let mut explanations = Vec::new();
     for (_, group) in grouped(explained) {
-        let by_target = grouped(group.into_iter().map(|it| (it.case.target(), it)));
+        let by_target =
+            grouped(group.into_iter().map(|explained| (explained.case.target(), explained)));
         let groups = by_target.into_iter().map(|(_, group)| group);
         if groups.len() > TARGETS_EACH {
             explanations.extend(explanation(context, groups.flatten().collect()));
@@ -64,26 +65,27 @@ fn explanation<'a>(
 ) -> Option<Explanation<'a>> {
     group.sort_by(|a, b| weight(b.case).total_cmp(&weight(a.case)));
     let ExplainedCase { case, cause } = group.first()?;
-    let targets = distinct(group.iter().map(|it| it.case.target()));
+    let targets = distinct(group.iter().map(|explained| explained.case.target()));
     let compared = context.compared.rows.iter();
     let of_targets = compared.filter(|row| targets.contains(&row.cell.target.as_str()));
     let mut evidence = case.evidence();
     evidence.extend(counters::largest_change(case));
     // A busy host, another frequency, or chance is not the effect of a setting.
-    let is_sure = group.iter().all(|it| {
-        let is_paired = it.case.compared.pairing == Pairing::Paired;
-        it.cause.kind().is_cause() && is_paired && frequency(it.case).is_none()
+    let is_sure = group.iter().all(|explained| {
+        let is_paired = explained.case.compared.pairing == Pairing::Paired;
+        explained.cause.kind().is_cause() && is_paired && frequency(explained.case).is_none()
     });
-    let differences = group.iter().map(|it| (it.case.shared(), &it.case.difference));
+    let differences =
+        group.iter().map(|explained| (explained.case.shared(), &explained.case.difference));
     Some(Explanation {
-        places: group.iter().map(|it| place(it.case.compared)).collect(),
+        places: group.iter().map(|explained| place(explained.case.compared)).collect(),
         evidence,
         caveats: counted_caveats(&group),
         weight: weight(case)
             * (1.0 + (group.len() as f64).ln() / 2.0)
             * if is_too_short(cause) { TOO_SHORT } else { 1.0 },
         statement: Statement::Change(Change {
-            cases: group.iter().map(|it| it.case).collect(),
+            cases: group.iter().map(|explained| explained.case).collect(),
             cause: cause.clone(),
             comparison_count: of_targets.filter(|row| row.metric == THROUGHPUT).count(),
             differences: match targets.len() {
@@ -97,9 +99,9 @@ fn explanation<'a>(
 
 /// Returns the caveats of a group, each once, with the number of its cases.
 fn counted_caveats<'a>(group: &[ExplainedCase<'a>]) -> Vec<CountedCaveat<'a>> {
-    let caveats = group.iter().flat_map(|it| {
-        let caveats = caveats(it.case, it.cause.kind()).into_iter();
-        caveats.map(|caveat| (discriminant(&caveat), (caveat, it.case)))
+    let caveats = group.iter().flat_map(|explained| {
+        let caveats = caveats(explained.case, explained.cause.kind()).into_iter();
+        caveats.map(|caveat| (discriminant(&caveat), (caveat, explained.case)))
     });
     let counted = |(_, alike): (_, Vec<_>)| {
         let count = alike.len();

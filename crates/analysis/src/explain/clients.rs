@@ -72,8 +72,10 @@ fn by_cell<'a, T>(
     figure: impl Fn(&'a Row) -> Option<&'a T>,
     badness: impl Fn(&T) -> f64,
 ) -> Vec<RepeatFigures<'a, T>> {
-    let of_rows = rows.iter().filter_map(|row| Some((*row, figure(row)?)));
-    let repeats = of_rows.map(|it| (context.named(&it.0.cell.target, &it.0.cell), it));
+    let repeats = rows.iter().filter_map(|row| {
+        let who = context.named(&row.cell.target, &row.cell);
+        Some((who, (*row, figure(row)?)))
+    });
     let mut cells = Vec::new();
     for (who, mut repeats) in grouped(repeats) {
         repeats.sort_by(|(_, a), (_, b)| badness(b).total_cmp(&badness(a)));
@@ -91,33 +93,38 @@ pub(super) fn unfair<'a>(context: Context<'a>) -> Vec<Explanation<'a>> {
 
 /// Returns the targets whose clients ended far apart in a step.
 fn unfair_step<'a>(context: Context<'a>, rows: &[&'a Row]) -> Option<Explanation<'a>> {
-    let all = by_cell(rows, context, |row| row.fairness.as_ref(), |it| it.pct);
-    let is_unfair = |cell: &RepeatFigures<'_, Fairness>| {
-        let (_, fairness) = cell.typical();
-        fairness.pct >= UNFAIR_PCT && fairness.abs_seconds >= UNFAIR_SECONDS
-    };
-    let percent = |cell: &RepeatFigures<'_, Fairness>| cell.typical().1.pct;
-    let mut of_base = all.iter();
-    let of_base = of_base.find(|cell| cell.typical().0.cell.target == context.compared.base);
-    let of_base = of_base.map(percent);
+    let all = by_cell(rows, context, |row| row.fairness.as_ref(), |fairness| fairness.pct);
+    let base = &context.compared.base;
+    let of_base = all.iter().find(|cell| cell.typical().0.cell.target == *base);
+    let base_percent = of_base.map(percent_of);
     let (unfair, fair): (Vec<_>, Vec<_>) = all.into_iter().partition(is_unfair);
     let worst = unfair.first()?;
     let (_, fairness) = worst.typical();
-    let leading = Evidence {
-        base: of_base,
-        ..Evidence::single("spread of client end times".to_owned(), "%", fairness.pct)
-    };
-    let ends = [
-        ("the fastest client ended after", fairness.fastest_seconds),
-        ("the slowest client ended after", fairness.slowest_seconds),
+
+    let mut evidence = vec![
+        Evidence {
+            base: base_percent,
+            ..Evidence::single("spread of client end times".to_owned(), "%", fairness.pct)
+        },
+        Evidence::single(
+            "the fastest client ended after".to_owned(),
+            "s",
+            fairness.fastest_seconds,
+        ),
+        Evidence::single(
+            "the slowest client ended after".to_owned(),
+            "s",
+            fairness.slowest_seconds,
+        ),
     ];
-    let ends = ends.map(|(name, seconds)| Evidence::single(name.to_owned(), "s", seconds));
-    let others = unfair[1..].iter().chain(&fair);
-    let others =
-        others.map(|it| Evidence::single(format!("spread of {}", it.who), "%", percent(it)));
+    for other in unfair[1..].iter().chain(&fair) {
+        let name = format!("spread of {}", other.who);
+        evidence.push(Evidence::single(name, "%", percent_of(other)));
+    }
+
     Some(Explanation {
-        places: unfair.iter().map(|it| place_of(it.typical().0)).collect(),
-        evidence: [leading].into_iter().chain(ends).chain(others).collect(),
+        places: unfair.iter().map(|cell| place_of(cell.typical().0)).collect(),
+        evidence,
         caveats: Vec::new(),
         weight: UNFAIR_WEIGHT * (1.0 + fairness.pct / 100.0).ln(),
         statement: Statement::Unfair(UnfairStep {
@@ -128,6 +135,16 @@ fn unfair_step<'a>(context: Context<'a>, rows: &[&'a Row]) -> Option<Explanation
             target_count: unfair.len() + fair.len(),
         }),
     })
+}
+
+/// Returns the typical difference between the ends of a target's clients.
+fn percent_of(cell: &RepeatFigures<'_, Fairness>) -> f64 {
+    cell.typical().1.pct
+}
+
+fn is_unfair(cell: &RepeatFigures<'_, Fairness>) -> bool {
+    let (_, fairness) = cell.typical();
+    fairness.pct >= UNFAIR_PCT && fairness.abs_seconds >= UNFAIR_SECONDS
 }
 
 /// Returns the share of a rate that a repeat reached.
@@ -178,7 +195,7 @@ fn missed_rates_of<'a>(
     let reached = others
         .iter()
         .filter(|(other, cell)| other == step && cell.repeats.iter().all(|(_, sla)| sla.met));
-    let reached_by = distinct(reached.map(|(_, it)| it.typical().0.cell.target.as_str()));
+    let reached_by = distinct(reached.map(|(_, cell)| cell.typical().0.cell.target.as_str()));
     let size = (1.0 / share(sla).max(1e-9)).ln().min(1.0);
     let uneven = if reached_by.is_empty() { 0.0 } else { MISSED_WEIGHT };
     let rates = missed.iter().map(|(step, cell)| {
@@ -189,12 +206,12 @@ fn missed_rates_of<'a>(
     let mut evidence: Vec<Evidence> = rates.collect();
     evidence.splice(1..1, sla.history.iter().flat_map(seconds_missed));
     Some(Explanation {
-        places: missed.iter().map(|(_, it)| place_of(it.typical().0)).collect(),
+        places: missed.iter().map(|(_, cell)| place_of(cell.typical().0)).collect(),
         evidence,
         caveats: Vec::new(),
         weight: size + uneven,
         statement: Statement::SlaMissed {
-            missed: missed.iter().map(|(step, it)| missed_rate(step, it)).collect(),
+            missed: missed.iter().map(|(step, cell)| missed_rate(step, cell)).collect(),
             reached_by,
         },
     })

@@ -82,8 +82,10 @@ impl TargetDifference {
         let shared = shared(figures, target);
         let compared = |a: &Row, b: &Row| {
             let mut comparisons = figures.settings.differences.iter();
-            comparisons.find(|it| {
-                it.target.as_deref() == shared && it.a == a.cell.target && it.b == b.cell.target
+            comparisons.find(|comparison| {
+                comparison.target.as_deref() == shared
+                    && comparison.a == a.cell.target
+                    && comparison.b == b.cell.target
             })
         };
         let swapped = || compared(target, base).map(Comparison::swapped);
@@ -103,10 +105,13 @@ impl TargetDifference {
         }
         // Keeps those that the plan declares, and returns the number of the others.
         let mut keep_declared = |differences: Vec<Difference>| {
-            let (of_plan, others): (Vec<_>, Vec<_>) =
-                differences.into_iter().partition(|it| it.mark != DifferenceKind::Undeclared);
+            let (of_plan, others): (Vec<_>, Vec<_>) = differences
+                .into_iter()
+                .partition(|difference| difference.mark != DifferenceKind::Undeclared);
             declared.extend(
-                of_plan.into_iter().map(|it| Difference { mark: DifferenceKind::Declared, ..it }),
+                of_plan
+                    .into_iter()
+                    .map(|difference| Difference { mark: DifferenceKind::Declared, ..difference }),
             );
             others.len()
         };
@@ -119,7 +124,7 @@ impl TargetDifference {
         let (implicit, of_both): (Vec<_>, Vec<_>) = of_both.partition(is_implicit);
         let mut undeclared = keep_declared(of_both);
         let only_a = keep_declared(comparison.only_a.iter().map(OneSidedSetting::of_a).collect());
-        let of_b = comparison.only_b.iter().map(|it| it.of_a().swapped());
+        let of_b = comparison.only_b.iter().map(|setting| setting.of_a().swapped());
         let only_b = keep_declared(of_b.collect());
         let build = OtherBuild::new(&comparison, only_a, only_b);
         if build.is_none() {

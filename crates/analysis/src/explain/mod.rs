@@ -1,6 +1,25 @@
-//! Findings: what changed, by how much, how sure that is, why, and the caveats. `docs/findings.md`
-//! states the rules that make them from the figures, and their thresholds. The rules return values,
-//! and `prose` puts them in words.
+//! Explains a comparison: what changed, by how much, how sure that is, why, and the caveats.
+//!
+//! ```text
+//! Compared ─► case ─► accounting ─► cause ───► explanation ─► prose ─► Finding
+//!             both    where the     what may   values of      words
+//!             sides   time goes     be called  one rule
+//!             of a                  a cause
+//!             step                  caveats
+//! ```
+//!
+//! * [`explain()`] returns [`Finding`]s, the most important first. Each has a [`FindingKind`] and
+//!   [`Evidence`].
+//! * [`Answer`] sums up all verdicts for a reader who reads nothing else.
+//!
+//! A wrong cause does more harm than none, so a rule names a cause only if it makes up enough of
+//! the change, by measurements of its own, and only of a change that has a verdict. `thresholds`
+//! has all limits in one place, each with its reason.
+//!
+//! Rules return values, and only `prose` puts them in words. Tests can therefore check what a rule
+//! found, whatever the sentence is, and one page (`tests/page.rs`) shows all sentences.
+//!
+//! `docs/findings.md` states the rules.
 
 mod accounting;
 mod answer;

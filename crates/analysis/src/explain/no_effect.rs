@@ -55,7 +55,7 @@ fn explanation<'a>(compared: &Compared, group: Vec<SettingWithoutEffect<'a>>) ->
             comparison_count: rows.len(),
             ratios: (ratios().fold(f64::INFINITY, f64::min), ratios().fold(0.0, f64::max)),
             effect: compared.effect,
-            settings: group.into_iter().map(|it| (it.who, it.setting)).collect(),
+            settings: group.into_iter().map(|changed| (changed.who, changed.setting)).collect(),
         }),
     }
 }

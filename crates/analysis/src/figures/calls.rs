@@ -18,9 +18,9 @@ impl Calls {
         kept: impl Fn(&Stacks, usize) -> bool,
     ) -> Self {
         let mut tree = Stacks::default();
-        let merged = profiles.into_iter().map(|it| {
-            let numbers = tree.merge_nodes(it, |node| kept(it, node));
-            (it.own().collect(), numbers)
+        let merged = profiles.into_iter().map(|profile| {
+            let numbers = tree.merge_nodes(profile, |node| kept(profile, node));
+            (profile.own().collect(), numbers)
         });
         let merged: Vec<(Vec<u64>, Vec<usize>)> = merged.collect();
         let own = merged.iter().map(|(own, numbers)| moved(own, numbers, &tree));
@@ -32,7 +32,7 @@ impl Calls {
     pub fn of_nodes(&self, kept: impl Fn(usize) -> bool) -> Self {
         let mut tree = Stacks::default();
         let numbers = tree.merge_nodes(&self.tree, kept);
-        let own = self.own.iter().map(|it| moved(it, &numbers, &tree));
+        let own = self.own.iter().map(|samples| moved(samples, &numbers, &tree));
         Self { own: own.collect(), tree }
     }
 

@@ -22,7 +22,7 @@ pub struct ClientHostFigures {
 /// Returns the first rank on each client host, which sampled it.
 fn first_ranks(step: &Step) -> impl Iterator<Item = &RankLoad> {
     let ranks = step.ranks.iter();
-    ranks.filter(|it| !it.is_server_host && it.rank == it.host_rank)
+    ranks.filter(|rank| !rank.is_server_host && rank.rank == rank.host_rank)
 }
 
 /// Reads the samples of each client host.
@@ -31,13 +31,13 @@ fn first_ranks(step: &Step) -> impl Iterator<Item = &RankLoad> {
 /// A file is missing or damaged.
 pub(crate) fn samples(reader: &StepReader) -> Result<Vec<HostSeries>, RecordError> {
     let ranks = first_ranks(reader.step());
-    ranks.map(|it| reader.host_of(it.rank)).collect()
+    ranks.map(|rank| reader.host_of(rank.rank)).collect()
 }
 
 /// Returns the figures of each client host, given their samples.
 pub(crate) fn figures(step: &Step, samples: &[HostSeries]) -> Vec<ClientHostFigures> {
     let name = |first: &RankLoad| {
-        let same_name = first_ranks(step).filter(|it| it.host == first.host);
+        let same_name = first_ranks(step).filter(|rank| rank.host == first.host);
         match same_name.count() {
             1 => first.host.clone(),
             _ => format!("{} (rank {})", first.host, first.rank),
@@ -45,8 +45,8 @@ pub(crate) fn figures(step: &Step, samples: &[HostSeries]) -> Vec<ClientHostFigu
     };
     let on_host = |first: &RankLoad| {
         let ranks = step.ranks.iter();
-        let ranks = ranks.filter(|it| it.host_rank == first.rank);
-        ranks.map(|it| it.rank).collect()
+        let ranks = ranks.filter(|rank| rank.host_rank == first.rank);
+        ranks.map(|rank| rank.rank).collect()
     };
     let hosts = first_ranks(step).zip(samples);
     hosts

@@ -16,48 +16,71 @@ pub(crate) fn contradictions(
 ) -> Vec<String> {
     let mut reasons = Vec::new();
     if step.status != Status::Complete && step.reasons.is_empty() {
-        reasons.push(
-            match step.status {
-                Status::Failed => "the step failed",
-                Status::Interrupted => "the step was interrupted",
-                _ => "the step was never finished",
-            }
-            .to_owned(),
-        );
+        reasons.push(ended(step.status).to_owned());
     }
+
+    // The files of a failed step end where they could no longer be written, and its reason is
+    // known.
+    let has_whole_files = step.status != Status::Failed;
+    let no_seconds = OpSeries::default();
     for (kind, ops) in &step.ops {
         reasons.extend(unbalanced(kind, ops));
-        if step.status == Status::Failed {
-            // Its files end where they could no longer be written, and its reason is known.
-            continue;
-        }
-        let default = OpSeries::default();
-        let seconds = series.get(kind).unwrap_or(&default);
-        let histogram = |time: &str| histograms.get(&format!("{kind}.{time}"));
-        let service = histogram("service").map_or(0, Histogram::len);
-        // Kinds without a schedule have no response times.
-        let response = histogram("response").map_or(service, Histogram::len);
-        let sum = |counts: &[u64]| counts.iter().sum();
-        let (intervals, latencies) = ("intervals.parquet", "latency_total.hlog");
-        let (of_service, of_response) =
-            (format!("{latencies} (service time)"), format!("{latencies} (response time)"));
-        for (what, total, found, place) in [
-            ("successes", ops.ok, sum(&seconds.ok), intervals),
-            ("failures", ops.failed, sum(&seconds.failed), intervals),
-            ("rows", ops.rows, sum(&seconds.rows), intervals),
-            ("successes", ops.ok, service, &of_service),
-            ("successes", ops.ok, response, &of_response),
-        ] {
-            if total != found {
-                reasons.push(format!("`{kind}`: {total} {what} in step.json, {found} in {place}"));
-            }
+        if has_whole_files {
+            let seconds = series.get(kind).unwrap_or(&no_seconds);
+            reasons.extend(differences_from_seconds(kind, ops, seconds));
+            reasons.extend(differences_from_latencies(kind, ops, histograms));
         }
     }
-    let is_failed = step.status == Status::Failed;
-    for kind in series.keys().filter(|kind| !is_failed && !step.ops.contains_key(*kind)) {
-        reasons.push(format!("`{kind}` is in intervals.parquet and not in step.json"));
+
+    if has_whole_files {
+        for kind in series.keys().filter(|kind| !step.ops.contains_key(*kind)) {
+            reasons.push(format!("`{kind}` is in intervals.parquet and not in step.json"));
+        }
     }
     reasons
+}
+
+fn ended(status: Status) -> &'static str {
+    match status {
+        Status::Failed => "the step failed",
+        Status::Interrupted => "the step was interrupted",
+        _ => "the step was never finished",
+    }
+}
+
+/// Compares totals with the sums of all seconds.
+fn differences_from_seconds(kind: &str, ops: &Ops, seconds: &OpSeries) -> Vec<String> {
+    let counts = [
+        ("successes", ops.ok, &seconds.ok),
+        ("failures", ops.failed, &seconds.failed),
+        ("rows", ops.rows, &seconds.rows),
+    ];
+    let reasons = counts.into_iter().filter_map(|(what, total, seconds)| {
+        difference(kind, what, total, seconds.iter().sum(), "intervals.parquet")
+    });
+    reasons.collect()
+}
+
+/// Compares successes with the operations in the histograms.
+fn differences_from_latencies(
+    kind: &str,
+    ops: &Ops,
+    histograms: &BTreeMap<String, Histogram<u64>>,
+) -> Vec<String> {
+    let service = histograms.get(&format!("{kind}.service")).map_or(0, Histogram::len);
+    // Kinds without a schedule have no response times.
+    let response = histograms.get(&format!("{kind}.response")).map_or(service, Histogram::len);
+
+    let counts = [("service time", service), ("response time", response)];
+    let reasons = counts.into_iter().filter_map(|(time, found)| {
+        let file = format!("latency_total.hlog ({time})");
+        difference(kind, "successes", ops.ok, found, &file)
+    });
+    reasons.collect()
+}
+
+fn difference(kind: &str, what: &str, total: u64, found: u64, file: &str) -> Option<String> {
+    (total != found).then(|| format!("`{kind}`: {total} {what} in step.json, {found} in {file}"))
 }
 
 /// Returns the error if `offered = skipped + ok + failed` does not hold.

@@ -28,7 +28,7 @@ impl Machines {
 /// Returns the id of the machine of an invocation, numbered from 1.
 fn id(run: &Run, invocation: u32) -> Option<String> {
     let invocation = run.invocations.get(invocation.saturating_sub(1) as usize);
-    let mut differences = invocation.iter().flat_map(|it| &it.host_differences);
+    let mut differences = invocation.iter().flat_map(|invocation| &invocation.host_differences);
     let host_id = match differences.find(|fact| fact.name == HOST_ID) {
         Some(fact) => fact.now.clone(),
         None => of_host(&run.host),

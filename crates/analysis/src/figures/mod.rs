@@ -1,4 +1,25 @@
 //! Computes the figures of runs from their records alone.
+//!
+//! ```text
+//! RunDir ─► reading ─► computing ─► Row ─► Figures ─► RowIndex
+//!           cells and  one step:          all rows    rows by step
+//!           their ends counts, samples,   of all runs and by cell
+//!                      histograms
+//! ```
+//!
+//! * [`Figures`] are all figures of one or several runs, and [`Row`] those of one step of one cell.
+//! * [`Series`] are the seconds of a step. They are long, so whoever does not need them lets go of
+//!   them in [`figures_and`].
+//! * [`metrics()`] computes the metrics that [`words::METRICS`] names, and `quality` how even the
+//!   throughput was: [`Quality`].
+//!
+//! A type stands next to the code that computes it: [`Sla`], [`Fairness`], [`Waits`], [`Lsm`],
+//! [`Lag`], [`Size`]. Only [`Row`] knows all of them, so none of them can depend on another one by
+//! way of the row.
+//!
+//! A missing value is `None` and never zero, because a zero would be compared, averaged and shown
+//! as if it had been measured. A record that contradicts itself gives an invalid row with the
+//! reasons instead of an error, so that one damaged step does not hide the others.
 
 pub(crate) mod average;
 pub(crate) mod calls;

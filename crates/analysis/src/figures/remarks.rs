@@ -81,13 +81,15 @@ fn others(percent: f64) -> Option<Remark> {
 
 fn shared_counters(step: &Step) -> Option<Remark> {
     let connections = step.connections.iter();
-    let events = connections.flat_map(|it| {
-        let server = it.server_thread.as_ref().map(|thread| thread.events);
-        [Some(it.events), server]
+    let events = connections.flat_map(|connection| {
+        let server = connection.server_thread.as_ref().map(|thread| thread.events);
+        [Some(connection.events), server]
     });
-    let times = |it: ProcessorEvents| it.events_enabled_ns.zip(it.events_running_ns);
-    let (enabled, running) =
-        events.flatten().filter_map(times).fold((0, 0), |sum, it| (sum.0 + it.0, sum.1 + it.1));
+    let times = |events: ProcessorEvents| events.events_enabled_ns.zip(events.events_running_ns);
+    let (enabled, running) = events
+        .flatten()
+        .filter_map(times)
+        .fold((0, 0), |sum, times| (sum.0 + times.0, sum.1 + times.1));
     let share = running as f64 / enabled as f64;
     (share < COUNTED_SHARE).then(|| Remark {
         code: "host::shared-counters",

@@ -220,7 +220,7 @@ pub struct ReadLimits {
 impl Row {
     /// Returns the states in a view; `None` if it does not apply.
     pub fn waits(&self, view: WaitView) -> Option<&Waits> {
-        self.waits.iter().find(|it| it.view == view)
+        self.waits.iter().find(|waits| waits.view == view)
     }
 
     /// Returns one of [`words::Metric::all`]; `None`: not applicable.

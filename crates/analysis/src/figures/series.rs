@@ -13,7 +13,7 @@ pub struct Series {
     /// The series of each column of `host.parquet`: cumulative ones as differences per second,
     /// gauges as they are. `None`: not applicable or not sampled.
     pub host: BTreeMap<String, Vec<Option<f64>>>,
-    /// The series of each client host, in the order of [`Row::client_hosts`].
+    /// The series of each client host, in the order of [`super::Row::client_hosts`].
     pub client_hosts: Vec<BTreeMap<String, Vec<Option<f64>>>>,
     /// The series of each counter of the engine.
     pub engine: BTreeMap<String, CounterSeries>,

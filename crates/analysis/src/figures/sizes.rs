@@ -53,8 +53,8 @@ pub(crate) fn sizes(step: &Step) -> Vec<Size> {
             _ => return None,
         };
         let mut checks = step.checks.iter();
-        let check = checks.find(|it| it.what.strip_prefix("rows of ") == Some(table));
-        let rows = check.and_then(|it| it.found.parse::<f64>().ok());
+        let check = checks.find(|check| check.what.strip_prefix("rows of ") == Some(table));
+        let rows = check.and_then(|check| check.found.parse::<f64>().ok());
         let rows = rows.filter(|rows| *rows > 0.0);
         let is_old = after.role == Some(Role::OldPartBytes);
         let bytes = Some(after.value).filter(|_| !is_old);
@@ -79,8 +79,9 @@ pub(crate) fn sizes(step: &Step) -> Vec<Size> {
 
 fn value(counters: &[Counter], role: Role, label: &str) -> Option<f64> {
     let mut counters = counters.iter();
-    let counter = counters.find(|it| it.role == Some(role) && it.label() == Some(label));
-    counter.map(|it| it.value)
+    let counter =
+        counters.find(|counter| counter.role == Some(role) && counter.label() == Some(label));
+    counter.map(|counter| counter.value)
 }
 
 #[cfg(test)]

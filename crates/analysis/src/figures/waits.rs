@@ -50,46 +50,86 @@ pub(crate) fn waits(
     throughput: Option<f64>,
     embedded: bool,
 ) -> Vec<Waits> {
-    let connections = step.connections.len() as f64;
-    let state = |name: &str, sightings: Option<f64>, mean: f64, of: f64| SessionState {
-        name: name.to_owned(),
-        sightings,
-        percent: 100.0 * mean / of,
-        us_per_op: throughput.filter(|it| *it > 0.0).map(|it| 1e6 * mean / it),
-    };
-    let view = |view: WaitView| {
-        let samples = sum(series, view.samples());
-        let of = match view {
-            WaitView::Background => 1.0,
-            WaitView::Engine | WaitView::Kernel => connections,
-        };
-        let mut states: Vec<SessionState> = if samples * of > 0.0 {
-            // A client with an embedded engine sleeps until its operation is due.
-            let mut ops = step.ops.values();
-            let sleeps = embedded && ops.any(|it| it.rate_target_ops_per_s.is_some());
-            let is_idle =
-                |name: &str| sleeps && view == WaitView::Kernel && name.starts_with(SLEEP);
-            let names = series.engine.keys();
-            let names = names.filter_map(|name| Some((name, WaitView::of_gauge(name)?)));
-            let names = names.filter(|(_, (of, name))| *of == view && !is_idle(name));
-            names
-                .map(|(gauge, (_, name))| {
-                    let sightings = sum(series, gauge);
-                    state(name, Some(sightings), sightings / samples, of)
-                })
-                .collect()
-        } else if embedded && view == WaitView::Engine && step.elapsed_ns > 0 && of > 0.0 {
-            let seconds = step.elapsed_ns as f64 / 1e9;
-            let times = measured_times(step)?.into_iter();
-            times.map(|(name, time)| state(&name, None, time / seconds, of)).collect()
+    let looked = Looked { step, series, throughput, embedded };
+    WaitView::ALL.into_iter().filter_map(|view| looked.waits(view)).collect()
+}
+
+/// What is known about the sessions and threads of a step.
+struct Looked<'a> {
+    step: &'a Step,
+    series: &'a Series,
+    throughput: Option<f64>,
+    embedded: bool,
+}
+
+impl Looked<'_> {
+    /// Returns the states in a view; `None` if nobody looked.
+    fn waits(&self, view: WaitView) -> Option<Waits> {
+        let samples = sum(self.series, view.samples());
+        let mut states = if samples * self.whole(view) > 0.0 {
+            self.sampled(view, samples)
         } else {
-            return None;
+            self.measured(view)?
         };
-        states.retain(|it| it.percent > 0.0);
+        states.retain(|state| state.percent > 0.0);
         states.sort_by(|a, b| b.percent.total_cmp(&a.percent));
         Some(Waits { view, samples, states })
-    };
-    WaitView::ALL.into_iter().filter_map(view).collect()
+    }
+
+    /// Returns the number of sessions or threads that 100 % stand for.
+    fn whole(&self, view: WaitView) -> f64 {
+        match view {
+            WaitView::Background => 1.0,
+            WaitView::Engine | WaitView::Kernel => self.step.connections.len() as f64,
+        }
+    }
+
+    /// Returns the states in which samples saw sessions or threads.
+    fn sampled(&self, view: WaitView, samples: f64) -> Vec<SessionState> {
+        let mut states = Vec::new();
+        for gauge in self.series.engine.keys() {
+            if let Some((of_view, name)) = WaitView::of_gauge(gauge)
+                && of_view == view
+                && !self.is_idle(view, name)
+            {
+                let sightings = sum(self.series, gauge);
+                states.push(self.state(view, name, Some(sightings), sightings / samples));
+            }
+        }
+        states
+    }
+
+    /// Returns whether a connection in a state has nothing to do. A client with an embedded engine
+    /// sleeps until its operation is due.
+    fn is_idle(&self, view: WaitView, name: &str) -> bool {
+        let mut ops = self.step.ops.values();
+        self.embedded
+            && view == WaitView::Kernel
+            && name.starts_with(SLEEP)
+            && ops.any(|ops| ops.rate_target_ops_per_s.is_some())
+    }
+
+    /// Returns the states whose time the engine measured; `None` if it measures none.
+    fn measured(&self, view: WaitView) -> Option<Vec<SessionState>> {
+        let is_measured = self.embedded && view == WaitView::Engine;
+        if !is_measured || self.step.elapsed_ns == 0 || self.step.connections.is_empty() {
+            return None;
+        }
+        let seconds = self.step.elapsed_ns as f64 / 1e9;
+        let times = measured_times(self.step)?.into_iter();
+        Some(times.map(|(name, time)| self.state(view, &name, None, time / seconds)).collect())
+    }
+
+    /// Returns a state in which `mean` sessions or threads were at a time.
+    fn state(&self, view: WaitView, name: &str, sightings: Option<f64>, mean: f64) -> SessionState {
+        let throughput = self.throughput.filter(|throughput| *throughput > 0.0);
+        SessionState {
+            name: name.to_owned(),
+            sightings,
+            percent: 100.0 * mean / self.whole(view),
+            us_per_op: throughput.map(|throughput| 1e6 * mean / throughput),
+        }
+    }
 }
 
 /// Returns what connections of a step waited for and how long, in seconds, if the engine measures
@@ -107,9 +147,9 @@ fn measured_times(step: &Step) -> Option<Vec<(String, f64)>> {
 }
 
 fn sum(series: &Series, name: &str) -> f64 {
-    let values = series.engine.get(name).map(|it| &it.values);
+    let values = series.engine.get(name).map(|series| &series.values);
     // A sum would begin with -0.
-    values.into_iter().flatten().flatten().fold(0.0, |sum, it| sum + it)
+    values.into_iter().flatten().flatten().fold(0.0, |sum, value| sum + value)
 }
 
 #[cfg(test)]

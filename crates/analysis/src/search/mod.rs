@@ -111,7 +111,9 @@ pub fn rate_searches(record: &Run, figures: &Figures) -> Vec<SearchedTarget> {
     };
     let mut searched: Vec<SearchedTarget> = Vec::new();
     for cell in record.cells.iter().map(|cell| &cell.key) {
-        let is_known = |it: &SearchedTarget| it.target == cell.target && it.clients == cell.clients;
+        let is_known = |search: &SearchedTarget| {
+            search.target == cell.target && search.clients == cell.clients
+        };
         if cell.profiled || searched.iter().any(is_known) {
             continue;
         }
@@ -145,8 +147,9 @@ pub fn rate_of(variant: &str) -> Option<f64> {
 /// Returns the rates that were tried on the target of a cell, with its number of clients.
 fn trials(search: &RateSearch, record: &Run, of: &CellKey, figures: &Figures) -> Vec<RateTrial> {
     let cells = record.cells.iter().map(|cell| &cell.key);
-    let cells =
-        cells.filter(|it| it.target == of.target && it.clients == of.clients && !it.profiled);
+    let cells = cells.filter(|other| {
+        other.target == of.target && other.clients == of.clients && !other.profiled
+    });
     let mut tries: BTreeMap<Option<&str>, Tries<'_>> = BTreeMap::new();
     for cell in cells {
         let of_variant = tries.entry(cell.variant.as_deref()).or_default();
@@ -183,7 +186,7 @@ impl<'a> Repeat<'a> {
         let mut rows = figures.rows.iter();
         let row = rows.find(|row| row.step == search.step && row.cell == *cell);
         let mut unfinished = figures.unfinished.iter();
-        let end = unfinished.find(|it| it.cell == *cell);
+        let end = unfinished.find(|end| end.cell == *cell);
         match (row, end) {
             (Some(row), _) if row.valid => Self::Valid(row),
             (_, Some(end)) if end.status == Some(Status::Failed) => Self::Invalid(
@@ -372,8 +375,9 @@ fn to_repeat(
 /// that did not, per second of all clients.
 pub fn bracket(trials: &[RateTrial]) -> (Option<f64>, Option<f64>) {
     let rates = |is_sustained: bool| {
-        let such =
-            trials.iter().filter(move |it| (it.verdict == TrialVerdict::Sustained) == is_sustained);
+        let such = trials
+            .iter()
+            .filter(move |trial| (trial.verdict == TrialVerdict::Sustained) == is_sustained);
         such.filter_map(|trial| trial.rate)
     };
     let missed = rates(false).reduce(f64::min);

@@ -3,7 +3,7 @@
 //! values that the engines report. A difference that others determine, such as a setting that
 //! always changes with another, is not a factor.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
@@ -59,23 +59,27 @@ pub struct Combination {
 impl Factor {
     /// Returns whether each combination has a target for each level.
     pub fn is_full(&self) -> bool {
-        let mut targets = self.combinations.iter().flat_map(|it| &it.targets);
+        let mut targets = self.combinations.iter().flat_map(|combination| &combination.targets);
         targets.all(Option::is_some)
     }
 
     /// Returns the missing targets, each by the values of all factors.
     pub fn missing(&self) -> Vec<String> {
-        let missing = self.combinations.iter().flat_map(|combination| {
-            let levels = self.levels.iter().zip(&combination.targets);
-            let levels = levels.filter(|(_, target)| target.is_none());
-            levels.map(|(level, _)| {
+        let mut missing = Vec::new();
+        for combination in &self.combinations {
+            for (level, target) in self.levels.iter().zip(&combination.targets) {
+                if target.is_some() {
+                    continue;
+                }
                 let own = format!("{}={level}", self.name);
-                let others = Some(&combination.others).filter(|others| !others.is_empty());
-                let parts = std::iter::once(own.as_str()).chain(others.map(String::as_str));
-                parts.collect::<Vec<_>>().join(", ")
-            })
-        });
-        missing.collect()
+                missing.push(if combination.others.is_empty() {
+                    own
+                } else {
+                    format!("{own}, {}", combination.others)
+                });
+            }
+        }
+        missing
     }
 
     /// Returns the change of a level from the base's: `synchronous_commit: on -> off`.
@@ -85,7 +89,7 @@ impl Factor {
 
     /// Returns whether this is its name, or that of a setting that always changes with it.
     pub fn is_named(&self, name: &str) -> bool {
-        self.name == name || self.names.iter().any(|it| it == name)
+        self.name == name || self.names.iter().any(|other| other == name)
     }
 }
 
@@ -105,33 +109,40 @@ impl Factors {
 
     /// Returns the factors of engines whose targets are a full matrix of two factors or more.
     pub fn of_full_matrices(self) -> Vec<Factor> {
-        let all = self.factors.clone();
-        let is_full = |engine: &str| {
-            let own = all.iter().filter(|factor| factor.engine == engine);
-            own.clone().count() > 1 && own.into_iter().all(Factor::is_full)
-        };
+        if !self.alike.is_empty() {
+            return Vec::new();
+        }
+        let engines = distinct(self.factors.iter().map(|factor| factor.engine.clone()));
         let mut factors = self.factors;
-        factors.retain(|factor| self.alike.is_empty() && is_full(&factor.engine));
+        for engine in engines {
+            let own = factors.iter().filter(|factor| factor.engine == engine);
+            let is_full_matrix = own.clone().count() > 1 && own.clone().all(Factor::is_full);
+            if !is_full_matrix {
+                factors.retain(|factor| factor.engine != engine);
+            }
+        }
         factors
     }
 
     /// Adds the factors of an engine's targets; the first target is the base.
     fn add(&mut self, engine: &str, targets: &[&Profile]) {
-        let (own, determined) = columns(targets);
+        let mut own = columns(targets);
+        let determined = take_determined(&mut own);
+
         for (index, target) in targets.iter().enumerate() {
-            let is_alike =
-                |other: &usize| own.iter().all(|it| it.level_of[*other] == it.level_of[index]);
-            if let Some(first) = (0..index).find(is_alike) {
-                let pair = [targets[first], target].map(|profile| profile.target.clone());
-                self.alike.push(pair);
+            let first = (0..index).find(|other| are_alike(&own, *other, index));
+            if let Some(first) = first {
+                self.alike.push([targets[first], target].map(|profile| profile.target.clone()));
             }
         }
+
         for column in &own {
             self.factors.push(factor(engine, targets, column, &own, &determined));
         }
         let names: Vec<String> = own.iter().map(|column| column.names[0].clone()).collect();
-        let determined = determined.into_iter().flat_map(|column| column.names);
-        self.determined.extend(determined.map(|name| (name, names.clone())));
+        for name in determined.into_iter().flat_map(|column| column.names) {
+            self.determined.push((name, names.clone()));
+        }
     }
 }
 
@@ -144,76 +155,121 @@ struct Column {
     level_of: Vec<usize>,
 }
 
-/// Returns the columns that are factors, and those that these determine.
-fn columns(targets: &[&Profile]) -> (Vec<Column>, Vec<Column>) {
-    let mut columns: Vec<Column> = Vec::new();
-    let mut add = |name: String, values: Vec<(&str, &str)>| {
-        let canonical = distinct(values.iter().map(|(canonical, _)| *canonical));
-        let level_of = values.iter().map(|(value, _)| {
-            let position = canonical.iter().position(|it| it == value);
-            position.unwrap_or_default()
-        });
-        let level_of: Vec<usize> = level_of.collect();
-        let levels = (0..canonical.len()).filter_map(|level| {
-            let first = level_of.iter().position(|it| *it == level)?;
-            Some(values[first].1.to_owned())
-        });
-        match columns.iter_mut().find(|column| column.level_of == level_of) {
-            _ if canonical.len() < 2 => {}
-            Some(column) => column.names.push(name),
-            None => columns.push(Column { names: vec![name], levels: levels.collect(), level_of }),
-        }
-    };
-    let named = distinct(targets.iter().flat_map(|it| &it.factors).map(|(name, _)| name));
-    for name in &named {
-        let values = targets.iter().map(|target| {
-            let mut own = target.factors.iter();
-            let own = own.find(|(other, _)| other == *name);
-            own.map_or((NOT_SET, NOT_SET), |(_, value)| (value, value))
-        });
-        add((*name).clone(), values.collect());
+/// A target's value of a factor.
+#[derive(Clone, Copy)]
+struct Value<'a> {
+    /// The value that is the same for all spellings.
+    canonical: &'a str,
+    shown: &'a str,
+}
+
+impl<'a> Value<'a> {
+    const NOT_SET: Self = Self { canonical: NOT_SET, shown: NOT_SET };
+
+    fn of_plan(value: &'a str) -> Self {
+        Self { canonical: value, shown: value }
     }
-    let builds = targets.iter().map(|it| (it.build.as_str(), it.build.as_str()));
-    add(BUILD.to_owned(), builds.collect());
-    for key in distinct(targets.iter().flat_map(|it| &it.declared)) {
-        let values = targets.iter().map(|target| value(targets, target, key));
-        let mut of_key = targets.iter().filter_map(|it| it.settings.get(key));
-        let name = of_key.next().map_or(key, |setting| &setting.name);
+}
+
+/// Returns all differences between targets: those that the plan names, then the build, then
+/// settings.
+fn columns(targets: &[&Profile]) -> Vec<Column> {
+    let mut columns = Vec::new();
+    let named = distinct(targets.iter().flat_map(|profile| &profile.factors).map(|(name, _)| name));
+    for name in &named {
+        let values = targets.iter().map(|profile| {
+            let value = profile.factors.iter().find(|(other, _)| other == *name);
+            value.map_or(Value::NOT_SET, |(_, value)| Value::of_plan(value))
+        });
+        add_column(&mut columns, name, &values.collect::<Vec<_>>());
+    }
+
+    let builds: Vec<Value<'_>> =
+        targets.iter().map(|profile| Value::of_plan(&profile.build)).collect();
+    add_column(&mut columns, BUILD, &builds);
+
+    for key in distinct(targets.iter().flat_map(|profile| &profile.declared)) {
+        let setting = targets.iter().find_map(|profile| profile.settings.get(key));
+        let name = setting.map_or(key, |setting| &setting.name);
         // A factor of the plan replaces the setting of that name.
         if !named.contains(&name) {
-            add(name.clone(), values.collect());
+            let values: Vec<Value<'_>> =
+                targets.iter().map(|target| value(targets, target, key)).collect();
+            add_column(&mut columns, name, &values);
         }
     }
+    columns
+}
+
+/// Adds a difference, to the column that groups targets in the same way if there is one.
+fn add_column(columns: &mut Vec<Column>, name: &str, values: &[Value<'_>]) {
+    let canonical = distinct(values.iter().map(|value| value.canonical));
+    if canonical.len() < 2 {
+        return;
+    }
+    let levels = canonical.iter().enumerate();
+    let number_of: BTreeMap<&str, usize> = levels.map(|(level, value)| (*value, level)).collect();
+    let level_of: Vec<usize> = values.iter().map(|value| number_of[value.canonical]).collect();
+
+    if let Some(column) = columns.iter_mut().find(|column| column.level_of == level_of) {
+        column.names.push(name.to_owned());
+        return;
+    }
+    // Of several spellings of a value the first is shown.
+    let first_of = |level: &str| values.iter().find(|value| value.canonical == level);
+    let levels = canonical.iter().filter_map(|level| Some(first_of(level)?.shown.to_owned()));
+    columns.push(Column { names: vec![name.to_owned()], levels: levels.collect(), level_of });
+}
+
+/// Removes the columns that the others determine, and returns them.
+fn take_determined(columns: &mut Vec<Column>) -> Vec<Column> {
     let mut determined = Vec::new();
     // The setting that was declared last most likely follows from the others.
     for index in (0..columns.len()).rev() {
-        let is_same = |a: usize, b: usize| {
-            let others = columns.iter().enumerate().filter(|(other, _)| *other != index);
-            others.into_iter().all(|(_, column)| column.level_of[a] == column.level_of[b])
-        };
-        let level_of = &columns[index].level_of;
-        let mut pairs = (0..level_of.len()).flat_map(|a| (0..a).map(move |b| (a, b)));
-        if !pairs.any(|(a, b)| level_of[a] != level_of[b] && is_same(a, b)) && columns.len() > 1 {
+        if columns.len() > 1 && !varies_alone(columns, index) {
             determined.insert(0, columns.remove(index));
         }
     }
-    (columns, determined)
+    determined
 }
 
-/// Returns the canonical value of a target's setting, and the value as it is shown. A target that
-/// never started takes the value of others of its build that don't declare the setting either.
-fn value<'a>(targets: &[&'a Profile], target: &'a Profile, key: &String) -> (&'a str, &'a str) {
-    let own = target.settings.get(key);
-    let of_build = || {
-        let mut others = targets
-            .iter()
-            .filter(|it| it.is_reported && it.build == target.build && !it.declared.contains(key));
-        others.find_map(|other| other.settings.get(key))
-    };
-    let setting = own.or_else(|| of_build().filter(|_| !target.is_reported));
-    setting.map_or((NOT_SET, NOT_SET), |it| (&it.canonical, &it.value))
+/// Returns whether two targets differ in one column and in no other.
+fn varies_alone(columns: &[Column], index: usize) -> bool {
+    let level_of = &columns[index].level_of;
+    let (before, after) = (&columns[..index], &columns[index + 1..]);
+    for a in 0..level_of.len() {
+        for b in 0..a {
+            let is_same_elsewhere = are_alike(before, a, b) && are_alike(after, a, b);
+            if level_of[a] != level_of[b] && is_same_elsewhere {
+                return true;
+            }
+        }
+    }
+    false
 }
 
+/// Returns whether two targets have the same level in each column.
+fn are_alike(columns: &[Column], a: usize, b: usize) -> bool {
+    columns.iter().all(|column| column.level_of[a] == column.level_of[b])
+}
+
+/// Returns the value of a target's setting. A target that never started takes the value of others
+/// of its build that don't declare the setting either.
+fn value<'a>(targets: &[&'a Profile], target: &'a Profile, key: &String) -> Value<'a> {
+    let mut setting = target.settings.get(key);
+    if setting.is_none() && !target.is_reported {
+        let mut of_build = targets.iter().filter(|other| {
+            other.is_reported && other.build == target.build && !other.declared.contains(key)
+        });
+        setting = of_build.find_map(|other| other.settings.get(key));
+    }
+    match setting {
+        Some(setting) => Value { canonical: &setting.canonical, shown: &setting.value },
+        None => Value::NOT_SET,
+    }
+}
+
+/// Returns the factor of a column, with the targets of each combination of the other columns.
 fn factor(
     engine: &str,
     targets: &[&Profile],
@@ -221,33 +277,37 @@ fn factor(
     own: &[Column],
     determined: &[Column],
 ) -> Factor {
-    let others = || own.iter().filter(|other| other.level_of != column.level_of);
-    let around = |target: usize| others().map(|it| it.level_of[target]).collect::<Vec<_>>();
+    let mut others: Vec<&Column> = own.iter().collect();
+    others.retain(|other| other.level_of != column.level_of);
+
     let mut combinations = Vec::new();
     let mut with = BTreeSet::new();
-    for place in distinct((0..targets.len()).map(around)) {
-        let here = |target: &usize| around(*target) == place;
-        let target_of = |level: usize| {
-            let mut targets = (0..targets.len()).filter(here);
-            targets.find(|target| column.level_of[*target] == level)
-        };
-        let of_levels: Vec<Option<usize>> = (0..column.levels.len()).map(target_of).collect();
-        let there = || of_levels.iter().flatten();
-        let changing = determined.iter().filter(|other| {
-            let values: BTreeSet<usize> = there().map(|target| other.level_of[*target]).collect();
-            values.len() > 1
-        });
-        with.extend(changing.flat_map(|other| other.names.iter().cloned()));
-        let parts = others().zip(&place);
-        let parts = parts.map(|(it, level)| format!("{}={}", it.names[0], it.levels[*level]));
+    for around in distinct((0..targets.len()).map(|target| levels_of(&others, target))) {
+        let here: Vec<usize> =
+            (0..targets.len()).filter(|target| levels_of(&others, *target) == around).collect();
+        let of_levels: Vec<Option<usize>> = (0..column.levels.len())
+            .map(|level| here.iter().copied().find(|target| column.level_of[*target] == level))
+            .collect();
+
+        // What changes with the factor here is part of its effect.
+        let compared: Vec<usize> = of_levels.iter().flatten().copied().collect();
+        for other in determined {
+            let levels: BTreeSet<usize> =
+                compared.iter().map(|target| other.level_of[*target]).collect();
+            if levels.len() > 1 {
+                with.extend(other.names.iter().cloned());
+            }
+        }
+
         combinations.push(Combination {
-            others: parts.collect::<Vec<_>>().join(", "),
+            others: described(&others, &around),
             targets: of_levels
-                .iter()
-                .map(|target| Some(targets[(*target)?].target.clone()))
+                .into_iter()
+                .map(|target| Some(targets[target?].target.clone()))
                 .collect(),
         });
     }
+
     let names = column.names[1..].to_vec();
     Factor {
         engine: engine.to_owned(),
@@ -259,10 +319,22 @@ fn factor(
     }
 }
 
+/// Returns the levels of a target in some columns.
+fn levels_of(columns: &[&Column], target: usize) -> Vec<usize> {
+    columns.iter().map(|column| column.level_of[target]).collect()
+}
+
+/// Returns a combination in words: `full_page_writes=on, build=pg17`.
+fn described(columns: &[&Column], levels: &[usize]) -> String {
+    let parts = columns.iter().zip(levels).map(|(column, level)| {
+        let (name, value) = (&column.names[0], &column.levels[*level]);
+        format!("{name}={value}")
+    });
+    parts.collect::<Vec<_>>().join(", ")
+}
+
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use super::*;
     use crate::settings::ProfileSetting;
 

@@ -1,4 +1,4 @@
-use record::{Build, Target, UnmetOption};
+use record::{Build, DeclaredOption, OptionStatus, Setting, Target, UnmetOption};
 
 use super::*;
 

@@ -8,7 +8,8 @@ mod lag;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use analysis::{Row, figures, json};
+use analysis::figures::{Row, figures};
+use analysis::json;
 use record::{
     Cell, CellRef, Connection, Counter, Failure, HostColumn, IntervalRow, Ops, Run, RunDir, Status,
     Step, StepKind, latency_histogram,

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use analysis::{Bound, Requirement, THROUGHPUT};
+use analysis::compare::{Bound, Requirement, THROUGHPUT};
 use clap::Args;
 use words::{Metric, OPERATION_TIMES};
 

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use analysis::{PlanTarget, Settings, declared_differences};
+use analysis::settings::{PlanTarget, Settings, declared_differences};
 use plan::{Plan, Resolved, Workload};
 use runner::before::only::CellFilters;
 use runner::before::plan_file::{self, PlanFile};
@@ -162,7 +162,7 @@ fn check_between(file: &PlanFile, pair: &[String]) -> anyhow::Result<Exit> {
     Ok(Exit::Ok)
 }
 
-fn differences_text(differences: Vec<analysis::Comparison>) -> String {
+fn differences_text(differences: Vec<analysis::settings::Comparison>) -> String {
     let settings = Settings { differences, ..Settings::default() };
     report::differences(&settings, style())
 }

@@ -9,7 +9,11 @@ mod requirements;
 mod steps;
 
 use analysis::compat::{self, Recorded};
-use analysis::{CompareOptions, Compared, Figures, Row, Series, THROUGHPUT, distinct};
+use analysis::{
+    compare::{CompareOptions, Compared, THROUGHPUT},
+    distinct,
+    figures::{Figures, Row, Series},
+};
 use record::{Run, RunDir};
 use report::{ComparedRun, Comparison};
 use runner::failure::UsageError;
@@ -54,7 +58,7 @@ pub fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {
     let compared: Vec<Compared> = groups.iter().map(compared).collect();
     let mut printed = Vec::new();
     for (Group { run, figures }, compared) in groups.iter().zip(&compared) {
-        let findings = analysis::explain(figures, compared);
+        let findings = analysis::explain::explain(figures, compared);
         let comparison = Comparison { run, runs: &sources, figures, compared, findings: &findings };
         printed.push(match args.format {
             Format::Table => Printed::Text(report::compared(&comparison, style())),
@@ -127,7 +131,7 @@ pub fn answer(
 }
 
 fn compared(args: &CompareArgs, shown: &Run, figures: &Figures, notes: Vec<String>) -> Compared {
-    let mut compared = analysis::compare(figures, &options(args, &shown.base, figures));
+    let mut compared = analysis::compare::compare(figures, &options(args, &shown.base, figures));
     compared.notes.extend(notes);
     compared
 }
@@ -190,7 +194,9 @@ fn check_metrics(figures: &Figures, wanted: &[String]) -> Result<(), UsageError>
 
 /// Returns the help for a metric that none of the rows has.
 fn lacking_metric(rows: &[&Row], name: &str) -> Option<String> {
-    if let Some(needed) = rows.iter().find_map(|row| analysis::operations_needed(row, name)) {
+    if let Some(needed) =
+        rows.iter().find_map(|row| analysis::figures::operations_needed(row, name))
+    {
         return Some(format!("`{name}` needs at least {needed} operations in a step"));
     }
     if let Some((time, kind)) = name.split_once(':') {
@@ -265,7 +271,7 @@ fn refuse_single_target(runs: &[Recorded]) -> Result<(), UsageError> {
 }
 
 fn options(args: &CompareArgs, base: &str, figures: &Figures) -> CompareOptions {
-    let mut metrics = analysis::costs(figures);
+    let mut metrics = analysis::compare::costs(figures);
     for threshold in &args.thresholds {
         let name = threshold.metric.clone().filter(|name| name != THROUGHPUT);
         metrics.extend(name.filter(|name| !metrics.contains(name)));

@@ -8,7 +8,7 @@ use std::cell::Cell;
 use std::path::Path;
 
 use analysis::compat::{Recorded, refuse_copies};
-use analysis::{Row, distinct};
+use analysis::{distinct, figures::Row};
 use record::{RecordError, Run, RunDir, StepReader, StepState};
 use report::{ComparedRun, Comparison, Form, ProfileForm, SecondTable};
 use runner::before::only::CellFilters;
@@ -149,7 +149,7 @@ impl Selection {
     ) -> anyhow::Result<()> {
         let paths: Vec<&Path> = self.directories.iter().map(RunDir::path).collect();
         let before = SetAsideCounts::of(&paths);
-        analysis::for_each_row(&self.directories, |step, row| {
+        analysis::figures::for_each_row(&self.directories, |step, row| {
             if row.damaged || step.state() == StepState::Missing {
                 before.refuse_changes(&paths)?;
             }
@@ -177,7 +177,7 @@ impl Selection {
     fn rows(&self) -> anyhow::Result<Vec<Row>> {
         let mut rows = Vec::new();
         self.each(|_, mut row| {
-            row.series = analysis::Series::default();
+            row.series = analysis::figures::Series::default();
             rows.push(row);
             Ok(())
         })?;

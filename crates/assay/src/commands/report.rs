@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use analysis::Figures;
 use analysis::compat::{Recorded, check_repeats};
+use analysis::figures::Figures;
 use anyhow::Context;
 use record::{Run, RunDir};
 use report::{CellRecord, Curves, Page, Source};

@@ -1,6 +1,6 @@
 //! `assay show`: prints the tables of a run from its directory.
 
-use analysis::{Figures, RunSettings};
+use analysis::{figures::Figures, settings::RunSettings};
 use record::{Run, RunDir};
 use report::TableStyle;
 use runner::failure::UsageError;

@@ -252,6 +252,7 @@ fn relative_target(link: &Path, target: &Path) -> anyhow::Result<PathBuf> {
         Ok(from_root) => merged_path(from_root),
         Err(_) => folder.join(target),
     };
+
     let mut inside = PathBuf::new();
     for component in from_root.components() {
         match component {

@@ -104,11 +104,13 @@ impl Dialect for MysqlDialect {
             });
             format!(" partition by range ({key}) ({})", Vec::from_iter(definitions).join(", "))
         });
+
         let index = if table.is_key_primary() {
             format!("primary key ({key})")
         } else {
             format!("key x{key} ({key})")
         };
+
         vec![format!(
             "create table {} ({}, {index}) engine={}{partitions}",
             table.name,

@@ -13,6 +13,7 @@ mod failure;
 mod inspect;
 mod installation;
 mod log;
+mod login;
 mod notation;
 mod observer;
 mod obstacles;

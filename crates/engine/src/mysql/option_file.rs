@@ -33,18 +33,21 @@ pub(super) fn lines(text: &str) -> Vec<OptionLine<'_>> {
         } else if !line.starts_with(['#', ';']) {
             let end = line.find(['=', '#']).unwrap_or(line.len());
             let name = line[..end].trim();
-            let value = line[end..].strip_prefix('=').map(str::trim).map(|value| {
-                match value.chars().next().filter(|first| matches!(first, '\'' | '"')) {
-                    Some(quote) => unquoted(&value[1..], quote, unescaped),
-                    None => value.split('#').next().unwrap_or_default().trim().to_owned(),
-                }
-            });
+            let value = line[end..].strip_prefix('=').map(|value| value_in(value.trim()));
             if !name.is_empty() {
                 lines.push(OptionLine::Option { group, name, value });
             }
         }
     }
     lines
+}
+
+/// Returns a value without its quotes, or without the comment after it.
+fn value_in(text: &str) -> String {
+    match text.chars().next() {
+        Some(quote @ ('\'' | '"')) => unquoted(&text[1..], quote, unescaped),
+        _ => text.split('#').next().unwrap_or_default().trim().to_owned(),
+    }
 }
 
 /// Returns the character that a letter after `\` means.

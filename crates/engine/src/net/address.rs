@@ -208,6 +208,7 @@ impl Address {
         if let Some((_, help)) = known {
             return Some(help.replace("{database}", &self.database));
         }
+
         if error.class == ErrorClass::Refused && matches!(self.ssl_root, Some(Roots::Pem(_))) {
             return Some(
                 "use a build whose TLS has a key exchange by ECDHE, or remove `tls` from the config".into(),
@@ -216,6 +217,7 @@ impl Address {
         if error.class != ErrorClass::ConnectionLost {
             return None;
         }
+
         Some(match &self.host {
             Host::Unix(path) => format!(
                 "start the server, or write its socket instead of `{}` in the URL",

@@ -88,6 +88,7 @@ pub(crate) fn encoded(text: &str) -> String {
 fn decoded(part: &str, text: &str) -> Result<Option<String>, String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut encoded = text.bytes();
+
     while let Some(byte) = encoded.next() {
         if byte != b'%' {
             bytes.push(byte);

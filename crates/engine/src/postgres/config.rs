@@ -88,6 +88,7 @@ fn own_options(options: &StartOptions<'_>, major: u32, cluster: &Path, socket: &
         options.port(),
         quoted(&one_of_list(socket.parent().unwrap_or(socket))),
     );
+
     let has_certificate = options.network.is_some_and(|network| network.certificate.is_some());
     if has_certificate {
         lines += &format!(
@@ -98,6 +99,7 @@ fn own_options(options: &StartOptions<'_>, major: u32, cluster: &Path, socket: &
     } else {
         lines += "ssl = off\n";
     }
+
     if major < 15 {
         lines += "stats_temp_directory = 'pg_stat_tmp'\n";
     }

@@ -26,6 +26,7 @@ fn class(code: &str, ends_connection: bool) -> ErrorClass {
 /// Parses an ErrorResponse: fields that have a letter and a text with a terminating zero.
 pub(super) fn from_response(body: &[u8]) -> Error {
     let (mut severity, mut code, mut message, mut detail) = ("", "", "", "");
+
     for field in body.split(|&byte| byte == 0) {
         let [field, value @ ..] = field else {
             break;

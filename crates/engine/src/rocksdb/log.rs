@@ -22,6 +22,7 @@ pub(super) fn events(lines: &mut dyn Iterator<Item = String>) -> Vec<LogEvent> {
     let mut events = Events::default();
     // The event of each running job.
     let mut jobs = BTreeMap::new();
+
     for line in lines {
         if let Some((_, json)) = line.split_once(EVENT) {
             if let Ok(fields) = serde_json::from_str(json) {

@@ -179,21 +179,8 @@ impl Session for SqliteSession {
             let mut rows = statement.raw_query();
             let mut result = Rows::new();
             while let Some(row) = rows.next()? {
-                let text = |column| {
-                    Ok(match row.get_ref(column)? {
-                        ValueRef::Null => None,
-                        ValueRef::Integer(value) => Some(value.to_string()),
-                        ValueRef::Real(value) => Some(value.to_string()),
-                        ValueRef::Text(text) => Some(String::from_utf8_lossy(text).into_owned()),
-                        ValueRef::Blob(bytes) => {
-                            Some(bytes.iter().fold(String::new(), |mut hex, byte| {
-                                let _ = write!(hex, "{byte:02x}");
-                                hex
-                            }))
-                        }
-                    })
-                };
-                result.push((0..columns).map(text).collect::<rusqlite::Result<_>>()?);
+                let texts = (0..columns).map(|column| Ok(as_text(row.get_ref(column)?)));
+                result.push(texts.collect::<rusqlite::Result<_>>()?);
             }
             Ok(result)
         })
@@ -206,6 +193,23 @@ impl Session for SqliteSession {
     fn interrupt(&self) -> Result<Interrupt, Error> {
         let handle = self.connection.get_interrupt_handle();
         Ok(Box::new(move || handle.interrupt()))
+    }
+}
+
+/// Returns a value as text, and bytes in hexadecimal; `None` for NULL.
+fn as_text(value: ValueRef<'_>) -> Option<String> {
+    match value {
+        ValueRef::Null => None,
+        ValueRef::Integer(value) => Some(value.to_string()),
+        ValueRef::Real(value) => Some(value.to_string()),
+        ValueRef::Text(text) => Some(String::from_utf8_lossy(text).into_owned()),
+        ValueRef::Blob(bytes) => {
+            let mut hex = String::with_capacity(2 * bytes.len());
+            for byte in bytes {
+                let _ = write!(hex, "{byte:02x}");
+            }
+            Some(hex)
+        }
     }
 }
 

@@ -154,10 +154,12 @@ fn a_table_larger_than_the_limit_is_read_from_the_disk_again() {
         say_skipped("this kernel does not count what a process reads");
         return;
     }
+
     let set = [("max_parallel_workers_per_gather", "0")];
     let Some(postgres) = limited(&place, MEMORY, &set) else {
         return;
     };
+
     let mut session = postgres.connect().unwrap();
     session
         .query(
@@ -168,6 +170,7 @@ fn a_table_larger_than_the_limit_is_read_from_the_disk_again() {
     let table_bytes = session.query_i64("select pg_table_size('big')").unwrap();
     let table_bytes = u64::try_from(table_bytes.unwrap()).unwrap();
     assert!(table_bytes > 3 * MEMORY, "{table_bytes}");
+
     let group = group_of(postgres.process_id().unwrap());
     let scan = "select count(*) from big";
     assert_eq!(session.query_i64(scan).unwrap(), Some(160_000));
@@ -175,10 +178,12 @@ fn a_table_larger_than_the_limit_is_read_from_the_disk_again() {
     assert_eq!(session.query_i64(scan).unwrap(), Some(160_000));
     let read = read_bytes(&group) - before;
     assert!(read >= table_bytes - MEMORY, "{read} of {table_bytes} were read");
+
     // The group includes the page cache of its files.
     let charged = charged(&group);
     assert!((MEMORY / 2..=MEMORY).contains(&charged), "{charged} of {MEMORY}");
     assert_eq!(postgres.killed_for_memory(), None);
+
     drop(session);
     postgres.stop().unwrap();
     assert!(!group.exists());
@@ -217,11 +222,13 @@ fn a_cpu_quota_holds_and_its_group_is_removed_with_the_server() {
     let limits =
         Limits { memory_bytes: Some(MEMORY), cpu_quota_milli: Some(200), ..Limits::default() };
     let postgres = place.start_limited(&limits, &[]).unwrap();
+
     let quota = postgres.limits().last().unwrap();
     if quota.effective.is_none() {
         say_skipped(quota.reason.as_deref().unwrap());
         return;
     }
+
     let expected = Limit {
         what: "cpu-quota".into(),
         asked: "0.2".into(),
@@ -229,8 +236,10 @@ fn a_cpu_quota_holds_and_its_group_is_removed_with_the_server() {
         reason: None,
     };
     assert_eq!(*quota, expected);
+
     let groups = groups_of(postgres.process_id().unwrap());
     assert!(!groups.is_empty() && groups.iter().all(|group| group.is_dir()));
+
     let mut session = postgres.connect().unwrap();
     let backend = backend_of(&mut session);
     // Fields 14 and 15 are the time in user and kernel mode, in hundredths of a second.
@@ -239,6 +248,7 @@ fn a_cpu_quota_holds_and_its_group_is_removed_with_the_server() {
         let fields: Vec<u64> = stat.split(' ').skip(13).take(2).flat_map(str::parse).collect();
         fields.iter().sum::<u64>() as f64 / 100.0
     };
+
     let before_s = used_s();
     session.query("set statement_timeout = '2s'").unwrap();
     let busy = session.query("select count(*) from generate_series(1, 1000000000000) i");
@@ -247,6 +257,7 @@ fn a_cpu_quota_holds_and_its_group_is_removed_with_the_server() {
     // otherwise.
     let used_s = used_s() - before_s;
     assert!(used_s < 1.0, "{used_s} s in 2 s");
+
     drop(session);
     postgres.stop().unwrap();
     assert!(groups.iter().all(|group| !group.exists()));

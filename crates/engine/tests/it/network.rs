@@ -69,6 +69,7 @@ fn a_server_with_a_certificate_encrypts_what_its_clients_say<S: TestServer>() {
     let Some(server) = start(&place, &network) else {
         return;
     };
+
     assert!(S::is_encrypted(&mut server.connect().unwrap()));
     // A load rank has only the URL.
     let attached = S::attach(&server.url()).unwrap();
@@ -76,22 +77,27 @@ fn a_server_with_a_certificate_encrypts_what_its_clients_say<S: TestServer>() {
     for engine in [&server, &attached] {
         assert_eq!(transport(engine), ["tcp", "on"]);
     }
+
     let (address, parameters) =
         server.url().split_once('?').map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap();
     let (mode, _) = parameters.split_once('&').unwrap();
     let error = refused::<S>(&format!("{address}?{mode}"));
     assert!(error.message.contains("certificate"), "{error}");
+
     let (name, _) = mode.split_once('=').unwrap();
     let disabled = if name == "sslmode" { "disable" } else { "disabled" };
     let plain = format!("{address}?{name}={disabled}");
     if server.refuses_plain() {
         refused::<S>(&plain);
     }
+
     let wrong = server.url().replace("made-for-it", "made-up");
     refused::<S>(&wrong);
+
     let directory = private_directory(&server);
     let mode = |path: &Path| fs_err::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&directory.join("server.key")), 0o600);
+
     drop(attached);
     server.stop().unwrap();
     assert!(!directory.exists(), "the key is removed");

@@ -150,6 +150,7 @@ fn conflicts_have_their_classes<S: TestServer>() {
         let [mut one, mut two] = [(); 2].map(|()| shared.server.connect().unwrap());
         one.query("create table conflicts (a int primary key, b int)").unwrap();
         one.query("insert into conflicts values (1, 0), (2, 0)").unwrap();
+
         // A row lock that takes too long.
         one.query("begin").unwrap();
         one.query("update conflicts set b = 1 where a = 1").unwrap();
@@ -159,6 +160,7 @@ fn conflicts_have_their_classes<S: TestServer>() {
             ErrorClass::LockTimeout
         );
         one.query("commit").unwrap();
+
         // Each holds the lock that the other needs.
         let barrier = Barrier::new(2);
         let deadlocked = |session: &mut S::Session, first: i32, second: i32| {
@@ -171,6 +173,7 @@ fn conflicts_have_their_classes<S: TestServer>() {
             session.query("rollback").unwrap();
             result.err().map(|error| error.class)
         };
+
         let failed = std::thread::scope(|scope| {
             let other = scope.spawn(|| deadlocked(&mut one, 1, 2));
             [deadlocked(&mut two, 2, 1), other.join().unwrap()]
@@ -332,10 +335,12 @@ fn keys_are_assigned_above_those_given<E: SqlEngine>(engine: &E) {
             indexes: Vec::new(),
             partitions: None,
         };
+
         run(&mut session, &dialect.drop_table(&table));
         run(&mut session, &dialect.create_table(&table));
         run(&mut session, &dialect.assign_keys_above(&table, 0));
         run(&mut session, &dialect.assign_keys_above(&table, 50));
+
         let types = [Int4, Int4, engine::ParamType::Text];
         let insert = dialect.insert_with_keys(&table, 2);
         let insert = session.prepare(&insert, &types.repeat(2)).unwrap();
@@ -346,12 +351,14 @@ fn keys_are_assigned_above_those_given<E: SqlEngine>(engine: &E) {
             session.text("given");
         }
         assert_eq!(session.execute().unwrap().rows, 2);
+
         let begin = dialect.begin_transaction(true);
         for end in [dialect.rollback(), dialect.commit()] {
             session.query(begin).unwrap();
             session.query(&format!("insert into {} (c) values ('assigned')", table.name)).unwrap();
             session.query(end).unwrap();
         }
+
         let facts = engine.inspect(&table, false).unwrap();
         assert_eq!((facts.rows, facts.key_min), (3, Some(7)), "{primary}");
         // The one that was rolled back had a key too.
@@ -372,6 +379,7 @@ fn dialect_does_what_it_says<E: SqlEngine>(engine: &E, look: impl Fn(&mut E::Ses
         let work = table(name, partitions);
         let mut session = fill(engine, &work, 100);
         run(&mut session, &dialect.create_indexes(&work, IndexStatements::Usual));
+
         for (comparison, expected) in [(Comparison::AtLeast, 3), (Comparison::Above, 2)] {
             let scan = RangeScan { index: &work.indexes[0], comparison, limit: 10 };
             let scan = session.prepare(&dialect.range_scan(&work, scan), &[Int4]).unwrap();
@@ -380,12 +388,14 @@ fn dialect_does_what_it_says<E: SqlEngine>(engine: &E, look: impl Fn(&mut E::Ses
             let first = Some(100 - expected as i64);
             assert_eq!(session.execute().unwrap(), Outcome { rows: expected, value: first });
         }
+
         let lookup = session
             .prepare(&dialect.point_lookup(&work, &["price", "data"], 3), &[Int8; 3])
             .unwrap();
         session.start(lookup);
         [7, 8, 5000].into_iter().for_each(|key| session.int8(key));
         assert_eq!(session.execute().unwrap(), Outcome { rows: 2, value: Some(7) });
+
         for (shared, minimum) in [(false, 11), (true, 21)] {
             let delete =
                 session.prepare(&dialect.delete_oldest(&work, 10, shared), &[Int8]).unwrap();
@@ -394,12 +404,14 @@ fn dialect_does_what_it_says<E: SqlEngine>(engine: &E, look: impl Fn(&mut E::Ses
             assert_eq!(session.execute().unwrap().rows, 10);
             assert_eq!(session.query_i64(&dialect.min_key(&work)).unwrap(), Some(minimum));
         }
+
         let facts = engine.inspect(&work, true).unwrap();
         assert_eq!((facts.rows, facts.key_min, facts.key_max), (80, Some(21), Some(100)));
         assert_eq!(
             facts.index_rows,
             ["pdc", "byprice"].map(|name| (name.to_string(), IndexRows::Counted(80)))
         );
+
         look(&mut session, name);
         run(&mut session, &dialect.drop_table(&work));
     }

@@ -152,19 +152,19 @@ pub(crate) fn read(cx: &mut Context<'_>, node: Node, clients_max: Option<u32>) -
     let time = Quantity::time(step::TIME_MIN..=TIME_MAX);
     let read_write_time = cx.field(section, "read-write-time", &time, Duration::from_secs(10));
     let delete_per_insert = cx.field(section, "delete-per-insert", &Flag, true);
-    let transactions = Choice(&[("big", Transactions::Big), ("small", Transactions::Small)]);
-    let transactions = cx.field(section, "transactions", &transactions, Transactions::Big);
+    let sizes = Choice(&[("big", Transactions::Big), ("small", Transactions::Small)]);
+    let transactions = cx.field(section, "transactions", &sizes, Transactions::Big);
     let tables = cx.field(section, "tables", &Choice(Tables::NAMES), Tables::PerClient);
     let partitions = cx.field(section, "partitions", &Quantity::count(0..=PARTITIONS_MAX), 0);
     let indexes = cx.value(section, "indexes", &Choice(IndexSet::NAMES), IndexSet::Current);
     let index_max = INDEX_NAMES.len() as u32;
-    let index_count =
-        cx.field(section, "secondary-indexes", &Quantity::count(0..=index_max), index_max);
+    let counts = Quantity::count(0..=index_max);
+    let index_count = cx.field(section, "secondary-indexes", &counts, index_max);
     let hold = Optional(Quantity::time(Duration::from_millis(1)..=TIME_MAX), "none");
     let long_transaction = cx.value(section, "long-transaction", &hold, None);
     let statements = Choice(IndexStatements::NAMES);
-    let index_statements =
-        cx.value(section, "index-statements", &statements, IndexStatements::Usual);
+    let usual = IndexStatements::Usual;
+    let index_statements = cx.value(section, "index-statements", &statements, usual);
     let bulk_load = cx.value(section, "bulk-load", &Flag, false);
     let length = Quantity::count(1..=DATA_LENGTH_MAX);
     let data_length = cx.pair(section, ["data-length-min", "data-length-max"], &length, [10, 20]);
@@ -178,10 +178,10 @@ pub(crate) fn read(cx: &mut Context<'_>, node: Node, clients_max: Option<u32>) -
         read_write_time,
         transactions: transactions.value,
     };
-    let steps =
-        step::steps(cx, section, &names, &index_count.value, |cx, name, number, section| {
-            defaults.read_step(cx, name, number, section)
-        });
+    let known = &index_count.value;
+    let steps = step::steps(cx, section, &names, known, |cx, name, number, section| {
+        defaults.read_step(cx, name, number, section)
+    });
     section.finish(cx);
 
     // What was not read correctly is reported already, and proves nothing about other keys.
@@ -190,14 +190,12 @@ pub(crate) fn read(cx: &mut Context<'_>, node: Node, clients_max: Option<u32>) -
         order::check_debt(cx, &names);
     }
     rows::check_partitions(cx, &partitions, &initial_rows, &write_rows, &steps);
-    if delete_per_insert.value && names.trusted && tables.trusted {
-        let clients_of_a_table = match tables.value {
-            Tables::PerClient => Some(1),
-            Tables::Shared => clients_max,
-        };
-        if let Some(deleters) = clients_of_a_table {
-            rows::check_dry(cx, &steps, deleters, &delete_per_insert);
-        }
+    let deleters = match tables.value {
+        Tables::PerClient => Some(1),
+        Tables::Shared => clients_max,
+    };
+    if let Some(deleters) = deleters.filter(|_| names.trusted && tables.trusted) {
+        rows::check_dry(cx, &steps, deleters, &delete_per_insert);
     }
 
     Some(Insert {

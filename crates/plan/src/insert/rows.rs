@@ -53,13 +53,18 @@ pub(super) fn check_partitions(
     }
 }
 
-/// Reports tables that deletes could empty. `deleters` connections delete from one table.
+/// Reports tables that deletes could empty, if there are deletes. `deleters` connections delete
+/// from one table.
 pub(super) fn check_dry(
     cx: &mut Context<'_>,
     steps: &[StepRead],
     deleters: u32,
     delete_per_insert: &Field<bool>,
 ) {
+    if !delete_per_insert.value {
+        return;
+    }
+
     let load = steps.iter().find(|read| read.step.kind.is_load());
     let largest = steps.iter().filter(|read| deletes(read.step.kind));
     let largest = largest.max_by_key(|read| read.rows_per_commit.value);

@@ -17,7 +17,6 @@ use crate::wording::code;
 const ROWS_PER_COMMIT: RangeInclusive<u32> = 1..=5_000;
 /// Rows that `l.x` inserts before it creates indexes.
 const INDEX_STEP_ROWS: u64 = 100;
-/// The rate of a step that writes.
 const WRITE_RATE: Optional<Quantity<f64>> = Optional(Quantity::rate(), "none: as fast as possible");
 
 /// The options that a step takes from the workload unless its own table sets them.

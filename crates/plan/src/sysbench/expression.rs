@@ -165,7 +165,6 @@ pub(crate) struct Scope {
     /// The rows of a table.
     pub(crate) rows: u64,
     pub(crate) named: Vec<(String, Symbol)>,
-    /// The names that are used.
     pub(crate) used: Vec<String>,
     /// Arguments that make ranges of ids.
     pub(crate) ranges: Vec<String>,
@@ -178,7 +177,6 @@ impl Scope {
         named.map(|(_, symbol)| symbol)
     }
 
-    /// Marks a name as used.
     pub(crate) fn mark_used(&mut self, name: &str) {
         if !self.used.iter().any(|other| other == name) {
             self.used.push(name.to_owned());

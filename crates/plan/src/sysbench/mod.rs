@@ -195,7 +195,6 @@ impl ValueKind for DistributionKind {
     }
 }
 
-/// A rate that may be absent.
 const RATE: Optional<Quantity<f64>> = Optional(Quantity::rate(), "(as fast as possible)");
 
 /// Reads `[workload.sysbench]`.
@@ -265,7 +264,6 @@ pub(crate) fn read(cx: &mut Context<'_>, node: Node, clients_max: Option<u32>) -
     })
 }
 
-/// Reads the tests that the plan defines.
 fn own_tests(cx: &mut Context<'_>, section: &mut Section, setting: &Setting) -> Vec<TestSource> {
     let path = section.name_of("test");
     let table = cx.table(section, "test");

@@ -212,7 +212,6 @@ fn scope(setting: &Setting) -> Scope {
     Scope { rows: setting.rows, named: named.to_vec(), used: Vec::new(), ranges: Vec::new() }
 }
 
-/// Reports a missing key.
 fn missing<'d>(cx: &'d mut Context<'_>, place: Place, name: &str) -> &'d mut Diagnostic {
     let message = format!("{} is missing", code(name));
     cx.error("plan::missing-key", place, message)

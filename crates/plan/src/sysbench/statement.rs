@@ -33,6 +33,12 @@ struct Sql {
     node: Node,
 }
 
+/// A constant of a statement; its value is `None` if it has errors.
+struct Number {
+    value: Option<u32>,
+    place: Place,
+}
+
 /// Reads the contents of a test, in order.
 pub(super) struct Reader<'c, 'x> {
     pub(super) cx: &'c mut Context<'x>,
@@ -80,11 +86,12 @@ impl Reader<'_, '_> {
         section: &mut Section,
         key: &str,
         allowed: &RangeInclusive<i64>,
-    ) -> Option<(Option<u32>, Place)> {
+    ) -> Option<Number> {
         let node = section.take(key)?.node;
-        let read = |text: &str, scope: &mut Scope| parser::count(text, scope, allowed);
-        let number = self.computed(&section.name_of(key), &node, EXPRESSION, read);
-        Some((number, node.place))
+        let value = self.computed(&section.name_of(key), &node, EXPRESSION, |text, scope| {
+            parser::count(text, scope, allowed)
+        });
+        Some(Number { value, place: node.place })
     }
 
     /// Reads the parameters of a block, and returns their names and places.
@@ -133,7 +140,7 @@ impl Reader<'_, '_> {
             (Some(values), None) => {
                 self.report_without(path, ["values", "count"], values.key_place)
             }
-            (None, Some((_, place))) => self.report_without(path, ["count", "values"], *place),
+            (None, Some(count)) => self.report_without(path, ["count", "values"], count.place),
             _ => {}
         }
         let weight = self.number(section, "weight", &WEIGHT);
@@ -163,7 +170,7 @@ impl Reader<'_, '_> {
 
         let sql = sql?;
         let text = self.pieces(&sql, &hidden, row);
-        let count = count.map_or(1, |(count, _)| count.unwrap_or(1));
+        let count = count.and_then(|count| count.value).unwrap_or(1);
         self.check_parameter_count(path, &sql, text.as_deref().unwrap_or_default(), count);
         if self.cx.errors() == errors {
             let names = names.iter().map(|(name, place)| (name.as_str(), *place));
@@ -173,15 +180,15 @@ impl Reader<'_, '_> {
 
         let statement = TestStatement {
             text: text?,
-            weight: weight.map(|(weight, _)| weight.unwrap_or(1)),
-            repeat: repeat.map_or(1, |(repeat, _)| repeat.unwrap_or(1)),
+            weight: weight.as_ref().map(|weight| weight.value.unwrap_or(1)),
+            repeat: repeat.and_then(|repeat| repeat.value).unwrap_or(1),
             prepared: prepared.unwrap_or(self.prepared),
             rows,
             effect: Effect::of(&sql.text?),
             count,
             own,
         };
-        Some((statement, weight.map(|(_, place)| place)))
+        Some((statement, weight.map(|weight| weight.place)))
     }
 
     fn report_no_sql(&mut self, path: &str, place: Place) {

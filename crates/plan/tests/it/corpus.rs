@@ -56,7 +56,7 @@ fn listing(plan: &Plan) -> String {
             limits(config)
         ));
     }
-    for variant in plan.variants.iter().filter(|it| it.name.is_some()) {
+    for variant in plan.variants.iter().filter(|variant| variant.name.is_some()) {
         lines.push_str(&format!("{variant:?}\n"));
     }
     lines
@@ -143,15 +143,9 @@ fn every_code_is_in_the_corpus() {
         };
         codes.extend(diagnostics.iter().map(|diagnostic| diagnostic.code));
     }
+
     let mut missing = Vec::new();
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let folders = [folder.join("sysbench"), folder];
-    let entries = folders.iter().flat_map(|it| fs_err::read_dir(it).unwrap());
-    for entry in entries {
-        let path = entry.unwrap().path();
-        if path.extension().is_none_or(|extension| extension != "rs") {
-            continue;
-        }
+    for path in sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src")) {
         let source = fs_err::read_to_string(path).unwrap();
         for part in source.split("\"plan::").skip(1) {
             let code = format!("plan::{}", part.split('"').next().unwrap());
@@ -161,6 +155,20 @@ fn every_code_is_in_the_corpus() {
         }
     }
     assert!(missing.is_empty(), "no plan of the corpus shows {missing:?}");
+}
+
+/// Returns the source files in a folder and those below it.
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let mut sources = Vec::new();
+    for entry in fs_err::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            sources.extend(self::sources(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            sources.push(path);
+        }
+    }
+    sources
 }
 
 #[test]

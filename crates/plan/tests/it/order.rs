@@ -70,11 +70,11 @@ fn a_target_against_itself_takes_turns_only_with_its_twin() {
     let (plan, warnings) = plan::parse("p.toml", text, &[]).unwrap();
     assert!(warnings.is_empty(), "{warnings:?}");
     assert!(plan.against_itself && plan.base == 0);
-    let names: Vec<&str> = plan.targets.iter().map(|it| it.name.as_str()).collect();
+    let names: Vec<&str> = plan.targets.iter().map(|target| target.name.as_str()).collect();
     assert_eq!(names, ["a.default", "a.default-again"]);
     let parts = |index: usize| (plan.targets[index].build, plan.targets[index].config);
     assert_eq!(parts(0), parts(1));
     let cells = plan.cells();
-    let cells: Vec<_> = cells.iter().map(|it| (it.target, it.repeat)).collect();
+    let cells: Vec<_> = cells.iter().map(|cell| (cell.target, cell.repeat)).collect();
     assert_eq!(cells, [(0, 1), (1, 1), (1, 2), (0, 2)]);
 }

@@ -82,6 +82,7 @@ fn a_plan_without_any_of_its_lines_does_not_panic() {
 
 #[test]
 fn odd_texts_do_not_panic() {
+    // Deeper than recursion can go.
     let deep_key = format!("{}a = 1", "a.".repeat(50_000));
     let deep_list = format!("clients = {}1{}", "[".repeat(50_000), "]".repeat(50_000));
     let wide = format!("clients = [{}1]", "1, ".repeat(20_000));
@@ -102,6 +103,7 @@ fn odd_texts_do_not_panic() {
     ] {
         survive(text, &[], true);
     }
+
     let deep_set = format!("{}a=1", "a.".repeat(50_000));
     for set in [
         "",

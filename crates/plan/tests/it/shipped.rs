@@ -10,7 +10,7 @@ fn folder() -> PathBuf {
 fn shipped() -> Vec<PathBuf> {
     let entries = fs_err::read_dir(folder()).unwrap();
     let paths = entries.map(|entry| entry.unwrap().path());
-    paths.filter(|path| path.extension().is_some_and(|it| it == "toml")).collect()
+    paths.filter(|path| path.extension().is_some_and(|extension| extension == "toml")).collect()
 }
 
 fn parse(path: &Path, sets: &[String]) -> plan::Plan {

@@ -93,6 +93,7 @@ fn every_number_in_json_has_its_unit_in_its_name() {
         "fsync",
         "runnable",
     ];
+
     fn walk(key: &str, value: &Value, bad: &mut Vec<String>) {
         match value {
             Value::Number(_) => {
@@ -108,6 +109,7 @@ fn every_number_in_json_has_its_unit_in_its_name() {
             _ => {}
         }
     }
+
     let run = fixture();
     let mut bad = Vec::new();
     let files = [
@@ -122,6 +124,7 @@ fn every_number_in_json_has_its_unit_in_its_name() {
             &mut bad,
         );
     }
+
     // A settling action is a pair of its name and its nanoseconds, as its documentation says.
     bad.retain(|key| key != "actions");
     assert_eq!(bad, Vec::<String>::new());

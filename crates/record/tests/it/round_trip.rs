@@ -105,12 +105,14 @@ fn many_row_groups_are_read_in_order() {
         service_ns_max: u64::from(i) << 24,
         ..IntervalRow::default()
     };
+
     let count = 100_000;
     for second in 0..count / 100 {
         let rows: Vec<IntervalRow<'_>> = (second * 100..(second + 1) * 100).map(row).collect();
         writer.intervals(&rows).unwrap();
     }
     writer.finish(&sample::step()).unwrap();
+
     let steps = cell.read_steps().unwrap();
     let mut read = 0;
     let check = |interval: &IntervalRow<'_>| {
@@ -316,9 +318,11 @@ fn a_profile_reads_back_as_written_and_is_checked_for_damage() {
     assert_eq!(cells[1].name(), "a.x/c1/p1");
     let run = Run { cells, ..Run::default() };
     let directory = RunDir::create(results.path(), &run).unwrap();
+
     let mut stacks = words::Stacks::default();
     stacks.add(["postgres", "main", "heap_insert"], 7);
     stacks.add(["postgres", "main"], 2);
+
     for cell in &run.cells {
         let cell_dir = directory.begin_cell(cell).unwrap();
         cell_dir.write(&Cell { key: cell.key.clone(), ..Cell::default() }).unwrap();
@@ -328,6 +332,7 @@ fn a_profile_reads_back_as_written_and_is_checked_for_damage() {
         }
         step.finish(&Step::default()).unwrap();
     }
+
     let directory = RunDir::open(directory.path()).unwrap();
     let cells = directory.read_run().unwrap().cells;
     assert_eq!(cells, run.cells);
@@ -336,9 +341,11 @@ fn a_profile_reads_back_as_written_and_is_checked_for_damage() {
         steps.unwrap().remove(0)
     };
     assert_eq!(step(&cells[0]).profile().unwrap(), None);
+
     let profiled = step(&cells[1]);
     assert_eq!(profiled.profile().unwrap(), Some(stacks));
     assert!(profiled.is_whole());
+
     let path = profiled.path().join("profile.parquet");
     let mut bytes = fs_err::read(&path).unwrap();
     bytes[9] ^= 1;

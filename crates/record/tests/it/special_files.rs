@@ -48,6 +48,7 @@ fn no_special_file_is_read_in_the_place_of_a_file() {
     let results = tempfile::tempdir().unwrap();
     let run = sample::write(results.path());
     let elsewhere = results.path().join("elsewhere");
+
     for path in files(run.path()) {
         fs_err::rename(&path, &elsewhere).unwrap();
         let told = |what: &str| {
@@ -59,17 +60,20 @@ fn no_special_file_is_read_in_the_place_of_a_file() {
                 fs_err::remove_file(&path).unwrap();
             }
         };
+
         // A link to the file's own contents is none of the record either.
         for target in ["/dev/zero", "/nowhere", elsewhere.to_str().unwrap()] {
             symlink(target, &path).unwrap();
             told("it is a symbolic link");
         }
+
         make_pipe(&path);
         told("it is a pipe");
         drop(UnixListener::bind(&path).unwrap());
         told("it is a socket");
         fs_err::create_dir(&path).unwrap();
         told("it is a folder");
+
         let huge = fs_err::File::create(&path).unwrap();
         huge.set_len(1 << 42).unwrap();
         told(
@@ -82,6 +86,7 @@ fn no_special_file_is_read_in_the_place_of_a_file() {
                 "it has 4398046511104 bytes, but `step.json` says"
             },
         );
+
         fs_err::rename(&elsewhere, &path).unwrap();
     }
     assert_eq!(refusal(run.path()), "");

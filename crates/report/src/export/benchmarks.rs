@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use analysis::{Row, distinct};
+use analysis::{distinct, figures::Row};
 use record::{Run, Status, StepKind};
 use words::capitalized;
 use words::metric::GO_BENCHMARKS;

@@ -2,7 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use analysis::{CombinationEffect, Effect, Factor, Row};
+use analysis::{
+    compare::{CombinationEffect, Effect},
+    figures::Row,
+    settings::Factor,
+};
 use record::Run;
 
 use super::sheet::{SheetLine, SheetValue, fixed};

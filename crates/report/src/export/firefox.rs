@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-use analysis::MergedProfile;
+use analysis::compare::MergedProfile;
 use serde_json::{Value, json};
 
 use crate::model::names::cell_name;

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
 
-use analysis::MergedProfile;
+use analysis::compare::MergedProfile;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 

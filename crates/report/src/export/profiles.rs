@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use analysis::MergedProfile;
+use analysis::compare::MergedProfile;
 use words::Stacks;
 
 use super::{firefox, pprof};

@@ -3,7 +3,7 @@
 
 use std::io::{self, Write};
 
-use analysis::{OpSeries, Row};
+use analysis::figures::{OpSeries, Row};
 use record::Run;
 
 use super::sheet::{Form, Sheet, SheetLine, SheetValue, fixed};

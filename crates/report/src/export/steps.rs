@@ -4,7 +4,10 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use analysis::{Fairness, Figures, OpFigures, Row, Sla, distinct};
+use analysis::{
+    distinct,
+    figures::{Fairness, Figures, OpFigures, Row, Sla},
+};
 use record::{Run, Status, StepKind};
 use words::METRICS;
 
@@ -97,7 +100,7 @@ fn all_figures(row: &Row) -> Vec<StepFigure> {
     let throughput = StepFigure {
         name: "throughput".into(),
         unit: operations::unit(StepHead::of(row)).into(),
-        value: SheetValue::number(analysis::throughput(row)),
+        value: SheetValue::number(analysis::figures::throughput(row)),
     };
 
     let mut all = vec![throughput];
@@ -160,7 +163,7 @@ pub(super) fn of_step(row: &Row, runs: &[&Run]) -> SheetLine {
         ("status", SheetValue::text(status_name(row.status))),
         ("valid", SheetValue::Boolean(Some(row.valid))),
         ("reasons", SheetValue::text(row.reasons.join("; "))),
-        ("throughput", SheetValue::number(analysis::throughput(row))),
+        ("throughput", SheetValue::number(analysis::figures::throughput(row))),
         ("throughput_unit", SheetValue::Text(unit)),
     ]));
     line

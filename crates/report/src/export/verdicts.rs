@@ -4,7 +4,10 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-use analysis::{ComparedStep, Row, Sample, THROUGHPUT, UnfinishedCell, Verdict};
+use analysis::{
+    compare::{ComparedStep, Sample, THROUGHPUT, Verdict},
+    figures::{Row, UnfinishedCell},
+};
 use record::{CellKey, Run, Status};
 use words::Metric;
 

@@ -4,7 +4,9 @@
 //! [`Comparison`], and no table or sentence asks which of them it is for.
 
 use analysis::{
-    CompareOptions, Compared, Effects, Figures, Finding, Pairing, Sample, compare, costs, explain,
+    compare::{CompareOptions, Compared, Effects, Pairing, Sample, compare, costs},
+    explain::{Finding, explain},
+    figures::Figures,
 };
 use record::Run;
 

@@ -155,12 +155,12 @@ pub(crate) fn of_tests<'m, 'a>(
 ) -> Vec<LineGrid<'m, 'a>> {
     let grids = matrix.groups().enumerate().map(|(number, lines)| {
         let label = matrix.group_label(lines);
-        let mut lines: Vec<&CellLine<'_>> = lines.iter().collect();
-        lines.sort_by_key(|line| line.cell.target != matrix.base);
+        let mut sorted: Vec<&CellLine<'_>> = lines.iter().collect();
+        sorted.sort_by_key(|line| line.cell.target != matrix.base);
 
         let are_whole = lines.len() <= WHOLE_HEADS_MAX
             && lines.iter().all(|line| line.cell.target.len() <= WHOLE_HEAD_MAX);
-        let named = lines
+        let named = sorted
             .into_iter()
             .map(|line| NamedLine { line, names: vec![column_head(matrix, line, are_whole)] })
             .collect();

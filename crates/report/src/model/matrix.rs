@@ -2,7 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use analysis::{Figures, Row, UnfinishedCell, counted};
+use analysis::{
+    counted,
+    figures::{Figures, Row, UnfinishedCell},
+};
 use record::{CellKey, Run, Status, StepKind};
 
 use crate::model::worth::comparable;
@@ -266,8 +269,12 @@ impl<'a> Matrix<'a> {
     /// preferably of the same run.
     pub(crate) fn base_of(&self, line: &CellLine<'_>) -> Option<&CellLine<'a>> {
         let wanted = line.cell.of_target(self.base);
-        let bases = || self.lines.iter().filter(|base| *base.cell == wanted);
-        bases().find(|base| base.run == line.run).or_else(|| bases().next())
+        let mut candidates = self.lines.iter().filter(|base| *base.cell == wanted);
+        let first = candidates.next()?;
+        if first.run == line.run {
+            return Some(first);
+        }
+        candidates.find(|base| base.run == line.run).or(Some(first))
     }
 
     /// Returns true if a line is compared with one of the base.
@@ -307,16 +314,14 @@ impl<'a> Matrix<'a> {
 
 /// Sorts lines so that those that are compared with each other are adjacent.
 fn sort(lines: &mut [CellLine<'_>], run: &Run) {
-    let position = |target: &str| {
-        let planned = run.targets.iter().position(|planned| planned.name == target);
-        planned.unwrap_or(run.targets.len())
-    };
     lines.sort_by_cached_key(|line| {
         let cell = line.cell;
+        let planned = run.targets.iter().position(|planned| planned.name == cell.target);
+        let position = planned.unwrap_or(run.targets.len());
         // Rates of a search by their size: the bits of positive numbers have the same order.
-        let rate = cell.variant.as_deref().and_then(analysis::rate_of).map(f64::to_bits);
+        let rate = cell.variant.as_deref().and_then(analysis::search::rate_of).map(f64::to_bits);
         let variant = (rate, cell.variant.clone());
-        (variant, cell.clients, position(&cell.target), cell.repeat, line.run)
+        (variant, cell.clients, position, cell.repeat, line.run)
     });
 }
 
@@ -346,15 +351,15 @@ fn steps<'a>(lines: &[CellLine<'a>]) -> Vec<StepHead<'a>> {
 /// Returns the step that some rows are about. An unfinished step has only a name in its record, and
 /// one that failed early may lack its group.
 fn head<'a>(name: &'a str, rows: &[&'a Row]) -> StepHead<'a> {
-    let is_finished = |row: &&'a Row| row.status != Status::Incomplete;
-    let is_any_finished = rows.iter().any(is_finished);
-    let trusted = || rows.iter().copied().filter(|row| is_finished(row) || !is_any_finished);
+    let finished: Vec<&Row> =
+        rows.iter().copied().filter(|row| row.status != Status::Incomplete).collect();
+    let trusted = if finished.is_empty() { rows } else { &finished };
     StepHead {
         name,
-        kind: trusted().next().map(|row| row.kind).unwrap_or_default(),
-        main_op: trusted().find_map(|row| row.main_op.as_deref()),
-        group: trusted().find_map(|row| row.group.as_deref()),
-        reported: trusted().any(|row| row.reported),
+        kind: trusted.first().map(|row| row.kind).unwrap_or_default(),
+        main_op: trusted.iter().find_map(|row| row.main_op.as_deref()),
+        group: trusted.iter().find_map(|row| row.group.as_deref()),
+        reported: trusted.iter().any(|row| row.reported),
     }
 }
 

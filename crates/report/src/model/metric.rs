@@ -1,6 +1,6 @@
 //! A metric by its name: its unit, its decimals and its meaning.
 
-use analysis::{THROUGHPUT, metric_label};
+use analysis::compare::{THROUGHPUT, metric_label};
 use words::{Decimals, Metric, capitalized};
 
 /// Returns the unit of a metric; empty for a plain number.
@@ -32,9 +32,14 @@ pub(crate) fn subject(group: Option<&str>, metric: &str) -> String {
 /// Explains a metric's name, if neither the name nor its label does.
 pub(crate) fn meaning(metric: &str) -> Option<String> {
     let known = Metric::named(metric).filter(|_| metric_label(metric) == metric)?;
+    if known.meaning.is_empty() {
+        return None;
+    }
+
+    let mut text = format!("{metric}: {}", known.meaning);
     // Published names that others would take for times of operations.
-    let time = Metric::named(&format!("response_{metric}"));
-    let time = time.map(|time| format!("; for the time of operations, compare `{}`", time.name));
-    (!known.meaning.is_empty())
-        .then(|| format!("{metric}: {}{}", known.meaning, time.unwrap_or_default()))
+    if let Some(time) = Metric::named(&format!("response_{metric}")) {
+        text += &format!("; for the time of operations, compare `{}`", time.name);
+    }
+    Some(text)
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use analysis::{Figures, distinct};
+use analysis::{distinct, figures::Figures};
 use record::CellKey;
 
 use crate::model::matrix::Matrix;
@@ -83,30 +83,48 @@ fn after<'t>(text: &'t str, name: &str) -> Option<&'t str> {
 /// Returns names of targets without the build or the config that all targets share. Empty if target
 /// names don't consist of these.
 pub(crate) fn short_names(figures: &Figures) -> BTreeMap<&str, &str> {
-    let targets = distinct(figures.rows.iter().map(|row| {
-        let (build, config) = (row.build.as_str(), row.config.as_str());
-        (row.cell.target.as_str(), build, config)
+    let targets = distinct(figures.rows.iter().map(|row| TargetParts {
+        name: &row.cell.target,
+        build: &row.build,
+        config: &row.config,
     }));
-    let are_names = targets.iter().all(|(name, build, config)| {
-        let rest = name.strip_prefix(build).and_then(|rest| rest.strip_prefix('.'));
-        rest == Some(config)
-    });
-    let has_one_build = distinct(targets.iter().map(|(_, build, _)| build)).len() == 1;
-    let has_one_config = distinct(targets.iter().map(|(.., config)| config)).len() == 1;
+    let are_names = targets.iter().all(TargetParts::make_name);
+    let has_one_build = distinct(targets.iter().map(|target| target.build)).len() == 1;
+    let has_one_config = distinct(targets.iter().map(|target| target.config)).len() == 1;
+
     // A single target shares both with itself, and others may share neither.
     if !are_names || has_one_build == has_one_config {
         return BTreeMap::new();
     }
 
-    let short = |(name, build, config)| (name, if has_one_build { config } else { build });
-    targets.into_iter().map(short).collect()
+    targets
+        .into_iter()
+        .map(|target| (target.name, if has_one_build { target.config } else { target.build }))
+        .collect()
+}
+
+/// A target and what its name is made of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct TargetParts<'a> {
+    name: &'a str,
+    build: &'a str,
+    config: &'a str,
+}
+
+impl TargetParts<'_> {
+    /// Returns true if the name is `build.config`.
+    fn make_name(&self) -> bool {
+        let rest = self.name.strip_prefix(self.build).and_then(|rest| rest.strip_prefix('.'));
+        rest == Some(self.config)
+    }
 }
 
 /// Returns the name of a cell in all its repeats: `pg17.base/c8`.
 pub(crate) fn cell_name(cell: &CellKey) -> String {
-    let variant = cell.variant.as_ref().map(|variant| format!("/{variant}"));
-    let variant = variant.unwrap_or_default();
-    format!("{}{variant}/c{}", cell.target, cell.clients)
+    match &cell.variant {
+        Some(variant) => format!("{}/{variant}/c{}", cell.target, cell.clients),
+        None => format!("{}/c{}", cell.target, cell.clients),
+    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The names of kinds of operation in titles, heads and charts, and their order.
 
-use analysis::OpFigures;
+use analysis::figures::OpFigures;
 use record::StepKind;
 
 use crate::model::matrix::{Matrix, StepHead};
@@ -14,7 +14,7 @@ const BOOKKEEPING: [&str; 2] = ["get_min", "get_max"];
 
 /// Returns the operation that a step counts: `row inserted`, `get`.
 pub(crate) fn noun(step: StepHead<'_>) -> &str {
-    match (step.kind, analysis::noun(step.kind, step.main_op)) {
+    match (step.kind, analysis::figures::noun(step.kind, step.main_op)) {
         (StepKind::Index, _) => "row indexed",
         (_, "row") => "row inserted",
         (_, noun) => noun,
@@ -23,7 +23,7 @@ pub(crate) fn noun(step: StepHead<'_>) -> &str {
 
 /// Returns the unit of a step's throughput.
 pub(crate) fn unit(step: StepHead<'_>) -> String {
-    analysis::throughput_unit(step.kind, step.main_op)
+    analysis::figures::throughput_unit(step.kind, step.main_op)
 }
 
 /// Returns true if all these steps have the same unit.
@@ -107,18 +107,19 @@ pub(crate) fn rate_title(kind: &str) -> String {
     }
 }
 
-/// The names of percentiles in the order of [`analysis::Percentiles::values`].
+/// The names of percentiles in the order of [`analysis::figures::Percentiles::values`].
 pub(crate) const PERCENTILES: [&str; 8] =
     ["p50", "p90", "p95", "p99", "p99.9", "p99.99", "max", "mean"];
 
 /// Returns a latency of the successful operations by name, such as `service_us_p99.9`.
 pub(crate) fn time_of(op: &OpFigures, name: &str) -> Option<f64> {
-    let (times, name) = match name.strip_prefix("service_us_") {
-        Some(name) => (&op.service_us, name),
+    let (times, percentile) = match name.strip_prefix("service_us_") {
+        Some(percentile) => (&op.service_us, percentile),
         None => (&op.response_us, name.strip_prefix("response_us_")?),
     };
-    let name = name.replace('_', ".");
-    let at = PERCENTILES.iter().position(|known| *known == name)?;
+    // Columns of files have `_` in the place of a point.
+    let wanted = percentile.replace('_', ".");
+    let at = PERCENTILES.iter().position(|known| *known == wanted)?;
     (op.count > 0).then(|| times.values()[at])
 }
 

@@ -1,7 +1,7 @@
 //! The worth of a row's figures: whether they may be compared, the reasons for which they are
 //! invalid, and the text shown instead.
 
-use analysis::Row;
+use analysis::figures::Row;
 use record::Status;
 
 use crate::model::matrix::{CellLine, Matrix, StepHead};

@@ -1,7 +1,7 @@
 //! A forest plot: the ratio of each step to the base, with its interval, sorted from the largest
 //! ratio to the smallest.
 
-use analysis::{ComparedStep, Interval, Verdict};
+use analysis::compare::{ComparedStep, Interval, Verdict};
 use maud::{Markup, html as markup};
 
 use super::scale::Scale;
@@ -166,15 +166,15 @@ impl Forest<'_> {
 }
 
 /// Describes a step in words, for screen readers.
-fn description(row: &ComparedStep, value: &str) -> String {
-    let missed = if value.ends_with(Tone::SlaMissed.mark()) {
+fn description(row: &ComparedStep, marked_value: &str) -> String {
+    let missed = if marked_value.ends_with(Tone::SlaMissed.mark()) {
         format!(", {RATE_MISSED}")
     } else {
         String::new()
     };
 
     // Words for the verdict and the missed rate follow instead of the marks.
-    let value = value.trim_end_matches(['▲', '▼', '?', '*', ' ']);
+    let value = marked_value.trim_end_matches(['▲', '▼', '?', '*', ' ']);
     match row.ratio {
         Some(_) => format!("{} {value} {}{missed}", row.step, row.verdict),
         None if row.verdict == Verdict::Invalid => format!("{} invalid", row.step),
@@ -185,7 +185,7 @@ fn description(row: &ComparedStep, value: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use analysis::Interval;
+    use analysis::compare::Interval;
 
     fn step(name: &str, ratio: f64, bounds: (f64, f64), verdict: Verdict) -> ComparedStep {
         ComparedStep {

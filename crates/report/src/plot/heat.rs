@@ -10,7 +10,7 @@ use crate::model::number::ratio_text;
 use crate::model::operations::step_head;
 use crate::model::table::{Cell, Tone};
 use crate::tables::compared::tone;
-use analysis::ComparedStep;
+use analysis::compare::ComparedStep;
 
 /// The height of a row, and of a line of a head.
 const ROW: f64 = 24.0;

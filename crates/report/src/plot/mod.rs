@@ -21,7 +21,10 @@ mod over;
 mod scale;
 mod svg;
 
-use analysis::{ComparedStep, Figures, THROUGHPUT};
+use analysis::{
+    compare::{ComparedStep, THROUGHPUT},
+    figures::Figures,
+};
 use maud::Markup;
 use record::Run;
 

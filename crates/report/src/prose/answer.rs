@@ -3,7 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use analysis::{Answer, Change, Figures, TargetAnswer, counted, distinct, factor_within, range};
+use analysis::{
+    counted, distinct,
+    explain::{Answer, Change, TargetAnswer, factor_within, range},
+    figures::Figures,
+};
 use words::capitalized;
 
 use super::validity::Validity;
@@ -301,7 +305,7 @@ impl<'a> AnswerWriter<'a> {
     }
 }
 
-/// What all comparisons of a target show together.
+/// The outcome of all comparisons of a target together.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     Faster,
@@ -383,8 +387,9 @@ fn count_text(count: usize, all: usize, verb: Verb, what: &str) -> Option<String
 #[cfg(test)]
 mod tests {
     use analysis::{
-        Compared, ComparedStep, Finding, FindingKind, Interval, Pairing, Row, Sample, THROUGHPUT,
-        Verdict,
+        compare::{Compared, ComparedStep, Interval, Pairing, Sample, THROUGHPUT, Verdict},
+        explain::{Finding, FindingKind},
+        figures::Row,
     };
     use record::CellKey;
 

@@ -1,6 +1,10 @@
 //! Describes factors, and how their effects are computed.
 
-use analysis::{Effects, Factor, Factors, counted};
+use analysis::{
+    compare::Effects,
+    counted,
+    settings::{Factor, Factors},
+};
 
 use crate::tables::compared::effects::has_combinations;
 

@@ -1,6 +1,6 @@
 //! The most important findings, and the number of the others.
 
-use analysis::{Evidence, FINDINGS_SHOWN_MAX, Finding, factor, figure};
+use analysis::explain::{Evidence, FINDINGS_SHOWN_MAX, Finding, factor, figure};
 
 use super::Passage;
 use crate::model::table::{Cell, Table};

@@ -3,7 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use analysis::{Compared, ComparedStep, Effects, Pairing, THROUGHPUT, counted, distinct};
+use analysis::{
+    compare::{Compared, ComparedStep, Effects, Pairing, THROUGHPUT},
+    counted, distinct,
+};
 use words::capitalized;
 
 use super::run::ended;
@@ -30,11 +33,11 @@ pub(crate) fn runs<'a>(runs: &'a [ComparedRun<'a>]) -> impl Iterator<Item = Stri
     })
 }
 
-/// How targets or the levels of factors were compared.
+/// The way in which targets or the levels of factors were compared.
 pub(crate) struct Method {
     /// The note that cells are missing; `None` if none are.
     pub unfinished: Option<String>,
-    /// What the verdicts rest on, a paragraph each.
+    /// The basis of the verdicts, a paragraph each.
     pub paragraphs: Vec<String>,
 }
 
@@ -69,7 +72,7 @@ impl Method {
     }
 }
 
-/// What counts as a change, and how often a verdict may be wrong.
+/// The smallest change that matters, and the share of verdicts that may be wrong.
 struct Limits {
     effect: f64,
     error_rate: f64,
@@ -99,20 +102,27 @@ fn paragraphs(all_rows: &[&ComparedStep], limits: &Limits, notes: &[String]) -> 
 /// order.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct RepeatsUsed {
-    /// Pairs before other repeats, and single runs last.
-    rank: u8,
+    kind: RepeatKind,
     base: usize,
     target: usize,
     machines: usize,
 }
 
+/// Pairs of repeats, other repeats or single runs, in the order in which a sentence lists them.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum RepeatKind {
+    Pairs,
+    Independent,
+    Single,
+}
+
 impl RepeatsUsed {
     fn of(row: &ComparedStep) -> Self {
         Self {
-            rank: match row.pairing {
-                Pairing::Paired => 0,
-                Pairing::Independent => 1,
-                Pairing::Single => 2,
+            kind: match row.pairing {
+                Pairing::Paired => RepeatKind::Pairs,
+                Pairing::Independent => RepeatKind::Independent,
+                Pairing::Single => RepeatKind::Single,
             },
             base: row.base_values.len(),
             target: row.values.len(),
@@ -121,17 +131,21 @@ impl RepeatsUsed {
     }
 
     fn text(&self) -> String {
-        let &Self { rank, base, target, machines } = self;
-        let text = match (rank, base == target) {
-            (0, _) => {
+        let &Self { kind, base, target, machines } = self;
+        let text = match kind {
+            RepeatKind::Pairs => {
                 format!("{} of each target and of the base, in pairs", repeats(target.min(base)))
             }
-            (1, true) => format!("{} of each target and of the base, not in pairs", repeats(base)),
-            (1, false) => {
+            RepeatKind::Independent if base == target => {
+                format!("{} of each target and of the base, not in pairs", repeats(base))
+            }
+            RepeatKind::Independent => {
                 format!("{} of a target and {base} of the base, not in pairs", repeats(target))
             }
-            (_, true) => "single runs".to_string(),
-            (_, false) => format!("{} of a target and {base} of the base", repeats(target)),
+            RepeatKind::Single if base == target => "single runs".to_string(),
+            RepeatKind::Single => {
+                format!("{} of a target and {base} of the base", repeats(target))
+            }
         };
         match machines {
             0 | 1 => text,

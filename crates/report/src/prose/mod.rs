@@ -32,11 +32,11 @@ use crate::model::table::Table;
 /// Something said of results, with the figures that it rests on.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Passage {
-    /// What is the case. A finding's heading is a title; that of an answer is its first sentence.
+    /// The statement itself: the title of a finding, or the first sentence of an answer.
     pub heading: String,
-    /// Why, and how sure that is.
+    /// The reasons, and how sure they are.
     pub sentences: Vec<String>,
-    /// What to do next.
+    /// The next thing to do.
     pub remedy: Option<String>,
     /// The reason to doubt it.
     pub doubt: Option<String>,

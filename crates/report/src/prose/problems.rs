@@ -3,7 +3,7 @@
 //! One fault often shows in many places: a server that could not start fails each of its repeats.
 //! So problems with the same text are merged, and each lists its places.
 
-use analysis::{Figures, Remark, Row, UnfinishedCell};
+use analysis::figures::{Figures, Remark, Row, UnfinishedCell};
 use record::{OptionStatus, Run, Status};
 
 use super::profiles::{self, MissingProfiles};

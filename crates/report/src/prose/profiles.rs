@@ -1,6 +1,6 @@
 //! The steps that were to be profiled and have no profile.
 
-use analysis::Figures;
+use analysis::figures::Figures;
 
 /// A reason why steps that were to be profiled have no profile.
 pub(crate) struct MissingProfiles<'a> {

@@ -30,7 +30,7 @@ pub(crate) fn took(run: &Run) -> Option<String> {
     Some(duration(ns as f64 / 1e9))
 }
 
-/// What a target is, or what all targets of an engine have in common.
+/// The properties of a target, or those that all targets of an engine share.
 pub(crate) struct TargetLine {
     pub name: String,
     pub text: String,

@@ -1,6 +1,10 @@
 //! The results of a search for the highest rate, in sentences.
 
-use analysis::{Figures, SearchState, SearchedTarget, counted, rate_searches};
+use analysis::{
+    counted,
+    figures::Figures,
+    search::{SearchState, SearchedTarget, rate_searches},
+};
 use record::{RateSearch, Run};
 
 use super::Passage;

@@ -1,6 +1,6 @@
 //! The differences between the settings of targets as text: one line per setting.
 
-use analysis::{
+use analysis::settings::{
     Comparison, Difference, DifferenceKind, IgnoredOption, OneSidedSetting, Settings,
     TargetSettings,
 };
@@ -93,8 +93,6 @@ pub(crate) fn heading(comparison: &Comparison) -> String {
 
 /// Returns the versions if they differ: ` (17.2 -> 18.1)`.
 fn versions(Comparison { a_version, b_version, .. }: &Comparison) -> String {
-    // A MySQL server with a binary log appends `-log` to its version.
-    let release = |version: &str| version.trim_end_matches("-log").to_owned();
     // The version of a target that never started may be unknown.
     let is_known = !a_version.is_empty() && !b_version.is_empty();
     if !is_known || release(a_version) == release(b_version) {
@@ -103,33 +101,45 @@ fn versions(Comparison { a_version, b_version, .. }: &Comparison) -> String {
     format!(" ({a_version} -> {b_version})")
 }
 
-fn lines(comparison: &Comparison, all: bool) -> Vec<String> {
-    let lines_of = |mark: DifferenceKind| {
-        comparison
-            .settings
-            .iter()
-            .filter(move |setting| setting.mark == mark)
-            .map(|setting| line(setting, all))
-    };
-    let count = lines_of(DifferenceKind::Undeclared).count();
-    // A line that counts a single setting would be no shorter.
-    let shown = if all || count <= UNDECLARED_MAX + 1 { count } else { UNDECLARED_MAX };
+/// Returns a version without the `-log` that a MySQL server with a binary log appends.
+fn release(version: &str) -> &str {
+    version.trim_end_matches("-log")
+}
 
-    let mut lines: Vec<String> = lines_of(DifferenceKind::Declared).collect();
-    lines.extend(lines_of(DifferenceKind::Unverified));
-    lines.extend(lines_of(DifferenceKind::Undeclared).take(shown));
+fn lines(comparison: &Comparison, all: bool) -> Vec<String> {
+    let mut lines = lines_of(comparison, DifferenceKind::Declared, all);
+    lines.extend(lines_of(comparison, DifferenceKind::Unverified, all));
+
+    // A line that counts a single setting would be no shorter.
+    let undeclared = lines_of(comparison, DifferenceKind::Undeclared, all);
+    let count = undeclared.len();
+    let shown = if all || count <= UNDECLARED_MAX + 1 { count } else { UNDECLARED_MAX };
+    lines.extend(undeclared.into_iter().take(shown));
     if shown < count {
         lines.push(format!("and {} more [undeclared]; `--settings` lists them", count - shown));
     }
+
     lines.extend(one_sided(&comparison.b, &comparison.only_b, all));
     lines.extend(one_sided(&comparison.a, &comparison.only_a, all));
     lines
 }
 
+/// Returns a line for each difference of a kind.
+fn lines_of(comparison: &Comparison, kind: DifferenceKind, all: bool) -> Vec<String> {
+    let of_kind = comparison.settings.iter().filter(|setting| setting.mark == kind);
+    of_kind.map(|setting| line(setting, all)).collect()
+}
+
 /// Formats a setting: `wal_compression: off -> lz4`.
 fn line(setting: &Difference, all: bool) -> String {
-    let (a, b) = values(setting, all);
+    let SettingValues { a, b } = values(setting, all);
     format!("{}: {a} -> {b}{}", setting.name, mark(setting.mark))
+}
+
+/// The values of a setting of two targets, as they are shown.
+struct SettingValues {
+    a: String,
+    b: String,
 }
 
 /// Returns the mark after a setting; empty if the setting is as declared.
@@ -142,28 +152,37 @@ fn mark(mark: DifferenceKind) -> &'static str {
 }
 
 /// Returns the two values as they are shown. Of long lists, only the items that differ.
-fn values(setting: &Difference, all: bool) -> (String, String) {
-    const ABSENT: &str = "(not declared)";
+fn values(setting: &Difference, all: bool) -> SettingValues {
     let a = setting.a.as_ref().map(|value| readable(&setting.name, value));
     let b = setting.b.as_ref().map(|value| readable(&setting.name, value));
-    let (Some(a), Some(b)) = (&a, &b) else {
-        let text =
-            |value: Option<String>| value.map_or(ABSENT.to_owned(), |value| shown(&value, all));
-        return (text(a), text(b));
+    let whole = SettingValues {
+        a: shown_or_absent(a.as_deref(), all),
+        b: shown_or_absent(b.as_deref(), all),
     };
-    let whole = (shown(a, all), shown(b, all));
+    let (Some(a), Some(b)) = (&a, &b) else {
+        return whole;
+    };
 
     let (items_a, items_b) = (items(a), items(b));
     if all || items_a.len().max(items_b.len()) < ITEMS_MIN {
         return whole;
     }
-    let without = |items: &[&str], others: &[&str]| -> String {
-        let own: Vec<&str> = items.iter().copied().filter(|item| !others.contains(item)).collect();
-        shown(&own.join(","), all)
+    let own = SettingValues {
+        a: shown(&without(&items_a, &items_b), all),
+        b: shown(&without(&items_b, &items_a), all),
     };
-    let own = (without(&items_a, &items_b), without(&items_b, &items_a));
     // Lists may differ only in the order of their items.
-    if own.0 == own.1 { whole } else { own }
+    if own.a == own.b { whole } else { own }
+}
+
+fn shown_or_absent(value: Option<&str>, all: bool) -> String {
+    value.map_or_else(|| "(not declared)".to_owned(), |value| shown(value, all))
+}
+
+/// Returns the items that the other list lacks.
+fn without(items: &[&str], others: &[&str]) -> String {
+    let own: Vec<&str> = items.iter().copied().filter(|item| !others.contains(item)).collect();
+    own.join(",")
 }
 
 fn items(list: &str) -> Vec<&str> {

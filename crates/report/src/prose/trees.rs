@@ -1,7 +1,7 @@
 //! Detects read-only steps in which the targets of one table began with different trees. Then more
 //! than the targets differs.
 
-use analysis::InitialTree;
+use analysis::compare::InitialTree;
 
 use crate::model::matrix::{CellLine, Matrix, StepHead};
 use crate::model::number::listed;
@@ -10,28 +10,44 @@ use crate::model::worth::comparable_by_target;
 /// The maximum number of targets that are listed.
 const TARGETS_MAX: usize = 4;
 
+/// The tree with which a target began a step.
+#[derive(Clone, Copy)]
+struct TargetTree<'a> {
+    target: &'a str,
+    tree: InitialTree,
+}
+
 /// Returns the steps with different trees, each with the tree of the first target and the trees
 /// that differ.
 pub(crate) fn places(matrix: &Matrix<'_>) -> Vec<String> {
     let mut places = Vec::new();
     for step in matrix.measured() {
         for lines in matrix.groups() {
-            let trees = trees(matrix, lines, step);
-            let Some((&(first, tree), rest)) = trees.split_first() else {
-                continue;
-            };
-            let others = rest.iter().filter(|(_, other)| other.differs_from(tree));
-            let others: Vec<String> = others.map(|(name, tree)| format!("{name} {tree}")).collect();
-            if others.is_empty() {
-                continue;
-            }
-            let of = matrix.group_label(lines);
-            let of = of.map_or_else(String::new, |label| format!(" of {label}"));
-            let (step, others) = (step.name, listed(&others, TARGETS_MAX, ", "));
-            places.push(format!("{step}{of}: {first} {tree}, {others}"));
+            places.extend(place(matrix, lines, step));
         }
     }
     places
+}
+
+/// Returns the place of a step if the trees of its lines differ.
+fn place(matrix: &Matrix<'_>, lines: &[CellLine<'_>], step: StepHead<'_>) -> Option<String> {
+    let trees = trees(matrix, lines, step);
+    let (first, rest) = trees.split_first()?;
+    let others: Vec<String> = rest
+        .iter()
+        .filter(|other| other.tree.differs_from(first.tree))
+        .map(|TargetTree { target, tree }| format!("{target} {tree}"))
+        .collect();
+    if others.is_empty() {
+        return None;
+    }
+
+    let load = match matrix.group_label(lines) {
+        Some(label) => format!(" of {label}"),
+        None => String::new(),
+    };
+    let others = listed(&others, TARGETS_MAX, ", ");
+    Some(format!("{}{load}: {} {}, {others}", step.name, first.target, first.tree))
 }
 
 /// Returns the tree with which each target began, the base first.
@@ -39,10 +55,13 @@ fn trees<'a>(
     matrix: &Matrix<'a>,
     lines: &[CellLine<'a>],
     step: StepHead<'_>,
-) -> Vec<(&'a str, InitialTree)> {
-    let targets = comparable_by_target(lines, step).into_iter();
-    let mut trees: Vec<(&str, InitialTree)> =
-        targets.filter_map(|(name, rows)| Some((name, InitialTree::of(&rows)?))).collect();
-    trees.sort_by_key(|(name, _)| *name != matrix.base);
+) -> Vec<TargetTree<'a>> {
+    let mut trees = Vec::new();
+    for (target, rows) in comparable_by_target(lines, step) {
+        if let Some(tree) = InitialTree::of(&rows) {
+            trees.push(TargetTree { target, tree });
+        }
+    }
+    trees.sort_by_key(|tree| tree.target != matrix.base);
     trees
 }

@@ -1,6 +1,6 @@
 //! Describes the use of the processors by other programs.
 
-use analysis::{Competition, Figures, UnevenStep, competition, uneven_steps};
+use analysis::figures::{Competition, Figures, UnevenStep, competition, uneven_steps};
 
 use crate::model::matrix::Matrix;
 

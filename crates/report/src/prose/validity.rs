@@ -4,7 +4,10 @@
 //! it: a single figure that is not valid, or another program that used the processors, is reason
 //! enough to doubt a comparison.
 
-use analysis::{Figures, Row, counted};
+use analysis::{
+    counted,
+    figures::{Figures, Row},
+};
 use record::Status;
 use words::capitalized;
 
@@ -12,7 +15,7 @@ use super::uneven;
 
 /// The validity of all figures.
 pub(crate) struct Validity {
-    /// What is valid and what is not, in a few words.
+    /// The numbers of valid and other steps, in a few words.
     pub text: String,
     /// True if there is no reason to doubt any figure.
     pub is_good: bool,

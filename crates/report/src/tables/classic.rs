@@ -3,8 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-pub(crate) use analysis::throughput;
-use analysis::{Row, Shade, Sla, shade_summary};
+pub(crate) use analysis::figures::throughput;
+use analysis::{
+    Shade,
+    figures::{Row, Sla},
+    shade_summary,
+};
 use words::Decimals;
 
 use crate::model::grid::{self, LineGrid};
@@ -166,8 +170,9 @@ fn add_scanned(table: &mut Table, grid: &LineGrid<'_, '_>) {
 /// Returns the tables of requested rates: the rates that lines achieved, and below each group of
 /// lines the requested rate. Tests are rows if they are rows in the other tables.
 pub(crate) fn rates(matrix: &Matrix<'_>) -> Vec<Table> {
-    let with_rate = |step: &StepHead<'_>| matrix.rows_of(*step).any(|row| row.sla.is_some());
-    let (tests, steps) = split_tests(matrix, matrix.measured().filter(with_rate));
+    let with_rate =
+        matrix.measured().filter(|step| matrix.rows_of(*step).any(|row| row.sla.is_some()));
+    let (tests, steps) = split_tests(matrix, with_rate);
 
     let mut tables = Vec::new();
     if !steps.is_empty() {
@@ -226,14 +231,15 @@ fn slas<'l, 'a: 'l>(
 /// lines.
 fn rates_of<'a>(matrix: &Matrix<'a>, steps: Vec<StepHead<'a>>) -> Table {
     let mut decimals: BTreeMap<&str, usize> = BTreeMap::new();
-    let mut units: BTreeSet<&str> = BTreeSet::new();
+    let mut units: Vec<&str> = Vec::new();
     for step in &steps {
-        let slas: Vec<&Sla> = slas(matrix.lines.iter(), *step).collect();
-        let rates = slas.iter().flat_map(|sla| [sla.target, sla.achieved]);
+        let of_step: Vec<&Sla> = slas(matrix.lines.iter(), *step).collect();
+        let rates = of_step.iter().flat_map(|sla| [sla.target, sla.achieved]);
         decimals.insert(step.name, Decimals::Rate.of(rates));
-        units.extend(slas.iter().map(|sla| counted(&sla.kind)));
+        units.extend(of_step.iter().map(|sla| counted(&sla.kind)));
     }
-    let units: Vec<&str> = units.into_iter().collect();
+    units.sort_unstable();
+    units.dedup();
     let subject = match units[..] {
         ["rows"] => "Insert rate",
         ["events"] => "Rate of events",
@@ -402,19 +408,18 @@ fn without_usual(tables: &mut Vec<Table>) -> Option<String> {
             *counts.entry(&cell.text).or_default() += 1;
         }
     }
-    let usual = counts.into_iter().max_by_key(|(_, count)| *count);
-    let usual = usual.map(|(text, _)| text.to_string());
+    let usual: Option<String> =
+        counts.into_iter().max_by_key(|(_, count)| *count).map(|(text, _)| text.to_string());
 
-    let is_usual = |row: &TableRow| row.cells.iter().all(|cell| Some(&cell.text) == usual.as_ref());
     let mut are_left_out = false;
     for table in &mut *tables {
         let count = table.rows.len();
-        table.rows.retain(|row| !is_usual(row));
+        table.rows.retain(|row| row.cells.iter().any(|cell| Some(&cell.text) != usual.as_ref()));
         are_left_out |= table.rows.len() < count;
     }
     tables.retain(Table::has_figures);
 
-    let usual = usual.filter(|_| are_left_out)?;
+    let length = usual.filter(|_| are_left_out)?;
     let which = if tables.is_empty() { "tests" } else { "other tests" };
-    Some(format!("{which}: {usual} each"))
+    Some(format!("{which}: {length} each"))
 }

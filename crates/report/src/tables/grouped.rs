@@ -1,7 +1,7 @@
 //! The tables of the costs and durations of tests, one row per test and target. A benchmark's group
 //! has dozens of tests.
 
-use analysis::{Row, relative as ratio_to};
+use analysis::{figures::Row, relative as ratio_to};
 use words::Decimals;
 use words::metric::TEST_COSTS;
 
@@ -60,7 +60,7 @@ pub(crate) fn costs(matrix: &Matrix<'_>) -> Vec<Table> {
 /// Returns the response times of each test's events, and the numbers of events that were retried or
 /// failed, group by group.
 pub(crate) fn times(matrix: &Matrix<'_>) -> Vec<Table> {
-    let columns = TIMES.map(Column::from);
+    let columns = TIMES.map(|(name, head, decimals)| Column::plain(name, head, decimals));
     let mut tables = Vec::new();
     for grid in grids(matrix) {
         // Each row has its own number of decimals.

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use analysis::{COARSE_SHARE, Level, Row};
+use analysis::figures::{COARSE_SHARE, Level, Row};
 use words::metric::{
     Columns, LSM_SETTLED, LSM_STALLS, LSM_STATE, LSM_SUMMARY, LSM_WORK, LSM_WORK_IDLE,
 };
@@ -129,56 +129,76 @@ fn columns_table(
     step: StepHead<'_>,
     id: &str,
     title: &str,
-    columns: &[&Columns],
+    parts: &[&Columns],
 ) -> Table {
-    let columns: Vec<Column> = columns.iter().flat_map(|names| Column::all(names)).collect();
+    let columns: Vec<Column> = parts.iter().flat_map(|names| Column::all(names)).collect();
     figure_table(matrix, step, TableHeading { id, title }, &columns, metric)
+}
+
+/// A column of the number of stalls with one reason.
+struct StallColumn {
+    /// The name of the count, as the library reports it.
+    name: String,
+    head: String,
 }
 
 /// Returns the number of times that writes were delayed and stopped, by reason; `None` if they
 /// never were, or if no engine counts.
 fn stalls(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
-    let trees = || matrix.rows_of(step).filter_map(|row| row.lsm.as_ref());
-    if !trees().flat_map(|lsm| lsm.stalls.values()).any(|count| *count > 0.0) {
+    let mut reported: BTreeSet<&str> = BTreeSet::new();
+    let mut is_any_above_zero = false;
+    for (name, count) in
+        matrix.rows_of(step).filter_map(|row| row.lsm.as_ref()).flat_map(|lsm| &lsm.stalls)
+    {
+        reported.insert(name);
+        is_any_above_zero |= *count > 0.0;
+    }
+    if !is_any_above_zero {
         return None;
     }
 
-    let reported: BTreeSet<&str> =
-        trees().flat_map(|lsm| lsm.stalls.keys()).map(String::as_str).collect();
-    let mut columns: Vec<(String, String)> = Vec::new();
-    for event in ["delays", "stops"] {
-        for (reason, head) in REASONS {
-            columns.push((format!("{reason}-{event}"), format!("{head}\n{event}")));
-        }
-    }
-    columns.retain(|(name, _)| reported.contains(name.as_str()));
-
-    let mut table = table_of_trees(
-        matrix,
-        step,
-        TableHeading {
-            id: "lsm-stalls",
-            title: "Write stalls by reason: how often writes were delayed and stopped",
-        },
-        columns.iter().map(|(_, head)| head.clone()),
-        |row| columns.iter().map(|(name, _)| Cell::number(stall_count(row, name), 0)).collect(),
-    );
+    let columns = stall_columns(&reported);
+    let heading = TableHeading {
+        id: "lsm-stalls",
+        title: "Write stalls by reason: how often writes were delayed and stopped",
+    };
+    let heads = columns.iter().map(|column| column.head.clone());
+    let mut table = table_of_trees(matrix, step, heading, heads, |row| {
+        columns.iter().map(|column| Cell::number(stall_count(row, &column.name), 0)).collect()
+    });
 
     // The other reasons are not part of the totals, and mostly zero.
-    let is_column = |name: &str| columns.iter().any(|(known, _)| known == name);
-    for name in reported.into_iter().filter(|name| !is_column(name)) {
-        let counts: Vec<String> = matrix
-            .lines_in(step)
-            .filter_map(|(line, row)| {
-                let count = stall_count(row, name).filter(|count| *count > 0.0)?;
-                Some(format!("{} {}", matrix.label(line), fixed(count, 0)))
-            })
-            .collect();
-        if !counts.is_empty() {
-            table.notes.push(format!("not in the totals, `{name}`: {}", counts.join(", ")));
+    for name in reported {
+        if !columns.iter().any(|column| column.name == name) {
+            table.notes.extend(other_stalls(matrix, step, name));
         }
     }
     Some(table)
+}
+
+/// Returns the columns of the reasons that any line reports, delays before stops.
+fn stall_columns(reported: &BTreeSet<&str>) -> Vec<StallColumn> {
+    let mut columns = Vec::new();
+    for event in ["delays", "stops"] {
+        for (reason, head) in REASONS {
+            let name = format!("{reason}-{event}");
+            if reported.contains(name.as_str()) {
+                columns.push(StallColumn { name, head: format!("{head}\n{event}") });
+            }
+        }
+    }
+    columns
+}
+
+/// Returns the note about a reason without a column; `None` if it stalled nothing.
+fn other_stalls(matrix: &Matrix<'_>, step: StepHead<'_>, name: &str) -> Option<String> {
+    let mut counts = Vec::new();
+    for (line, row) in matrix.lines_in(step) {
+        if let Some(count) = stall_count(row, name).filter(|count| *count > 0.0) {
+            counts.push(format!("{} {}", matrix.label(line), fixed(count, 0)));
+        }
+    }
+    (!counts.is_empty()).then(|| format!("not in the totals, `{name}`: {}", counts.join(", ")))
 }
 
 fn stall_count(row: &Row, name: &str) -> Option<f64> {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use analysis::{ClientHostFigures, Row};
+use analysis::figures::{ClientHostFigures, Row};
 use record::Status;
 use words::metric::{
     CLIENT_HOST, COSTS, Columns, IOSTAT, LSM_STATE, METRICS, NETWORK, PUBLISHED_COUNT, Section,
@@ -30,14 +30,12 @@ pub(crate) struct Column {
     pub meaning: &'static str,
 }
 
-impl From<(&'static str, &str, Decimals)> for Column {
-    fn from((name, head, decimals): (&'static str, &str, Decimals)) -> Self {
-        let head = head.to_owned();
-        Self { name, head, decimals, meaning: "" }
-    }
-}
-
 impl Column {
+    /// Returns the column of a figure that is no metric.
+    pub(crate) fn plain(name: &'static str, head: impl Into<String>, decimals: Decimals) -> Self {
+        Self { name, head: head.into(), decimals, meaning: "" }
+    }
+
     /// Returns the column of a metric with its own head.
     pub(crate) fn new(metric: &Metric, head: String) -> Self {
         Self { name: metric.name, head, decimals: metric.decimals, meaning: metric.meaning }
@@ -357,14 +355,14 @@ pub(crate) fn figure_cells<'c>(
     let mut cells = vec![Vec::new(); rows.len()];
     for Column { name, decimals, .. } in columns {
         let values: Vec<Option<f64>> = rows.iter().map(|row| value(row, name)).collect();
-        let decimals = decimals.of(values.iter().copied().flatten());
+        let shown_decimals = decimals.of(values.iter().copied().flatten());
 
-        for ((row, value), cells) in rows.iter().zip(values).zip(&mut cells) {
-            cells.push(match value {
+        for ((row, value), row_cells) in rows.iter().zip(values).zip(&mut cells) {
+            row_cells.push(match value {
                 Some(value) if lsm::is_coarse(row, name) => {
-                    Cell::toned(fixed(value, decimals), Tone::Coarse)
+                    Cell::toned(fixed(value, shown_decimals), Tone::Coarse)
                 }
-                value => Cell::number(value, decimals),
+                value => Cell::number(value, shown_decimals),
             });
         }
     }

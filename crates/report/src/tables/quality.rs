@@ -3,8 +3,11 @@
 //! that steps left.
 
 use analysis::{
-    ConcurrentChange, Fairness, LISTED_MAX, Pending, Quality, Row, SHIFT_SECONDS_MIN, STALL_SHARE,
-    SettleWork, Shift, Sla, SlaHistory, Stall, counted,
+    counted,
+    figures::{
+        ConcurrentChange, Fairness, LISTED_MAX, Quality, Row, SHIFT_SECONDS_MIN, STALL_SHARE,
+        Shift, Sla, SlaHistory, Stall,
+    },
 };
 use words::Decimals;
 
@@ -111,10 +114,8 @@ pub(crate) fn spread(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
         return Table::default();
     }
 
-    let column = |figure: QualityFigure| Column::from((figure.name, figure.head, figure.decimals));
-    let time = |name: &'static str, head: String| {
-        Column::from((name, head.as_str(), Decimals::Microseconds))
-    };
+    let column = |figure: QualityFigure| Column::plain(figure.name, figure.head, figure.decimals);
+    let time = |name: &'static str, head: String| Column::plain(name, head, Decimals::Microseconds);
     let mut columns: Vec<Column> = SPREAD.map(column).into();
     // Most engines don't report how long they stalled writes.
     if qualities().any(|quality| quality.stalled_pct.is_some()) {
@@ -433,44 +434,56 @@ fn ends_cells(fairness: &Fairness, listed: usize) -> Vec<Cell> {
 }
 
 /// Returns the pending work of all tables before settling.
-fn pending(settled: &SettleWork, name: &str) -> Option<f64> {
+fn pending(row: &Row, name: &str) -> Option<f64> {
+    let settled = row.settled.as_ref()?;
     // Counters of single tables have the table after a dot.
-    let is_of_table = |pending: &&Pending| {
-        let rest = pending.name.strip_prefix(name);
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-    };
-    let values: Vec<f64> =
-        settled.pending.iter().filter(is_of_table).filter_map(|pending| pending.before).collect();
+    let values: Vec<f64> = settled
+        .pending
+        .iter()
+        .filter(|pending| {
+            let rest = pending.name.strip_prefix(name);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        })
+        .filter_map(|pending| pending.before)
+        .collect();
     (!values.is_empty()).then(|| values.iter().sum())
 }
 
 /// Returns the first of these kinds of pending work before settling, in megabytes.
 fn pending_mb(row: &Row, names: [&str; 2]) -> Option<f64> {
-    let settled = row.settled.as_ref()?;
-    let bytes = names.iter().find_map(|name| pending(settled, name))?;
+    let bytes = names.iter().find_map(|name| pending(row, name))?;
     Some(bytes / MIB)
 }
 
-/// A debt: its name, its decimals and its value.
-type Debt = (&'static str, usize, fn(&Row) -> Option<f64>);
+/// Work that a step leaves to later steps.
+struct Debt {
+    /// The name, with the unit.
+    name: &'static str,
+    decimals: usize,
+    value: fn(&Row) -> Option<f64>,
+}
+
+const fn debt_of(name: &'static str, decimals: usize, value: fn(&Row) -> Option<f64>) -> Debt {
+    Debt { name, decimals, value }
+}
 
 /// The debts of [`debt`] in their order.
 const DEBTS: [Debt; 11] = [
-    ("settling, s", 1, |row| Some(row.settled.as_ref()?.seconds)),
-    ("written by settling, MB", 1, |row| Some(row.settled.as_ref()?.written_bytes? / MIB)),
-    ("log before settling, MB", 1, |row| {
+    debt_of("settling, s", 1, |row| Some(row.settled.as_ref()?.seconds)),
+    debt_of("written by settling, MB", 1, |row| Some(row.settled.as_ref()?.written_bytes? / MIB)),
+    debt_of("log before settling, MB", 1, |row| {
         pending_mb(row, ["wal_since_checkpoint_bytes", "wal_file_bytes"])
     }),
-    ("memtables before settling, MB", 1, |row| {
+    debt_of("memtables before settling, MB", 1, |row| {
         pending_mb(row, ["memtable_bytes", "rocksdb_memtable_bytes"])
     }),
-    ("dirty pages before settling", 0, |row| pending(row.settled.as_ref()?, "dirty_page_count")),
-    ("dead rows", 0, |row| row.metric("debt_dead_rows")),
-    ("history list", 0, |row| row.metric("debt_history_list")),
-    ("dirty, MB", 1, |row| row.metric("debt_dirty_mb")),
-    ("redo, MB", 1, |row| row.metric("debt_redo_mb")),
-    ("compaction, MB", 1, |row| row.metric("debt_compaction_mb")),
-    ("log not replayed, MB", 1, |row| row.metric("debt_replica_mb")),
+    debt_of("dirty pages before settling", 0, |row| pending(row, "dirty_page_count")),
+    debt_of("dead rows", 0, |row| row.metric("debt_dead_rows")),
+    debt_of("history list", 0, |row| row.metric("debt_history_list")),
+    debt_of("dirty, MB", 1, |row| row.metric("debt_dirty_mb")),
+    debt_of("redo, MB", 1, |row| row.metric("debt_redo_mb")),
+    debt_of("compaction, MB", 1, |row| row.metric("debt_compaction_mb")),
+    debt_of("log not replayed, MB", 1, |row| row.metric("debt_replica_mb")),
 ];
 
 /// Returns the debt that each step left and the cost of settling, one row for each kind; empty if
@@ -478,13 +491,11 @@ const DEBTS: [Debt; 11] = [
 pub(crate) fn debt(matrix: &Matrix<'_>) -> Table {
     let steps: Vec<StepHead<'_>> =
         matrix.steps.iter().copied().filter(|step| step.group.is_none()).collect();
-    let rows = || steps.iter().flat_map(|step| matrix.rows_of(*step));
-    if !rows().any(|row| row.settled.is_some()) {
+    let rows: Vec<&Row> = steps.iter().flat_map(|step| matrix.rows_of(*step)).collect();
+    if rows.iter().all(|row| row.settled.is_none()) {
         return Table::default();
     }
 
-    let is_owed = |(.., value): &&Debt| rows().filter_map(value).any(|owed| owed > 0.0);
-    let debts: Vec<&Debt> = DEBTS.iter().filter(is_owed).collect();
     let mut table = Table::new(
         "debt",
         "Debt that each step left at its end, and the cost of settling",
@@ -492,12 +503,18 @@ pub(crate) fn debt(matrix: &Matrix<'_>) -> Table {
         steps.iter().map(|step| step_head(step.name)),
     );
     table.lead.push("debt".to_string());
+
+    // A kind of debt that no step left takes no row.
+    let owed: Vec<&Debt> = DEBTS
+        .iter()
+        .filter(|debt| rows.iter().filter_map(|row| (debt.value)(row)).any(|value| value > 0.0))
+        .collect();
     for line in &matrix.lines {
-        for debt in &debts {
-            let cells: Vec<Cell> = steps.iter().map(|step| debt_cell(line, *step, debt)).collect();
+        for debt in &owed {
+            let cells: Vec<Cell> = steps.iter().map(|step| debt.cell(line, *step)).collect();
             if cells.iter().any(|cell| cell.tone != Tone::Absent) {
                 let mut lead = matrix.lead_of(line);
-                lead.push(debt.0.to_string());
+                lead.push(debt.name.to_string());
                 table.push(lead, cells);
             }
         }
@@ -505,13 +522,15 @@ pub(crate) fn debt(matrix: &Matrix<'_>) -> Table {
     table
 }
 
-fn debt_cell(line: &CellLine<'_>, step: StepHead<'_>, (_, decimals, value): &Debt) -> Cell {
-    let Some(row) = line.row(step.name) else {
-        return Cell::not_run();
-    };
-    let Some(owed) = value(row) else {
-        return Cell::not_run();
-    };
-    let tone = if comparable(row) { Tone::Plain } else { Tone::Invalid };
-    Cell::toned(fixed(owed, *decimals), tone)
+impl Debt {
+    fn cell(&self, line: &CellLine<'_>, step: StepHead<'_>) -> Cell {
+        let Some(row) = line.row(step.name) else {
+            return Cell::not_run();
+        };
+        let Some(owed) = (self.value)(row) else {
+            return Cell::not_run();
+        };
+        let tone = if comparable(row) { Tone::Plain } else { Tone::Invalid };
+        Cell::toned(fixed(owed, self.decimals), tone)
+    }
 }

@@ -1,7 +1,9 @@
 //! The rates that a search for the highest rate tried, with the figures that it bounds.
 
 use analysis::{
-    Figures, MissedBound, RateTrial, SearchedTarget, TrialVerdict, distinct, rate_searches,
+    distinct,
+    figures::Figures,
+    search::{MissedBound, RateTrial, SearchedTarget, TrialVerdict, rate_searches},
 };
 use record::{RateSearch, Run};
 

@@ -1,6 +1,9 @@
 //! The sizes of tables and indexes after a step.
 
-use analysis::{Row, Size, TablePart, counted};
+use analysis::{
+    counted,
+    figures::{Row, Size, TablePart},
+};
 use words::masked;
 
 use crate::model::matrix::{Matrix, StepHead};

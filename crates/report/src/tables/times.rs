@@ -1,7 +1,11 @@
 //! The tables of operations in one step: their outcomes, and their latencies in buckets and
 //! percentiles.
 
-use analysis::{Buckets, OpFigures, Percentiles, Shade, shade_max, shade_share};
+use analysis::{
+    Shade,
+    figures::{Buckets, OpFigures, Percentiles},
+    shade_max, shade_share,
+};
 use words::Decimals;
 
 use crate::model::matrix::{CellLine, Matrix, StepHead};
@@ -13,7 +17,7 @@ use crate::model::worth::{comparable, marked_if_invalid};
 /// The maximum number of lines and kinds whose errors are listed.
 const ERRORS_MAX: usize = 8;
 
-/// The upper bounds of the buckets of [`analysis::Buckets`], and the longest latency.
+/// The upper bounds of the buckets of [`analysis::figures::Buckets`], and the longest latency.
 const BUCKETS: [&str; 11] =
     ["256\u{b5}s", "1ms", "4ms", "16ms", "64ms", "256ms", "1s", "4s", "16s", "gt", "max"];
 

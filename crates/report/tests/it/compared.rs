@@ -1,8 +1,11 @@
 //! Comparisons that were never measured: each sort of verdict once.
 
 use analysis::{
-    Compared, ComparedMachines, ComparedStep, Figures, Finding, FindingKind, Interval, Pairing,
-    Row, Sample, Sla, THROUGHPUT, UnfinishedCell, Verdict,
+    compare::{
+        Compared, ComparedMachines, ComparedStep, Interval, Pairing, Sample, THROUGHPUT, Verdict,
+    },
+    explain::{Finding, FindingKind},
+    figures::{Figures, Row, Sla, UnfinishedCell},
 };
 use record::{CellRef, ResolvedValue, Run, Status, StepKind};
 use report::{
@@ -120,6 +123,7 @@ fn row(
         machines: ComparedMachines::default(),
         verdict,
         p_value: (!is_single).then_some(0.25),
+        moderated: None,
         spread: (!is_single).then_some(0.0125),
         repeats_needed: (!is_single).then_some(match verdict {
             Verdict::TooNoisy => 14,
@@ -237,7 +241,7 @@ fn finding() -> Finding {
 #[test]
 fn every_verdict_has_its_mark() {
     let (run, figures, of) = (run(), figures(INSERT, 3), with_repeats());
-    let text = shown(&run, &figures, &of, &[finding()], |it| compared(it, PLAIN));
+    let text = shown(&run, &figures, &of, &[finding()], |comparison| compared(comparison, PLAIN));
     insta::assert_snapshot!(text);
     assert!(text.lines().all(|line| line.chars().count() <= 100));
 }
@@ -248,7 +252,7 @@ fn a_comparison_says_last_that_the_host_was_busy() {
     for row in &mut figures.rows {
         row.metrics.insert("others%", Some(60.0));
     }
-    let text = shown(&run, &figures, &of, &[], |it| compared(it, WIDE));
+    let text = shown(&run, &figures, &of, &[], |comparison| compared(comparison, WIDE));
     let says = "\nAll 45 steps are valid, but other programs used up to 60% of the processors: small differences can't be seen.\n";
     assert!(text.ends_with(says), "{text}");
 }
@@ -278,7 +282,7 @@ fn a_ratio_stays_next_to_its_cost_on_a_narrow_terminal() {
 fn verdicts_have_the_colors_of_better_and_worse() {
     let (run, figures, of) = (run(), figures(INSERT, 3), with_repeats());
     let style = TableStyle { color: true, ..PLAIN };
-    let text = shown(&run, &figures, &of, &[], |it| compared(it, style));
+    let text = shown(&run, &figures, &of, &[], |comparison| compared(comparison, style));
     // Better is cyan, also where it is a lower cost; worse is yellow.
     let line_of = |start: &str| {
         let mut lines = text.lines().filter(|line| line.contains(start));
@@ -353,7 +357,7 @@ fn single_runs_have_no_interval_and_no_verdict() {
         }
     }
     let (run, figures, of) = (run(), figures(INSERT, 1), comparison_of(rows));
-    let text = shown(&run, &figures, &of, &[], |it| compared(it, PLAIN));
+    let text = shown(&run, &figures, &of, &[], |comparison| compared(comparison, PLAIN));
     insta::assert_snapshot!(text);
     assert!(!text.contains('▲') && !text.contains('▼') && !text.contains("(0."));
 }
@@ -415,7 +419,7 @@ fn a_target_that_did_not_reach_a_step_is_reported() {
     let of =
         Compared { unfinished: Some("the comparison is not finished: 2 missing".into()), ..of };
     for text in [
-        shown(&run, &figures, &of, &[], |it| compared(it, PLAIN)),
+        shown(&run, &figures, &of, &[], |comparison| compared(comparison, PLAIN)),
         shown(&run, &figures, &of, &[], compared_markdown),
     ] {
         let told = text.find("The comparison is not finished: 2 missing.");
@@ -434,7 +438,7 @@ fn a_target_that_did_not_reach_a_step_is_reported() {
 #[test]
 fn own_cpu_has_a_table_of_verdicts_that_says_what_it_could_show() {
     let (run, figures, mut of) = (run(), figures(INSERT, 3), with_repeats());
-    let text = shown(&run, &figures, &of, &[], |it| compared(it, PLAIN));
+    let text = shown(&run, &figures, &of, &[], |comparison| compared(comparison, PLAIN));
     let (_, own) = text.split_once("Own CPU per operation relative to pg15.base").unwrap();
     let line = |step: &str| own.lines().find(|line| line.starts_with(step)).unwrap();
     assert!(line("l.i0").contains("1.20 (1.17-1.23)▲"), "{own}");
@@ -442,7 +446,7 @@ fn own_cpu_has_a_table_of_verdicts_that_says_what_it_could_show() {
     assert!(line("qp100").ends_with("n/a"), "{own}");
     assert!(own.contains("the smallest change that could be shown here: "), "{own}");
     of.rows.retain(|row| row.metric != "own_cpu_us_per_op");
-    let text = shown(&run, &figures, &of, &[], |it| compared(it, PLAIN));
+    let text = shown(&run, &figures, &of, &[], |comparison| compared(comparison, PLAIN));
     assert!(!text.contains("Own CPU"), "{text}");
 }
 
@@ -485,7 +489,7 @@ fn the_noise_of_a_target_against_itself() {
         origin: "--set".into(),
     });
     let figures = figures(INSERT, 5);
-    let text = shown(&run, &figures, &of, &[], |it| compared(it, PLAIN));
+    let text = shown(&run, &figures, &of, &[], |comparison| compared(comparison, PLAIN));
     assert!(text.contains("Noise of this machine"), "{text}");
     let json = shown(&run, &figures, &of, &[], compared_json);
     assert_eq!(json["noise_floor"]["shown"], 1);
@@ -505,7 +509,7 @@ fn a_missing_base_and_a_failure_are_reported() {
         }
     }
     let run = run();
-    let text = shown(&run, &figures, &of, &[], |it| compared(it, PLAIN));
+    let text = shown(&run, &figures, &of, &[], |comparison| compared(comparison, PLAIN));
     let (_, table) = text.split_once("Throughput relative to").unwrap();
     let line = |step: &str| table.lines().find(|line| line.starts_with(step)).unwrap();
     assert!(line("l.x").contains("failed"), "{table}");
@@ -522,7 +526,7 @@ fn needed_repeats_are_shown_unless_there_are_too_many() {
         row.reasons.clear();
     }
     let (run, figures) = (run(), figures(INSERT, 3));
-    let text = shown(&run, &figures, &of, &[], |it| compared(it, WIDE));
+    let text = shown(&run, &figures, &of, &[], |comparison| compared(comparison, WIDE));
     let (_, table) = text.split_once("Throughput relative to").unwrap();
     let note = table
         .lines()

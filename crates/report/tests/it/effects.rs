@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 
 use analysis::{
-    CompareOptions, Effects, Factors, Figures, Profile, ProfileSetting, Row, StartedCell, effects,
+    compare::{CompareOptions, Effects, effects},
+    figures::{Figures, Row, StartedCell},
+    settings::{Factors, Profile, ProfileSetting},
 };
 use record::{CellKey, Run, Status, StepKind};
 use report::{
@@ -94,7 +96,7 @@ fn run() -> Run {
     Run {
         name: "durability".into(),
         status: Status::Complete,
-        targets: TARGETS.map(|it| target(it.0, "postgres")).to_vec(),
+        targets: TARGETS.map(|names| target(names.0, "postgres")).to_vec(),
         base: TARGETS[0].0.into(),
         ..Run::default()
     }

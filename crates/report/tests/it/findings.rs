@@ -1,6 +1,6 @@
 //! Findings in the text and in the page.
 
-use analysis::{Figures, Row};
+use analysis::figures::{Figures, Row};
 use report::{TableStyle, tables};
 
 use crate::html;
@@ -94,12 +94,12 @@ fn of_many_findings_the_rest_is_counted() {
     for number in 0..20 {
         let mut row = template.clone();
         row.step = format!("load{number}");
-        row.fairness = Some(analysis::Fairness {
+        row.fairness = Some(analysis::figures::Fairness {
             fastest_seconds: 100.0,
             slowest_seconds: 200.0 + f64::from(number),
             abs_seconds: 100.0 + f64::from(number),
             pct: 100.0 + f64::from(number),
-            ..analysis::Fairness::default()
+            ..analysis::figures::Fairness::default()
         });
         figures.rows.push(row);
     }

@@ -1,4 +1,4 @@
-use analysis::Figures;
+use analysis::figures::Figures;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use report::{Curves, Page, Source, html_page};
@@ -167,9 +167,9 @@ fn a_second_without_work_is_drawn_as_zero() {
 
 #[test]
 fn an_empty_run_still_makes_a_report() {
-    let report = html(&[], &analysis::Figures::default());
+    let report = html(&[], &analysis::figures::Figures::default());
     assert!(report.ends_with("</html>"));
-    let report = html(&[Source::default()], &analysis::Figures::default());
+    let report = html(&[Source::default()], &analysis::figures::Figures::default());
     assert!(report.contains("id=\"method\""));
 }
 
@@ -191,7 +191,7 @@ fn a_report_of_a_record_that_was_read_once_has_its_curves() {
     };
     let folder = tempfile::tempdir().unwrap();
     let directory = written::write(folder.path(), size);
-    let (figures, curves) = analysis::figures_and(&[directory], Curves::take).unwrap();
+    let (figures, curves) = analysis::figures::figures_and(&[directory], Curves::take).unwrap();
     let whole: Vec<(&str, &str, bool)> = figures
         .rows
         .iter()
@@ -245,7 +245,7 @@ fn repeats_are_compared_with_intervals() {
     assert!(!page.contains("measured once"));
     assert!(page.contains("Each ratio has a confidence interval"));
     // By all that `assay compare` goes by: an interval is as wide as their number asks for.
-    let costs = analysis::costs(&figures);
+    let costs = analysis::compare::costs(&figures);
     let has = |name: &str| costs.iter().any(|cost| cost == name);
     assert!(has("rpq") && has("cpupq"));
     assert_eq!(page.matches("/base").count(), costs.len());

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use analysis::{
+use analysis::figures::{
     CounterSeries, Figures, Level, Lsm, OpFigures, OpSeries, Percentiles, Row, Series, Sla,
 };
 use record::{Role, Run, Settle, Status, Step, StepKind, Warning};
@@ -62,7 +62,7 @@ fn op(per_second: f64, rows_each: u64, is_scheduled: bool) -> (OpFigures, OpSeri
 }
 
 /// Returns the activity of the tree in a step: with statistics and columns for blobs, or without.
-fn tree(is_new: bool, is_writing: bool) -> (Lsm, Vec<(&'static str, Option<f64>)>) {
+fn tree(is_new: bool, is_writing: bool) -> Lsm {
     let count = |of: f64| if is_writing { of } else { 0.0 };
     let stalls = [
         ("l0-file-count-limit-delays", 285.0),
@@ -86,7 +86,7 @@ fn tree(is_new: bool, is_writing: bool) -> (Lsm, Vec<(&'static str, Option<f64>)
         compaction_seconds: is_new.then_some(count(1.5)),
         compaction_count: is_new.then_some(count(files)),
     };
-    let lsm = Lsm {
+    Lsm {
         stalls: stalls.map(|(reason, of)| (reason.to_string(), count(of))).into(),
         stall_seconds: [("pending-compaction-bytes", 2.75), ("unknown", 0.25)]
             .into_iter()
@@ -99,8 +99,13 @@ fn tree(is_new: bool, is_writing: bool) -> (Lsm, Vec<(&'static str, Option<f64>)
             vec![level(0, 0.0, 0.0), level(1, 2.0, 4.0), level(6, 333.0, 688.25)]
         },
         ..Lsm::default()
-    };
-    let metrics = vec![
+    }
+}
+
+/// Returns the metrics of the tree of [`tree`].
+fn tree_metrics(is_new: bool, is_writing: bool) -> Vec<(&'static str, Option<f64>)> {
+    let count = |of: f64| if is_writing { of } else { 0.0 };
+    vec![
         ("w_amp", is_writing.then_some(1.0)),
         ("w_amp_settled", is_writing.then_some(1.5)),
         ("wal_amp", None),
@@ -136,17 +141,38 @@ fn tree(is_new: bool, is_writing: bool) -> (Lsm, Vec<(&'static str, Option<f64>)
         ("b_rgb", is_new.then_some(0.0)),
         ("b_wgb", is_new.then_some(0.0)),
         ("uptime", Some(12.0)),
-    ];
-    (lsm, metrics)
+    ]
 }
 
-fn row(target: usize, (step, kind, main, per_second): (&str, StepKind, &'static str, f64)) -> Row {
+fn gauge(role: Role, values: [f64; SECONDS]) -> CounterSeries {
+    CounterSeries { cumulative: false, values: values.map(Some).to_vec(), role: Some(role) }
+}
+
+/// Returns the counters of a tree that is written to: work piles up, and then writes stall.
+fn tree_counters() -> BTreeMap<String, CounterSeries> {
+    let mut pending = [4e7; SECONDS];
+    pending[5] = 8e8;
+    let mut stalled = [0.0; SECONDS];
+    stalled[6] = 3.0;
+    let stall_seconds = CounterSeries { cumulative: true, ..gauge(Role::StallSeconds, stalled) };
+    BTreeMap::from([
+        ("pending_compaction_bytes".to_string(), gauge(Role::PendingCompactionBytes, pending)),
+        ("stall_seconds".to_string(), stall_seconds),
+        ("level_file_count.0".to_string(), gauge(Role::LevelFileCount, [2.0; SECONDS])),
+    ])
+}
+
+fn row(target: usize, (step, kind, main, base_rate): (&str, StepKind, &'static str, f64)) -> Row {
     let is_new = target == 1;
-    let per_second = per_second * if is_new { 1.2 } else { 1.0 };
+    let is_beside = step.ends_with("whilewriting");
+    let is_writing = is_beside || kind == StepKind::Load;
+    let per_second = base_rate * if is_new { 1.2 } else { 1.0 };
+    let puts = if is_new { 4993.0 } else { 4400.0 };
     let rows_each = match main {
         "put" => 1,
         _ => 10,
     };
+
     let mut ops = BTreeMap::new();
     let mut series = Series::default();
     let mut add = |name: &str, (figures, seconds): (OpFigures, OpSeries)| {
@@ -154,43 +180,26 @@ fn row(target: usize, (step, kind, main, per_second): (&str, StepKind, &'static 
         series.ops.insert(name.to_string(), seconds);
     };
     add(main, op(per_second, rows_each, false));
-    let is_beside = step.ends_with("whilewriting");
-    let puts = if is_new { 4993.0 } else { 4400.0 };
     if is_beside {
         add("put", op(puts, 1, true));
     }
-    let is_writing = is_beside || kind == StepKind::Load;
-    let (mut lsm, of_tree) = tree(is_new, is_writing);
+    if is_writing {
+        series.engine = tree_counters();
+    }
+
+    let mut lsm = tree(is_new, is_writing);
     lsm.settled = step == "overwrite";
     if is_beside && !is_new {
         lsm.coarse = BTreeSet::from(["w_amp", "w_amp_settled", "c_wgb"]);
     }
-    let gauge = |role, values: [f64; SECONDS]| CounterSeries {
-        cumulative: false,
-        values: values.map(Some).to_vec(),
-        role: Some(role),
-    };
-    if is_writing {
-        let mut pending = [4e7; SECONDS];
-        pending[5] = 8e8;
-        let mut stalled = [0.0; SECONDS];
-        stalled[6] = 3.0;
-        series.engine = BTreeMap::from([
-            ("pending_compaction_bytes".to_string(), gauge(Role::PendingCompactionBytes, pending)),
-            (
-                "stall_seconds".to_string(),
-                CounterSeries { cumulative: true, ..gauge(Role::StallSeconds, stalled) },
-            ),
-            ("level_file_count.0".to_string(), gauge(Role::LevelFileCount, [2.0; SECONDS])),
-        ]);
-    }
+
     let (ips, qps) = match kind {
         StepKind::Load => (Some(per_second), None),
         _ => (is_beside.then_some(puts), Some(per_second)),
     };
     let mut metrics: BTreeMap<&'static str, Option<f64>> =
         words::METRICS.iter().map(|metric| (metric.name, None)).collect();
-    metrics.extend(of_tree);
+    metrics.extend(tree_metrics(is_new, is_writing));
     metrics.extend([
         ("ips", ips),
         ("qps", qps),
@@ -202,6 +211,18 @@ fn row(target: usize, (step, kind, main, per_second): (&str, StepKind, &'static 
         ("client_cpu_us_per_write", is_writing.then_some(1.5)),
         ("client_cpu_us_per_read", (kind == StepKind::Query).then_some(2.0)),
     ]);
+    let sla = is_beside.then(|| Sla {
+        kind: "put".to_string(),
+        target: 4993.2,
+        achieved: puts,
+        met: puts > 4743.0,
+        history: None,
+    });
+    Row { kind, ops, metrics, lsm: Some(lsm), sla, series, ..complete_row(target, step, main) }
+}
+
+/// Returns a row without figures.
+fn complete_row(target: usize, step: &str, main: &str) -> Row {
     Row {
         cell: record::CellKey::new(TARGETS[target], None, 1, 1),
         build: TARGETS[target].split('.').next().unwrap().to_string(),
@@ -210,23 +231,11 @@ fn row(target: usize, (step, kind, main, per_second): (&str, StepKind, &'static 
         engine_version: "RocksDB".to_string(),
         workload: "kv".to_string(),
         step: step.to_string(),
-        kind,
         main_op: Some(main.to_string()),
         reported: true,
         status: Status::Complete,
         seconds: SECONDS as f64,
         valid: true,
-        ops,
-        metrics,
-        lsm: Some(lsm),
-        sla: is_beside.then(|| Sla {
-            kind: "put".to_string(),
-            target: 4993.2,
-            achieved: puts,
-            met: puts > 4743.0,
-            history: None,
-        }),
-        series,
         ..Row::default()
     }
 }

@@ -16,7 +16,7 @@ mod sysbench;
 mod terminal;
 mod written;
 
-use analysis::Figures;
+use analysis::figures::Figures;
 use record::Run;
 use report::{Curves, Page, Source, TableStyle, html_page};
 

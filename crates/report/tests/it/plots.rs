@@ -1,6 +1,6 @@
 //! Plots as files: one of each.
 
-use analysis::Figures;
+use analysis::figures::Figures;
 use report::plots;
 
 use crate::html;

@@ -3,9 +3,12 @@
 use std::collections::BTreeMap;
 
 use analysis::{
-    Buckets, ClientEnd, ConcurrentChange, Fairness, Figures, OpFigures, OpSeries, Pending,
-    Percentiles, ProfiledStep, Quality, Row, RunSettings, Series, SettleAction, SettleWork, Shift,
-    Sla, SlaHistory, Stall, UnfinishedCell, WorstResponse,
+    figures::{
+        Buckets, ClientEnd, ConcurrentChange, Fairness, Figures, OpFigures, OpSeries, Pending,
+        Percentiles, ProfiledStep, Quality, Row, Series, SettleAction, SettleWork, Shift, Sla,
+        SlaHistory, Stall, UnfinishedCell, WorstResponse,
+    },
+    settings::RunSettings,
 };
 use record::{
     Build, CellRef, Counter, Failure, FileHash, FsyncLatency, Host, Plan, ResolvedValue, Run,
@@ -182,104 +185,167 @@ fn curve(times: &Percentiles, count: u64) -> Vec<(f64, f64)> {
     inner.map(|nines| (nines, at(nines))).chain([(end, times.max)]).collect()
 }
 
+/// The properties that distinguish a row.
+struct SyntheticStep<'a> {
+    size: Size,
+    target: usize,
+    name: &'a str,
+    kind: StepKind,
+    /// The requested rate per client.
+    rate: f64,
+    seed: u64,
+}
+
+impl SyntheticStep<'_> {
+    /// The speed of the target relative to the first one's.
+    fn speed(&self) -> f64 {
+        1.0 + 0.12 * (self.target as f64) - 0.35 * f64::from(self.target % 5 == 1)
+    }
+
+    fn rows_asked(&self) -> f64 {
+        self.rate * self.size.clients as f64
+    }
+
+    /// The share of the requested rate that is achieved.
+    fn achieved(&self) -> f64 {
+        if self.target % 5 == 1 && self.rate >= 100.0 { 0.9 } else { 1.0 }
+    }
+
+    fn inserts(&self) -> f64 {
+        match self.kind {
+            StepKind::Load => 700.0 * self.speed(),
+            StepKind::Query => self.rows_asked() / 50.0 * self.achieved(),
+            StepKind::Index | StepKind::Settle => 0.0,
+        }
+    }
+
+    /// Inserted or indexed rows per second.
+    fn rows_per_second(&self) -> f64 {
+        match self.kind {
+            StepKind::Load => self.inserts() * 50.0,
+            StepKind::Index => 1_250_000.0 * self.speed(),
+            StepKind::Query => self.rows_asked() * self.achieved(),
+            StepKind::Settle => 0.0,
+        }
+    }
+
+    fn queries_per_second(&self) -> f64 {
+        if self.kind == StepKind::Query { 9000.0 * self.speed() } else { 0.0 }
+    }
+
+    fn add_operations(&self, row: &mut Row) {
+        let mut add =
+            |kind: &str, per_second: f64, rows_each: u64, scheduled: bool, stall: bool| {
+                let seed = self.seed + kind.len() as u64;
+                let of_kind = op_series(self.size, seed, per_second, rows_each, stall);
+                row.ops.insert(kind.to_string(), op(&of_kind, rows_each, scheduled));
+                row.series.ops.insert(kind.to_string(), of_kind);
+            };
+
+        let inserts = self.inserts();
+        let stalls = self.target.is_multiple_of(3);
+        match self.kind {
+            StepKind::Load => {
+                add("insert", inserts, 50, false, false);
+                if self.name != "l.i0" {
+                    add("delete", inserts, 50, false, false);
+                }
+            }
+            StepKind::Query => {
+                add("insert", inserts.max(2.0), 50, true, stalls);
+                add("delete", inserts.max(2.0), 50, true, stalls);
+                add("query", 9000.0 * self.speed(), 10, false, stalls);
+            }
+            StepKind::Index => add("index", 1.0, 1, false, false),
+            StepKind::Settle => {}
+        }
+    }
+
+    fn host(&self) -> BTreeMap<String, Vec<Option<f64>>> {
+        let column = |low: f64, high: f64, salt: u64| -> Vec<Option<f64>> {
+            (0..self.size.seconds)
+                .map(|second| Some(low + (high - low) * noise(self.seed * salt + second as u64)))
+                .collect()
+        };
+        BTreeMap::from([
+            ("cpu_user_ns".to_string(), column(2.0e9, 2.6e9, 3)),
+            ("cpu_system_ns".to_string(), column(0.5e9, 0.8e9, 5)),
+            ("cpu_idle_ns".to_string(), column(4.5e9, 5.5e9, 7)),
+            ("disk_read_bytes".to_string(), column(0.0, 4e7, 11)),
+            ("disk_write_bytes".to_string(), column(5e7, 2e8, 13)),
+        ])
+    }
+
+    fn metrics(&self, config: &str) -> BTreeMap<&'static str, Option<f64>> {
+        let (ips, qps) = (self.rows_per_second(), self.queries_per_second());
+        let per_second = if qps > 0.0 { qps } else { ips };
+        let per = |value: f64| Some(value / self.speed());
+        BTreeMap::from([
+            ("ips", Some(ips)),
+            ("qps", Some(qps)),
+            ("dps", (self.kind == StepKind::Query).then_some(ips)),
+            ("rps", Some(1043.0)),
+            ("rmbps", Some(18.25)),
+            ("wps", Some(5120.4)),
+            ("wmbps", Some(101.9)),
+            ("rpq", per(0.029)),
+            ("rkbpq", per(0.53)),
+            ("wpi", per(0.146)),
+            ("wkbpi", per(2.98)),
+            ("csps", Some(61_200.0)),
+            ("cpups", Some(37.4)),
+            ("cspq", per(1.75)),
+            ("cpupq", per(85.5)),
+            ("dbgb1", Some(7.912)),
+            ("dbgb2", Some(9.004)),
+            // An embedded engine has no process of its own.
+            ("rss", (config != "embedded").then_some(0.751)),
+            ("server_cpu_us_per_op", (config != "embedded").then_some(61.2)),
+            ("client_cpu_us_per_op", Some(4.31)),
+            ("fsyncs_per_commit", (self.kind != StepKind::Index).then_some(1.02)),
+            ("write_amplification", per(11.25)),
+            ("debt_dead_rows", Some(12_345.0)),
+            ("debt_redo_mb", Some(96.5)),
+            ("maxop", Some(0.123)),
+            ("p50", Some(per_second * 1.01)),
+            ("p99", (self.size.seconds > 10).then_some(per_second * 0.8)),
+        ])
+    }
+
+    fn sla(&self) -> Sla {
+        Sla {
+            kind: "insert".to_string(),
+            target: self.rows_asked(),
+            achieved: self.rows_asked() * self.achieved(),
+            met: self.achieved() >= 0.95,
+            history: Some(history(self.rows_asked(), self.achieved() < 1.0)),
+        }
+    }
+
+    fn quality(&self) -> Quality {
+        let is_query = self.kind == StepKind::Query;
+        let rate = if is_query { self.queries_per_second() } else { self.rows_per_second() };
+        quality(self.kind, rate, self.target == 0 && is_query)
+    }
+}
+
 fn row(
     size: Size,
     target: usize,
-    name: &str,
-    (step, kind, rate): (&str, StepKind, f64),
+    target_name: &str,
+    (name, kind, rate): (&str, StepKind, f64),
     seed: u64,
 ) -> Row {
-    let speed = 1.0 + 0.12 * (target as f64) - 0.35 * f64::from(target % 5 == 1);
-    let (build, config) = name.split_once('.').unwrap();
-    let mut ops = BTreeMap::new();
-    let mut series = Series::default();
-    let mut add = |kind: &str, per_second: f64, rows_each: u64, scheduled: bool, stall: bool| {
-        let of_kind = op_series(size, seed + kind.len() as u64, per_second, rows_each, stall);
-        ops.insert(kind.to_string(), op(&of_kind, rows_each, scheduled));
-        series.ops.insert(kind.to_string(), of_kind);
-    };
-    let rows_asked = rate * size.clients as f64;
-    let achieved = if target % 5 == 1 && rate >= 100.0 { 0.9 } else { 1.0 };
-    let inserts = match kind {
-        StepKind::Load => 700.0 * speed,
-        StepKind::Query => rows_asked / 50.0 * achieved,
-        StepKind::Index | StepKind::Settle => 0.0,
-    };
-    match kind {
-        StepKind::Load => {
-            add("insert", inserts, 50, false, false);
-            if step != "l.i0" {
-                add("delete", inserts, 50, false, false);
-            }
-        }
-        StepKind::Query => {
-            add("insert", inserts.max(2.0), 50, true, target.is_multiple_of(3));
-            add("delete", inserts.max(2.0), 50, true, target.is_multiple_of(3));
-            add("query", 9000.0 * speed, 10, false, target.is_multiple_of(3));
-        }
-        StepKind::Index => add("index", 1.0, 1, false, false),
-        StepKind::Settle => {}
-    }
-    let host = |low: f64, high: f64, salt: u64| -> Vec<Option<f64>> {
-        (0..size.seconds)
-            .map(|second| Some(low + (high - low) * noise(seed * salt + second as u64)))
-            .collect()
-    };
-    if kind != StepKind::Settle {
-        series.host = BTreeMap::from([
-            ("cpu_user_ns".to_string(), host(2.0e9, 2.6e9, 3)),
-            ("cpu_system_ns".to_string(), host(0.5e9, 0.8e9, 5)),
-            ("cpu_idle_ns".to_string(), host(4.5e9, 5.5e9, 7)),
-            ("disk_read_bytes".to_string(), host(0.0, 4e7, 11)),
-            ("disk_write_bytes".to_string(), host(5e7, 2e8, 13)),
-        ]);
-    }
-    let ips = match kind {
-        StepKind::Load => inserts * 50.0,
-        StepKind::Index => 1_250_000.0 * speed,
-        StepKind::Query => rows_asked * achieved,
-        StepKind::Settle => 0.0,
-    };
-    let qps = if kind == StepKind::Query { 9000.0 * speed } else { 0.0 };
-    let per = |value: f64| Some(value / speed);
-    let metrics = BTreeMap::from([
-        ("ips", Some(ips)),
-        ("qps", Some(qps)),
-        ("dps", (kind == StepKind::Query).then_some(ips)),
-        ("rps", Some(1043.0)),
-        ("rmbps", Some(18.25)),
-        ("wps", Some(5120.4)),
-        ("wmbps", Some(101.9)),
-        ("rpq", per(0.029)),
-        ("rkbpq", per(0.53)),
-        ("wpi", per(0.146)),
-        ("wkbpi", per(2.98)),
-        ("csps", Some(61_200.0)),
-        ("cpups", Some(37.4)),
-        ("cspq", per(1.75)),
-        ("cpupq", per(85.5)),
-        ("dbgb1", Some(7.912)),
-        ("dbgb2", Some(9.004)),
-        // An embedded engine has no process of its own.
-        ("rss", (config != "embedded").then_some(0.751)),
-        ("server_cpu_us_per_op", (config != "embedded").then_some(61.2)),
-        ("client_cpu_us_per_op", Some(4.31)),
-        ("fsyncs_per_commit", (kind != StepKind::Index).then_some(1.02)),
-        ("write_amplification", per(11.25)),
-        ("debt_dead_rows", Some(12_345.0)),
-        ("debt_redo_mb", Some(96.5)),
-        ("maxop", Some(0.123)),
-        ("p50", Some(if qps > 0.0 { qps } else { ips } * 1.01)),
-        ("p99", (size.seconds > 10).then_some(if qps > 0.0 { qps } else { ips } * 0.8)),
-    ]);
-    Row {
-        cell: record::CellKey::new(name, None, size.clients as u32, 1),
+    let step = SyntheticStep { size, target, name, kind, rate, seed };
+    let (build, config) = target_name.split_once('.').unwrap();
+    let mut row = Row {
+        cell: record::CellKey::new(target_name, None, size.clients as u32, 1),
         build: build.to_string(),
         config: config.to_string(),
         engine: "postgres".to_string(),
         engine_version: "17.2".to_string(),
         workload: "insert".to_string(),
-        step: step.to_string(),
+        step: name.to_string(),
         kind,
         reported: true,
         main_op: match kind {
@@ -288,37 +354,38 @@ fn row(
             StepKind::Settle => None,
         },
         status: Status::Complete,
-        seconds: if kind == StepKind::Settle { 12.3 } else { size.seconds as f64 },
         valid: true,
-        ops,
-        metrics: if kind == StepKind::Settle { BTreeMap::new() } else { metrics },
-        sla: (kind == StepKind::Query).then_some(Sla {
-            kind: "insert".to_string(),
-            target: rows_asked,
-            achieved: rows_asked * achieved,
-            met: achieved >= 0.95,
-            history: Some(history(rows_asked, achieved < 1.0)),
-        }),
-        fairness: (kind == StepKind::Load).then_some(Fairness {
-            fastest_seconds: 57.25,
-            fastest_client: 1,
-            slowest_seconds: 60.5,
-            slowest_client: 0,
-            abs_seconds: 3.25,
-            pct: 3.25 / 57.25 * 100.0,
-            clients: vec![end(0, 60.5), end(1, 57.25)],
-        }),
-        quality: matches!(kind, StepKind::Load | StepKind::Query).then(|| {
-            let rate = if kind == StepKind::Load { ips } else { qps };
-            quality(kind, rate, target == 0 && kind == StepKind::Query)
-        }),
-        settled: (kind == StepKind::Settle).then(settled),
         counters: BTreeMap::from([
             ("checkpoint_count".to_string(), 3.0),
             ("wal_bytes".to_string(), 123_456_789.0 + seed as f64),
         ]),
-        series,
         ..Row::default()
+    };
+    if kind == StepKind::Settle {
+        return Row { seconds: 12.3, settled: Some(settled()), ..row };
+    }
+
+    step.add_operations(&mut row);
+    row.series.host = step.host();
+    Row {
+        seconds: size.seconds as f64,
+        metrics: step.metrics(config),
+        sla: (kind == StepKind::Query).then(|| step.sla()),
+        fairness: (kind == StepKind::Load).then(fairness),
+        quality: matches!(kind, StepKind::Load | StepKind::Query).then(|| step.quality()),
+        ..row
+    }
+}
+
+fn fairness() -> Fairness {
+    Fairness {
+        fastest_seconds: 57.25,
+        fastest_client: 1,
+        slowest_seconds: 60.5,
+        slowest_client: 0,
+        abs_seconds: 3.25,
+        pct: 3.25 / 57.25 * 100.0,
+        clients: vec![end(0, 60.5), end(1, 57.25)],
     }
 }
 
@@ -518,73 +585,90 @@ pub fn source(size: Size) -> Source {
     let mut names = target_names(size.targets);
     names.push("pg99.broken".to_string());
     let set = vec![("shared_buffers".to_string(), "4GB".to_string())];
-    let targets = names.iter().map(|name| Target { set: set.clone(), ..target(name, "postgres") });
-    let targets: Vec<Target> = targets.collect();
+    let targets: Vec<Target> =
+        names.iter().map(|name| Target { set: set.clone(), ..target(name, "postgres") }).collect();
     let cells = targets.iter().map(|target| cell(target, size)).collect();
     let mut builds: Vec<&str> = targets.iter().map(|target| target.build.as_str()).collect();
     builds.dedup();
+
     let run = Run {
-        assay: record::Assay {
-            version: "0.1.0".to_string(),
-            ..record::Assay::default()
-        },
+        assay: record::Assay { version: "0.1.0".to_string(), ..record::Assay::default() },
         status: Status::Complete,
         name: "postgres-round-6".to_string(),
         started_unix_ns: 1_795_287_731_000_000_000,
         ended_unix_ns: Some(1_795_291_331_000_000_000),
         command: ["assay", "run", "postgres-round-6.toml"].map(str::to_string).to_vec(),
-        plan: Plan {
-            path: Some("postgres-round-6.toml".to_string()),
-            text: "name = \"postgres-round-6\"\nclients = [8]\n\n[workload.insert]\ninitial-rows = \"20M\"   # per table\n"
-                .to_string(),
-            sets: vec!["workload.insert.write-rows=40M".to_string()],
-            resolved: vec![ResolvedValue {
-                key: "workload.insert.initial-rows".to_string(),
-                value: "20M".to_string(),
-                origin: "plan:5:16".to_string(),
-            }],
-            ..Plan::default()
-        },
+        plan: plan(),
         seed: 42,
-        host: Host {
-            facts: [("cpu_model", "AMD EPYC 7B13"), ("kernel", "6.1.0-26-amd64"), ("filesystem", "xfs, noatime")]
-                .map(|(name, value)| (name.to_string(), value.to_string()))
-                .to_vec(),
-            cpu_count: 8,
-            memory_total_bytes: 33_285_996_544,
-            fsync: Some(FsyncLatency { count: 500, p50_ns: 812_300, p99_ns: 2_931_000, max_ns: 11_020_000 }),
-        },
-        builds: builds
-            .iter()
-            .map(|name| Build {
-                name: name.to_string(),
-                engine: "postgres".to_string(),
-                version: name.trim_start_matches("pg").to_string() + ".2",
-                source: format!("/opt/{name}"),
-                files: vec![FileHash {
-                    path: format!("/opt/{name}/bin/postgres"),
-                    size_bytes: 9_876_543,
-                    sha256: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855".to_string(),
-                }],
-            })
-            .collect(),
+        host: host(),
+        builds: builds.into_iter().map(build).collect(),
         base: names[0].clone(),
-        cells: targets
-            .iter()
-            .map(|target| CellRef {
-                key: record::CellKey::new(&target.name.clone(), None, size.clients as u32, 1),
-                workload: "insert".to_string(),
-                path: format!("cells/{}/c{}/r1", target.name, size.clients),
-            })
-            .collect(),
+        cells: targets.iter().map(|target| cell_ref(target, size)).collect(),
         targets,
         warnings: vec![Warning {
             code: "host::swap-in-use".to_string(),
-            text: "312 MiB of swap are in use: turn swap off, or what is measured is the swap".to_string(),
+            text: "312 MiB of swap are in use: turn swap off, or what is measured is the swap"
+                .to_string(),
         }],
         ..Run::default()
     };
     Source { run, cells }
+}
+
+fn plan() -> Plan {
+    Plan {
+        path: Some("postgres-round-6.toml".to_string()),
+        text: "name = \"postgres-round-6\"\nclients = [8]\n\n[workload.insert]\ninitial-rows = \"20M\"   # per table\n"
+            .to_string(),
+        sets: vec!["workload.insert.write-rows=40M".to_string()],
+        resolved: vec![ResolvedValue {
+            key: "workload.insert.initial-rows".to_string(),
+            value: "20M".to_string(),
+            origin: "plan:5:16".to_string(),
+        }],
+        ..Plan::default()
+    }
+}
+
+fn host() -> Host {
+    let facts = [
+        ("cpu_model", "AMD EPYC 7B13"),
+        ("kernel", "6.1.0-26-amd64"),
+        ("filesystem", "xfs, noatime"),
+    ];
+    Host {
+        facts: facts.map(|(name, value)| (name.to_string(), value.to_string())).to_vec(),
+        cpu_count: 8,
+        memory_total_bytes: 33_285_996_544,
+        fsync: Some(FsyncLatency {
+            count: 500,
+            p50_ns: 812_300,
+            p99_ns: 2_931_000,
+            max_ns: 11_020_000,
+        }),
+    }
+}
+
+fn build(name: &str) -> Build {
+    Build {
+        name: name.to_string(),
+        engine: "postgres".to_string(),
+        version: name.trim_start_matches("pg").to_string() + ".2",
+        source: format!("/opt/{name}"),
+        files: vec![FileHash {
+            path: format!("/opt/{name}/bin/postgres"),
+            size_bytes: 9_876_543,
+            sha256: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855".to_string(),
+        }],
+    }
+}
+
+fn cell_ref(target: &Target, size: Size) -> CellRef {
+    CellRef {
+        key: record::CellKey::new(&target.name.clone(), None, size.clients as u32, 1),
+        workload: "insert".to_string(),
+        path: format!("cells/{}/c{}/r1", target.name, size.clients),
+    }
 }
 
 fn cell(target: &Target, size: Size) -> CellRecord {

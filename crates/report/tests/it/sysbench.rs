@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use analysis::{Figures, OpFigures, Percentiles, Remark, Row, Sla, UnfinishedCell};
+use analysis::figures::{Figures, OpFigures, Percentiles, Remark, Row, Sla, UnfinishedCell};
 use record::{Run, Status, StepKind, Warning};
 use report::{csv, tables, tables_brief};
 

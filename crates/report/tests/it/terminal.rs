@@ -1,6 +1,9 @@
 use analysis::{
-    Comparison, Difference, DifferenceKind, Figures, IgnoredOption, OneSidedSetting, Settings,
-    TargetSettings, VaryingSetting,
+    figures::Figures,
+    settings::{
+        Comparison, Difference, DifferenceKind, IgnoredOption, OneSidedSetting, Settings,
+        TargetSettings, VaryingSetting,
+    },
 };
 use record::OptionStatus;
 use report::{TableStyle, csv, differences, tables, tables_brief, tables_named, terminal_text};
@@ -85,7 +88,8 @@ fn a_small_matrix_stays_together() {
 fn the_rates_of_a_search_are_sorted_by_size() {
     let figures = matrix_of(SMALL, &[1], &["rate-13400", "rate-8950_5", "unlimited"]);
     let text = tables_brief(&source(SMALL).run, &figures, PLAIN);
-    let places = ["unlimited", "rate-8950_5", "rate-13400"].map(|it| text.find(it).unwrap());
+    let places =
+        ["unlimited", "rate-8950_5", "rate-13400"].map(|variant| text.find(variant).unwrap());
     assert!(places.is_sorted(), "{text}");
 }
 
@@ -94,79 +98,84 @@ fn text(text: &str) -> Option<String> {
 }
 
 fn settings() -> Settings {
+    let mut new_settings: Vec<OneSidedSetting> = (0..40)
+        .map(|number| one_sided(format!("new_{number:02}"), "on", DifferenceKind::Undeclared))
+        .collect();
+    new_settings.push(one_sided("io_method".to_string(), "worker", DifferenceKind::Declared));
+
+    Settings {
+        profiles: Vec::new(),
+        differences: vec![
+            Comparison {
+                settings: changed_settings(),
+                only_b: new_settings,
+                b_version: "18.1".to_string(),
+                ..same_settings("pg.a", "pg.b")
+            },
+            Comparison { identical: true, ..same_settings("pg.a", "pg.c") },
+            Comparison { b_version: "18.1".to_string(), ..same_settings("pg.a", "pg.d") },
+        ],
+        targets: target_settings(),
+    }
+}
+
+fn one_sided(name: String, value: &str, mark: DifferenceKind) -> OneSidedSetting {
+    OneSidedSetting { name, value: value.to_string(), mark, role: None }
+}
+
+fn same_settings(a: &str, b: &str) -> Comparison {
+    Comparison {
+        a: a.to_string(),
+        b: b.to_string(),
+        a_version: "17.2".to_string(),
+        b_version: "17.2".to_string(),
+        ..Comparison::default()
+    }
+}
+
+/// Returns one difference of each kind, and more undeclared ones than are listed.
+fn changed_settings() -> Vec<Difference> {
     let difference =
         |name: &str, a, b, mark| Difference { name: name.to_string(), a, b, mark, role: None };
-    let one_sided = |name: String, value: &str, mark| OneSidedSetting {
-        name,
-        value: value.to_string(),
-        mark,
-        role: None,
-    };
     let switches = |mrr: &str| text(&format!("index_merge=on,mrr={mrr},a=on,b=off,c=on"));
     let mut changed = vec![
         difference("wal_compression", text("off"), text("lz4"), DifferenceKind::Declared),
         difference("switches", switches("on"), switches("off"), DifferenceKind::Declared),
         difference("foo.bar", None, text(""), DifferenceKind::Unverified),
     ];
-    let derived = |number| {
-        difference(
-            &format!("derived_{number:02}"),
-            text("1"),
-            text("2"),
-            DifferenceKind::Undeclared,
-        )
-    };
-    changed.extend((0..23).map(derived));
-    let comparison = |a: &str, b: &str| Comparison {
-        a: a.to_string(),
-        b: b.to_string(),
-        a_version: "17.2".to_string(),
-        b_version: "17.2".to_string(),
-        ..Comparison::default()
-    };
-    let ignored = |target: &str, name: &str, effective, mark| IgnoredOption {
+    for number in 0..23 {
+        let name = format!("derived_{number:02}");
+        changed.push(difference(&name, text("1"), text("2"), DifferenceKind::Undeclared));
+    }
+    changed
+}
+
+/// Returns targets that lack the same options, the first of which has a varying setting.
+fn target_settings() -> Vec<TargetSettings> {
+    let ignored = |target: &str, name: &str, effective, status| IgnoredOption {
         target: target.to_string(),
         name: name.to_string(),
         declared: "99".to_string(),
         effective,
-        status: mark,
+        status,
     };
-    let of_target = |target: &str| TargetSettings {
-        run: 0,
-        target: target.to_string(),
-        ignored: vec![
-            ignored(target, "purge_threads", text("32"), OptionStatus::Changed),
-            ignored(target, "loose_x", None, OptionStatus::Unknown),
-        ],
-        varying: Vec::new(),
-    };
-    let mut of_targets: Vec<TargetSettings> =
-        ["pg.a", "pg.b", "pg.c", "pg.d", "pg.e", "pg.f"].map(of_target).to_vec();
-    of_targets[0].varying = vec![VaryingSetting {
+    let mut targets =
+        ["pg.a", "pg.b", "pg.c", "pg.d", "pg.e", "pg.f"].map(|target| TargetSettings {
+            run: 0,
+            target: target.to_string(),
+            ignored: vec![
+                ignored(target, "purge_threads", text("32"), OptionStatus::Changed),
+                ignored(target, "loose_x", None, OptionStatus::Unknown),
+            ],
+            varying: Vec::new(),
+        });
+    targets[0].varying = vec![VaryingSetting {
         name: "max_connections".to_string(),
         values: [("c1 r1", "100"), ("c8 r1", "100"), ("c256 r1", "272")]
             .map(|(cell, value)| (cell.to_string(), text(value)))
             .to_vec(),
     }];
-    Settings {
-        profiles: Vec::new(),
-        differences: vec![
-            Comparison {
-                settings: changed,
-                only_b: (0..40)
-                    .map(|number| {
-                        one_sided(format!("new_{number:02}"), "on", DifferenceKind::Undeclared)
-                    })
-                    .chain([one_sided("io_method".to_string(), "worker", DifferenceKind::Declared)])
-                    .collect(),
-                b_version: "18.1".to_string(),
-                ..comparison("pg.a", "pg.b")
-            },
-            Comparison { identical: true, ..comparison("pg.a", "pg.c") },
-            Comparison { b_version: "18.1".to_string(), ..comparison("pg.a", "pg.d") },
-        ],
-        targets: of_targets,
-    }
+    targets.to_vec()
 }
 
 #[test]

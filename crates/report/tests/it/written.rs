@@ -168,6 +168,21 @@ fn write_step(
             ..Connection::default()
         }));
     }
+    write_intervals(&mut writer, &mut step, size, target, &kinds, seed);
+    write_latencies(&mut writer, &step, seed);
+    write_samples(&mut writer, &mut step, size, columns.len(), seed);
+    writer.finish(&step).unwrap();
+}
+
+/// Writes each second of each client, and counts its operations in the step.
+fn write_intervals(
+    writer: &mut StepWriter,
+    step: &mut Step,
+    size: Size,
+    target: usize,
+    kinds: &[(&'static str, u64, f64, bool)],
+    seed: u64,
+) {
     let speed = 1.0 + 0.04 * target as f64;
     let mut rows = Vec::new();
     for second in 0..size.seconds {
@@ -199,8 +214,17 @@ fn write_step(
         }
         writer.intervals(&rows).unwrap();
     }
-    write_latencies(&mut writer, &step, seed);
-    let mut host: Vec<Option<i64>> = vec![Some(1 << 33); columns.len()];
+}
+
+/// Writes the columns of the host and the counters of the engine in each second.
+fn write_samples(
+    writer: &mut StepWriter,
+    step: &mut Step,
+    size: Size,
+    column_count: usize,
+    seed: u64,
+) {
+    let mut host: Vec<Option<i64>> = vec![Some(1 << 33); column_count];
     let mut counters: Vec<Counter> = (0..COUNTER_COUNT).map(counter).collect();
     step.counters_before = counters.clone();
     for second in 0..=size.seconds {
@@ -226,7 +250,6 @@ fn write_step(
         writer.counters(second as u32, at_ns, &counters).unwrap();
     }
     step.counters_after = counters;
-    writer.finish(&step).unwrap();
 }
 
 fn counter(at: usize) -> Counter {

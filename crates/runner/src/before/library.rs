@@ -85,7 +85,7 @@ pub fn try_config(path: &Path, config: &Config) -> anyhow::Result<Tried> {
     let answer = ended.answers.split(|&byte| byte == b'\n').nth(1).unwrap_or_default();
     Ok(match serde_json::from_slice::<Answer>(answer) {
         Ok(Ok(left_out)) => Tried::Accepted(left_out),
-        Ok(Err(failure)) => Tried::Refused(failure),
+        Ok(Err(failure)) => Tried::Refused(failure.into()),
         Err(_) => crashed(&identity, &ended),
     })
 }
@@ -217,9 +217,10 @@ fn run_process(
 /// Returns the resident memory of a process; 0 if it has ended.
 fn resident_bytes(pid: u32) -> u64 {
     let status = fs_err::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let kilobytes = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kilobytes = kilobytes.and_then(|text| text.trim().trim_end_matches(" kB").parse().ok());
-    kilobytes.map_or(0, |kilobytes: u64| kilobytes << 10)
+    let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let digits = resident.map(|text| text.trim().trim_end_matches(" kB"));
+    let kilobytes: Option<u64> = digits.and_then(|digits| digits.parse().ok());
+    kilobytes.map_or(0, |kilobytes| kilobytes << 10)
 }
 
 /// Starts a thread that serves one of the pipes to another process.
@@ -263,13 +264,14 @@ fn crashed(identity: &Identity, ended: &Ended) -> Tried {
         ));
     }
     let ending = ended.text();
-    Tried::Refused(Failure {
+    let failure = Failure {
         causes: vec![format!(
             "{version} ended the process that opened a database with it, by {ending}"
         )],
         help: Some("options may contradict each other: remove some options".into()),
         log_tail: Vec::new(),
-    })
+    };
+    Tried::Refused(failure.into())
 }
 
 #[cfg(test)]
@@ -336,10 +338,10 @@ mod tests {
         let crash = ended(IDENTITY, 6, "");
         let identity = parse_identity(path, &crash).unwrap();
         assert_eq!(identity.version, "RocksDB 9.9.3");
-        let Tried::Refused(failure) = crashed(&identity, &crash) else {
+        let Tried::Refused(refusal) = crashed(&identity, &crash) else {
             panic!("a crash is the fault of the config");
         };
-        assert!(failure.causes[0].contains("opened a database with it, by signal: 6"));
+        assert!(refusal.failure.causes[0].contains("opened a database with it, by signal: 6"));
         let error = parse_identity(path, &ended("", 6, "")).unwrap_err();
         assert!(error.is::<UsageError>());
         assert!(error.to_string().contains("that loaded it, by signal: 6"));

@@ -8,7 +8,7 @@ use plan::{Build, BuildSource, Diagnostic, Place, Plan};
 
 use super::installed::{missing_spec, not_fetched_at};
 use super::plan_file::{PlanFile, refusal};
-use super::trials::{Configs, ITS_REPLICAS, Trial, Trials, Tried};
+use super::trials::{Configs, ITS_REPLICAS, Refusal, Trial, Trials, Tried};
 use super::{estimate, trials};
 use crate::engines;
 use crate::events::Events;
@@ -163,7 +163,7 @@ impl<'a> Search<'a> {
                 checked => checked.map_err(anyhow::Error::from),
             };
             if let Err(error) = checked {
-                self.outcomes.add(config, target, "", Tried::Refused(failure_of(&error)));
+                self.outcomes.add(config, target, "", Tried::Refused(Refusal::of(&error)));
             }
         }
     }

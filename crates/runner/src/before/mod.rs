@@ -1,5 +1,18 @@
 //! Everything that is decided before a run begins: its plan and whether it can run, the builds and
 //! whether they accept their configs, and what the run will need.
+//!
+//! ```text
+//! plan_file ─► preflight ─► locate ─► installed    the build in the store or on the system
+//!                              └────► trials       each build tries its configs, side by side
+//!                                       └─► library   with a library, in another process
+//! ```
+//!
+//! * [`plan_file`] reads a plan and the files that it names, and [`preflight`] refuses what its
+//!   parser can't see.
+//! * [`locate`] finds and tries the builds. [`memory`] and [`estimate`] compare what a run needs
+//!   with this machine.
+//! * [`only`] selects cells.
+//! * `recorded_run` is the run that is resumed, and `trust` says whether its author is trusted.
 
 pub mod estimate;
 pub(crate) mod installed;

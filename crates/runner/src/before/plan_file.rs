@@ -8,7 +8,7 @@ use engine::notation::{self, declared_limit};
 use plan::{Config, Diagnostic, Place, Plan, Resolved};
 use record::DeclaredOption;
 
-use super::trials::ITS_REPLICAS;
+use super::trials::Refusal;
 use crate::events::{Events, PlanDiagnostics, Silent};
 use crate::failure::{PlanRefused, UsageError, help_of};
 use crate::request::PlanRequest;
@@ -183,18 +183,17 @@ impl PlanFile {
         None
     }
 
-    /// Returns the error that an engine refuses a config. Its place is the option that `message`
-    /// names, or the file that may contain that option.
-    pub fn refused_config(&self, config: &Config, message: &str) -> Diagnostic {
-        let words = NamedOptions::of(message);
+    /// Returns the error that an engine refuses a config. Its place is the option that is wrong,
+    /// or the file that may contain that option.
+    pub fn refused_config(&self, config: &Config, message: &str, refusal: &Refusal) -> Diagnostic {
+        let options = NamedOptions::of(message, refusal.option.as_deref());
         let mut refused = Diagnostic::error("config::refused", Place::Nowhere, message);
 
-        let is_of_replicas = message.starts_with(ITS_REPLICAS);
         let option = self.value_in(config, |key| {
-            if is_of_replicas {
-                key.strip_prefix("replica.").is_some_and(|key| words.name_key(key))
+            if refusal.is_of_replicas {
+                key.strip_prefix("replica.").is_some_and(|key| options.name_key(key))
             } else {
-                words.name_key(key)
+                options.name_key(key)
             }
         });
         if let Some(option) = option {
@@ -205,9 +204,9 @@ impl PlanFile {
 
         let texts = self.config_texts(config).unwrap_or_default();
         for (name, text) in config.files.iter().zip(&texts) {
-            if let Some(line) = text.lines().position(|line| words.name_line(line)) {
+            if let Some(line) = text.lines().position(|line| options.name_line(line)) {
                 refused.place = self.place_of_file(name);
-                refused.label(&format!("line {} of this file", line + 1));
+                refused.label(format!("line {} of this file", line + 1));
                 return refused;
             }
         }
@@ -322,20 +321,26 @@ impl PlanFile {
     }
 }
 
-/// The options that an engine's message may name: all of its words.
+/// The options that a refusal may be about: the one that the engine's error has, or else all words
+/// of a server's message.
 struct NamedOptions<'a> {
-    message: &'a str,
+    option: Option<&'a str>,
     words: Vec<String>,
 }
 
 impl<'a> NamedOptions<'a> {
-    fn of(message: &'a str) -> Self {
-        let words = message.split(|letter| !is_in_names(letter));
-        let words = words.map(|word| plain(word.trim_matches('.'))).collect();
-        Self { message, words }
+    fn of(message: &str, option: Option<&'a str>) -> Self {
+        let words = match option {
+            Some(option) => vec![plain(option)],
+            None => message
+                .split(|letter| !is_in_names(letter))
+                .map(|word| plain(word.trim_matches('.')))
+                .collect(),
+        };
+        Self { option, words }
     }
 
-    /// Returns true if the message names an option.
+    /// Returns true if the refusal may be about an option.
     fn name(&self, option: &str) -> bool {
         let option = plain(option.trim_matches('"'));
         // RocksDB also names table options without the table.
@@ -343,11 +348,11 @@ impl<'a> NamedOptions<'a> {
         self.words.iter().any(|word| *word == option || *word == short)
     }
 
-    /// Returns true if the message names the option of a config's key.
+    /// Returns true if the refusal may be about the option of a config's key.
     fn name_key(&self, key: &str) -> bool {
         match key {
             "tls" => self.words.iter().any(|word| word.starts_with("ssl")),
-            "memory" | "cpus" => self.message.contains(&format!("`{key}`")),
+            "memory" | "cpus" => self.option == Some(key),
             key => {
                 let option = key.strip_prefix("set.").or(key.strip_prefix("load."));
                 option.is_some_and(|option| self.name(option))
@@ -355,7 +360,8 @@ impl<'a> NamedOptions<'a> {
         }
     }
 
-    /// Returns true if the message names the option that a line of a config file begins with.
+    /// Returns true if the refusal may be about the option with which a line of a config file
+    /// begins.
     fn name_line(&self, line: &str) -> bool {
         let option = line.trim_start().split(|letter| !is_in_names(letter)).next();
         option.is_some_and(|option| !option.is_empty() && self.name(option))

@@ -14,7 +14,17 @@ use crate::events::Events;
 use crate::failure::{failure_of, is_usage};
 
 /// The context of an error about the replicas of a config's server.
-pub const ITS_REPLICAS: &str = "its replicas";
+pub const ITS_REPLICAS: OfReplicas = OfReplicas;
+
+/// The type of [`ITS_REPLICAS`], by which such an error is found.
+#[derive(Clone, Copy, Debug)]
+pub struct OfReplicas;
+
+impl std::fmt::Display for OfReplicas {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("its replicas")
+    }
+}
 
 /// The configs with which a build is measured.
 pub struct Configs<'a> {
@@ -37,9 +47,40 @@ pub enum Tried {
     /// It is accepted, without the options that the version lacks.
     Accepted(Vec<String>),
     /// It is refused.
-    Refused(Failure),
+    Refused(Refusal),
     /// The trial ended before it could tell, for this reason.
     Incomplete(String),
+}
+
+/// The reason why a config is refused.
+#[derive(Clone, Debug)]
+pub struct Refusal {
+    pub failure: Failure,
+    /// The option that is wrong, if the engine names it.
+    pub option: Option<String>,
+    /// The reason is about the replicas of the config's server.
+    pub is_of_replicas: bool,
+}
+
+impl Refusal {
+    /// Returns the reason in an engine's error.
+    pub fn of(error: &anyhow::Error) -> Self {
+        let option = match error.downcast_ref() {
+            Some(SetupError::Config { option, .. }) => option.clone(),
+            _ => None,
+        };
+        Self {
+            failure: failure_of(error),
+            option,
+            is_of_replicas: error.downcast_ref::<OfReplicas>().is_some(),
+        }
+    }
+}
+
+impl From<Failure> for Refusal {
+    fn from(failure: Failure) -> Self {
+        Self { failure, option: None, is_of_replicas: false }
+    }
 }
 
 impl Tried {
@@ -56,7 +97,7 @@ impl Tried {
         }
         match error.downcast_ref() {
             Some(SetupError::Config { .. } | SetupError::Server { .. }) => {
-                Ok(Self::Refused(failure_of(&error)))
+                Ok(Self::Refused(Refusal::of(&error)))
             }
             Some(SetupError::Trial { .. }) => {
                 Ok(Self::Incomplete(failure_of(&error).causes.join(": ")))
@@ -114,8 +155,8 @@ pub fn run_all(trials: &[Trial<'_>], events: &dyn Events) -> Vec<anyhow::Result<
     });
     events.configs_tried(None, trials.len());
 
-    let results = results.into_iter().map(Mutex::into_inner);
-    results.filter_map(|slot| slot.unwrap_or_else(PoisonError::into_inner)).collect()
+    let slots = results.into_iter().map(Mutex::into_inner);
+    slots.filter_map(|slot| slot.unwrap_or_else(PoisonError::into_inner)).collect()
 }
 
 impl<'a> Configs<'a> {
@@ -162,7 +203,7 @@ struct Refused {
     config: usize,
     target: String,
     /// The reason, with the version.
-    reason: Failure,
+    reason: Refusal,
 }
 
 impl Trials {
@@ -189,8 +230,8 @@ impl Trials {
             version => text.replace(version, "the build"),
         };
         let general_reason = Failure {
-            causes: refused.reason.causes.iter().map(without_version).collect(),
-            help: refused.reason.help.as_ref().map(without_version),
+            causes: refused.reason.failure.causes.iter().map(without_version).collect(),
+            help: refused.reason.failure.help.as_ref().map(without_version),
             log_tail: Vec::new(),
         };
 
@@ -216,12 +257,12 @@ impl Trials {
             let names: Vec<String> =
                 all.iter().map(|refused| format!("`{}`", refused.target)).collect();
             let (reason, word) = match all.as_slice() {
-                [one] => (&one.reason, "target"),
+                [one] => (&one.reason.failure, "target"),
                 _ => (general_reason, "targets"),
             };
             let message = reason.causes.join(": ");
             let config = &file.plan.configs[all[0].config];
-            let mut diagnostic = file.refused_config(config, &message);
+            let mut diagnostic = file.refused_config(config, &message, &all[0].reason);
             diagnostic.message = format!("{word} {}: {message}", names.join(", "));
             diagnostic.help.extend(reason.help.clone());
             diagnostic
@@ -242,7 +283,8 @@ mod tests {
     use crate::before::plan_file;
 
     fn refused(reason: &str) -> Tried {
-        Tried::Refused(Failure { causes: vec![format!("config: {reason}")], ..Failure::default() })
+        let causes = vec![format!("config: {reason}")];
+        Tried::Refused(Failure { causes, ..Failure::default() }.into())
     }
 
     #[test]

@@ -169,10 +169,11 @@ impl<'a> CellRun<'a> {
         if is_first {
             self.note_limits(engine.limits());
         }
+
         self.record.settings.extend(limit_settings(self.record));
-        let of_replicas = self.config().replica_options().into_iter();
-        let of_replicas = of_replicas.map(|(name, value)| Setting::new(name, value));
-        self.record.settings.extend(of_replicas);
+        for (name, value) in self.config().replica_options() {
+            self.record.settings.push(Setting::new(name, value));
+        }
         self.describe_settings()?;
         self.directory.write(self.record)?;
         Ok(())
@@ -182,7 +183,8 @@ impl<'a> CellRun<'a> {
     pub fn describe_settings(&mut self) -> anyhow::Result<()> {
         let declared = self.session.file.declared(self.config())?;
         let of_engine = engine::notation_of(&self.record.engine);
-        self.record.unmet_options = notation::describe(of_engine, &mut self.record.settings, &declared);
+        self.record.unmet_options =
+            notation::describe(of_engine, &mut self.record.settings, &declared);
         Ok(())
     }
 

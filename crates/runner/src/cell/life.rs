@@ -8,7 +8,7 @@
 //!
 //! What is begun is ended, however the steps went: tables are dropped, servers are stopped, logs
 //! are kept, and databases are removed. If something fails there too, the earlier error is the one
-//! that is reported ([`AndCleanUp`]).
+//! that is reported ([`AndCleanUp`](crate::failure::AndCleanUp)).
 
 use record::{Cell, CellDir, CellRef, RunDir, Status};
 

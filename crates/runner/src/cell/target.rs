@@ -10,7 +10,7 @@ use super::cell_run::CellRun;
 use crate::workloads::{StepEngine, WorkloadRunner};
 
 /// A target that runs: a server with its replicas, a library with its database, or an engine that
-/// is part of assay. [`live`](super::life::live) calls these methods in their order here.
+/// is part of assay. [`life`](super::life) calls these methods in their order here.
 pub trait RunningTarget {
     /// Returns what the target leaves on disk.
     fn leftovers(&self) -> Leftovers;

@@ -1,6 +1,6 @@
 //! The engines as a run uses them, one row each. A row finds builds and starts targets. Sessions
 //! are static types, so a target hides them behind
-//! [`RunningTarget`](crate::cell::target::RunningTarget).
+//! [`RunningTarget`].
 
 mod embedded;
 pub mod rocksdb;

@@ -142,9 +142,10 @@ impl<E: Replicated + 'static> Servers<E> {
         let obstacles = server.obstacles(with_watching(configs.needs, build));
         configs.obstacles = obstacles.context("cannot read the server's limits and privileges")?;
         for (name, replica) in self.attach_replicas(build)? {
-            let obstacles = server.obstacles_of(&replica, configs.needs_of_replicas(WATCHING));
-            let obstacles = obstacles.with_context(|| format!("cannot examine {name}"))?;
-            for obstacle in obstacles {
+            let found = server
+                .obstacles_of(&replica, configs.needs_of_replicas(WATCHING))
+                .with_context(|| format!("cannot examine {name}"))?;
+            for obstacle in found {
                 let what = format!("{name}: {}", obstacle.what);
                 configs.obstacles.push(Obstacle { what, ..obstacle });
             }
@@ -206,8 +207,8 @@ impl<E: Replicated + 'static> Servers<E> {
         let mut replicas = Vec::new();
         for (number, url) in (1..).zip(&build.replica_urls) {
             let name = replica_name(number);
-            let replica = (self.attach)(url.expose());
-            let replica = replica.with_context(|| format!("{name} can't be used"))?;
+            let replica =
+                (self.attach)(url.expose()).with_context(|| format!("{name} can't be used"))?;
             replicas.push((name, replica));
         }
         Ok(replicas)

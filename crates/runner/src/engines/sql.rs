@@ -143,8 +143,8 @@ impl<E: SqlEngine + 'static> RunningTarget for SqlTarget<E> {
             return Ok(());
         }
 
-        let session = self.engine.connect_to_clean_up();
-        let mut session = session.context("the tables can't be dropped")?;
+        let mut session =
+            self.engine.connect_to_clean_up().context("the tables can't be dropped")?;
         tables::drop_all(&mut session, &mut cell.record.tables_left, noted)
     }
 

@@ -1,7 +1,10 @@
 //! `assay find`: searches for the highest rate at which a step meets its bounds. Each rate is a
 //! variant of the workload, so its cells are recorded, resumed and shown like any others.
 
-use analysis::{Figures, SearchState, SearchedTarget, rate_variant};
+use analysis::{
+    figures::Figures,
+    search::{SearchState, SearchedTarget, rate_variant},
+};
 use plan::{Plan, Variant, Workload, key_part};
 use record::{CellKey, CellRef, RateSearch, Run, RunDir};
 
@@ -140,7 +143,7 @@ impl NextTry {
 
     /// Tells which rate is measured next, and what is known of others.
     fn tell(&self, events: &dyn Events) {
-        let (sustained, missed) = analysis::bracket(&self.searched.trials);
+        let (sustained, missed) = analysis::search::bracket(&self.searched.trials);
         events.rate_chosen(&NextRate {
             target: &self.searched.target,
             clients: self.searched.clients,
@@ -161,9 +164,9 @@ pub fn next_rates(
     if run.search.is_none() {
         return Ok(Vec::new());
     }
-    let figures = analysis::figures(std::slice::from_ref(directory))?;
+    let figures = analysis::figures::figures(std::slice::from_ref(directory))?;
     let mut next = Vec::new();
-    for searched in analysis::rate_searches(run, &figures) {
+    for searched in analysis::search::rate_searches(run, &figures) {
         let SearchState::Next(rate) = searched.state else { continue };
         let mut cells = run.cells.iter();
         if cells.any(|cell| is_of(&searched, cell) && only.matches(cell)) {
@@ -179,7 +182,7 @@ fn is_of(searched: &SearchedTarget, cell: &CellRef) -> bool {
 
 /// Returns true if the search of a target with a measured cell has stopped without an answer.
 pub fn has_no_answer(run: &Run, figures: &Figures, is_measured: impl Fn(&CellKey) -> bool) -> bool {
-    let searched = analysis::rate_searches(run, figures);
+    let searched = analysis::search::rate_searches(run, figures);
     let mut stopped =
         searched.iter().filter(|searched| matches!(searched.state, SearchState::Stopped(_)));
     stopped.any(|searched| {

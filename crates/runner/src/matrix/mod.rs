@@ -1,4 +1,13 @@
 //! The cells of a run, and the cells that remain to be measured.
+//!
+//! A matrix has a cell for each target, variant, number of clients and repeat, in the plan's order.
+//! The record names cells by their paths, so a run can be resumed with another plan than it began
+//! with only if that plan has all of its cells ([`numbered`]).
+//!
+//! * [`pace`] estimates how long the rest takes, from the cells that were measured.
+//! * `failures` says which cells are left out after a failure.
+//! * [`find`] adds cells while a search for a rate goes on, and [`against_itself`] those of a twin.
+//! * [`incomplete`] counts what is left for the next invocation.
 
 pub mod against_itself;
 pub(crate) mod failures;

@@ -85,10 +85,10 @@ impl LoadRank<'_> {
     /// Connects to the target of a cell, and makes the load of its steps.
     fn serve_cell(&mut self, order: &CellOrder) -> anyhow::Result<()> {
         let plan = plan_file::recorded_quietly(&order.plan)?.plan;
-        let target = plan.targets.get(order.target);
-        let target = target.context("the plan of rank 0 has other targets")?;
-        let variant = plan.variants.get(order.variant);
-        let variant = variant.context("the plan of rank 0 has other variants")?;
+        let target =
+            plan.targets.get(order.target).context("the plan of rank 0 has other targets")?;
+        let variant =
+            plan.variants.get(order.variant).context("the plan of rank 0 has other variants")?;
 
         let row = engines::of(plan.builds[target.build].engine);
         let engine = row.connect(order.url.as_deref())?;
@@ -114,6 +114,7 @@ impl LoadRank<'_> {
         if !workload.loads() {
             engine.adopt_tables(&mut workload)?;
         }
+
         let mut runner = engine.runner(&mut workload);
         let round_trip_ns = engine.round_trip_ns(&self.clock)?;
         self.report(&Report::Connected { round_trip_ns })?;

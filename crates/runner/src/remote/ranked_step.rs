@@ -300,6 +300,8 @@ impl<'a> Supervision<'a> {
         merge: &mut Merge<'_>,
     ) -> anyhow::Result<()> {
         self.heard_at[index] = self.heard_at[index].max(now);
+
+        // Once the record can't be written, measurements are dropped until the ranks have ended.
         match report {
             Report::Intervals(rows) if self.recorded.is_ok() => {
                 let rows = rows.iter().map(|row| IntervalRow { kind: interned(row.kind), ..*row });

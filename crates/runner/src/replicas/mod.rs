@@ -1,4 +1,18 @@
 //! Replicas of a cell's server: how far they lag, how they catch up, and what data they have.
+//!
+//! ```text
+//!   primary ◄── heart: a row with the time, every 100 ms
+//!      │
+//!      └─ replication ─► replica ◄── heartbeats: the newest row that it shows
+//!                                ◄── behind: how much of the primary's log it lacks
+//! ```
+//!
+//! The lag of a replica is the age of the oldest heartbeat that it does not show, which is the same
+//! for physical and logical replication, and for servers that assay did not start.
+//!
+//! * [`Replication`] is what a cell sees of replicas, and [`Replicas`] watches them.
+//! * [`heartbeats`] computes the lag, [`watch`] has the threads, and [`link`] their sessions.
+//! * [`indexes`] creates what a logical replica does not receive, and [`foreign`] removes it again.
 
 mod foreign;
 mod heartbeats;
@@ -187,13 +201,17 @@ impl<E: Replicated + 'static> Replicas<E> {
             indexes: Indexes::default(),
             watch,
         };
+
         let begun = watched
             .start_threads(primary, table)
             .and_then(|()| watched.wait_until_all_follow(timeout, stop, say));
-        match begun.map_err(|error| (error, watched.end(false))) {
-            Ok(()) => Ok(watched),
-            Err((error, Ok(()))) => Err(error),
-            Err((error, Err(left))) => Err(error.context(format!("{left:#}"))),
+        let Err(error) = begun else {
+            return Ok(watched);
+        };
+        // What is left in servers of others is told with the error.
+        match watched.end(false) {
+            Ok(()) => Err(error),
+            Err(left) => Err(error.context(format!("{left:#}"))),
         }
     }
 
@@ -264,37 +282,38 @@ impl<E: Replicated + 'static> Replicas<E> {
             say(&self.awaited(timeout));
             follows = self.catch_up(&[], timeout - silent, stop)?.is_some();
         }
-        if !follows && !stop.load(Ordering::Relaxed) {
-            let late = locked(&self.watch.heartbeats).late();
-            let seconds = timeout.as_secs();
-            let hint = if self.is_foreign {
-                "; check that it follows the server of `url` and receives all tables of this database"
-            } else {
-                ""
-            };
-            let refusal = locked(&self.watch.heartbeats).replicas[late].refusal.take();
-            let error = refusal
-                .map_or_else(String::new, |refusal| format!("; its last error: {}", refusal.error));
-            let error = anyhow::Error::msg(format!("timed out after {seconds} s{hint}{error}"));
-            let what = "did not catch up with its primary";
-            return Err(self.failure(late, what, error));
+        if follows || stop.load(Ordering::Relaxed) {
+            return Ok(());
         }
-        Ok(())
-    }
-}
 
-impl<E: Replicated + 'static> Replicas<E> {
+        let late = locked(&self.watch.heartbeats).late();
+        let hint = if self.is_foreign {
+            "; check that it follows the server of `url` and receives all tables of this database"
+        } else {
+            ""
+        };
+        let error = self.last_error(late);
+        let why = format!("timed out after {} s{hint}{error}", timeout.as_secs());
+        Err(self.failure(late, "did not catch up with its primary", anyhow::Error::msg(why)))
+    }
+
+    /// Returns the last error of a replica as a further clause; empty without one.
+    fn last_error(&self, number: usize) -> String {
+        let heartbeats = locked(&self.watch.heartbeats);
+        match &heartbeats.replicas[number].refusal {
+            Some(refusal) => format!("; its last error: {}", refusal.error),
+            None => String::new(),
+        }
+    }
+
     /// Returns a text that says which replica is awaited, and for what.
     fn awaited(&self, timeout: Duration) -> String {
-        let heartbeats = locked(&self.watch.heartbeats);
-        let late = heartbeats.late();
-        let refusal = heartbeats.replicas[late].refusal.as_ref();
-        let error = refusal
-            .map_or_else(String::new, |refusal| format!("; its last error: {}", refusal.error));
+        let late = locked(&self.watch.heartbeats).late();
         format!(
-            "waiting for {} to show a heartbeat of its primary, up to {} s{error}",
+            "waiting for {} to show a heartbeat of its primary, up to {} s{}",
             self.replicas[late].0,
-            timeout.as_secs()
+            timeout.as_secs(),
+            self.last_error(late)
         )
     }
 }
@@ -317,8 +336,8 @@ impl<E: Replicated + 'static> Replicas<E> {
     /// Returns the tables that assay created on a replica.
     fn created_on(&self, number: usize) -> Vec<Table> {
         let created = locked(&self.created);
-        let created = created.iter().filter(|(on, _)| *on == number);
-        created.map(|(_, table)| table.clone()).collect()
+        let own = created.iter().filter(|(on, _)| *on == number);
+        own.map(|(_, table)| table.clone()).collect()
     }
 
     /// Returns the error of a replica that refuses tables of its primary.
@@ -356,6 +375,29 @@ impl<E: Replicated + 'static> Replicas<E> {
         }
     }
 
+    /// Checks that a replica lives and follows its primary.
+    fn check_replica(&self, number: usize, now: u64) -> anyhow::Result<()> {
+        let no_longer_follows = "no longer follows its primary";
+        let (_, replica) = &self.replicas[number];
+        if !replica.process_id().is_none_or(engine::guard::is_alive) {
+            let error = anyhow::Error::msg("its server has ended");
+            return Err(self.failure(number, no_longer_follows, error));
+        }
+
+        let refusal = locked(&self.watch.heartbeats).replicas[number].refusal.clone();
+        if let Some(refusal) = refusal.filter(|refusal| refusal.is_permanent(now)) {
+            let error = anyhow::Error::msg(refusal.explained());
+            return Err(self.failure(number, "can't show the heartbeats of its primary", error));
+        }
+
+        let outage = locked(&self.watch.heartbeats).replicas[number].outage.clone();
+        if let Some(outage) = outage.filter(|outage| outage.lasts(now)) {
+            let error = anyhow::Error::msg(outage.reason);
+            return Err(self.failure(number, no_longer_follows, error));
+        }
+        Ok(())
+    }
+
     /// Returns whether all replicas have the indexes that have begun.
     fn have_indexes(&self) -> anyhow::Result<bool> {
         let there = self.indexes.are_there();
@@ -379,26 +421,8 @@ impl<E: Replicated + 'static> Replication for Replicas<E> {
 
     fn check_following(&self) -> anyhow::Result<()> {
         let now = self.watch.clock.now();
-        for (number, (_, replica)) in self.replicas.iter().enumerate() {
-            let lives = replica.process_id().is_none_or(engine::guard::is_alive);
-            if !lives {
-                let error = anyhow::Error::msg("its server has ended");
-                return Err(self.failure(number, "no longer follows its primary", error));
-            }
-            let refusal = locked(&self.watch.heartbeats).replicas[number].refusal.clone();
-            if let Some(refusal) = refusal.filter(|refusal| refusal.is_permanent(now)) {
-                let error = anyhow::Error::msg(refusal.explained());
-                return Err(self.failure(
-                    number,
-                    "can't show the heartbeats of its primary",
-                    error,
-                ));
-            }
-            let outage = locked(&self.watch.heartbeats).replicas[number].outage.clone();
-            if let Some(outage) = outage.filter(|outage| outage.lasts(now)) {
-                let error = anyhow::Error::msg(outage.reason);
-                return Err(self.failure(number, "no longer follows its primary", error));
-            }
+        for number in 0..self.replicas.len() {
+            self.check_replica(number, now)?;
         }
         match &*locked(&self.watch.primary) {
             Some(outage) if outage.lasts(now) => {
@@ -473,13 +497,14 @@ impl<E: Replicated + 'static> Replication for Replicas<E> {
             let settled = replica.settle(tables, limits, stop);
             let settled =
                 settled.map_err(|error| self.failure(number, "can't be settled", error))?;
-            all.actions.extend(settled.actions.into_iter().map(|action| {
+
+            for action in settled.actions {
                 let what = format!("{} on {name}", action.what);
-                Action { what, ..action }
-            }));
-            let unfinished = settled.unfinished.into_iter();
-            let unfinished = unfinished.map(|what| format!("{what} on {name}"));
-            all.unfinished.extend(unfinished);
+                all.actions.push(Action { what, ..action });
+            }
+            for what in settled.unfinished {
+                all.unfinished.push(format!("{what} on {name}"));
+            }
         }
         Ok(all)
     }

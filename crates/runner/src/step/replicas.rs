@@ -63,10 +63,10 @@ impl StepRunner<'_> {
         let own = replication.settle(tables, self.settle_limits(), &self.session.stop)?;
         note_unfinished(record, own.unfinished);
         if let Some(settle) = &mut record.settle {
-            let action = took.map(|took| ("replicas catch up".to_owned(), took));
-            let own = own.actions.into_iter();
-            let own = own.map(|act| (act.what, act.took.as_nanos() as u64));
-            settle.actions.extend(action.into_iter().chain(own));
+            settle.actions.extend(took.map(|took| ("replicas catch up".to_owned(), took)));
+            for action in own.actions {
+                settle.actions.push((action.what, action.took.as_nanos() as u64));
+            }
         }
         Ok(())
     }

@@ -117,6 +117,7 @@ impl Sampling {
             next: 0,
             watch: None,
         };
+
         let host = {
             let (mut seconds, sender) = (seconds.clone(), sender.clone());
             let processes = Arc::clone(&processes);
@@ -129,6 +130,7 @@ impl Sampling {
         });
         let engine = observer
             .map(|observer| spawn("observer", move || read_engine(seconds, observer, &sender)));
+
         match (states.transpose(), engine.transpose()) {
             (Ok(states), Ok(engine)) => Ok(Self { done, readings, host, engine, states }),
             (Err(error), _) | (_, Err(error)) => {

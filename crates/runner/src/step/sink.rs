@@ -43,10 +43,12 @@ pub fn both_sides(
         (Runnable, (client, server)) => client + server - 2.0 * overlap,
         (_, (client, server)) => client + server,
     };
-    let all = ConnectionState::ALL.into_iter();
-    // The cast makes negative numbers and NaN zero.
-    let all = all.map(|state| (state, estimate(state).round() as u64));
-    all.filter(|(_, count)| *count > 0).collect()
+    ConnectionState::ALL
+        .into_iter()
+        // The cast makes negative numbers and NaN zero.
+        .map(|state| (state, estimate(state).round() as u64))
+        .filter(|(_, count)| *count > 0)
+        .collect()
 }
 
 /// The instruments that sample during a step.

@@ -1,4 +1,8 @@
 //! The interfaces between the steps of a cell, its engine and its workload.
+//!
+//! A step sees an engine as a [`StepEngine`], which settles and is observed, and a workload on it
+//! as a [`WorkloadRunner`], which opens connections and knows what the data should be. There is a
+//! runner for each workload, and [`sql`] chooses one for a SQL engine.
 
 pub mod insert;
 pub mod kv;

@@ -73,7 +73,6 @@ const SEQUENCE_CACHE: i64 = 1000;
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Inserted {
     pub(super) rows: u64,
-    /// The largest of the rows' keys.
     pub(super) last_key: Option<i64>,
     /// The number after the last row, if any were inserted.
     pub(super) end_row: Option<u64>,
@@ -215,7 +214,6 @@ impl Ledger {
         }
     }
 
-    /// Returns the key after the largest one.
     fn end_key(&self) -> i64 {
         self.key_max.map_or(1, |last| last.saturating_add(1))
     }

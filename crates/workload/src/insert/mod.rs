@@ -80,7 +80,6 @@ enum Purpose {
     ReadPoints,
 }
 
-/// Opens connections to tables.
 trait Connector {
     type Connection: Connection;
 
@@ -100,7 +99,6 @@ trait Connector {
     fn server_assigns_keys(&self) -> bool;
 }
 
-/// One client in one step.
 struct ClientStep<'a> {
     insert: &'a Insert,
     step: &'a InsertStep,
@@ -118,7 +116,6 @@ struct WriteQuotas {
 }
 
 impl ClientStep<'_> {
-    /// Opens the client's connections.
     fn tasks<O: Connector>(&self, on: &O) -> Result<Vec<Task>, Error> {
         match self.step.kind {
             InsertStepKind::Settle => Ok(Vec::new()),

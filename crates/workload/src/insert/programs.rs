@@ -14,15 +14,11 @@ use crate::{Executed, Next, OpKind, Program, Summary};
 
 /// A statement or batch that inserts rows and commits.
 pub(super) const INSERT: OpKind = OpKind("insert");
-/// The end of a bulk load.
 pub(super) const BULK_LOAD_END: OpKind = OpKind("bulk_load_end");
-/// The creation of one or more indexes.
 pub(super) const CREATE_INDEX: OpKind = OpKind("create_index");
 /// A statement or batch that deletes the oldest rows and commits.
 const DELETE: OpKind = OpKind("delete");
-/// The deleter's query for the smallest key.
 const GET_MIN: OpKind = OpKind("get_min");
-/// A range or point query.
 const QUERY: OpKind = OpKind("query");
 /// The point reader's query for the largest key.
 const GET_MAX: OpKind = OpKind("get_max");
@@ -88,13 +84,11 @@ pub(super) trait Connection: Send + 'static {
     /// Runs the prepared range query; returns the number of rows found.
     fn read_range(&mut self) -> Result<u64, Error>;
 
-    /// Prepares a point query.
     fn prepare_points(&mut self, keys: impl Iterator<Item = i64>);
 
     /// Runs the prepared point query; returns the number of rows found.
     fn read_points(&mut self) -> Result<u64, Error>;
 
-    /// Returns the largest key.
     fn key_max(&mut self) -> Result<Option<i64>, Error>;
 }
 

@@ -138,7 +138,6 @@ pub(super) struct InserterTurn {
 pub(super) struct RowBatches {
     pub(super) source: RowSource,
     pub(super) rows_per_commit: u32,
-    /// The first row of the next commit.
     next_row: u64,
     /// The distance from one commit's first row to the next one's. Other clients insert the rows
     /// in between.

@@ -5,11 +5,8 @@ use plan::{INDEX_NAMES, IndexSet};
 
 /// Distinct cash registers. Columns are drawn uniformly from 0 to one below such a number.
 pub(super) const CASH_REGISTERS: u32 = 1000;
-/// Distinct customers.
 pub(super) const CUSTOMERS: u32 = 100_000;
-/// Distinct products.
 pub(super) const PRODUCTS: u32 = 10_000;
-/// Distinct prices.
 pub(super) const PRICES: u32 = 500;
 
 /// One of the three range queries: it scans an index from a random first key.
@@ -19,9 +16,7 @@ pub(super) struct RangeQuery {
     pub(super) comparison: Comparison,
 }
 
-/// Rows that a range query asks for.
 pub(super) const RANGE_LIMIT: u32 = 10;
-/// Keys that a point query asks for.
 pub(super) const POINT_KEYS: u32 = 10;
 /// Columns that a point query reads besides the key.
 pub(super) const POINT_COLUMNS: [&str; 2] = ["productid", "data"];

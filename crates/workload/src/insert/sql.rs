@@ -64,7 +64,6 @@ fn bulk_load(insert: &Insert, dialect: &dyn Dialect) -> Option<BulkLoad> {
     dialect.bulk_load()
 }
 
-/// The SQL of one connection.
 struct ConnectionSql {
     /// The insert, the delete, the point query or the three range queries.
     statements: Vec<String>,

@@ -77,10 +77,8 @@ pub(super) enum Fault {
     OutOfPlace,
 }
 
-/// A key and its fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct KeyFault {
-    /// The key's number.
     pub(super) number: u64,
     pub(super) fault: Fault,
 }
@@ -173,7 +171,6 @@ impl Data {
         key.len() == self.key_size && key[..NUMBER_BYTES] == number.to_be_bytes()
     }
 
-    /// Writes a value into a buffer.
     #[inline]
     pub(super) fn set_value(&self, number: u64, version: ValueVersion, buffer: &mut [u8]) {
         let (mask, mut body) = self.streams(number, version.pack());
@@ -202,7 +199,6 @@ impl Data {
         (mask, words.expect("the pool ends a piece after the last place"))
     }
 
-    /// Returns the version of the key's value.
     pub(super) fn version_of(&self, number: u64, value: &[u8]) -> Result<ValueVersion, Fault> {
         if value.len() != self.value_size {
             return Err(Fault::Length(value.len() as u64));

@@ -10,9 +10,7 @@ use super::verifier::ReadVerifier;
 use super::writer_summary::WriterSummary;
 use crate::{Executed, Next, OpKind, Program, Random, Summary};
 
-/// Writes one entry.
 const PUT: OpKind = OpKind("put");
-/// Reads the value of one key.
 const GET: OpKind = OpKind("get");
 /// Reads the values of several keys at once.
 const MULTIGET: OpKind = OpKind("multiget");
@@ -37,7 +35,6 @@ pub(super) struct Writer<S> {
 }
 
 impl<S> Writer<S> {
-    /// Returns a writer that loads all keys.
     pub(super) fn loader(session: S, data: &Arc<Data>, step: u32) -> Self {
         Self {
             key: data.key_buffer(),

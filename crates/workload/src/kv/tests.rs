@@ -28,7 +28,6 @@ struct Bench {
     number: u32,
 }
 
-/// The result of a step.
 struct StepResult {
     checks: Vec<Check>,
     works: Vec<Task>,

@@ -201,7 +201,6 @@ impl Transactions {
     }
 }
 
-/// The progress of an event.
 #[derive(Clone, Copy, Debug, Default)]
 struct Progress {
     /// The index of the next statement.
@@ -278,7 +277,6 @@ impl<S: Session> Runner<S> {
         Progress { statement: self.event.next(0, &self.values), ..Progress::default() }
     }
 
-    /// Starts the next statement.
     #[inline]
     fn start_next(&mut self) {
         let Progress { statement, execution, .. } = self.progress;

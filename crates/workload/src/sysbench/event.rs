@@ -21,7 +21,6 @@ pub(super) struct Streams {
     pub(super) texts: Random,
 }
 
-/// The values of one event.
 #[derive(Clone, Debug)]
 pub(super) struct EventValues {
     integers: Vec<i64>,
@@ -41,7 +40,6 @@ struct ValueOffset {
 /// The conditions that a test is prepared for.
 #[derive(Clone, Copy)]
 pub(super) struct EventOptions<'a> {
-    /// The distribution of keys.
     pub(super) keys: Sampler,
     /// The number of the connection's client.
     pub(super) thread: u32,
@@ -62,7 +60,6 @@ pub(super) struct Event {
     /// Samplers of the event's parameters.
     samplers: Vec<Option<Sampler>>,
     statements: Vec<StatementLayout>,
-    /// The sum of all weights.
     weights: u64,
     /// Fewer rows than usual are correct, except for inserts.
     allows_missing_rows: bool,
@@ -387,7 +384,6 @@ impl Event {
         self.test.statements.iter().all(|statement| !statement.prepared)
     }
 
-    /// Returns whether an event may write.
     pub(super) fn writes(&self) -> bool {
         self.test.statements.iter().any(may_write)
     }

@@ -7,7 +7,6 @@ use plan::Checks;
 use super::ledger::Ledger;
 use super::{Sysbench, other};
 
-/// The state of an existing table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct ExistingTable {
     rows: u64,

@@ -18,10 +18,8 @@ mod takeover;
 
 use recording::{RecordingSession, SentStatement, connection, event, events};
 
-/// Looks up one row.
 const LOOKUP: &str =
     r#"{ sql = "SELECT c FROM {table} WHERE id = {id}", rows = 1, parameters = { id = "id" } }"#;
-/// Changes one row.
 const UPDATE: &str = r#"{ sql = "UPDATE {table} SET k = k + 1 WHERE id = {id}", rows = 1, parameters = { id = "id" } }"#;
 const INSERT: &str = r#"{ sql = "INSERT INTO {table} (k, c, pad) VALUES ({k}, {c}, {pad})", rows = 1, parameters = { k = "k", c = "c", pad = "pad" } }"#;
 
@@ -55,7 +53,6 @@ fn mine(set: &str, keys: &str, statements: &[&str]) -> plan::Sysbench {
     plan(set, &["mine"], &test)
 }
 
-/// Returns the test that a step runs.
 fn test_of(plan: &plan::Sysbench, name: &str) -> Test {
     let step = plan.steps.iter().find(|step| step.name == name).unwrap();
     match &step.kind {
@@ -64,12 +61,10 @@ fn test_of(plan: &plan::Sysbench, name: &str) -> Test {
     }
 }
 
-/// Returns a built-in test.
 fn builtin(name: &str) -> Test {
     test_of(&plan("", &[name], ""), name)
 }
 
-/// Returns a test that the plan defines.
 fn own_test(keys: &str, statements: &[&str]) -> Test {
     test_of(&mine("", keys, statements), "mine")
 }

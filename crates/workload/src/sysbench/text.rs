@@ -6,16 +6,11 @@
 
 use crate::Random;
 
-/// Digits of a group.
 const GROUP: usize = 11;
-/// Groups of `c`.
 const C_GROUPS: usize = 10;
-/// Groups of `pad`.
 const PAD_GROUPS: usize = 5;
 
-/// Characters of `c`.
 pub(super) const C_LENGTH: usize = length(C_GROUPS);
-/// Characters of `pad`.
 pub(super) const PAD_LENGTH: usize = length(PAD_GROUPS);
 
 const fn length(groups: usize) -> usize {
@@ -65,7 +60,6 @@ pub(super) fn write_groups(random: &mut Random, text: &mut [u8]) {
     }
 }
 
-/// Returns the written bytes as text.
 #[inline]
 pub(super) fn as_text(written: &[u8]) -> &str {
     // They are digits and dashes.

@@ -38,7 +38,6 @@ impl Memory {
     }
 }
 
-/// A session.
 pub(crate) struct Client {
     memory: Arc<Memory>,
     values: Vec<Option<Vec<u8>>>,

@@ -47,7 +47,7 @@ impl FunctionSamples {
             count(&mut function.own, &calls.own, node);
             // A recursive function counts once.
             let mut callers = calls.tree.callers(node);
-            if callers.all(|it| calls.tree.name(it) != name) {
+            if callers.all(|caller| calls.tree.name(caller) != name) {
                 count(&mut function.inclusive, &inclusive, node);
             }
         }

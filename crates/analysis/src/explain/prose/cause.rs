@@ -8,7 +8,8 @@ use crate::explain::accounting::Gap;
 use crate::explain::case::{Case, Pair};
 use crate::explain::cause::{Cause, Detail, LevelShift, PartOfTime};
 use crate::explain::thresholds::{EXPLAINS, SHORT_SECONDS, WHOLE_MAX};
-use crate::figures::ConcurrentChange;
+use crate::figures::{ConcurrentChange, Stall};
+use crate::settings::Difference;
 
 /// Returns a cause without figures, for several steps: `less CPU per operation`.
 pub(super) fn short_of(cause: &Cause, is_slower: bool) -> String {
@@ -120,31 +121,20 @@ fn fsyncs_instead(metric: &str, count: Pair) -> String {
 
 /// States the reason why throughput changed, as far as it is known.
 pub(super) fn sentence(case: &Case<'_>, cause: &Cause) -> String {
-    let (per, is_slower) = (case.noun(), case.is_slower());
-    let added = if is_slower { "added" } else { "saved" };
+    let per = case.noun();
+    let added = if case.is_slower() { "added" } else { "saved" };
     match cause {
         Cause::BothMissedWrites => {
             "Both missed their requested write rate in at least one repeat: fewer writes competed with \
              the queries, so no cause is named."
                 .to_owned()
         }
-        Cause::FsyncsPerCommit {
-            metric,
-            count,
-            settings,
-            waiting,
-        } => {
-            let [_, many] = fsync_names(metric);
-            let more = if count.growth() > 0.0 { "more" } else { "fewer" };
+        Cause::FsyncsPerCommit { metric, count, settings, waiting } => {
             let waiting = waiting.map(|share| {
                 let share = share_text(share);
                 format!("; of the time {added} per {per}, {share} is waiting for fsyncs")
             });
-            format!(
-                "There are {more} {many} per commit, as expected from {}{}.",
-                settings_text(settings),
-                waiting.unwrap_or_default()
-            )
+            fsyncs_per_commit(metric, *count, settings, waiting)
         }
         Cause::WriteStalls { share, reason, .. } => {
             let reason = reason.map(|(name, how, count)| {
@@ -152,46 +142,64 @@ pub(super) fn sentence(case: &Case<'_>, cause: &Cause) -> String {
             });
             format!(
                 "The engine stalled writes {}, which makes up {} of the change{}.",
-                if is_slower { "for longer" } else { "less" },
+                if case.is_slower() { "for longer" } else { "less" },
                 share_text(*share),
                 reason.unwrap_or_default()
             )
         }
-        Cause::Standstill {
-            percent,
-            share,
-            longest,
-        } => {
-            let longest = longest.as_ref().map(|stall| {
-                format!(
-                    "; the longest stall lasted {}, from second {}{}",
-                    counted(stall.seconds, "second"),
-                    stall.from_second,
-                    concurrent(&stall.concurrent_changes)
-                )
-            });
-            format!(
-                "There was no progress in {}, which makes up {} of the change{}.",
-                percent_instead(*percent, "seconds"),
-                share_text(*share),
-                longest.unwrap_or_default()
-            )
-        }
+        Cause::Standstill { percent, share, longest } => format!(
+            "There was no progress in {}, which makes up {} of the change{}.",
+            percent_instead(*percent, "seconds"),
+            share_text(*share),
+            longest.as_ref().map(longest_stall).unwrap_or_default()
+        ),
         Cause::Part(changed) => part_sentence(case, added, changed),
         Cause::LevelShift(shift) => level_shift(case, shift),
-        Cause::Unexplained(Gap::NotMeasured) => format!(
+        Cause::Unexplained(gap) => unexplained(*gap, per, added),
+    }
+}
+
+/// States that fsyncs per commit changed with settings. `waiting` follows.
+fn fsyncs_per_commit(
+    metric: &str,
+    count: Pair,
+    settings: &[Difference],
+    waiting: Option<String>,
+) -> String {
+    let [_, many] = fsync_names(metric);
+    let more = if count.growth() > 0.0 { "more" } else { "fewer" };
+    format!(
+        "There are {more} {many} per commit, as expected from {}{}.",
+        settings_text(settings),
+        waiting.unwrap_or_default()
+    )
+}
+
+fn longest_stall(stall: &Stall) -> String {
+    format!(
+        "; the longest stall lasted {}, from second {}{}",
+        counted(stall.seconds, "second"),
+        stall.from_second,
+        concurrent(&stall.concurrent_changes)
+    )
+}
+
+/// States why there is no cause.
+fn unexplained(gap: Gap, per: &str, added: &str) -> String {
+    match gap {
+        Gap::NotMeasured => format!(
             "Some parts of the time per {per} were not measured in every repeat, so no cause is \
              named."
         ),
-        Cause::Unexplained(Gap::TooShort) => format!(
+        Gap::TooShort => format!(
             "The step is too short for samples of what a {per} waits for, so no cause is named: measure for {} seconds or \
              more, with more rows or a longer time.",
             figure(2.0 * SHORT_SECONDS)
         ),
-        Cause::Unexplained(Gap::NotShown) => format!(
+        Gap::NotShown => format!(
             "The time per {per} did not change as surely as throughput did, so no cause is named."
         ),
-        Cause::Unexplained(Gap::NoLargePart) => format!(
+        Gap::NoLargePart => format!(
             "No measured part is shown to make up {} of the time {added} per {per}.",
             percent(EXPLAINS)
         ),
@@ -223,7 +231,7 @@ fn part_sentence(case: &Case<'_>, added: &str, changed: &PartOfTime) -> String {
         [] => String::new(),
         settings => format!(", as expected from {}", settings_text(settings)),
     };
-    let others = changed.others.iter().map(|it| part_name(*it).to_owned());
+    let others = changed.others.iter().map(|part| part_name(*part).to_owned());
     let others = list_any(others).map(|others| format!("; also changed: {others}"));
     let (share, part) = (share_text(changed.share), part_name(changed.part));
     let per = case.noun();
@@ -276,7 +284,7 @@ fn level_shift(case: &Case<'_>, level_shift: &LevelShift) -> String {
 /// time`.
 fn concurrent(changes: &[ConcurrentChange]) -> String {
     const LISTED: usize = 3;
-    let names = changes.iter().take(LISTED).map(|it| it.name.clone());
+    let names = changes.iter().take(LISTED).map(|change| change.name.clone());
     let names = list_any(names).map(|names| format!("; {names} changed at the same time"));
     names.unwrap_or_default()
 }

@@ -18,84 +18,111 @@ pub(super) fn clauses(
     if differences.iter().all(|(_, difference)| difference == first) {
         return clause(first, is_sure);
     }
-    let clauses = differences.iter().take(NAMED).filter_map(|(target, it)| {
-        let clause = clause(it, is_sure)?;
-        Some(match target {
-            Some(target) => format!("runs of {target} {clause}"),
-            None => clause,
-        })
-    });
-    let clauses = clauses.collect::<Vec<_>>().join("; the two ");
+    let mut clauses = Vec::new();
+    for (target, difference) in differences.iter().take(NAMED) {
+        if let Some(clause) = clause(difference, is_sure) {
+            clauses.push(match target {
+                Some(target) => format!("runs of {target} {clause}"),
+                None => clause,
+            });
+        }
+    }
+    if clauses.is_empty() {
+        return None;
+    }
+
     let others = match differences.len().saturating_sub(NAMED) {
         0 => String::new(),
         1 => "; 1 more target differs in other ways".to_owned(),
         more => format!("; {more} more targets differ in other ways"),
     };
-    (!clauses.is_empty()).then(|| clauses + &others)
+    Some(clauses.join("; the two ") + &others)
 }
 
 fn clause(difference: &TargetDifference, is_sure: bool) -> Option<String> {
-    let (build, declared, implicit, undeclared) = match difference {
-        TargetDifference::Unknown(None) => return None,
-        TargetDifference::Unknown(Some((base, target))) => {
-            return Some(format!(
-                "differ in version ({base} -> {target}), and their settings were not compared"
-            ));
-        }
+    match difference {
+        TargetDifference::Unknown(None) => None,
+        TargetDifference::Unknown(Some((base, target))) => Some(format!(
+            "differ in version ({base} -> {target}), and their settings were not compared"
+        )),
         TargetDifference::Engines { base, target } => {
-            return Some(format!("are different engines, {base} and {target}"));
+            Some(format!("are different engines, {base} and {target}"))
         }
         TargetDifference::Known { build, declared, implicit, undeclared } => {
-            (build, declared.as_slice(), implicit.as_slice(), *undeclared)
+            let undeclared = *undeclared;
+            Some(match (build, declared.as_slice(), implicit.len() + undeclared) {
+                (None, [], 0) => {
+                    "have the same build and settings: the difference comes from the machine, or from chance"
+                        .to_owned()
+                }
+                (None, [setting], _) => only_setting(setting, implicit, undeclared, is_sure),
+                (Some(build), [], 0) => format!(
+                    "differ only in {}, {} -> {}{}",
+                    build_or_version(build.has_other_version),
+                    build.base,
+                    build.target,
+                    own_settings(build, "; the settings that both have are equal")
+                ),
+                _ => several(build.as_ref(), declared, implicit, undeclared),
+            })
         }
+    }
+}
+
+/// Names the only declared setting that differs, and those that the server derived from it.
+fn only_setting(
+    setting: &Difference,
+    implicit: &[Difference],
+    undeclared: usize,
+    is_sure: bool,
+) -> String {
+    let derived_count = implicit.len() + undeclared;
+    let derived = match derived_count {
+        0 => String::new(),
+        1 => " and in one that the server derived".to_owned(),
+        more => format!(" and in {more} that the server derived"),
     };
-    Some(match (build, declared, implicit.len() + undeclared) {
-        (None, [], 0) => {
-            "have the same build and settings: the difference comes from the machine, or from chance"
-                .to_owned()
-        }
-        (None, [setting], derived) => {
-            let derived = match derived {
-                0 => String::new(),
-                1 => " and in one that the server derived".to_owned(),
-                more => format!(" and in {more} that the server derived"),
-            };
-            let such_as = if implicit.len() + undeclared == 1 { ", " } else { ", such as " };
-            let named = list_any(implicit.iter().map(setting_text));
-            let named = named.map(|named| format!("{such_as}{named}")).unwrap_or_default();
-            let cause = is_sure.then(|| format!(", so {} causes the difference", setting.name));
-            let cause = cause.unwrap_or_default();
-            format!("differ only in {}{derived}{named}{cause}", setting_text(setting))
-        }
-        (Some(build), [], 0) => format!(
-            "differ only in {}, {} -> {}{}",
-            build_or_version(build.has_other_version),
-            build.base,
-            build.target,
-            own_settings(build, "; the settings that both have are equal")
-        ),
-        _ => {
-            let build_text = build.as_ref().map(|build| {
-                let (base, target) = (&build.base, &build.target);
-                let what = build_or_version(build.has_other_version);
-                format!("in {what} ({base} -> {target})")
-            });
-            let declared_text = (!declared.is_empty()).then(|| {
-                let names: Vec<String> = declared.iter().map(setting_text).collect();
-                let what = counted(declared.len(), "setting");
-                format!("in {what} that the plan declares, {}", list(&names))
-            });
-            let undeclared_text = undeclared_settings(declared, implicit, undeclared);
-            let places = if implicit.is_empty() {
-                [build_text, declared_text, undeclared_text]
-            } else {
-                [build_text, undeclared_text, declared_text]
-            };
-            let places: Vec<String> = places.into_iter().flatten().collect();
-            let own = build.as_ref().map(|build| own_settings(build, ""));
-            format!("differ {}{}", list(&places), own.unwrap_or_default())
-        }
-    })
+
+    let such_as = if derived_count == 1 { ", " } else { ", such as " };
+    let named = match list_any(implicit.iter().map(setting_text)) {
+        Some(named) => format!("{such_as}{named}"),
+        None => String::new(),
+    };
+
+    let cause = if is_sure {
+        format!(", so {} causes the difference", setting.name)
+    } else {
+        String::new()
+    };
+    format!("differ only in {}{derived}{named}{cause}", setting_text(setting))
+}
+
+/// Names the build and the settings that differ.
+fn several(
+    build: Option<&OtherBuild>,
+    declared: &[Difference],
+    implicit: &[Difference],
+    undeclared: usize,
+) -> String {
+    let mut places = Vec::new();
+    if let Some(OtherBuild { base, target, has_other_version, .. }) = build {
+        let what = build_or_version(*has_other_version);
+        places.push(format!("in {what} ({base} -> {target})"));
+    }
+    if !declared.is_empty() {
+        let names: Vec<String> = declared.iter().map(setting_text).collect();
+        let what = counted(declared.len(), "setting");
+        places.push(format!("in {what} that the plan declares, {}", list(&names)));
+    }
+    if let Some(others) = undeclared_settings(declared, implicit, undeclared) {
+        // Settings that count are named before those that the plan declares.
+        let position =
+            if implicit.is_empty() { places.len() } else { usize::from(build.is_some()) };
+        places.insert(position, others);
+    }
+
+    let own = build.map(|build| own_settings(build, ""));
+    format!("differ {}{}", list(&places), own.unwrap_or_default())
 }
 
 /// Names the settings that differ and count by their effective values, and counts the others that

@@ -50,7 +50,7 @@ pub(super) fn finding(base: &str, explanation: Explanation<'_>) -> Option<Findin
     };
     let is_compared = match kind {
         FindingKind::SlaMissed => finding.cause.is_some(),
-        FindingKind::Unfair => finding.evidence.iter().any(|it| it.base.is_some()),
+        FindingKind::Unfair => finding.evidence.iter().any(|evidence| evidence.base.is_some()),
         FindingKind::Machines => false,
         _ => true,
     };
@@ -162,7 +162,7 @@ fn named_function(case: &Case<'_>) -> Option<String> {
 /// Names a statement that the engine runs with another plan.
 fn changed_plan(case: &Case<'_>) -> Option<String> {
     let plans = case.changed_plans();
-    let changed = plans.iter().find_map(|it| Some((it, it.first_lines()?)));
+    let changed = plans.iter().find_map(|plan| Some((plan, plan.first_lines()?)));
     let (statement, [base, target]) = changed?;
     let others = match plans.len() - 1 {
         0 => String::new(),
@@ -295,7 +295,7 @@ fn sla_missed(
         consequence.to_owned(),
     ];
     let others = missed[1..].iter();
-    let others = others.map(|it| format!("{} in {} ({})", it.who, it.step, share(it)));
+    let others = others.map(|rate| format!("{} in {} ({})", rate.who, rate.step, share(rate)));
     let reached = reached_by.iter().map(|&target| target.to_owned());
     let others = list_any(others).map(|others| format!("{others} also missed it"));
     let reached = list_any(reached).map(|reached| format!("{reached} reached it in {step}"));

@@ -264,13 +264,12 @@ fn the_sizes_of_reads_are_a_caveat_where_reads_are_the_cause() {
     };
     only(&with(None, 20.0), FindingKind::Reads);
     let large = caveats(&with(Some(2048.0), 20.0));
-    let [Caveat::ReadAhead { of_base: false, of_target: true, kb, max_sectors_kb, read_kb, .. }] =
-        &large[..]
-    else {
+    let [Caveat::ReadAhead(large)] = &large[..] else {
         panic!("{large:?}");
     };
-    assert_eq!((*kb, *max_sectors_kb), (2048.0, 128.0));
-    assert!(is_about(read_kb.unwrap().value, 20.0), "{read_kb:?}");
+    assert!(!large.of_base && large.of_target);
+    assert_eq!((large.kb, large.max_sectors_kb), (2048.0, 128.0));
+    assert!(is_about(large.read_kb.unwrap().value, 20.0), "{large:?}");
     // What the disk takes, or nothing, is asked for.
     for asked in [Some(128.0), None] {
         let sizes = caveats(&with(asked, 20.0));

@@ -9,6 +9,7 @@ use crate::compare::initial_tree::{InitialTree, TreeDifference};
 use crate::explain::accounting::Gap;
 use crate::explain::case::Case;
 use crate::explain::cause::LevelShift;
+use crate::explain::caveats::LargeReadAhead;
 use crate::explain::difference::OtherBuild;
 use crate::explain::explanation::{
     Change, CountedCaveat, Fact, MachineVariance, MissedRate, NoEffect, UnfairStep,
@@ -204,13 +205,15 @@ fn all_differences() -> Vec<TargetDifference> {
 fn all_caveats() -> Vec<Caveat> {
     let tree = |first_level_files| InitialTree { first_level_files, levels: 4.0 };
     let trees = TreeDifference { base: tree(0.0), target: tree(3.0) };
-    let read_ahead = |of_base, of_target, read_kb| Caveat::ReadAhead {
-        of_base,
-        of_target,
-        setting: "compaction_readahead_size".to_owned(),
-        kb: 2048.0,
-        max_sectors_kb: 128.0,
-        read_kb,
+    let read_ahead = |of_base, of_target, read_kb| {
+        Caveat::ReadAhead(LargeReadAhead {
+            of_base,
+            of_target,
+            setting: "compaction_readahead_size".to_owned(),
+            kb: 2048.0,
+            max_sectors_kb: 128.0,
+            read_kb,
+        })
     };
     let busy_host = |others, waiting| Caveat::BusyHost { others, waiting };
     let codes = |codes: &[&str]| codes.iter().map(|&code| code.to_owned()).collect();

@@ -80,44 +80,60 @@ const UNKNOWN: &str = "unknown";
 /// Divides the time in which writes were held up among the reasons. Each second has the share of
 /// the step's time that the samples around it show, and the reasons that counted in it divide that.
 fn stall_seconds(all: f64, engine: &BTreeMap<String, CounterSeries>) -> BTreeMap<String, f64> {
-    let of_role = |role| {
-        let series = engine.iter();
-        series.filter(move |(_, series)| series.role == Some(role))
-    };
-    let counts: Vec<(&str, &CounterSeries)> = of_role(Role::WriteStallCount)
-        .filter_map(|(name, series)| {
-            let (_, label) = name.split_once('.')?;
-            let (reason, _) = label.rsplit_once('-')?;
-            Some((reason, series)).filter(|_| STALL_REASONS.contains(&reason))
-        })
-        .collect();
-    let stalled = of_role(Role::StallSeconds).next();
-    let stalled = stalled.map_or(&[][..], |(_, series)| &series.values);
-    let sampled: f64 = stalled.iter().flatten().sum();
-    let mut seconds: BTreeMap<String, f64> = BTreeMap::new();
+    let mut seconds = BTreeMap::new();
     if all <= 0.0 {
         return seconds;
     }
-    let mut give = |reason: &str, time: f64| {
-        if time > 0.0 {
-            *seconds.entry(reason.to_owned()).or_default() += time;
-        }
-    };
+    let counts = stall_counts(engine);
+    let stalled = of_role(engine, Role::StallSeconds).next();
+    let stalled = stalled.map_or(&[][..], |(_, series)| &series.values);
+    let sampled: f64 = stalled.iter().flatten().sum();
     if sampled <= 0.0 {
-        give(UNKNOWN, all);
+        give(&mut seconds, UNKNOWN, all);
     }
+
     for (second, time) in stalled.iter().enumerate() {
-        let time = all * time.unwrap_or(0.0) / sampled.max(f64::MIN_POSITIVE);
-        let counted = |series: &CounterSeries| series.values.get(second).copied().flatten();
-        let count_of = |(_, series): &(&str, &CounterSeries)| counted(series).unwrap_or(0.0);
-        let sum: f64 = counts.iter().map(count_of).sum();
+        let share = all * time.unwrap_or(0.0) / sampled.max(f64::MIN_POSITIVE);
+        let counted: Vec<(&str, f64)> =
+            counts.iter().map(|(reason, series)| (*reason, value_at(series, second))).collect();
+        let sum: f64 = counted.iter().map(|(_, count)| count).sum();
         if sum > 0.0 {
-            counts.iter().for_each(|it| give(it.0, time * count_of(it) / sum))
+            for (reason, count) in counted {
+                give(&mut seconds, reason, share * count / sum);
+            }
         } else {
-            give(UNKNOWN, time)
+            give(&mut seconds, UNKNOWN, share);
         }
     }
     seconds
+}
+
+/// Returns the series of a role with their names.
+fn of_role(
+    engine: &BTreeMap<String, CounterSeries>,
+    role: Role,
+) -> impl Iterator<Item = (&String, &CounterSeries)> {
+    engine.iter().filter(move |(_, series)| series.role == Some(role))
+}
+
+/// Returns the counts of [`STALL_REASONS`], delays and stops each.
+fn stall_counts(engine: &BTreeMap<String, CounterSeries>) -> Vec<(&str, &CounterSeries)> {
+    let counts = of_role(engine, Role::WriteStallCount).filter_map(|(name, series)| {
+        let (_, label) = name.split_once('.')?;
+        let (reason, _) = label.rsplit_once('-')?;
+        STALL_REASONS.contains(&reason).then_some((reason, series))
+    });
+    counts.collect()
+}
+
+fn value_at(series: &CounterSeries, second: usize) -> f64 {
+    series.values.get(second).copied().flatten().unwrap_or(0.0)
+}
+
+fn give(seconds: &mut BTreeMap<String, f64>, reason: &str, time: f64) {
+    if time > 0.0 {
+        *seconds.entry(reason.to_owned()).or_default() += time;
+    }
 }
 
 /// The share of a figure from which on its rounding is reported.
@@ -228,36 +244,49 @@ fn thread_us_per_op(step: &Step) -> Option<f64> {
     )
 }
 
+/// Returns bytes in GB of 2^30 bytes.
+fn gb(bytes: Option<f64>) -> Option<f64> {
+    Some(bytes? / GIB)
+}
+
+/// Returns bytes in MB of 2^20 bytes.
+fn mb(bytes: Option<f64>) -> Option<f64> {
+    Some(bytes? / MIB)
+}
+
+/// Returns the largest value of a gauge over the samples and the step's end. What happens between
+/// two samples is not seen. Of files, those of the first level count.
+fn largest(engine: &BTreeMap<String, CounterSeries>, role: Role, end: Option<f64>) -> Option<f64> {
+    let is_counted = |name: &str| role != Role::LevelFileCount || name.ends_with(".0");
+    let (_, series) = of_role(engine, role).find(|(name, _)| is_counted(name))?;
+    let largest_sample = series.values.iter().flatten().copied().reduce(f64::max)?;
+    Some(end.map_or(largest_sample, |end| largest_sample.max(end)))
+}
+
 fn of_tree(
     step: &Step,
     tree: &Counters<'_>,
     engine: &BTreeMap<String, CounterSeries>,
 ) -> Vec<(&'static str, Option<f64>)> {
-    let gb = |bytes: Option<f64>| bytes.map(|bytes| bytes / GIB);
-    let mb = |bytes: Option<f64>| bytes.map(|bytes| bytes / MIB);
     let per_second = |figure: Option<f64>| over(figure?, seconds(step)?);
-    // Over samples and the step's end; what happens between two samples is not seen.
-    let largest = |role: Role, end: Option<f64>| {
-        let is_it = |(name, series): &(&String, &CounterSeries)| {
-            let is_first = role != Role::LevelFileCount || name.ends_with(".0");
-            series.role == Some(role) && is_first
-        };
-        let (_, series) = engine.iter().find(is_it)?;
-        let samples = series.values.iter().flatten().copied();
-        samples.reduce(f64::max).map(|most| end.map_or(most, |end| most.max(end)))
-    };
-    let read = tree.growth(Role::CompactionReadBytes);
+    let stall_seconds = tree.growth(Role::StallSeconds);
+
+    // What was written, and how much of it for each byte that the user gave.
     let written = tree.written();
+    let logged = tree.growth(Role::LogBytes);
     let ingested = ingested_bytes(step, tree);
     let per_ingested = |bytes: Option<f64>| over(bytes?, ingested?);
-    let stall_seconds = tree.growth(Role::StallSeconds);
-    let (live, blobs) = (tree.gauge(Role::TreeBytes), tree.gauge(Role::BlobBytes));
-    let (memtables, cache) = (tree.gauge(Role::MemtableBytes), tree.gauge(Role::BlockCacheBytes));
+
+    // What there is at the end of the step.
+    let live = tree.gauge(Role::TreeBytes);
+    let blobs = tree.gauge(Role::BlobBytes);
+    let memtables = tree.gauge(Role::MemtableBytes);
     let pending = tree.gauge(Role::PendingCompactionBytes);
-    let logged = tree.growth(Role::LogBytes);
-    let (before, after) = (tree.files_before(), tree.files());
+    let before = tree.files_before();
+    let after = tree.files();
     let (before, after) = (before.as_ref(), after.as_ref());
     let first_level = after.map(|files| files.first_level);
+
     vec![
         ("lsm_sz", gb(live)),
         ("blob_sz", gb(blobs)),
@@ -274,23 +303,23 @@ fn of_tree(
         ("Nstall", tree.stall_count()),
         ("flush_gb", gb(tree.growth(Role::FlushWrittenBytes))),
         ("compaction_write_gb", gb(tree.compacted())),
-        ("compaction_read_gb", gb(read)),
+        ("compaction_read_gb", gb(tree.growth(Role::CompactionReadBytes))),
         ("wal_gb", gb(logged)),
         // Without a log there is no amplification by it.
         ("wal_amp", per_ingested(logged.filter(|&bytes| bytes > 0.0))),
         ("r_amp", blocks_per_key(step, tree)),
         ("cache_hit%", cache_hit_percent(step, tree)),
         ("s_amp", over_data(step, live.map(|live| live + blobs.unwrap_or(0.0)))),
-        ("pending_max_mb", mb(largest(Role::PendingCompactionBytes, pending))),
+        ("pending_max_mb", mb(largest(engine, Role::PendingCompactionBytes, pending))),
         ("l0_files_begin", before.map(|files| files.first_level)),
         ("l0_files", first_level),
-        ("l0_files_max", largest(Role::LevelFileCount, first_level)),
+        ("l0_files_max", largest(engine, Role::LevelFileCount, first_level)),
         ("levels_begin", before.map(|files| files.levels)),
         ("levels", after.map(|files| files.levels)),
         ("lsm_files", after.map(|files| files.all)),
-        ("memtable_max_mb", mb(largest(Role::MemtableBytes, memtables))),
+        ("memtable_max_mb", mb(largest(engine, Role::MemtableBytes, memtables))),
         ("memtable_mb", mb(memtables)),
-        ("cache_mb", mb(cache)),
+        ("cache_mb", mb(tree.gauge(Role::BlockCacheBytes))),
     ]
 }
 

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use record::ConnectionState::{self, Fsync, Handover, Lock, Overlap, Read, Sleep, Write};
-use record::{Connection, HostSeries, ProcessorEvents, Step, StepKind};
+use record::{Connection, HostSeries, ProcessorEvents, Step, StepKind, ThreadUse};
 
 use super::{busy_cpu_ns_per_second, growth_per_second, operations, over};
 use crate::figures::operation::role_of;
@@ -24,90 +24,172 @@ pub(super) fn op_time(
     host: &HostSeries,
     embedded: bool,
 ) -> Vec<(&'static str, Option<f64>)> {
-    let Some(operations) = operations(step).filter(|&operations| operations > 0.0) else {
+    let Some(main) = MainConnections::of(step, embedded) else {
         return Vec::new();
     };
-    let main = main_connections(step);
-    if main.is_empty() {
-        return Vec::new();
-    }
-    let us_per_op = |ns: u64| ns as f64 / 1e3 / operations;
-    let total = |figure: &dyn Fn(&Connection) -> Option<u64>| -> Option<u64> {
-        main.iter().map(|connection| figure(connection)).sum()
-    };
-    let sum = |ns: &dyn Fn(&Connection) -> Option<u64>| total(ns).map(us_per_op);
-    let server = |ns: fn(&record::ThreadUse) -> u64| {
-        if embedded { Some(0.0) } else { sum(&|it| it.server_thread.as_ref().map(ns)) }
-    };
+    let client_cpu = main.us_per_op(|connection| Some(cpu_ns(connection)));
+    let server_cpu = main.server_us_per_op(|thread| thread.cpu_ns);
+    let own_cpu = sum_of(client_cpu, server_cpu);
+    let client_wait = main.us_per_op(|connection| connection.cpu_wait_ns);
+    let server_wait = main.server_us_per_op(|thread| thread.cpu_wait_ns);
+    let steal = own_cpu.zip(stolen_per_busy(host)).map(|(cpu, share)| cpu * share);
 
-    let client_cpu = sum(&|it| Some(it.cpu_user_ns + it.cpu_system_ns));
-    let server_cpu = server(|thread| thread.cpu_ns);
-    let own_cpu = client_cpu.zip(server_cpu).map(|(a, b)| a + b);
-    let client_wait = sum(&|it| it.cpu_wait_ns);
-    let cpu_wait = client_wait.zip(server(|thread| thread.cpu_wait_ns)).map(|(a, b)| a + b);
-    let steal = own_cpu.zip(stolen_per_busy(host)).map(|(a, b)| a * b);
-
-    let duration = sum(&|it| Some(it.ended_ns.saturating_sub(it.started_ns)));
-    let is_open = has_rate(step);
-    let shares = Shares::new(&main, is_open);
-    let busy = match (is_open, &shares) {
-        (false, _) => duration,
-        (true, Some(shares)) => duration.map(|us| us * (1.0 - shares.idle)),
-        (true, None) => None,
-    };
-    let waiting = |states: &[ConnectionState]| Some(busy? * shares.as_ref()?.sum(states));
+    let time = BusyTime::of(&main);
     // Without a rate, a thread sleeps only to back off from a lock.
-    let locks: &[ConnectionState] = if is_open { &[Lock] } else { &[Lock, Sleep] };
-    let parts = [
+    let locks: &[ConnectionState] = if time.is_open { &[Lock] } else { &[Lock, Sleep] };
+    let mut parts = vec![
         ("op_client_cpu_us", client_cpu),
         ("op_server_cpu_us", server_cpu),
-        ("op_cpu_wait_us", cpu_wait),
+        ("op_cpu_wait_us", sum_of(client_wait, server_wait)),
         ("op_steal_us", steal),
-        ("op_read_us", waiting(&[Read])),
-        ("op_write_us", waiting(&[Write])),
-        ("op_fsync_us", waiting(&[Fsync])),
-        ("op_lock_us", waiting(locks)),
-        ("op_handover_us", waiting(&[Handover])),
+        ("op_read_us", time.waiting(&[Read])),
+        ("op_write_us", time.waiting(&[Write])),
+        ("op_fsync_us", time.waiting(&[Fsync])),
+        ("op_lock_us", time.waiting(locks)),
+        ("op_handover_us", time.waiting(&[Handover])),
     ];
-    let measured: Option<f64> = parts.iter().map(|(_, us)| *us).sum();
-    // The times of both threads include the overlap.
-    let overlap = waiting(&[Overlap]);
-    let unexplained = (|| Some(busy? - (measured? - overlap?)))();
 
-    let events = |count: CountOf| -> Option<f64> {
-        let of_both = |it: &&Connection| {
-            let server = if embedded { 0.0 } else { it.server_thread?.events.whole(count)? };
-            Some(it.events.whole(count)? + server)
-        };
-        main.iter().map(of_both).sum()
-    };
-    let mut figures: Vec<_> = parts.into();
+    let measured: Option<f64> = parts.iter().map(|(_, us)| *us).sum();
+    let overlap = time.waiting(&[Overlap]);
+    let unexplained = time.unexplained(measured, overlap);
+    let unexplained_share =
+        unexplained.zip(time.busy_us).and_then(|(us, busy_us)| over(100.0 * us, busy_us));
+
+    // An embedded engine has no thread of its own for a connection.
     if embedded {
-        figures.retain(|(name, _)| *name != "op_server_cpu_us");
+        parts.retain(|(name, _)| *name != "op_server_cpu_us");
     }
+    let mut figures = parts;
     figures.extend([
-        ("op_time_us", busy),
+        ("op_time_us", time.busy_us),
         ("op_overlap_us", overlap),
         ("op_unexplained_us", unexplained),
-        (
-            "op_unexplained%",
-            unexplained.zip(busy).and_then(|(unexplained, time)| over(100.0 * unexplained, time)),
-        ),
+        ("op_unexplained%", unexplained_share),
         ("own_cpu_us_per_op", own_cpu),
-        (
-            "ipc",
-            events(|it| it.instructions)
-                .zip(events(|it| it.cycles))
-                .and_then(|(instructions, cycles)| over(instructions, cycles)),
-        ),
-        (
-            "background_cpu_us_per_op",
-            background_cpu_ns(step, embedded).map(|ns| ns / 1e3 / operations),
-        ),
+        ("ipc", main.instructions_per_cycle()),
+        ("background_cpu_us_per_op", main.background_cpu_us_per_op()),
     ]);
-    let per_op = |(name, count)| (name, events(count).map(|count| count / operations));
-    figures.extend(EVENTS_PER_OP.map(per_op));
+    for (name, count) in EVENTS_PER_OP {
+        figures.push((name, main.events(count).map(|count| count / main.operations)));
+    }
     figures
+}
+
+fn cpu_ns(connection: &Connection) -> u64 {
+    connection.cpu_user_ns + connection.cpu_system_ns
+}
+
+fn sum_of(a: Option<f64>, b: Option<f64>) -> Option<f64> {
+    Some(a? + b?)
+}
+
+/// The connections that do the step's main operation, or create its indexes.
+struct MainConnections<'a> {
+    step: &'a Step,
+    embedded: bool,
+    all: Vec<&'a Connection>,
+    /// The operations of all of them, more than 0.
+    operations: f64,
+}
+
+impl<'a> MainConnections<'a> {
+    /// Returns the connections; `None` if there are none, or they did nothing.
+    fn of(step: &'a Step, embedded: bool) -> Option<Self> {
+        let operations = operations(step).filter(|&operations| operations > 0.0)?;
+        let role = step.main_operation().map(role_of);
+        let is_main = |connection: &&Connection| {
+            Some(connection.role.as_str()) == role
+                || step.kind == StepKind::Index && connection.role == "index"
+        };
+        let all: Vec<&Connection> = step.connections.iter().filter(is_main).collect();
+        (!all.is_empty()).then_some(Self { step, embedded, all, operations })
+    }
+
+    /// Returns the sum of a time over all connections per operation, in microseconds; `None` if one
+    /// of them does not know it.
+    fn us_per_op(&self, ns: impl Fn(&Connection) -> Option<u64>) -> Option<f64> {
+        let sum: Option<u64> = self.all.iter().map(|connection| ns(connection)).sum();
+        Some(sum? as f64 / 1e3 / self.operations)
+    }
+
+    /// Returns a time of the server's threads per operation; 0 if the engine works on the threads
+    /// of the connections.
+    fn server_us_per_op(&self, ns: impl Fn(&ThreadUse) -> u64) -> Option<f64> {
+        if self.embedded {
+            return Some(0.0);
+        }
+        self.us_per_op(|connection| connection.server_thread.as_ref().map(&ns))
+    }
+
+    /// Returns the number of an event on the threads of both sides.
+    fn events(&self, count: CountOf) -> Option<f64> {
+        let of_both = |connection: &&Connection| {
+            let of_client = connection.events.whole(count)?;
+            if self.embedded {
+                return Some(of_client);
+            }
+            Some(of_client + connection.server_thread?.events.whole(count)?)
+        };
+        self.all.iter().map(of_both).sum()
+    }
+
+    fn instructions_per_cycle(&self) -> Option<f64> {
+        let instructions = self.events(|events| events.instructions)?;
+        over(instructions, self.events(|events| events.cycles)?)
+    }
+
+    /// Returns the CPU time of the engine outside the threads of connections per operation: purge,
+    /// checkpoints, compaction, and assay's own sampling with an embedded engine. `None` if either
+    /// time is unknown.
+    fn background_cpu_us_per_op(&self) -> Option<f64> {
+        let connections = self.step.connections.iter();
+        let (all, served): (u64, Option<u64>) = if self.embedded {
+            (self.step.cpu.assay_ns, Some(connections.map(cpu_ns).sum()))
+        } else {
+            let threads = connections.map(|connection| Some(connection.server_thread?.cpu_ns));
+            (self.step.cpu.server_ns?, threads.sum())
+        };
+        // The server's time is in ticks, so that the difference may be below zero.
+        let background_ns = (all as f64 - served? as f64).max(0.0);
+        Some(background_ns / 1e3 / self.operations)
+    }
+}
+
+/// The time that connections spent on operations, and in which states.
+struct BusyTime {
+    /// The operations have a rate: a connection is idle until the next one is due.
+    is_open: bool,
+    /// Per operation, without idle time.
+    busy_us: Option<f64>,
+    /// `None` with too few samples.
+    shares: Option<Shares>,
+}
+
+impl BusyTime {
+    fn of(main: &MainConnections<'_>) -> Self {
+        let duration_us = main.us_per_op(|connection| {
+            Some(connection.ended_ns.saturating_sub(connection.started_ns))
+        });
+        let is_open = has_rate(main.step);
+        let shares = Shares::new(&main.all, is_open);
+        let busy_us = if is_open {
+            duration_us.zip(shares.as_ref()).map(|(us, shares)| us * (1.0 - shares.idle))
+        } else {
+            duration_us
+        };
+        Self { is_open, busy_us, shares }
+    }
+
+    /// Returns the time per operation in some states.
+    fn waiting(&self, states: &[ConnectionState]) -> Option<f64> {
+        Some(self.busy_us? * self.shares.as_ref()?.sum(states))
+    }
+
+    /// Returns the time that no measured part explains. The times of both threads of a connection
+    /// include their overlap.
+    fn unexplained(&self, measured_us: Option<f64>, overlap_us: Option<f64>) -> Option<f64> {
+        Some(self.busy_us? - (measured_us? - overlap_us?))
+    }
 }
 
 /// Returns one of the counts.
@@ -115,40 +197,17 @@ type CountOf = fn(&ProcessorEvents) -> Option<u64>;
 
 /// The processor's events, each with the metric that has its number per operation.
 const EVENTS_PER_OP: [(&str, CountOf); 5] = [
-    ("instructions_per_op", |it| it.instructions),
-    ("cycles_per_op", |it| it.cycles),
-    ("cache_misses_per_op", |it| it.cache_misses),
-    ("branch_misses_per_op", |it| it.branch_misses),
-    ("tlb_misses_per_op", |it| it.tlb_misses),
+    ("instructions_per_op", |events| events.instructions),
+    ("cycles_per_op", |events| events.cycles),
+    ("cache_misses_per_op", |events| events.cache_misses),
+    ("branch_misses_per_op", |events| events.branch_misses),
+    ("tlb_misses_per_op", |events| events.tlb_misses),
 ];
 
 /// Returns whether the step's main operation has a target rate.
 fn has_rate(step: &Step) -> bool {
     let ops = step.main_operation().and_then(|kind| step.ops.get(kind));
     ops.is_some_and(|ops| ops.rate_target_ops_per_s.is_some())
-}
-
-/// Returns the connections that do the step's main operation, or create its indexes.
-fn main_connections(step: &Step) -> Vec<&Connection> {
-    let role = step.main_operation().map(role_of);
-    let connections = step.connections.iter();
-    let is_main = |it: &&Connection| {
-        Some(it.role.as_str()) == role || step.kind == StepKind::Index && it.role == "index"
-    };
-    connections.filter(is_main).collect()
-}
-
-/// Returns the CPU time of the engine outside the threads of connections: purge, checkpoints,
-/// compaction, and assay's own sampling with an embedded engine. `None` if either time is unknown.
-fn background_cpu_ns(step: &Step, embedded: bool) -> Option<f64> {
-    let connections = step.connections.iter();
-    let (all, served): (u64, Option<u64>) = if embedded {
-        (step.cpu.assay_ns, connections.map(|it| Some(it.cpu_user_ns + it.cpu_system_ns)).sum())
-    } else {
-        (step.cpu.server_ns?, connections.map(|it| Some(it.server_thread?.cpu_ns)).sum())
-    };
-    // The server's time is in ticks, so that the difference may be below zero.
-    Some((all as f64 - served? as f64).max(0.0))
 }
 
 /// Returns the time that the hypervisor took per time that the processors worked: a running thread
@@ -170,21 +229,21 @@ impl Shares {
     /// sleeps until an operation is due.
     fn new(main: &[&Connection], is_open: bool) -> Option<Self> {
         let mut counts: BTreeMap<ConnectionState, u64> = BTreeMap::new();
-        for (state, count) in main.iter().flat_map(|it| &it.states) {
+        for (state, count) in main.iter().flat_map(|connection| &connection.states) {
             *counts.entry(*state).or_default() += count;
         }
-        let idle = if is_open { counts.remove(&Sleep) } else { None };
+        let idle = if is_open { counts.remove(&Sleep).unwrap_or(0) } else { 0 };
         let busy: u64 = counts.values().sum();
-        let share = |count: u64, total: u64| count as f64 / total as f64;
-        (busy >= SAMPLES_MIN).then(|| Self {
-            idle: share(idle.unwrap_or(0), busy + idle.unwrap_or(0)),
-            states: counts.into_iter().map(|(state, count)| (state, share(count, busy))).collect(),
-        })
+        if busy < SAMPLES_MIN {
+            return None;
+        }
+        let states = counts.into_iter().map(|(state, count)| (state, count as f64 / busy as f64));
+        Some(Self { idle: idle as f64 / (busy + idle) as f64, states: states.collect() })
     }
 
     /// Returns the sum of the shares of some states.
     fn sum(&self, states: &[ConnectionState]) -> f64 {
-        let shares = states.iter().filter_map(|it| self.states.get(it));
+        let shares = states.iter().filter_map(|state| self.states.get(state));
         // A sum would begin with -0.
         shares.fold(0.0, |sum, share| sum + share)
     }
@@ -192,7 +251,7 @@ impl Shares {
 
 #[cfg(test)]
 mod tests {
-    use record::{Cpu, HostColumnSeries, Ops, ThreadUse};
+    use record::{Cpu, HostColumnSeries, Ops};
 
     use super::*;
 

@@ -128,7 +128,7 @@ fn largest_of_each_second(
 /// Returns the sum of the growth of some counters per second, of the replica with the largest sum.
 fn most_expensive(engine: &BTreeMap<String, CounterSeries>, counters: &[&str]) -> Option<f64> {
     let mut sums: BTreeMap<&str, f64> = BTreeMap::new();
-    for (number, series) in counters.iter().flat_map(|it| of_replicas(engine, it)) {
+    for (number, series) in counters.iter().flat_map(|counter| of_replicas(engine, counter)) {
         let per_second = mean(series.values.iter().flatten().copied())?;
         *sums.entry(number).or_default() += per_second;
     }

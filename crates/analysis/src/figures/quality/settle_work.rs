@@ -54,7 +54,7 @@ pub(crate) fn settled(
     let (before, after) = (&settle.pending_before, &settle.pending_after);
     let value = |counters: &[Counter], name: &str| {
         let mut counters = counters.iter();
-        counters.find(|it| it.name == name).map(|it| it.value)
+        counters.find(|counter| counter.name == name).map(|counter| counter.value)
     };
     let names = distinct(before.iter().chain(after).map(|counter| &counter.name));
     let pending = names.into_iter().map(|name| Pending {

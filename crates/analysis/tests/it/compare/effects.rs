@@ -1,8 +1,8 @@
 //! The effects of factors on machines of which the truth is known.
 
-use analysis::{
-    CompareOptions, Effects, Factors, Figures, Pairing, Profile, ProfileSetting, Verdict, effects,
-};
+use analysis::compare::{CompareOptions, Effects, Pairing, Verdict, effects};
+use analysis::figures::Figures;
+use analysis::settings::{Factors, Profile, ProfileSetting};
 
 use super::machine::{Drift, NOISES, Order, Random, Truth};
 

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use analysis::{CompareOptions, ComparedStep, Figures, Row, compare};
+use analysis::compare::{CompareOptions, ComparedStep, compare};
+use analysis::figures::{Figures, Row};
 use record::{Status, StepKind};
 
 fn row(target: &str, repeat: u32, files: f64) -> Row {

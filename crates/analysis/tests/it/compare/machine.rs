@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use analysis::{Figures, Row, StartedCell};
+use analysis::figures::{Figures, Row, StartedCell};
 use record::{Status, StepKind};
 
 pub const BASE: &str = "old.base";

@@ -1,6 +1,7 @@
 //! Repeats of several machines, of which the truth is known.
 
-use analysis::{Compared, Figures, Pairing, Verdict, compare};
+use analysis::compare::{Compared, Pairing, Verdict, compare};
+use analysis::figures::Figures;
 
 use super::machine::{BASE, Drift, Noise, Random, Truth};
 use super::simulated::{called_different, options, share, shown};

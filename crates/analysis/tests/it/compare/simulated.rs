@@ -1,7 +1,7 @@
 //! The frequency of correct verdicts where the truth is known. The figures are in
 //! `docs/statistics.md`.
 
-use analysis::{CompareOptions, Compared, ComparedStep, Pairing, Verdict, compare};
+use analysis::compare::{CompareOptions, Compared, ComparedStep, Pairing, Verdict, compare};
 
 use super::machine::{BASE, DRIFTS, Drift, NOISES, Noise, Order, Random, Steps, Truth};
 

@@ -1,9 +1,10 @@
 //! The pairs that are compared, and the messages about missing ones.
 
-use analysis::{
-    CompareOptions, Compared, ComparedStep, Figures, Gate, Pairing, Row, StartedCell, Thresholds,
-    UnfinishedCell, Verdict, compare, gate, noise_floor,
+use analysis::compare::{
+    CompareOptions, Compared, ComparedStep, Gate, Pairing, Thresholds, Verdict, compare, gate,
+    noise_floor,
 };
+use analysis::figures::{Figures, Row, StartedCell, UnfinishedCell};
 use record::{Status, StepKind};
 
 use super::machine::{BASE, Noise, Random, Truth, row};
@@ -416,9 +417,9 @@ fn processor_counters_are_judged_by_default_where_there_are_any() {
     assert_eq!(judged("ipc", 2.0, 1.5), Verdict::Slower);
     assert_eq!(judged("cache_misses_per_op", 90.0, 60.0), Verdict::Faster);
     let mut rows = in_turns(&SLOWER);
-    assert!(!analysis::costs(&figures(rows.clone())).contains(&"ipc".to_owned()));
+    assert!(!analysis::compare::costs(&figures(rows.clone())).contains(&"ipc".to_owned()));
     rows[0].metrics.insert("ipc", Some(2.0));
-    assert!(analysis::costs(&figures(rows)).contains(&"ipc".to_owned()));
+    assert!(analysis::compare::costs(&figures(rows)).contains(&"ipc".to_owned()));
 }
 
 #[test]

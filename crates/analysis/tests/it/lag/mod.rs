@@ -2,7 +2,7 @@
 
 mod shapes;
 
-use analysis::LagVerdict;
+use analysis::figures::LagVerdict;
 use shapes::{Random, SHAPES, verdict};
 
 /// The lengths of simulated steps in seconds.

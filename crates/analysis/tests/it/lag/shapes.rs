@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use analysis::{CounterSeries, LagVerdict};
+use analysis::figures::{CounterSeries, LagVerdict};
 use record::Step;
 
 /// Random numbers.
@@ -194,5 +194,6 @@ pub fn verdict(lag_ms: &[f64]) -> LagVerdict {
     let step = Step { lag_at_most_ns: Some(3_600_000_000_000), ..Step::default() };
     let values = lag_ms.iter().copied().map(Some).collect();
     let series = CounterSeries { values, ..CounterSeries::default() };
-    analysis::lag(&step, &BTreeMap::from([("replica_1.lag_ms".to_owned(), series)])).verdict
+    analysis::figures::lag(&step, &BTreeMap::from([("replica_1.lag_ms".to_owned(), series)]))
+        .verdict
 }

@@ -1,6 +1,9 @@
 //! `assay compare --by`: shows the effects of factors.
 
-use analysis::{Factor, Factors, Figures};
+use analysis::{
+    figures::Figures,
+    settings::{Factor, Factors},
+};
 use record::Run;
 use report::{ComparedRun, FactorEffects};
 use runner::failure::UsageError;
@@ -36,7 +39,7 @@ pub fn by_factor(
         return Ok(Exit::Ok);
     }
     let options = options(args, &run.base, figures);
-    let mut effects = analysis::effects(figures, select(known, &args.by)?, &options);
+    let mut effects = analysis::compare::effects(figures, select(known, &args.by)?, &options);
     effects.notes.extend(notes);
     let shown = FactorEffects { run, runs, figures, effects: &effects };
     let text = match args.format {

@@ -5,8 +5,11 @@ mod more_repeats;
 use std::collections::{BTreeMap, BTreeSet};
 
 use analysis::{
-    Compared, ComparedStep, Figures, Gate, REPEATS_CAP, THROUGHPUT, Thresholds, Verdict, counted,
-    distinct, metric_label,
+    compare::{
+        Compared, ComparedStep, Gate, REPEATS_CAP, THROUGHPUT, Thresholds, Verdict, metric_label,
+    },
+    counted, distinct,
+    figures::Figures,
 };
 use report::{ratio_with_bounds, terminal_text};
 
@@ -28,41 +31,27 @@ pub fn judge(
     lines: &[Line<'_>],
 ) -> Exit {
     let thresholds = thresholds(args);
-    let rows = compared.rows.iter();
-    let judged = rows.filter(|row| thresholds.of(&row.metric).is_some());
-    let judged: Vec<&ComparedStep> = judged.collect();
-    let rows_at = |indexes: &[usize]| {
-        let rows = indexes.iter().map(|&index| &compared.rows[index]);
-        rows.collect::<Vec<_>>()
-    };
+    let all = compared.rows.iter();
+    let judged: Vec<&ComparedStep> =
+        all.filter(|row| thresholds.of(&row.metric).is_some()).collect();
     let missing = missing(compared, lines);
     let without_rows: Vec<&str> = thresholds.without_rows(compared).collect();
-    match analysis::gate(compared, &thresholds) {
-        Gate::Regressed(rows) => {
-            let rows = rows_at(&rows);
+
+    match analysis::compare::gate(compared, &thresholds) {
+        Gate::Regressed(indexes) => {
+            let rows = rows_at(compared, &indexes);
             eprint_line!("regression: {}", by_metric(Some(&rows), &judged));
             print_rows(&compared.base, &rows, &thresholds);
             Exit::Regressed
         }
-        Gate::Doubtful(rows) if !rows.is_empty() => {
-            let rows = rows_at(&rows);
+        Gate::Doubtful(indexes) if !indexes.is_empty() => {
+            let rows = rows_at(compared, &indexes);
             let doubtful = by_metric(Some(&rows), &judged);
             eprint_line!("not certain: no regression is shown, but Assay can't judge {doubtful}");
             print_rows(&compared.base, &rows, &thresholds);
             print_missing(&missing, &without_rows);
             let commands = more_repeats::commands(runs, &compared.base, &rows, &thresholds, lines);
-            for command in &commands {
-                eprint_line!(
-                    "help: measure only these comparisons again: {}",
-                    terminal_text(command)
-                );
-            }
-            if !commands.is_empty() {
-                eprint_line!(
-                    "help: do this once, then accept the result: adding repeats until something shows causes more false \
-                     verdicts than the error rate allows"
-                );
-            }
+            print_commands(&commands);
             print_impractical(&rows, &thresholds);
             print_unfinished(runs, figures);
             Exit::Invalid
@@ -82,6 +71,24 @@ pub fn judge(
             print_unfinished(runs, figures);
             Exit::Invalid
         }
+    }
+}
+
+/// Returns the comparisons with these indexes.
+fn rows_at<'a>(compared: &'a Compared, indexes: &[usize]) -> Vec<&'a ComparedStep> {
+    indexes.iter().map(|&index| &compared.rows[index]).collect()
+}
+
+/// Prints the commands that measure doubtful comparisons again, and how often to use them.
+fn print_commands(commands: &[String]) {
+    for command in commands {
+        eprint_line!("help: measure only these comparisons again: {}", terminal_text(command));
+    }
+    if !commands.is_empty() {
+        eprint_line!(
+            "help: do this once, then accept the result: adding repeats until something shows causes more false \
+             verdicts than the error rate allows"
+        );
     }
 }
 
@@ -227,7 +234,7 @@ fn print_unfinished(runs: &Runs, figures: &Figures) {
 
 #[cfg(test)]
 mod tests {
-    use analysis::Pairing;
+    use analysis::compare::Pairing;
 
     use super::*;
 
@@ -306,7 +313,8 @@ mod tests {
     fn the_sentence_of_a_comparison_has_its_reasons() {
         let mut noisy = row(Verdict::TooNoisy, Some(14));
         (noisy.cell.variant, noisy.ratio) = (Some("cached".into()), Some(0.9712));
-        noisy.interval = Some(analysis::Interval { low: 0.9, high: 1.05, confidence: 0.95 });
+        noisy.interval =
+            Some(analysis::compare::Interval { low: 0.9, high: 1.05, confidence: 0.95 });
         noisy.reasons = vec!["pg.next, repeat 2 is left out: it failed".into()];
         assert_eq!(
             sentence(&noisy, "pg.base", 0.025),

@@ -1,6 +1,6 @@
 //! `--base GROUP=TARGET`: compares the targets of each engine or build with their own base.
 
-use analysis::Figures;
+use analysis::figures::Figures;
 use record::{CellKey, Run, Target};
 use runner::failure::UsageError;
 use runner::similar::did_you_mean;
@@ -16,54 +16,50 @@ pub struct Group {
     pub figures: Figures,
 }
 
+/// A base that is given for a group.
+struct GroupBase<'a> {
+    /// The engine or build.
+    group: &'a str,
+    target: &'a str,
+}
+
 /// Groups the targets by their base. All targets are one group if at most one base is given,
 /// without a group's name.
 pub fn by_base(bases: &[Base], run: Run, mut figures: Figures) -> Result<Vec<Group>, UsageError> {
-    let groups: Option<Vec<(&str, &str)>> =
-        bases.iter().map(|base| Some((base.group.as_deref()?, base.target.as_str()))).collect();
-    let Some(groups) = groups.filter(|groups| !groups.is_empty()) else {
-        return match bases.len() {
-            0 | 1 => Ok(vec![Group { run, figures }]),
-            _ => Err(UsageError::new(
-                "with several bases, each `--base` must name its group",
-                Some(
-                    "write `--base GROUP=TARGET`, where GROUP is an engine or a build, such as `--base postgres=pg16.base`"
-                        .into(),
-                ),
-            )),
-        };
+    let Some(groups) = group_bases(bases) else {
+        if bases.len() <= 1 {
+            return Ok(vec![Group { run, figures }]);
+        }
+        let help = "write `--base GROUP=TARGET`, where GROUP is an engine or a build, such as `--base postgres=pg16.base`";
+        let message = "with several bases, each `--base` must name its group";
+        return Err(UsageError::new(message, Some(help.into())));
     };
-    for (index, (group, base)) in groups.iter().enumerate() {
-        check(&run, group, base)?;
-        if groups[..index].iter().any(|(other, _)| other == group) {
+    for (index, GroupBase { group, target }) in groups.iter().enumerate() {
+        check(&run, group, target)?;
+        if groups[..index].iter().any(|other| other.group == *group) {
             return Err(UsageError::new(
                 format!("`--base` is given twice for the group `{group}`"),
                 Some("keep one of them".into()),
             ));
         }
     }
-    // A build is more specific than its engine.
-    let group_of = |target: &Target| {
-        let names = [&target.build, &target.engine];
-        let mut matching = names.into_iter().filter_map(|name| {
-            let has_name = |(group, _): &&(&str, &str)| *group == name.as_str();
-            groups.iter().find(has_name)
-        });
-        matching.next()
-    };
+
     let mut by_base = Vec::new();
-    for group in &groups {
+    for GroupBase { group, target } in &groups {
         let mut own = run.clone();
-        own.targets.retain(|target| group_of(target) == Some(group));
-        own.base = group.1.to_owned();
+        own.targets.retain(|target| group_of(target, &groups) == Some(*group));
+        own.base = (*target).to_owned();
         let figures = take_figures(&mut figures, &own);
         by_base.push(Group { run: own, figures });
     }
     if let Some(first) = by_base.first_mut() {
         first.figures.damages = figures.damages;
     }
-    let ungrouped = run.targets.iter().filter(|target| group_of(target).is_none());
-    let ungrouped: Vec<&str> = ungrouped.map(|target| target.name.as_str()).collect();
+
+    let mut ungrouped: Vec<&str> = Vec::new();
+    for target in run.targets.iter().filter(|target| group_of(target, &groups).is_none()) {
+        ungrouped.push(&target.name);
+    }
     if !ungrouped.is_empty() {
         eprint_line!(
             "note: these targets are not compared, since no `--base` is given for them: {}",
@@ -71,6 +67,22 @@ pub fn by_base(bases: &[Base], run: Run, mut figures: Figures) -> Result<Vec<Gro
         );
     }
     Ok(by_base)
+}
+
+/// Returns the bases with their groups; `None` if there are none, or one lacks its group.
+fn group_bases(bases: &[Base]) -> Option<Vec<GroupBase<'_>>> {
+    let mut groups = Vec::new();
+    for base in bases {
+        groups.push(GroupBase { group: base.group.as_deref()?, target: &base.target });
+    }
+    Some(groups).filter(|groups| !groups.is_empty())
+}
+
+/// Returns the group of a target, if it has one. A build is more specific than its engine.
+fn group_of<'a>(target: &Target, groups: &[GroupBase<'a>]) -> Option<&'a str> {
+    let find = |name: &str| groups.iter().find(|known| known.group == name);
+    let found = find(&target.build).or_else(|| find(&target.engine))?;
+    Some(found.group)
 }
 
 /// Refuses a group without targets, and a base outside of its group.

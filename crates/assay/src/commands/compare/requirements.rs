@@ -1,7 +1,9 @@
 //! `--require`: reports which targets miss a bound, in words and as an exit code.
 
 use analysis::{
-    Figures, Requirement, RequirementResult, RequirementVerdict, Row, THROUGHPUT, distinct,
+    compare::{Requirement, RequirementResult, RequirementVerdict, THROUGHPUT},
+    distinct,
+    figures::{Figures, Row},
 };
 use report::terminal_text;
 use runner::failure::UsageError;
@@ -21,7 +23,7 @@ pub fn check(figures: &Figures, requirements: &[Requirement]) -> Result<(), Usag
         }
         let of_step: Vec<&Row> = figures.rows.iter().filter(|row| row.step == *step).collect();
         let has = |row: &&Row| match metric.as_str() {
-            THROUGHPUT => analysis::throughput(row).is_some(),
+            THROUGHPUT => analysis::figures::throughput(row).is_some(),
             name => row.metric(name).is_some(),
         };
         let has_figures = of_step.iter().any(|row| !row.ops.is_empty());

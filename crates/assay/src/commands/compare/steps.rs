@@ -1,7 +1,7 @@
 //! `--by-step`: compares steps of the same cell with each other.
 
 use analysis::compat::{self, StepPair};
-use analysis::{Figures, distinct};
+use analysis::{distinct, figures::Figures};
 use record::Run;
 use runner::failure::UsageError;
 

@@ -3,7 +3,7 @@
 use std::io::{BufWriter, Write as _};
 use std::path::Path;
 
-use analysis::Row;
+use analysis::figures::Row;
 use fs_err::File;
 use record::{StepReader, StepState};
 use report::HistogramLog;

@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
-use analysis::{Figures, ProfiledStep, distinct};
+use analysis::{
+    distinct,
+    figures::{Figures, ProfiledStep},
+};
 use report::ProfileForm;
 use runner::failure::UsageError;
 
@@ -20,7 +23,7 @@ impl Selection {
         output: Option<&Path>,
     ) -> anyhow::Result<Exit> {
         let (mut figures, _) = runs::figures(&self.directories, |row| {
-            row.series = analysis::Series::default();
+            row.series = analysis::figures::Series::default();
         })?;
         let exit = exit_of_reading(&figures);
         // As in a comparison, warm-ups only count if they are asked for.
@@ -32,7 +35,7 @@ impl Selection {
         }
         warn_of_left_out(&figures);
 
-        let profiles = analysis::merged_profiles(&figures);
+        let profiles = analysis::compare::merged_profiles(&figures);
         if profiles.is_empty() {
             eprint_line!("error: no selected step has a profile, so nothing was written");
             return Ok(Exit::Invalid);

@@ -5,7 +5,7 @@ mod next;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use analysis::{CompareOptions, Figures};
+use analysis::{compare::CompareOptions, figures::Figures};
 use record::{CellKey, RateSearch, Run, RunDir, Status};
 use report::Curves;
 use runner::{CellRequest, Events as _, Measured, RunEnd, RunOutcome, RunRequest};
@@ -90,7 +90,8 @@ fn show_measured(
     display: &Display,
 ) -> anyhow::Result<Exit> {
     let RunOutcome { directory, run, .. } = outcome;
-    let (figures, curves) = analysis::figures_and(std::slice::from_ref(directory), Curves::take)?;
+    let (figures, curves) =
+        analysis::figures::figures_and(std::slice::from_ref(directory), Curves::take)?;
     let report = write_report(directory, &figures, &curves);
     if !display.is_quiet() {
         print(&report::tables_brief(run, &figures, style()))?;
@@ -116,7 +117,7 @@ fn show_measured(
 
 /// Writes the report of a run whose record was finished late.
 fn renew_report(directory: &RunDir) {
-    match analysis::figures_and(std::slice::from_ref(directory), Curves::take) {
+    match analysis::figures::figures_and(std::slice::from_ref(directory), Curves::take) {
         Ok((figures, curves)) => {
             write_report(directory, &figures, &curves);
         }
@@ -156,7 +157,7 @@ fn file_url(path: &Path) -> String {
 fn noise(run: &Run, figures: &Figures) -> String {
     let options =
         CompareOptions { base: run.base.clone(), metrics: Vec::new(), ..CompareOptions::default() };
-    let compared = analysis::compare(figures, &options);
+    let compared = analysis::compare::compare(figures, &options);
     format!("\n{}", report::noise_floor(&compared, style()))
 }
 

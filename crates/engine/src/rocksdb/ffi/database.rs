@@ -168,6 +168,7 @@ impl Database {
         let families = [options.owned.raw.cast_const()];
         let mut family = null_mut();
         let mut failure = null_mut();
+
         // SAFETY: one name, one set of options, one place for a handle, as is said; all borrowed
         // for the call.
         let raw = unsafe {
@@ -181,6 +182,7 @@ impl Database {
                 &mut failure,
             )
         };
+
         check(api, failure)?;
         Ok(Self { api, raw, family, options })
     }

@@ -59,12 +59,14 @@ fn no_log_has_the_password_of_a_replica() {
     if installed().is_none_or(|it| !is_mariadb() && it.version.number < (5, 7, 0)) {
         return;
     }
+
     let (place, other, port) = (ServerDir::new(), ServerDir::new(), port());
     let replicas = Some(ForReplicas { port: &port, logical: false });
     // Replicas have their own ID.
     let talkative = Mysql::ACCESS.talkative.iter().filter(|(name, _)| *name != "server_id");
     let set: Vec<(&str, &str)> = talkative.copied().collect();
     let data = |place: &ServerDir| place.path().join("data");
+
     let primary = place.with_options(&data(&place), &build(), &set, |options| {
         Mysql::start(&StartOptions { replicas, ..options })
     });
@@ -73,6 +75,7 @@ fn no_log_has_the_password_of_a_replica() {
         primary.start_replica("replica_1", &options)
     });
     let replica = replica.unwrap();
+
     let file = other.path().join("data/mysql/data/master.info");
     let password = match fs_err::read_to_string(&file) {
         Ok(text) => text.lines().find(|line| is_password(line)).unwrap().to_owned(),
@@ -82,6 +85,7 @@ fn no_log_has_the_password_of_a_replica() {
         }
     };
     assert!(is_password(&password));
+
     for place in [&place, &other] {
         let mut names = Vec::new();
         for directory in [place.path().to_owned(), place.path().join("data/mysql/data")] {

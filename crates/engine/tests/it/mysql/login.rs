@@ -235,6 +235,7 @@ fn passwords_go_by_tcp_in_clear_to_no_one() {
                 ssl_mode: mode,
                 ..tcp.address()
             };
+
             let has_tls = tcp.has_tls(&mut root);
             match MysqlSession::connect(&address) {
                 Ok(mut session) => {
@@ -249,6 +250,7 @@ fn passwords_go_by_tcp_in_clear_to_no_one() {
                     assert_eq!(error.class, ErrorClass::Refused);
                 }
             }
+
             let wrong = Address { password: Some(Secret::new("wrong")), ..address };
             assert_eq!(
                 class_of(MysqlSession::connect(&wrong)),
@@ -256,6 +258,7 @@ fn passwords_go_by_tcp_in_clear_to_no_one() {
                 "{name} {mode:?}"
             );
         }
+
         if tcp.has_tls(&mut root) {
             let verified = Address {
                 user: name.into(),

@@ -128,6 +128,7 @@ fn what_a_commit_makes_durable_is_counted() {
     if installed().is_none() {
         return;
     }
+
     let place = ServerDir::new();
     let mysql = place
         .start(&[
@@ -138,17 +139,20 @@ fn what_a_commit_makes_durable_is_counted() {
             ("sync_binlog", "1"),
         ])
         .unwrap();
+
     let committed = table("durable1", None);
     fill(&mysql, &committed, 0);
     let mut observer = mysql.observer(&[]).unwrap();
     let before = observer.sample().unwrap();
     insert(&mysql, &committed, COMMITS);
     let after = observer.sample().unwrap();
+
     let grown = |name: &str| value(&after, name) - value(&before, name);
     let commits = f64::from(COMMITS);
     assert!(grown("innodb_fsync_count") >= commits);
     assert!((commits..1.5 * commits).contains(&grown("binlog_sync_count")));
     assert!(grown("binlog_bytes") >= 100.0 * commits);
+
     if is_mariadb() {
         // It tells the log's apart no more.
         assert!(!after.iter().any(|it| it.name == "innodb_log_fsync_count"));
@@ -195,6 +199,7 @@ fn settling_leaves_nothing_to_do_and_every_setting_as_it_was() {
                 ("innodb_io_capacity", "333"),
             ])
             .unwrap();
+
         let tables = [
             table("settle1", None),
             table("settle2", Some(Partitions { count: 3, rows_each: 100 })),
@@ -206,16 +211,19 @@ fn settling_leaves_nothing_to_do_and_every_setting_as_it_was() {
                 .query(&format!("delete from {} where transactionid <= 250", table.name))
                 .unwrap();
         }
+
         let before = mysql.settings().unwrap();
         let limits = SettleLimits {
             at_least: Duration::from_millis(300),
             at_most: Duration::from_secs(300),
         };
         let settled = mysql.settle(&tables, limits, &GO_ON).unwrap();
+
         let done: Vec<&str> = settled.actions.iter().map(|action| action.what.as_str()).collect();
         let analyzed = done.iter().filter(|what| what.starts_with("ANALYZE"));
         assert_eq!(analyzed.count(), 2, "{done:?}");
         assert_eq!(settled.unfinished, [""; 0]);
+
         if storage_engine == "rocksdb" {
             assert!(value(&settled.pending_before, "rocksdb_memtable_bytes") > 0.0);
             assert_eq!(value(&settled.pending_after, "rocksdb_flush_pending_count"), 0.0);
@@ -233,6 +241,7 @@ fn settling_leaves_nothing_to_do_and_every_setting_as_it_was() {
                 "{done:?}"
             );
         }
+
         let after = mysql.settings().unwrap();
         let differ: Vec<_> = before
             .iter()

@@ -51,10 +51,12 @@ impl Foreign {
             .query("set password_encryption = md5; create role old login password 'right'")
             .unwrap();
         drop(session);
+
         let cluster = postgres.storage().data[0].clone();
         let bin_dir = locate(&build()).unwrap().bin_dir;
         let owner = fs_err::metadata(&cluster).unwrap();
         postgres.stop().unwrap();
+
         let (root, certificate, key) = certified(certificate_for);
         let (other_root, _, _) = certified(certificate_for);
         let write = |name: &str, text: &str, mode: u32| {
@@ -70,6 +72,7 @@ impl Foreign {
         write("server.key", &key, 0o600);
         let root = write("root.pem", &root, 0o644);
         let other_root = write("other.pem", &other_root, 0o644);
+
         let args = |port| {
             let option = |text: String| ["-c".into(), text.into()];
             let mut args = vec!["-D".into(), cluster.clone().into_os_string()];
@@ -79,6 +82,7 @@ impl Foreign {
             args.extend(option("ssl=on".into()));
             args
         };
+
         let answer = |port| Postgres::attach(&url(port, "me:right", "")).ok();
         let program = bin_dir.join("postgres");
         let (guarded, port, _) = on_a_port(&place.log(), &program, &owner, args, answer);
@@ -218,11 +222,13 @@ fn a_role_without_privileges_gets_the_figures_that_it_may_see() {
     let postgres = place.start(&[("autovacuum", "on"), ("autovacuum_naptime", "1s")]).unwrap();
     let mut session = postgres.connect().unwrap();
     session.query("create role plain login; grant all on schema public to plain").unwrap();
+
     let engine::postgres::Host::Unix(socket) = &postgres.address().host else {
         panic!("it listens elsewhere");
     };
     let url = format!("postgresql://plain@/ib?host={}", socket.display());
     let plain = Postgres::attach(&url).unwrap();
+
     let mine = table("mine1", None);
     let mut writer = fill(&plain, &mine, 10);
     let names = |postgres: &Postgres| -> Vec<String> {
@@ -231,10 +237,12 @@ fn a_role_without_privileges_gets_the_figures_that_it_may_see() {
         assert!(!observer.sample().unwrap().is_empty());
         counters.into_iter().map(|counter| counter.name).collect()
     };
+
     assert_eq!(names(&plain), names(&postgres), "counters are for all");
     assert_eq!(plain.inspect(&mine, true).unwrap().rows, 10);
     let settings = plain.settings().unwrap();
     assert!(settings.iter().any(|it| it.name == "shared_buffers" && it.value == "16MB"));
+
     // A vacuum of autovacuum's that takes long, to be seen by both; of this table alone, so that
     // its workers are not at others.
     let sql = "alter table mine1 set (autovacuum_vacuum_threshold = 10, autovacuum_vacuum_scale_factor = 0, \
@@ -244,6 +252,7 @@ fn a_role_without_privileges_gets_the_figures_that_it_may_see() {
                delete from mine1 where transactionid % 2 = 0";
     writer.query(sql).unwrap();
     drop(writer);
+
     let limits = SettleLimits { at_least: Duration::ZERO, at_most: Duration::from_secs(300) };
     let workers = |postgres: &Postgres| {
         let stop = AtomicBool::new(true);
@@ -251,12 +260,14 @@ fn a_role_without_privileges_gets_the_figures_that_it_may_see() {
         let counter = |it: &&engine::Counter| it.name == "autovacuum_worker_count";
         settled.pending_before.iter().find(counter).unwrap().value
     };
+
     eventually("autovacuum works on it", || workers(&postgres) == 1.0);
     assert_eq!(workers(&plain), 1.0);
     let settled = plain.settle(std::slice::from_ref(&mine), limits, &GO_ON).unwrap();
     let done: Vec<&str> = settled.actions.iter().map(|it| it.what.as_str()).collect();
     assert!(done.iter().any(|it| it.starts_with("VACUUM") && it.ends_with("mine1")), "{done:?}");
     assert!(done.contains(&"CHECKPOINT: not allowed"), "{done:?}");
+
     plain.stop().unwrap();
     postgres.stop().unwrap();
 }

@@ -28,16 +28,19 @@ fn a_replica_follows_reports_its_lag_and_says_why_it_stopped() {
         |options| primary.start_replica("replica_1", &options),
     );
     let replica = replica.unwrap();
+
     let mut session = primary.connect().unwrap();
     session.query("create table t as select 1 as a").unwrap();
     let mut reader = replica.connect().unwrap();
     eventually("the row is there", || {
         reader.query_i64("select a from t").ok().flatten() == Some(1)
     });
+
     let setting = reader.query("show work_mem").unwrap();
     assert_eq!(setting, [[Some("7MB".to_owned())]]);
     assert_eq!(Postgres::replication_error(&mut reader).unwrap(), None);
     session.query("set synchronous_commit = local").unwrap();
+
     let mut poller = replica.connect().unwrap();
     let mut behind = |session: &mut _| -> Vec<(String, f64)> {
         let gauges = Postgres::replication_gauges(session, &mut poller, "replica_1").unwrap();
@@ -47,6 +50,7 @@ fn a_replica_follows_reports_its_lag_and_says_why_it_stopped() {
         let behind = behind(&mut session);
         behind.len() == 4 && behind.iter().all(|(_, bytes)| *bytes == 0.0)
     });
+
     // The replica replays no more, but still receives.
     reader.query("select pg_wal_replay_pause()").unwrap();
     session
@@ -57,6 +61,7 @@ fn a_replica_follows_reports_its_lag_and_says_why_it_stopped() {
         behind[0] == ("replica_1.sent_bytes".to_owned(), 0.0) && behind[3].1 > 1e6
     });
     reader.query("select pg_wal_replay_resume()").unwrap();
+
     // The primary goes away: the replica no longer receives its log.
     let pids = [&primary, &replica].map(|it| it.process_id().unwrap());
     signal(pids[0], Signal::KILL);

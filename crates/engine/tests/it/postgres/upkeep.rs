@@ -23,6 +23,7 @@ fn counters_grow_with_the_work() {
             !before.iter().any(|counter| counter.name.ends_with(name)),
             "no table, no counters"
         );
+
         let mut session = fill(&shared.server, &counted, 200);
         run(
             &mut session,
@@ -30,8 +31,10 @@ fn counters_grow_with_the_work() {
         );
         session.query(&format!("delete from {name} where transactionid <= 50")).unwrap();
         end(session);
+
         let after = observer.counters().unwrap();
         assert_eq!(value(&after, &format!("dead_rows.{name}")), 50.0);
+
         let grown = |name: &str| value(&after, name) - value(&before, name);
         assert!(grown("wal_bytes") > 10_000.0 && grown("wal_position_bytes") > 10_000.0);
         assert!(grown("row_inserted_count") >= 200.0 && grown("row_deleted_count") >= 50.0);
@@ -39,23 +42,27 @@ fn counters_grow_with_the_work() {
         assert_eq!(value(&after, &format!("live_rows.{name}")), 150.0);
         assert!(value(&after, &format!("table_bytes.{name}")) >= 8192.0);
         assert!(value(&after, &format!("index_bytes.{name}")) >= 2.0 * 8192.0);
+
         let each = format!("each_index_bytes.{name}.");
         let each = after.iter().filter(|it| it.name.starts_with(&each));
         let sum: f64 = each.map(|it| it.value).sum();
         assert_eq!(sum, value(&after, &format!("index_bytes.{name}")));
         let table = value(&after, &format!("table_bytes.{name}"));
         assert_eq!(table + sum, value(&after, &format!("total_bytes.{name}")));
+
         let bloat = observer.bloat().unwrap();
         let dense = format!("each_index_leaf_density_percent.{name}.");
         let dense = bloat.iter().filter(|it| it.name.starts_with(&dense));
         let dense: Vec<f64> = dense.map(|it| it.value).collect();
         assert_eq!(bloat.len(), 2 * dense.len());
         assert!(dense.len() >= 2 && dense.iter().all(|it| *it > 5.0 && *it < 100.0));
+
         assert!(value(&after, "database_bytes") > 1e6);
         let sample = observer.sample().unwrap();
         assert_eq!(value(&sample, &format!("dead_rows.{name}")), 50.0);
         assert!(sample.len() < after.len());
         none_is_there_twice(&after);
+
         let mut session = shared.server.connect().unwrap();
         run(&mut session, &shared.server.dialect().drop_table(&counted));
     }

@@ -158,6 +158,7 @@ fn counters_move_with_the_load() {
         let place = tempfile::tempdir().unwrap();
         let with_statistics = Config { statistics: true, ..config(&SMALL) };
         let database = RocksDb::create(library, place.path(), &with_statistics).unwrap();
+
         let mut observer = database.observer();
         let before = observer.counters().unwrap();
         write(&database, 20_000);
@@ -166,6 +167,7 @@ fn counters_move_with_the_load() {
         for n in 0..2000 {
             assert!(session.get(&key(n)).unwrap().is_some());
         }
+
         let after = observer.counters().unwrap();
         let moved = |name| get(&after, name) - get(&before, name);
         assert!(moved("ingested_bytes") >= 20_000.0 * 120.0);
@@ -176,6 +178,7 @@ fn counters_move_with_the_load() {
         assert!(moved("compaction_and_flush_count") > 0.0);
         assert!(moved("block_cache_hit_count") + moved("block_cache_miss_count") > 0.0);
         assert_eq!(moved("ticker.rocksdb.number.keys.written"), 20_000.0);
+
         assert!(get(&after, "sst_bytes") > 2_000_000.0);
         assert!(get(&after, "lsm_bytes") > 2_000_000.0);
         assert!(get(&after, "stall_seconds") >= 0.0);
@@ -183,6 +186,7 @@ fn counters_move_with_the_load() {
         for reason in ["l0-file-count-limit-delays", "memtable-limit-stops"] {
             get(&after, &format!("write_stall_count.{reason}"));
         }
+
         let mut names: Vec<&str> = after.iter().map(|counter| counter.name.as_str()).collect();
         names.sort_unstable();
         let count = names.len();

@@ -20,6 +20,7 @@ fn what_was_written_before_a_kill_is_there_after_it() {
     if let Some(directory) = std::env::var_os(WRITER) {
         write_until_killed(Path::new(&directory));
     }
+
     on_each(|library| {
         let place = tempfile::tempdir().unwrap();
         let mut writer = Command::new(std::env::current_exe().unwrap())
@@ -29,6 +30,7 @@ fn what_was_written_before_a_kill_is_there_after_it() {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
+
         let mut said = 0;
         for line in BufReader::new(writer.stderr.take().unwrap()).lines() {
             if let Some(count) = line.unwrap().strip_prefix("written ") {
@@ -38,14 +40,17 @@ fn what_was_written_before_a_kill_is_there_after_it() {
                 break;
             }
         }
+
         writer.kill().unwrap();
         writer.wait().unwrap();
         assert!(said >= SAMPLED, "the writer ended by itself after {said}");
+
         let database = RocksDb::open(library, place.path(), &config(&SMALL)).unwrap();
         // No gap: what the log lost could only be its end.
         let facts = database.inspect().unwrap();
         assert!(facts.keys >= said, "{} of {said}", facts.keys);
         assert_eq!(facts.last.as_deref(), Some(&key(facts.keys - 1)[..]));
+
         let mut session = database.connect();
         for n in (0..facts.keys).step_by(97) {
             assert_eq!(session.get(&key(n)).unwrap(), Some(&value(n)[..]));

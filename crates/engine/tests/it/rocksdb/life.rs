@@ -65,11 +65,13 @@ fn options_are_read_back_as_the_library_has_them() {
         let place = tempfile::tempdir().unwrap();
         let database = small(library, place.path());
         let settings = database.settings().unwrap();
+
         let get = |name: &str| {
             let found = settings.iter().find(|setting| setting.name == name);
             let setting = found.unwrap_or_else(|| panic!("no `{name}` in {settings:#?}"));
             (setting.value.clone(), setting.source.clone().unwrap_or_default())
         };
+
         assert_eq!(get("[CFOptions] write_buffer_size"), ("65536".into(), "config".into()));
         assert_eq!(get("[DBOptions] max_background_jobs").1, "config");
         assert_eq!(get("[DBOptions] use_direct_reads"), ("false".into(), "default".into()));
@@ -79,6 +81,7 @@ fn options_are_read_back_as_the_library_has_them() {
         let filter = get("[TableOptions/BlockBasedTable] filter_policy").0;
         assert!(!filter.contains("nullptr"), "{filter}");
         database.stop().unwrap();
+
         // The file that the library wrote is a config.
         let written = fs::read_dir(place.path().join("db")).unwrap();
         let file = written
@@ -86,6 +89,7 @@ fn options_are_read_back_as_the_library_has_them() {
             .filter(|path| path.to_string_lossy().contains("OPTIONS-"))
             .max()
             .unwrap();
+
         let other = tempfile::tempdir().unwrap();
         let from_file = Config {
             file: Some(fs::read_to_string(file).unwrap()),
@@ -96,8 +100,10 @@ fn options_are_read_back_as_the_library_has_them() {
             ],
             ..Config::default()
         };
+
         let database = RocksDb::create(library, other.path(), &from_file).unwrap();
         let again = database.settings().unwrap();
+
         let mut compared = 0;
         for setting in &settings {
             let value = &again.iter().find(|it| it.name == setting.name);
@@ -206,6 +212,7 @@ fn caches_without_locks_are_there_or_not_applicable() {
                 assert_eq!(database.not_applicable().len(), 1);
                 continue;
             }
+
             let database = opened.unwrap();
             let mut session = database.connect();
             for n in 0..2000 {
@@ -215,6 +222,7 @@ fn caches_without_locks_are_there_or_not_applicable() {
             for n in 0..2000 {
                 assert_eq!(session.get(&key(n)).unwrap(), Some(&value(n)[..]));
             }
+
             // The cache does not reset other options of tables.
             let settings = database.settings().unwrap();
             let block = settings.iter().find(|it| it.name.ends_with("] block_size")).unwrap();
@@ -321,6 +329,7 @@ fn a_number_that_the_library_would_take_for_another_is_refused() {
             ("block_based_table_factory.block_size", "4KB", "an integer below 2^64"),
             ("block_based_table_factory.block_cache", "4abc", "expected a number"),
         ];
+
         let all = wrong.map(|(name, value, _)| (name, value));
         let text = try_config(library, &config(&all)).unwrap_err().to_string();
         for (name, value, expected) in wrong {
@@ -329,6 +338,7 @@ fn a_number_that_the_library_would_take_for_another_is_refused() {
             assert!(said.contains(&format!("`{name} = {value}`")), "{said}");
             assert!(said.contains(expected), "{said}");
         }
+
         for (name, value, part) in [
             ("compaction_options_fifo", "{max_table_files_size=-1}", "max_table_files_size = -1"),
             (
@@ -341,6 +351,7 @@ fn a_number_that_the_library_would_take_for_another_is_refused() {
             let part = format!("`{name}.{part}`");
             assert!(text.to_string().contains(&part), "{text}");
         }
+
         let right = config(&[
             ("max_open_files", "-1"),
             ("write_buffer_size", "1m"),

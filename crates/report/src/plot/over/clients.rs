@@ -1,6 +1,9 @@
 //! Charts over the number of clients.
 
-use analysis::{Row, counted, throughput};
+use analysis::{
+    counted,
+    figures::{Row, throughput},
+};
 
 use super::curves::{curves, ends};
 use crate::model::matrix::{Keys, StepHead};
@@ -28,9 +31,9 @@ pub(in crate::plot) fn clients(board: &Board<'_>, what: OverClients) -> Vec<Char
         return Vec::new();
     }
 
-    let counts: Vec<f64> = counts.into_iter().map(f64::from).collect();
+    let positions: Vec<f64> = counts.into_iter().map(f64::from).collect();
     let steps = board.matrix.measured();
-    steps.filter_map(|step| client_chart(board, &counts, step, what)).collect()
+    steps.filter_map(|step| client_chart(board, &positions, step, what)).collect()
 }
 
 /// Returns the chart of a step over the number of clients; `None` if no line has two points.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use analysis::{Row, Sample, distinct};
+use analysis::{compare::Sample, distinct, figures::Row};
 
 use crate::model::comparison::mean_of;
 use crate::model::matrix::Keys;
@@ -99,8 +99,10 @@ fn samples_by_line(
 
 /// Returns the mean of samples with their range, if there are several.
 fn point_of(x_bits: u64, samples: &[Sample]) -> Option<Point> {
-    let values = || samples.iter().map(|sample| sample.value);
-    let range = [values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max)];
+    let mut range = [f64::INFINITY, 0.0];
+    for sample in samples {
+        range = [sample.value.min(range[0]), sample.value.max(range[1])];
+    }
     Some(Point {
         x: f64::from_bits(x_bits),
         y: mean_of(samples)?,
@@ -111,10 +113,10 @@ fn point_of(x_bits: u64, samples: &[Sample]) -> Option<Point> {
 
 /// Gives colors to the base, and to the lines with the highest and the lowest ends.
 fn stand_out(curves: &mut [Curve], base: &str) {
-    let end = |curve: &Curve| curve.points.last().map_or(0.0, |point| point.y);
-    let by_end = |a: &usize, b: &usize| end(&curves[*a]).total_cmp(&end(&curves[*b]));
-    let lowest = (0..curves.len()).min_by(by_end);
-    let highest = (0..curves.len()).max_by(by_end);
+    let ends: Vec<f64> =
+        curves.iter().map(|curve| curve.points.last().map_or(0.0, |point| point.y)).collect();
+    let lowest = (0..ends.len()).min_by(|&a, &b| ends[a].total_cmp(&ends[b]));
+    let highest = (0..ends.len()).max_by(|&a, &b| ends[a].total_cmp(&ends[b]));
     // After the target a label has the variant and the clients.
     let of_base = curves.iter().position(|curve| curve.name.split(' ').next() == Some(base));
 

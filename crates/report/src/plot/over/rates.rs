@@ -1,6 +1,6 @@
 //! Charts of response times over requested rates.
 
-use analysis::{Percentiles, distinct};
+use analysis::{distinct, figures::Percentiles};
 
 use super::curves::{curves, distinct_rates, ends};
 use crate::plot::chart::Chart;

@@ -1,6 +1,9 @@
 //! Charts of a search for the highest rate.
 
-use analysis::{RateTrial, SearchedTarget, counted, rate_searches};
+use analysis::{
+    counted,
+    search::{RateTrial, SearchedTarget, rate_searches},
+};
 
 use super::curves::{distinct_rates, ends};
 use crate::plot::chart::{Chart, Curve, Point};

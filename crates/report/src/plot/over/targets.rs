@@ -1,6 +1,6 @@
 //! Charts over targets.
 
-use analysis::{THROUGHPUT, distinct};
+use analysis::{compare::THROUGHPUT, distinct};
 
 use super::curves::{bounds, points, widened};
 use crate::model::matrix::StepHead;

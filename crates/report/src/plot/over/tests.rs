@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use analysis::{Figures, OpFigures, Percentiles, Row, Sla};
+use analysis::figures::{Figures, OpFigures, Percentiles, Row, Sla};
 use record::{CellKey, Run, Status, StepKind, Target};
 
 use super::*;

@@ -1,6 +1,9 @@
 //! The effects of factors as JSON.
 
-use analysis::{CombinationEffect, Effect, Factor};
+use analysis::{
+    compare::{CombinationEffect, Effect},
+    settings::Factor,
+};
 use serde_json::{Value as Json, json};
 
 use super::{interval_json, row_json, runs_json};

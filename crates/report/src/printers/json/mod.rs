@@ -5,7 +5,10 @@
 
 mod effects;
 
-use analysis::{Answer, ComparedStep, Interval, RequirementResult, Sample};
+use analysis::{
+    compare::{ComparedStep, Interval, RequirementResult, Sample},
+    explain::Answer,
+};
 use serde_json::{Value, json};
 
 pub use effects::effects_json;
@@ -22,7 +25,7 @@ pub fn compared_json(comparison: &Comparison<'_>) -> Value {
     let compared = comparison.compared;
     let findings = comparison.findings;
     let is_of_noise = comparison.runs.iter().all(|compared| is_against_itself(compared.run));
-    let noise = is_of_noise.then(|| analysis::noise_floor(compared));
+    let noise = is_of_noise.then(|| analysis::compare::noise_floor(compared));
     let mut json_answer = json!(Answer::new(comparison.figures, compared, findings));
     json_answer["text"] = answer::passage(comparison).whole().into();
     json!({

@@ -1,6 +1,9 @@
 //! The basis of the figures: the host, the builds, the settings, the plan and the method.
 
-use analysis::{Comparison, DifferenceKind, Figures, Settings};
+use analysis::{
+    figures::Figures,
+    settings::{Comparison, DifferenceKind, Settings},
+};
 use maud::{Markup, html as markup};
 use record::{Cell, FileHash, Host, Run};
 

@@ -1,7 +1,11 @@
 //! The summary of a step for its heading: the result of the base, and verdicts. Also selects the
 //! lines of a chart that stand out.
 
-use analysis::{ComparedStep, Row, Sample, THROUGHPUT, counted, throughput};
+use analysis::{
+    compare::{ComparedStep, Sample, THROUGHPUT},
+    counted,
+    figures::{Row, throughput},
+};
 use maud::{Markup, html as markup};
 use record::CellKey;
 

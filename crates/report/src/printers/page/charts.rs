@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use analysis::{Figures, Row};
+use analysis::figures::{Figures, Row};
 use record::CellKey;
 
 use crate::model::matrix::{Matrix, StepHead};

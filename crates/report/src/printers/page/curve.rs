@@ -1,7 +1,7 @@
 //! The seconds of one row as curves of charts. Long curves are thinned, so that a report of
 //! hundreds of long steps fits in memory.
 
-use analysis::Row;
+use analysis::figures::Row;
 
 use crate::printers::page::{engine, host, load, tree, waits};
 

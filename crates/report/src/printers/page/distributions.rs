@@ -1,6 +1,6 @@
 //! The charts of latencies over a whole step: percentiles, and shares of buckets.
 
-use analysis::OpFigures;
+use analysis::figures::OpFigures;
 
 use crate::model::matrix::{Matrix, StepHead};
 use crate::model::operations::split_kinds;
@@ -21,23 +21,19 @@ pub(crate) fn of_step(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Plot> {
         } else {
             ("response time", "")
         };
-        let plot = |title: String, data: String| Plot {
-            title,
-            note: note.to_string(),
-            is_logarithmic: true,
-            data,
-            parts: None,
-        };
-
-        let percentiles = json(matrix, step, kind, "nines", percentiles);
-        let title = format!("{kind}: percentiles of {times}, ms");
-        charts.extend(percentiles.map(|data| plot(title, data)));
-
-        let shares = json(matrix, step, kind, "buckets", shares);
-        let title = format!("{kind}: {times} by bucket, percent of operations");
-        charts.extend(shares.map(|data| plot(title, data)));
+        if let Some(data) = json(matrix, step, kind, "nines", percentiles) {
+            charts.push(plot(format!("{kind}: percentiles of {times}, ms"), note, data));
+        }
+        if let Some(data) = json(matrix, step, kind, "buckets", shares) {
+            let title = format!("{kind}: {times} by bucket, percent of operations");
+            charts.push(plot(title, note, data));
+        }
     }
     charts
+}
+
+fn plot(title: String, note: &str, data: String) -> Plot {
+    Plot { title, note: note.to_string(), is_logarithmic: true, data, parts: None }
 }
 
 /// Returns `{"x":"nines","s":[...]}` with the curves of all lines; `None` without any.
@@ -83,16 +79,16 @@ fn shares(op: &OpFigures, time: Time) -> Option<String> {
     if all == 0 {
         return None;
     }
-    let percent = |count: &u64| short(*count as f64 / all as f64 * 100.0);
-    let shares: Vec<String> = counts.iter().map(percent).collect();
-    Some(format!("[{}]", shares.join(",")))
+    let percent: Vec<String> =
+        counts.iter().map(|count| short(*count as f64 / all as f64 * 100.0)).collect();
+    Some(format!("[{}]", percent.join(",")))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::printers::page::seconds::tests::row;
-    use analysis::{Buckets, Row};
+    use analysis::figures::{Buckets, Row};
 
     #[test]
     fn a_rate_makes_two_curves_and_none_makes_one() {
@@ -105,7 +101,8 @@ mod tests {
         };
         let mut row = row(&[]);
         let charts = |row: &Row| {
-            let figures = analysis::Figures { rows: vec![row.clone()], ..Default::default() };
+            let figures =
+                analysis::figures::Figures { rows: vec![row.clone()], ..Default::default() };
             let run = record::Run::default();
             let matrix = Matrix::new(&run, &figures);
             let charts = of_step(&matrix, matrix.steps[0]);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use analysis::Row;
+use analysis::figures::{CounterSeries, Row};
 use record::Role;
 use words::WaitView;
 
@@ -83,56 +83,81 @@ pub(super) fn of_row(row: &Row) -> Vec<RowCurve> {
     counters.into_iter().map(|(whole, names)| of_counter(row, whole, &names)).collect()
 }
 
+/// The unit in which counters are drawn.
+#[derive(Clone, Copy)]
+struct DrawnUnit {
+    /// Empty for a plain number.
+    name: &'static str,
+    /// The counter's unit is divided by this.
+    divisor: f64,
+}
+
+impl DrawnUnit {
+    /// Returns the unit of a counter, whose name ends with the unit in which it counts.
+    fn of(name: &str) -> Self {
+        match name.rsplit_once('_') {
+            Some((_, "bytes")) => Self { name: "MB", divisor: MIB },
+            Some((_, "ns")) => Self { name: "ms", divisor: 1e6 },
+            Some((_, "ms")) => Self { name: "ms", divisor: 1.0 },
+            _ => Self { name: "", divisor: 1.0 },
+        }
+    }
+}
+
 /// Returns the chart of counters that share a name up to its first dot.
 fn of_counter(row: &Row, whole: &str, names: &[&str]) -> RowCurve {
-    let series = |name: &&str| row.series.engine.get(*name);
-    let cumulative = names.iter().filter_map(series).any(|series| series.cumulative);
-    let role = names.iter().filter_map(series).find_map(|series| series.role);
+    let found: Vec<(&str, &CounterSeries)> =
+        names.iter().filter_map(|name| Some((*name, row.series.engine.get(*name)?))).collect();
+    let is_cumulative = found.iter().any(|(_, series)| series.cumulative);
+    let role = found.iter().find_map(|(_, series)| series.role);
     let counter_parts = CounterParts::of(role, names);
-    let (unit, divisor) = match whole.rsplit_once('_') {
-        Some((_, "bytes")) => ("MB", MIB),
-        Some((_, "ns")) => ("ms", 1e6),
-        Some((_, "ms")) => ("ms", 1.0),
-        _ => ("", 1.0),
-    };
+    let unit = DrawnUnit::of(whole);
 
     let names_of_whole = counter_parts.whole(names);
-    let columns = names_of_whole.iter().filter_map(series).map(|series| &series.values).collect();
+    let columns: Vec<&Vec<Option<f64>>> = found
+        .iter()
+        .filter(|(name, _)| names_of_whole.contains(name))
+        .map(|(_, series)| &series.values)
+        .collect();
     let combined = match counter_parts {
         CounterParts::Scores => largest(columns),
-        _ => added(columns, divisor),
+        _ => added(columns, unit.divisor),
     };
     let values = sampled(row, combined);
 
     // Parts may move while the whole does not: rows that move from one table to another.
-    let mut has_moved = moved(&values, cumulative);
+    let mut has_moved = moved(&values, is_cumulative);
     let mut parts = Vec::new();
-    for name in names.iter().filter(|_| names.len() > 1) {
-        let Some(series) = series(name) else {
-            continue;
-        };
-        let part = name.split_once('.').map_or(*name, |(_, part)| part);
-        let values = sampled(row, added(vec![&series.values], divisor));
-        has_moved |= moved(&values, cumulative);
-        parts.push((part.to_string(), Curve::new(&values)));
+    if names.len() > 1 {
+        for (name, series) in found {
+            let part = name.split_once('.').map_or(name, |(_, part)| part);
+            let part_values = sampled(row, added(vec![&series.values], unit.divisor));
+            has_moved |= moved(&part_values, is_cumulative);
+            parts.push((part.to_string(), Curve::new(&part_values)));
+        }
     }
 
     let subject = match counter_parts {
         CounterParts::Scores => "level_score, largest",
         _ => whole,
     };
-    let title = match (unit, cumulative) {
-        ("", false) => subject.to_string(),
-        ("", true) => format!("{subject} per second"),
-        (unit, false) => format!("{subject}, {unit}"),
-        (unit, true) => format!("{subject}, {unit} per second"),
-    };
     RowCurve {
         moved: has_moved,
         parts,
         parts_are: counter_parts.name(),
-        ..RowCurve::whole(ChartPlace::Engine, 0, title, &values)
+        ..RowCurve::whole(ChartPlace::Engine, 0, title(subject, unit, is_cumulative), &values)
     }
+}
+
+fn title(subject: &str, unit: DrawnUnit, is_cumulative: bool) -> String {
+    let mut title = subject.to_string();
+    if !unit.name.is_empty() {
+        title += &format!(", {}", unit.name);
+    }
+    if is_cumulative {
+        title += " per second";
+    }
+    title
 }
 
 /// Returns true if a counter grew or a gauge changed.
@@ -161,7 +186,7 @@ mod tests {
     fn row_with(counters: &[(&str, bool, Option<Role>, [f64; 2])]) -> Row {
         let mut row = row(&[]);
         for (name, cumulative, role, values) in counters {
-            let series = analysis::CounterSeries {
+            let series = analysis::figures::CounterSeries {
                 cumulative: *cumulative,
                 values: values.map(Some).to_vec(),
                 role: *role,

@@ -3,7 +3,10 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 
-use analysis::{Calls, MergedProfile, ProfileTotals};
+use analysis::{
+    compare::{MergedProfile, ProfileTotals},
+    figures::Calls,
+};
 
 use crate::model::text::clean;
 use crate::printers::page::encode;
@@ -15,7 +18,18 @@ const BYTES_MAX: usize = 8_000_000;
 const SHARE_MIN: f64 = 0.001;
 
 /// A profile with its figures.
-pub(super) type Side<'a> = (&'a MergedProfile<'a>, &'a ProfileTotals);
+#[derive(Clone, Copy)]
+pub(super) struct ProfileSide<'a> {
+    pub profile: &'a MergedProfile<'a>,
+    pub totals: &'a ProfileTotals,
+}
+
+/// A profile beside that of its base.
+#[derive(Clone, Copy)]
+pub(super) struct ProfilePair<'a> {
+    pub target: ProfileSide<'a>,
+    pub base: Option<ProfileSide<'a>>,
+}
 
 /// The trees of a page.
 #[derive(Debug)]
@@ -31,19 +45,20 @@ pub(super) struct Trees {
 
 impl Trees {
     /// Encodes profiles, each with that of its base.
-    pub(super) fn of(profiles: &[(Side<'_>, Option<Side<'_>>)]) -> Self {
+    pub(super) fn of(profiles: &[ProfilePair<'_>]) -> Self {
         Self::within(profiles, BYTES_MAX)
     }
 
-    fn within(profiles: &[(Side<'_>, Option<Side<'_>>)], bytes_max: usize) -> Self {
+    fn within(profiles: &[ProfilePair<'_>], bytes_max: usize) -> Self {
         let mut share_min = SHARE_MIN;
         loop {
             // The names are collected anew: those of frames that were dropped need no space.
             let mut names = FrameNames::default();
             let trees: Vec<String> = profiles
                 .iter()
-                .map(|(target, base)| {
-                    let sides: Vec<Side<'_>> = std::iter::once(*target).chain(*base).collect();
+                .map(|ProfilePair { target, base }| {
+                    let sides: Vec<ProfileSide<'_>> =
+                        std::iter::once(*target).chain(*base).collect();
                     write(&sides, share_min, &mut names)
                 })
                 .collect();
@@ -82,8 +97,8 @@ impl FrameNames {
 /// levels from the frame before it up to its caller, the number of its name, and its own samples.
 /// All samples are those of the target, then those of the base. A frame with less than `share_min`
 /// of both counts for its caller.
-fn write(sides: &[Side<'_>], share_min: f64, names: &mut FrameNames) -> String {
-    let stacks = sides.iter().map(|(profile, _)| profile.stacks.as_ref());
+fn write(sides: &[ProfileSide<'_>], share_min: f64, names: &mut FrameNames) -> String {
+    let stacks = sides.iter().map(|side| side.profile.stacks.as_ref());
     let all = Calls::of(stacks, |_, _| true);
     let inclusive = all.inclusive();
     // The first node is the whole.
@@ -91,15 +106,18 @@ fn write(sides: &[Side<'_>], share_min: f64, names: &mut FrameNames) -> String {
         inclusive.iter().any(|samples| samples[node] as f64 >= samples[0] as f64 * share_min)
     });
 
-    let costs = sides.iter().map(|(_, totals)| {
-        let costs = [totals.cpu_us_per_op, totals.cpu_us_per_op_error, totals.dispersion];
-        format!("[{}]", costs.map(encode::short).join(","))
-    });
+    let costs: Vec<String> = sides
+        .iter()
+        .map(|ProfileSide { totals, .. }| {
+            let figures = [totals.cpu_us_per_op, totals.cpu_us_per_op_error, totals.dispersion];
+            format!("[{}]", figures.map(encode::short).join(","))
+        })
+        .collect();
     let outside_frames: Vec<String> = calls.own.iter().map(|own| own[0].to_string()).collect();
     let mut out = format!(
         "{{\"us\":[{}],\"enough\":{},\"n\":[{}",
-        costs.collect::<Vec<_>>().join(","),
-        sides.iter().all(|(_, totals)| totals.is_enough()),
+        costs.join(","),
+        sides.iter().all(|side| side.totals.is_enough()),
         outside_frames.join(",")
     );
     write_callees(&calls, 0, &mut 0, names, &mut out);
@@ -159,8 +177,12 @@ mod tests {
         }
     }
 
-    fn side<'a>(profile: &'a MergedProfile<'a>) -> Side<'a> {
-        (profile, profile.totals.as_ref().unwrap())
+    fn side<'a>(profile: &'a MergedProfile<'a>) -> ProfileSide<'a> {
+        ProfileSide { profile, totals: profile.totals.as_ref().unwrap() }
+    }
+
+    fn alone<'a>(profile: &'a MergedProfile<'a>) -> ProfilePair<'a> {
+        ProfilePair { target: side(profile), base: None }
     }
 
     #[test]
@@ -175,7 +197,10 @@ mod tests {
             ],
         );
         let base = profile(10.0, &[("db;main;insert", 500), ("db;gone", 500)]);
-        let trees = Trees::of(&[(side(&target), Some(side(&base))), (side(&base), None)]);
+        let trees = Trees::of(&[
+            ProfilePair { target: side(&target), base: Some(side(&base)) },
+            alone(&base),
+        ]);
         assert_eq!(trees.names, r#"["db","gone","main","\u003cnew>","insert","copy"]"#);
         assert_eq!(
             trees.trees,
@@ -198,7 +223,7 @@ mod tests {
             stacks.add(frames.iter().map(String::as_str), 1);
         }
         let large = MergedProfile { stacks: Cow::Owned(stacks), ..profile(1.0, &[]) };
-        let profiles = vec![(side(&large), Some(side(&large))); 8];
+        let profiles = vec![ProfilePair { target: side(&large), base: Some(side(&large)) }; 8];
         let whole = Trees::of(&profiles);
         assert_eq!(whole.share_min, SHARE_MIN);
         let size = |trees: &Trees| trees.trees.iter().map(String::len).sum::<usize>();

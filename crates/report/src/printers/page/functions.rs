@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use analysis::{
-    ComparedProfile, MergedProfile, ProfileTotals, ProfiledStep, distinct, merged_profiles,
+    compare::{ComparedProfile, MergedProfile, ProfileTotals, merged_profiles},
+    distinct,
+    figures::ProfiledStep,
 };
 use maud::{Markup, PreEscaped, html as markup};
 
@@ -14,7 +16,7 @@ use crate::model::number::listed;
 use crate::model::number::percent;
 use crate::model::table::Table;
 use crate::model::text::clean;
-use crate::printers::page::flame::{Side, Trees};
+use crate::printers::page::flame::{ProfilePair, ProfileSide, Trees};
 use crate::printers::page::table::table;
 use crate::printers::page::{marked, permalink};
 use crate::tables::compared::functions::{facts, operation, tables as function_tables};
@@ -27,11 +29,18 @@ struct ShownProfile<'a> {
     profile: &'a MergedProfile<'a>,
     totals: &'a ProfileTotals,
     /// The profile of the same step of the base.
-    base: Option<Side<'a>>,
+    base: Option<ProfileSide<'a>>,
     /// The cell as it is shown.
     label: String,
     /// The functions that changed.
     table: Option<Table>,
+}
+
+impl ShownProfile<'_> {
+    fn pair(&self) -> ProfilePair<'_> {
+        let target = ProfileSide { profile: self.profile, totals: self.totals };
+        ProfilePair { target, base: self.base }
+    }
 }
 
 /// Returns the section; empty without profiled steps.
@@ -47,8 +56,7 @@ pub(super) fn section(names: &Names<'_>, comparison: &Comparison<'_>) -> Markup 
     });
     let shown = shown_profiles(names, comparison, &merged);
     let first = first(&compared.profiles, &shown);
-    let pairs: Vec<(Side<'_>, Option<Side<'_>>)> =
-        shown.iter().map(|shown| ((shown.profile, shown.totals), shown.base)).collect();
+    let pairs: Vec<ProfilePair<'_>> = shown.iter().map(ShownProfile::pair).collect();
     let trees = Trees::of(&pairs);
 
     markup! {
@@ -100,14 +108,14 @@ fn base_of<'a>(
     profile: &MergedProfile<'_>,
     merged: &'a [MergedProfile<'a>],
     base: &str,
-) -> Option<Side<'a>> {
+) -> Option<ProfileSide<'a>> {
     if profile.cell.target == base {
         return None;
     }
     let cell = profile.cell.of_target(base);
     let found =
         merged.iter().find(|other| other.cell.is_repeat_of(&cell) && other.step == profile.step)?;
-    Some((found, found.totals.as_ref()?))
+    Some(ProfileSide { profile: found, totals: found.totals.as_ref()? })
 }
 
 /// Returns the number of the profile that is shown first: one in which a function is named, else
@@ -182,7 +190,7 @@ fn graph(shown: &ShownProfile<'_>, tree: &str, operation: &str) -> Markup {
     markup! {
         h3 { (label) ", " (step) }
         p.note { (marked(&facts(totals))) }
-        @if let Some((_, totals)) = base { p.note { "base: " (marked(&facts(totals))) } }
+        @if let Some(base) = base { p.note { "base: " (marked(&facts(base.totals))) } }
         div.flame role="tree" aria-label={ "flame graph: " (label) ", " (step) } data-operation=(operation) {}
         script type="application/json" { (PreEscaped(tree)) }
     }

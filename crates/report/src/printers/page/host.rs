@@ -1,7 +1,7 @@
 //! The charts of the host, its network and the server in one row, second by second, and of the cost
 //! of an operation.
 
-use analysis::Row;
+use analysis::figures::Row;
 use record::StepKind;
 
 use crate::model::matrix::StepHead;
@@ -157,23 +157,23 @@ fn of_client_host_figure(
 
 /// Returns the sum of each column over all hosts.
 fn added_hosts(hosts: &[HostColumns]) -> HostColumns {
-    let names = hosts.iter().flat_map(|host| host.keys());
-    let sum = |name: &String| {
+    let mut sums = HostColumns::default();
+    for name in hosts.iter().flat_map(|host| host.keys()) {
         let columns = hosts.iter().filter_map(|host| host.get(name)).collect();
-        (name.clone(), added(columns, 1.0))
-    };
-    names.map(sum).collect()
+        sums.entry(name.clone()).or_insert_with(|| added(columns, 1.0));
+    }
+    sums
 }
 
 fn busy_pct(host: &HostColumns) -> Vec<Option<f64>> {
     let busy = sum_of(host, &BUSY, 1.0);
     let rest = sum_of(host, &REST, 1.0);
-    let percent = |(busy, rest): (&Option<f64>, &Option<f64>)| {
-        let (busy, rest) = ((*busy)?, (*rest)?);
-        let all = busy + rest;
-        (all > 0.0).then(|| busy / all * 100.0)
-    };
-    busy.iter().zip(&rest).map(percent).collect()
+    busy.into_iter().zip(rest).map(|(busy, rest)| busy_share_pct(busy?, rest?)).collect()
+}
+
+fn busy_share_pct(busy: f64, rest: f64) -> Option<f64> {
+    let all = busy + rest;
+    (all > 0.0).then(|| busy / all * 100.0)
 }
 
 #[cfg(test)]
@@ -198,7 +198,7 @@ mod tests {
                 [("cpu_user_ns", busy), ("cpu_idle_ns", idle), ("network_sent_bytes", sent)];
             columns.map(|(name, value)| (name.to_owned(), vec![Some(value), None]))
         };
-        let host = |name: &str| analysis::ClientHostFigures {
+        let host = |name: &str| analysis::figures::ClientHostFigures {
             host: name.to_owned(),
             ..Default::default()
         };
@@ -227,7 +227,7 @@ mod tests {
         let mut row = row(&[("context_switch_count", &switches)]);
         // Ten rows in half a second are twenty per second, as sixty switches are.
         row.seconds = 2.5;
-        let op = analysis::OpSeries { rows: vec![10, 0, 10], ..Default::default() };
+        let op = analysis::figures::OpSeries { rows: vec![10, 0, 10], ..Default::default() };
         row.series.ops.insert("insert".into(), op);
         let all = of_row(&row);
         let wanted = "context switches for each row inserted";

@@ -1,6 +1,6 @@
 //! The charts of the load in one row, second by second.
 
-use analysis::{OpSeries, Row};
+use analysis::figures::{OpSeries, Row};
 
 use crate::model::operations::{counts_rows, is_bookkeeping, place, rate_title};
 use crate::printers::page::curve::{ChartPlace, Curve, RowCurve};

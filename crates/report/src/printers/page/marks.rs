@@ -1,6 +1,6 @@
 //! The events of engines' logs as marks on the seconds of a step's charts.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use maud::{Markup, PreEscaped, html as markup};
 use record::LogEvent;
@@ -34,8 +34,9 @@ pub(super) fn of_step(matrix: &Matrix<'_>, step: StepHead<'_>) -> Markup {
         marks.extend(longest.into_iter().map(|event| LineMark { line, event }));
     }
 
-    let kinds: BTreeSet<&str> = marks.iter().map(|mark| mark.event.kind.as_str()).collect();
-    let kinds: Vec<&str> = kinds.into_iter().collect();
+    let mut kinds: Vec<&str> = marks.iter().map(|mark| mark.event.kind.as_str()).collect();
+    kinds.sort_unstable();
+    kinds.dedup();
     markup! {
         p.note.marks {
             "Bars above the curves are events of the engine's log, from the top: " (clean(&kinds.join(", "))) "."
@@ -70,15 +71,19 @@ fn longest_of_each_kind(events: &[LogEvent], count: usize) -> Vec<&LogEvent> {
 
 /// Returns the kinds, and for each mark its line, second, duration in seconds, kind and text.
 fn data(kinds: &[&str], marks: &[LineMark<'_>]) -> String {
-    let seconds = |ns: f64| (ns / 1e6).round() / 1e3;
-    let mark = |LineMark { line, event }: &LineMark<'_>| {
+    let mut shown: Vec<Value> = Vec::new();
+    for LineMark { line, event } in marks {
         let kind = kinds.iter().position(|kind| *kind == event.kind);
         let text: String = clean(&event.text).chars().take(TEXT_CHARS_MAX).collect();
         let duration = event.duration_ns.map(|ns| seconds(ns as f64));
-        json!([line, seconds(event.unix_ns as f64), duration, kind, text])
-    };
-    let marks: Vec<Value> = marks.iter().map(mark).collect();
-    encode::json(json!({"kinds": kinds, "marks": marks}))
+        shown.push(json!([line, seconds(event.unix_ns as f64), duration, kind, text]));
+    }
+    encode::json(json!({"kinds": kinds, "marks": shown}))
+}
+
+/// Converts nanoseconds to seconds with three decimals.
+fn seconds(ns: f64) -> f64 {
+    (ns / 1e6).round() / 1e3
 }
 
 #[cfg(test)]

@@ -46,7 +46,7 @@ mod waits;
 
 use std::collections::BTreeSet;
 
-use analysis::{CompareOptions, Factors, Figures, counted};
+use analysis::{compare::CompareOptions, counted, figures::Figures, settings::Factors};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use maud::{DOCTYPE, Markup, PreEscaped, html as markup};
@@ -243,13 +243,15 @@ pub(crate) fn permalink(id: &str) -> Markup {
 /// Returns the beginning of a page's head. Its policy forbids the page to load anything except what
 /// `more` allows, and to run anything but `scripts`.
 fn head_start<'s>(more: &str, scripts: impl Iterator<Item = &'s str>) -> Markup {
-    let hashes = scripts.map(|script| {
-        let hash = Sha256::digest(script.as_bytes());
-        format!("'sha256-{}'", STANDARD.encode(hash))
-    });
-    let hashes = hashes.collect::<Vec<_>>().join(" ");
+    let hashes: Vec<String> = scripts
+        .map(|script| {
+            let hash = Sha256::digest(script.as_bytes());
+            format!("'sha256-{}'", STANDARD.encode(hash))
+        })
+        .collect();
     let policy = format!(
-        "default-src 'none'; {more}style-src 'unsafe-inline'; script-src {hashes}; img-src data:"
+        "default-src 'none'; {more}style-src 'unsafe-inline'; script-src {}; img-src data:",
+        hashes.join(" ")
     );
     markup! {
         meta charset="utf-8";
@@ -320,7 +322,7 @@ fn effects_of(comparison: &Comparison<'_>) -> Markup {
         run,
         runs: &[],
         figures,
-        effects: &analysis::effects(figures, factors, &options),
+        effects: &analysis::compare::effects(figures, factors, &options),
     })
 }
 
@@ -368,8 +370,8 @@ fn judgement(figures: &Figures) -> Markup {
 /// Returns the plan of a run, its time and its outcome.
 fn head(names: &Names<'_>, run: &Run, number: Option<usize>) -> Markup {
     let class = if run.status == Status::Complete { "status" } else { "status bad" };
-    let clients: BTreeSet<u32> = run.cells.iter().map(|cell| cell.key.clients).collect();
-    let clients: Vec<_> = clients.iter().map(u32::to_string).collect();
+    let counts: BTreeSet<u32> = run.cells.iter().map(|cell| cell.key.clients).collect();
+    let clients: Vec<String> = counts.iter().map(u32::to_string).collect();
     let repeats = run.cells.iter().map(|cell| cell.key.repeat).max().unwrap_or(0);
 
     markup! {

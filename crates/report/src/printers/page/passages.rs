@@ -1,6 +1,6 @@
 //! Findings and the effects of factors as sections of a page.
 
-use analysis::Finding;
+use analysis::explain::Finding;
 use maud::{Markup, html as markup};
 
 use super::table::table;

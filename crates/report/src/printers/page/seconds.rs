@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use analysis::Row;
+use analysis::figures::Row;
 
 /// The columns of a host, second by second.
 pub(super) type HostColumns = BTreeMap<String, Vec<Option<f64>>>;
@@ -80,7 +80,7 @@ pub(super) mod tests {
             status: record::Status::Complete,
             seconds: 2.0,
             valid: true,
-            series: analysis::Series {
+            series: analysis::figures::Series {
                 host: columns
                     .iter()
                     .map(|(name, values)| (name.to_string(), values.to_vec()))

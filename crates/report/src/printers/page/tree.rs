@@ -1,6 +1,6 @@
 //! The charts of a log-structured merge tree that explain throughput; they are next to it.
 
-use analysis::{CounterSeries, Row};
+use analysis::figures::{CounterSeries, Row};
 use record::Role;
 
 use crate::printers::page::curve::{ChartPlace, RowCurve};
@@ -61,7 +61,7 @@ mod tests {
             role: Some(role),
         };
         let mut of_tree_row = row(&[]);
-        of_tree_row.lsm = Some(analysis::Lsm::default());
+        of_tree_row.lsm = Some(analysis::figures::Lsm::default());
         of_tree_row.series.engine = [
             ("stall_seconds", gauge(Role::StallSeconds, [0.25, 0.0])),
             ("pending_bytes", gauge(Role::PendingCompactionBytes, [MIB, 2.0 * MIB])),

@@ -1,7 +1,7 @@
 //! Waits of the load's sessions, as the engine reports them: bars of a step, and a chart of its
 //! seconds.
 
-use analysis::{CounterSeries, Row, Waits};
+use analysis::figures::{CounterSeries, Row, Waits};
 use maud::{Markup, html as markup};
 use words::WaitView;
 
@@ -68,15 +68,15 @@ struct WaitSeconds<'r> {
 impl WaitSeconds<'_> {
     /// Returns the share of time in these states; `None` in seconds without samples.
     fn percent(&self, gauges: &[StateGauge<'_>]) -> Vec<Option<f64>> {
-        let seconds = self.samples.iter().enumerate();
-        let percent = seconds.map(|(second, samples)| {
-            let samples = samples.filter(|samples| *samples > 0.0)?;
+        let mut percent = Vec::new();
+        for (second, samples) in self.samples.iter().enumerate() {
             // A state without sessions has no value, though it was looked for.
             let sessions: f64 =
                 gauges.iter().filter_map(|gauge| *gauge.series.values.get(second)?).sum();
-            Some(self.percent_per_session * sessions / samples)
-        });
-        percent.collect()
+            let taken = samples.filter(|count| *count > 0.0);
+            percent.push(taken.map(|count| self.percent_per_session * sessions / count));
+        }
+        percent
     }
 }
 
@@ -169,7 +169,7 @@ fn color(number: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use analysis::SessionState;
+    use analysis::figures::SessionState;
 
     use super::*;
     use crate::printers::page::seconds::tests::row;

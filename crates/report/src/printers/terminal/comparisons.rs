@@ -1,6 +1,6 @@
 //! A comparison of targets, for a terminal or as Markdown.
 
-use analysis::{Compared, Figures};
+use analysis::{compare::Compared, figures::Figures};
 
 use super::writer::{TableStyle, TerminalWriter};
 use crate::model::comparison::Comparison;

@@ -1,6 +1,6 @@
 //! The effects of factors, for a terminal or as Markdown.
 
-use analysis::Factors;
+use analysis::settings::Factors;
 
 use super::writer::{TableStyle, TerminalWriter};
 use crate::model::comparison::FactorEffects;

@@ -1,6 +1,6 @@
 //! The tables of one run, for a terminal or as Markdown.
 
-use analysis::{Figures, Settings};
+use analysis::{figures::Figures, settings::Settings};
 use record::Run;
 
 use super::writer::{TableStyle, TerminalWriter};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use analysis::{Figures, Finding, Settings};
+use analysis::{explain::Finding, figures::Figures, settings::Settings};
 use record::Run;
 use unicode_width::UnicodeWidthStr;
 

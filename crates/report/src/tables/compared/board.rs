@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use analysis::{ComparedStep, THROUGHPUT};
+use analysis::compare::{ComparedStep, THROUGHPUT};
 use record::CellKey;
 
 use crate::model::comparison::{Comparison, mean_of};
@@ -24,8 +24,19 @@ pub(crate) struct RepeatedLine {
     cells: Vec<usize>,
 }
 
-/// Cell, step and metric.
-type RowKey<'a> = (&'a CellKey, &'a str, &'a str);
+/// The key of a comparison.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct RowKey<'a> {
+    cell: &'a CellKey,
+    step: &'a str,
+    metric: &'a str,
+}
+
+impl<'a> RowKey<'a> {
+    fn of(row: &'a ComparedStep) -> Self {
+        Self { cell: &row.cell, step: &row.step, metric: &row.metric }
+    }
+}
 
 /// The contents of the tables of a comparison.
 pub(crate) struct Board<'a> {
@@ -44,11 +55,11 @@ impl<'a> Board<'a> {
         let base = comparison.compared.base.as_str();
         let matrix = Matrix::new(comparison.run, comparison.figures);
         let lines = repeated_lines(&matrix, base);
+        let rows = comparison.compared.rows.iter();
 
-        let key = |row: &'a ComparedStep| (&row.cell, row.step.as_str(), row.metric.as_str());
         Self {
             base,
-            rows: comparison.compared.rows.iter().map(|row| (key(row), row)).collect(),
+            rows: rows.map(|row| (RowKey::of(row), row)).collect(),
             keys: Keys::among(lines.iter().map(|line| &line.cell)),
             lines,
             names: Names::new(&matrix, comparison.figures),
@@ -64,7 +75,7 @@ impl<'a> Board<'a> {
         step: &str,
         metric: &str,
     ) -> Option<&'a ComparedStep> {
-        self.rows.get(&(&line.cell, step, metric)).copied()
+        self.rows.get(&RowKey { cell: &line.cell, step, metric }).copied()
     }
 
     /// Returns groups of lines that are compared with each other, the base first in each.
@@ -74,9 +85,8 @@ impl<'a> Board<'a> {
 
     /// Returns the groups in which any line is compared with the base.
     pub(crate) fn compared_groups(&self) -> impl Iterator<Item = &[RepeatedLine]> {
-        let is_base = |line: &RepeatedLine| line.cell.target == self.base;
-        self.groups().filter(move |lines| {
-            let others = lines.iter().filter(|line| !is_base(line)).count();
+        self.groups().filter(|lines| {
+            let others = lines.iter().filter(|line| line.cell.target != self.base).count();
             others > 0 && others < lines.len()
         })
     }
@@ -166,19 +176,21 @@ impl<'a> Board<'a> {
     /// Returns true if any of a line's repeats missed the requested rate; with `or_base`, also if
     /// the base did.
     pub(crate) fn missed_sla(&self, line: &RepeatedLine, step: &str, or_base: bool) -> bool {
-        let has_missed = |line: &RepeatedLine| {
-            self.cells_of(line)
-                .filter_map(|cell| cell.row(step))
-                .filter(|row| comparable(row))
-                .filter_map(|row| row.sla.as_ref())
-                .any(|sla| !sla.met)
-        };
-        if has_missed(line) {
+        if self.has_missed(line, step) {
             return true;
         }
 
         let base_cell = line.cell.of_target(self.base);
-        or_base && self.lines.iter().find(|line| line.cell == base_cell).is_some_and(has_missed)
+        let base = self.lines.iter().find(|line| line.cell == base_cell);
+        or_base && base.is_some_and(|base| self.has_missed(base, step))
+    }
+
+    fn has_missed(&self, line: &RepeatedLine, step: &str) -> bool {
+        self.cells_of(line)
+            .filter_map(|cell| cell.row(step))
+            .filter(|row| comparable(row))
+            .filter_map(|row| row.sla.as_ref())
+            .any(|sla| !sla.met)
     }
 
     /// Returns the cell for a missing comparison: how the step ended, that it was not run, that the
@@ -247,8 +259,7 @@ impl<'a> Board<'a> {
 fn repeated_lines(matrix: &Matrix<'_>, base: &str) -> Vec<RepeatedLine> {
     let mut lines: Vec<RepeatedLine> = Vec::new();
     for (index, line) in matrix.lines.iter().enumerate() {
-        let is_same = |folded: &&mut RepeatedLine| folded.cell.is_repeat_of(line.cell);
-        match lines.iter_mut().find(is_same) {
+        match lines.iter_mut().find(|folded| folded.cell.is_repeat_of(line.cell)) {
             Some(folded) => folded.cells.push(index),
             None => {
                 lines.push(RepeatedLine { cell: line.cell.all_repeats(), cells: vec![index] });
@@ -257,9 +268,9 @@ fn repeated_lines(matrix: &Matrix<'_>, base: &str) -> Vec<RepeatedLine> {
     }
 
     // A stable sort: otherwise lines keep the order of the matrix.
-    let is_other = |line: &RepeatedLine| line.cell.target != base;
     lines.sort_by(|a, b| {
-        a.cell.load().cmp(&b.cell.load()).then_with(|| is_other(a).cmp(&is_other(b)))
+        let by_load = a.cell.load().cmp(&b.cell.load());
+        by_load.then_with(|| (a.cell.target != base).cmp(&(b.cell.target != base)))
     });
     lines
 }

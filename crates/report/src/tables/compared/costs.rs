@@ -1,7 +1,7 @@
 //! The tables of what an operation costs: every target's figures, each with its ratio to the base.
 //! One row for each step and target.
 
-use analysis::{ComparedStep, THROUGHPUT, Verdict};
+use analysis::compare::{ComparedStep, THROUGHPUT, Verdict};
 use words::Metric;
 
 use super::board::{Board, RepeatedLine};

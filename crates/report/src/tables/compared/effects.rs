@@ -2,7 +2,8 @@
 //! differs between the combinations of the other factors.
 
 use analysis::{
-    CombinationEffect, ComparedStep, Effect, Effects, THROUGHPUT, distinct, metric_label,
+    compare::{CombinationEffect, ComparedStep, Effect, Effects, THROUGHPUT, metric_label},
+    distinct,
 };
 use record::CellKey;
 

@@ -1,7 +1,8 @@
 //! The functions whose cost changed, by the profiles of two targets.
 
 use analysis::{
-    ComparedProfile, CostDifference, Figures, FunctionDifference, ProfileTotals, Row, noun,
+    compare::{ComparedProfile, CostDifference, FunctionDifference, ProfileTotals},
+    figures::{Figures, Row, noun},
 };
 use record::CellKey;
 

@@ -1,7 +1,10 @@
 //! The noise of a machine: the difference of a target from itself in each step, and the changes
 //! that could be detected.
 
-use analysis::{Compared, DetectableEffect, NoiseFloor, counted, noise_floor};
+use analysis::{
+    compare::{Compared, DetectableEffect, NoiseFloor, noise_floor},
+    counted,
+};
 use record::Run;
 
 use super::relative::ratio_cell;

@@ -1,7 +1,10 @@
 //! The notes below a table of ratios: the changes that could be shown, and the repeats that more
 //! would need.
 
-use analysis::{ComparedStep, REPEATS_CAP, Verdict, counted};
+use analysis::{
+    compare::{ComparedStep, REPEATS_CAP, Verdict},
+    counted,
+};
 
 use super::board::Board;
 use crate::model::number::percent;

@@ -1,6 +1,6 @@
 //! The statements whose plans differ between a target and its base.
 
-use analysis::{Compared, ComparedPlans, PlanDifference};
+use analysis::compare::{Compared, ComparedPlans, PlanDifference};
 
 use crate::model::names::cell_name;
 use crate::model::table::{Cell, STEP, Table};

@@ -1,7 +1,10 @@
 //! The tables of throughput and other metrics relative to the base: each ratio with its interval,
 //! and the verdict as a mark and a color.
 
-use analysis::{ComparedStep, Interval, THROUGHPUT, VERDICT_METRICS, Verdict, distinct};
+use analysis::{
+    compare::{ComparedStep, Interval, THROUGHPUT, VERDICT_METRICS, Verdict},
+    distinct,
+};
 
 use super::board::{Board, RepeatedLine};
 use super::notes;

@@ -1,6 +1,6 @@
 //! The requirements, each with its result for each target.
 
-use analysis::{Compared, RequirementResult, RequirementVerdict};
+use analysis::compare::{Compared, Interval, RequirementResult, RequirementVerdict};
 
 use crate::model::matrix::Keys;
 use crate::model::metric::{decimals, unit_of};
@@ -47,17 +47,15 @@ fn measured(result: &RequirementResult) -> Cell {
     let Some(mean) = result.mean else {
         return Cell::not_applicable();
     };
-    let decimals = decimals(&result.requirement.metric);
-    let text = match result.interval {
-        None => fixed(mean, decimals.of([mean])),
-        Some(interval) => {
-            let decimals = decimals.of([mean, interval.low]);
-            let [mean, low, high] =
-                [mean, interval.low, interval.high].map(|value| fixed(value, decimals));
-            format!("{mean} ({low}-{high})")
-        }
+    let rule = decimals(&result.requirement.metric);
+    let Some(Interval { low, high, .. }) = result.interval else {
+        return Cell::plain(fixed(mean, rule.of([mean])));
     };
-    Cell::plain(text)
+
+    // The three have the same decimals, as many as the smallest needs.
+    let decimals = rule.of([mean, low]);
+    let [mean_text, low_text, high_text] = [mean, low, high].map(|value| fixed(value, decimals));
+    Cell::plain(format!("{mean_text} ({low_text}-{high_text})"))
 }
 
 fn tone(verdict: RequirementVerdict) -> Tone {

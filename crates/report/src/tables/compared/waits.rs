@@ -1,6 +1,6 @@
 //! Waits of sessions that changed between a target and its base.
 
-use analysis::{CostDifference, StateDifference};
+use analysis::compare::{CostDifference, StateDifference};
 use words::WaitView;
 
 use super::functions::{change, decimals, operation};

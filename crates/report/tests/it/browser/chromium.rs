@@ -288,7 +288,7 @@ impl Chromium {
     pub fn processor_time(&mut self) -> f64 {
         let answer = self.ask("Performance.getMetrics", json!({}));
         let metrics = answer["metrics"].as_array().unwrap();
-        let used = metrics.iter().find(|it| it["name"] == "ProcessTime");
+        let used = metrics.iter().find(|metric| metric["name"] == "ProcessTime");
         let used = used.unwrap_or_else(|| panic!("no ProcessTime: {answer}"));
         used["value"].as_f64().unwrap()
     }

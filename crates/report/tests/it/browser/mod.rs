@@ -6,7 +6,7 @@ mod flame;
 mod live;
 mod navigation;
 
-use analysis::StepEvents;
+use analysis::figures::StepEvents;
 use record::LogEvent;
 use serde_json::{Value, json};
 use tempfile::TempDir;

@@ -7,9 +7,9 @@ use super::{Measured, Published};
 
 /// Config, seconds apart, percent of the fastest's time, as printed; and the fastest's and
 /// slowest's seconds, where they are told.
-type Line = (&'static str, u32, &'static str, Option<(f64, f64)>);
+type FairnessLine = (&'static str, u32, &'static str, Option<(f64, f64)>);
 
-const CACHED: [Line; 15] = [
+const CACHED: [FairnessLine; 15] = [
     ("a", 1066, "11.3", None),
     ("a1", 580, "6.0", None),
     ("a3", 1085, "8.5", None),
@@ -27,7 +27,7 @@ const CACHED: [Line; 15] = [
     ("a28", 775, "10.3", None),
 ];
 
-const IO_BOUND: [Line; 15] = [
+const IO_BOUND: [FairnessLine; 15] = [
     ("a", 18873, "87.7", None),
     ("a1", 24447, "92.2", None),
     ("a3", 25111, "125.0", None),
@@ -47,7 +47,7 @@ const IO_BOUND: [Line; 15] = [
 
 /// Returns the fastest's and the slowest's seconds. Where these are not told there is one to a
 /// tenth of a second that both columns agree on: what the seconds apart are so many percent of.
-fn runtimes((_, apart, percent, told): &Line) -> (f64, f64) {
+fn runtimes((_, apart, percent, told): &FairnessLine) -> (f64, f64) {
     told.unwrap_or_else(|| {
         let percent: f64 = percent.parse().unwrap();
         let fastest = (f64::from(*apart) / percent * 1000.0).round() / 10.0;
@@ -55,7 +55,7 @@ fn runtimes((_, apart, percent, told): &Line) -> (f64, f64) {
     })
 }
 
-fn measured(line: &Line) -> Measured {
+fn measured(line: &FairnessLine) -> Measured {
     let (fastest, slowest) = runtimes(line);
     // The others end in between, the fastest is neither the first nor the last.
     let share = [0.3, 0.5, 0.0, 0.9, 1.0, 0.7, 0.2, 0.4];
@@ -74,7 +74,7 @@ fn measured(line: &Line) -> Measured {
 /// The page prints whole seconds and a decimal of percent, both rounded to the nearest; the
 /// report's table has milliseconds.
 #[track_caller]
-fn check(lines: &[Line]) {
+fn check(lines: &[FairnessLine]) {
     let targets = lines.iter().map(|line| (line.0, vec![measured(line)]));
     let published = Published::new("insert", 8, targets.collect());
     let table = published.table("Fairness", None);

@@ -9,7 +9,7 @@ mod writes;
 
 use std::collections::BTreeMap;
 
-use analysis::Figures;
+use analysis::figures::Figures;
 use record::{
     Cell, CellRef, Connection, Counter, HostColumn, IntervalRow, Ops, Role, Run, RunDir, Status,
     Step, StepKind, latency_histogram,
@@ -80,7 +80,7 @@ impl Published {
             }
         }
         directory.write_run(&run).unwrap();
-        let figures = analysis::figures(&[directory]).unwrap();
+        let figures = analysis::figures::figures(&[directory]).unwrap();
         for row in &figures.rows {
             assert!(row.valid, "{} of {}: {:?}", row.step, row.cell.target, row.reasons);
         }

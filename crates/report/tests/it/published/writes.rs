@@ -9,9 +9,9 @@ use super::{Measured, Published};
 const STEPS: [&str; 3] = ["insert", "update-index", "update-nonindex"];
 
 /// Queries per second of insert, update-index and update-noindex.
-type Line = (&'static str, [u64; 3]);
+type WrittenLine = (&'static str, [u64; 3]);
 
-const SMALL: [Line; 20] = [
+const SMALL: [WrittenLine; 20] = [
     ("bl0_sync0_dw0", [20413, 5662, 19837]),
     ("bl0_sync0_dw1", [20458, 5881, 20271]),
     ("bl0_sync0_dwDO", [20252, 5790, 19742]),
@@ -34,7 +34,7 @@ const SMALL: [Line; 20] = [
     ("sync1_comp1_fpi1", [438, 422, 387]),
 ];
 
-const MEDIUM: [Line; 24] = [
+const MEDIUM: [WrittenLine; 24] = [
     ("bl0_sync0_dw0", [117_078, 17620, 104_215]),
     ("bl0_sync0_dw1", [118_038, 19821, 103_625]),
     ("bl0_sync0_dwDO", [117_373, 19582, 103_625]),
@@ -61,7 +61,7 @@ const MEDIUM: [Line; 24] = [
     ("sync1_compLZ4_fpi1", [15309, 9712, 11420]),
 ];
 
-fn publish(clients: u32, lines: &[Line]) -> Published {
+fn publish(clients: u32, lines: &[WrittenLine]) -> Published {
     let measured = |(step, count): (&'static str, u64)| Measured {
         step,
         kind: StepKind::Query,

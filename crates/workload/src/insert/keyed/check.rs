@@ -118,7 +118,6 @@ impl Insert {
     }
 }
 
-/// The entries of one index.
 struct IndexEntries {
     /// The number of all entries.
     entries: u64,

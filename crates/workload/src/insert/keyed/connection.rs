@@ -148,7 +148,6 @@ pub(in crate::insert) struct KeyedConnection<S> {
     /// Inserts: the next commit, without its primary keys.
     pub(super) encoded: EncodedCommit,
     pub(super) batch: Option<PreparedBatch>,
-    /// The last key that was written.
     pub(super) last_key: Option<i64>,
     /// Deletes: present if others delete from the same table.
     pub(super) delete_ranges: Option<DeleteRanges>,

@@ -18,7 +18,6 @@ use crate::insert::schema::{IndexColumn, index_columns};
 /// Size of the number at the start of a key.
 const ID_BYTES: usize = 4;
 const PRIMARY_KEY_BYTES: usize = 8;
-/// Size of a row's key.
 pub(super) const ROW_KEY_BYTES: usize = ID_BYTES + PRIMARY_KEY_BYTES;
 /// Size of a value's columns except its text.
 const COLUMNS_BYTES: usize = 24;
@@ -136,13 +135,11 @@ impl Layout {
         }
     }
 
-    /// Returns the indexes of the table.
     #[inline]
     pub(super) fn indexes(&self) -> &[IndexLayout] {
         &self.all_indexes[..self.index_count]
     }
 
-    /// Returns the key of a row.
     #[inline]
     pub(super) fn row_key(&self, key: i64) -> [u8; ROW_KEY_BYTES] {
         let mut bytes = [0; ROW_KEY_BYTES];
@@ -172,7 +169,6 @@ impl Layout {
     }
 }
 
-/// Appends a row's value.
 #[inline]
 pub(super) fn push_value(columns: &Columns, data: &str, buffer: &mut Vec<u8>) {
     buffer.extend_from_slice(&columns.date_us.to_le_bytes());

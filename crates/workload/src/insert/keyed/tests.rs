@@ -33,7 +33,6 @@ struct Bench {
     number: u32,
 }
 
-/// The result of a step.
 #[derive(Debug, Default, PartialEq)]
 struct StepResult {
     roles: Vec<&'static str>,

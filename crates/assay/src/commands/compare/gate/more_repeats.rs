@@ -1,8 +1,8 @@
 //! Proposes commands that add repeats to the comparisons that could not be judged.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use analysis::{ComparedStep, REPEATS_CAP, Thresholds, Verdict, repeats_to_judge};
+use analysis::compare::{ComparedStep, REPEATS_CAP, Thresholds, Verdict, repeats_to_judge};
 use glob::Pattern;
 
 use super::super::lines::{Line, Runs};
@@ -10,6 +10,15 @@ use super::super::lines::{Line, Runs};
 /// The repeats to propose for a comparison that was measured once or is invalid. Fewer give no
 /// usable spread.
 const REPEATS: u32 = 5;
+
+/// The cells of a run that are measured again.
+#[derive(Default)]
+struct Again {
+    /// The number of repeats that each gets in all.
+    repeats: u32,
+    /// The filters that select them.
+    filters: Vec<String>,
+}
 
 /// Returns the commands that add repeats to the cells of some comparisons, one for each run.
 pub(super) fn commands(
@@ -19,53 +28,59 @@ pub(super) fn commands(
     thresholds: &Thresholds,
     lines: &[Line<'_>],
 ) -> Vec<String> {
-    let mut by_run: BTreeMap<usize, (u32, Vec<String>)> = BTreeMap::new();
+    let mut by_run: BTreeMap<usize, Again> = BTreeMap::new();
     for row in rows {
         let Some(more) = more_repeats(row, thresholds) else {
             continue;
         };
-        let lines_of = |target: &str| -> Vec<&Line<'_>> {
-            let key = row.cell.of_target(target);
-            let lines = lines.iter();
-            lines.filter(|line| line.key.is_repeat_of(&key)).collect()
-        };
-        let (base_lines, own_lines) = (lines_of(base), lines_of(&row.cell.target));
+        let base_lines = lines_of(row, base, lines);
+        let own_lines = lines_of(row, &row.cell.target, lines);
+
         // Both are measured again in the last run that has both, so that they take turns.
-        let has = |lines: &[&Line<'_>], run: usize| lines.iter().any(|line| line.run == run);
-        let common_run =
-            own_lines.iter().map(|line| line.run).filter(|&run| has(&base_lines, run)).max();
-        let last_run = |lines: &[&Line<'_>]| lines.iter().map(|line| line.run).max();
-        for (lines, run) in [
-            (&base_lines, common_run.or(last_run(&base_lines))),
-            (&own_lines, common_run.or(last_run(&own_lines))),
-        ] {
-            let Some(run) = run else { continue };
-            let of_run = || lines.iter().filter(|line| line.run == run);
-            let cells = || of_run().map(|line| line.cell);
-            let existing = cells().count() as u32;
-            let (repeats, filters) = by_run.entry(run).or_default();
-            *repeats = (*repeats).max(more.total_with(existing));
-            for cell in cells().take(1) {
-                let directory = cell.name();
-                let parent = directory.rsplit_once('/');
-                let parent = parent.map_or(directory, |(parent, _)| parent);
-                let filter = format!("{}/*", Pattern::escape(parent));
-                if !filters.contains(&filter) {
-                    filters.push(filter);
-                }
+        let base_runs: BTreeSet<usize> = base_lines.iter().map(|line| line.run).collect();
+        let own_runs: BTreeSet<usize> = own_lines.iter().map(|line| line.run).collect();
+        let common_run = own_runs.intersection(&base_runs).max();
+        for (lines, own) in [(&base_lines, &base_runs), (&own_lines, &own_runs)] {
+            if let Some(run) = common_run.or(own.last()) {
+                by_run.entry(*run).or_default().add(lines, *run, more);
             }
         }
     }
-    let command = |(run, (repeats, filters)): (usize, (u32, Vec<String>))| {
+    by_run.into_iter().map(|(run, again)| again.command(runs, run)).collect()
+}
+
+/// Returns the lines of a target in the place of the row's own one.
+fn lines_of<'a>(row: &ComparedStep, target: &str, lines: &'a [Line<'a>]) -> Vec<&'a Line<'a>> {
+    let key = row.cell.of_target(target);
+    lines.iter().filter(|line| line.key.is_repeat_of(&key)).collect()
+}
+
+impl Again {
+    /// Adds the cells of these lines that are of this run.
+    fn add(&mut self, lines: &[&Line<'_>], run: usize, more: Repeats) {
+        let of_run: Vec<_> = lines.iter().filter(|line| line.run == run).collect();
+        self.repeats = self.repeats.max(more.total_with(of_run.len() as u32));
+
+        // All of them are repeats of the first.
+        let Some(first) = of_run.first() else { return };
+        let directory = first.cell.name();
+        let parent = directory.rsplit_once('/').map_or(directory, |(parent, _)| parent);
+        let filter = format!("{}/*", Pattern::escape(parent));
+        if !self.filters.contains(&filter) {
+            self.filters.push(filter);
+        }
+    }
+
+    /// Returns the command that measures the cells again.
+    fn command(&self, runs: &Runs, run: usize) -> String {
         let plan = if runs.recorded[run].run.plan.password_removed { " PLAN" } else { "" };
-        let only = filters.iter().map(|filter| format!(" --only '{filter}'"));
-        let only: String = only.collect();
-        format!(
-            "assay run --resume {}{plan} --repeats {repeats}{only}",
-            quoted(&runs.paths[run].display().to_string())
-        )
-    };
-    by_run.into_iter().map(command).collect()
+        let path = quoted(&runs.paths[run].display().to_string());
+        let mut command = format!("assay run --resume {path}{plan} --repeats {}", self.repeats);
+        for filter in &self.filters {
+            command += &format!(" --only '{filter}'");
+        }
+        command
+    }
 }
 
 /// The number of repeats that would allow a verdict.
@@ -124,11 +139,11 @@ mod tests {
     /// Returns a noisy comparison of five pairs, whose ratios vary by 10 %, and a threshold of
     /// `percent`.
     fn noisy(percent: f64) -> (ComparedStep, Thresholds) {
-        let value = analysis::Sample { run: 0, repeat: 1, value: 1.0 };
+        let value = analysis::compare::Sample { run: 0, repeat: 1, value: 1.0 };
         let row = ComparedStep {
             values: vec![value; 5],
             base_values: vec![value; 5],
-            interval: Some(analysis::Interval { low: 0.77, high: 1.14, confidence: 0.95 }),
+            interval: Some(analysis::compare::Interval { low: 0.77, high: 1.14, confidence: 0.95 }),
             spread: Some(0.1),
             ..row(Verdict::TooNoisy, Some(REPEATS_CAP))
         };
