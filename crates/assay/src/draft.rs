@@ -26,21 +26,25 @@ const TEMPLATES: [Template; 3] = [
     Template {
         title: "The Insert Benchmark",
         text: include_str!("draft/insert.toml"),
-        blanks: &[("rows", ["200k", "20k"]), ("writes", ["50k", "10k"]), ("time", ["4s", "1s"])],
+        blanks: &[("rows", ["200k", "20k"]), ("writes", ["50k", "10k"]), ("time", ["4s", "600ms"])],
         runs_on: |_| true,
         engines: "all engines",
     },
     Template {
         title: "The sysbench microbenchmarks",
         text: include_str!("draft/sysbench.toml"),
-        blanks: &[("rows", ["200k", "20k"]), ("time", ["3s", "1s"])],
+        blanks: &[("rows", ["200k", "20k"]), ("time", ["3s", "600ms"])],
         runs_on: |engine| engine.facts().interface == EngineInterface::Sql,
         engines: "servers and SQLite",
     },
     Template {
         title: "The key-value sequence",
         text: include_str!("draft/kv.toml"),
-        blanks: &[("rows", ["500k", "100k"]), ("time", ["2s", "1s"]), ("write-time", ["3s", "1s"])],
+        blanks: &[
+            ("rows", ["500k", "100k"]),
+            ("time", ["2s", "600ms"]),
+            ("write-time", ["3s", "600ms"]),
+        ],
         runs_on: |engine| engine.facts().interface == EngineInterface::Keys,
         engines: "RocksDB and Speedb",
     },

@@ -94,16 +94,21 @@ pub fn unknown_step(unknown: &str, mut steps: Vec<&str>) -> UsageError {
 
 /// Keeps only the `wanted` steps.
 pub fn keep_steps(figures: &mut Figures, wanted: &[String]) -> anyhow::Result<()> {
-    let rows = figures.rows.iter().chain(&figures.missing);
-    let steps = distinct(rows.map(|row| row.step.as_str()));
-    if let Some(unknown) = wanted.iter().find(|step| !steps.contains(&step.as_str())) {
-        return Err(unknown_step(unknown, steps).into());
-    }
+    check_steps(figures, wanted)?;
     figures.rows.retain(|row| wanted.contains(&row.step));
     figures.missing.retain(|row| wanted.contains(&row.step));
-    let profiled = &mut figures.profiled;
-    profiled.retain(|step| wanted.contains(&step.row.step));
+    figures.profiled.retain(|step| wanted.contains(&step.row.step));
     Ok(())
+}
+
+/// Refuses a step that the figures don't have.
+pub fn check_steps(figures: &Figures, wanted: &[String]) -> Result<(), UsageError> {
+    let rows = figures.rows.iter().chain(&figures.missing);
+    let steps = distinct(rows.map(|row| row.step.as_str()));
+    match wanted.iter().find(|step| !steps.contains(&step.as_str())) {
+        Some(unknown) => Err(unknown_step(unknown, steps)),
+        None => Ok(()),
+    }
 }
 
 #[cfg(test)]

@@ -144,6 +144,8 @@ pub fn effects(figures: &Figures, factors: Vec<Factor>, options: &CompareOptions
         family_notes.extend(decide_all(family, members, options));
     }
 
+    // The steps that are not shown had their part in the decisions.
+    drafts.retain(|effect| options.shows(&effect.all.row.step));
     let has_hidden_drift = drafts.iter().any(|effect| effect.all.has_hidden_drift);
     let rows: Vec<&ComparedStep> = drafts.iter().map(|effect| &effect.all.row).collect();
     let mut notes = notes_on_repeats(&rows, has_hidden_drift);

@@ -103,9 +103,17 @@ pub struct CompareOptions {
     pub shown_metrics: Vec<String>,
     /// Bounds that every target has to keep, the base as well.
     pub requirements: Vec<Requirement>,
+    /// The steps to show; all steps if there are none. All are compared, so that no step has
+    /// another verdict because others are not shown.
+    pub steps: Vec<String>,
 }
 
 impl CompareOptions {
+    /// Returns whether comparisons of a step are shown.
+    fn shows(&self, step: &str) -> bool {
+        self.steps.is_empty() || self.steps.iter().any(|shown| shown == step)
+    }
+
     /// Returns [`VERDICT_METRICS`], then `others` and [`Self::shown_metrics`], each once.
     fn all_metrics<'a>(&'a self, others: &'a [String]) -> Vec<&'a str> {
         let verdicts = VERDICT_METRICS.iter().map(|(metric, _)| *metric);
@@ -126,6 +134,7 @@ impl Default for CompareOptions {
             metrics: vec!["cpupq".to_owned()],
             shown_metrics: Vec::new(),
             requirements: Vec::new(),
+            steps: Vec::new(),
         }
     }
 }
@@ -228,6 +237,26 @@ impl ComparedStep {
         }
     }
 
+    /// Returns the smallest relative change that `repeats` in total would show in [`POWER`] of all
+    /// cases. `None` if there is no interval, if the figures are too coarse, or if machines differ,
+    /// so that repeats alone don't help.
+    pub fn detectable_with(&self, repeats: u32) -> Option<f64> {
+        self.repeats_needed?;
+        if self.machines.ratio_spread.is_some() {
+            return None;
+        }
+        self.power(self.interval?).effect(repeats, self.interval_spread()?)
+    }
+
+    /// Returns true if every value of one side is above every value of the other.
+    fn is_apart(&self) -> bool {
+        let base = self.base_values.iter().map(|sample| sample.value);
+        let values = self.values.iter().map(|sample| sample.value);
+        let (base_min, base_max) = bounds(base);
+        let (min, max) = bounds(values);
+        min > base_max || max < base_min
+    }
+
     /// Returns the total repeats per target that show a change of `effect` in [`POWER`] of all
     /// cases, up to [`REPEATS_CAP`]; `None` without repeats. If each machine counts as one
     /// value, this assumes more machines with as many repeats each.
@@ -241,8 +270,8 @@ impl ComparedStep {
         Some(repeats.min(REPEATS_CAP))
     }
 
-    /// Returns the repeats that both have.
-    fn repeats(&self) -> u32 {
+    /// Returns the number of repeats that both have.
+    pub fn repeats(&self) -> u32 {
         self.values.len().min(self.base_values.len()) as u32
     }
 
@@ -264,6 +293,13 @@ impl ComparedStep {
     fn borrowed_freedom(&self) -> f64 {
         self.moderated.map_or(0.0, |moderated| moderated.borrowed_freedom)
     }
+}
+
+/// Returns the least and the largest of some values.
+fn bounds(values: impl Iterator<Item = f64>) -> (f64, f64) {
+    values.fold((f64::INFINITY, f64::NEG_INFINITY), |(min, max), value| {
+        (min.min(value), max.max(value))
+    })
 }
 
 /// A spread that is moderated by those of other comparisons (`docs/statistics.md`).

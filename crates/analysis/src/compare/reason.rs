@@ -38,6 +38,9 @@ pub(super) enum Reason {
     MachinesDiffer { machine_count: usize, repeat_count: usize },
     /// The repeats differ by less than the metric's resolution.
     TooCoarse { metric: String },
+    /// Every repeat of one target is above every repeat of the other, and that is too little to
+    /// show a change.
+    Apart { above: String, below: String, repeat_count: usize },
     /// The threads of these targets can't be told apart.
     WithoutThreads { targets: Vec<String> },
     /// The trees of the two targets differed when the step began.
@@ -78,6 +81,9 @@ impl fmt::Display for Reason {
                 counted(*repeat_count, "repeat")
             ),
             Self::TooCoarse { metric } => f.write_str(too_coarse(metric)),
+            Self::Apart { above, below, repeat_count } => {
+                write!(f, "all {repeat_count} repeats of {above} are above all of {below}")
+            }
             Self::WithoutThreads { targets } => write!(
                 f,
                 "the threads of {} can't be told apart: this is the CPU of the clients and of the server's whole process, \
@@ -163,8 +169,7 @@ impl fmt::Display for Note {
             }
             Self::FewRepeats { fewest } => write!(
                 f,
-                "{fewest} repeats are too few to estimate the noise, and a few bursts of it can look like a change: use \
-                 at least {REPEATS_ADVISED}"
+                "with {fewest} repeats, a few bursts of noise can look like a change: use at least {REPEATS_ADVISED}"
             ),
             Self::HiddenDrift => f.write_str(
                 "of runs or invocations with one repeat each, what the machine does in each of them anew, such as slowing \

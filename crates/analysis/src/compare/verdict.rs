@@ -9,7 +9,7 @@ use super::metric::{families, family_of};
 use super::plans::compare_plans;
 use super::power::REPEATS_CAP;
 use super::profile::compare_profiles;
-use super::reason::{Note, REPEATS_ADVISED};
+use super::reason::{Note, REPEATS_ADVISED, Reason};
 use super::samples::{Samples, TargetStep};
 use super::waits::compare_waits;
 use super::{
@@ -36,6 +36,8 @@ pub fn compare(figures: &Figures, options: &CompareOptions) -> Compared {
         decisions.push(decide_by_target(family, members.collect(), options));
     }
 
+    // The steps that are not shown had their part in the decisions.
+    drafts.retain(|draft| options.shows(&draft.row.step));
     let has_hidden_drift = drafts.iter().any(|draft| draft.has_hidden_drift);
     let rows: Vec<ComparedStep> = drafts.into_iter().map(|draft| draft.row).collect();
     let mut notes = Vec::new();
@@ -44,6 +46,9 @@ pub fn compare(figures: &Figures, options: &CompareOptions) -> Compared {
     }
     notes.extend(notes_on_repeats(&rows.iter().collect::<Vec<_>>(), has_hidden_drift));
     notes.extend(decisions.iter().filter_map(FamilyDecision::note));
+
+    let mut profiles = compare_profiles(figures, &samples.index, &options.base, options.error_rate);
+    profiles.retain(|profile| options.shows(&profile.step));
 
     Compared {
         base: options.base.clone(),
@@ -55,7 +60,7 @@ pub fn compare(figures: &Figures, options: &CompareOptions) -> Compared {
         comparison_count: decisions[0].target_comparison_count,
         plans: compare_plans(&samples.index, &rows, &options.base),
         waits: compare_waits(&samples.index, &rows, &options.base, options.error_rate),
-        profiles: compare_profiles(figures, &samples.index, &options.base, options.error_rate),
+        profiles,
         rows,
         unfinished: unfinished(figures),
         notes: notes.iter().map(Note::to_string).collect(),
@@ -173,12 +178,34 @@ impl UndecidedRow {
             Verdict::TooNoisy
         };
 
+        if row.verdict == Verdict::TooNoisy {
+            self.say_if_apart(&options.base);
+        }
+
         // No number of repeats helps where figures are too coarse.
-        if !estimate.is_coarse {
-            row.repeats_needed = repeats_needed(row, options.effect);
+        if self.estimate.as_ref().is_some_and(|estimate| !estimate.is_coarse) {
+            self.row.repeats_needed = repeats_needed(&self.row, options.effect);
         }
     }
+
+    /// Says that all repeats point the same way, where the interval can't.
+    fn say_if_apart(&mut self, base: &str) {
+        let row = &self.row;
+        let repeat_count = row.values.len().min(row.base_values.len());
+        if repeat_count < APART_REPEATS_MIN || !row.is_apart() {
+            return;
+        }
+        let is_above = row.ratio.is_some_and(|ratio| ratio > 1.0);
+        let target = row.cell.target.clone();
+        let (above, below) =
+            if is_above { (target, base.to_owned()) } else { (base.to_owned(), target) };
+        self.add_reasons(&[Reason::Apart { above, below, repeat_count }]);
+    }
 }
+
+/// The fewest repeats of which it is worth saying that they are apart: those of two equal targets
+/// are in one of ten cases with three repeats, and in one of three with two.
+const APART_REPEATS_MIN: usize = 3;
 
 /// Returns the number of repeats that show a change of `effect`; `None` without repeats.
 fn repeats_needed(row: &ComparedStep, effect: f64) -> Option<u32> {

@@ -82,7 +82,7 @@ pub struct CompareArgs {
     /// The output format
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub format: Format,
-    /// Compares only this step; may be repeated
+    /// Shows only this step, with the verdict that the whole table gives it; may be repeated
     #[arg(long = "step", value_name = "NAME")]
     pub steps: Vec<String>,
 }

@@ -43,7 +43,7 @@ pub struct VersusArgs {
     /// The time for the run in minutes: measures as many repeats as are expected to fit
     #[arg(long, value_name = "N", default_value = "10", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub minutes: u32,
-    /// Measures 3 repeats of 1-second steps, enough to show only large changes
+    /// Measures 5 repeats of 0.6-second steps, enough to show only large changes
     #[arg(long, conflicts_with = "minutes")]
     pub quick: bool,
     /// Compares one target with itself, which shows this machine's noise

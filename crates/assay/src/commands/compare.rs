@@ -25,7 +25,7 @@ use self::lines::{Line, Runs};
 use crate::cli::{CompareArgs, Format, METRIC_LIST};
 use crate::exit::Exit;
 use crate::output::{json_text, print, style};
-use crate::runs::{exit_of_reading, figures, keep_steps};
+use crate::runs::{check_steps, exit_of_reading, figures, keep_steps};
 
 /// Compares the targets of some runs.
 pub fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {
@@ -41,21 +41,24 @@ pub fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {
         .map(|(name, Recorded { run, .. })| ComparedRun { name, run })
         .collect();
     if !args.by.is_empty() {
-        return factors::by_factor(args, &shown, &sources, &figures, notes);
+        return factors::by_factor(args, &shown, &sources, figures, notes);
     }
     let shown_targets: Vec<String> = if args.by_step.is_empty() {
         Vec::new()
     } else {
         shown.targets.iter().map(|target| target.name.clone()).collect()
     };
-    let groups = groups::by_base(&args.bases, shown, figures)?;
+    let mut groups = groups::by_base(&args.bases, shown, figures)?;
     if args.gate && groups.len() > 1 {
         let help = "run `assay compare --gate` once for each `--base`";
         let message = "`--gate` judges by one base, but several are given";
         return Err(UsageError::new(message, Some(help.into())).into());
     }
-    let compared = |Group { run, figures }: &Group| compared(args, run, figures, notes.clone());
-    let compared: Vec<Compared> = groups.iter().map(compared).collect();
+    let mut compared = Vec::new();
+    for Group { run, figures } in &mut groups {
+        compared.push(compared_with(args, run, figures, notes.clone())?);
+    }
+
     let mut printed = Vec::new();
     for (Group { run, figures }, compared) in groups.iter().zip(&compared) {
         let findings = analysis::explain::explain(figures, compared);
@@ -126,14 +129,24 @@ pub fn answer(
     recorded: &[Recorded],
     args: &CompareArgs,
 ) -> anyhow::Result<Answer> {
-    let Prepared { shown, figures, notes } = prepare(directories, recorded, args)?;
-    Ok(Answer { compared: compared(args, &shown, &figures, notes), shown, figures })
+    let Prepared { shown, mut figures, notes } = prepare(directories, recorded, args)?;
+    let compared = compared_with(args, &shown, &mut figures, notes)?;
+    Ok(Answer { shown, figures, compared })
 }
 
-fn compared(args: &CompareArgs, shown: &Run, figures: &Figures, notes: Vec<String>) -> Compared {
+/// Compares all steps, then leaves only those to show in the figures as well.
+fn compared_with(
+    args: &CompareArgs,
+    shown: &Run,
+    figures: &mut Figures,
+    notes: Vec<String>,
+) -> anyhow::Result<Compared> {
     let mut compared = analysis::compare::compare(figures, &options(args, &shown.base, figures));
     compared.notes.extend(notes);
-    compared
+    if !args.steps.is_empty() {
+        keep_steps(figures, &args.steps)?;
+    }
+    Ok(compared)
 }
 
 /// The input of a comparison.
@@ -158,10 +171,8 @@ fn prepare(
     let by_step = (!args.by_step.is_empty())
         .then(|| steps::by_step(&recorded[0].run, &mut figures, &args.by_step))
         .transpose()?;
-    if !args.steps.is_empty() {
-        keep_steps(&mut figures, &args.steps)?;
-    }
-    check_metrics(&figures, &args.metrics)?;
+    check_steps(&figures, &args.steps)?;
+    check_metrics(&figures, args)?;
     requirements::check(&figures, &args.requirements)?;
     let shown = if let Some((shown, of_steps)) = by_step {
         notes.extend(of_steps);
@@ -180,10 +191,11 @@ fn prepare(
     Ok(Prepared { shown, figures, notes })
 }
 
-/// Refuses a metric that no step has.
-fn check_metrics(figures: &Figures, wanted: &[String]) -> Result<(), UsageError> {
-    let rows: Vec<&Row> = figures.rows.iter().collect();
-    for name in wanted.iter().filter(|name| *name != THROUGHPUT) {
+/// Refuses a metric that no step has, of those to show.
+fn check_metrics(figures: &Figures, args: &CompareArgs) -> Result<(), UsageError> {
+    let mut rows: Vec<&Row> = figures.rows.iter().collect();
+    rows.retain(|row| args.steps.is_empty() || args.steps.contains(&row.step));
+    for name in args.metrics.iter().filter(|name| *name != THROUGHPUT) {
         if !rows.iter().any(|row| row.metric(name).is_some()) {
             let message = format!("none of the compared steps has the metric `{name}`");
             return Err(UsageError::new(message, lacking_metric(&rows, name)));
@@ -283,6 +295,7 @@ fn options(args: &CompareArgs, base: &str, figures: &Figures) -> CompareOptions 
         metrics,
         shown_metrics: args.metrics.clone(),
         requirements: args.requirements.clone(),
+        steps: args.steps.clone(),
         ..CompareOptions::default()
     }
 }

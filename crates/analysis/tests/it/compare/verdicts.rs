@@ -371,7 +371,7 @@ fn fewer_than_five_repeats_have_a_note() {
         let compared = compared(in_turns(
             &[(10.0, 11.0), (11.0, 12.0), (10.5, 12.0), (10.0, 11.5), (11.0, 12.5)][..count],
         ));
-        notes(&compared, &format!("{count} repeats are too few to estimate the noise"))
+        notes(&compared, &format!("with {count} repeats, a few bursts"))
     };
     assert_eq!([1, 2, 4, 5].map(few), [false, true, true, false]);
 }

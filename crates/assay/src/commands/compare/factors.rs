@@ -13,7 +13,7 @@ use super::options;
 use crate::cli::{CompareArgs, Format};
 use crate::exit::Exit;
 use crate::output::{json_text, print, style};
-use crate::runs::exit_of_reading;
+use crate::runs::{exit_of_reading, keep_steps};
 
 /// The argument that lists the factors.
 const LIST: &str = "?";
@@ -28,7 +28,7 @@ pub fn by_factor(
     args: &CompareArgs,
     run: &Run,
     runs: &[ComparedRun<'_>],
-    figures: &Figures,
+    mut figures: Figures,
     notes: Vec<String>,
 ) -> anyhow::Result<Exit> {
     let from_args = args.bases.iter().map(|base| base.target.clone());
@@ -38,10 +38,14 @@ pub fn by_factor(
         print(&report::factors(&known, style()))?;
         return Ok(Exit::Ok);
     }
-    let options = options(args, &run.base, figures);
-    let mut effects = analysis::compare::effects(figures, select(known, &args.by)?, &options);
+    let options = options(args, &run.base, &figures);
+    let mut effects = analysis::compare::effects(&figures, select(known, &args.by)?, &options);
     effects.notes.extend(notes);
-    let shown = FactorEffects { run, runs, figures, effects: &effects };
+    if !args.steps.is_empty() {
+        keep_steps(&mut figures, &args.steps)?;
+    }
+
+    let shown = FactorEffects { run, runs, figures: &figures, effects: &effects };
     let text = match args.format {
         Format::Table => report::effects(&shown, style()),
         Format::Markdown => report::effects_markdown(&shown),
@@ -49,7 +53,7 @@ pub fn by_factor(
         Format::Json => json_text(&report::effects_json(&shown))?,
     };
     print(&text)?;
-    Ok(exit_of_reading(figures))
+    Ok(exit_of_reading(&figures))
 }
 
 /// Returns the `wanted` factors. Refuses a factor without all of its combinations.

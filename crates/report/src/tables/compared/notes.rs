@@ -1,16 +1,10 @@
-//! The notes below a table of ratios: the changes that could be shown, and the repeats that more
-//! would need.
+//! The notes below a table of ratios: the changes that could be shown, and what more repeats would
+//! show.
 
-use analysis::{
-    compare::{ComparedStep, REPEATS_CAP, Verdict},
-    counted,
-};
+use analysis::compare::{ComparedStep, Verdict};
 
 use super::board::Board;
 use crate::model::number::percent;
-
-/// The maximum number of places whose needed repeats are listed.
-const PLACES_MAX: usize = 4;
 
 /// Changes above this are not shown in detail.
 const LARGE: f64 = 1.0;
@@ -49,58 +43,50 @@ impl DetectableChange<'_> {
     }
 }
 
-/// Returns the number of repeats that would show a change as small as the effect, if there are too
-/// few.
-pub(super) fn repeats_needed(board: &Board<'_>, metric: &str) -> Option<String> {
-    let mut needs = needs(board, metric);
-    if needs.is_empty() {
-        return None;
-    }
+/// The total repeats of which [`more_repeats`] says what they would show.
+const REPEATS: [u32; 4] = [5, 10, 20, 40];
 
-    let count = needs.len();
-    needs.retain(|need| need.repeats < REPEATS_CAP);
-    let impractical = count - needs.len();
-    // The largest numbers first; equal numbers keep the order of the tables.
-    needs.sort_by_key(|need| std::cmp::Reverse(need.repeats));
+/// Returns what more repeats would show where it is too noisy to say, and the command that adds
+/// them.
+pub(super) fn more_repeats(board: &Board<'_>, metric: &str) -> Option<String> {
+    let noisy = noisy_rows(board, metric);
+    let measured = noisy.iter().map(|row| row.repeats()).max()?;
 
-    let mut texts: Vec<String> = needs
-        .iter()
-        .take(PLACES_MAX)
-        .map(|need| format!("{} for {}", need.repeats, need.place))
-        .collect();
-    let fewer = needs.len().saturating_sub(PLACES_MAX);
-    if fewer > 0 {
-        texts.push(format!("fewer for {}", counted(fewer, "other")));
+    let mut texts = Vec::new();
+    let mut advised = None;
+    for repeats in REPEATS.into_iter().filter(|repeats| *repeats > measured) {
+        let mut sizes: Vec<f64> =
+            noisy.iter().filter_map(|row| row.detectable_with(repeats)).collect();
+        sizes.sort_by(f64::total_cmp);
+        let Some(median) = sizes.get(sizes.len() / 2) else {
+            continue;
+        };
+        // The step does not matter for a number of repeats.
+        let change = DetectableChange { size: *median, step: "" };
+        texts.push(format!("{} with {repeats}", change.text()));
+        advised = advised.or(Some(repeats));
     }
-    if impractical > 0 {
-        let steps = counted(impractical, "step");
-        texts.push(format!("{REPEATS_CAP} or more for {steps}, too noisy for such small changes"));
-    }
-    Some(format!(
-        "total repeats needed to show a change of {}: {}",
-        percent(board.comparison.compared.effect),
+    let advised = advised?;
+
+    let which = if noisy.len() == 1 { "the step" } else { "the median step" };
+    let mut text = format!(
+        "where it is too noisy to say, more repeats would show in {which}: {}",
         texts.join(", ")
-    ))
+    );
+    if let [run] = board.comparison.runs {
+        text += &format!(" (`assay run --resume {} --repeats {advised}`)", run.name);
+    }
+    Some(text + "; longer steps help as well")
 }
 
-/// The repeats that a line would need in a step.
-struct Need {
-    repeats: u32,
-    /// The line and the step.
-    place: String,
-}
-
-/// Returns the needs of all comparisons that are too noisy, in the order of the tables.
-fn needs(board: &Board<'_>, metric: &str) -> Vec<Need> {
-    let mut needs = Vec::new();
+/// Returns the comparisons that are too noisy to say, in the order of the tables.
+fn noisy_rows<'a>(board: &'a Board<'_>, metric: &str) -> Vec<&'a ComparedStep> {
+    let mut noisy = Vec::new();
     for line in &board.lines {
         for step in board.matrix.measured() {
             let row = board.row(line, step.name, metric);
-            let noisy = row.filter(|row| row.verdict == Verdict::TooNoisy);
-            if let Some(repeats) = noisy.and_then(|row| row.repeats_needed) {
-                needs.push(Need { repeats, place: format!("{} {}", board.label(line), step.name) });
-            }
+            noisy.extend(row.filter(|row| row.verdict == Verdict::TooNoisy));
         }
     }
-    needs
+    noisy
 }

@@ -39,7 +39,7 @@ fn tables_of(board: &Board<'_>, metric: &str) -> Vec<Table> {
     let mut tables: Vec<Table> = grids.iter().map(|grid| table(board, metric, grid)).collect();
     // The note is about all tables, so the first one that is shown has it.
     if let Some(first) = tables.iter_mut().find(|table| table.has_figures()) {
-        first.notes.extend(notes::repeats_needed(board, metric));
+        first.notes.extend(notes::more_repeats(board, metric));
     }
     tables
 }
