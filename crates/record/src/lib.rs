@@ -69,8 +69,8 @@ pub use step_writer::{HostColumn, StepWriter};
 pub use table::{ColumnSpec, ColumnType, TableWriter, Value};
 pub use words::{
     Check, Connection, ConnectionState, Counter, DeclaredOption, FsyncLatency, IntervalRow, Limit,
-    LogEvent, OpKind, OpRole, Ops, OptionStatus, ProcessorEvents, Role, Setting, SettingRole, StatementPlan,
-    ThreadUse, UnmetOption, Warning,
+    LogEvent, OpKind, OpRole, Ops, OptionStatus, ProcessorEvents, Role, Setting, SettingRole,
+    StatementPlan, ThreadUse, UnmetOption, Warning,
 };
 
 use serde::{Deserialize, Serialize};

@@ -53,7 +53,7 @@ pub use measurement::{
 pub use metric::{Better, Decimals, METRICS, Metric, OPERATION_TIMES};
 pub use named_enum::IndexStatements;
 pub use number::{fixed, grouped};
-pub use operation::{OpChart, OpEffect, OpFacts, OpKind, OpRole};
+pub use operation::{OpChart, OpEffect, OpFacts, OpKind, OpRole, plural_of};
 pub use random::Random;
 pub use secret::{Secret, mask, redact};
 pub use setting::{DeclaredOption, OptionStatus, Setting, SettingRole, UnmetOption};

@@ -45,8 +45,7 @@ pub enum OpRole {
 /// Facts about the operations of a role.
 #[derive(Clone, Copy, Debug)]
 pub struct OpFacts {
-    /// The names of its kinds in records that have no roles. The first is that of the Insert
-    /// Benchmark, if it has such operations.
+    /// The names of its kinds, the usual one first. Records that have no roles know kinds by them.
     pub kinds: &'static [&'static str],
     /// The role of connections that are made for such operations; `None` if it is the kind's name.
     pub connection: Option<&'static str>,
@@ -233,6 +232,11 @@ impl OpRole {
         roles.find(|role| role.facts().kinds.contains(&kind)).unwrap_or_default()
     }
 
+    /// Returns the usual name of a kind with this role.
+    pub fn usual_kind(self) -> Option<&'static str> {
+        self.facts().kinds.first().copied()
+    }
+
     /// Returns the role of connections that are made for a kind with this role.
     pub fn connection(self, kind: &str) -> &str {
         self.facts().connection.unwrap_or(kind)
@@ -241,14 +245,6 @@ impl OpRole {
     /// Returns the singular noun for what operations of a kind with this role count: `row`.
     pub fn noun(self, kind: &str) -> &str {
         self.facts().noun.unwrap_or(kind)
-    }
-
-    /// Returns the plural of [`Self::noun`].
-    pub fn plural(self, kind: &str) -> String {
-        match self.noun(kind) {
-            "query" => "queries".to_owned(),
-            noun => format!("{noun}s"),
-        }
     }
 
     /// Returns whether a requested rate counts rows or keys rather than operations.
@@ -264,6 +260,14 @@ impl OpRole {
     /// Returns whether each of its operations is a write.
     pub fn writes(self) -> bool {
         matches!(self.facts().effect, OpEffect::Adds | OpEffect::Removes)
+    }
+}
+
+/// Returns the plural of a noun for operations: `rows`, `queries`.
+pub fn plural_of(noun: &str) -> String {
+    match noun {
+        "query" => "queries".to_owned(),
+        noun => format!("{noun}s"),
     }
 }
 
@@ -313,7 +317,6 @@ mod tests {
         let payment = OpKind::new("payment", OpRole::Unknown);
         assert_eq!(payment.connection(), "payment");
         assert_eq!(payment.role.noun(payment.name), "payment");
-        assert_eq!(payment.role.plural(payment.name), "payments");
-        assert_eq!(OpRole::Event.plural("event"), "queries");
+        assert_eq!(plural_of(OpRole::Event.noun("event")), "queries");
     }
 }

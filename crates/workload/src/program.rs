@@ -5,10 +5,10 @@ use std::time::Duration;
 use engine::{Capture, Error, ErrorClass, Interrupt, SqlEngine, StatementPlan};
 use serde::{Deserialize, Serialize};
 
-use crate::{OpKind, Schedule};
 use crate::insert::{Deleted, Inserted};
 use crate::kv::{ReadSummary, WriterSummary};
 use crate::sysbench::TableChanges;
+use crate::{OpKind, Schedule};
 
 /// The work of one connection, and its schedule.
 pub struct Task {

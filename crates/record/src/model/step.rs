@@ -133,7 +133,7 @@ impl Step {
             StepKind::Query => Some(OpRole::Query),
             StepKind::Settle => None,
         };
-        self.main_op.as_deref().or_else(|| usual?.facts().kinds.first().copied())
+        self.main_op.as_deref().or_else(|| usual?.usual_kind())
     }
 
     /// Sets the kind of operation whose rate is the step's throughput.

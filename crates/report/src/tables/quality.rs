@@ -124,7 +124,7 @@ pub(crate) fn spread(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
     columns.extend(TIMES.map(|(response, _, head)| time(response, format!("{head}\n\u{b5}s"))));
     columns.push(column(MAX_AT));
     // Without a schedule, service times are equal to response times.
-    let is_scheduled = step.main_op.is_some_and(|kind| has_schedule(matrix, step, kind));
+    let is_scheduled = step.main_op.is_some_and(|main| has_schedule(matrix, step, main.kind));
     if is_scheduled {
         let service_head = |head: &str| format!("service\n{head}\n\u{b5}s");
         columns.extend(TIMES.map(|(_, service, head)| time(service, service_head(head))));

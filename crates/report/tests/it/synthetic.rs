@@ -315,6 +315,7 @@ impl SyntheticStep<'_> {
     fn sla(&self) -> Sla {
         Sla {
             kind: "insert".to_string(),
+            role: None,
             target: self.rows_asked(),
             achieved: self.rows_asked() * self.achieved(),
             met: self.achieved() >= 0.95,

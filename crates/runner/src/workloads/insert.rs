@@ -78,8 +78,8 @@ impl WorkloadRunner for InsertRunner<'_> {
     fn apply(&mut self, step: usize, summaries: &Summaries, totals: &Totals) -> Vec<Check> {
         let step = &self.workload.plan().steps[step].clone();
         let inserts = totals.get(insert::INSERT.name);
-        let is_flawless =
-            none_failed(totals, insert::INSERT) && inserts.is_none_or(|inserts| inserts.retried == 0);
+        let is_flawless = none_failed(totals, insert::INSERT)
+            && inserts.is_none_or(|inserts| inserts.retried == 0);
         self.workload.apply(step, summaries, is_flawless);
         let check = totals
             .get(insert::QUERY.name)
