@@ -465,6 +465,7 @@ fn settled() -> SettleWork {
         actions: vec![SettleAction { what: "CHECKPOINT".to_string(), seconds: 9.51 }],
         pending: vec![Pending {
             name: "wal_since_checkpoint_bytes".to_string(),
+            role: Some(record::Role::CheckpointAgeBytes),
             before: Some(73_400_320.0),
             after: Some(0.0),
         }],
