@@ -18,6 +18,7 @@ const MS: u64 = 1_000_000;
 const SECOND: u64 = 1000 * MS;
 
 const OP: OpKind = OpKind::new("op", OpRole::Unknown);
+const ASK: OpKind = OpKind::new("ask", OpRole::Unknown);
 
 /// A clock that advances only when a thread sleeps or works.
 #[derive(Clone, Default)]
@@ -541,7 +542,7 @@ fn additional_operations_do_not_count_in_the_schedule() {
     struct Asking(FakeClock, u64);
     impl Program for Asking {
         fn kinds(&self) -> &'static [OpKind] {
-            &[OP, OpKind::new("ask", OpRole::Unknown)]
+            &[OP, ASK]
         }
         fn prepare(&mut self) -> Next {
             self.1 += 1;
