@@ -16,9 +16,9 @@ use engine::{Error, Interrupt, ParamType, Session, Statement};
 use hdrhistogram::Histogram;
 use load::{LatencyKind, Limits, Sink, StepEnd, SystemClock};
 use words::{IntervalRow, Random};
-use workload::{Executed, Next, OpKind, Program, Schedule, Task};
+use workload::{Executed, Next, OpKind, OpRole, Program, Schedule, Task};
 
-const LOOKUP: OpKind = OpKind("lookup");
+const LOOKUP: OpKind = OpKind::new("lookup", OpRole::Query);
 
 /// The statements of pgbench and of sysbench.
 const PGBENCH: &str = "select abalance from pgbench_accounts where aid = $1";
@@ -126,7 +126,7 @@ fn look_up<S: Session>(
                 row_count: size.row_count,
                 op_count: size.op_count,
             };
-            Task::new(client, "lookup", Schedule::Closed, Box::new(lookup))
+            Task::new(client, LOOKUP, Schedule::Closed, Box::new(lookup))
         })
         .collect::<Result<Vec<_>, Error>>()?;
     let limits = Limits { time: None, error_limit: 0, attempts: 1, grace: Duration::from_secs(10) };

@@ -14,7 +14,7 @@ use runner::Events;
 use runner::events::{LoadBegin, MatrixProgress, NextRate, PlanDiagnostics};
 use runner::host::free_bytes;
 use runner::matrix::pace::about;
-use words::counted;
+use words::{OpRole, counted, plural_of};
 
 use crate::output::{eprint_line, has_color, print_failure};
 
@@ -78,11 +78,7 @@ impl Throughput {
         Some(Self {
             is_of_rows: step.kind == StepKind::Load,
             each: step.queries_per_event.unwrap_or(1.0),
-            unit: match kind.as_str() {
-                "insert" => "rows".into(),
-                "query" | "event" => "queries".into(),
-                kind => format!("{kind}s"),
-            },
+            unit: plural_of(step.role_of(&kind).noun(&kind)),
             kind,
         })
     }
@@ -404,7 +400,8 @@ fn end_line(step: &Step) -> String {
         // What it did until it failed is no rate.
         _ if step.status == Status::Failed => String::new(),
         (StepKind::Index, _) => {
-            let rows = step.rows_before + step.ops.get("insert").map_or(0, |ops| ops.rows);
+            let inserted: u64 = step.ops_of(OpRole::Insert).map(|(_, ops)| ops.rows).sum();
+            let rows = step.rows_before + inserted;
             format!("{} rows/s indexed", per_second(rows as f64))
         }
         (_, Some(throughput)) => {

@@ -229,13 +229,13 @@ impl<'a> Collector<'a> {
         let mut scheduled = BTreeSet::new();
         for worker in &workers {
             for kind in worker.kinds {
-                totals.entry(kind.0).or_default();
+                totals.entry(kind.name).or_insert_with(|| Ops::of_role(kind.role));
                 if worker.is_open {
-                    scheduled.insert(kind.0);
+                    scheduled.insert(kind.name);
                 }
             }
             if let (Some(rate), Some(main)) = (worker.rate_ops_per_s, worker.kinds.first()) {
-                let total = totals.entry(main.0).or_default();
+                let total = totals.entry(main.name).or_default();
                 *total.rate_target_ops_per_s.get_or_insert(0.0) += rate;
             }
         }
@@ -273,7 +273,7 @@ impl<'a> Collector<'a> {
     }
 
     pub(crate) fn add_error(&mut self, number: usize, kind: usize, error: &engine::Error) {
-        let OpKind(name) = self.workers[number].kinds[kind];
+        let name = self.workers[number].kinds[kind].name;
         let total = self.totals.entry(name).or_default();
         let class = error.class.name();
         *total.errors.entry(class.into()).or_default() += 1;
@@ -287,7 +287,7 @@ impl<'a> Collector<'a> {
         worker.next_second = lap.second + 1;
 
         let (client, is_open, kinds) = (worker.client, worker.is_open, worker.kinds);
-        for (&OpKind(kind), tally) in kinds.iter().zip(&mut lap.tallies) {
+        for (&OpKind { name: kind, .. }, tally) in kinds.iter().zip(&mut lap.tallies) {
             assert_eq!(
                 tally.response.is_some(),
                 is_open,
@@ -362,7 +362,7 @@ impl<'a> Collector<'a> {
                 self.rows.push(IntervalRow {
                     second,
                     client: worker.client,
-                    kind: kind.0,
+                    kind: kind.name,
                     ..IntervalRow::default()
                 });
             }

@@ -41,7 +41,7 @@ pub(crate) fn finish(supervisor: Supervisor<'_, '_>, finished: Vec<FinishedWorke
         let report = worker.report;
         handover_wait_ns_max = handover_wait_ns_max.max(report.handover_wait_ns);
         let main_kind = worker.task.program.kinds().first();
-        if let Some(total) = main_kind.and_then(|kind| totals.get_mut(kind.0)) {
+        if let Some(total) = main_kind.and_then(|kind| totals.get_mut(kind.name)) {
             total.offered += report.skipped;
             total.skipped += report.skipped;
         }

@@ -10,12 +10,15 @@ use std::time::Duration;
 use engine::{Error, ErrorClass};
 use hdrhistogram::Histogram;
 use words::IntervalRow;
-use workload::{Executed, Next, OpKind, Program, Schedule, Task};
+use workload::{Executed, Next, OpKind, OpRole, Program, Schedule, Task};
 
 use crate::*;
 
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1000 * MS;
+
+const OP: OpKind = OpKind::new("op", OpRole::Unknown);
+const ASK: OpKind = OpKind::new("ask", OpRole::Unknown);
 
 /// A clock that advances only when a thread sleeps or works.
 #[derive(Clone, Default)]
@@ -83,7 +86,7 @@ impl Simulated {
 
 impl Program for Simulated {
     fn kinds(&self) -> &'static [OpKind] {
-        &[OpKind("op")]
+        &[OP]
     }
 
     fn begin(&mut self) {
@@ -164,7 +167,7 @@ impl Sink for Notes {
 }
 
 fn task(program: Simulated, schedule: Schedule) -> Task {
-    Task::new(0, "op", schedule, Box::new(program)).unwrap()
+    Task::new(0, OP, schedule, Box::new(program)).unwrap()
 }
 
 fn limits(seconds: Option<u64>) -> Limits {
@@ -468,7 +471,7 @@ fn a_connection_that_hangs_is_cut_off_and_fails_the_step() {
     struct Hanging(Arc<AtomicBool>, FakeClock);
     impl Program for Hanging {
         fn kinds(&self) -> &'static [OpKind] {
-            &[OpKind("op")]
+            &[OP]
         }
         fn prepare(&mut self) -> Next {
             Next::Ready(0)
@@ -506,7 +509,7 @@ fn a_connection_that_waits_for_another_ends_with_the_step() {
     struct Waiting(FakeClock);
     impl Program for Waiting {
         fn kinds(&self) -> &'static [OpKind] {
-            &[OpKind("op")]
+            &[OP]
         }
         fn prepare(&mut self) -> Next {
             Next::Later
@@ -539,7 +542,7 @@ fn additional_operations_do_not_count_in_the_schedule() {
     struct Asking(FakeClock, u64);
     impl Program for Asking {
         fn kinds(&self) -> &'static [OpKind] {
-            &[OpKind("op"), OpKind("ask")]
+            &[OP, ASK]
         }
         fn prepare(&mut self) -> Next {
             self.1 += 1;

@@ -44,6 +44,7 @@ mod doc_tables;
 mod document;
 mod insert;
 mod kv;
+mod needs;
 mod overrides;
 mod quantity;
 mod reader;
@@ -61,6 +62,7 @@ mod wording;
 
 pub use cells::{Cell, NotApplicable};
 pub use diagnostic::{Diagnostic, Place, Severity, Span};
+pub use needs::WorkloadNeeds;
 pub use quantity::{parse_duration, parse_rate};
 pub use reader::Resolved;
 pub use render::render;

@@ -69,8 +69,8 @@ pub use step_writer::{HostColumn, StepWriter};
 pub use table::{ColumnSpec, ColumnType, TableWriter, Value};
 pub use words::{
     Check, Connection, ConnectionState, Counter, DeclaredOption, FsyncLatency, IntervalRow, Limit,
-    LogEvent, Ops, OptionStatus, ProcessorEvents, Role, Setting, SettingRole, StatementPlan,
-    ThreadUse, UnmetOption, Warning,
+    LogEvent, OpKind, OpRole, Ops, OptionStatus, ProcessorEvents, Role, Setting, SettingRole,
+    StatementPlan, ThreadUse, UnmetOption, Warning,
 };
 
 use serde::{Deserialize, Serialize};
@@ -98,7 +98,8 @@ impl std::fmt::Display for FormatVersion {
 ///   name.
 /// - 1.1: JSON files end with their checksum. Runs list their cells and cells their steps with
 ///   checksums, steps name their cell, and cells their run. Also [`RateSearch::repeats`], and
-///   `not_had` became [`Cell::unmet_options`].
+///   `not_had` became [`Cell::unmet_options`]. [`Ops::role`] and [`Step::main_role`] say what a
+///   kind of operation means; without them, the kind's name does.
 pub const FORMAT: FormatVersion = FormatVersion { major: 1, minor: 1 };
 
 impl FormatVersion {

@@ -56,8 +56,12 @@ pub enum Role {
     HistoryListLength,
     /// Changed pages that are not yet written to data files.
     DirtyBytes,
+    /// The number of these pages.
+    DirtyPageCount,
     /// Log since the last checkpoint.
     CheckpointAgeBytes,
+    /// The size of the log's file, which grows until a checkpoint empties it.
+    LogFileBytes,
     /// Bytes that compactions have yet to rewrite, by the engine's estimate.
     PendingCompactionBytes,
     /// Bytes in live files of a log-structured merge tree, without blob files.
@@ -125,7 +129,20 @@ pub enum Role {
     Unknown,
 }
 
+/// The roles of pending work that format 1.0 recorded without them.
+const UNMARKED: [(&str, Role); 3] = [
+    ("wal_since_checkpoint_bytes", Role::CheckpointAgeBytes),
+    ("wal_file_bytes", Role::LogFileBytes),
+    ("dirty_page_count", Role::DirtyPageCount),
+];
+
 impl Role {
+    /// Returns the role of a counter of pending work by its name, for records that lack it.
+    pub fn of_pending(name: &str) -> Option<Self> {
+        let (_, role) = UNMARKED.iter().find(|(unmarked, _)| *unmarked == name)?;
+        Some(*role)
+    }
+
     /// Returns whether the role is work: more of it for the same load means that the engine does
     /// something differently.
     pub fn is_work(self) -> bool {

@@ -6,7 +6,7 @@
 //!                                                      ├──► words
 //! reading half   record, analysis, report ─────────────┘
 //!
-//! Counter, Setting, Connection, Ops, Check   what is measured, in the form that the record stores
+//! Counter, Setting, OpKind, Ops, Check       what is measured, in the form that the record stores
 //! Metric, METRICS                            what is shown: names, units and decimals of all figures
 //! Random, Secret, parse_cpus, counted ...    what both halves compute in the same way
 //! ```
@@ -34,6 +34,7 @@ mod measurement;
 pub mod metric;
 mod named_enum;
 mod number;
+mod operation;
 mod random;
 mod secret;
 mod setting;
@@ -52,6 +53,7 @@ pub use measurement::{
 pub use metric::{Better, Decimals, METRICS, Metric, OPERATION_TIMES};
 pub use named_enum::IndexStatements;
 pub use number::{fixed, grouped};
+pub use operation::{OpChart, OpEffect, OpFacts, OpKind, OpRole, plural_of};
 pub use random::Random;
 pub use secret::{Secret, mask, redact};
 pub use setting::{DeclaredOption, OptionStatus, Setting, SettingRole, UnmetOption};

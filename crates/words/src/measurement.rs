@@ -4,11 +4,14 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::ConnectionState;
+use crate::{ConnectionState, OpRole};
 
 /// Totals of one kind of operation: `offered = skipped + ok + failed`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Ops {
+    /// The meaning of the kind; `None` in records that have no roles. See [`OpRole::of_kind`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<OpRole>,
     /// Operations that the schedule asked for, or the client if there is no rate.
     pub offered: u64,
     /// Operations that were due but not sent before the end of the step.
@@ -32,8 +35,14 @@ pub struct Ops {
 }
 
 impl Ops {
+    /// Returns the totals of a kind of operation before the first one.
+    pub fn of_role(role: OpRole) -> Self {
+        Self { role: Some(role), ..Self::default() }
+    }
+
     /// Adds the operations of other connections.
     pub fn add(&mut self, other: &Self) {
+        self.role = self.role.or(other.role);
         self.offered += other.offered;
         self.skipped += other.skipped;
         self.ok += other.ok;

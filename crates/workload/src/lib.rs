@@ -47,7 +47,8 @@ mod tests;
 
 /// The types of plans, which workloads are made from.
 pub use plan;
-pub use program::{ClientShare, Executed, Next, OpKind, Program, Summaries, Summary, Task};
+pub use program::{ClientShare, Executed, Next, Program, Summaries, Summary, Task};
 pub use schedule::Schedule;
 pub use words::Check;
 pub(crate) use words::Random;
+pub use words::{OpKind, OpRole};

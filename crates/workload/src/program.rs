@@ -5,16 +5,16 @@ use std::time::Duration;
 use engine::{Capture, Error, ErrorClass, Interrupt, SqlEngine, StatementPlan};
 use serde::{Deserialize, Serialize};
 
-use crate::Schedule;
 use crate::insert::{Deleted, Inserted};
 use crate::kv::{ReadSummary, WriterSummary};
 use crate::sysbench::TableChanges;
+use crate::{OpKind, Schedule};
 
 /// The work of one connection, and its schedule.
 pub struct Task {
     /// The client that the connection belongs to, from 0.
     pub client: u32,
-    /// The connection's role, for the record: `insert`.
+    /// The connection's role, for the record: that of the operations that it is made for.
     pub role: &'static str,
     /// The times at which operations are sent.
     pub schedule: Schedule,
@@ -30,19 +30,20 @@ pub struct Task {
 }
 
 impl Task {
-    /// Returns the task of a program that the step waits for.
+    /// Returns the task of a program that the step waits for. Its connection is made for operations
+    /// of `kind`.
     ///
     /// # Errors
     /// The engine's own, if the program cannot be interrupted.
     pub fn new(
         client: u32,
-        role: &'static str,
+        kind: OpKind,
         schedule: Schedule,
         mut program: Box<dyn Program>,
     ) -> Result<Self, Error> {
         Ok(Self {
             client,
-            role,
+            role: kind.connection(),
             schedule,
             background: false,
             interrupt: program.interrupt()?,
@@ -129,10 +130,6 @@ pub enum Summary {
 
 /// The activity of a step's connections: the client of each, and its [`Program::summary`].
 pub type Summaries = Vec<(u32, Summary)>;
-
-/// A kind of operation; each kind has its own latencies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct OpKind(pub &'static str);
 
 /// The answer of [`Program::prepare`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,10 +3,10 @@
 
 use std::fmt;
 
-use record::StepKind;
+use record::{OpRole, StepKind};
 
+use crate::figures::Row;
 use crate::figures::average::mean;
-use crate::figures::{Row, operation};
 
 /// The difference in files or levels, in the mean of the repeats, from which on two trees differ.
 const APART: f64 = 0.5;
@@ -60,14 +60,12 @@ fn counted(count: f64, noun: &str) -> String {
 
 /// Returns whether a step only reads. For events, the test's group tells.
 pub(crate) fn only_reads(row: &Row) -> bool {
-    let is_about_reads = match row.main_op.as_deref() {
-        Some("event") => row.group.as_deref().is_some_and(|group| group != "write"),
-        Some(kind) => operation::reads(kind),
+    let is_about_reads = match row.main_operation().map(|main| main.role) {
+        Some(OpRole::Event) => row.group.as_deref().is_some_and(|group| group != "write"),
+        Some(role) => role.reads(),
         None => false,
     };
-    let is_written = [operation::INSERT, operation::PUT, operation::DELETE]
-        .iter()
-        .any(|kind| row.ops.get(*kind).is_some_and(|op| op.offered > 0));
+    let is_written = row.ops.iter().any(|(kind, op)| row.role_of(kind).writes() && op.offered > 0);
     row.kind == StepKind::Query && is_about_reads && !is_written
 }
 

@@ -391,13 +391,13 @@ impl<'a> Case<'a> {
     /// Returns the name of an operation.
     pub(super) fn noun(&self) -> &str {
         let row = self.side.rows[0];
-        noun(row.kind, row.main_op.as_deref())
+        noun(row.kind, row.main_operation())
     }
 
     /// Returns the unit of its throughput.
     pub(super) fn rate(&self) -> String {
         let row = self.side.rows[0];
-        throughput_unit(row.kind, row.main_op.as_deref())
+        throughput_unit(row.kind, row.main_operation())
     }
 
     /// Returns whether a figure of an operation's time tells a reader nothing: a part that is small

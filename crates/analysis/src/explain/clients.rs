@@ -6,7 +6,6 @@ use super::explanation::{Explanation, MissedRate, Statement, UnfairStep};
 use super::finding::{Evidence, place, place_of};
 use super::thresholds::{CLIENT_BUSY, UNFAIR_PCT, UNFAIR_SECONDS};
 use crate::compare::Difference;
-use crate::figures::operation::has_rate_in_rows;
 use crate::figures::{Fairness, Figures, Row, SLA_SHARE, Sla, SlaHistory};
 use crate::order::{distinct, grouped};
 
@@ -157,7 +156,7 @@ fn share(sla: &Sla) -> f64 {
 fn falls_short(row: &Row, sla: &Sla) -> bool {
     let ops = row.ops.get(&sla.kind).filter(|ops| ops.count > 0);
     let batch = match ops {
-        Some(ops) if has_rate_in_rows(&sla.kind) => ops.rows as f64 / ops.count as f64,
+        Some(ops) if sla.role().has_rate_in_rows() => ops.rows as f64 / ops.count as f64,
         _ => 1.0,
     };
     let short = (sla.target - sla.achieved) * row.seconds;
@@ -219,11 +218,7 @@ fn missed_rates_of<'a>(
 
 /// Returns the unit of a requested rate.
 pub(super) fn rate_unit(sla: &Sla) -> &'static str {
-    match sla.kind.as_str() {
-        "insert" => "rows/s",
-        "event" => "events/s",
-        _ => "writes/s",
-    }
+    sla.role().facts().requested_unit
 }
 
 /// Returns the amount by which a rate was missed.

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 use record::{
-    Cell, Counter, HostSeries, Ops, RecordError, Role, Run, ServerHost, SettingRole, Status, Step,
-    StepReader, StepState, Warning,
+    Cell, Counter, HostSeries, OpRole, Ops, RecordError, Role, Run, ServerHost, SettingRole,
+    Status, Step, StepReader, StepState, Warning,
 };
 
 use super::consistency::contradictions;
@@ -86,6 +86,7 @@ impl CellOfRun<'_> {
             step: step.name.clone(),
             kind: step.kind,
             main_op: step.main_operation().map(str::to_owned),
+            roles: roles(step),
             queries_per_event: step.queries_per_event,
             group: step.group.clone(),
             reported: !step.unreported,
@@ -100,6 +101,12 @@ impl CellOfRun<'_> {
             ..Row::default()
         }
     }
+}
+
+/// Returns the roles of a step's kinds of operation.
+fn roles(step: &Step) -> BTreeMap<String, OpRole> {
+    let kinds = step.ops.keys().map(String::as_str).chain(step.main_operation());
+    kinds.map(|kind| (kind.to_owned(), step.role_of(kind))).collect()
 }
 
 /// All that was counted and sampled during a step.

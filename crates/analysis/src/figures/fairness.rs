@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use record::{Connection, Step, StepKind};
+use record::{Connection, OpRole, Step, StepKind};
 use serde::Serialize;
 
 /// The differences between the ends of a step's clients.
@@ -53,7 +53,8 @@ pub fn fairness(step: &Step) -> Option<Fairness> {
     if !ends_with_its_work {
         return None;
     }
-    let ends = ends(step, |connection| connection.role != "long-transaction");
+    let holding = OpRole::HoldTransaction.facts().connection;
+    let ends = ends(step, |connection| Some(connection.role.as_str()) != holding);
     if ends.len() < 2 {
         return None;
     }

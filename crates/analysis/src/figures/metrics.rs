@@ -9,13 +9,13 @@ mod upkeep;
 
 use std::collections::BTreeMap;
 
-use record::{HostSeries, Role, Step, StepKind};
+use record::{HostSeries, OpRole, Role, Step, StepKind};
 use words::METRICS;
 use words::metric::{CLIENT_HOST, NETWORK};
 
 use super::counters::Counters;
 use crate::figures::average::mean;
-use crate::figures::operation::{DELETE, INSERT, QUERY, done, queries_each, writing};
+use crate::figures::operation::{done, queries_each, sum_of_role, writing};
 use crate::figures::series::samples;
 use crate::figures::{CounterSeries, OpSeries, rate_exceeded_in};
 
@@ -72,14 +72,15 @@ pub fn client_host_metrics(step: &Step, host: &HostSeries) -> BTreeMap<&'static 
 
 /// Returns throughput and its rates.
 fn rate_metrics(step: &Step, ops: &BTreeMap<String, OpSeries>) -> [Figure; 9] {
-    let queries = match step.kind {
-        StepKind::Query => step.main_operation(),
-        _ => Some(QUERY),
+    let query_rate = match step.kind {
+        StepKind::Query => {
+            step.main_operation().and_then(|kind| per_second(step, kind, |ops| ops.ok))
+        }
+        _ => of_role_per_second(step, OpRole::Query, |ops| ops.ok),
     };
-    let query_rate = queries.and_then(|kind| per_second(step, kind, |ops| ops.ok));
     [
         ("ips", insert_rate(step)),
-        ("dps", per_second(step, DELETE, |ops| ops.rows)),
+        ("dps", of_role_per_second(step, OpRole::Delete, |ops| ops.rows)),
         ("qps", query_rate.map(|rate| rate * queries_each(step))),
         ("o/s", operation_rate(step)),
         ("maxop", largest_response_seconds(step, ops)),
@@ -189,19 +190,16 @@ fn client_metrics(step: &Step, embedded: bool) -> [Figure; 7] {
     let client_ns = (step.cpu.client_user_ns + step.cpu.client_system_ns) as f64;
     let client_ns = Some(client_ns).filter(|_| !step.connections.is_empty());
     let server_ns = step.cpu.server_ns.filter(|_| !embedded).map(|ns| ns as f64);
-    let us_per =
-        |role: &str, count: Option<f64>| over(connections_cpu_ns(step, role)? / 1e3, count?);
-    let us_per_row = |kind| us_per(kind, step.ops.get(kind).map(|ops| ops.rows as f64));
-    let queries = step.ops.get(QUERY).map(|ops| ops.ok as f64);
-    let of_role = |role: &str| us_per(role, Some(operations_of_role(step, role)));
+    let rows = |ops: &record::Ops| ops.rows;
+    let queries = |ops: &record::Ops| ops.ok;
     [
         ("client_cpu_us_per_op", client_ns.and_then(us_per_op)),
         ("server_cpu_us_per_op", server_ns.and_then(us_per_op)),
-        ("client_cpu_us_per_row_inserted", us_per_row(INSERT)),
-        ("client_cpu_us_per_row_deleted", us_per_row(DELETE)),
-        ("client_cpu_us_per_query", us_per(QUERY, queries)),
-        ("client_cpu_us_per_read", of_role("read")),
-        ("client_cpu_us_per_write", of_role("write")),
+        ("client_cpu_us_per_row_inserted", us_of_role(step, OpRole::Insert, rows)),
+        ("client_cpu_us_per_row_deleted", us_of_role(step, OpRole::Delete, rows)),
+        ("client_cpu_us_per_query", us_of_role(step, OpRole::Query, queries)),
+        ("client_cpu_us_per_read", us_of_connections(step, OpRole::Get)),
+        ("client_cpu_us_per_write", us_of_connections(step, OpRole::Put)),
     ]
 }
 
@@ -222,9 +220,18 @@ fn per_second(step: &Step, kind: &str, count: impl Fn(&record::Ops) -> u64) -> O
     over(count(step.ops.get(kind)?) as f64, seconds(step)?)
 }
 
+/// Returns a sum over all operations of a role per second; `None` if no connection does them.
+fn of_role_per_second(
+    step: &Step,
+    role: OpRole,
+    count: impl Fn(&record::Ops) -> u64,
+) -> Option<f64> {
+    over(sum_of_role(step, role, count)? as f64, seconds(step)?)
+}
+
 /// Returns the rows that an index step indexed: those that were there and those that it inserted.
 fn rows_indexed(step: &Step) -> u64 {
-    step.rows_before + step.ops.get(INSERT).map_or(0, |ops| ops.rows)
+    step.rows_before + sum_of_role(step, OpRole::Insert, |ops| ops.rows).unwrap_or(0)
 }
 
 /// Returns rows inserted or indexed, or keys put, per second.
@@ -375,6 +382,19 @@ fn rate_in_share_of_seconds(
         StepKind::Index | StepKind::Settle => return None,
     };
     rate_exceeded_in(share, step.elapsed_ns, rates).map(|rate| rate as f64 * queries_each(step))
+}
+
+/// Returns the CPU time of the connections for operations of a role, over what these counted.
+fn us_of_role(step: &Step, role: OpRole, count: impl Fn(&record::Ops) -> u64) -> Option<f64> {
+    let count = sum_of_role(step, role, count)?;
+    over(connections_cpu_ns(step, role.facts().connection?)? / 1e3, count as f64)
+}
+
+/// Returns the CPU time of the connections for operations of a role, over all that they did.
+fn us_of_connections(step: &Step, role: OpRole) -> Option<f64> {
+    let connections = role.facts().connection?;
+    let count = operations_of_role(step, connections);
+    over(connections_cpu_ns(step, connections)? / 1e3, count)
 }
 
 /// Returns the successful operations of connections with one role.

@@ -52,7 +52,7 @@ pub use fairness::{ClientEnd, Fairness, fairness};
 pub use latency::{BUCKET_NS_LIMITS, Buckets, Percentiles, buckets, curve, percentiles};
 pub use log_events::{EventTotals, StepEvents};
 pub use metrics::{COARSE_SHARE, Lag, LagVerdict, Level, Lsm, lag, metrics};
-pub use operation::{noun, throughput_unit};
+pub use operation::{MainOperation, noun, throughput_unit};
 pub use quality::{
     ConcurrentChange, LISTED_MAX, Pending, Quality, SHIFT_SECONDS_MIN, STALL_SHARE, SettleAction,
     SettleWork, Shift, Stall, WorstResponse,

@@ -1,48 +1,26 @@
-//! Knows the kinds of operations: which a step is about, which connections do them, and whether
-//! rows or operations count.
+//! Knows what the operations of a step are for, by their roles: which of them a step is about, and
+//! which connections do them.
 
-use record::{Step, StepKind};
+use record::{OpRole, Step, StepKind};
+use words::plural_of;
 
-pub(crate) const INSERT: &str = "insert";
-pub(crate) const DELETE: &str = "delete";
-pub(crate) const QUERY: &str = "query";
-pub(crate) const PUT: &str = "put";
-pub(crate) const EVENT: &str = "event";
-
-/// Kinds that give the engine new data.
-const WRITING: [&str; 2] = [INSERT, PUT];
-
-/// Kinds that read keys and values: their rows are found keys and passed entries.
-const READING: [&str; 3] = ["get", "multiget", "scan"];
-
-/// Returns whether operations of this kind read keys and values.
-fn reads_keys(kind: &str) -> bool {
-    READING.contains(&kind)
-}
-
-/// Returns whether the rows of this kind of operation are rows that were read.
-pub(crate) fn reads(kind: &str) -> bool {
-    kind == QUERY || reads_keys(kind)
-}
-
-/// Returns whether operations of this kind have keys and values, all of one size.
-pub(crate) fn is_key_value(kind: &str) -> bool {
-    kind == PUT || reads_keys(kind)
-}
-
-/// Returns whether a rate of this kind counts rows or keys rather than operations.
-pub(crate) fn has_rate_in_rows(kind: &str) -> bool {
-    WRITING.contains(&kind)
+/// The kind of operation that a step is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MainOperation<'a> {
+    /// Its name.
+    pub kind: &'a str,
+    /// Its meaning.
+    pub role: OpRole,
 }
 
 /// Returns the kind that gives the engine new data in a step: the main operation of a load, or the
 /// writes that run with the queries.
 pub(crate) fn writing(step: &Step) -> Option<&str> {
     match step.kind {
-        StepKind::Load => step.main_operation(),
-        StepKind::Index => Some(INSERT),
+        StepKind::Load | StepKind::Index => step.main_operation(),
         StepKind::Query | StepKind::Settle => {
-            WRITING.into_iter().find(|kind| step.ops.contains_key(*kind))
+            let mut kinds = step.ops.keys().map(String::as_str);
+            kinds.find(|kind| step.role_of(kind).has_rate_in_rows())
         }
     }
 }
@@ -63,30 +41,31 @@ pub(crate) fn queries_each(step: &Step) -> f64 {
     step.queries_per_event.filter(|_| step.kind == StepKind::Query).unwrap_or(1.0)
 }
 
-/// Returns the role of the connections that do operations of this kind.
-pub(crate) fn role_of(kind: &str) -> &str {
-    match kind {
-        PUT => "write",
-        kind if reads_keys(kind) => "read",
-        kind => kind,
-    }
+/// Returns the role of the connections that are made for operations of a kind.
+pub(crate) fn connection_role<'k>(step: &Step, kind: &'k str) -> &'k str {
+    step.role_of(kind).connection(kind)
+}
+
+/// Returns a sum over all operations of a role; `None` if no connection does them.
+pub(crate) fn sum_of_role(
+    step: &Step,
+    role: OpRole,
+    count: impl Fn(&record::Ops) -> u64,
+) -> Option<u64> {
+    step.ops_of(role).map(|(_, ops)| count(ops)).reduce(|sum, more| sum + more)
 }
 
 /// Returns the name of one operation of a step, as in `per query`.
-pub fn noun(kind: StepKind, main_op: Option<&str>) -> &str {
-    match (kind, main_op) {
+pub fn noun(kind: StepKind, main: Option<MainOperation<'_>>) -> &str {
+    match (kind, main) {
         (StepKind::Settle, _) => "step",
-        (StepKind::Index, _) | (StepKind::Load, Some(INSERT) | None) => "row",
-        // For events, their queries are counted.
-        (StepKind::Query, None | Some(EVENT)) => "query",
-        (_, Some(kind)) => kind,
+        (StepKind::Index, _) | (StepKind::Load, None) => "row",
+        (StepKind::Query, None) => "query",
+        (StepKind::Load | StepKind::Query, Some(main)) => main.role.noun(main.kind),
     }
 }
 
 /// Returns the unit of a step's throughput.
-pub fn throughput_unit(kind: StepKind, main_op: Option<&str>) -> String {
-    match noun(kind, main_op) {
-        "query" => "queries/s".to_owned(),
-        noun => format!("{noun}s/s"),
-    }
+pub fn throughput_unit(kind: StepKind, main: Option<MainOperation<'_>>) -> String {
+    format!("{}/s", plural_of(noun(kind, main)))
 }

@@ -7,7 +7,8 @@
 use std::collections::BTreeMap;
 
 use record::{
-    Cell, CellRef, LogEvent, RecordError, Run, RunDir, Status, StepKind, StepReader, StepState,
+    Cell, CellRef, LogEvent, OpRole, RecordError, Run, RunDir, Status, StepKind, StepReader,
+    StepState,
 };
 
 use super::computing::CellOfRun;
@@ -352,6 +353,7 @@ fn is_in_progress(run: &Run, cell: &Cell) -> bool {
 struct StepFacts {
     kind: StepKind,
     main_op: Option<String>,
+    main_role: Option<OpRole>,
     queries_per_event: Option<f64>,
     group: Option<String>,
     reported: bool,
@@ -362,6 +364,7 @@ impl StepFacts {
         Self {
             kind: row.kind,
             main_op: row.main_op.clone(),
+            main_role: row.main_operation().map(|main| main.role),
             queries_per_event: row.queries_per_event,
             group: row.group.clone(),
             reported: row.reported,
@@ -370,6 +373,9 @@ impl StepFacts {
 
     fn give_to(self, row: &mut Row) {
         row.kind = self.kind;
+        if let (Some(kind), Some(role)) = (&self.main_op, self.main_role) {
+            row.roles.insert(kind.clone(), role);
+        }
         row.main_op = self.main_op;
         row.queries_per_event = self.queries_per_event;
         row.group = self.group;

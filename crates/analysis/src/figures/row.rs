@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use record::{CellKey, StatementPlan, Status, StepKind, StepProfile, Warning};
+use record::{CellKey, OpRole, StatementPlan, Status, StepKind, StepProfile, Warning};
 use serde::Serialize;
 use words::{Stacks, WaitView};
 
@@ -10,6 +10,7 @@ use super::client_hosts::ClientHostFigures;
 use super::fairness::Fairness;
 use super::latency::{Buckets, Percentiles};
 use super::metrics::Lsm;
+use super::operation::MainOperation;
 use super::series::Series;
 use super::sla::Sla;
 use super::waits::Waits;
@@ -130,6 +131,9 @@ pub struct Row {
     pub kind: StepKind,
     /// Its main kind of operation: `insert`, `get`.
     pub main_op: Option<String>,
+    /// The recorded roles of its kinds of operation, also of the main kind.
+    #[serde(skip)]
+    pub roles: BTreeMap<String, OpRole>,
     /// Queries in one such operation, if queries are counted: rates and costs are per query.
     pub queries_per_event: Option<f64>,
     /// The benchmark's group that shows it.
@@ -221,6 +225,17 @@ impl Row {
     /// Returns the states in a view; `None` if it does not apply.
     pub fn waits(&self, view: WaitView) -> Option<&Waits> {
         self.waits.iter().find(|waits| waits.view == view)
+    }
+
+    /// Returns the role of a kind of operation. A record that has no roles has those of its names.
+    pub fn role_of(&self, kind: &str) -> OpRole {
+        self.roles.get(kind).copied().unwrap_or_else(|| OpRole::of_kind(kind))
+    }
+
+    /// Returns the kind of operation that the step is about.
+    pub fn main_operation(&self) -> Option<MainOperation<'_>> {
+        let kind = self.main_op.as_deref()?;
+        Some(MainOperation { kind, role: self.role_of(kind) })
     }
 
     /// Returns one of [`words::Metric::all`]; `None`: not applicable.

@@ -1,6 +1,6 @@
 //! Compares the achieved rate with the target rate.
 
-use record::Step;
+use record::{OpRole, Step};
 use serde::Serialize;
 
 use super::quality::WorstResponse;
@@ -33,6 +33,9 @@ pub struct SlaHistory {
 pub struct Sla {
     /// The kind of operation that has the rate: `insert`, `put`, `event`.
     pub kind: String,
+    /// The recorded role of that kind.
+    #[serde(skip)]
+    pub role: Option<OpRole>,
     /// The target: rows, keys or events per second over all clients.
     pub target: f64,
     /// Rows inserted, keys put or events completed per second, over all clients.
@@ -42,6 +45,13 @@ pub struct Sla {
     /// The same second by second; `None` in steps of less than a second, and where operations are
     /// too rare for seconds to say anything.
     pub history: Option<SlaHistory>,
+}
+
+impl Sla {
+    /// Returns the role of the operations that have the rate.
+    pub fn role(&self) -> OpRole {
+        self.role.unwrap_or_else(|| OpRole::of_kind(&self.kind))
+    }
 }
 
 /// The share of the rate that must be reached.
@@ -56,27 +66,28 @@ pub const SLA_SHARE: f64 = 0.95;
 /// a whole number and truncates the rate to one decimal first; here both are exact.
 pub fn sla(step: &Step) -> Option<Sla> {
     let (kind, target) = match step.insert_rate_target_rows_per_s {
-        Some(target) => (operation::writing(step).unwrap_or(operation::INSERT), target),
+        Some(target) => (operation::writing(step).or_else(|| OpRole::Insert.usual_kind())?, target),
         None => {
             let kind = step.main_operation()?;
             (kind, step.ops.get(kind)?.rate_target_ops_per_s?)
         }
     };
-    let role = operation::role_of(kind);
-    let connections = step.connections.iter().filter(|connection| connection.role == role);
+    let role = step.role_of(kind);
+    let its_connections = role.connection(kind);
+    let connections =
+        step.connections.iter().filter(|connection| connection.role == its_connections);
     let elapsed_ns = match step.time_given_ns {
         Some(given_ns) => {
             connections.map(|connection| connection.ended_ns).fold(given_ns, u64::max)
         }
         None => step.elapsed_ns,
     };
-    let count = step
-        .ops
-        .get(kind)
-        .map_or(0, |ops| if operation::has_rate_in_rows(kind) { ops.rows } else { ops.ok });
+    let count =
+        step.ops.get(kind).map_or(0, |ops| if role.has_rate_in_rows() { ops.rows } else { ops.ok });
     let achieved = (elapsed_ns > 0).then(|| count as f64 / (elapsed_ns as f64 / 1e9))?;
     Some(Sla {
         kind: kind.to_owned(),
+        role: Some(role),
         target,
         achieved,
         met: achieved >= SLA_SHARE * target,

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use record::{CellKey, RateSearch, Run, Status};
+use record::{CellKey, OpRole, RateSearch, Run, Status};
 use serde::Serialize;
 
-use crate::figures::{Figures, LagVerdict, OpFigures, Row, operation};
+use crate::figures::{Figures, LagVerdict, OpFigures, Row};
 
 /// The search for one target with one number of clients.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -264,16 +264,17 @@ fn achieved(row: &Row) -> Option<f64> {
     if let Some(sla) = &row.sla {
         return Some(sla.achieved);
     }
-    let kind = row.main_op.as_deref()?;
-    let op = row.ops.get(kind)?;
-    Some(if operation::has_rate_in_rows(kind) { op.rows_per_second } else { op.per_second })
+    let main = row.main_operation()?;
+    let op = row.ops.get(main.kind)?;
+    Some(if main.role.has_rate_in_rows() { op.rows_per_second } else { op.per_second })
 }
 
 /// Returns the kinds of operations whose response times are bounded: those that have the rate. Long
 /// transactions have a schedule of their own.
 fn scheduled(row: &Row) -> impl Iterator<Item = &OpFigures> {
-    let ops = row.ops.iter();
-    let ops = ops.filter(|(kind, op)| op.scheduled && op.count > 0 && *kind != "long_transaction");
+    let ops = row.ops.iter().filter(|(kind, op)| {
+        op.scheduled && op.count > 0 && row.role_of(kind) != OpRole::HoldTransaction
+    });
     ops.map(|(_, op)| op)
 }
 

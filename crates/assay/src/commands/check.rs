@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use analysis::settings::{PlanTarget, Settings, declared_differences};
-use plan::{Plan, Resolved, Workload};
+use plan::{Plan, Resolved};
 use runner::before::only::CellFilters;
 use runner::before::plan_file::{self, PlanFile};
 use runner::before::preflight::{not_applicable, reject_impossible};
@@ -107,22 +107,11 @@ fn summary(plan: &Plan, selected: (&[plan::Cell], &CellFilters), data_root: &Pat
     text
 }
 
-/// Returns the throughput that the estimate assumes, as text after `if`. All variants belong to one
+/// Returns the speed that the estimate assumes, as text after `if`. All variants belong to one
 /// workload.
 fn assumed(plan: &Plan) -> String {
-    let with_commas = |rate: u64| report::rate_text(rate as f64);
-    let (puts, loads, writes) = (
-        with_commas(estimate::PUTS_PER_S),
-        with_commas(estimate::LOAD_ROWS_PER_S),
-        with_commas(estimate::WRITE_ROWS_PER_S),
-    );
-    match plan.variants.first().map(|variant| &variant.workload) {
-        Some(Workload::Kv(_)) => format!("the engine loads {puts} keys/s"),
-        Some(Workload::Sysbench(_)) => format!("the engine loads {loads} rows/s"),
-        Some(Workload::Insert(_)) | None => {
-            format!("the engine loads {loads} rows/s, and writes {writes} rows/s with indexes")
-        }
-    }
+    let first = plan.variants.first();
+    first.map(|variant| variant.workload.needs().assumed_speed()).unwrap_or_default()
 }
 
 /// Returns every value and its origin, and the selected cells in their order.

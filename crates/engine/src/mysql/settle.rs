@@ -13,7 +13,7 @@ use super::status::innodb_status;
 use super::{Mysql, StorageEngine};
 use crate::guard::Deadline;
 use crate::waiting::{Pending, Work, rest};
-use crate::{Action, Counter, Error, Session, SettleLimits, Settled, Table};
+use crate::{Action, Counter, Error, Role, Session, SettleLimits, Settled, Table};
 
 /// The error codes for missing privileges.
 const DENIED: [&str; 3] = ["1142", "1227", "1290"];
@@ -334,7 +334,9 @@ fn pending(mysql: &Mysql) -> Result<Vec<Counter>, Error> {
     }
     let mut counters = Vec::new();
     counters
-        .extend(dirty_pages(&mut session)?.map(|pages| Counter::gauge("dirty_page_count", pages)));
+        .extend(dirty_pages(&mut session)?.map(|pages| {
+            Counter::gauge("dirty_page_count", pages).with_role(Role::DirtyPageCount)
+        }));
     let history = history_length(&mut session)?;
     counters.extend(history.map(|length| Counter::gauge("history_list_length", length)));
     Ok(counters)

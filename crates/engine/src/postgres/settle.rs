@@ -10,7 +10,7 @@ use super::session::PostgresSession;
 use super::{Address, Postgres};
 use crate::guard::Deadline;
 use crate::waiting::{Pending, Work, no_thread, rest};
-use crate::{Counter, Error, Session, SettleLimits, Settled, Table};
+use crate::{Counter, Error, Role, Session, SettleLimits, Settled, Table};
 
 /// The number of tables that are vacuumed at the same time.
 const CONNECTIONS_MAX: usize = 4;
@@ -193,7 +193,8 @@ fn pending(
         "select (pg_current_wal_insert_lsn() - redo_lsn)::bigint from pg_control_checkpoint()";
     match session.query_i64(sql) {
         Ok(Some(bytes)) => {
-            counters.push(Counter::gauge("wal_since_checkpoint_bytes", bytes as f64))
+            let age = Counter::gauge("wal_since_checkpoint_bytes", bytes as f64);
+            counters.push(age.with_role(Role::CheckpointAgeBytes));
         }
         Ok(None) => {}
         Err(error) if error.code.as_deref() == Some("42501") => {}

@@ -24,7 +24,7 @@ impl SqliteObserver {
     /// Returns the size of the write-ahead log, which is zero without a log.
     pub(super) fn wal_file_bytes(&self) -> Counter {
         let bytes = fs_err::metadata(&self.wal).map_or(0, |metadata| metadata.len());
-        Counter::gauge("wal_file_bytes", bytes as f64)
+        Counter::gauge("wal_file_bytes", bytes as f64).with_role(Role::LogFileBytes)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use words::{Check, Connection, Counter, Ops, StatementPlan, Warning};
+use words::{Check, Connection, Counter, OpKind, OpRole, Ops, StatementPlan, Warning};
 
 use super::{Failure, Status, StepFile};
 use crate::CellKey;
@@ -25,6 +25,9 @@ pub struct Step {
     /// The kind of operation whose rate is its throughput: `put`, `get`. `None` for the default;
     /// see [`Step::main_operation`].
     pub main_op: Option<String>,
+    /// The meaning of that kind; `None` in records that have no roles.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub main_role: Option<OpRole>,
     /// Queries in one operation of that kind, for benchmarks that count queries: the step's
     /// throughput is operations per second times this. `None` to count operations.
     pub queries_per_event: Option<f64>,
@@ -125,11 +128,36 @@ impl Step {
     /// `insert` in steps that load or index, and `query` in steps that query. A settle step has
     /// none.
     pub fn main_operation(&self) -> Option<&str> {
-        self.main_op.as_deref().or(match self.kind {
-            StepKind::Load | StepKind::Index => Some("insert"),
-            StepKind::Query => Some("query"),
+        let usual = match self.kind {
+            StepKind::Load | StepKind::Index => Some(OpRole::Insert),
+            StepKind::Query => Some(OpRole::Query),
             StepKind::Settle => None,
-        })
+        };
+        self.main_op.as_deref().or_else(|| usual?.usual_kind())
+    }
+
+    /// Sets the kind of operation whose rate is the step's throughput.
+    pub fn set_main_operation(&mut self, kind: OpKind) {
+        self.main_op = Some(kind.name.to_owned());
+        self.main_role = Some(kind.role);
+    }
+
+    /// Returns the role of the main operation.
+    pub fn main_role(&self) -> Option<OpRole> {
+        Some(self.role_of(self.main_operation()?))
+    }
+
+    /// Returns the role of a kind of operation. A record that has no roles has those of its names.
+    pub fn role_of(&self, kind: &str) -> OpRole {
+        let counted = self.ops.get(kind).and_then(|ops| ops.role);
+        let main = self.main_role.filter(|_| self.main_op.as_deref() == Some(kind));
+        counted.or(main).unwrap_or_else(|| OpRole::of_kind(kind))
+    }
+
+    /// Returns the kinds of operations of a role, with their totals.
+    pub fn ops_of(&self, role: OpRole) -> impl Iterator<Item = (&str, &Ops)> {
+        let ops = self.ops.iter().map(|(kind, ops)| (kind.as_str(), ops));
+        ops.filter(move |(kind, _)| self.role_of(kind) == role)
     }
 }
 

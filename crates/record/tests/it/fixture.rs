@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use record::{RunDir, Status, StepKind};
+use record::{OpRole, RunDir, Status, StepKind};
 use serde_json::Value;
 
 use crate::sample;
@@ -45,6 +45,9 @@ fn the_first_format_reads() {
     let insert = &step.ops["insert"];
     assert_eq!((insert.offered, insert.skipped, insert.ok, insert.failed), (243, 1, 240, 2));
     assert_eq!(insert.errors["busy"], 5);
+    // The first format has no roles: the names of kinds say what they mean.
+    assert_eq!((insert.role, step.main_role), (None, None));
+    assert_eq!(step.role_of("insert"), OpRole::Insert);
 
     let mut rows = 0;
     steps[0].for_each_interval(|row| rows += row.rows).unwrap();

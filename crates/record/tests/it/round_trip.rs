@@ -1,8 +1,8 @@
 use std::os::unix::fs::PermissionsExt as _;
 
 use record::{
-    Cell, CellKey, CellRef, IntervalRow, RecordError, Run, RunDir, Status, Step, StepKind,
-    StepState,
+    Cell, CellKey, CellRef, IntervalRow, OpKind, OpRole, Ops, RecordError, Run, RunDir, Status,
+    Step, StepKind, StepState,
 };
 
 use crate::sample;
@@ -305,6 +305,25 @@ fn the_main_operation_is_recorded_or_follows_from_the_kind() {
     assert_eq!(of(StepKind::Settle, None), None);
     assert_eq!(of(StepKind::Load, Some("put")), said("put"));
     assert_eq!(of(StepKind::Query, Some("get")), said("get"));
+}
+
+#[test]
+fn a_recorded_role_is_stronger_than_the_name_of_a_kind() {
+    let mut step = Step { kind: StepKind::Query, ..Step::default() };
+    step.set_main_operation(OpKind::new("stock_level", OpRole::Query));
+    step.ops.insert("insert".to_owned(), Ops::of_role(OpRole::Delete));
+
+    let text = serde_json::to_string(&step).unwrap();
+    let step: Step = serde_json::from_str(&text).unwrap();
+    assert_eq!(step.main_role(), Some(OpRole::Query));
+    assert_eq!(step.role_of("insert"), OpRole::Delete);
+    assert_eq!(step.role_of("event"), OpRole::Event);
+    assert_eq!(step.role_of("payment"), OpRole::Unknown);
+
+    // A newer Assay may know roles that this one does not.
+    let text = text.replace(r#""delete""#, r#""merge""#);
+    let step: Step = serde_json::from_str(&text).unwrap();
+    assert_eq!(step.role_of("insert"), OpRole::Unknown);
 }
 
 #[test]

@@ -6,9 +6,9 @@ use std::path::Path;
 use record::{
     Assay, Build, Cell, CellDir, CellRef, Check, Connection, ConnectionState, Counter, Cpu,
     DeclaredOption, FORMAT, FactDifference, Failure, FileHash, FsyncLatency, Host, HostColumn,
-    IntervalRow, Invocation, Limit, LoadPause, Ops, OptionStatus, Plan, PlanFile, RateSearch,
-    ResolvedValue, Role, Run, RunDir, ServerHost, Setting, SettingRole, Settle, Status, Step,
-    StepKind, StorageSize, Target, UnmetOption, Warning, WorkloadSteps, latency_histogram,
+    IntervalRow, Invocation, Limit, LoadPause, OpRole, Ops, OptionStatus, Plan, PlanFile,
+    RateSearch, ResolvedValue, Role, Run, RunDir, ServerHost, Setting, SettingRole, Settle, Status,
+    Step, StepKind, StorageSize, Target, UnmetOption, Warning, WorkloadSteps, latency_histogram,
 };
 
 pub const HOST_COLUMNS: [HostColumn<'static>; 2] = [
@@ -204,6 +204,7 @@ fn counters(value: f64) -> Vec<Counter> {
 
 fn inserts() -> Ops {
     Ops {
+        role: Some(OpRole::Insert),
         offered: 243,
         skipped: 1,
         ok: 240,
@@ -249,6 +250,7 @@ pub fn step() -> Step {
         lag_at_most_ns: Some(1_000_000_000),
         kind: StepKind::Load,
         main_op: Some("insert".into()),
+        main_role: Some(OpRole::Insert),
         queries_per_event: Some(14.5),
         commits_per_event: Some(1.0),
         deletes_per_event: Some(1.0),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use analysis::{
     counted,
-    figures::{Figures, Row, UnfinishedCell},
+    figures::{Figures, MainOperation, Row, UnfinishedCell},
 };
 use record::{CellKey, Run, Status, StepKind};
 
@@ -16,7 +16,7 @@ pub(crate) struct StepHead<'a> {
     pub name: &'a str,
     pub kind: StepKind,
     /// The main kind of operation.
-    pub main_op: Option<&'a str>,
+    pub main_op: Option<MainOperation<'a>>,
     /// The group of the benchmark in which the step is shown.
     pub group: Option<&'a str>,
     /// True if the step is one of the reported results.
@@ -28,7 +28,7 @@ impl<'a> StepHead<'a> {
         Self {
             name: &row.step,
             kind: row.kind,
-            main_op: row.main_op.as_deref(),
+            main_op: row.main_operation(),
             group: row.group.as_deref(),
             reported: row.reported,
         }
@@ -357,7 +357,7 @@ fn head<'a>(name: &'a str, rows: &[&'a Row]) -> StepHead<'a> {
     StepHead {
         name,
         kind: trusted.first().map(|row| row.kind).unwrap_or_default(),
-        main_op: trusted.iter().find_map(|row| row.main_op.as_deref()),
+        main_op: trusted.iter().find_map(|row| row.main_operation()),
         group: trusted.iter().find_map(|row| row.group.as_deref()),
         reported: trusted.iter().any(|row| row.reported),
     }
@@ -405,7 +405,7 @@ mod tests {
         for rows in [vec![&killed, &complete], vec![&complete, &killed]] {
             let head = head_of(rows);
             assert_eq!(head.kind, StepKind::Query);
-            assert_eq!(head.main_op, Some("get"));
+            assert_eq!(head.main_op.map(|main| main.kind), Some("get"));
             assert_eq!(head.group, Some("point"));
             assert!(!head.reported);
         }

@@ -1,16 +1,12 @@
 //! The names of kinds of operation in titles, heads and charts, and their order.
 
+use std::collections::BTreeMap;
+
 use analysis::figures::OpFigures;
 use record::StepKind;
+use words::{OpChart, OpRole};
 
 use crate::model::matrix::{Matrix, StepHead};
-
-/// The kinds in the order in which they are shown: writes before reads. Others follow by name.
-const ORDER: [&str; 8] = ["insert", "put", "delete", "query", "event", "get", "multiget", "scan"];
-
-/// Kinds that connections execute to find their position. They are counted like all others, but not
-/// compared.
-const BOOKKEEPING: [&str; 2] = ["get_min", "get_max"];
 
 /// Returns the operation that a step counts: `row inserted`, `get`.
 pub(crate) fn noun(step: StepHead<'_>) -> &str {
@@ -83,27 +79,12 @@ pub(crate) fn step_head(name: &str) -> String {
     }
 }
 
-/// Returns the plural noun for what a kind counts.
-pub(crate) fn counted(kind: &str) -> &str {
-    match kind {
-        "insert" => "rows",
-        "put" => "puts",
-        "event" => "events",
-        _ => "rows or keys",
-    }
-}
-
-/// Returns true if charts count rows of a kind, not operations.
-pub(crate) fn counts_rows(kind: &str) -> bool {
-    matches!(kind, "insert" | "delete")
-}
-
 /// Returns the title of a chart of a kind's rate.
-pub(crate) fn rate_title(kind: &str) -> String {
-    match kind {
-        "put" | "get" | "multiget" | "scan" | "event" => format!("{kind}: {kind}s per second"),
-        kind if counts_rows(kind) => format!("{kind}: rows per second"),
-        kind => format!("{kind}: operations per second"),
+pub(crate) fn rate_title(kind: &str, role: OpRole) -> String {
+    match role.facts().charted {
+        OpChart::Rows => format!("{kind}: rows per second"),
+        OpChart::Kind => format!("{kind}: {kind}s per second"),
+        OpChart::Operations => format!("{kind}: operations per second"),
     }
 }
 
@@ -123,26 +104,23 @@ pub(crate) fn time_of(op: &OpFigures, name: &str) -> Option<f64> {
     (op.count > 0).then(|| times.values()[at])
 }
 
-/// Returns true if a kind is bookkeeping of connections.
-pub(crate) fn is_bookkeeping(kind: &str) -> bool {
-    BOOKKEEPING.contains(&kind)
-}
-
-/// Returns the rank of a kind; kinds of equal rank are sorted by name.
-pub(crate) fn place(kind: &str) -> usize {
-    let known = ORDER.iter().position(|known| *known == kind);
-    known.unwrap_or(ORDER.len() + usize::from(is_bookkeeping(kind)))
+/// Returns the kinds of operation of a step with their roles.
+fn roles<'a>(matrix: &Matrix<'a>, step: StepHead<'a>) -> BTreeMap<&'a str, OpRole> {
+    let mut roles = BTreeMap::new();
+    for row in matrix.rows_of(step) {
+        for kind in row.ops.keys().chain(row.series.ops.keys()) {
+            roles.entry(kind.as_str()).or_insert_with(|| row.role_of(kind));
+        }
+    }
+    roles
 }
 
 /// Returns the kinds of operation of a step, writes first.
 pub(crate) fn kinds<'a>(matrix: &Matrix<'a>, step: StepHead<'a>) -> Vec<&'a str> {
-    let mut kinds: Vec<&str> = Vec::new();
-    for row in matrix.rows_of(step) {
-        kinds.extend(row.ops.keys().map(String::as_str));
-        kinds.extend(row.series.ops.keys().map(String::as_str));
-    }
-    kinds.sort_by_key(|kind| (place(kind), *kind));
-    kinds.dedup();
+    let roles = roles(matrix, step);
+    let mut kinds: Vec<&str> = roles.keys().copied().collect();
+    // Kinds with equal places stay in the order of their names.
+    kinds.sort_by_key(|kind| roles[kind].facts().place);
     kinds
 }
 
@@ -151,16 +129,20 @@ pub(crate) fn split_kinds<'a>(
     matrix: &Matrix<'a>,
     step: StepHead<'a>,
 ) -> (Vec<&'a str>, Vec<&'a str>) {
-    kinds(matrix, step).into_iter().partition(|kind| !is_bookkeeping(kind))
+    let roles = roles(matrix, step);
+    kinds(matrix, step).into_iter().partition(|kind| !roles[kind].facts().is_bookkeeping)
 }
 
 #[cfg(test)]
 mod tests {
+    use analysis::figures::MainOperation;
+
     use super::*;
 
     #[test]
     fn operations_have_the_names_of_what_they_do() {
-        let of = |kind, main_op| {
+        let of = |kind, main_op: Option<&str>| {
+            let main_op = main_op.map(|kind| MainOperation { kind, role: OpRole::of_kind(kind) });
             let step = StepHead { name: "s", kind, main_op, group: None, reported: true };
             (noun(step).to_string(), unit(step))
         };

@@ -14,9 +14,7 @@ use words::Decimals;
 use crate::model::grid::{self, LineGrid};
 use crate::model::matrix::{CellLine, Matrix, StepHead};
 use crate::model::number::fixed;
-use crate::model::operations::{
-    count_alike, counted, step_head, throughput_head, throughput_title, unit,
-};
+use crate::model::operations::{count_alike, step_head, throughput_head, throughput_title, unit};
 use crate::model::table::{Cell, FAILURES, Table, TableRow, Tone, anchor};
 use crate::model::worth::{
     Footnotes, comparable, ended_early, ended_row, marked_if_invalid, missing_step,
@@ -236,7 +234,7 @@ fn rates_of<'a>(matrix: &Matrix<'a>, steps: Vec<StepHead<'a>>) -> Table {
         let of_step: Vec<&Sla> = slas(matrix.lines.iter(), *step).collect();
         let rates = of_step.iter().flat_map(|sla| [sla.target, sla.achieved]);
         decimals.insert(step.name, Decimals::Rate.of(rates));
-        units.extend(of_step.iter().map(|sla| counted(&sla.kind)));
+        units.extend(of_step.iter().map(|sla| sla.role().facts().requested));
     }
     units.sort_unstable();
     units.dedup();

@@ -39,12 +39,11 @@ pub(crate) fn is_coarse(row: &Row, name: &str) -> bool {
 
 /// Returns true if a tree was only read: nothing was written, flushed or compacted.
 fn is_idle(row: &Row) -> bool {
-    const WRITES: [&str; 3] = ["insert", "put", "delete"];
     const WORK: [&str; 6] =
         ["c_wgb", "c_wgb_settled", "compaction_read_gb", "wal_gb", "stall_s", "Nstall"];
-    let is_written = |kind: &str| row.ops.get(kind).is_some_and(|op| op.count > 0);
+    let is_written = row.ops.iter().any(|(kind, op)| row.role_of(kind).writes() && op.count > 0);
     let has_grown = |name: &str| metric(row, name).is_some_and(|value| value > 0.0);
-    !WRITES.into_iter().any(is_written) && !WORK.into_iter().any(has_grown)
+    !is_written && !WORK.into_iter().any(has_grown)
 }
 
 /// Returns true if all trees of a step were only read.
@@ -381,7 +380,7 @@ fn summary(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
 
     let value = |row: &Row, name: &str| {
         if name.starts_with("service_us_") {
-            time_of(row.ops.get(step.main_op?)?, name)
+            time_of(row.ops.get(step.main_op?.kind)?, name)
         } else {
             row.metric(name)
         }

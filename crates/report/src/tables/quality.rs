@@ -9,7 +9,7 @@ use analysis::{
         Shift, Sla, SlaHistory, Stall,
     },
 };
-use words::Decimals;
+use words::{Decimals, Role};
 
 use crate::model::matrix::{CellLine, Matrix, StepHead};
 use crate::model::number::{fixed, rate_text};
@@ -124,7 +124,7 @@ pub(crate) fn spread(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
     columns.extend(TIMES.map(|(response, _, head)| time(response, format!("{head}\n\u{b5}s"))));
     columns.push(column(MAX_AT));
     // Without a schedule, service times are equal to response times.
-    let is_scheduled = step.main_op.is_some_and(|kind| has_schedule(matrix, step, kind));
+    let is_scheduled = step.main_op.is_some_and(|main| has_schedule(matrix, step, main.kind));
     if is_scheduled {
         let service_head = |head: &str| format!("service\n{head}\n\u{b5}s");
         columns.extend(TIMES.map(|(_, service, head)| time(service, service_head(head))));
@@ -433,25 +433,15 @@ fn ends_cells(fairness: &Fairness, listed: usize) -> Vec<Cell> {
     cells
 }
 
-/// Returns the pending work of all tables before settling.
-fn pending(row: &Row, name: &str) -> Option<f64> {
-    let settled = row.settled.as_ref()?;
-    // Counters of single tables have the table after a dot.
-    let values: Vec<f64> = settled
-        .pending
-        .iter()
-        .filter(|pending| {
-            let rest = pending.name.strip_prefix(name);
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-        })
-        .filter_map(|pending| pending.before)
-        .collect();
-    (!values.is_empty()).then(|| values.iter().sum())
+/// Returns the pending work of a role before settling.
+fn pending(row: &Row, role: Role) -> Option<f64> {
+    let of_role = row.settled.as_ref()?.pending.iter().filter(|work| work.role == Some(role));
+    of_role.filter_map(|work| work.before).reduce(|sum, more| sum + more)
 }
 
 /// Returns the first of these kinds of pending work before settling, in megabytes.
-fn pending_mb(row: &Row, names: [&str; 2]) -> Option<f64> {
-    let bytes = names.iter().find_map(|name| pending(row, name))?;
+fn pending_mb(row: &Row, roles: &[Role]) -> Option<f64> {
+    let bytes = roles.iter().find_map(|role| pending(row, *role))?;
     Some(bytes / MIB)
 }
 
@@ -472,12 +462,10 @@ const DEBTS: [Debt; 11] = [
     debt_of("settling, s", 1, |row| Some(row.settled.as_ref()?.seconds)),
     debt_of("written by settling, MB", 1, |row| Some(row.settled.as_ref()?.written_bytes? / MIB)),
     debt_of("log before settling, MB", 1, |row| {
-        pending_mb(row, ["wal_since_checkpoint_bytes", "wal_file_bytes"])
+        pending_mb(row, &[Role::CheckpointAgeBytes, Role::LogFileBytes])
     }),
-    debt_of("memtables before settling, MB", 1, |row| {
-        pending_mb(row, ["memtable_bytes", "rocksdb_memtable_bytes"])
-    }),
-    debt_of("dirty pages before settling", 0, |row| pending(row, "dirty_page_count")),
+    debt_of("memtables before settling, MB", 1, |row| pending_mb(row, &[Role::MemtableBytes])),
+    debt_of("dirty pages before settling", 0, |row| pending(row, Role::DirtyPageCount)),
     debt_of("dead rows", 0, |row| row.metric("debt_dead_rows")),
     debt_of("history list", 0, |row| row.metric("debt_history_list")),
     debt_of("dirty, MB", 1, |row| row.metric("debt_dirty_mb")),

@@ -213,6 +213,7 @@ fn row(target: usize, (step, kind, main, base_rate): (&str, StepKind, &'static s
     ]);
     let sla = is_beside.then(|| Sla {
         kind: "put".to_string(),
+        role: None,
         target: 4993.2,
         achieved: puts,
         met: puts > 4743.0,

@@ -315,6 +315,7 @@ impl SyntheticStep<'_> {
     fn sla(&self) -> Sla {
         Sla {
             kind: "insert".to_string(),
+            role: None,
             target: self.rows_asked(),
             achieved: self.rows_asked() * self.achieved(),
             met: self.achieved() >= 0.95,
@@ -464,6 +465,7 @@ fn settled() -> SettleWork {
         actions: vec![SettleAction { what: "CHECKPOINT".to_string(), seconds: 9.51 }],
         pending: vec![Pending {
             name: "wal_since_checkpoint_bytes".to_string(),
+            role: Some(record::Role::CheckpointAgeBytes),
             before: Some(73_400_320.0),
             after: Some(0.0),
         }],

@@ -336,6 +336,7 @@ fn tests_with_a_requested_rate_show_it_next_to_the_achieved_rate() {
         let achieved = if row.cell.target.starts_with("my8040") { 9_000.0 } else { 9_990.0 };
         row.sla = Some(Sla {
             kind: "event".to_owned(),
+            role: None,
             target: 10_000.0,
             achieved,
             met: achieved >= 9_500.0,

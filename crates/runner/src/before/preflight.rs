@@ -2,7 +2,7 @@
 
 use std::net::TcpListener;
 
-use plan::{BuildSource, Config, Diagnostic, Limits, Place, Plan, Target, Workload};
+use plan::{BuildSource, Config, Diagnostic, Limits, Place, Plan, Target};
 use probe::Proc;
 use record::CellRef;
 use words::{ConfigFiles, EngineFacts};
@@ -168,9 +168,7 @@ impl<'a> TargetCheck<'a> {
 
     fn workload(&self) -> Option<Problem> {
         let mut workloads = self.file.plan.variants.iter().map(|variant| &variant.workload);
-        let has_partitions = workloads
-            .clone()
-            .any(|workload| matches!(workload, Workload::Insert(insert) if insert.partitions > 0));
+        let has_partitions = workloads.clone().any(|workload| workload.needs().has_partitions());
         if has_partitions && !self.facts.has_partitions {
             return Some(Problem {
                 place: self.place_in_workload(".partitions"),
@@ -180,8 +178,7 @@ impl<'a> TargetCheck<'a> {
         }
 
         // Only a server that assay does not start may already have tables.
-        let has_no_load = workloads
-            .any(|workload| matches!(workload, Workload::Sysbench(sysbench) if !sysbench.loads()));
+        let has_no_load = workloads.any(|workload| !workload.needs().makes_tables());
         if has_no_load && !self.is_foreign {
             return Some(Problem {
                 place: self.place_in_workload(".steps"),

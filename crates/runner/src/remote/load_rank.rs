@@ -247,7 +247,7 @@ fn connection_info(task: &mut Task) -> ConnectionInfo {
         server_thread: task.program.server_thread(),
         client: task.client,
         role: task.role.to_owned(),
-        kinds: task.program.kinds().iter().map(|kind| kind.0.to_owned()).collect(),
+        kinds: task.program.kinds().iter().map(|kind| kind.name.to_owned()).collect(),
     }
 }
 

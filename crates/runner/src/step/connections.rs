@@ -30,7 +30,7 @@ impl StepLoad<'_> {
             Self::Local(tasks) => {
                 for task in tasks {
                     for kind in task.program.kinds() {
-                        roles.insert(kind.0.to_owned(), task.role.to_owned());
+                        roles.insert(kind.name.to_owned(), task.role.to_owned());
                     }
                 }
             }

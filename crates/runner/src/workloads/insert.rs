@@ -4,7 +4,7 @@ use anyhow::Context;
 use engine::Table;
 use plan::{InsertStepKind, WriteEnd};
 use record::{StatementPlan, Step, StepKind, Warning};
-use workload::insert::{Database, Insert};
+use workload::insert::{self, Database, Insert};
 use workload::{Check, Summaries, Task};
 
 use super::{Totals, WorkloadRunner, none_failed};
@@ -39,21 +39,21 @@ impl WorkloadRunner for InsertRunner<'_> {
         record.rows_per_commit = Some(step.rows_per_commit).filter(|rows| *rows > 0);
         record.row_bytes_mean = Some(self.workload.row_bytes_mean());
         let of_all = |rate: f64| rate * f64::from(self.workload.clients());
-        let (kind, main_op) = match step.kind {
+        let (kind, main_operation) = match step.kind {
             InsertStepKind::Settle => return,
-            InsertStepKind::Load { .. } => (StepKind::Load, "insert"),
+            InsertStepKind::Load { .. } => (StepKind::Load, insert::INSERT),
             InsertStepKind::Write { rate, .. } => {
                 record.insert_rate_target_rows_per_s = rate.map(of_all);
-                (StepKind::Load, "insert")
+                (StepKind::Load, insert::INSERT)
             }
-            InsertStepKind::Index { .. } => (StepKind::Index, "insert"),
+            InsertStepKind::Index { .. } => (StepKind::Index, insert::INSERT),
             InsertStepKind::Query { rate, .. } => {
                 record.insert_rate_target_rows_per_s = (rate > 0.0).then(|| of_all(rate));
-                (StepKind::Query, "query")
+                (StepKind::Query, insert::QUERY)
             }
         };
         record.kind = kind;
-        record.main_op = Some(main_op.into());
+        record.set_main_operation(main_operation);
         let why = self.database.not_applicable(self.workload, step);
         let warning = why.map(|text| Warning::new("workload::not-applicable", text));
         record.warnings.extend(warning);
@@ -77,12 +77,12 @@ impl WorkloadRunner for InsertRunner<'_> {
 
     fn apply(&mut self, step: usize, summaries: &Summaries, totals: &Totals) -> Vec<Check> {
         let step = &self.workload.plan().steps[step].clone();
-        let inserts = totals.get("insert");
-        let is_flawless =
-            none_failed(totals, "insert") && inserts.is_none_or(|inserts| inserts.retried == 0);
+        let inserts = totals.get(insert::INSERT.name);
+        let is_flawless = none_failed(totals, insert::INSERT)
+            && inserts.is_none_or(|inserts| inserts.retried == 0);
         self.workload.apply(step, summaries, is_flawless);
         let check = totals
-            .get("query")
+            .get(insert::QUERY.name)
             .and_then(|queries| self.workload.check_point_queries(step, queries.ok, queries.rows));
         check.into_iter().collect()
     }

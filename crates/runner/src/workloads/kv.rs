@@ -3,9 +3,9 @@
 use anyhow::Context;
 use engine::Table;
 use engine::rocksdb::RocksDb;
-use plan::{Checks, KvRead, KvStepKind};
+use plan::{Checks, KvStepKind};
 use record::{Step, StepKind};
-use workload::kv::Kv;
+use workload::kv::{self, Kv};
 use workload::{Check, Summaries, Task};
 
 use super::{Totals, WorkloadRunner, none_failed};
@@ -48,22 +48,17 @@ impl WorkloadRunner for KvRunner<'_> {
         let entry_bytes = self.workload.entry_bytes() as f64;
         record.rows_per_commit = Some(1);
         record.row_bytes_mean = Some(entry_bytes);
-        let (kind, main_op) = match self.kind(step) {
+        let (kind, main_operation) = match self.kind(step) {
             KvStepKind::Drain | KvStepKind::Flush => return,
             KvStepKind::FillSeq
             | KvStepKind::OverwriteSome { .. }
-            | KvStepKind::Overwrite { .. } => (StepKind::Load, "put"),
+            | KvStepKind::Overwrite { .. } => (StepKind::Load, kv::PUT),
             KvStepKind::Read { read, .. } | KvStepKind::ReadWhileWriting { read, .. } => {
-                let main_op = match read {
-                    KvRead::Get => "get",
-                    KvRead::MultiGet => "multiget",
-                    KvRead::Forward | KvRead::Reverse => "scan",
-                };
-                (StepKind::Query, main_op)
+                (StepKind::Query, kv::read_kind(read))
             }
         };
         record.kind = kind;
-        record.main_op = Some(main_op.into());
+        record.set_main_operation(main_operation);
         if let KvStepKind::ReadWhileWriting { write_bytes_per_s, .. } = self.kind(step) {
             record.insert_rate_target_rows_per_s = Some(write_bytes_per_s as f64 / entry_bytes);
         }
@@ -84,7 +79,7 @@ impl WorkloadRunner for KvRunner<'_> {
     }
 
     fn apply(&mut self, step: usize, summaries: &Summaries, totals: &Totals) -> Vec<Check> {
-        let is_flawless = none_failed(totals, "put");
+        let is_flawless = none_failed(totals, kv::PUT);
         self.done = step as u64 + 1;
         let step = self.workload.plan().steps[step].clone();
         self.workload.apply(&step, summaries, is_flawless)

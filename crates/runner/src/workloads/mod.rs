@@ -17,7 +17,7 @@ use engine::rocksdb::RocksDb;
 use engine::{Engine, Error, IndexRows, Observer, SettleLimits, Settled, SqlEngine, Table};
 use plan::Settle;
 use record::{Ops, StatementPlan, Step};
-use workload::{Check, Summaries, Task};
+use workload::{Check, OpKind, Summaries, Task};
 
 use crate::replicas::{Replication, TableContents};
 
@@ -204,8 +204,8 @@ pub trait WorkloadRunner {
 }
 
 /// Returns whether no operation of that kind failed.
-fn none_failed(totals: &Totals, kind: &str) -> bool {
-    totals.get(kind).is_none_or(|totals| totals.failed == 0)
+fn none_failed(totals: &Totals, kind: OpKind) -> bool {
+    totals.get(kind.name).is_none_or(|totals| totals.failed == 0)
 }
 
 /// Finds the server threads of tasks, if the server is on this host.

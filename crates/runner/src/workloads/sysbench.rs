@@ -33,24 +33,24 @@ impl<E: SqlEngine> WorkloadRunner for SysbenchRunner<'_, E> {
     fn describe(&self, step: usize, record: &mut Step) {
         let plan = self.workload.plan();
         record.row_bytes_mean = Some(self.workload.row_bytes() as f64);
-        let (kind, main_op) = match &plan.steps[step].kind {
+        let (kind, main_operation) = match &plan.steps[step].kind {
             SysbenchStepKind::Settle => return,
             SysbenchStepKind::Load => {
                 record.rows_per_commit = Some(plan.load_batch);
-                (StepKind::Load, "insert")
+                (StepKind::Load, sysbench::INSERT)
             }
-            SysbenchStepKind::Index => (StepKind::Index, "insert"),
+            SysbenchStepKind::Index => (StepKind::Index, sysbench::INSERT),
             SysbenchStepKind::Run { test, .. } => {
                 record.queries_per_event = Some(test.queries_per_event());
                 record.commits_per_event = Some(test.commits_per_event());
                 record.group = Some(test.group.name().into());
                 record.deletes_per_event = test.deletes_per_event();
                 record.scanned_rows_per_event = (test.name == "scan").then_some(plan.rows);
-                (StepKind::Query, "event")
+                (StepKind::Query, sysbench::EVENT)
             }
         };
         record.kind = kind;
-        record.main_op = Some(main_op.into());
+        record.set_main_operation(main_operation);
     }
 
     fn planned_rows(&self, step: usize) -> u64 {

@@ -32,11 +32,13 @@ use ledger::Ledger;
 pub use ledger::{Deleted, Inserted};
 use pace::{CommitQuota, Pace};
 use programs::{
-    BULK_LOAD_END, CREATE_INDEX, Connection, Deleter, INSERT, Inserter, PointReader, RangeReader,
+    BULK_LOAD_END, CREATE_INDEX, Connection, DELETE, Deleter, Inserter, PointReader, RangeReader,
 };
+pub use programs::{INSERT, QUERY};
 use rows::{InserterTurn, RowBatches, RowSource};
 use schema::{POINT_KEYS, range_queries};
 use shared::SharedKeys;
+use sql::LONG_TRANSACTION;
 
 /// Purposes of random streams, the last part of their paths; rows use 0 and 1.
 const RANGES: u64 = 2;
@@ -122,7 +124,7 @@ impl ClientStep<'_> {
             InsertStepKind::Load { rows } => {
                 let quota = CommitQuota::new(self.commits(rows), None);
                 let inserter = self.inserter(on, Purpose::Insert, quota)?;
-                Ok(vec![self.task("insert", None, inserter)?])
+                Ok(vec![self.task(INSERT, None, inserter)?])
             }
             InsertStepKind::Index { rows } => {
                 // Each table's indexes are created once: by its only client, or by the first of
@@ -130,7 +132,7 @@ impl ClientStep<'_> {
                 let creates = self.client as usize == self.table;
                 let quota = CommitQuota::new(self.commits(rows), None);
                 let inserter = self.inserter(on, Purpose::Index { creates }, quota)?;
-                Ok(vec![self.task("index", None, inserter)?])
+                Ok(vec![self.task(CREATE_INDEX, None, inserter)?])
             }
             InsertStepKind::Write { until, rate } => {
                 let commits = match until {
@@ -140,7 +142,7 @@ impl ClientStep<'_> {
                 self.write_tasks(on, rate, self.paced_quotas(commits))
             }
             InsertStepKind::Query { query, rate, .. } => {
-                let mut tasks = vec![self.task("query", None, self.reader(on, query)?)?];
+                let mut tasks = vec![self.task(QUERY, None, self.reader(on, query)?)?];
                 if rate != 0.0 {
                     // The rate keeps inserts and deletes in step, without a pace.
                     let quotas = WriteQuotas {
@@ -166,28 +168,29 @@ impl ClientStep<'_> {
         let commits_per_s = rows_per_s.map(|rate| rate / f64::from(self.step.rows_per_commit));
 
         let inserter = self.inserter(on, Purpose::Insert, quotas.inserts)?;
-        let mut tasks = vec![self.task("insert", commits_per_s, inserter)?];
+        let mut tasks = vec![self.task(INSERT, commits_per_s, inserter)?];
 
         if plan.delete_per_insert {
             let deleter = self.deleter(on, quotas.deletes)?;
-            tasks.push(self.task("delete", commits_per_s, deleter)?);
+            tasks.push(self.task(DELETE, commits_per_s, deleter)?);
         }
 
         if let Some(hold) = plan.long_transaction
             && let Some(long_transaction) = on.long_transaction(self)?
         {
             let per_s = 1.0 / hold.as_secs_f64();
-            let mut task = self.task("long-transaction", Some(per_s), long_transaction)?;
+            let mut task = self.task(LONG_TRANSACTION, Some(per_s), long_transaction)?;
             task.background = true;
             tasks.push(task);
         }
         Ok(tasks)
     }
 
-    /// Returns the task of one of the client's connections, with a schedule if it has a rate.
+    /// Returns the task of one of the client's connections, which is made for operations of `kind`
+    /// and has a schedule if it has a rate.
     fn task(
         &self,
-        role: &'static str,
+        kind: OpKind,
         ops_per_s: Option<f64>,
         program: Box<dyn Program>,
     ) -> Result<Task, Error> {
@@ -195,7 +198,7 @@ impl ClientStep<'_> {
             None => Schedule::Closed,
             Some(rate) => Schedule::rate(rate, self.client, self.insert.clients),
         };
-        Task::new(self.client, role, schedule, program)
+        Task::new(self.client, kind, schedule, program)
     }
 
     fn inserter<O: Connector>(

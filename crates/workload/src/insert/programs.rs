@@ -10,18 +10,19 @@ use super::ledger::{Deleted, Inserted};
 use super::pace::CommitQuota;
 use super::rows::RowBatches;
 use super::schema::POINT_KEYS;
-use crate::{Executed, Next, OpKind, Program, Summary};
+use crate::{Executed, Next, OpKind, OpRole, Program, Summary};
 
 /// A statement or batch that inserts rows and commits.
-pub(super) const INSERT: OpKind = OpKind("insert");
-pub(super) const BULK_LOAD_END: OpKind = OpKind("bulk_load_end");
-pub(super) const CREATE_INDEX: OpKind = OpKind("create_index");
+pub const INSERT: OpKind = OpKind::new("insert", OpRole::Insert);
+pub(super) const BULK_LOAD_END: OpKind = OpKind::new("bulk_load_end", OpRole::EndBulkLoad);
+pub(super) const CREATE_INDEX: OpKind = OpKind::new("create_index", OpRole::CreateIndex);
 /// A statement or batch that deletes the oldest rows and commits.
-const DELETE: OpKind = OpKind("delete");
-const GET_MIN: OpKind = OpKind("get_min");
-const QUERY: OpKind = OpKind("query");
+pub(super) const DELETE: OpKind = OpKind::new("delete", OpRole::Delete);
+const GET_MIN: OpKind = OpKind::new("get_min", OpRole::FindPosition);
+/// A range query, or a query for one row.
+pub const QUERY: OpKind = OpKind::new("query", OpRole::Query);
 /// The point reader's query for the largest key.
-const GET_MAX: OpKind = OpKind("get_max");
+const GET_MAX: OpKind = OpKind::new("get_max", OpRole::FindPosition);
 
 /// The keys at which a connection stopped to insert.
 pub(super) struct LastKeys {

@@ -12,10 +12,11 @@ use super::rows::{ROW_PARAMS, RowBatches};
 use super::schema::{POINT_COLUMNS, POINT_KEYS, RANGE_LIMIT, range_queries};
 use super::{ClientStep, Connector, Database, Insert, Purpose};
 use crate::program::plans_of_first_ops;
-use crate::{Check, Executed, Next, OpKind, Program, Task};
+use crate::{Check, Executed, Next, OpKind, OpRole, Program, Task};
 
 /// The end of one long transaction and the beginning of the next.
-const LONG_TRANSACTION: OpKind = OpKind("long_transaction");
+pub(super) const LONG_TRANSACTION: OpKind =
+    OpKind::new("long_transaction", OpRole::HoldTransaction);
 
 /// A SQL engine for the benchmark.
 pub struct Sql<'a, E>(pub &'a E);

@@ -24,6 +24,7 @@ use crate::check::ValueCheck;
 use crate::{Check, Random, Schedule, Summaries, Summary, Task};
 use data::{Data, Fault, KeyFault, NUMBER_BYTES, ValueVersion};
 use history::{History, WriterHistory};
+pub use programs::{PUT, read_kind};
 use programs::{Reader, Writer};
 pub use verifier::ReadSummary;
 use verifier::ReadVerifier;
@@ -99,7 +100,7 @@ impl Kv {
                 let mut session = connect();
                 session.set_durability(Durability::NoLog);
                 let loader = Box::new(Writer::loader(session, &self.data, step.number));
-                Ok(vec![Task::new(0, "write", Schedule::Closed, loader)?])
+                Ok(vec![Task::new(0, PUT, Schedule::Closed, loader)?])
             }
             KvStepKind::Read { read, .. } => self.reader_tasks(step, read, None, &connect),
             KvStepKind::ReadWhileWriting { read, write_bytes_per_s, .. } => {
@@ -150,7 +151,7 @@ impl Kv {
             let share = self.plan.verify_share;
             let verifier = ReadVerifier::new(&self.data, &self.history, writing, share);
             let reader = Reader::new(connect(), &self.plan, read, random, verifier);
-            tasks.push(Task::new(client, "read", Schedule::Closed, Box::new(reader))?);
+            tasks.push(Task::new(client, read_kind(read), Schedule::Closed, Box::new(reader))?);
         }
         Ok(tasks)
     }
@@ -165,7 +166,7 @@ impl Kv {
         session: S,
     ) -> Result<Task, Error> {
         let writer = Writer::new(session, &self.data, step.number, client, quota);
-        Task::new(client, "write", schedule, Box::new(writer))
+        Task::new(client, PUT, schedule, Box::new(writer))
     }
 
     /// Applies what the connections of a step did, complete or not, and returns the checks of

@@ -8,14 +8,24 @@ use plan::KvRead;
 use super::data::{self, Data, Fault, KeyChoices, ValueVersion};
 use super::verifier::ReadVerifier;
 use super::writer_summary::WriterSummary;
-use crate::{Executed, Next, OpKind, Program, Random, Summary};
+use crate::{Executed, Next, OpKind, OpRole, Program, Random, Summary};
 
-const PUT: OpKind = OpKind("put");
-const GET: OpKind = OpKind("get");
+/// Writes a key and its value.
+pub const PUT: OpKind = OpKind::new("put", OpRole::Put);
+const GET: OpKind = OpKind::new("get", OpRole::Get);
 /// Reads the values of several keys at once.
-const MULTIGET: OpKind = OpKind("multiget");
+const MULTIGET: OpKind = OpKind::new("multiget", OpRole::MultiGet);
 /// Seeks a key and reads the entries that follow.
-const SCAN: OpKind = OpKind("scan");
+const SCAN: OpKind = OpKind::new("scan", OpRole::Scan);
+
+/// Returns the kind of operation that reads in this way.
+pub const fn read_kind(read: KvRead) -> OpKind {
+    match read {
+        KvRead::Get => GET,
+        KvRead::MultiGet => MULTIGET,
+        KvRead::Forward | KvRead::Reverse => SCAN,
+    }
+}
 
 /// Writes keys: all keys in order, or random keys.
 pub(super) struct Writer<S> {

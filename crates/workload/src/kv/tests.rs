@@ -171,7 +171,7 @@ fn a_reader_may_see_concurrent_writes() {
 #[test]
 fn the_kinds_of_operation_have_their_names() {
     let bench = Bench::loaded();
-    let kind = |kind| bench.tasks(kind).1[0].program.kinds()[0].0;
+    let kind = |kind| bench.tasks(kind).1[0].program.kinds()[0].name;
     assert_eq!(kind(KvStepKind::FillSeq), "put");
     assert_eq!(kind(OVERWRITE), "put");
     let names = READS.map(|how| kind(read(how)));

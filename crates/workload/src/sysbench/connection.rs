@@ -9,7 +9,14 @@ use plan::sysbench::Effect;
 use super::changes::{RowChanges, TableChanges};
 use super::data::LoadedRows;
 use super::event::{Event, EventValues, Streams};
-use crate::{Executed, Next, OpKind, Program, Summary};
+use crate::{Executed, Next, OpKind, OpRole, Program, Summary};
+
+/// Inserts the rows of one statement.
+pub const INSERT: OpKind = OpKind::new("insert", OpRole::Insert);
+/// Creates an index.
+pub(super) const CREATE_INDEX: OpKind = OpKind::new("create_index", OpRole::CreateIndex);
+/// Runs the statements of a test once.
+pub const EVENT: OpKind = OpKind::new("event", OpRole::Event);
 
 /// Returns whether the server may have executed a statement although it did not answer.
 fn outcome_is_unknown(class: ErrorClass) -> bool {
@@ -47,7 +54,7 @@ pub(super) struct CurrentBatch {
 
 impl<S: Session> Program for Loader<S> {
     fn kinds(&self) -> &'static [OpKind] {
-        &[OpKind("insert")]
+        &[INSERT]
     }
 
     fn prepare(&mut self) -> Next {
@@ -108,7 +115,7 @@ pub struct Indexer<S> {
 
 impl<S: Session> Program for Indexer<S> {
     fn kinds(&self) -> &'static [OpKind] {
-        &[OpKind("create_index")]
+        &[CREATE_INDEX]
     }
 
     fn prepare(&mut self) -> Next {
@@ -394,7 +401,7 @@ impl<S: Session> Runner<S> {
 
 impl<S: Session> Program for Runner<S> {
     fn kinds(&self) -> &'static [OpKind] {
-        &[OpKind("event")]
+        &[EVENT]
     }
 
     fn prepare(&mut self) -> Next {

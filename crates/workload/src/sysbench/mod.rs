@@ -31,7 +31,9 @@ use crate::program::plans_of_first_ops;
 use crate::{Check, ClientShare, Random, Schedule, Summaries, Summary, Task};
 use changes::RowChanges;
 pub use changes::TableChanges;
+use connection::CREATE_INDEX;
 use connection::{CurrentBatch, Indexer, LoadBatches, Loader, Runner, RunnerTable, Transactions};
+pub use connection::{EVENT, INSERT};
 use data::{LoadedRows, ROW_BYTES};
 use distribution::Sampler;
 use event::{Event, EventOptions, Streams};
@@ -143,7 +145,7 @@ impl Sysbench {
                         None => Schedule::Closed,
                         Some(rate) => Schedule::rate(*rate, client, clients),
                     };
-                    tasks.push(Task::new(client, "event", schedule, Box::new(program))?);
+                    tasks.push(Task::new(client, EVENT, schedule, Box::new(program))?);
                 }
                 Ok(tasks)
             }
@@ -176,7 +178,7 @@ impl Sysbench {
             }
 
             let loader = Box::new(self.loader(engine, from, to)?);
-            tasks.push(Task::new(client, "insert", Schedule::Closed, loader)?);
+            tasks.push(Task::new(client, INSERT, Schedule::Closed, loader)?);
         }
         Ok(tasks)
     }
@@ -266,7 +268,7 @@ impl Sysbench {
                 .flat_map(|table| dialect.create_indexes(table, IndexStatements::Usual))
                 .collect();
             let indexer = Indexer { session: engine.connect()?, statements, next: 0 };
-            tasks.push(Task::new(client, "index", Schedule::Closed, Box::new(indexer))?);
+            tasks.push(Task::new(client, CREATE_INDEX, Schedule::Closed, Box::new(indexer))?);
         }
         Ok(tasks)
     }

@@ -5,7 +5,7 @@ pub(super) mod caveat;
 mod difference;
 pub(super) mod numbers;
 
-use words::excerpt;
+use words::{OpRole, excerpt};
 
 use super::case::Case;
 use super::clients::rate_unit;
@@ -266,8 +266,8 @@ fn sla_missed(
     about: &Finding,
 ) -> (String, Vec<String>) {
     let MissedRate { who, step, sla, missed_repeats, repeat_count } = &missed[0];
-    let (what, consequence) = match sla.kind.as_str() {
-        "event" => (
+    let (what, consequence) = match sla.role() {
+        OpRole::Event => (
             "event",
             "Response times below the requested rate are not comparable with those at the rate.",
         ),

@@ -117,6 +117,7 @@ fn rates(targets: &[(&str, [f64; 5])]) -> Figures {
         let met = achieved >= 0.95 * 8000.0;
         row.sla = Some(Sla {
             kind: "insert".to_owned(),
+            role: None,
             target: 8000.0,
             achieved,
             met,

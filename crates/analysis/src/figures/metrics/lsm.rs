@@ -223,7 +223,10 @@ fn of_operations(step: &Step) -> Vec<(&'static str, Option<f64>)> {
 /// Returns bytes of keys and values that the step's main operation wrote or read, by the sizes of
 /// whole entries. SQL queries do not read whole entries.
 fn key_value_bytes_per_second(step: &Step) -> Option<f64> {
-    let kind = step.main_operation().filter(|kind| operation::is_key_value(kind))?;
+    let kind = step.main_operation()?;
+    if !step.role_of(kind).facts().has_whole_entries {
+        return None;
+    }
     let rows = step.ops.get(kind)?.rows as f64;
     over(rows * step.row_bytes_mean?, seconds(step)?)
 }
@@ -231,7 +234,7 @@ fn key_value_bytes_per_second(step: &Step) -> Option<f64> {
 /// Returns the working time of the threads of the step's main operation, over operations.
 fn thread_us_per_op(step: &Step) -> Option<f64> {
     let kind = step.main_operation()?;
-    let role = operation::role_of(kind);
+    let role = operation::connection_role(step, kind);
     let ns: u64 = step
         .connections
         .iter()
@@ -348,8 +351,8 @@ fn block_lookups(counters: &Counters<'_>) -> Option<(f64, f64)> {
 
 fn blocks_per_key(step: &Step, counters: &Counters<'_>) -> Option<f64> {
     let (hits, misses) = block_lookups(counters)?;
-    let keys: u64 =
-        step.ops.iter().filter(|(kind, _)| operation::reads(kind)).map(|(_, ops)| ops.rows).sum();
+    let reads = step.ops.iter().filter(|(kind, _)| step.role_of(kind).reads());
+    let keys: u64 = reads.map(|(_, ops)| ops.rows).sum();
     over(hits + misses, keys as f64)
 }
 

@@ -8,10 +8,10 @@
 use std::collections::BTreeMap;
 
 use record::ConnectionState::{self, Fsync, Handover, Lock, Overlap, Read, Sleep, Write};
-use record::{Connection, HostSeries, ProcessorEvents, Step, StepKind, ThreadUse};
+use record::{Connection, HostSeries, OpRole, ProcessorEvents, Step, StepKind, ThreadUse};
 
 use super::{busy_cpu_ns_per_second, growth_per_second, operations, over};
-use crate::figures::operation::role_of;
+use crate::figures::operation::connection_role;
 
 /// With fewer samples a share of the time has an error of more than 16 points (one standard error
 /// at one half).
@@ -96,10 +96,11 @@ impl<'a> MainConnections<'a> {
     /// Returns the connections; `None` if there are none, or they did nothing.
     fn of(step: &'a Step, embedded: bool) -> Option<Self> {
         let operations = operations(step).filter(|&operations| operations > 0.0)?;
-        let role = step.main_operation().map(role_of);
+        let role = step.main_operation().map(|kind| connection_role(step, kind));
+        let indexing = OpRole::CreateIndex.facts().connection;
         let is_main = |connection: &&Connection| {
-            Some(connection.role.as_str()) == role
-                || step.kind == StepKind::Index && connection.role == "index"
+            let of_connection = Some(connection.role.as_str());
+            of_connection == role || step.kind == StepKind::Index && of_connection == indexing
         };
         let all: Vec<&Connection> = step.connections.iter().filter(is_main).collect();
         (!all.is_empty()).then_some(Self { step, embedded, all, operations })

@@ -1,4 +1,4 @@
-use record::{Connection, Cpu, HostColumnSeries, Ops, StorageSize};
+use record::{Connection, Cpu, HostColumnSeries, OpKind, Ops, StorageSize};
 
 use super::*;
 use crate::figures::counters::tests::counter;
@@ -130,6 +130,32 @@ fn a_load_step_divides_by_rows_inserted() {
         "cpupq 2000, rss 3, maxop 2.5, cpu/o 0.1, cs/o 0.2, r/o 0.04, rKB/o 0.32, wKB/o 1.28, \
          o/s 500",
     );
+}
+
+#[test]
+fn figures_follow_from_the_roles_of_operations_and_not_from_their_names() {
+    let connection = |role: &str| Connection {
+        role: role.to_owned(),
+        cpu_user_ns: 1_000_000,
+        ok: 100,
+        ..Connection::default()
+    };
+    let mut named = step(StepKind::Load, &[("insert", 100, 5000), ("delete", 50, 4000)]);
+    named.connections = vec![connection("insert"), connection("delete")];
+
+    let mut renamed = named.clone();
+    for (name, new_name, role) in
+        [("insert", "new_order", OpRole::Insert), ("delete", "delivery", OpRole::Delete)]
+    {
+        let ops = renamed.ops.remove(name).unwrap();
+        renamed.ops.insert(new_name.to_owned(), Ops { role: Some(role), ..ops });
+    }
+    renamed.set_main_operation(OpKind::new("new_order", OpRole::Insert));
+
+    let seconds = |kind| longest(kind, 2_500_000.0);
+    let expected = of_seconds(&named, &busy_host(), &seconds("insert"));
+    assert!(expected["client_cpu_us_per_row_deleted"].is_some());
+    assert_eq!(of_seconds(&renamed, &busy_host(), &seconds("new_order")), expected);
 }
 
 #[test]

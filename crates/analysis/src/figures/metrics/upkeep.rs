@@ -1,11 +1,11 @@
 //! Computes the costs of upkeep from the engine's counters: durable commits, write amplification,
 //! and deferred work.
 
-use record::{HostSeries, Role, Step, StepKind};
+use record::{HostSeries, OpRole, Role, Step, StepKind};
 
 use super::{MIB, growth_per_second, over, seconds};
 use crate::figures::counters::Counters;
-use crate::figures::operation::{DELETE, EVENT, INSERT, PUT, writing};
+use crate::figures::operation::writing;
 
 /// Returns the commits of the load: one for each insert, put and delete that succeeded, and as many
 /// for an event as its test has. In an index step most durable work has other causes.
@@ -13,9 +13,12 @@ fn commits(step: &Step) -> Option<f64> {
     if !matches!(step.kind, StepKind::Load | StepKind::Query) {
         return None;
     }
-    let ok = |kind: &str| step.ops.get(kind).map_or(0, |ops| ops.ok);
-    let writes = (ok(INSERT) + ok(PUT) + ok(DELETE)) as f64;
-    Some(writes + ok(EVENT) as f64 * step.commits_per_event.unwrap_or(0.0))
+    let commits = step.ops.iter().map(|(kind, ops)| match step.role_of(kind) {
+        role if role.writes() => ops.ok as f64,
+        OpRole::Event => ops.ok as f64 * step.commits_per_event.unwrap_or(0.0),
+        _ => 0.0,
+    });
+    Some(commits.sum())
 }
 
 /// Returns the figures of this module: names as in [`words::METRICS`].

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use record::Step;
 
 use super::rates::longest_response;
-use crate::figures::operation::{has_rate_in_rows, role_of};
 use crate::figures::{OpSeries, SLA_SHARE, Sla, SlaHistory};
 
 /// Returns the history of a requested rate; `None` in steps of less than a second, and where
@@ -17,11 +16,11 @@ pub(crate) fn history(
 ) -> Option<SlaHistory> {
     let series = ops.get(&sla.kind)?;
     let length_ns = step.time_given_ns.map_or(step.elapsed_ns, |given| given.min(step.elapsed_ns));
-    let is_of_rows = has_rate_in_rows(&sla.kind);
+    let is_of_rows = sla.role().has_rate_in_rows();
     let counts = if is_of_rows { &series.rows } else { &series.ok };
     let whole = usize::try_from(length_ns / 1_000_000_000).ok()?.min(counts.len());
     let (rows, ok) = step.ops.get(&sla.kind).map(|ops| (ops.rows, ops.ok))?;
-    let role = role_of(&sla.kind);
+    let role = sla.role().connection(&sla.kind);
     let writers = step.connections.iter().filter(|connection| connection.role == role).count();
     // Without any success the size of an operation is unknown, and every second missed the rate.
     let rows_per_operation = match (is_of_rows, ok) {

@@ -6,7 +6,7 @@ use record::{LoadPause, Step, StepKind};
 
 use super::{STALL_SHARE, WorstResponse};
 use crate::figures::average::{mean, median};
-use crate::figures::operation::{queries_each, role_of};
+use crate::figures::operation::{connection_role, queries_each};
 use crate::figures::{OpSeries, fairness};
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -46,7 +46,7 @@ impl<'a> Rates<'a> {
     pub(super) fn new(step: &'a Step, ops: &'a BTreeMap<String, OpSeries>) -> Option<Self> {
         let kind = step.main_operation()?;
         let series = ops.get(kind)?;
-        let role = role_of(kind);
+        let role = connection_role(step, kind);
         let ends = fairness::ends(step, |connection| connection.role == role);
         // After the step's time nothing is sent. A step without a time may continue with other work
         // after its main operation.

@@ -37,6 +37,9 @@ pub struct SettleAction {
 pub struct Pending {
     /// Its name, with the unit: `dirty_page_count`.
     pub name: String,
+    /// Its meaning.
+    #[serde(skip)]
+    pub role: Option<Role>,
     /// Its amount before; `None`: the engine did not report it.
     pub before: Option<f64>,
     /// Its amount after.
@@ -56,9 +59,14 @@ pub(crate) fn settled(
         let mut counters = counters.iter();
         counters.find(|counter| counter.name == name).map(|counter| counter.value)
     };
+    let role_of = |name: &str| {
+        let recorded = before.iter().chain(after).find(|counter| counter.name == name);
+        recorded.and_then(|counter| counter.role).or_else(|| Role::of_pending(name))
+    };
     let names = distinct(before.iter().chain(after).map(|counter| &counter.name));
     let pending = names.into_iter().map(|name| Pending {
         name: name.clone(),
+        role: role_of(name),
         before: value(before, name),
         after: value(after, name),
     });

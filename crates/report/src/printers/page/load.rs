@@ -1,8 +1,9 @@
 //! The charts of the load in one row, second by second.
 
 use analysis::figures::{OpSeries, Row};
+use words::OpChart;
 
-use crate::model::operations::{counts_rows, is_bookkeeping, place, rate_title};
+use crate::model::operations::rate_title;
 use crate::printers::page::curve::{ChartPlace, Curve, RowCurve};
 use crate::printers::page::seconds::{counts, rates};
 
@@ -10,7 +11,7 @@ use crate::printers::page::seconds::{counts, rates};
 pub(super) fn of_row(row: &Row) -> Vec<RowCurve> {
     let mut all = Vec::new();
     for (kind, op) in &row.series.ops {
-        if !is_bookkeeping(kind) {
+        if !row.role_of(kind).facts().is_bookkeeping {
             add_kind(&mut all, row, kind, op);
         }
     }
@@ -20,13 +21,15 @@ pub(super) fn of_row(row: &Row) -> Vec<RowCurve> {
 /// Adds the charts of one kind of operation. Each kind has four ranks, so that its charts are
 /// together.
 fn add_kind(all: &mut Vec<RowCurve>, row: &Row, kind: &str, op: &OpSeries) {
-    let order = 4 * place(kind);
-    let done = if counts_rows(kind) { &op.rows } else { &op.ok };
+    let role = row.role_of(kind);
+    let order = 4 * role.facts().place;
+    let counts_rows = role.facts().charted == OpChart::Rows;
+    let done = if counts_rows { &op.rows } else { &op.ok };
     let rates = rates(row, counts(done));
     all.push(RowCurve {
-        parts: by_client(row, op, counts_rows(kind)),
+        parts: by_client(row, op, counts_rows),
         parts_are: "each client",
-        ..RowCurve::whole(ChartPlace::Load, order, rate_title(kind), &rates)
+        ..RowCurve::whole(ChartPlace::Load, order, rate_title(kind, role), &rates)
     });
 
     // Without a schedule both times are equal.

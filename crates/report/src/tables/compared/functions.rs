@@ -67,7 +67,7 @@ pub(super) fn change(cost: &CostDifference, decimals: usize) -> Cell {
 pub(crate) fn operation<'f>(figures: &'f Figures, cell: &CellKey, step: &str) -> &'f str {
     let is_of_step = |row: &&Row| row.cell.is_repeat_of(cell) && row.step == step;
     let row = figures.rows.iter().find(is_of_step);
-    row.map_or("operation", |row| noun(row.kind, row.main_op.as_deref()))
+    row.map_or("operation", |row| noun(row.kind, row.main_operation()))
 }
 
 /// Returns the figures of a profile in a sentence.

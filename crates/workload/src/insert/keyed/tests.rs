@@ -153,7 +153,7 @@ fn run_one(work: &mut Task, kind: usize, result: &mut StepResult) -> u64 {
         return 0;
     };
     result.unexpected += u64::from(!executed.is_expected);
-    match work.program.kinds()[kind].0 {
+    match work.program.kinds()[kind].name {
         "query" => {
             result.queries += 1;
             result.query_rows += executed.rows;
