@@ -287,8 +287,11 @@ impl RunState {
     /// Applies an event at `now_ns`, and removes steps that ended long ago.
     pub fn take(&mut self, event: Event, now_ns: u64) {
         let last = self.step_count;
-        let is_kept = |step: &StepState| step.ended_at_ns.is_none_or(|at| at + KEPT_NS > now_ns);
-        self.steps.retain(|step| step.number == last || is_kept(step));
+        self.steps.retain(|step| {
+            let ended_long_ago = step.ended_at_ns.is_some_and(|at| at + KEPT_NS <= now_ns);
+            step.number == last || !ended_long_ago
+        });
+
         match event {
             Event::Cells(cells) => (self.cells, self.cells_at_ns) = (cells, now_ns),
             Event::Cell(cell) => self.cell = cell,
@@ -297,6 +300,7 @@ impl RunState {
                 for step in self.steps.iter_mut().filter(|step| step.ended_at_ns.is_none()) {
                     step.end(Status::Failed, false, now_ns);
                 }
+
                 self.step_count += 1;
                 self.steps.push(StepState {
                     number: self.step_count,

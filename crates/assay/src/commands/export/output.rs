@@ -68,6 +68,7 @@ pub(super) fn write_to(
             )
             .into());
         }
+
         let written =
             write(Box::new(BufWriter::new(io::stdout()))).and_then(|mut sink| Ok(sink.flush()?));
         return match written {
@@ -78,12 +79,14 @@ pub(super) fn write_to(
             written => written,
         };
     };
+
     let path = if is_directory(output) {
         fs_err::create_dir_all(output)?;
         output.join(name)
     } else {
         output.to_owned()
     };
+
     // A device or a pipe stays what it is.
     let is_special = path.metadata().is_ok_and(|facts| !facts.is_file());
     if is_special {
