@@ -31,8 +31,8 @@ pub fn figures(runs: &[RunDir]) -> Result<Figures, RecordError> {
 }
 
 /// Like [`figures`], but also calls `take` on each row, and returns the results in the order of the
-/// rows. Several threads call it once per row, while all seconds of the row are in memory. A hundred
-/// long steps take gigabytes, so `take` should drop what it does not need of `Row::series`.
+/// rows. Several threads call it once per row, while all seconds of the row are in memory. A
+/// hundred long steps take gigabytes, so `take` should drop what it does not need of `Row::series`.
 ///
 /// # Errors
 /// See [`figures`].

@@ -264,7 +264,8 @@ pub struct OpFigures {
     pub service_buckets: Buckets,
     /// The same for response times.
     pub response_buckets: Buckets,
-    /// Service times as a curve: see [`crate::figures::curve`]. Left out of JSON, which has percentiles.
+    /// Service times as a curve: see [`crate::figures::curve`]. Left out of JSON, which has
+    /// percentiles.
     #[serde(skip)]
     pub service_curve: Vec<(f64, f64)>,
     /// The same for response times.

@@ -62,6 +62,7 @@ pub fn sla(step: &Step) -> Option<Sla> {
             (kind, step.ops.get(kind)?.rate_target_ops_per_s?)
         }
     };
+
     let role = operation::role_of(kind);
     let connections = step.connections.iter().filter(|connection| connection.role == role);
     let elapsed_ns = match step.time_given_ns {
@@ -70,11 +71,13 @@ pub fn sla(step: &Step) -> Option<Sla> {
         }
         None => step.elapsed_ns,
     };
+
     let count = step
         .ops
         .get(kind)
         .map_or(0, |ops| if operation::has_rate_in_rows(kind) { ops.rows } else { ops.ok });
     let achieved = (elapsed_ns > 0).then(|| count as f64 / (elapsed_ns as f64 / 1e9))?;
+
     Some(Sla {
         kind: kind.to_owned(),
         target,
