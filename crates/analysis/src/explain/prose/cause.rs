@@ -202,7 +202,7 @@ fn unexplained(gap: Gap, per: &str, added: &str) -> String {
             figure(2.0 * SHORT_SECONDS)
         ),
         Gap::NotShown => format!(
-            "The time per {per} did not change as surely as throughput did, so no cause is named."
+            "The time per {per} shows no significant change in the direction of throughput, so no cause is named."
         ),
         Gap::NoLargePart => format!(
             "No measured part is shown to make up {} of the time {added} per {per}.",
@@ -262,7 +262,7 @@ fn process_cpu_sentence(case: &Case<'_>, added: &str, changed: &PartOfTime) -> S
     )
 }
 
-/// States the time in which one of the two ran as fast as the other: until the shift, or since.
+/// States when one target ran as fast as the other: until the shift, or since then.
 fn level_shift(case: &Case<'_>, level_shift: &LevelShift) -> String {
     let LevelShift { is_of_base, shift, other_rate, matches_before } = level_shift;
     let (target, base) = (case.target(), case.base_name());
