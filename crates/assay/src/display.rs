@@ -46,11 +46,11 @@ enum Mode {
 /// The display of one step.
 struct StepDisplay {
     label: String,
-    /// Its length; `None` means until its work is done.
+    /// The length; `None` means until the step's work is done.
     time: Option<Duration>,
     /// Rows that it inserts in total; 0 if unknown.
     rows: u64,
-    /// Its throughput; `None` for steps without one.
+    /// The throughput; `None` for steps without one.
     throughput: Option<Throughput>,
     worst: Option<f64>,
     second: u64,
@@ -60,7 +60,7 @@ struct StepDisplay {
 struct Throughput {
     /// The kind of operation.
     kind: String,
-    /// It counts rows, not operations.
+    /// The throughput counts rows, not operations.
     is_of_rows: bool,
     /// The count of one operation: an event counts as its queries.
     each: f64,

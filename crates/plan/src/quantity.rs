@@ -116,7 +116,7 @@ pub(crate) trait Number: Copy + PartialOrd {
         None
     }
 
-    /// Writes it as a plan does.
+    /// Formats the quantity as plans write it.
     fn format(self, dimension: &Dimension) -> String;
 }
 

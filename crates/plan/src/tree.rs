@@ -87,7 +87,7 @@ impl Node {
         }
     }
 
-    /// Returns its text, if it is text or can be read as text.
+    /// Returns the text of a node that is text or can be read as text.
     pub(crate) fn text(&self) -> Option<&str> {
         match &self.value {
             Value::String(text) | Value::Bare(text) => Some(text),

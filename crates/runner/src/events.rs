@@ -116,7 +116,7 @@ impl Events for Silent {}
 
 /// What another process needs to show its cell.
 pub struct Relay {
-    /// Its further arguments.
+    /// The further arguments.
     pub arguments: Vec<OsString>,
     /// A pipe that must stay open while the process runs.
     pub pipe: Option<PipeWriter>,

@@ -134,7 +134,7 @@ fn open_lock(path: &Path) -> anyhow::Result<fs_err::File> {
 /// The process that took a lock.
 struct Owner {
     pid: u32,
-    /// It is of this machine.
+    /// The process runs on this machine.
     is_here: bool,
 }
 

@@ -18,7 +18,7 @@ use crate::settings::Difference;
 pub(super) enum Cause {
     /// Both targets missed the rate of writes: they did different work next to the queries.
     BothMissedWrites,
-    /// Commits started or stopped to cause fsyncs, as expected from a setting.
+    /// Commits started or stopped causing fsyncs, as expected from a setting.
     FsyncsPerCommit {
         /// The metric of these fsyncs.
         metric: &'static str,
@@ -375,8 +375,8 @@ fn standstill(case: &Case<'_>) -> Option<Cause> {
     Some(Cause::Standstill { percent, share, longest: longest.cloned() })
 }
 
-/// Explains a change by a level that changed in most repeats of one of the two, and matched the
-/// other before or after.
+/// Explains a change by a level that shifted in most repeats of one target, and that matched the
+/// other target before or after the shift.
 fn level_shift(case: &Case<'_>) -> Option<Cause> {
     shift_of(&case.side, &case.base, false)
         .or_else(|| shift_of(&case.base, &case.side, true))

@@ -9,11 +9,11 @@ use crate::settings::{Comparison, Difference, DifferenceKind, OneSidedSetting};
 /// The difference between a target and the base.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum TargetDifference {
-    /// Their settings were not compared. The field has their versions, where these differ.
+    /// The settings were not compared. The field has both versions if they differ.
     Unknown(Option<(String, String)>),
-    /// They have different engines.
+    /// The targets have different engines.
     Engines { base: String, target: String },
-    /// They have the same engine.
+    /// The targets have the same engine.
     Known {
         /// Both builds, where they differ.
         build: Option<OtherBuild>,

@@ -73,11 +73,11 @@ pub struct Finding {
     pub target: String,
     /// All targets of the finding.
     pub targets: Vec<String>,
-    /// The target that they are compared with; `None` if they are not compared.
+    /// The target that the others are compared with; `None` if nothing is compared.
     pub base: Option<String>,
     /// The workload.
     pub workload: String,
-    /// Its variant; `None` if there is none, or several.
+    /// The variant; `None` if there is none, or several.
     pub variant: Option<String>,
     /// The number of clients; `None` if there are several numbers.
     pub clients: Option<u32>,
@@ -161,9 +161,9 @@ fn distinct_names<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
 /// A figure of a finding.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Evidence {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its unit.
+    /// The unit.
     pub unit: String,
     /// The figure of the base.
     pub base: Option<f64>,

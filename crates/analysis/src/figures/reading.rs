@@ -409,13 +409,13 @@ struct LoadedCell {
     events: Option<Vec<LogEvent>>,
     /// The reason why the events can't be read. Nothing that was measured depends on them.
     events_error: Option<RecordError>,
-    /// It has a readable record.
+    /// The cell has a readable record.
     is_begun: bool,
     /// The reason why its record can't be read; nothing of its steps is then known to be right.
     error: Option<RecordError>,
-    /// Its recorded steps.
+    /// The recorded steps.
     steps: Vec<StepReader>,
-    /// Its planned steps without a record.
+    /// The planned steps without a record.
     missing: Vec<StepReader>,
 }
 

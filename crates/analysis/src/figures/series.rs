@@ -27,7 +27,7 @@ pub struct CounterSeries {
     pub cumulative: bool,
     /// `None`: not sampled.
     pub values: Vec<Option<f64>>,
-    /// Its role, if known.
+    /// The role, if known.
     #[serde(skip)]
     pub role: Option<Role>,
 }
@@ -47,7 +47,7 @@ pub struct OpSeries {
     pub response_us_max: Vec<f64>,
     /// Operations that succeeded in each second, by client.
     pub ok_by_client: Vec<Vec<u64>>,
-    /// Their rows, by client.
+    /// The rows of these operations, by client.
     pub rows_by_client: Vec<Vec<u64>>,
 }
 

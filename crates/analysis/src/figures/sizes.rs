@@ -22,7 +22,7 @@ pub struct Size {
     pub table: String,
     /// The part of the table.
     pub part: TablePart,
-    /// Its size in bytes.
+    /// The size in bytes.
     pub bytes: f64,
     /// The engine determined the size before the table's last changes.
     pub is_old: bool,
@@ -40,7 +40,7 @@ pub struct Size {
     pub leaf_fragmentation_percent: Option<f64>,
 }
 
-/// Returns the sizes after a step, table by table. Empty if the engine tells none.
+/// Returns the sizes after a step, table by table. Empty if the engine reports none.
 pub(crate) fn sizes(step: &Step) -> Vec<Size> {
     let mut sizes: Vec<Size> =
         step.counters_after.iter().filter_map(|after| size(step, after)).collect();
@@ -48,7 +48,7 @@ pub(crate) fn sizes(step: &Step) -> Vec<Size> {
     sizes
 }
 
-/// Returns the size that a counter tells; `None` if the counter is not a size.
+/// Returns the size that a counter reports; `None` if the counter is not a size.
 fn size(step: &Step, after: &Counter) -> Option<Size> {
     let label = after.label()?;
     let (table, part) = match (after.role?, label.split_once('.')) {

@@ -28,7 +28,7 @@ pub struct Waits {
 /// A state of sessions or threads: an event that they wait for, or `running`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct SessionState {
-    /// Its name in the view: `IO:WALSync`.
+    /// The name in the view: `IO:WALSync`.
     pub name: String,
     /// The number of sessions or threads that were seen in the state, over all samples; `None` if
     /// its time was measured.

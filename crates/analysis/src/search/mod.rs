@@ -176,7 +176,7 @@ struct Tries<'a> {
 /// The result of one repeat of a rate.
 enum Repeat<'a> {
     Valid(&'a Row),
-    /// It failed or is invalid, for this reason.
+    /// The step failed or is invalid, for this reason.
     Invalid(String),
     NotMeasured,
 }

@@ -37,7 +37,7 @@ pub struct Factor {
     pub name: String,
     /// Settings that change with it, always or in some combinations: its effect includes theirs.
     pub with: Vec<String>,
-    /// Its values, that of the base first.
+    /// The values, that of the base first.
     pub levels: Vec<String>,
     /// Every combination of the other factors that any target has.
     pub combinations: Vec<Combination>,
@@ -253,8 +253,8 @@ fn are_alike(columns: &[Column], a: usize, b: usize) -> bool {
     columns.iter().all(|column| column.level_of[a] == column.level_of[b])
 }
 
-/// Returns the value of a target's setting. A target that never started takes the value of others
-/// of its build that don't declare the setting either.
+/// Returns the value of a target's setting. For a target that never started, this is
+/// the value of other targets of the same build that don't declare the setting either.
 fn value<'a>(targets: &[&'a Profile], target: &'a Profile, key: &String) -> Value<'a> {
     let mut setting = target.settings.get(key);
     if setting.is_none() && !target.is_reported {

@@ -173,7 +173,7 @@ enum TargetBuild {
     /// A build that is in the store, or that is located when the plan is run.
     Available {
         engine: Engine,
-        /// Its source in plans.
+        /// The source in plans.
         source: String,
         /// The same for all names of one build.
         identity: String,

@@ -17,9 +17,9 @@ use crate::request::PlanRequest;
 pub struct PlanFile {
     /// The parsed plan.
     pub plan: Plan,
-    /// Its path; `None` for the built-in plan.
+    /// The path; `None` for the built-in plan.
     pub path: Option<PathBuf>,
-    /// Its text, verbatim.
+    /// The text, verbatim.
     pub text: String,
     /// The `--set` arguments in their order.
     pub sets: Vec<String>,

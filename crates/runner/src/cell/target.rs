@@ -21,7 +21,7 @@ pub trait RunningTarget {
     /// Gets ready for tables. The settings of the engine are recorded by now.
     ///
     /// # Errors
-    /// What keeps the cell from being measured. Nothing of this is left then.
+    /// The reason why the cell can't be measured. Nothing of this is left then.
     fn prepare(&mut self, _cell: &mut CellRun<'_>) -> anyhow::Result<()> {
         Ok(())
     }
@@ -29,7 +29,7 @@ pub trait RunningTarget {
     /// Creates the tables, or finds those that exist.
     ///
     /// # Errors
-    /// What keeps the cell from being measured. Some tables may exist then.
+    /// The reason why the cell can't be measured. Some tables may exist then.
     fn make_tables(&mut self, _cell: &mut CellRun<'_>) -> anyhow::Result<()> {
         Ok(())
     }
@@ -88,10 +88,10 @@ pub struct Stopped {
 
 /// A stopped target that is opened again, since its load had options of its own.
 pub trait NextOpening {
-    /// Opens it.
+    /// Opens the database again.
     ///
     /// # Errors
-    /// It can't be opened.
+    /// The database can't be opened.
     fn open(self: Box<Self>, cell: &mut CellRun<'_>) -> anyhow::Result<Box<dyn RunningTarget>>;
 }
 

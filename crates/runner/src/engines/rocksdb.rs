@@ -139,7 +139,7 @@ struct RocksDbTarget {
     database: rocksdb::RocksDb,
     workload: KeyValueWorkload,
     data_dir: DataDir,
-    /// It is open for the load only.
+    /// The database is open for the load only.
     is_loading: bool,
     /// The numbers of the steps.
     part: Range<usize>,
@@ -149,7 +149,7 @@ struct RocksDbTarget {
     load_settings: Option<Vec<Setting>>,
 }
 
-/// The opening after the load.
+/// What the second opening of the database, after the load, needs.
 struct AfterLoad {
     config: rocksdb::Config,
     /// The numbers of the steps.

@@ -51,7 +51,7 @@ const WATCHING_PRIMARY: u32 = 3;
 
 /// An installed server.
 struct Located {
-    /// Its product and version.
+    /// The product and version.
     name: String,
     version: String,
     place: PathBuf,

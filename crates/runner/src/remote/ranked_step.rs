@@ -370,7 +370,7 @@ impl<'a> Supervision<'a> {
     }
 }
 
-/// Returns a kind of operation as a text that lasts. A plan has few of them.
+/// Interns the name of a kind of operation. The memory is never freed; a plan has few kinds.
 fn interned(kind: &str) -> &'static str {
     static KINDS: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
     let mut kinds = KINDS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);

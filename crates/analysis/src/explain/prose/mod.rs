@@ -22,7 +22,7 @@ use numbers::{factor_within, figure, list, list_any, pace, percent, range, times
 /// The maximum length of a statement in a sentence, in characters.
 const STATEMENT_CHARS: usize = 60;
 
-/// Returns an explanation as a finding against the base; `None` where it is about nothing.
+/// Returns an explanation as a finding against the base; `None` if the explanation names no step.
 pub(super) fn finding(base: &str, explanation: Explanation<'_>) -> Option<Finding> {
     let kind = explanation.statement.kind();
     let mut finding = Finding {

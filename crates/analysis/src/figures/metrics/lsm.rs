@@ -37,17 +37,17 @@ pub struct Lsm {
 /// One level of a tree.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Level {
-    /// Its number, from 0.
+    /// The number, from 0.
     pub number: u32,
-    /// Its files; `None`: not reported.
+    /// The files; `None`: not reported.
     pub files: Option<f64>,
-    /// Their bytes.
+    /// The bytes of these files.
     pub bytes: Option<f64>,
-    /// Its need of compaction: it is compacted from 1 on.
+    /// The need for compaction: from 1 on, the level is compacted.
     pub score: Option<f64>,
     /// Bytes that compactions into it read in the step.
     pub read_bytes: Option<f64>,
-    /// Bytes that flushes and compactions wrote to it in the step.
+    /// Bytes that flushes and compactions wrote to the level in the step.
     pub written_bytes: Option<f64>,
     /// The rounding error of either.
     pub rounding_bytes: f64,
