@@ -167,7 +167,8 @@ impl Number for f64 {
 impl Dimension {
     /// Parses `20M`, `1.5h` or `300`.
     fn parse<T: Number>(&self, text: &str) -> Result<T, QuantityError> {
-        // Only types with fractions read this notation, which includes exponents.
+        // Types that can hold fractions accept any plain number, also one with an exponent. For the
+        // other types, `from_fraction` returns `None`.
         if let Some(number) = text.parse().ok().and_then(T::from_fraction) {
             return Ok(number);
         }

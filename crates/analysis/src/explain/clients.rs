@@ -199,6 +199,7 @@ fn missed_rates_of<'a>(
         .filter(|(other, cell)| other == step && cell.repeats.iter().all(|(_, sla)| sla.met));
     let reached_by = distinct(reached.map(|(_, cell)| cell.typical().0.cell.target.as_str()));
 
+    // A rate that only some targets missed says more than one that is too high for all.
     let size = (1.0 / share(sla).max(1e-9)).ln().min(1.0);
     let uneven = if reached_by.is_empty() { 0.0 } else { MISSED_WEIGHT };
 
@@ -208,7 +209,7 @@ fn missed_rates_of<'a>(
         Evidence::new(&format!("{} in {step}", cell.who), rate_unit(sla), rate)
     });
     let mut evidence: Vec<Evidence> = rates.collect();
-    // The seconds belong to the first rate.
+    // After the first rate, which these seconds describe.
     evidence.splice(1..1, sla.history.iter().flat_map(seconds_missed));
 
     Some(Explanation {

@@ -269,7 +269,8 @@ fn value<'a>(targets: &[&'a Profile], target: &'a Profile, key: &String) -> Valu
     }
 }
 
-/// Returns the factor of a column, with the targets of each combination of the other columns.
+/// Returns the factor of a column, with the targets of each combination of the other columns. `own`
+/// are the columns of all factors; `determined` are settings that follow from factors.
 fn factor(
     engine: &str,
     targets: &[&Profile],
@@ -281,27 +282,30 @@ fn factor(
     others.retain(|other| other.level_of != column.level_of);
 
     let mut combinations = Vec::new();
-    let mut with = BTreeSet::new();
-    for around in distinct((0..targets.len()).map(|target| levels_of(&others, target))) {
-        let here: Vec<usize> =
-            (0..targets.len()).filter(|target| levels_of(&others, *target) == around).collect();
-        let of_levels: Vec<Option<usize>> = (0..column.levels.len())
-            .map(|level| here.iter().copied().find(|target| column.level_of[*target] == level))
+    let mut changing_with = BTreeSet::new();
+    for other_levels in distinct((0..targets.len()).map(|target| levels_of(&others, target))) {
+        // A target for each level of the factor, or `None` where the combination lacks one.
+        let target_of_level: Vec<Option<usize>> = (0..column.levels.len())
+            .map(|level| {
+                (0..targets.len()).find(|&target| {
+                    column.level_of[target] == level && levels_of(&others, target) == other_levels
+                })
+            })
             .collect();
 
-        // What changes with the factor here is part of its effect.
-        let compared: Vec<usize> = of_levels.iter().flatten().copied().collect();
+        // A setting that changes between these targets is part of the factor's effect.
+        let compared: Vec<usize> = target_of_level.iter().flatten().copied().collect();
         for other in determined {
             let levels: BTreeSet<usize> =
                 compared.iter().map(|target| other.level_of[*target]).collect();
             if levels.len() > 1 {
-                with.extend(other.names.iter().cloned());
+                changing_with.extend(other.names.iter().cloned());
             }
         }
 
         combinations.push(Combination {
-            others: described(&others, &around),
-            targets: of_levels
+            others: described(&others, &other_levels),
+            targets: target_of_level
                 .into_iter()
                 .map(|target| Some(targets[target?].target.clone()))
                 .collect(),
@@ -312,7 +316,7 @@ fn factor(
     Factor {
         engine: engine.to_owned(),
         name: column.names[0].clone(),
-        with: names.iter().cloned().chain(with).collect(),
+        with: names.iter().cloned().chain(changing_with).collect(),
         levels: column.levels.clone(),
         combinations,
         names,

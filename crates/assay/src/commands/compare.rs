@@ -49,7 +49,7 @@ pub fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {
         return factors::by_factor(args, &shown, &sources, &figures, notes);
     }
 
-    // Grouping takes the targets out of `shown`, and the gate names them.
+    // With `--by-step`, targets are steps. The gate names them after `by_base` has taken `shown`.
     let shown_targets: Vec<String> = if args.by_step.is_empty() {
         Vec::new()
     } else {
