@@ -64,7 +64,7 @@ struct Throughput {
     is_of_rows: bool,
     /// The count of one operation: an event counts as its queries.
     each: f64,
-    /// The name of what it counts.
+    /// The name of what the throughput counts.
     unit: String,
 }
 

@@ -88,8 +88,8 @@ pub trait Replicated: ServerEngine + Sized {
         name: &str,
     ) -> Result<Vec<Counter>, Error>;
 
-    /// Returns on a session of a replica the reason why it does not follow its primary now; `None`
-    /// if it follows.
+    /// Returns the reason why a replica does not follow its primary now, read on a session of the
+    /// replica; `None` if the replica follows.
     ///
     /// # Errors
     /// An error of the engine.

@@ -318,7 +318,7 @@ impl Quantity<f64> {
         Self::new(&PROCESSORS, 0.01..=1e4)
     }
 
-    /// Returns a part of a whole, `0.5`.
+    /// Returns shares of a whole, such as `0.5`.
     pub(crate) const fn share() -> Self {
         Self::new(&SHARE, 0.0..=1.0)
     }

@@ -63,7 +63,7 @@ impl Node {
         Self { value, place: place(span) }
     }
 
-    /// Returns the name of its type, with an article.
+    /// Returns the name of the value's type, with an article.
     pub(crate) fn type_name(&self) -> &'static str {
         match &self.value {
             Value::String(_) => "a string",

@@ -55,7 +55,7 @@ pub enum RunEnd {
 pub struct Measured {
     /// The cells that this invocation measured or left out.
     pub cells: Vec<CellKey>,
-    /// They are complete, but others of the run are not.
+    /// These cells are complete, but other cells of the run are not.
     pub is_part: bool,
     /// The plan compares one target with itself.
     pub is_against_itself: bool,

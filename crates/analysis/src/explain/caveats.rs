@@ -36,8 +36,8 @@ pub(super) enum Caveat {
     Debt { what: &'static str, left: Pair },
     /// The trees of a step that only reads differed when it began.
     Trees(TreeDifference),
-    /// Other processes used processors, or operations waited for one. Each is the larger percentage
-    /// of both sides.
+    /// Other processes used processors, or operations waited for one. Each
+    /// figure is the larger of both sides' percentages.
     BusyHost { others: Option<f64>, waiting: Option<f64> },
     /// The hypervisor took CPU time, in percent.
     Steal(Pair),

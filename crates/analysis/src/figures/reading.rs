@@ -440,7 +440,7 @@ impl LoadedCell {
         Ok(Self { cell, events, events_error, is_begun, error, steps, missing })
     }
 
-    /// Returns true if it ended as planned, with all of its steps.
+    /// Returns true if the cell ended as planned, with all steps.
     fn is_whole(&self) -> bool {
         self.cell.status == Status::Complete && self.missing.is_empty()
     }

@@ -160,12 +160,12 @@ pub struct Row {
     /// The differences between the clients' ends; `None` with one client, and in steps of given
     /// length.
     pub fairness: Option<Fairness>,
-    /// The parts of the load ranks; empty where one process made all load.
+    /// The figures of each load rank; empty if one process made all load.
     pub ranks: Vec<RankFigures>,
     /// The hosts of load ranks, without the server's.
     pub client_hosts: Vec<ClientHostFigures>,
     /// The states of the load's sessions and of the engine's threads, in each view that applies.
-    /// Empty in a step so short that nobody looked.
+    /// Empty if the step was too short for a sample.
     pub waits: Vec<Waits>,
     /// The plans of the workload's statements after the step. Empty from engines without plans.
     pub plans: Vec<StatementPlan>,

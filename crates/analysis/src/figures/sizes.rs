@@ -26,11 +26,11 @@ pub struct Size {
     pub bytes: f64,
     /// The engine determined the size before the table's last changes.
     pub is_old: bool,
-    /// Bytes for each row, as the rows were counted after the step; `None` if they were not, or
-    /// the size is old.
+    /// Bytes for each row that was counted after the step; `None` if rows were not counted, or the
+    /// size is old.
     pub bytes_per_row: Option<f64>,
-    /// The bytes by which it grew during the step; `None` if it did not exist before, or a size is
-    /// old.
+    /// The growth during the step; `None` if the table or index did not exist before, or if a size
+    /// is old.
     pub growth_bytes: Option<f64>,
     /// Bytes in it that hold nothing.
     pub free_bytes: Option<f64>,

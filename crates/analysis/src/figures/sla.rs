@@ -24,7 +24,7 @@ pub struct SlaHistory {
     pub longest_miss_seconds: usize,
     /// The first of these, from 0.
     pub longest_miss_from: Option<usize>,
-    /// The longest response time: the delay of writes to their schedule, and their reply.
+    /// The longest response time of a write: from the scheduled time to the reply.
     pub worst_response: Option<WorstResponse>,
 }
 

@@ -63,7 +63,7 @@ struct Looked<'a> {
 }
 
 impl Looked<'_> {
-    /// Returns the states in a view; `None` if nobody looked.
+    /// Returns the states in a view; `None` without samples.
     fn waits(&self, view: WaitView) -> Option<Waits> {
         let samples = sum(self.series, view.samples());
         let mut states = if samples * self.whole(view) > 0.0 {

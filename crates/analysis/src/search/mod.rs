@@ -169,7 +169,7 @@ fn trials(search: &RateSearch, record: &Run, of: &CellKey, figures: &Figures) ->
 #[derive(Default)]
 struct Tries<'a> {
     first: Vec<Repeat<'a>>,
-    /// Those after the first try missed a bound, or that were added to the run.
+    /// Repeats after the first try missed a bound, and repeats that were added to the run.
     second: Vec<Repeat<'a>>,
 }
 

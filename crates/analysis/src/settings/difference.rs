@@ -23,10 +23,9 @@ pub struct Comparison {
     pub a_version: String,
     /// The version of `b`.
     pub b_version: String,
-    /// One of them reported no settings: only declared settings are compared.
+    /// One target reported no settings: only declared settings are compared.
     pub declared_only: bool,
-    /// Those of the two whose engine never started; empty if only a plan's declarations are
-    /// compared.
+    /// The targets whose engine never started; empty if only a plan's declarations are compared.
     pub unmeasured: Vec<String>,
     /// The targets have one build, and no known difference.
     pub identical: bool,

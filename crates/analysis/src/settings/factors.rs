@@ -87,7 +87,8 @@ impl Factor {
         format!("{}: {} -> {}", self.name, self.levels[0], self.levels[level])
     }
 
-    /// Returns whether this is its name, or that of a setting that always changes with it.
+    /// Returns whether `name` is the factor's name, or that of a setting that always changes with
+    /// it.
     pub fn is_named(&self, name: &str) -> bool {
         self.name == name || self.names.iter().any(|other| other == name)
     }

@@ -172,7 +172,7 @@ impl Workload {
         }
     }
 
-    /// Returns the options of all its steps: checks, failures and settling.
+    /// Returns the options of all steps: checks, failures and settling.
     pub fn policy(&self) -> &StepPolicy {
         match self {
             Self::Insert(insert) => &insert.policy,

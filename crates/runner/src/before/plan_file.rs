@@ -276,7 +276,7 @@ impl PlanFile {
         Ok(())
     }
 
-    /// Returns the plan as it is recorded.
+    /// Returns the plan in its recorded form.
     pub fn to_record(&self) -> record::Plan {
         let text = words::redact(&self.text);
         let sets: Vec<String> = self.sets.iter().map(|set| words::redact(set)).collect();

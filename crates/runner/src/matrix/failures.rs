@@ -15,7 +15,7 @@ pub struct Failures {
     keeps_going: bool,
 }
 
-/// A failure that was told.
+/// A failure that was reported.
 struct Told {
     /// The causes without numbers, which differ between repeats: ports, processes, paths.
     causes: Vec<String>,

@@ -47,7 +47,7 @@ pub enum Order {
     Halt,
     /// All connections of all ranks that the step waits for have ended.
     AllEnded,
-    /// Close the connections: their threads of the server are measured.
+    /// Close the connections: the server's threads that serve them have been measured.
     Close,
     /// Apply the merged summaries of the connections of all ranks.
     Apply { step: usize, summaries: Summaries, totals: Totals },
@@ -60,7 +60,7 @@ pub enum Order {
 /// A cell, as far as a load rank needs to know it.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct CellOrder {
-    /// The plan, as it is recorded.
+    /// The plan in its recorded form.
     pub plan: record::Plan,
     /// The index of the target in the plan.
     pub target: usize,
@@ -91,7 +91,7 @@ pub enum Report<'a> {
     Prepared { connections: Vec<ConnectionInfo> },
     /// The clock.
     Clock { now: u64 },
-    /// Rows of seconds that are over.
+    /// Rows of completed seconds.
     #[serde(borrow)]
     Intervals(Vec<IntervalRow<'a>>),
     /// Latencies of a second; the histogram follows the message.

@@ -58,7 +58,7 @@ impl RankedStep {
             .collect()
     }
 
-    /// Starts to measure the server's threads of each rank's connections.
+    /// Starts to measure the server's threads that serve the connections of each rank.
     fn meters(&self) -> Vec<Vec<Option<ThreadMeter>>> {
         let mut meters = Vec::new();
         for connections in &self.connections {
@@ -146,7 +146,8 @@ impl RankChannel {
         }
     }
 
-    /// Merges the parts of all ranks. `end` is how the step ended if that was not their own doing.
+    /// Merges the parts of all ranks. `end` is the step's end if the ranks did not end
+    /// it themselves.
     fn merged(
         &self,
         step: &RankedStep,
@@ -250,7 +251,7 @@ struct Supervision<'a> {
     heard_at: Vec<u64>,
     /// The offset of each rank's clock.
     offsets: &'a [ClockOffset],
-    /// The longest time that a report of each rank was on its way.
+    /// The longest time in transit of a report of each rank.
     delays_ns: Vec<u64>,
     recorded: Result<(), String>,
     histograms: Deserializer,
@@ -263,7 +264,8 @@ struct Supervision<'a> {
 }
 
 impl<'a> Supervision<'a> {
-    /// Begins to supervise a step that starts at `start_at`, with ranks whose clocks differ so.
+    /// Begins to supervise a step that starts at `start_at`, with ranks whose clocks have these
+    /// offsets.
     fn begin(step: &RankedStep, start_at: u64, offsets: &'a [ClockOffset]) -> Self {
         let count = offsets.len();
         Self {
