@@ -155,7 +155,7 @@ fn named_function(case: &Case<'_>) -> Option<String> {
     let caller = function.caller.as_ref();
     let caller = caller.map(|caller| format!(", called by `{caller}`"));
     Some(format!(
-        "By the profiles, {} us {more} per {} is in `{}`{}.",
+        "According to the profiles, {} us {more} per {} is in `{}`{}.",
         figure(function.difference_us.abs()),
         case.noun(),
         function.name,
@@ -183,7 +183,7 @@ fn named_wait(case: &Case<'_>) -> Option<String> {
     let wait = case.named_wait()?;
     let us = wait.time.difference_us;
     Some(format!(
-        "By the engine, sessions spent {} us {} per {} in `{}`.",
+        "According to the engine, sessions spent {} us {} per {} in `{}`.",
         figure(us.abs()),
         if us > 0.0 { "more" } else { "less" },
         case.noun(),
@@ -426,13 +426,12 @@ fn machines(variance: &MachineVariance<'_>) -> (String, Vec<String>) {
 
     let mut text = vec![
         format!("{machines} measured the repeats: {share}."),
-        "Base and target are compared within each machine, so that this variance cancels."
-            .to_owned(),
+        "Base and target are compared within each machine, so this variance cancels.".to_owned(),
     ];
     let cases_that_differ =
         differing.iter().map(|case| format!("{} in {}", case.target(), case.place()));
     text.extend(list_any(cases_that_differ).map(|cases| {
-        format!("The ratio itself differs between machines for {cases}, so that each machine counts as one value.")
+        format!("Because the ratio differs between machines for {cases}, each machine counts as one value.")
     }));
 
     let title = format!("{machines}: {median} of the variance of throughput is between them");

@@ -96,7 +96,7 @@ impl FrameNames {
 /// `n` begins with the samples in no frame. For each frame, depth first, follow: the number of
 /// levels from the frame before it up to its caller, the number of its name, and its own samples.
 /// Each count of samples is a pair: the target's, then the base's. A frame with less than
-/// `share_min` of both counts for its caller.
+/// `share_min` of both counts toward its caller.
 fn write(sides: &[ProfileSide<'_>], share_min: f64, names: &mut FrameNames) -> String {
     let stacks = sides.iter().map(|side| side.profile.stacks.as_ref());
     let all = Calls::of(stacks, |_, _| true);
