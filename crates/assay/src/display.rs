@@ -27,7 +27,7 @@ pub struct Display {
     state: Mutex<DisplayState>,
 }
 
-/// What the display knows of the run.
+/// The display's state of the run.
 #[derive(Default)]
 struct DisplayState {
     /// The directories of databases and of results.

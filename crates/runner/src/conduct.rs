@@ -34,12 +34,12 @@ pub struct RunOutcome {
     pub directory: RunDir,
     /// The run as it is recorded.
     pub run: Run,
-    /// How it ended.
+    /// The way in which the run ended.
     pub end: RunEnd,
     _locks: Vec<Lock>,
 }
 
-/// How a run ended.
+/// The way in which a run ended.
 pub enum RunEnd {
     /// Cells were measured.
     Measured(Measured),

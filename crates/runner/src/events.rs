@@ -114,7 +114,7 @@ pub struct Silent;
 
 impl Events for Silent {}
 
-/// What another process needs to show its cell.
+/// The arguments and the pipe through which another process shows its cell.
 pub struct Relay {
     /// The further arguments.
     pub arguments: Vec<OsString>,

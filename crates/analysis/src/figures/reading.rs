@@ -347,7 +347,7 @@ fn is_in_progress(run: &Run, cell: &Cell) -> bool {
         && cell.invocation as usize == run.invocations.len()
 }
 
-/// What all cells of a plan share about a step.
+/// The properties of a step that all cells of a plan share.
 #[derive(Clone)]
 struct StepFacts {
     kind: StepKind,

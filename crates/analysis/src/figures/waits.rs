@@ -54,7 +54,7 @@ pub(crate) fn waits(
     WaitView::ALL.into_iter().filter_map(|view| looked.waits(view)).collect()
 }
 
-/// What is known about the sessions and threads of a step.
+/// The data that show the states of a step's sessions and threads.
 struct Looked<'a> {
     step: &'a Step,
     series: &'a Series,

@@ -21,7 +21,7 @@ struct Request<'r> {
     target: &'r str,
 }
 
-/// What was received so far.
+/// The result of reading the bytes that were received so far.
 enum Received<'r> {
     Incomplete,
     Request(Request<'r>),

@@ -26,7 +26,7 @@ const CONNECTION_NS_MAX: u64 = 10_000_000_000;
 /// Events are handled at least this often.
 const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 500_000_000 };
 
-/// Where the live view is served.
+/// The socket that serves the live view.
 pub struct Listener {
     socket: TcpListener,
     address: SocketAddr,

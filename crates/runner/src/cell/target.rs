@@ -80,9 +80,9 @@ pub struct TargetSteps<'a> {
 
 /// A target that was stopped.
 pub struct Stopped {
-    /// Whether it stopped cleanly.
+    /// The outcome: an error if the target did not stop cleanly.
     pub result: Result<(), SetupError>,
-    /// The way to open it again for further steps.
+    /// The way to open the target again for further steps.
     pub next: Option<Box<dyn NextOpening>>,
 }
 

@@ -143,13 +143,13 @@ struct RocksDbTarget {
     is_loading: bool,
     /// The numbers of the steps.
     part: Range<usize>,
-    /// How it is opened again.
+    /// The second opening; `None` if the database is opened only once.
     after_load: Option<AfterLoad>,
     /// The settings of the load, if it was opened again after that.
     load_settings: Option<Vec<Setting>>,
 }
 
-/// What the second opening of the database, after the load, needs.
+/// The config and the steps of the database's second opening, after the load.
 struct AfterLoad {
     config: rocksdb::Config,
     /// The numbers of the steps.

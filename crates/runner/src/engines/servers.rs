@@ -354,7 +354,7 @@ fn watch<E: Replicated + 'static>(
     Ok(Box::new(watched))
 }
 
-/// What a server and its replicas are started with, besides what the plan says.
+/// The arguments of starting a server and its replicas, besides those from the plan.
 struct Launch {
     /// The build.
     place: String,

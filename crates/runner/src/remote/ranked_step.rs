@@ -234,7 +234,7 @@ impl RankChannel {
     }
 }
 
-/// What is known of a rank's clock and of how late its reports were.
+/// The facts about a rank's clock and the delays of its reports.
 struct RankClock {
     before: ClockOffset,
     after: ClockOffset,

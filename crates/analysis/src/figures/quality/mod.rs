@@ -124,7 +124,7 @@ pub struct Shift {
 pub struct ConcurrentChange {
     /// The name of the host's column or the engine's counter, as recorded, or `clients_at_work`.
     pub name: String,
-    /// The engine counted it, not the host.
+    /// The engine counted this figure, not the host.
     pub of_engine: bool,
     /// The unit: `bytes/s`, `ns/s`, `/s`, `bytes`; empty for a number.
     pub unit: String,

@@ -9,7 +9,7 @@ use runner::failure::UsageError;
 
 use crate::output::print;
 
-/// Where a table is written.
+/// The destination of a table.
 pub(super) type Sink = Box<dyn Write + Send>;
 
 /// A file that gets its name when it is complete. If dropped before, it is removed.

@@ -78,7 +78,7 @@ fn fact_table(facts: &[(String, String)]) -> Markup {
     text_table(&[], rows)
 }
 
-/// Returns what is known of a host.
+/// Returns the known facts about a host.
 fn host_facts(host: &Host) -> Vec<(String, String)> {
     let mut facts = host.facts.clone();
     // The record has these even if the facts lack them.
