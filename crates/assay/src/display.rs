@@ -217,17 +217,19 @@ impl Events for Display {
     }
 
     fn rate_chosen(&self, next: &NextRate<'_>) {
-        let known = [(next.sustained, "meets the bounds"), (next.missed, "misses a bound")];
-        let known = known.iter().filter_map(|(rate, what)| {
-            let rate = report::rate_text((*rate)?);
-            Some(format!("{rate}/s {what}, "))
-        });
+        let mut known = String::new();
+        for (rate, what) in [(next.sustained, "meets the bounds"), (next.missed, "misses a bound")]
+        {
+            if let Some(rate) = rate {
+                known += &format!("{}/s {what}, ", report::rate_text(rate));
+            }
+        }
         let again = if next.is_again { "once more " } else { "" };
         self.say(&format!(
             "{} with {}: {}next {again}{}/s, {} per client",
             next.target,
             counted(next.clients as usize, "client"),
-            known.collect::<String>(),
+            known,
             report::rate_text(next.rate * f64::from(next.clients)),
             report::rate_text(next.rate)
         ));

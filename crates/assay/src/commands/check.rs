@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use analysis::settings::{PlanTarget, Settings, declared_differences};
-use plan::{Plan, Resolved, Workload};
+use plan::{Plan, Workload};
 use runner::before::locate::{self, Located};
 use runner::before::only::CellFilters;
 use runner::before::plan_file::{self, PlanFile};
@@ -140,31 +140,40 @@ fn assumed(plan: &Plan) -> String {
     }
 }
 
+/// The largest width of the column of values; longer values move their origin to the right.
+const VALUE_WIDTH_MAX: usize = 40;
+
 /// Returns every value and its origin, and the selected cells in their order.
 fn everything(plan: &Plan, cells: &[plan::Cell]) -> String {
     let mut text = String::from("\nvalues:\n");
-    let widest = |length: fn(&Resolved) -> usize| plan.resolved.iter().map(length).max();
-    let width = widest(|resolved| resolved.key.len()).unwrap_or(0);
-    let value_width = widest(|resolved| resolved.value.chars().count());
-    let value_width = value_width.unwrap_or(0).min(40);
+    let key_width = plan.resolved.iter().map(|resolved| resolved.key.len()).max().unwrap_or(0);
+    let longest = plan.resolved.iter().map(|resolved| resolved.value.chars().count()).max();
+    let value_width = longest.unwrap_or(0).min(VALUE_WIDTH_MAX);
     for resolved in &plan.resolved {
         let (key, value, origin) = (&resolved.key, &resolved.value, &resolved.origin);
-        let _ = writeln!(text, "  {key:width$} = {value:value_width$}  # {origin}");
+        let _ = writeln!(text, "  {key:key_width$} = {value:value_width$}  # {origin}");
     }
+
     let _ = writeln!(text, "\ncells, in this order:");
-    let names = cells.iter().map(|cell| {
-        let target = &plan.targets[cell.target].name;
-        let variant = plan.variants[cell.variant].name.iter();
-        let variant: String = variant.map(|name| format!("  {name}")).collect();
-        format!("{target}{variant}")
-    });
-    let names: Vec<String> = names.collect();
-    let width = names.iter().map(|name| name.chars().count()).max();
-    let width = width.unwrap_or_default();
+    let names: Vec<String> = cells.iter().map(|cell| name_of(plan, cell)).collect();
+    let name_width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
     for (cell, name) in cells.iter().zip(&names) {
-        let _ = writeln!(text, "  {name:width$}  clients {}  repeat {}", cell.clients, cell.repeat);
+        let _ = writeln!(
+            text,
+            "  {name:name_width$}  clients {}  repeat {}",
+            cell.clients, cell.repeat
+        );
     }
     text
+}
+
+/// Returns the target of a cell, with the variant if there is one.
+fn name_of(plan: &Plan, cell: &plan::Cell) -> String {
+    let target = &plan.targets[cell.target].name;
+    match &plan.variants[cell.variant].name {
+        Some(variant) => format!("{target}  {variant}"),
+        None => target.clone(),
+    }
 }
 
 /// Prints how the configs of two targets differ.
@@ -189,13 +198,12 @@ fn plan_targets(file: &PlanFile, located: &[record::Build]) -> anyhow::Result<Ve
     let targets = plan.targets.iter().map(|target| {
         let (build, config) = (&plan.builds[target.build], &plan.configs[target.config]);
         let engine = build.engine.name();
-        let version = located.iter().find(|located| located.name == build.name);
-        let version = version.map(|located| located.version.clone());
+        let found = located.iter().find(|located| located.name == build.name);
         Ok(PlanTarget {
             name: target.name.clone(),
             build: build.name.clone(),
             engine: engine.to_owned(),
-            version: version.unwrap_or_default(),
+            version: found.map(|located| located.version.clone()).unwrap_or_default(),
             declared: file.declared(config)?,
             ..PlanTarget::default()
         })

@@ -108,9 +108,9 @@ fn show_between(
     format: Format,
     style: TableStyle,
 ) -> anyhow::Result<Exit> {
-    let settings = RunSettings::read(directory)?;
-    let (a, b) = pair_of(pair, settings.targets())?;
-    let settings = settings.between(a, b);
+    let of_run = RunSettings::read(directory)?;
+    let (a, b) = pair_of(pair, of_run.targets())?;
+    let settings = of_run.between(a, b);
     let text = match format {
         Format::Table => report::differences(&settings, style),
         Format::Json => json_text(&analysis::settings_json(&settings))?,

@@ -387,8 +387,9 @@ fn template(
         let help = "remove `--config`, or edit the plan that `--dry-run` prints and give each engine its configs";
         return usage_error(message, help);
     }
-    let workload = workload.or(is_mixed.then_some(WorkloadName::Insert));
-    let template = Template::of(workload, first);
+
+    let default_workload = is_mixed.then_some(WorkloadName::Insert);
+    let template = Template::of(workload.or(default_workload), first);
     if let Some(build) = builds.iter().find(|build| !(template.runs_on)(build.engine)) {
         let message = format!(
             "{} runs only on {}, but the engine of `{}` is {}",
@@ -475,18 +476,22 @@ fn has_text(path: &Path, text: &str) -> std::io::Result<bool> {
 
 /// Returns the command line as one line, quoted for a shell.
 fn command_line() -> String {
-    let args = std::env::args().skip(1).filter(|arg| arg != "--dry-run");
-    let args = args.map(|arg| {
-        let arg = words::redact(&arg).replace(char::is_control, " ");
-        let is_plain = |char: char| char.is_alphanumeric() || "@._-/=:,+".contains(char);
-        if !arg.is_empty() && arg.chars().all(is_plain) {
-            arg
-        } else {
-            format!("'{}'", arg.replace('\'', r"'\''"))
-        }
-    });
-    let words: Vec<String> = std::iter::once("assay".to_owned()).chain(args).collect();
-    words.join(" ")
+    let mut line = "assay".to_owned();
+    for arg in std::env::args().skip(1).filter(|arg| arg != "--dry-run") {
+        let word = words::redact(&arg).replace(char::is_control, " ");
+        line += &format!(" {}", quoted(&word));
+    }
+    line
+}
+
+/// Quotes a word for a shell if needed.
+fn quoted(word: &str) -> String {
+    let is_plain = |char: char| char.is_alphanumeric() || "@._-/=:,+".contains(char);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
 }
 
 #[cfg(test)]

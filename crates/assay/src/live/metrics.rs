@@ -165,9 +165,9 @@ fn of_step(step: &StepState) -> String {
 /// Returns labels with their values escaped.
 fn labels(all: &[(&str, &str)]) -> String {
     let label = |(name, value): &(&str, &str)| {
-        let value = value.replace('\\', r"\\");
-        let value = value.replace('"', "\\\"").replace('\n', "\\n");
-        format!("{name}=\"{value}\"")
+        // Backslashes first: the other replacements add some.
+        let escaped = value.replace('\\', r"\\").replace('"', "\\\"").replace('\n', "\\n");
+        format!("{name}=\"{escaped}\"")
     };
     all.iter().map(label).collect::<Vec<_>>().join(",")
 }
