@@ -1,6 +1,5 @@
 //! Asks git which sources assay is built from: records name the assay that made them.
 
-use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,25 +7,26 @@ use std::process::Command;
 fn main() -> std::io::Result<()> {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let sources = sources(&workspace);
-    let mut directives = String::new();
-    let mut add = |line: String| {
-        let _ = writeln!(directives, "cargo:{line}");
-    };
+
     let profile = std::env::var("PROFILE").unwrap_or_default();
-    add(format!("rustc-env=ASSAY_PROFILE={profile}"));
-    add("rerun-if-changed=build.rs".into());
+    let mut directives =
+        vec![format!("rustc-env=ASSAY_PROFILE={profile}"), "rerun-if-changed=build.rs".into()];
+
     // An edited source differs from its commit even if git's index does not show it.
     for source in &sources {
-        add(format!("rerun-if-changed={}", source.display()));
+        directives.push(format!("rerun-if-changed={}", source.display()));
     }
+
     if let Some(hash) = own_commit(&workspace) {
-        add(format!("rustc-env=ASSAY_GIT_HASH={hash}"));
-        let mut differences = git(&workspace);
-        differences.args(["diff", "--quiet", "HEAD", "--"]);
-        let differences = differences.args(&sources).status();
-        if let Some(code @ (0 | 1)) = differences.ok().and_then(|status| status.code()) {
-            add(format!("rustc-env=ASSAY_GIT_DIRTY={}", code == 1));
+        directives.push(format!("rustc-env=ASSAY_GIT_HASH={hash}"));
+
+        // 0 means equal, 1 different; anything else is an error.
+        let compared =
+            git(&workspace).args(["diff", "--quiet", "HEAD", "--"]).args(&sources).status();
+        if let Some(code @ (0 | 1)) = compared.ok().and_then(|status| status.code()) {
+            directives.push(format!("rustc-env=ASSAY_GIT_DIRTY={}", code == 1));
         }
+
         // A commit moves the branch and leaves `HEAD` as it is.
         let branch = output(&workspace, &["symbolic-ref", "--quiet", "HEAD"]);
         let names = ["HEAD".to_owned(), "logs/HEAD".to_owned()];
@@ -34,11 +34,16 @@ fn main() -> std::io::Result<()> {
             let path = output(&workspace, &["rev-parse", "--git-path", &name]);
             let path = path.map(|path| workspace.join(path));
             if let Some(path) = path.filter(|path| path.exists()) {
-                add(format!("rerun-if-changed={}", path.display()));
+                directives.push(format!("rerun-if-changed={}", path.display()));
             }
         }
     }
-    std::io::stdout().write_all(directives.as_bytes())
+
+    let mut output = std::io::stdout();
+    for directive in directives {
+        writeln!(output, "cargo:{directive}")?;
+    }
+    Ok(())
 }
 
 /// Returns the files that the program is built from, without tests and documents.

@@ -16,10 +16,10 @@ pub fn settings_json(settings: &Settings) -> Value {
 /// Returns `{"run": {...}, "rows": [...], "missing": [...], "unfinished": [...], "differences":
 /// [...], "settings": [...], "searches": [...]}`.
 ///
-/// `differences` and `settings` are [`crate::settings::Settings`], `searches` are [`crate::search::SearchedTarget`].
-/// Rows of profiled cells have `"profiled": true` and a `profile`. Metrics that are not applicable
-/// are not in `metrics` but in `not_applicable`. Series are left out: they are long, and the record
-/// has them as Parquet.
+/// `differences` and `settings` are [`crate::settings::Settings`], `searches` are
+/// [`crate::search::SearchedTarget`]. Rows of profiled cells have `"profiled": true` and a
+/// `profile`. Metrics that are not applicable are not in `metrics` but in `not_applicable`. Series
+/// are left out: they are long, and the record has them as Parquet.
 pub fn json(run: &Run, figures: &Figures) -> Value {
     json!({
         "run": run,

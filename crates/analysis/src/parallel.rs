@@ -14,24 +14,13 @@ pub(crate) fn map_parallel<I: Sync, T: Send, E: Send>(
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = processors.min(THREADS_MAX).min(items.len()).max(1);
     let next = AtomicUsize::new(0);
-    let worker = || {
-        let mut done = Vec::new();
-        while let Some(at) =
-            Some(next.fetch_add(1, Ordering::Relaxed)).filter(|at| *at < items.len())
-        {
-            let result = work(&items[at]);
-            let failed = result.is_err();
-            done.push((at, result));
-            if failed {
-                next.store(items.len(), Ordering::Relaxed);
-            }
-        }
-        done
-    };
+    let worker = || work_off(items, &next, &work);
+
     let mut done = std::thread::scope(|scope| {
         // Fewer threads do the same work if the system refuses one.
-        let spawn = |_| std::thread::Builder::new().spawn_scoped(scope, worker).ok();
-        let others: Vec<_> = (1..threads).map_while(spawn).collect();
+        let others: Vec<_> = (1..threads)
+            .map_while(|_| std::thread::Builder::new().spawn_scoped(scope, worker).ok())
+            .collect();
         let mut done = worker();
         for other in others {
             match other.join() {
@@ -41,8 +30,31 @@ pub(crate) fn map_parallel<I: Sync, T: Send, E: Send>(
         }
         done
     });
+
     done.sort_by_key(|(at, _)| *at);
     done.into_iter().map(|(_, result)| result).collect()
+}
+
+/// Takes items from the counter `next` until none are left, and returns the results with the items'
+/// indexes. After an error no thread takes another item.
+fn work_off<I, T, E>(
+    items: &[I],
+    next: &AtomicUsize,
+    work: impl Fn(&I) -> Result<T, E>,
+) -> Vec<(usize, Result<T, E>)> {
+    let mut done = Vec::new();
+    loop {
+        let at = next.fetch_add(1, Ordering::Relaxed);
+        let Some(item) = items.get(at) else {
+            return done;
+        };
+
+        let result = work(item);
+        if result.is_err() {
+            next.store(items.len(), Ordering::Relaxed);
+        }
+        done.push((at, result));
+    }
 }
 
 #[cfg(test)]

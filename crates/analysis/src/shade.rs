@@ -25,33 +25,28 @@ pub enum Shade {
 /// fractions: here it is not rounded. The field calls a column of equal values good throughout;
 /// here such a column has no color.
 pub fn shade_summary(values: &[Option<f64>], sla_met: &[bool]) -> Vec<Shade> {
-    let met = |index: usize| sla_met.get(index).copied().unwrap_or(true);
-    let all = || values.iter().copied().flatten();
-    let smallest = all().fold(f64::INFINITY, f64::min);
-    let largest = values
+    let met = (0..values.len()).map(|index| sla_met.get(index).copied().unwrap_or(true));
+    let cells: Vec<(Option<f64>, bool)> = values.iter().copied().zip(met).collect();
+
+    let smallest = values.iter().copied().flatten().fold(f64::INFINITY, f64::min);
+    let largest = cells
         .iter()
-        .enumerate()
-        .filter(|&(index, _)| met(index))
-        .filter_map(|(_, value)| *value)
+        .filter(|(_, met)| *met)
+        .filter_map(|(value, _)| *value)
         .fold(f64::NEG_INFINITY, f64::max);
     let quarter = 0.25 * (largest - smallest);
     let bottom = (smallest < 0.8 * largest).then_some(smallest + quarter);
     let top = (smallest < largest).then_some(largest - quarter);
-    let shade = |index: usize, value: f64| {
-        if bottom.is_some_and(|bottom| value <= bottom) {
-            Shade::Bad
-        } else if !met(index) {
-            Shade::SlaMissed
-        } else if top.is_some_and(|top| value >= top) {
-            Shade::Good
-        } else {
-            Shade::None
-        }
-    };
-    values
+
+    cells
         .iter()
-        .enumerate()
-        .map(|(index, value)| value.map_or(Shade::None, |value| shade(index, value)))
+        .map(|&(value, met)| match value {
+            None => Shade::None,
+            Some(value) if bottom.is_some_and(|bottom| value <= bottom) => Shade::Bad,
+            Some(_) if !met => Shade::SlaMissed,
+            Some(value) if top.is_some_and(|top| value >= top) => Shade::Good,
+            Some(_) => Shade::None,
+        })
         .collect()
 }
 

@@ -27,7 +27,7 @@ pub struct Display {
     state: Mutex<DisplayState>,
 }
 
-/// What the display knows of the run.
+/// The display's state of the run.
 #[derive(Default)]
 struct DisplayState {
     /// The directories of databases and of results.
@@ -46,11 +46,11 @@ enum Mode {
 /// The display of one step.
 struct StepDisplay {
     label: String,
-    /// Its length; `None` means until its work is done.
+    /// The length; `None` means until the step's work is done.
     time: Option<Duration>,
     /// Rows that it inserts in total; 0 if unknown.
     rows: u64,
-    /// Its throughput; `None` for steps without one.
+    /// The throughput; `None` for steps without one.
     throughput: Option<Throughput>,
     worst: Option<f64>,
     second: u64,
@@ -60,11 +60,11 @@ struct StepDisplay {
 struct Throughput {
     /// The kind of operation.
     kind: String,
-    /// It counts rows, not operations.
+    /// The throughput counts rows, not operations.
     is_of_rows: bool,
     /// The count of one operation: an event counts as its queries.
     each: f64,
-    /// The name of what it counts.
+    /// The name of what the throughput counts.
     unit: String,
 }
 
@@ -213,17 +213,19 @@ impl Events for Display {
     }
 
     fn rate_chosen(&self, next: &NextRate<'_>) {
-        let known = [(next.sustained, "meets the bounds"), (next.missed, "misses a bound")];
-        let known = known.iter().filter_map(|(rate, what)| {
-            let rate = report::rate_text((*rate)?);
-            Some(format!("{rate}/s {what}, "))
-        });
+        let mut known = String::new();
+        for (rate, what) in [(next.sustained, "meets the bounds"), (next.missed, "misses a bound")]
+        {
+            if let Some(rate) = rate {
+                known += &format!("{}/s {what}, ", report::rate_text(rate));
+            }
+        }
         let again = if next.is_again { "once more " } else { "" };
         self.say(&format!(
             "{} with {}: {}next {again}{}/s, {} per client",
             next.target,
             counted(next.clients as usize, "client"),
-            known.collect::<String>(),
+            known,
             report::rate_text(next.rate * f64::from(next.clients)),
             report::rate_text(next.rate)
         ));

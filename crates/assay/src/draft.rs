@@ -77,9 +77,9 @@ fn options_of(engine: Engine) -> (&'static str, Option<[&'static str; 3]>) {
 /// A build in a plan.
 #[derive(Clone, Debug)]
 pub struct DraftBuild {
-    /// Its name in the plan.
+    /// The name in the plan.
     pub name: String,
-    /// Its engine.
+    /// The engine.
     pub engine: Engine,
     /// The version or directory that the plan gives: `postgres@17.2`.
     pub source: String,
@@ -88,9 +88,9 @@ pub struct DraftBuild {
 /// A config that extends the first one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DraftConfig {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its options.
+    /// The options.
     pub options: Vec<(String, String)>,
 }
 
@@ -107,7 +107,7 @@ pub struct Draft<'a> {
     /// The comment at its beginning.
     pub head: String,
     pub template: &'static Template,
-    /// Its steps are short, and show only large changes.
+    /// The steps are short, and show only large changes.
     pub is_quick: bool,
     pub builds: &'a [DraftBuild],
     /// The numbers of clients.

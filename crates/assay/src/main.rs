@@ -66,7 +66,9 @@ fn execute(command: Command) -> anyhow::Result<Exit> {
     if !has_ranks && runner::is_further_rank() {
         return Ok(Exit::Ok);
     }
+
     match command {
+        // Commands that write plans, check and measure them.
         Command::Versus(args) => commands::versus::versus(&args),
         Command::Init(args) => commands::versus::init(&args),
         Command::Run(mut args) => {
@@ -75,6 +77,8 @@ fn execute(command: Command) -> anyhow::Result<Exit> {
         }
         Command::Find(args) => commands::run::find(&args),
         Command::Check(args) => commands::check::check(&args),
+
+        // Commands that read run directories, which may still be written to.
         Command::Show(mut args) => {
             args.run = run_paths::one(&args.run)?;
             read_until_stable(&[&args.run], || commands::show::show(&args))
@@ -91,12 +95,15 @@ fn execute(command: Command) -> anyhow::Result<Exit> {
             args.runs = run_paths::all(&args.runs)?;
             export(&args)
         }
+
         Command::Fetch(args) => commands::builds::fetch(&args),
         Command::Builds(args) => commands::builds::builds(&args),
         Command::Host(args) => commands::host::host(&args),
         Command::Completions(args) => commands::install::completions(&args),
         Command::Man(args) => commands::install::man(&args),
         Command::PlanSchema => commands::install::plan_schema(),
+
+        // Processes that Assay starts itself.
         Command::Cell(args) => commands::run::cell(&args),
         Command::Library(args) => commands::run::library(&args),
     }

@@ -87,8 +87,10 @@ pub fn has_color(stream: &impl IsTerminal) -> bool {
 
 /// Prints an error to stderr: its causes, the last lines of a log, and the help.
 pub fn print_failure(failure: &Failure) {
-    let first = failure.causes.first();
-    let first = first.map_or("it failed for an unknown reason", String::as_str);
+    let first = match failure.causes.first() {
+        Some(cause) => cause.as_str(),
+        None => "it failed for an unknown reason",
+    };
     eprint_line!("error: {}", terminal_text(first));
     for cause in failure.causes.iter().skip(1) {
         eprint_line!("  caused by: {}", terminal_text(cause));

@@ -89,7 +89,7 @@ fn newest_in(folder: &Path) -> anyhow::Result<PathBuf> {
 }
 
 /// Returns the runs in a folder, the oldest first: names begin with the time of the start. Empty if
-/// it is no folder.
+/// the path is not a folder.
 fn runs_in(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let entries = match fs_err::read_dir(folder) {
         Ok(entries) => entries,

@@ -104,7 +104,7 @@ pub fn version(place: &FoundBuild, program: &Path) -> anyhow::Result<ProductVers
     {
         return Err(BuildError::new(
             format!("`{}` was built for another machine", program.display()),
-            format!("use a build for {}, which this machine is", std::env::consts::ARCH),
+            format!("use a build for {}, the architecture of this machine", std::env::consts::ARCH),
         )
         .into());
     }

@@ -130,7 +130,7 @@ impl DataDir {
     /// Removes the directory and its contents, under the conditions of [`wipe`](Self::wipe).
     ///
     /// # Errors
-    /// Those of [`wipe`](Self::wipe).
+    /// The errors of [`wipe`](Self::wipe).
     pub fn remove(self) -> Result<(), SetupError> {
         // Removes the marker last: after an interruption, the directory is still assay's.
         self.wipe()?;

@@ -23,7 +23,7 @@ pub trait Notation: Sync {
         (key, value.unwrap_or_default())
     }
 
-    /// Returns true when a server that does not know the option ignores it.
+    /// Returns true if servers that do not know the option ignore it.
     fn is_optional(&self, _name: &str) -> bool {
         false
     }

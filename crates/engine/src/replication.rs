@@ -76,10 +76,9 @@ pub trait Replicated: ServerEngine + Sized {
     /// An error of the engine.
     fn obstacles_of(&self, replica: &Self, needs: Needs) -> Result<Vec<Obstacle>, Error>;
 
-    /// Reads on sessions of the primary and of the replica `name` how much of the primary's log the
-    /// replica lacks, as gauges in bytes, transactions and seconds, which are called
-    /// `NAME.written_bytes`, `NAME.replayed_bytes` and so on. Empty if the replica
-    /// is not connected.
+    /// Returns how much of the primary's log the replica `name` lacks, read on sessions of both
+    /// servers. These are gauges in bytes, transactions and seconds, called `NAME.written_bytes`,
+    /// `NAME.replayed_bytes` and so on. Empty if the replica is not connected.
     ///
     /// # Errors
     /// An error of the engine.
@@ -89,8 +88,8 @@ pub trait Replicated: ServerEngine + Sized {
         name: &str,
     ) -> Result<Vec<Counter>, Error>;
 
-    /// Returns on a session of a replica the reason why it does not follow its primary now; `None`
-    /// if it follows.
+    /// Returns the reason why a replica does not follow its primary now, read on a session of the
+    /// replica; `None` if the replica follows.
     ///
     /// # Errors
     /// An error of the engine.

@@ -120,7 +120,7 @@ pub trait Sink {
     /// Called when all connections have done their work, before they are closed.
     fn before_close(&mut self) {}
 
-    /// Receives rows of seconds that are over, in no particular order.
+    /// Receives rows of completed seconds, in no particular order.
     ///
     /// # Errors
     /// The reason why it cannot be recorded; the step then fails.

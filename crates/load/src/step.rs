@@ -53,7 +53,7 @@ pub struct StepOutcome {
     /// threads were seen in. If the system ran out of threads, only the connections that had
     /// one.
     pub connections: Vec<Connection>,
-    /// What the workload needs to know about the connections; empty unless the step is complete.
+    /// The summaries of the connections for the workload; empty unless the step is complete.
     pub summaries: Summaries,
     /// Totals by kind of operation.
     pub totals: BTreeMap<String, Ops>,

@@ -28,7 +28,7 @@ pub(crate) struct Supervisor<'a, 's> {
     pub(crate) interrupted: bool,
     connections: Vec<ConnectionHandle>,
     stop: &'a AtomicBool,
-    /// Whether each connection is still running.
+    /// For each connection, true while it is running.
     running: Vec<bool>,
     next_tick_ns: u64,
     /// The time at which the connections were told to end.

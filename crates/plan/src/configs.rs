@@ -50,8 +50,8 @@ const READS: Choice<bool> = Choice(&[("primary", false), ("replica", true)]);
 const REPLICATION: Choice<bool> = Choice(&[("physical", false), ("logical", true)]);
 const REPLICAS_MAX: u32 = 8;
 
-/// The largest number of options and files of all configs, with those that they extend. A long chain
-/// of configs would otherwise need more memory than the host has.
+/// The largest number of options and files of all configs, with those that they extend. A long
+/// chain of configs would otherwise need more memory than the host has.
 const OPTIONS_MAX: usize = 1_000_000;
 
 /// The largest number of configs of a cycle whose places are shown.
@@ -65,7 +65,7 @@ pub(crate) type Options = Vec<(String, String)>;
 
 /// A config as the plan writes it.
 struct WrittenConfig {
-    /// Its own values, without those that it extends.
+    /// The config's own values, without those of the config that it extends.
     own: Config,
     place: Place,
     extends: Option<(String, Place)>,

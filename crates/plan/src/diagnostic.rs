@@ -67,9 +67,9 @@ impl Place {
 /// The severity of a diagnostic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
-    /// It cannot run.
+    /// The plan cannot run.
     Error,
-    /// It can run, but may not do what its author meant.
+    /// The plan can run, but may not do what its author meant.
     Warning,
 }
 
@@ -78,7 +78,7 @@ pub enum Severity {
 pub struct Diagnostic {
     /// A stable name: `plan::unknown-key`.
     pub code: &'static str,
-    /// Its severity, which decides whether the plan can run.
+    /// The severity, which decides whether the plan can run.
     pub severity: Severity,
     /// The fault, in one line.
     pub message: String,

@@ -341,7 +341,7 @@ fn check_engines(cx: &mut Context<'_>, variants: Option<&[Variant]>, builds: &[D
     }
 }
 
-/// Returns the index of the first target that has cells. Reports that no target has any, and then
+/// Returns the index of the first target that has cells. If no target has any, reports that and
 /// returns 0.
 fn first_measured(
     cx: &mut Context<'_>,

@@ -116,7 +116,7 @@ pub(crate) trait Number: Copy + PartialOrd {
         None
     }
 
-    /// Writes it as a plan does.
+    /// Formats the quantity as plans write it.
     fn format(self, dimension: &Dimension) -> String;
 }
 
@@ -167,7 +167,8 @@ impl Number for f64 {
 impl Dimension {
     /// Parses `20M`, `1.5h` or `300`.
     fn parse<T: Number>(&self, text: &str) -> Result<T, QuantityError> {
-        // Only types with fractions read this notation, which includes exponents.
+        // Types that can hold fractions accept any plain number, also one with an exponent. For the
+        // other types, `from_fraction` returns `None`.
         if let Some(number) = text.parse().ok().and_then(T::from_fraction) {
             return Ok(number);
         }
@@ -317,7 +318,7 @@ impl Quantity<f64> {
         Self::new(&PROCESSORS, 0.01..=1e4)
     }
 
-    /// Returns a part of a whole, `0.5`.
+    /// Returns shares of a whole, such as `0.5`.
     pub(crate) const fn share() -> Self {
         Self::new(&SHARE, 0.0..=1.0)
     }

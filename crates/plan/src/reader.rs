@@ -10,13 +10,13 @@ use crate::wording::{choices, code, nearest};
 /// One value of the plan, as listings show it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resolved {
-    /// Its dotted key: `workload.insert.initial-rows`.
+    /// The dotted key: `workload.insert.initial-rows`.
     pub key: String,
-    /// Its value in the plan's notation.
+    /// The value in the plan's notation.
     pub value: String,
-    /// Its origin, as listings show it: `default`, `plan:3:14`, `--set`.
+    /// The origin, as listings show it: `default`, `plan:3:14`, `--set`.
     pub origin: String,
-    /// Its place, for a [`Diagnostic`](crate::Diagnostic).
+    /// The place, for a [`Diagnostic`](crate::Diagnostic).
     pub place: Place,
 }
 
@@ -51,7 +51,7 @@ pub(crate) trait ValueKind {
     /// Reads the value of the key `name`; reports what is wrong with it.
     fn read(&self, cx: &mut Context<'_>, name: &str, node: &Node) -> Option<Self::Value>;
 
-    /// Writes it as a plan does.
+    /// Formats the value as plans write it.
     fn show(&self, value: &Self::Value) -> String;
 
     fn schema(&self) -> Json;

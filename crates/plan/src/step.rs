@@ -37,7 +37,7 @@ pub(crate) trait StepKind: Copy {
         true
     }
 
-    /// Returns whether it may come before the step that loads.
+    /// Returns whether the step may come before the one that loads.
     fn may_precede_load(self) -> bool {
         false
     }

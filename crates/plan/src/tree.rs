@@ -63,7 +63,7 @@ impl Node {
         Self { value, place: place(span) }
     }
 
-    /// Returns the name of its type, with an article.
+    /// Returns the name of the value's type, with an article.
     pub(crate) fn type_name(&self) -> &'static str {
         match &self.value {
             Value::String(_) => "a string",
@@ -87,7 +87,7 @@ impl Node {
         }
     }
 
-    /// Returns its text, if it is text or can be read as text.
+    /// Returns the text of a node that is text or can be read as text.
     pub(crate) fn text(&self) -> Option<&str> {
         match &self.value {
             Value::String(text) | Value::Bare(text) => Some(text),

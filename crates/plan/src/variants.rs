@@ -10,7 +10,7 @@ use crate::value_kinds::check_name;
 /// The tables of a workload whose keys a variant changes one by one.
 const NESTED: [&str; 2] = ["step", "test"];
 
-/// Reads the workload at `path` with its variants, each with `read_one`. A workload without
+/// Reads the workload at `path`, and calls `read_one` for each of its variants. A workload without
 /// variants is read as one variant without a name. The part that all variants share must be a valid
 /// workload.
 pub(crate) fn read(

@@ -162,7 +162,7 @@ impl Sampler {
     }
 
     /// Returns the reasons why the disk's columns are not applicable, or don't include a directory.
-    /// Each is a sentence.
+    /// Each reason is a sentence.
     pub fn notes(&self) -> &[String] {
         &self.disks.notes
     }

@@ -52,8 +52,8 @@ pub struct ThreadStates {
     counts: Vec<StateCounts>,
     /// The connection with which the next sample begins.
     next: usize,
-    /// The connection with which the next sample begins that also covers the engine's threads.
-    /// These samples take turns of their own, so that they reach all connections.
+    /// The connection with which the next sample that also covers the engine's threads begins.
+    /// Such samples have a turn of their own, so that they reach all connections.
     next_of_engine: usize,
     is_server_first: bool,
     /// The state of a connection if the only thread that is watched waits for a message.

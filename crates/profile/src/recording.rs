@@ -78,7 +78,8 @@ impl Recording {
             .args(["--pid", &pids.join(","), "--output", "-"])
             .args(["--max-size", MAX_SIZE])
             .args(["--delay", "-1", "--control", "fd:0,2"])
-            // Ctrl-C ends the step, and then `perf`.
+            // In a group of its own, so that Ctrl-C does not reach `perf` before the step has
+            // ended.
             .process_group(0)
             .stdin(Stdio::piped())
             .stdout(output)
@@ -168,7 +169,7 @@ impl Recording {
                 .read(&mut bytes)
                 .map_err(ProfileError::io("cannot read from `perf record`"))?;
             if length == 0 {
-                // Its pipes are closed, so it ends at once.
+                // `perf` has closed the pipe, so it ends at once.
                 let status = match self.perf.wait() {
                     Ok(status) => status.to_string(),
                     Err(error) => error.to_string(),

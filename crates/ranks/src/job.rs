@@ -27,7 +27,7 @@ pub struct Ranks {
     _one_thread: std::marker::PhantomData<*const ()>,
 }
 
-/// A message on its way.
+/// A message in transit.
 struct Transfer {
     peer: u32,
     request: ffi::MPI_Request,

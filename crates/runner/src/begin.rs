@@ -199,8 +199,7 @@ fn describe(
             files: config.files.clone(),
         })
     });
-    let targets = targets.collect::<anyhow::Result<_>>()?;
-    let search = request.search.clone();
+
     Ok(Run {
         id: host::random_id()?,
         assay: request.assay.clone(),
@@ -210,11 +209,11 @@ fn describe(
         plan: file.to_record(),
         seed: plan.seed,
         builds,
-        targets,
+        targets: targets.collect::<anyhow::Result<_>>()?,
         base: plan.targets[plan.base].name.clone(),
         cells,
         workloads: matrix::steps_of_variants(plan),
-        search: search.map(|search| RateSearch { repeats: plan.repeats, ..search }),
+        search: request.search.clone().map(|search| RateSearch { repeats: plan.repeats, ..search }),
         ..Run::default()
     })
 }

@@ -34,12 +34,12 @@ pub struct RunOutcome {
     pub directory: RunDir,
     /// The run as it is recorded.
     pub run: Run,
-    /// How it ended.
+    /// The way in which the run ended.
     pub end: RunEnd,
     _locks: Vec<Lock>,
 }
 
-/// How a run ended.
+/// The way in which a run ended.
 pub enum RunEnd {
     /// Cells were measured.
     Measured(Measured),
@@ -55,7 +55,7 @@ pub enum RunEnd {
 pub struct Measured {
     /// The cells that this invocation measured or left out.
     pub cells: Vec<CellKey>,
-    /// They are complete, but others of the run are not.
+    /// These cells are complete, but other cells of the run are not.
     pub is_part: bool,
     /// The plan compares one target with itself.
     pub is_against_itself: bool,

@@ -114,9 +114,9 @@ pub struct Silent;
 
 impl Events for Silent {}
 
-/// What another process needs to show its cell.
+/// The arguments and the pipe through which another process shows its cell.
 pub struct Relay {
-    /// Its further arguments.
+    /// The further arguments.
     pub arguments: Vec<OsString>,
     /// A pipe that must stay open while the process runs.
     pub pipe: Option<PipeWriter>,

@@ -15,7 +15,7 @@ use crate::events::PlanDiagnostics;
 /// Lines of a server's log that a failure shows.
 pub const LOG_LINES: usize = 20;
 
-/// What an error tells beyond its message.
+/// The information of an error beyond its message.
 pub trait Explains {
     /// Returns the remedy.
     fn help(&self) -> Option<String> {

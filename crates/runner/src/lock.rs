@@ -20,7 +20,7 @@ use crate::host;
 /// machine's boot: other machines may share the directory.
 const FILE: &str = record::LOCK_FILE;
 
-/// More than the text in the file.
+/// The number of bytes to read, which is more than the file has.
 const OWNER_BYTES_MAX: u64 = 1024;
 
 /// The time to wait for the servers of a killed run: longer than their guards give them.
@@ -134,7 +134,7 @@ fn open_lock(path: &Path) -> anyhow::Result<fs_err::File> {
 /// The process that took a lock.
 struct Owner {
     pid: u32,
-    /// It is of this machine.
+    /// The process runs on this machine.
     is_here: bool,
 }
 

@@ -46,7 +46,8 @@ pub struct RunRequest {
     pub keeps_going: bool,
     /// The directory for run directories.
     pub results: PathBuf,
-    /// The directory for databases; `None` for the one of the plan or of the resumed run.
+    /// The directory for databases; `None` means the directory that the plan or the resumed run
+    /// names.
     pub data: Option<PathBuf>,
     /// The search that chooses the rates of a step.
     pub search: Option<RateSearch>,

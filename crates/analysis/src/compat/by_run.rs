@@ -26,10 +26,13 @@ pub(super) fn key_of(target: String, cell: &CellKey) -> CellKey {
 /// # Errors
 /// Fails if the first run shares no target with another run.
 pub fn by_run(runs: &[Recorded], figures: &mut Figures) -> Result<Run, Incomparable> {
-    let is_in = |run: &Run, name: &str| run.targets.iter().any(|target| target.name == name);
-    let names = runs[0].run.targets.iter().map(|target| target.name.as_str());
-    let shared: Vec<&str> =
-        names.filter(|name| runs[1..].iter().any(|other| is_in(&other.run, name))).collect();
+    let shared: Vec<&str> = runs[0]
+        .run
+        .targets
+        .iter()
+        .map(|target| target.name.as_str())
+        .filter(|name| runs[1..].iter().any(|other| has_target(&other.run, name)))
+        .collect();
     if shared.is_empty() {
         return Err(Incomparable {
             message:
@@ -38,6 +41,7 @@ pub fn by_run(runs: &[Recorded], figures: &mut Figures) -> Result<Run, Incompara
             help: "remove `--by-run` to compare targets with different names",
         });
     }
+
     let keep = |run: usize, cell: &mut CellKey| {
         let is_shared = shared.contains(&cell.target.as_str());
         *cell = key_by_run(run, cell);
@@ -46,14 +50,18 @@ pub fn by_run(runs: &[Recorded], figures: &mut Figures) -> Result<Run, Incompara
     for rows in [&mut figures.rows, &mut figures.missing] {
         rows.retain_mut(|row| keep(row.run, &mut row.cell));
     }
-    let profiled = &mut figures.profiled;
-    profiled.retain_mut(|step| keep(step.row.run, &mut step.row.cell));
-    let unfinished = &mut figures.unfinished;
-    unfinished.retain_mut(|cell| keep(cell.run, &mut cell.cell));
+    figures.profiled.retain_mut(|step| keep(step.row.run, &mut step.row.cell));
+    figures.unfinished.retain_mut(|cell| keep(cell.run, &mut cell.cell));
     figures.begun.retain_mut(|cell| keep(cell.run, &mut cell.cell));
+
+    // Targets are now runs, so the differences between the targets of one run say nothing.
     let differences = shared.iter().flat_map(|name| compare_by_run(runs, name));
     figures.settings = Settings { differences: differences.collect(), ..Settings::default() };
     Ok(as_targets(runs, |name| shared.contains(&name)))
+}
+
+fn has_target(run: &Run, name: &str) -> bool {
+    run.targets.iter().any(|target| target.name == name)
 }
 
 /// Returns a run whose targets are the runs, in their order; the first is the base.

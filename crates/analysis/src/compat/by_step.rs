@@ -75,8 +75,8 @@ pub fn by_step(
     Ok((shown, notes(run, pairs)))
 }
 
-/// Returns a row once for each name that its step has in pairs; the base of several pairs has one
-/// name.
+/// Returns a copy of a row for each pair that its step takes part in, under the step's name in that
+/// pair. A step that is the base of several pairs has only one name.
 fn as_targets(row: &Row, pairs: &[StepPair]) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
     for pair in pairs {

@@ -335,8 +335,8 @@ fn changes(runs: &[Recorded]) -> Vec<String> {
     notes
 }
 
-/// Returns notes on runs that are compared in spite of differences. Of the machine's facts, those
-/// that `counts` counts.
+/// Returns notes on runs that are compared in spite of differences. Of the machine's facts,
+/// only those for which `counts` returns true are compared.
 fn notes(runs: &[Recorded], counts: impl Fn(&str) -> bool) -> Vec<String> {
     let mut notes = notes_on_machines(runs, counts);
     for (index, recorded) in runs.iter().enumerate().skip(1) {

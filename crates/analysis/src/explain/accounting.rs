@@ -40,7 +40,7 @@ pub(super) struct ChangedPart {
     pub difference: Difference,
     /// The wait for a processor that more, or less, CPU causes. It counts as CPU, not as wait.
     pub induced_us: f64,
-    /// Its share of the change of an operation's time.
+    /// The share of the change of an operation's time.
     pub share: f64,
 }
 

@@ -32,7 +32,7 @@ pub struct Answer {
 /// The summary of a target against the base: each comparison is in one of the fields.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct TargetAnswer {
-    /// Its name.
+    /// The name.
     pub target: String,
     /// The steps in which it is shown to be faster, the largest change first.
     pub faster: Vec<Change>,

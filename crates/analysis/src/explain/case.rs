@@ -148,7 +148,7 @@ impl<'a> Side<'a> {
     }
 }
 
-/// One figure on both sides.
+/// A figure of the base, and the same figure of the target.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Pair {
     pub base: f64,
@@ -300,7 +300,7 @@ impl<'a> Case<'a> {
         waits.find(|state| state.time.difference_us / change_us >= EXPLAINS)
     }
 
-    /// Returns whether a setting about processors or threads differs that the plan declares.
+    /// Returns whether the plan declares a difference in a setting of processors or threads.
     pub(super) fn limits_processors(&self) -> bool {
         !self.difference.of_role(SettingRole::Processors).is_empty()
     }
@@ -394,7 +394,7 @@ impl<'a> Case<'a> {
         noun(row.kind, row.main_operation())
     }
 
-    /// Returns the unit of its throughput.
+    /// Returns the unit of the case's throughput.
     pub(super) fn rate(&self) -> String {
         let row = self.side.rows[0];
         throughput_unit(row.kind, row.main_operation())

@@ -10,7 +10,7 @@ use super::thresholds::{
     STALLED_POINTS,
 };
 use crate::compare::initial_tree;
-use crate::figures::{Row, Shift, Stall};
+use crate::figures::{Quality, Row, Shift, Stall};
 use crate::settings::Difference;
 
 /// The cause of one case. Each `share` is a share of the change of an operation's time.
@@ -18,7 +18,7 @@ use crate::settings::Difference;
 pub(super) enum Cause {
     /// Both targets missed the rate of writes: they did different work next to the queries.
     BothMissedWrites,
-    /// Commits started or stopped to cause fsyncs, as expected from a setting.
+    /// Commits started or stopped causing fsyncs, as expected from a setting.
     FsyncsPerCommit {
         /// The metric of these fsyncs.
         metric: &'static str,
@@ -178,14 +178,14 @@ fn durability(case: &Case<'_>, accounting: Option<&Accounting>) -> Option<Cause>
     if settings.is_empty() {
         return None;
     }
+
     let waiting = accounting.and_then(|accounting| accounting.part(FindingKind::Fsyncs));
     // Commits do not wait for a rare kind of fsync, such as those of data files.
     let sum = case.metric(FSYNCS[0]).map_or(0.0, Pair::max);
     let counts = FSYNCS.iter().find_map(|metric| {
-        let is_large = |pair: &Pair| {
-            pair.max() >= FSYNCS_PER_COMMIT_MIN && pair.growth().abs() >= EXPLAINS * sum
-        };
-        Some((*metric, large_change(case, metric).filter(is_large)?))
+        let pair = large_change(case, metric)?;
+        let is_large = pair.max() >= FSYNCS_PER_COMMIT_MIN && pair.growth().abs() >= EXPLAINS * sum;
+        is_large.then_some((*metric, pair))
     });
     if let Some((metric, count)) = counts {
         return Some(Cause::FsyncsPerCommit {
@@ -195,6 +195,8 @@ fn durability(case: &Case<'_>, accounting: Option<&Accounting>) -> Option<Cause>
             waiting: waiting.map(|part| part.share),
         });
     }
+
+    // An engine that counts no fsyncs may still show how long operations wait for them.
     let counts_none = FSYNCS.iter().all(|metric| case.metric(metric).is_none());
     let us = large_change(case, "op_fsync_us").filter(|_| counts_none)?;
     let waiting = waiting?;
@@ -373,8 +375,8 @@ fn standstill(case: &Case<'_>) -> Option<Cause> {
     Some(Cause::Standstill { percent, share, longest: longest.cloned() })
 }
 
-/// Explains a change by a level that changed in most repeats of one of the two, and matched the
-/// other before or after.
+/// Explains a change by a level that shifted in most repeats of one target, and that matched the
+/// other target before or after the shift.
 fn level_shift(case: &Case<'_>) -> Option<Cause> {
     shift_of(&case.side, &case.base, false)
         .or_else(|| shift_of(&case.base, &case.side, true))
@@ -383,21 +385,19 @@ fn level_shift(case: &Case<'_>) -> Option<Cause> {
 
 /// Returns the first shift of a side from or to the rate of the other, which has none.
 fn shift_of(side: &Side<'_>, other: &Side<'_>, is_of_base: bool) -> Option<LevelShift> {
-    let qualities = |side: &Side<'_>| -> Option<Vec<_>> {
-        side.rows.iter().map(|row| row.quality.clone()).collect()
-    };
     let others = qualities(other)?;
     if others.iter().any(|quality| quality.shift_count > 0) {
         return None;
     }
+
     let other_rate = crate::figures::average::mean(others.iter().map(|quality| quality.usual))?;
     let matches = |rate: f64| (rate / other_rate - 1.0).abs() <= LEVEL_SAME;
-    let size = |shift: &Shift| (shift.after - shift.before).abs();
     let shifts: Vec<LevelShift> = qualities(side)?
         .iter()
         .filter(|quality| quality.shift_count <= LEVELS_MAX)
         .filter_map(|quality| {
-            let largest = quality.shifts.iter().max_by(|a, b| size(a).total_cmp(&size(b)))?;
+            let largest =
+                quality.shifts.iter().max_by(|a, b| shift_size(a).total_cmp(&shift_size(b)))?;
             let matches_before = matches(largest.before);
             (matches_before != matches(largest.after)).then(|| LevelShift {
                 is_of_base,
@@ -407,6 +407,16 @@ fn shift_of(side: &Side<'_>, other: &Side<'_>, is_of_base: bool) -> Option<Level
             })
         })
         .collect();
+
     let is_most = 2 * shifts.len() > side.rows.len();
     shifts.into_iter().next().filter(|_| is_most)
+}
+
+/// Returns the quality of each repeat; `None` if one has none.
+fn qualities<'a>(side: &Side<'a>) -> Option<Vec<&'a Quality>> {
+    side.rows.iter().map(|row| row.quality.as_ref()).collect()
+}
+
+fn shift_size(shift: &Shift) -> f64 {
+    (shift.after - shift.before).abs()
 }

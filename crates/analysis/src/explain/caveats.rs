@@ -36,8 +36,8 @@ pub(super) enum Caveat {
     Debt { what: &'static str, left: Pair },
     /// The trees of a step that only reads differed when it began.
     Trees(TreeDifference),
-    /// Other processes used processors, or operations waited for one. Each is the larger percentage
-    /// of both sides.
+    /// Other processes used processors, or operations waited for one. Each
+    /// figure is the larger of both sides' percentages.
     BusyHost { others: Option<f64>, waiting: Option<f64> },
     /// The hypervisor took CPU time, in percent.
     Steal(Pair),
@@ -66,12 +66,12 @@ pub(super) enum Caveat {
 /// A setting of compaction's read-ahead that is larger than a request of the disk.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct LargeReadAhead {
-    /// It is set in the base.
+    /// The base sets the read-ahead.
     pub of_base: bool,
-    /// It is set in the target.
+    /// The target sets the read-ahead.
     pub of_target: bool,
     pub setting: String,
-    /// Its value.
+    /// The value.
     pub kb: f64,
     pub max_sectors_kb: f64,
     /// The mean sizes of device reads, where they differ.
@@ -123,7 +123,7 @@ fn order(case: &Case<'_>) -> Option<Caveat> {
     (case.compared.pairing == Pairing::Independent).then_some(Caveat::NoTurns)
 }
 
-/// Doubts a change where the client may be the limit of one of the two.
+/// Doubts a change if the client may limit the base or the target.
 fn client(case: &Case<'_>) -> Option<Caveat> {
     let rows = || case.base.rows.iter().chain(&case.side.rows);
     let any_has_warning = |code| rows().any(|row| has_warning(row, code));

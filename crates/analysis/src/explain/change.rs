@@ -65,11 +65,19 @@ fn explanation<'a>(
 ) -> Option<Explanation<'a>> {
     group.sort_by(|a, b| weight(b.case).total_cmp(&weight(a.case)));
     let ExplainedCase { case, cause } = group.first()?;
+
     let targets = distinct(group.iter().map(|explained| explained.case.target()));
-    let compared = context.compared.rows.iter();
-    let of_targets = compared.filter(|row| targets.contains(&row.cell.target.as_str()));
+    let comparison_count = context
+        .compared
+        .rows
+        .iter()
+        .filter(|row| row.metric == THROUGHPUT)
+        .filter(|row| targets.contains(&row.cell.target.as_str()))
+        .count();
+
     let mut evidence = case.evidence();
     evidence.extend(counters::largest_change(case));
+
     // A busy host, another frequency, or chance is not the effect of a setting.
     let is_sure = group.iter().all(|explained| {
         let is_paired = explained.case.compared.pairing == Pairing::Paired;
@@ -77,6 +85,7 @@ fn explanation<'a>(
     });
     let differences =
         group.iter().map(|explained| (explained.case.shared(), &explained.case.difference));
+
     Some(Explanation {
         places: group.iter().map(|explained| place(explained.case.compared)).collect(),
         evidence,
@@ -87,7 +96,7 @@ fn explanation<'a>(
         statement: Statement::Change(Change {
             cases: group.iter().map(|explained| explained.case).collect(),
             cause: cause.clone(),
-            comparison_count: of_targets.filter(|row| row.metric == THROUGHPUT).count(),
+            comparison_count,
             differences: match targets.len() {
                 1 => distinct(differences),
                 _ => Vec::new(),

@@ -189,21 +189,28 @@ fn missed_rates_of<'a>(
     });
     let (mut missed, others): (Vec<_>, Vec<_>) = cells.partition(|(_, cell)| is_missed(cell));
     missed.sort_by(|(_, a), (_, b)| share(a.typical().1).total_cmp(&share(b.typical().1)));
+
     let (step, first) = missed.first()?;
     let (_, sla) = first.typical();
+
     let reached = others
         .iter()
         .filter(|(other, cell)| other == step && cell.repeats.iter().all(|(_, sla)| sla.met));
     let reached_by = distinct(reached.map(|(_, cell)| cell.typical().0.cell.target.as_str()));
+
+    // A rate that only some targets missed says more than one that is too high for all.
     let size = (1.0 / share(sla).max(1e-9)).ln().min(1.0);
     let uneven = if reached_by.is_empty() { 0.0 } else { MISSED_WEIGHT };
+
     let rates = missed.iter().map(|(step, cell)| {
         let (_, sla) = cell.typical();
         let rate = Pair { base: sla.target, value: sla.achieved };
         Evidence::new(&format!("{} in {step}", cell.who), rate_unit(sla), rate)
     });
     let mut evidence: Vec<Evidence> = rates.collect();
+    // After the first rate, which these seconds describe.
     evidence.splice(1..1, sla.history.iter().flat_map(seconds_missed));
+
     Some(Explanation {
         places: missed.iter().map(|(_, cell)| place_of(cell.typical().0)).collect(),
         evidence,

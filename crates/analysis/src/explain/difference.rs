@@ -9,11 +9,11 @@ use crate::settings::{Comparison, Difference, DifferenceKind, OneSidedSetting};
 /// The difference between a target and the base.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum TargetDifference {
-    /// Their settings were not compared. The field has their versions, where these differ.
+    /// The settings were not compared. The field has both versions if they differ.
     Unknown(Option<(String, String)>),
-    /// They have different engines.
+    /// The targets have different engines.
     Engines { base: String, target: String },
-    /// They have the same engine.
+    /// The targets have the same engine.
     Known {
         /// Both builds, where they differ.
         build: Option<OtherBuild>,
@@ -103,35 +103,22 @@ impl TargetDifference {
         if comparison.identical {
             return Self::Known { build: None, declared, implicit: Vec::new(), undeclared: 0 };
         }
-        // Keeps those that the plan declares, and returns the number of the others.
-        let mut keep_declared = |differences: Vec<Difference>| {
-            let (of_plan, others): (Vec<_>, Vec<_>) = differences
-                .into_iter()
-                .partition(|difference| difference.mark != DifferenceKind::Undeclared);
-            declared.extend(
-                of_plan
-                    .into_iter()
-                    .map(|difference| Difference { mark: DifferenceKind::Declared, ..difference }),
-            );
-            others.len()
-        };
-        let is_implicit = |setting: &Difference| {
-            let has_role =
-                matches!(setting.role, Some(SettingRole::Durability | SettingRole::CacheSize));
-            has_role && setting.mark == DifferenceKind::Undeclared
-        };
-        let of_both = comparison.settings.iter().cloned();
-        let (implicit, of_both): (Vec<_>, Vec<_>) = of_both.partition(is_implicit);
-        let mut undeclared = keep_declared(of_both);
-        let only_a = keep_declared(comparison.only_a.iter().map(OneSidedSetting::of_a).collect());
+
+        let (implicit, of_both): (Vec<_>, Vec<_>) =
+            comparison.settings.iter().cloned().partition(is_implicit);
+        let of_a = comparison.only_a.iter().map(OneSidedSetting::of_a);
         let of_b = comparison.only_b.iter().map(|setting| setting.of_a().swapped());
-        let only_b = keep_declared(of_b.collect());
+        let mut undeclared = keep_declared(of_both, &mut declared);
+        let only_a = keep_declared(of_a, &mut declared);
+        let only_b = keep_declared(of_b, &mut declared);
+
         let build = OtherBuild::new(&comparison, only_a, only_b);
         if build.is_none() {
             // Two servers of one build have the same settings. A setting of only one of them comes
             // from how it runs.
             undeclared += only_a + only_b;
         }
+
         Self::Known { build, declared, implicit, undeclared }
     }
 
@@ -192,6 +179,29 @@ impl TargetDifference {
             (None, ..) => Some(Caveat::SeveralSettings),
         }
     }
+}
+
+/// Returns whether a difference counts by its effective values, although the plan does not declare
+/// it.
+fn is_implicit(setting: &Difference) -> bool {
+    let has_role = matches!(setting.role, Some(SettingRole::Durability | SettingRole::CacheSize));
+    has_role && setting.mark == DifferenceKind::Undeclared
+}
+
+/// Adds the differences that the plan declares to `declared`, and returns the number of the others.
+fn keep_declared(
+    differences: impl IntoIterator<Item = Difference>,
+    declared: &mut Vec<Difference>,
+) -> usize {
+    let mut undeclared_count = 0;
+    for difference in differences {
+        if difference.mark == DifferenceKind::Undeclared {
+            undeclared_count += 1;
+        } else {
+            declared.push(Difference { mark: DifferenceKind::Declared, ..difference });
+        }
+    }
+    undeclared_count
 }
 
 /// Returns the real target of a row where runs are compared: its `target` is then the run.

@@ -13,7 +13,7 @@ use crate::settings::Difference;
 /// The result of one rule.
 pub(super) struct Explanation<'a> {
     pub statement: Statement<'a>,
-    /// The steps of cells that it is about, the most important first.
+    /// The steps of cells that the explanation is about, the most important first.
     pub places: Vec<Place<'a>>,
     pub evidence: Vec<Evidence>,
     pub caveats: Vec<CountedCaveat<'a>>,

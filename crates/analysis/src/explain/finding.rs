@@ -73,11 +73,11 @@ pub struct Finding {
     pub target: String,
     /// All targets of the finding.
     pub targets: Vec<String>,
-    /// The target that they are compared with; `None` if they are not compared.
+    /// The target that the others are compared with; `None` if nothing is compared.
     pub base: Option<String>,
     /// The workload.
     pub workload: String,
-    /// Its variant; `None` if there is none, or several.
+    /// The variant; `None` if there is none, or several.
     pub variant: Option<String>,
     /// The number of clients; `None` if there are several numbers.
     pub clients: Option<u32>,
@@ -125,24 +125,23 @@ impl Finding {
     ) -> Option<Self> {
         let places: Vec<Place<'_>> = places.into_iter().collect();
         let &(first, workload, _) = places.first()?;
-        let names = |name: fn(&Place<'a>) -> &'a str| -> Vec<String> {
-            let names = distinct(places.iter().map(name)).into_iter();
-            names.map(str::to_owned).collect()
-        };
-        let targets = names(|(cell, ..)| &cell.target);
-        let steps = names(|(.., step)| step);
-        let all_share = |is_same: fn(&CellKey, &CellKey) -> bool| {
-            places.iter().all(|(cell, ..)| is_same(cell, first))
-        };
-        let variant = first.variant.clone();
+
+        let targets = distinct_names(places.iter().map(|&(cell, ..)| cell.target.as_str()));
+        let steps = distinct_names(places.iter().map(|&(.., step)| step));
+
+        // What all places share is part of what the finding is about.
+        let shares_variant = places.iter().all(|(cell, ..)| cell.variant == first.variant);
+        let shares_clients = places.iter().all(|(cell, ..)| cell.clients == first.clients);
+        let only_step = if steps.len() == 1 { steps.first().cloned() } else { None };
+
         Some(Self {
             kind,
             target: first.target.clone(),
             base: Some(base.to_owned()),
             workload: workload.to_owned(),
-            variant: variant.filter(|_| all_share(|a, b| a.variant == b.variant)),
-            clients: all_share(|a, b| a.clients == b.clients).then_some(first.clients),
-            step: steps.first().filter(|_| steps.len() == 1).cloned(),
+            variant: first.variant.clone().filter(|_| shares_variant),
+            clients: shares_clients.then_some(first.clients),
+            step: only_step,
             targets,
             steps,
             title: String::new(),
@@ -155,12 +154,16 @@ impl Finding {
     }
 }
 
+fn distinct_names<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
+    distinct(names).into_iter().map(str::to_owned).collect()
+}
+
 /// A figure of a finding.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Evidence {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its unit.
+    /// The unit.
     pub unit: String,
     /// The figure of the base.
     pub base: Option<f64>,

@@ -5,7 +5,7 @@ use super::case::Case;
 use super::explanation::{Explanation, MachineVariance, Statement};
 use super::finding::{Evidence, place};
 
-/// It is about the repeats, not about a change, and comes last.
+/// This finding is about the repeats, not about a change, and comes last.
 const WEIGHT: f64 = 0.02;
 
 /// Returns the finding of the comparisons whose pairs are from several machines.

@@ -12,7 +12,7 @@ const WEIGHT: f64 = 0.03;
 
 /// A target that differs from the base in one setting, and whose steps show no change.
 struct SettingWithoutEffect<'a> {
-    /// Its name: `pg17.base`, or of two runs `run 2 of pg17.base`.
+    /// The name: `pg17.base`, or of two runs `run 2 of pg17.base`.
     who: String,
     setting: &'a Difference,
     steps: Vec<&'a ComparedStep>,

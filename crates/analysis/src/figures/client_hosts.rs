@@ -10,9 +10,9 @@ use crate::figures::metrics::client_host_metrics;
 /// A host of load ranks in a step, other than the server's.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ClientHostFigures {
-    /// Its name, with its first rank if several hosts have this name.
+    /// The name, with its first rank if several hosts have this name.
     pub host: String,
-    /// Its load ranks.
+    /// The load ranks.
     pub ranks: Vec<u32>,
     /// The metrics of [`words::metric::CLIENT_HOST`] and [`words::metric::NETWORK`], of this host,
     /// per operation of all ranks. `None`: not applicable.

@@ -19,9 +19,10 @@ const BUSY_PERCENT: f64 = 25.0;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Competition {
-    /// They used up to this percentage of the processors.
+    /// The programs used up to this percentage of the processors.
     Percent(f64),
-    /// They used this many percentage points more while one target ran than while another did.
+    /// The programs used this many percentage points more while one target ran than while another
+    /// did.
     PointsApart(f64),
 }
 

@@ -200,7 +200,7 @@ fn largest(values: &[f64]) -> f64 {
     values.iter().copied().fold(0.0, f64::max)
 }
 
-/// Returns the samples that say something about a step. If the engine is not on Assay's own host,
+/// Returns the samples that are meaningful for a step. If the engine is not on Assay's own host,
 /// only those of Assay's process and of the traffic remain, and other figures of the host are not
 /// applicable. Traffic is only that of the load if the load and the server are on different hosts.
 fn of_server(cell: &Cell, step: &Step, mut host: HostSeries) -> HostSeries {

@@ -13,8 +13,8 @@ impl<'a> Counters<'a> {
         Self::between(&step.counters_before, &step.counters_after)
     }
 
-    /// Returns the counters up to the end of what followed the step; `None` if they were not read
-    /// there.
+    /// Returns the growth of the counters until after the checks and settling that followed the
+    /// step; `None` if they were not read then.
     pub(crate) fn to_end(step: &'a Step) -> Option<Self> {
         (!step.counters_end.is_empty())
             .then_some(Self::between(&step.counters_before, &step.counters_end))

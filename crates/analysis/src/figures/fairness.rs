@@ -27,7 +27,7 @@ pub struct Fairness {
 /// The time at which a client finished its work.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ClientEnd {
-    /// Its number, from 0.
+    /// The number, from 0.
     pub client: u32,
     /// Seconds since the common start.
     pub seconds: f64,

@@ -25,7 +25,7 @@ pub struct Percentiles {
 }
 
 impl Percentiles {
-    /// Returns all of them in the order of the fields.
+    /// Returns all percentiles in the order of the fields.
     pub fn values(&self) -> [f64; 8] {
         [self.p50, self.p90, self.p95, self.p99, self.p99_9, self.p99_99, self.max, self.mean]
     }

@@ -95,14 +95,17 @@ fn rate_metrics(step: &Step, ops: &BTreeMap<String, OpSeries>) -> [Figure; 9] {
 fn processor_metrics(step: &Step, host: &HostSeries, embedded: bool) -> [Figure; 14] {
     let rate = operation_rate(step);
     let per_op = |figure: Option<f64>| over(figure?, rate?);
+
     let busy_ns = busy_cpu_ns_per_second(host);
     let all_ns = all_cpu_ns_per_second(host);
     let percent = |ns: Option<f64>| over(100.0 * ns?, all_ns?);
+    let share_of = |columns: &[&str]| percent(sum_of(host, columns));
+
     let switches = growth_per_second(host, "context_switch_count");
     let server_switches = growth_per_second(host, "server_context_switch_count");
     let others = others_ns_per_second(step, host, embedded);
     let khz = mean_of_gauge(host, "cpu_frequency_khz");
-    let share_of = |columns: &[&str]| percent(sum_of(host, columns));
+
     [
         ("csps", switches),
         ("cspq", per_op(switches)),
@@ -126,22 +129,32 @@ fn device_metrics(step: &Step, host: &HostSeries, embedded: bool) -> [Figure; 19
     let (rate, insert_rate) = (operation_rate(step), insert_rate(step));
     let per_op = |figure: Option<f64>| over(figure?, rate?);
     let per_insert = |figure: Option<f64>| over(figure?, insert_rate?);
-    let grown = |name: &str| growth_per_second(host, name);
-    let (reads, read_bytes) = (grown("disk_read_count"), grown("disk_read_bytes"));
-    let (writes, written_bytes) = (grown("disk_write_count"), grown("disk_write_bytes"));
-    let per = |figure: Option<f64>, of: Option<f64>| over(figure?, of?);
+    let per_request = |figure: Option<f64>, requests: Option<f64>| over(figure?, requests?);
     let own_kb = |what: &str| scaled(own_bytes(host, what, embedded), KIB);
+
+    let [reads, read_bytes, read_ns, writes, written_bytes, write_ns, queue_ns, busy_ns] = [
+        "disk_read_count",
+        "disk_read_bytes",
+        "disk_read_ns",
+        "disk_write_count",
+        "disk_write_bytes",
+        "disk_write_ns",
+        "disk_queue_ns",
+        "disk_io_ns",
+    ]
+    .map(|column| growth_per_second(host, column));
+
     [
         ("rps", reads),
         ("rmbps", scaled(read_bytes, MIB)),
         ("wps", writes),
         ("wmbps", scaled(written_bytes, MIB)),
-        ("rawait", per(scaled(grown("disk_read_ns"), 1e6), reads)),
-        ("wawait", per(scaled(grown("disk_write_ns"), 1e6), writes)),
-        ("rareqsz", per(scaled(read_bytes, KIB), reads)),
-        ("wareqsz", per(scaled(written_bytes, KIB), writes)),
-        ("aqu-sz", scaled(grown("disk_queue_ns"), 1e9)),
-        ("util%", scaled(grown("disk_io_ns"), 1e7)),
+        ("rawait", per_request(scaled(read_ns, 1e6), reads)),
+        ("wawait", per_request(scaled(write_ns, 1e6), writes)),
+        ("rareqsz", per_request(scaled(read_bytes, KIB), reads)),
+        ("wareqsz", per_request(scaled(written_bytes, KIB), writes)),
+        ("aqu-sz", scaled(queue_ns, 1e9)),
+        ("util%", scaled(busy_ns, 1e7)),
         ("rpq", per_op(reads)),
         ("rkbpq", per_op(scaled(read_bytes, KIB))),
         ("wpi", per_insert(writes)),
@@ -291,8 +304,8 @@ fn all_cpu_ns_per_second(host: &HostSeries) -> Option<f64> {
 
 /// Returns nanoseconds per second of processor time that neither assay nor the server used: other
 /// programs, and the kernel's own threads. Load ranks on this host are assay too. Interrupts are
-/// left out, since they mostly serve these. `None` if assay can't see the server, which may be on
-/// this host.
+/// left out, because they mostly serve Assay and the server. `None` if assay can't see the server,
+/// which may be on this host.
 fn others_ns_per_second(step: &Step, host: &HostSeries, embedded: bool) -> Option<f64> {
     let working = sum_of(host, &["cpu_user_ns", "cpu_nice_ns", "cpu_system_ns"])?;
     let load_ranks = step.ranks.iter().filter(|rank| rank.is_server_host);

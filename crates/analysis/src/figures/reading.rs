@@ -32,8 +32,8 @@ pub fn figures(runs: &[RunDir]) -> Result<Figures, RecordError> {
 }
 
 /// Like [`figures`], but also calls `take` on each row, and returns the results in the order of the
-/// rows. Several threads call it once per row, while all seconds of the row are in memory. A hundred
-/// long steps take gigabytes, so `take` should drop what it does not need of `Row::series`.
+/// rows. Several threads call it once per row, while all seconds of the row are in memory. A
+/// hundred long steps take gigabytes, so `take` should drop what it does not need of `Row::series`.
 ///
 /// # Errors
 /// See [`figures`].
@@ -348,7 +348,7 @@ fn is_in_progress(run: &Run, cell: &Cell) -> bool {
         && cell.invocation as usize == run.invocations.len()
 }
 
-/// What all cells of a plan share about a step.
+/// The properties of a step that all cells of a plan share.
 #[derive(Clone)]
 struct StepFacts {
     kind: StepKind,
@@ -415,13 +415,13 @@ struct LoadedCell {
     events: Option<Vec<LogEvent>>,
     /// The reason why the events can't be read. Nothing that was measured depends on them.
     events_error: Option<RecordError>,
-    /// It has a readable record.
+    /// The cell has a readable record.
     is_begun: bool,
     /// The reason why its record can't be read; nothing of its steps is then known to be right.
     error: Option<RecordError>,
-    /// Its recorded steps.
+    /// The recorded steps.
     steps: Vec<StepReader>,
-    /// Its planned steps without a record.
+    /// The planned steps without a record.
     missing: Vec<StepReader>,
 }
 
@@ -446,7 +446,7 @@ impl LoadedCell {
         Ok(Self { cell, events, events_error, is_begun, error, steps, missing })
     }
 
-    /// Returns true if it ended as planned, with all of its steps.
+    /// Returns true if the cell ended as planned, with all steps.
     fn is_whole(&self) -> bool {
         self.cell.status == Status::Complete && self.missing.is_empty()
     }

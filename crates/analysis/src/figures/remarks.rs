@@ -23,11 +23,11 @@ const COUNTED_SHARE: f64 = 0.99;
 pub struct Remark {
     /// A stable name: `host::busy`.
     pub code: &'static str,
-    /// Its text, which is the same for all steps.
+    /// The text, which is the same for all steps.
     pub text: String,
-    /// Its size in this step.
+    /// The size in this step.
     pub here: String,
-    /// Its size as a number, so that the worst comes first among remarks of one code.
+    /// The size as a number, so that the worst comes first among remarks of one code.
     #[serde(skip)]
     pub weight: f64,
 }

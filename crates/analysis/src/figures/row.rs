@@ -45,7 +45,7 @@ pub struct UnfinishedCell {
     /// The cell.
     #[serde(flatten)]
     pub cell: CellKey,
-    /// Its status; `None`: it was never started.
+    /// The status; `None`: it was never started.
     pub status: Option<Status>,
     /// The causes, outermost first.
     pub causes: Vec<String>,
@@ -72,7 +72,7 @@ pub struct StartedCell {
 pub struct RankFigures {
     /// The rank, from 1: rank 0 makes no load.
     pub rank: u32,
-    /// Its host.
+    /// The host.
     pub host: String,
     /// Clients whose connections it made.
     pub clients: u32,
@@ -129,7 +129,7 @@ pub struct Row {
     pub step: String,
     /// The kind of step.
     pub kind: StepKind,
-    /// Its main kind of operation: `insert`, `get`.
+    /// The main kind of operation: `insert`, `get`.
     pub main_op: Option<String>,
     /// The recorded roles of its kinds of operation, also of the main kind.
     #[serde(skip)]
@@ -140,15 +140,15 @@ pub struct Row {
     pub group: Option<String>,
     /// Tables show it: warm-ups and preparations are not reported.
     pub reported: bool,
-    /// Its status.
+    /// The status.
     pub status: Status,
-    /// Its length.
+    /// The length.
     pub seconds: f64,
-    /// Its figures are valid.
+    /// The figures are valid.
     pub valid: bool,
     /// The reasons for which they are not valid.
     pub reasons: Vec<String>,
-    /// Its record is damaged: nothing that was measured can be read.
+    /// The record is damaged: nothing that was measured can be read.
     pub damaged: bool,
     /// The figures of each kind of operation.
     pub ops: BTreeMap<String, OpFigures>,
@@ -164,16 +164,16 @@ pub struct Row {
     /// The differences between the clients' ends; `None` with one client, and in steps of given
     /// length.
     pub fairness: Option<Fairness>,
-    /// The parts of the load ranks; empty where one process made all load.
+    /// The figures of each load rank; empty if one process made all load.
     pub ranks: Vec<RankFigures>,
     /// The hosts of load ranks, without the server's.
     pub client_hosts: Vec<ClientHostFigures>,
     /// The states of the load's sessions and of the engine's threads, in each view that applies.
-    /// Empty in a step so short that nobody looked.
+    /// Empty if the step was too short for a sample.
     pub waits: Vec<Waits>,
     /// The plans of the workload's statements after the step. Empty from engines without plans.
     pub plans: Vec<StatementPlan>,
-    /// The sizes of tables and indexes after the step. Empty from engines that tell none.
+    /// The sizes of tables and indexes after the step. Empty if the engine reports none.
     pub sizes: Vec<Size>,
     /// The events of the engine's log during the step; `None` if Assay reads no such log.
     pub events: Option<StepEvents>,
@@ -267,7 +267,7 @@ pub struct OpFigures {
     pub per_second: f64,
     /// Rows per second of the step.
     pub rows_per_second: f64,
-    /// It has a requested rate: only then do response and service time differ.
+    /// The operation has a requested rate: only then do response and service time differ.
     pub scheduled: bool,
     /// Failures by class, retried attempts included.
     pub errors: BTreeMap<String, u64>,
@@ -279,7 +279,8 @@ pub struct OpFigures {
     pub service_buckets: Buckets,
     /// The same for response times.
     pub response_buckets: Buckets,
-    /// Service times as a curve: see [`crate::figures::curve`]. Left out of JSON, which has percentiles.
+    /// Service times as a curve: see [`crate::figures::curve`]. Left out of JSON, which has
+    /// percentiles.
     #[serde(skip)]
     pub service_curve: Vec<(f64, f64)>,
     /// The same for response times.
@@ -300,7 +301,7 @@ pub fn throughput(row: &Row) -> Option<f64> {
 /// A step of a profiled cell.
 #[derive(Clone, Debug, Serialize)]
 pub struct ProfiledStep {
-    /// Its figures, which the profiler affects.
+    /// The figures, which the profiler affects.
     #[serde(flatten)]
     pub row: Row,
     /// Facts about the profile.

@@ -27,7 +27,7 @@ pub struct CounterSeries {
     pub cumulative: bool,
     /// `None`: not sampled.
     pub values: Vec<Option<f64>>,
-    /// Its role, if known.
+    /// The role, if known.
     #[serde(skip)]
     pub role: Option<Role>,
 }
@@ -47,7 +47,7 @@ pub struct OpSeries {
     pub response_us_max: Vec<f64>,
     /// Operations that succeeded in each second, by client.
     pub ok_by_client: Vec<Vec<u64>>,
-    /// Their rows, by client.
+    /// The rows of these operations, by client.
     pub rows_by_client: Vec<Vec<u64>>,
 }
 
@@ -130,37 +130,45 @@ pub(crate) fn series(
     client_hosts: &[HostSeries],
     counters: CountersReader,
 ) -> Series {
-    let seconds = usize::try_from(elapsed_ns.div_ceil(SECOND_NS)).unwrap_or(usize::MAX);
-    let seconds = seconds.max(ops.seconds);
-    let filled = |(kind, mut series)| {
-        fill(&mut series, seconds, clients);
-        (kind, series)
-    };
-    let line = |cumulative, samples: &Samples| per_second(elapsed_ns, seconds, cumulative, samples);
-    let of_host = |host: &HostSeries| {
-        let lines = host.columns.iter().map(|column| {
-            let samples = samples(host, &column.values);
-            (column.name.clone(), line(column.cumulative, &samples))
-        });
-        lines.collect()
-    };
-    Series {
-        ops: ops.kinds.into_iter().map(filled).collect(),
-        host: of_host(host),
-        client_hosts: client_hosts.iter().map(of_host).collect(),
-        engine: counters
-            .counters
-            .into_iter()
-            .map(|counter| {
-                let series = CounterSeries {
-                    cumulative: counter.cumulative,
-                    values: line(counter.cumulative, &counter.samples),
-                    role: None,
-                };
-                (counter.name, series)
-            })
-            .collect(),
+    let begun_seconds = usize::try_from(elapsed_ns.div_ceil(SECOND_NS)).unwrap_or(usize::MAX);
+    let seconds = begun_seconds.max(ops.seconds);
+
+    let mut kinds: BTreeMap<_, _> = ops.kinds.into_iter().collect();
+    for series in kinds.values_mut() {
+        fill(series, seconds, clients);
     }
+
+    let engine = counters.counters.into_iter().map(|counter| {
+        let series = CounterSeries {
+            cumulative: counter.cumulative,
+            values: per_second(elapsed_ns, seconds, counter.cumulative, &counter.samples),
+            role: None,
+        };
+        (counter.name, series)
+    });
+
+    Series {
+        ops: kinds,
+        host: host_per_second(elapsed_ns, seconds, host),
+        client_hosts: client_hosts
+            .iter()
+            .map(|client_host| host_per_second(elapsed_ns, seconds, client_host))
+            .collect(),
+        engine: engine.collect(),
+    }
+}
+
+/// Returns the columns of a host, second by second.
+fn host_per_second(
+    elapsed_ns: u64,
+    seconds: usize,
+    host: &HostSeries,
+) -> BTreeMap<String, Vec<Option<f64>>> {
+    let columns = host.columns.iter().map(|column| {
+        let samples = samples(host, &column.values);
+        (column.name.clone(), per_second(elapsed_ns, seconds, column.cumulative, &samples))
+    });
+    columns.collect()
 }
 
 /// Returns the samples of one column of the host.

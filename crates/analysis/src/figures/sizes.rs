@@ -22,15 +22,15 @@ pub struct Size {
     pub table: String,
     /// The part of the table.
     pub part: TablePart,
-    /// Its size in bytes.
+    /// The size in bytes.
     pub bytes: f64,
     /// The engine determined the size before the table's last changes.
     pub is_old: bool,
-    /// Bytes for each row, as the rows were counted after the step; `None` if they were not, or
-    /// the size is old.
+    /// Bytes for each row that was counted after the step; `None` if rows were not counted, or the
+    /// size is old.
     pub bytes_per_row: Option<f64>,
-    /// The bytes by which it grew during the step; `None` if it did not exist before, or a size is
-    /// old.
+    /// The growth during the step; `None` if the table or index did not exist before, or if a size
+    /// is old.
     pub growth_bytes: Option<f64>,
     /// Bytes in it that hold nothing.
     pub free_bytes: Option<f64>,
@@ -40,48 +40,58 @@ pub struct Size {
     pub leaf_fragmentation_percent: Option<f64>,
 }
 
-/// Returns the sizes after a step, table by table. Empty if the engine tells none.
+/// Returns the sizes after a step, table by table. Empty if the engine reports none.
 pub(crate) fn sizes(step: &Step) -> Vec<Size> {
-    let size = |after: &Counter| {
-        let label = after.label()?;
-        let (table, part) = match (after.role?, label.split_once('.')) {
-            (Role::TableBytes, _) => (label, TablePart::All),
-            (Role::PartBytes | Role::OldPartBytes, part) => match part {
-                Some((table, index)) => (table, TablePart::Index(index.to_owned())),
-                None => (label, TablePart::Table),
-            },
-            _ => return None,
-        };
-        let mut checks = step.checks.iter();
-        let check = checks.find(|check| check.what.strip_prefix("rows of ") == Some(table));
-        let rows = check.and_then(|check| check.found.parse::<f64>().ok());
-        let rows = rows.filter(|rows| *rows > 0.0);
-        let is_old = after.role == Some(Role::OldPartBytes);
-        let bytes = Some(after.value).filter(|_| !is_old);
-        let before = value(&step.counters_before, after.role?, label);
-        let gauge = |role| value(&step.counters_after, role, label);
-        Some(Size {
-            bytes: after.value,
-            is_old,
-            bytes_per_row: bytes.zip(rows).map(|(bytes, rows)| bytes / rows),
-            growth_bytes: bytes.zip(before).map(|(bytes, before)| bytes - before),
-            free_bytes: gauge(Role::FreeBytes).filter(|_| part == TablePart::All),
-            leaf_density_percent: gauge(Role::LeafDensityPercent),
-            leaf_fragmentation_percent: gauge(Role::LeafFragmentationPercent),
-            table: table.to_owned(),
-            part,
-        })
-    };
-    let mut sizes: Vec<Size> = step.counters_after.iter().filter_map(size).collect();
+    let mut sizes: Vec<Size> =
+        step.counters_after.iter().filter_map(|after| size(step, after)).collect();
     sizes.sort_by(|a, b| (&a.table, &a.part).cmp(&(&b.table, &b.part)));
     sizes
 }
 
+/// Returns the size that a counter reports; `None` if the counter is not a size.
+fn size(step: &Step, after: &Counter) -> Option<Size> {
+    let label = after.label()?;
+    let (table, part) = match (after.role?, label.split_once('.')) {
+        (Role::TableBytes, _) => (label, TablePart::All),
+        (Role::PartBytes | Role::OldPartBytes, Some((table, index))) => {
+            (table, TablePart::Index(index.to_owned()))
+        }
+        (Role::PartBytes | Role::OldPartBytes, None) => (label, TablePart::Table),
+        _ => return None,
+    };
+
+    // An old size says nothing about the rows of this step.
+    let is_old = after.role == Some(Role::OldPartBytes);
+    let bytes = (!is_old).then_some(after.value);
+    let rows = rows_of(step, table);
+    let before = value(&step.counters_before, after.role?, label);
+    let gauge = |role| value(&step.counters_after, role, label);
+
+    Some(Size {
+        bytes: after.value,
+        is_old,
+        bytes_per_row: bytes.zip(rows).map(|(bytes, rows)| bytes / rows),
+        growth_bytes: bytes.zip(before).map(|(bytes, before)| bytes - before),
+        free_bytes: gauge(Role::FreeBytes).filter(|_| part == TablePart::All),
+        leaf_density_percent: gauge(Role::LeafDensityPercent),
+        leaf_fragmentation_percent: gauge(Role::LeafFragmentationPercent),
+        table: table.to_owned(),
+        part,
+    })
+}
+
+/// Returns the rows that the check of a table counted; `None` if it was not checked, or is empty.
+fn rows_of(step: &Step, table: &str) -> Option<f64> {
+    let check =
+        step.checks.iter().find(|check| check.what.strip_prefix("rows of ") == Some(table))?;
+    check.found.parse().ok().filter(|rows| *rows > 0.0)
+}
+
 fn value(counters: &[Counter], role: Role, label: &str) -> Option<f64> {
-    let mut counters = counters.iter();
-    let counter =
-        counters.find(|counter| counter.role == Some(role) && counter.label() == Some(label));
-    counter.map(|counter| counter.value)
+    counters
+        .iter()
+        .find(|counter| counter.role == Some(role) && counter.label() == Some(label))
+        .map(|counter| counter.value)
 }
 
 #[cfg(test)]

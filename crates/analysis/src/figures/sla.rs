@@ -24,7 +24,7 @@ pub struct SlaHistory {
     pub longest_miss_seconds: usize,
     /// The first of these, from 0.
     pub longest_miss_from: Option<usize>,
-    /// The longest response time: the delay of writes to their schedule, and their reply.
+    /// The longest response time of a write: from the scheduled time to the reply.
     pub worst_response: Option<WorstResponse>,
 }
 
@@ -72,6 +72,7 @@ pub fn sla(step: &Step) -> Option<Sla> {
             (kind, step.ops.get(kind)?.rate_target_ops_per_s?)
         }
     };
+
     let role = step.role_of(kind);
     let its_connections = role.connection(kind);
     let connections =
@@ -82,9 +83,11 @@ pub fn sla(step: &Step) -> Option<Sla> {
         }
         None => step.elapsed_ns,
     };
+
     let count =
         step.ops.get(kind).map_or(0, |ops| if role.has_rate_in_rows() { ops.rows } else { ops.ok });
     let achieved = (elapsed_ns > 0).then(|| count as f64 / (elapsed_ns as f64 / 1e9))?;
+
     Some(Sla {
         kind: kind.to_owned(),
         role: Some(role),

@@ -27,7 +27,7 @@ const STATISTICS: [Statistic; 8] = [
 
 /// One of [`OPERATION_TIMES`], of one kind of operation.
 struct OperationTime<'a> {
-    /// It counts from when the schedule wanted the operation, not from sending.
+    /// The time counts from when the schedule wanted the operation, not from sending.
     is_response: bool,
     statistic: &'static Statistic,
     /// `None`: the step's main kind.

@@ -28,7 +28,7 @@ pub struct Waits {
 /// A state of sessions or threads: an event that they wait for, or `running`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct SessionState {
-    /// Its name in the view: `IO:WALSync`.
+    /// The name in the view: `IO:WALSync`.
     pub name: String,
     /// The number of sessions or threads that were seen in the state, over all samples; `None` if
     /// its time was measured.
@@ -54,7 +54,7 @@ pub(crate) fn waits(
     WaitView::ALL.into_iter().filter_map(|view| looked.waits(view)).collect()
 }
 
-/// What is known about the sessions and threads of a step.
+/// The data that show the states of a step's sessions and threads.
 struct Looked<'a> {
     step: &'a Step,
     series: &'a Series,
@@ -63,7 +63,7 @@ struct Looked<'a> {
 }
 
 impl Looked<'_> {
-    /// Returns the states in a view; `None` if nobody looked.
+    /// Returns the states in a view; `None` without samples.
     fn waits(&self, view: WaitView) -> Option<Waits> {
         let samples = sum(self.series, view.samples());
         let mut states = if samples * self.whole(view) > 0.0 {

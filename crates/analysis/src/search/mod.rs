@@ -169,14 +169,14 @@ fn trials(search: &RateSearch, record: &Run, of: &CellKey, figures: &Figures) ->
 #[derive(Default)]
 struct Tries<'a> {
     first: Vec<Repeat<'a>>,
-    /// Those after the first try missed a bound, or that were added to the run.
+    /// Repeats after the first try missed a bound, and repeats that were added to the run.
     second: Vec<Repeat<'a>>,
 }
 
 /// The result of one repeat of a rate.
 enum Repeat<'a> {
     Valid(&'a Row),
-    /// It failed or is invalid, for this reason.
+    /// The step failed or is invalid, for this reason.
     Invalid(String),
     NotMeasured,
 }
@@ -317,6 +317,8 @@ fn verdict(search: &RateSearch, row: &Row) -> TrialVerdict {
 /// and the lowest that did not.
 fn state(search: &RateSearch, trials: &[RateTrial], clients: u32) -> SearchState {
     let clients = f64::from(clients);
+
+    // The upper end only limits the search, so nothing needs to be known about its bounds.
     for trial in trials {
         let is_upper_end = trial.rate.is_none() && trial.achieved.is_some();
         match &trial.verdict {
@@ -325,6 +327,7 @@ fn state(search: &RateSearch, trials: &[RateTrial], clients: u32) -> SearchState
             _ => {}
         }
     }
+
     let unlimited = trials.iter().find(|trial| trial.rate.is_none());
     let top = match (search.rate_max, unlimited) {
         (Some(rate), _) => rate * clients,
@@ -335,6 +338,7 @@ fn state(search: &RateSearch, trials: &[RateTrial], clients: u32) -> SearchState
             _ => return stopped(trial, "the step completed no operations"),
         },
     };
+
     let (sustained, missed) = bracket(trials);
     if let (None, Some(highest)) = (missed, search.rate_max) {
         // The highest rate first: it may be the answer.
@@ -343,9 +347,11 @@ fn state(search: &RateSearch, trials: &[RateTrial], clients: u32) -> SearchState
             None => SearchState::Next(highest),
         };
     }
+
     if let Some(rate) = to_repeat(search, trials, sustained, missed) {
         return SearchState::Next(rate);
     }
+
     let ceiling = missed.unwrap_or(top);
     let middle = (sustained.unwrap_or(0.0) + ceiling) / 2.0 / clients;
     let next = rounded(middle, search.tolerance);

@@ -173,7 +173,7 @@ fn one_sided(option: &DeclaredOption) -> OneSidedSetting {
 }
 
 impl PlanTarget {
-    /// Returns the options in which it differs from `base`.
+    /// Returns the options in which the target differs from `base`.
     pub fn against(&self, base: &Self) -> Comparison {
         as_declared(compare(0, &Side::of_plan(base), &Side::of_plan(self)))
     }

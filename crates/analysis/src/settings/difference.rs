@@ -23,12 +23,11 @@ pub struct Comparison {
     pub a_version: String,
     /// The version of `b`.
     pub b_version: String,
-    /// One of them reported no settings: only declared settings are compared.
+    /// One target reported no settings: only declared settings are compared.
     pub declared_only: bool,
-    /// Those of the two whose engine never started; empty if only a plan's declarations are
-    /// compared.
+    /// The targets whose engine never started; empty if only a plan's declarations are compared.
     pub unmeasured: Vec<String>,
-    /// They have one build, and no known difference.
+    /// The targets have one build, and no known difference.
     pub identical: bool,
     /// The settings that differ, by name.
     pub settings: Vec<Difference>,
@@ -75,15 +74,15 @@ pub enum DifferenceKind {
 /// One setting of two targets.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Difference {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its value in `a`; `None`: not declared there, where only that is known.
+    /// The value in `a`; `None`: not declared there, where only that is known.
     pub a: Option<String>,
-    /// Its value in `b`.
+    /// The value in `b`.
     pub b: Option<String>,
-    /// Its relation to the plan.
+    /// The relation to the plan.
     pub mark: DifferenceKind,
-    /// Its role, if known.
+    /// The role, if known.
     #[serde(skip)]
     pub role: Option<SettingRole>,
 }
@@ -98,13 +97,13 @@ impl Difference {
 /// A setting that one of two targets has.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct OneSidedSetting {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its value.
+    /// The value.
     pub value: String,
     /// [`DifferenceKind::Declared`], or [`DifferenceKind::Undeclared`].
     pub mark: DifferenceKind,
-    /// Its role, if known.
+    /// The role, if known.
     #[serde(skip)]
     pub role: Option<SettingRole>,
 }
@@ -133,7 +132,7 @@ pub struct IgnoredOption {
     pub declared: String,
     /// The value that the engine reports.
     pub effective: Option<String>,
-    /// Its status.
+    /// The status.
     #[serde(rename = "mark")]
     pub status: OptionStatus,
 }

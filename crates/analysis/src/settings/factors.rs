@@ -37,7 +37,7 @@ pub struct Factor {
     pub name: String,
     /// Settings that change with it, always or in some combinations: its effect includes theirs.
     pub with: Vec<String>,
-    /// Its values, that of the base first.
+    /// The values, that of the base first.
     pub levels: Vec<String>,
     /// Every combination of the other factors that any target has.
     pub combinations: Vec<Combination>,
@@ -87,7 +87,8 @@ impl Factor {
         format!("{}: {} -> {}", self.name, self.levels[0], self.levels[level])
     }
 
-    /// Returns whether this is its name, or that of a setting that always changes with it.
+    /// Returns whether `name` is the factor's name, or that of a setting that always changes with
+    /// it.
     pub fn is_named(&self, name: &str) -> bool {
         self.name == name || self.names.iter().any(|other| other == name)
     }
@@ -253,8 +254,8 @@ fn are_alike(columns: &[Column], a: usize, b: usize) -> bool {
     columns.iter().all(|column| column.level_of[a] == column.level_of[b])
 }
 
-/// Returns the value of a target's setting. A target that never started takes the value of others
-/// of its build that don't declare the setting either.
+/// Returns the value of a target's setting. For a target that never started, this is
+/// the value of other targets of the same build that don't declare the setting either.
 fn value<'a>(targets: &[&'a Profile], target: &'a Profile, key: &String) -> Value<'a> {
     let mut setting = target.settings.get(key);
     if setting.is_none() && !target.is_reported {
@@ -269,7 +270,8 @@ fn value<'a>(targets: &[&'a Profile], target: &'a Profile, key: &String) -> Valu
     }
 }
 
-/// Returns the factor of a column, with the targets of each combination of the other columns.
+/// Returns the factor of a column, with the targets of each combination of the other columns. `own`
+/// are the columns of all factors; `determined` are settings that follow from factors.
 fn factor(
     engine: &str,
     targets: &[&Profile],
@@ -281,27 +283,30 @@ fn factor(
     others.retain(|other| other.level_of != column.level_of);
 
     let mut combinations = Vec::new();
-    let mut with = BTreeSet::new();
-    for around in distinct((0..targets.len()).map(|target| levels_of(&others, target))) {
-        let here: Vec<usize> =
-            (0..targets.len()).filter(|target| levels_of(&others, *target) == around).collect();
-        let of_levels: Vec<Option<usize>> = (0..column.levels.len())
-            .map(|level| here.iter().copied().find(|target| column.level_of[*target] == level))
+    let mut changing_with = BTreeSet::new();
+    for other_levels in distinct((0..targets.len()).map(|target| levels_of(&others, target))) {
+        // A target for each level of the factor, or `None` where the combination lacks one.
+        let target_of_level: Vec<Option<usize>> = (0..column.levels.len())
+            .map(|level| {
+                (0..targets.len()).find(|&target| {
+                    column.level_of[target] == level && levels_of(&others, target) == other_levels
+                })
+            })
             .collect();
 
-        // What changes with the factor here is part of its effect.
-        let compared: Vec<usize> = of_levels.iter().flatten().copied().collect();
+        // A setting that changes between these targets is part of the factor's effect.
+        let compared: Vec<usize> = target_of_level.iter().flatten().copied().collect();
         for other in determined {
             let levels: BTreeSet<usize> =
                 compared.iter().map(|target| other.level_of[*target]).collect();
             if levels.len() > 1 {
-                with.extend(other.names.iter().cloned());
+                changing_with.extend(other.names.iter().cloned());
             }
         }
 
         combinations.push(Combination {
-            others: described(&others, &around),
-            targets: of_levels
+            others: described(&others, &other_levels),
+            targets: target_of_level
                 .into_iter()
                 .map(|target| Some(targets[target?].target.clone()))
                 .collect(),
@@ -312,7 +317,7 @@ fn factor(
     Factor {
         engine: engine.to_owned(),
         name: column.names[0].clone(),
-        with: names.iter().cloned().chain(with).collect(),
+        with: names.iter().cloned().chain(changing_with).collect(),
         levels: column.levels.clone(),
         combinations,
         names,

@@ -12,11 +12,11 @@ use super::difference::IgnoredOption;
 pub struct Profile {
     /// The target.
     pub target: String,
-    /// Its engine.
+    /// The engine.
     pub engine: String,
-    /// Its build.
+    /// The build.
     pub build: String,
-    /// Its engine reported settings.
+    /// The engine reported settings.
     pub is_reported: bool,
     /// Settings by the name under which they are compared, without those that always differ.
     pub settings: BTreeMap<String, ProfileSetting>,
@@ -29,9 +29,9 @@ pub struct Profile {
 /// One setting of a target.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProfileSetting {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its value: the effective one, or the declared one if the engine does not report it.
+    /// The value: the effective one, or the declared one if the engine does not report it.
     pub value: String,
     /// The canonical value, which is the same for all spellings.
     pub canonical: String,
@@ -40,9 +40,9 @@ pub struct ProfileSetting {
 /// A setting that is not the same in all cells of a target.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct VaryingSetting {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its value in each cell that reports settings: `c8 r1`, with the variant before it where
+    /// The value in each cell that reports settings: `c8 r1`, with the variant before it where
     /// there are several.
     pub values: Vec<(String, Option<String>)>,
 }

@@ -145,7 +145,7 @@ pub struct StepPattern {
 }
 
 impl StepPattern {
-    /// Returns whether it selects steps by their suffixes.
+    /// Returns whether the pattern selects steps by their suffixes.
     pub fn has_suffixes(&self) -> bool {
         self.base.starts_with('.')
     }

@@ -47,7 +47,7 @@ pub enum ExportTable {
 }
 
 impl ExportTable {
-    /// Returns its name in the names of files and directories.
+    /// Returns the table's name in the names of files and directories.
     pub fn name(self) -> &'static str {
         match self {
             Self::Steps => "steps",

@@ -80,12 +80,15 @@ fn warn_of_private_store(root: &Path) {
 /// Lists or verifies builds, or removes one.
 pub fn builds(args: &BuildsArgs) -> anyhow::Result<Exit> {
     let store = Store::of_user()?;
+
     if let Some(name) = &args.remove {
         let lock = store.lock(&|line| eprintln!("{line}"))?;
         let freed = store.remove(&lock, name)?;
         eprintln!("removed `{name}`: {} MB", freed.div_ceil(1_000_000));
         return Ok(Exit::Ok);
     }
+
+    // A build that can't be read still has a line, with the problem as its state.
     let mut exit = Exit::Ok;
     let mut lines = vec![["name", "engine", "version", "MB", "spec", "state"].map(str::to_owned)];
     for (name, build) in store.list()? {
@@ -103,6 +106,7 @@ pub fn builds(args: &BuildsArgs) -> anyhow::Result<Exit> {
                 ([manifest.engine, version, size, manifest.spec], state)
             }
         };
+
         if state.is_err() {
             exit = Exit::Failed;
         }
@@ -110,6 +114,7 @@ pub fn builds(args: &BuildsArgs) -> anyhow::Result<Exit> {
         let state = state.map_or_else(|problem| problem, str::to_owned);
         lines.push([name, engine, version, size, spec, state]);
     }
+
     if lines.len() == 1 {
         eprintln!(
             "no builds in `{}`; `assay fetch postgres@17` downloads one",
@@ -117,6 +122,7 @@ pub fn builds(args: &BuildsArgs) -> anyhow::Result<Exit> {
         );
         return Ok(exit);
     }
+
     print(&table(&lines))?;
     Ok(exit)
 }

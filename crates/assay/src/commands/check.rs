@@ -4,11 +4,12 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use analysis::settings::{PlanTarget, Settings, declared_differences};
-use plan::{Plan, Resolved};
+use plan::Plan;
+use runner::before::locate::{self, Located};
 use runner::before::only::CellFilters;
 use runner::before::plan_file::{self, PlanFile};
 use runner::before::preflight::{not_applicable, reject_impossible};
-use runner::before::{estimate, locate, memory};
+use runner::before::{estimate, memory};
 use runner::host::free_bytes;
 use runner::matrix::pace::about;
 use runner::matrix::{factors, matching, references};
@@ -28,34 +29,26 @@ pub fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
         return check_between(&file, pair);
     }
     reject_impossible(&file)?;
+
     let plan = &file.plan;
-    let planned = plan.data_dir.as_ref().map(PathBuf::from);
-    let data_root = args.data.clone().or(planned);
-    let data_root = data_root.unwrap_or_else(|| Path::new(RESULTS).join(DATA));
+    let data_root = args
+        .data
+        .clone()
+        .or_else(|| plan.data_dir.as_ref().map(PathBuf::from))
+        .unwrap_or_else(|| Path::new(RESULTS).join(DATA));
     let references = references(plan);
     let only = CellFilters::new(&args.only, &references)?;
     let selected: Vec<plan::Cell> =
         matching(plan, &references, &only)?.into_iter().map(|task| task.cell).collect();
+
     let located = locate::locate(&file, selected.iter().copied(), Some(&data_root), &display)?;
     let host_bytes = probe::host(Path::new("/")).memory_total_bytes;
     for warning in memory::oversized_caches(&file, 0..plan.targets.len(), host_bytes)? {
         display.warn(Some(memory::CACHE_CODE), &warning);
     }
+
     let mut text = summary(plan, (&selected, &only), &data_root);
-    let _ = writeln!(text, "\nbuilds:");
-    for build in &located.builds {
-        let _ = writeln!(
-            text,
-            "  {}: {} {} ({})",
-            build.name, build.engine, build.version, build.source
-        );
-    }
-    if !located.left_out.is_empty() {
-        let _ = writeln!(text, "\noptions left out because the version lacks them:");
-        for (option, targets) in &located.left_out {
-            let _ = writeln!(text, "  {option}: {}", targets.join(", "));
-        }
-    }
+    text.push_str(&builds_text(&located));
     let base = &plan.targets[plan.base].name;
     let differences = declared_differences(&plan_targets(&file, &located.builds)?, base);
     if !differences.is_empty() {
@@ -71,35 +64,47 @@ pub fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Ok)
 }
 
+/// Returns the builds of the plan, and the options that their versions lack.
+fn builds_text(located: &Located) -> String {
+    let mut text = "\nbuilds:\n".to_owned();
+    for build in &located.builds {
+        let _ = writeln!(
+            text,
+            "  {}: {} {} ({})",
+            build.name, build.engine, build.version, build.source
+        );
+    }
+    if !located.left_out.is_empty() {
+        let _ = writeln!(text, "\noptions left out because the version lacks them:");
+        for (option, targets) in &located.left_out {
+            let _ = writeln!(text, "  {option}: {}", targets.join(", "));
+        }
+    }
+    text
+}
+
 /// Returns the cells of the plan, and its estimated time, disk space and connections.
 fn summary(plan: &Plan, selected: (&[plan::Cell], &CellFilters), data_root: &Path) -> String {
     let (cells, only) = selected;
     let estimate = estimate::of_cells(plan, cells);
-    let (needed, connections) = (estimate.disk_bytes, estimate.connections);
-    let free = data_root.ancestors().find_map(free_bytes);
-    let size = |bytes: u64| match bytes as f64 / 1e9 {
-        small if small < 1.0 => format!("{:.0} MB", small * 1e3),
-        large => format!("{large:.1} GB"),
-    };
-    let mut of_all = factors(plan);
+
+    let mut text = format!("cells        {}", factors(plan));
     if cells.len() < plan.cells().len() {
-        of_all += &format!("; `--only` selects {}", cells.len());
+        let _ = write!(text, "; `--only` selects {}", cells.len());
     }
-    let mut text = format!(
-        "cells        {}\ntime         {}, if {}\ndisk         about {} at a time",
-        of_all,
-        about(estimate.time),
-        assumed(plan),
-        size(needed),
-    );
-    if let Some(free) = free {
+    let _ = write!(text, "\ntime         {}, if {}", about(estimate.time), assumed(plan));
+
+    let needed = estimate.disk_bytes;
+    let _ = write!(text, "\ndisk         about {} at a time", size_text(needed));
+    if let Some(free) = data_root.ancestors().find_map(free_bytes) {
         let remark = if free < needed { "; too much: only" } else { ";" };
-        let (free, place) = (size(free), data_root.display());
-        let _ = write!(text, "{remark} {free} free for `{place}`");
+        let _ = write!(text, "{remark} {} free for `{}`", size_text(free), data_root.display());
     }
+
     let _ = writeln!(
         text,
-        "\nconnections  at most {connections}, including Assay's own for loading, checks and monitoring"
+        "\nconnections  at most {}, including Assay's own for loading, checks and monitoring",
+        estimate.connections
     );
     for left_out in not_applicable(plan, |cell| only.matches(cell)) {
         let _ = writeln!(text, "left out     {left_out}");
@@ -107,38 +112,57 @@ fn summary(plan: &Plan, selected: (&[plan::Cell], &CellFilters), data_root: &Pat
     text
 }
 
-/// Returns the speed that the estimate assumes, as text after `if`. All variants belong to one
+/// Returns a size in MB or GB.
+fn size_text(bytes: u64) -> String {
+    let gigabytes = bytes as f64 / 1e9;
+    if gigabytes < 1.0 {
+        format!("{:.0} MB", gigabytes * 1e3)
+    } else {
+        format!("{gigabytes:.1} GB")
+    }
+}
+
+/// Returns the throughput that the estimate assumes, as text after `if`. All variants belong to one
 /// workload.
 fn assumed(plan: &Plan) -> String {
     let first = plan.variants.first();
     first.map(|variant| variant.workload.needs().assumed_speed()).unwrap_or_default()
 }
 
+/// The largest width of the column of values; longer values move their origin to the right.
+const VALUE_WIDTH_MAX: usize = 40;
+
 /// Returns every value and its origin, and the selected cells in their order.
 fn everything(plan: &Plan, cells: &[plan::Cell]) -> String {
     let mut text = String::from("\nvalues:\n");
-    let widest = |length: fn(&Resolved) -> usize| plan.resolved.iter().map(length).max();
-    let width = widest(|resolved| resolved.key.len()).unwrap_or(0);
-    let value_width = widest(|resolved| resolved.value.chars().count());
-    let value_width = value_width.unwrap_or(0).min(40);
+    let key_width = plan.resolved.iter().map(|resolved| resolved.key.len()).max().unwrap_or(0);
+    let longest = plan.resolved.iter().map(|resolved| resolved.value.chars().count()).max();
+    let value_width = longest.unwrap_or(0).min(VALUE_WIDTH_MAX);
     for resolved in &plan.resolved {
         let (key, value, origin) = (&resolved.key, &resolved.value, &resolved.origin);
-        let _ = writeln!(text, "  {key:width$} = {value:value_width$}  # {origin}");
+        let _ = writeln!(text, "  {key:key_width$} = {value:value_width$}  # {origin}");
     }
+
     let _ = writeln!(text, "\ncells, in this order:");
-    let names = cells.iter().map(|cell| {
-        let target = &plan.targets[cell.target].name;
-        let variant = plan.variants[cell.variant].name.iter();
-        let variant: String = variant.map(|name| format!("  {name}")).collect();
-        format!("{target}{variant}")
-    });
-    let names: Vec<String> = names.collect();
-    let width = names.iter().map(|name| name.chars().count()).max();
-    let width = width.unwrap_or_default();
+    let names: Vec<String> = cells.iter().map(|cell| name_of(plan, cell)).collect();
+    let name_width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
     for (cell, name) in cells.iter().zip(&names) {
-        let _ = writeln!(text, "  {name:width$}  clients {}  repeat {}", cell.clients, cell.repeat);
+        let _ = writeln!(
+            text,
+            "  {name:name_width$}  clients {}  repeat {}",
+            cell.clients, cell.repeat
+        );
     }
     text
+}
+
+/// Returns the target of a cell, with the variant if there is one.
+fn name_of(plan: &Plan, cell: &plan::Cell) -> String {
+    let target = &plan.targets[cell.target].name;
+    match &plan.variants[cell.variant].name {
+        Some(variant) => format!("{target}  {variant}"),
+        None => target.clone(),
+    }
 }
 
 /// Prints how the configs of two targets differ.
@@ -163,13 +187,12 @@ fn plan_targets(file: &PlanFile, located: &[record::Build]) -> anyhow::Result<Ve
     let targets = plan.targets.iter().map(|target| {
         let (build, config) = (&plan.builds[target.build], &plan.configs[target.config]);
         let engine = build.engine.name();
-        let version = located.iter().find(|located| located.name == build.name);
-        let version = version.map(|located| located.version.clone());
+        let found = located.iter().find(|located| located.name == build.name);
         Ok(PlanTarget {
             name: target.name.clone(),
             build: build.name.clone(),
             engine: engine.to_owned(),
-            version: version.unwrap_or_default(),
+            version: found.map(|located| located.version.clone()).unwrap_or_default(),
             declared: file.declared(config)?,
             ..PlanTarget::default()
         })

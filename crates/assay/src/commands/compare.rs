@@ -33,16 +33,23 @@ pub fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {
         print(&report::metric_list(style()))?;
         return Ok(Exit::Ok);
     }
+
     let (directories, runs) = open(args)?;
     let Prepared { shown, figures, notes } = prepare(&directories, &runs.recorded, args)?;
-    let names = runs.paths.iter().map(|path| path.display().to_string());
-    let sources: Vec<ComparedRun<'_>> = names
+    let sources: Vec<ComparedRun<'_>> = runs
+        .paths
+        .iter()
         .zip(&runs.recorded)
-        .map(|(name, Recorded { run, .. })| ComparedRun { name, run })
+        .map(|(path, recorded)| ComparedRun {
+            name: path.display().to_string(),
+            run: &recorded.run,
+        })
         .collect();
     if !args.by.is_empty() {
         return factors::by_factor(args, &shown, &sources, figures, notes);
     }
+
+    // With `--by-step`, targets are steps. The gate names them after `by_base` has taken `shown`.
     let shown_targets: Vec<String> = if args.by_step.is_empty() {
         Vec::new()
     } else {
@@ -54,32 +61,48 @@ pub fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {
         let message = "`--gate` judges by one base, but several are given";
         return Err(UsageError::new(message, Some(help.into())).into());
     }
-    let mut compared = Vec::new();
-    for Group { run, figures } in &mut groups {
-        compared.push(compared_with(args, run, figures, notes.clone())?);
-    }
 
-    let mut printed = Vec::new();
-    for (Group { run, figures }, compared) in groups.iter().zip(&compared) {
-        let findings = analysis::explain::explain(figures, compared);
-        let comparison = Comparison { run, runs: &sources, figures, compared, findings: &findings };
-        printed.push(match args.format {
-            Format::Table => Printed::Text(report::compared(&comparison, style())),
-            Format::Markdown => Printed::Text(report::compared_markdown(&comparison)),
-            Format::Csv => Printed::Lines(report::compared_csv(&comparison)),
-            Format::Json => Printed::Json(report::compared_json(&comparison)),
-        });
+    let mut comparisons = Vec::new();
+    for Group { run, figures } in &mut groups {
+        comparisons.push(compared_with(args, run, figures, notes.clone())?);
     }
+    let printed = groups
+        .iter()
+        .zip(&comparisons)
+        .map(|(group, compared)| print_group(args.format, group, &sources, compared))
+        .collect();
     print(&joined(printed)?)?;
+
     let mut exits = Vec::new();
-    if let ([Group { figures, .. }], [compared], true) = (&*groups, &*compared, args.gate) {
-        let lines = lines(&runs.recorded, args.by_run, &shown_targets);
-        exits.push(gate::judge(args, &runs, figures, compared, &lines));
-    } else {
-        exits.extend(groups.iter().map(|group| exit_of_reading(&group.figures)));
+    match (groups.as_slice(), comparisons.as_slice()) {
+        ([group], [compared]) if args.gate => {
+            let lines = lines(&runs.recorded, args.by_run, &shown_targets);
+            exits.push(gate::judge(args, &runs, &group.figures, compared, &lines));
+        }
+        _ => exits.extend(groups.iter().map(|group| exit_of_reading(&group.figures))),
     }
-    exits.extend(compared.iter().map(|compared| requirements::judge(&compared.requirements)));
+    exits.extend(comparisons.iter().map(|compared| requirements::judge(&compared.requirements)));
+
     Ok(most_telling(&exits))
+}
+
+/// Formats the comparison of one group.
+fn print_group(
+    format: Format,
+    group: &Group,
+    sources: &[ComparedRun<'_>],
+    compared: &Compared,
+) -> Printed {
+    let Group { run, figures } = group;
+    let findings = analysis::explain::explain(figures, compared);
+    let comparison = Comparison { run, runs: sources, figures, compared, findings: &findings };
+
+    match format {
+        Format::Table => Printed::Text(report::compared(&comparison, style())),
+        Format::Markdown => Printed::Text(report::compared_markdown(&comparison)),
+        Format::Csv => Printed::Lines(report::compared_csv(&comparison)),
+        Format::Json => Printed::Json(report::compared_json(&comparison)),
+    }
 }
 
 /// Returns the exit code that says most: what is shown to be worse outweighs what is not certain.
@@ -101,6 +124,8 @@ fn joined(mut all: Vec<Printed>) -> anyhow::Result<String> {
     if let [Printed::Json(json)] = all.as_slice() {
         return json_text(json);
     }
+
+    // Only the first comparison of CSV keeps its header line.
     let (mut text, mut groups) = (String::new(), Vec::new());
     for (index, printed) in all.drain(..).enumerate() {
         match printed {
@@ -163,9 +188,10 @@ fn prepare(
     recorded: &[Recorded],
     args: &CompareArgs,
 ) -> anyhow::Result<Prepared> {
-    let notes =
+    let checked =
         if args.by_run { compat::check_by_run(recorded) } else { compat::check_repeats(recorded) };
-    let mut notes = notes.map_err(UsageError::from)?;
+    let mut notes = checked.map_err(UsageError::from)?;
+
     // The seconds of many long steps would take gigabytes; the rows have their totals.
     let (mut figures, _) = figures(directories, |row| row.series = Series::default())?;
     let by_step = (!args.by_step.is_empty())
@@ -174,6 +200,7 @@ fn prepare(
     check_steps(&figures, &args.steps)?;
     check_metrics(&figures, args)?;
     requirements::check(&figures, &args.requirements)?;
+
     let shown = if let Some((shown, of_steps)) = by_step {
         notes.extend(of_steps);
         shown
@@ -188,6 +215,7 @@ fn prepare(
         }
         shown
     };
+
     Ok(Prepared { shown, figures, notes })
 }
 
@@ -242,9 +270,8 @@ fn open(args: &CompareArgs) -> anyhow::Result<(Vec<RunDir>, Runs)> {
 
 /// Returns a run with the targets of all runs, merged by name, and the base.
 fn merged(runs: &[Recorded], base: Option<&str>) -> anyhow::Result<Run> {
-    let runs = || runs.iter().map(|recorded| &recorded.run);
-    let mut shown = runs().next().cloned().unwrap_or_default();
-    for target in runs().flat_map(|run| &run.targets) {
+    let mut shown = runs.first().map(|first| first.run.clone()).unwrap_or_default();
+    for target in runs.iter().flat_map(|recorded| &recorded.run.targets) {
         if shown.targets.iter().all(|known| known.name != target.name) {
             shown.targets.push(target.clone());
         }
@@ -252,9 +279,13 @@ fn merged(runs: &[Recorded], base: Option<&str>) -> anyhow::Result<Run> {
     if let Some(base) = base {
         shown.base = base.to_owned();
     }
-    let cells = || runs().flat_map(|run| &run.cells);
+
+    // A target of the plan may have no cell in these runs.
     let mut names: Vec<&str> = shown.targets.iter().map(|target| target.name.as_str()).collect();
-    names.retain(|name| cells().any(|cell| cell.key.target == *name));
+    names.retain(|name| {
+        let mut cells = runs.iter().flat_map(|recorded| &recorded.run.cells);
+        cells.any(|cell| cell.key.target == *name)
+    });
     if !names.contains(&shown.base.as_str()) {
         let targets = did_you_mean(&mut names, &shown.base, "targets");
         let (message, help) = match base {

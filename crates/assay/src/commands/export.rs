@@ -23,24 +23,30 @@ use output::{Sink, file_name, is_directory, write_file, write_to};
 
 /// Writes the results of runs in the format that `args` names.
 pub fn export(args: &ExportArgs) -> anyhow::Result<Exit> {
+    let is_of_tables = matches!(args.format, ExportFormat::Csv | ExportFormat::Parquet);
+    if !is_of_tables && (!args.tables.is_empty() || args.partition.is_some()) {
+        return Err(UsageError::new(
+            "`--table` and `--partition` need `--format csv` or `--format parquet`",
+            Some("remove them, or choose one of these formats".into()),
+        )
+        .into());
+    }
+
     let output = args.output.as_deref();
-    let write_profiles = |form| Selection::new(args)?.write_profiles(form, output);
-    let form = match args.format {
-        ExportFormat::Csv => Form::Csv,
-        ExportFormat::Parquet => Form::Parquet,
-        _ if !args.tables.is_empty() || args.partition.is_some() => {
-            return Err(UsageError::new(
-                "`--table` and `--partition` need `--format csv` or `--format parquet`",
-                Some("remove them, or choose one of these formats".into()),
-            )
-            .into());
-        }
+    let profile_form = match args.format {
+        ExportFormat::Csv => return export_tables(args, Form::Csv),
+        ExportFormat::Parquet => return export_tables(args, Form::Parquet),
         ExportFormat::Benchstat => return Selection::new(args)?.write_benchmarks(output),
         ExportFormat::Hdr => return Selection::new(args)?.write_latencies(output),
-        ExportFormat::Folded => return write_profiles(ProfileForm::Folded),
-        ExportFormat::Pprof => return write_profiles(ProfileForm::Pprof),
-        ExportFormat::Firefox => return write_profiles(ProfileForm::Firefox),
+        ExportFormat::Folded => ProfileForm::Folded,
+        ExportFormat::Pprof => ProfileForm::Pprof,
+        ExportFormat::Firefox => ProfileForm::Firefox,
     };
+    Selection::new(args)?.write_profiles(profile_form, output)
+}
+
+/// Writes the tables that `args` names.
+fn export_tables(args: &ExportArgs, form: Form) -> anyhow::Result<Exit> {
     if !args.only.is_empty() && args.tables.contains(&ExportTable::Verdicts) {
         return Err(UsageError::new(
             "`--only` can't select rows of the table `verdicts`, whose comparisons need all cells",
@@ -48,9 +54,10 @@ pub fn export(args: &ExportArgs) -> anyhow::Result<Exit> {
         )
         .into());
     }
+
     match &args.partition {
         Some(directory) => write_partitions(args, form, directory),
-        None => Selection::new(args)?.write_tables(&args.tables, form, output),
+        None => Selection::new(args)?.write_tables(&args.tables, form, args.output.as_deref()),
     }
 }
 
@@ -70,6 +77,11 @@ struct Figures {
     rows: Vec<Row>,
     /// The comparison of the targets, if a table needs it.
     answer: Option<Answer>,
+}
+
+/// Returns whether a row is of this engine; without an engine, each row is.
+fn is_of_engine(row: &Row, engine: Option<&str>) -> bool {
+    engine.is_none_or(|engine| row.engine == engine)
 }
 
 impl Selection {
@@ -214,36 +226,46 @@ impl Selection {
         sink: Sink,
     ) -> anyhow::Result<Sink> {
         let runs = self.runs();
-        let is_of_engine = |row: &Row| engine.is_none_or(|engine| row.engine == engine);
-        let rows = figures.rows.iter().filter(|row| is_of_engine(row));
+        let rows = figures.rows.iter().filter(|row| is_of_engine(row, engine));
+
         match (table, &figures.answer) {
             (ExportTable::Steps, _) => Ok(report::step_table(rows, &runs, form, sink)?),
             (ExportTable::Metrics, _) => Ok(report::metric_table(rows, &runs, form, sink)?),
             (ExportTable::Verdicts, None) => Ok(sink),
             (ExportTable::Verdicts, Some(answer)) => {
-                let unnamed = |run| ComparedRun { name: String::new(), run };
-                let runs: Vec<_> = self.runs.iter().map(unnamed).collect();
-                let comparison = Comparison {
-                    run: &answer.shown,
-                    runs: &runs,
-                    figures: &answer.figures,
-                    compared: &answer.compared,
-                    findings: &[],
-                };
-                Ok(report::verdict_table(&comparison, engine, form, sink)?)
+                self.write_verdicts(answer, engine, form, sink)
             }
             (ExportTable::Seconds, _) => {
-                let mut table = SecondTable::new(form, &runs, sink)?;
+                let mut seconds = SecondTable::new(form, &runs, sink)?;
                 self.each(|step, row| {
-                    if is_of_engine(&row) {
-                        Ok(table.add(&row, step.step().started_unix_ns)?)
-                    } else {
-                        Ok(())
+                    if is_of_engine(&row, engine) {
+                        seconds.add(&row, step.step().started_unix_ns)?;
                     }
+                    Ok(())
                 })?;
-                Ok(table.finish()?)
+                Ok(seconds.finish()?)
             }
         }
+    }
+
+    fn write_verdicts(
+        &self,
+        answer: &Answer,
+        engine: Option<&str>,
+        form: Form,
+        sink: Sink,
+    ) -> anyhow::Result<Sink> {
+        // The table has no column for the path of a run.
+        let unnamed: Vec<_> =
+            self.runs.iter().map(|run| ComparedRun { name: String::new(), run }).collect();
+        let comparison = Comparison {
+            run: &answer.shown,
+            runs: &unnamed,
+            figures: &answer.figures,
+            compared: &answer.compared,
+            findings: &[],
+        };
+        Ok(report::verdict_table(&comparison, engine, form, sink)?)
     }
 
     fn write_tables(

@@ -15,6 +15,7 @@ pub fn host(args: &HostArgs) -> anyhow::Result<Exit> {
         let help = "give an existing directory on the disk that databases will use";
         return Err(UsageError::new(message, Some(help.into())).into());
     }
+
     let (host, warnings) = describe(HostContext {
         data_dir: &args.directory,
         needed_bytes: None,
@@ -23,29 +24,35 @@ pub fn host(args: &HostArgs) -> anyhow::Result<Exit> {
         active_connections: 0,
         fsync: None,
     })?;
+
     let mut text = String::new();
-    let width = host.facts.iter().map(|(name, _)| name.len()).max();
-    let width = width.unwrap_or(0);
+    let width = host.facts.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     for (name, value) in &host.facts {
         let value = report::terminal_text(value);
         text.push_str(&format!("{name:width$}  {value}\n"));
     }
     if let Some(fsync) = host.fsync {
-        let unit = if style().unicode { "\u{b5}s" } else { "us" };
-        let us = |ns: u64| format!("{:.0} {unit}", ns as f64 / 1e3);
         text.push_str(&format!(
             "{:width$}  p50 {}, p99 {}, max {} ({} writes of 4 KiB, each with fdatasync)\n",
             "fsync",
-            us(fsync.p50_ns),
-            us(fsync.p99_ns),
-            us(fsync.max_ns),
+            us_text(fsync.p50_ns),
+            us_text(fsync.p99_ns),
+            us_text(fsync.max_ns),
             fsync.count,
         ));
     }
+
     for warning in &warnings {
         let warning_text = report::terminal_text(&warning.text);
         text.push_str(&format!("\nwarning[{}]: {warning_text}\n", warning.code));
     }
+
     print(&text)?;
     Ok(Exit::Ok)
+}
+
+/// Returns a time in microseconds, with its unit.
+fn us_text(ns: u64) -> String {
+    let unit = if style().unicode { "\u{b5}s" } else { "us" };
+    format!("{:.0} {unit}", ns as f64 / 1e3)
 }

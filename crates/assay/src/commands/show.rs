@@ -21,28 +21,31 @@ pub fn show(args: &ShowArgs) -> anyhow::Result<Exit> {
     if let Some(pair) = &args.between {
         return show_between(&directory, pair, args.format, style);
     }
+
     let run = directory.read_run()?;
     let (mut figures, _) = figures(std::slice::from_ref(&directory), |_| ())?;
     if !args.steps.is_empty() {
         keep_steps(&mut figures, &args.steps)?;
     }
-    let named_tables = |style| named_tables(&directory, &run, &figures, args, style);
+
+    let has_names = !args.tables.is_empty();
     let text = match args.format {
-        Format::Json | Format::Csv if !args.tables.is_empty() => {
+        Format::Json | Format::Csv if has_names => {
             return Err(UsageError::new(
                 "`--table` needs `--format table` or `--format markdown`",
                 Some("remove `--table`: JSON and CSV always contain all figures".into()),
             )
             .into());
         }
-        Format::Table if !args.tables.is_empty() => named_tables(Some(style))?,
-        Format::Markdown if !args.tables.is_empty() => named_tables(None)?,
+        Format::Table if has_names => named_tables(&directory, &run, &figures, args, Some(style))?,
+        Format::Markdown if has_names => named_tables(&directory, &run, &figures, args, None)?,
         Format::Table if args.summary => report::tables_summary(&run, &figures, style),
         Format::Table => report::tables(&run, &figures, style),
         Format::Json => json_text(&analysis::json(&run, &figures))?,
         Format::Csv => report::csv(&run, &figures),
         Format::Markdown => report::tables_markdown(&run, &figures, args.settings),
     };
+
     print(&text)?;
     Ok(exit_of_reading(&figures))
 }
@@ -105,9 +108,9 @@ fn show_between(
     format: Format,
     style: TableStyle,
 ) -> anyhow::Result<Exit> {
-    let settings = RunSettings::read(directory)?;
-    let (a, b) = pair_of(pair, settings.targets())?;
-    let settings = settings.between(a, b);
+    let of_run = RunSettings::read(directory)?;
+    let (a, b) = pair_of(pair, of_run.targets())?;
+    let settings = of_run.between(a, b);
     let text = match format {
         Format::Table => report::differences(&settings, style),
         Format::Json => json_text(&analysis::settings_json(&settings))?,

@@ -136,6 +136,7 @@ pub fn init(args: &InitArgs) -> anyhow::Result<Exit> {
     let fetch = target_builds[0].missing().map(|spec| format!("assay fetch {spec}; "));
     let NamedBuilds { builds, .. } = name_builds(&targets, target_builds)?;
     let configs = Vec::from_iter(DraftConfig::second_of(builds[0].engine));
+
     let output = args.output.display();
     let next = format!("{}assay check {output}; assay run {output}", fetch.unwrap_or_default());
     let template = template(args.workload, &builds, false)?;
@@ -153,8 +154,9 @@ pub fn init(args: &InitArgs) -> anyhow::Result<Exit> {
         is_against_itself: false,
     };
     let text = draft.text(REPEATS_DEFAULT);
-    let file = fs_err::OpenOptions::new().write(true).create_new(true).open(&args.output);
-    let mut file = file.map_err(|error| {
+
+    let created = fs_err::OpenOptions::new().write(true).create_new(true).open(&args.output);
+    let mut file = created.map_err(|error| {
         let help = match error.kind() {
             ErrorKind::AlreadyExists => {
                 "assay does not overwrite plans: choose another file with `-o FILE`"
@@ -164,6 +166,7 @@ pub fn init(args: &InitArgs) -> anyhow::Result<Exit> {
         UsageError::new(format!("cannot write the plan: {error}"), Some(help.into()))
     })?;
     file.write_all(text.as_bytes())?;
+
     print(&format!("{output}\n"))?;
     eprintln!("next: edit the plan; {next}");
     Ok(Exit::Ok)
@@ -174,7 +177,7 @@ enum TargetBuild {
     /// A build that is in the store, or that is located when the plan is run.
     Available {
         engine: Engine,
-        /// Its source in plans.
+        /// The source in plans.
         source: String,
         /// The same for all names of one build.
         identity: String,
@@ -388,8 +391,9 @@ fn template(
         let help = "remove `--config`, or edit the plan that `--dry-run` prints and give each engine its configs";
         return usage_error(message, help);
     }
-    let workload = workload.or(is_mixed.then_some(WorkloadName::Insert));
-    let template = Template::of(workload, first);
+
+    let default_workload = is_mixed.then_some(WorkloadName::Insert);
+    let template = Template::of(workload.or(default_workload), first);
     if let Some(build) = builds.iter().find(|build| !(template.runs_on)(build.engine)) {
         let message = format!(
             "{} runs only on {}, but the engine of `{}` is {}",
@@ -438,11 +442,8 @@ fn stem(draft: &Draft<'_>, is_against_itself: bool) -> String {
 
 /// Writes a plan into a directory without overwriting other plans, and returns its path.
 fn save(directory: &Path, stem: &str, text_at: impl Fn(&str) -> String) -> anyhow::Result<PathBuf> {
-    let unusable = |error: std::io::Error| {
-        let help = "choose another directory with `--results DIR`";
-        UsageError::new(format!("cannot write the plan: {error}"), Some(help.into()))
-    };
-    fs_err::create_dir_all(directory).map_err(unusable)?;
+    fs_err::create_dir_all(directory).map_err(cannot_write)?;
+
     let mut number = 1;
     loop {
         let path = match number {
@@ -450,42 +451,54 @@ fn save(directory: &Path, stem: &str, text_at: impl Fn(&str) -> String) -> anyho
             _ => directory.join(format!("{stem}-{number}.toml")),
         };
         let text = text_at(&path.display().to_string());
+
         // The directory may be shared, so nothing that is already there is written to.
         match fs_err::File::create_new(&path) {
             Ok(mut file) => {
-                file.write_all(text.as_bytes()).map_err(unusable)?;
+                file.write_all(text.as_bytes()).map_err(cannot_write)?;
                 return Ok(path);
             }
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                let existing = record::open_regular(&path).and_then(|file| {
-                    let mut start = Vec::new();
-                    file.take(text.len() as u64 + 1).read_to_end(&mut start)?;
-                    Ok(start)
-                });
-                if existing.is_ok_and(|existing| existing == text.as_bytes()) {
+                if has_text(&path, &text).unwrap_or(false) {
                     return Ok(path);
                 }
                 number += 1;
             }
-            Err(error) => return Err(unusable(error).into()),
+            Err(error) => return Err(cannot_write(error).into()),
         }
     }
 }
 
+fn cannot_write(error: std::io::Error) -> UsageError {
+    let help = "choose another directory with `--results DIR`";
+    UsageError::new(format!("cannot write the plan: {error}"), Some(help.into()))
+}
+
+/// Returns whether the file at `path` has exactly this text. Reads no more than that.
+fn has_text(path: &Path, text: &str) -> std::io::Result<bool> {
+    let mut start = Vec::new();
+    record::open_regular(path)?.take(text.len() as u64 + 1).read_to_end(&mut start)?;
+    Ok(start == text.as_bytes())
+}
+
 /// Returns the command line as one line, quoted for a shell.
 fn command_line() -> String {
-    let args = std::env::args().skip(1).filter(|arg| arg != "--dry-run");
-    let args = args.map(|arg| {
-        let arg = words::redact(&arg).replace(char::is_control, " ");
-        let is_plain = |char: char| char.is_alphanumeric() || "@._-/=:,+".contains(char);
-        if !arg.is_empty() && arg.chars().all(is_plain) {
-            arg
-        } else {
-            format!("'{}'", arg.replace('\'', r"'\''"))
-        }
-    });
-    let words: Vec<String> = std::iter::once("assay".to_owned()).chain(args).collect();
-    words.join(" ")
+    let mut line = "assay".to_owned();
+    for arg in std::env::args().skip(1).filter(|arg| arg != "--dry-run") {
+        let word = words::redact(&arg).replace(char::is_control, " ");
+        line += &format!(" {}", quoted(&word));
+    }
+    line
+}
+
+/// Quotes a word for a shell if needed.
+fn quoted(word: &str) -> String {
+    let is_plain = |char: char| char.is_alphanumeric() || "@._-/=:,+".contains(char);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ struct Request<'r> {
     target: &'r str,
 }
 
-/// What was received so far.
+/// The result of reading the bytes that were received so far.
 enum Received<'r> {
     Incomplete,
     Request(Request<'r>),
@@ -74,11 +74,12 @@ pub fn reply(
     Some(reply.into_bytes())
 }
 
+/// Reads a request up to the end of its headers. Only requests to one of the `hosts` are accepted.
 fn read<'r>(received: &'r [u8], hosts: &AllowedHosts) -> Received<'r> {
-    let bad = |why: &str| Received::Refused(Content::text("400 Bad Request", why));
     if !may_begin_request(received) {
-        return bad("not an HTTP request");
+        return bad_request("not an HTTP request");
     }
+
     let Some(end) = received.windows(4).position(|end| end == b"\r\n\r\n") else {
         if received.len() < REQUEST_BYTES_MAX {
             return Received::Incomplete;
@@ -86,30 +87,35 @@ fn read<'r>(received: &'r [u8], hosts: &AllowedHosts) -> Received<'r> {
         let status = "431 Request Header Fields Too Large";
         return Received::Refused(Content::text(status, "request too long"));
     };
+
     let Ok(head) = str::from_utf8(&received[..end]) else {
-        return bad("the request is not text");
+        return bad_request("the request is not text");
     };
+
     let mut lines = head.split("\r\n");
     let first: Vec<&str> = lines.next().unwrap_or_default().split(' ').collect();
     let [method, target, version] = first[..] else {
-        return bad("not an HTTP request");
+        return bad_request("not an HTTP request");
     };
     if !version.starts_with("HTTP/1.") {
-        return bad("not an HTTP request");
+        return bad_request("not an HTTP request");
     }
 
-    let mut named = Vec::new();
+    let mut hosts_named = Vec::new();
     for line in lines {
         match line.split_once(':') {
             Some((name, _)) if name.is_empty() || name.contains([' ', '\t']) => {
-                return bad("a header has an invalid name");
+                return bad_request("a header has an invalid name");
             }
-            Some((name, host)) if name.eq_ignore_ascii_case("host") => named.push(host.trim()),
+            Some((name, host)) if name.eq_ignore_ascii_case("host") => {
+                hosts_named.push(host.trim())
+            }
             Some(_) => {}
-            None => return bad("a header has no name"),
+            None => return bad_request("a header has no name"),
         }
     }
-    match named[..] {
+
+    match hosts_named[..] {
         [host] if hosts.contain(host) => Received::Request(Request { method, target }),
         [_] => Received::Refused(Content::text(
             "421 Misdirected Request",
@@ -117,9 +123,13 @@ fn read<'r>(received: &'r [u8], hosts: &AllowedHosts) -> Received<'r> {
         )),
         // Before version 1.1, there was no such header.
         [] if version == "HTTP/1.0" => Received::Request(Request { method, target }),
-        [] => bad("the request has no Host"),
-        _ => bad("the request has several Hosts"),
+        [] => bad_request("the request has no Host"),
+        _ => bad_request("the request has several Hosts"),
     }
+}
+
+fn bad_request<'r>(why: &str) -> Received<'r> {
+    Received::Refused(Content::text("400 Bad Request", why))
 }
 
 /// Returns whether bytes can be the beginning of a request: a method in capital letters, and no

@@ -38,6 +38,7 @@ const TIMES: [LatencyMetric; 2] = [
 pub fn text(state: &RunState, now_ns: u64) -> String {
     let mut text = String::new();
     let (about, cells) = (&state.about, state.cells);
+
     let run = labels(&[
         ("name", &about.name),
         ("directory", &about.directory),
@@ -45,6 +46,7 @@ pub fn text(state: &RunState, now_ns: u64) -> String {
         ("version", &about.assay),
     ]);
     family(&mut text, "info", "assay_run", "The run", [(&run, 1)]);
+
     let targets = about.targets.iter().map(|target| {
         let names = ["target", "build", "config", "engine"];
         let pairs: Vec<_> = names.into_iter().zip(target.iter().map(String::as_str)).collect();
@@ -52,6 +54,7 @@ pub fn text(state: &RunState, now_ns: u64) -> String {
     });
     let help = "A target of the run";
     family(&mut text, "info", "assay_target", help, targets);
+
     for (name, help, count) in [
         ("assay_cells", "Cells of the run", cells.count),
         ("assay_cells_complete", "Cells that are measured", cells.complete),
@@ -59,6 +62,7 @@ pub fn text(state: &RunState, now_ns: u64) -> String {
     ] {
         family(&mut text, "gauge", name, help, [("", count)]);
     }
+
     let help = "Estimated time of the remaining cells";
     let left_s = state.left_s(now_ns);
     family(&mut text, "gauge", "assay_left_seconds", help, [("", left_s)]);
@@ -79,8 +83,7 @@ pub fn text(state: &RunState, now_ns: u64) -> String {
     let help = "Estimated time until a step stops measuring";
     family(&mut text, "gauge", "assay_step_left_seconds", help, left);
 
-    let lag = steps.iter();
-    let lag = lag.filter_map(|(labels, step)| Some((labels, step.lag_s?)));
+    let lag = steps.iter().filter_map(|(labels, step)| Some((labels, step.lag_s?)));
     let help = "Largest lag of a replica";
     family(&mut text, "gauge", "assay_step_replica_lag_seconds", help, lag);
 
@@ -162,9 +165,9 @@ fn of_step(step: &StepState) -> String {
 /// Returns labels with their values escaped.
 fn labels(all: &[(&str, &str)]) -> String {
     let label = |(name, value): &(&str, &str)| {
-        let value = value.replace('\\', r"\\");
-        let value = value.replace('"', "\\\"").replace('\n', "\\n");
-        format!("{name}=\"{value}\"")
+        // Backslashes first: the other replacements add some.
+        let escaped = value.replace('\\', r"\\").replace('"', "\\\"").replace('\n', "\\n");
+        format!("{name}=\"{escaped}\"")
     };
     all.iter().map(label).collect::<Vec<_>>().join(",")
 }

@@ -38,14 +38,14 @@ pub enum Event {
     Cell(CellKey),
     /// A step of the cell begins.
     Step {
-        /// Its name.
+        /// The name.
         name: String,
-        /// It is not only for settling.
+        /// The step measures; otherwise it only settles.
         measures: bool,
     },
     /// The measurement of the step begins.
     Load {
-        /// Its length; `None`: until its work is done.
+        /// The length; `None`: until the step's work is done.
         time_s: Option<f64>,
         /// The main kind of operation.
         main_kind: Option<String>,

@@ -26,7 +26,7 @@ const CONNECTION_NS_MAX: u64 = 10_000_000_000;
 /// Events are handled at least this often.
 const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 500_000_000 };
 
-/// Where the live view is served.
+/// The socket that serves the live view.
 pub struct Listener {
     socket: TcpListener,
     address: SocketAddr,
@@ -112,10 +112,14 @@ impl Server {
         }));
         // If polling fails, the next round tries again.
         let _ = poll(&mut awaited, Some(&TICK));
+
         let now = self.clock.now();
+
         for event in self.events.try_iter() {
             self.state.take(event, now);
         }
+
+        // A flood of connections must not keep the others waiting: the oldest gives way.
         for _ in 0..CONNECTIONS_MAX {
             let Ok((stream, _)) = self.listener.accept() else {
                 break;
@@ -133,6 +137,7 @@ impl Server {
                 reply: None,
             });
         }
+
         let (state, hosts) = (&self.state, &self.hosts);
         self.connections.retain_mut(|connection| {
             connection.ends_at > now && connection.advance(hosts, state, now).unwrap_or(false)

@@ -20,7 +20,7 @@ pub struct RunInfo {
     pub name: String,
     pub base: String,
     pub assay: String,
-    /// Its directory.
+    /// The directory.
     pub directory: String,
     /// Name, build, config and engine of each target.
     pub targets: Vec<[String; 4]>,
@@ -57,10 +57,10 @@ pub struct RunState {
 /// The phase of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StepPhase {
-    /// It connects, or warms up.
+    /// The step connects, or warms up.
     Preparing,
     Measuring,
-    /// It settles, or its data is checked.
+    /// The step settles, or its data is checked.
     Finishing,
     Ended {
         status: Status,
@@ -86,7 +86,7 @@ impl StepPhase {
 
 /// The state of a step.
 pub(super) struct StepState {
-    /// Its number in this invocation, from 1.
+    /// The number in this invocation, from 1.
     number: usize,
     pub(super) cell: CellKey,
     pub(super) name: String,
@@ -227,7 +227,7 @@ impl StepState {
         }
     }
 
-    /// Returns the time that it will still measure, if that is known.
+    /// Returns the time until the step stops measuring, if known.
     pub(super) fn left_s(&self) -> Option<f64> {
         if self.state != StepPhase::Measuring {
             return None;
@@ -287,8 +287,11 @@ impl RunState {
     /// Applies an event at `now_ns`, and removes steps that ended long ago.
     pub fn take(&mut self, event: Event, now_ns: u64) {
         let last = self.step_count;
-        let is_kept = |step: &StepState| step.ended_at_ns.is_none_or(|at| at + KEPT_NS > now_ns);
-        self.steps.retain(|step| step.number == last || is_kept(step));
+        self.steps.retain(|step| {
+            let ended_long_ago = step.ended_at_ns.is_some_and(|at| at + KEPT_NS <= now_ns);
+            step.number == last || !ended_long_ago
+        });
+
         match event {
             Event::Cells(cells) => (self.cells, self.cells_at_ns) = (cells, now_ns),
             Event::Cell(cell) => self.cell = cell,
@@ -297,6 +300,7 @@ impl RunState {
                 for step in self.steps.iter_mut().filter(|step| step.ended_at_ns.is_none()) {
                     step.end(Status::Failed, false, now_ns);
                 }
+
                 self.step_count += 1;
                 self.steps.push(StepState {
                     number: self.step_count,

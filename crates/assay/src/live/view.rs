@@ -23,7 +23,7 @@ pub struct LiveView {
     address: Option<String>,
     /// Other machines may reach it.
     is_anywhere: bool,
-    /// Where it listens, until the run begins.
+    /// The socket on which the view listens, until the run begins.
     listener: Mutex<Option<Listener>>,
     /// Unset if nobody watches.
     live: OnceLock<Live>,

@@ -32,7 +32,7 @@ pub enum Reason {
     Other,
 }
 
-/// Phrases that clients print, in lower case, and their reasons. The first match counts.
+/// Phrases that clients print, in lower case, and their reasons. The first match is used.
 const PHRASES: [(&str, Reason); 26] = [
     ("no space left on device", Reason::DiskFull),
     ("disk quota exceeded", Reason::DiskFull),

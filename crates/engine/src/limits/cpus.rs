@@ -62,8 +62,8 @@ fn members(set: &CpuSet) -> Vec<u32> {
     (0..CpuSet::MAX_CPU as u32).filter(|cpu| set.is_set(*cpu as usize)).collect()
 }
 
-/// Returns those of the processors that the kernel grants to a thread that requests them. They are
-/// limited by assay's cpuset, not by its affinity.
+/// Returns the processors among `cpus` that the kernel grants to a thread that requests them.
+/// Assay's cpuset limits them, not its affinity.
 fn granted(cpus: &[u32]) -> std::io::Result<Vec<u32>> {
     let request = || -> std::io::Result<Vec<u32>> {
         sched_setaffinity(None, &cpu_set(cpus))?;

@@ -76,7 +76,7 @@ impl ServerGroup {
     /// returns false.
     ///
     /// # Errors
-    /// Those of [`Self::create`].
+    /// The errors of [`Self::create`].
     pub(super) fn also_limits(&mut self, resource: Resource, value: u64) -> Result<bool, String> {
         if self.group.version == Version::One
             || probe::Group::own(&Proc::live(), resource.controller())?.version == Version::One

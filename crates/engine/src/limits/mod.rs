@@ -64,7 +64,7 @@ impl Enforced {
     /// Checks the limits and creates the control group.
     ///
     /// # Errors
-    /// Those of [`check`].
+    /// The errors of [`check`].
     pub fn prepare(limits: &Limits) -> Result<Self, SetupError> {
         check(limits)?;
         let mut groups = Vec::new();

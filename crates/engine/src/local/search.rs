@@ -14,7 +14,7 @@ const DISTRIBUTION: [&str; 3] = ["distribution", "debian", "system"];
 pub(crate) struct Search<V> {
     /// The server's name, such as `PostgreSQL`.
     pub kind: &'static str,
-    /// The names of the server's program. The first that exists counts.
+    /// The names of the server's program. The first one that exists is used.
     pub programs: &'static [&'static str],
     /// The directories with programs within a build's directory.
     pub directories: &'static [&'static str],

@@ -49,7 +49,7 @@ impl Scheme {
         SetupError::config(format!("invalid URL of the server: {what}"), self.usage)
     }
 
-    /// Returns the parameter's name of a part of an address.
+    /// Returns the name of the parameter that gives a part of an address.
     fn parameter(&self, part: &str) -> &'static str {
         let parameter = self.parameters.iter().find(|(_, known)| *known == part);
         parameter.map_or("", |(name, _)| name)

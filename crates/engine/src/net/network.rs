@@ -64,7 +64,7 @@ impl Certificate {
         Ok(Self { pem: made.cert.pem(), key: Secret::new(made.signing_key.serialize_pem()) })
     }
 
-    /// Returns the names and texts of its files.
+    /// Returns the names and contents of the certificate's files.
     pub(crate) fn files(&self) -> [(&'static str, &str); 2] {
         [(CERTIFICATE, &self.pem), (KEY, self.key.expose())]
     }

@@ -115,7 +115,7 @@ impl Stream {
         self.fd().try_clone_to_owned().map(Socket)
     }
 
-    /// Returns how it reaches the server, as settings of assay's own.
+    /// Returns the way in which the stream reaches the server, as settings of assay's own.
     pub(crate) fn settings(&self) -> [Setting; 2] {
         let (transport, tls) = match self {
             Self::Unix(..) => ("unix socket", "off"),

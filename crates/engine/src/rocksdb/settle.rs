@@ -162,7 +162,7 @@ impl Settling<'_> {
                 format!("none starts after {errors} background errors")
             }
             SettleEnd::Stopped => "the wait was stopped".into(),
-            SettleEnd::OutOfTime => "the time was over".into(),
+            SettleEnd::OutOfTime => "the time limit was reached".into(),
         };
 
         // The work may have finished meanwhile.

@@ -1,8 +1,8 @@
 //! `[workload.insert]`: the parameters of the Insert Benchmark.
 //!
 //! A step's kind follows from its name, and most of its values from the workload's keys, so a plan
-//! that lists no steps is complete. `step_values` reads a step; `order` and `rows` then check what only
-//! several keys together can get wrong: the order of the steps, and the numbers of rows.
+//! that lists no steps is complete. `step_values` reads a step; `order` and `rows` then check what
+//! only several keys together can get wrong: the order of the steps, and the numbers of rows.
 
 mod order;
 mod rows;

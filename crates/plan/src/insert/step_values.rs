@@ -78,7 +78,8 @@ impl StepDefaults {
         }
     }
 
-    /// Reads a step that queries for a time, beside writes unless their rate is 0.
+    /// Reads a step that runs queries for a fixed time, beside writes unless the rate of writes is
+    /// 0.
     fn query(
         &self,
         cx: &mut Context<'_>,

@@ -62,11 +62,11 @@ pub const INDEX_NAMES: [&str; 3] = ["marketsegment", "registersegment", "pdc"];
 /// One step of the Insert Benchmark.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InsertStep {
-    /// Its position in the list of steps, from 0.
+    /// The position in the list of steps, from 0.
     pub number: u32,
-    /// Its name, unique within the plan: `qr100`, `qr100.2`.
+    /// The name, unique within the plan: `qr100`, `qr100.2`.
     pub name: String,
-    /// Its work.
+    /// The work.
     pub kind: InsertStepKind,
     /// Rows per commit.
     pub rows_per_commit: u32,
@@ -101,7 +101,7 @@ pub enum InsertStepKind {
     },
     /// `l.i1`, `l.i2`: inserts, with deletes if the plan has them.
     Write {
-        /// Its end.
+        /// The end.
         until: WriteEnd,
         /// Rows per second and client; `None` for as fast as possible.
         rate: Option<f64>,
@@ -113,7 +113,7 @@ pub enum InsertStepKind {
         query: Query,
         /// Rows per second and client.
         rate: f64,
-        /// Its duration.
+        /// The duration.
         time: Duration,
     },
     /// `settle`
@@ -130,7 +130,7 @@ pub enum WriteEnd {
 }
 
 impl InsertStepKind {
-    /// Returns whether it loads the tables.
+    /// Returns whether the step loads the tables.
     pub fn is_load(&self) -> bool {
         matches!(self, Self::Load { .. })
     }

@@ -30,11 +30,11 @@ pub struct Kv {
 /// One step of the key-value sequence.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KvStep {
-    /// Its position in the list of steps, from 0.
+    /// The position in the list of steps, from 0.
     pub number: u32,
-    /// Its name, unique within the plan: `readwhilewriting`, `readwhilewriting.2`.
+    /// The name, unique within the plan: `readwhilewriting`, `readwhilewriting.2`.
     pub name: String,
-    /// Its work.
+    /// The work.
     pub kind: KvStepKind,
 }
 
@@ -70,7 +70,7 @@ pub enum KvStepKind {
     Read {
         /// The kind of reads.
         read: KvRead,
-        /// Its duration.
+        /// The duration.
         time: Duration,
     },
     /// `readwhilewriting`, `multireadwhilewriting`, `fwdrangewhilewriting`, `revrangewhilewriting`
@@ -79,7 +79,7 @@ pub enum KvStepKind {
         read: KvRead,
         /// Bytes of keys and values that the writer writes per second.
         write_bytes_per_s: u64,
-        /// Its duration.
+        /// The duration.
         time: Duration,
     },
     /// `overwritesome`

@@ -1,8 +1,8 @@
 //! The resolved plan: every value is present, and every name is resolved.
 //!
 //! Whoever runs a plan reads only these types. [`Plan`] has the [`Target`]s to measure, each a
-//! [`Build`] with a [`Config`], and the [`Workload`]s that run on each of them. A workload describes
-//! its steps to the others as [`StepRun`]s.
+//! [`Build`] with a [`Config`], and the [`Workload`]s that run on each of them. A workload
+//! describes its steps to the others as [`StepRun`]s.
 
 mod insert;
 mod kv;
@@ -24,7 +24,7 @@ use crate::reader::Resolved;
 /// Everything that a run needs to know, from a plan file, `--set` arguments and defaults.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// Its name, which is part of the run directory's name.
+    /// The name, which is part of the run directory's name.
     pub name: String,
     /// The numbers of clients to run with.
     pub clients: Vec<u32>,
@@ -102,7 +102,7 @@ named_enum! {
 /// A workload with some of its options changed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Variant {
-    /// Its name in the plan; `None` where the plan declares no variants.
+    /// The name in the plan; `None` where the plan declares no variants.
     pub name: Option<String>,
     /// The workload, with the changes of the variant.
     pub workload: Workload,
@@ -120,7 +120,7 @@ pub enum Workload {
 }
 
 impl Workload {
-    /// Returns its name in plans and records.
+    /// Returns the workload's name in plans and records.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Insert(_) => "insert",
@@ -129,7 +129,7 @@ impl Workload {
         }
     }
 
-    /// Returns its steps, without what depends on the workload.
+    /// Returns the steps, without what depends on the workload.
     pub fn steps(&self) -> Vec<StepRun<'_>> {
         match self {
             Self::Insert(insert) => insert.steps.iter().map(InsertStep::run).collect(),
@@ -161,7 +161,7 @@ impl Workload {
         }
     }
 
-    /// Returns the number of steps up to the one that loads, including that one.
+    /// Returns the number of steps up to and including the load.
     pub fn steps_to_load(&self) -> usize {
         match self {
             Self::Insert(insert) => {
@@ -172,7 +172,7 @@ impl Workload {
         }
     }
 
-    /// Returns the options of all its steps: checks, failures and settling.
+    /// Returns the options of all steps: checks, failures and settling.
     pub fn policy(&self) -> &StepPolicy {
         match self {
             Self::Insert(insert) => &insert.policy,
@@ -199,9 +199,9 @@ impl Workload {
 /// The way in which a step runs, regardless of the work in it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepRun<'a> {
-    /// Its name.
+    /// The name.
     pub name: &'a str,
-    /// It measures something; otherwise it only settles.
+    /// The step measures something; otherwise it only settles.
     pub measures: bool,
     /// The time for which it is measured; `None` for until its work is done.
     pub time: Option<Duration>,

@@ -27,14 +27,14 @@ pub struct Sysbench {
 }
 
 impl Sysbench {
-    /// Returns whether it loads the rows. If not, the tables exist already, from `sysbench prepare`
-    /// or an earlier run.
+    /// Returns whether the plan loads the rows. If not, the tables exist already, from `sysbench
+    /// prepare` or an earlier run.
     pub fn loads(&self) -> bool {
         let loads = |step: &SysbenchStep| step.kind == SysbenchStepKind::Load;
         self.steps.iter().any(loads)
     }
 
-    /// Returns whether it creates the indexes.
+    /// Returns whether the plan creates the indexes.
     pub fn makes_indexes(&self) -> bool {
         let makes = |step: &SysbenchStep| step.kind == SysbenchStepKind::Index;
         self.steps.iter().any(makes)
@@ -44,9 +44,9 @@ impl Sysbench {
 /// One step of the sysbench microbenchmarks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SysbenchStep {
-    /// Its name, unique within the plan: `read-only.range10.pre`.
+    /// The name, unique within the plan: `read-only.range10.pre`.
     pub name: String,
-    /// Its work.
+    /// The work.
     pub kind: SysbenchStepKind,
 }
 

@@ -5,9 +5,9 @@ use words::{Engine, Limits, Secret};
 /// One installed version of an engine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Build {
-    /// Its name in the plan.
+    /// The name in the plan.
     pub name: String,
-    /// Its engine.
+    /// The engine.
     pub engine: Engine,
     /// The location of the build.
     pub source: BuildSource,
@@ -31,7 +31,7 @@ pub enum BuildSource {
 /// A named set of options, merged with those of the configs that it extends.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// Its name in the plan.
+    /// The name in the plan.
     pub name: String,
     /// The engine it is for.
     pub engine: Engine,
@@ -88,8 +88,8 @@ impl Config {
         }
     }
 
-    /// Returns the options that it declares, of which `tls` and those of replicas are assay's own;
-    /// those of the load have names `load.NAME`.
+    /// Returns the options that the config declares. The names of those for the load begin with
+    /// `load.`. `tls` and the options for replicas are assay's own.
     pub fn declared(&self) -> Vec<(String, String)> {
         let with_prefix = |(name, value): &(String, String)| {
             let name = name.strip_prefix(TABLE_OPTION).unwrap_or(name);
@@ -106,7 +106,7 @@ impl Config {
         self.set.iter().chain(&self.replica_set).cloned().collect()
     }
 
-    /// Returns what it declares about replicas; empty without replicas.
+    /// Returns the options for replicas that the config declares; empty without replicas.
     pub fn replica_options(&self) -> Vec<(String, String)> {
         if self.replicas == 0 && !self.reads_replicas {
             return Vec::new();

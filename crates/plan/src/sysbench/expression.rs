@@ -1,8 +1,8 @@
 //! The expressions that define parameters of tests: `first + range - 1`, `ids(10)`, `c`.
 //!
 //! While an expression is read (see `parser`), its known parts are computed, together with the
-//! bounds of its value. The bounds choose the type of a parameter. An expression that could divide by
-//! zero or exceed 64 bits is refused, so that an event never has to check.
+//! bounds of its value. The bounds choose the type of a parameter. An expression that could divide
+//! by zero or exceed 64 bits is refused, so that an event never has to check.
 
 use std::ops::RangeInclusive;
 
@@ -51,7 +51,7 @@ impl Operator {
 }
 
 impl Expression {
-    /// Returns its value, for an execution whose own integers start at `base`.
+    /// Returns the value of the expression, for an execution whose own integers start at `base`.
     #[inline]
     pub fn value(&self, integers: &[i64], base: usize) -> i64 {
         match self {
@@ -148,7 +148,7 @@ pub(crate) enum Symbol {
     Integer {
         slot: Slot,
         bounds: Bounds,
-        /// It is the id of a row.
+        /// The integer is the id of a row.
         is_id: bool,
     },
     /// Several drawn integers: the slot of the first, and how many.

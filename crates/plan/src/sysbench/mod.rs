@@ -51,7 +51,7 @@ const LOAD_BATCH: RangeInclusive<u32> = 1..=8_000;
 const TIME_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
 /// The longest default time of a step that only warms up.
 const WARMUP_STEP_TIME_MAX: Duration = Duration::from_secs(60);
-/// The prefix of suffixes of steps that only warm up what comes after them.
+/// The beginning of the suffix of steps that only warm up for later steps.
 const WARMUP_SUFFIX: &str = "warm";
 
 /// A step, as its name describes it.
@@ -75,7 +75,7 @@ named_enum! {
         Short = "short",
         /// The list in use until April 2025.
         Classic = "classic",
-        /// The list in use since then.
+        /// The list in use since April 2025.
         Current = "current",
     }
 }

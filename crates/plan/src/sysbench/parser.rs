@@ -141,7 +141,7 @@ fn starts_name(c: char) -> bool {
     c.is_alphabetic() || c == '_'
 }
 
-/// What the definition of a parameter draws, with the bounds of its integers.
+/// The values that the definition of a parameter draws, with the bounds of integers.
 struct Drawn {
     draw: Draw,
     bounds: Bounds,

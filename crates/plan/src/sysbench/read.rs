@@ -48,7 +48,7 @@ pub(crate) struct Argument {
 pub(crate) struct TestSource {
     pub(crate) name: String,
     pub(crate) arguments: Vec<Argument>,
-    /// It has no errors with the default values of its arguments.
+    /// The test has no errors with the default values of its arguments.
     pub(crate) is_valid: bool,
     path: String,
     /// The place of its name.

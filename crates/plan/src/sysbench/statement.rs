@@ -218,8 +218,8 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Removes a statement's own parameters from the scope, of which the first `shared` are those of
-    /// the whole test.
+    /// Removes a statement's own parameters from the scope, of which the first `shared` are those
+    /// of the whole test.
     fn forget(&mut self, own: &[(String, Place)], shared: usize) {
         self.scope.named.truncate(shared);
         self.scope.used.retain(|used| own.iter().all(|(name, _)| name != used));

@@ -11,7 +11,7 @@ use super::expression::Expression;
 /// parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Test {
-    /// Its name, without arguments and suffix: `read-only`.
+    /// The name, without arguments and suffix: `read-only`.
     pub name: String,
     /// The group in which results show it.
     pub group: Group,
@@ -67,18 +67,18 @@ named_enum! {
 /// A statement of a test.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TestStatement {
-    /// Its text.
+    /// The text.
     pub text: Vec<Piece>,
-    /// Its probability in an event, relative to the other statements with a weight; above 0.
+    /// The probability in an event, relative to the other statements with a weight; above 0.
     /// `None` if every event runs it.
     pub weight: Option<u32>,
     /// The number of times that an event executes it, with newly drawn parameters each time.
     pub repeat: u32,
-    /// It is prepared; otherwise it is sent as text.
+    /// The statement is prepared; otherwise it is sent as text.
     pub prepared: bool,
     /// The number of rows that one execution must return or change; `None` if unknown.
     pub rows: Option<ExpectedRows>,
-    /// Its effect on the rows of its table.
+    /// The effect on the rows of the statement's table.
     pub effect: Effect,
     /// The parameters that are drawn for each execution, `count` times.
     pub own: Block,
@@ -108,16 +108,16 @@ pub enum Piece {
     Integers {
         /// The position of the first one.
         first: Slot,
-        /// Their number.
+        /// The number of integers.
         count: usize,
-        /// They may need more than 32 bits.
+        /// The integers may need more than 32 bits.
         is_wide: bool,
     },
     /// A drawn text.
     Drawn {
-        /// Its position.
+        /// The position.
         slot: Slot,
-        /// It is for the column `pad`; otherwise it is for `c`.
+        /// The text is for the column `pad`; otherwise it is for `c`.
         is_pad: bool,
     },
     /// The rows of a statement that inserts several, as the pieces of one row. They start with the
@@ -136,7 +136,8 @@ pub enum Slot {
 }
 
 impl Slot {
-    /// Returns its index among all values, for an execution whose own values start at `base`.
+    /// Returns the slot's index among all values, for an execution whose own values start at
+    /// `base`.
     #[inline]
     pub fn index(self, base: usize) -> usize {
         match self {
@@ -202,12 +203,12 @@ pub enum Effect {
     Inserts,
     /// Deletes as many rows as it answers with.
     Deletes,
-    /// It may do anything.
+    /// The statement may do anything.
     Unknown,
 }
 
 impl Effect {
-    /// Derives it from a statement's text.
+    /// Derives the effect from a statement's text.
     pub(super) fn of(sql: &str) -> Self {
         // Text within quotes is no keyword.
         let sql = sql.split('\'').step_by(2).collect::<Vec<_>>().join(" ");

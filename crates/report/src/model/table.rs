@@ -174,7 +174,7 @@ pub(crate) struct Table {
     pub across: bool,
 }
 
-/// What a table of a step is called.
+/// The names of a table of a step.
 #[derive(Clone, Copy)]
 pub(crate) struct TableHeading<'t> {
     /// The identifier without the step.

@@ -312,6 +312,7 @@ fn target_charts(board: &Board<'_>) -> PlotSection {
 fn client_charts(board: &Board<'_>) -> PlotSection {
     const IDEAL: &str = "Both axes are logarithmic. The dotted line is ideal: twice the clients, \
         twice the throughput.";
+
     let plots = [
         chart_plot(
             "throughput-over-clients",
@@ -332,6 +333,7 @@ fn client_charts(board: &Board<'_>) -> PlotSection {
             over::clients(board, OverClients::ScaleUp),
         ),
     ];
+
     PlotSection {
         id: "over-clients",
         heading: "Over clients",

@@ -118,7 +118,7 @@ fn ladder(low: f64, high: f64) -> Vec<f64> {
     rungs[from.unwrap_or(0)..=to.unwrap_or(rungs.len() - 1)].to_vec()
 }
 
-/// Returns as many of the values as fit, with their texts.
+/// Returns as many of the values as fit, with their labels.
 fn thinned(mut rungs: Vec<f64>) -> Vec<(f64, String)> {
     if rungs.len() > TICKS_MAX {
         let is_power_of_ten = |rung: &f64| (rung.log10() - rung.log10().round()).abs() < 1e-9;

@@ -47,7 +47,7 @@ impl Panel {
     }
 }
 
-/// Lays out panels in a file of its own, with a title above and a legend below.
+/// Returns a self-contained SVG file of panels, with a title above and a legend below.
 pub(super) fn file(title: &str, panels: &[Panel], keys: &[(Markup, String)], note: &str) -> String {
     let placed = place_panels(panels);
     let width = placed.width.max(text_width(title) * 1.5 + 2.0 * GAP).max(400.0);

@@ -87,7 +87,7 @@ fn escaped(text: &str) -> String {
     out
 }
 
-/// Returns true if Markdown does not take a letter as it is.
+/// Returns true if a letter has a meaning in Markdown, so that it must be escaped.
 fn is_command(letter: char, is_code: bool) -> bool {
     match letter {
         // A bar ends a cell even within code.

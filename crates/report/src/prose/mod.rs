@@ -1,4 +1,4 @@
-//! What is said of results: sentences as values, which every printer prints.
+//! Statements about results: sentences as values, which every printer prints.
 //!
 //! A terminal, Markdown, a page and JSON must say the same thing. So the wording is chosen once,
 //! here, and a printer only decides on order, wrapping and emphasis.
@@ -29,7 +29,7 @@ pub(crate) mod validity;
 
 use crate::model::table::Table;
 
-/// Something said of results, with the figures that it rests on.
+/// A statement about results, with the figures that support it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Passage {
     /// The statement itself: the title of a finding, or the first sentence of an answer.

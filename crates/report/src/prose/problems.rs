@@ -7,7 +7,7 @@ use analysis::figures::{Figures, Remark, Row, UnfinishedCell};
 use record::{OptionStatus, Run, Status};
 
 use super::profiles::{self, MissingProfiles};
-use super::settings::not_had;
+use super::settings::unmet_option;
 use super::{trees, uneven};
 use crate::model::matrix::{CellLine, Matrix};
 
@@ -130,7 +130,7 @@ impl ProblemList<'_> {
         for ignored in figures.settings.targets.iter().flat_map(|target| &target.ignored) {
             // Whether a server has an option that it does not report is unknown.
             if ignored.status != OptionStatus::Unreported {
-                self.warn("settings::not-had", &not_had(ignored), Some(ignored.target.clone()));
+                self.warn("settings::not-had", &unmet_option(ignored), Some(ignored.target.clone()));
             }
         }
     }

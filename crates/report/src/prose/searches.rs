@@ -41,10 +41,12 @@ fn subject(searched: &SearchedTarget, is_by_clients: bool) -> String {
 /// Returns the result of a search in a sentence about the target of that name.
 fn result(search: &RateSearch, searched: &SearchedTarget, name: &str) -> String {
     let what = format!("in {} with {}", search.step, bounds(search));
+
     match &searched.state {
         SearchState::Next(_) | SearchState::Unfinished => {
             format!("The search for {name} has not ended: `assay run --resume RUN` continues it.")
         }
+
         SearchState::Found { sustained, missed } => {
             // The upper end of the search may be a rate that was achieved but not requested.
             let is_tried = searched.trials.iter().any(|trial| trial.rate == Some(*missed));
@@ -56,6 +58,7 @@ fn result(search: &RateSearch, searched: &SearchedTarget, name: &str) -> String 
                 format!("{name} sustains {highest}/s {what}; without a rate it achieves {above}/s.")
             }
         }
+
         SearchState::NotLimited(rate) => {
             let highest = rate_text(*rate);
             let why = match search.rate_max {
@@ -64,6 +67,7 @@ fn result(search: &RateSearch, searched: &SearchedTarget, name: &str) -> String 
             };
             format!("{name} sustains {highest}/s {what}, {why}.")
         }
+
         SearchState::NoneSustained(rate) => {
             let lowest = rate_text(*rate);
             format!("{name} sustains no rate {what}; the lowest one tried is {lowest}/s.")

@@ -297,13 +297,13 @@ fn ignored_lines(all: &[&IgnoredOption]) -> Vec<String> {
     shared
         .iter()
         .map(|(option, targets)| {
-            format!("{} ({})", not_had(option), listed(targets, TARGETS_MAX, ", "))
+            format!("{} ({})", unmet_option(option), listed(targets, TARGETS_MAX, ", "))
         })
         .collect()
 }
 
 /// Formats an option that a server lacks or changed: `work_mem = 1001kB: the server has 1000kB`.
-pub(crate) fn not_had(option: &IgnoredOption) -> String {
+pub(crate) fn unmet_option(option: &IgnoredOption) -> String {
     let effect = match (option.status, &option.effective) {
         (OptionStatus::Changed, Some(effective)) => {
             let effective = readable(&option.name, effective);

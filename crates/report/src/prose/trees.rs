@@ -1,5 +1,5 @@
-//! Detects read-only steps in which the targets of one table began with different trees. Then more
-//! than the targets differs.
+//! Detects read-only steps in which the targets of one table began with different trees. In such
+//! steps, the targets are not the only difference.
 
 use analysis::compare::InitialTree;
 

@@ -323,7 +323,7 @@ pub(crate) fn figure_table(
     }
     table.notes.extend(footnotes.into_notes());
 
-    // Of a step that no line completed, all figures are absent, and the cells say why.
+    // If no line completed the step, all figures are absent, and the cells say why.
     let is_any_complete = rows.iter().any(|row| row.status == Status::Complete);
     if !absent.is_empty() && is_any_complete {
         let names: Vec<_> = absent.iter().map(|column| column.name).collect();

@@ -27,7 +27,7 @@ use crate::request::LIBRARY_COMMAND;
 pub struct Identity {
     /// Product and version: `Speedb 2.8.0 (RocksDB 8.6.7)`.
     pub version: String,
-    /// Its path, without symbolic links.
+    /// The path, without symbolic links.
     pub path: String,
 }
 
@@ -145,7 +145,7 @@ impl Ended {
 enum Limit {
     /// The time until its next line.
     Time(Duration),
-    /// Its resident memory, in bytes. The kernel's own limits would also count memory that is
+    /// The resident memory, in bytes. The kernel's own limits would also count memory that is
     /// reserved and never used, such as the stacks of threads.
     Memory(u64),
 }

@@ -57,7 +57,7 @@ struct UsedBuild<'a> {
     build: &'a Build,
     /// A target for each config, by the config's index in the plan.
     targets: BTreeMap<usize, &'a str>,
-    /// What the cells need from a server.
+    /// The cells' needs from a server.
     needs: Needs,
 }
 
@@ -91,9 +91,9 @@ struct Search<'a> {
     trials: Vec<Trial<'a>>,
     owners: Vec<&'a Build>,
     outcomes: Trials,
-    /// What is wrong with the plan.
+    /// The errors in the plan.
     diagnostics: Vec<Diagnostic>,
-    /// What else is wrong.
+    /// All other errors.
     errors: Vec<anyhow::Error>,
 }
 

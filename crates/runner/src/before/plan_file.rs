@@ -17,9 +17,9 @@ use crate::request::PlanRequest;
 pub struct PlanFile {
     /// The parsed plan.
     pub plan: Plan,
-    /// Its path; `None` for the built-in plan.
+    /// The path; `None` for the built-in plan.
     pub path: Option<PathBuf>,
-    /// Its text, verbatim.
+    /// The text, verbatim.
     pub text: String,
     /// The `--set` arguments in their order.
     pub sets: Vec<String>,
@@ -276,7 +276,7 @@ impl PlanFile {
         Ok(())
     }
 
-    /// Returns the plan as it is recorded.
+    /// Returns the plan in its recorded form.
     pub fn to_record(&self) -> record::Plan {
         let text = words::redact(&self.text);
         let sets: Vec<String> = self.sets.iter().map(|set| words::redact(set)).collect();

@@ -136,6 +136,7 @@ impl<'a> TargetCheck<'a> {
         let Config { files, set, tls, .. } = self.config;
         let is_configured = !files.is_empty() || !set.is_empty() || *tls;
         let title = self.facts.title;
+
         if self.is_foreign && is_configured {
             return Some(Problem {
                 place: self.place_of_options(),
@@ -143,6 +144,7 @@ impl<'a> TargetCheck<'a> {
                 help: "remove `file`, `set` and `tls` from its config, and configure the server itself",
             });
         }
+
         if !self.facts.has_options && is_configured {
             return Some(Problem {
                 place: self.place_of_options(),
@@ -150,6 +152,7 @@ impl<'a> TargetCheck<'a> {
                 help: "remove `file` and `set` from its config",
             });
         }
+
         let place = self.place_in_config(|key| key == "file");
         match self.facts.config_files {
             ConfigFiles::None if !files.is_empty() => Some(Problem {

@@ -138,9 +138,9 @@ fn help_to_pass(recorded: &record::Plan) -> String {
 /// Repeats to add to a run.
 #[derive(Clone, Copy, Debug)]
 pub struct MoreRepeats {
-    /// The number that each cell gets in all.
+    /// The total number of repeats of each cell.
     pub repeats: u32,
-    /// Each cell also gets one with a profiler.
+    /// Each cell also gets a repeat with a profiler.
     pub is_profiled: bool,
 }
 

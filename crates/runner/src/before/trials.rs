@@ -16,7 +16,7 @@ use crate::failure::{failure_of, is_usage};
 /// The context of an error about the replicas of a config's server.
 pub const ITS_REPLICAS: OfReplicas = OfReplicas;
 
-/// The type of [`ITS_REPLICAS`], by which such an error is found.
+/// The type of [`ITS_REPLICAS`], which tells such an error from others.
 #[derive(Clone, Copy, Debug)]
 pub struct OfReplicas;
 
@@ -41,12 +41,12 @@ pub struct Configs<'a> {
     pub obstacles: Vec<Obstacle>,
 }
 
-/// What came of trying a config.
+/// The outcome of trying a config.
 #[derive(Debug)]
 pub enum Tried {
-    /// It is accepted, without the options that the version lacks.
+    /// The config is accepted, without the options that the version lacks.
     Accepted(Vec<String>),
-    /// It is refused.
+    /// The config is refused.
     Refused(Refusal),
     /// The trial ended before it could tell, for this reason.
     Incomplete(String),

@@ -73,7 +73,7 @@ fn run_openings(
     }
 }
 
-/// How the steps of an opened target ended, and the next opening, if there is one.
+/// The end of the steps of an opened target, and the next opening, if there is one.
 struct Opening {
     status: Status,
     next: Option<Box<dyn NextOpening>>,

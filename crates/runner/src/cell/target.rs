@@ -21,7 +21,7 @@ pub trait RunningTarget {
     /// Gets ready for tables. The settings of the engine are recorded by now.
     ///
     /// # Errors
-    /// What keeps the cell from being measured. Nothing of this is left then.
+    /// The reason why the cell can't be measured. Nothing of this is left then.
     fn prepare(&mut self, _cell: &mut CellRun<'_>) -> anyhow::Result<()> {
         Ok(())
     }
@@ -29,7 +29,7 @@ pub trait RunningTarget {
     /// Creates the tables, or finds those that exist.
     ///
     /// # Errors
-    /// What keeps the cell from being measured. Some tables may exist then.
+    /// The reason why the cell can't be measured. Some tables may exist then.
     fn make_tables(&mut self, _cell: &mut CellRun<'_>) -> anyhow::Result<()> {
         Ok(())
     }
@@ -80,18 +80,18 @@ pub struct TargetSteps<'a> {
 
 /// A target that was stopped.
 pub struct Stopped {
-    /// Whether it stopped cleanly.
+    /// The outcome: an error if the target did not stop cleanly.
     pub result: Result<(), SetupError>,
-    /// The way to open it again for further steps.
+    /// The way to open the target again for further steps.
     pub next: Option<Box<dyn NextOpening>>,
 }
 
 /// A stopped target that is opened again, since its load had options of its own.
 pub trait NextOpening {
-    /// Opens it.
+    /// Opens the database again.
     ///
     /// # Errors
-    /// It can't be opened.
+    /// The database can't be opened.
     fn open(self: Box<Self>, cell: &mut CellRun<'_>) -> anyhow::Result<Box<dyn RunningTarget>>;
 }
 

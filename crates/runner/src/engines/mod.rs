@@ -40,9 +40,9 @@ pub trait EngineRow: Sync {
 pub struct BuildFacts {
     /// The version, as the engine reports it.
     pub version: String,
-    /// Its directory or URL.
+    /// The directory or URL.
     pub source: String,
-    /// Its files.
+    /// The files.
     pub files: Vec<FileHash>,
 }
 

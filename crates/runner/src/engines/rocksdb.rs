@@ -139,17 +139,17 @@ struct RocksDbTarget {
     database: rocksdb::RocksDb,
     workload: KeyValueWorkload,
     data_dir: DataDir,
-    /// It is open for the load only.
+    /// The database is open for the load only.
     is_loading: bool,
     /// The numbers of the steps.
     part: Range<usize>,
-    /// How it is opened again.
+    /// The second opening; `None` if the database is opened only once.
     after_load: Option<AfterLoad>,
     /// The settings of the load, if it was opened again after that.
     load_settings: Option<Vec<Setting>>,
 }
 
-/// The opening after the load.
+/// The config and the steps of the database's second opening, after the load.
 struct AfterLoad {
     config: rocksdb::Config,
     /// The numbers of the steps.

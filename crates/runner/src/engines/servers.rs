@@ -51,7 +51,7 @@ const WATCHING_PRIMARY: u32 = 3;
 
 /// An installed server.
 struct Located {
-    /// Its product and version.
+    /// The product and version.
     name: String,
     version: String,
     place: PathBuf,
@@ -354,7 +354,7 @@ fn watch<E: Replicated + 'static>(
     Ok(Box::new(watched))
 }
 
-/// What a server and its replicas are started with, besides what the plan says.
+/// The arguments of starting a server and its replicas, besides those from the plan.
 struct Launch {
     /// The build.
     place: String,

@@ -18,7 +18,7 @@ pub struct SqlTarget<E: SqlEngine> {
     pub engine: E,
     /// A server that assay did not start, in which it leaves nothing behind.
     pub is_foreign: bool,
-    /// What is removed in the end.
+    /// The directories to remove at the end.
     pub leftovers: Leftovers,
     /// Gets a server ready for tables.
     pub preparation: Option<Box<dyn Preparation<E>>>,
@@ -26,7 +26,7 @@ pub struct SqlTarget<E: SqlEngine> {
     /// A session that is open while the steps run: SQLite would clean up whenever its last session
     /// closes, also between two steps.
     session: Option<E::Session>,
-    /// The workload, from when its tables are made.
+    /// The workload; `None` until its tables are made.
     workload: Option<SqlWorkload>,
     /// The number of tables that the record named before this cell made its own; `None` before, or
     /// where no table has to be dropped.

@@ -15,7 +15,7 @@ pub struct Failures {
     keeps_going: bool,
 }
 
-/// A failure that was told.
+/// A failure that was reported.
 struct Told {
     /// The causes without numbers, which differ between repeats: ports, processes, paths.
     causes: Vec<String>,
@@ -49,8 +49,8 @@ impl Failures {
         1
     }
 
-    /// Leaves out the cells after `index` that have the same target, if its cell failed before it
-    /// had completed a step. The next cell would probably fail in the same way.
+    /// If the cell at `index` failed before it completed a step, leaves out the later cells of its
+    /// target, which would probably fail in the same way.
     pub fn leave_out(
         &mut self,
         events: &dyn Events,

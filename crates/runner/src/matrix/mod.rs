@@ -28,13 +28,13 @@ use pace::{Pace, about};
 
 /// A cell to measure.
 pub struct Task {
-    /// Its number in the run, from 1.
+    /// The number in the run, from 1.
     pub number: usize,
     /// Identifies its record.
     pub reference: CellRef,
     /// The cell in the plan.
     pub cell: plan::Cell,
-    /// Its estimated time and space.
+    /// The estimated time and space.
     pub estimate: Estimate,
 }
 

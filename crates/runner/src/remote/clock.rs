@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// The difference between another clock and ours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClockOffset {
-    /// Their time minus ours, in nanoseconds.
+    /// The other clock's time minus ours, in nanoseconds.
     pub offset_ns: i64,
     /// The true offset is at most this far away: half of the round trip.
     pub uncertainty_ns: u64,
@@ -33,7 +33,7 @@ impl ClockOffset {
         })
     }
 
-    /// Returns their time at ours.
+    /// Returns the other clock's time at a time of ours.
     pub fn theirs(self, ours: u64) -> u64 {
         ours.saturating_add_signed(self.offset_ns)
     }

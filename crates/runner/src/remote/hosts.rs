@@ -12,12 +12,12 @@ pub struct RankHost {
     /// The assay that runs there. Those of earlier versions don't say.
     #[serde(default)]
     pub assay: Assay,
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its identity, which differs between machines, and between network namespaces of one
+    /// The identity, which differs between machines, and between network namespaces of one
     /// machine.
     pub network: String,
-    /// Its description, without disks.
+    /// The description, without disks.
     pub host: Host,
 }
 

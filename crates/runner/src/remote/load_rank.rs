@@ -86,9 +86,11 @@ impl LoadRank<'_> {
     fn serve_cell(&mut self, order: &CellOrder) -> anyhow::Result<()> {
         let plan = plan_file::recorded_quietly(&order.plan)?.plan;
         let target =
-            plan.targets.get(order.target).context("the plan of rank 0 has other targets")?;
-        let variant =
-            plan.variants.get(order.variant).context("the plan of rank 0 has other variants")?;
+            plan.targets.get(order.target).context("the plan of rank 0 has different targets")?;
+        let variant = plan
+            .variants
+            .get(order.variant)
+            .context("the plan of rank 0 has different variants")?;
 
         let row = engines::of(plan.builds[target.build].engine);
         let engine = row.connect(order.url.as_deref())?;
@@ -230,7 +232,7 @@ impl LoadRank<'_> {
             let now = self.clock.now();
             if self.stop.load(Relaxed) && now > *stopped_at.get_or_insert(now) + ORPHANED_NS {
                 bail!(
-                    "a signal ended load rank {}, and rank 0 gives no more orders",
+                    "load rank {} was stopped by a signal, and rank 0 sends no more orders",
                     self.ranks.rank()
                 );
             }

@@ -36,7 +36,7 @@ pub enum Order {
         step: usize,
         is_warm_up: bool,
         limits: Limits,
-        /// It reports the samples of its host.
+        /// The rank reports the samples of its host.
         samples_host: bool,
     },
     /// Report the clock.
@@ -47,9 +47,9 @@ pub enum Order {
     Halt,
     /// All connections of all ranks that the step waits for have ended.
     AllEnded,
-    /// Close the connections: their threads of the server are measured.
+    /// Close the connections: the server's threads that serve them have been measured.
     Close,
-    /// Take note of what the connections of all ranks did.
+    /// Apply the merged summaries of the connections of all ranks.
     Apply { step: usize, summaries: Summaries, totals: Totals },
     /// Disconnect from the cell's target.
     EndCell,
@@ -60,7 +60,7 @@ pub enum Order {
 /// A cell, as far as a load rank needs to know it.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct CellOrder {
-    /// The plan, as it is recorded.
+    /// The plan in its recorded form.
     pub plan: record::Plan,
     /// The index of the target in the plan.
     pub target: usize,
@@ -79,19 +79,19 @@ pub struct CellOrder {
 /// A report of a load rank.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Report<'a> {
-    /// It is there.
+    /// The rank has started.
     Hello(Box<RankHost>),
     /// The addresses that it reaches.
     Reached(Vec<SocketAddr>),
-    /// It has connected to the target. A query that does nothing took at least this long.
+    /// The rank has connected to the target. A query that does nothing took at least this long.
     Connected { round_trip_ns: u64 },
-    /// It has done what was ordered.
+    /// The rank has done what was ordered.
     Done,
     /// The connections of the step.
     Prepared { connections: Vec<ConnectionInfo> },
-    /// Its clock.
+    /// The clock.
     Clock { now: u64 },
-    /// Rows of seconds that are over.
+    /// Rows of completed seconds.
     #[serde(borrow)]
     Intervals(Vec<IntervalRow<'a>>),
     /// Latencies of a second; the histogram follows the message.
@@ -101,11 +101,11 @@ pub enum Report<'a> {
     /// The step continues. `is_waiting`: only its background connections are left. `sent_at` is by
     /// the rank's clock.
     Alive { is_waiting: bool, sent_at: u64 },
-    /// Its connections have done their work, and are still open.
+    /// The connections have done their work, and are still open.
     Idle,
     /// The step has ended.
     Ended(Box<EndedPart>),
-    /// It could not do what was ordered.
+    /// The rank could not do what was ordered.
     Failed(Failure),
 }
 
@@ -124,11 +124,11 @@ pub struct EndedPart {
 /// A connection of a load rank.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ConnectionInfo {
-    /// Its client, from 0.
+    /// The client, from 0.
     pub client: u32,
-    /// Its role in the step.
+    /// The role in the step.
     pub role: String,
-    /// Its kinds of operation.
+    /// The kinds of operation.
     pub kinds: Vec<String>,
     /// The thread of the server, as the server reports it.
     pub server_thread: Option<u32>,

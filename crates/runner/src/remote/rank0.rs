@@ -172,7 +172,7 @@ impl LoadRanks {
         result
     }
 
-    /// Tells all ranks what the connections of all of them did.
+    /// Broadcasts the merged summaries of all connections to all ranks.
     pub fn apply(&self, step: usize, summaries: &Summaries, totals: &Totals) -> anyhow::Result<()> {
         let channel = &mut *self.channel.borrow_mut();
         channel.give(|_| Order::Apply {

@@ -58,7 +58,7 @@ impl RankedStep {
             .collect()
     }
 
-    /// Starts to measure the server's threads of each rank's connections.
+    /// Starts to measure the server's threads that serve the connections of each rank.
     fn meters(&self) -> Vec<Vec<Option<ThreadMeter>>> {
         let mut meters = Vec::new();
         for connections in &self.connections {
@@ -146,7 +146,8 @@ impl RankChannel {
         }
     }
 
-    /// Merges the parts of all ranks. `end` is how the step ended if that was not their own doing.
+    /// Merges the parts of all ranks. `end` is the step's end if the ranks did not end
+    /// it themselves.
     fn merged(
         &self,
         step: &RankedStep,
@@ -233,7 +234,7 @@ impl RankChannel {
     }
 }
 
-/// What is known of a rank's clock and of how late its reports were.
+/// The facts about a rank's clock and the delays of its reports.
 struct RankClock {
     before: ClockOffset,
     after: ClockOffset,
@@ -250,7 +251,7 @@ struct Supervision<'a> {
     heard_at: Vec<u64>,
     /// The offset of each rank's clock.
     offsets: &'a [ClockOffset],
-    /// The longest time that a report of each rank was on its way.
+    /// The longest time in transit of a report of each rank.
     delays_ns: Vec<u64>,
     recorded: Result<(), String>,
     histograms: Deserializer,
@@ -263,7 +264,8 @@ struct Supervision<'a> {
 }
 
 impl<'a> Supervision<'a> {
-    /// Begins to supervise a step that starts at `start_at`, with ranks whose clocks differ so.
+    /// Begins to supervise a step that starts at `start_at`, with ranks whose clocks have these
+    /// offsets.
     fn begin(step: &RankedStep, start_at: u64, offsets: &'a [ClockOffset]) -> Self {
         let count = offsets.len();
         Self {
@@ -370,7 +372,7 @@ impl<'a> Supervision<'a> {
     }
 }
 
-/// Returns a kind of operation as a text that lasts. A plan has few of them.
+/// Interns the name of a kind of operation. The memory is never freed; a plan has few kinds.
 fn interned(kind: &str) -> &'static str {
     static KINDS: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
     let mut kinds = KINDS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);

@@ -118,10 +118,10 @@ pub trait Replication {
 
 /// Replicas that were stopped.
 pub struct StoppedReplicas {
-    /// Whether nothing is left of what assay created: tables stay on a replica that has not caught
+    /// The outcome of removing what assay created: tables stay on a replica that has not caught
     /// up.
     pub cleaned: anyhow::Result<()>,
-    /// Whether the replicas that assay started have stopped cleanly.
+    /// The outcome of stopping the replicas that assay started.
     pub stopped: anyhow::Result<()>,
 }
 

@@ -100,7 +100,7 @@ fn inexact_clock(rank: &RankLoad) -> Option<Warning> {
     }
     let (known_to_ms, drift_ms) = (rank.clock_uncertainty_ns / 1_000_000, drift_ns / 1_000_000);
     let text = format!(
-        "the clock of load rank {} on host `{}` is known to within {known_to_ms} ms and drifted by {drift_ms} ms: its seconds and those of other hosts differ by as much",
+        "the clock of load rank {} on host `{}` is known to within {known_to_ms} ms and drifted by {drift_ms} ms: its seconds may be off by that much",
         rank.rank, rank.host
     );
     Some(Warning::new("ranks::clock", text))

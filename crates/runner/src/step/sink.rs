@@ -107,7 +107,7 @@ pub struct StepSink<'a> {
     last: Option<Sample>,
 }
 
-/// What a sink knows when the load has ended.
+/// The contents of a sink when the load has ended.
 pub struct SinkEnd {
     /// The parts that the next step reuses.
     pub sampled: SamplingResult,

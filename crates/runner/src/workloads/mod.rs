@@ -41,7 +41,7 @@ pub trait StepEngine {
         stop: &AtomicBool,
     ) -> Result<Settled, Error>;
 
-    /// Returns its replicas, if it has any.
+    /// Returns the engine's replicas, if it has any.
     fn replication(&self) -> Option<&dyn Replication> {
         None
     }
@@ -170,7 +170,7 @@ impl StepEngine for RocksDbSteps<'_> {
 
 /// Runs a workload on an engine. Steps are numbered as in the plan, from 0.
 pub trait WorkloadRunner {
-    /// Returns its tables, if it has any.
+    /// Returns the workload's tables, if it has any.
     fn tables(&self) -> &[Table];
 
     /// Returns the number of rows or keys that should exist now.

@@ -32,7 +32,7 @@ impl SqlWorkload {
         }
     }
 
-    /// Returns its tables.
+    /// Returns the workload's tables.
     pub fn tables(&self) -> &[Table] {
         match self {
             Self::Insert(insert) => insert.tables(),

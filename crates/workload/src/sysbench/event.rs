@@ -197,9 +197,11 @@ impl Event {
     ) {
         let EventValues { integers, texts, .. } = values;
         let random = &mut streams.choices;
+
         for ((position, draw), sampler) in block.draws.iter().zip(samplers) {
             // Depending on the draw, the position is one among the integers or among the texts.
             let (at, text) = (base.integers + position, base.texts + position);
+
             match draw {
                 Draw::Keys(count) => {
                     for value in &mut integers[at..][..*count] {

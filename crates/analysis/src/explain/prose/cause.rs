@@ -123,12 +123,15 @@ fn fsyncs_instead(metric: &str, count: Pair) -> String {
 pub(super) fn sentence(case: &Case<'_>, cause: &Cause) -> String {
     let per = case.noun();
     let added = if case.is_slower() { "added" } else { "saved" };
+
     match cause {
         Cause::BothMissedWrites => {
             "Both missed their requested write rate in at least one repeat: fewer writes competed with \
              the queries, so no cause is named."
                 .to_owned()
         }
+
+        // Work that starts, stops or stalls.
         Cause::FsyncsPerCommit { metric, count, settings, waiting } => {
             let waiting = waiting.map(|share| {
                 let share = share_text(share);
@@ -153,6 +156,8 @@ pub(super) fn sentence(case: &Case<'_>, cause: &Cause) -> String {
             share_text(*share),
             longest.as_ref().map(longest_stall).unwrap_or_default()
         ),
+
+        // A part of an operation's time, or none.
         Cause::Part(changed) => part_sentence(case, added, changed),
         Cause::LevelShift(shift) => level_shift(case, shift),
         Cause::Unexplained(gap) => unexplained(*gap, per, added),
@@ -197,7 +202,7 @@ fn unexplained(gap: Gap, per: &str, added: &str) -> String {
             figure(2.0 * SHORT_SECONDS)
         ),
         Gap::NotShown => format!(
-            "The time per {per} did not change as surely as throughput did, so no cause is named."
+            "The time per {per} shows no significant change in the direction of throughput, so no cause is named."
         ),
         Gap::NoLargePart => format!(
             "No measured part is shown to make up {} of the time {added} per {per}.",
@@ -225,20 +230,20 @@ fn part_sentence(case: &Case<'_>, added: &str, changed: &PartOfTime) -> String {
             "; no setting says why processors were short, so no cause is named"
         }
     };
+
     let wait =
         if changed.has_wait { ", including the wait for a processor that it causes" } else { "" };
     let expected = match changed.settings.as_slice() {
         [] => String::new(),
         settings => format!(", as expected from {}", settings_text(settings)),
     };
-    let others = changed.others.iter().map(|part| part_name(*part).to_owned());
-    let others = list_any(others).map(|others| format!("; also changed: {others}"));
+    let others = list_any(changed.others.iter().map(|part| part_name(*part).to_owned()))
+        .map(|parts| format!("; also changed: {parts}"))
+        .unwrap_or_default();
+
     let (share, part) = (share_text(changed.share), part_name(changed.part));
     let per = case.noun();
-    format!(
-        "Of the time {added} per {per}, {share} is {part}{detail}{wait}{expected}{}.",
-        others.unwrap_or_default()
-    )
+    format!("Of the time {added} per {per}, {share} is {part}{detail}{wait}{expected}{others}.")
 }
 
 /// States how much more CPU clients and server use. The server's process also works beside its
@@ -257,7 +262,7 @@ fn process_cpu_sentence(case: &Case<'_>, added: &str, changed: &PartOfTime) -> S
     )
 }
 
-/// States the time in which one of the two ran as fast as the other: until the shift, or since.
+/// States when one target ran as fast as the other: until the shift, or since then.
 fn level_shift(case: &Case<'_>, level_shift: &LevelShift) -> String {
     let LevelShift { is_of_base, shift, other_rate, matches_before } = level_shift;
     let (target, base) = (case.target(), case.base_name());

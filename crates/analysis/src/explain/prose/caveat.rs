@@ -25,10 +25,13 @@ const CLIENTS_LIMIT: &str = "throughput shows the client's limit, not the server
 
 fn words(caveat: &Caveat, case: &Case<'_>) -> String {
     match caveat {
+        // How the repeats were measured.
         Caveat::WideBase { low, high } => wide_base(*low, *high, case),
         Caveat::OtherRuns => format!("base and target were measured in different runs: {BETWEEN}"),
         Caveat::NoTurns => format!("base and target did not take turns: {BETWEEN}"),
         Caveat::NothingDiffers => "no difference between the two targets is known".to_owned(),
+
+        // The load's own limits.
         Caveat::BusyClient { share: Some(share) } => {
             format!("client threads are busy {} of the time: {CLIENTS_LIMIT}", percent(*share))
         }
@@ -46,10 +49,14 @@ fn words(caveat: &Caveat, case: &Case<'_>) -> String {
             "{} missed its requested write rate in at least one repeat: fewer writes competed with its queries",
             if *is_base { case.base_name() } else { case.target() }
         ),
+
+        // What the previous step left behind.
         Caveat::Debt { what, left } => {
             format!("the previous step left different amounts of work: {}", both(*left, what))
         }
         Caveat::Trees(difference) => difference.to_string(),
+
+        // The host.
         Caveat::BusyHost { others, waiting } => busy_host(*others, *waiting),
         Caveat::Steal(percent) => format!(
             "the hypervisor took CPU time (steal): {}% with the base, {}% with the target",
@@ -75,6 +82,8 @@ fn words(caveat: &Caveat, case: &Case<'_>) -> String {
         Caveat::MemoryPressure(percent) => {
             format!("threads waited for memory {}", both(*percent, "% of the time"))
         }
+
+        // More than one difference between the targets.
         Caveat::OtherEngines => {
             "two engines do different work for an operation: figures per operation say where time goes, not why"
                 .to_owned()
@@ -84,6 +93,7 @@ fn words(caveat: &Caveat, case: &Case<'_>) -> String {
             format!("settings differ as well as the {what}: {WHICH}")
         }
         Caveat::SeveralSettings => format!("several settings differ: {WHICH}"),
+
         Caveat::Warnings { base, target } => warnings(base, target, case),
     }
 }

@@ -45,9 +45,11 @@ fn clause(difference: &TargetDifference, is_sure: bool) -> Option<String> {
         TargetDifference::Unknown(Some((base, target))) => Some(format!(
             "differ in version ({base} -> {target}), and their settings were not compared"
         )),
+
         TargetDifference::Engines { base, target } => {
             Some(format!("are different engines, {base} and {target}"))
         }
+
         TargetDifference::Known { build, declared, implicit, undeclared } => {
             let undeclared = *undeclared;
             Some(match (build, declared.as_slice(), implicit.len() + undeclared) {

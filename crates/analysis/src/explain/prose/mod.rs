@@ -14,7 +14,7 @@ use super::explanation::{
 };
 use super::thresholds::{BEGINS_FACTOR, UNFAIR_PCT};
 use super::{Finding, FindingKind};
-use crate::compare::{ComparedStep, VarianceShare};
+use crate::compare::ComparedStep;
 use crate::counted;
 use crate::settings::{Difference, DifferenceKind};
 use numbers::{factor_within, figure, list, list_any, pace, percent, range, times};
@@ -22,7 +22,7 @@ use numbers::{factor_within, figure, list, list_any, pace, percent, range, times
 /// The maximum length of a statement in a sentence, in characters.
 const STATEMENT_CHARS: usize = 60;
 
-/// Returns an explanation as a finding against the base; `None` where it is about nothing.
+/// Returns an explanation as a finding against the base; `None` if the explanation names no step.
 pub(super) fn finding(base: &str, explanation: Explanation<'_>) -> Option<Finding> {
     let kind = explanation.statement.kind();
     let mut finding = Finding {
@@ -31,6 +31,7 @@ pub(super) fn finding(base: &str, explanation: Explanation<'_>) -> Option<Findin
         weight: explanation.weight,
         ..Finding::about(kind, base, explanation.places)?
     };
+
     let (title, sentences) = match &explanation.statement {
         Statement::Change(change) => {
             finding.cause = Some(cause::short_of(&change.cause, change.cases[0].is_slower()));
@@ -48,6 +49,8 @@ pub(super) fn finding(base: &str, explanation: Explanation<'_>) -> Option<Findin
         ),
         Statement::Machines(variance) => machines(variance),
     };
+
+    // Other findings are about one target alone, so they name no base.
     let is_compared = match kind {
         FindingKind::SlaMissed => finding.cause.is_some(),
         FindingKind::Unfair => finding.evidence.iter().any(|evidence| evidence.base.is_some()),
@@ -55,6 +58,7 @@ pub(super) fn finding(base: &str, explanation: Explanation<'_>) -> Option<Findin
         _ => true,
     };
     finding.base = finding.base.filter(|_| is_compared);
+
     (finding.title, finding.text) = (title, sentences.join(" "));
     Some(finding)
 }
@@ -151,7 +155,7 @@ fn named_function(case: &Case<'_>) -> Option<String> {
     let caller = function.caller.as_ref();
     let caller = caller.map(|caller| format!(", called by `{caller}`"));
     Some(format!(
-        "By the profiles, {} us {more} per {} is in `{}`{}.",
+        "According to the profiles, {} us {more} per {} is in `{}`{}.",
         figure(function.difference_us.abs()),
         case.noun(),
         function.name,
@@ -179,7 +183,7 @@ fn named_wait(case: &Case<'_>) -> Option<String> {
     let wait = case.named_wait()?;
     let us = wait.time.difference_us;
     Some(format!(
-        "By the engine, sessions spent {} us {} per {} in `{}`.",
+        "According to the engine, sessions spent {} us {} per {} in `{}`.",
         figure(us.abs()),
         if us > 0.0 { "more" } else { "less" },
         case.noun(),
@@ -276,6 +280,7 @@ fn sla_missed(
             "Queries that compete with fewer writes are not comparable with those that compete with all.",
         ),
     };
+
     let title = format!(
         "{}: missed the requested {what} rate in {}: {} of {} {}",
         list(&about.targets),
@@ -284,26 +289,31 @@ fn sla_missed(
         figure(sla.target),
         rate_unit(sla)
     );
-    let share =
-        |rate: &MissedRate<'_>| format!("{:.1}%", 100.0 * rate.sla.achieved / rate.sla.target);
     let mut text = vec![
         format!(
             "{who} reached {} of the requested rate in {step}, and missed it in {missed_repeats} of {}.",
-            share(&missed[0]),
+            achieved_share(&missed[0]),
             counted(*repeat_count, "repeat")
         ),
         consequence.to_owned(),
     ];
-    let others = missed[1..].iter();
-    let others = others.map(|rate| format!("{} in {} ({})", rate.who, rate.step, share(rate)));
-    let reached = reached_by.iter().map(|&target| target.to_owned());
-    let others = list_any(others).map(|others| format!("{others} also missed it"));
-    let reached = list_any(reached).map(|reached| format!("{reached} reached it in {step}"));
-    let others: Vec<String> = others.into_iter().chain(reached).collect();
-    if !others.is_empty() {
-        text.push(format!("{}.", others.join("; ")));
+
+    let others = missed[1..]
+        .iter()
+        .map(|rate| format!("{} in {} ({})", rate.who, rate.step, achieved_share(rate)));
+    let also_missed = list_any(others).map(|others| format!("{others} also missed it"));
+    let reached = list_any(reached_by.iter().map(|&target| target.to_owned()))
+        .map(|targets| format!("{targets} reached it in {step}"));
+    let clauses: Vec<String> = also_missed.into_iter().chain(reached).collect();
+    if !clauses.is_empty() {
+        text.push(format!("{}.", clauses.join("; ")));
     }
+
     (title, text)
+}
+
+fn achieved_share(rate: &MissedRate<'_>) -> String {
+    format!("{:.1}%", 100.0 * rate.sla.achieved / rate.sla.target)
 }
 
 fn no_effect(no_effect: &NoEffect<'_>, about: &Finding) -> (String, Vec<String>) {
@@ -340,20 +350,18 @@ fn hidden_cost(
     } else {
         ("no change of throughput shown", "Throughput shows no change.")
     };
-    // The comparison's ratio, which is not the ratio of the means.
-    let more = |cost: &ComparedStep| {
-        let ratio = cost.ratio.unwrap_or(1.0);
-        let more = if ratio < 1.0 { "less" } else { "more" };
-        format!("{} {more}", factor_within(ratio, cost.interval))
-    };
+
     let (cost, case) = costs[0];
     let (target, per) = (&about.target, case.noun());
-    let title =
-        format!("{target}: {} own CPU per {per} in {}, {throughput}", more(cost), place(about));
+    let title = format!(
+        "{target}: {} own CPU per {per} in {}, {throughput}",
+        more_or_less(cost),
+        place(about)
+    );
     let mut text = vec![
         format!(
             "{target} uses {} CPU of the engine and its clients per {per} than {} in {}{}.",
-            more(cost),
+            more_or_less(cost),
             case.base_name(),
             case.place(),
             interval(cost)
@@ -361,10 +369,20 @@ fn hidden_cost(
         why.to_owned(),
     ];
     text.extend(whole_process(case).or_else(|| named_function(case)));
-    let others = costs[1..].iter();
-    let others = others.map(|(cost, case)| format!("{} ({})", case.place(), more(cost)));
+
+    let others =
+        costs[1..].iter().map(|(cost, case)| format!("{} ({})", case.place(), more_or_less(cost)));
     text.extend(list_any(others).map(|others| format!("Also in {others}.")));
+
     (title, text)
+}
+
+/// Returns how much more or less a target uses than the base. This is the comparison's ratio, not
+/// the ratio of the means.
+fn more_or_less(cost: &ComparedStep) -> String {
+    let ratio = cost.ratio.unwrap_or(1.0);
+    let more = if ratio < 1.0 { "less" } else { "more" };
+    format!("{} {more}", factor_within(ratio, cost.interval))
 }
 
 fn known_differences(facts: &[Fact<'_>]) -> Vec<String> {
@@ -387,35 +405,35 @@ fn known_differences(facts: &[Fact<'_>]) -> Vec<String> {
 fn machines(variance: &MachineVariance<'_>) -> (String, Vec<String>) {
     let MachineVariance { machine_count, shares, differing } = variance;
     let machines = counted(*machine_count, "machine");
+
+    // Sorted from the largest share to the smallest.
     let (median, _) = shares[shares.len() / 2];
-    let (largest, case) = shares[0];
     let median = percent(median.share);
-    let interval =
-        |share: VarianceShare| format!("{} to {}", percent(share.low), percent(share.high));
+    let (largest, case) = shares[0];
+    let interval = format!("{} to {}", percent(largest.low), percent(largest.high));
     let share = match shares.len() {
         1 => format!(
-            "{median} of the variance of throughput in {} is between them ({})",
-            case.place(),
-            interval(largest)
+            "{median} of the variance of throughput in {} is between them ({interval})",
+            case.place()
         ),
         count => format!(
-            "{median} of the variance of throughput is between them in the median of {}, and {} in {} ({})",
+            "{median} of the variance of throughput is between them in the median of {}, and {} in {} ({interval})",
             counted(count, "comparison"),
             percent(largest.share),
-            case.place(),
-            interval(largest)
+            case.place()
         ),
     };
+
     let mut text = vec![
         format!("{machines} measured the repeats: {share}."),
-        "Base and target are compared within each machine, so that this variance cancels."
-            .to_owned(),
+        "Base and target are compared within each machine, so this variance cancels.".to_owned(),
     ];
-    let differing = differing.iter();
-    let differing = differing.map(|case| format!("{} in {}", case.target(), case.place()));
-    text.extend(list_any(differing).map(|cases| {
-        format!("The ratio itself differs between machines for {cases}, so that each machine counts as one value.")
+    let cases_that_differ =
+        differing.iter().map(|case| format!("{} in {}", case.target(), case.place()));
+    text.extend(list_any(cases_that_differ).map(|cases| {
+        format!("Because the ratio differs between machines for {cases}, each machine counts as one value.")
     }));
+
     let title = format!("{machines}: {median} of the variance of throughput is between them");
     (title, text)
 }

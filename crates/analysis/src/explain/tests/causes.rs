@@ -90,7 +90,7 @@ fn the_wait_that_changed_most_is_named_unless_others_work_at_a_rate() {
         row.waits.push(waits);
     }
     let finding = only(&figures, FindingKind::Fsyncs);
-    let named = "By the engine, sessions spent 148 us more per query in `IO:WALSync`.";
+    let named = "According to the engine, sessions spent 148 us more per query in `IO:WALSync`.";
     assert!(finding.text.contains(named), "{}", finding.text);
     let mut evidence = finding.evidence.iter();
     assert!(evidence.any(|it| it.name == "sessions in `IO:WALSync`"));

@@ -55,6 +55,7 @@ fn implicit_settings() -> Vec<Difference> {
     implicit.into()
 }
 
+#[expect(clippy::too_many_lines, reason = "a list of values, one after the other")]
 fn all_causes_of_changes() -> Vec<Cause> {
     use FindingKind::{
         Cpu, Fsyncs, Handover, HostBusy, Locks, ProcessorWait, Reads, Unexplained, Writes,
@@ -255,6 +256,7 @@ fn all_caveats() -> Vec<Caveat> {
 }
 
 /// Returns the findings that are not about a change of throughput.
+#[expect(clippy::too_many_lines, reason = "a list of values, one after the other")]
 fn all_others<'a>(
     cases: &'a [Case<'a>],
     jit: &'a [Difference],

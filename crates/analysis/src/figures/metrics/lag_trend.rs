@@ -32,7 +32,7 @@ const DEVIATIONS_MIN: f64 = 1.6;
 pub enum Trend {
     /// The lag grows until the end.
     Grows,
-    /// It ends far above its middle, but may be periodic, random or bounded.
+    /// The lag ends far above its middle, but may be periodic, random or bounded.
     EndsHigh,
     None,
 }

@@ -37,17 +37,17 @@ pub struct Lsm {
 /// One level of a tree.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Level {
-    /// Its number, from 0.
+    /// The number, from 0.
     pub number: u32,
-    /// Its files; `None`: not reported.
+    /// The files; `None`: not reported.
     pub files: Option<f64>,
-    /// Their bytes.
+    /// The bytes of these files.
     pub bytes: Option<f64>,
-    /// Its need of compaction: it is compacted from 1 on.
+    /// The need for compaction: from 1 on, the level is compacted.
     pub score: Option<f64>,
     /// Bytes that compactions into it read in the step.
     pub read_bytes: Option<f64>,
-    /// Bytes that flushes and compactions wrote to it in the step.
+    /// Bytes that flushes and compactions wrote to the level in the step.
     pub written_bytes: Option<f64>,
     /// The rounding error of either.
     pub rounding_bytes: f64,
@@ -141,41 +141,52 @@ pub const COARSE_SHARE: f64 = 0.05;
 
 /// Returns the figures more than [`COARSE_SHARE`] of which may be rounding. Zeros are left out.
 fn coarse(step: &Step, tree: &Counters<'_>) -> BTreeSet<&'static str> {
-    // In a ratio to the given bytes the errors of both add up.
-    let over_given = |tree: &Counters<'_>, of_bytes: Option<f64>| {
-        let of_given = match step.row_bytes_mean {
-            // The rows were counted exactly.
-            Some(_) => ingested_bytes(step, tree).map(|_| 0.0),
-            None => tree.rounding_share(Role::IngestedBytes),
-        };
-        Some(of_bytes? + of_given?)
-    };
     let written = tree.written_rounding_share();
+    let logged = tree.rounding_share(Role::LogBytes);
+
     // The flushes are subtracted from the sum of both.
-    let compacted = written.zip(tree.written()).zip(tree.compacted());
-    let compacted = compacted
+    let compacted = written
+        .zip(tree.written())
+        .zip(tree.compacted())
         .filter(|(_, compacted)| *compacted > 0.0)
         .map(|((share, written), compacted)| share * written / compacted);
-    let logged = tree.rounding_share(Role::LogBytes);
+
     let mut figures = vec![
         ("c_wgb", written),
         ("c_mbps", written),
-        ("w_amp", over_given(tree, written)),
+        ("w_amp", rounding_share_per_ingested(step, tree, written)),
         ("compaction_write_gb", compacted),
         ("compaction_read_gb", tree.rounding_share(Role::CompactionReadBytes)),
         ("wal_gb", logged),
-        ("wal_amp", over_given(tree, logged)),
+        ("wal_amp", rounding_share_per_ingested(step, tree, logged)),
     ];
     if let Some(end) = tree_at_end(step) {
         let written = end.written_rounding_share();
         figures.push(("c_wgb_settled", written));
-        figures.push(("w_amp_settled", over_given(&end, written)));
+        figures.push(("w_amp_settled", rounding_share_per_ingested(step, &end, written)));
     }
+
     figures
         .into_iter()
         .filter(|(_, share)| share.is_some_and(|share| share > COARSE_SHARE))
         .map(|(name, _)| name)
         .collect()
+}
+
+/// Returns the share of a ratio to the ingested bytes that may be rounding. The shares of both
+/// numbers add up.
+fn rounding_share_per_ingested(
+    step: &Step,
+    tree: &Counters<'_>,
+    share_of_bytes: Option<f64>,
+) -> Option<f64> {
+    let share_of_ingested = if step.row_bytes_mean.is_some() {
+        // The rows were counted exactly.
+        ingested_bytes(step, tree).map(|_| 0.0)
+    } else {
+        tree.rounding_share(Role::IngestedBytes)
+    };
+    Some(share_of_bytes? + share_of_ingested?)
 }
 
 /// Returns the figures of this module: names as in [`words::METRICS`].

@@ -31,13 +31,14 @@ pub struct Lag {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LagVerdict {
-    /// It neither grows nor ends far above its middle, and stays within the plan's bound.
+    /// The lag neither grows nor ends far above its middle, and stays within the plan's bound.
     Bounded,
     /// The lag grows until the end of the step.
     Grows,
-    /// It exceeds the plan's bound, and is not known to grow.
+    /// The lag exceeds the plan's bound, and is not known to grow.
     TooLarge,
-    /// It stays within the plan's bound and ends far above its middle, but is not known to grow.
+    /// The lag stays within the plan's bound and ends far above its middle, but is not known to
+    /// grow.
     Undecided,
     /// There is no verdict, for this reason.
     NotApplicable(&'static str),

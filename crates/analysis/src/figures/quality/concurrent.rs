@@ -173,6 +173,7 @@ impl<'a> ConcurrentActivity<'a> {
         if (usual[tail]..=usual[usual.len() - 1 - tail]).contains(&during) {
             return None;
         }
+
         let otherwise = median(usual.iter().copied())?;
         let largest = usual.iter().fold(during.abs(), |most, value| most.max(value.abs()));
         let deviation = scale(usual.iter().copied(), otherwise)?
@@ -182,14 +183,16 @@ impl<'a> ConcurrentActivity<'a> {
         if deviation <= 0.0 || change < CHANGE_MIN * otherwise.abs() {
             return None;
         }
-        let ratio = ratio(during, otherwise);
-        let is_rate = |ratio: f64| {
-            (ratio - than.rate_ratio).abs() <= (PROPORTION * than.rate_ratio).max(NEARLY_NONE)
-        };
+
         // Work per operation follows the rate.
-        if line.is_growth && ratio.is_some_and(is_rate) {
+        let ratio = ratio(during, otherwise);
+        let tolerance = (PROPORTION * than.rate_ratio).max(NEARLY_NONE);
+        let is_proportional =
+            ratio.is_some_and(|ratio| (ratio - than.rate_ratio).abs() <= tolerance);
+        if line.is_growth && is_proportional {
             return None;
         }
+
         let unusual = (change / deviation).min(UNUSUAL_MAX);
         (unusual >= UNUSUAL_MIN).then(|| ConcurrentChange {
             name: line.name.to_owned(),

@@ -15,10 +15,12 @@ pub(crate) fn history(
     ops: &BTreeMap<String, OpSeries>,
 ) -> Option<SlaHistory> {
     let series = ops.get(&sla.kind)?;
+
     let length_ns = step.time_given_ns.map_or(step.elapsed_ns, |given| given.min(step.elapsed_ns));
     let is_of_rows = sla.role().has_rate_in_rows();
     let counts = if is_of_rows { &series.rows } else { &series.ok };
     let whole = usize::try_from(length_ns / 1_000_000_000).ok()?.min(counts.len());
+
     let (rows, ok) = step.ops.get(&sla.kind).map(|ops| (ops.rows, ops.ok))?;
     let role = sla.role().connection(&sla.kind);
     let writers = step.connections.iter().filter(|connection| connection.role == role).count();
@@ -32,12 +34,15 @@ pub(crate) fn history(
     if whole == 0 || wanted <= 0.0 {
         return None;
     }
+
     let mut history = SlaHistory {
         seconds: whole,
         worst_second: counts[..whole].iter().copied().min()? as f64,
         worst_response: longest_response(&series.response_us_max),
         ..SlaHistory::default()
     };
+
+    // Runs of missed seconds: `missed_from` is the first second of the current one.
     let mut missed_from = None;
     for (second, &count) in counts[..whole].iter().enumerate() {
         if count as f64 >= wanted {
@@ -52,6 +57,7 @@ pub(crate) fn history(
             history.longest_miss_from = Some(from);
         }
     }
+
     history.met_pct = 100.0 * history.met_seconds as f64 / whole as f64;
     Some(history)
 }

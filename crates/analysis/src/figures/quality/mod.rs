@@ -86,7 +86,7 @@ pub struct Quality {
 pub struct WorstResponse {
     /// The second in which the operation ended, from 0.
     pub second: usize,
-    /// Its time, in microseconds.
+    /// The time, in microseconds.
     pub us: f64,
 }
 
@@ -124,9 +124,9 @@ pub struct Shift {
 pub struct ConcurrentChange {
     /// The name of the host's column or the engine's counter, as recorded, or `clients_at_work`.
     pub name: String,
-    /// The engine counted it, not the host.
+    /// The engine counted this figure, not the host.
     pub of_engine: bool,
-    /// Its unit: `bytes/s`, `ns/s`, `/s`, `bytes`; empty for a number.
+    /// The unit: `bytes/s`, `ns/s`, `/s`, `bytes`; empty for a number.
     pub unit: String,
     /// The mean of these seconds; after a shift, the median.
     pub during: f64,

@@ -48,6 +48,7 @@ impl<'a> Rates<'a> {
         let series = ops.get(kind)?;
         let role = connection_role(step, kind);
         let ends = fairness::ends(step, |connection| connection.role == role);
+
         // After the step's time nothing is sent. A step without a time may continue with other work
         // after its main operation.
         let limit_ns =
@@ -57,6 +58,7 @@ impl<'a> Rates<'a> {
         if whole == 0 {
             return None;
         }
+
         let queries_per_operation = queries_each(step);
         let values: Vec<f64> = match step.kind {
             StepKind::Load => series.rows[..whole].iter().map(|&n| n as f64).collect(),
@@ -66,18 +68,20 @@ impl<'a> Rates<'a> {
             // Indexing and settling count nothing second by second.
             StepKind::Index | StepKind::Settle => return None,
         };
-        let at_work = |second: usize| {
-            let working = ends.values().filter(|&&end| end > second as u64 * 1_000_000_000);
-            working.count() as f64
-        };
+
         let clients = ends.len() as f64;
+        let at_work = (0..whole as u64).map(|second| {
+            let working = ends.values().filter(|&&end| end > second * 1_000_000_000);
+            working.count() as f64
+        });
+
         Some(Self {
             kind,
             in_progress: in_progress(&values, &series.ok[..whole], clients),
             values,
             ok: &series.ok[..whole],
             response_us_max: &series.response_us_max,
-            at_work: (0..whole).map(at_work).collect(),
+            at_work: at_work.collect(),
             paused: (0..whole as u64).map(|second| paused_share(&step.held_up, second)).collect(),
             clients,
         })

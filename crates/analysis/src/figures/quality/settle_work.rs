@@ -13,7 +13,7 @@ use crate::order::distinct;
 /// measured one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct SettleWork {
-    /// Its duration, in seconds.
+    /// The duration, in seconds.
     pub seconds: f64,
     /// The bytes that the engine reports as written meanwhile; `None` if it reports none.
     pub written_bytes: Option<f64>,
@@ -28,21 +28,21 @@ pub struct SettleWork {
 pub struct SettleAction {
     /// The action: `CHECKPOINT`.
     pub what: String,
-    /// Its duration, in seconds.
+    /// The duration, in seconds.
     pub seconds: f64,
 }
 
 /// Pending work.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Pending {
-    /// Its name, with the unit: `dirty_page_count`.
+    /// The name, with the unit: `dirty_page_count`.
     pub name: String,
     /// Its meaning.
     #[serde(skip)]
     pub role: Option<Role>,
-    /// Its amount before; `None`: the engine did not report it.
+    /// The amount before; `None`: the engine did not report it.
     pub before: Option<f64>,
-    /// Its amount after.
+    /// The amount after.
     pub after: Option<f64>,
 }
 

@@ -66,6 +66,7 @@ fn candidates(values: &[f64]) -> Vec<usize> {
     if count < SHIFT_SECONDS_MIN {
         return Vec::new();
     }
+
     let smooth = without_spikes(values);
     let sums: Vec<f64> = std::iter::once(0.0)
         .chain(smooth.iter().scan(0.0, |sum, value| {
@@ -73,25 +74,30 @@ fn candidates(values: &[f64]) -> Vec<usize> {
             Some(*sum)
         }))
         .collect();
+
+    // The maximum of `count` pure noises grows with the root of the logarithm.
     let noise = noise(values, &smooth);
     let certain = CERTAINTY * (2.0 * (count as f64).ln()).sqrt();
     let mut candidates: Vec<Candidate> = intervals(count)
         .into_iter()
         .filter_map(|(begin, end)| strongest(&sums, begin, end))
-        .filter(|one| one.strength > certain * noise)
-        .filter(|one| is_seen_near(values, one))
-        .filter(|one| one.strength > certain * noise_within(values, one))
+        .filter(|candidate| candidate.strength > certain * noise)
+        .filter(|candidate| is_seen_near(values, candidate))
+        .filter(|candidate| candidate.strength > certain * noise_within(values, candidate))
         .collect();
     candidates.sort_by(|a, b| {
         b.strength.total_cmp(&a.strength).then((a.begin, a.end).cmp(&(b.begin, b.end)))
     });
+
+    // Overlapping intervals find the same shift: the strongest of them says where it is.
     let mut places: Vec<usize> = Vec::new();
-    for one in candidates {
-        let is_known = |&place: &usize| {
-            (one.begin < place && place < one.end) || place.abs_diff(one.at) < LEVEL_MIN
-        };
-        if !places.iter().any(is_known) {
-            places.push(one.at);
+    for candidate in candidates {
+        let is_known = places.iter().any(|&place| {
+            let is_within = candidate.begin < place && place < candidate.end;
+            is_within || place.abs_diff(candidate.at) < LEVEL_MIN
+        });
+        if !is_known {
+            places.push(candidate.at);
         }
     }
     places.sort_unstable();

@@ -9,16 +9,23 @@ pub(super) fn spread(rates: &Rates<'_>) -> Quality {
     let values = &rates.values;
     let median = median(values.iter().copied()).unwrap_or(0.0);
     let usual = rates.usual();
+
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count.max(1.0);
     let variance =
         values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0).max(1.0);
-    let enough = values.len() >= SECONDS_MIN;
     let mut sorted = values.clone();
     sorted.sort_unstable_by(f64::total_cmp);
+
+    // When the last clients work alone, they are not slow.
+    let below_half_count = values
+        .iter()
+        .enumerate()
+        .filter(|&(second, &value)| value < 0.5 * usual * rates.share_at_work(second))
+        .count();
+
+    let enough = values.len() >= SECONDS_MIN;
     let of_usual = |value: f64| (enough && usual > 0.0).then(|| value / usual);
-    let is_below_half =
-        |&(second, &value): &(usize, &f64)| value < 0.5 * usual * rates.share_at_work(second);
     Quality {
         kind: rates.kind.to_owned(),
         seconds: values.len(),
@@ -29,7 +36,7 @@ pub(super) fn spread(rates: &Rates<'_>) -> Quality {
         cv: (enough && mean > 0.0).then(|| variance.sqrt() / mean),
         thickness: of_usual(exceeded_by(&sorted, 0.05) - exceeded_by(&sorted, 0.95)),
         p1_of_median: of_usual(exceeded_by(&sorted, 0.99)),
-        below_half_median_seconds: values.iter().enumerate().filter(is_below_half).count(),
+        below_half_median_seconds: below_half_count,
         worst_response: rates.worst_response(),
         ..Quality::default()
     }

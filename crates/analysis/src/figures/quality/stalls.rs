@@ -9,6 +9,7 @@ pub(super) fn stalls(rates: &Rates<'_>) -> Option<Vec<Stall>> {
     if rates.are_rare() {
         return None;
     }
+
     let usual = rates.usual();
     let mut stalls: Vec<Stall> = Vec::new();
     for (second, &rate) in rates.values.iter().enumerate() {
@@ -29,6 +30,8 @@ pub(super) fn stalls(rates: &Rates<'_>) -> Option<Vec<Stall>> {
             }),
         }
     }
+
+    // The reply that ends a stall comes in the second after it.
     for stall in &mut stalls {
         let times = rates.response_us_max.iter().copied();
         let around = times.skip(stall.from_second).take(stall.seconds + 1);

@@ -93,18 +93,15 @@ fn print_commands(commands: &[String]) {
 }
 
 /// Counts `rows` among the `judged` comparisons, by metric: `throughput in 2 of 7 comparisons`.
-/// `None` counts all of them.
+/// Without `rows`, counts all comparisons.
 fn by_metric(rows: Option<&[&ComparedStep]>, judged: &[&ComparedStep]) -> String {
-    let selected = rows;
-    let rows = rows.unwrap_or(judged).iter();
-    let metrics: Vec<&str> = rows.map(|row| row.metric.as_str()).collect();
-    let count = |rows: &[&ComparedStep], name: &str| {
-        let of_metric = rows.iter().filter(|row| row.metric == name);
-        of_metric.count()
-    };
+    let metrics: Vec<&str> = rows.unwrap_or(judged).iter().map(|row| row.metric.as_str()).collect();
     let text = |name: &str| {
-        let share = selected.map_or(String::new(), |rows| format!("{} of ", count(rows, name)));
-        let all = counted(count(judged, name), "comparison");
+        let share = match rows {
+            Some(rows) => format!("{} of ", count_of_metric(rows, name)),
+            None => String::new(),
+        };
+        let all = counted(count_of_metric(judged, name), "comparison");
         format!("{} in {share}{all}", metric_label(name))
     };
     if metrics.is_empty() {
@@ -112,6 +109,10 @@ fn by_metric(rows: Option<&[&ComparedStep]>, judged: &[&ComparedStep]) -> String
     } else {
         distinct(metrics).into_iter().map(text).collect::<Vec<_>>().join(", ")
     }
+}
+
+fn count_of_metric(rows: &[&ComparedStep], metric: &str) -> usize {
+    rows.iter().filter(|row| row.metric == metric).count()
 }
 
 /// Returns a sentence for each variant and number of clients that the base was measured with and a

@@ -9,7 +9,7 @@ use runner::failure::UsageError;
 
 use crate::output::print;
 
-/// Where a table is written.
+/// The destination of a table.
 pub(super) type Sink = Box<dyn Write + Send>;
 
 /// A file that gets its name when it is complete. If dropped before, it is removed.
@@ -68,6 +68,7 @@ pub(super) fn write_to(
             )
             .into());
         }
+
         let written =
             write(Box::new(BufWriter::new(io::stdout()))).and_then(|mut sink| Ok(sink.flush()?));
         return match written {
@@ -78,12 +79,14 @@ pub(super) fn write_to(
             written => written,
         };
     };
+
     let path = if is_directory(output) {
         fs_err::create_dir_all(output)?;
         output.join(name)
     } else {
         output.to_owned()
     };
+
     // A device or a pipe stays what it is.
     let is_special = path.metadata().is_ok_and(|facts| !facts.is_file());
     if is_special {

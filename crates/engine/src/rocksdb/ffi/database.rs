@@ -99,7 +99,7 @@ impl Options {
         take(self.api, unsafe { (self.api.options_statistics_get_string)(self.owned.raw) })
     }
 
-    /// Sets whether to create the database, which then must not exist.
+    /// Sets whether to create the database. If so, it must not exist yet.
     pub(in crate::rocksdb) fn set_create(&mut self, create: bool) {
         // SAFETY: the options live.
         unsafe {

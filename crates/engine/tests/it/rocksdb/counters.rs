@@ -120,7 +120,7 @@ fn unfinished_work_of_settling_is_reported() {
         runs_at_the_trigger(&database);
         let stop = AtomicBool::new(true);
         for (limits, stop, action, why) in [
-            (no_time, &GO_ON, "not finished in time", "the time was over"),
+            (no_time, &GO_ON, "not finished in time", "the time limit was reached"),
             (LIMITS, &stop, "stopped", "the wait was stopped"),
         ] {
             let settled = database.settle(limits, stop).unwrap();

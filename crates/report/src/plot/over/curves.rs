@@ -10,8 +10,8 @@ use crate::model::worth::comparable;
 use crate::plot::chart::{Curve, Point};
 use crate::tables::compared::Board;
 
-/// The maximum number of lines that all have a color. Of more lines, only the base, the highest and
-/// the lowest have one.
+/// The maximum number of lines in a chart that gives each line a color. Otherwise only the base,
+/// the highest and the lowest line have one.
 const COLORED_MAX: usize = 10;
 
 /// Returns all points of some lines.

@@ -24,10 +24,13 @@ use crate::tables::compared::noise::is_against_itself;
 pub fn compared_json(comparison: &Comparison<'_>) -> Value {
     let compared = comparison.compared;
     let findings = comparison.findings;
+
     let is_of_noise = comparison.runs.iter().all(|compared| is_against_itself(compared.run));
     let noise = is_of_noise.then(|| analysis::compare::noise_floor(compared));
+
     let mut json_answer = json!(Answer::new(comparison.figures, compared, findings));
     json_answer["text"] = answer::passage(comparison).whole().into();
+
     json!({
         "answer": json_answer,
         "compared": {

@@ -78,7 +78,7 @@ fn fact_table(facts: &[(String, String)]) -> Markup {
     text_table(&[], rows)
 }
 
-/// Returns what is known of a host.
+/// Returns the known facts about a host.
 fn host_facts(host: &Host) -> Vec<(String, String)> {
     let mut facts = host.facts.clone();
     // The record has these even if the facts lack them.
@@ -299,6 +299,7 @@ fn glossary() -> impl Iterator<Item = (&'static str, &'static str)> {
 
 fn method() -> Markup {
     markup! {
+        // What a figure means, and when it counts.
         p {
             b { "Service time" } " is the time from sending an operation to its reply. " b { "Response time" } " begins when "
             "the schedule wanted the operation sent, so it includes waiting for slow earlier operations. Without a rate there "
@@ -315,6 +316,8 @@ fn method() -> Markup {
             b { "A requested rate" } " of writes, or of a test's events, is met if at least 95% of it was achieved. If a step misses "
             "its rate, its other figures describe less work than was requested."
         }
+
+        // What the tables show.
         p {
             b { "Colors" } " in the throughput table: the best and the worst quarter of the range of a column (or of a row, if rows are "
             "tests), among targets with the same number of clients. The worst quarter has no color if the smallest value is at "
@@ -339,6 +342,7 @@ fn method() -> Markup {
             " is the number of stalls, each counted when it ends. " code { "c_wsecs" } " and " code { "c_csecs" } " are the elapsed and CPU seconds "
             "of compactions and flushes."
         }
+
         details {
             summary { "glossary" }
             (text_table(&[], glossary().map(|(word, meaning)| (word, markup! { td { (clean(meaning)) } }))))

@@ -20,7 +20,7 @@ enum CounterParts {
     Tables,
     /// Levels of a tree: values are added.
     Levels,
-    /// Compaction scores of levels: the maximum counts.
+    /// Compaction scores of levels: the maximum is shown.
     Scores,
     /// Reasons of write stalls: some include others, and totals are among them.
     Reasons,

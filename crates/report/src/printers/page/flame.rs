@@ -95,8 +95,8 @@ impl FrameNames {
 /// dispersion], …], "enough": true, "n": [own, …]}`. Without enough samples, no change is shown.
 /// `n` begins with the samples in no frame. For each frame, depth first, follow: the number of
 /// levels from the frame before it up to its caller, the number of its name, and its own samples.
-/// All samples are those of the target, then those of the base. A frame with less than `share_min`
-/// of both counts for its caller.
+/// Each count of samples is a pair: the target's, then the base's. A frame with less than
+/// `share_min` of both counts toward its caller.
 fn write(sides: &[ProfileSide<'_>], share_min: f64, names: &mut FrameNames) -> String {
     let stacks = sides.iter().map(|side| side.profile.stacks.as_ref());
     let all = Calls::of(stacks, |_, _| true);

@@ -174,7 +174,7 @@ fn controls(shown: &[ShownProfile<'_>]) -> Markup {
             li { b.grew {} "costs more than in the base" }
             li { b.shrank {} "costs less" }
             li { b.same {} "the difference is below twice its standard error" }
-            li { b.alone {} "only one of the two has this function, or it has no symbol: it counts for its caller" }
+            li { b.alone {} "only one of the targets has this function, or the function has no symbol and counts as part of its caller" }
         }
         ul.key.of-origin hidden {
             li { b.engine {} "engine and libraries" }

@@ -18,6 +18,7 @@ pub fn live_page() -> String {
                 title { "Assay" }
                 style { (PreEscaped(UPLOT_STYLE)) (PreEscaped(STYLE)) }
             }
+
             body {
                 header {
                     h1 #run { "Assay" }
@@ -25,6 +26,7 @@ pub fn live_page() -> String {
                     p #cells {}
                     p #directory .soft {}
                 }
+
                 main {
                     div .scroll {
                         table .figures .bare {
@@ -41,6 +43,7 @@ pub fn live_page() -> String {
                     div #charts .charts {}
                     noscript { p { "This page needs JavaScript; " a href="metrics" { "metrics" } " don't." } }
                 }
+
                 script { (PreEscaped(UPLOT_SCRIPT)) }
                 script { (PreEscaped(SCRIPT)) }
             }

@@ -55,7 +55,8 @@ pub(super) fn sum_of(host: &HostColumns, names: &[&str], divisor: f64) -> Vec<Op
     added(columns.collect(), divisor)
 }
 
-/// Returns the sum of columns, divided; `None` in a second in which one of them is missing.
+/// Returns the sum of columns divided by `divisor`; `None` in seconds in which a column has no
+/// value.
 pub(super) fn added(columns: Vec<&Vec<Option<f64>>>, divisor: f64) -> Vec<Option<f64>> {
     let seconds = columns.iter().map(|column| column.len()).max().unwrap_or(0);
     let sum_in = |second: usize| {
