@@ -52,7 +52,8 @@ pub(crate) fn sum_of_role(
     role: OpRole,
     count: impl Fn(&record::Ops) -> u64,
 ) -> Option<u64> {
-    step.ops_of(role).map(|(_, ops)| count(ops)).reduce(|sum, more| sum + more)
+    // A damaged record may have any numbers.
+    step.ops_of(role).map(|(_, ops)| count(ops)).reduce(u64::saturating_add)
 }
 
 /// Returns the name of one operation of a step, as in `per query`.
