@@ -130,7 +130,11 @@ impl ProblemList<'_> {
         for ignored in figures.settings.targets.iter().flat_map(|target| &target.ignored) {
             // Whether a server has an option that it does not report is unknown.
             if ignored.status != OptionStatus::Unreported {
-                self.warn("settings::not-had", &unmet_option(ignored), Some(ignored.target.clone()));
+                self.warn(
+                    "settings::not-had",
+                    &unmet_option(ignored),
+                    Some(ignored.target.clone()),
+                );
             }
         }
     }
