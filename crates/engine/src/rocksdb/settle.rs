@@ -41,7 +41,7 @@ enum SettleEnd {
     NothingPicked,
     /// A stop was requested.
     Stopped,
-    /// The time was over.
+    /// The time limit was reached.
     OutOfTime,
 }
 

@@ -144,7 +144,7 @@ fn unfinished_work_of_settling_is_reported() {
         assert_eq!(first, "the first level is not empty; files left: 1");
         // The library may still be ending its flush.
         assert!(
-            others.iter().all(|it| it.ends_with("time was over: 1 flush running")),
+            others.iter().all(|said| said.ends_with("time limit was reached: 1 flush running")),
             "{others:?}"
         );
         let settled = database.settle_and_empty_l0(LIMITS, &GO_ON).unwrap();
