@@ -72,7 +72,7 @@ impl fmt::Display for Reason {
             }
             Self::NoStep { target } => write!(f, "{target} does not have the step"),
             Self::NotApplicable { target } => write!(f, "{target}: not applicable"),
-            Self::AllZero => f.write_str("zero in all repeats of both"),
+            Self::AllZero => f.write_str("all repeats of both targets are zero"),
             Self::NotAboveZero => f.write_str("not above zero in every repeat: there is no ratio"),
             Self::OneRepeat { target } => write!(f, "{target} has one repeat that counts"),
             Self::MachinesDiffer { machine_count, repeat_count } => write!(
@@ -114,8 +114,8 @@ fn too_coarse(metric: &str) -> &'static str {
     if Metric::named(metric).is_some_and(Metric::is_operation_time) {
         "repeats differ by less than a bucket of the histogram, so more repeats would not help"
     } else {
-        "repeats differ by less than the ticks of 10 ms in which the kernel counts this: longer steps tell more, \
-         further repeats don't"
+        "repeats differ by less than the kernel's resolution of 10 ms: longer steps would tell more, and more repeats \
+         would not"
     }
 }
 
@@ -153,7 +153,7 @@ impl fmt::Display for Note {
                 "no result of the base {base} is valid, so there is nothing to compare with"
             ),
             Self::SingleRun => f.write_str(
-                "a single run has no interval: its seconds depend on each other, so they are not repeats",
+                "a single run has no interval: the seconds of a run are not independent repeats",
             ),
             Self::NotInTurns { has_several_machines } => {
                 let changes = if *has_several_machines {
@@ -172,8 +172,8 @@ impl fmt::Display for Note {
                 "with {fewest} repeats, a few bursts of noise can look like a change: use at least {REPEATS_ADVISED}"
             ),
             Self::HiddenDrift => f.write_str(
-                "of runs or invocations with one repeat each, what the machine does in each of them anew, such as slowing \
-                 down from its beginning, counts as a change",
+                "each run or invocation has only one repeat, so whatever the machine does in each of them again, such as \
+                 slowing down from the start, counts as a change",
             ),
             Self::Family { family, comparison_count, shown_count, level_min, level_max } => {
                 let confidence = if level_min < level_max {

@@ -398,7 +398,7 @@ fn a_difference_of_a_tick_is_rounding_however_often_it_is_measured() {
         assert_eq!(row.verdict, Verdict::TooNoisy);
         assert!((row.ratio.unwrap() - 1.2).abs() < 1e-12);
         assert_eq!(row.repeats_needed, None);
-        assert!(row.reasons[0].contains("ticks of 10 ms"), "{row:?}");
+        assert!(row.reasons[0].contains("resolution of 10 ms"), "{row:?}");
     }
     // What is many times as much is a change all the same, and so is a difference of an exact
     // clock.
