@@ -1,18 +1,19 @@
 //! What the comparisons of a table know about each other's noise.
 //!
-//! Three repeats say little about the spread of their own step: the smallest change that they show
-//! is twenty times the spread. But a table has many steps, and their spreads are not strangers. So
+//! Three repeats say little about the spread of their own step: among 24 comparisons, the smallest
+//! change that they show is 13 times the spread. But a target has many steps, and their spreads are
+//! related. So
 //! each spread is *moderated* (Smyth 2004): it becomes the mean of its own variance and of a prior
-//! variance, weighted by their degrees of freedom. Both come from the spreads of the table:
+//! variance, weighted by their degrees of freedom. Both come from the spreads of this target:
 //!
 //! ```text
 //! own variances ──► how much do they differ? ──► the prior's variance and freedom
-//!                          residuals ──► are they independent? ──► at most so much freedom
+//!                          residuals ──► are they independent? ──► at most this much freedom
 //! ```
 //!
 //! Two things keep this honest. Where spreads differ, the prior has few degrees of freedom, and
-//! little is borrowed. And where the steps of a cell share their noise, as beside a neighbor, ten
-//! spreads are one spread seen ten times: then nothing is borrowed, however alike they look.
+//! little is borrowed. And where the steps of a cell share their noise, as next to a noisy neighbor,
+//! ten spreads are one spread seen ten times: then nothing is borrowed, however alike they look.
 //! `docs/statistics.md` has the formulas and the simulations.
 
 use std::collections::BTreeMap;
@@ -27,19 +28,21 @@ use crate::order::distinct;
 /// The fewest spreads from which a prior is estimated.
 const SPREADS_MIN: usize = 4;
 
-/// The fewest degrees of freedom of a spread that takes part. With one degree, as of two repeats,
-/// the correlation of two comparisons is always 1 or -1, so nobody could tell whether they share
-/// their noise.
-pub(super) const FREEDOM_MIN: f64 = 2.0;
+/// The fewest repeats of a comparison that takes part. The correlation of two comparisons with two
+/// repeats is always 1 or -1, so nobody could tell whether they share their noise.
+pub(super) const REPEATS_MIN: u32 = 3;
+
+/// The fewest degrees of freedom of a correlation.
+const CORRELATION_FREEDOM_MIN: usize = 2;
 
 /// The share of the freedom of independent spreads that the prior may have. With few repeats the
-/// estimate of their dependence is uncertain, and what it misses makes false claims.
+/// estimate of their dependence is uncertain, and dependence that it misses causes false claims.
 const INDEPENDENT_SHARE: f64 = 1.0 / 3.0;
 
-/// From this many spreads on, the widest tenth is looked at for wild ones.
+/// From this many spreads on, the widest tenth is checked for wild ones.
 const SPREADS_WITH_WILD: usize = 8;
 
-/// The probability, over all spreads of a table, that one which follows the prior is called wild.
+/// The probability, over all spreads, of calling wild a spread that follows the prior.
 const WILD_LEVEL: f64 = 0.01;
 
 /// The most degrees of freedom of a prior. More would change no figure.
@@ -113,6 +116,11 @@ pub(super) fn borrow_spreads(comparisons: &mut [&mut UndecidedRow]) {
 impl UndecidedRow {
     /// Returns what it knows about noise, to lend it to others; `None` if it knows nothing.
     fn own_spread(&self) -> Option<Spread> {
+        let (base_count, count) = (self.row.base_values.len(), self.row.values.len());
+        // The error of two samples of unequal size is no multiple of their common spread.
+        if self.row.repeats() < REPEATS_MIN || base_count != count {
+            return None;
+        }
         let estimate = self.estimate.as_ref()?;
         Some(Spread {
             variance: estimate.spread * estimate.spread,
@@ -173,13 +181,12 @@ fn add_residuals(
 
 /// Returns the prior of each spread, in their order; `None` for those that borrow nothing.
 fn priors(spreads: &[Spread]) -> Vec<Option<Prior>> {
-    let mut known: Vec<usize> =
-        (0..spreads.len()).filter(|&index| spreads[index].freedom >= FREEDOM_MIN).collect();
     let mut priors = vec![None; spreads.len()];
-    if known.len() < SPREADS_MIN {
+    if spreads.len() < SPREADS_MIN {
         return priors;
     }
 
+    let mut known: Vec<usize> = (0..spreads.len()).collect();
     known.sort_by(|&a, &b| spreads[a].log_variance().total_cmp(&spreads[b].log_variance()));
     let like: Vec<&Spread> = known.iter().map(|&index| &spreads[index]).collect();
     let like = without_wild(&like);
@@ -214,22 +221,43 @@ impl Spread {
         self.variance.ln() - digamma(half) + half.ln()
     }
 
-    /// Returns the correlation of its repeats with those of another spread, over the repeats that
-    /// both have; `None` if these are too few to say anything.
-    fn squared_correlation(&self, other: &Self) -> Option<f64> {
-        let mut products = [0.0; 3];
-        let mut count = 0;
-        for (repeat, a) in &self.residuals {
-            if let Some(b) = other.residuals.get(repeat) {
-                products[0] += a * b;
-                products[1] += a * a;
-                products[2] += b * b;
-                count += 1;
-            }
+    /// Returns how dependent its repeats are on those of another spread: the squared correlation
+    /// over the repeats that both have, less what chance alone makes of independent ones. `None`
+    /// if both have too few to say anything.
+    fn dependence(&self, other: &Self) -> Option<f64> {
+        let common: Vec<RepeatKey> = self
+            .residuals
+            .keys()
+            .filter(|key| other.residuals.contains_key(key))
+            .copied()
+            .collect();
+        let sides = distinct(common.iter().map(|key| key.side)).len();
+        let freedom = common.len().saturating_sub(sides);
+        if freedom < CORRELATION_FREEDOM_MIN {
+            return None;
         }
-        let [ab, aa, bb] = products;
-        (count > 2 && aa > 0.0 && bb > 0.0).then(|| (ab * ab / (aa * bb)).min(1.0))
+
+        let own = centered(&self.residuals, &common);
+        let others = centered(&other.residuals, &common);
+        let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+        let (own_square, other_square) = (product(&own, &own), product(&others, &others));
+        if own_square <= 0.0 || other_square <= 0.0 {
+            return None;
+        }
+        let squared = product(&own, &others).powi(2) / (own_square * other_square);
+        let by_chance = 1.0 / freedom as f64;
+        Some((squared.min(1.0) - by_chance) / (1.0 - by_chance))
     }
+}
+
+/// Returns the residuals of these repeats, relative to their own mean on each side.
+fn centered(residuals: &BTreeMap<RepeatKey, f64>, repeats: &[RepeatKey]) -> Vec<f64> {
+    let center = |side: RepeatSide| {
+        let of_side = repeats.iter().filter(|repeat| repeat.side == side);
+        let values: Vec<f64> = of_side.map(|repeat| residuals[repeat]).collect();
+        mean(&values)
+    };
+    repeats.iter().map(|repeat| residuals[repeat] - center(repeat.side)).collect()
 }
 
 /// How an estimate treats its own uncertainty.
@@ -237,12 +265,14 @@ impl Spread {
 enum Caution {
     /// It takes the most likely value.
     Likely,
-    /// It assumes that spreads differ more, by one standard error.
+    /// It assumes that spreads differ more, by one standard error, and that the typical variance
+    /// is their geometric mean, which is above the most likely value.
     Careful,
 }
 
 /// Returns the prior that spreads have in common, by the mean and the variance of their logarithms
-/// (Smyth 2004, section 6.2): what they differ by more than chance explains is the prior's.
+/// (Smyth 2004, section 6.2): the part of this variance that chance does not explain belongs to the
+/// prior.
 fn fit(spreads: &[&Spread], caution: Caution) -> Prior {
     let logs: Vec<f64> = spreads.iter().map(|spread| spread.log_variance()).collect();
     let by_chance: Vec<f64> = spreads.iter().map(|spread| trigamma(spread.freedom / 2.0)).collect();
@@ -250,12 +280,17 @@ fn fit(spreads: &[&Spread], caution: Caution) -> Prior {
 
     let mut measured = variance(&logs);
     if caution == Caution::Careful {
-        // The standard error of a variance, as of normal values.
+        // What would be the standard error of the variance of normal values.
         let error = (2.0 / (logs.len() as f64 - 1.0)).sqrt();
         measured = measured.max(by_chance) * (1.0 + error);
     }
     let half = inverse_trigamma(measured - by_chance).min(FREEDOM_MAX / 2.0);
-    Prior { variance: (center + digamma(half) - half.ln()).exp(), freedom: 2.0 * half }
+    let log_variance = match caution {
+        Caution::Likely => center + digamma(half) - half.ln(),
+        // The widest steps of a table whose spreads differ would borrow too much from the others.
+        Caution::Careful => center,
+    };
+    Prior { variance: log_variance.exp(), freedom: 2.0 * half }
 }
 
 /// Returns the spreads, sorted by size, without the widest ones that the prior of the others can't
@@ -283,22 +318,20 @@ fn without_wild<'s, 'a>(spreads: &'s [&'a Spread]) -> &'s [&'a Spread] {
 /// all of them if their repeats are independent, 1 if they are the same noise.
 ///
 /// The variance of a mean of m variances is that of `m² / Σ ρ²` independent ones, where the sum is
-/// over all pairs of them, each with itself included. A measured squared correlation is too large
-/// by chance: with v degrees of freedom that of independent values is 1 / v.
+/// over all pairs of them, each with itself included.
 fn independent_count(spreads: &[&Spread]) -> f64 {
-    let mut excess = 0.0;
-    let mut pairs = 0.0;
+    let mut dependences = Vec::new();
     for (index, spread) in spreads.iter().enumerate() {
         for other in &spreads[..index] {
-            let by_chance = 1.0 / spread.freedom.min(other.freedom);
             // Without common repeats nothing is known, which is no sign of independence.
-            let squared = spread.squared_correlation(other).unwrap_or(1.0);
-            excess += (squared - by_chance) / (1.0 - by_chance);
-            pairs += 1.0;
+            dependences.push(spread.dependence(other).unwrap_or(1.0));
         }
     }
+    if dependences.is_empty() {
+        return 1.0;
+    }
     let count = spreads.len() as f64;
-    let shared = (excess / pairs).clamp(0.0, 1.0);
+    let shared = mean(&dependences).clamp(0.0, 1.0);
     count / (1.0 + (count - 1.0) * shared)
 }
 

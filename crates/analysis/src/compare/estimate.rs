@@ -26,6 +26,8 @@ pub(super) struct Estimate {
     /// The errors of both means, divided by those that only the own spread gives: 1 until
     /// [`Self::borrow_from`]. The bootstrap compares resamples with the own errors.
     borrowed: f64,
+    /// The least error: that of rounding.
+    floor: f64,
     /// The standard deviation of the logarithm of one machine's mean ratio, if ratios differ
     /// between machines. Each machine then counts as one value.
     pub machine_spread: Option<f64>,
@@ -55,6 +57,7 @@ impl Estimate {
             },
             spread,
             borrowed: 1.0,
+            floor,
             machine_spread: of_machines.map(|values| variance(&values).sqrt()),
             is_coarse: measured.error <= rounding,
         }
@@ -84,6 +87,7 @@ impl Estimate {
             },
             spread: (variance(&base) + variance(&values)).sqrt(),
             borrowed: 1.0,
+            floor,
             machine_spread: None,
             is_coarse: measured.error <= rounding,
         }
@@ -100,8 +104,10 @@ impl Estimate {
     pub fn borrow_from(&mut self, prior: Prior) {
         let own = self.spread * self.spread;
         let moderated = prior.moderate(own, self.measured.freedom);
-        // The errors of both means are multiples of the spread.
-        self.borrowed = (moderated / own).sqrt();
+        // The errors of both means are multiples of the spread. Others can't say more about a mean
+        // than its rounding allows.
+        let rounding = self.floor / self.measured.error;
+        self.borrowed = (moderated / own).sqrt().max(rounding);
         for mean in [&mut self.measured, &mut self.detrended] {
             mean.error *= self.borrowed;
             mean.freedom += prior.freedom;
@@ -241,10 +247,19 @@ mod tests {
                 let values: Vec<(f64, f64)> =
                     (0..count).map(|_| (100.0 + next(), (100.0 + 4.0 * next()) * shift)).collect();
                 let (base, value): (Vec<f64>, Vec<f64>) = values.iter().copied().unzip();
-                for estimate in [
+                let own = [
                     Estimate::of_pairs(&pairs(&values), 0.0, 499, 3),
                     Estimate::of_samples(&base, &value, 0.0, 499, 3),
-                ] {
+                ];
+                // A prior that makes errors smaller, and one that makes them larger.
+                let borrowing = [0.25, 4.0].into_iter().flat_map(|factor| {
+                    own.clone().map(|mut estimate| {
+                        let variance = factor * estimate.spread * estimate.spread;
+                        estimate.borrow_from(Prior { variance, freedom: 6.0 });
+                        estimate
+                    })
+                });
+                for estimate in own.iter().cloned().chain(borrowing) {
                     for level in [0.05, 0.01, 0.002, 0.0005] {
                         let (low, high) = estimate.interval(level);
                         let excluded = low > 1.0 || high < 1.0;
@@ -260,6 +275,15 @@ mod tests {
             }
         }
         assert!(without > 100 && with > 100, "{without} {with}");
+    }
+
+    #[test]
+    fn no_other_comparison_says_more_than_the_rounding_of_figures_allows() {
+        let values = steady(&[(100.0, 101.0), (100.0, 102.0), (100.0, 103.0)]);
+        let rounding = 0.005;
+        let mut estimate = Estimate::of_pairs(&values, rounding, 99, 1);
+        estimate.borrow_from(Prior { variance: 1e-12, freedom: 1000.0 });
+        assert!((estimate.measured.error - rounding).abs() < 1e-12, "{:?}", estimate.measured);
     }
 
     #[test]

@@ -156,7 +156,8 @@ pub struct Compared {
     /// One for each target but the base, step and metric: by variant and clients, then target,
     /// then step, then metric, in the order of the figures.
     pub rows: Vec<ComparedStep>,
-    /// Comparisons of throughput that can have a verdict: the family of the error rates.
+    /// The comparisons of throughput that can have a verdict, of the target that has the most: the
+    /// family of the error rates.
     pub comparison_count: usize,
     /// The cells that are missing or failed, so that the verdicts may change; `None` if all are
     /// complete.
@@ -280,6 +281,7 @@ impl ComparedStep {
         PowerAnalysis {
             level: 1.0 - interval.confidence,
             pairing: self.pairing,
+            own_freedom: self.own_freedom(),
             borrowed_freedom: self.borrowed_freedom(),
         }
     }
@@ -287,6 +289,11 @@ impl ComparedStep {
     /// Returns the spread of one repeat's ratio on which the interval rests.
     fn interval_spread(&self) -> Option<f64> {
         self.moderated.map(|moderated| moderated.spread).or(self.spread)
+    }
+
+    /// Returns the degrees of freedom of its own repeats; zero if others lent it nothing.
+    fn own_freedom(&self) -> f64 {
+        self.moderated.map_or(0.0, |moderated| moderated.freedom - moderated.borrowed_freedom)
     }
 
     /// Returns the degrees of freedom that other comparisons lent it.

@@ -81,6 +81,7 @@ pub fn noise_floor(compared: &Compared) -> NoiseFloor {
                 PowerAnalysis {
                     level,
                     pairing: row.pairing,
+                    own_freedom: row.own_freedom(),
                     borrowed_freedom: row.borrowed_freedom(),
                 },
                 row.interval_spread(),
@@ -96,11 +97,12 @@ pub fn noise_floor(compared: &Compared) -> NoiseFloor {
     // The step of median spread borrows as much as the median step.
     let throughput = || compared.rows.iter().filter(|row| row.metric == THROUGHPUT);
     let spread = median(throughput().filter_map(ComparedStep::interval_spread));
-    let borrowed = throughput().filter(|row| row.spread.is_some());
+    let borrowed = || throughput().filter(|row| row.moderated.is_some());
     let power = PowerAnalysis {
         level,
         pairing: Pairing::Paired,
-        borrowed_freedom: median(borrowed.map(ComparedStep::borrowed_freedom)).unwrap_or(0.0),
+        own_freedom: median(borrowed().map(ComparedStep::own_freedom)).unwrap_or(0.0),
+        borrowed_freedom: median(borrowed().map(ComparedStep::borrowed_freedom)).unwrap_or(0.0),
     };
     floor.seen = detectable(power, spread);
     floor

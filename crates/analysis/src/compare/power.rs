@@ -1,6 +1,6 @@
 //! Computes the number of repeats that a change needs.
 
-use super::borrowed::FREEDOM_MIN;
+use super::borrowed::REPEATS_MIN;
 use super::{Pairing, student};
 
 /// The probability with which a real change is shown.
@@ -17,7 +17,9 @@ pub const REPEATS_CAP: u32 = 100;
 pub(super) struct PowerAnalysis {
     pub level: f64,
     pub pairing: Pairing,
-    /// The degrees of freedom that other comparisons lend.
+    /// The degrees of freedom of the measured repeats.
+    pub own_freedom: f64,
+    /// The degrees of freedom that other comparisons lent them.
     pub borrowed_freedom: f64,
 }
 
@@ -34,15 +36,19 @@ impl PowerAnalysis {
             Pairing::Independent => 2.0 * (repeats - 1.0),
             Pairing::Paired | Pairing::Single => repeats - 1.0,
         };
-        // Too few repeats to see whether steps share their noise borrow nothing.
-        let freedom = if own_freedom < FREEDOM_MIN {
-            own_freedom
-        } else {
-            own_freedom + self.borrowed_freedom
-        };
+        let freedom = own_freedom + self.borrowed_with(own_freedom, repeats);
         let errors = shown(student::quantile(self.level, freedom), freedom);
         // JSON has no infinity.
         Some((errors / repeats.sqrt() * spread).exp_m1().min(f64::MAX))
+    }
+
+    /// Returns the degrees of freedom that others would lend to so many repeats, if theirs had as
+    /// many: fewer repeats borrow less, and two nothing.
+    fn borrowed_with(self, own_freedom: f64, repeats: f64) -> f64 {
+        if repeats < f64::from(REPEATS_MIN) || self.own_freedom <= 0.0 {
+            return 0.0;
+        }
+        self.borrowed_freedom * (own_freedom / self.own_freedom).min(1.0)
     }
 
     /// Returns the repeats with which a change of `effect` is seen, up to [`REPEATS_CAP`].
@@ -74,7 +80,7 @@ mod tests {
     use super::*;
 
     fn paired(level: f64) -> PowerAnalysis {
-        PowerAnalysis { level, pairing: Pairing::Paired, borrowed_freedom: 0.0 }
+        PowerAnalysis { level, pairing: Pairing::Paired, own_freedom: 0.0, borrowed_freedom: 0.0 }
     }
 
     /// Sample sizes of the paired t test, two-sided 5 %, power 80 %, as power tables give them

@@ -36,19 +36,22 @@ pub fn compare(figures: &Figures, options: &CompareOptions) -> Compared {
         decisions.push(decide_by_target(family, members.collect(), options));
     }
 
-    // The steps that are not shown had their part in the decisions.
-    drafts.retain(|draft| options.shows(&draft.row.step));
     let has_hidden_drift = drafts.iter().any(|draft| draft.has_hidden_drift);
-    let rows: Vec<ComparedStep> = drafts.into_iter().map(|draft| draft.row).collect();
+    let mut rows: Vec<ComparedStep> = drafts.into_iter().map(|draft| draft.row).collect();
+    let mut waits = compare_waits(&samples.index, &rows, &options.base, options.error_rate);
+    let mut profiles = compare_profiles(figures, &samples.index, &options.base, options.error_rate);
+
+    // The steps that are not shown had their part in the decisions.
+    rows.retain(|row| options.shows(&row.step));
+    waits.retain(|waits| options.shows(&waits.step));
+    profiles.retain(|profile| options.shows(&profile.step));
+
     let mut notes = Vec::new();
     if !rows.is_empty() && rows.iter().all(|row| row.base_values.is_empty()) {
         notes.push(Note::NoBase { base: options.base.clone() });
     }
     notes.extend(notes_on_repeats(&rows.iter().collect::<Vec<_>>(), has_hidden_drift));
     notes.extend(decisions.iter().filter_map(FamilyDecision::note));
-
-    let mut profiles = compare_profiles(figures, &samples.index, &options.base, options.error_rate);
-    profiles.retain(|profile| options.shows(&profile.step));
 
     Compared {
         base: options.base.clone(),
@@ -59,7 +62,7 @@ pub fn compare(figures: &Figures, options: &CompareOptions) -> Compared {
         // The first family is that of throughput.
         comparison_count: decisions[0].target_comparison_count,
         plans: compare_plans(&samples.index, &rows, &options.base),
-        waits: compare_waits(&samples.index, &rows, &options.base, options.error_rate),
+        waits,
         profiles,
         rows,
         unfinished: unfinished(figures),
@@ -90,7 +93,10 @@ impl FamilyDecision {
     }
 
     /// Decides comparisons at one level, and counts them.
-    fn decide(&mut self, members: Vec<&mut UndecidedRow>, options: &CompareOptions) {
+    fn decide(&mut self, mut members: Vec<&mut UndecidedRow>, options: &CompareOptions) {
+        if options.lend_spreads {
+            borrow_spreads(&mut members);
+        }
         let p_values: Vec<f64> = members.iter().filter_map(|draft| draft.row.p_value).collect();
         let level = family::level(&p_values, options.error_rate);
         for draft in members {
@@ -124,12 +130,9 @@ impl FamilyDecision {
 /// Returns the verdicts of a family.
 pub(super) fn decide(
     family: &'static str,
-    mut members: Vec<&mut UndecidedRow>,
+    members: Vec<&mut UndecidedRow>,
     options: &CompareOptions,
 ) -> FamilyDecision {
-    if options.lend_spreads {
-        borrow_spreads(&mut members);
-    }
     let mut decided = FamilyDecision::none(family);
     decided.decide(members, options);
     decided
@@ -137,16 +140,13 @@ pub(super) fn decide(
 
 /// Returns the verdicts of the comparisons of one metric, of all targets.
 ///
-/// All of them lend each other what they know about noise. But each target is a family of its own,
-/// so that another target in the table takes nothing away from what this one shows.
+/// The comparisons of a target lend each other what they know about noise, and are a family of
+/// their own, so that another target in the table takes nothing away from what this one shows.
 fn decide_by_target(
     family: &'static str,
     mut members: Vec<&mut UndecidedRow>,
     options: &CompareOptions,
 ) -> FamilyDecision {
-    if options.lend_spreads {
-        borrow_spreads(&mut members);
-    }
     let targets = distinct(members.iter().map(|draft| draft.row.cell.target.as_str()));
     let targets: Vec<String> = targets.into_iter().map(str::to_owned).collect();
 

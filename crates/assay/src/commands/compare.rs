@@ -25,7 +25,7 @@ use self::lines::{Line, Runs};
 use crate::cli::{CompareArgs, Format, METRIC_LIST};
 use crate::exit::Exit;
 use crate::output::{json_text, print, style};
-use crate::runs::{check_steps, exit_of_reading, figures, keep_steps};
+use crate::runs::{check_steps, exit_of_reading, figures, retain_steps};
 
 /// Compares the targets of some runs.
 pub fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {
@@ -64,7 +64,7 @@ pub fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {
 
     let mut comparisons = Vec::new();
     for Group { run, figures } in &mut groups {
-        comparisons.push(compared_with(args, run, figures, notes.clone())?);
+        comparisons.push(compared_with(args, run, figures, notes.clone()));
     }
     let printed = groups
         .iter()
@@ -155,7 +155,7 @@ pub fn answer(
     args: &CompareArgs,
 ) -> anyhow::Result<Answer> {
     let Prepared { shown, mut figures, notes } = prepare(directories, recorded, args)?;
-    let compared = compared_with(args, &shown, &mut figures, notes)?;
+    let compared = compared_with(args, &shown, &mut figures, notes);
     Ok(Answer { shown, figures, compared })
 }
 
@@ -165,13 +165,13 @@ fn compared_with(
     shown: &Run,
     figures: &mut Figures,
     notes: Vec<String>,
-) -> anyhow::Result<Compared> {
+) -> Compared {
     let mut compared = analysis::compare::compare(figures, &options(args, &shown.base, figures));
     compared.notes.extend(notes);
     if !args.steps.is_empty() {
-        keep_steps(figures, &args.steps)?;
+        retain_steps(figures, &args.steps);
     }
-    Ok(compared)
+    compared
 }
 
 /// The input of a comparison.

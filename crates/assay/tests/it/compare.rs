@@ -80,7 +80,7 @@ fn a_run_ends_with_its_verdicts_where_its_report_is_and_the_next_command() {
     let repeated = repeated.expect_in_stdout(&[
         "Throughput relative to lite.base",
         "2 repeats of each target and of the base, in pairs",
-        "with 2 repeats, a few bursts of noise can look like a change",
+        "With 2 repeats, a few bursts of noise can look like a change",
     ]);
     let run = repeated.run_directory();
     assert!(run.join("report.html").is_file());

@@ -50,10 +50,10 @@ fn the_plan_has_the_repeats_that_the_time_allows() {
         (
             "versus rocksdb@8 speedb@2 --quick --dry-run",
             &[
-                "repeats = 3  ",
+                "repeats = 5  ",
                 "[workload.kv]",
                 "keys = \"100k\"",
-                "# Quick: 3 repeats",
+                "# Quick: 5 repeats",
                 "[build.speedb2]",
             ],
         ),
@@ -91,7 +91,7 @@ fn what_is_missing_is_fetched_and_the_plan_stays_to_be_edited() {
     let plan = "results/versus-rocksdb9_9_3-rocksdb10_2_1.toml";
     // These libraries are no more than a header.
     shop.check(&format!(
-        "versus rocksdb@9.9.3 rocksdb@10.2.1 --quick | 2 | downloading version 10.2.1 | plan: {plan} | quick: 3 repeats | {plan}:"
+        "versus rocksdb@9.9.3 rocksdb@10.2.1 --quick | 2 | downloading version 10.2.1 | plan: {plan} | quick: 5 repeats | {plan}:"
     ));
     let text = fs_err::read_to_string(shop.place.join(plan)).unwrap();
     assert!(text.contains(&format!("#   assay run {plan}\n")), "{text}");

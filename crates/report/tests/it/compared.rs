@@ -528,12 +528,12 @@ fn where_it_is_too_noisy_to_say_more_repeats_are_told_with_what_they_show() {
     let (_, table) = text.split_once("Throughput relative to").unwrap();
     let note = table
         .lines()
-        .find(|line| line.contains("more repeats would show"))
+        .find(|line| line.contains("more repeats would show smaller changes"))
         .unwrap_or_else(|| panic!("{text}"));
     // Of a spread of 1.25 %, at a level of 2 %.
     assert_eq!(
         note.trim(),
-        "where it is too noisy to say, more repeats would show in the median step: 2.8% with 5, 1.5% with 10, \
+        "where it is too noisy to say, more repeats would show smaller changes in the median step: 2.8% with 5, 1.5% with 10, \
          1.0% with 20, 0.7% with 40 (assay run --resume results/20261121T190211Z-round-6 --repeats 5); longer steps help \
          as well"
     );

@@ -271,9 +271,8 @@ fn another_target_takes_nothing_away_from_what_one_shows() {
     let figures = truth.measure(&mut Random::new(9));
     let mut alone = figures.clone();
     alone.rows.retain(|row| row.cell.target == BASE || row.cell.target == "new1.base");
-    let options = CompareOptions { lend_spreads: false, ..options() };
     let of_target = |figures| {
-        let mut rows = compare(figures, &options).rows;
+        let mut rows = compare(figures, &options()).rows;
         rows.retain(|row| row.cell.target == "new1.base");
         rows
     };

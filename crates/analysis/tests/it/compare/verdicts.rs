@@ -424,7 +424,7 @@ fn processor_counters_are_judged_by_default_where_there_are_any() {
 
 #[test]
 fn runs_with_one_repeat_each_have_a_note_on_hidden_drift() {
-    let is_told = |compared: &Compared| notes(compared, "one repeat each");
+    let is_told = |compared: &Compared| notes(compared, "has only one repeat");
     let mut rows = in_turns(&SLOWER);
     assert!(!is_told(&compared(rows.clone())));
     for row in &mut rows {

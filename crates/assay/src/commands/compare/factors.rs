@@ -13,7 +13,7 @@ use super::options;
 use crate::cli::{CompareArgs, Format};
 use crate::exit::Exit;
 use crate::output::{json_text, print, style};
-use crate::runs::{exit_of_reading, keep_steps};
+use crate::runs::{exit_of_reading, retain_steps};
 
 /// The argument that lists the factors.
 const LIST: &str = "?";
@@ -42,7 +42,7 @@ pub fn by_factor(
     let mut effects = analysis::compare::effects(&figures, select(known, &args.by)?, &options);
     effects.notes.extend(notes);
     if !args.steps.is_empty() {
-        keep_steps(&mut figures, &args.steps)?;
+        retain_steps(&mut figures, &args.steps);
     }
 
     let shown = FactorEffects { run, runs, figures: &figures, effects: &effects };

@@ -68,9 +68,9 @@ pub(super) fn more_repeats(board: &Board<'_>, metric: &str) -> Option<String> {
     }
     let advised = advised?;
 
-    let which = if noisy.len() == 1 { "the step" } else { "the median step" };
+    let which = if noisy.len() == 1 { "" } else { " in the median step" };
     let mut text = format!(
-        "where it is too noisy to say, more repeats would show in {which}: {}",
+        "where it is too noisy to say, more repeats would show smaller changes{which}: {}",
         texts.join(", ")
     );
     if let [run] = board.comparison.runs {
