@@ -2,13 +2,13 @@
 //!
 //! Three repeats say little about the spread of their own step: among 24 comparisons, the smallest
 //! change that they show is 13 times the spread. But a target has many steps, and their spreads are
-//! related. So
-//! each spread is *moderated* (Smyth 2004): it becomes the mean of its own variance and of a prior
-//! variance, weighted by their degrees of freedom. Both come from the spreads of this target:
+//! related. So each spread is *moderated* (Smyth 2004): it becomes the mean of its own variance and
+//! of a prior variance, weighted by their degrees of freedom. Both come from the spreads of this
+//! target:
 //!
 //! ```text
 //! own variances ──► how much do they differ? ──► the prior's variance and freedom
-//!                          residuals ──► are they independent? ──► at most this much freedom
+//!                        their repeats ──► are they independent? ──► at most this much freedom
 //! ```
 //!
 //! Two things keep this honest. Where spreads differ, the prior has few degrees of freedom, and
@@ -69,10 +69,10 @@ enum RepeatSide {
 struct Spread {
     /// The variance of the logarithm of one repeat's ratio; above zero.
     variance: f64,
-    /// Its degrees of freedom.
+    /// The degrees of freedom of the variance.
     freedom: f64,
-    /// The distance of each repeat from the mean.
-    residuals: BTreeMap<RepeatKey, f64>,
+    /// The logarithm of each repeat's ratio, or of each value of both sides.
+    logarithms: BTreeMap<RepeatKey, f64>,
 }
 
 /// What the other comparisons of a table know about the variance of one of them.
@@ -80,7 +80,7 @@ struct Spread {
 pub(super) struct Prior {
     /// The variance of the logarithm of one repeat's ratio.
     pub variance: f64,
-    /// Its degrees of freedom.
+    /// The degrees of freedom of the variance.
     pub freedom: f64,
 }
 
@@ -125,30 +125,29 @@ impl UndecidedRow {
         Some(Spread {
             variance: estimate.spread * estimate.spread,
             freedom: estimate.spread_freedom()?,
-            residuals: self.residuals(),
+            logarithms: self.logarithms(),
         })
     }
 
-    /// Returns the distance of each repeat from the mean, as logarithms.
-    fn residuals(&self) -> BTreeMap<RepeatKey, f64> {
+    /// Returns the logarithms by which the noise of this comparison and of others is compared.
+    fn logarithms(&self) -> BTreeMap<RepeatKey, f64> {
         let (base, values) = (&self.row.base_values, &self.row.values);
-        let mut residuals = BTreeMap::new();
         if self.row.pairing == Pairing::Paired {
-            let ratios: Vec<f64> = values
-                .iter()
-                .zip(base)
-                .map(|(value, base)| (value.value / base.value).ln())
+            let pairs = values.iter().zip(base);
+            return pairs
+                .map(|(value, base)| {
+                    (RepeatKey::of(RepeatSide::Both, value), (value.value / base.value).ln())
+                })
                 .collect();
-            add_residuals(&mut residuals, RepeatSide::Both, values, &ratios);
-            return residuals;
         }
 
         // What makes the base slower makes the target look faster.
-        let of_base: Vec<f64> = base.iter().map(|sample| -sample.value.ln()).collect();
-        let of_target: Vec<f64> = values.iter().map(|sample| sample.value.ln()).collect();
-        add_residuals(&mut residuals, RepeatSide::Base, base, &of_base);
-        add_residuals(&mut residuals, RepeatSide::Target, values, &of_target);
-        residuals
+        let of_base =
+            base.iter().map(|sample| (RepeatKey::of(RepeatSide::Base, sample), -sample.value.ln()));
+        let of_target = values
+            .iter()
+            .map(|sample| (RepeatKey::of(RepeatSide::Target, sample), sample.value.ln()));
+        of_base.chain(of_target).collect()
     }
 
     /// Moderates its error by what other comparisons know.
@@ -166,16 +165,9 @@ impl UndecidedRow {
     }
 }
 
-fn add_residuals(
-    residuals: &mut BTreeMap<RepeatKey, f64>,
-    side: RepeatSide,
-    samples: &[Sample],
-    logarithms: &[f64],
-) {
-    let center = mean(logarithms);
-    for (sample, logarithm) in samples.iter().zip(logarithms) {
-        let Sample { run, repeat, .. } = *sample;
-        residuals.insert(RepeatKey { side, run, repeat }, logarithm - center);
+impl RepeatKey {
+    fn of(side: RepeatSide, sample: &Sample) -> Self {
+        Self { side, run: sample.run, repeat: sample.repeat }
     }
 }
 
@@ -186,16 +178,15 @@ fn priors(spreads: &[Spread]) -> Vec<Option<Prior>> {
         return priors;
     }
 
-    let mut known: Vec<usize> = (0..spreads.len()).collect();
-    known.sort_by(|&a, &b| spreads[a].log_variance().total_cmp(&spreads[b].log_variance()));
-    let like: Vec<&Spread> = known.iter().map(|&index| &spreads[index]).collect();
-    let like = without_wild(&like);
+    let mut order: Vec<usize> = (0..spreads.len()).collect();
+    order.sort_by(|&a, &b| spreads[a].log_variance().total_cmp(&spreads[b].log_variance()));
+    let sorted: Vec<&Spread> = order.iter().map(|&index| &spreads[index]).collect();
+    let like = without_wild(&sorted);
     let mut prior = fit(like, Caution::Careful);
 
     // Spreads that depend on each other confirm each other less than they seem to.
-    let all: Vec<&Spread> = known.iter().map(|&index| &spreads[index]).collect();
-    let freedom = mean(&all.iter().map(|spread| spread.freedom).collect::<Vec<f64>>());
-    let others = independent_count(&all) - 1.0;
+    let freedom = mean(&sorted.iter().map(|spread| spread.freedom).collect::<Vec<f64>>());
+    let others = independent_count(&sorted) - 1.0;
     let most = INDEPENDENT_SHARE * freedom * others;
     if most < prior.freedom {
         // The prior's variance belongs to its freedom: the plain mean holds for any.
@@ -207,7 +198,7 @@ fn priors(spreads: &[Spread]) -> Vec<Option<Prior>> {
     }
 
     // A wild spread is not one of those that the prior describes.
-    for &index in &known[..like.len()] {
+    for &index in &order[..like.len()] {
         priors[index] = Some(prior);
     }
     priors
@@ -226,9 +217,9 @@ impl Spread {
     /// if both have too few to say anything.
     fn dependence(&self, other: &Self) -> Option<f64> {
         let common: Vec<RepeatKey> = self
-            .residuals
+            .logarithms
             .keys()
-            .filter(|key| other.residuals.contains_key(key))
+            .filter(|key| other.logarithms.contains_key(key))
             .copied()
             .collect();
         let sides = distinct(common.iter().map(|key| key.side)).len();
@@ -237,8 +228,8 @@ impl Spread {
             return None;
         }
 
-        let own = centered(&self.residuals, &common);
-        let others = centered(&other.residuals, &common);
+        let own = centered(&self.logarithms, &common);
+        let others = centered(&other.logarithms, &common);
         let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
         let (own_square, other_square) = (product(&own, &own), product(&others, &others));
         if own_square <= 0.0 || other_square <= 0.0 {
@@ -250,22 +241,22 @@ impl Spread {
     }
 }
 
-/// Returns the residuals of these repeats, relative to their own mean on each side.
-fn centered(residuals: &BTreeMap<RepeatKey, f64>, repeats: &[RepeatKey]) -> Vec<f64> {
+/// Returns the logarithms of these repeats, relative to their mean on each side.
+fn centered(logarithms: &BTreeMap<RepeatKey, f64>, repeats: &[RepeatKey]) -> Vec<f64> {
     let center = |side: RepeatSide| {
         let of_side = repeats.iter().filter(|repeat| repeat.side == side);
-        let values: Vec<f64> = of_side.map(|repeat| residuals[repeat]).collect();
+        let values: Vec<f64> = of_side.map(|repeat| logarithms[repeat]).collect();
         mean(&values)
     };
-    repeats.iter().map(|repeat| residuals[repeat] - center(repeat.side)).collect()
+    repeats.iter().map(|repeat| logarithms[repeat] - center(repeat.side)).collect()
 }
 
 /// How an estimate treats its own uncertainty.
 #[derive(Clone, Copy, PartialEq)]
 enum Caution {
-    /// It takes the most likely value.
+    /// The estimate is the most likely value.
     Likely,
-    /// It assumes that spreads differ more, by one standard error, and that the typical variance
+    /// The estimate assumes that spreads differ more, by one standard error, and that the typical variance
     /// is their geometric mean, which is above the most likely value.
     Careful,
 }
@@ -377,12 +368,11 @@ mod tests {
 
     /// Returns the spread of pairs with these logarithms of ratios.
     fn spread(ratios: &[f64]) -> Spread {
-        let center = mean(ratios);
-        let mut residuals = BTreeMap::new();
+        let mut logarithms = BTreeMap::new();
         for (repeat, ratio) in (1..).zip(ratios) {
-            residuals.insert(RepeatKey { side: RepeatSide::Both, run: 0, repeat }, ratio - center);
+            logarithms.insert(RepeatKey { side: RepeatSide::Both, run: 0, repeat }, *ratio);
         }
-        Spread { variance: variance(ratios), freedom: ratios.len() as f64 - 1.0, residuals }
+        Spread { variance: variance(ratios), freedom: ratios.len() as f64 - 1.0, logarithms }
     }
 
     fn normal(random: &mut Random) -> f64 {

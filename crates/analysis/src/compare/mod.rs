@@ -231,7 +231,7 @@ impl ComparedStep {
     /// is 3 %. `None` if there is no interval, or the figures are too coarse.
     pub fn detectable(&self) -> Option<f64> {
         self.repeats_needed?;
-        let power = self.power(self.interval?);
+        let power = self.family_power()?;
         match self.machines.ratio_spread {
             Some(spread) => power.effect(self.machines.count as u32, spread),
             None => power.effect(self.repeats(), self.interval_spread()?),
@@ -246,7 +246,7 @@ impl ComparedStep {
         if self.machines.ratio_spread.is_some() {
             return None;
         }
-        self.power(self.interval?).effect(repeats, self.interval_spread()?)
+        self.family_power()?.effect(repeats, self.interval_spread()?)
     }
 
     /// Returns true if every value of one side is above every value of the other.
@@ -262,7 +262,7 @@ impl ComparedStep {
     /// cases, up to [`REPEATS_CAP`]; `None` without repeats. If each machine counts as one
     /// value, this assumes more machines with as many repeats each.
     fn repeats_for(&self, effect: f64) -> Option<u32> {
-        let power = self.power(self.interval?);
+        let power = self.family_power()?;
         let Some(spread) = self.machines.ratio_spread else {
             return Some(power.repeats(effect, self.interval_spread()?));
         };
@@ -277,9 +277,14 @@ impl ComparedStep {
     }
 
     /// Returns the power at the confidence of its interval, which is that of its family.
-    fn power(&self, interval: Interval) -> PowerAnalysis {
+    fn family_power(&self) -> Option<PowerAnalysis> {
+        Some(self.power(1.0 - self.interval?.confidence))
+    }
+
+    /// Returns the power where a comparison is decided at this level.
+    fn power(&self, level: f64) -> PowerAnalysis {
         PowerAnalysis {
-            level: 1.0 - interval.confidence,
+            level,
             pairing: self.pairing,
             own_freedom: self.own_freedom(),
             borrowed_freedom: self.borrowed_freedom(),

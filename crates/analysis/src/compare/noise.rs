@@ -73,19 +73,11 @@ pub fn noise_floor(compared: &Compared) -> NoiseFloor {
             row: index,
             cell: row.cell.clone(),
             step: row.step.clone(),
-            repeats: row.values.len().min(row.base_values.len()),
+            repeats: row.repeats() as usize,
             ratio,
             spread: row.spread,
             largest: largest_ratio(row).unwrap_or(ratio),
-            seen: detectable(
-                PowerAnalysis {
-                    level,
-                    pairing: row.pairing,
-                    own_freedom: row.own_freedom(),
-                    borrowed_freedom: row.borrowed_freedom(),
-                },
-                row.interval_spread(),
-            ),
+            seen: detectable(row.power(level), row.interval_spread()),
         });
     }
 

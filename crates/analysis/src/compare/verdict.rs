@@ -164,6 +164,8 @@ impl UndecidedRow {
         let Some(estimate) = &self.estimate else {
             return;
         };
+        // No number of repeats helps where figures are too coarse.
+        let repeats_help = !estimate.is_coarse;
         let row = &mut self.row;
         let (low, high) = estimate.interval(level);
         row.interval = Some(Interval { low, high, confidence: 1.0 - level });
@@ -182,8 +184,7 @@ impl UndecidedRow {
             self.say_if_apart(&options.base);
         }
 
-        // No number of repeats helps where figures are too coarse.
-        if self.estimate.as_ref().is_some_and(|estimate| !estimate.is_coarse) {
+        if repeats_help {
             self.row.repeats_needed = repeats_needed(&self.row, options.effect);
         }
     }
@@ -191,7 +192,7 @@ impl UndecidedRow {
     /// Says that all repeats point the same way, where the interval can't.
     fn say_if_apart(&mut self, base: &str) {
         let row = &self.row;
-        let repeat_count = row.values.len().min(row.base_values.len());
+        let repeat_count = row.repeats() as usize;
         if repeat_count < APART_REPEATS_MIN || !row.is_apart() {
             return;
         }
@@ -234,7 +235,7 @@ pub(super) fn notes_on_repeats(rows: &[&ComparedStep], has_hidden_drift: bool) -
         notes.push(Note::NotInTurns { has_several_machines });
     }
 
-    let fewest = estimated.iter().map(|row| row.values.len().min(row.base_values.len())).min();
+    let fewest = estimated.iter().map(|row| row.repeats() as usize).min();
     if let Some(fewest) = fewest.filter(|fewest| *fewest < REPEATS_ADVISED) {
         notes.push(Note::FewRepeats { fewest });
     }

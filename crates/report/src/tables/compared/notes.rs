@@ -39,8 +39,13 @@ struct DetectableChange<'a> {
 
 impl DetectableChange<'_> {
     fn text(&self) -> String {
-        if self.size > LARGE { format!("more than {}", percent(LARGE)) } else { percent(self.size) }
+        size_text(self.size)
     }
+}
+
+/// Formats the size of a change.
+fn size_text(size: f64) -> String {
+    if size > LARGE { format!("more than {}", percent(LARGE)) } else { percent(size) }
 }
 
 /// The total repeats of which [`more_repeats`] says what they would show.
@@ -61,9 +66,7 @@ pub(super) fn more_repeats(board: &Board<'_>, metric: &str) -> Option<String> {
         let Some(median) = sizes.get(sizes.len() / 2) else {
             continue;
         };
-        // The step does not matter for a number of repeats.
-        let change = DetectableChange { size: *median, step: "" };
-        texts.push(format!("{} with {repeats}", change.text()));
+        texts.push(format!("{} with {repeats}", size_text(*median)));
         advised = advised.or(Some(repeats));
     }
     let advised = advised?;
