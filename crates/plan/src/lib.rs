@@ -56,6 +56,7 @@ mod step_policy;
 pub mod sysbench;
 mod targets;
 mod tree;
+mod turns;
 mod value_kinds;
 mod variants;
 mod wording;
@@ -78,6 +79,7 @@ use builds::DeclaredBuild;
 use quantity::Quantity;
 use reader::{Context, Section, ValueKind};
 use tree::{Entry, Node};
+use turns::TurnKind;
 use value_kinds::{Choice, Flag, IpAddress, Line, ListOf, Name, Optional, is_name};
 use wording::code;
 use words::EngineInterface;
@@ -134,6 +136,9 @@ fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
     let clients = cx.field(section, "clients", &counts, vec![(1, Place::Nowhere)]);
     let repeats = cx.value(section, "repeats", &Quantity::count(1..=REPEATS_MAX), 1);
     let order = cx.value(section, "order", &Choice(Order::NAMES), Order::Interleaved);
+    let turns = cx.value(section, "turns", &TurnKind, None);
+    let idle = cx.value(section, "idle", &Choice(Idle::NAMES), Idle::Frozen);
+    let placement = cx.value(section, "placement", &Choice(Placement::NAMES), Placement::Kernel);
     // The base is listed here, but only the targets say which one it is.
     let base_at = cx.resolved.len();
     let base_node = section.take("base").map(|entry| entry.node);
@@ -181,6 +186,9 @@ fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
         clients: clients.value.into_iter().map(|(count, _)| count).collect(),
         repeats,
         order,
+        turns,
+        idle,
+        placement,
         base: base?,
         against_itself: twin_node.is_some(),
         seed,

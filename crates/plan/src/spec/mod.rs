@@ -32,6 +32,13 @@ pub struct Plan {
     pub repeats: u32,
     /// The order of the cells.
     pub order: Order,
+    /// The turns that the targets of a repeat take within each step; `None` if each cell is measured
+    /// alone.
+    pub turns: Option<TurnLength>,
+    /// What a target does between its turns.
+    pub idle: Idle,
+    /// The processors on which connections and servers run.
+    pub placement: Placement,
     /// The index in `targets` of the target that the others are compared with.
     pub base: usize,
     /// The targets are one and its twin, the same build with the same config, to measure noise.
@@ -61,6 +68,37 @@ pub struct Plan {
     pub targets: Vec<Target>,
     /// Every value with its origin, in the order in which `check` shows them.
     pub resolved: Vec<Resolved>,
+}
+
+/// The length of a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TurnLength {
+    /// Chosen for each step by what the step does.
+    Auto,
+    /// The same for all steps.
+    Fixed(Duration),
+}
+
+named_enum! {
+    /// What a target does between its turns.
+    pub enum Idle {
+        /// Its processes are frozen, so that its background work falls into its own turns.
+        Frozen = "frozen",
+        /// Its processes run.
+        Running = "running",
+    }
+}
+
+named_enum! {
+    /// The processors on which connections and the threads that serve them run.
+    pub enum Placement {
+        /// Where the kernel puts them.
+        Kernel = "kernel",
+        /// On stated processors, the same for each target.
+        Pinned = "pinned",
+        /// On processors that are drawn anew for each turn.
+        Shuffled = "shuffled",
+    }
 }
 
 /// Cells that are measured once more while a profiler samples the engine's functions.
