@@ -10,6 +10,7 @@
 //!   │    └─ cell/           one cell, from the start of its target until nothing is left of it
 //!   │         ├─ engines/   starts a target, and stops it
 //!   │         ├─ replicas/  watches the replicas of a server
+//!   │         ├─ turns/     lets the targets of a repeat take turns within each step
 //!   │         └─ step/      loads, samples and writes one step of the workloads/
 //!   │              └─ remote/  lets other hosts make the load
 //!   └─ RunOutcome, of which the caller prints tables and reports
@@ -60,6 +61,7 @@ mod step;
 pub mod stop;
 mod threads;
 mod time;
+mod turns;
 mod workloads;
 
 use load::SystemClock;
@@ -111,7 +113,7 @@ fn conduct_run(
 }
 
 #[cfg(test)]
-mod turns {
+mod starting {
     use std::sync::{Mutex, MutexGuard, PoisonError};
 
     static STARTING: Mutex<()> = Mutex::new(());

@@ -12,6 +12,7 @@ use super::tables;
 use super::target::Leftovers;
 use crate::session::RunSession;
 use crate::step::CellNotes;
+use crate::turns::Seat;
 
 /// A cell that is being measured.
 pub struct CellRun<'a> {
@@ -22,6 +23,8 @@ pub struct CellRun<'a> {
     pub record: &'a mut Cell,
     /// The cell in the plan.
     pub planned: plan::Cell,
+    /// Its seat among the cells that take turns; `None` if it is measured alone.
+    pub seat: Option<&'a Seat>,
     /// Keep the database when the cell has ended.
     pub keep: bool,
     /// The URL at which load ranks reach the server; `None` for an engine without one.
@@ -39,6 +42,7 @@ impl<'a> CellRun<'a> {
         directory: &'a CellDir,
         record: &'a mut Cell,
         planned: plan::Cell,
+        seat: Option<&'a Seat>,
     ) -> Self {
         Self {
             session,
@@ -46,6 +50,7 @@ impl<'a> CellRun<'a> {
             directory,
             record,
             planned,
+            seat,
             keep: session.plan().keep_data,
             url: None,
             events: Vec::new(),

@@ -197,7 +197,7 @@ pub fn run_cell(request: &CellRequest, events: &dyn Events) -> anyhow::Result<()
     let cell_directory = directory.cell(&task.reference)?;
     let record = wait_for_record(&cell_directory)?;
     let session = RunSession::of_cell(request, events, file, record.invocation, stop);
-    measure(&session, &directory, &cell_directory, record, task.cell)?;
+    measure(&session, &directory, &cell_directory, record, task.cell, None)?;
     events.run_ends();
     Ok(())
 }

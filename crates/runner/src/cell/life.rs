@@ -21,18 +21,21 @@ use crate::remote::{CellOrder, LoadRanks};
 use crate::session::RunSession;
 use crate::step::StepRunner;
 use crate::time::unix_now_ns;
+use crate::turns::{Frozen, Seat};
 
-/// Runs a cell in this process and records how it ended. Its failure does not end the run: only a
+/// Runs a cell in this process and records how it ended; with a `seat`, it takes turns with other
+/// cells. Its failure does not end the run: only a
 /// record that cannot be written does.
 pub fn run(
     session: &RunSession<'_>,
     run: &RunDir,
     reference: &CellRef,
     planned: plan::Cell,
+    seat: Option<&Seat>,
 ) -> anyhow::Result<Status> {
     let (directory, record) = begin(session, run, reference, planned)?;
     directory.write(&record)?;
-    measure(session, run, &directory, record, planned)
+    measure(session, run, &directory, record, planned, seat)
 }
 
 /// Runs a cell whose record has begun, in this process, and records how it ended.
@@ -42,8 +45,9 @@ pub fn measure(
     directory: &CellDir,
     mut record: Cell,
     planned: plan::Cell,
+    seat: Option<&Seat>,
 ) -> anyhow::Result<Status> {
-    let result = live(&mut CellRun::new(session, run, directory, &mut record, planned));
+    let result = live(&mut CellRun::new(session, run, directory, &mut record, planned, seat));
     end(session, directory, record, result)
 }
 
@@ -84,7 +88,12 @@ fn run_opening(
     cell: &mut CellRun<'_>,
     mut target: Box<dyn RunningTarget>,
 ) -> anyhow::Result<Opening> {
-    let result = run_on(cell, &mut *target);
+    let frozen = Frozen::of(target.engine(), cell.session.plan().idle);
+    let seated = cell.seat.map_or(Ok(()), |seat| seat.set_target(frozen));
+    let result = seated.and_then(|()| run_on(cell, &mut *target));
+    // A stopped target has no processes to freeze.
+    let unseated = cell.seat.map_or(Ok(()), |seat| seat.set_target(Frozen::default()));
+    let result = result.and_clean_up(unseated);
 
     if let Some(failure) = &mut cell.record.failure
         && failure.log_tail.is_empty()
@@ -179,6 +188,7 @@ fn run_steps_here(
         cell.workload().policy(),
         cell.planned,
         cell.notes().clone(),
+        cell.seat,
     )?;
 
     for number in part {

@@ -84,7 +84,10 @@ impl<'a> StepRunner<'a> {
     ) -> anyhow::Result<StepOutcome> {
         let (clock, stop) = (&self.session.clock, &self.session.stop);
         match load {
-            StepLoad::Local(tasks) => Ok(load::run(tasks, limits, clock, stop, sink)),
+            StepLoad::Local(tasks) => match self.seat {
+                Some(seat) => seat.run_load(tasks, limits, stop, sink),
+                None => Ok(load::run(tasks, limits, clock, stop, sink)),
+            },
             StepLoad::Ranks(ranks, step) => {
                 let ranked = ranks.run(&step, sink)?;
                 record.ranks = ranked.ranks;

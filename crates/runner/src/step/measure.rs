@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use load::{Clock as _, StepEnd, StepOutcome};
+use load::{StepEnd, StepOutcome};
 use plan::StepRun;
 use probe::{Sampler, StateCounts, Targets, ThreadStates};
 use record::{Connection, Failure, Status, Step, StepWriter, Warning};
@@ -14,6 +14,7 @@ use super::remarks::add_rank_remarks;
 use super::sampling::note_held_up;
 use super::sink::{Followers, Instruments, SinkEnd, StepSink, both_sides, seen_states};
 use crate::events::LoadBegin;
+use crate::turns::Seat;
 
 /// A load that has ended, in whichever way.
 struct EndedLoad {
@@ -119,16 +120,18 @@ impl<'a> StepRunner<'a> {
 
         // Nothing but the load runs between the two calls of the profiler.
         let followers = self.followers();
+        let clock = self.clock();
         let mut sink =
-            StepSink::new(writer, session.events, &session.clock, instruments, followers);
+            StepSink::new(writer, session.events, clock.clone(), self.seat, instruments, followers);
         profiler.iter_mut().for_each(Profiler::enable);
         let outcome = self.run_load(load, limits, &mut sink, record);
-        let ended_ns = session.clock.now();
+        let ended_ns = clock.now();
         profiler.iter_mut().for_each(Profiler::disable);
 
         let SinkEnd { sampled, error, started_ns, lost } = sink.end(record);
         // The next step samples with the same ones.
         (self.sampler, self.second_observer) = (sampled.sampler, sampled.observer);
+        self.record_turns(started_ns, writer)?;
         Ok(EndedLoad {
             outcome,
             ended_ns,
@@ -138,6 +141,18 @@ impl<'a> StepRunner<'a> {
             lost,
             profiler,
         })
+    }
+
+    /// Records the turns of a load that began at `started_ns` by its clock.
+    fn record_turns(&self, started_ns: Option<u64>, writer: &mut StepWriter) -> anyhow::Result<()> {
+        let Some(seat) = self.seat else {
+            return Ok(());
+        };
+        let mut turns = seat.take_turns();
+        for turn in &mut turns {
+            turn.began_ns = turn.began_ns.saturating_sub(started_ns.unwrap_or(0));
+        }
+        Ok(writer.turns(&turns)?)
     }
 
     /// Returns the instruments of the step before, or new ones.
@@ -198,6 +213,10 @@ impl<'a> StepRunner<'a> {
                 both_sides(&connection.states, &sampled)
             };
             record.connections.push(Connection { states, ..connection.clone() });
+        }
+        if self.seat.is_some_and(Seat::shares_process) {
+            // The rest of the process worked for the other targets, too.
+            record.cpu.assay_ns = record.cpu.client_user_ns + record.cpu.client_system_ns;
         }
         self.add_remarks(record, outcome);
     }

@@ -35,6 +35,7 @@ use crate::failure::{LOG_LINES, failure_of};
 use crate::remote::LostRank;
 use crate::session::RunSession;
 use crate::time::unix_now_ns;
+use crate::turns::{Seat, StepClock};
 use crate::workloads::{StepEngine, WorkloadRunner};
 use remarks::note_unfinished;
 pub use sink::{cpu, seen_states};
@@ -52,6 +53,8 @@ pub struct StepRunner<'a> {
     /// Reads the cheap ones each second.
     second_observer: Option<Box<dyn Observer>>,
     notes: CellNotes,
+    /// The cell's seat among those that take turns; `None` if it is measured alone.
+    seat: Option<&'a Seat>,
     /// The way to profile the cell, if it is profiled.
     profiling: Option<profile::Settings>,
 }
@@ -73,6 +76,7 @@ impl<'a> StepRunner<'a> {
         policy: &'a StepPolicy,
         planned: plan::Cell,
         notes: CellNotes,
+        seat: Option<&'a Seat>,
     ) -> anyhow::Result<Self> {
         let observer =
             engine.observer(runner.tables()).context("the engine's counters can't be read")?;
@@ -86,6 +90,7 @@ impl<'a> StepRunner<'a> {
             observer,
             second_observer: None,
             notes,
+            seat,
             profiling: planned
                 .profiled
                 .then(|| profiling::settings(session.plan().profile, engine.engine())),
@@ -189,6 +194,14 @@ impl<'a> StepRunner<'a> {
             record.data_bytes = Some(self.runner.data_bytes());
         }
         Ok(())
+    }
+
+    /// Returns the clock of the load.
+    fn clock(&self) -> StepClock {
+        match self.seat {
+            Some(seat) => seat.clock(),
+            None => StepClock::Host(self.session.clock.clone()),
+        }
     }
 
     fn settle_limits(&self) -> SettleLimits {
