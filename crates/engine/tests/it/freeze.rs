@@ -194,6 +194,18 @@ impl StoppedServer {
     }
 }
 
+/// Kills what a failed test has left of a server, so that its clients end too.
+struct Rest<'a>(&'a StoppedServer);
+
+impl Drop for Rest<'_> {
+    fn drop(&mut self) {
+        for pid in self.0.processes() {
+            let pid = rustix::process::Pid::from_raw(pid.cast_signed()).unwrap();
+            let _ = rustix::process::kill_process(pid, Signal::KILL);
+        }
+    }
+}
+
 /// A program that another process freezes and thaws again and again.
 struct FrozenProgram {
     assay: Child,
@@ -215,8 +227,10 @@ impl FrozenProgram {
         Self { assay, guard: pids.next().unwrap(), program: pids.next().unwrap() }
     }
 
-    fn victims(&self) -> [u32; 3] {
-        [self.assay.id(), self.guard, self.program]
+    /// Returns the processes that are killed together.
+    fn victims(&self) -> [Vec<u32>; 4] {
+        let assay = self.assay.id();
+        [vec![assay], vec![self.guard], vec![self.program], vec![assay, self.guard]]
     }
 }
 
@@ -228,7 +242,7 @@ impl Drop for FrozenProgram {
     }
 }
 
-/// The number of moments at which each victim is killed.
+/// The number of moments at which each kind of victim is killed.
 fn moment_count() -> u64 {
     std::env::var("ASSAY_TEST_MOMENTS").map_or(20, |count| count.parse().unwrap())
 }
@@ -242,7 +256,7 @@ fn nothing_of_a_frozen_server_outlives_assay_or_guard_or_server<S: TestServer>()
     let mut random = Random::new(7);
 
     for moment in 0..moment_count() {
-        for victim in 0..3 {
+        for kind in 0..4 {
             let means = MEANS[(moment % 2) as usize];
             let frozen = stopped.start_frozen(means);
             let mut attached = None;
@@ -254,9 +268,12 @@ fn nothing_of_a_frozen_server_outlives_assay_or_guard_or_server<S: TestServer>()
 
             std::thread::scope(|scope| {
                 scope.spawn(move || busy.query(S::SQL.work[1]).unwrap_err());
+                let _rest = Rest(&stopped);
                 std::thread::sleep(Duration::from_micros(random.below(20_000)));
-                signal(frozen.victims()[victim], Signal::KILL);
-                let what = format!("all ends after victim {victim}, {means}");
+                for &victim in &frozen.victims()[kind] {
+                    signal(victim, Signal::KILL);
+                }
+                let what = format!("all ends after a kill of kind {kind}, {means}");
                 within(5, &what, || stopped.processes().is_empty());
             });
             within(5, "the guard ends", || !is_running(frozen.guard));
