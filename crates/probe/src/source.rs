@@ -158,6 +158,12 @@ pub fn state_and_parent(pid: u32) -> Option<(char, u32)> {
     Some((stat.state, stat.parent))
 }
 
+/// Returns the state of a thread on this machine, a letter; `None` if there is no such thread.
+pub fn state_of_thread(process: u32, thread: u32) -> Option<char> {
+    let text = Proc::live().text(format!("proc/{process}/task/{thread}/stat"))?;
+    parse_process_stat(&text).ok().map(|stat| stat.state)
+}
+
 /// Returns a process and its descendants, as they are now.
 pub fn process_tree(root: u32) -> Vec<u32> {
     let mut parents: Vec<(u32, u32)> = Vec::new();
