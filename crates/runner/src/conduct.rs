@@ -17,7 +17,7 @@ use crate::matrix::{Matrix, Task, find};
 use crate::request::RunRequest;
 use crate::session::RunSession;
 use crate::time::unix_now_ns;
-use crate::turns::{self, Seat};
+use crate::turns;
 
 /// A run whose record is open, with the cells to measure.
 pub(crate) struct OpenRun {
@@ -206,7 +206,7 @@ impl Rounds {
 
             let began = SystemTime::now();
             let statuses = match &matrix.tasks[group.clone()] {
-                [task] => vec![run_cell(session, directory, task, None)?],
+                [task] => vec![run_cell(session, directory, task)?],
                 tasks => turns::group::run(session, directory, tasks)?,
             };
             let took = began.elapsed().unwrap_or_default() / group.len() as u32;
@@ -241,21 +241,20 @@ impl Rounds {
     }
 }
 
-/// Measures one cell, with its seat if it takes turns with others. A library runs in a process of
-/// its own.
-pub(crate) fn run_cell(
-    session: &RunSession<'_>,
-    directory: &RunDir,
-    task: &Task,
-    seat: Option<&Seat>,
-) -> anyhow::Result<Status> {
+/// Measures one cell. A library runs in a process of its own.
+fn run_cell(session: &RunSession<'_>, directory: &RunDir, task: &Task) -> anyhow::Result<Status> {
+    if has_own_process(session, task) {
+        cell::isolated::run(session, directory, &task.reference, task.cell, None)
+    } else {
+        cell::life::run(session, directory, &task.reference, task.cell, None)
+    }
+}
+
+/// Returns whether a cell is measured in a process of its own.
+pub(crate) fn has_own_process(session: &RunSession<'_>, task: &Task) -> bool {
     let plan = session.plan();
     let engine = plan.builds[plan.targets[task.cell.target].build].engine;
-    if engine.facts().home == EngineHome::Library {
-        cell::isolated::run(session, directory, &task.reference, task.cell)
-    } else {
-        cell::life::run(session, directory, &task.reference, task.cell, seat)
-    }
+    engine.facts().home == EngineHome::Library
 }
 
 /// Warns if the disk may be too small for cells that are measured at the same time. The run

@@ -77,6 +77,7 @@ pub use ranks::is_further_rank;
 pub use request::{
     CELL_COMMAND, CellRequest, DATA, LIBRARY_COMMAND, PlanRequest, RESULTS, RunRequest,
 };
+pub use turns::LinkPipes;
 
 /// Runs a plan, or resumes a run. Returns `None` in a process that only made load for another one.
 ///

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use record::{Assay, RateSearch};
 
+use crate::turns::LinkPipes;
+
 /// The default directory for run directories.
 pub const RESULTS: &str = "results";
 /// The default directory for databases, within the results directory.
@@ -66,4 +68,6 @@ pub struct CellRequest {
     pub cell: String,
     /// The directory for databases.
     pub data: PathBuf,
+    /// The pipes to the table at which the cell takes turns; `None` if it is measured alone.
+    pub pipes: Option<LinkPipes>,
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use runner::{PlanRequest, RESULTS, RunRequest};
+use runner::{LinkPipes, PlanRequest, RESULTS, RunRequest};
 
 use super::compare::percent_above_zero;
 
@@ -50,6 +50,10 @@ pub struct RunArgs {
     /// each matching cell has N of them. Existing repeats are kept
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repeats: Option<u32>,
+    /// Lets the targets of a repeat take turns within each step, as `--set turns=LENGTH` does:
+    /// `auto`, a time such as `100ms`, or `off`
+    #[arg(long, value_name = "LENGTH", conflicts_with = "resume")]
+    pub turns: Option<String>,
     /// Compares one target with itself, which shows this machine's noise. Uses the first target,
     /// or the one that `--only` selects, and at least 5 repeats
     #[arg(long, conflicts_with = "resume")]
@@ -69,8 +73,10 @@ pub struct RunArgs {
 impl RunArgs {
     /// Returns the run for the runner.
     pub fn request(&self) -> RunRequest {
+        let mut plan = self.plan.request();
+        plan.sets.extend(self.turns.iter().map(|length| format!("turns={length}")));
         RunRequest {
-            plan: self.plan.request(),
+            plan,
             only: self.only.clone(),
             resume: self.resume.clone(),
             is_trusted: self.trust,
@@ -194,9 +200,23 @@ pub struct CellArgs {
     /// The pipe for live events
     #[arg(long, value_name = "PIPE")]
     pub live: Option<PathBuf>,
+    /// The pipe with orders when to take turns
+    #[arg(long, value_name = "PIPE", requires = "reports")]
+    pub orders: Option<PathBuf>,
+    /// The pipe for reports about turns
+    #[arg(long, value_name = "PIPE", requires = "orders")]
+    pub reports: Option<PathBuf>,
     /// Hides progress
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+impl CellArgs {
+    /// Returns the pipes of a cell that takes turns.
+    pub fn pipes(&self) -> Option<LinkPipes> {
+        let (orders, reports) = (self.orders.clone()?, self.reports.clone()?);
+        Some(LinkPipes { orders, reports })
+    }
 }
 
 /// Arguments of `library`.

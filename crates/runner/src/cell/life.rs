@@ -10,6 +10,7 @@
 //! are kept, and databases are removed. If something fails there too, the earlier error is the one
 //! that is reported ([`AndCleanUp`](crate::failure::AndCleanUp)).
 
+use engine::Engine;
 use record::{Cell, CellDir, CellRef, RunDir, Status};
 
 use super::cell_run::{CellRun, EngineLog};
@@ -88,8 +89,7 @@ fn run_opening(
     cell: &mut CellRun<'_>,
     mut target: Box<dyn RunningTarget>,
 ) -> anyhow::Result<Opening> {
-    let frozen = Frozen::of(target.engine(), cell.session.plan().idle);
-    let seated = cell.seat.map_or(Ok(()), |seat| seat.set_target(frozen));
+    let seated = sit_down(cell, target.engine());
     let result = seated.and_then(|()| run_on(cell, &mut *target));
     // A stopped target has no processes to freeze.
     let unseated = cell.seat.map_or(Ok(()), |seat| seat.set_target(Frozen::default()));
@@ -110,6 +110,14 @@ fn run_opening(
         stopped?;
     }
     Ok(Opening { status, next })
+}
+
+/// Lets the processes of a running target rest between its turns, if it takes turns.
+fn sit_down(cell: &CellRun<'_>, engine: &dyn Engine) -> anyhow::Result<()> {
+    let Some(seat) = cell.seat else {
+        return Ok(());
+    };
+    seat.set_target(Frozen::of(engine, cell.session.plan().idle)?)
 }
 
 /// Runs the steps of a running target.

@@ -3,15 +3,16 @@
 use std::sync::Arc;
 
 use anyhow::Context;
-use load::SystemClock;
 use plan::TurnLength;
 use record::{RunDir, Status};
 
 use super::conductor::Conductor;
 use super::events::SeatedEvents;
+use super::link::TableEnd;
 use super::seat::Seat;
 use super::table::Table;
-use crate::conduct::run_cell;
+use crate::cell::{isolated, life};
+use crate::conduct::has_own_process;
 use crate::matrix::Task;
 use crate::session::RunSession;
 
@@ -82,10 +83,22 @@ fn run_seated(
     task: &Task,
     place: Place,
 ) -> anyhow::Result<Status> {
-    let clock: &SystemClock = &session.clock;
-    let seat = Seat::take(place.table, place.number, clock, place.length);
+    let Place { table, number, length } = place;
+    let (reference, cell) = (&task.reference, task.cell);
+    if has_own_process(session, task) {
+        let end = TableEnd::new(table, number)?;
+        let status = if session.is_stopped() {
+            Ok(Status::Interrupted)
+        } else {
+            isolated::run(session, directory, reference, cell, Some(&end))
+        };
+        end.cut();
+        return status;
+    }
+
+    let seat = Seat::take(table, number, &session.clock, length);
     if session.is_stopped() {
         return Ok(Status::Interrupted);
     }
-    run_cell(session, directory, task, Some(&seat))
+    life::run(session, directory, reference, cell, Some(&seat))
 }

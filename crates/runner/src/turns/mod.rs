@@ -22,10 +22,12 @@ pub mod conductor;
 pub mod events;
 pub mod frozen;
 pub mod group;
+pub mod link;
 pub mod order;
 pub mod seat;
 pub mod table;
 
 pub use clock::StepClock;
 pub use frozen::Frozen;
+pub use link::{LinkPipes, TableEnd};
 pub use seat::Seat;

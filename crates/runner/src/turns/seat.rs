@@ -15,6 +15,7 @@ use workload::Task;
 
 use super::StepClock;
 use super::frozen::Frozen;
+use super::link::{CellEnd, LinkPipes};
 use super::table::{ReadyLoad, Table, TurnTaker};
 
 /// The length of a turn of a step that only reads, if the plan leaves it to Assay, and of one that
@@ -25,14 +26,19 @@ const WRITING_TURN: Duration = Duration::from_millis(100);
 /// The seat of one cell. The cell works alone from the moment it sits down until its first load is
 /// ready, and from the end of each load until the next one is.
 pub struct Seat {
-    table: Arc<Table>,
-    /// The number of the cell at the table.
-    cell: usize,
+    place: Place,
     length: TurnLength,
-    shares_process: bool,
     connections: Arc<Connections>,
     /// The number of loads that were begun, warm-ups included.
     loads: Mutex<usize>,
+}
+
+/// The place of a seat.
+enum Place {
+    /// At a table in this process.
+    Here { table: Arc<Table>, cell: usize },
+    /// At a table in the process that started this one.
+    Linked(CellEnd),
 }
 
 /// The parts of a cell that its conductor uses.
@@ -41,26 +47,44 @@ struct Connections {
     /// The processes to freeze between turns, while the target runs.
     target: Mutex<Frozen>,
     /// The turns of the load that runs, or ran last.
-    rows: Mutex<Vec<TurnRow>>,
+    rows: Arc<Mutex<Vec<TurnRow>>>,
+}
+
+impl Connections {
+    fn new(clock: &SystemClock) -> Arc<Self> {
+        Arc::new(Self {
+            gate: Gate::closed(clock.clone()),
+            target: Mutex::default(),
+            rows: Arc::default(),
+        })
+    }
 }
 
 impl Seat {
     /// Sits down at a table, and waits until the cell may work.
     pub fn take(table: Arc<Table>, cell: usize, clock: &SystemClock, length: TurnLength) -> Self {
-        let connections = Connections {
-            gate: Gate::closed(clock.clone()),
-            target: Mutex::default(),
-            rows: Mutex::default(),
-        };
         table.ask(cell);
-        Self {
-            table,
-            cell,
-            length,
-            shares_process: true,
-            connections: Arc::new(connections),
-            loads: Mutex::new(0),
-        }
+        Self::new(Place::Here { table, cell }, length, Connections::new(clock))
+    }
+
+    /// Takes the seat of a cell in its own process, which may work already. The paths are those of
+    /// the pipes to its table.
+    ///
+    /// # Errors
+    /// The pipes can't be opened.
+    pub fn linked(
+        pipes: &LinkPipes,
+        clock: &SystemClock,
+        length: TurnLength,
+    ) -> anyhow::Result<Self> {
+        let connections = Connections::new(clock);
+        let (gate, rows) = (Arc::clone(&connections.gate), Arc::clone(&connections.rows));
+        let end = CellEnd::open(pipes, gate, rows)?;
+        Ok(Self::new(Place::Linked(end), length, connections))
+    }
+
+    fn new(place: Place, length: TurnLength, connections: Arc<Connections>) -> Self {
+        Self { place, length, connections, loads: Mutex::new(0) }
     }
 
     /// Returns the clock of the cell's steps.
@@ -70,7 +94,7 @@ impl Seat {
 
     /// Returns whether other cells of the group are measured in this process.
     pub fn shares_process(&self) -> bool {
-        self.shares_process
+        matches!(self.place, Place::Here { .. })
     }
 
     /// Removes the values of a sample that are not of this target alone: those of the host, and those
@@ -79,7 +103,7 @@ impl Seat {
         for (name, value) in &mut sample.values {
             let is_own = name.starts_with("server_")
                 || ["data_bytes", "log_bytes"].contains(name)
-                || (name.starts_with("assay_") && !self.shares_process);
+                || (name.starts_with("assay_") && !self.shares_process());
             if !is_own {
                 *value = None;
             }
@@ -114,7 +138,10 @@ impl Seat {
         let mut sink = SeatedSink { sink, seat: self, turn };
         let outcome = load::run(tasks, limits, &clock, stop, &mut sink);
 
-        self.table.ask(self.cell);
+        match &self.place {
+            Place::Here { table, cell } => table.ask(*cell),
+            Place::Linked(end) => end.ask(),
+        }
         lock(&self.connections.target).thaw()?;
         Ok(outcome)
     }
@@ -141,20 +168,24 @@ impl Seat {
     fn ready(&self, turn: Duration) -> anyhow::Result<()> {
         lock(&self.connections.target).freeze()?;
         let mut loads = lock(&self.loads);
-        let load = ReadyLoad {
-            number: *loads,
-            turn,
-            connections: Box::new(Arc::clone(&self.connections)),
-        };
+        let number = *loads;
         *loads += 1;
-        self.table.ready(self.cell, load);
+        match &self.place {
+            Place::Here { table, cell } => {
+                let connections = Box::new(Arc::clone(&self.connections));
+                table.ready(*cell, ReadyLoad { number, turn, connections });
+            }
+            Place::Linked(end) => end.ready(number, turn)?,
+        }
         Ok(())
     }
 }
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        self.table.leave(self.cell);
+        if let Place::Here { table, cell } = &self.place {
+            table.leave(*cell);
+        }
     }
 }
 
