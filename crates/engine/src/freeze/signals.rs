@@ -47,11 +47,14 @@ impl SignalMeans {
                 .retain(|process| pidfd_send_signal(&process.pidfd, Signal::STOP).is_ok());
         }
 
-        let has_new = self.stop_new_processes()?;
         for process in &mut self.processes {
             process.has_stopped = process.has_stopped || has_stopped(process.pid);
         }
-        Ok(!has_new && self.processes.iter().all(|process| process.has_stopped))
+        // The search takes longest, and is only conclusive once the known ones have stopped.
+        if !self.processes.iter().all(|process| process.has_stopped) {
+            return Ok(false);
+        }
+        Ok(!self.stop_new_processes()?)
     }
 
     /// Finds and stops the processes that are not known yet. Returns true if there were some.
