@@ -124,7 +124,7 @@ fn has_lists_of_children(pid: u32) -> bool {
 /// but not once all have stopped.
 fn children(parent: u32) -> Vec<u32> {
     let mut children = Vec::new();
-    for thread in threads(parent) {
+    for thread in probe::threads_of(parent) {
         let file = format!("/proc/{parent}/task/{thread}/children");
         let text = fs::read_to_string(file).unwrap_or_default();
         children.extend(text.split_ascii_whitespace().filter_map(|pid| pid.parse::<u32>().ok()));
@@ -132,14 +132,9 @@ fn children(parent: u32) -> Vec<u32> {
     children
 }
 
-fn threads(pid: u32) -> Vec<u32> {
-    let entries = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
-}
-
 /// Returns true when no thread of a process runs any more.
 fn has_stopped(pid: u32) -> bool {
-    threads(pid).into_iter().all(|thread| {
+    probe::threads_of(pid).into_iter().all(|thread| {
         let state = probe::state_of_thread(pid, thread);
         state.is_none_or(|state| matches!(state, 'T' | 't' | 'Z' | 'X'))
     })
