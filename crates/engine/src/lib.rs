@@ -43,6 +43,7 @@ pub mod limits;
 pub mod mysql;
 pub mod notation;
 pub mod null;
+pub mod placement;
 pub mod postgres;
 pub mod rocksdb;
 pub mod sqlite;

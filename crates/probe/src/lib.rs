@@ -55,7 +55,7 @@ pub use fsync::measure_fsync;
 pub use group::{Group, Version};
 pub use host::{HostFacts, host, host_at};
 pub use sampler::{Sampler, Targets};
-pub use source::{Proc, process_tree, state_and_parent, state_of_thread};
+pub use source::{Proc, process_tree, state_and_parent, state_of_thread, threads_of};
 pub use storage::storage_size;
 pub use thread_states::{StateCounts, StateSamples, ThreadStates, WatchedConnection};
 pub use warnings::{HostContext, warnings};

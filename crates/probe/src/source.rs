@@ -164,6 +164,13 @@ pub fn state_of_thread(process: u32, thread: u32) -> Option<char> {
     parse_process_stat(&text).ok().map(|stat| stat.state)
 }
 
+/// Returns the threads of a process on this machine, as they are now; none if it has ended.
+pub fn threads_of(process: u32) -> Vec<u32> {
+    let entries = fs_err::read_dir(Proc::live().path(format!("proc/{process}/task")));
+    let names = entries.into_iter().flatten().flatten().map(|entry| entry.file_name());
+    names.filter_map(|name| name.to_str()?.parse().ok()).collect()
+}
+
 /// Returns a process and its descendants, as they are now.
 pub fn process_tree(root: u32) -> Vec<u32> {
     let mut parents: Vec<(u32, u32)> = Vec::new();

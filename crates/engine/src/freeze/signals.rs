@@ -47,11 +47,14 @@ impl SignalMeans {
                 .retain(|process| pidfd_send_signal(&process.pidfd, Signal::STOP).is_ok());
         }
 
-        let has_new = self.stop_new_processes()?;
         for process in &mut self.processes {
             process.has_stopped = process.has_stopped || has_stopped(process.pid);
         }
-        Ok(!has_new && self.processes.iter().all(|process| process.has_stopped))
+        // The search takes longest, and is only conclusive once the known ones have stopped.
+        if !self.processes.iter().all(|process| process.has_stopped) {
+            return Ok(false);
+        }
+        Ok(!self.stop_new_processes()?)
     }
 
     /// Finds and stops the processes that are not known yet. Returns true if there were some.
@@ -121,7 +124,7 @@ fn has_lists_of_children(pid: u32) -> bool {
 /// but not once all have stopped.
 fn children(parent: u32) -> Vec<u32> {
     let mut children = Vec::new();
-    for thread in threads(parent) {
+    for thread in probe::threads_of(parent) {
         let file = format!("/proc/{parent}/task/{thread}/children");
         let text = fs::read_to_string(file).unwrap_or_default();
         children.extend(text.split_ascii_whitespace().filter_map(|pid| pid.parse::<u32>().ok()));
@@ -129,14 +132,9 @@ fn children(parent: u32) -> Vec<u32> {
     children
 }
 
-fn threads(pid: u32) -> Vec<u32> {
-    let entries = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
-}
-
 /// Returns true when no thread of a process runs any more.
 fn has_stopped(pid: u32) -> bool {
-    threads(pid).into_iter().all(|thread| {
+    probe::threads_of(pid).into_iter().all(|thread| {
         let state = probe::state_of_thread(pid, thread);
         state.is_none_or(|state| matches!(state, 'T' | 't' | 'Z' | 'X'))
     })

@@ -39,7 +39,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 pub use confinement::{Confinement, ControlGroup};
-pub(crate) use confinement::{cpu_set, remove_group};
+pub(crate) use confinement::{cpu_set, cpus_in, remove_group};
 pub(crate) use deadline::Deadline;
 pub(crate) use descendants::descendants;
 pub use descendants::is_alive;
