@@ -43,7 +43,13 @@ impl Group {
     /// # Errors
     /// The reason why there is no such group.
     pub fn own_in_version_two(proc: &Proc) -> Result<Self, String> {
-        Self::of_process(proc, "self", None)
+        Self::in_version_two(proc, "self")
+    }
+
+    /// Finds the group of a process in the hierarchy of version 2, like
+    /// [`own_in_version_two`](Self::own_in_version_two).
+    pub(crate) fn in_version_two(proc: &Proc, process: &str) -> Result<Self, String> {
+        Self::of_process(proc, process, None)
     }
 
     /// Finds the group of a process in the hierarchy of a controller; `None` means version 2.

@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 
-use fs_err as fs;
 use rustix::io::Errno;
 use rustix::process::{Signal, pidfd_send_signal};
 
@@ -60,7 +59,7 @@ impl SignalMeans {
     /// Finds and stops the processes that are not known yet. Returns true if there were some.
     fn stop_new_processes(&mut self) -> std::io::Result<bool> {
         let known = self.processes.len();
-        if !has_lists_of_children(self.guard) {
+        if probe::children_of(self.guard).is_none() {
             for pid in descendants(self.guard) {
                 self.stop(pid)?;
             }
@@ -69,7 +68,8 @@ impl SignalMeans {
 
         let mut parents = VecDeque::from([self.guard]);
         while let Some(parent) = parents.pop_front() {
-            for pid in children(parent) {
+            // A child may be missing while a sibling ends, but not once all have stopped.
+            for pid in probe::children_of(parent).unwrap_or_default() {
                 self.stop(pid)?;
                 parents.push_back(pid);
             }
@@ -112,24 +112,6 @@ impl SignalMeans {
             let _ = pidfd_send_signal(&process.pidfd, Signal::CONT);
         }
     }
-}
-
-/// Returns true when the kernel lists the children of each thread, which is quicker than to look at
-/// all processes.
-fn has_lists_of_children(pid: u32) -> bool {
-    fs::metadata(format!("/proc/{pid}/task/{pid}/children")).is_ok()
-}
-
-/// Returns the children of all threads of a process. A child may be missing while a sibling ends,
-/// but not once all have stopped.
-fn children(parent: u32) -> Vec<u32> {
-    let mut children = Vec::new();
-    for thread in probe::threads_of(parent) {
-        let file = format!("/proc/{parent}/task/{thread}/children");
-        let text = fs::read_to_string(file).unwrap_or_default();
-        children.extend(text.split_ascii_whitespace().filter_map(|pid| pid.parse::<u32>().ok()));
-    }
-    children
 }
 
 /// Returns true when no thread of a process runs any more.

@@ -374,3 +374,37 @@ fn a_killed_guard_leaves_no_group_behind() {
         eventually("its group is removed", || group.as_ref().is_none_or(|group| !group.exists()));
     }
 }
+
+#[test]
+fn a_program_in_its_own_group_keeps_the_time_of_its_ended_processes() {
+    let directory = tempfile::tempdir().unwrap();
+    let (exe, log) = (guard_exe(), directory.path().join("log"));
+    // It reports each child that has ended.
+    let script =
+        "echo 1; while :; do (i=0; while [ $i -lt 9999 ]; do i=$((i+1)); done); echo 1; done";
+    let guarded = Guarded::spawn(&shell(&exe, &log, script)).unwrap();
+    let mut freezer = Freezer::of(&guarded).unwrap();
+    if let Freezing::Signals { reason } = freezer.how() {
+        crate::say_skipped(reason);
+        return;
+    }
+
+    let mut tree = probe::TreeUse::open(guarded.pid()).unwrap();
+    assert!(tree.includes_ended_processes());
+    // Fields 14 to 17 are the times of the program and of its ended children, in ticks of 10 ms.
+    let ticks = || -> u64 {
+        let stat = fs_err::read_to_string(format!("/proc/{}/stat", guarded.pid())).unwrap();
+        stat.split(' ').skip(13).take(4).map(|ticks| ticks.parse::<u64>().unwrap()).sum()
+    };
+
+    freezer.freeze().unwrap();
+    let (first, first_ticks) = (tree.read().unwrap(), ticks());
+    freezer.thaw().unwrap();
+    eventually("its children have used some time", || ticks() > first_ticks + 20);
+    freezer.freeze().unwrap();
+    let used = tree.read().unwrap() - first;
+
+    // Each of the four is rounded down to a tick.
+    let least_ns = (ticks() - first_ticks - 4) * 10_000_000;
+    assert!(used.cpu_ns >= least_ns, "{} < {least_ns}", used.cpu_ns);
+}

@@ -1,5 +1,6 @@
-//! Measures what it costs to freeze and thaw servers of PostgreSQL and MySQL or MariaDB with four
-//! connections, idle and busy, by each means: medians and the largest of 500 times.
+//! Measures what the begin and the end of a turn cost: to freeze and thaw a server by each means,
+//! and to read what its processes use. The servers are PostgreSQL, and MySQL or MariaDB, with four
+//! connections, idle and busy. Each column has the median and the largest of 500 times.
 //!
 //! Arguments: a build of PostgreSQL and one of MySQL or MariaDB; `distribution` by default.
 
@@ -20,6 +21,7 @@ use engine::limits::Limits;
 use engine::mysql::Mysql;
 use engine::postgres::Postgres;
 use engine::{Session, SqlEngine, StartOptions};
+use probe::TreeUse;
 
 const CONNECTIONS: u32 = 4;
 const ROUNDS: usize = 500;
@@ -32,7 +34,10 @@ fn main() -> ExitCode {
     let builds: Vec<String> = std::env::args().skip(1).collect();
     let build = |index: usize| builds.get(index).map_or("distribution", String::as_str);
 
-    println!("server      load  means                      freeze us   thaw us   to answer us");
+    println!(
+        "server      load  means                      freeze us     thaw us   answer us     \
+         read us   rescan us  threads"
+    );
     measure("PostgreSQL", build(0), "fsync = off\n", Postgres::start);
     measure("MySQL", build(1), "innodb_flush_log_at_trx_commit = 0\n", Mysql::start);
     ExitCode::SUCCESS
@@ -81,7 +86,8 @@ fn measure<S: SqlEngine>(
 fn measure_freezer<S: SqlEngine>(what: &str, server: &S, freezer: &mut Freezer, is_busy: bool) {
     let has_finished = AtomicBool::new(false);
     let mut asking = server.connect().unwrap();
-    let mut times = [const { Vec::new() }; 3];
+    let mut times = [const { Vec::new() }; 5];
+    let mut tree = TreeUse::open(server.process_id().unwrap()).unwrap();
 
     std::thread::scope(|scope| {
         for _ in 0..CONNECTIONS {
@@ -103,6 +109,11 @@ fn measure_freezer<S: SqlEngine>(what: &str, server: &S, freezer: &mut Freezer, 
             freezer.freeze().unwrap();
             let frozen = Instant::now();
             std::thread::sleep(Duration::from_millis(2));
+            let reading = Instant::now();
+            tree.read().unwrap();
+            let read = Instant::now();
+            tree.rescan().unwrap();
+            let rescanned = Instant::now();
             let thawing = Instant::now();
             freezer.thaw().unwrap();
             let thawed = Instant::now();
@@ -111,6 +122,8 @@ fn measure_freezer<S: SqlEngine>(what: &str, server: &S, freezer: &mut Freezer, 
             times[0].push(frozen - begin);
             times[1].push(thawed - thawing);
             times[2].push(thawing.elapsed());
+            times[3].push(read - reading);
+            times[4].push(rescanned - read);
             std::thread::sleep(Duration::from_millis(2));
         }
         has_finished.store(true, Ordering::Relaxed);
@@ -120,7 +133,9 @@ fn measure_freezer<S: SqlEngine>(what: &str, server: &S, freezer: &mut Freezer, 
     let means: String = how.chars().take_while(|&letter| letter != ',').collect();
     let columns = times.map(|mut times| {
         times.sort_unstable();
-        format!("{:>5}{:>6}", times[ROUNDS / 2].as_micros(), times[ROUNDS - 1].as_micros())
+        format!("{:>5}{:>7}", times[ROUNDS / 2].as_micros(), times[ROUNDS - 1].as_micros())
     });
-    println!("{what}  {means:<26} {}", columns.join(" "));
+    let processes = probe::process_tree(server.process_id().unwrap());
+    let threads: usize = processes.iter().map(|&pid| probe::threads_of(pid).len()).sum();
+    println!("{what}  {means:<25} {} {threads:>6}", columns.join(""));
 }
