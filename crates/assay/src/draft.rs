@@ -152,7 +152,8 @@ impl Draft<'_> {
         let _ = writeln!(
             text,
             "\nclients = {:?}  # each number in the list is measured\n\
-             repeats = {repeats}  # of each target, in turn\n\
+             repeats = {repeats}  # of each target\n\
+             turns = \"auto\"  # the targets take turns within each step; \"off\": one after the other\n\
              {role} = {}\n",
             self.clients,
             quoted(&first)

@@ -31,6 +31,7 @@ pub fn begin(
 
     // Everything that can be refused is, before anything is created.
     let data_root = data_root(request, &file.plan);
+    refuse_turns(&file.plan, request.search.is_some(), ranks.is_some())?;
     if ranks.is_some() {
         refuse_load_ranks(&file.plan, &matrix.tasks)?;
     }
@@ -155,6 +156,20 @@ pub fn refuse_load_ranks(plan: &Plan, tasks: &[Task]) -> Result<(), UsageError> 
     );
     let help = "start assay without `mpirun`, or leave the target out with `--only`";
     Err(UsageError::new(message, Some(help.into())))
+}
+
+/// Refuses turns where the targets don't run the same cells, or other processes make the load.
+fn refuse_turns(plan: &Plan, is_search: bool, has_ranks: bool) -> Result<(), UsageError> {
+    if plan.turns.is_none() || !(is_search || has_ranks) {
+        return Ok(());
+    }
+    let why = if is_search {
+        "a search measures each target at rates of its own"
+    } else {
+        "load ranks can't wait for their turn yet"
+    };
+    let message = format!("the targets can't take turns: {why}");
+    Err(UsageError::new(message, Some("remove `turns` from the plan".into())))
 }
 
 /// Returns what these cells need from the machine.

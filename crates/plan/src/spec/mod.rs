@@ -13,7 +13,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use words::named_enum;
-pub use words::{Engine, IndexStatements, Limits};
+pub use words::{Engine, IndexStatements, Limits, Placement};
 
 pub use self::insert::*;
 pub use self::kv::*;
@@ -86,18 +86,6 @@ named_enum! {
         Frozen = "frozen",
         /// Its processes run.
         Running = "running",
-    }
-}
-
-named_enum! {
-    /// The processors on which connections and the threads that serve them run.
-    pub enum Placement {
-        /// Where the kernel puts them.
-        Kernel = "kernel",
-        /// On stated processors, the same for each target.
-        Pinned = "pinned",
-        /// On processors that are drawn anew for each turn.
-        Shuffled = "shuffled",
     }
 }
 

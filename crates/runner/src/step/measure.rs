@@ -1,6 +1,7 @@
 //! The measured part of a step, in its order: warm-up, load, what the load did, and what the engine
 //! says afterward.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use load::{StepEnd, StepOutcome};
@@ -14,7 +15,7 @@ use super::remarks::add_rank_remarks;
 use super::sampling::note_held_up;
 use super::sink::{Followers, Instruments, SinkEnd, StepSink, both_sides, seen_states};
 use crate::events::LoadBegin;
-use crate::turns::Seat;
+use crate::turns::{Placing, Seat};
 
 /// A load that has ended, in whichever way.
 struct EndedLoad {
@@ -86,7 +87,8 @@ impl<'a> StepRunner<'a> {
     ) -> anyhow::Result<bool> {
         let limits = self.limits(Some(time));
         let load = self.prepare(number, true, limits)?;
-        let mut followers = self.followers();
+        let placing = Arc::clone(&self.placing);
+        let mut followers = self.followers(&placing);
         let outcome = self.run_load(load, limits, &mut followers, &mut Step::default())?;
         if let Some(lost) = followers.lost {
             return Err(lost);
@@ -96,8 +98,11 @@ impl<'a> StepRunner<'a> {
         Ok(is_complete(record, &outcome.end))
     }
 
-    fn followers(&self) -> Followers<'a> {
-        Followers { replication: self.engine.replication(), lost: None }
+    fn followers<'f>(&self, placing: &'f Placing) -> Followers<'f>
+    where
+        'a: 'f,
+    {
+        Followers { replication: self.engine.replication(), lost: None, placing }
     }
 
     /// Runs the load of a step, with all instruments.
@@ -119,7 +124,8 @@ impl<'a> StepRunner<'a> {
             .map(|settings| Profiler::start(settings, self.engine.engine(), &session.data_root));
 
         // Nothing but the load runs between the two calls of the profiler.
-        let followers = self.followers();
+        let placing = Arc::clone(&self.placing);
+        let followers = self.followers(&placing);
         let clock = self.clock();
         let mut sink =
             StepSink::new(writer, session.events, clock.clone(), self.seat, instruments, followers);

@@ -22,6 +22,8 @@ pub mod sampling;
 mod session_states;
 mod sink;
 
+use std::sync::Arc;
+
 use anyhow::Context;
 use engine::{CounterKind, Observer, SettleLimits};
 use load::Clock as _;
@@ -35,7 +37,7 @@ use crate::failure::{LOG_LINES, failure_of};
 use crate::remote::LostRank;
 use crate::session::RunSession;
 use crate::time::unix_now_ns;
-use crate::turns::{Seat, StepClock};
+use crate::turns::{Placing, Seat, StepClock};
 use crate::workloads::{StepEngine, WorkloadRunner};
 use remarks::note_unfinished;
 pub use sink::{cpu, seen_states};
@@ -55,6 +57,7 @@ pub struct StepRunner<'a> {
     notes: CellNotes,
     /// The cell's seat among those that take turns; `None` if it is measured alone.
     seat: Option<&'a Seat>,
+    placing: Arc<Placing>,
     /// The way to profile the cell, if it is profiled.
     profiling: Option<profile::Settings>,
 }
@@ -80,6 +83,14 @@ impl<'a> StepRunner<'a> {
     ) -> anyhow::Result<Self> {
         let observer =
             engine.observer(runner.tables()).context("the engine's counters can't be read")?;
+        let plan = session.plan();
+        let limits = &plan.configs[plan.targets[planned.target].config].limits;
+        let cpus = limits.cpus.as_deref();
+        let placing = Placing::of(engine.engine(), plan.placement, cpus, plan.seed)?;
+        let placing = Arc::new(placing);
+        if let Some(seat) = seat {
+            seat.set_placing(Arc::clone(&placing));
+        }
         Ok(Self {
             session,
             engine,
@@ -91,6 +102,7 @@ impl<'a> StepRunner<'a> {
             second_observer: None,
             notes,
             seat,
+            placing,
             profiling: planned
                 .profiled
                 .then(|| profiling::settings(session.plan().profile, engine.engine())),

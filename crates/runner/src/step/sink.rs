@@ -12,7 +12,7 @@ use crate::events::Events;
 use crate::failure;
 use crate::replicas::Replication;
 use crate::time::unix_now_ns;
-use crate::turns::{Seat, StepClock};
+use crate::turns::{Placing, Seat, StepClock};
 
 /// Returns the number of times that a connection was seen in each state.
 pub fn seen_states(counts: &StateCounts) -> BTreeMap<ConnectionState, u64> {
@@ -62,11 +62,13 @@ pub struct Instruments {
     pub own_thread: Option<u32>,
 }
 
-/// The replicas during a load.
+/// The replicas during a load, and what every load needs.
 pub struct Followers<'a> {
     pub replication: Option<&'a dyn Replication>,
     /// The error of a lost replica, which ended the load.
     pub lost: Option<anyhow::Error>,
+    /// Puts the connections on processors.
+    pub placing: &'a Placing,
 }
 
 impl Followers<'_> {
@@ -83,6 +85,11 @@ impl Followers<'_> {
 
 /// During a warm-up, nothing is recorded.
 impl Sink for Followers<'_> {
+    fn begin(&mut self, earliest: u64, connections: &[ConnectionThreads]) -> Result<u64, String> {
+        self.placing.begin(connections).map_err(|error| format!("{error:#}"))?;
+        Ok(earliest)
+    }
+
     fn progress(&mut self, _: &Progress) -> Result<(), String> {
         self.check()
     }
@@ -200,7 +207,8 @@ impl<'a> StepSink<'a> {
 }
 
 impl Sink for StepSink<'_> {
-    fn begin(&mut self, start_at: u64, connections: &[ConnectionThreads]) -> Result<u64, String> {
+    fn begin(&mut self, earliest: u64, connections: &[ConnectionThreads]) -> Result<u64, String> {
+        let start_at = self.followers.begin(earliest, connections)?;
         self.started_unix_ns = unix_now_ns() + start_at.saturating_sub(self.clock.now());
         self.started_ns = Some(start_at);
         self.writer.started(self.started_unix_ns);

@@ -20,6 +20,8 @@ struct TurnNumber {
     block: u32,
     /// The time since the first turn, by the host's clock.
     at_ns: u64,
+    /// The number of the draw of processors.
+    draw: u64,
 }
 
 /// The reason why a turn has ended.
@@ -83,7 +85,10 @@ impl Conductor<'_> {
             let load = &loads[index].1;
 
             let at_ns = self.clock.now() - started_ns;
-            let given = self.give_turn(load, TurnNumber { number, block: place.block, at_ns });
+            // Targets that follow each other have the same processors.
+            let draw = u64::from(number) / loads.len() as u64;
+            let number_of_turn = TurnNumber { number, block: place.block, at_ns, draw };
+            let given = self.give_turn(load, number_of_turn);
             if given.is_err() || (self.is_stopped)() {
                 loads.iter().for_each(|(_, load)| load.connections.release());
                 return given.map(|_| ());
@@ -100,7 +105,7 @@ impl Conductor<'_> {
 
     /// Gives one turn to a load, and freezes its target afterward unless the load has ended.
     fn give_turn(&self, load: &ReadyLoad, number: TurnNumber) -> anyhow::Result<TurnEnd> {
-        load.connections.begin()?;
+        load.connections.begin(number.draw)?;
         let has_ended = self.wait(load);
         let turn = load.connections.end();
 

@@ -20,7 +20,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use load::{Gate, Turn};
+use load::Turn;
 use record::TurnRow;
 use serde::{Deserialize, Serialize};
 
@@ -40,6 +40,8 @@ enum Report {
     Ready { number: usize, turn: Duration },
     /// A turn has ended.
     Turn(Turn),
+    /// A turn can't begin, for this reason.
+    Failed(String),
 }
 
 /// A message to a cell's process.
@@ -48,8 +50,8 @@ enum Report {
 enum Order {
     /// It may work alone.
     Work,
-    /// A turn begins.
-    Begin,
+    /// A turn begins, with this draw of processors.
+    Begin(u64),
     /// The turn ends.
     End,
     /// It works without turns from now on.
@@ -84,6 +86,8 @@ struct State {
     loads: bool,
     /// The turn that has ended.
     turn: Option<Turn>,
+    /// The reason why a turn could not begin.
+    failure: Option<String>,
     /// The process has ended.
     is_cut: bool,
 }
@@ -163,6 +167,7 @@ impl TableEnd {
                 }
                 Some(Report::Ready { number, turn }) => self.ready(number, turn),
                 Some(Report::Turn(turn)) => self.state().turn = Some(turn),
+                Some(Report::Failed(why)) => self.state().failure = Some(why),
                 None => break,
             }
             self.0.changed.notify_all();
@@ -192,10 +197,10 @@ impl TableEnd {
 }
 
 impl TurnTaker for TableEnd {
-    fn begin(&self) -> anyhow::Result<()> {
+    fn begin(&self, draw: u64) -> anyhow::Result<()> {
         lock(&self.0.process).thaw()?;
         // A process that has ended has failed, and its thread says so.
-        let _ = self.order(&Order::Begin);
+        let _ = self.order(&Order::Begin(draw));
         Ok(())
     }
 
@@ -222,9 +227,14 @@ impl TurnTaker for TableEnd {
     }
 
     fn freeze(&self) -> anyhow::Result<()> {
-        if self.state().is_cut {
+        let mut state = self.state();
+        if let Some(why) = state.failure.take() {
+            anyhow::bail!(why);
+        }
+        if state.is_cut {
             return Ok(());
         }
+        drop(state);
         lock(&self.0.process).freeze()
     }
 
@@ -236,6 +246,24 @@ impl TurnTaker for TableEnd {
     fn note(&self, row: TurnRow) {
         let _ = self.order(&Order::Note(row));
     }
+}
+
+/// The connections of a cell, which follow the orders of another process.
+pub trait TurnFollower: Send + Sync {
+    /// Places the connections on processors, and lets them work: a turn begins.
+    ///
+    /// # Errors
+    /// They can't be placed, so they don't work.
+    fn begin(&self, draw: u64) -> anyhow::Result<()>;
+
+    /// Ends the turn when the operations in flight have ended.
+    fn end(&self) -> Turn;
+
+    /// Lets the connections work without turns from now on.
+    fn release(&self);
+
+    /// Notes a turn for the record.
+    fn note(&self, row: TurnRow);
 }
 
 /// The paths of the pipes between the process of a cell and its table.
@@ -255,21 +283,19 @@ pub struct CellEnd {
 }
 
 impl CellEnd {
-    /// Opens the pipes, and follows the orders from them: opens and closes `gate`, and adds to
-    /// `rows`.
+    /// Opens the pipes, and lets the connections follow the orders from them.
     ///
     /// # Errors
     /// The pipes can't be opened, or there is no thread for them.
     pub fn open(
         pipes: &LinkPipes,
-        gate: Arc<Gate>,
-        rows: Arc<Mutex<Vec<TurnRow>>>,
+        connections: Arc<impl TurnFollower + 'static>,
     ) -> anyhow::Result<Self> {
         let orders = fs_err::File::open(&pipes.orders)?;
         let reports = fs_err::OpenOptions::new().write(true).open(&pipes.reports)?;
         let answers = reports.try_clone()?;
         let (working, work) = channel();
-        spawn("link", move || follow(orders, answers, &gate, &rows, &working))?;
+        spawn("link", move || follow(orders, answers, &*connections, &working))?;
 
         let end = Self { reports: Mutex::new(reports), work: Mutex::new(work) };
         end.report(&Report::Here)?;
@@ -301,8 +327,7 @@ impl CellEnd {
 fn follow(
     orders: impl Read,
     mut answers: impl Write,
-    gate: &Gate,
-    rows: &Mutex<Vec<TurnRow>>,
+    connections: &impl TurnFollower,
     working: &Sender<()>,
 ) {
     for line in BufReader::new(orders).lines() {
@@ -311,18 +336,23 @@ fn follow(
             Some(Order::Work) => {
                 let _ = working.send(());
             }
-            Some(Order::Begin | Order::Release) => gate.open(),
+            Some(Order::Begin(draw)) => {
+                if let Err(error) = connections.begin(draw) {
+                    let _ = send(&mut answers, &Report::Failed(format!("{error:#}")));
+                }
+            }
+            Some(Order::Release) => connections.release(),
             Some(Order::End) => {
-                if send(&mut answers, &Report::Turn(gate.close())).is_err() {
+                if send(&mut answers, &Report::Turn(connections.end())).is_err() {
                     break;
                 }
             }
-            Some(Order::Note(row)) => lock(rows).push(row),
+            Some(Order::Note(row)) => connections.note(row),
             None => break,
         }
     }
     // The connections must be able to end.
-    gate.open();
+    connections.release();
 }
 
 /// Writes a message as one line.

@@ -24,10 +24,12 @@ pub mod frozen;
 pub mod group;
 pub mod link;
 pub mod order;
+pub mod placing;
 pub mod seat;
 pub mod table;
 
 pub use clock::StepClock;
 pub use frozen::Frozen;
 pub use link::{LinkPipes, TableEnd};
+pub use placing::Placing;
 pub use seat::Seat;

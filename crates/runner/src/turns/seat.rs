@@ -13,10 +13,10 @@ use record::{IntervalRow, TurnRow};
 use words::OpEffect;
 use workload::Task;
 
-use super::StepClock;
 use super::frozen::Frozen;
-use super::link::{CellEnd, LinkPipes};
+use super::link::{CellEnd, LinkPipes, TurnFollower};
 use super::table::{ReadyLoad, Table, TurnTaker};
+use super::{Placing, StepClock};
 
 /// The length of a turn of a step that only reads, if the plan leaves it to Assay, and of one that
 /// writes. `docs/turns.md` has the measurements on which they rest.
@@ -46,8 +46,10 @@ struct Connections {
     gate: Arc<Gate>,
     /// The processes to freeze between turns, while the target runs.
     target: Mutex<Frozen>,
+    /// Puts the connections on processors, while the target runs.
+    placing: Mutex<Option<Arc<Placing>>>,
     /// The turns of the load that runs, or ran last.
-    rows: Arc<Mutex<Vec<TurnRow>>>,
+    rows: Mutex<Vec<TurnRow>>,
 }
 
 impl Connections {
@@ -55,8 +57,19 @@ impl Connections {
         Arc::new(Self {
             gate: Gate::closed(clock.clone()),
             target: Mutex::default(),
-            rows: Arc::default(),
+            placing: Mutex::default(),
+            rows: Mutex::default(),
         })
+    }
+
+    /// Places the connections for a turn, and lets them begin.
+    fn open(&self, draw: u64) -> anyhow::Result<()> {
+        let placing = lock(&self.placing).clone();
+        if let Some(placing) = placing {
+            placing.next(draw)?;
+        }
+        self.gate.open();
+        Ok(())
     }
 }
 
@@ -78,8 +91,7 @@ impl Seat {
         length: TurnLength,
     ) -> anyhow::Result<Self> {
         let connections = Connections::new(clock);
-        let (gate, rows) = (Arc::clone(&connections.gate), Arc::clone(&connections.rows));
-        let end = CellEnd::open(pipes, gate, rows)?;
+        let end = CellEnd::open(pipes, Arc::clone(&connections))?;
         Ok(Self::new(Place::Linked(end), length, connections))
     }
 
@@ -120,6 +132,11 @@ impl Seat {
     /// The one before can't be thawed.
     pub fn set_target(&self, target: Frozen) -> anyhow::Result<()> {
         std::mem::replace(&mut *lock(&self.connections.target), target).thaw()
+    }
+
+    /// Places connections in this way from now on.
+    pub fn set_placing(&self, placing: Arc<Placing>) {
+        *lock(&self.connections.placing) = Some(placing);
     }
 
     /// Runs a load in turns with those of the other cells. When it returns, the cell works alone
@@ -189,11 +206,28 @@ impl Drop for Seat {
     }
 }
 
-impl TurnTaker for Arc<Connections> {
-    fn begin(&self) -> anyhow::Result<()> {
-        lock(&self.target).thaw()?;
+impl TurnFollower for Connections {
+    fn begin(&self, draw: u64) -> anyhow::Result<()> {
+        self.open(draw)
+    }
+
+    fn end(&self) -> Turn {
+        self.gate.close()
+    }
+
+    fn release(&self) {
         self.gate.open();
-        Ok(())
+    }
+
+    fn note(&self, row: TurnRow) {
+        lock(&self.rows).push(row);
+    }
+}
+
+impl TurnTaker for Arc<Connections> {
+    fn begin(&self, draw: u64) -> anyhow::Result<()> {
+        lock(&self.target).thaw()?;
+        self.open(draw)
     }
 
     fn wait_for_end(&self, at_most: Duration) -> bool {

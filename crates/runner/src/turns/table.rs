@@ -8,11 +8,12 @@ use record::TurnRow;
 
 /// The connections of a target, which take turns with those of others.
 pub trait TurnTaker: Send {
-    /// Thaws the target and opens its gate: a turn begins.
+    /// Thaws the target, places its connections on processors, and opens its gate: a turn begins.
+    /// Turns with the same `draw` have the same places.
     ///
     /// # Errors
-    /// The target can't be thawed, so it does not work.
-    fn begin(&self) -> anyhow::Result<()>;
+    /// The target can't be thawed or placed, so it does not work.
+    fn begin(&self, draw: u64) -> anyhow::Result<()>;
 
     /// Waits until the connections have ended the step, but not longer than `at_most`. Returns
     /// whether they have.
