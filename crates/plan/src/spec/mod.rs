@@ -28,8 +28,10 @@ pub struct Plan {
     pub name: String,
     /// The numbers of clients to run with.
     pub clients: Vec<u32>,
-    /// The number of times that each cell runs.
+    /// The number of times that each cell runs; only the first ones of a run until all is decided.
     pub repeats: u32,
+    /// Repeats are added until all comparisons are decided; `None`: their number is `repeats`.
+    pub until_decided: Option<UntilDecided>,
     /// The order of the cells.
     pub order: Order,
     /// The index in `targets` of the target that the others are compared with.
@@ -61,6 +63,15 @@ pub struct Plan {
     pub targets: Vec<Target>,
     /// Every value with its origin, in the order in which `check` shows them.
     pub resolved: Vec<Resolved>,
+}
+
+/// The limits of a run that adds repeats until all comparisons of throughput are decided.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct UntilDecided {
+    /// The most time for an invocation of Assay.
+    pub time: Duration,
+    /// The smallest relative change that matters: 0.03 is 3 %.
+    pub effect: f64,
 }
 
 /// Cells that are measured once more while a profiler samples the engine's functions.
