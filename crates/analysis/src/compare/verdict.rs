@@ -65,6 +65,7 @@ pub fn compare(figures: &Figures, options: &CompareOptions) -> Compared {
         waits,
         profiles,
         rows,
+        looks: samples.looks(),
         unfinished: unfinished(figures),
         notes: notes.iter().map(Note::to_string).collect(),
     }
@@ -210,7 +211,7 @@ const APART_REPEATS_MIN: usize = 3;
 
 /// Returns the number of repeats that show a change of `effect`; `None` without repeats.
 fn repeats_needed(row: &ComparedStep, effect: f64) -> Option<u32> {
-    let needed = row.repeats_for(effect)?;
+    let needed = row.repeats_for(effect, row.family_power()?)?;
     if row.verdict != Verdict::TooNoisy {
         return Some(needed);
     }
