@@ -67,6 +67,7 @@ pub use needs::WorkloadNeeds;
 pub use quantity::{parse_duration, parse_rate};
 pub use reader::Resolved;
 pub use render::render;
+pub use repeats::UNTIL_DECIDED;
 pub use schema::schema;
 pub use spec::*;
 pub use sysbench::Distribution;

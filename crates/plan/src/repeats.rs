@@ -12,7 +12,7 @@ use crate::tree::Node;
 use crate::wording::{code, quoted};
 
 /// The value of `repeats` of a run that adds repeats until all comparisons are decided.
-const UNTIL_DECIDED: &str = "until decided";
+pub const UNTIL_DECIDED: &str = "until decided";
 
 /// The most repeats that a plan may ask for.
 pub(crate) const REPEATS_MAX: u32 = 1_000;

@@ -12,6 +12,7 @@ use crate::before::{estimate, locate, memory, preflight};
 use crate::conduct::{OpenRun, RunOutcome, conduct};
 use crate::events::Events;
 use crate::failure::{UsageError, failure_of};
+use crate::matrix::growth::Growth;
 use crate::matrix::{self, Matrix, Task, against_itself, find};
 use crate::remote::LoadRanks;
 use crate::request::{DATA, PlanRequest, RunRequest};
@@ -49,7 +50,8 @@ pub fn begin(
     let directory = RunDir::create(&request.results, &run).map_err(results_dir_error)?;
     let lock = lock::run_directory(directory.path())?;
 
-    conduct(request, session, OpenRun { directory, run, matrix, lock })
+    let growth = Growth::of(session.plan(), &run);
+    conduct(request, session, OpenRun { directory, run, matrix, growth, lock })
 }
 
 /// A plan with the cells of it that a run measures.
@@ -61,7 +63,7 @@ struct PlannedRun {
 
 /// Reads the plan of a run, with the changes that the request makes. Refuses what can't run.
 fn plan_run(request: &RunRequest, events: &dyn Events) -> anyhow::Result<PlannedRun> {
-    let mut file = plan_file::read(&with_repeats(&request.plan, request.repeats), events)?;
+    let mut file = plan_file::read(&plan_request(request), events)?;
     if request.is_profiled && file.plan.profile.repeats == 0 {
         file = plan_file::with_sets(&file, vec!["profile.repeats=1".into()])?;
     }
@@ -90,10 +92,16 @@ fn plan_run(request: &RunRequest, events: &dyn Events) -> anyhow::Result<Planned
     Ok(PlannedRun { file, only, cells })
 }
 
-/// Returns a plan with this number of repeats, if one is given.
-fn with_repeats(plan: &PlanRequest, repeats: Option<u32>) -> PlanRequest {
-    let set = repeats.map(|repeats| format!("repeats={repeats}"));
-    PlanRequest { sets: plan.sets.iter().cloned().chain(set).collect(), ..plan.clone() }
+/// Returns the plan of a request, with its repeats and their time if they are given.
+fn plan_request(request: &RunRequest) -> PlanRequest {
+    let mut plan = request.plan.clone();
+    if let Some(repeats) = request.repeats {
+        plan.sets.push(format!("repeats={}", repeats.plan_value()));
+    }
+    if let Some(time) = request.time {
+        plan.sets.push(format!("time={}ms", time.as_millis()));
+    }
+    plan
 }
 
 /// Returns the directory for databases: as the request or the plan says, or else in the results.
@@ -213,6 +221,7 @@ fn describe(
         base: plan.targets[plan.base].name.clone(),
         cells,
         workloads: matrix::steps_of_variants(plan),
+        is_open_ended: plan.until_decided.is_some(),
         search: request.search.clone().map(|search| RateSearch { repeats: plan.repeats, ..search }),
         ..Run::default()
     })
