@@ -71,7 +71,7 @@ fn open_step(judged: &JudgedComparison) -> Option<String> {
         Some(REPEATS_CAP) => format!("{} ({REPEATS_CAP} repeats or more)", judged.step),
         Some(needed) => {
             let more = needed.saturating_sub(judged.repeats);
-            format!("{} (about {more} more)", judged.step)
+            format!("{} (about {} more)", judged.step, counted(more as usize, "repeat"))
         }
     })
 }
@@ -81,13 +81,13 @@ fn outlook(judged: &JudgedRepeat<'_>) -> String {
     let comparisons = judged.comparisons.iter();
     let open = comparisons.filter(|judged| judged.decision.is_open()).count();
     let open = format!("{open} of {} open", counted(judged.comparisons.len(), "comparison"));
-    let needed = match judged.time_needed {
-        Some(time) => about(time),
-        None => "an unknown time".to_owned(),
+    let rest = match judged.time_needed {
+        Some(time) => format!("{open}; the rest would take {}", about(time)),
+        None => open,
     };
     match judged.next {
         NextRepeat::Begins => {
-            format!("{open}; the rest would take {needed}, of {} left", about(judged.time_left))
+            format!("{rest}; {} left", about(judged.time_left))
         }
         NextRepeat::NoneNeeded if judged.comparisons.is_empty() => "nothing to compare".to_owned(),
         NextRepeat::NoneNeeded => "no comparison is open".to_owned(),
@@ -96,7 +96,7 @@ fn outlook(judged: &JudgedRepeat<'_>) -> String {
             judged.resume_command
         ),
         NextRepeat::NoTime => format!(
-            "the time is up, with {open}; the rest would take {needed}; `{}` goes on",
+            "the time is up, with {rest}; `{}` goes on",
             judged.resume_command
         ),
     }
@@ -141,9 +141,9 @@ mod tests {
         ];
         assert_eq!(
             after_repeat(&comparisons, 5, NextRepeat::Begins),
-            "lite.off, 1 client: faster in l.i0, l.i2; no change shown in l.x; open in l.i1 (about 4 more), \
-             qr100 (100 repeats or more); given up in qp100\n\
-             after repeat 5: 2 of 6 comparisons open; the rest would take about 4 min, of about 6 min left"
+            "lite.off, 1 client: faster in l.i0, l.i2; no change shown in l.x; open in l.i1 (about 4 repeats \
+             more), qr100 (100 repeats or more); given up in qp100\n\
+             after repeat 5: 2 of 6 comparisons open; the rest would take about 4 min; about 6 min left"
         );
         let ended = after_repeat(&comparisons, 5, NextRepeat::NoTime);
         assert!(ended.ends_with(

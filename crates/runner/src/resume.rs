@@ -38,7 +38,10 @@ pub fn resume(
         return already_complete(directory, run, lock, events);
     }
 
-    let file = plan_of(request, &run, more, events)?;
+    let mut file = plan_of(request, &run, more, events)?;
+    if let Growth::UntilDecided(until_decided) = growth {
+        file.plan.until_decided = Some(until_decided);
+    }
     let matrix = Matrix::resume(&file.plan, &run.cells, &directory, &only)?;
     if matrix.tasks.is_empty() && !growth.goes_on(&directory, &run, &only)? {
         events.say(&nothing_matches(&matrix));

@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use analysis::compare::{CompareOptions, Decision, THROUGHPUT, compare};
+use analysis::compare::{CompareOptions, Decision, REPEATS_CAP, THROUGHPUT, compare};
 use plan::UntilDecided;
 use record::{CellKey, CellRef, Run, RunDir};
 
@@ -77,12 +77,13 @@ impl OpenComparisons {
         self.loads.iter().map(|load| load.repeat).max().unwrap_or(0)
     }
 
-    /// Returns how many repeats would decide all comparisons, if that is known.
+    /// Returns how many more repeats would decide all comparisons; `None` if that is unknown.
     fn repeats_needed(&self) -> Option<u32> {
         let mut needed = 0;
         for judged in &self.comparisons {
             if let Decision::Open { repeats_needed } = judged.decision {
-                needed = needed.max(repeats_needed?.saturating_sub(judged.repeats));
+                let total = repeats_needed.filter(|total| *total < REPEATS_CAP)?;
+                needed = needed.max(total.saturating_sub(judged.repeats));
             }
         }
         Some(needed)
