@@ -236,8 +236,8 @@ struct Look {
 }
 
 impl Method {
-    /// Returns the looks of a run of at most [`REPEATS_MAX`] repeats. Shares are of the most repeats
-    /// that a plan may have.
+    /// Returns the looks of a run of at most [`REPEATS_MAX`] repeats. Shares are of the most
+    /// repeats that a plan may have.
     fn looks(self, error_rate: f64) -> Vec<Look> {
         let each = REPEATS_MIN..=REPEATS_OF_PLANS;
         let mut looks: Vec<Look> = match self {

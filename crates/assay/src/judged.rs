@@ -4,16 +4,14 @@
 use analysis::compare::{Decision, REPEATS_CAP, Verdict};
 use record::CellKey;
 use runner::events::{JudgedComparison, JudgedRepeat, NextRepeat};
+use runner::matrix::decided::REPEATS_WITH_VERDICT;
 use runner::matrix::pace::about;
 use words::counted;
-
-/// The fewest repeats with a verdict.
-const REPEATS_MIN: u32 = 3;
 
 /// Returns what a repeat has decided as lines: one for each target and load, then one for what
 /// happens next. None while there are too few repeats for any verdict.
 pub fn lines(judged: &JudgedRepeat<'_>) -> Vec<String> {
-    if judged.repeat < REPEATS_MIN && judged.next == NextRepeat::Begins {
+    if judged.repeat < REPEATS_WITH_VERDICT && judged.next == NextRepeat::Begins {
         return Vec::new();
     }
     let mut groups: Vec<(&CellKey, Vec<&JudgedComparison>)> = Vec::new();
@@ -91,14 +89,13 @@ fn outlook(judged: &JudgedRepeat<'_>) -> String {
         }
         NextRepeat::NoneNeeded if judged.comparisons.is_empty() => "nothing to compare".to_owned(),
         NextRepeat::NoneNeeded => "no comparison is open".to_owned(),
-        NextRepeat::NoTime if judged.repeat < REPEATS_MIN => format!(
-            "the time is up, but verdicts need {REPEATS_MIN} repeats; `{}` goes on",
+        NextRepeat::NoTime if judged.repeat < REPEATS_WITH_VERDICT => format!(
+            "the time is up, but verdicts need {REPEATS_WITH_VERDICT} repeats; `{}` goes on",
             judged.resume_command
         ),
-        NextRepeat::NoTime => format!(
-            "the time is up, with {rest}; `{}` goes on",
-            judged.resume_command
-        ),
+        NextRepeat::NoTime => {
+            format!("the time is up, with {rest}; `{}` goes on", judged.resume_command)
+        }
     }
 }
 

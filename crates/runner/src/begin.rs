@@ -1,6 +1,7 @@
 //! Begins a run: reads its plan, refuses what can't run, and creates its record.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use plan::Plan;
 use probe::HostContext;
@@ -12,7 +13,9 @@ use crate::before::{estimate, locate, memory, preflight};
 use crate::conduct::{OpenRun, RunOutcome, conduct};
 use crate::events::Events;
 use crate::failure::{UsageError, failure_of};
+use crate::matrix::decided::REPEATS_WITH_VERDICT;
 use crate::matrix::growth::Growth;
+use crate::matrix::pace::about;
 use crate::matrix::{self, Matrix, Task, against_itself, find};
 use crate::remote::LoadRanks;
 use crate::request::{DATA, PlanRequest, RunRequest};
@@ -113,7 +116,22 @@ fn data_root(request: &RunRequest, plan: &Plan) -> PathBuf {
     }
 }
 
-/// Warns about targets that are left out, and about caches that are too large for this machine.
+/// Warns if the fewest repeats with a verdict are not expected to end in time. The matrix has the
+/// first repeat.
+fn warn_of_little_time(session: &RunSession<'_>, matrix: &Matrix, time: Duration) {
+    let needed = REPEATS_WITH_VERDICT * matrix.time_left(0);
+    if needed > time {
+        let text = format!(
+            "the time, {}, may be too short: verdicts need at least {REPEATS_WITH_VERDICT} repeats, which take {}",
+            about(time),
+            about(needed)
+        );
+        session.events.warn(None, &text);
+    }
+}
+
+/// Warns about targets and times that allow no verdict, and about caches that are too large for
+/// this machine.
 fn warn_of_plan(
     session: &RunSession<'_>,
     machine: &mut Machine,
@@ -122,6 +140,9 @@ fn warn_of_plan(
 ) -> anyhow::Result<()> {
     for text in preflight::not_applicable(session.plan(), |cell| only.matches(cell)) {
         machine.warn(session, "target::not-applicable", text);
+    }
+    if let Some(until_decided) = session.plan().until_decided {
+        warn_of_little_time(session, matrix, until_decided.time);
     }
     let targets = matrix.tasks.iter().map(|task| task.cell.target);
     let host_bytes = machine.host.memory_total_bytes;

@@ -12,8 +12,8 @@ use crate::failure::AndCleanUp as _;
 use crate::host::free_bytes;
 use crate::lock::Lock;
 use crate::matrix::failures::Failures;
+use crate::matrix::growth::{GrowingRun, Growth};
 use crate::matrix::incomplete::IncompleteCells;
-use crate::matrix::growth::{Growth, GrowingRun};
 use crate::matrix::{Matrix, Task};
 use crate::request::RunRequest;
 use crate::session::RunSession;
@@ -170,7 +170,8 @@ impl Rounds {
             }
 
             let elapsed = Duration::from_nanos(session.clock.now().saturating_sub(self.began_ns));
-            let growing = GrowingRun { file: &mut session.file, directory, run, events: session.events };
+            let growing =
+                GrowingRun { file: &mut session.file, directory, run, events: session.events };
             match self.growth.extend(growing, only, elapsed)? {
                 Some(more) => matrix = more,
                 None if has_failed => return Ok(Status::Failed),

@@ -14,8 +14,8 @@ use crate::conduct::{OpenRun, RunEnd, RunOutcome, conduct};
 use crate::events::Events;
 use crate::failure::UsageError;
 use crate::lock::Lock;
-use crate::matrix::incomplete::IncompleteCells;
 use crate::matrix::growth::Growth;
+use crate::matrix::incomplete::IncompleteCells;
 use crate::matrix::{self, Matrix, Task};
 use crate::remote::LoadRanks;
 use crate::request::{Repeats, RunRequest};
@@ -203,9 +203,8 @@ fn growing_cells(
         Growth::Fixed => return Ok(None),
         Growth::Search(_) => tasks.retain(|task| only.matches(&task.reference)),
         // Pairs need the base as well.
-        Growth::UntilDecided(_) => tasks.retain(|task| {
-            only.matches(&task.reference) || task.reference.key.target == run.base
-        }),
+        Growth::UntilDecided(_) => tasks
+            .retain(|task| only.matches(&task.reference) || task.reference.key.target == run.base),
     }
     Ok(Some(tasks))
 }

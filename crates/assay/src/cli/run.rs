@@ -96,7 +96,9 @@ fn repeats(text: &str) -> Result<Repeats, String> {
         return Ok(Repeats::UntilDecided);
     }
     let count = text.parse().ok().filter(|count| (1..=1000).contains(count));
-    count.map(Repeats::Count).ok_or(format!("expected a number from 1 to 1000, or `{UNTIL_DECIDED}`"))
+    count
+        .map(Repeats::Count)
+        .ok_or(format!("expected a number from 1 to 1000, or `{UNTIL_DECIDED}`"))
 }
 
 /// Arguments of `find`.

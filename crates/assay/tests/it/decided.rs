@@ -10,13 +10,18 @@ use crate::place::{Place, QUICK, SQLITE, entries, eventually, workload};
 /// The same config twice.
 const TWICE: &str = "[config.sqlite.next]\nextends = \"base\"\n";
 
-/// Returns the plan of a load of so many rows, with these lines before its tables.
-fn load(repeats: &str, rows: u32) -> String {
-    format!("{repeats}\n{}{SQLITE}{TWICE}", workload(rows, 1, QUICK, "steps = [\"l.i0\"]"))
+/// A config that waits for the disk at every commit, unlike the base.
+const FULL: &str =
+    "[config.sqlite.next]\nset = { journal_mode = \"delete\", synchronous = \"extra\" }\n";
+
+/// Returns the plan of a small load, with these lines before its tables and this second config.
+fn load(repeats: &str, config: &str) -> String {
+    let steps = "steps = [\"l.i0\"]\ntransactions = \"small\"";
+    format!("{repeats}\n{}{SQLITE}{config}", workload(1000, 1, QUICK, steps))
 }
 
-/// Only twice the throughput is a change that matters: however busy the machine is, some repeats of
-/// a load that is not too short rule that out.
+/// Only twice the throughput is a change that matters: whatever the disk does, some repeats show
+/// such a change, or rule it out.
 const LARGE_EFFECT: &str = "repeats = \"until decided\"\ntime = \"1h\"\neffect = 1";
 
 fn run_json(run: &Path) -> Value {
@@ -47,7 +52,7 @@ fn compared(place: &Place, run: &str) -> Value {
 #[test]
 fn an_interrupted_run_goes_on_until_all_is_decided() {
     let place = Place::new();
-    let mut running = place.spawn_run(&load(LARGE_EFFECT, 20_000), &[]);
+    let mut running = place.spawn_run(&load(LARGE_EFFECT, FULL), &[]);
     let results = place.join("results");
     eventually("the second repeat begins", || {
         running.must_run("its second repeat");
@@ -91,7 +96,7 @@ fn an_interrupted_run_goes_on_until_all_is_decided() {
 fn a_run_ends_when_the_next_repeat_would_not_end_in_time() {
     let place = Place::new();
     // Nothing rules out a change as small as this.
-    let plan = load("repeats = \"until decided\"\ntime = \"1s\"\neffect = 0.001", 500);
+    let plan = load("repeats = \"until decided\"\ntime = \"1s\"\neffect = 0.001", TWICE);
     let ended = place.run(&plan, &[]).expect_code(0);
     let ended = ended.expect_in_stderr(&["the time is up", "` goes on"]);
     let run = ended.run_directory();
@@ -108,7 +113,7 @@ fn a_run_ends_when_the_next_repeat_would_not_end_in_time() {
 #[test]
 fn repeats_that_are_added_after_a_look_are_recorded_as_such() {
     let place = Place::new();
-    let ended = place.run(&load("repeats = 1", 500), &["--quiet"]).expect_code(0);
+    let ended = place.run(&load("repeats = 1", TWICE), &["--quiet"]).expect_code(0);
     let run = ended.run_directory();
     let name = run.to_str().unwrap();
     let with = |more: &[&str]| {
@@ -129,7 +134,7 @@ fn repeats_that_are_added_after_a_look_are_recorded_as_such() {
 #[test]
 fn a_run_of_a_fixed_number_of_repeats_can_go_on_until_all_is_decided() {
     let place = Place::new();
-    let ended = place.run(&load("repeats = 2", 500), &["--quiet"]).expect_code(0);
+    let ended = place.run(&load("repeats = 2", TWICE), &["--quiet"]).expect_code(0);
     let run = ended.run_directory();
     let name = run.to_str().unwrap();
     let refused = place.assay(&["run", "--resume", name, "--time", "1s"]).expect_code(2);

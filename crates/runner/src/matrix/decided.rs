@@ -1,5 +1,5 @@
-//! `repeats = "until decided"`: adds repeats until every comparison of throughput is decided, or the
-//! time is up.
+//! `repeats = "until decided"`: adds repeats until every comparison of throughput is decided, or
+//! the time is up.
 //!
 //! A round is one repeat: of each target that has an open comparison, and of the base. The analysis
 //! says what is open ([`Decision`]), from the record alone, so an interrupted run goes on where it
@@ -16,6 +16,9 @@ use super::growth::GrowingRun;
 use super::incomplete::resume_command;
 use crate::before::only::CellFilters;
 use crate::events::{JudgedComparison, JudgedRepeat, NextRepeat};
+
+/// The fewest repeats with a verdict: no two values exclude that the next one is far away.
+pub const REPEATS_WITH_VERDICT: u32 = 3;
 
 /// The most repeats of a target, as in plans that give their number.
 const REPEATS_MAX: u32 = 1_000;

@@ -29,7 +29,8 @@ pub fn first_plan(file: &PlanFile, search: &RateSearch) -> anyhow::Result<PlanFi
         return Err(has_variants().into());
     };
     if file.plan.until_decided.is_some() {
-        let message = "`find` compares nothing, so the plan's repeats can't go on until all is decided";
+        let message =
+            "`find` compares nothing, so the plan's repeats can't go on until all is decided";
         let help = "give the number of repeats: `--set repeats=1`";
         return Err(UsageError::new(message, Some(help.into())).into());
     }

@@ -11,7 +11,7 @@
 //! * [`incomplete`] counts what is left for the next invocation.
 
 pub mod against_itself;
-mod decided;
+pub mod decided;
 pub(crate) mod failures;
 pub mod find;
 pub(crate) mod growth;
