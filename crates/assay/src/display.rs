@@ -11,11 +11,12 @@ use load::{OpCount, Progress};
 use record::{CellKey, CellRef, Failure, Status, Step, StepKind};
 use report::terminal_text;
 use runner::Events;
-use runner::events::{LoadBegin, MatrixProgress, NextRate, PlanDiagnostics};
+use runner::events::{JudgedRepeat, LoadBegin, MatrixProgress, NextRate, PlanDiagnostics};
 use runner::host::free_bytes;
 use runner::matrix::pace::about;
 use words::{OpRole, counted, plural_of};
 
+use crate::judged;
 use crate::output::{eprint_line, has_color, print_failure};
 
 /// The seconds between plain lines that report the progress of a long step.
@@ -229,6 +230,12 @@ impl Events for Display {
             report::rate_text(next.rate * f64::from(next.clients)),
             report::rate_text(next.rate)
         ));
+    }
+
+    fn repeat_judged(&self, judged: &JudgedRepeat<'_>) {
+        for line in judged::lines(judged) {
+            self.say(&line);
+        }
     }
 
     fn load_begins(&self, load: &LoadBegin<'_>) {

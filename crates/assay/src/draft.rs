@@ -102,6 +102,32 @@ impl DraftConfig {
     }
 }
 
+/// The repeats of a plan to write.
+#[derive(Clone, Copy, Debug)]
+pub enum DraftRepeats {
+    /// This many.
+    Count(u32),
+    /// Until all comparisons are decided, for at most this time.
+    UntilDecided {
+        /// The most time in minutes.
+        minutes: u32,
+    },
+}
+
+impl DraftRepeats {
+    /// Returns the lines of a plan.
+    fn lines(self) -> String {
+        match self {
+            Self::Count(count) => format!("repeats = {count}  # of each target, in turn\n"),
+            Self::UntilDecided { minutes } => format!(
+                "repeats = {}  # of each target, in turn\n\
+                 time = \"{minutes}m\"  # at most\n",
+                quoted(plan::UNTIL_DECIDED)
+            ),
+        }
+    }
+}
+
 /// The contents of a plan to write.
 pub struct Draft<'a> {
     /// The comment at its beginning.
@@ -140,7 +166,7 @@ impl Draft<'_> {
     }
 
     /// Returns the plan's text.
-    pub fn text(&self, repeats: u32) -> String {
+    pub fn text(&self, repeats: DraftRepeats) -> String {
         let mut text = String::new();
         for line in self.head.lines() {
             let _ = writeln!(text, "{}", format!("# {line}").trim_end());
@@ -152,10 +178,10 @@ impl Draft<'_> {
         let _ = writeln!(
             text,
             "\nclients = {:?}  # each number in the list is measured\n\
-             repeats = {repeats}  # of each target\n\
              turns = \"auto\"  # the targets take turns within each step; \"off\": one after the other\n\
-             {role} = {}\n",
+             {}{role} = {}\n",
             self.clients,
+            repeats.lines(),
             quoted(&first)
         );
         text += &self.workload_section();
@@ -240,7 +266,7 @@ mod tests {
                         has_base,
                         is_against_itself: is_quick,
                     };
-                    let text = draft.text(7);
+                    let text = draft.text(DraftRepeats::Count(7));
                     let (plan, warnings) = plan::parse("draft.toml", &text, &[])
                         .unwrap_or_else(|errors| panic!("{errors:?}\n{text}"));
                     assert!(warnings.is_empty(), "{warnings:?}\n{text}");

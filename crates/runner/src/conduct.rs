@@ -12,8 +12,9 @@ use crate::failure::AndCleanUp as _;
 use crate::host::free_bytes;
 use crate::lock::Lock;
 use crate::matrix::failures::Failures;
+use crate::matrix::growth::{GrowingRun, Growth};
 use crate::matrix::incomplete::IncompleteCells;
-use crate::matrix::{Matrix, Task, find};
+use crate::matrix::{Matrix, Task};
 use crate::request::RunRequest;
 use crate::session::RunSession;
 use crate::time::unix_now_ns;
@@ -24,6 +25,8 @@ pub(crate) struct OpenRun {
     pub(crate) directory: RunDir,
     pub(crate) run: Run,
     pub(crate) matrix: Matrix,
+    /// What adds cells to the matrix.
+    pub(crate) growth: Growth,
     /// Keeps other processes out of the run's directory.
     pub(crate) lock: Lock,
 }
@@ -77,7 +80,7 @@ pub(crate) fn conduct(
     mut session: RunSession<'_>,
     open: OpenRun,
 ) -> anyhow::Result<RunOutcome> {
-    let OpenRun { directory, mut run, matrix, lock } = open;
+    let OpenRun { directory, mut run, matrix, growth, lock } = open;
     let events = session.events;
     session.invocation = run.invocations.len() as u32;
     events.say(&matrix.summary(session.plan()));
@@ -86,7 +89,7 @@ pub(crate) fn conduct(
 
     // A search decides by itself when to stop.
     let failures = Failures::new(request.keeps_going || run.search.is_some());
-    let mut rounds = Rounds { measured: Vec::new(), failures };
+    let mut rounds = Rounds { growth, began_ns, measured: Vec::new(), failures };
     let result = rounds.run(&mut session, &directory, &mut run, matrix, &request.only);
 
     // The other ranks end here, before the record does.
@@ -139,15 +142,18 @@ fn end_record(
     run.ended_unix_ns = (run.status != Status::Incomplete).then_some(now);
 }
 
-/// The rounds of an invocation: a search adds cells after each, any other run has only one.
+/// The rounds of an invocation: a growing run adds cells after each, any other run has only one.
 struct Rounds {
+    growth: Growth,
+    /// The time at which the invocation began.
+    began_ns: u64,
     /// The cells that were measured or left out.
     measured: Vec<CellKey>,
     failures: Failures,
 }
 
 impl Rounds {
-    /// Measures the cells of the matrix, and then those that its search adds.
+    /// Measures the cells of the matrix, and then those that a growing run adds.
     fn run(
         &mut self,
         session: &mut RunSession<'_>,
@@ -164,7 +170,10 @@ impl Rounds {
                 status => has_failed |= status == Status::Failed,
             }
 
-            match find::extend(&mut session.file, directory, run, session.events, only)? {
+            let elapsed = Duration::from_nanos(session.clock.now().saturating_sub(self.began_ns));
+            let growing =
+                GrowingRun { file: &mut session.file, directory, run, events: session.events };
+            match self.growth.extend(growing, only, elapsed)? {
                 Some(more) => matrix = more,
                 None if has_failed => return Ok(Status::Failed),
                 None => return Ok(Status::Complete),

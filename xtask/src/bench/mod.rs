@@ -45,6 +45,7 @@ kv                 the key-value sequence on RocksDB against db_bench, 1 and 2 c
 report             the HTML report of 28 targets x 10 steps x 8 clients x 3600 s: writing it, and opening it in Chromium
 lag-verdicts       simulated lags of known shapes: how often they are found to grow
 verdicts           simulated machines without any change: how often a comparison claims one
+until-decided      simulated runs that add repeats until each comparison is decided: false verdicts, and repeats
 causes             effects with known causes on real engines: whether a comparison names them; 40 minutes
 causes-busy        the same while other threads use 80% of the processors",
 };
@@ -66,7 +67,7 @@ fn benchmark(setup: &Setup, name: &str) -> Result<bool> {
         "heartbeat" => heartbeat::run(setup),
         "kv" => kv::run(setup),
         "report" => report::run(setup),
-        "verdicts" | "lag-verdicts" => {
+        "verdicts" | "lag-verdicts" | "until-decided" => {
             let example = name.replace('-', "_");
             let run = format!("run --quiet --release --package analysis --example {example}");
             succeeds(&mut setup.workspace.cargo(&run))

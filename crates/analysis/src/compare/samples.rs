@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use record::{CellKey, Status, StepKind};
 
 use super::Sample;
+use super::looks::Looks;
 use super::mean::{Block, Pair};
 use super::metric::{THROUGHPUT, has_only_process_cpu, process_cpu, rounding, value};
 use super::reason::Reason;
@@ -137,6 +138,11 @@ impl<'a> Samples<'a> {
             begun,
             many_runs: figures.rows.iter().any(|row| row.run > 0),
         }
+    }
+
+    /// Returns how often the results of the runs are looked at.
+    pub fn looks(&self) -> Looks {
+        if self.figures.is_open_ended { Looks::AnyTime } else { Looks::Once }
     }
 
     /// Returns the measured steps that are among the results, or all measured steps if none is.

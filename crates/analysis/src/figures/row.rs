@@ -30,6 +30,9 @@ pub struct Figures {
     pub unfinished: Vec<UnfinishedCell>,
     /// The cells that were started, for the order in which they ran.
     pub begun: Vec<StartedCell>,
+    /// The number of repeats of a run was not chosen in advance: see [`record::Run`].
+    #[serde(skip)]
+    pub is_open_ended: bool,
     /// The differences between the targets of each run.
     pub settings: Settings,
     /// The steps of profiled cells, whose figures are not among `rows`.

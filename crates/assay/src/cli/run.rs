@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use runner::{LinkPipes, PlanRequest, RESULTS, RunRequest};
+use runner::{LinkPipes, PlanRequest, RESULTS, Repeats, RunRequest};
 
 use super::compare::percent_above_zero;
 
@@ -46,14 +46,19 @@ pub struct RunArgs {
     /// With `--resume`, also runs the programs that the record of another user names
     #[arg(long, requires = "resume")]
     pub trust: bool,
-    /// Measures each cell N times, as `--set repeats=N` does. With `--resume`, adds repeats until
-    /// each matching cell has N of them. Existing repeats are kept
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub repeats: Option<u32>,
     /// Lets the targets of a repeat take turns within each step, as `--set turns=LENGTH` does:
     /// `auto`, a time such as `100ms`, or `off`
     #[arg(long, value_name = "LENGTH", conflicts_with = "resume")]
     pub turns: Option<String>,
+    /// Measures each cell N times, as `--set repeats=N` does; `until-decided` adds repeats until
+    /// every comparison is decided or the `--time` is up. With `--resume`, adds repeats until
+    /// each matching cell has N of them, or until all is decided. Existing repeats are kept
+    #[arg(long, value_name = "N", value_parser = repeats)]
+    pub repeats: Option<Repeats>,
+    /// The most time for adding repeats until all is decided, such as `10m`: each `--resume` may
+    /// take as long again [default: that of the plan, or 10m]
+    #[arg(long, value_name = "TIME", value_parser = plan::parse_duration)]
+    pub time: Option<Duration>,
     /// Compares one target with itself, which shows this machine's noise. Uses the first target,
     /// or the one that `--only` selects, and at least 5 repeats
     #[arg(long, conflicts_with = "resume")]
@@ -81,12 +86,25 @@ impl RunArgs {
             resume: self.resume.clone(),
             is_trusted: self.trust,
             repeats: self.repeats,
+            time: self.time,
             is_against_itself: self.aa,
             is_profiled: self.profile,
             keeps_going: self.keep_going,
             ..self.place.request()
         }
     }
+}
+
+/// Reads the value of `--repeats`.
+fn repeats(text: &str) -> Result<Repeats, String> {
+    const UNTIL_DECIDED: &str = "until-decided";
+    if text == UNTIL_DECIDED {
+        return Ok(Repeats::UntilDecided);
+    }
+    let count = text.parse().ok().filter(|count| (1..=1000).contains(count));
+    count
+        .map(Repeats::Count)
+        .ok_or(format!("expected a number from 1 to 1000, or `{UNTIL_DECIDED}`"))
 }
 
 /// Arguments of `find`.

@@ -14,7 +14,7 @@ use words::EngineHome;
 use super::builds::fetch_each;
 use super::run::run;
 use crate::cli::{InitArgs, VersusArgs, WorkloadName};
-use crate::draft::{BASE, Draft, DraftBuild, DraftConfig, Template};
+use crate::draft::{BASE, Draft, DraftBuild, DraftConfig, DraftRepeats, Template};
 use crate::exit::Exit;
 use crate::output::print;
 
@@ -153,7 +153,7 @@ pub fn init(args: &InitArgs) -> anyhow::Result<Exit> {
         has_base: true,
         is_against_itself: false,
     };
-    let text = draft.text(REPEATS_DEFAULT);
+    let text = draft.text(DraftRepeats::Count(REPEATS_DEFAULT));
 
     let created = fs_err::OpenOptions::new().write(true).create_new(true).open(&args.output);
     let mut file = created.map_err(|error| {
@@ -408,15 +408,16 @@ fn template(
     Ok(template)
 }
 
-/// Returns the number of repeats that fit into `--minutes`.
-fn repeats(args: &VersusArgs, draft: &Draft<'_>) -> anyhow::Result<u32> {
-    let parsed = plan::parse("versus.toml", &draft.text(1), &[]);
+/// Returns the repeats of the plan: until all is decided, for the time of `--minutes`. The noise of
+/// one target is measured with as many repeats as fit into that time.
+fn repeats(args: &VersusArgs, draft: &Draft<'_>) -> anyhow::Result<DraftRepeats> {
     if args.quick {
-        return Ok(QUICK_REPEATS);
+        return Ok(DraftRepeats::Count(QUICK_REPEATS));
     }
     // Errors of the plan are reported when it is read to be run.
-    let Ok((plan, _)) = parsed else {
-        return Ok(REPEATS_MIN);
+    let once = draft.text(DraftRepeats::Count(1));
+    let Ok((plan, _)) = plan::parse("versus.toml", &once, &[]) else {
+        return Ok(DraftRepeats::Count(REPEATS_MIN));
     };
     let each_s = estimate::of_plan(&plan).time.as_secs_f64();
     let repeats = (f64::from(args.minutes) * 60.0 / each_s) as u64;
@@ -429,7 +430,11 @@ fn repeats(args: &VersusArgs, draft: &Draft<'_>) -> anyhow::Result<u32> {
         let help = format!("use `--minutes {minutes}`, or `--quick` for shorter steps");
         return usage_error(message, help);
     }
-    Ok(repeats.min(REPEATS_MAX) as u32)
+    Ok(if args.aa {
+        DraftRepeats::Count(repeats.min(REPEATS_MAX) as u32)
+    } else {
+        DraftRepeats::UntilDecided { minutes: args.minutes }
+    })
 }
 
 /// Returns the name of the plan's file without its extension, made of the builds and configs.

@@ -28,8 +28,10 @@ pub struct Plan {
     pub name: String,
     /// The numbers of clients to run with.
     pub clients: Vec<u32>,
-    /// The number of times that each cell runs.
+    /// The number of times that each cell runs; only the first ones of a run until all is decided.
     pub repeats: u32,
+    /// Repeats are added until all comparisons are decided; `None`: their number is `repeats`.
+    pub until_decided: Option<UntilDecided>,
     /// The order of the cells.
     pub order: Order,
     /// The turns that the targets of a repeat take within each step; `None` if each cell is measured
@@ -87,6 +89,15 @@ named_enum! {
         /// Its processes run.
         Running = "running",
     }
+}
+
+/// The limits of a run that adds repeats until all comparisons of throughput are decided.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct UntilDecided {
+    /// The most time for an invocation of Assay.
+    pub time: Duration,
+    /// The smallest relative change that matters: 0.03 is 3 %.
+    pub effect: f64,
 }
 
 /// Cells that are measured once more while a profiler samples the engine's functions.

@@ -79,15 +79,14 @@ fn rows_at<'a>(compared: &'a Compared, indexes: &[usize]) -> Vec<&'a ComparedSte
     indexes.iter().map(|&index| &compared.rows[index]).collect()
 }
 
-/// Prints the commands that measure doubtful comparisons again, and how often to use them.
+/// Prints the commands that measure doubtful comparisons again.
 fn print_commands(commands: &[String]) {
     for command in commands {
         eprint_line!("help: measure only these comparisons again: {}", terminal_text(command));
     }
     if !commands.is_empty() {
         eprint_line!(
-            "help: do this once, then accept the result: adding repeats until something shows causes more false \
-             verdicts than the error rate allows"
+            "help: then judge again, as often as you need: the intervals of a run with added repeats allow for that"
         );
     }
 }
