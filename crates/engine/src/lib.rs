@@ -46,6 +46,7 @@ pub mod rocksdb;
 pub mod sqlite;
 
 mod catalog;
+mod copying;
 mod data_dir;
 mod dialect;
 mod error;
@@ -66,6 +67,7 @@ mod trial;
 mod waiting;
 
 pub use catalog::index_on;
+pub use copying::{Copied, CopyOptions, Owner, copy_database, list_database, set_page_cache};
 pub use data_dir::{DataDir, MARKER, create_enterable};
 pub use dialect::{BulkLoad, Dialect, RangeScan};
 pub use error::{Error, ErrorClass, SetupError};

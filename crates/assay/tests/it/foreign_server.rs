@@ -47,6 +47,7 @@ impl Foreign {
             limits: &engine::limits::Limits::default(),
             timeout: Duration::from_secs(60),
             network: None,
+            database: None,
             replicas: None,
             stop: &AtomicBool::new(false),
         })

@@ -49,6 +49,7 @@ fn start<E>(
         limits: &Limits::default(),
         timeout: Duration::from_secs(60),
         network,
+        database: None,
         replicas,
         stop: &GO_ON,
     };

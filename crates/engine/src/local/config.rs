@@ -201,6 +201,7 @@ pub(crate) mod tests {
             limits: &Limits::default(),
             timeout: std::time::Duration::MAX,
             network: None,
+            database: None,
             replicas: None,
             stop: &AtomicBool::new(false),
         })

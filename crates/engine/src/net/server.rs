@@ -91,6 +91,14 @@ pub trait SqlKind: Sized + Send + Sync + 'static {
         config: &ConfigText,
     ) -> Result<(), SetupError>;
 
+    /// Creates the directories that a server with a copy of another's data needs beside it.
+    fn adopt_data(_place: &ServerPlace) -> Result<(), SetupError> {
+        Ok(())
+    }
+
+    /// Removes the account by which clients of the copied database's server connected by TCP.
+    fn dismiss(_session: &mut Self::Session) {}
+
     /// Returns the arguments of the server's program.
     fn arguments(place: &ServerPlace, config_file: &Path) -> Vec<OsString>;
 
@@ -162,8 +170,8 @@ impl<K: SqlKind> SqlServer<K> {
         Self::launch(options, create, create_database::<K>)
     }
 
-    /// Creates a server's data in an empty place, and starts the server. `probe` fails until it is
-    /// ready.
+    /// Creates a server's data in an empty place, or copies that of another server, and starts the
+    /// server. `probe` fails until it is ready.
     pub(crate) fn launch(
         options: &StartOptions<'_>,
         create: impl FnOnce(&K::Build, &ServerPlace, &mut ConfigText) -> Result<(), SetupError>,
@@ -172,7 +180,16 @@ impl<K: SqlKind> SqlServer<K> {
         let build = K::locate(options.build)?;
         let place = ServerPlace::create(K::KIND, options, &build.bin_dir())?;
         let mut config = K::compose(options, &build, &place)?;
-        create(&build, &place, &mut config)?;
+        let copied = match options.database {
+            Some(database) => {
+                K::adopt_data(&place)?;
+                Some(place.copy_data(database, options.stop)?)
+            }
+            None => {
+                create(&build, &place, &mut config)?;
+                None
+            }
+        };
         let config_file = place.write(K::CONFIG_FILE, &config.text)?;
 
         let socket = K::address(&place, options);
@@ -189,7 +206,7 @@ impl<K: SqlKind> SqlServer<K> {
             options.stop,
         )?;
         let notes = config.notes.into_iter().chain(build.note()).collect();
-        let server = place.into_server(guarded, config.text, notes);
+        let server = place.into_server(guarded, config.text, notes, copied);
 
         let address = Address { database: DATABASE.into(), ..socket };
         let address = if options.network.is_some() || options.replicas.is_some() {
@@ -322,6 +339,9 @@ fn open_to_network<K: SqlKind>(
 ) -> Result<Address, SetupError> {
     let failed = |source: Error| SetupError::Server { server: name.to_owned(), help: None, source };
     let mut session = connect_alone::<K>(&address).map_err(failed)?;
+    if options.database.is_some() {
+        K::dismiss(&mut session);
+    }
     refuse_strangers::<K>(&mut session, failed)?;
     let Some(network) = options.network else {
         return Ok(address);

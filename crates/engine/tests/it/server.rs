@@ -310,6 +310,7 @@ impl<S: TestServer> ServerDir<S> {
             limits: &Limits::default(),
             timeout: Duration::from_secs(120),
             network: None,
+            database: None,
             replicas: None,
             stop: &GO_ON,
         })

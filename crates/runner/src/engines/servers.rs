@@ -186,6 +186,7 @@ impl<E: Replicated + 'static> Servers<E> {
                 limits: &Limits::default(),
                 timeout: plan.server_timeout,
                 network: network.as_ref(),
+                database: None,
                 replicas: for_replicas(config, replica_port.as_ref()),
                 stop: &AtomicBool::new(false),
             };
@@ -404,6 +405,7 @@ impl Launch {
             limits: &config.limits,
             timeout: plan.server_timeout,
             network: self.network.as_ref(),
+            database: None,
             replicas: for_replicas(config, self.replica_port.as_ref()),
             stop: &session.stop,
         }
