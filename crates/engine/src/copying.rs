@@ -8,6 +8,7 @@ use std::ffi::{CStr, CString};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use rustix::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use rustix::fs::{
@@ -16,6 +17,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use crate::data_dir::MARKER;
+use crate::guard::Deadline;
 use crate::{DataDir, SetupError};
 
 /// The bytes that are copied before the copy looks whether it should stop.
@@ -36,6 +38,8 @@ pub struct Copied {
     pub cloned: u64,
     /// The sizes of all files together.
     pub bytes: u64,
+    /// The time that it took.
+    pub took: Duration,
 }
 
 /// The user and group that files belong to.
@@ -70,56 +74,78 @@ pub fn copy_database(
     to: &Path,
     options: &CopyOptions<'_>,
 ) -> Result<Copied, SetupError> {
+    let began = Deadline::after(Duration::MAX);
     let mut copy = Copy { options, copied: Copied::default() };
     let original = open_directory(from)?;
     let target = open_directory(to)?;
     copy.directory(original.as_fd(), target.as_fd(), from)?;
-    Ok(copy.copied)
+    Ok(Copied { took: began.elapsed(), ..copy.copied })
 }
 
-/// Returns each regular file in a directory, by its path relative to it, with its size in bytes,
-/// sorted by path.
+/// A file of a database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DatabaseFile {
+    /// The path, relative to the database.
+    pub path: PathBuf,
+    /// The size.
+    pub bytes: u64,
+}
+
+/// Returns the files of a database, sorted by path. It may be in use: files that disappear are left
+/// out.
 ///
 /// # Errors
-/// Like [`copy_database`], for a directory whose files should belong to the user `owner`.
-pub fn list_database(directory: &Path, owner: u32) -> Result<Vec<(PathBuf, u64)>, SetupError> {
+/// Like [`copy_database`], for files that should belong to the user `owner`.
+pub fn list_database(directory: &Path, owner: u32) -> Result<Vec<DatabaseFile>, SetupError> {
     let mut files = Vec::new();
-    let mut pending = vec![PathBuf::new()];
-    while let Some(relative) = pending.pop() {
-        let path = directory.join(&relative);
-        let handle = open_directory(&path)?;
-        for name in names(handle.as_fd())? {
-            let inner = relative.join(as_path(&name));
-            let found = Found::open(handle.as_fd(), &name, &directory.join(&inner), owner)?;
-            if found.is_directory() {
-                pending.push(inner);
-            } else {
-                files.push((inner, found.size_bytes()));
-            }
-        }
-    }
-    files.sort();
+    for_each_file(directory, owner, |path, file| {
+        files.push(DatabaseFile { path: path.to_owned(), bytes: file.metadata()?.len() });
+        Ok(())
+    })?;
+    files.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(files)
 }
 
-/// Reads all files of a database into the page cache, or removes them from it.
+/// Reads all files of a database into the page cache, or removes them from it. It may be in use.
 ///
 /// # Errors
-/// A file that can't be opened or read.
+/// Like [`copy_database`], for files that should belong to the user `owner`.
 pub fn set_page_cache(directory: &Path, owner: u32, is_warm: bool) -> Result<(), SetupError> {
-    for (relative, _) in list_database(directory, owner)? {
-        let path = directory.join(relative);
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let file = match rustix::fs::open(&path, flags, Mode::empty()) {
-            Ok(file) => file,
-            // A running server removes files.
-            Err(Errno::NOENT) => continue,
-            Err(error) => return Err(io(error)),
-        };
+    for_each_file(directory, owner, |_, mut file| {
         if is_warm {
-            std::io::copy(&mut std::fs::File::from(file), &mut std::io::sink())?;
+            std::io::copy(&mut file, &mut std::io::sink())?;
         } else {
-            rustix::fs::fadvise(&file, 0, None, Advice::DontNeed).map_err(io)?;
+            rustix::fs::fadvise(&file, 0, None, Advice::DontNeed)?;
+        }
+        Ok(())
+    })
+}
+
+/// Opens each file of a database in turn, with its path relative to the database.
+///
+/// # Errors
+/// Like [`copy_database`], for files that should belong to the user `owner`; errors of `visit`.
+pub fn for_each_file(
+    directory: &Path,
+    owner: u32,
+    mut visit: impl FnMut(&Path, std::fs::File) -> std::io::Result<()>,
+) -> Result<(), SetupError> {
+    let mut pending = vec![(PathBuf::new(), open_directory(directory)?)];
+    while let Some((relative, handle)) = pending.pop() {
+        for name in names(handle.as_fd())? {
+            let inner = relative.join(as_path(&name));
+            let found = match Found::open(handle.as_fd(), &name, &directory.join(&inner), owner) {
+                // A running server removes files.
+                Err(SetupError::Io(error)) if error.kind() == std::io::ErrorKind::NotFound => {
+                    continue;
+                }
+                other => other?,
+            };
+            if found.is_directory() {
+                pending.push((inner, found.handle));
+            } else {
+                visit(&inner, found.handle.into())?;
+            }
         }
     }
     Ok(())
@@ -423,7 +449,8 @@ mod tests {
         let stat = rustix::fs::stat(to.path().join("sparse")).unwrap();
         assert_eq!((stat.st_size, stat.st_blocks), (8 << 20, 0));
         let listed = list_database(to.path(), rustix::process::geteuid().as_raw()).unwrap();
-        assert_eq!(listed, [("base/1/t".into(), 4), ("sparse".into(), 8 << 20)]);
+        let file = |path: &str, bytes| DatabaseFile { path: path.into(), bytes };
+        assert_eq!(listed, [file("base/1/t", 4), file("sparse", 8 << 20)]);
     }
 
     #[test]

@@ -67,7 +67,10 @@ mod trial;
 mod waiting;
 
 pub use catalog::index_on;
-pub use copying::{Copied, CopyOptions, Owner, copy_database, list_database, set_page_cache};
+pub use copying::{
+    Copied, CopyOptions, DatabaseFile, Owner, copy_database, for_each_file, list_database,
+    set_page_cache,
+};
 pub use data_dir::{DataDir, MARKER, create_enterable};
 pub use dialect::{BulkLoad, Dialect, RangeScan};
 pub use error::{Error, ErrorClass, SetupError};

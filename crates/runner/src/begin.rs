@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use plan::Plan;
+use plan::{Plan, Reuse};
 use probe::HostContext;
 use record::{CellRef, Failure, RateSearch, RecordError, Run, RunDir, Target};
 
@@ -64,6 +64,9 @@ fn plan_run(request: &RunRequest, events: &dyn Events) -> anyhow::Result<Planned
     let mut file = plan_file::read(&with_repeats(&request.plan, request.repeats), events)?;
     if request.is_profiled && file.plan.profile.repeats == 0 {
         file = plan_file::with_sets(&file, vec!["profile.repeats=1".into()])?;
+    }
+    if request.reuse.is_some() && file.plan.reuse != Reuse::Always {
+        file = plan_file::with_sets(&file, vec!["reuse=true".into()])?;
     }
     if let Some(search) = &request.search {
         file = find::first_plan(&file, search)?;

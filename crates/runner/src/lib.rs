@@ -9,6 +9,7 @@
 //!   │    │
 //!   │    └─ cell/           one cell, from the start of its target until nothing is left of it
 //!   │         ├─ engines/   starts a target, and stops it
+//!   │         ├─ databases/ keeps what one cell loads for others
 //!   │         ├─ replicas/  watches the replicas of a server
 //!   │         └─ step/      loads, samples and writes one step of the workloads/
 //!   │              └─ remote/  lets other hosts make the load
@@ -43,6 +44,7 @@ pub mod before;
 mod begin;
 mod cell;
 mod conduct;
+pub mod databases;
 mod engines;
 pub mod events;
 pub mod failure;

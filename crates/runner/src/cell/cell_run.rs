@@ -8,6 +8,7 @@ use engine::{DataDir, Engine, LogParser, SqlEngine, Table};
 use plan::Workload;
 use record::{Cell, CellDir, Limit, LogEvent, RunDir, ServerHost, Setting, Warning};
 
+use super::kept::Part;
 use super::tables;
 use super::target::Leftovers;
 use crate::session::RunSession;
@@ -26,6 +27,8 @@ pub struct CellRun<'a> {
     pub keep: bool,
     /// The URL at which load ranks reach the server; `None` for an engine without one.
     pub url: Option<String>,
+    /// The steps that the target runs.
+    pub part: Part,
     /// The events of the engine's log so far.
     events: Vec<LogEvent>,
     /// Warnings for every step, and reasons why none can be valid.
@@ -48,6 +51,7 @@ impl<'a> CellRun<'a> {
             planned,
             keep: session.plan().keep_data,
             url: None,
+            part: Part::All,
             events: Vec::new(),
             notes: CellNotes::default(),
         }
@@ -139,6 +143,25 @@ impl<'a> CellRun<'a> {
             Some(parser) => self.keep_events(parser),
             None => Ok(()),
         }
+    }
+
+    /// Gives the kept log of the load another name, before the target is opened again.
+    pub fn set_load_log_aside(&self) -> anyhow::Result<()> {
+        let log = self.directory.log_path();
+        let names = std::iter::once("load.log".to_owned())
+            .chain((2..).map(|number| format!("load-{number}.log")));
+        let mut places = names.map(|name| self.directory.path().join(name));
+        if log.exists()
+            && let Some(place) = places.find(|place| !place.exists())
+        {
+            fs_err::rename(log, place)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the identifier of the run.
+    pub fn run_id(&self) -> anyhow::Result<String> {
+        Ok(self.run.read_run()?.id)
     }
 
     /// Adds the events of the kept log to the record.

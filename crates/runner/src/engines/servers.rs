@@ -117,6 +117,10 @@ impl<E: Replicated + 'static> EngineRow for Servers<E> {
         cell.note("server::config", server.notes());
         target.is_foreign = server.data_dir().is_none();
         target.leftovers.data_dir = server.data_dir().cloned();
+        target.leftovers.data = server.database();
+        if let Some(copied) = server.copied() {
+            cell.note_copy(copied);
+        }
         Ok(Box::new(target))
     }
 
@@ -230,7 +234,11 @@ impl<E: Replicated + 'static> Servers<E> {
         let (session, config, home) = (cell.session, cell.config(), cell.home());
         let launch = Launch::of(cell)?;
         let log = cell.directory.log_path();
-        let options = launch.options(session, config, &home, &log);
+        let database = cell.database_to_copy();
+        let options = StartOptions {
+            database: database.as_deref(),
+            ..launch.options(session, config, &home, &log)
+        };
         let server = (self.start)(&options)
             .map_err(|error| keep_config(cell, &home, self.config_file, RECORDED_CONFIG, error))?;
 
@@ -241,7 +249,8 @@ impl<E: Replicated + 'static> Servers<E> {
         let names: Vec<String> = (1..=config.replicas).map(replica_name).collect();
         let replica_homes = names.iter().map(|name| home.join(name)).collect();
         let preparation = StartedReplicas { launch, names, config_file: self.config_file };
-        let mut target = SqlTarget::new(server, Leftovers { data_dir: None, replica_homes });
+        let mut target =
+            SqlTarget::new(server, Leftovers { replica_homes, ..Leftovers::default() });
         target.preparation = Some(Box::new(preparation));
         Ok(target)
     }
