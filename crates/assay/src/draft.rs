@@ -118,6 +118,8 @@ pub struct Draft<'a> {
     pub has_base: bool,
     /// The only target is compared with itself.
     pub is_against_itself: bool,
+    /// Only the first repeat of each target loads its database.
+    pub shares_loads: bool,
 }
 
 impl Template {
@@ -153,10 +155,14 @@ impl Draft<'_> {
             text,
             "\nclients = {:?}  # each number in the list is measured\n\
              repeats = {repeats}  # of each target, in turn\n\
-             {role} = {}\n",
+             {role} = {}",
             self.clients,
             quoted(&first)
         );
+        if self.shares_loads {
+            text += "reuse = \"run\"  # only the first repeat loads; false: every repeat does\n";
+        }
+        text.push('\n');
         text += &self.workload_section();
         self.add_builds(&mut text);
         self.add_configs(&mut text);

@@ -55,6 +55,7 @@ impl Workload {
             Self::Insert(insert) => {
                 let is_shared = insert.tables == Tables::Shared;
                 facts.extend([
+                    ("rows", insert.initial_rows.to_string()),
                     ("steps", format!("{:?}", &insert.steps[..count])),
                     ("clients", clients.to_string()),
                     ("tables", if is_shared { "shared" } else { "per-client" }.to_owned()),
