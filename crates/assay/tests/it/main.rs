@@ -19,6 +19,7 @@ mod command_line;
 mod compare;
 mod compare_latency;
 mod damage;
+mod databases;
 mod delay;
 mod differences;
 mod documents;

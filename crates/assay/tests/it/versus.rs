@@ -45,7 +45,7 @@ fn the_plan_has_the_repeats_that_the_time_allows() {
     for (args, lines) in [
         (
             "versus postgres@15.3 postgres@17.2 --minutes 60 --dry-run",
-            &["repeats = 74  "] as &[&str],
+            &["repeats = 88  "] as &[&str],
         ),
         (
             "versus rocksdb@8 speedb@2 --quick --dry-run",
