@@ -7,7 +7,7 @@ use std::time::Duration;
 use words::{Counter, Limit, Setting};
 
 use crate::local::log::{LogParser, tail};
-use crate::{Copied, DataDir, Dialect, Error, Index, Server, Session, SetupError, Table};
+use crate::{DataDir, Dialect, Error, Index, Origin, Server, Session, SetupError, Table};
 
 /// The capabilities of an engine. Results of anything else are *not applicable* in the record and
 /// in tables.
@@ -192,9 +192,9 @@ pub trait Engine: Send + Sync {
         self.server().map_or(&[], |server| server.limits.as_slice())
     }
 
-    /// Returns the copy of another database with which the server started.
-    fn copied(&self) -> Option<Copied> {
-        self.server()?.copied
+    /// Returns the database of another server with which the server started.
+    fn origin(&self) -> Option<Origin> {
+        self.server()?.origin
     }
 
     /// Returns a message if the kernel killed a process of the server because its memory limit was

@@ -166,7 +166,8 @@ fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
 
     if let Some(node) = &twin_node {
         let index = index_named(cx, base_at, "against-itself", node, &targets, are_known);
-        targets = index.map_or(Vec::new(), |index| targets::with_twin(&targets[index]));
+        targets =
+            index.map_or(Vec::new(), |index| targets::with_twin(cx, node.place, &targets[index]));
     }
     let first = first_measured(cx, variants.as_deref(), &builds, &targets);
     let base = match base_node {

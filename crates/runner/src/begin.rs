@@ -10,6 +10,7 @@ use crate::before::only::CellFilters;
 use crate::before::plan_file::{self, PlanFile};
 use crate::before::{estimate, locate, memory, preflight};
 use crate::conduct::{OpenRun, RunOutcome, conduct};
+use crate::databases::after_loaders;
 use crate::events::Events;
 use crate::failure::{UsageError, failure_of};
 use crate::matrix::{self, Matrix, Task, against_itself, find};
@@ -27,7 +28,8 @@ pub fn begin(
 ) -> anyhow::Result<RunOutcome> {
     let started_unix_ns = unix_now_ns();
     let PlannedRun { file, only, cells } = plan_run(request, events)?;
-    let matrix = Matrix::begin(&file.plan, &cells)?;
+    let mut matrix = Matrix::begin(&file.plan, &cells)?;
+    after_loaders(&file.plan, &mut matrix.tasks);
 
     // Everything that can be refused is, before anything is created.
     let data_root = data_root(request, &file.plan);

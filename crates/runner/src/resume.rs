@@ -11,6 +11,7 @@ use crate::before::recorded_run::{self, LockedRun};
 use crate::before::{locate, preflight, trust};
 use crate::begin::{needs, refuse_load_ranks};
 use crate::conduct::{OpenRun, RunEnd, RunOutcome, conduct};
+use crate::databases::after_loaders;
 use crate::events::Events;
 use crate::lock::Lock;
 use crate::matrix::incomplete::IncompleteCells;
@@ -36,7 +37,8 @@ pub fn resume(
     }
 
     let file = plan_of(request, &run, more, events)?;
-    let matrix = Matrix::resume(&file.plan, &run.cells, &directory, &only)?;
+    let mut matrix = Matrix::resume(&file.plan, &run.cells, &directory, &only)?;
+    after_loaders(&file.plan, &mut matrix.tasks);
     if matrix.tasks.is_empty() && find::next_rates(&directory, &run, &only)?.is_empty() {
         events.say(&nothing_matches(&matrix));
         return Ok(RunOutcome::unchanged(directory, run, RunEnd::NothingMatches, lock));

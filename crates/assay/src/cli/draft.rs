@@ -49,8 +49,8 @@ pub struct VersusArgs {
     /// Compares one target with itself, which shows this machine's noise
     #[arg(long)]
     pub aa: bool,
-    /// Loads a database in each repeat. By default, only the first repeat of each target loads, and
-    /// the others begin with a copy
+    /// Loads a database in each repeat. By default, only the first repeat of each target loads,
+    /// and the others begin with a copy
     #[arg(long, conflicts_with = "reuse")]
     pub no_reuse: bool,
     /// Begins with copies of databases in DIR that earlier runs loaded, and keeps new ones there

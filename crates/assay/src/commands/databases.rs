@@ -88,9 +88,10 @@ fn workload_text(manifest: &Manifest) -> String {
 
 /// Returns the options of the config in words; `-` without any.
 fn config_text(manifest: &Manifest) -> String {
-    let options = manifest.key.iter().filter_map(|part| {
-        Some(format!("{}={}", part.name.strip_prefix("config.")?, part.value))
-    });
+    let options = manifest
+        .key
+        .iter()
+        .filter_map(|part| Some(format!("{}={}", part.name.strip_prefix("config.")?, part.value)));
     let options: Vec<String> = options.collect();
     if options.is_empty() { "-".to_owned() } else { options.join(" ") }
 }

@@ -90,7 +90,8 @@ fn loads_once(target: &str, targets: &str) {
 
     let maker = cell(&first, target, 1)["database"].clone();
     assert_eq!((&maker["made_here"], &maker["steps_left_out"]), (&true.into(), &0.into()));
-    for copied in [&maker, &cell(&first, target, 2)["database"], &cell(&second, target, 1)["database"]]
+    for copied in
+        [&maker, &cell(&first, target, 2)["database"], &cell(&second, target, 1)["database"]]
     {
         assert_eq!(copied["fingerprint"], maker["fingerprint"]);
         assert!(number(&copied["bytes"]) > 0.0 && number(&copied["files"]) > 0.0, "{copied}");
@@ -124,7 +125,8 @@ fn mysql_is_loaded_once() {
 fn a_mysql_whose_clients_connect_by_tcp_is_loaded_once() {
     if let Some(build) = mysql_or_test_is_skipped("innodb") {
         let place = Place::new();
-        let plan = "listen = \"127.0.0.1\"\n".to_owned() + &plan("\"run\"", &mysql(&build, "innodb"));
+        let plan =
+            "listen = \"127.0.0.1\"\n".to_owned() + &plan("\"run\"", &mysql(&build, "innodb"));
         let ended = place.run(&plan, &[]).expect_code(0);
         assert_eq!(recorded_steps(&ended.run_directory(), "my.base", 2), ["03-l.i1", "04-qr100"]);
     }
@@ -370,9 +372,7 @@ fn an_assay_that_is_killed_while_it_keeps_a_database_leaves_none_that_is_incompl
             let names = entries(&place.join("databases"));
             names.into_iter().find(|path| path.to_string_lossy().contains(".partial-"))
         };
-        kill_and_run_again(&place, targets, || {
-            partial().is_some() || !kept(&place).is_empty()
-        });
+        kill_and_run_again(&place, targets, || partial().is_some() || !kept(&place).is_empty());
     }
 }
 
@@ -391,8 +391,8 @@ fn an_assay_that_is_killed_while_it_copies_a_database_leaves_it_whole() {
     }
 }
 
-/// Makes a file system in a file, and mounts it. `None`, after the test was called skipped, where that
-/// is not possible.
+/// Makes a file system in a file, and mounts it. `None`, after the test was called skipped, where
+/// that is not possible.
 fn mount_file_system(place: &Place, kind: &str) -> Option<Disk> {
     let (image, path) = (place.join("image"), place.join("disk"));
     fs_err::File::create(&image).unwrap().set_len(400 << 20).unwrap();

@@ -50,6 +50,7 @@ fn start<E>(
         timeout: Duration::from_secs(60),
         network,
         database: None,
+        database_build: None,
         replicas,
         stop: &GO_ON,
     };

@@ -80,6 +80,9 @@ pub struct StartOptions<'a> {
     /// The directory with the files of a stopped server, of which the new server gets a copy;
     /// `None`: it gets an empty database.
     pub database: Option<&'a Path>,
+    /// The build of the server that left that database, if it is another one; in the same form as
+    /// `build`.
+    pub database_build: Option<&'a str>,
     /// Cancels the start when it is set, and stops what was started.
     pub stop: &'a AtomicBool,
 }
@@ -247,7 +250,7 @@ impl ServerPlace {
         guarded: Guarded,
         config_text: String,
         notes: Vec<String>,
-        copied: Option<Copied>,
+        origin: Option<Origin>,
     ) -> Server {
         Server {
             limits: self.enforced.applied(guarded.pid()),
@@ -255,7 +258,7 @@ impl ServerPlace {
             place: self,
             config_text,
             notes,
-            copied,
+            origin,
         }
     }
 }
@@ -404,8 +407,17 @@ pub struct Server {
     pub(crate) config_text: String,
     /// Notes for readers of the results.
     pub(crate) notes: Vec<String>,
-    /// The copy of another database with which it started; `None`: it began with an empty one.
-    pub(crate) copied: Option<Copied>,
+    /// The database of another server with which it started; `None`: it began with an empty one.
+    pub(crate) origin: Option<Origin>,
+}
+
+/// The database of another server with which a server started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// The copy.
+    pub copied: Copied,
+    /// The time that a program took to upgrade the copy before the start; `None`: none was needed.
+    pub upgrade: Option<Duration>,
 }
 
 impl Server {

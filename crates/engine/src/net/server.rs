@@ -5,13 +5,15 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use super::address::Address;
 use super::stream::Stream;
+use crate::guard::Deadline;
 use crate::local::config::{self, ConfigText};
 use crate::local::log::LogParser;
 use crate::local::program::Readiness;
-use crate::local::server::{Server, ServerKind, ServerPlace, StartOptions, Trial};
+use crate::local::server::{Origin, Server, ServerKind, ServerPlace, StartOptions, Trial};
 use crate::{Engine, Error, Needs, Obstacle, Session, Setting, SetupError, Storage};
 use words::Secret;
 
@@ -94,6 +96,18 @@ pub trait SqlKind: Sized + Send + Sync + 'static {
     /// Creates the directories that a server with a copy of another's data needs beside it.
     fn adopt_data(_place: &ServerPlace) -> Result<(), SetupError> {
         Ok(())
+    }
+
+    /// Upgrades the data that a server of the build `before` left, if this build can't open it.
+    /// Returns whether that was so.
+    fn upgrade(
+        _options: &StartOptions<'_>,
+        _before: &Self::Build,
+        _build: &Self::Build,
+        _place: &ServerPlace,
+        _config: &ConfigText,
+    ) -> Result<bool, SetupError> {
+        Ok(false)
     }
 
     /// Removes the account by which clients of the copied database's server connected by TCP.
@@ -180,10 +194,12 @@ impl<K: SqlKind> SqlServer<K> {
         let build = K::locate(options.build)?;
         let place = ServerPlace::create(K::KIND, options, &build.bin_dir())?;
         let mut config = K::compose(options, &build, &place)?;
-        let copied = match options.database {
+        let origin = match options.database {
             Some(database) => {
                 K::adopt_data(&place)?;
-                Some(place.copy_data(database, options.stop)?)
+                let copied = place.copy_data(database, options.stop)?;
+                let upgrade = upgrade::<K>(options, &build, &place, &config)?;
+                Some(Origin { copied, upgrade })
             }
             None => {
                 create(&build, &place, &mut config)?;
@@ -206,7 +222,7 @@ impl<K: SqlKind> SqlServer<K> {
             options.stop,
         )?;
         let notes = config.notes.into_iter().chain(build.note()).collect();
-        let server = place.into_server(guarded, config.text, notes, copied);
+        let server = place.into_server(guarded, config.text, notes, origin);
 
         let address = Address { database: DATABASE.into(), ..socket };
         let address = if options.network.is_some() || options.replicas.is_some() {
@@ -312,6 +328,22 @@ impl<K: SqlKind> SqlServer<K> {
     pub fn address(&self) -> &Address {
         &self.address
     }
+}
+
+/// Upgrades the copied data of a server of another build. Returns the time that it took; `None` if
+/// the build can open the data as it is.
+fn upgrade<K: SqlKind>(
+    options: &StartOptions<'_>,
+    build: &K::Build,
+    place: &ServerPlace,
+    config: &ConfigText,
+) -> Result<Option<Duration>, SetupError> {
+    let Some(before) = options.database_build else {
+        return Ok(None);
+    };
+    let began = Deadline::after(Duration::MAX);
+    let was_needed = K::upgrade(options, &K::locate(before)?, build, place, config)?;
+    Ok(was_needed.then(|| began.elapsed()))
 }
 
 /// Opens a session whose commits don't wait for replicas.

@@ -311,6 +311,7 @@ impl<S: TestServer> ServerDir<S> {
             timeout: Duration::from_secs(120),
             network: None,
             database: None,
+            database_build: None,
             replicas: None,
             stop: &GO_ON,
         })

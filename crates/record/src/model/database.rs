@@ -12,6 +12,8 @@ pub struct KeptDatabase {
     pub fingerprint: String,
     /// The time at which it was made.
     pub made_unix_ns: u64,
+    /// The target that loads it for this one, if that is another.
+    pub loaded_by: Option<String>,
     /// This cell made it, and so ran all steps.
     pub made_here: bool,
     /// The number of first steps that the cell left out, since the database has their results.
@@ -24,6 +26,10 @@ pub struct KeptDatabase {
     pub bytes: u64,
     /// The time that copying took.
     pub copy_ns: u64,
+    /// The time that a program took to upgrade the copy (`pg_upgrade`); `None` if none did.
+    pub upgrade_ns: Option<u64>,
+    /// The time that the engine took to start on the copy, with any upgrade of its own.
+    pub open_ns: u64,
     /// The database's files in the page cache when the steps began.
     pub page_cache: PageCache,
     /// The comparison of the copy with what the load wrote.

@@ -72,9 +72,32 @@ impl<'a> TargetCheck<'a> {
             .or_else(|| self.reuse())
     }
 
+    /// Returns the reason why no other target can load the database of this one.
+    fn load_with(&self) -> Option<Problem> {
+        let plan = &self.file.plan;
+        let loader = &plan.targets[self.target.load_with?];
+        let (what, help) = if plan.reuse == Reuse::Off {
+            ("the plan does not keep databases", "add `reuse = \"run\"` or `reuse = true`")
+        } else if plan.builds[loader.build].engine != plan.builds[self.target.build].engine {
+            ("that target has another engine", "name a target of the same engine")
+        } else if loader.load_with.is_some() {
+            ("that target's own database is loaded by another", "name the target that loads it")
+        } else {
+            return None;
+        };
+        Some(Problem {
+            place: self.file.place_of(|key| key == "target"),
+            what: format!("`{}` can't load its database: {what}", loader.name),
+            help,
+        })
+    }
+
     /// Returns the reason why the target can't share its load, as its plan asks.
     fn reuse(&self) -> Option<Problem> {
         let plan = &self.file.plan;
+        if let Some(problem) = self.load_with() {
+            return Some(problem);
+        }
         let why = if plan.reuse == Reuse::Off {
             return None;
         } else if self.is_foreign {

@@ -69,6 +69,18 @@ impl<'a> CellRun<'a> {
         &self.session.plan().configs[self.target().config]
     }
 
+    /// Returns the target that loads the database of this one, if that is another.
+    pub fn loader(&self) -> Option<&'a plan::Target> {
+        Some(&self.session.plan().targets[self.target().load_with?])
+    }
+
+    /// Returns the build and the config that load the database.
+    pub fn loading_parts(&self) -> (&'a plan::Build, &'a plan::Config) {
+        let plan = self.session.plan();
+        let target = self.loader().unwrap_or(self.target());
+        (&plan.builds[target.build], &plan.configs[target.config])
+    }
+
     pub fn workload(&self) -> &'a Workload {
         &self.session.plan().variants[self.planned.variant].workload
     }

@@ -10,6 +10,7 @@
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, bail};
 use engine::{Copied, CopyOptions, DataDir, copy_database, set_page_cache};
@@ -20,6 +21,7 @@ use workload::LoadState;
 use super::cell_run::CellRun;
 use super::target::Leftovers;
 use crate::databases::{Contents, Databases, Entry, Key, Loaded, require_space};
+use crate::failure::UsageError;
 use crate::workloads::{StepEngine, WorkloadRunner};
 
 /// The part of a cell's steps that its target runs.
@@ -60,6 +62,19 @@ impl SharedLoad {
             return Ok(None);
         }
         Ok(Some(Self { databases: databases.clone(), key: Key::of(cell)? }))
+    }
+
+    /// Returns the error for a cell without a database that another target loads.
+    pub fn refuse_without_loader(cell: &CellRun<'_>) -> anyhow::Result<()> {
+        let Some(loader) = cell.loader() else {
+            return Ok(());
+        };
+        let message = format!("no database that `{}` loaded is kept", loader.name);
+        let help = format!(
+            "measure `{}` in the same run, or keep its database with `reuse = true`",
+            loader.name
+        );
+        Err(UsageError::new(message, Some(help)).into())
     }
 
     /// Returns the kept database. One that is damaged is not used, but replaced.
@@ -123,6 +138,7 @@ pub fn use_copy(cell: &mut CellRun<'_>, entry: Entry, is_made_here: bool) -> any
     }
     cell.record.database = Some(KeptDatabase {
         name: entry.name(),
+        loaded_by: cell.loader().map(|loader| loader.name.clone()),
         fingerprint: entry.manifest.fingerprint.clone(),
         made_unix_ns: entry.manifest.made_unix_ns,
         made_here: is_made_here,
@@ -184,6 +200,36 @@ impl CellRun<'_> {
             database.bytes = copied.bytes;
             database.copy_ns = copied.took.as_nanos() as u64;
         }
+    }
+
+    /// Records how long a program took to upgrade the target's copy.
+    pub fn note_upgrade(&mut self, took: Option<Duration>) {
+        if let Some(database) = &mut self.record.database {
+            database.upgrade_ns = took.map(|took| took.as_nanos() as u64);
+        }
+    }
+
+    /// Records how long the target took to start on its copy.
+    pub fn note_start(&mut self, took_ns: u64) {
+        let Some(database) = &mut self.record.database else {
+            return;
+        };
+        let of_others = database.copy_ns + database.upgrade_ns.unwrap_or(0);
+        database.open_ns = took_ns.saturating_sub(of_others);
+
+        let Some(loader) = &database.loaded_by else {
+            return;
+        };
+        let seconds = |ns: u64| ns as f64 / 1e9;
+        let upgrade = match database.upgrade_ns {
+            Some(ns) => format!("`pg_upgrade` took {:.2} s, and ", seconds(ns)),
+            None => String::new(),
+        };
+        let text = format!(
+            "opened the database that `{loader}` loaded: {upgrade}the start took {:.2} s",
+            seconds(database.open_ns)
+        );
+        self.session.events.say(&text);
     }
 
     /// Notes whether a step of the load left wrong data.

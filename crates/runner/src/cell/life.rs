@@ -13,6 +13,7 @@
 //! are kept, and databases are removed. If something fails there too, the earlier error is the one
 //! that is reported ([`AndCleanUp`](crate::failure::AndCleanUp)).
 
+use load::Clock as _;
 use record::{Cell, CellDir, CellRef, RunDir, Status};
 
 use super::cell_run::{CellRun, EngineLog};
@@ -61,6 +62,7 @@ fn live(cell: &mut CellRun<'_>) -> anyhow::Result<Status> {
         kept::use_copy(cell, entry, false)?;
         return run_target(cell);
     }
+    SharedLoad::refuse_without_loader(cell)?;
     match load_and_keep(cell, &shared)? {
         Kept::Entry(entry) => kept::use_copy(cell, *entry, true)?,
         Kept::Unfinished(status) => return Ok(status),
@@ -92,7 +94,9 @@ fn load_and_keep(cell: &mut CellRun<'_>, shared: &SharedLoad) -> anyhow::Result<
 
 /// Starts the target of a cell, runs the steps on it, and leaves nothing behind.
 fn run_target(cell: &mut CellRun<'_>) -> anyhow::Result<Status> {
+    let began_ns = cell.session.clock.now();
     let target = engines::of(cell.build().engine).start(cell)?;
+    cell.note_start(cell.session.clock.now().saturating_sub(began_ns));
     let leftovers = target.leftovers();
 
     let result = run_openings(cell, target);

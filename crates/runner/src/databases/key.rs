@@ -30,7 +30,9 @@ impl Key {
     /// Returns the key of the database that the first steps of a cell load.
     pub(crate) fn of(cell: &CellRun<'_>) -> anyhow::Result<Self> {
         let run = cell.run.read_run()?;
-        let build = run.builds.iter().find(|build| build.name == cell.build().name);
+        // Another target may load the database.
+        let (loader_build, loader_config) = cell.loading_parts();
+        let build = run.builds.iter().find(|build| build.name == loader_build.name);
         let invocation = run.invocations.get((cell.record.invocation as usize).wrapping_sub(1));
         let assay = invocation.map_or(&run.assay, |invocation| &invocation.assay);
 
@@ -40,7 +42,7 @@ impl Key {
         };
         add("format", FORMAT.to_string());
         add("assay", identity_of(assay));
-        add("engine", cell.build().engine.name().to_owned());
+        add("engine", loader_build.engine.name().to_owned());
         add("version", build.map(|build| build.version.clone()).unwrap_or_default());
         add("build", build.map(files_of).unwrap_or_default());
         add("architecture", std::env::consts::ARCH.to_owned());
@@ -48,7 +50,7 @@ impl Key {
         for (name, value) in cell.workload().load_facts(cell.planned.clients) {
             add(name, value);
         }
-        for (name, value) in options_of(cell, cell.config())? {
+        for (name, value) in options_of(cell, loader_config)? {
             add(&name, value);
         }
         Ok(Self { parts })

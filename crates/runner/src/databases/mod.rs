@@ -16,6 +16,7 @@
 mod entry;
 mod key;
 mod manifest;
+mod order;
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -28,6 +29,7 @@ pub use entry::Entry;
 pub use key::{Key, KeyPart};
 pub(crate) use manifest::Contents;
 pub use manifest::{KeptFile, Manifest};
+pub(crate) use order::after_loaders;
 
 use crate::failure::UsageError;
 use crate::host::{free_bytes, random_id};

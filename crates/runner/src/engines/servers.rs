@@ -118,8 +118,9 @@ impl<E: Replicated + 'static> EngineRow for Servers<E> {
         target.is_foreign = server.data_dir().is_none();
         target.leftovers.data_dir = server.data_dir().cloned();
         target.leftovers.data = server.database();
-        if let Some(copied) = server.copied() {
-            cell.note_copy(copied);
+        if let Some(origin) = server.origin() {
+            cell.note_copy(origin.copied);
+            cell.note_upgrade(origin.upgrade);
         }
         Ok(Box::new(target))
     }
@@ -191,6 +192,7 @@ impl<E: Replicated + 'static> Servers<E> {
                 timeout: plan.server_timeout,
                 network: network.as_ref(),
                 database: None,
+                database_build: None,
                 replicas: for_replicas(config, replica_port.as_ref()),
                 stop: &AtomicBool::new(false),
             };
@@ -235,8 +237,13 @@ impl<E: Replicated + 'static> Servers<E> {
         let launch = Launch::of(cell)?;
         let log = cell.directory.log_path();
         let database = cell.database_to_copy();
+        let before = match cell.loader() {
+            Some(_) => Some(Installed::of(cell.loading_parts().0)?.place),
+            None => None,
+        };
         let options = StartOptions {
             database: database.as_deref(),
+            database_build: before.as_deref(),
             ..launch.options(session, config, &home, &log)
         };
         let server = (self.start)(&options)
@@ -415,6 +422,7 @@ impl Launch {
             timeout: plan.server_timeout,
             network: self.network.as_ref(),
             database: None,
+            database_build: None,
             replicas: for_replicas(config, self.replica_port.as_ref()),
             stop: &session.stop,
         }
