@@ -49,6 +49,7 @@ pub mod rocksdb;
 pub mod sqlite;
 
 mod catalog;
+mod copying;
 mod data_dir;
 mod dialect;
 mod error;
@@ -69,6 +70,10 @@ mod trial;
 mod waiting;
 
 pub use catalog::index_on;
+pub use copying::{
+    Copied, CopyOptions, DatabaseFile, Owner, copy_database, for_each_file, list_database,
+    set_page_cache,
+};
 pub use data_dir::{DataDir, MARKER, create_enterable};
 pub use dialect::{BulkLoad, Dialect, RangeScan};
 pub use error::{Error, ErrorClass, SetupError};
@@ -77,7 +82,7 @@ pub use freeze::{Freezer, Freezing};
 pub use key_order::KeyOrder;
 pub use key_value::{Direction, Durability, KeyFacts, KeyValueSession, Scan, Scanned, View};
 pub use local::log::{LogParser, events as log_events, tail as log_tail};
-pub use local::server::{ForReplicas, Server, StartOptions};
+pub use local::server::{ForReplicas, Origin, Server, StartOptions};
 pub use net::network::{Certificate, Network, Port};
 pub use net::server::SqlServer;
 use notation::Notation;

@@ -91,6 +91,10 @@ descriptions! {
             => "where databases are created; `--data DIR` overrides it";
         "keep-data"
             => "keep a cell's database";
+        "reuse"
+            => "keep the database that the first steps load, and begin later cells with a copy of \
+                it: `true` in all runs, `\"run\"` only in this one. [Databases](databases.md) says \
+                what is then measured. `--reuse DIR` chooses the directory";
         "server-timeout"
             => "how long a server may take to start, and to stop";
         "server-user" or "`postgres` or `mysql`, else the owner of the data directory, else `nobody`"

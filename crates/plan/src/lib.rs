@@ -83,7 +83,7 @@ use reader::{Context, Section, ValueKind};
 use repeats::{REPEATS_MAX, Repeats};
 use tree::{Entry, Node};
 use turns::TurnKind;
-use value_kinds::{Choice, Flag, IpAddress, Line, ListOf, Name, Optional, is_name};
+use value_kinds::{Choice, Flag, IpAddress, Line, ListOf, Name, Optional, ReuseValue, is_name};
 use wording::code;
 use words::EngineInterface;
 
@@ -173,7 +173,8 @@ fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
 
     if let Some(node) = &twin_node {
         let index = index_named(cx, base_at, "against-itself", node, &targets, are_known);
-        targets = index.map_or(Vec::new(), |index| targets::with_twin(&targets[index]));
+        targets =
+            index.map_or(Vec::new(), |index| targets::with_twin(cx, node.place, &targets[index]));
     }
     if are_known {
         repeats.check(cx, order, &targets);
@@ -200,6 +201,7 @@ fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
         seed,
         data_dir: surroundings.data_dir,
         keep_data: surroundings.keep_data,
+        reuse: surroundings.reuse,
         server_timeout: surroundings.server_timeout,
         server_user: surroundings.server_user,
         listen: surroundings.listen,
@@ -216,6 +218,7 @@ fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
 struct Surroundings {
     data_dir: Option<String>,
     keep_data: bool,
+    reuse: Reuse,
     server_timeout: Duration,
     server_user: Option<String>,
     listen: Option<IpAddr>,
@@ -231,6 +234,7 @@ impl Surroundings {
         Self {
             data_dir: cx.value(section, "data-dir", &data_dir, None),
             keep_data: cx.value(section, "keep-data", &Flag, false),
+            reuse: cx.value(section, "reuse", &ReuseValue, Reuse::Off),
             server_timeout: cx.value(section, "server-timeout", &timeout, SERVER_TIMEOUT),
             server_user: cx.value(section, "server-user", &server_user, None),
             listen: cx.value(section, "listen", &listen, None),

@@ -102,7 +102,9 @@ impl std::fmt::Display for FormatVersion {
 ///   checksums, steps name their cell, and cells their run. Also [`RateSearch::repeats`], and
 ///   `not_had` became [`Cell::unmet_options`]. [`Ops::role`] and [`Step::main_role`] say what a
 ///   kind of operation means; without them, the kind's name does.
-pub const FORMAT: FormatVersion = FormatVersion { major: 1, minor: 1 };
+/// - 1.2: [`Cell::database`]: a cell may begin with a copy of a kept database, and leave out the
+///   steps that load.
+pub const FORMAT: FormatVersion = FormatVersion { major: 1, minor: 2 };
 
 impl FormatVersion {
     /// Returns whether the JSON files have checksums.

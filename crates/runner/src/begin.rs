@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use plan::Plan;
+use plan::{Plan, Reuse};
 use probe::HostContext;
 use record::{CellRef, Failure, RateSearch, RecordError, Run, RunDir, Target};
 
@@ -11,6 +11,7 @@ use crate::before::only::CellFilters;
 use crate::before::plan_file::{self, PlanFile};
 use crate::before::{estimate, locate, memory, preflight};
 use crate::conduct::{OpenRun, RunOutcome, conduct};
+use crate::databases::after_loaders;
 use crate::events::Events;
 use crate::failure::{UsageError, failure_of};
 use crate::matrix::decided::REPEATS_WITH_VERDICT;
@@ -31,7 +32,8 @@ pub fn begin(
 ) -> anyhow::Result<RunOutcome> {
     let started_unix_ns = unix_now_ns();
     let PlannedRun { file, only, cells } = plan_run(request, events)?;
-    let matrix = Matrix::begin(&file.plan, &cells)?;
+    let mut matrix = Matrix::begin(&file.plan, &cells)?;
+    after_loaders(&file.plan, &mut matrix.tasks);
 
     // Everything that can be refused is, before anything is created.
     let data_root = data_root(request, &file.plan);
@@ -70,6 +72,9 @@ fn plan_run(request: &RunRequest, events: &dyn Events) -> anyhow::Result<Planned
     let mut file = plan_file::read(&plan_request(request), events)?;
     if request.is_profiled && file.plan.profile.repeats == 0 {
         file = plan_file::with_sets(&file, vec!["profile.repeats=1".into()])?;
+    }
+    if request.reuse.is_some() && file.plan.reuse != Reuse::Always {
+        file = plan_file::with_sets(&file, vec!["reuse=true".into()])?;
     }
     if let Some(search) = &request.search {
         file = find::first_plan(&file, search)?;

@@ -9,6 +9,7 @@
 //!   │    │
 //!   │    └─ cell/           one cell, from the start of its target until nothing is left of it
 //!   │         ├─ engines/   starts a target, and stops it
+//!   │         ├─ databases/ keeps what one cell loads for others
 //!   │         ├─ replicas/  watches the replicas of a server
 //!   │         ├─ turns/     lets the targets of a repeat take turns within each step
 //!   │         └─ step/      loads, samples and writes one step of the workloads/
@@ -44,6 +45,7 @@ pub mod before;
 mod begin;
 mod cell;
 mod conduct;
+pub mod databases;
 mod engines;
 pub mod events;
 pub mod failure;

@@ -71,6 +71,10 @@ pub struct RunArgs {
     /// By default, they are left out
     #[arg(long)]
     pub keep_going: bool,
+    /// Begins cells with copies of databases in DIR that earlier cells loaded, and keeps new ones
+    /// there, as `--set reuse=true` does in the default folder. `assay databases` lists them
+    #[arg(long, value_name = "DIR")]
+    pub reuse: Option<PathBuf>,
     #[command(flatten)]
     pub place: PlaceArgs,
 }
@@ -90,6 +94,7 @@ impl RunArgs {
             is_against_itself: self.aa,
             is_profiled: self.profile,
             keeps_going: self.keep_going,
+            reuse: self.reuse.clone(),
             ..self.place.request()
         }
     }
@@ -212,6 +217,9 @@ pub struct CellArgs {
     /// The directory for databases
     #[arg(long, value_name = "DIR")]
     pub data: PathBuf,
+    /// The folder of databases that cells share
+    #[arg(long, value_name = "DIR")]
+    pub reuse: Option<PathBuf>,
     /// The progress of the whole run
     #[arg(long, value_name = "JSON")]
     pub matrix_progress: Option<String>,

@@ -6,6 +6,7 @@
 
 mod insert;
 mod kv;
+mod load;
 mod sysbench;
 mod targets;
 
@@ -17,6 +18,7 @@ pub use words::{Engine, IndexStatements, Limits, Placement};
 
 pub use self::insert::*;
 pub use self::kv::*;
+pub use self::load::*;
 pub use self::sysbench::*;
 pub use self::targets::*;
 use crate::reader::Resolved;
@@ -51,6 +53,8 @@ pub struct Plan {
     pub data_dir: Option<String>,
     /// A cell's database is kept after the cell.
     pub keep_data: bool,
+    /// Cells that need the same database share one load.
+    pub reuse: Reuse,
     /// The time that a server may take to start or stop.
     pub server_timeout: Duration,
     /// The system user for servers that refuse to run as root; `None` to choose one when needed.

@@ -40,6 +40,14 @@ fn obstacle(file: &PlanFile) -> Option<Obstacle> {
         });
     }
 
+    if let Some(target) = plan.targets.iter().find(|target| target.load_with.is_some()) {
+        return Some(Obstacle {
+            key: "load-with",
+            what: format!("`{}` waits for a database that another target loads", target.name),
+            help: "remove `turns` or `load-with`",
+        });
+    }
+
     let mut urls = HashSet::new();
     for target in &plan.targets {
         let BuildSource::Url(url) = &plan.builds[target.build].source else {

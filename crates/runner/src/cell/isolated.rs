@@ -190,7 +190,9 @@ fn arguments(
         "--data".into(),
         session.data_root.clone().into(),
     ];
-    Ok(own.into_iter().chain(relay.arguments.iter().cloned()).collect())
+    let reuse =
+        session.databases.iter().flat_map(|databases| ["--reuse".into(), databases.root().into()]);
+    Ok(own.into_iter().chain(reuse).chain(relay.arguments.iter().cloned()).collect())
 }
 
 /// Runs the cell whose record another process begins: see [`CELL_COMMAND`]. An error means that the

@@ -6,16 +6,22 @@
 //!    └────────── open again, if the load has options of its own ◄──────────┘
 //! ```
 //!
+//! A cell that shares its load with others goes this way twice if it makes the database: once to
+//! load, and once on a copy ([`kept`]).
+//!
 //! What is begun is ended, however the steps went: tables are dropped, servers are stopped, logs
 //! are kept, and databases are removed. If something fails there too, the earlier error is the one
 //! that is reported ([`AndCleanUp`](crate::failure::AndCleanUp)).
 
 use engine::Engine;
+use load::Clock as _;
 use record::{Cell, CellDir, CellRef, RunDir, Status};
 
 use super::cell_run::{CellRun, EngineLog};
+use super::kept::{self, LoadPart, Part, SharedLoad};
 use super::record::{begin, end};
 use super::target::{NextOpening, RunningTarget, Stopped};
+use crate::databases::Entry;
 use crate::engines;
 use crate::failure::{AndCleanUp as _, LOG_LINES, failure_of};
 use crate::remote::{CellOrder, LoadRanks};
@@ -52,9 +58,50 @@ pub fn measure(
     end(session, directory, record, result)
 }
 
-/// Starts the target of a cell, runs the steps on it, and leaves nothing behind.
+/// Runs the steps of a cell on its target, and leaves nothing behind.
 fn live(cell: &mut CellRun<'_>) -> anyhow::Result<Status> {
+    let Some(shared) = SharedLoad::of(cell)? else {
+        return run_target(cell);
+    };
+    if let Some(entry) = shared.find(cell) {
+        kept::use_copy(cell, entry, false)?;
+        return run_target(cell);
+    }
+    SharedLoad::refuse_without_loader(cell)?;
+    match load_and_keep(cell, &shared)? {
+        Kept::Entry(entry) => kept::use_copy(cell, *entry, true)?,
+        Kept::Unfinished(status) => return Ok(status),
+    }
+    run_target(cell)
+}
+
+/// A load that ended.
+enum Kept {
+    /// The database was kept.
+    Entry(Box<Entry>),
+    /// The steps did not complete.
+    Unfinished(Status),
+}
+
+/// Runs the steps that load, and keeps their database.
+fn load_and_keep(cell: &mut CellRun<'_>, shared: &SharedLoad) -> anyhow::Result<Kept> {
+    cell.part = Part::Load(LoadPart::default());
     let target = engines::of(cell.build().engine).start(cell)?;
+    let leftovers = target.leftovers();
+
+    let result = run_openings(cell, target).and_then(|status| match status {
+        Status::Complete => shared.keep(cell, &leftovers).map(|entry| Kept::Entry(entry.into())),
+        status => Ok(Kept::Unfinished(status)),
+    });
+    let removed = cell.remove(leftovers);
+    result.and_clean_up(removed)
+}
+
+/// Starts the target of a cell, runs the steps on it, and leaves nothing behind.
+fn run_target(cell: &mut CellRun<'_>) -> anyhow::Result<Status> {
+    let began_ns = cell.session.clock.now();
+    let target = engines::of(cell.build().engine).start(cell)?;
+    cell.note_start(cell.session.clock.now().saturating_sub(began_ns));
     let leftovers = target.leftovers();
 
     let result = run_openings(cell, target);
@@ -186,9 +233,11 @@ fn run_steps_here(
     cell: &mut CellRun<'_>,
     target: &mut dyn RunningTarget,
 ) -> anyhow::Result<Status> {
+    let leftovers = target.leftovers();
     let mut steps = target.steps(cell)?;
+    kept::begin_on_copy(cell, &*steps.engine, &mut *steps.runner, &leftovers)?;
     let planned_steps = cell.workload().steps();
-    let part = steps.part.clone().unwrap_or(0..cell.record.steps.len());
+    let part = steps.part.clone();
     let mut step_runner = StepRunner::new(
         cell.session,
         &*steps.engine,
@@ -201,6 +250,7 @@ fn run_steps_here(
 
     for number in part {
         let step = step_runner.run(cell.directory, number, &planned_steps[number])?;
+        cell.note_step(&step);
         match step.status {
             Status::Complete => {}
             Status::Interrupted => return Ok(Status::Interrupted),
@@ -216,5 +266,6 @@ fn run_steps_here(
             return Ok(Status::Interrupted);
         }
     }
+    cell.note_state(&*steps.runner);
     Ok(Status::Complete)
 }

@@ -29,8 +29,6 @@ pub struct Seat {
     place: Place,
     length: TurnLength,
     connections: Arc<Connections>,
-    /// The number of loads that were begun, warm-ups included.
-    loads: Mutex<usize>,
 }
 
 /// The place of a seat.
@@ -96,7 +94,7 @@ impl Seat {
     }
 
     fn new(place: Place, length: TurnLength, connections: Arc<Connections>) -> Self {
-        Self { place, length, connections, loads: Mutex::new(0) }
+        Self { place, length, connections }
     }
 
     /// Returns the clock of the cell's steps.
@@ -139,10 +137,11 @@ impl Seat {
         *lock(&self.connections.placing) = Some(placing);
     }
 
-    /// Runs a load in turns with those of the other cells. When it returns, the cell works alone
-    /// again.
+    /// Runs a load in turns with those of the other cells that have the same number. When it
+    /// returns, the cell works alone again.
     pub fn run_load(
         &self,
+        number: usize,
         tasks: Vec<Task>,
         limits: Limits,
         stop: &std::sync::atomic::AtomicBool,
@@ -152,7 +151,7 @@ impl Seat {
         let clock = self.turn_clock();
         lock(&self.connections.rows).clear();
 
-        let mut sink = SeatedSink { sink, seat: self, turn };
+        let mut sink = SeatedSink { sink, seat: self, number, turn };
         let outcome = load::run(tasks, limits, &clock, stop, &mut sink);
 
         match &self.place {
@@ -182,11 +181,8 @@ impl Seat {
     }
 
     /// Gives up the work of this cell: its load is ready.
-    fn ready(&self, turn: Duration) -> anyhow::Result<()> {
+    fn ready(&self, number: usize, turn: Duration) -> anyhow::Result<()> {
         lock(&self.connections.target).freeze()?;
-        let mut loads = lock(&self.loads);
-        let number = *loads;
-        *loads += 1;
         match &self.place {
             Place::Here { table, cell } => {
                 let connections = Box::new(Arc::clone(&self.connections));
@@ -257,6 +253,7 @@ impl TurnTaker for Arc<Connections> {
 struct SeatedSink<'a> {
     sink: &'a mut dyn Sink,
     seat: &'a Seat,
+    number: usize,
     turn: Duration,
 }
 
@@ -265,7 +262,7 @@ impl Sink for SeatedSink<'_> {
         // The clock stands still, so that all connections begin with the first turn.
         let now = self.seat.clock().now();
         let start_at = self.sink.begin(now, connections)?;
-        self.seat.ready(self.turn).map_err(|error| format!("{error:#}"))?;
+        self.seat.ready(self.number, self.turn).map_err(|error| format!("{error:#}"))?;
         Ok(start_at)
     }
 

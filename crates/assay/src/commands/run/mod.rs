@@ -69,6 +69,7 @@ pub fn cell(args: &CellArgs) -> anyhow::Result<Exit> {
         cell: args.cell.clone(),
         data: args.data.clone(),
         pipes: args.pipes(),
+        reuse: args.reuse.clone(),
     };
     runner::run_cell(&request, &view)?;
     Ok(Exit::Ok)
