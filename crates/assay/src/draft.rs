@@ -181,6 +181,7 @@ impl Draft<'_> {
             text,
             "\nclients = {:?}  # each number in the list is measured\n\
              turns = \"auto\"  # the targets take turns within each step; \"off\": one after the other\n\
+             placement = \"shuffled\"  # each pair of turns has other processors; \"kernel\": where they happen to be\n\
              {}{role} = {}",
             self.clients,
             repeats.lines(),

@@ -108,6 +108,9 @@ impl Conductor<'_> {
         load.connections.begin(number.draw)?;
         let has_ended = self.wait(load);
         let turn = load.connections.end();
+        if !has_ended {
+            load.connections.freeze()?;
+        }
 
         load.connections.note(TurnRow {
             number: number.number,
@@ -117,14 +120,10 @@ impl Conductor<'_> {
             length_ns: turn.length_ns,
             idle_ns: turn.idle_ns,
             client_cpu_ns: turn.work.cpu_ns,
-            server: None,
+            server: load.connections.used(),
             ok: turn.work.ok,
         });
-        if has_ended {
-            return Ok(TurnEnd::LoadEnded);
-        }
-        load.connections.freeze()?;
-        Ok(TurnEnd::TimeIsUp)
+        Ok(if has_ended { TurnEnd::LoadEnded } else { TurnEnd::TimeIsUp })
     }
 
     /// Waits until a turn is over; returns whether the load has ended.

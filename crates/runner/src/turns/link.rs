@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use load::Turn;
-use record::TurnRow;
+use record::{ServerUse, TurnRow};
 use serde::{Deserialize, Serialize};
 
 use super::frozen::Frozen;
@@ -236,6 +236,11 @@ impl TurnTaker for TableEnd {
         }
         drop(state);
         lock(&self.0.process).freeze()
+    }
+
+    fn used(&self) -> Option<ServerUse> {
+        // A library works in the process of its client.
+        None
     }
 
     fn release(&self) {

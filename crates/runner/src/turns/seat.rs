@@ -9,7 +9,7 @@ use load::{
 use load::{Turn, TurnClock};
 use plan::TurnLength;
 use probe::Sample;
-use record::{IntervalRow, TurnRow};
+use record::{IntervalRow, ServerUse, TurnRow};
 use words::OpEffect;
 use workload::Task;
 
@@ -182,7 +182,10 @@ impl Seat {
 
     /// Gives up the work of this cell: its load is ready.
     fn ready(&self, number: usize, turn: Duration) -> anyhow::Result<()> {
-        lock(&self.connections.target).freeze()?;
+        let mut target = lock(&self.connections.target);
+        target.find_processes();
+        target.freeze()?;
+        drop(target);
         match &self.place {
             Place::Here { table, cell } => {
                 let connections = Box::new(Arc::clone(&self.connections));
@@ -222,7 +225,9 @@ impl TurnFollower for Connections {
 
 impl TurnTaker for Arc<Connections> {
     fn begin(&self, draw: u64) -> anyhow::Result<()> {
-        lock(&self.target).thaw()?;
+        let mut target = lock(&self.target);
+        target.begin_turn();
+        target.thaw()?;
         self.open(draw)
     }
 
@@ -236,6 +241,10 @@ impl TurnTaker for Arc<Connections> {
 
     fn freeze(&self) -> anyhow::Result<()> {
         lock(&self.target).freeze()
+    }
+
+    fn used(&self) -> Option<ServerUse> {
+        lock(&self.target).used_in_turn()
     }
 
     fn release(&self) {

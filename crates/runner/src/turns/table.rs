@@ -4,7 +4,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use load::Turn;
-use record::TurnRow;
+use record::{ServerUse, TurnRow};
 
 /// The connections of a target, which take turns with those of others.
 pub trait TurnTaker: Send {
@@ -27,6 +27,10 @@ pub trait TurnTaker: Send {
     /// # Errors
     /// The target can't be frozen.
     fn freeze(&self) -> anyhow::Result<()>;
+
+    /// Returns what the processes of the server have used since the turn began; `None` without a
+    /// server whose processes are known.
+    fn used(&self) -> Option<ServerUse>;
 
     /// Lets the target and its connections work without turns from now on, so that the step can
     /// end.
