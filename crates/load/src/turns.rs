@@ -13,9 +13,8 @@
 //! latencies.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -130,6 +129,8 @@ pub struct Turn {
     pub idle_ns: u64,
     /// What the connections did.
     pub work: Work,
+    /// All connections have ended the step.
+    pub is_last: bool,
 }
 
 impl Gate {
@@ -205,6 +206,7 @@ impl Gate {
             length_ns: stopped_at - crew.began_ns,
             idle_ns,
             work: std::mem::take(&mut crew.done),
+            is_last: crew.working == 0,
         }
     }
 
@@ -300,5 +302,130 @@ impl Crew {
         let before = self.done_before.entry(number).or_default();
         self.done.add_difference(&done, before);
         *before = done;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+    use std::sync::atomic::Ordering::SeqCst;
+    use std::thread;
+
+    use engine::Error;
+    use workload::{Executed, Next, OpKind, OpRole, Program, Schedule, Task};
+
+    use super::*;
+    use crate::{Limits, StepEnd};
+
+    const OP: OpKind = OpKind::new("op", OpRole::Query);
+
+    /// Connections of one target, which notes whether those of another work at the same time.
+    struct Exclusive {
+        target: usize,
+        left: u64,
+        /// For each target, the connections that execute an operation.
+        working: Arc<[AtomicUsize; 2]>,
+    }
+
+    impl Program for Exclusive {
+        fn kinds(&self) -> &'static [OpKind] {
+            &[OP]
+        }
+
+        fn prepare(&mut self) -> Next {
+            if self.left == 0 {
+                return Next::Done;
+            }
+            self.left -= 1;
+            Next::Ready(0)
+        }
+
+        fn execute(&mut self) -> Result<Executed, Error> {
+            self.working[self.target].fetch_add(1, SeqCst);
+            assert_eq!(self.working[1 - self.target].load(SeqCst), 0, "the other target works");
+            thread::yield_now();
+            self.working[self.target].fetch_sub(1, SeqCst);
+            Ok(Executed::without_rows())
+        }
+    }
+
+    fn tasks(target: usize, ops: u64, working: &Arc<[AtomicUsize; 2]>) -> Vec<Task> {
+        let task = |client| {
+            let program = Exclusive { target, left: ops, working: Arc::clone(working) };
+            Task::new(client, OP, Schedule::Closed, Box::new(program)).unwrap()
+        };
+        (0..3).map(task).collect()
+    }
+
+    #[test]
+    fn the_connections_of_one_target_work_at_a_time_and_every_operation_is_in_a_turn() {
+        let clock = SystemClock::begin();
+        let gates = [0, 1].map(|_| Gate::closed(clock.clone()));
+        let working = Arc::default();
+        let limits =
+            Limits { time: None, error_limit: 0, attempts: 1, grace: Duration::from_secs(10) };
+
+        thread::scope(|scope| {
+            let loads = [0, 1].map(|target| {
+                let clock = TurnClock::new(Arc::clone(&gates[target]));
+                let tasks = tasks(target, 20_000, &working);
+                scope.spawn(move || {
+                    crate::run(tasks, limits, &clock, &AtomicBool::new(false), &mut ())
+                })
+            });
+
+            let mut done = [0, 0];
+            let mut turns = 0;
+            while loads.iter().any(|load| !load.is_finished()) {
+                for (gate, done) in gates.iter().zip(&mut done) {
+                    gate.open();
+                    gate.wait_for_end(Duration::from_millis(2));
+                    let turn = gate.close();
+                    *done += turn.work.ok.get("op").copied().unwrap_or(0);
+                    turns += 1;
+                }
+            }
+            assert_eq!(done, [60_000, 60_000]);
+            assert!(turns > 4, "{turns} turns");
+            for load in loads {
+                assert_eq!(load.join().unwrap().end, StepEnd::Complete);
+            }
+        });
+    }
+
+    #[test]
+    fn the_clock_stands_still_while_the_gate_is_closed() {
+        let host = SystemClock::begin();
+        let gate = Gate::closed(host.clone());
+        let clock = TurnClock::new(Arc::clone(&gate));
+        let mut own_ns = 0;
+        let began = clock.now();
+        for _ in 0..3 {
+            let before = clock.now();
+            host.sleep_until(host.now() + 5_000_000);
+            assert_eq!(clock.now(), before);
+
+            gate.open();
+            host.sleep_until(host.now() + 1_000_000);
+            let turn = gate.close();
+            assert_eq!(turn.began_ns, before);
+            assert_eq!(clock.now(), before + turn.length_ns);
+            own_ns += turn.length_ns;
+        }
+        assert_eq!(clock.now() - began, own_ns);
+    }
+
+    #[test]
+    fn a_sleep_by_the_clock_ends_early_when_the_gate_closes() {
+        let host = SystemClock::begin();
+        let gate = Gate::closed(host.clone());
+        let clock = TurnClock::new(Arc::clone(&gate));
+        gate.open();
+        let sleeper = thread::spawn({
+            let clock = clock.clone();
+            move || clock.sleep_until(clock.now() + 3_600_000_000_000)
+        });
+        gate.close();
+        sleeper.join().unwrap();
     }
 }

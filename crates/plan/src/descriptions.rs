@@ -68,7 +68,7 @@ descriptions! {
             => "for `repeats = \"until decided\"`: the smallest change that matters; `0.03` is \
                 3 %";
         "order"
-            => "targets take turns in each repeat: odd repeats in a random order by the `seed`, \
+            => "targets alternate within each repeat: odd repeats in a random order by the `seed`, \
                 even ones in the reverse of the one before (`ab ba`). Or `\"grouped\"`: `aa bb`";
         "turns"
             => "how the targets of a repeat take [turns](turns.md) within each step: `\"off\"` \

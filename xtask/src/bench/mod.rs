@@ -18,6 +18,7 @@ mod reuse;
 mod run;
 mod server;
 mod sysbench_tests;
+mod turns;
 
 use std::path::PathBuf;
 
@@ -41,6 +42,7 @@ mysql-sysbench     the same on MariaDB
 load-ranks         2 load ranks on this host against one process with as many clients, on PostgreSQL
 profile            measured repeats of a plan that also profiles against those of one that does not, on PostgreSQL
 reuse              repeats that share one load against repeats that load, on SQLite and PostgreSQL: time and results
+turns              two equal targets: the error of their ratio by the length of turns and by placement; hours
 rank-intake        what 64 load ranks with 64 connections each cost rank 0
 heartbeat          what watching a replica costs a primary of PostgreSQL that is idle otherwise
 kv                 the key-value sequence on RocksDB against db_bench, 1 and 2 clients, and outside of the library
@@ -66,6 +68,7 @@ fn benchmark(setup: &Setup, name: &str) -> Result<bool> {
         "load-ranks" => ranks::against_one_process(setup),
         "profile" => profile::run(setup),
         "reuse" => reuse::run(setup),
+        "turns" => turns::run(setup),
         "rank-intake" => ranks::intake(setup),
         "heartbeat" => heartbeat::run(setup),
         "kv" => kv::run(setup),

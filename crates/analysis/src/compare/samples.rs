@@ -64,6 +64,8 @@ pub(super) struct TimedSample {
     pub block: Block,
     /// The time at which its cell began; `None` if the record does not say.
     pub begun: Option<OrderSpan>,
+    /// It took turns within the step with the other targets of its repeat.
+    pub in_turns: bool,
 }
 
 /// The positions of some cells in an order: the first, the last, and the mean of all.
@@ -120,6 +122,7 @@ impl TimedSample {
             index: OrderSpan::of_all(&positions)?,
             block: first.block,
             begun,
+            in_turns: all.iter().all(|value| value.in_turns),
         })
     }
 }
@@ -309,6 +312,7 @@ impl<'a> Samples<'a> {
             index: OrderSpan::at(repeat.number as u64),
             block: start.block,
             begun: (start.unix_ns > 0).then(|| OrderSpan::at(start.unix_ns)),
+            in_turns: row.turns.is_some(),
         }
     }
 

@@ -147,6 +147,9 @@ pub struct Row {
     pub status: Status,
     /// The length.
     pub seconds: f64,
+    /// The number of its turns within the step; `None`: it was measured alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turns: Option<u32>,
     /// The figures are valid.
     pub valid: bool,
     /// The reasons for which they are not valid.

@@ -444,7 +444,8 @@ fn repeats(args: &VersusArgs, draft: &Draft<'_>) -> anyhow::Result<DraftRepeats>
 
 /// Returns the estimated time of this number of repeats in seconds; `None` if the plan has errors.
 fn estimated_s(draft: &Draft<'_>, repeats: u32) -> Option<f64> {
-    let (plan, _) = plan::parse("versus.toml", &draft.text(DraftRepeats::Count(repeats)), &[]).ok()?;
+    let (plan, _) =
+        plan::parse("versus.toml", &draft.text(DraftRepeats::Count(repeats)), &[]).ok()?;
     Some(estimate::of_plan(&plan).time.as_secs_f64())
 }
 

@@ -19,8 +19,8 @@ mod command_line;
 mod compare;
 mod compare_latency;
 mod damage;
-mod decided;
 mod databases;
+mod decided;
 mod delay;
 mod differences;
 mod documents;
@@ -55,6 +55,7 @@ mod stall;
 mod sysbench;
 mod tls;
 mod tun;
+mod turns;
 mod versus;
 mod waits;
 

@@ -137,7 +137,7 @@ impl<'a> StepRunner<'a> {
         let SinkEnd { sampled, error, started_ns, lost } = sink.end(record);
         // The next step samples with the same ones.
         (self.sampler, self.second_observer) = (sampled.sampler, sampled.observer);
-        self.record_turns(started_ns, writer)?;
+        record.turns = self.record_turns(started_ns, writer)?;
         Ok(EndedLoad {
             outcome,
             ended_ns,
@@ -149,16 +149,22 @@ impl<'a> StepRunner<'a> {
         })
     }
 
-    /// Records the turns of a load that began at `started_ns` by its clock.
-    fn record_turns(&self, started_ns: Option<u64>, writer: &mut StepWriter) -> anyhow::Result<()> {
+    /// Records the turns of a load that began at `started_ns` by its clock, and returns their
+    /// number; `None` without turns.
+    fn record_turns(
+        &self,
+        started_ns: Option<u64>,
+        writer: &mut StepWriter,
+    ) -> anyhow::Result<Option<u32>> {
         let Some(seat) = self.seat else {
-            return Ok(());
+            return Ok(None);
         };
         let mut turns = seat.take_turns();
         for turn in &mut turns {
             turn.began_ns = turn.began_ns.saturating_sub(started_ns.unwrap_or(0));
         }
-        Ok(writer.turns(&turns)?)
+        writer.turns(&turns)?;
+        Ok(Some(turns.len() as u32))
     }
 
     /// Returns the instruments of the step before, or new ones.

@@ -43,43 +43,24 @@ pub struct Conductor<'a> {
 
 impl Conductor<'_> {
     /// Conducts the group.
-    ///
-    /// # Errors
-    /// A target can't be frozen or thawed. All cells then go on without turns, so that they can
-    /// end; what they measured is not valid.
-    pub fn conduct(&self) -> anyhow::Result<()> {
-        let mut result = Ok(());
-        loop {
-            match self.table.next() {
-                Next::End => return result,
-                Next::Turns(loads) => {
-                    let number = loads.first().map_or(0, |(_, load)| load.number);
-                    let order = TurnOrder::new(self.seed ^ number as u64);
-                    let given = self.give_turns(loads, order);
-                    if given.is_err() || (self.is_stopped)() {
-                        self.table.give_up();
-                    }
-                    result = result.and(given);
-                }
+    pub fn conduct(&self) {
+        while let Next::Turns(loads) = self.table.next() {
+            let number = loads.first().map_or(0, |(_, load)| load.number);
+            self.give_turns(loads, TurnOrder::new(self.seed ^ number as u64));
+            if (self.is_stopped)() {
+                self.table.give_up();
             }
         }
     }
 
-    /// Gives turns to loads until all have ended.
-    ///
-    /// # Errors
-    /// As [`conduct`](Self::conduct). No load is left without a way to end.
-    fn give_turns(
-        &self,
-        mut loads: Vec<(usize, ReadyLoad)>,
-        mut order: TurnOrder,
-    ) -> anyhow::Result<()> {
+    /// Gives turns to loads until all have ended, or the run is interrupted.
+    fn give_turns(&self, mut loads: Vec<(usize, ReadyLoad)>, mut order: TurnOrder) {
         let started_ns = self.clock.now();
         let mut number = 0;
         loop {
             let loading: Vec<usize> = loads.iter().map(|(cell, _)| *cell).collect();
             let Some(place) = order.next(&loading) else {
-                return Ok(());
+                return;
             };
             let index = loading.iter().position(|cell| *cell == place.cell).unwrap_or_default();
             let load = &loads[index].1;
@@ -87,28 +68,36 @@ impl Conductor<'_> {
             let at_ns = self.clock.now() - started_ns;
             // Targets that follow each other have the same processors.
             let draw = u64::from(number) / loads.len() as u64;
-            let number_of_turn = TurnNumber { number, block: place.block, at_ns, draw };
-            let given = self.give_turn(load, number_of_turn);
-            if given.is_err() || (self.is_stopped)() {
+            let turn = TurnNumber { number, block: place.block, at_ns, draw };
+            let end = self.give_turn(load, turn).unwrap_or_else(|error| {
+                // The others go on: only this target can't take its turns.
+                load.connections.fail(&format!("{error:#}"));
+                TurnEnd::LoadEnded
+            });
+            number += 1;
+
+            if (self.is_stopped)() {
                 loads.iter().for_each(|(_, load)| load.connections.release());
-                return given.map(|_| ());
+                return;
             }
-            if given? == TurnEnd::LoadEnded {
+            if end == TurnEnd::LoadEnded {
                 // Its thread closes connections and reads what they did, for which the target
                 // must not be frozen.
                 self.table.wait_for_end(place.cell);
                 loads.remove(index);
             }
-            number += 1;
         }
     }
 
     /// Gives one turn to a load, and freezes its target afterward unless the load has ended.
+    ///
+    /// # Errors
+    /// The target can't be frozen or thawed, or its connections can't be placed.
     fn give_turn(&self, load: &ReadyLoad, number: TurnNumber) -> anyhow::Result<TurnEnd> {
         load.connections.begin(number.draw)?;
-        let has_ended = self.wait(load);
+        self.wait(load);
         let turn = load.connections.end();
-        if !has_ended {
+        if !turn.is_last {
             load.connections.freeze()?;
         }
 
@@ -123,19 +112,17 @@ impl Conductor<'_> {
             server: load.connections.used(),
             ok: turn.work.ok,
         });
-        Ok(if has_ended { TurnEnd::LoadEnded } else { TurnEnd::TimeIsUp })
+        Ok(if turn.is_last { TurnEnd::LoadEnded } else { TurnEnd::TimeIsUp })
     }
 
-    /// Waits until a turn is over; returns whether the load has ended.
-    fn wait(&self, load: &ReadyLoad) -> bool {
+    /// Waits until the time of a turn is up, or the load has ended.
+    fn wait(&self, load: &ReadyLoad) {
         let ends_ns = self.clock.now() + load.turn.as_nanos() as u64;
         loop {
             let left = Duration::from_nanos(ends_ns.saturating_sub(self.clock.now()));
-            if load.connections.wait_for_end(left.min(LOOK_EVERY)) {
-                return true;
-            }
-            if left <= LOOK_EVERY || (self.is_stopped)() {
-                return false;
+            let has_ended = load.connections.wait_for_end(left.min(LOOK_EVERY));
+            if has_ended || left <= LOOK_EVERY || (self.is_stopped)() {
+                return;
             }
         }
     }

@@ -56,7 +56,7 @@ pub fn run(
                 table.leave(number);
             }
         }
-        let conducted = conductor.conduct();
+        conductor.conduct();
 
         let mut statuses = Vec::new();
         for spawned in threads {
@@ -64,7 +64,6 @@ pub fn run(
             let status = thread.join();
             statuses.push(status.map_err(|_| anyhow::anyhow!("the thread of a cell panicked"))??);
         }
-        conducted?;
         Ok(statuses)
     })
 }

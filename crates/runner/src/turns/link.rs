@@ -56,6 +56,8 @@ enum Order {
     End,
     /// It works without turns from now on.
     Release,
+    /// Its step fails for this reason.
+    Fail(String),
     /// A turn belongs into the record.
     Note(TurnRow),
 }
@@ -220,7 +222,7 @@ impl TurnTaker for TableEnd {
                 return turn;
             }
             if state.is_cut {
-                return Turn::default();
+                return Turn { is_last: true, ..Turn::default() };
             }
             state = self.0.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
@@ -243,6 +245,11 @@ impl TurnTaker for TableEnd {
         None
     }
 
+    fn fail(&self, reason: &str) {
+        let _ = lock(&self.0.process).thaw();
+        let _ = self.order(&Order::Fail(reason.to_owned()));
+    }
+
     fn release(&self) {
         let _ = lock(&self.0.process).thaw();
         let _ = self.order(&Order::Release);
@@ -263,6 +270,9 @@ pub trait TurnFollower: Send + Sync {
 
     /// Ends the turn when the operations in flight have ended.
     fn end(&self) -> Turn;
+
+    /// Lets the step fail for this reason.
+    fn fail(&self, reason: &str);
 
     /// Lets the connections work without turns from now on.
     fn release(&self);
@@ -347,6 +357,7 @@ fn follow(
                 }
             }
             Some(Order::Release) => connections.release(),
+            Some(Order::Fail(reason)) => connections.fail(&reason),
             Some(Order::End) => {
                 if send(&mut answers, &Report::Turn(connections.end())).is_err() {
                     break;

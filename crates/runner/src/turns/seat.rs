@@ -48,6 +48,8 @@ struct Connections {
     placing: Mutex<Option<Arc<Placing>>>,
     /// The turns of the load that runs, or ran last.
     rows: Mutex<Vec<TurnRow>>,
+    /// The reason why the target can't take its turns.
+    failure: Mutex<Option<String>>,
 }
 
 impl Connections {
@@ -57,6 +59,7 @@ impl Connections {
             target: Mutex::default(),
             placing: Mutex::default(),
             rows: Mutex::default(),
+            failure: Mutex::default(),
         })
     }
 
@@ -159,7 +162,10 @@ impl Seat {
             Place::Linked(end) => end.ask(),
         }
         lock(&self.connections.target).thaw()?;
-        Ok(outcome)
+        match lock(&self.connections.failure).take() {
+            Some(reason) => Err(anyhow::anyhow!(reason)),
+            None => Ok(outcome),
+        }
     }
 
     /// Takes the turns of the last load.
@@ -214,6 +220,11 @@ impl TurnFollower for Connections {
         self.gate.close()
     }
 
+    fn fail(&self, reason: &str) {
+        *lock(&self.failure) = Some(reason.to_owned());
+        self.gate.open();
+    }
+
     fn release(&self) {
         self.gate.open();
     }
@@ -245,6 +256,11 @@ impl TurnTaker for Arc<Connections> {
 
     fn used(&self) -> Option<ServerUse> {
         lock(&self.target).used_in_turn()
+    }
+
+    fn fail(&self, reason: &str) {
+        let _ = lock(&self.target).thaw();
+        TurnFollower::fail(&**self, reason);
     }
 
     fn release(&self) {
@@ -302,7 +318,9 @@ impl Sink for SeatedSink<'_> {
     }
 
     fn progress(&mut self, progress: &Progress) -> Result<(), String> {
-        self.sink.progress(progress)
+        self.sink.progress(progress)?;
+        let failure = lock(&self.seat.connections.failure).clone();
+        failure.map_or(Ok(()), Err)
     }
 }
 

@@ -32,6 +32,9 @@ pub trait TurnTaker: Send {
     /// server whose processes are known.
     fn used(&self) -> Option<ServerUse>;
 
+    /// Lets the step fail for this reason: the target can't take its turns.
+    fn fail(&self, reason: &str);
+
     /// Lets the target and its connections work without turns from now on, so that the step can
     /// end.
     fn release(&self);
