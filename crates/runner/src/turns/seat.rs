@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use load::{
-    ConnectionThreads, Gate, LatencyKind, Limits, Progress, Sink, StepOutcome, SystemClock,
+    ConnectionThreads, Gate, LatencyKind, Limits, Progress, Sink, StepEnd, StepOutcome, SystemClock,
 };
 use load::{Turn, TurnClock};
 use plan::TurnLength;
@@ -162,10 +162,16 @@ impl Seat {
             Place::Linked(end) => end.ask(),
         }
         lock(&self.connections.target).thaw()?;
-        match lock(&self.connections.failure).take() {
-            Some(reason) => Err(anyhow::anyhow!(reason)),
-            None => Ok(outcome),
+        let Some(reason) = lock(&self.connections.failure).take() else {
+            return Ok(outcome);
+        };
+        if let StepEnd::Failed(own_reasons) = &outcome.end
+            && !own_reasons.iter().any(|own| own.contains(&reason))
+        {
+            // The server has ended, for one, and its connections say more.
+            return Ok(outcome);
         }
+        Err(anyhow::anyhow!(reason))
     }
 
     /// Takes the turns of the last load.
