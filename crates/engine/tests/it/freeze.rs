@@ -48,7 +48,7 @@ fn cpu_ns(processes: &[u32]) -> u64 {
 /// Uses the processor for some time.
 fn work() -> u64 {
     let mut random = Random::new(1);
-    (0..3_000_000).map(|_| random.below(2)).sum()
+    (0..300_000).map(|_| random.below(2)).sum()
 }
 
 /// Returns the parent of a process.
@@ -283,7 +283,6 @@ fn nothing_of_a_frozen_server_outlives_assay_or_guard_or_server<S: TestServer>()
 
 /// A program that starts sessions of their own, which work and end, faster than it is frozen.
 const RESTLESS: &str = "\
-    echo $$; \
     while :; do setsid sh -c 'i=0; while [ $i -lt 500 ]; do i=$((i+1)); done' & \
     setsid sh -c ':' & wait -n 2>/dev/null || wait; done";
 
@@ -304,6 +303,24 @@ fn processes_that_start_while_a_program_is_frozen_are_frozen_too() {
             assert_eq!(probe::process_tree(guard)[1..], tree);
             assert_eq!(cpu_ns(&tree), before, "{}", freezer.how());
             freezer.thaw().unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_program_that_waits_for_a_child_to_run_another_program_is_frozen() {
+    let directory = tempfile::tempdir().unwrap();
+    let (exe, log) = (guard_exe(), directory.path().join("log"));
+    // The shell calls `vfork`. In each new program, the freezer knows no process yet.
+    let script = "while :; do /bin/true; done";
+    for means in MEANS {
+        for _ in 0..60 {
+            let guarded = Guarded::spawn(&shell(&exe, &log, script)).unwrap();
+            let mut freezer = freezer(&guarded, means);
+            for _ in 0..3 {
+                freezer.freeze().unwrap();
+                freezer.thaw().unwrap();
+            }
         }
     }
 }
