@@ -29,6 +29,7 @@ fn main() -> ExitCode {
     let [means, uid, gid, log, program, arguments @ ..] = args.as_slice() else {
         return ExitCode::FAILURE;
     };
+    let is_root = rustix::process::geteuid().is_root();
     let guarded = Guarded::spawn(&Spawn {
         guard_exe: &std::env::current_exe().unwrap(),
         program: Path::new(program),
@@ -37,7 +38,7 @@ fn main() -> ExitCode {
         env_remove: Vec::new(),
         input: None,
         directory: None,
-        user: Some((uid.parse().unwrap(), gid.parse().unwrap())),
+        user: is_root.then(|| (uid.parse().unwrap(), gid.parse().unwrap())),
         log: Some(Path::new(log)),
         // As for PostgreSQL: a frozen process does not handle this signal.
         orphaned: Ending::Quit,

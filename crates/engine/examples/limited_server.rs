@@ -40,6 +40,8 @@ fn main() -> ExitCode {
         timeout: Duration::from_secs(120),
         network: None,
         replicas: None,
+        database: None,
+        database_build: None,
         stop: &AtomicBool::new(false),
     })
     .unwrap();

@@ -66,6 +66,8 @@ fn measure<S: SqlEngine>(
         timeout: Duration::from_secs(120),
         network: None,
         replicas: None,
+        database: None,
+        database_build: None,
         stop: &AtomicBool::new(false),
     })
     .unwrap();

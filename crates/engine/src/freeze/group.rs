@@ -23,7 +23,8 @@ pub(super) struct GroupMeans {
 }
 
 impl GroupMeans {
-    /// Finds the group that limits the program, or creates one and moves the program into it.
+    /// Finds the group that limits the program, or that an earlier freezer used. Otherwise, creates
+    /// one and moves the program into it.
     ///
     /// # Errors
     /// The reason why that is not possible on this machine, and what to do.
@@ -31,6 +32,10 @@ impl GroupMeans {
         let can_freeze = |group: &&PathBuf| group.join(FREEZE_FILE).exists();
         if let Some(limits) = guarded.groups().iter().find(can_freeze) {
             return Self::open(limits.clone(), false).map_err(|error| error.to_string());
+        }
+
+        if let Some(earlier) = guarded.freezer_group() {
+            return Self::open(earlier, true).map_err(|error| error.to_string());
         }
 
         let directory = group::create_without_limits()?;

@@ -1,6 +1,5 @@
 //! SIGSTOP for each process of a program.
 
-use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 
 use rustix::io::Errno;
@@ -21,8 +20,11 @@ struct Process {
 /// The processes of a program.
 ///
 /// PostgreSQL's processes are sessions of their own, so a signal to a process group does not reach
-/// them. Instead, the descendants of the guard are found and stopped one by one, each before its
-/// children, until there is no new one. A stopped process starts no other.
+/// them. Instead, the descendants of the guard are found and stopped, one generation after the
+/// other, until there is no new one. A stopped process starts no other.
+///
+/// A generation must have stopped before the next gets the signal. A process that has called
+/// `vfork` can't stop before its child runs another program, which a stopped child never does.
 #[derive(Debug)]
 pub(super) struct SignalMeans {
     guard: u32,
@@ -49,32 +51,33 @@ impl SignalMeans {
         for process in &mut self.processes {
             process.has_stopped = process.has_stopped || has_stopped(process.pid);
         }
-        // The search takes longest, and is only conclusive once the known ones have stopped.
+        // The search takes longest, and finds all children only once their parents have stopped.
         if !self.processes.iter().all(|process| process.has_stopped) {
             return Ok(false);
         }
         Ok(!self.stop_new_processes()?)
     }
 
-    /// Finds and stops the processes that are not known yet. Returns true if there were some.
+    /// Finds and stops the children of known processes that are not known yet. Returns true if
+    /// there were some.
     fn stop_new_processes(&mut self) -> std::io::Result<bool> {
-        let known = self.processes.len();
-        if probe::children_of(self.guard).is_none() {
+        let known_count = self.processes.len();
+        let parents: Vec<u32> = self.processes.iter().map(|process| process.pid).collect();
+        if probe::children_of(self.guard).is_some() {
+            for parent in parents.into_iter().chain([self.guard]) {
+                for child in probe::children_of(parent).unwrap_or_default() {
+                    self.stop(child)?;
+                }
+            }
+        } else {
             for pid in descendants(self.guard) {
-                self.stop(pid)?;
-            }
-            return Ok(self.processes.len() > known);
-        }
-
-        let mut parents = VecDeque::from([self.guard]);
-        while let Some(parent) = parents.pop_front() {
-            // A child may be missing while a sibling ends, but not once all have stopped.
-            for pid in probe::children_of(parent).unwrap_or_default() {
-                self.stop(pid)?;
-                parents.push_back(pid);
+                let parent = probe::state_and_parent(pid).map(|(_, parent)| parent);
+                if parent.is_some_and(|pid| pid == self.guard || parents.contains(&pid)) {
+                    self.stop(pid)?;
+                }
             }
         }
-        Ok(self.processes.len() > known)
+        Ok(self.processes.len() > known_count)
     }
 
     /// Stops a process, unless it is known already.

@@ -165,6 +165,8 @@ pub struct Guarded {
     exe: PathBuf,
     /// The directories of the program's control groups.
     groups: Vec<PathBuf>,
+    /// The means of freezing that the guard knows.
+    holds: Mutex<Vec<Hold>>,
     /// True once the program has been asked to end. From then on, nobody may freeze it.
     is_ending: Arc<Mutex<bool>>,
 }
@@ -212,6 +214,7 @@ impl Guarded {
                 ended: None,
                 exe: spawn.guard_exe.to_path_buf(),
                 groups: groups.iter().map(|group| group.directory.clone()).collect(),
+                holds: Mutex::default(),
                 is_ending: Arc::default(),
             });
         }
@@ -286,10 +289,24 @@ impl Guarded {
     /// # Errors
     /// The guard is gone, or can't be told about a group with such a name.
     pub(crate) fn announce(&self, hold: &Hold) -> std::io::Result<()> {
+        let mut holds = self.holds.lock().unwrap_or_else(PoisonError::into_inner);
+        if holds.contains(hold) {
+            return Ok(());
+        }
+        holds.push(hold.clone());
         let mut stdin = self.stdin.as_ref().ok_or(std::io::ErrorKind::BrokenPipe)?;
         // In one piece, because other messages may be on their way.
         let message = format!("{HOLD_MESSAGE}{}\n", serde_json::to_string(hold)?);
         stdin.write_all(message.as_bytes())
+    }
+
+    /// Returns the control group in which the program was frozen before.
+    pub(crate) fn freezer_group(&self) -> Option<PathBuf> {
+        let holds = self.holds.lock().unwrap_or_else(PoisonError::into_inner);
+        holds.iter().find_map(|hold| match hold {
+            Hold::Group { directory, .. } => Some(directory.clone()),
+            Hold::Signals => None,
+        })
     }
 
     /// Sends the signal of `ending` to the program, without waiting. The guard thaws the program

@@ -145,7 +145,8 @@ fn guard(args: &[OsString], send_line: &mut impl FnMut(String)) -> Result<(), St
 
     let child = start_program(args, me, &confinement)?;
     send_line(format!("pid {}", child.id()));
-    let mut program = Program { pid: Pid::from_child(&child), guard: as_number(me), hold: None };
+    let mut program =
+        Program { pid: Pid::from_child(&child), guard: as_number(me), holds: Vec::new() };
     let status = supervise(&mut program);
 
     // Everything is gone before assay learns of the end. The rest of a program whose first process
@@ -157,7 +158,7 @@ fn guard(args: &[OsString], send_line: &mut impl FnMut(String)) -> Result<(), St
         let _ = fs::remove_dir_all(directory);
     }
     confinement.clean_up();
-    if let Some(hold) = &program.hold {
+    for hold in &program.holds {
         hold.clean_up();
     }
     send_line(format!("exited {}", ProgramEnd::encode(status)));
@@ -221,14 +222,14 @@ struct Program {
     pid: Pid,
     /// This process, whose descendants are all processes of the program.
     guard: u32,
-    /// The means by which assay freezes the program; `None` if assay does not.
-    hold: Option<Hold>,
+    /// The means by which assay freezes the program; none if assay does not.
+    holds: Vec<Hold>,
 }
 
 impl Program {
     /// Thaws the program, which handles no signal but SIGKILL while it is frozen.
     fn thaw(&self) {
-        if let Some(hold) = &self.hold {
+        for hold in &self.holds {
             hold.release(self.guard);
         }
     }
@@ -236,7 +237,7 @@ impl Program {
     fn handle_message(&mut self, message: &OsStr) {
         let text = message.to_str().unwrap_or_default();
         if let Some(hold) = text.strip_prefix(HOLD_MESSAGE) {
-            self.hold = serde_json::from_str(hold).ok();
+            self.holds.extend(serde_json::from_str::<Hold>(hold));
             return;
         }
         let Some(ending) = Ending::by_name(text) else {

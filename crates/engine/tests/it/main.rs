@@ -9,6 +9,7 @@ mod life;
 mod limits;
 mod mysql;
 mod network;
+mod placement;
 mod postgres;
 mod rocksdb;
 mod script;
