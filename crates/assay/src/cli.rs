@@ -60,6 +60,8 @@ pub enum Command {
     Fetch(FetchArgs),
     /// Lists, verifies or removes downloaded builds
     Builds(BuildsArgs),
+    /// Lists, verifies or removes databases that are kept for later cells
+    Databases(DatabasesArgs),
     /// Describes this machine as a run records it, with warnings
     Host(HostArgs),
     /// Prints the script by which a shell completes commands and options
@@ -162,6 +164,26 @@ pub struct BuildsArgs {
     #[arg(long, conflicts_with = "remove")]
     pub verify: bool,
     /// Removes a build
+    #[arg(long, value_name = "NAME")]
+    pub remove: Option<String>,
+}
+
+/// Arguments of `databases`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "\
+Databases are kept in DIR if a run has `--reuse DIR`, else in $ASSAY_DATABASES if set. Otherwise root uses \
+/var/lib/assay/databases, and other users $XDG_DATA_HOME/assay/databases or ~/.local/share/assay/databases.")]
+pub struct DatabasesArgs {
+    /// Shows all that made this database, and the runs that used it
+    #[arg(conflicts_with_all = ["verify", "remove"])]
+    pub name: Option<String>,
+    /// The folder of databases
+    #[arg(long, value_name = "DIR")]
+    pub reuse: Option<PathBuf>,
+    /// Checks that no file of a database has changed since it was kept
+    #[arg(long, conflicts_with = "remove")]
+    pub verify: bool,
+    /// Removes a database
     #[arg(long, value_name = "NAME")]
     pub remove: Option<String>,
 }

@@ -332,8 +332,11 @@ fn remaining_text(progress: &MatrixProgress) -> String {
     format!("{failed}{} left", about(left))
 }
 
-/// Returns the label of a step's lines.
+/// Returns the label of a step's lines, with the target if several are measured at the same time.
 fn label(step: &Step) -> String {
+    if !step.cell.target.is_empty() {
+        return format!("  {:8} {}", step.name, step.cell.target);
+    }
     format!("  {:8}", step.name)
 }
 

@@ -144,6 +144,8 @@ pub struct Draft<'a> {
     pub has_base: bool,
     /// The only target is compared with itself.
     pub is_against_itself: bool,
+    /// Only the first repeat of each target loads its database.
+    pub shares_loads: bool,
 }
 
 impl Template {
@@ -178,11 +180,17 @@ impl Draft<'_> {
         let _ = writeln!(
             text,
             "\nclients = {:?}  # each number in the list is measured\n\
-             {}{role} = {}\n",
+             turns = \"auto\"  # the targets take turns within each step; \"off\": one after the other\n\
+             {}{role} = {}",
             self.clients,
             repeats.lines(),
             quoted(&first)
         );
+        text.push('\n');
+        if self.shares_loads {
+            text += "reuse = \"run\"  # only the first repeat loads; false: every repeat does\n";
+        }
+        text.push('\n');
         text += &self.workload_section();
         self.add_builds(&mut text);
         self.add_configs(&mut text);
@@ -264,6 +272,7 @@ mod tests {
                         configs: &configs,
                         has_base,
                         is_against_itself: is_quick,
+                        shares_loads: false,
                     };
                     let text = draft.text(DraftRepeats::Count(7));
                     let (plan, warnings) = plan::parse("draft.toml", &text, &[])

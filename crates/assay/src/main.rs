@@ -99,6 +99,7 @@ fn execute(command: Command) -> anyhow::Result<Exit> {
 
         Command::Fetch(args) => commands::builds::fetch(&args),
         Command::Builds(args) => commands::builds::builds(&args),
+        Command::Databases(args) => commands::databases::databases(&args),
         Command::Host(args) => commands::host::host(&args),
         Command::Completions(args) => commands::install::completions(&args),
         Command::Man(args) => commands::install::man(&args),

@@ -25,6 +25,24 @@ pub fn print(text: &str) -> anyhow::Result<()> {
     }
 }
 
+/// Returns lines in aligned columns.
+pub fn columns<const COLUMNS: usize>(lines: &[[String; COLUMNS]]) -> String {
+    let widths: [usize; COLUMNS] = std::array::from_fn(|column| {
+        let cells = lines.iter().map(|line| line[column].chars().count());
+        cells.max().unwrap_or(0)
+    });
+    let mut text = String::new();
+    for line in lines {
+        let mut row = String::new();
+        for (width, cell) in widths.iter().zip(line) {
+            row.push_str(&format!("{cell:<width$}  "));
+        }
+        text.push_str(row.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
 /// Returns indented JSON. Characters that a terminal would obey, or that hide or turn text, are
 /// escaped; they can only be in strings.
 pub fn json_text(value: &serde_json::Value) -> anyhow::Result<String> {

@@ -1,4 +1,4 @@
-//! SHA-256 of files.
+//! SHA-256 of files and texts.
 
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
@@ -19,8 +19,16 @@ pub fn of_file(path: &Path) -> io::Result<(u64, String)> {
         size += length as u64;
         file.consume(length);
     }
-    let digest = hasher.finalize();
-    Ok((size, digest.iter().map(|byte| format!("{byte:02x}")).collect()))
+    Ok((size, hexadecimal(&hasher.finalize())))
+}
+
+/// Returns the SHA-256 of bytes in hexadecimal.
+pub fn of_bytes(bytes: &[u8]) -> String {
+    hexadecimal(&Sha256::digest(bytes))
+}
+
+fn hexadecimal(digest: &[u8]) -> String {
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]
@@ -34,5 +42,6 @@ mod tests {
         fs_err::write(&path, "abc").unwrap();
         let known = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!(of_file(&path).unwrap(), (3, known.into()));
+        assert_eq!(of_bytes(b"abc"), known);
     }
 }

@@ -42,4 +42,4 @@ pub use error::BuildError;
 pub use fetch::fetch;
 pub use manifest::Manifest;
 pub use spec::{Spec, check_name};
-pub use store::{Build, Lock, Store};
+pub use store::{Build, Lock, Store, databases_folder};

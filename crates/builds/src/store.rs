@@ -25,8 +25,9 @@ const FILE_HASHES: &str = "files.sha256";
 /// The prefix of folders that are being filled or removed.
 const PARTIAL: &str = ".partial-";
 
-/// The store of root. It is not in root's home, which the users that run servers can't enter.
-const ROOT_STORE: &str = "/var/lib/assay/builds";
+/// The folder of what root keeps. It is not in root's home, which the users that run servers can't
+/// enter.
+const ROOT_DATA: &str = "/var/lib/assay";
 
 /// The folder in which builds are kept.
 #[derive(Clone, Debug)]
@@ -116,35 +117,58 @@ impl Build {
     }
 }
 
+/// Returns the folder in which the user's databases are kept: `$ASSAY_DATABASES`, or `databases`
+/// beside the builds. It need not exist.
+///
+/// # Errors
+/// No variable names it, nor the user's home.
+pub fn databases_folder() -> Result<PathBuf, BuildError> {
+    let is_root = rustix::process::geteuid().is_root();
+    folder_of_user("databases", "ASSAY_DATABASES", is_root, &environment)
+}
+
+/// Returns the value of an environment variable that is not empty.
+fn environment(name: &str) -> Option<OsString> {
+    std::env::var_os(name).filter(|value| !value.is_empty())
+}
+
+/// Returns the absolute path of the folder `what`: the value of the variable `named_by`, or a
+/// folder with that name among the user's data.
+fn folder_of_user(
+    what: &str,
+    named_by: &str,
+    is_root: bool,
+    variable: &dyn Fn(&str) -> Option<OsString>,
+) -> Result<PathBuf, BuildError> {
+    let root = if let Some(root) = variable(named_by) {
+        PathBuf::from(root)
+    } else if is_root {
+        Path::new(ROOT_DATA).join(what)
+    } else if let Some(data) = variable("XDG_DATA_HOME") {
+        PathBuf::from(data).join("assay").join(what)
+    } else if let Some(home) = variable("HOME") {
+        PathBuf::from(home).join(".local/share/assay").join(what)
+    } else {
+        return Err(BuildError::usage(
+            format!("there is no folder for {what}: neither {named_by} nor HOME is set"),
+            format!("set {named_by} to a folder for {what}"),
+        ));
+    };
+    Ok(std::path::absolute(&root).unwrap_or(root))
+}
+
 impl Store {
     /// Returns the user's store, whose folder need not exist.
     pub fn of_user() -> Result<Self, BuildError> {
         let is_root = rustix::process::geteuid().is_root();
-        Self::from_environment(is_root, &|name| {
-            std::env::var_os(name).filter(|value| !value.is_empty())
-        })
+        Self::from_environment(is_root, &environment)
     }
 
     fn from_environment(
         is_root: bool,
         variable: &dyn Fn(&str) -> Option<OsString>,
     ) -> Result<Self, BuildError> {
-        let root = if let Some(root) = variable("ASSAY_BUILDS") {
-            PathBuf::from(root)
-        } else if is_root {
-            PathBuf::from(ROOT_STORE)
-        } else if let Some(data) = variable("XDG_DATA_HOME") {
-            PathBuf::from(data).join("assay/builds")
-        } else if let Some(home) = variable("HOME") {
-            PathBuf::from(home).join(".local/share/assay/builds")
-        } else {
-            return Err(BuildError::usage(
-                "there is no folder for builds: neither ASSAY_BUILDS nor HOME is set",
-                "set ASSAY_BUILDS to a folder for builds",
-            ));
-        };
-
-        let root = std::path::absolute(&root).unwrap_or(root);
+        let root = folder_of_user("builds", "ASSAY_BUILDS", is_root, variable)?;
         if root.to_string_lossy().contains([':', ';']) {
             return Err(BuildError::usage(
                 format!(

@@ -8,7 +8,8 @@
 //!        │  ──► Observer                      counters, on its own connection
 //!        │  ──► settle, inspect, settings     between the steps
 //!        ▼
-//!   guard/, limits/                           a server ends with assay, and keeps to its limits
+//!   guard/, limits/, freeze/                  a server ends with assay, keeps to its limits, and
+//!                                             is frozen while another target has its turn
 //! ```
 //!
 //! Each engine has a folder: `sqlite/`, `postgres/`, `mysql/`, `rocksdb/` and `null/`. A running
@@ -36,16 +37,19 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod freeze;
 pub mod guard;
 pub mod limits;
 pub mod mysql;
 pub mod notation;
 pub mod null;
+pub mod placement;
 pub mod postgres;
 pub mod rocksdb;
 pub mod sqlite;
 
 mod catalog;
+mod copying;
 mod data_dir;
 mod dialect;
 mod error;
@@ -66,14 +70,19 @@ mod trial;
 mod waiting;
 
 pub use catalog::index_on;
+pub use copying::{
+    Copied, CopyOptions, DatabaseFile, Owner, copy_database, for_each_file, list_database,
+    set_page_cache,
+};
 pub use data_dir::{DataDir, MARKER, create_enterable};
 pub use dialect::{BulkLoad, Dialect, RangeScan};
 pub use error::{Error, ErrorClass, SetupError};
 pub use explain::{Capture, CaptureSession, Value};
+pub use freeze::{Freezer, Freezing};
 pub use key_order::KeyOrder;
 pub use key_value::{Direction, Durability, KeyFacts, KeyValueSession, Scan, Scanned, View};
 pub use local::log::{LogParser, events as log_events, tail as log_tail};
-pub use local::server::{ForReplicas, Server, StartOptions};
+pub use local::server::{ForReplicas, Origin, Server, StartOptions};
 pub use net::network::{Certificate, Network, Port};
 pub use net::server::SqlServer;
 use notation::Notation;

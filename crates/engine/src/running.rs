@@ -7,7 +7,7 @@ use std::time::Duration;
 use words::{Counter, Limit, Setting};
 
 use crate::local::log::{LogParser, tail};
-use crate::{DataDir, Dialect, Error, Index, Server, Session, SetupError, Table};
+use crate::{DataDir, Dialect, Error, Freezer, Index, Origin, Server, Session, SetupError, Table};
 
 /// The capabilities of an engine. Results of anything else are *not applicable* in the record and
 /// in tables.
@@ -187,9 +187,23 @@ pub trait Engine: Send + Sync {
         false
     }
 
+    /// Returns a freezer of the server that assay started; `None` for an embedded engine, and a
+    /// server that assay only connects to.
+    ///
+    /// # Errors
+    /// The errors of [`Freezer::of`].
+    fn freezer(&self) -> std::io::Result<Option<Freezer>> {
+        self.server().map(Server::freezer).transpose()
+    }
+
     /// Returns the limits that were requested and their effect; empty if none were requested.
     fn limits(&self) -> &[Limit] {
         self.server().map_or(&[], |server| server.limits.as_slice())
+    }
+
+    /// Returns the database of another server with which the server started.
+    fn origin(&self) -> Option<Origin> {
+        self.server()?.origin
     }
 
     /// Returns a message if the kernel killed a process of the server because its memory limit was
@@ -390,6 +404,12 @@ pub trait ServerEngine: SqlEngine {
     /// Returns the directory of the server's files; `None` for a server that assay did not start.
     fn data_dir(&self) -> Option<&DataDir> {
         self.server().map(|server| &server.place.data_dir)
+    }
+
+    /// Returns the directory of the server's data, which a copy of the database needs; `None` for a
+    /// server that assay did not start.
+    fn database(&self) -> Option<PathBuf> {
+        self.server().map(|server| server.place.data())
     }
 
     /// Returns the problems that would make a run fail, as far as the server reports them.

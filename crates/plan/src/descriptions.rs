@@ -70,6 +70,16 @@ descriptions! {
         "order"
             => "targets take turns in each repeat: odd repeats in a random order by the `seed`, \
                 even ones in the reverse of the one before (`ab ba`). Or `\"grouped\"`: `aa bb`";
+        "turns"
+            => "how the targets of a repeat take [turns](turns.md) within each step: `\"off\"` \
+                measures one cell after the other, `\"auto\"` chooses the length of a turn for each \
+                step, and a time such as `\"100ms\"` sets it. `--turns` overrides it";
+        "idle"
+            => "what a target does between its turns: `\"frozen\"` or `\"running\"`";
+        "placement"
+            => "the processors of connections and of the server threads behind them: `\"kernel\"` \
+                leaves them to the kernel, `\"pinned\"` puts those of each target on the same \
+                ones, `\"shuffled\"` draws them anew for each turn";
         "base" or "the first target"
             => "the target that others are compared with";
         "against-itself"
@@ -81,6 +91,10 @@ descriptions! {
             => "where databases are created; `--data DIR` overrides it";
         "keep-data"
             => "keep a cell's database";
+        "reuse"
+            => "keep the database that the first steps load, and begin later cells with a copy of \
+                it: `true` in all runs, `\"run\"` only in this one. [Databases](databases.md) says \
+                what is then measured. `--reuse DIR` chooses the directory";
         "server-timeout"
             => "how long a server may take to start, and to stop";
         "server-user" or "`postgres` or `mysql`, else the owner of the data directory, else `nobody`"

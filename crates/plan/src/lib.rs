@@ -57,6 +57,7 @@ mod step_policy;
 pub mod sysbench;
 mod targets;
 mod tree;
+mod turns;
 mod value_kinds;
 mod variants;
 mod wording;
@@ -81,7 +82,8 @@ use quantity::Quantity;
 use reader::{Context, Section, ValueKind};
 use repeats::{REPEATS_MAX, Repeats};
 use tree::{Entry, Node};
-use value_kinds::{Choice, Flag, IpAddress, Line, ListOf, Name, Optional, is_name};
+use turns::TurnKind;
+use value_kinds::{Choice, Flag, IpAddress, Line, ListOf, Name, Optional, ReuseValue, is_name};
 use wording::code;
 use words::EngineInterface;
 
@@ -136,6 +138,9 @@ fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
     let clients = cx.field(section, "clients", &counts, vec![(1, Place::Nowhere)]);
     let repeats = Repeats::read(cx, section);
     let order = cx.value(section, "order", &Choice(Order::NAMES), Order::Interleaved);
+    let turns = cx.value(section, "turns", &TurnKind, None);
+    let idle = cx.value(section, "idle", &Choice(Idle::NAMES), Idle::Frozen);
+    let placement = cx.value(section, "placement", &Choice(Placement::NAMES), Placement::Kernel);
     // The base is listed here, but only the targets say which one it is.
     let base_at = cx.resolved.len();
     let base_node = section.take("base").map(|entry| entry.node);
@@ -168,7 +173,8 @@ fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
 
     if let Some(node) = &twin_node {
         let index = index_named(cx, base_at, "against-itself", node, &targets, are_known);
-        targets = index.map_or(Vec::new(), |index| targets::with_twin(&targets[index]));
+        targets =
+            index.map_or(Vec::new(), |index| targets::with_twin(cx, node.place, &targets[index]));
     }
     if are_known {
         repeats.check(cx, order, &targets);
@@ -187,11 +193,15 @@ fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
         repeats: repeats.count,
         until_decided: repeats.until_decided,
         order,
+        turns,
+        idle,
+        placement,
         base: base?,
         against_itself: twin_node.is_some(),
         seed,
         data_dir: surroundings.data_dir,
         keep_data: surroundings.keep_data,
+        reuse: surroundings.reuse,
         server_timeout: surroundings.server_timeout,
         server_user: surroundings.server_user,
         listen: surroundings.listen,
@@ -208,6 +218,7 @@ fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
 struct Surroundings {
     data_dir: Option<String>,
     keep_data: bool,
+    reuse: Reuse,
     server_timeout: Duration,
     server_user: Option<String>,
     listen: Option<IpAddr>,
@@ -223,6 +234,7 @@ impl Surroundings {
         Self {
             data_dir: cx.value(section, "data-dir", &data_dir, None),
             keep_data: cx.value(section, "keep-data", &Flag, false),
+            reuse: cx.value(section, "reuse", &ReuseValue, Reuse::Off),
             server_timeout: cx.value(section, "server-timeout", &timeout, SERVER_TIMEOUT),
             server_user: cx.value(section, "server-user", &server_user, None),
             listen: cx.value(section, "listen", &listen, None),

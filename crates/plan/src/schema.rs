@@ -192,7 +192,7 @@ fn by_hand(above: [&str; 2], key: &str) -> Option<Json> {
             json!({ "anyOf": [text, list] })
         }
         _ if above[0] == "build" => text,
-        "base" | "against-itself" | "sql" | "values" => text,
+        "base" | "against-itself" | "load-with" | "sql" | "values" => text,
         "builds" | "configs" => json!({ "type": "array", "items": text, "minItems": 1 }),
         "arguments" => map(json!({ "type": "integer" })),
         "parameters" => map(computed),

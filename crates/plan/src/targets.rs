@@ -14,10 +14,24 @@ use crate::wording::{choices, code, list, quoted};
 /// The end of a twin's name; see [`with_twin`].
 const TWIN_SUFFIX: &str = "-again";
 
+/// The key that names the target that loads the database of another.
+const LOAD_WITH: &str = "load-with";
+
 /// The parts that targets are made of.
 pub(crate) struct TargetParts<'a> {
     pub(crate) builds: &'a [DeclaredBuild],
     pub(crate) configs: &'a [DeclaredConfig],
+}
+
+/// The end of the name of a target whose database another one loads, before the other's name.
+const LOADED_SUFFIX: &str = "-from-";
+
+/// A target whose database another one loads.
+struct Loaded {
+    /// Index of the target.
+    target: usize,
+    /// The name of the other target.
+    loader: Node,
 }
 
 /// Indexes of builds or configs, each with the place where it is named.
@@ -41,25 +55,30 @@ pub(crate) fn read(
 
     let mut targets = Vec::new();
     let mut first_places = HashMap::new();
+    let mut loaded = Vec::new();
     for node in nodes {
-        read_one(cx, node, parts, &mut targets, &mut first_places);
+        loaded.extend(read_one(cx, node, parts, &mut targets, &mut first_places));
+    }
+    for Loaded { target, loader } in loaded {
+        targets[target].load_with = index_named(cx, LOAD_WITH, &loader, &targets, true);
     }
     targets
 }
 
 /// Reads one table, and adds each of its builds with each of its configs of the same engine.
-/// `first_places` has the place of each target, by its name.
+/// `first_places` has the place of each target, by its name. Returns those that others load.
 fn read_one(
     cx: &mut Context<'_>,
     node: Node,
     parts: &TargetParts<'_>,
     targets: &mut Vec<Target>,
     first_places: &mut HashMap<String, Place>,
-) {
+) -> Vec<Loaded> {
+    let mut loaded = Vec::new();
     let errors = cx.errors();
     let place = node.place;
     let Some(mut section) = Section::of(cx, "target", node) else {
-        return;
+        return loaded;
     };
 
     let builds = names(cx, &mut section, "builds").map(|names| parts.builds_named(cx, &names));
@@ -70,9 +89,10 @@ fn read_one(
         Some(names) => parts.configs_named(cx, &names, &builds, are_known),
         None => parts.configs_of(&builds, |_| true),
     };
+    let loader = section.take(LOAD_WITH).map(|entry| entry.node);
     section.finish(cx);
     if cx.errors() > errors {
-        return;
+        return loaded;
     }
 
     cx.resolve("target", parts.show(&builds, &configs), place);
@@ -84,7 +104,10 @@ fn read_one(
                 continue;
             }
 
-            let name = format!("{}.{}", owner.name, declared.config.name);
+            let mut name = format!("{}.{}", owner.name, declared.config.name);
+            if let Some(other) = loader.as_ref().and_then(Node::text) {
+                name += &format!("{LOADED_SUFFIX}{other}");
+            }
             let here = config_place.or(*build_place).or(place);
             if let Some(first) = first_places.get(&name) {
                 let message = format!("target {} is defined twice", code(&name));
@@ -107,9 +130,12 @@ fn read_one(
                     .help("set the factor in one of the two");
             }
             first_places.insert(name.clone(), here);
-            targets.push(Target { name, build: *build, config: *config });
+            let target = targets.len();
+            loaded.extend(loader.clone().map(|loader| Loaded { target, loader }));
+            targets.push(Target { name, build: *build, config: *config, load_with: None });
         }
     }
+    loaded
 }
 
 /// Takes a list of names; `None` if the table has none.
@@ -140,7 +166,14 @@ pub(crate) fn index_named(
 
 /// Returns a target and its twin: the same build with the same config under another name. Any
 /// difference between the two is noise.
-pub(crate) fn with_twin(target: &Target) -> Vec<Target> {
+pub(crate) fn with_twin(cx: &mut Context<'_>, place: Place, target: &Target) -> Vec<Target> {
+    if target.load_with.is_some() {
+        let message = format!("target {} can't be compared with itself", code(&target.name));
+        cx.error("plan::conflict", place, message)
+            .label("another target loads its database")
+            .help("compare it with the target that loads its database");
+        return Vec::new();
+    }
     let twin = Target { name: format!("{}{TWIN_SUFFIX}", target.name), ..target.clone() };
     vec![target.clone(), twin]
 }

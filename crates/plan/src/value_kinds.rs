@@ -7,6 +7,7 @@ use words::{format_cpus, parse_cpus};
 
 use crate::diagnostic::Place;
 use crate::reader::{Context, ValueKind};
+use crate::spec::Reuse;
 use crate::tree::{Node, Value};
 use crate::wording::{choices, code, list, quoted};
 
@@ -93,6 +94,44 @@ impl ValueKind for Flag {
 
     fn schema(&self) -> Json {
         json!({ "type": "boolean" })
+    }
+}
+
+/// `true`, `false` or `"run"`
+pub(crate) struct ReuseValue;
+
+impl ValueKind for ReuseValue {
+    type Value = Reuse;
+
+    fn read(&self, cx: &mut Context<'_>, name: &str, node: &Node) -> Option<Reuse> {
+        let reuse = match &node.value {
+            Value::Boolean(true) => Some(Reuse::Always),
+            Value::Boolean(false) => Some(Reuse::Off),
+            _ => match node.text() {
+                Some("run") => Some(Reuse::Run),
+                Some("true") => Some(Reuse::Always),
+                Some("false") => Some(Reuse::Off),
+                _ => None,
+            },
+        };
+        if reuse.is_none() {
+            cx.wrong_type(name, node, "a boolean or `\"run\"`").help(
+                "write `true` to share databases between runs, `\"run\"` to share them within a run, or `false`",
+            );
+        }
+        reuse
+    }
+
+    fn show(&self, value: &Reuse) -> String {
+        match value {
+            Reuse::Off => "false".to_owned(),
+            Reuse::Run => quoted("run"),
+            Reuse::Always => "true".to_owned(),
+        }
+    }
+
+    fn schema(&self) -> Json {
+        json!({ "enum": [true, false, "run"] })
     }
 }
 

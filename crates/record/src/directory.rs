@@ -487,10 +487,12 @@ impl CellDir {
         Ok(readers)
     }
 
-    /// Returns the planned steps of `cell` that are not among the `recorded` ones.
+    /// Returns the planned steps of `cell` that are not among the `recorded` ones, without those
+    /// that it left out.
     pub fn missing_steps(&self, cell: &Cell, recorded: &[StepReader]) -> Vec<StepReader> {
         let mut missing = Vec::new();
-        for (number, name) in (1..).zip(&cell.steps) {
+        let left_out = cell.database.as_ref().map_or(0, |database| database.steps_left_out);
+        for (number, name) in (1..).zip(&cell.steps).skip(left_out as usize) {
             if recorded.iter().any(|step| step.number() == number) {
                 continue;
             }

@@ -57,6 +57,7 @@ mod names;
 mod step_reader;
 mod step_writer;
 mod table;
+mod turns;
 
 pub use cell_key::CellKey;
 pub use directory::{CellDir, LOCK_FILE, RunDir};
@@ -67,6 +68,7 @@ pub use model::*;
 pub use step_reader::{CounterRow, HostColumnSeries, HostSeries, StepReader, StepState};
 pub use step_writer::{HostColumn, StepWriter};
 pub use table::{ColumnSpec, ColumnType, TableWriter, Value};
+pub use turns::{ServerUse, TurnRow};
 pub use words::{
     Check, Connection, ConnectionState, Counter, DeclaredOption, FsyncLatency, IntervalRow, Limit,
     LogEvent, OpKind, OpRole, Ops, OptionStatus, ProcessorEvents, Role, Setting, SettingRole,
@@ -100,7 +102,9 @@ impl std::fmt::Display for FormatVersion {
 ///   checksums, steps name their cell, and cells their run. Also [`RateSearch::repeats`], and
 ///   `not_had` became [`Cell::unmet_options`]. [`Ops::role`] and [`Step::main_role`] say what a
 ///   kind of operation means; without them, the kind's name does.
-pub const FORMAT: FormatVersion = FormatVersion { major: 1, minor: 1 };
+/// - 1.2: [`Cell::database`]: a cell may begin with a copy of a kept database, and leave out the
+///   steps that load.
+pub const FORMAT: FormatVersion = FormatVersion { major: 1, minor: 2 };
 
 impl FormatVersion {
     /// Returns whether the JSON files have checksums.

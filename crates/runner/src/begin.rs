@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use plan::Plan;
+use plan::{Plan, Reuse};
 use probe::HostContext;
 use record::{CellRef, Failure, RateSearch, RecordError, Run, RunDir, Target};
 
@@ -11,6 +11,7 @@ use crate::before::only::CellFilters;
 use crate::before::plan_file::{self, PlanFile};
 use crate::before::{estimate, locate, memory, preflight};
 use crate::conduct::{OpenRun, RunOutcome, conduct};
+use crate::databases::after_loaders;
 use crate::events::Events;
 use crate::failure::{UsageError, failure_of};
 use crate::matrix::decided::REPEATS_WITH_VERDICT;
@@ -31,10 +32,12 @@ pub fn begin(
 ) -> anyhow::Result<RunOutcome> {
     let started_unix_ns = unix_now_ns();
     let PlannedRun { file, only, cells } = plan_run(request, events)?;
-    let matrix = Matrix::begin(&file.plan, &cells)?;
+    let mut matrix = Matrix::begin(&file.plan, &cells)?;
+    after_loaders(&file.plan, &mut matrix.tasks);
 
     // Everything that can be refused is, before anything is created.
     let data_root = data_root(request, &file.plan);
+    refuse_turns(&file.plan, request.search.is_some(), ranks.is_some())?;
     if ranks.is_some() {
         refuse_load_ranks(&file.plan, &matrix.tasks)?;
     }
@@ -69,6 +72,9 @@ fn plan_run(request: &RunRequest, events: &dyn Events) -> anyhow::Result<Planned
     let mut file = plan_file::read(&plan_request(request), events)?;
     if request.is_profiled && file.plan.profile.repeats == 0 {
         file = plan_file::with_sets(&file, vec!["profile.repeats=1".into()])?;
+    }
+    if request.reuse.is_some() && file.plan.reuse != Reuse::Always {
+        file = plan_file::with_sets(&file, vec!["reuse=true".into()])?;
     }
     if let Some(search) = &request.search {
         file = find::first_plan(&file, search)?;
@@ -184,6 +190,20 @@ pub fn refuse_load_ranks(plan: &Plan, tasks: &[Task]) -> Result<(), UsageError> 
     );
     let help = "start assay without `mpirun`, or leave the target out with `--only`";
     Err(UsageError::new(message, Some(help.into())))
+}
+
+/// Refuses turns where the targets don't run the same cells, or other processes make the load.
+fn refuse_turns(plan: &Plan, is_search: bool, has_ranks: bool) -> Result<(), UsageError> {
+    if plan.turns.is_none() || !(is_search || has_ranks) {
+        return Ok(());
+    }
+    let why = if is_search {
+        "a search measures each target at rates of its own"
+    } else {
+        "load ranks can't wait for their turn yet"
+    };
+    let message = format!("the targets can't take turns: {why}");
+    Err(UsageError::new(message, Some("remove `turns` from the plan".into())))
 }
 
 /// Returns what these cells need from the machine.

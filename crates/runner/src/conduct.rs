@@ -18,6 +18,7 @@ use crate::matrix::{Matrix, Task};
 use crate::request::RunRequest;
 use crate::session::RunSession;
 use crate::time::unix_now_ns;
+use crate::turns;
 
 /// A run whose record is open, with the cells to measure.
 pub(crate) struct OpenRun {
@@ -201,33 +202,45 @@ impl Rounds {
             if session.is_stopped() {
                 return Ok(Status::Interrupted);
             }
-            // A failure may leave out tasks after this one, but none before the next.
-            let index = next;
-            next += 1;
-            let task = &matrix.tasks[index];
-            progress.number = task.number;
-            progress.time_left = matrix.time_left(index);
-            progress.since = SystemTime::now();
-            session.events.cell_begins(&task.reference, &progress);
-            warn_of_low_disk_space(session, task);
+            let group = matrix.group_at(next, session.plan().turns.is_some());
+            next = group.end;
+            for index in group.clone() {
+                let task = &matrix.tasks[index];
+                progress.number = task.number;
+                progress.time_left = matrix.time_left(index);
+                progress.since = SystemTime::now();
+                session.events.cell_begins(&task.reference, &progress);
+            }
+            warn_of_low_disk_space(session, &matrix.tasks[group.clone()]);
 
             let began = SystemTime::now();
-            let status = run_cell(session, directory, task)?;
-            directory.end_cell(&task.reference)?;
-            match status {
-                Status::Complete => {
-                    let (cell, estimate) = (task.cell, task.estimate.time);
-                    let took = began.elapsed().unwrap_or_default();
-                    matrix.pace.observe(cell, took, estimate);
-                    progress.complete += 1;
+            let statuses = match &matrix.tasks[group.clone()] {
+                [task] => vec![run_cell(session, directory, task)?],
+                tasks => turns::group::run(session, directory, tasks)?,
+            };
+            let took = began.elapsed().unwrap_or_default() / group.len() as u32;
+
+            // A failure may leave out tasks after this group, but none of it.
+            for (index, status) in group.zip(&statuses) {
+                let task = &matrix.tasks[index];
+                directory.end_cell(&task.reference)?;
+                match status {
+                    Status::Complete => {
+                        let (cell, estimate) = (task.cell, task.estimate.time);
+                        matrix.pace.observe(cell, took, estimate);
+                        progress.complete += 1;
+                    }
+                    Status::Interrupted => {}
+                    Status::Failed | Status::Incomplete => {
+                        progress.failed += 1;
+                        let cell = directory.cell(&task.reference)?;
+                        self.failures.tell(session.events, &cell)?;
+                        self.failures.leave_out(session.events, &cell, matrix, index)?;
+                    }
                 }
-                Status::Interrupted => return Ok(Status::Interrupted),
-                Status::Failed | Status::Incomplete => {
-                    progress.failed += 1;
-                    let cell = directory.cell(&task.reference)?;
-                    self.failures.tell(session.events, &cell)?;
-                    self.failures.leave_out(session.events, &cell, matrix, index)?;
-                }
+            }
+            if statuses.contains(&Status::Interrupted) {
+                return Ok(Status::Interrupted);
             }
         }
 
@@ -239,23 +252,30 @@ impl Rounds {
 
 /// Measures one cell. A library runs in a process of its own.
 fn run_cell(session: &RunSession<'_>, directory: &RunDir, task: &Task) -> anyhow::Result<Status> {
-    let plan = session.plan();
-    let engine = plan.builds[plan.targets[task.cell.target].build].engine;
-    if engine.facts().home == EngineHome::Library {
-        cell::isolated::run(session, directory, &task.reference, task.cell)
+    if has_own_process(session, task) {
+        cell::isolated::run(session, directory, &task.reference, task.cell, None)
     } else {
-        cell::life::run(session, directory, &task.reference, task.cell)
+        cell::life::run(session, directory, &task.reference, task.cell, None)
     }
 }
 
-/// Warns if the disk may be too small. The run continues: a full disk fails only the cell.
-fn warn_of_low_disk_space(session: &RunSession<'_>, task: &Task) {
-    let needed = task.estimate.disk_bytes;
+/// Returns whether a cell is measured in a process of its own.
+pub(crate) fn has_own_process(session: &RunSession<'_>, task: &Task) -> bool {
+    let plan = session.plan();
+    let engine = plan.builds[plan.targets[task.cell.target].build].engine;
+    engine.facts().home == EngineHome::Library
+}
+
+/// Warns if the disk may be too small for cells that are measured at the same time. The run
+/// continues: a full disk fails only the cell.
+fn warn_of_low_disk_space(session: &RunSession<'_>, tasks: &[Task]) {
+    let needed: u64 = tasks.iter().map(|task| task.estimate.disk_bytes).sum();
+    let cells = if tasks.len() == 1 { "this cell needs" } else { "these cells need" };
     if let Some(free) = free_bytes(&session.data_root)
         && free < needed
     {
         let text = format!(
-            "this cell needs about {:.1} GB, but `{}` has only {:.1} GB free",
+            "{cells} about {:.1} GB, but `{}` has only {:.1} GB free",
             needed as f64 / 1e9,
             session.data_root.display(),
             free as f64 / 1e9

@@ -5,13 +5,15 @@ use std::time::Duration;
 
 use record::{Assay, RateSearch};
 
+use crate::turns::LinkPipes;
+
 /// The default directory for run directories.
 pub const RESULTS: &str = "results";
 /// The default directory for databases, within the results directory.
 pub const DATA: &str = "data";
 
 /// The hidden command by which this program runs one cell in a process of its own:
-/// `cell RUN CELL --data DIR`, and then the arguments of [`Relay`](crate::Relay).
+/// `cell RUN CELL --data DIR [--reuse DIR]`, and then the arguments of [`Relay`](crate::Relay).
 pub const CELL_COMMAND: &str = "cell";
 /// The hidden command by which this program loads a library and describes it: `library PATH`.
 pub const LIBRARY_COMMAND: &str = "library";
@@ -71,6 +73,9 @@ pub struct RunRequest {
     /// The directory for databases; `None` means the directory that the plan or the resumed run
     /// names.
     pub data: Option<PathBuf>,
+    /// The folder of databases that cells share with those of other runs; `None` means what the
+    /// plan says.
+    pub reuse: Option<PathBuf>,
     /// The search that chooses the rates of a step.
     pub search: Option<RateSearch>,
     /// The program that runs, as the record names it.
@@ -88,4 +93,8 @@ pub struct CellRequest {
     pub cell: String,
     /// The directory for databases.
     pub data: PathBuf,
+    /// The pipes to the table at which the cell takes turns; `None` if it is measured alone.
+    pub pipes: Option<LinkPipes>,
+    /// The folder of databases that cells share; `None`: they share none.
+    pub reuse: Option<PathBuf>,
 }

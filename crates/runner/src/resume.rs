@@ -11,6 +11,7 @@ use crate::before::recorded_run::{self, LockedRun};
 use crate::before::{locate, preflight, trust};
 use crate::begin::{needs, refuse_load_ranks};
 use crate::conduct::{OpenRun, RunEnd, RunOutcome, conduct};
+use crate::databases::after_loaders;
 use crate::events::Events;
 use crate::failure::UsageError;
 use crate::lock::Lock;
@@ -42,7 +43,8 @@ pub fn resume(
     if let Growth::UntilDecided(until_decided) = growth {
         file.plan.until_decided = Some(until_decided);
     }
-    let matrix = Matrix::resume(&file.plan, &run.cells, &directory, &only)?;
+    let mut matrix = Matrix::resume(&file.plan, &run.cells, &directory, &only)?;
+    after_loaders(&file.plan, &mut matrix.tasks);
     if matrix.tasks.is_empty() && !growth.goes_on(&directory, &run, &only)? {
         events.say(&nothing_matches(&matrix));
         return Ok(RunOutcome::unchanged(directory, run, RunEnd::NothingMatches, lock));

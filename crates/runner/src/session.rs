@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use load::SystemClock;
-use plan::Plan;
+use plan::{Plan, Reuse};
 use probe::HostContext;
 use record::{Host, Invocation, Status, Warning};
 
 use crate::before::plan_file::PlanFile;
+use crate::databases::{Databases, RunDatabases};
 use crate::events::Events;
 use crate::failure::UsageError;
 use crate::host;
@@ -28,6 +29,10 @@ pub struct RunSession<'a> {
     pub invocation: u32,
     /// The directory in which databases are made.
     pub data_root: PathBuf,
+    /// The databases that cells share; `None`: each loads its own.
+    pub databases: Option<Databases>,
+    /// Removes the databases of this run at its end.
+    _own_databases: Option<RunDatabases>,
     /// This program, which also acts as the guard of servers.
     pub executable: PathBuf,
     pub clock: SystemClock,
@@ -61,11 +66,23 @@ impl<'a> RunSession<'a> {
         events.places_known(&data_root, results);
         events.say(&format!("data in {}, results in {}", data_root.display(), results.display()));
 
+        let mut databases = Databases::of_run(&file.plan, request.reuse.as_deref(), &data_root)?;
+        if databases.is_some() && ranks.is_some() {
+            let text = "with load ranks, each cell loads its own database, whatever `reuse` says";
+            events.warn(Some("database::load-ranks"), text);
+            databases = None;
+        }
+        // Only a run that has locked the directory for data may use or remove them.
+        let is_own = file.plan.reuse == Reuse::Run;
+        let own_databases = databases.clone().filter(|_| is_own).map(RunDatabases::begin);
+
         Ok(Self {
             events,
             file,
             invocation: 0,
             data_root,
+            databases,
+            _own_databases: own_databases,
             executable: own_path()?,
             clock,
             stop,
@@ -88,12 +105,44 @@ impl<'a> RunSession<'a> {
             file,
             invocation,
             data_root: request.data.clone(),
+            databases: request.reuse.as_deref().map(Databases::at),
+            _own_databases: None,
             // It starts no server.
             executable: PathBuf::new(),
             clock: SystemClock::begin(),
             stop,
             ranks: None,
             lock: None,
+        }
+    }
+
+    /// Returns the session of one cell of several that take turns, which tells `events`.
+    pub fn of_seated_cell(shared: &SharedSession<'_>, events: &'a dyn Events) -> Self {
+        Self {
+            events,
+            file: shared.file.clone(),
+            invocation: shared.invocation,
+            data_root: shared.data_root.to_owned(),
+            databases: shared.databases.cloned(),
+            _own_databases: None,
+            executable: shared.executable.to_owned(),
+            clock: shared.clock.clone(),
+            stop: Arc::clone(shared.stop),
+            ranks: None,
+            lock: None,
+        }
+    }
+
+    /// Returns what threads of this process can share.
+    pub fn shared(&self) -> SharedSession<'_> {
+        SharedSession {
+            file: &self.file,
+            invocation: self.invocation,
+            data_root: &self.data_root,
+            databases: self.databases.as_ref(),
+            executable: &self.executable,
+            clock: &self.clock,
+            stop: &self.stop,
         }
     }
 
@@ -104,6 +153,18 @@ impl<'a> RunSession<'a> {
     pub fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
+}
+
+/// The parts of a session without load ranks, which belong to one thread.
+#[derive(Clone, Copy)]
+pub struct SharedSession<'a> {
+    file: &'a PlanFile,
+    invocation: u32,
+    data_root: &'a Path,
+    databases: Option<&'a Databases>,
+    executable: &'a Path,
+    clock: &'a SystemClock,
+    stop: &'a Arc<AtomicBool>,
 }
 
 /// The machine at the beginning of an invocation.

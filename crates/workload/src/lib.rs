@@ -42,6 +42,7 @@ pub mod sysbench;
 mod check;
 mod program;
 mod schedule;
+mod state;
 #[cfg(test)]
 mod tests;
 
@@ -49,6 +50,7 @@ mod tests;
 pub use plan;
 pub use program::{ClientShare, Executed, Next, Program, Summaries, Summary, Task};
 pub use schedule::Schedule;
+pub use state::LoadState;
 pub use words::Check;
 pub(crate) use words::Random;
 pub use words::{OpKind, OpRole};

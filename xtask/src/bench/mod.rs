@@ -14,6 +14,7 @@ mod null_loop;
 mod profile;
 mod ranks;
 mod report;
+mod reuse;
 mod run;
 mod server;
 mod sysbench_tests;
@@ -39,6 +40,7 @@ postgres-sysbench  sysbench's tests and its load on PostgreSQL by `assay run` an
 mysql-sysbench     the same on MariaDB
 load-ranks         2 load ranks on this host against one process with as many clients, on PostgreSQL
 profile            measured repeats of a plan that also profiles against those of one that does not, on PostgreSQL
+reuse              repeats that share one load against repeats that load, on SQLite and PostgreSQL: time and results
 rank-intake        what 64 load ranks with 64 connections each cost rank 0
 heartbeat          what watching a replica costs a primary of PostgreSQL that is idle otherwise
 kv                 the key-value sequence on RocksDB against db_bench, 1 and 2 clients, and outside of the library
@@ -63,6 +65,7 @@ fn benchmark(setup: &Setup, name: &str) -> Result<bool> {
         "mysql-sysbench" => sysbench_tests::run(setup, &Server::mysql(setup)?),
         "load-ranks" => ranks::against_one_process(setup),
         "profile" => profile::run(setup),
+        "reuse" => reuse::run(setup),
         "rank-intake" => ranks::intake(setup),
         "heartbeat" => heartbeat::run(setup),
         "kv" => kv::run(setup),

@@ -56,6 +56,12 @@ impl Run {
         })
     }
 
+    /// Returns the record of the run.
+    pub fn record(&self) -> Result<Value> {
+        let text = fs::read_to_string(Path::new(&self.directory).join("run.json"))?;
+        serde_json::from_str(&text).context("cannot read the record of the run")
+    }
+
     /// Returns the JSON output of a subcommand of Assay for the run.
     pub fn json(&self, subcommand: &str) -> Result<Value> {
         let mut command = Command::new(&self.assay);

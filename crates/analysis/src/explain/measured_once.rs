@@ -15,7 +15,15 @@ const WEIGHT: f64 = 0.01;
 /// Lists the known differences of each target in one explanation: fsyncs per commit, as engines
 /// count them, and settings.
 pub(super) fn facts<'a>(cases: &'a [Case<'a>]) -> Option<Explanation<'a>> {
-    let single = cases.iter().filter(|case| case.compared.verdict == Verdict::Single);
+    // A target with verdicts has causes there, though its load may have been measured once.
+    let with_verdicts: Vec<String> = cases
+        .iter()
+        .filter(|case| is_of_several(case.compared.verdict))
+        .map(Case::who)
+        .collect();
+    let single = cases.iter().filter(|case| {
+        case.compared.verdict == Verdict::Single && !with_verdicts.contains(&case.who())
+    });
     let (mut places, mut facts, mut evidence) = (Vec::new(), Vec::new(), Vec::new());
     for (who, cases) in grouped(single.map(|case| (case.who(), case))) {
         let mut steps = Vec::new();
@@ -37,6 +45,11 @@ pub(super) fn facts<'a>(cases: &'a [Case<'a>]) -> Option<Explanation<'a>> {
         weight: WEIGHT,
         statement: Statement::Facts(facts),
     })
+}
+
+/// Returns whether a verdict comes from several repeats.
+fn is_of_several(verdict: Verdict) -> bool {
+    verdict.is_change() || matches!(verdict, Verdict::NoChangeShown | Verdict::TooNoisy)
 }
 
 /// Returns the fsyncs per commit of a case if their numbers differ by [`BEGINS_FACTOR`] or more,

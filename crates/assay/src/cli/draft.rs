@@ -50,6 +50,13 @@ pub struct VersusArgs {
     /// Compares one target with itself, which shows this machine's noise
     #[arg(long)]
     pub aa: bool,
+    /// Loads a database in each repeat. By default, only the first repeat of each target loads,
+    /// and the others begin with a copy
+    #[arg(long, conflicts_with = "reuse")]
+    pub no_reuse: bool,
+    /// Begins with copies of databases in DIR that earlier runs loaded, and keeps new ones there
+    #[arg(long, value_name = "DIR")]
+    pub reuse: Option<PathBuf>,
     /// Prints the plan without downloading, writing or running anything
     #[arg(long)]
     pub dry_run: bool,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use runner::{PlanRequest, RESULTS, Repeats, RunRequest};
+use runner::{LinkPipes, PlanRequest, RESULTS, Repeats, RunRequest};
 
 use super::compare::percent_above_zero;
 
@@ -46,6 +46,10 @@ pub struct RunArgs {
     /// With `--resume`, also runs the programs that the record of another user names
     #[arg(long, requires = "resume")]
     pub trust: bool,
+    /// Lets the targets of a repeat take turns within each step, as `--set turns=LENGTH` does:
+    /// `auto`, a time such as `100ms`, or `off`
+    #[arg(long, value_name = "LENGTH", conflicts_with = "resume")]
+    pub turns: Option<String>,
     /// Measures each cell N times, as `--set repeats=N` does; `until-decided` adds repeats until
     /// every comparison is decided or the `--time` is up. With `--resume`, adds repeats until
     /// each matching cell has N of them, or until all is decided. Existing repeats are kept
@@ -67,6 +71,10 @@ pub struct RunArgs {
     /// By default, they are left out
     #[arg(long)]
     pub keep_going: bool,
+    /// Begins cells with copies of databases in DIR that earlier cells loaded, and keeps new ones
+    /// there, as `--set reuse=true` does in the default folder. `assay databases` lists them
+    #[arg(long, value_name = "DIR")]
+    pub reuse: Option<PathBuf>,
     #[command(flatten)]
     pub place: PlaceArgs,
 }
@@ -74,8 +82,10 @@ pub struct RunArgs {
 impl RunArgs {
     /// Returns the run for the runner.
     pub fn request(&self) -> RunRequest {
+        let mut plan = self.plan.request();
+        plan.sets.extend(self.turns.iter().map(|length| format!("turns={length}")));
         RunRequest {
-            plan: self.plan.request(),
+            plan,
             only: self.only.clone(),
             resume: self.resume.clone(),
             is_trusted: self.trust,
@@ -84,6 +94,7 @@ impl RunArgs {
             is_against_itself: self.aa,
             is_profiled: self.profile,
             keeps_going: self.keep_going,
+            reuse: self.reuse.clone(),
             ..self.place.request()
         }
     }
@@ -206,15 +217,32 @@ pub struct CellArgs {
     /// The directory for databases
     #[arg(long, value_name = "DIR")]
     pub data: PathBuf,
+    /// The folder of databases that cells share
+    #[arg(long, value_name = "DIR")]
+    pub reuse: Option<PathBuf>,
     /// The progress of the whole run
     #[arg(long, value_name = "JSON")]
     pub matrix_progress: Option<String>,
     /// The pipe for live events
     #[arg(long, value_name = "PIPE")]
     pub live: Option<PathBuf>,
+    /// The pipe with orders when to take turns
+    #[arg(long, value_name = "PIPE", requires = "reports")]
+    pub orders: Option<PathBuf>,
+    /// The pipe for reports about turns
+    #[arg(long, value_name = "PIPE", requires = "orders")]
+    pub reports: Option<PathBuf>,
     /// Hides progress
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+impl CellArgs {
+    /// Returns the pipes of a cell that takes turns.
+    pub fn pipes(&self) -> Option<LinkPipes> {
+        let (orders, reports) = (self.orders.clone()?, self.reports.clone()?);
+        Some(LinkPipes { orders, reports })
+    }
 }
 
 /// Arguments of `library`.

@@ -6,7 +6,7 @@ use builds::{Build, BuildError, Spec, Store, check_name};
 
 use crate::cli::{BuildsArgs, FetchArgs};
 use crate::exit::{Exit, report_error};
-use crate::output::print;
+use crate::output::{columns, print};
 
 /// Downloads builds.
 pub fn fetch(args: &FetchArgs) -> anyhow::Result<Exit> {
@@ -123,23 +123,6 @@ pub fn builds(args: &BuildsArgs) -> anyhow::Result<Exit> {
         return Ok(exit);
     }
 
-    print(&table(&lines))?;
+    print(&columns(&lines))?;
     Ok(exit)
-}
-
-fn table<const COLUMNS: usize>(lines: &[[String; COLUMNS]]) -> String {
-    let widths: [usize; COLUMNS] = std::array::from_fn(|column| {
-        let cells = lines.iter().map(|line| line[column].chars().count());
-        cells.max().unwrap_or(0)
-    });
-    let mut text = String::new();
-    for line in lines {
-        let mut row = String::new();
-        for (width, cell) in widths.iter().zip(line) {
-            row.push_str(&format!("{cell:<width$}  "));
-        }
-        text.push_str(row.trim_end());
-        text.push('\n');
-    }
-    text
 }

@@ -3,6 +3,7 @@
 pub mod builds;
 pub mod check;
 pub mod compare;
+pub mod databases;
 pub mod export;
 pub mod host;
 pub mod install;

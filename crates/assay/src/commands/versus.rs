@@ -56,6 +56,7 @@ pub fn versus(args: &VersusArgs) -> anyhow::Result<Exit> {
         configs: &configs,
         has_base,
         is_against_itself: args.aa,
+        shares_loads: !args.no_reuse,
     };
     reject_wrong_count(args, builds.len() * draft.config_names().len())?;
     let repeats = repeats(args, &draft)?;
@@ -77,6 +78,7 @@ pub fn versus(args: &VersusArgs) -> anyhow::Result<Exit> {
 
     let request = RunRequest {
         plan: PlanRequest { plan: Some(path), ..PlanRequest::default() },
+        reuse: args.reuse.clone(),
         ..args.place.request()
     };
     run(&request, &args.place)
@@ -152,6 +154,7 @@ pub fn init(args: &InitArgs) -> anyhow::Result<Exit> {
         configs: &configs,
         has_base: true,
         is_against_itself: false,
+        shares_loads: false,
     };
     let text = draft.text(DraftRepeats::Count(REPEATS_DEFAULT));
 
@@ -415,14 +418,16 @@ fn repeats(args: &VersusArgs, draft: &Draft<'_>) -> anyhow::Result<DraftRepeats>
         return Ok(DraftRepeats::Count(QUICK_REPEATS));
     }
     // Errors of the plan are reported when it is read to be run.
-    let once = draft.text(DraftRepeats::Count(1));
-    let Ok((plan, _)) = plan::parse("versus.toml", &once, &[]) else {
+    let (Some(one_s), Some(two_s)) = (estimated_s(draft, 1), estimated_s(draft, 2)) else {
         return Ok(DraftRepeats::Count(REPEATS_MIN));
     };
-    let each_s = estimate::of_plan(&plan).time.as_secs_f64();
-    let repeats = (f64::from(args.minutes) * 60.0 / each_s) as u64;
+
+    // The first repeat may take longer, since it loads.
+    let each_s = two_s - one_s;
+    let repeats = (1.0 + (f64::from(args.minutes) * 60.0 - one_s) / each_s) as u64;
     if repeats < u64::from(REPEATS_MIN) {
-        let minutes = (each_s * f64::from(REPEATS_MIN) / 60.0).ceil();
+        let least_s = one_s + each_s * f64::from(REPEATS_MIN - 1);
+        let minutes = (least_s / 60.0).ceil();
         let message = format!(
             "`--minutes {}` is too short: verdicts need at least {REPEATS_MIN} repeats, which take about {minutes} min",
             args.minutes
@@ -435,6 +440,12 @@ fn repeats(args: &VersusArgs, draft: &Draft<'_>) -> anyhow::Result<DraftRepeats>
     } else {
         DraftRepeats::UntilDecided { minutes: args.minutes }
     })
+}
+
+/// Returns the estimated time of this number of repeats in seconds; `None` if the plan has errors.
+fn estimated_s(draft: &Draft<'_>, repeats: u32) -> Option<f64> {
+    let (plan, _) = plan::parse("versus.toml", &draft.text(DraftRepeats::Count(repeats)), &[]).ok()?;
+    Some(estimate::of_plan(&plan).time.as_secs_f64())
 }
 
 /// Returns the name of the plan's file without its extension, made of the builds and configs.

@@ -47,6 +47,8 @@ impl Foreign {
             limits: &engine::limits::Limits::default(),
             timeout: Duration::from_secs(60),
             network: None,
+            database: None,
+            database_build: None,
             replicas: None,
             stop: &AtomicBool::new(false),
         })

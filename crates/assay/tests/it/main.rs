@@ -20,6 +20,7 @@ mod compare;
 mod compare_latency;
 mod damage;
 mod decided;
+mod databases;
 mod delay;
 mod differences;
 mod documents;

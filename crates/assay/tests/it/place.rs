@@ -265,6 +265,7 @@ impl Place {
             .args(args)
             .current_dir(self.path())
             .env("TMPDIR", self.join("tmp"))
+            .env("ASSAY_DATABASES", self.join("databases"))
             .env_remove("NO_COLOR")
             // Help is as wide as that says.
             .env_remove("COLUMNS")

@@ -49,6 +49,8 @@ fn start<E>(
         limits: &Limits::default(),
         timeout: Duration::from_secs(60),
         network,
+        database: None,
+        database_build: None,
         replicas,
         stop: &GO_ON,
     };

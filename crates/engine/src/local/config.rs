@@ -201,6 +201,8 @@ pub(crate) mod tests {
             limits: &Limits::default(),
             timeout: std::time::Duration::MAX,
             network: None,
+            database: None,
+            database_build: None,
             replicas: None,
             stop: &AtomicBool::new(false),
         })

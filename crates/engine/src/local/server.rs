@@ -19,7 +19,9 @@ use crate::guard::{Ending, Guarded, is_alive};
 use crate::limits::{Enforced, Limits};
 use crate::net::address::Address;
 use crate::net::network::{Network, Port};
-use crate::{DataDir, SetupError, trial};
+use crate::{
+    Copied, CopyOptions, DataDir, Freezer, Owner, SetupError, copy_database, trial,
+};
 
 /// More than the path of a socket directory has.
 const PATH_BYTES_MAX: u64 = 4096;
@@ -77,6 +79,12 @@ pub struct StartOptions<'a> {
     pub network: Option<&'a Network>,
     /// The needs of its replicas; `None`: it has none.
     pub replicas: Option<ForReplicas<'a>>,
+    /// The directory with the files of a stopped server, of which the new server gets a copy;
+    /// `None`: it gets an empty database.
+    pub database: Option<&'a Path>,
+    /// The build of the server that left that database, if it is another one; in the same form as
+    /// `build`.
+    pub database_build: Option<&'a str>,
     /// Cancels the start when it is set, and stops what was started.
     pub stop: &'a AtomicBool,
 }
@@ -190,6 +198,30 @@ impl ServerPlace {
         })
     }
 
+    /// Fills the directory of the server's data with a copy of the directory `database`, which
+    /// belongs to this process's user.
+    pub(crate) fn copy_data(
+        &self,
+        database: &Path,
+        stop: &AtomicBool,
+    ) -> Result<Copied, SetupError> {
+        fs::create_dir(self.data())?;
+        let owner = self.user.as_ref().map(|user| Owner { uid: user.uid, gid: user.gid });
+        let options = CopyOptions {
+            owner_before: rustix::process::geteuid().as_raw(),
+            owner_after: owner,
+            stop,
+        };
+        let copied = copy_database(database, &self.data(), &options)?;
+
+        // PostgreSQL refuses a directory that others can enter.
+        fs::set_permissions(self.data(), std::fs::Permissions::from_mode(0o700))?;
+        if let Some(user) = &self.user {
+            user.own(&self.data())?;
+        }
+        Ok(copied)
+    }
+
     /// Returns the directory of the server's data.
     pub(crate) fn data(&self) -> PathBuf {
         self.data_dir.path().join(self.kind.data)
@@ -220,6 +252,7 @@ impl ServerPlace {
         guarded: Guarded,
         config_text: String,
         notes: Vec<String>,
+        origin: Option<Origin>,
     ) -> Server {
         Server {
             limits: self.enforced.applied(guarded.pid()),
@@ -227,6 +260,7 @@ impl ServerPlace {
             place: self,
             config_text,
             notes,
+            origin,
         }
     }
 }
@@ -375,11 +409,32 @@ pub struct Server {
     pub(crate) config_text: String,
     /// Notes for readers of the results.
     pub(crate) notes: Vec<String>,
+    /// The database of another server with which it started; `None`: it began with an empty one.
+    pub(crate) origin: Option<Origin>,
+}
+
+/// The database of another server with which a server started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// The copy.
+    pub copied: Copied,
+    /// The time that a program took to upgrade the copy before the start; `None`: none was needed.
+    pub upgrade: Option<Duration>,
 }
 
 impl Server {
     pub(crate) fn process_id(&self) -> u32 {
         self.guarded.pid()
+    }
+
+    /// Returns the server's process under guard.
+    pub fn guarded(&self) -> &Guarded {
+        &self.guarded
+    }
+
+    /// Returns a freezer of the server and all its processes.
+    pub(crate) fn freezer(&self) -> std::io::Result<Freezer> {
+        Freezer::of(&self.guarded)
     }
 
     pub(crate) fn killed_for_memory(&self) -> Option<String> {

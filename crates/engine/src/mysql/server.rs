@@ -22,6 +22,12 @@ use words::Secret;
 /// The account that comes with the system tables, here without a password.
 const USER: &str = "root";
 
+/// The account of clients that connect by TCP.
+const CLIENT: &str = "assay";
+
+/// The server's directory for temporary files.
+const TEMPORARY: &str = "tmp";
+
 /// A statement after which the server's logs leave out the session's statements: they may contain
 /// passwords.
 pub(super) const LOG_NOTHING: &str =
@@ -132,6 +138,15 @@ impl SqlKind for MysqlKind {
         place.run(program, args, Some(&statements), options.stop)
     }
 
+    fn adopt_data(place: &ServerPlace) -> Result<(), SetupError> {
+        place.create_directory(&place.data_dir.path().join(TEMPORARY))
+    }
+
+    fn dismiss(session: &mut MysqlSession) {
+        // If the account isn't there, there is nothing to remove.
+        let _ = session.query(&format!("drop user '{CLIENT}'@'%'"));
+    }
+
     fn arguments(_place: &ServerPlace, config_file: &Path) -> Vec<OsString> {
         with_options(config_file, &[])
     }
@@ -168,11 +183,10 @@ impl SqlKind for MysqlKind {
     }
 
     fn admit(session: &mut MysqlSession, password: &Secret) -> Result<&'static str, Error> {
-        const USER: &str = "assay";
         session.query(LOG_NOTHING)?;
-        create_account(session, USER, password)?;
-        session.query(&format!("grant all privileges on *.* to '{USER}'@'%'"))?;
-        Ok(USER)
+        create_account(session, CLIENT, password)?;
+        session.query(&format!("grant all privileges on *.* to '{CLIENT}'@'%'"))?;
+        Ok(CLIENT)
     }
 
     fn address(place: &ServerPlace, options: &StartOptions<'_>) -> Address {
@@ -237,7 +251,7 @@ pub(super) fn create_account(
 
 fn create_directories(place: &ServerPlace) -> Result<(), SetupError> {
     place.create_directory(&place.data())?;
-    place.create_directory(&place.data_dir.path().join("tmp"))
+    place.create_directory(&place.data_dir.path().join(TEMPORARY))
 }
 
 /// Returns the program's arguments, with the option file as the first one.

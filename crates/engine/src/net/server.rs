@@ -5,13 +5,15 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use super::address::Address;
 use super::stream::Stream;
+use crate::guard::Deadline;
 use crate::local::config::{self, ConfigText};
 use crate::local::log::LogParser;
 use crate::local::program::Readiness;
-use crate::local::server::{Server, ServerKind, ServerPlace, StartOptions, Trial};
+use crate::local::server::{Origin, Server, ServerKind, ServerPlace, StartOptions, Trial};
 use crate::{Engine, Error, Needs, Obstacle, Session, Setting, SetupError, Storage};
 use words::Secret;
 
@@ -91,6 +93,26 @@ pub trait SqlKind: Sized + Send + Sync + 'static {
         config: &ConfigText,
     ) -> Result<(), SetupError>;
 
+    /// Creates the directories that a server with a copy of another's data needs beside it.
+    fn adopt_data(_place: &ServerPlace) -> Result<(), SetupError> {
+        Ok(())
+    }
+
+    /// Upgrades the data that a server of the build `before` left, if this build can't open it.
+    /// Returns whether that was so.
+    fn upgrade(
+        _options: &StartOptions<'_>,
+        _before: &Self::Build,
+        _build: &Self::Build,
+        _place: &ServerPlace,
+        _config: &ConfigText,
+    ) -> Result<bool, SetupError> {
+        Ok(false)
+    }
+
+    /// Removes the account by which clients of the copied database's server connected by TCP.
+    fn dismiss(_session: &mut Self::Session) {}
+
     /// Returns the arguments of the server's program.
     fn arguments(place: &ServerPlace, config_file: &Path) -> Vec<OsString>;
 
@@ -162,8 +184,8 @@ impl<K: SqlKind> SqlServer<K> {
         Self::launch(options, create, create_database::<K>)
     }
 
-    /// Creates a server's data in an empty place, and starts the server. `probe` fails until it is
-    /// ready.
+    /// Creates a server's data in an empty place, or copies that of another server, and starts the
+    /// server. `probe` fails until it is ready.
     pub(crate) fn launch(
         options: &StartOptions<'_>,
         create: impl FnOnce(&K::Build, &ServerPlace, &mut ConfigText) -> Result<(), SetupError>,
@@ -172,7 +194,18 @@ impl<K: SqlKind> SqlServer<K> {
         let build = K::locate(options.build)?;
         let place = ServerPlace::create(K::KIND, options, &build.bin_dir())?;
         let mut config = K::compose(options, &build, &place)?;
-        create(&build, &place, &mut config)?;
+        let origin = match options.database {
+            Some(database) => {
+                K::adopt_data(&place)?;
+                let copied = place.copy_data(database, options.stop)?;
+                let upgrade = upgrade::<K>(options, &build, &place, &config)?;
+                Some(Origin { copied, upgrade })
+            }
+            None => {
+                create(&build, &place, &mut config)?;
+                None
+            }
+        };
         let config_file = place.write(K::CONFIG_FILE, &config.text)?;
 
         let socket = K::address(&place, options);
@@ -189,7 +222,7 @@ impl<K: SqlKind> SqlServer<K> {
             options.stop,
         )?;
         let notes = config.notes.into_iter().chain(build.note()).collect();
-        let server = place.into_server(guarded, config.text, notes);
+        let server = place.into_server(guarded, config.text, notes, origin);
 
         let address = Address { database: DATABASE.into(), ..socket };
         let address = if options.network.is_some() || options.replicas.is_some() {
@@ -297,6 +330,22 @@ impl<K: SqlKind> SqlServer<K> {
     }
 }
 
+/// Upgrades the copied data of a server of another build. Returns the time that it took; `None` if
+/// the build can open the data as it is.
+fn upgrade<K: SqlKind>(
+    options: &StartOptions<'_>,
+    build: &K::Build,
+    place: &ServerPlace,
+    config: &ConfigText,
+) -> Result<Option<Duration>, SetupError> {
+    let Some(before) = options.database_build else {
+        return Ok(None);
+    };
+    let began = Deadline::after(Duration::MAX);
+    let was_needed = K::upgrade(options, &K::locate(before)?, build, place, config)?;
+    Ok(was_needed.then(|| began.elapsed()))
+}
+
 /// Opens a session whose commits don't wait for replicas.
 pub(crate) fn connect_alone<K: SqlKind>(address: &Address) -> Result<K::Session, Error> {
     let mut session = K::Session::connect(address)?;
@@ -322,6 +371,9 @@ fn open_to_network<K: SqlKind>(
 ) -> Result<Address, SetupError> {
     let failed = |source: Error| SetupError::Server { server: name.to_owned(), help: None, source };
     let mut session = connect_alone::<K>(&address).map_err(failed)?;
+    if options.database.is_some() {
+        K::dismiss(&mut session);
+    }
     refuse_strangers::<K>(&mut session, failed)?;
     let Some(network) = options.network else {
         return Ok(address);

@@ -130,6 +130,56 @@ impl SqlKind for PostgresKind {
         Ok(())
     }
 
+    /// Runs `pg_upgrade` if the major versions differ. It links the files of the copied cluster
+    /// into a new one, as an upgrade in place does.
+    fn upgrade(
+        options: &StartOptions<'_>,
+        before: &Installation,
+        build: &Installation,
+        place: &ServerPlace,
+        config: &ConfigText,
+    ) -> Result<bool, SetupError> {
+        if before.version.major == build.version.major {
+            return Ok(false);
+        }
+        let program = build.bin_dir.join("pg_upgrade");
+        if !program.exists() {
+            return Err(SetupError::Build {
+                build: options.build.to_owned(),
+                what: format!(
+                    "it has no `pg_upgrade`, which the data of PostgreSQL {} needs",
+                    before.version.text
+                ),
+                help: "use a build with all programs, such as `debian:trixie/postgresql-17`".into(),
+            });
+        }
+
+        let old = place.data_dir.path().join("cluster-before");
+        fs_err::rename(place.data(), &old)?;
+        Self::create_data(options, build, place, config)?;
+        // It writes its files into the current directory.
+        let mut args: Vec<OsString> = vec![
+            "-c".into(),
+            "cd \"$0\" && exec \"$@\"".into(),
+            place.data_dir.path().into(),
+            program.into(),
+        ];
+        args.extend(["--link", "--username", ROLE].map(OsString::from));
+        for (option, path) in [
+            ("--old-bindir", before.bin_dir.as_path()),
+            ("--new-bindir", build.bin_dir.as_path()),
+            ("--old-datadir", old.as_path()),
+            ("--new-datadir", place.data().as_path()),
+            ("--socketdir", place.socket_dir.path()),
+        ] {
+            args.extend([option.into(), path.into()]);
+        }
+        place.run(Path::new("/bin/sh"), args, None, options.stop)?;
+
+        fs_err::remove_dir_all(old)?;
+        Ok(true)
+    }
+
     fn admit(session: &mut PostgresSession, password: &Secret) -> Result<&'static str, Error> {
         session.query(LOG_NOTHING)?;
         // The server stores only this, from which nobody can log in.

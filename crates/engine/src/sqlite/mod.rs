@@ -77,14 +77,25 @@ impl Sqlite {
     /// A pragma that SQLite does not know, a value that it refuses, or a directory that it can't
     /// write.
     pub fn start(directory: &Path, set: &[(String, String)]) -> Result<Self, SetupError> {
+        let sqlite = Self::open_with(directory, set)?;
+        // The first write fixes the page size.
+        let write = "create table assay(v); drop table assay";
+        sqlite
+            .connection()?
+            .execute_batch(write)
+            .map_err(|error| sqlite.failed(session::error(&error)))?;
+        Ok(sqlite)
+    }
+
+    /// Opens the database in `directory`, which [`start`](Self::start) created.
+    ///
+    /// # Errors
+    /// The errors of [`start`](Self::start).
+    pub fn open_with(directory: &Path, set: &[(String, String)]) -> Result<Self, SetupError> {
         let mut pragmas = set.to_vec();
         pragmas.sort_by_key(|(name, _)| !BEFORE_CONTENT.contains(&name.as_str()));
         let sqlite = Self { file: directory.join("assay.sqlite"), pragmas };
-        let connection = sqlite.open().map_err(|source| SetupError::Server {
-            server: format!("sqlite at `{}`", sqlite.file.display()),
-            source,
-            help: None,
-        })?;
+        let connection = sqlite.connection()?;
 
         let known = pragma_names(&connection);
         for (name, value) in &sqlite.pragmas {
@@ -106,15 +117,21 @@ impl Sqlite {
             }
         }
 
-        // The first write fixes the page size.
-        connection.execute_batch("create table assay(v); drop table assay").map_err(|error| {
-            SetupError::Server {
-                server: format!("sqlite at `{}`", sqlite.file.display()),
-                source: session::error(&error),
-                help: None,
-            }
-        })?;
+        drop(connection);
         Ok(sqlite)
+    }
+
+    /// Opens a connection, outside of the load.
+    fn connection(&self) -> Result<Connection, SetupError> {
+        self.open().map_err(|error| self.failed(error))
+    }
+
+    fn failed(&self, source: Error) -> SetupError {
+        SetupError::Server {
+            server: format!("sqlite at `{}`", self.file.display()),
+            source,
+            help: None,
+        }
     }
 
     /// Tests the pragmas on an empty database in the directory for temporary files, and removes it.

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "all of this is tests, what they have in common included")]
 
+mod freeze;
 mod guard;
 mod life;
 mod limits;

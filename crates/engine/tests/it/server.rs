@@ -310,6 +310,8 @@ impl<S: TestServer> ServerDir<S> {
             limits: &Limits::default(),
             timeout: Duration::from_secs(120),
             network: None,
+            database: None,
+            database_build: None,
             replicas: None,
             stop: &GO_ON,
         })

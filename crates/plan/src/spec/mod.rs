@@ -6,6 +6,7 @@
 
 mod insert;
 mod kv;
+mod load;
 mod sysbench;
 mod targets;
 
@@ -13,10 +14,11 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use words::named_enum;
-pub use words::{Engine, IndexStatements, Limits};
+pub use words::{Engine, IndexStatements, Limits, Placement};
 
 pub use self::insert::*;
 pub use self::kv::*;
+pub use self::load::*;
 pub use self::sysbench::*;
 pub use self::targets::*;
 use crate::reader::Resolved;
@@ -34,6 +36,13 @@ pub struct Plan {
     pub until_decided: Option<UntilDecided>,
     /// The order of the cells.
     pub order: Order,
+    /// The turns that the targets of a repeat take within each step; `None` if each cell is measured
+    /// alone.
+    pub turns: Option<TurnLength>,
+    /// What a target does between its turns.
+    pub idle: Idle,
+    /// The processors on which connections and servers run.
+    pub placement: Placement,
     /// The index in `targets` of the target that the others are compared with.
     pub base: usize,
     /// The targets are one and its twin, the same build with the same config, to measure noise.
@@ -44,6 +53,8 @@ pub struct Plan {
     pub data_dir: Option<String>,
     /// A cell's database is kept after the cell.
     pub keep_data: bool,
+    /// Cells that need the same database share one load.
+    pub reuse: Reuse,
     /// The time that a server may take to start or stop.
     pub server_timeout: Duration,
     /// The system user for servers that refuse to run as root; `None` to choose one when needed.
@@ -63,6 +74,25 @@ pub struct Plan {
     pub targets: Vec<Target>,
     /// Every value with its origin, in the order in which `check` shows them.
     pub resolved: Vec<Resolved>,
+}
+
+/// The length of a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TurnLength {
+    /// Chosen for each step by what the step does.
+    Auto,
+    /// The same for all steps.
+    Fixed(Duration),
+}
+
+named_enum! {
+    /// What a target does between its turns.
+    pub enum Idle {
+        /// Its processes are frozen, so that its background work falls into its own turns.
+        Frozen = "frozen",
+        /// Its processes run.
+        Running = "running",
+    }
 }
 
 /// The limits of a run that adds repeats until all comparisons of throughput are decided.

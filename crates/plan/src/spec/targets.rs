@@ -136,10 +136,12 @@ const TABLE_OPTION: &str = "block_based_table_factory.";
 /// A build with a config.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Target {
-    /// `build.config`
+    /// `build.config`, or `build.config-from-OTHER` if another target loads its database.
     pub name: String,
     /// Index in the plan's builds.
     pub build: usize,
     /// Index in the plan's configs.
     pub config: usize,
+    /// Index in the plan's targets of the one that loads its database; `None`: the target itself.
+    pub load_with: Option<usize>,
 }

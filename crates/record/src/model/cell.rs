@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use words::{Limit, Setting, UnmetOption};
 
-use super::{Failure, Status, StepFile};
+use super::{Failure, KeptDatabase, Status, StepFile};
 use crate::CellKey;
 
 /// `cell.json`
@@ -48,8 +48,13 @@ pub struct Cell {
     /// records of format 1.0.
     #[serde(alias = "not_had")]
     pub unmet_options: Vec<UnmetOption>,
-    /// The steps of the cell, in order; their directories are `steps/NN-NAME`.
+    /// The steps of the cell, in order; their directories are `steps/NN-NAME`. The first ones may
+    /// have none: see [`KeptDatabase::steps_left_out`].
     pub steps: Vec<String>,
+    /// The kept database with which its later steps began; `None` if it loaded its own and went on
+    /// with it.
+    #[serde(default)]
+    pub database: Option<KeptDatabase>,
     /// The identifier of its run; filled in by [`CellDir`](crate::CellDir). Empty in records of
     /// format 1.0, like `files`.
     #[serde(default)]

@@ -3,12 +3,14 @@
 //! nanoseconds since the step began, wall-clock times are nanoseconds since 1970 UTC.
 
 mod cell;
+mod database;
 mod run;
 mod step;
 
 use serde::{Deserialize, Serialize};
 
 pub use cell::{Cell, ServerHost};
+pub use database::{KeptDatabase, PageCache};
 pub use run::{
     Assay, Build, CellRef, ClientHost, FactDifference, FileHash, Host, Invocation, Plan, PlanFile,
     RateSearch, ResolvedValue, Run, Target, WorkloadSteps,

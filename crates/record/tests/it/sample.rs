@@ -192,6 +192,7 @@ pub fn cell() -> Cell {
             effective: Some("2".into()),
             status: OptionStatus::Changed,
         }],
+        database: None,
         steps: vec!["l.i1".into()],
     }
 }

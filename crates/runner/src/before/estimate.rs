@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use engine::Needs;
-use plan::{BuildSource, Plan, Variant};
+use plan::{BuildSource, Plan, Reuse, Variant};
 
 /// A server's logs and system tables.
 const SERVER_BYTES: u64 = 1_500_000_000;
@@ -74,9 +74,18 @@ pub fn of_cell(plan: &Plan, cell: &plan::Cell) -> Estimate {
     let stored_bytes =
         if is_elsewhere || !facts.stores_data { 0 } else { needs.stored_bytes(cell.clients) };
 
+    // Only the first repeat loads a database that cells share; it is kept beside that of the cell.
+    let shares_load = plan.reuse != Reuse::Off;
+    let first_step = match variant.workload.steps_that_load() {
+        loaded if shares_load && cell.repeat > 1 => loaded,
+        _ => 0,
+    };
+    let copies = if shares_load { copies + 1 } else { copies };
+
     let settling = variant.workload.policy().settle_at_least;
     let steps = variant.workload.steps();
-    let times = steps.iter().enumerate().map(|(number, step)| match (step.time, step.measures) {
+    let run_steps = steps.iter().enumerate().skip(first_step);
+    let times = run_steps.map(|(number, step)| match (step.time, step.measures) {
         (Some(time), _) => time + step.warmup,
         (None, true) => needs.work_time(number, cell.clients),
         (None, false) => settling.max(Duration::from_secs(1)),

@@ -14,6 +14,7 @@ use crate::failure::{PlanRefused, UsageError, help_of};
 use crate::request::PlanRequest;
 
 /// A plan, its text and its origin.
+#[derive(Clone)]
 pub struct PlanFile {
     /// The parsed plan.
     pub plan: Plan,

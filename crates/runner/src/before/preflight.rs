@@ -2,12 +2,13 @@
 
 use std::net::TcpListener;
 
-use plan::{BuildSource, Config, Diagnostic, Limits, Place, Plan, Target};
+use plan::{BuildSource, Config, Diagnostic, Limits, Place, Plan, Reuse, Target};
 use probe::Proc;
 use record::CellRef;
 use words::{ConfigFiles, EngineFacts};
 
 use super::plan_file::{PlanFile, refusal};
+use super::turns;
 use crate::engines;
 
 /// Rejects what the parser of plans can't see: a config for a server that assay does not start, a
@@ -26,6 +27,7 @@ pub fn reject_impossible(file: &PlanFile) -> anyhow::Result<()> {
     }
     refused.extend(invalid_urls(file));
     refused.extend(unusable_address(file));
+    refused.extend(turns::impossible_turns(file));
 
     // Several targets may share a config, and so its mistake: report it once.
     refused.sort_by_key(|diagnostic| diagnostic.place);
@@ -69,6 +71,49 @@ impl<'a> TargetCheck<'a> {
             .or_else(|| self.reads())
             .or_else(|| self.options())
             .or_else(|| self.workload())
+            .or_else(|| self.reuse())
+    }
+
+    /// Returns the reason why no other target can load the database of this one.
+    fn load_with(&self) -> Option<Problem> {
+        let plan = &self.file.plan;
+        let loader = &plan.targets[self.target.load_with?];
+        let (what, help) = if plan.reuse == Reuse::Off {
+            ("the plan does not keep databases", "add `reuse = \"run\"` or `reuse = true`")
+        } else if plan.builds[loader.build].engine != plan.builds[self.target.build].engine {
+            ("that target has another engine", "name a target of the same engine")
+        } else if loader.load_with.is_some() {
+            ("that target's own database is loaded by another", "name the target that loads it")
+        } else {
+            return None;
+        };
+        Some(Problem {
+            place: self.file.place_of(|key| key == "target"),
+            what: format!("`{}` can't load its database: {what}", loader.name),
+            help,
+        })
+    }
+
+    /// Returns the reason why the target can't share its load, as its plan asks.
+    fn reuse(&self) -> Option<Problem> {
+        let plan = &self.file.plan;
+        if let Some(problem) = self.load_with() {
+            return Some(problem);
+        }
+        let why = if plan.reuse == Reuse::Off {
+            return None;
+        } else if self.is_foreign {
+            "assay can't copy the database of a server that it did not start"
+        } else if self.config.replicas > 0 {
+            "the replicas of a copied database would have to be made again"
+        } else {
+            return None;
+        };
+        Some(Problem {
+            place: self.file.place_of(|key| key == "reuse"),
+            what: format!("`reuse` is not possible: {why}"),
+            help: "set `reuse = false`, or leave the target out of the plan",
+        })
     }
 
     fn limits(&self) -> Option<Problem> {

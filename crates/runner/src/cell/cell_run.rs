@@ -8,10 +8,12 @@ use engine::{DataDir, Engine, LogParser, SqlEngine, Table};
 use plan::Workload;
 use record::{Cell, CellDir, Limit, LogEvent, RunDir, ServerHost, Setting, Warning};
 
+use super::kept::Part;
 use super::tables;
 use super::target::Leftovers;
 use crate::session::RunSession;
 use crate::step::CellNotes;
+use crate::turns::Seat;
 
 /// A cell that is being measured.
 pub struct CellRun<'a> {
@@ -22,10 +24,14 @@ pub struct CellRun<'a> {
     pub record: &'a mut Cell,
     /// The cell in the plan.
     pub planned: plan::Cell,
+    /// Its seat among the cells that take turns; `None` if it is measured alone.
+    pub seat: Option<&'a Seat>,
     /// Keep the database when the cell has ended.
     pub keep: bool,
     /// The URL at which load ranks reach the server; `None` for an engine without one.
     pub url: Option<String>,
+    /// The steps that the target runs.
+    pub part: Part,
     /// The events of the engine's log so far.
     events: Vec<LogEvent>,
     /// Warnings for every step, and reasons why none can be valid.
@@ -39,6 +45,7 @@ impl<'a> CellRun<'a> {
         directory: &'a CellDir,
         record: &'a mut Cell,
         planned: plan::Cell,
+        seat: Option<&'a Seat>,
     ) -> Self {
         Self {
             session,
@@ -46,8 +53,10 @@ impl<'a> CellRun<'a> {
             directory,
             record,
             planned,
+            seat,
             keep: session.plan().keep_data,
             url: None,
+            part: Part::All,
             events: Vec::new(),
             notes: CellNotes::default(),
         }
@@ -63,6 +72,18 @@ impl<'a> CellRun<'a> {
 
     pub fn config(&self) -> &'a plan::Config {
         &self.session.plan().configs[self.target().config]
+    }
+
+    /// Returns the target that loads the database of this one, if that is another.
+    pub fn loader(&self) -> Option<&'a plan::Target> {
+        Some(&self.session.plan().targets[self.target().load_with?])
+    }
+
+    /// Returns the build and the config that load the database.
+    pub fn loading_parts(&self) -> (&'a plan::Build, &'a plan::Config) {
+        let plan = self.session.plan();
+        let target = self.loader().unwrap_or(self.target());
+        (&plan.builds[target.build], &plan.configs[target.config])
     }
 
     pub fn workload(&self) -> &'a Workload {
@@ -139,6 +160,25 @@ impl<'a> CellRun<'a> {
             Some(parser) => self.keep_events(parser),
             None => Ok(()),
         }
+    }
+
+    /// Gives the kept log of the load another name, before the target is opened again.
+    pub fn set_load_log_aside(&self) -> anyhow::Result<()> {
+        let log = self.directory.log_path();
+        let names = std::iter::once("load.log".to_owned())
+            .chain((2..).map(|number| format!("load-{number}.log")));
+        let mut places = names.map(|name| self.directory.path().join(name));
+        if log.exists()
+            && let Some(place) = places.find(|place| !place.exists())
+        {
+            fs_err::rename(log, place)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the identifier of the run.
+    pub fn run_id(&self) -> anyhow::Result<String> {
+        Ok(self.run.read_run()?.id)
     }
 
     /// Adds the events of the kept log to the record.

@@ -6,33 +6,43 @@
 //!    └────────── open again, if the load has options of its own ◄──────────┘
 //! ```
 //!
+//! A cell that shares its load with others goes this way twice if it makes the database: once to
+//! load, and once on a copy ([`kept`]).
+//!
 //! What is begun is ended, however the steps went: tables are dropped, servers are stopped, logs
 //! are kept, and databases are removed. If something fails there too, the earlier error is the one
 //! that is reported ([`AndCleanUp`](crate::failure::AndCleanUp)).
 
+use engine::Engine;
+use load::Clock as _;
 use record::{Cell, CellDir, CellRef, RunDir, Status};
 
 use super::cell_run::{CellRun, EngineLog};
+use super::kept::{self, LoadPart, Part, SharedLoad};
 use super::record::{begin, end};
 use super::target::{NextOpening, RunningTarget, Stopped};
+use crate::databases::Entry;
 use crate::engines;
 use crate::failure::{AndCleanUp as _, LOG_LINES, failure_of};
 use crate::remote::{CellOrder, LoadRanks};
 use crate::session::RunSession;
 use crate::step::StepRunner;
 use crate::time::unix_now_ns;
+use crate::turns::{Frozen, Seat};
 
-/// Runs a cell in this process and records how it ended. Its failure does not end the run: only a
+/// Runs a cell in this process and records how it ended; with a `seat`, it takes turns with other
+/// cells. Its failure does not end the run: only a
 /// record that cannot be written does.
 pub fn run(
     session: &RunSession<'_>,
     run: &RunDir,
     reference: &CellRef,
     planned: plan::Cell,
+    seat: Option<&Seat>,
 ) -> anyhow::Result<Status> {
     let (directory, record) = begin(session, run, reference, planned)?;
     directory.write(&record)?;
-    measure(session, run, &directory, record, planned)
+    measure(session, run, &directory, record, planned, seat)
 }
 
 /// Runs a cell whose record has begun, in this process, and records how it ended.
@@ -42,14 +52,56 @@ pub fn measure(
     directory: &CellDir,
     mut record: Cell,
     planned: plan::Cell,
+    seat: Option<&Seat>,
 ) -> anyhow::Result<Status> {
-    let result = live(&mut CellRun::new(session, run, directory, &mut record, planned));
+    let result = live(&mut CellRun::new(session, run, directory, &mut record, planned, seat));
     end(session, directory, record, result)
 }
 
-/// Starts the target of a cell, runs the steps on it, and leaves nothing behind.
+/// Runs the steps of a cell on its target, and leaves nothing behind.
 fn live(cell: &mut CellRun<'_>) -> anyhow::Result<Status> {
+    let Some(shared) = SharedLoad::of(cell)? else {
+        return run_target(cell);
+    };
+    if let Some(entry) = shared.find(cell) {
+        kept::use_copy(cell, entry, false)?;
+        return run_target(cell);
+    }
+    SharedLoad::refuse_without_loader(cell)?;
+    match load_and_keep(cell, &shared)? {
+        Kept::Entry(entry) => kept::use_copy(cell, *entry, true)?,
+        Kept::Unfinished(status) => return Ok(status),
+    }
+    run_target(cell)
+}
+
+/// A load that ended.
+enum Kept {
+    /// The database was kept.
+    Entry(Box<Entry>),
+    /// The steps did not complete.
+    Unfinished(Status),
+}
+
+/// Runs the steps that load, and keeps their database.
+fn load_and_keep(cell: &mut CellRun<'_>, shared: &SharedLoad) -> anyhow::Result<Kept> {
+    cell.part = Part::Load(LoadPart::default());
     let target = engines::of(cell.build().engine).start(cell)?;
+    let leftovers = target.leftovers();
+
+    let result = run_openings(cell, target).and_then(|status| match status {
+        Status::Complete => shared.keep(cell, &leftovers).map(|entry| Kept::Entry(entry.into())),
+        status => Ok(Kept::Unfinished(status)),
+    });
+    let removed = cell.remove(leftovers);
+    result.and_clean_up(removed)
+}
+
+/// Starts the target of a cell, runs the steps on it, and leaves nothing behind.
+fn run_target(cell: &mut CellRun<'_>) -> anyhow::Result<Status> {
+    let began_ns = cell.session.clock.now();
+    let target = engines::of(cell.build().engine).start(cell)?;
+    cell.note_start(cell.session.clock.now().saturating_sub(began_ns));
     let leftovers = target.leftovers();
 
     let result = run_openings(cell, target);
@@ -84,7 +136,11 @@ fn run_opening(
     cell: &mut CellRun<'_>,
     mut target: Box<dyn RunningTarget>,
 ) -> anyhow::Result<Opening> {
-    let result = run_on(cell, &mut *target);
+    let seated = sit_down(cell, target.engine());
+    let result = seated.and_then(|()| run_on(cell, &mut *target));
+    // A stopped target has no processes to freeze.
+    let unseated = cell.seat.map_or(Ok(()), |seat| seat.set_target(Frozen::default()));
+    let result = result.and_clean_up(unseated);
 
     if let Some(failure) = &mut cell.record.failure
         && failure.log_tail.is_empty()
@@ -101,6 +157,14 @@ fn run_opening(
         stopped?;
     }
     Ok(Opening { status, next })
+}
+
+/// Lets the processes of a running target rest between its turns, if it takes turns.
+fn sit_down(cell: &CellRun<'_>, engine: &dyn Engine) -> anyhow::Result<()> {
+    let Some(seat) = cell.seat else {
+        return Ok(());
+    };
+    seat.set_target(Frozen::of(engine, cell.session.plan().idle)?)
 }
 
 /// Runs the steps of a running target.
@@ -169,9 +233,11 @@ fn run_steps_here(
     cell: &mut CellRun<'_>,
     target: &mut dyn RunningTarget,
 ) -> anyhow::Result<Status> {
+    let leftovers = target.leftovers();
     let mut steps = target.steps(cell)?;
+    kept::begin_on_copy(cell, &*steps.engine, &mut *steps.runner, &leftovers)?;
     let planned_steps = cell.workload().steps();
-    let part = steps.part.clone().unwrap_or(0..cell.record.steps.len());
+    let part = steps.part.clone();
     let mut step_runner = StepRunner::new(
         cell.session,
         &*steps.engine,
@@ -179,10 +245,12 @@ fn run_steps_here(
         cell.workload().policy(),
         cell.planned,
         cell.notes().clone(),
+        cell.seat,
     )?;
 
     for number in part {
         let step = step_runner.run(cell.directory, number, &planned_steps[number])?;
+        cell.note_step(&step);
         match step.status {
             Status::Complete => {}
             Status::Interrupted => return Ok(Status::Interrupted),
@@ -198,5 +266,6 @@ fn run_steps_here(
             return Ok(Status::Interrupted);
         }
     }
+    cell.note_state(&*steps.runner);
     Ok(Status::Complete)
 }

@@ -3,10 +3,12 @@
 //! * [`life`] is the way of a cell from the start of its target until nothing is left of it.
 //! * [`RunningTarget`](target::RunningTarget) is what it needs of a target; `engines/` has them.
 //! * [`CellRun`](cell_run::CellRun) is the cell while it is measured, and [`record`] its record.
+//! * [`kept`] lets cells share the load of a database.
 //! * [`isolated`] runs a cell in a process of its own.
 
 pub mod cell_run;
 pub mod isolated;
+pub mod kept;
 pub mod life;
 pub mod record;
 pub mod tables;

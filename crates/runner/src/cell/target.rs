@@ -74,8 +74,8 @@ pub struct TargetSteps<'a> {
     pub engine: Box<dyn StepEngine + 'a>,
     /// The workload on it.
     pub runner: Box<dyn WorkloadRunner + 'a>,
-    /// The numbers of the steps, from 0; `None` for all steps.
-    pub part: Option<Range<usize>>,
+    /// The numbers of the steps, from 0.
+    pub part: Range<usize>,
 }
 
 /// A target that was stopped.
@@ -100,13 +100,15 @@ pub trait NextOpening {
 pub struct Leftovers {
     /// The database.
     pub data_dir: Option<DataDir>,
+    /// The directory in it with the files that a copy of the database needs.
+    pub data: Option<PathBuf>,
     /// The homes of replicas.
     pub replica_homes: Vec<PathBuf>,
 }
 
 impl Leftovers {
     /// Returns a database without replicas.
-    pub fn database(data_dir: DataDir) -> Self {
-        Self { data_dir: Some(data_dir), replica_homes: Vec::new() }
+    pub fn database(data_dir: DataDir, data: PathBuf) -> Self {
+        Self { data_dir: Some(data_dir), data: Some(data), replica_homes: Vec::new() }
     }
 }

@@ -41,8 +41,16 @@ impl EngineRow for Sqlite {
 
     fn start(&self, cell: &mut CellRun<'_>) -> anyhow::Result<Box<dyn RunningTarget>> {
         let data_dir = cell.empty_directory("sqlite")?;
-        match sqlite::Sqlite::start(data_dir.path(), &cell.config().set) {
-            Ok(database) => Ok(Box::new(SqlTarget::new(database, Leftovers::database(data_dir)))),
+        let opened = if cell.copy_kept_database(&data_dir)? {
+            sqlite::Sqlite::open_with(data_dir.path(), &cell.config().set)
+        } else {
+            sqlite::Sqlite::start(data_dir.path(), &cell.config().set)
+        };
+        match opened {
+            Ok(database) => {
+                let data = data_dir.path().to_owned();
+                Ok(Box::new(SqlTarget::new(database, Leftovers::database(data_dir, data))))
+            }
             Err(error) => {
                 // The next run wipes files that can't be removed now.
                 let _ = data_dir.remove();

@@ -27,9 +27,6 @@ use crate::workloads::{RocksDbSteps, WorkloadRunner};
 /// The directory of a database, in its target's directory.
 pub const DIRECTORY: &str = "rocksdb";
 
-/// The library's log of the load, if the database was reopened after it.
-const LOAD_LOG: &str = "load.log";
-
 /// Options that always differ between creating a database and opening it.
 const NEW_DATABASE_ONLY: [&str; 2] = ["create_if_missing", "error_if_exists"];
 
@@ -62,9 +59,23 @@ impl EngineRow for RocksDb {
         let library = Library::open(Path::new(&Installed::of(cell.build())?.place))?;
         let workload = KeyValueWorkload::of(cell)?;
         let data_dir = cell.empty_directory(DIRECTORY)?;
-        let mut openings = openings(&cell.session.file, cell.config())?.into_iter();
+        let part = cell.part_of_steps();
+        let mut openings = openings(&cell.session.file, cell.config())?;
+        let has_load_options = openings.len() > 1;
+        let is_copy = cell.copy_kept_database(&data_dir)?;
+        if is_copy && has_load_options {
+            // The load of a copied database is over.
+            openings.remove(0);
+        }
+
+        let mut openings = openings.into_iter();
         let first = openings.next().unwrap_or_default();
-        let database = match rocksdb::RocksDb::create(&library, data_dir.path(), &first) {
+        let opened = if is_copy {
+            rocksdb::RocksDb::open(&library, data_dir.path(), &first)
+        } else {
+            rocksdb::RocksDb::create(&library, data_dir.path(), &first)
+        };
+        let database = match opened {
             Ok(database) => database,
             Err(error) => {
                 keep_log(cell.directory, &rocksdb::log_path(data_dir.path()))?;
@@ -77,15 +88,18 @@ impl EngineRow for RocksDb {
         warn_of_left_out_options(cell, &database);
 
         let (count, loaded) = (cell.record.steps.len(), cell.workload().steps_to_load());
-        let after_load = openings.next().map(|config| AfterLoad { config, part: loaded..count });
+        // A load that is kept for others is opened again by whoever uses it.
+        let ends_with_load = part.end == loaded && part.end < count;
+        let after_load = openings.next().filter(|_| !ends_with_load);
+        let load_settings = cell.settings_of_load().filter(|_| has_load_options);
         Ok(Box::new(RocksDbTarget {
             database,
             workload,
             data_dir,
-            is_loading: after_load.is_some(),
-            part: if after_load.is_some() { 0..loaded } else { 0..count },
-            after_load,
-            load_settings: None,
+            is_loading: has_load_options && !is_copy,
+            part: if after_load.is_some() { part.start..loaded } else { part.clone() },
+            after_load: after_load.map(|config| AfterLoad { config, part: loaded..part.end }),
+            load_settings,
         }))
     }
 }
@@ -158,7 +172,7 @@ struct AfterLoad {
 
 impl RunningTarget for RocksDbTarget {
     fn leftovers(&self) -> Leftovers {
-        Leftovers::database(self.data_dir.clone())
+        Leftovers::database(self.data_dir.clone(), self.data_dir.path().to_owned())
     }
 
     fn engine(&self) -> &dyn Engine {
@@ -183,7 +197,7 @@ impl RunningTarget for RocksDbTarget {
             }
         };
         let engine = Box::new(RocksDbSteps { database, is_loading });
-        Ok(TargetSteps { engine, runner, part: Some(self.part.clone()) })
+        Ok(TargetSteps { engine, runner, part: self.part.clone() })
     }
 
     fn stop(self: Box<Self>) -> Stopped {
@@ -211,10 +225,7 @@ struct Reopening {
 impl NextOpening for Reopening {
     fn open(self: Box<Self>, cell: &mut CellRun<'_>) -> anyhow::Result<Box<dyn RunningTarget>> {
         let Self { library, workload, data_dir, after_load } = *self;
-        let log = cell.directory.log_path();
-        if log.exists() {
-            fs_err::rename(log, cell.directory.path().join(LOAD_LOG))?;
-        }
+        cell.set_load_log_aside()?;
 
         let opened = rocksdb::RocksDb::open(&library, data_dir.path(), &after_load.config);
         let database = match opened {
@@ -255,11 +266,17 @@ fn record_load_settings(cell: &mut CellRun<'_>, load_settings: Vec<Setting>) -> 
             |other: &Setting| (&other.name, &other.value) == (&setting.name, &setting.value);
         !NEW_DATABASE_ONLY.contains(&name) && (is_declared() || !later.iter().any(is_same))
     };
-    let recorded: Vec<Setting> = load_settings
-        .into_iter()
-        .filter(is_recorded)
-        .map(|setting| Setting { name: name_in_load(&setting.name), ..setting })
-        .collect();
+    let is_of_load = |setting: &Setting| without_section(&setting.name).starts_with(LOAD_OPTION);
+    // Those of a kept database may have been recorded by the cell that made it.
+    let recorded: Vec<Setting> = if load_settings.iter().any(is_of_load) {
+        load_settings.into_iter().filter(is_of_load).collect()
+    } else {
+        load_settings
+            .into_iter()
+            .filter(is_recorded)
+            .map(|setting| Setting { name: name_in_load(&setting.name), ..setting })
+            .collect()
+    };
     cell.record.settings.extend(recorded);
     cell.record.settings.sort_by(|a, b| a.name.cmp(&b.name));
     cell.describe_settings()

@@ -117,6 +117,11 @@ impl<E: Replicated + 'static> EngineRow for Servers<E> {
         cell.note("server::config", server.notes());
         target.is_foreign = server.data_dir().is_none();
         target.leftovers.data_dir = server.data_dir().cloned();
+        target.leftovers.data = server.database();
+        if let Some(origin) = server.origin() {
+            cell.note_copy(origin.copied);
+            cell.note_upgrade(origin.upgrade);
+        }
         Ok(Box::new(target))
     }
 
@@ -186,6 +191,8 @@ impl<E: Replicated + 'static> Servers<E> {
                 limits: &Limits::default(),
                 timeout: plan.server_timeout,
                 network: network.as_ref(),
+                database: None,
+                database_build: None,
                 replicas: for_replicas(config, replica_port.as_ref()),
                 stop: &AtomicBool::new(false),
             };
@@ -229,7 +236,16 @@ impl<E: Replicated + 'static> Servers<E> {
         let (session, config, home) = (cell.session, cell.config(), cell.home());
         let launch = Launch::of(cell)?;
         let log = cell.directory.log_path();
-        let options = launch.options(session, config, &home, &log);
+        let database = cell.database_to_copy();
+        let before = match cell.loader() {
+            Some(_) => Some(Installed::of(cell.loading_parts().0)?.place),
+            None => None,
+        };
+        let options = StartOptions {
+            database: database.as_deref(),
+            database_build: before.as_deref(),
+            ..launch.options(session, config, &home, &log)
+        };
         let server = (self.start)(&options)
             .map_err(|error| keep_config(cell, &home, self.config_file, RECORDED_CONFIG, error))?;
 
@@ -240,7 +256,8 @@ impl<E: Replicated + 'static> Servers<E> {
         let names: Vec<String> = (1..=config.replicas).map(replica_name).collect();
         let replica_homes = names.iter().map(|name| home.join(name)).collect();
         let preparation = StartedReplicas { launch, names, config_file: self.config_file };
-        let mut target = SqlTarget::new(server, Leftovers { data_dir: None, replica_homes });
+        let mut target =
+            SqlTarget::new(server, Leftovers { replica_homes, ..Leftovers::default() });
         target.preparation = Some(Box::new(preparation));
         Ok(target)
     }
@@ -404,6 +421,8 @@ impl Launch {
             limits: &config.limits,
             timeout: plan.server_timeout,
             network: self.network.as_ref(),
+            database: None,
+            database_build: None,
             replicas: for_replicas(config, self.replica_port.as_ref()),
             stop: &session.stop,
         }

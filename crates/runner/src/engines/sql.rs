@@ -113,6 +113,11 @@ impl<E: SqlEngine + 'static> RunningTarget for SqlTarget<E> {
 
         let tables = workload.tables().to_vec();
         self.workload = Some(workload);
+        if cell.database_to_copy().is_some() {
+            // The copy has them.
+            self.session = Some(self.engine.connect()?);
+            return Ok(());
+        }
         if self.is_foreign {
             // Others drop what is noted already.
             self.noted = Some(cell.record.tables_left.len());
@@ -120,13 +125,13 @@ impl<E: SqlEngine + 'static> RunningTarget for SqlTarget<E> {
         self.create(cell, &tables)
     }
 
-    fn steps(&mut self, _: &CellRun<'_>) -> anyhow::Result<TargetSteps<'_>> {
+    fn steps(&mut self, cell: &CellRun<'_>) -> anyhow::Result<TargetSteps<'_>> {
         let workload = self.workload.as_mut().context("the tables were not made")?;
         let replication = self.replication.as_deref();
         Ok(TargetSteps {
             engine: Box::new(SqlSteps { engine: &self.engine, replication }),
             runner: workload.runner(&self.engine),
-            part: None,
+            part: cell.part_of_steps(),
         })
     }
 

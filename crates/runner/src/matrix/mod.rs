@@ -18,6 +18,7 @@ pub(crate) mod growth;
 pub mod incomplete;
 pub mod pace;
 
+use std::ops::Range;
 use std::time::Duration;
 
 use analysis::counted;
@@ -113,6 +114,16 @@ impl Matrix {
             }
         }
         Ok(Self { tasks, cell_count: cells.len(), complete_count, pace })
+    }
+
+    /// Returns the tasks that are measured at the same time, from index `from` on: with turns, the
+    /// targets of one variant, number of clients and repeat.
+    pub fn group_at(&self, from: usize, takes_turns: bool) -> Range<usize> {
+        let round = |task: &Task| plan::Cell { target: 0, ..task.cell };
+        let rest = &self.tasks[from..];
+        let is_of_group = |task: &&Task| takes_turns && round(task) == round(&rest[0]);
+        let others = rest.iter().skip(1).take_while(is_of_group).count();
+        from..from + 1 + others
     }
 
     /// Removes the tasks of a target from index `from` on, and returns their cells.

@@ -5,7 +5,7 @@ use engine::Table;
 use plan::{InsertStepKind, WriteEnd};
 use record::{StatementPlan, Step, StepKind, Warning};
 use workload::insert::{self, Database, Insert};
-use workload::{Check, Summaries, Task};
+use workload::{Check, LoadState, Summaries, Task};
 
 use super::{Totals, WorkloadRunner, none_failed};
 
@@ -85,6 +85,14 @@ impl WorkloadRunner for InsertRunner<'_> {
             .get(insert::QUERY.name)
             .and_then(|queries| self.workload.check_point_queries(step, queries.ok, queries.rows));
         check.into_iter().collect()
+    }
+
+    fn state(&self) -> Option<LoadState> {
+        Some(self.workload.state())
+    }
+
+    fn restore(&mut self, state: LoadState) -> bool {
+        self.workload.restore(state)
     }
 
     fn plans(&self, step: usize) -> anyhow::Result<Vec<StatementPlan>> {

@@ -6,7 +6,7 @@ use engine::rocksdb::RocksDb;
 use plan::{Checks, KvStepKind};
 use record::{Step, StepKind};
 use workload::kv::{self, Kv};
-use workload::{Check, Summaries, Task};
+use workload::{Check, LoadState, Summaries, Task};
 
 use super::{Totals, WorkloadRunner, none_failed};
 
@@ -83,6 +83,14 @@ impl WorkloadRunner for KvRunner<'_> {
         self.done = step as u64 + 1;
         let step = self.workload.plan().steps[step].clone();
         self.workload.apply(&step, summaries, is_flawless)
+    }
+
+    fn state(&self) -> Option<LoadState> {
+        self.workload.state()
+    }
+
+    fn restore(&mut self, state: LoadState) -> bool {
+        self.workload.restore(&state)
     }
 
     fn check(&self) -> anyhow::Result<Vec<Check>> {

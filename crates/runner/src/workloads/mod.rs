@@ -17,7 +17,7 @@ use engine::rocksdb::RocksDb;
 use engine::{Engine, Error, IndexRows, Observer, SettleLimits, Settled, SqlEngine, Table};
 use plan::Settle;
 use record::{Ops, StatementPlan, Step};
-use workload::{Check, OpKind, Summaries, Task};
+use workload::{Check, LoadState, OpKind, Summaries, Task};
 
 use crate::replicas::{Replication, TableContents};
 
@@ -192,6 +192,13 @@ pub trait WorkloadRunner {
     /// Updates the expected data with what a step or its warm-up did. Returns the checks of what it
     /// read.
     fn apply(&mut self, step: usize, summaries: &Summaries, totals: &Totals) -> Vec<Check>;
+
+    /// Returns the knowledge of the data with which another process can go on; `None` if there is
+    /// more to know.
+    fn state(&self) -> Option<LoadState>;
+
+    /// Takes over the knowledge of the same data. Returns `false` if it is about other data.
+    fn restore(&mut self, state: LoadState) -> bool;
 
     /// Asks the engine for the plans of the step's statements. Empty if it has none.
     fn plans(&self, _step: usize) -> anyhow::Result<Vec<StatementPlan>> {

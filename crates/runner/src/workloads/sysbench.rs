@@ -5,7 +5,7 @@ use engine::{SqlEngine, Table};
 use plan::SysbenchStepKind;
 use record::{StatementPlan, Step, StepKind};
 use workload::sysbench::{self, Sysbench};
-use workload::{Check, Summaries, Task};
+use workload::{Check, LoadState, Summaries, Task};
 
 use super::{Totals, WorkloadRunner};
 
@@ -71,6 +71,14 @@ impl<E: SqlEngine> WorkloadRunner for SysbenchRunner<'_, E> {
     fn apply(&mut self, step: usize, summaries: &Summaries, _: &Totals) -> Vec<Check> {
         self.workload.apply(step, summaries);
         Vec::new()
+    }
+
+    fn state(&self) -> Option<LoadState> {
+        Some(self.workload.state())
+    }
+
+    fn restore(&mut self, state: LoadState) -> bool {
+        self.workload.restore(state)
     }
 
     fn plans(&self, number: usize) -> anyhow::Result<Vec<StatementPlan>> {

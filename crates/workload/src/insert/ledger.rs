@@ -12,7 +12,7 @@ use crate::Check;
 use crate::check::index_check;
 
 /// All keys of a table, as ascending runs without gaps.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct KeyRuns {
     /// First key and length of each run.
     runs: VecDeque<(i64, u64)>,
@@ -45,9 +45,9 @@ impl KeyRuns {
     }
 }
 
-/// The workload's knowledge of one table.
-#[derive(Clone, Debug)]
-pub(super) struct Ledger {
+/// The workload's knowledge of one table, from which only this crate can read.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Ledger {
     pub(super) rows: u64,
     /// The number of the next row; numbers are never reused.
     pub(super) next_row: u64,

@@ -26,10 +26,9 @@ use engine::{Error, Partitions, StatementPlan, Table};
 use plan::{InsertStep, InsertStepKind, Query, Tables, WriteEnd};
 
 use crate::program::{Summaries, Summary};
-use crate::{Check, ClientShare, OpKind, Program, Random, Schedule, Task};
+use crate::{Check, ClientShare, LoadState, OpKind, Program, Random, Schedule, Task};
 use choices::{OldestRows, PointChoices, RangeChoices};
-use ledger::Ledger;
-pub use ledger::{Deleted, Inserted};
+pub use ledger::{Deleted, Inserted, Ledger};
 use pace::{CommitQuota, Pace};
 use programs::{
     BULK_LOAD_END, CREATE_INDEX, Connection, DELETE, Deleter, Inserter, PointReader, RangeReader,
@@ -353,6 +352,23 @@ impl Insert {
     /// Returns the mean size of a row's values in bytes.
     pub fn row_bytes_mean(&self) -> f64 {
         rows::bytes_mean(self.plan.data_length)
+    }
+
+    /// Returns what is known of the tables.
+    pub fn state(&self) -> LoadState {
+        LoadState::Insert(self.ledgers.clone())
+    }
+
+    /// Takes over what another process knew of the same tables. Returns `false` if it knew other
+    /// tables.
+    pub fn restore(&mut self, state: LoadState) -> bool {
+        match state {
+            LoadState::Insert(ledgers) if ledgers.len() == self.tables.len() => {
+                self.ledgers = ledgers;
+                true
+            }
+            _ => false,
+        }
     }
 
     fn is_shared(&self) -> bool {

@@ -31,6 +31,11 @@ impl History {
         self.load_step = Some(step);
     }
 
+    /// Returns the step that loaded; `None` if there is none, or other steps wrote too.
+    pub(super) fn only_load(&self) -> Option<u32> {
+        self.load_step.filter(|_| self.steps.is_empty())
+    }
+
     pub(super) fn record_writes(&mut self, step: u32, writers: Vec<WriterHistory>) {
         self.steps.push(StepWrites { step, writers });
     }

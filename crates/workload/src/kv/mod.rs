@@ -2,8 +2,8 @@
 //! overwritten at random, also while a writer writes at a rate.
 //!
 //! All keys exist after the load, and none is deleted. So every read has one right answer, except
-//! for the version of the value. A value names its version, and the seed says which key that version
-//! was written to.
+//! for the version of the value. A value names its version, and the seed says which key that
+//! version was written to.
 
 mod data;
 mod history;
@@ -21,7 +21,7 @@ use engine::{Direction, Durability, Error, KeyFacts, KeyValueSession, Scan, View
 use plan::{KvRead, KvStep, KvStepKind};
 
 use crate::check::ValueCheck;
-use crate::{Check, Random, Schedule, Summaries, Summary, Task};
+use crate::{Check, LoadState, Random, Schedule, Summaries, Summary, Task};
 use data::{Data, Fault, KeyFault, NUMBER_BYTES, ValueVersion};
 use history::{History, WriterHistory};
 pub use programs::{PUT, read_kind};
@@ -83,6 +83,25 @@ impl Kv {
     /// Returns the number of keys that should exist now.
     pub fn keys(&self) -> u64 {
         self.keys
+    }
+
+    /// Returns what is known of the keys; `None` if keys were overwritten, which is more than a
+    /// state tells.
+    pub fn state(&self) -> Option<LoadState> {
+        let load_step = self.history.only_load()?;
+        Some(LoadState::KeyValue { keys: self.keys, load_step })
+    }
+
+    /// Takes over what another process knew of the same keys. Returns `false` if it knew others.
+    pub fn restore(&mut self, state: &LoadState) -> bool {
+        match *state {
+            LoadState::KeyValue { keys, load_step } if keys <= self.plan.keys => {
+                self.keys = keys;
+                Arc::make_mut(&mut self.history).record_load(load_step);
+                true
+            }
+            _ => false,
+        }
     }
 
     /// Opens the connections of a step.
@@ -257,8 +276,9 @@ impl Kv {
         let mut compared = ValueCheck::default();
         let samples = if self.keys == 0 { 0 } else { samples };
         for sample in 0..samples {
-            // For half of the samples, a write of the key is known, so that its loss would show. The
-            // other keys are random: keys that were never overwritten are read, too.
+            // For half of the samples, a write of the key is known, so that its loss would show.
+            // The other keys are random: keys that were never overwritten are read,
+            // too.
             let written =
                 if sample % 2 == 0 { self.history.random_write(&mut random) } else { None };
             let number = match written {

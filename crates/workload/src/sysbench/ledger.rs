@@ -4,6 +4,7 @@
 //! early.
 
 use engine::{Table, TableFacts};
+use serde::{Deserialize, Serialize};
 
 use super::changes::RowChanges;
 use crate::Check;
@@ -12,9 +13,9 @@ use crate::check::index_check;
 /// The reason why the number of rows is no longer compared.
 const UNCERTAIN: &str = "a statement whose effect is not known may have changed the number of rows";
 
-/// The workload's knowledge of one table.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Ledger {
+/// The workload's knowledge of one table, from which only this crate can read.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Ledger {
     pub(super) rows: u64,
     pub(super) is_indexed: bool,
     /// The number of rows is unknown: a server did not answer, or did something that cannot be

@@ -28,7 +28,7 @@ use words::excerpt;
 
 use crate::check::ValueCheck;
 use crate::program::plans_of_first_ops;
-use crate::{Check, ClientShare, Random, Schedule, Summaries, Summary, Task};
+use crate::{Check, ClientShare, LoadState, Random, Schedule, Summaries, Summary, Task};
 use changes::RowChanges;
 pub use changes::TableChanges;
 use connection::CREATE_INDEX;
@@ -37,7 +37,7 @@ pub use connection::{EVENT, INSERT};
 use data::{LoadedRows, ROW_BYTES};
 use distribution::Sampler;
 use event::{Event, EventOptions, Streams};
-use ledger::Ledger;
+pub use ledger::Ledger;
 
 /// Purposes of random streams, the last part of their paths; rows use 0.
 const EVENTS: u64 = 1;
@@ -120,6 +120,24 @@ impl Sysbench {
     /// Returns the size of a row's values in bytes.
     pub fn row_bytes(&self) -> u64 {
         ROW_BYTES
+    }
+
+    /// Returns what is known of the tables.
+    pub fn state(&self) -> LoadState {
+        LoadState::Sysbench(self.ledgers.clone())
+    }
+
+    /// Takes over what another process knew of the same tables, none of which was changed since its
+    /// load. Returns `false` if it knew other tables.
+    pub fn restore(&mut self, state: LoadState) -> bool {
+        match state {
+            LoadState::Sysbench(ledgers) if ledgers.len() == self.tables.len() => {
+                self.ledgers = ledgers;
+                self.has_just_loaded = true;
+                true
+            }
+            _ => false,
+        }
     }
 
     /// Returns whether the secondary indexes exist.

@@ -64,8 +64,13 @@ pub fn find(args: &FindArgs) -> anyhow::Result<Exit> {
 /// Runs the process of a cell. Its exit code tells whether the cell's end is recorded.
 pub fn cell(args: &CellArgs) -> anyhow::Result<Exit> {
     let view = RunView::of_cell(args)?;
-    let request =
-        CellRequest { run: args.run.clone(), cell: args.cell.clone(), data: args.data.clone() };
+    let request = CellRequest {
+        run: args.run.clone(),
+        cell: args.cell.clone(),
+        data: args.data.clone(),
+        pipes: args.pipes(),
+        reuse: args.reuse.clone(),
+    };
     runner::run_cell(&request, &view)?;
     Ok(Exit::Ok)
 }

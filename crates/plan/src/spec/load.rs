@@ -1,0 +1,155 @@
+//! The load of a workload: the first steps, which make the database that the others use.
+
+use super::{InsertStep, InsertStepKind, KvStepKind, SysbenchStepKind, Tables, Workload};
+
+/// The cells that share one load.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reuse {
+    /// None: each cell loads its own database.
+    #[default]
+    Off,
+    /// Those of one run: the first one loads, and the database is removed with the run's end.
+    Run,
+    /// Those of all runs.
+    Always,
+}
+
+impl Workload {
+    /// Returns the number of first steps that make the database: those that load, create indexes
+    /// and settle. 0 if the workload loads nothing, or does nothing else.
+    pub fn steps_that_load(&self) -> usize {
+        let makes_database: Vec<bool> = match self {
+            Self::Insert(insert) => insert.steps.iter().map(InsertStep::makes_database).collect(),
+            Self::Kv(kv) => {
+                let kinds = kv.steps.iter().map(|step| step.kind);
+                kinds.map(KvStepKind::makes_database).collect()
+            }
+            Self::Sysbench(sysbench) => {
+                let kinds = sysbench.steps.iter().map(|step| &step.kind);
+                kinds.map(SysbenchStepKind::makes_database).collect()
+            }
+        };
+        let count = makes_database.iter().take_while(|makes| **makes).count();
+        if self.loads_within(count) && count < makes_database.len() { count } else { 0 }
+    }
+
+    /// Returns whether one of the first `count` steps loads rows or keys.
+    fn loads_within(&self, count: usize) -> bool {
+        match self {
+            Self::Insert(insert) => insert.steps[..count].iter().any(|step| step.kind.is_load()),
+            Self::Kv(kv) => kv.steps[..count].iter().any(|step| step.kind == KvStepKind::FillSeq),
+            Self::Sysbench(sysbench) => {
+                let mut steps = sysbench.steps[..count].iter();
+                steps.any(|step| step.kind == SysbenchStepKind::Load)
+            }
+        }
+    }
+
+    /// Returns what shapes the database after the [steps that load](Self::steps_that_load), with
+    /// this number of clients: names and values. Workloads that differ in nothing else make the
+    /// same database from the same seed.
+    pub fn load_facts(&self, clients: u32) -> Vec<(&'static str, String)> {
+        let count = self.steps_that_load();
+        let mut facts = vec![("workload", self.name().to_owned())];
+        match self {
+            Self::Insert(insert) => {
+                let is_shared = insert.tables == Tables::Shared;
+                facts.extend([
+                    ("rows", insert.initial_rows.to_string()),
+                    ("steps", format!("{:?}", &insert.steps[..count])),
+                    ("clients", clients.to_string()),
+                    ("tables", if is_shared { "shared" } else { "per-client" }.to_owned()),
+                    ("indexes", format!("{:?}", insert.indexes)),
+                    ("secondary-indexes", insert.secondary_indexes.to_string()),
+                    ("index-statements", format!("{:?}", insert.index_statements)),
+                    ("bulk-load", insert.bulk_load.to_string()),
+                    ("data-length", format!("{:?}", insert.data_length)),
+                ]);
+                if insert.partitions > 0 {
+                    // Their bounds depend on the rows of all steps.
+                    let rows = insert.rows_per_table(clients);
+                    facts.push(("partitions", format!("{} of {rows} rows", insert.partitions)));
+                }
+            }
+            // One client loads, whatever the number of others.
+            Self::Kv(kv) => facts.extend([
+                ("steps", format!("{:?}", &kv.steps[..count])),
+                ("keys", kv.keys.to_string()),
+                ("key-size", kv.key_size.to_string()),
+                ("value-size", kv.value_size.to_string()),
+                ("compression-ratio", kv.compression_ratio.to_string()),
+            ]),
+            // It has connections of its own for the load.
+            Self::Sysbench(sysbench) => facts.extend([
+                ("steps", format!("{:?}", &sysbench.steps[..count])),
+                ("tables", sysbench.tables.to_string()),
+                ("rows", sysbench.rows.to_string()),
+                ("load-connections", sysbench.load_connections.to_string()),
+                ("load-batch", sysbench.load_batch.to_string()),
+                ("secondary-index", sysbench.secondary_index.to_string()),
+                ("primary-key", sysbench.primary_key.to_string()),
+            ]),
+        }
+
+        // Checks read the database, which changes it a little: PostgreSQL notes which rows are old.
+        facts.push(("policy", format!("{:?}", self.policy())));
+        facts
+    }
+}
+
+impl InsertStep {
+    fn makes_database(&self) -> bool {
+        matches!(
+            self.kind,
+            InsertStepKind::Load { .. } | InsertStepKind::Index { .. } | InsertStepKind::Settle
+        )
+    }
+}
+
+impl KvStepKind {
+    fn makes_database(self) -> bool {
+        matches!(self, Self::FillSeq | Self::Drain | Self::Flush)
+    }
+}
+
+impl SysbenchStepKind {
+    fn makes_database(&self) -> bool {
+        matches!(self, Self::Load | Self::Index | Self::Settle)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Workload;
+
+    fn workload(table: &str, build: &str) -> Workload {
+        let text = format!("[workload.{table}\n[build.a]\n{build}\n");
+        let (plan, _) = crate::parse("plan.toml", &text, &[]).unwrap();
+        plan.variants[0].workload.clone()
+    }
+
+    fn insert(options: &str) -> Workload {
+        workload(&format!("insert]\n{options}"), "sqlite = \"bundled\"")
+    }
+
+    #[test]
+    fn the_load_ends_before_the_first_step_that_is_measured_on_its_database() {
+        let kv = |steps: &str| workload(&format!("kv]\nsteps = {steps}"), "rocksdb = \"/l.so\"");
+        assert_eq!(insert("steps = ['l.i0', 'l.x', 'settle', 'l.i1']").steps_that_load(), 3);
+        assert_eq!(kv("['fillseq', 'drain', 'readrandom', 'flush']").steps_that_load(), 2);
+        let sysbench = workload("sysbench]", "sqlite = \"bundled\"");
+        assert!(sysbench.steps_that_load() > 0);
+        // Nothing would be left to measure.
+        assert_eq!(insert("steps = ['l.i0', 'l.x']").steps_that_load(), 0);
+    }
+
+    #[test]
+    fn only_what_shapes_the_database_is_a_fact_of_its_load() {
+        let facts = |options: &str, clients| insert(options).load_facts(clients);
+        let base = facts("initial-rows = 1000", 1);
+        assert_eq!(base, facts("initial-rows = 1000\nread-write-time = '2s'", 1));
+        assert_ne!(base, facts("initial-rows = 2000", 1));
+        assert_ne!(base, facts("initial-rows = 1000", 2));
+        assert_ne!(base, facts("initial-rows = 1000\nchecks = 'off'", 1));
+    }
+}

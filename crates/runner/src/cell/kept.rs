@@ -1,0 +1,316 @@
+//! A cell that shares its load with others: see [`databases`](crate::databases).
+//!
+//! ```text
+//! no such database:  start ─► load ─► stop ─► keep ─┐
+//! a kept database:                                  └─► copy ─► start ─► check ─► other steps
+//! ```
+//!
+//! The cell that loads goes the same way as the others: its later steps, too, begin on a copy of
+//! the kept files, with a server that has just started.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use engine::{Copied, CopyOptions, DataDir, copy_database, set_page_cache};
+use plan::Checks;
+use record::{KeptDatabase, PageCache, Setting};
+use workload::LoadState;
+
+use super::cell_run::CellRun;
+use super::target::Leftovers;
+use crate::databases::{Contents, Databases, Entry, Key, Loaded, require_space};
+use crate::failure::UsageError;
+use crate::workloads::{StepEngine, WorkloadRunner};
+
+/// The part of a cell's steps that its target runs.
+#[derive(Default)]
+pub enum Part {
+    /// All steps.
+    #[default]
+    All,
+    /// The steps that load a database to keep.
+    Load(LoadPart),
+    /// The steps after the load, on a copy of a kept database.
+    Rest(Box<Entry>),
+}
+
+/// The steps that load a database to keep.
+#[derive(Default)]
+pub struct LoadPart {
+    /// The workload's knowledge of the database; `None` until the steps are complete.
+    state: Option<LoadState>,
+    /// The first check of the data that failed.
+    wrong: Option<String>,
+}
+
+/// The database of a cell whose load is shared.
+pub struct SharedLoad {
+    databases: Databases,
+    key: Key,
+}
+
+impl SharedLoad {
+    /// Returns the database that a cell shares with others; `None` if it has its own.
+    pub fn of(cell: &CellRun<'_>) -> anyhow::Result<Option<Self>> {
+        let Some(databases) = &cell.session.databases else {
+            return Ok(None);
+        };
+        let facts = cell.build().engine.facts();
+        if cell.workload().steps_that_load() == 0 || !facts.stores_data {
+            return Ok(None);
+        }
+        Ok(Some(Self { databases: databases.clone(), key: Key::of(cell)? }))
+    }
+
+    /// Returns the error for a cell without a database that another target loads.
+    pub fn refuse_without_loader(cell: &CellRun<'_>) -> anyhow::Result<()> {
+        let Some(loader) = cell.loader() else {
+            return Ok(());
+        };
+        let message = format!("no database that `{}` loaded is kept", loader.name);
+        let help = format!(
+            "measure `{}` in the same run, or keep its database with `reuse = true`",
+            loader.name
+        );
+        Err(UsageError::new(message, Some(help)).into())
+    }
+
+    /// Returns the kept database. One that is damaged is not used, but replaced.
+    pub fn find(&self, cell: &mut CellRun<'_>) -> Option<Entry> {
+        match self.databases.find(&self.key) {
+            Ok(found) => found,
+            Err(error) => {
+                let text =
+                    format!("the kept database `{}` is not used: {error:#}", self.key.name());
+                cell.note("database::not-used", &[text]);
+                None
+            }
+        }
+    }
+
+    /// Keeps the database that the cell has loaded, and of which `leftovers` are the files.
+    ///
+    /// # Errors
+    /// The load left wrong data, or the database can't be kept.
+    pub fn keep(&self, cell: &mut CellRun<'_>, leftovers: &Leftovers) -> anyhow::Result<Entry> {
+        let Part::Load(load) = std::mem::take(&mut cell.part) else {
+            bail!("the cell has loaded no database");
+        };
+        if let Some(wrong) = load.wrong {
+            bail!("the load left wrong data, so no step can use it: {wrong}");
+        }
+        let state = load.state.context("the workload can't tell what it loaded")?;
+        let (data_dir, data) = leftovers
+            .data_dir
+            .as_ref()
+            .zip(leftovers.data.as_ref())
+            .context("the engine has no directory of its own")?;
+
+        let contents = Contents {
+            made_by: cell.run_id()?,
+            steps: cell.workload().steps_that_load() as u32,
+            state,
+            load_settings: cell.record.settings.clone(),
+        };
+        let owner = data_dir.owner()?.uid;
+        let loaded = Loaded { data, owner, key: &self.key, contents };
+        let entry = self
+            .databases
+            .keep(&loaded, &cell.session.stop)
+            .context("the loaded database can't be kept for other cells")?;
+        cell.session.events.say(&format!(
+            "kept the database as `{}` ({:.1} GB)",
+            entry.name(),
+            entry.manifest.bytes() as f64 / 1e9
+        ));
+        Ok(entry)
+    }
+}
+
+/// Makes the cell run its steps after the load on a copy of a kept database.
+pub fn use_copy(cell: &mut CellRun<'_>, entry: Entry, is_made_here: bool) -> anyhow::Result<()> {
+    require_space(&cell.session.data_root, entry.manifest.bytes())?;
+    entry.note_use(&cell.run_id()?)?;
+    if is_made_here {
+        cell.set_load_log_aside()?;
+    }
+    cell.record.database = Some(KeptDatabase {
+        name: entry.name(),
+        loaded_by: cell.loader().map(|loader| loader.name.clone()),
+        fingerprint: entry.manifest.fingerprint.clone(),
+        made_unix_ns: entry.manifest.made_unix_ns,
+        made_here: is_made_here,
+        steps_left_out: if is_made_here { 0 } else { entry.manifest.steps },
+        ..KeptDatabase::default()
+    });
+    cell.part = Part::Rest(Box::new(entry));
+    Ok(())
+}
+
+impl CellRun<'_> {
+    /// Returns the numbers of the steps that the target runs, from 0.
+    pub fn part_of_steps(&self) -> Range<usize> {
+        let (loaded, count) = (self.workload().steps_that_load(), self.record.steps.len());
+        match self.part {
+            Part::All => 0..count,
+            Part::Load(_) => 0..loaded,
+            Part::Rest(_) => loaded..count,
+        }
+    }
+
+    /// Returns the directory with the files of a kept database, of which the target gets a copy.
+    pub fn database_to_copy(&self) -> Option<PathBuf> {
+        match &self.part {
+            Part::Rest(entry) => Some(entry.data()),
+            Part::All | Part::Load(_) => None,
+        }
+    }
+
+    /// Returns the settings of the engine while it loaded the database that the target copies.
+    pub fn settings_of_load(&self) -> Option<Vec<Setting>> {
+        match &self.part {
+            Part::Rest(entry) => Some(entry.manifest.load_settings.clone()),
+            Part::All | Part::Load(_) => None,
+        }
+    }
+
+    /// Copies the kept database into the directory of a target, if there is one to copy. Returns
+    /// whether there is.
+    pub fn copy_kept_database(&mut self, data_dir: &DataDir) -> anyhow::Result<bool> {
+        let Some(database) = self.database_to_copy() else {
+            return Ok(false);
+        };
+        let options = CopyOptions {
+            owner_before: rustix::process::geteuid().as_raw(),
+            owner_after: None,
+            stop: &self.session.stop,
+        };
+        let copied = copy_database(&database, data_dir.path(), &options)?;
+        self.note_copy(copied);
+        Ok(true)
+    }
+
+    /// Records how the target's copy was made.
+    pub fn note_copy(&mut self, copied: Copied) {
+        if let Some(database) = &mut self.record.database {
+            database.files = copied.files;
+            database.cloned = copied.cloned;
+            database.bytes = copied.bytes;
+            database.copy_ns = copied.took.as_nanos() as u64;
+        }
+    }
+
+    /// Records how long a program took to upgrade the target's copy.
+    pub fn note_upgrade(&mut self, took: Option<Duration>) {
+        if let Some(database) = &mut self.record.database {
+            database.upgrade_ns = took.map(|took| took.as_nanos() as u64);
+        }
+    }
+
+    /// Records how long the target took to start on its copy.
+    pub fn note_start(&mut self, took_ns: u64) {
+        let Some(database) = &mut self.record.database else {
+            return;
+        };
+        let of_others = database.copy_ns + database.upgrade_ns.unwrap_or(0);
+        database.open_ns = took_ns.saturating_sub(of_others);
+
+        let Some(loader) = &database.loaded_by else {
+            return;
+        };
+        let seconds = |ns: u64| ns as f64 / 1e9;
+        let upgrade = match database.upgrade_ns {
+            Some(ns) => format!("`pg_upgrade` took {:.2} s, and ", seconds(ns)),
+            None => String::new(),
+        };
+        let text = format!(
+            "opened the database that `{loader}` loaded: {upgrade}the start took {:.2} s",
+            seconds(database.open_ns)
+        );
+        self.session.events.say(&text);
+    }
+
+    /// Notes whether a step of the load left wrong data.
+    pub fn note_step(&mut self, step: &record::Step) {
+        let wrong = step.checks.iter().find(|check| !check.holds);
+        if let (Part::Load(load), Some(wrong)) = (&mut self.part, wrong) {
+            let text = format!(
+                "after step `{}`, {} is {}, expected {}",
+                step.name, wrong.what, wrong.found, wrong.expected
+            );
+            load.wrong.get_or_insert(text);
+        }
+    }
+
+    /// Notes what the workload knows at the end of the steps that load.
+    pub fn note_state(&mut self, runner: &dyn WorkloadRunner) {
+        if let Part::Load(load) = &mut self.part {
+            load.state = runner.state();
+        }
+    }
+}
+
+/// Gives the workload its knowledge of a copied database, and compares the two. Then warms or
+/// cleans the page cache, in which a cell would otherwise find what happens to be there.
+pub fn begin_on_copy(
+    cell: &mut CellRun<'_>,
+    engine: &dyn StepEngine,
+    runner: &mut dyn WorkloadRunner,
+    leftovers: &Leftovers,
+) -> anyhow::Result<()> {
+    let Part::Rest(entry) = &cell.part else {
+        return Ok(());
+    };
+    let (name, state) = (entry.name(), entry.manifest.state.clone());
+    let bytes = entry.manifest.bytes();
+    if !runner.restore(state) {
+        bail!(
+            "the kept database `{name}` has other tables than the workload; remove it with `assay databases --remove {name}`"
+        );
+    }
+
+    let checks = if cell.workload().policy().checks == Checks::Off {
+        Vec::new()
+    } else {
+        engine.before_check()?;
+        runner.check().context("the copy of the kept database can't be checked")?
+    };
+    if let Some(wrong) = checks.iter().find(|check| !check.holds) {
+        bail!(
+            "the copy of the kept database `{name}` has wrong data: {} is {}, expected {}",
+            wrong.what,
+            wrong.found,
+            wrong.expected
+        );
+    }
+
+    let page_cache = match (&leftovers.data_dir, &leftovers.data) {
+        (Some(data_dir), Some(data)) => set_caches(cell, data, data_dir.owner()?.uid, bytes)?,
+        _ => PageCache::Unknown,
+    };
+    if let Some(database) = &mut cell.record.database {
+        database.checks = checks;
+        database.page_cache = page_cache;
+    }
+    cell.directory.write(cell.record)?;
+    Ok(())
+}
+
+/// Reads the files of a database into the page cache, as a load leaves them. If they are too large
+/// for that, or the page cache counts toward a limit of the target, removes them instead.
+fn set_caches(
+    cell: &CellRun<'_>,
+    data: &Path,
+    owner: u32,
+    bytes: u64,
+) -> anyhow::Result<PageCache> {
+    const PART_OF_MEMORY: u64 = 4;
+
+    let memory = rustix::system::sysinfo();
+    let total = memory.totalram as u64 * u64::from(memory.mem_unit);
+    let is_warm = cell.config().limits.memory_bytes.is_none() && bytes < total / PART_OF_MEMORY;
+    set_page_cache(data, owner, is_warm)?;
+    Ok(if is_warm { PageCache::Warmed } else { PageCache::Dropped })
+}

@@ -1,0 +1,359 @@
+//! Kept databases: what the first steps of a cell loaded, for later cells that would load the same.
+//!
+//! A folder of databases has one folder for each:
+//!
+//! ```text
+//! postgres-3f2a9c04d1b7/
+//!   manifest.json   what made it, what the workload knew of it, and all files
+//!   data/           the files of the stopped database
+//!   uses            a line for each cell that used it
+//! ```
+//!
+//! A database is complete or absent: its folder is filled under another name, and gets its own once
+//! the manifest is durable. Folder and files belong to the user that runs assay, and nobody else
+//! can enter them, so a copy for a server never reads what the server's user could have changed.
+
+mod entry;
+mod key;
+mod manifest;
+mod order;
+
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use engine::{CopyOptions, DataDir, MARKER, copy_database};
+use plan::{Plan, Reuse};
+
+pub use entry::Entry;
+pub use key::{Key, KeyPart};
+pub(crate) use manifest::Contents;
+pub use manifest::{KeptFile, Manifest};
+pub(crate) use order::after_loaders;
+
+use crate::failure::UsageError;
+use crate::host::{free_bytes, random_id};
+use entry::{DATA, EntryLock};
+
+/// The folder of the databases of one run, in its directory for databases.
+const RUN_FOLDER: &str = ".kept-databases";
+
+/// The prefix of folders that are being filled or removed.
+const PARTIAL: &str = ".partial-";
+
+/// A folder of kept databases, which need not exist.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Databases {
+    root: PathBuf,
+}
+
+/// The source of a database to keep.
+pub(crate) struct Loaded<'a> {
+    /// The directory of the stopped database.
+    pub(crate) data: &'a Path,
+    /// The user that its files belong to.
+    pub(crate) owner: u32,
+    pub(crate) key: &'a Key,
+    pub(crate) contents: Contents,
+}
+
+impl Databases {
+    /// Returns the user's folder.
+    ///
+    /// # Errors
+    /// The environment names none.
+    pub fn of_user() -> anyhow::Result<Self> {
+        Ok(Self::at(&builds::databases_folder()?))
+    }
+
+    /// Returns the folder with this path.
+    pub fn at(root: &Path) -> Self {
+        Self { root: std::path::absolute(root).unwrap_or_else(|_| root.to_owned()) }
+    }
+
+    /// Returns the folder that the cells of a run share, if its plan lets them. `given` is the
+    /// folder that the user chose.
+    ///
+    /// # Errors
+    /// The environment names none.
+    pub(crate) fn of_run(
+        plan: &Plan,
+        given: Option<&Path>,
+        data_root: &Path,
+    ) -> anyhow::Result<Option<Self>> {
+        match (plan.reuse, given) {
+            (Reuse::Off, _) => Ok(None),
+            (Reuse::Run, _) => Ok(Some(Self::at(&data_root.join(RUN_FOLDER)))),
+            (Reuse::Always, Some(given)) => Ok(Some(Self::at(given))),
+            (Reuse::Always, None) => Self::of_user().map(Some),
+        }
+    }
+
+    /// Returns the path of the folder.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Returns the names of all databases, sorted.
+    ///
+    /// # Errors
+    /// The folder can't be read, or others could change what is in it.
+    pub fn names(&self) -> anyhow::Result<Vec<String>> {
+        if !self.root.exists() {
+            return Ok(Vec::new());
+        }
+        refuse_shared(&self.root)?;
+
+        let mut names = Vec::new();
+        for entry in fs_err::read_dir(&self.root)? {
+            let name = entry?.file_name().to_string_lossy().into_owned();
+            if !name.starts_with('.') && name != MARKER {
+                names.push(name);
+            }
+        }
+        names.sort();
+        Ok(names)
+    }
+
+    /// Opens a database by its name. Until it is dropped, nobody can remove it.
+    ///
+    /// # Errors
+    /// There is none, it is damaged, or others could change it.
+    pub fn open(&self, name: &str) -> anyhow::Result<Entry> {
+        let is_name = !name.is_empty() && !name.starts_with('.') && !name.contains('/');
+        if !is_name || !self.root.join(name).exists() {
+            let help = format!("`assay databases` lists those in `{}`", self.root.display());
+            return Err(UsageError::new(format!("no database `{name}`"), Some(help)).into());
+        }
+        refuse_shared(&self.root)?;
+        Entry::open(&self.root.join(name))
+    }
+
+    /// Opens the database of a key; `None` if there is none.
+    ///
+    /// # Errors
+    /// It is damaged, or others could change it.
+    pub(crate) fn find(&self, key: &Key) -> anyhow::Result<Option<Entry>> {
+        let name = key.name();
+        if !self.root.join(&name).exists() {
+            return Ok(None);
+        }
+        let entry = self.open(&name)?;
+        // The name has only a part of the fingerprint.
+        Ok(Some(entry).filter(|entry| entry.manifest.fingerprint == key.fingerprint()))
+    }
+
+    /// Keeps a copy of a loaded database. If another process has kept one with that key meanwhile,
+    /// returns that one.
+    ///
+    /// # Errors
+    /// The disk is too small, or the database can't be copied. Nothing is left then.
+    pub(crate) fn keep(
+        &self,
+        loaded: &Loaded<'_>,
+        stop: &std::sync::atomic::AtomicBool,
+    ) -> anyhow::Result<Entry> {
+        self.create_root()?;
+        self.remove_partial();
+        let listed = engine::list_database(loaded.data, loaded.owner)?;
+        require_space(&self.root, listed.iter().map(|file| file.bytes).sum())?;
+
+        let partial = Partial::create(&self.root)?;
+        let data = partial.path.join(DATA);
+        create_private(&data)?;
+        let options = CopyOptions { owner_before: loaded.owner, owner_after: None, stop };
+        copy_database(loaded.data, &data, &options)?;
+        let manifest = loaded.contents.clone().manifest_of(loaded.key, &data)?;
+        manifest.write(&partial.path)?;
+        partial.publish(&self.root.join(loaded.key.name()))
+    }
+
+    /// Removes a database, and returns its size in bytes.
+    ///
+    /// # Errors
+    /// There is none, it is in use, or it can't be removed.
+    pub fn remove(&self, name: &str) -> anyhow::Result<u64> {
+        refuse_shared(&self.root)?;
+        let path = self.root.join(name);
+        let is_name = !name.is_empty() && !name.starts_with('.') && !name.contains('/');
+        if !is_name || !path.exists() {
+            self.open(name)?;
+        }
+
+        let lock = EntryLock::exclusive(&path)?.with_context(|| {
+            format!("the database `{name}` is in use: try again when the run has ended")
+        })?;
+        let bytes = Manifest::read(&path).map_or(0, |manifest| manifest.bytes());
+        let doomed = self.root.join(format!("{PARTIAL}{}", random_id()?));
+        fs_err::rename(&path, &doomed)?;
+        fs_err::remove_dir_all(&doomed)?;
+        drop(lock);
+        Ok(bytes)
+    }
+
+    /// Removes the folder with all databases, if assay created it: those of a run.
+    pub(crate) fn remove_all(&self) {
+        let (Some(parent), Some(name)) = (self.root.parent(), self.root.file_name()) else {
+            return;
+        };
+        if self.root.exists() {
+            // What can't be removed now is removed before the next run here.
+            let _ = DataDir::create(parent, &name.to_string_lossy()).and_then(DataDir::remove);
+        }
+    }
+
+    /// Creates the folder.
+    fn create_root(&self) -> anyhow::Result<()> {
+        let is_new = !self.root.exists();
+        let (parent, name) = (self.root.parent(), self.root.file_name());
+        let (parent, name) = parent.zip(name).context("the folder for databases has no name")?;
+        DataDir::create(parent, &name.to_string_lossy())
+            .context("databases can't be kept; `--reuse DIR` chooses another folder")?;
+        if is_new {
+            let private = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+            fs_err::set_permissions(&self.root, private)?;
+        }
+        refuse_shared(&self.root)
+    }
+
+    /// Removes what killed processes left.
+    fn remove_partial(&self) {
+        let entries = fs_err::read_dir(&self.root).into_iter().flatten().flatten();
+        for entry in
+            entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(PARTIAL))
+        {
+            // A process that still fills it has locked it.
+            if let Ok(Some(_lock)) = EntryLock::exclusive(&entry.path()) {
+                let _ = fs_err::remove_dir_all(entry.path());
+            }
+        }
+    }
+}
+
+/// The databases that the cells of one run share, which are removed when this is dropped.
+pub(crate) struct RunDatabases {
+    databases: Databases,
+}
+
+impl RunDatabases {
+    /// Removes what a killed run left in the folder.
+    pub(crate) fn begin(databases: Databases) -> Self {
+        databases.remove_all();
+        Self { databases }
+    }
+}
+
+impl Drop for RunDatabases {
+    fn drop(&mut self) {
+        self.databases.remove_all();
+    }
+}
+
+/// A folder that is being filled, and is removed if that fails.
+struct Partial {
+    path: PathBuf,
+    lock: Option<EntryLock>,
+}
+
+impl Partial {
+    fn create(root: &Path) -> anyhow::Result<Self> {
+        let path = root.join(format!("{PARTIAL}{}", random_id()?));
+        create_private(&path)?;
+        let lock = EntryLock::exclusive(&path)?;
+        Ok(Self { path, lock })
+    }
+
+    /// Gives the folder its name, and opens it.
+    fn publish(mut self, name: &Path) -> anyhow::Result<Entry> {
+        // A damaged one would never be used.
+        if name.exists() && Entry::open(name).is_err() {
+            remove_damaged(name)?;
+        }
+        if fs_err::rename(&self.path, name).is_ok() {
+            self.path = name.to_owned();
+            sync_directory(name.parent().unwrap_or(name))?;
+            // The folder must stay when this value is dropped.
+            self.path = PathBuf::new();
+        }
+        drop(self.lock.take());
+        Entry::open(name)
+    }
+}
+
+impl Drop for Partial {
+    fn drop(&mut self) {
+        if !self.path.as_os_str().is_empty() {
+            let _ = fs_err::remove_dir_all(&self.path);
+        }
+    }
+}
+
+/// Removes the folder of a damaged database, unless another process uses it.
+fn remove_damaged(path: &Path) -> anyhow::Result<()> {
+    let lock = EntryLock::exclusive(path)?;
+    if lock.is_some() {
+        fs_err::remove_dir_all(path)?;
+    }
+    Ok(())
+}
+
+/// Refuses a copy for which the disk is too small.
+///
+/// # Errors
+/// The disk has too little space.
+pub(crate) fn require_space(directory: &Path, needed: u64) -> anyhow::Result<()> {
+    let existing = directory.ancestors().find(|path| path.exists());
+    let Some(free) = existing.and_then(free_bytes).filter(|free| *free < needed) else {
+        return Ok(());
+    };
+    let message = format!(
+        "a copy of the database needs {:.1} GB, but `{}` has only {:.1} GB free",
+        needed as f64 / 1e9,
+        directory.display(),
+        free as f64 / 1e9
+    );
+    let help = "free disk space, remove kept databases with `assay databases --remove`, or set `reuse = false`";
+    Err(UsageError::new(message, Some(help.into())).into())
+}
+
+/// Refuses a folder in which another user could exchange what is in it.
+fn refuse_shared(directory: &Path) -> anyhow::Result<()> {
+    const GROUP_AND_OTHERS_WRITE: u32 = 0o022;
+    const OTHERS_WRITE: u32 = 0o002;
+    const STICKY: u32 = 0o1000;
+
+    let own = rustix::process::geteuid().as_raw();
+    let metadata = fs_err::symlink_metadata(directory)?;
+    let is_private =
+        metadata.is_dir() && metadata.uid() == own && metadata.mode() & GROUP_AND_OTHERS_WRITE == 0;
+
+    let resolved = fs_err::canonicalize(directory)?;
+    let around = resolved.parent().unwrap_or(&resolved);
+    let is_open = fs_err::metadata(around).is_ok_and(|metadata| {
+        let is_writable = metadata.mode() & OTHERS_WRITE != 0 && metadata.mode() & STICKY == 0;
+        is_writable || ![0, own].contains(&metadata.uid())
+    });
+    let shared = match (is_private, is_open) {
+        (false, _) => directory,
+        (true, true) => around,
+        (true, false) => return Ok(()),
+    };
+    let message = format!(
+        "databases in `{}` are not used: another user can write to `{}`",
+        directory.display(),
+        shared.display()
+    );
+    let help =
+        "choose a folder that only this user can write to with `--reuse DIR` or ASSAY_DATABASES";
+    Err(UsageError::new(message, Some(help.into())).into())
+}
+
+/// Creates a directory that nobody else can enter.
+fn create_private(path: &Path) -> std::io::Result<()> {
+    Ok(rustix::fs::mkdir(path, rustix::fs::Mode::RWXU)?)
+}
+
+/// Makes the names in a directory durable.
+fn sync_directory(path: &Path) -> std::io::Result<()> {
+    fs_err::File::open(path)?.sync_all()
+}

@@ -1,0 +1,21 @@
+//! The knowledge of a workload after its load, with which another process goes on.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{insert, sysbench};
+
+/// The knowledge of a workload after its load.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum LoadState {
+    /// The tables of the Insert Benchmark.
+    Insert(Vec<insert::Ledger>),
+    /// The tables of sysbench.
+    Sysbench(Vec<sysbench::Ledger>),
+    /// The keys of the key-value sequence.
+    KeyValue {
+        /// The number of keys.
+        keys: u64,
+        /// The number of the step that loaded them, which is in their values.
+        load_step: u32,
+    },
+}
