@@ -39,7 +39,7 @@ const REPEATS_OF_PLANS: u32 = 1000;
 const RUNS_OF_ONE_LINE: u32 = 2000;
 
 /// The noise and drift of machines.
-const MACHINES: [(&str, Noise, Drift, Steps); 9] = [
+const MACHINES: [(&str, Noise, Drift, Steps); 10] = [
     ("normal, 1 %", Noise::Normal, Drift::None, Steps::Alike),
     ("the same, and 10 % slower in the end, steadily", Noise::Normal, Drift::Linear, Steps::Alike),
     ("the same, and a level of 5 % for each repeat", Noise::Normal, Drift::Levels, Steps::Alike),
@@ -53,6 +53,7 @@ const MACHINES: [(&str, Noise, Drift, Steps); 9] = [
     ("heavy tails: t with 3 degrees, x 1 %", Noise::HeavyTailed, Drift::None, Steps::Alike),
     ("skewed", Noise::Skewed, Drift::None, Steps::Alike),
     ("one value of ten is 30 % less", Noise::Outliers, Drift::None, Steps::Alike),
+    ("bursts: three values of ten are 60 % less", Noise::Bursts, Drift::None, Steps::Alike),
     ("spreads of steps differ 25 times", Noise::Normal, Drift::None, Steps::Differing),
 ];
 

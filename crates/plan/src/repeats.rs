@@ -15,7 +15,7 @@ use crate::wording::{code, quoted};
 pub const UNTIL_DECIDED: &str = "until decided";
 
 /// The most repeats that a plan may ask for.
-pub(crate) const REPEATS_MAX: u32 = 1_000;
+pub const REPEATS_MAX: u32 = 1_000;
 
 /// The keys that belong to [`UNTIL_DECIDED`].
 const TIME: &str = "time";

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use analysis::compat::host_differences;
-use record::{Invocation, Run, RunDir, Status};
+use record::{CellKey, Invocation, Run, RunDir, Status};
 
 use crate::before::only::CellFilters;
 use crate::before::plan_file::{self, PlanFile};
@@ -115,10 +115,15 @@ fn add_repeats(
 /// Returns whether a target was measured more than once, so that its comparison could be looked at:
 /// a single repeat shows nothing from which one could choose whether to go on.
 fn has_pairs(directory: &RunDir, run: &Run) -> anyhow::Result<bool> {
-    for cell in run.cells.iter().filter(|cell| !cell.key.profiled && cell.key.repeat > 1) {
-        if matrix::status(directory, cell)? == Some(Status::Complete) {
+    let mut complete: Vec<&CellKey> = Vec::new();
+    for cell in run.cells.iter().filter(|cell| !cell.key.profiled) {
+        if matrix::status(directory, cell)? != Some(Status::Complete) {
+            continue;
+        }
+        if complete.iter().any(|known| known.is_repeat_of(&cell.key)) {
             return Ok(true);
         }
+        complete.push(&cell.key);
     }
     Ok(false)
 }
@@ -127,13 +132,16 @@ fn has_pairs(directory: &RunDir, run: &Run) -> anyhow::Result<bool> {
 /// the plan with added repeats.
 fn growth(request: &RunRequest, run: &Run, more: Option<&PlanFile>) -> anyhow::Result<Growth> {
     let mut growth = match more {
-        _ if matches!(request.repeats, Some(Repeats::Count(_))) => Growth::Fixed,
         Some(file) => Growth::of(&file.plan, run),
         None if run.is_open_ended || run.search.is_some() => {
             Growth::of(&plan_file::recorded_quietly(&run.plan)?.plan, run)
         }
         None => Growth::Fixed,
     };
+    let has_count = matches!(request.repeats, Some(Repeats::Count(_)));
+    if has_count && matches!(growth, Growth::UntilDecided(_)) {
+        growth = Growth::Fixed;
+    }
     if let Some(time) = request.time {
         let Growth::UntilDecided(until_decided) = &mut growth else {
             let message = "`--time` is only for runs that add repeats until all is decided";

@@ -112,6 +112,9 @@ pub struct CompareOptions {
     pub steps: Vec<String>,
 }
 
+/// The smallest change that matters, where neither a plan nor the user says which: 3 %.
+pub const EFFECT: f64 = 0.03;
+
 impl CompareOptions {
     /// Returns whether comparisons of a step are shown.
     fn shows(&self, step: &str) -> bool {
@@ -130,7 +133,7 @@ impl Default for CompareOptions {
     fn default() -> Self {
         Self {
             base: String::new(),
-            effect: 0.03,
+            effect: EFFECT,
             error_rate: 0.05,
             lend_spreads: true,
             resamples: 1999,

@@ -33,6 +33,9 @@ pub struct Figures {
     /// The number of repeats of a run was not chosen in advance: see [`record::Run`].
     #[serde(skip)]
     pub is_open_ended: bool,
+    /// The smallest relative change that matters, by the plans of the runs: the least of them.
+    #[serde(skip)]
+    pub effect: Option<f64>,
     /// The differences between the targets of each run.
     pub settings: Settings,
     /// The steps of profiled cells, whose figures are not among `rows`.

@@ -106,10 +106,10 @@ fn repeats(text: &str) -> Result<Repeats, String> {
     if text == UNTIL_DECIDED {
         return Ok(Repeats::UntilDecided);
     }
-    let count = text.parse().ok().filter(|count| (1..=1000).contains(count));
-    count
-        .map(Repeats::Count)
-        .ok_or(format!("expected a number from 1 to 1000, or `{UNTIL_DECIDED}`"))
+    let count = text.parse().ok().filter(|count| (1..=plan::REPEATS_MAX).contains(count));
+    count.map(Repeats::Count).ok_or_else(|| {
+        format!("expected a number from 1 to {}, or `{UNTIL_DECIDED}`", plan::REPEATS_MAX)
+    })
 }
 
 /// Arguments of `find`.

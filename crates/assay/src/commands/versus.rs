@@ -20,8 +20,6 @@ use crate::output::print;
 
 /// The minimum number of repeats for verdicts.
 const REPEATS_MIN: u32 = 3;
-/// The maximum number of repeats of a plan.
-const REPEATS_MAX: u64 = 1000;
 /// The number of repeats of a first plan.
 const REPEATS_DEFAULT: u32 = 5;
 
@@ -436,7 +434,7 @@ fn repeats(args: &VersusArgs, draft: &Draft<'_>) -> anyhow::Result<DraftRepeats>
         return usage_error(message, help);
     }
     Ok(if args.aa {
-        DraftRepeats::Count(repeats.min(REPEATS_MAX) as u32)
+        DraftRepeats::Count(repeats.min(plan::REPEATS_MAX.into()) as u32)
     } else {
         DraftRepeats::UntilDecided { minutes: args.minutes }
     })

@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use analysis::compare::{CompareOptions, Decision, REPEATS_CAP, THROUGHPUT, compare};
-use plan::UntilDecided;
+use plan::{REPEATS_MAX, UntilDecided};
 use record::{CellKey, CellRef, Run, RunDir};
 
 use super::Matrix;
@@ -17,11 +17,9 @@ use super::incomplete::resume_command;
 use crate::before::only::CellFilters;
 use crate::events::{JudgedComparison, JudgedRepeat, NextRepeat};
 
-/// The fewest repeats with a verdict: no two values exclude that the next one is far away.
+/// The fewest repeats with a verdict: an interval of two values that holds at any time has no
+/// bounds.
 pub const REPEATS_WITH_VERDICT: u32 = 3;
-
-/// The most repeats of a target, as in plans that give their number.
-const REPEATS_MAX: u32 = 1_000;
 
 /// The comparisons of a run, and the cells whose next repeat may decide the open ones.
 pub struct OpenComparisons {
@@ -40,7 +38,8 @@ struct OpenLoad {
 }
 
 impl OpenComparisons {
-    /// Judges the comparisons of a run. Those of targets without a cell that matches are not open.
+    /// Judges the comparisons of a run. Targets without a cell that matches are not measured, nor
+    /// those whose base is not part of the run.
     pub fn of(
         directory: &RunDir,
         run: &Run,
@@ -52,8 +51,10 @@ impl OpenComparisons {
         let mut loads: Vec<OpenLoad> = Vec::new();
         for comparison in comparisons.iter().filter(|judged| judged.decision.is_open()) {
             let cell = &comparison.cell;
+            let of_base = cell.of_target(&run.base);
+            let has_base = run.cells.iter().any(|known| known.key.is_repeat_of(&of_base));
             let mut of_target = run.cells.iter().filter(|known| known.key.is_repeat_of(cell));
-            if !of_target.any(|known| only.matches(known)) {
+            if !has_base || !of_target.any(|known| only.matches(known)) {
                 continue;
             }
             match loads.iter_mut().find(|load| load.like.load() == cell.load()) {
@@ -95,13 +96,10 @@ impl OpenComparisons {
 
 impl OpenLoad {
     fn new(run: &Run, open: &CellKey) -> Self {
-        let measured = run.cells.iter().map(|cell| &cell.key);
-        let of_load = measured.filter(|cell| !cell.profiled && cell.load() == open.load());
-        let last = of_load.map(|cell| cell.repeat).max().unwrap_or(0);
         Self {
             targets: vec![run.base.clone(), open.target.clone()],
             like: open.clone(),
-            repeat: last + 1,
+            repeat: last_repeat(run, |cell| cell.load() == open.load()) + 1,
         }
     }
 
@@ -117,6 +115,13 @@ impl OpenLoad {
             && cell.load() == self.like.load()
             && self.targets.contains(&cell.target)
     }
+}
+
+/// Returns the largest number of a repeat among the cells of a run that match; 0 without any.
+fn last_repeat(run: &Run, matches: impl Fn(&CellKey) -> bool) -> u32 {
+    let cells = run.cells.iter().map(|cell| &cell.key);
+    let repeats = cells.filter(|cell| !cell.profiled && matches(cell)).map(|cell| cell.repeat);
+    repeats.max().unwrap_or(0)
 }
 
 /// Judges every comparison of throughput with the base.
@@ -166,7 +171,7 @@ pub fn extend(
         NextRepeat::Begins
     };
     growing.events.repeat_judged(&JudgedRepeat {
-        repeat: open.repeat().saturating_sub(1),
+        repeat: last_repeat(growing.run, |_| true),
         comparisons: &open.comparisons,
         time_needed: open.repeats_needed().map(|repeats| repeat_time * repeats),
         time_left,

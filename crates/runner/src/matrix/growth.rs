@@ -61,11 +61,14 @@ impl Growth {
         only: &[String],
         elapsed: Duration,
     ) -> anyhow::Result<Option<Matrix>> {
-        let only = CellFilters::new(only, &growing.run.cells)?;
         match self {
             Self::Fixed => Ok(None),
-            Self::Search(search) => find::extend(growing, search, &only),
+            Self::Search(search) => {
+                let only = CellFilters::new(only, &growing.run.cells)?;
+                find::extend(growing, search, &only)
+            }
             Self::UntilDecided(until_decided) => {
+                let only = CellFilters::new(only, &growing.run.cells)?;
                 decided::extend(growing, *until_decided, &only, elapsed)
             }
         }

@@ -30,7 +30,7 @@ pub fn judge(
     compared: &Compared,
     lines: &[Line<'_>],
 ) -> Exit {
-    let thresholds = thresholds(args);
+    let thresholds = thresholds(args, compared.effect);
     let all = compared.rows.iter();
     let judged: Vec<&ComparedStep> =
         all.filter(|row| thresholds.of(&row.metric).is_some()).collect();
@@ -157,8 +157,8 @@ fn print_missing(missing: &[String], without_rows: &[&str]) {
     }
 }
 
-fn thresholds(args: &CompareArgs) -> Thresholds {
-    let mut thresholds = Thresholds { default: args.effect / 100.0, by_metric: BTreeMap::new() };
+fn thresholds(args: &CompareArgs, effect: f64) -> Thresholds {
+    let mut thresholds = Thresholds { default: effect, by_metric: BTreeMap::new() };
     for threshold in &args.thresholds {
         let share = threshold.percent / 100.0;
         match &threshold.metric {
