@@ -48,7 +48,6 @@ fn main() -> anyhow::Result<ExitCode> {
         timeout: Duration::from_secs(120),
         network: None,
         database: None,
-        database_build: None,
         replicas: None,
         stop: &AtomicBool::new(false),
     };

@@ -244,6 +244,7 @@ mod tests {
                         configs: &configs,
                         has_base,
                         is_against_itself: is_quick,
+                        shares_loads: true,
                     };
                     let text = draft.text(7);
                     let (plan, warnings) = plan::parse("draft.toml", &text, &[])

@@ -40,7 +40,6 @@ fn main() -> ExitCode {
         timeout: Duration::from_secs(120),
         network: None,
         database: None,
-        database_build: None,
         replicas: None,
         stop: &AtomicBool::new(false),
     })
