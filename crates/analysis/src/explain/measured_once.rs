@@ -16,11 +16,8 @@ const WEIGHT: f64 = 0.01;
 /// count them, and settings.
 pub(super) fn facts<'a>(cases: &'a [Case<'a>]) -> Option<Explanation<'a>> {
     // A target with verdicts has causes there, though its load may have been measured once.
-    let with_verdicts: Vec<String> = cases
-        .iter()
-        .filter(|case| is_of_several(case.compared.verdict))
-        .map(Case::who)
-        .collect();
+    let with_verdicts: Vec<String> =
+        cases.iter().filter(|case| is_of_several(case.compared.verdict)).map(Case::who).collect();
     let single = cases.iter().filter(|case| {
         case.compared.verdict == Verdict::Single && !with_verdicts.contains(&case.who())
     });
