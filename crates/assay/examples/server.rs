@@ -47,6 +47,7 @@ fn main() -> anyhow::Result<ExitCode> {
         limits: &engine::limits::Limits::default(),
         timeout: Duration::from_secs(120),
         network: None,
+        database: None,
         replicas: None,
         stop: &AtomicBool::new(false),
     };

@@ -273,7 +273,7 @@ mod tests {
                         configs: &configs,
                         has_base,
                         is_against_itself: is_quick,
-                        shares_loads: false,
+                        shares_loads: true,
                     };
                     let text = draft.text(DraftRepeats::Count(7));
                     let (plan, warnings) = plan::parse("draft.toml", &text, &[])

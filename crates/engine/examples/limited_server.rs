@@ -39,6 +39,7 @@ fn main() -> ExitCode {
         limits: &Limits { memory_bytes: Some(args[2].parse().unwrap()), ..Limits::default() },
         timeout: Duration::from_secs(120),
         network: None,
+        database: None,
         replicas: None,
         database: None,
         database_build: None,

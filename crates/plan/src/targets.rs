@@ -1,6 +1,7 @@
 //! Reads `[[target]]`: which builds are measured with which configs.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
 use crate::builds::DeclaredBuild;
 use crate::configs::{DeclaredConfig, report_unknown_config};
@@ -26,10 +27,10 @@ pub(crate) struct TargetParts<'a> {
 /// The end of the name of a target whose database another one loads, before the other's name.
 const LOADED_SUFFIX: &str = "-from-";
 
-/// A target whose database another one loads.
+/// Targets whose databases another one loads.
 struct Loaded {
-    /// Index of the target.
-    target: usize,
+    /// Their indexes.
+    targets: Range<usize>,
     /// The name of the other target.
     loader: Node,
 }
@@ -59,8 +60,9 @@ pub(crate) fn read(
     for node in nodes {
         loaded.extend(read_one(cx, node, parts, &mut targets, &mut first_places));
     }
-    for Loaded { target, loader } in loaded {
-        targets[target].load_with = index_named(cx, LOAD_WITH, &loader, &targets, true);
+    for Loaded { targets: indexes, loader } in loaded {
+        let index = index_named(cx, LOAD_WITH, &loader, &targets, true);
+        targets[indexes].iter_mut().for_each(|target| target.load_with = index);
     }
     targets
 }
@@ -73,13 +75,10 @@ fn read_one(
     parts: &TargetParts<'_>,
     targets: &mut Vec<Target>,
     first_places: &mut HashMap<String, Place>,
-) -> Vec<Loaded> {
-    let mut loaded = Vec::new();
+) -> Option<Loaded> {
     let errors = cx.errors();
     let place = node.place;
-    let Some(mut section) = Section::of(cx, "target", node) else {
-        return loaded;
-    };
+    let mut section = Section::of(cx, "target", node)?;
 
     let builds = names(cx, &mut section, "builds").map(|names| parts.builds_named(cx, &names));
     // An unknown build leaves open which engine a config should be for.
@@ -92,10 +91,15 @@ fn read_one(
     let loader = section.take(LOAD_WITH).map(|entry| entry.node);
     section.finish(cx);
     if cx.errors() > errors {
-        return loaded;
+        return None;
     }
 
     cx.resolve("target", parts.show(&builds, &configs), place);
+    if let Some(other) = &loader {
+        let shown = other.text().map(|name| Line.show(&name.to_owned()));
+        cx.resolve(format!("target.{LOAD_WITH}"), shown.unwrap_or_default(), other.place);
+    }
+    let first_index = targets.len();
     for (build, build_place) in &builds {
         for (config, config_place) in &configs {
             let owner = &parts.builds[*build].build;
@@ -130,12 +134,10 @@ fn read_one(
                     .help("set the factor in one of the two");
             }
             first_places.insert(name.clone(), here);
-            let target = targets.len();
-            loaded.extend(loader.clone().map(|loader| Loaded { target, loader }));
             targets.push(Target { name, build: *build, config: *config, load_with: None });
         }
     }
-    loaded
+    Some(Loaded { targets: first_index..targets.len(), loader: loader? })
 }
 
 /// Takes a list of names; `None` if the table has none.

@@ -11,7 +11,7 @@ use crate::before::only::CellFilters;
 use crate::before::plan_file::{self, PlanFile};
 use crate::before::{estimate, locate, memory, preflight};
 use crate::conduct::{OpenRun, RunOutcome, conduct};
-use crate::databases::after_loaders;
+use crate::databases::{after_loaders, with_loader};
 use crate::events::Events;
 use crate::failure::{UsageError, failure_of};
 use crate::matrix::decided::REPEATS_WITH_VERDICT;
@@ -41,7 +41,7 @@ pub fn begin(
     if ranks.is_some() {
         refuse_load_ranks(&file.plan, &matrix.tasks)?;
     }
-    let cells_to_run = matrix.tasks.iter().map(|task| task.cell);
+    let cells_to_run = matrix.tasks.iter().flat_map(|task| with_loader(&file.plan, task.cell));
     let located = locate::locate(&file, cells_to_run, Some(&data_root), events)?.builds;
 
     let needs = needs(&file.plan, &matrix.tasks, &data_root, ranks.as_ref());

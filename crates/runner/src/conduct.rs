@@ -4,7 +4,6 @@ use std::time::{Duration, SystemTime};
 
 use load::Clock as _;
 use record::{CellKey, Run, RunDir, Status};
-use words::EngineHome;
 
 use crate::cell;
 use crate::events::MatrixProgress;
@@ -252,18 +251,11 @@ impl Rounds {
 
 /// Measures one cell. A library runs in a process of its own.
 fn run_cell(session: &RunSession<'_>, directory: &RunDir, task: &Task) -> anyhow::Result<Status> {
-    if has_own_process(session, task) {
+    if cell::isolated::has_own_process(session, task.cell) {
         cell::isolated::run(session, directory, &task.reference, task.cell, None)
     } else {
         cell::life::run(session, directory, &task.reference, task.cell, None)
     }
-}
-
-/// Returns whether a cell is measured in a process of its own.
-pub(crate) fn has_own_process(session: &RunSession<'_>, task: &Task) -> bool {
-    let plan = session.plan();
-    let engine = plan.builds[plan.targets[task.cell.target].build].engine;
-    engine.facts().home == EngineHome::Library
 }
 
 /// Warns if the disk may be too small for cells that are measured at the same time. The run

@@ -27,6 +27,7 @@
 mod anova;
 mod bootstrap;
 mod borrowed;
+mod databases;
 mod decision;
 mod difference;
 mod draft;

@@ -145,6 +145,10 @@ pub(super) enum Note {
     },
     /// The combinations of a factor that differ from the mean of all.
     Interactions { family: &'static str, comparison_count: usize, shown_count: usize },
+    /// Cells used databases that other cells of their target had loaded.
+    SharedLoads { cell_count: usize, of: usize },
+    /// A target opened databases that another had loaded. Times are the shortest and the longest.
+    Upgrade { target: String, loader: String, upgrade_s: Option<[f64; 2]>, open_s: [f64; 2] },
 }
 
 impl fmt::Display for Note {
@@ -194,6 +198,18 @@ impl fmt::Display for Note {
                     counted(*comparison_count, "comparison"),
                     shown_changes(*shown_count, *level_max),
                 )
+            }
+            Self::SharedLoads { cell_count, of } => write!(
+                f,
+                "{cell_count} of {of} cells began with a copy of a database that another cell had loaded, and did not load: \
+                 intervals hold for these databases, not for how they differ from load to load",
+            ),
+            Self::Upgrade { target, loader, upgrade_s, open_s } => {
+                write!(f, "{target} opened the database that {loader} had loaded: ")?;
+                if let Some([shortest, longest]) = upgrade_s {
+                    write!(f, "the upgrade took {shortest:.1} to {longest:.1} s, and ")?;
+                }
+                write!(f, "the start took {:.1} to {:.1} s", open_s[0], open_s[1])
             }
             Self::Interactions { family, comparison_count, shown_count } => write!(
                 f,

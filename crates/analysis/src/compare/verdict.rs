@@ -13,7 +13,8 @@ use super::reason::{Note, REPEATS_ADVISED, Reason};
 use super::samples::{Samples, TargetStep};
 use super::waits::compare_waits;
 use super::{
-    CompareOptions, Compared, ComparedStep, Interval, Looks, Pairing, Verdict, family, requirement,
+    CompareOptions, Compared, ComparedStep, Interval, Looks, Pairing, Verdict, databases, family,
+    requirement,
 };
 use crate::figures::Figures;
 use crate::order::distinct;
@@ -52,6 +53,7 @@ pub fn compare(figures: &Figures, options: &CompareOptions) -> Compared {
     }
     notes.extend(notes_on_repeats(&rows.iter().collect::<Vec<_>>(), has_hidden_drift));
     notes.extend(decisions.iter().filter_map(FamilyDecision::note));
+    notes.extend(databases::notes(&figures.begun));
 
     Compared {
         base: options.base.clone(),

@@ -14,7 +14,7 @@ use record::{
 use super::computing::CellOfRun;
 use super::log_events;
 use super::machines::Machines;
-use super::row::{Figures, ProfiledStep, Row, StartedCell, UnfinishedCell};
+use super::row::{CopiedDatabase, Figures, ProfiledStep, Row, StartedCell, UnfinishedCell};
 use crate::parallel::map_parallel;
 use crate::settings::RunSettings;
 
@@ -193,6 +193,7 @@ impl RunsReader {
             invocation: cell.invocation,
             machine: self.machines.number(record, cell.invocation),
             started_unix_ns: cell.started_unix_ns,
+            database: cell.database.as_ref().map(CopiedDatabase::of),
         });
         let end = self.ends.len() - 1;
         for reader in steps {

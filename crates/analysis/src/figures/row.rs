@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use record::{CellKey, OpRole, StatementPlan, Status, StepKind, StepProfile, Warning};
+use record::{
+    CellKey, KeptDatabase, OpRole, StatementPlan, Status, StepKind, StepProfile, Warning,
+};
 use serde::Serialize;
 use words::{Stacks, WaitView};
 
@@ -71,6 +73,34 @@ pub struct StartedCell {
     pub machine: usize,
     /// The time at which it began, in nanoseconds since 1970 UTC.
     pub started_unix_ns: u64,
+    /// The database of which its later steps used a copy; `None` if it had its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub database: Option<CopiedDatabase>,
+}
+
+/// A kept database of which a cell used a copy.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct CopiedDatabase {
+    /// The cell loaded it.
+    pub made_here: bool,
+    /// The target that loads it for the cell's, if that is another.
+    pub loaded_by: Option<String>,
+    /// The time that a program took to upgrade the copy; `None` if none did.
+    pub upgrade_ns: Option<u64>,
+    /// The time that the engine took to start on the copy.
+    pub open_ns: u64,
+}
+
+impl CopiedDatabase {
+    /// Returns the facts of a record that readers of figures need.
+    pub(super) fn of(record: &KeptDatabase) -> Self {
+        Self {
+            made_here: record.made_here,
+            loaded_by: record.loaded_by.clone(),
+            upgrade_ns: record.upgrade_ns,
+            open_ns: record.open_ns,
+        }
+    }
 }
 
 /// The part of a step that one load rank made.

@@ -15,8 +15,8 @@ use crate::place::{
 };
 use crate::show_json::{Shown, number};
 use crate::{
-    mysql_or_test_is_skipped, postgres_is_here_or_test_is_skipped, rocksdb_or_test_is_skipped,
-    say_skipped,
+    mysql_or_test_is_skipped, other_postgres_or_test_is_skipped,
+    postgres_is_here_or_test_is_skipped, rocksdb_or_test_is_skipped, say_skipped,
 };
 
 /// The steps of the Insert Benchmark: the first two load.
@@ -471,6 +471,74 @@ fn targets_that_can_not_share_a_load_are_refused() {
     refused.expect_code(2).expect_in_stderr(&["`reuse` is not possible", "did not start"]);
     let refused = place.run(&plan("\"always\"", SQLITE), &[]);
     refused.expect_code(2).expect_in_stderr(&["`reuse`", "\"run\""]);
+}
+
+/// Runs a plan in which a second build opens what the first has loaded. Returns the record of the
+/// database in the second repeat of that.
+fn upgraded(first: &str, second: &str, config: &str) -> Value {
+    let place = Place::new();
+    let targets = format!(
+        "[build.old]\n{first}\n[build.new]\n{second}\n{config}\n[[target]]\nbuilds = [\"new\"]\n\
+         load-with = \"old.base\"\n[[target]]\nbuilds = [\"old\"]\n"
+    );
+    let ended = place.run(&plan("\"run\"", &targets), &[]).expect_code(0);
+    let run = ended.run_directory();
+    Shown::read(&place, &run).assert_all_valid();
+    let ended = ended.expect_in_stderr(&["opened the database that `old.base` loaded"]);
+
+    let target = "new.base-from-old.base";
+    for repeat in [1, 2] {
+        let steps = recorded_steps(&run, target, repeat);
+        assert_eq!(steps, ["03-l.i1", "04-qr100"], "{ended}");
+    }
+    let database = cell(&run, target, 2)["database"].clone();
+    assert_eq!(database["loaded_by"], "old.base");
+    assert!(number(&database["open_ns"]) > 0.0, "{database}");
+    database
+}
+
+#[test]
+fn a_rocksdb_opens_what_an_older_one_has_loaded() {
+    let Some(libraries) = rocksdb_or_test_is_skipped() else {
+        return;
+    };
+    let [old, new, ..] = &libraries[..] else {
+        say_skipped("only one library is named");
+        return;
+    };
+    let of = |library: &Path| format!("rocksdb = '{}'", library.display());
+    let database = upgraded(&of(old), &of(new), ROCKSDB);
+    assert_eq!(database["upgrade_ns"], Value::Null);
+}
+
+#[test]
+fn a_postgres_upgrades_what_another_major_version_has_loaded() {
+    if !postgres_is_here_or_test_is_skipped() {
+        return;
+    }
+    let Some(other) = other_postgres_or_test_is_skipped() else {
+        return;
+    };
+    let config = &POSTGRES[POSTGRES.find("[config").unwrap()..];
+    let (first, second) = ("postgres = \"distribution\"", format!("postgres = '{other}'"));
+    let database = upgraded(first, &second, config);
+    assert!(number(&database["upgrade_ns"]) > 0.0, "{database}");
+}
+
+#[test]
+fn a_target_whose_database_nobody_loads_fails_and_says_what_to_measure() {
+    let place = Place::new();
+    let targets = "[build.old]\nsqlite = \"bundled\"\n[build.new]\nsqlite = \"bundled\"\n[[target]]\n\
+         builds = [\"old\"]\n[[target]]\nbuilds = [\"new\"]\nload-with = \"old.default\"\n";
+    let alone = ["--only", "new.*"];
+    place.run(&plan("\"run\"", targets), &alone).expect_code(1).expect_in_stderr(&[
+        "no database that `old.default` loaded is kept",
+        "measure `old.default` in the same run",
+    ]);
+    place
+        .run(&plan("false", targets), &[])
+        .expect_code(2)
+        .expect_in_stderr(&["`old.default` can't load its database", "add `reuse"]);
 }
 
 #[test]

@@ -48,7 +48,6 @@ impl Foreign {
             timeout: Duration::from_secs(60),
             network: None,
             database: None,
-            database_build: None,
             replicas: None,
             stop: &AtomicBool::new(false),
         })

@@ -50,7 +50,6 @@ fn start<E>(
         timeout: Duration::from_secs(60),
         network,
         database: None,
-        database_build: None,
         replicas,
         stop: &GO_ON,
     };

@@ -181,8 +181,7 @@ fn a_target_that_fails_leaves_the_turns_to_the_others() {
     let directory = entries(&place.join("results")).into_iter().find(|path| path.is_dir());
     let run = directory.unwrap_or_else(|| panic!("no run\n{ended}"));
     let rows = shown(&place, &run);
-    let of_base =
-        rows["rows"].as_array().unwrap().iter().filter(|row| row["target"] == "pg.base");
+    let of_base = rows["rows"].as_array().unwrap().iter().filter(|row| row["target"] == "pg.base");
     assert_eq!(of_base.filter(|row| row["valid"] == true).count(), 4);
 }
 

@@ -202,7 +202,6 @@ pub(crate) mod tests {
             timeout: std::time::Duration::MAX,
             network: None,
             database: None,
-            database_build: None,
             replicas: None,
             stop: &AtomicBool::new(false),
         })

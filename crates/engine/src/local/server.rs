@@ -19,9 +19,7 @@ use crate::guard::{Ending, Guarded, is_alive};
 use crate::limits::{Enforced, Limits};
 use crate::net::address::Address;
 use crate::net::network::{Network, Port};
-use crate::{
-    Copied, CopyOptions, DataDir, Freezer, Owner, SetupError, copy_database, trial,
-};
+use crate::{Copied, CopyOptions, DataDir, Freezer, Owner, SetupError, copy_database, trial};
 
 /// More than the path of a socket directory has.
 const PATH_BYTES_MAX: u64 = 4096;
@@ -79,14 +77,19 @@ pub struct StartOptions<'a> {
     pub network: Option<&'a Network>,
     /// The needs of its replicas; `None`: it has none.
     pub replicas: Option<ForReplicas<'a>>,
-    /// The directory with the files of a stopped server, of which the new server gets a copy;
-    /// `None`: it gets an empty database.
-    pub database: Option<&'a Path>,
-    /// The build of the server that left that database, if it is another one; in the same form as
-    /// `build`.
-    pub database_build: Option<&'a str>,
+    /// The database of which the new server gets a copy; `None`: it gets an empty one.
+    pub database: Option<StoppedDatabase<'a>>,
     /// Cancels the start when it is set, and stops what was started.
     pub stop: &'a AtomicBool,
+}
+
+/// The database of a stopped server.
+#[derive(Clone, Copy, Debug)]
+pub struct StoppedDatabase<'a> {
+    /// The directory with its files, which belong to this process's user.
+    pub data: &'a Path,
+    /// The build of the server, if it is another one, in the form of [`StartOptions::build`].
+    pub build: Option<&'a str>,
 }
 
 /// The needs of replicas from their primary.

@@ -197,8 +197,12 @@ impl<K: SqlKind> SqlServer<K> {
         let origin = match options.database {
             Some(database) => {
                 K::adopt_data(&place)?;
-                let copied = place.copy_data(database, options.stop)?;
-                let upgrade = upgrade::<K>(options, &build, &place, &config)?;
+                let copied = place.copy_data(database.data, options.stop)?;
+                let before = database.build.map(K::locate).transpose()?;
+                let upgrade = match before {
+                    Some(before) => upgrade::<K>(options, &before, &build, &place, &config)?,
+                    None => None,
+                };
                 Some(Origin { copied, upgrade })
             }
             None => {
@@ -334,15 +338,13 @@ impl<K: SqlKind> SqlServer<K> {
 /// the build can open the data as it is.
 fn upgrade<K: SqlKind>(
     options: &StartOptions<'_>,
+    before: &K::Build,
     build: &K::Build,
     place: &ServerPlace,
     config: &ConfigText,
 ) -> Result<Option<Duration>, SetupError> {
-    let Some(before) = options.database_build else {
-        return Ok(None);
-    };
     let began = Deadline::after(Duration::MAX);
-    let was_needed = K::upgrade(options, &K::locate(before)?, build, place, config)?;
+    let was_needed = K::upgrade(options, before, build, place, config)?;
     Ok(was_needed.then(|| began.elapsed()))
 }
 

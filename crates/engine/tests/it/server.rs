@@ -311,7 +311,6 @@ impl<S: TestServer> ServerDir<S> {
             timeout: Duration::from_secs(120),
             network: None,
             database: None,
-            database_build: None,
             replicas: None,
             stop: &GO_ON,
         })

@@ -88,7 +88,7 @@ impl<'a> TargetCheck<'a> {
             return None;
         };
         Some(Problem {
-            place: self.file.place_of(|key| key == "target"),
+            place: self.file.place_of(|key| key == "target.load-with"),
             what: format!("`{}` can't load its database: {what}", loader.name),
             help,
         })

@@ -14,6 +14,7 @@ use engine::guard::{Ending, Guarded, ProgramEnd, Spawn};
 use engine::limits::Enforced;
 use plan::TurnLength;
 use record::{Cell, CellDir, CellRef, Failure, RunDir, Status};
+use words::EngineHome;
 
 use super::cell_run::{keep_log, remove_database};
 use super::life::measure;
@@ -41,6 +42,13 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(60);
 #[error("the process of cell `{cell}` could not record how it ended")]
 struct MissingEnd {
     cell: String,
+}
+
+/// Returns whether a cell is measured in a process of its own.
+pub fn has_own_process(session: &RunSession<'_>, planned: plan::Cell) -> bool {
+    let plan = session.plan();
+    let engine = plan.builds[plan.targets[planned.target].build].engine;
+    engine.facts().home == EngineHome::Library
 }
 
 /// Runs a cell in another process, and records how it ended if that process could not. Its failure

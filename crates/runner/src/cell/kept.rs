@@ -19,6 +19,7 @@ use record::{KeptDatabase, PageCache, Setting};
 use workload::LoadState;
 
 use super::cell_run::CellRun;
+use super::database_key::key_of;
 use super::target::Leftovers;
 use crate::databases::{Contents, Databases, Entry, Key, Loaded, require_space};
 use crate::failure::UsageError;
@@ -61,7 +62,7 @@ impl SharedLoad {
         if cell.workload().steps_that_load() == 0 || !facts.stores_data {
             return Ok(None);
         }
-        Ok(Some(Self { databases: databases.clone(), key: Key::of(cell)? }))
+        Ok(Some(Self { databases: databases.clone(), key: key_of(cell)? }))
     }
 
     /// Returns the error for a cell without a database that another target loads.

@@ -7,6 +7,7 @@
 //! * [`isolated`] runs a cell in a process of its own.
 
 pub mod cell_run;
+mod database_key;
 pub mod isolated;
 pub mod kept;
 pub mod life;

@@ -29,7 +29,7 @@ pub use entry::Entry;
 pub use key::{Key, KeyPart};
 pub(crate) use manifest::Contents;
 pub use manifest::{KeptFile, Manifest};
-pub(crate) use order::after_loaders;
+pub(crate) use order::{after_loaders, with_loader};
 
 use crate::failure::UsageError;
 use crate::host::{free_bytes, random_id};

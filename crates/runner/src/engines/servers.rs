@@ -10,6 +10,7 @@ use engine::mysql::{self, Mysql};
 use engine::postgres::{self, Postgres};
 use engine::{
     Certificate, ForReplicas, Needs, Network, Obstacle, Port, Replicated, SetupError, StartOptions,
+    StoppedDatabase,
 };
 use plan::{Build, BuildSource, Config, Plan};
 use record::Limit;
@@ -192,7 +193,6 @@ impl<E: Replicated + 'static> Servers<E> {
                 timeout: plan.server_timeout,
                 network: network.as_ref(),
                 database: None,
-                database_build: None,
                 replicas: for_replicas(config, replica_port.as_ref()),
                 stop: &AtomicBool::new(false),
             };
@@ -242,8 +242,9 @@ impl<E: Replicated + 'static> Servers<E> {
             None => None,
         };
         let options = StartOptions {
-            database: database.as_deref(),
-            database_build: before.as_deref(),
+            database: database
+                .as_deref()
+                .map(|data| StoppedDatabase { data, build: before.as_deref() }),
             ..launch.options(session, config, &home, &log)
         };
         let server = (self.start)(&options)
@@ -422,7 +423,6 @@ impl Launch {
             timeout: plan.server_timeout,
             network: self.network.as_ref(),
             database: None,
-            database_build: None,
             replicas: for_replicas(config, self.replica_port.as_ref()),
             stop: &session.stop,
         }

@@ -12,7 +12,6 @@ use super::link::TableEnd;
 use super::seat::Seat;
 use super::table::Table;
 use crate::cell::{isolated, life};
-use crate::conduct::has_own_process;
 use crate::matrix::Task;
 use crate::session::RunSession;
 
@@ -84,7 +83,7 @@ fn run_seated(
 ) -> anyhow::Result<Status> {
     let Place { table, number, length } = place;
     let (reference, cell) = (&task.reference, task.cell);
-    if has_own_process(session, task) {
+    if isolated::has_own_process(session, cell) {
         let end = TableEnd::new(table, number)?;
         let status = if session.is_stopped() {
             Ok(Status::Interrupted)

@@ -315,6 +315,7 @@ impl Truth {
                 cell: record::CellKey::new(&name, None, 1, slot.repeat),
                 invocation: slot.invocation,
                 started_unix_ns: seconds * 1_000_000_000,
+                database: None,
             });
         }
         figures

@@ -109,6 +109,7 @@ fn begun(rows: &[Row], at: impl Fn(usize) -> (u32, u64)) -> Vec<StartedCell> {
             invocation,
             machine: 0,
             started_unix_ns,
+            database: None,
         }
     });
     cells.collect()
