@@ -42,6 +42,9 @@ pub struct Cell {
     pub tables_left: Vec<String>,
     /// The limits that the config sets for the server, and the effective ones.
     pub limits: Vec<Limit>,
+    /// The means by which its processes were frozen between its turns; `None` if they were not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frozen_by: Option<String>,
     /// The effective settings, sorted by name.
     pub settings: Vec<Setting>,
     /// Declared options of its config that the engine does not have, or may not have; `not_had` in

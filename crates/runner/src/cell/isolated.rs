@@ -92,7 +92,9 @@ fn run_process(
     arguments.extend(table.map(TableEnd::arguments).unwrap_or_default());
     let mut process = spawn(session, arguments, &limits)?;
     if let Some(table) = table {
-        table.set_process(Frozen::of_process(&process, plan.idle)?);
+        let frozen = Frozen::of_process(&process, plan.idle)?;
+        record.frozen_by = frozen.how();
+        table.set_process(frozen);
     }
 
     // The other process waits for this record, which it ends.

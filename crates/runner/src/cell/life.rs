@@ -160,11 +160,15 @@ fn run_opening(
 }
 
 /// Lets the processes of a running target rest between its turns, if it takes turns.
-fn sit_down(cell: &CellRun<'_>, engine: &dyn Engine) -> anyhow::Result<()> {
+fn sit_down(cell: &mut CellRun<'_>, engine: &dyn Engine) -> anyhow::Result<()> {
     let Some(seat) = cell.seat else {
         return Ok(());
     };
-    seat.set_target(Frozen::of(engine, cell.session.plan().idle)?)
+    let target = Frozen::of(engine, cell.session.plan().idle)?;
+    if let Some(how) = target.how() {
+        cell.record.frozen_by = Some(how);
+    }
+    seat.set_target(target)
 }
 
 /// Runs the steps of a running target.

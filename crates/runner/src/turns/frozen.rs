@@ -48,6 +48,11 @@ impl Frozen {
         Ok(Self { freezer, ..Self::default() })
     }
 
+    /// Returns the means by which the processes are frozen, for the record; `None` if they are not.
+    pub fn how(&self) -> Option<String> {
+        self.freezer.as_ref().map(|freezer| freezer.how().to_string())
+    }
+
     /// Finds the processes that a server has started for its connections.
     pub fn find_processes(&mut self) {
         if let Some(meter) = &mut self.meter
