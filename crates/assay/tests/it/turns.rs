@@ -225,8 +225,8 @@ fn targets_that_can_t_take_turns_are_refused_before_anything_runs() {
         .expect_code(2)
         .expect_in_stderr(&["`two.base` has the database of another target"]);
 
-    let limits = "\n[build.pg]\npostgres = \"distribution\"\n[config.postgres.a]\nmemory = \"1PB\"\n\
-                  [config.postgres.b]\nmemory = \"1PB\"\n";
+    let limits = "\n[build.pg]\npostgres = \"distribution\"\n[config.postgres.a]\nmemory = \"1000TiB\"\n\
+                  [config.postgres.b]\nmemory = \"1000TiB\"\n";
     place
         .run(&plan("", limits), &[])
         .expect_code(2)

@@ -1,8 +1,8 @@
 use std::os::unix::fs::PermissionsExt as _;
 
 use record::{
-    Cell, CellKey, CellRef, IntervalRow, OpKind, OpRole, Ops, RecordError, Run, RunDir, Status,
-    Step, StepKind, StepState,
+    Cell, CellKey, CellRef, IntervalRow, OpKind, OpRole, Ops, RecordError, Run, RunDir, ServerUse,
+    Status, Step, StepKind, StepState, TurnRow,
 };
 
 use crate::sample;
@@ -403,4 +403,50 @@ fn other_users_cannot_enter_the_directory_of_a_run() {
     let run = RunDir::create(results.path(), &sample::run()).unwrap();
     let mode = fs_err::metadata(run.path()).unwrap().permissions().mode();
     assert_eq!(mode & 0o077, 0);
+}
+
+#[test]
+fn turns_read_back_as_written() {
+    let results = temporary();
+    let cell = CellRef::of(CellKey::new("a.x", None, 1, 1), "insert");
+    let run = Run { cells: vec![cell.clone()], ..Run::default() };
+    let directory = RunDir::create(results.path(), &run).unwrap();
+    let ops = |counts: &[(&str, u64)]| {
+        counts.iter().map(|(kind, count)| ((*kind).to_owned(), *count)).collect()
+    };
+    let turns = [
+        TurnRow {
+            number: 0,
+            block: 0,
+            at_ns: 5,
+            began_ns: 0,
+            length_ns: 100_000_000,
+            idle_ns: 7,
+            client_cpu_ns: 40_000_000,
+            server: Some(ServerUse {
+                cpu_ns: 50_000_000,
+                minor_faults: 1,
+                major_faults: 2,
+                voluntary_switches: 3,
+                involuntary_switches: 4,
+            }),
+            ok: ops(&[("delete", 10), ("insert", 11)]),
+        },
+        TurnRow { number: 3, block: 1, ok: ops(&[("insert", 0)]), ..TurnRow::default() },
+    ];
+
+    let cell_dir = directory.begin_cell(&cell).unwrap();
+    cell_dir.write(&Cell { key: cell.key.clone(), ..Cell::default() }).unwrap();
+    for (number, name) in [(1, "with"), (2, "without")] {
+        let mut step = cell_dir.begin_step(number, name, &[]).unwrap();
+        if name == "with" {
+            step.turns(&turns).unwrap();
+        }
+        step.finish(&Step::default()).unwrap();
+    }
+
+    let steps = directory.cell(&cell).unwrap().read_steps().unwrap();
+    assert_eq!(steps[0].turns().unwrap(), turns);
+    assert!(steps[0].is_whole());
+    assert_eq!(steps[1].turns().unwrap(), []);
 }
