@@ -137,7 +137,6 @@ fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
     let counts = ListOf(Quantity::count(1..=CLIENTS_MAX), "a list of counts");
     let clients = cx.field(section, "clients", &counts, vec![(1, Place::Nowhere)]);
     let repeats = Repeats::read(cx, section);
-    let order = cx.value(section, "order", &Choice(Order::NAMES), Order::Interleaved);
     let turns = cx.value(section, "turns", &TurnKind, None);
     let idle = cx.value(section, "idle", &Choice(Idle::NAMES), Idle::Frozen);
     let placement = cx.value(section, "placement", &Choice(Placement::NAMES), Placement::Kernel);
@@ -176,9 +175,7 @@ fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
         targets =
             index.map_or(Vec::new(), |index| targets::with_twin(cx, node.place, &targets[index]));
     }
-    if are_known {
-        repeats.check(cx, order, &targets);
-    }
+    repeats.check(cx, &targets);
     let first = first_measured(cx, variants.as_deref(), &builds, &targets);
     let base = match base_node {
         Some(node) if twin_node.is_none() => {
@@ -192,7 +189,7 @@ fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
         clients: clients.value.into_iter().map(|(count, _)| count).collect(),
         repeats: repeats.count,
         until_decided: repeats.until_decided,
-        order,
+        order: repeats.order,
         turns,
         idle,
         placement,

@@ -9,6 +9,7 @@ use crate::quantity::Quantity;
 use crate::reader::{Context, Section, ValueKind};
 use crate::spec::{Order, Target, UntilDecided};
 use crate::tree::Node;
+use crate::value_kinds::Choice;
 use crate::wording::{code, quoted};
 
 /// The value of `repeats` of a run that adds repeats until all comparisons are decided.
@@ -30,6 +31,7 @@ pub(crate) struct Repeats {
     /// The number of repeats; 1 for the beginning of a run until all is decided.
     pub(crate) count: u32,
     pub(crate) until_decided: Option<UntilDecided>,
+    pub(crate) order: Order,
     place: Place,
 }
 
@@ -75,14 +77,15 @@ impl ValueKind for RepeatsKind {
 }
 
 impl Repeats {
+    /// Reads the repeats and their order.
     pub(crate) fn read(cx: &mut Context<'_>, section: &mut Section) -> Self {
         let field = cx.field(section, "repeats", &RepeatsKind, RepeatsValue::Count(1));
-        match field.value {
+        let (count, until_decided) = match field.value {
             RepeatsValue::Count(count) => {
                 if field.trusted {
                     refuse_limits(cx, section, field.place);
                 }
-                Self { count, until_decided: None, place: field.place }
+                (count, None)
             }
             RepeatsValue::UntilDecided => {
                 let time = Quantity::time(Duration::from_secs(1)..=TIME_MAX);
@@ -91,17 +94,19 @@ impl Repeats {
                     time: cx.value(section, TIME, &time, TIME_DEFAULT),
                     effect: cx.value(section, EFFECT, &effect, EFFECT_DEFAULT),
                 };
-                Self { count: 1, until_decided: Some(until_decided), place: field.place }
+                (1, Some(until_decided))
             }
-        }
+        };
+        let order = cx.value(section, "order", &Choice(Order::NAMES), Order::Interleaved);
+        Self { count, until_decided, order, place: field.place }
     }
 
-    /// Reports targets that can't be compared until all is decided.
-    pub(crate) fn check(&self, cx: &mut Context<'_>, order: Order, targets: &[Target]) {
+    /// Reports an order and targets that can't be compared until all is decided.
+    pub(crate) fn check(&self, cx: &mut Context<'_>, targets: &[Target]) {
         if self.until_decided.is_none() {
             return;
         }
-        if order == Order::Grouped {
+        if self.order == Order::Grouped {
             let message = "repeats can't be added to a run in which targets do not take turns";
             cx.error("plan::conflict", self.place, message)
                 .label("the `order` is `\"grouped\"`")

@@ -2,8 +2,9 @@
 
 use super::{ComparedStep, Verdict};
 
-/// The repeats after which a comparison is given up that has no ratio or a single pair so far.
-const REPEATS_WITHOUT_RATIO: u32 = 3;
+/// The repeats after which a comparison is given up that has no interval so far: its step is
+/// invalid, or only the first repeat has it, as loads of databases that are copied later.
+const REPEATS_WITHOUT_INTERVAL: u32 = 3;
 
 /// What repeats have decided about a comparison so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,13 +39,13 @@ impl ComparedStep {
             // The figures are too coarse.
             Verdict::TooNoisy if self.repeats_needed.is_none() => Decision::GivenUp,
             Verdict::TooNoisy => Decision::Open { repeats_needed: self.repeats_to_decide(effect) },
-            // Also a load that later repeats copy instead of measuring it again.
-            Verdict::Single | Verdict::Invalid | Verdict::NotComparable
-                if tried < REPEATS_WITHOUT_RATIO =>
-            {
-                Decision::Open { repeats_needed: None }
+            Verdict::Single | Verdict::Invalid | Verdict::NotComparable => {
+                if tried < REPEATS_WITHOUT_INTERVAL {
+                    Decision::Open { repeats_needed: None }
+                } else {
+                    Decision::GivenUp
+                }
             }
-            Verdict::Single | Verdict::Invalid | Verdict::NotComparable => Decision::GivenUp,
         }
     }
 
@@ -93,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_ratio_is_given_up_after_three_repeats() {
+    fn what_has_no_interval_is_given_up_after_three_repeats() {
         for verdict in [Verdict::Single, Verdict::Invalid, Verdict::NotComparable] {
             let row = ComparedStep { verdict, ..ComparedStep::default() };
             assert!(row.decision(0.03, 2).is_open());
