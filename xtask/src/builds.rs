@@ -22,7 +22,7 @@ pub const ASSAY_TEST_MYSQL: &str = "ASSAY_TEST_MYSQL";
 /// Names the second PostgreSQL, for tests.
 pub const ASSAY_TEST_OTHER_POSTGRES: &str = "ASSAY_TEST_OTHER_POSTGRES";
 /// Names libraries of RocksDB, separated by colons, for tests.
-const ASSAY_TEST_ROCKSDB: &str = "ASSAY_TEST_ROCKSDB";
+pub const ASSAY_TEST_ROCKSDB: &str = "ASSAY_TEST_ROCKSDB";
 
 /// MariaDB with MyRocks.
 pub const MARIADB: &str = "debian:bookworm/mariadb-server,mariadb-plugin-rocksdb";

@@ -11,11 +11,12 @@ use load::{OpCount, Progress};
 use record::{CellKey, CellRef, Failure, Status, Step, StepKind};
 use report::terminal_text;
 use runner::Events;
-use runner::events::{LoadBegin, MatrixProgress, NextRate, PlanDiagnostics};
+use runner::events::{JudgedRepeat, LoadBegin, MatrixProgress, NextRate, PlanDiagnostics};
 use runner::host::free_bytes;
 use runner::matrix::pace::about;
 use words::{OpRole, counted, plural_of};
 
+use crate::judged;
 use crate::output::{eprint_line, has_color, print_failure};
 
 /// The seconds between plain lines that report the progress of a long step.
@@ -231,6 +232,12 @@ impl Events for Display {
         ));
     }
 
+    fn repeat_judged(&self, judged: &JudgedRepeat<'_>) {
+        for line in judged::lines(judged) {
+            self.say(&line);
+        }
+    }
+
     fn load_begins(&self, load: &LoadBegin<'_>) {
         self.reset_bar();
         self.state().step = Some(StepDisplay::new(load.step, load.rows));
@@ -325,8 +332,11 @@ fn remaining_text(progress: &MatrixProgress) -> String {
     format!("{failed}{} left", about(left))
 }
 
-/// Returns the label of a step's lines.
+/// Returns the label of a step's lines, with the target if several are measured at the same time.
 fn label(step: &Step) -> String {
+    if !step.cell.target.is_empty() {
+        return format!("  {:8} {}", step.name, step.cell.target);
+    }
     format!("  {:8}", step.name)
 }
 

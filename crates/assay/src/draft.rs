@@ -102,6 +102,32 @@ impl DraftConfig {
     }
 }
 
+/// The repeats of a plan to write.
+#[derive(Clone, Copy, Debug)]
+pub enum DraftRepeats {
+    /// This many.
+    Count(u32),
+    /// Until all comparisons are decided, for at most this time.
+    UntilDecided {
+        /// The most time in minutes.
+        minutes: u32,
+    },
+}
+
+impl DraftRepeats {
+    /// Returns the lines of a plan.
+    fn lines(self) -> String {
+        match self {
+            Self::Count(count) => format!("repeats = {count}  # of each target, in turn\n"),
+            Self::UntilDecided { minutes } => format!(
+                "repeats = {}  # of each target, in turn\n\
+                 time = \"{minutes}m\"  # at most\n",
+                quoted(plan::UNTIL_DECIDED)
+            ),
+        }
+    }
+}
+
 /// The contents of a plan to write.
 pub struct Draft<'a> {
     /// The comment at its beginning.
@@ -142,7 +168,7 @@ impl Draft<'_> {
     }
 
     /// Returns the plan's text.
-    pub fn text(&self, repeats: u32) -> String {
+    pub fn text(&self, repeats: DraftRepeats) -> String {
         let mut text = String::new();
         for line in self.head.lines() {
             let _ = writeln!(text, "{}", format!("# {line}").trim_end());
@@ -154,11 +180,14 @@ impl Draft<'_> {
         let _ = writeln!(
             text,
             "\nclients = {:?}  # each number in the list is measured\n\
-             repeats = {repeats}  # of each target, in turn\n\
-             {role} = {}",
+             turns = \"auto\"  # the targets take turns within each step; \"off\": one after the other\n\
+             placement = \"shuffled\"  # each pair of turns has other processors; \"kernel\": where they happen to be\n\
+             {}{role} = {}",
             self.clients,
+            repeats.lines(),
             quoted(&first)
         );
+        text.push('\n');
         if self.shares_loads {
             text += "reuse = \"run\"  # only the first repeat loads; false: every repeat does\n";
         }
@@ -246,7 +275,7 @@ mod tests {
                         is_against_itself: is_quick,
                         shares_loads: true,
                     };
-                    let text = draft.text(7);
+                    let text = draft.text(DraftRepeats::Count(7));
                     let (plan, warnings) = plan::parse("draft.toml", &text, &[])
                         .unwrap_or_else(|errors| panic!("{errors:?}\n{text}"));
                     assert!(warnings.is_empty(), "{warnings:?}\n{text}");

@@ -28,6 +28,7 @@ mod display;
 mod documented;
 mod draft;
 mod exit;
+mod judged;
 mod live;
 mod output;
 mod run_paths;

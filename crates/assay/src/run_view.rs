@@ -6,7 +6,7 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use load::{LatencyKind, Progress, SystemClock};
 use record::{CellRef, Failure, IntervalRow, Run, RunDir, Step};
-use runner::events::{LoadBegin, MatrixProgress, NextRate, PlanDiagnostics};
+use runner::events::{JudgedRepeat, LoadBegin, MatrixProgress, NextRate, PlanDiagnostics};
 use runner::{Events, Relay};
 
 use crate::cli::{CellArgs, PlaceArgs};
@@ -90,6 +90,10 @@ impl Events for RunView {
 
     fn rate_chosen(&self, next: &NextRate<'_>) {
         self.display.rate_chosen(next);
+    }
+
+    fn repeat_judged(&self, judged: &JudgedRepeat<'_>) {
+        self.display.repeat_judged(judged);
     }
 
     fn step_begins(&self, name: &str, measures: bool) {

@@ -8,7 +8,8 @@
 //!        │  ──► Observer                      counters, on its own connection
 //!        │  ──► settle, inspect, settings     between the steps
 //!        ▼
-//!   guard/, limits/                           a server ends with assay, and keeps to its limits
+//!   guard/, limits/, freeze/                  a server ends with assay, keeps to its limits, and
+//!                                             is frozen while another target has its turn
 //! ```
 //!
 //! Each engine has a folder: `sqlite/`, `postgres/`, `mysql/`, `rocksdb/` and `null/`. A running
@@ -36,11 +37,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod freeze;
 pub mod guard;
 pub mod limits;
 pub mod mysql;
 pub mod notation;
 pub mod null;
+pub mod placement;
 pub mod postgres;
 pub mod rocksdb;
 pub mod sqlite;
@@ -75,6 +78,7 @@ pub use data_dir::{DataDir, MARKER, create_enterable};
 pub use dialect::{BulkLoad, Dialect, RangeScan};
 pub use error::{Error, ErrorClass, SetupError};
 pub use explain::{Capture, CaptureSession, Value};
+pub use freeze::{Freezer, Freezing};
 pub use key_order::KeyOrder;
 pub use key_value::{Direction, Durability, KeyFacts, KeyValueSession, Scan, Scanned, View};
 pub use local::log::{LogParser, events as log_events, tail as log_tail};

@@ -7,7 +7,7 @@ use std::time::Duration;
 use words::{Counter, Limit, Setting};
 
 use crate::local::log::{LogParser, tail};
-use crate::{DataDir, Dialect, Error, Index, Origin, Server, Session, SetupError, Table};
+use crate::{DataDir, Dialect, Error, Freezer, Index, Origin, Server, Session, SetupError, Table};
 
 /// The capabilities of an engine. Results of anything else are *not applicable* in the record and
 /// in tables.
@@ -185,6 +185,15 @@ pub trait Engine: Send + Sync {
     /// Returns true when the server is on another host. Then this host's metrics don't describe it.
     fn is_on_other_host(&self) -> bool {
         false
+    }
+
+    /// Returns a freezer of the server that assay started; `None` for an embedded engine, and a
+    /// server that assay only connects to.
+    ///
+    /// # Errors
+    /// The errors of [`Freezer::of`].
+    fn freezer(&self) -> std::io::Result<Option<Freezer>> {
+        self.server().map(Server::freezer).transpose()
     }
 
     /// Returns the limits that were requested and their effect; empty if none were requested.

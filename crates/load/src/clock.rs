@@ -5,16 +5,30 @@
 //! itself keeps time by it, which it does only when it found the counter to run at a constant rate
 //! on all processors; elsewhere `CLOCK_MONOTONIC` is read.
 
+use std::time::Duration;
+
 use rustix::time::{ClockId, Timespec, clock_gettime};
+
+use crate::turns::Gate;
 
 /// A clock that counts nanoseconds from some moment, the same for all threads.
 pub trait Clock: Clone + Send + Sync {
+    /// The longest time that a connection waits for another one without a look at what goes on.
+    const LONGEST_WAIT: Duration = Duration::from_millis(50);
+
     /// Returns the nanoseconds since the clock's start.
     fn now(&self) -> u64;
 
     /// Sleeps until `at`, or as soon after it as the kernel allows; returns at once if that is
     /// past.
     fn sleep_until(&self, at: u64);
+
+    /// Returns the gate that connections pass before each operation; `None` for a clock that never
+    /// stands still.
+    #[inline(always)]
+    fn gate(&self) -> Option<&Gate> {
+        None
+    }
 }
 
 /// The host's clock.

@@ -53,6 +53,7 @@ mod step;
 mod supervise;
 mod tally;
 mod thread_use;
+mod turns;
 mod worker;
 
 pub use clock::{Clock, SystemClock};
@@ -62,6 +63,7 @@ pub use run::run;
 pub use step::{Limits, StepEnd, StepOutcome};
 pub use tally::new_histogram;
 pub use thread_use::{ThreadMeter, own_cpu_wait_ns};
+pub use turns::{Gate, Turn, TurnClock, Work};
 
 /// Returns the message of a panic.
 fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {

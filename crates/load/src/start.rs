@@ -186,6 +186,9 @@ impl<'a, C: Clock> StepStart<'a, C> {
         let tid = rustix::thread::gettid().as_raw_nonzero().get();
         let (client, server) = (Some(tid.cast_unsigned()), task.server_thread);
         let meters = [client, server].map(|tid| ThreadMeter::begin(tid?));
+        if let Some(gate) = self.clock.gate() {
+            gate.enter(number);
+        }
         let _ = ready.send((number, ConnectionThreads { client, server }));
 
         // Waits until `begin` has set the common start.
@@ -202,6 +205,7 @@ impl<'a, C: Clock> StepStart<'a, C> {
             messages,
             collector,
             spare,
+            done_before: vec![0; lap.tallies.len()],
             lap,
         };
 
@@ -219,6 +223,9 @@ impl<'a, C: Clock> StepStart<'a, C> {
             ));
             WorkerReport::default()
         });
+        if let Some(gate) = self.clock.gate() {
+            gate.leave(number, worker.work_so_far(task.program.kinds()));
+        }
         worker.send(Message::Ended(number));
         worker.collector.unpark();
         FinishedWorker { task, report, cpu, client_use, server_use }

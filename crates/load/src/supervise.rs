@@ -128,7 +128,7 @@ impl<'a, 's> Supervisor<'a, 's> {
         let since_ns = *self.over_since_ns.get_or_insert(now_ns);
         let is_given_up = self.interrupted || self.recording.is_err();
         let grace = if is_given_up { INTERRUPT_GRACE } else { self.limits.grace };
-        if u128::from(now_ns - since_ns) >= grace.as_nanos() {
+        if u128::from(now_ns.saturating_sub(since_ns)) >= grace.as_nanos() {
             // A step that was given up has a reason already. A step does not wait for background
             // connections, so cutting them off is no failure.
             if !is_given_up && foreground_runs {

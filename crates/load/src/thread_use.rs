@@ -61,6 +61,12 @@ impl SchedStat {
     }
 }
 
+/// Returns the CPU time of the calling thread, in nanoseconds.
+pub(crate) fn own_cpu_ns() -> u64 {
+    let total = clock_gettime(ClockId::ThreadCPUTime);
+    total.tv_sec as u64 * 1_000_000_000 + total.tv_nsec as u64
+}
+
 /// CPU time of the calling thread, divided into user and kernel mode.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ThreadCpu {
@@ -71,8 +77,7 @@ pub(crate) struct ThreadCpu {
 impl ThreadCpu {
     /// Reads the CPU time so far. The sum is exact; the division is the kernel's estimate by ticks.
     pub(crate) fn now() -> Self {
-        let total = clock_gettime(ClockId::ThreadCPUTime);
-        let total_ns = total.tv_sec as u64 * 1_000_000_000 + total.tv_nsec as u64;
+        let total_ns = own_cpu_ns();
         let (user, system) = thread_ticks().unwrap_or((1, 0));
         let user_ns =
             (u128::from(total_ns) * u128::from(user) / u128::from((user + system).max(1))) as u64;

@@ -9,17 +9,19 @@
 //! The response time begins when the operation is due, even if the worker is late: a stall counts
 //! against all operations that it delays. Without a schedule there is no such time.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError};
 use std::sync::{Mutex, PoisonError};
 use std::thread::Thread;
-use std::time::Duration;
 
 use engine::{Error, ErrorClass};
-use workload::{Executed, Next, Program, Schedule};
+use workload::{Executed, Next, OpKind, Program, Schedule};
 
 use crate::Clock;
 use crate::tally::{Lap, Latencies};
+use crate::thread_use::own_cpu_ns;
+use crate::turns::Work;
 
 /// The state that all workers of a step read, and a failed one writes.
 #[derive(Default)]
@@ -72,6 +74,8 @@ pub(crate) struct Worker<'a, C> {
     /// Empty laps that the collector returns.
     pub(crate) spare: Receiver<Box<Lap>>,
     pub(crate) lap: Box<Lap>,
+    /// Operations of each kind that succeeded in the laps that were handed over.
+    pub(crate) done_before: Vec<u64>,
 }
 
 /// The result of a worker.
@@ -114,6 +118,7 @@ impl<C: Clock> Worker<'_, C> {
         report.ended_ns = first_ns;
 
         while !self.shared.halt.load(Relaxed) {
+            self.pass_gate(program.kinds(), true);
             let due_ns = self.schedule.due_ns(index);
             if let (Some(due_ns), Some(deadline_ns)) = (due_ns, self.deadline_ns)
                 && due_ns >= deadline_ns
@@ -125,7 +130,7 @@ impl<C: Clock> Worker<'_, C> {
                 Next::Ready(kind) => kind,
                 Next::Done => break,
                 Next::Later => {
-                    program.wait(Duration::from_nanos(HALT_CHECK_NS));
+                    program.wait(C::LONGEST_WAIT);
                     // The connection that this one waits for may have ended with the step.
                     if self.is_over(self.elapsed_ns()) {
                         break;
@@ -134,7 +139,7 @@ impl<C: Clock> Worker<'_, C> {
                 }
             };
             if let Some(due_ns) = due_ns
-                && !self.wait_until(due_ns)
+                && !self.wait_until(due_ns, program.kinds())
             {
                 break;
             }
@@ -229,8 +234,9 @@ impl<C: Clock> Worker<'_, C> {
     }
 
     /// Waits until `due_ns` since the step began; returns `false` if the step ends first.
-    fn wait_until(&self, due_ns: u64) -> bool {
+    fn wait_until(&self, due_ns: u64, kinds: &[OpKind]) -> bool {
         loop {
+            self.pass_gate(kinds, false);
             let now_ns = self.elapsed_ns();
             if now_ns >= due_ns {
                 return true;
@@ -240,6 +246,27 @@ impl<C: Clock> Worker<'_, C> {
             }
             self.clock.sleep_until(self.start_at + due_ns.min(now_ns + HALT_CHECK_NS));
         }
+    }
+
+    /// Waits while it is another target's turn. The worker `has_work` if it would send an operation
+    /// at once.
+    #[inline(always)]
+    fn pass_gate(&self, kinds: &[OpKind], has_work: bool) {
+        if let Some(gate) = self.clock.gate()
+            && gate.is_closed()
+        {
+            gate.wait(self.number, self.work_so_far(kinds), has_work);
+        }
+    }
+
+    /// Returns what the worker has done in this step.
+    pub(crate) fn work_so_far(&self, kinds: &[OpKind]) -> Work {
+        let mut ok = BTreeMap::new();
+        for (index, kind) in kinds.iter().enumerate() {
+            let count = self.done_before[index] + self.lap.tallies[index].ok;
+            ok.insert(kind.name.to_owned(), count);
+        }
+        Work { ok, cpu_ns: own_cpu_ns() }
     }
 
     /// Hands the lap to the collector and starts the second that contains `now_ns`; returns the end
@@ -258,6 +285,9 @@ impl<C: Clock> Worker<'_, C> {
         });
 
         if let Ok(mut lap) = spare {
+            for (done, tally) in self.done_before.iter_mut().zip(&self.lap.tallies) {
+                *done += tally.ok;
+            }
             lap.second = second as u32;
             let full = Message::Lap(self.number, std::mem::replace(&mut self.lap, lap));
             report.handover_wait_ns += self.send(full);

@@ -58,10 +58,28 @@ descriptions! {
             => "numbers of clients to run with";
         "repeats"
             => "how often to run each cell; verdicts need repeats, and Assay advises at least \
-                five";
+                five. Or `\"until decided\"`: adds repeats until each step of each target is \
+                faster or slower than the base, or a change that matters is ruled out, or the \
+                time is up ([statistics.md](statistics.md#until-decided))";
+        "time"
+            => "for `repeats = \"until decided\"`: the most time for one `assay run`. A repeat \
+                begins only if it is expected to end in time; `--resume` goes on for as long again";
+        "effect"
+            => "for `repeats = \"until decided\"`: the smallest change that matters; `0.03` is \
+                3 %";
         "order"
-            => "targets take turns in each repeat: odd repeats in a random order by the `seed`, \
+            => "targets alternate within each repeat: odd repeats in a random order by the `seed`, \
                 even ones in the reverse of the one before (`ab ba`). Or `\"grouped\"`: `aa bb`";
+        "turns"
+            => "how the targets of a repeat take [turns](turns.md) within each step: `\"off\"` \
+                measures one cell after the other, `\"auto\"` chooses the length of a turn for each \
+                step, and a time such as `\"100ms\"` sets it. `--turns` overrides it";
+        "idle"
+            => "what a target does between its turns: `\"frozen\"` or `\"running\"`";
+        "placement"
+            => "the processors of connections and of the server threads behind them: `\"kernel\"` \
+                leaves them to the kernel, `\"pinned\"` puts those of each target on the same \
+                ones, `\"shuffled\"` draws them anew for each turn";
         "base" or "the first target"
             => "the target that others are compared with";
         "against-itself"

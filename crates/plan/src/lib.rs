@@ -49,6 +49,7 @@ mod overrides;
 mod quantity;
 mod reader;
 mod render;
+mod repeats;
 mod schema;
 mod spec;
 mod step;
@@ -56,6 +57,7 @@ mod step_policy;
 pub mod sysbench;
 mod targets;
 mod tree;
+mod turns;
 mod value_kinds;
 mod variants;
 mod wording;
@@ -66,6 +68,7 @@ pub use needs::WorkloadNeeds;
 pub use quantity::{parse_duration, parse_rate};
 pub use reader::Resolved;
 pub use render::render;
+pub use repeats::{REPEATS_MAX, UNTIL_DECIDED};
 pub use schema::schema;
 pub use spec::*;
 pub use sysbench::Distribution;
@@ -77,7 +80,9 @@ use std::time::Duration;
 use builds::DeclaredBuild;
 use quantity::Quantity;
 use reader::{Context, Section, ValueKind};
+use repeats::Repeats;
 use tree::{Entry, Node};
+use turns::TurnKind;
 use value_kinds::{Choice, Flag, IpAddress, Line, ListOf, Name, Optional, ReuseValue, is_name};
 use wording::code;
 use words::EngineInterface;
@@ -92,7 +97,6 @@ const WORKLOADS: [&str; 3] = ["insert", "kv", "sysbench"];
 
 /// The most clients that a plan may ask for, more than any machine serves.
 pub const CLIENTS_MAX: u32 = 10_000;
-const REPEATS_MAX: u32 = 1_000;
 const SERVER_TIMEOUT: Duration = Duration::from_secs(120);
 /// Not a divisor of the rates at which programs wake up, so that samples don't keep step with them.
 const FREQUENCY_HZ: u32 = 199;
@@ -132,8 +136,11 @@ fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
     let name = cx.value(section, "name", &Name, name_from(path));
     let counts = ListOf(Quantity::count(1..=CLIENTS_MAX), "a list of counts");
     let clients = cx.field(section, "clients", &counts, vec![(1, Place::Nowhere)]);
-    let repeats = cx.value(section, "repeats", &Quantity::count(1..=REPEATS_MAX), 1);
+    let repeats = Repeats::read(cx, section);
     let order = cx.value(section, "order", &Choice(Order::NAMES), Order::Interleaved);
+    let turns = cx.value(section, "turns", &TurnKind, None);
+    let idle = cx.value(section, "idle", &Choice(Idle::NAMES), Idle::Frozen);
+    let placement = cx.value(section, "placement", &Choice(Placement::NAMES), Placement::Kernel);
     // The base is listed here, but only the targets say which one it is.
     let base_at = cx.resolved.len();
     let base_node = section.take("base").map(|entry| entry.node);
@@ -169,6 +176,9 @@ fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
         targets =
             index.map_or(Vec::new(), |index| targets::with_twin(cx, node.place, &targets[index]));
     }
+    if are_known {
+        repeats.check(cx, order, &targets);
+    }
     let first = first_measured(cx, variants.as_deref(), &builds, &targets);
     let base = match base_node {
         Some(node) if twin_node.is_none() => {
@@ -180,8 +190,12 @@ fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
     Some(Plan {
         name,
         clients: clients.value.into_iter().map(|(count, _)| count).collect(),
-        repeats,
+        repeats: repeats.count,
+        until_decided: repeats.until_decided,
         order,
+        turns,
+        idle,
+        placement,
         base: base?,
         against_itself: twin_node.is_some(),
         seed,

@@ -322,6 +322,11 @@ impl Quantity<f64> {
     pub(crate) const fn share() -> Self {
         Self::new(&SHARE, 0.0..=1.0)
     }
+
+    /// Returns shares of a whole that are not zero.
+    pub(crate) const fn share_above_zero() -> Self {
+        Self::new(&SHARE, 0.001..=1.0)
+    }
 }
 
 impl<T: Number> Quantity<T> {

@@ -35,32 +35,56 @@ impl Group {
     /// # Errors
     /// The reason why there is no such group.
     pub fn own(proc: &Proc, controller: &str) -> Result<Self, String> {
-        Self::of_process(proc, "self", controller)
+        Self::of_process(proc, "self", Some(controller))
     }
 
-    fn of_process(proc: &Proc, process: &str, controller: &str) -> Result<Self, String> {
+    /// Finds this process's group in the hierarchy of version 2, which may have no controllers.
+    ///
+    /// # Errors
+    /// The reason why there is no such group.
+    pub fn own_in_version_two(proc: &Proc) -> Result<Self, String> {
+        Self::in_version_two(proc, "self")
+    }
+
+    /// Finds the group of a process in the hierarchy of version 2, like
+    /// [`own_in_version_two`](Self::own_in_version_two).
+    pub(crate) fn in_version_two(proc: &Proc, process: &str) -> Result<Self, String> {
+        Self::of_process(proc, process, None)
+    }
+
+    /// Finds the group of a process in the hierarchy of a controller; `None` means version 2.
+    fn of_process(proc: &Proc, process: &str, controller: Option<&str>) -> Result<Self, String> {
         let memberships = parse_cgroup(&read(proc, &format!("proc/{process}/cgroup"))?);
         let mounts = parse_mountinfo(&read(proc, "proc/self/mountinfo")?);
         Self::find(&memberships, &mounts, controller)
     }
 
-    fn find(groups: &[Membership], mounts: &[Mount], controller: &str) -> Result<Self, String> {
+    fn find(
+        groups: &[Membership],
+        mounts: &[Mount],
+        controller: Option<&str>,
+    ) -> Result<Self, String> {
         // A machine may have both versions. Version 1 has the controllers that its list names, and
         // version 2 has the others.
-        let by_controller =
-            groups.iter().find(|group| group.controllers.iter().any(|name| name == controller));
+        let by_controller = groups
+            .iter()
+            .find(|group| group.controllers.iter().any(|name| Some(name.as_str()) == controller));
         let (version, group) = match by_controller {
             Some(group) => (Version::One, Some(group)),
             None => (Version::Two, groups.iter().find(|group| group.controllers.is_empty())),
         };
+        let what = match controller {
+            Some(controller) => format!("control groups for `{controller}`"),
+            None => "control groups of version 2".to_owned(),
+        };
         let Some(Membership { path, .. }) = group else {
-            return Err(format!("this kernel has no control groups for `{controller}`"));
+            return Err(format!("this kernel has no {what}"));
         };
 
         let hierarchy: Vec<&Mount> =
             mounts.iter().filter(|mount| is_hierarchy(mount, version, controller)).collect();
         if hierarchy.is_empty() {
-            return Err(format!("the control groups of `{controller}` are not mounted"));
+            return Err(format!("the {what} are not mounted"));
         }
 
         // In a container, the mount may show a subtree that does not contain this process's group.
@@ -124,11 +148,11 @@ fn read_limit(proc: &Proc, file: PathBuf) -> Option<u64> {
 }
 
 /// Returns whether `mount` shows the hierarchy of a controller.
-fn is_hierarchy(mount: &Mount, version: Version, controller: &str) -> bool {
+fn is_hierarchy(mount: &Mount, version: Version, controller: Option<&str>) -> bool {
     match version {
         Version::One => {
             let mut options = mount.fs_options.split(',');
-            mount.fs_type == "cgroup" && options.any(|option| option == controller)
+            mount.fs_type == "cgroup" && options.any(|option| Some(option) == controller)
         }
         Version::Two => mount.fs_type == "cgroup2",
     }
@@ -145,7 +169,7 @@ impl ServerGroup {
     /// Finds the group of the process `server`. Returns `None` if the group has no memory limit, or
     /// is assay's own, which has other processes too.
     pub(crate) fn find(proc: &Proc, server: u32) -> Option<Self> {
-        let group = Group::of_process(proc, &server.to_string(), "memory").ok()?;
+        let group = Group::of_process(proc, &server.to_string(), Some("memory")).ok()?;
         if Group::own(proc, "memory").is_ok_and(|own| own == group) {
             return None;
         }
@@ -186,7 +210,7 @@ mod tests {
     use super::*;
 
     fn find(groups: &str, mounts: &str) -> Result<Group, String> {
-        Group::find(&parse_cgroup(groups), &parse_mountinfo(mounts), "memory")
+        Group::find(&parse_cgroup(groups), &parse_mountinfo(mounts), Some("memory"))
     }
 
     const BOTH: &str = "4:memory:/a/b\n2:cpu,cpuacct:/c\n0::/user.slice/x.scope\n";
@@ -200,6 +224,23 @@ mod tests {
         assert_eq!(own.version, Version::One);
         assert_eq!(own.directory, Path::new("/my groups/memory/a/b"));
         assert_eq!(own.top, Path::new("/my groups/memory"));
+    }
+
+    #[test]
+    fn version_two_is_found_beside_version_one() {
+        let mounts = "35 31 0:32 / /groups/memory rw - cgroup cgroup rw,memory\n\
+            41 31 0:38 / /groups/unified rw - cgroup2 cgroup2 rw\n";
+        let find = |groups: &str, mounts: &str| {
+            Group::find(&parse_cgroup(groups), &parse_mountinfo(mounts), None)
+        };
+        let own = find(BOTH, mounts).unwrap();
+        assert_eq!(own.version, Version::Two);
+        assert_eq!(own.directory, Path::new("/groups/unified/user.slice/x.scope"));
+
+        let reason = find("4:memory:/a/b\n", mounts).unwrap_err();
+        assert_eq!(reason, "this kernel has no control groups of version 2");
+        let reason = find(BOTH, "1 2 0:3 / / rw - ext4 /dev/a rw\n").unwrap_err();
+        assert_eq!(reason, "the control groups of version 2 are not mounted");
     }
 
     #[test]

@@ -46,6 +46,7 @@ mod source;
 mod storage;
 mod thread_states;
 mod tree;
+mod tree_use;
 mod warnings;
 
 pub use addresses::host_addresses;
@@ -55,7 +56,8 @@ pub use fsync::measure_fsync;
 pub use group::{Group, Version};
 pub use host::{HostFacts, host, host_at};
 pub use sampler::{Sampler, Targets};
-pub use source::{Proc, process_tree, state_and_parent};
+pub use source::{Proc, children_of, process_tree, state_and_parent, state_of_thread, threads_of};
 pub use storage::storage_size;
 pub use thread_states::{StateCounts, StateSamples, ThreadStates, WatchedConnection};
+pub use tree_use::{ThreadTime, TreeReading, TreeUse};
 pub use warnings::{HostContext, warnings};

@@ -57,6 +57,7 @@ mod names;
 mod step_reader;
 mod step_writer;
 mod table;
+mod turns;
 
 pub use cell_key::CellKey;
 pub use directory::{CellDir, LOCK_FILE, RunDir};
@@ -67,6 +68,7 @@ pub use model::*;
 pub use step_reader::{CounterRow, HostColumnSeries, HostSeries, StepReader, StepState};
 pub use step_writer::{HostColumn, StepWriter};
 pub use table::{ColumnSpec, ColumnType, TableWriter, Value};
+pub use turns::{ServerUse, TurnRow};
 pub use words::{
     Check, Connection, ConnectionState, Counter, DeclaredOption, FsyncLatency, IntervalRow, Limit,
     LogEvent, OpKind, OpRole, Ops, OptionStatus, ProcessorEvents, Role, Setting, SettingRole,

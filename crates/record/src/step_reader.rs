@@ -13,11 +13,12 @@ use crate::latency_log::Latencies;
 use crate::names::step_file_name;
 use crate::step_writer::{
     COUNTERS_FILE, CUMULATIVE_NOTE, HOST_FILE, INTERVALS_FILE, LATENCY_FILE, LATENCY_TOTAL_FILE,
-    PROFILE_FILE, STATUS_FILE, STEP_FILE, counter_columns, host_file, interval_columns,
+    PROFILE_FILE, STATUS_FILE, STEP_FILE, TURNS_FILE, counter_columns, host_file, interval_columns,
     profile_columns, sample_columns,
 };
 use crate::table::{ColumnSpec, ColumnType, TableReader, Values};
-use crate::{Cell, IntervalRow, RecordError, Step, StepFile, checksum, json};
+use crate::turns::{TurnRow, turn_columns};
+use crate::{Cell, IntervalRow, RecordError, Step, StepFile, checksum, json, turns};
 
 /// The files of every step other than `step.json`.
 const SERIES_FILES: [&str; 5] =
@@ -111,6 +112,8 @@ impl FoundStep {
 const SECONDS_MAX: u64 = 10_000_000;
 /// More frames than the call stacks of a profile have.
 const STACK_NODES_MAX: u64 = 10_000_000;
+/// The most rows of turns of a step.
+const TURN_ROWS_MAX: u64 = 10_000_000;
 
 /// The record of a step. Each file is compared with its checksum before it is read.
 #[derive(Clone, Debug)]
@@ -322,6 +325,21 @@ impl StepReader {
             }
         }
         Ok(Some(tree.into_stacks()))
+    }
+
+    /// Reads `turns.parquet`; none for a step without turns.
+    ///
+    /// # Errors
+    /// The file is missing or damaged.
+    pub fn turns(&self) -> Result<Vec<TurnRow>, RecordError> {
+        if !self.has_file(TURNS_FILE) {
+            return Ok(Vec::new());
+        }
+        let Some(mut table) = self.table(TURNS_FILE, &turn_columns())? else {
+            return Ok(Vec::new());
+        };
+        table.limit_rows(TURN_ROWS_MAX)?;
+        turns::read(&mut table)
     }
 
     /// Reads the samples of the host of rank 0, `host.parquet`.

@@ -14,6 +14,7 @@ use crate::folder::Folder;
 use crate::latency_log::LatencyLogWriter;
 use crate::names::{step_file_name, step_name};
 use crate::table::{ColumnSpec, ColumnType, TableWriter, Value};
+use crate::turns::{TurnRow, turn_columns};
 use crate::{CellDir, Counter, IntervalRow, RecordError, Step, StepFile, json, latency_histogram};
 
 /// The suffix of a directory until its step is finished.
@@ -23,6 +24,7 @@ pub(crate) const INTERVALS_FILE: &str = "intervals.parquet";
 pub(crate) const HOST_FILE: &str = "host.parquet";
 pub(crate) const COUNTERS_FILE: &str = "counters.parquet";
 pub(crate) const PROFILE_FILE: &str = "profile.parquet";
+pub(crate) const TURNS_FILE: &str = "turns.parquet";
 pub(crate) const STATUS_FILE: &str = "engine_status.txt";
 pub(crate) const LATENCY_FILE: &str = "latency.hlog";
 /// The latencies of the whole step, so that readers of totals need not decode every second.
@@ -259,6 +261,20 @@ impl StepWriter {
         Ok(())
     }
 
+    /// Writes `turns.parquet`: the turns of the target within the step, in their order.
+    ///
+    /// # Errors
+    /// The file can't be written, or there is one already.
+    pub fn turns(&mut self, turns: &[TurnRow]) -> Result<(), RecordError> {
+        let path = self.path().join(TURNS_FILE);
+        let mut table = create_table(&self.folder, TURNS_FILE, &turn_columns(), &[])?;
+        for turn in turns {
+            turn.push_to(&mut table).map_err(RecordError::io("write", &path))?;
+        }
+        self.others.push(finish(table, &self.folder, TURNS_FILE)?);
+        Ok(())
+    }
+
     /// Writes `engine_status.txt`: the engine's own text about its state after the step. A text
     /// above 1 MB is cut, with a note at the cut.
     ///
@@ -380,6 +396,6 @@ pub(crate) fn profile_columns() -> [ColumnSpec; 3] {
 }
 
 /// Converts a count or a time, none of which reaches 2^63.
-fn integer(value: u64) -> Value<'static> {
+pub(crate) fn integer(value: u64) -> Value<'static> {
     Value::Integer(i64::try_from(value).unwrap_or(i64::MAX))
 }

@@ -1,6 +1,7 @@
 //! Begins a run: reads its plan, refuses what can't run, and creates its record.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use plan::{Plan, Reuse};
 use probe::HostContext;
@@ -13,6 +14,9 @@ use crate::conduct::{OpenRun, RunOutcome, conduct};
 use crate::databases::{after_loaders, with_loader};
 use crate::events::Events;
 use crate::failure::{UsageError, failure_of};
+use crate::matrix::decided::REPEATS_WITH_VERDICT;
+use crate::matrix::growth::Growth;
+use crate::matrix::pace::about;
 use crate::matrix::{self, Matrix, Task, against_itself, find};
 use crate::remote::LoadRanks;
 use crate::request::{DATA, PlanRequest, RunRequest};
@@ -33,6 +37,7 @@ pub fn begin(
 
     // Everything that can be refused is, before anything is created.
     let data_root = data_root(request, &file.plan);
+    refuse_turns(&file.plan, request.search.is_some(), ranks.is_some())?;
     if ranks.is_some() {
         refuse_load_ranks(&file.plan, &matrix.tasks)?;
     }
@@ -51,7 +56,8 @@ pub fn begin(
     let directory = RunDir::create(&request.results, &run).map_err(results_dir_error)?;
     let lock = lock::run_directory(directory.path())?;
 
-    conduct(request, session, OpenRun { directory, run, matrix, lock })
+    let growth = Growth::of(session.plan(), &run);
+    conduct(request, session, OpenRun { directory, run, matrix, growth, lock })
 }
 
 /// A plan with the cells of it that a run measures.
@@ -63,7 +69,7 @@ struct PlannedRun {
 
 /// Reads the plan of a run, with the changes that the request makes. Refuses what can't run.
 fn plan_run(request: &RunRequest, events: &dyn Events) -> anyhow::Result<PlannedRun> {
-    let mut file = plan_file::read(&with_repeats(&request.plan, request.repeats), events)?;
+    let mut file = plan_file::read(&plan_request(request), events)?;
     if request.is_profiled && file.plan.profile.repeats == 0 {
         file = plan_file::with_sets(&file, vec!["profile.repeats=1".into()])?;
     }
@@ -95,10 +101,16 @@ fn plan_run(request: &RunRequest, events: &dyn Events) -> anyhow::Result<Planned
     Ok(PlannedRun { file, only, cells })
 }
 
-/// Returns a plan with this number of repeats, if one is given.
-fn with_repeats(plan: &PlanRequest, repeats: Option<u32>) -> PlanRequest {
-    let set = repeats.map(|repeats| format!("repeats={repeats}"));
-    PlanRequest { sets: plan.sets.iter().cloned().chain(set).collect(), ..plan.clone() }
+/// Returns the plan of a request, with its repeats and their time if they are given.
+fn plan_request(request: &RunRequest) -> PlanRequest {
+    let mut plan = request.plan.clone();
+    if let Some(repeats) = request.repeats {
+        plan.sets.push(format!("repeats={}", repeats.plan_value()));
+    }
+    if let Some(time) = request.time {
+        plan.sets.push(format!("time={}ms", time.as_millis()));
+    }
+    plan
 }
 
 /// Returns the directory for databases: as the request or the plan says, or else in the results.
@@ -110,7 +122,22 @@ fn data_root(request: &RunRequest, plan: &Plan) -> PathBuf {
     }
 }
 
-/// Warns about targets that are left out, and about caches that are too large for this machine.
+/// Warns if the fewest repeats with a verdict are not expected to end in time. The matrix has the
+/// first repeat.
+fn warn_of_little_time(session: &RunSession<'_>, matrix: &Matrix, time: Duration) {
+    let needed = REPEATS_WITH_VERDICT * matrix.time_left(0);
+    if needed > time {
+        let text = format!(
+            "the time, {}, may be too short: verdicts need at least {REPEATS_WITH_VERDICT} repeats, which take {}",
+            about(time),
+            about(needed)
+        );
+        session.events.warn(None, &text);
+    }
+}
+
+/// Warns about targets and times that allow no verdict, and about caches that are too large for
+/// this machine.
 fn warn_of_plan(
     session: &RunSession<'_>,
     machine: &mut Machine,
@@ -119,6 +146,9 @@ fn warn_of_plan(
 ) -> anyhow::Result<()> {
     for text in preflight::not_applicable(session.plan(), |cell| only.matches(cell)) {
         machine.warn(session, "target::not-applicable", text);
+    }
+    if let Some(until_decided) = session.plan().until_decided {
+        warn_of_little_time(session, matrix, until_decided.time);
     }
     let targets = matrix.tasks.iter().map(|task| task.cell.target);
     let host_bytes = machine.host.memory_total_bytes;
@@ -160,6 +190,20 @@ pub fn refuse_load_ranks(plan: &Plan, tasks: &[Task]) -> Result<(), UsageError> 
     );
     let help = "start assay without `mpirun`, or leave the target out with `--only`";
     Err(UsageError::new(message, Some(help.into())))
+}
+
+/// Refuses turns where the targets don't run the same cells, or other processes make the load.
+fn refuse_turns(plan: &Plan, is_search: bool, has_ranks: bool) -> Result<(), UsageError> {
+    if plan.turns.is_none() || !(is_search || has_ranks) {
+        return Ok(());
+    }
+    let why = if is_search {
+        "a search measures each target at rates of its own"
+    } else {
+        "load ranks can't wait for their turn yet"
+    };
+    let message = format!("the targets can't take turns: {why}");
+    Err(UsageError::new(message, Some("remove `turns` from the plan".into())))
 }
 
 /// Returns what these cells need from the machine.
@@ -218,6 +262,7 @@ fn describe(
         base: plan.targets[plan.base].name.clone(),
         cells,
         workloads: matrix::steps_of_variants(plan),
+        is_open_ended: plan.until_decided.is_some(),
         search: request.search.clone().map(|search| RateSearch { repeats: plan.repeats, ..search }),
         ..Run::default()
     })

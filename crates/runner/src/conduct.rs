@@ -4,7 +4,6 @@ use std::time::{Duration, SystemTime};
 
 use load::Clock as _;
 use record::{CellKey, Run, RunDir, Status};
-use words::EngineHome;
 
 use crate::cell;
 use crate::events::MatrixProgress;
@@ -12,17 +11,21 @@ use crate::failure::AndCleanUp as _;
 use crate::host::free_bytes;
 use crate::lock::Lock;
 use crate::matrix::failures::Failures;
+use crate::matrix::growth::{GrowingRun, Growth};
 use crate::matrix::incomplete::IncompleteCells;
-use crate::matrix::{Matrix, Task, find};
+use crate::matrix::{Matrix, Task};
 use crate::request::RunRequest;
 use crate::session::RunSession;
 use crate::time::unix_now_ns;
+use crate::turns;
 
 /// A run whose record is open, with the cells to measure.
 pub(crate) struct OpenRun {
     pub(crate) directory: RunDir,
     pub(crate) run: Run,
     pub(crate) matrix: Matrix,
+    /// What adds cells to the matrix.
+    pub(crate) growth: Growth,
     /// Keeps other processes out of the run's directory.
     pub(crate) lock: Lock,
 }
@@ -76,7 +79,7 @@ pub(crate) fn conduct(
     mut session: RunSession<'_>,
     open: OpenRun,
 ) -> anyhow::Result<RunOutcome> {
-    let OpenRun { directory, mut run, matrix, lock } = open;
+    let OpenRun { directory, mut run, matrix, growth, lock } = open;
     let events = session.events;
     session.invocation = run.invocations.len() as u32;
     events.say(&matrix.summary(session.plan()));
@@ -85,7 +88,7 @@ pub(crate) fn conduct(
 
     // A search decides by itself when to stop.
     let failures = Failures::new(request.keeps_going || run.search.is_some());
-    let mut rounds = Rounds { measured: Vec::new(), failures };
+    let mut rounds = Rounds { growth, began_ns, measured: Vec::new(), failures };
     let result = rounds.run(&mut session, &directory, &mut run, matrix, &request.only);
 
     // The other ranks end here, before the record does.
@@ -138,15 +141,18 @@ fn end_record(
     run.ended_unix_ns = (run.status != Status::Incomplete).then_some(now);
 }
 
-/// The rounds of an invocation: a search adds cells after each, any other run has only one.
+/// The rounds of an invocation: a growing run adds cells after each, any other run has only one.
 struct Rounds {
+    growth: Growth,
+    /// The time at which the invocation began.
+    began_ns: u64,
     /// The cells that were measured or left out.
     measured: Vec<CellKey>,
     failures: Failures,
 }
 
 impl Rounds {
-    /// Measures the cells of the matrix, and then those that its search adds.
+    /// Measures the cells of the matrix, and then those that a growing run adds.
     fn run(
         &mut self,
         session: &mut RunSession<'_>,
@@ -163,7 +169,10 @@ impl Rounds {
                 status => has_failed |= status == Status::Failed,
             }
 
-            match find::extend(&mut session.file, directory, run, session.events, only)? {
+            let elapsed = Duration::from_nanos(session.clock.now().saturating_sub(self.began_ns));
+            let growing =
+                GrowingRun { file: &mut session.file, directory, run, events: session.events };
+            match self.growth.extend(growing, only, elapsed)? {
                 Some(more) => matrix = more,
                 None if has_failed => return Ok(Status::Failed),
                 None => return Ok(Status::Complete),
@@ -192,33 +201,45 @@ impl Rounds {
             if session.is_stopped() {
                 return Ok(Status::Interrupted);
             }
-            // A failure may leave out tasks after this one, but none before the next.
-            let index = next;
-            next += 1;
-            let task = &matrix.tasks[index];
-            progress.number = task.number;
-            progress.time_left = matrix.time_left(index);
-            progress.since = SystemTime::now();
-            session.events.cell_begins(&task.reference, &progress);
-            warn_of_low_disk_space(session, task);
+            let group = matrix.group_at(next, session.plan().turns.is_some());
+            next = group.end;
+            for index in group.clone() {
+                let task = &matrix.tasks[index];
+                progress.number = task.number;
+                progress.time_left = matrix.time_left(index);
+                progress.since = SystemTime::now();
+                session.events.cell_begins(&task.reference, &progress);
+            }
+            warn_of_low_disk_space(session, &matrix.tasks[group.clone()]);
 
             let began = SystemTime::now();
-            let status = run_cell(session, directory, task)?;
-            directory.end_cell(&task.reference)?;
-            match status {
-                Status::Complete => {
-                    let (cell, estimate) = (task.cell, task.estimate.time);
-                    let took = began.elapsed().unwrap_or_default();
-                    matrix.pace.observe(cell, took, estimate);
-                    progress.complete += 1;
+            let statuses = match &matrix.tasks[group.clone()] {
+                [task] => vec![run_cell(session, directory, task)?],
+                tasks => turns::group::run(session, directory, tasks)?,
+            };
+            let took = began.elapsed().unwrap_or_default() / group.len() as u32;
+
+            // A failure may leave out tasks after this group, but none of it.
+            for (index, status) in group.zip(&statuses) {
+                let task = &matrix.tasks[index];
+                directory.end_cell(&task.reference)?;
+                match status {
+                    Status::Complete => {
+                        let (cell, estimate) = (task.cell, task.estimate.time);
+                        matrix.pace.observe(cell, took, estimate);
+                        progress.complete += 1;
+                    }
+                    Status::Interrupted => {}
+                    Status::Failed | Status::Incomplete => {
+                        progress.failed += 1;
+                        let cell = directory.cell(&task.reference)?;
+                        self.failures.tell(session.events, &cell)?;
+                        self.failures.leave_out(session.events, &cell, matrix, index)?;
+                    }
                 }
-                Status::Interrupted => return Ok(Status::Interrupted),
-                Status::Failed | Status::Incomplete => {
-                    progress.failed += 1;
-                    let cell = directory.cell(&task.reference)?;
-                    self.failures.tell(session.events, &cell)?;
-                    self.failures.leave_out(session.events, &cell, matrix, index)?;
-                }
+            }
+            if statuses.contains(&Status::Interrupted) {
+                return Ok(Status::Interrupted);
             }
         }
 
@@ -230,23 +251,23 @@ impl Rounds {
 
 /// Measures one cell. A library runs in a process of its own.
 fn run_cell(session: &RunSession<'_>, directory: &RunDir, task: &Task) -> anyhow::Result<Status> {
-    let plan = session.plan();
-    let engine = plan.builds[plan.targets[task.cell.target].build].engine;
-    if engine.facts().home == EngineHome::Library {
-        cell::isolated::run(session, directory, &task.reference, task.cell)
+    if cell::isolated::has_own_process(session, task.cell) {
+        cell::isolated::run(session, directory, &task.reference, task.cell, None)
     } else {
-        cell::life::run(session, directory, &task.reference, task.cell)
+        cell::life::run(session, directory, &task.reference, task.cell, None)
     }
 }
 
-/// Warns if the disk may be too small. The run continues: a full disk fails only the cell.
-fn warn_of_low_disk_space(session: &RunSession<'_>, task: &Task) {
-    let needed = task.estimate.disk_bytes;
+/// Warns if the disk may be too small for cells that are measured at the same time. The run
+/// continues: a full disk fails only the cell.
+fn warn_of_low_disk_space(session: &RunSession<'_>, tasks: &[Task]) {
+    let needed: u64 = tasks.iter().map(|task| task.estimate.disk_bytes).sum();
+    let cells = if tasks.len() == 1 { "this cell needs" } else { "these cells need" };
     if let Some(free) = free_bytes(&session.data_root)
         && free < needed
     {
         let text = format!(
-            "this cell needs about {:.1} GB, but `{}` has only {:.1} GB free",
+            "{cells} about {:.1} GB, but `{}` has only {:.1} GB free",
             needed as f64 / 1e9,
             session.data_root.display(),
             free as f64 / 1e9

@@ -11,10 +11,11 @@ use std::io::PipeWriter;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
+use analysis::compare::Decision;
 use hdrhistogram::Histogram;
 use load::{LatencyKind, Progress, SystemClock};
 use plan::Diagnostic;
-use record::{CellRef, Failure, IntervalRow, Run, RunDir, Step};
+use record::{CellKey, CellRef, Failure, IntervalRow, Run, RunDir, Step};
 use serde::{Deserialize, Serialize};
 
 /// Is told what happens in a run, in this order: the plan is read, builds try its configs, the run
@@ -68,6 +69,9 @@ pub trait Events: Sync {
 
     /// A search measures this rate next.
     fn rate_chosen(&self, _next: &NextRate<'_>) {}
+
+    /// The comparisons of a run until all is decided were judged after a repeat.
+    fn repeat_judged(&self, _judged: &JudgedRepeat<'_>) {}
 
     /// A step begins; it `measures`, or only settles.
     fn step_begins(&self, _name: &str, _measures: bool) {}
@@ -163,6 +167,46 @@ pub struct NextRate<'a> {
     pub is_again: bool,
     /// The rate of each client.
     pub rate: f64,
+}
+
+/// What the repeats of a run until all is decided have shown so far.
+pub struct JudgedRepeat<'a> {
+    /// The number of the last repeat.
+    pub repeat: u32,
+    /// All comparisons of throughput with the base.
+    pub comparisons: &'a [JudgedComparison],
+    /// The estimated time until all are decided; `None` if unknown.
+    pub time_needed: Option<Duration>,
+    /// The time that this invocation still has.
+    pub time_left: Duration,
+    /// What happens next.
+    pub next: NextRepeat,
+    /// The command that goes on with this run later.
+    pub resume_command: String,
+}
+
+/// A comparison of throughput with the base.
+#[derive(Clone, Debug)]
+pub struct JudgedComparison {
+    /// The target's cells, in all repeats.
+    pub cell: CellKey,
+    /// The step.
+    pub step: String,
+    /// The repeats that count.
+    pub repeats: u32,
+    /// What they have decided.
+    pub decision: Decision,
+}
+
+/// What a run until all is decided does after a repeat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NextRepeat {
+    /// The next repeat begins.
+    Begins,
+    /// No comparison is open.
+    NoneNeeded,
+    /// The next repeat would not end in time.
+    NoTime,
 }
 
 /// Diagnostics of a plan, with the texts that they point into.

@@ -11,6 +11,7 @@
 //!   │         ├─ engines/   starts a target, and stops it
 //!   │         ├─ databases/ keeps what one cell loads for others
 //!   │         ├─ replicas/  watches the replicas of a server
+//!   │         ├─ turns/     lets the targets of a repeat take turns within each step
 //!   │         └─ step/      loads, samples and writes one step of the workloads/
 //!   │              └─ remote/  lets other hosts make the load
 //!   └─ RunOutcome, of which the caller prints tables and reports
@@ -62,6 +63,7 @@ mod step;
 pub mod stop;
 mod threads;
 mod time;
+mod turns;
 mod workloads;
 
 use load::SystemClock;
@@ -75,8 +77,9 @@ pub use conduct::{Measured, RunEnd, RunOutcome};
 pub use events::{Events, Relay, Silent};
 pub use ranks::is_further_rank;
 pub use request::{
-    CELL_COMMAND, CellRequest, DATA, LIBRARY_COMMAND, PlanRequest, RESULTS, RunRequest,
+    CELL_COMMAND, CellRequest, DATA, LIBRARY_COMMAND, PlanRequest, RESULTS, Repeats, RunRequest,
 };
+pub use turns::LinkPipes;
 
 /// Runs a plan, or resumes a run. Returns `None` in a process that only made load for another one.
 ///
@@ -113,7 +116,7 @@ fn conduct_run(
 }
 
 #[cfg(test)]
-mod turns {
+mod starting {
     use std::sync::{Mutex, MutexGuard, PoisonError};
 
     static STARTING: Mutex<()> = Mutex::new(());

@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn a_directory_is_locked_once_and_again_when_the_lock_is_gone() {
-        let _turn = crate::turns::starting();
+        let _turn = crate::starting::starting();
         let directory = tempfile::tempdir().unwrap();
         let lock = run_directory(directory.path()).unwrap();
         let refused = run_directory(directory.path()).err().unwrap().to_string();
@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn an_owner_of_another_machine_is_no_process_of_this_one() {
-        let _turn = crate::turns::starting();
+        let _turn = crate::starting::starting();
         let directory = tempfile::tempdir().unwrap();
         let lock = run_directory(directory.path()).unwrap();
         let own = owner(directory.path()).unwrap();
@@ -215,7 +215,7 @@ mod tests {
     /// Locks a directory after an owner that is dead, and whose child has the lock for a moment
     /// more.
     fn after_a_dead_owner(lock: impl Fn(&Path) -> anyhow::Result<Lock>) {
-        let _turn = crate::turns::starting();
+        let _turn = crate::starting::starting();
         let directory = tempfile::tempdir().unwrap();
         let owned = lock(directory.path()).unwrap();
         rustix::io::fcntl_setfd(&owned._file, FdFlags::empty()).unwrap();

@@ -1,8 +1,11 @@
 //! What a caller asks of this crate, without a word about how it was asked.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use record::{Assay, RateSearch};
+
+use crate::turns::LinkPipes;
 
 /// The default directory for run directories.
 pub const RESULTS: &str = "results";
@@ -24,6 +27,25 @@ pub struct PlanRequest {
     pub sets: Vec<String>,
 }
 
+/// The repeats that a request asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Repeats {
+    /// This many in total.
+    Count(u32),
+    /// As many as decide all comparisons, or fit into the time.
+    UntilDecided,
+}
+
+impl Repeats {
+    /// Returns the value of the plan's key `repeats`.
+    pub(crate) fn plan_value(self) -> String {
+        match self {
+            Self::Count(count) => count.to_string(),
+            Self::UntilDecided => plan::UNTIL_DECIDED.to_owned(),
+        }
+    }
+}
+
 /// A run to begin or to resume.
 #[derive(Clone, Debug, Default)]
 pub struct RunRequest {
@@ -35,8 +57,10 @@ pub struct RunRequest {
     pub resume: Option<PathBuf>,
     /// The programs that the record of another user names may run.
     pub is_trusted: bool,
-    /// The number of repeats of each cell, instead of the plan's.
-    pub repeats: Option<u32>,
+    /// The repeats of each cell, instead of the plan's.
+    pub repeats: Option<Repeats>,
+    /// The most time for this invocation of a run until all is decided, instead of the plan's.
+    pub time: Option<Duration>,
     /// One target is compared with itself.
     pub is_against_itself: bool,
     /// Each cell is measured once more with a profiler.
@@ -69,6 +93,8 @@ pub struct CellRequest {
     pub cell: String,
     /// The directory for databases.
     pub data: PathBuf,
+    /// The pipes to the table at which the cell takes turns; `None` if it is measured alone.
+    pub pipes: Option<LinkPipes>,
     /// The folder of databases that cells share; `None`: they share none.
     pub reuse: Option<PathBuf>,
 }

@@ -3,21 +3,23 @@
 use std::path::{Path, PathBuf};
 
 use analysis::compat::host_differences;
-use record::{Invocation, Run, RunDir, Status};
+use record::{CellKey, Invocation, Run, RunDir, Status};
 
 use crate::before::only::CellFilters;
-use crate::before::plan_file::PlanFile;
+use crate::before::plan_file::{self, PlanFile};
 use crate::before::recorded_run::{self, LockedRun};
 use crate::before::{locate, preflight, trust};
 use crate::begin::{needs, refuse_load_ranks};
 use crate::conduct::{OpenRun, RunEnd, RunOutcome, conduct};
 use crate::databases::after_loaders;
 use crate::events::Events;
+use crate::failure::UsageError;
 use crate::lock::Lock;
+use crate::matrix::growth::Growth;
 use crate::matrix::incomplete::IncompleteCells;
-use crate::matrix::{self, Matrix, Task, find};
+use crate::matrix::{self, Matrix, Task};
 use crate::remote::LoadRanks;
-use crate::request::RunRequest;
+use crate::request::{Repeats, RunRequest};
 use crate::session::{Machine, RunSession};
 use crate::time::unix_now_ns;
 
@@ -30,16 +32,20 @@ pub fn resume(
 ) -> anyhow::Result<RunOutcome> {
     let started_unix_ns = unix_now_ns();
     let LockedRun { directory, mut run, lock } = recorded_run::open(path, request.is_trusted)?;
-    let more = add_repeats(request, &mut run, events)?;
+    let more = add_repeats(request, &directory, &mut run, events)?;
+    let growth = growth(request, &run, more.as_ref())?;
     let only = CellFilters::new(&request.only, &run.cells)?;
-    if is_complete(&directory, &run)? {
+    if is_complete(&directory, &run, &growth)? {
         return already_complete(directory, run, lock, events);
     }
 
-    let file = plan_of(request, &run, more, events)?;
+    let mut file = plan_of(request, &run, more, events)?;
+    if let Growth::UntilDecided(until_decided) = growth {
+        file.plan.until_decided = Some(until_decided);
+    }
     let mut matrix = Matrix::resume(&file.plan, &run.cells, &directory, &only)?;
     after_loaders(&file.plan, &mut matrix.tasks);
-    if matrix.tasks.is_empty() && find::next_rates(&directory, &run, &only)?.is_empty() {
+    if matrix.tasks.is_empty() && !growth.goes_on(&directory, &run, &only)? {
         events.say(&nothing_matches(&matrix));
         return Ok(RunOutcome::unchanged(directory, run, RunEnd::NothingMatches, lock));
     }
@@ -47,8 +53,8 @@ pub fn resume(
     // The builds must be those that the run began with.
     let before = run.invocations.last().cloned();
     let data_root = data_root(request, before.as_ref())?;
-    let searched = searched_cells(&file, &run, &only)?;
-    let tasks = searched.as_ref().unwrap_or(&matrix.tasks);
+    let growing = growing_cells(&file, &run, &growth, &only)?;
+    let tasks = growing.as_ref().unwrap_or(&matrix.tasks);
     if ranks.is_some() {
         refuse_load_ranks(&file.plan, tasks)?;
     }
@@ -68,13 +74,14 @@ pub fn resume(
     run.invocations.push(invocation);
     (run.status, run.ended_unix_ns) = (Status::Incomplete, None);
     directory.write_run(&run)?;
-    conduct(request, session, OpenRun { directory, run, matrix, lock })
+    conduct(request, session, OpenRun { directory, run, matrix, growth, lock })
 }
 
 /// Adds the repeats that the request asks for to the cells of a run. Returns the plan with them;
 /// `None` if there are none to add.
 fn add_repeats(
     request: &RunRequest,
+    directory: &RunDir,
     run: &mut Run,
     events: &dyn Events,
 ) -> anyhow::Result<Option<PlanFile>> {
@@ -82,20 +89,75 @@ fn add_repeats(
     if request.repeats.is_none() && !request.is_profiled {
         return Ok(None);
     }
+
     let mut file = recorded_run::plan(&run.plan, &request.plan, events)?;
+    if request.repeats == Some(Repeats::UntilDecided) && file.plan.until_decided.is_none() {
+        let value = Repeats::UntilDecided.plan_value();
+        file = plan_file::with_set_instead(&file, "repeats", &value)?;
+        (run.is_open_ended, run.plan) = (true, file.to_record());
+    }
+
+    let had_pairs = has_pairs(directory, run)?;
+    let count = run.cells.len();
     let more = recorded_run::MoreRepeats {
-        repeats: request.repeats.unwrap_or(0),
+        repeats: match request.repeats {
+            Some(Repeats::Count(repeats)) => repeats,
+            Some(Repeats::UntilDecided) | None => 0,
+        },
         is_profiled: request.is_profiled,
     };
     recorded_run::add_repeats(&mut file.plan, &mut run.cells, more, &request.only)?;
+    let has_more = run.cells[count..].iter().any(|cell| !cell.key.profiled);
+    run.is_open_ended |= has_more && had_pairs;
     Ok(Some(file))
 }
 
-/// Returns true if all cells are complete and a search has ended.
-fn is_complete(directory: &RunDir, run: &Run) -> anyhow::Result<bool> {
+/// Returns whether a target was measured more than once, so that its comparison could be looked at:
+/// a single repeat shows nothing from which one could choose whether to go on.
+fn has_pairs(directory: &RunDir, run: &Run) -> anyhow::Result<bool> {
+    let mut complete: Vec<&CellKey> = Vec::new();
+    for cell in run.cells.iter().filter(|cell| !cell.key.profiled) {
+        if matrix::status(directory, cell)? != Some(Status::Complete) {
+            continue;
+        }
+        if complete.iter().any(|known| known.is_repeat_of(&cell.key)) {
+            return Ok(true);
+        }
+        complete.push(&cell.key);
+    }
+    Ok(false)
+}
+
+/// Returns what adds cells to a run. A request for a number of repeats adds no others. `more` is
+/// the plan with added repeats.
+fn growth(request: &RunRequest, run: &Run, more: Option<&PlanFile>) -> anyhow::Result<Growth> {
+    let mut growth = match more {
+        Some(file) => Growth::of(&file.plan, run),
+        None if run.is_open_ended || run.search.is_some() => {
+            Growth::of(&plan_file::recorded_quietly(&run.plan)?.plan, run)
+        }
+        None => Growth::Fixed,
+    };
+    let has_count = matches!(request.repeats, Some(Repeats::Count(_)));
+    if has_count && matches!(growth, Growth::UntilDecided(_)) {
+        growth = Growth::Fixed;
+    }
+    if let Some(time) = request.time {
+        let Growth::UntilDecided(until_decided) = &mut growth else {
+            let message = "`--time` is only for runs that add repeats until all is decided";
+            let help = "remove it, or add `--repeats until-decided`";
+            return Err(UsageError::new(message, Some(help.into())).into());
+        };
+        until_decided.time = time;
+    }
+    Ok(growth)
+}
+
+/// Returns true if all cells are complete and no more are added.
+fn is_complete(directory: &RunDir, run: &Run, growth: &Growth) -> anyhow::Result<bool> {
     let incomplete = IncompleteCells::of(directory, run)?;
     Ok(incomplete == IncompleteCells::default()
-        && find::next_rates(directory, run, &CellFilters::default())?.is_empty())
+        && !growth.goes_on(directory, run, &CellFilters::default())?)
 }
 
 /// Returns the recorded plan with all repeats of the run. Refuses what can't run, and builds that
@@ -121,7 +183,7 @@ fn plan_of(
 /// Says why nothing is measured although the run is not complete.
 fn nothing_matches(matrix: &Matrix) -> String {
     let others = match matrix.cell_count - matrix.complete_count {
-        0 => "the search for other targets has not ended".to_owned(),
+        0 => "the run of other targets has not ended".to_owned(),
         1 => "1 other cell is not".to_owned(),
         others => format!("{others} other cells are not"),
     };
@@ -139,16 +201,22 @@ fn data_root(request: &RunRequest, before: Option<&Invocation>) -> anyhow::Resul
     }
 }
 
-/// Returns the cells whose targets a search may measure further; `None` without a search.
-fn searched_cells(
+/// Returns the cells whose targets a growing run may measure further; `None` if it does not grow.
+fn growing_cells(
     file: &PlanFile,
     run: &Run,
+    growth: &Growth,
     only: &CellFilters,
 ) -> anyhow::Result<Option<Vec<Task>>> {
-    match run.search {
-        Some(_) => Ok(Some(matrix::matching(&file.plan, &run.cells, only)?)),
-        None => Ok(None),
+    let mut tasks = matrix::numbered(&file.plan, &run.cells)?;
+    match growth {
+        Growth::Fixed => return Ok(None),
+        Growth::Search(_) => tasks.retain(|task| only.matches(&task.reference)),
+        // Pairs need the base as well.
+        Growth::UntilDecided(_) => tasks
+            .retain(|task| only.matches(&task.reference) || task.reference.key.target == run.base),
     }
+    Ok(Some(tasks))
 }
 
 /// Warns about another machine or another assay than that of the invocations before.

@@ -116,6 +116,36 @@ impl<'a> RunSession<'a> {
         }
     }
 
+    /// Returns the session of one cell of several that take turns, which tells `events`.
+    pub fn of_seated_cell(shared: &SharedSession<'_>, events: &'a dyn Events) -> Self {
+        Self {
+            events,
+            file: shared.file.clone(),
+            invocation: shared.invocation,
+            data_root: shared.data_root.to_owned(),
+            databases: shared.databases.cloned(),
+            _own_databases: None,
+            executable: shared.executable.to_owned(),
+            clock: shared.clock.clone(),
+            stop: Arc::clone(shared.stop),
+            ranks: None,
+            lock: None,
+        }
+    }
+
+    /// Returns what threads of this process can share.
+    pub fn shared(&self) -> SharedSession<'_> {
+        SharedSession {
+            file: &self.file,
+            invocation: self.invocation,
+            data_root: &self.data_root,
+            databases: self.databases.as_ref(),
+            executable: &self.executable,
+            clock: &self.clock,
+            stop: &self.stop,
+        }
+    }
+
     pub fn plan(&self) -> &Plan {
         &self.file.plan
     }
@@ -123,6 +153,18 @@ impl<'a> RunSession<'a> {
     pub fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
+}
+
+/// The parts of a session without load ranks, which belong to one thread.
+#[derive(Clone, Copy)]
+pub struct SharedSession<'a> {
+    file: &'a PlanFile,
+    invocation: u32,
+    data_root: &'a Path,
+    databases: Option<&'a Databases>,
+    executable: &'a Path,
+    clock: &'a SystemClock,
+    stop: &'a Arc<AtomicBool>,
 }
 
 /// The machine at the beginning of an invocation.

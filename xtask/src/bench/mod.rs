@@ -18,6 +18,7 @@ mod reuse;
 mod run;
 mod server;
 mod sysbench_tests;
+mod turns;
 
 use std::path::PathBuf;
 
@@ -41,12 +42,14 @@ mysql-sysbench     the same on MariaDB
 load-ranks         2 load ranks on this host against one process with as many clients, on PostgreSQL
 profile            measured repeats of a plan that also profiles against those of one that does not, on PostgreSQL
 reuse              repeats that share one load against repeats that load, on SQLite and PostgreSQL: time and results
+turns              two equal targets: the error of their ratio by the length of turns and by placement; hours
 rank-intake        what 64 load ranks with 64 connections each cost rank 0
 heartbeat          what watching a replica costs a primary of PostgreSQL that is idle otherwise
 kv                 the key-value sequence on RocksDB against db_bench, 1 and 2 clients, and outside of the library
 report             the HTML report of 28 targets x 10 steps x 8 clients x 3600 s: writing it, and opening it in Chromium
 lag-verdicts       simulated lags of known shapes: how often they are found to grow
 verdicts           simulated machines without any change: how often a comparison claims one
+until-decided      simulated runs that add repeats until each comparison is decided: false verdicts, and repeats
 causes             effects with known causes on real engines: whether a comparison names them; 40 minutes
 causes-busy        the same while other threads use 80% of the processors",
 };
@@ -65,11 +68,12 @@ fn benchmark(setup: &Setup, name: &str) -> Result<bool> {
         "load-ranks" => ranks::against_one_process(setup),
         "profile" => profile::run(setup),
         "reuse" => reuse::run(setup),
+        "turns" => turns::run(setup),
         "rank-intake" => ranks::intake(setup),
         "heartbeat" => heartbeat::run(setup),
         "kv" => kv::run(setup),
         "report" => report::run(setup),
-        "verdicts" | "lag-verdicts" => {
+        "verdicts" | "lag-verdicts" | "until-decided" => {
             let example = name.replace('-', "_");
             let run = format!("run --quiet --release --package analysis --example {example}");
             succeeds(&mut setup.workspace.cargo(&run))

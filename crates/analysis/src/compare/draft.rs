@@ -137,6 +137,7 @@ impl UndecidedRow {
         self.add_reasons(&base.side.reasons);
         self.add_reasons(&target.side.reasons);
         self.add_reasons(&matched.reasons);
+        self.row.looks = samples.looks();
         self.row.pairing = matched.pairing;
         self.row.machines.count = matched.machine_count;
         self.rounding = matched.rounding;
@@ -224,6 +225,7 @@ impl UndecidedRow {
     /// Fills in what an estimate says without its family.
     fn estimated(&mut self, estimate: Estimate) {
         let row = &mut self.row;
+        let estimate = estimate.for_looks(row.looks);
         row.ratio = Some(estimate.ratio());
         row.p_value = Some(estimate.p_value());
         row.spread = Some(estimate.spread);

@@ -42,7 +42,8 @@ fn blocks(pairs: &[Pair]) -> Vec<BlockDrift> {
 fn is_balanced(pairs: &[Pair]) -> bool {
     let is_even = |pairs: &[Pair]| {
         let later = pairs.iter().filter(|pair| pair.at > pair.base_at).count();
-        later.abs_diff(pairs.len() - later) <= 1
+        let earlier = pairs.iter().filter(|pair| pair.at < pair.base_at).count();
+        later.abs_diff(earlier) <= 1
     };
     is_even(pairs) && pairs.chunk_by(|a, b| a.block == b.block).all(is_even)
 }

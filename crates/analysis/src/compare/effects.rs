@@ -8,7 +8,6 @@ use serde::Serialize;
 use super::draft::{Measured, TargetPair, UndecidedRow, draft};
 use super::estimate::Estimate;
 use super::matching::{BothSides, NamedSide, deviations};
-use super::mean::Pair;
 use super::metric::{families, family_of};
 use super::reason::Note;
 use super::samples::{Samples, Side};
@@ -242,7 +241,8 @@ fn draft_effect(
             let rounding = combination.own.rounding.hypot(all.rounding);
             let target = &combination.own.row.cell.target;
             let empty = UndecidedRow::new(place, target, metric);
-            combination.deviation = Some(with_ratio(empty, pairs, rounding, options));
+            let estimate = Estimate::of_pairs(pairs, rounding, options.resamples, options.seed);
+            combination.deviation = Some(with_ratio(empty, estimate.for_looks(samples.looks())));
         }
     }
     Some(UndecidedEffect { factor: level.index, level: level.level, all, each })
@@ -288,13 +288,7 @@ fn draft_of_all(
 }
 
 /// Fills in the ratio of pairs alone: the interval and the verdict follow from it.
-fn with_ratio(
-    mut draft: UndecidedRow,
-    pairs: &[Pair],
-    rounding: f64,
-    options: &CompareOptions,
-) -> UndecidedRow {
-    let estimate = Estimate::of_pairs(pairs, rounding, options.resamples, options.seed);
+fn with_ratio(mut draft: UndecidedRow, estimate: Estimate) -> UndecidedRow {
     draft.row.ratio = Some(estimate.ratio());
     draft.row.p_value = Some(estimate.p_value());
     draft.estimate = Some(estimate);

@@ -2,6 +2,7 @@
 //! ratio by chance.
 
 use super::borrowed::Prior;
+use super::looks::{Evidence, Looks};
 use super::mean::{Mean, Pair, difference_of, mean_of, variance};
 use super::{anova, bootstrap, drift, student};
 
@@ -28,6 +29,9 @@ pub(super) struct Estimate {
     borrowed: f64,
     /// The least error: that of rounding.
     floor: f64,
+    /// The number of values on which the mean rests: of repeats, or of machines.
+    count: f64,
+    looks: Looks,
     /// The standard deviation of the logarithm of one machine's mean ratio, if ratios differ
     /// between machines. Each machine then counts as one value.
     pub machine_spread: Option<f64>,
@@ -58,6 +62,8 @@ impl Estimate {
             spread,
             borrowed: 1.0,
             floor,
+            count: values.len() as f64,
+            looks: Looks::Once,
             machine_spread: of_machines.map(|values| variance(&values).sqrt()),
             is_coarse: measured.error <= rounding,
         }
@@ -75,7 +81,8 @@ impl Estimate {
         let (base, values) = (ln(base), ln(values));
         let floor = rounding.max(RESOLUTION);
         let measured = difference_of(&base, &values, floor);
-        let bootstrapped = base.len().min(values.len()) >= BOOTSTRAP_REPEATS;
+        let count = base.len().min(values.len());
+        let bootstrapped = count >= BOOTSTRAP_REPEATS;
         Self {
             measured,
             detrended: measured,
@@ -88,9 +95,16 @@ impl Estimate {
             spread: (variance(&base) + variance(&values)).sqrt(),
             borrowed: 1.0,
             floor,
+            count: count as f64,
+            looks: Looks::Once,
             machine_spread: None,
             is_coarse: measured.error <= rounding,
         }
+    }
+
+    /// Returns the estimate for results that are looked at in this way.
+    pub fn for_looks(self, looks: Looks) -> Self {
+        Self { looks, ..self }
     }
 
     /// Returns the degrees of freedom of its spread; `None` if the spread is no sample of what
@@ -136,12 +150,19 @@ impl Estimate {
         if self.measured.center * self.detrended.center < 0.0 {
             return 1.0;
         }
-        [self.measured, self.detrended]
+        let students = [self.measured, self.detrended]
             .into_iter()
             .map(|mean| self.p_value_of(mean))
-            .fold(0.0, f64::max)
+            .fold(0.0, f64::max);
+        self.looks.p_value(students, self.evidence())
     }
 
+    /// Returns the values on which the interval rests. Both means have the same.
+    fn evidence(&self) -> Evidence {
+        Evidence { count: self.count, freedom: self.measured.freedom }
+    }
+
+    /// Returns the probability of such a mean by chance, for results that are looked at once.
     fn p_value_of(&self, mean: Mean) -> f64 {
         let by_chance = student::tails(mean.t(), mean.freedom);
         let own_t = mean.t() * self.borrowed;
@@ -156,8 +177,7 @@ impl Estimate {
     /// Returns the interval of the ratio with the error rate `level`. It excludes 1 exactly where
     /// `p_value() <= level`.
     pub fn interval(&self, level: f64) -> (f64, f64) {
-        // Both have the same degrees of freedom.
-        let errors = self.reach(level, self.measured.freedom);
+        let errors = self.reach(level);
         let ends = [self.measured, self.detrended].map(|mean| {
             let reach = errors * mean.error;
             (mean.center - reach, mean.center + reach)
@@ -168,17 +188,23 @@ impl Estimate {
     }
 
     /// Returns the number of standard errors that an interval reaches to each side.
-    fn reach(&self, level: f64, freedom: f64) -> f64 {
-        let students = student::quantile(level, freedom);
+    fn reach(&self, level: f64) -> f64 {
+        let errors = self.looks.quantile(level, self.evidence());
         let Some(&largest) = self.resampled.last() else {
-            return students;
+            return errors;
+        };
+
+        // The bootstrap knows only results that are looked at once.
+        let level = match self.looks {
+            Looks::Once => level,
+            Looks::AnyTime => student::tails(errors, self.measured.freedom),
         };
         let beyond = (level * (self.resampled.len() + 1) as f64 + 1e-9).floor() as usize;
         let drawn = match beyond {
             0 => largest,
             beyond => self.resampled[self.resampled.len() - beyond.min(self.resampled.len())],
         };
-        students.max(drawn / self.borrowed)
+        errors.max(drawn / self.borrowed)
     }
 }
 

@@ -162,6 +162,12 @@ impl Turns {
 }
 
 impl TimedPair {
+    /// Returns the value whose time is that of the target. Targets that took turns within the step
+    /// were measured at the same time, though one was started before the other.
+    fn timed_as(&self) -> &TimedSample {
+        if self.base.in_turns && self.value.in_turns { &self.base } else { &self.value }
+    }
+
     fn machine(&self) -> usize {
         self.base.block.machine
     }
@@ -194,7 +200,7 @@ fn with_times(pairs: &[TimedPair]) -> Vec<Pair> {
         base: pair.base.sample.value,
         value: pair.value.sample.value,
         base_at: time_since(start, &pair.base),
-        at: time_since(start, &pair.value),
+        at: time_since(start, pair.timed_as()),
         block: pair.base.block,
     });
     pairs.collect()

@@ -28,6 +28,7 @@ mod anova;
 mod bootstrap;
 mod borrowed;
 mod databases;
+mod decision;
 mod difference;
 mod draft;
 mod drift;
@@ -36,6 +37,7 @@ mod estimate;
 mod family;
 mod gate;
 pub(crate) mod initial_tree;
+mod looks;
 mod matching;
 mod mean;
 mod metric;
@@ -62,10 +64,12 @@ use crate::order::distinct;
 use power::PowerAnalysis;
 
 pub use anova::VarianceShare;
+pub use decision::Decision;
 pub(crate) use difference::Difference;
 pub use effects::{CombinationEffect, Deviation, Effect, Effects, effects};
 pub use gate::{Gate, Thresholds, gate, repeats_to_judge};
 pub use initial_tree::InitialTree;
+pub use looks::Looks;
 pub(crate) use metric::{OWN_CPU, has_only_process_cpu, process_cpu};
 pub use metric::{THROUGHPUT, VERDICT_METRICS, costs, metric_label, more_is_better};
 pub use noise::{DetectableEffect, NoiseFloor, StepNoise, noise_floor};
@@ -109,6 +113,9 @@ pub struct CompareOptions {
     pub steps: Vec<String>,
 }
 
+/// The smallest change that matters, where neither a plan nor the user says which: 3 %.
+pub const EFFECT: f64 = 0.03;
+
 impl CompareOptions {
     /// Returns whether comparisons of a step are shown.
     fn shows(&self, step: &str) -> bool {
@@ -127,7 +134,7 @@ impl Default for CompareOptions {
     fn default() -> Self {
         Self {
             base: String::new(),
-            effect: 0.03,
+            effect: EFFECT,
             error_rate: 0.05,
             lend_spreads: true,
             resamples: 1999,
@@ -165,6 +172,8 @@ pub struct Compared {
     pub unfinished: Option<String>,
     /// Notes on all comparisons.
     pub notes: Vec<String>,
+    /// How often the results are looked at.
+    pub looks: Looks,
     /// The costs of functions, in steps that were profiled.
     pub profiles: Vec<ComparedProfile>,
     /// The time of sessions in each state, in steps with repeats whose engine says what its
@@ -220,6 +229,9 @@ pub struct ComparedStep {
     /// Notes: repeats that were left out, differences between base and target, and why a ratio,
     /// interval or verdict is missing.
     pub reasons: Vec<String>,
+    /// How often its results are looked at.
+    #[serde(skip)]
+    pub looks: Looks,
 }
 
 impl ComparedStep {
@@ -239,15 +251,15 @@ impl ComparedStep {
         }
     }
 
-    /// Returns the smallest relative change that `repeats` in total would show in [`POWER`] of all
-    /// cases. `None` if there is no interval, if the figures are too coarse, or if machines differ,
-    /// so that repeats alone don't help.
+    /// Returns the smallest relative change that would be shown in [`POWER`] of all cases if
+    /// repeats were added to these, up to `repeats` in total. `None` if there is no interval, if
+    /// the figures are too coarse, or if machines differ, so that repeats alone don't help.
     pub fn detectable_with(&self, repeats: u32) -> Option<f64> {
         self.repeats_needed?;
         if self.machines.ratio_spread.is_some() {
             return None;
         }
-        self.family_power()?.effect(repeats, self.interval_spread()?)
+        self.family_power()?.with_added_repeats().effect(repeats, self.interval_spread()?)
     }
 
     /// Returns true if every value of one side is above every value of the other.
@@ -259,11 +271,10 @@ impl ComparedStep {
         min > base_max || max < base_min
     }
 
-    /// Returns the total repeats per target that show a change of `effect` in [`POWER`] of all
-    /// cases, up to [`REPEATS_CAP`]; `None` without repeats. If each machine counts as one
-    /// value, this assumes more machines with as many repeats each.
-    fn repeats_for(&self, effect: f64) -> Option<u32> {
-        let power = self.family_power()?;
+    /// Returns the total repeats per target with which `power` shows a change of `effect` in
+    /// [`POWER`] of all cases, up to [`REPEATS_CAP`]; `None` without repeats. If each machine
+    /// counts as one value, this assumes more machines with as many repeats each.
+    fn repeats_for(&self, effect: f64, power: PowerAnalysis) -> Option<u32> {
         let Some(spread) = self.machines.ratio_spread else {
             return Some(power.repeats(effect, self.interval_spread()?));
         };
@@ -286,6 +297,7 @@ impl ComparedStep {
     fn power(&self, level: f64) -> PowerAnalysis {
         PowerAnalysis {
             level,
+            looks: self.looks,
             pairing: self.pairing,
             own_freedom: self.own_freedom(),
             borrowed_freedom: self.borrowed_freedom(),

@@ -92,6 +92,7 @@ pub fn noise_floor(compared: &Compared) -> NoiseFloor {
     let borrowed = || throughput().filter(|row| row.moderated.is_some());
     let power = PowerAnalysis {
         level,
+        looks: compared.looks,
         pairing: Pairing::Paired,
         own_freedom: median(borrowed().map(ComparedStep::own_freedom)).unwrap_or(0.0),
         borrowed_freedom: median(borrowed().map(ComparedStep::borrowed_freedom)).unwrap_or(0.0),
@@ -112,8 +113,8 @@ fn detectable(power: PowerAnalysis, spread: Option<f64>) -> Vec<DetectableEffect
     effects.collect()
 }
 
-/// Returns the ratio of the pair of repeats that is furthest from 1. Unpaired samples are matched by
-/// their number: any match is as good.
+/// Returns the ratio of the pair of repeats that is furthest from 1. Unpaired samples are matched
+/// by their number: any match is as good.
 fn largest_ratio(row: &ComparedStep) -> Option<f64> {
     let pairs = row.values.iter().zip(&row.base_values);
     let ratios = pairs.map(|(value, base)| value.value / base.value);

@@ -1,7 +1,8 @@
 //! Computes the number of repeats that a change needs.
 
+use super::Pairing;
 use super::borrowed::REPEATS_MIN;
-use super::{Pairing, student};
+use super::looks::{Evidence, Looks};
 
 /// The probability with which a real change is shown.
 pub const POWER: f64 = 0.8;
@@ -16,6 +17,7 @@ pub const REPEATS_CAP: u32 = 100;
 #[derive(Clone, Copy)]
 pub(super) struct PowerAnalysis {
     pub level: f64,
+    pub looks: Looks,
     pub pairing: Pairing,
     /// The degrees of freedom of the measured repeats.
     pub own_freedom: f64,
@@ -24,6 +26,11 @@ pub(super) struct PowerAnalysis {
 }
 
 impl PowerAnalysis {
+    /// Returns the relation if repeats are added after the measured ones were looked at.
+    pub fn with_added_repeats(self) -> Self {
+        Self { looks: Looks::AnyTime, ..self }
+    }
+
     /// Returns the least relative change that is shown in [`POWER`] of all cases with a number of
     /// repeats, where ratios differ by `spread`. `None` with fewer than two repeats; with more
     /// than [`REPEATS_CAP`], the change for these.
@@ -31,15 +38,40 @@ impl PowerAnalysis {
         if repeats < 2 {
             return None;
         }
-        let repeats = f64::from(repeats.min(REPEATS_CAP));
-        let own_freedom = match self.pairing {
-            Pairing::Independent => 2.0 * (repeats - 1.0),
-            Pairing::Paired | Pairing::Single => repeats - 1.0,
-        };
-        let freedom = own_freedom + self.borrowed_with(own_freedom, repeats);
-        let errors = shown(student::quantile(self.level, freedom), freedom);
+        let repeats = repeats.min(REPEATS_CAP);
+        let Evidence { count, freedom } = self.evidence(repeats);
+        let errors = shown(self.errors(repeats), freedom);
         // JSON has no infinity.
-        Some((errors / repeats.sqrt() * spread).exp_m1().min(f64::MAX))
+        Some((errors / count.sqrt() * spread).exp_m1().min(f64::MAX))
+    }
+
+    /// Returns the fewest repeats, of those that are more than `measured`, that would decide a
+    /// comparison whose logarithm of the ratio stays at `center`: show a change, or rule out one of
+    /// `effect`. At most [`REPEATS_CAP`], which means that or more.
+    pub fn repeats_to_decide(self, center: f64, spread: f64, effect: f64, measured: u32) -> u32 {
+        let is_enough = |repeats: &u32| {
+            let reach = self.errors(*repeats) * spread / f64::from(*repeats).sqrt();
+            let [low, high] = [center - reach, center + reach].map(f64::exp_m1);
+            low > 0.0 || high < 0.0 || (low >= -effect && high <= effect)
+        };
+        let first = measured.saturating_add(1).max(2);
+        (first..REPEATS_CAP).find(is_enough).unwrap_or(REPEATS_CAP)
+    }
+
+    /// Returns the number of standard errors that an interval of so many repeats reaches to each
+    /// side.
+    fn errors(self, repeats: u32) -> f64 {
+        self.looks.quantile(self.level, self.evidence(repeats))
+    }
+
+    /// Returns what so many repeats would rest on.
+    fn evidence(self, repeats: u32) -> Evidence {
+        let count = f64::from(repeats);
+        let own_freedom = match self.pairing {
+            Pairing::Independent => 2.0 * (count - 1.0),
+            Pairing::Paired | Pairing::Single => count - 1.0,
+        };
+        Evidence { count, freedom: own_freedom + self.borrowed_with(own_freedom, count) }
     }
 
     /// Returns the degrees of freedom that others would lend to so many repeats, if theirs had as
@@ -80,7 +112,13 @@ mod tests {
     use super::*;
 
     fn paired(level: f64) -> PowerAnalysis {
-        PowerAnalysis { level, pairing: Pairing::Paired, own_freedom: 0.0, borrowed_freedom: 0.0 }
+        PowerAnalysis {
+            level,
+            looks: Looks::Once,
+            pairing: Pairing::Paired,
+            own_freedom: 0.0,
+            borrowed_freedom: 0.0,
+        }
     }
 
     /// Sample sizes of the paired t test, two-sided 5 %, power 80 %, as power tables give them

@@ -130,6 +130,8 @@ pub(super) enum Note {
     NotInTurns { has_several_machines: bool },
     /// The smallest number of repeats is below [`REPEATS_ADVISED`].
     FewRepeats { fewest: usize },
+    /// Repeats were added while earlier ones could be seen.
+    OpenEnded,
     /// The order of some pairs hides a drift: see [`super::drift::is_hidden`].
     HiddenDrift,
     /// The changes that a family shows, at the level of each of its comparisons.
@@ -174,6 +176,10 @@ impl fmt::Display for Note {
             Self::FewRepeats { fewest } => write!(
                 f,
                 "with {fewest} repeats, a few bursts of noise can look like a change: use at least {REPEATS_ADVISED}"
+            ),
+            Self::OpenEnded => f.write_str(
+                "repeats were added while earlier ones could be seen: intervals hold at any time, and are wider than \
+                 those of a number of repeats that was chosen in advance",
             ),
             Self::HiddenDrift => f.write_str(
                 "each run or invocation has only one repeat, so whatever the machine does in each of them again, such as \

@@ -140,6 +140,7 @@ fn draft(
     requirement: &Requirement,
     options: &CompareOptions,
 ) -> Undecided {
+    let looks = samples.looks();
     let Side { mut values, mut reasons, invalid, .. } =
         samples.side(place, target, &requirement.metric);
     let figures: Vec<f64> = values.iter().map(|value| value.sample.value).collect();
@@ -153,7 +154,8 @@ fn draft(
         values.sort_by_key(TimedSample::machine_and_order);
         let rounding = values.iter().map(|value| value.rounding).fold(0.0, f64::max);
         let pairs: Vec<Pair> = values.iter().map(|value| value.beside(requirement.value)).collect();
-        estimate = Some(Estimate::of_pairs(&pairs, rounding, options.resamples, options.seed));
+        let of_pairs = Estimate::of_pairs(&pairs, rounding, options.resamples, options.seed);
+        estimate = Some(of_pairs.for_looks(looks));
     } else if has_repeats {
         reasons.push(Reason::NoRatioToBound);
     }

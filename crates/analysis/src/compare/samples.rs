@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use record::{CellKey, Status, StepKind};
 
 use super::Sample;
+use super::looks::Looks;
 use super::mean::{Block, Pair};
 use super::metric::{THROUGHPUT, has_only_process_cpu, process_cpu, rounding, value};
 use super::reason::Reason;
@@ -63,6 +64,8 @@ pub(super) struct TimedSample {
     pub block: Block,
     /// The time at which its cell began; `None` if the record does not say.
     pub begun: Option<OrderSpan>,
+    /// It took turns within the step with the other targets of its repeat.
+    pub in_turns: bool,
 }
 
 /// The positions of some cells in an order: the first, the last, and the mean of all.
@@ -119,6 +122,7 @@ impl TimedSample {
             index: OrderSpan::of_all(&positions)?,
             block: first.block,
             begun,
+            in_turns: all.iter().all(|value| value.in_turns),
         })
     }
 }
@@ -137,6 +141,11 @@ impl<'a> Samples<'a> {
             begun,
             many_runs: figures.rows.iter().any(|row| row.run > 0),
         }
+    }
+
+    /// Returns how often the results of the runs are looked at.
+    pub fn looks(&self) -> Looks {
+        if self.figures.is_open_ended { Looks::AnyTime } else { Looks::Once }
     }
 
     /// Returns the measured steps that are among the results, or all measured steps if none is.
@@ -303,6 +312,7 @@ impl<'a> Samples<'a> {
             index: OrderSpan::at(repeat.number as u64),
             block: start.block,
             begun: (start.unix_ns > 0).then(|| OrderSpan::at(start.unix_ns)),
+            in_turns: row.turns.is_some(),
         }
     }
 

@@ -13,7 +13,7 @@ use super::reason::{Note, REPEATS_ADVISED, Reason};
 use super::samples::{Samples, TargetStep};
 use super::waits::compare_waits;
 use super::{
-    CompareOptions, Compared, ComparedStep, Interval, Pairing, Verdict, databases, family,
+    CompareOptions, Compared, ComparedStep, Interval, Looks, Pairing, Verdict, databases, family,
     requirement,
 };
 use crate::figures::Figures;
@@ -67,6 +67,7 @@ pub fn compare(figures: &Figures, options: &CompareOptions) -> Compared {
         waits,
         profiles,
         rows,
+        looks: samples.looks(),
         unfinished: unfinished(figures),
         notes: notes.iter().map(Note::to_string).collect(),
     }
@@ -212,7 +213,7 @@ const APART_REPEATS_MIN: usize = 3;
 
 /// Returns the number of repeats that show a change of `effect`; `None` without repeats.
 fn repeats_needed(row: &ComparedStep, effect: f64) -> Option<u32> {
-    let needed = row.repeats_for(effect)?;
+    let needed = row.repeats_for(effect, row.family_power()?)?;
     if row.verdict != Verdict::TooNoisy {
         return Some(needed);
     }
@@ -240,6 +241,9 @@ pub(super) fn notes_on_repeats(rows: &[&ComparedStep], has_hidden_drift: bool) -
     let fewest = estimated.iter().map(|row| row.repeats() as usize).min();
     if let Some(fewest) = fewest.filter(|fewest| *fewest < REPEATS_ADVISED) {
         notes.push(Note::FewRepeats { fewest });
+    }
+    if estimated.iter().any(|row| row.looks == Looks::AnyTime) {
+        notes.push(Note::OpenEnded);
     }
     if has_hidden_drift {
         notes.push(Note::HiddenDrift);

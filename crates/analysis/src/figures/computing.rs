@@ -92,6 +92,7 @@ impl CellOfRun<'_> {
             reported: !step.unreported,
             status: step.status,
             seconds: step.elapsed_ns as f64 / 1e9,
+            turns: step.turns,
             damaged: reader.state() == StepState::Damaged,
             ranks: step.ranks.iter().map(RankFigures::new).collect(),
             plans: step.plans.clone(),

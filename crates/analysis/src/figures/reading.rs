@@ -132,6 +132,9 @@ impl RunsReader {
     /// Reads a run and its cells, without the figures of steps that are compared.
     fn read_run(&mut self, run: usize, directory: &RunDir) -> Result<(), RecordError> {
         let record = directory.read_run()?;
+        self.figures.is_open_ended |= record.is_open_ended;
+        let effects = self.figures.effect.into_iter().chain(record.plan.effect());
+        self.figures.effect = effects.reduce(f64::min);
         let mut cells = Vec::new();
         for reference in in_round_order(&record) {
             let loaded = LoadedCell::read(directory, &record, reference)?;

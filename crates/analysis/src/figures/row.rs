@@ -32,6 +32,12 @@ pub struct Figures {
     pub unfinished: Vec<UnfinishedCell>,
     /// The cells that were started, for the order in which they ran.
     pub begun: Vec<StartedCell>,
+    /// The number of repeats of a run was not chosen in advance: see [`record::Run`].
+    #[serde(skip)]
+    pub is_open_ended: bool,
+    /// The smallest relative change that matters, by the plans of the runs: the least of them.
+    #[serde(skip)]
+    pub effect: Option<f64>,
     /// The differences between the targets of each run.
     pub settings: Settings,
     /// The steps of profiled cells, whose figures are not among `rows`.
@@ -174,6 +180,9 @@ pub struct Row {
     pub status: Status,
     /// The length.
     pub seconds: f64,
+    /// The number of its turns within the step; `None`: it was measured alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turns: Option<u32>,
     /// The figures are valid.
     pub valid: bool,
     /// The reasons for which they are not valid.

@@ -73,9 +73,9 @@ pub struct CompareArgs {
     #[arg(long = "threshold", value_name = "[METRIC=]PERCENT")]
     pub thresholds: Vec<Threshold>,
     /// The smallest change that matters, in percent: `no change shown` means that any change is
-    /// smaller than this
-    #[arg(long, value_name = "PERCENT", default_value_t = EFFECT, value_parser = percent_above_zero)]
-    pub effect: f64,
+    /// smaller than this [default: 3, or the `effect` of the plan of a run until decided]
+    #[arg(long, value_name = "PERCENT", value_parser = percent_above_zero)]
+    pub effect: Option<f64>,
     /// The accepted share of false verdicts among all verdicts of faster or slower, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = ERROR_RATE, value_parser = error_percent)]
     pub error_rate: f64,
@@ -87,8 +87,7 @@ pub struct CompareArgs {
     pub steps: Vec<String>,
 }
 
-/// The defaults of `--effect` and `--error-rate`, in percent.
-const EFFECT: f64 = 3.0;
+/// The default of `--error-rate`, in percent.
 const ERROR_RATE: f64 = 5.0;
 
 impl CompareArgs {
@@ -105,7 +104,7 @@ impl CompareArgs {
             requirements: Vec::new(),
             gate: false,
             thresholds: Vec::new(),
-            effect: EFFECT,
+            effect: None,
             error_rate: ERROR_RATE,
             format: Format::Csv,
             steps,

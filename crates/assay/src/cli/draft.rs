@@ -40,7 +40,8 @@ pub struct VersusArgs {
     /// The workload [default: insert; kv for RocksDB and Speedb]
     #[arg(long, value_enum)]
     pub workload: Option<WorkloadName>,
-    /// The time for the run in minutes: measures as many repeats as are expected to fit
+    /// The most time for the run in minutes: adds repeats until every comparison is decided. With
+    /// `--aa`, measures as many repeats as are expected to fit
     #[arg(long, value_name = "N", default_value = "10", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub minutes: u32,
     /// Measures 5 repeats of 0.6-second steps, enough to show only large changes

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use runner::{PlanRequest, RESULTS, RunRequest};
+use runner::{LinkPipes, PlanRequest, RESULTS, Repeats, RunRequest};
 
 use super::compare::percent_above_zero;
 
@@ -46,10 +46,19 @@ pub struct RunArgs {
     /// With `--resume`, also runs the programs that the record of another user names
     #[arg(long, requires = "resume")]
     pub trust: bool,
-    /// Measures each cell N times, as `--set repeats=N` does. With `--resume`, adds repeats until
-    /// each matching cell has N of them. Existing repeats are kept
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub repeats: Option<u32>,
+    /// Lets the targets of a repeat take turns within each step, as `--set turns=LENGTH` does:
+    /// `auto`, a time such as `100ms`, or `off`
+    #[arg(long, value_name = "LENGTH", conflicts_with = "resume")]
+    pub turns: Option<String>,
+    /// Measures each cell N times, as `--set repeats=N` does; `until-decided` adds repeats until
+    /// every comparison is decided or the `--time` is up. With `--resume`, adds repeats until
+    /// each matching cell has N of them, or until all is decided. Existing repeats are kept
+    #[arg(long, value_name = "N", value_parser = repeats)]
+    pub repeats: Option<Repeats>,
+    /// The most time for adding repeats until all is decided, such as `10m`: each `--resume` may
+    /// take as long again [default: that of the plan, or 10m]
+    #[arg(long, value_name = "TIME", value_parser = plan::parse_duration)]
+    pub time: Option<Duration>,
     /// Compares one target with itself, which shows this machine's noise. Uses the first target,
     /// or the one that `--only` selects, and at least 5 repeats
     #[arg(long, conflicts_with = "resume")]
@@ -73,12 +82,15 @@ pub struct RunArgs {
 impl RunArgs {
     /// Returns the run for the runner.
     pub fn request(&self) -> RunRequest {
+        let mut plan = self.plan.request();
+        plan.sets.extend(self.turns.iter().map(|length| format!("turns={length}")));
         RunRequest {
-            plan: self.plan.request(),
+            plan,
             only: self.only.clone(),
             resume: self.resume.clone(),
             is_trusted: self.trust,
             repeats: self.repeats,
+            time: self.time,
             is_against_itself: self.aa,
             is_profiled: self.profile,
             keeps_going: self.keep_going,
@@ -86,6 +98,18 @@ impl RunArgs {
             ..self.place.request()
         }
     }
+}
+
+/// Reads the value of `--repeats`.
+fn repeats(text: &str) -> Result<Repeats, String> {
+    const UNTIL_DECIDED: &str = "until-decided";
+    if text == UNTIL_DECIDED {
+        return Ok(Repeats::UntilDecided);
+    }
+    let count = text.parse().ok().filter(|count| (1..=plan::REPEATS_MAX).contains(count));
+    count.map(Repeats::Count).ok_or_else(|| {
+        format!("expected a number from 1 to {}, or `{UNTIL_DECIDED}`", plan::REPEATS_MAX)
+    })
 }
 
 /// Arguments of `find`.
@@ -202,9 +226,23 @@ pub struct CellArgs {
     /// The pipe for live events
     #[arg(long, value_name = "PIPE")]
     pub live: Option<PathBuf>,
+    /// The pipe with orders when to take turns
+    #[arg(long, value_name = "PIPE", requires = "reports")]
+    pub orders: Option<PathBuf>,
+    /// The pipe for reports about turns
+    #[arg(long, value_name = "PIPE", requires = "orders")]
+    pub reports: Option<PathBuf>,
     /// Hides progress
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+impl CellArgs {
+    /// Returns the pipes of a cell that takes turns.
+    pub fn pipes(&self) -> Option<LinkPipes> {
+        let (orders, reports) = (self.orders.clone()?, self.reports.clone()?);
+        Some(LinkPipes { orders, reports })
+    }
 }
 
 /// Arguments of `library`.

@@ -92,7 +92,14 @@ fn summary(plan: &Plan, selected: (&[plan::Cell], &CellFilters), data_root: &Pat
     if cells.len() < plan.cells().len() {
         let _ = write!(text, "; `--only` selects {}", cells.len());
     }
-    let _ = write!(text, "\ntime         {}, if {}", about(estimate.time), assumed(plan));
+    let _ = match plan.until_decided {
+        None => write!(text, "\ntime         {}", about(estimate.time)),
+        Some(until_decided) => {
+            let (each, most) = (about(estimate.time), about(until_decided.time));
+            write!(text, "\ntime         {each} for each repeat, {most} at most")
+        }
+    };
+    let _ = write!(text, ", if {}", assumed(plan));
 
     let needed = estimate.disk_bytes;
     let _ = write!(text, "\ndisk         about {} at a time", size_text(needed));

@@ -10,7 +10,7 @@ mod steps;
 
 use analysis::compat::{self, Recorded};
 use analysis::{
-    compare::{CompareOptions, Compared, THROUGHPUT},
+    compare::{CompareOptions, Compared, EFFECT, THROUGHPUT},
     distinct,
     figures::{Figures, Row, Series},
 };
@@ -313,6 +313,12 @@ fn refuse_single_target(runs: &[Recorded]) -> Result<(), UsageError> {
     Err(UsageError::new(message, Some(help.into())))
 }
 
+/// Returns the smallest change that matters: the given one, or that of the runs' plans.
+fn effect(args: &CompareArgs, figures: &Figures) -> f64 {
+    let given = args.effect.map(|percent| percent / 100.0);
+    given.or(figures.effect).unwrap_or(EFFECT)
+}
+
 fn options(args: &CompareArgs, base: &str, figures: &Figures) -> CompareOptions {
     let mut metrics = analysis::compare::costs(figures);
     for threshold in &args.thresholds {
@@ -321,7 +327,7 @@ fn options(args: &CompareArgs, base: &str, figures: &Figures) -> CompareOptions 
     }
     CompareOptions {
         base: base.to_owned(),
-        effect: args.effect / 100.0,
+        effect: effect(args, figures),
         error_rate: args.error_rate / 100.0,
         metrics,
         shown_metrics: args.metrics.clone(),

@@ -14,14 +14,12 @@ use words::EngineHome;
 use super::builds::fetch_each;
 use super::run::run;
 use crate::cli::{InitArgs, VersusArgs, WorkloadName};
-use crate::draft::{BASE, Draft, DraftBuild, DraftConfig, Template};
+use crate::draft::{BASE, Draft, DraftBuild, DraftConfig, DraftRepeats, Template};
 use crate::exit::Exit;
 use crate::output::print;
 
 /// The minimum number of repeats for verdicts.
 const REPEATS_MIN: u32 = 3;
-/// The maximum number of repeats of a plan.
-const REPEATS_MAX: u64 = 1000;
 /// The number of repeats of a first plan.
 const REPEATS_DEFAULT: u32 = 5;
 
@@ -156,7 +154,7 @@ pub fn init(args: &InitArgs) -> anyhow::Result<Exit> {
         is_against_itself: false,
         shares_loads: false,
     };
-    let text = draft.text(REPEATS_DEFAULT);
+    let text = draft.text(DraftRepeats::Count(REPEATS_DEFAULT));
 
     let created = fs_err::OpenOptions::new().write(true).create_new(true).open(&args.output);
     let mut file = created.map_err(|error| {
@@ -411,14 +409,15 @@ fn template(
     Ok(template)
 }
 
-/// Returns the number of repeats that fit into `--minutes`.
-fn repeats(args: &VersusArgs, draft: &Draft<'_>) -> anyhow::Result<u32> {
+/// Returns the repeats of the plan: until all is decided, for the time of `--minutes`. The noise of
+/// one target is measured with as many repeats as fit into that time.
+fn repeats(args: &VersusArgs, draft: &Draft<'_>) -> anyhow::Result<DraftRepeats> {
     if args.quick {
-        return Ok(QUICK_REPEATS);
+        return Ok(DraftRepeats::Count(QUICK_REPEATS));
     }
     // Errors of the plan are reported when it is read to be run.
     let (Some(one_s), Some(two_s)) = (estimated_s(draft, 1), estimated_s(draft, 2)) else {
-        return Ok(REPEATS_MIN);
+        return Ok(DraftRepeats::Count(REPEATS_MIN));
     };
 
     // The first repeat may take longer, since it loads.
@@ -434,12 +433,17 @@ fn repeats(args: &VersusArgs, draft: &Draft<'_>) -> anyhow::Result<u32> {
         let help = format!("use `--minutes {minutes}`, or `--quick` for shorter steps");
         return usage_error(message, help);
     }
-    Ok(repeats.min(REPEATS_MAX) as u32)
+    Ok(if args.aa {
+        DraftRepeats::Count(repeats.min(plan::REPEATS_MAX.into()) as u32)
+    } else {
+        DraftRepeats::UntilDecided { minutes: args.minutes }
+    })
 }
 
 /// Returns the estimated time of this number of repeats in seconds; `None` if the plan has errors.
 fn estimated_s(draft: &Draft<'_>, repeats: u32) -> Option<f64> {
-    let (plan, _) = plan::parse("versus.toml", &draft.text(repeats), &[]).ok()?;
+    let (plan, _) =
+        plan::parse("versus.toml", &draft.text(DraftRepeats::Count(repeats)), &[]).ok()?;
     Some(estimate::of_plan(&plan).time.as_secs_f64())
 }
 

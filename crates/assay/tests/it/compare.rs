@@ -171,7 +171,7 @@ fn single_runs_are_in_doubt_until_there_are_repeats() {
         command,
         format!("run --resume {run} --repeats 5 --only 'lite.base/c1/*' --only 'lite.full/c1/*'")
     );
-    assert!(gate.stderr.contains("help: do this once"), "{gate}");
+    assert!(gate.stderr.contains("help: then judge again"), "{gate}");
 
     // The command as a shell would read it.
     let args: Vec<&str> = command.split(' ').map(|arg| arg.trim_matches('\'')).collect();

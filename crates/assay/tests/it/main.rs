@@ -20,6 +20,7 @@ mod compare;
 mod compare_latency;
 mod damage;
 mod databases;
+mod decided;
 mod delay;
 mod differences;
 mod documents;
@@ -54,6 +55,7 @@ mod stall;
 mod sysbench;
 mod tls;
 mod tun;
+mod turns;
 mod versus;
 mod waits;
 

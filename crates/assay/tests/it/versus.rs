@@ -34,7 +34,7 @@ fn what_can_not_be_compared_says_why_and_what_can() {
 }
 
 #[test]
-fn the_plan_has_the_repeats_that_the_time_allows() {
+fn the_plan_adds_repeats_as_long_as_the_time_allows() {
     let shop = Shop::new();
     let printed = |args: &str| {
         let output = shop.command(args).output().unwrap();
@@ -45,7 +45,7 @@ fn the_plan_has_the_repeats_that_the_time_allows() {
     for (args, lines) in [
         (
             "versus postgres@15.3 postgres@17.2 --minutes 60 --dry-run",
-            &["repeats = 88  "] as &[&str],
+            &["repeats = \"until decided\"", "time = \"60m\""] as &[&str],
         ),
         (
             "versus rocksdb@8 speedb@2 --quick --dry-run",
@@ -67,7 +67,7 @@ fn the_plan_has_the_repeats_that_the_time_allows() {
         ),
         (
             "versus --aa null --clients 1,4 --dry-run",
-            &["against-itself = \"null.base\"", "clients = [1, 4]  "],
+            &["against-itself = \"null.base\"", "clients = [1, 4]  ", "repeats = "],
         ),
     ] {
         let plan = printed(args);

@@ -130,6 +130,11 @@ pub(crate) fn cpu_set(cpus: &[u32]) -> CpuSet {
     set
 }
 
+/// Returns the processors in a kernel set, in ascending order.
+pub(crate) fn cpus_in(set: &CpuSet) -> Vec<u32> {
+    (0..CpuSet::MAX_CPU as u32).filter(|cpu| set.is_set(*cpu as usize)).collect()
+}
+
 /// Removes a group once its processes are gone. If that fails, the next run removes it.
 pub(crate) fn remove_group(directory: &Path) {
     let deadline = Deadline::after(EMPTY_TIMEOUT);

@@ -20,12 +20,13 @@
 //! inherits the confinement.
 //!
 //! The guard's protocol has one message per line. It receives names of signals, such as `SIGTERM`,
-//! and sends `pid N`, `exited STATUS` and `failed TEXT`. The status is the number that `wait`
-//! returned.
+//! and `hold JSON`, the means by which assay freezes the program ([`crate::freeze`]). It sends
+//! `pid N`, `exited STATUS` and `failed TEXT`. The status is the number that `wait` returned.
 
 mod confinement;
 mod deadline;
 mod descendants;
+mod hold;
 mod program_end;
 mod supervisor;
 
@@ -34,16 +35,18 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 pub use confinement::{Confinement, ControlGroup};
-pub(crate) use confinement::{cpu_set, remove_group};
+pub(crate) use confinement::{cpu_set, cpus_in, remove_group};
 pub(crate) use deadline::Deadline;
 pub(crate) use descendants::descendants;
 pub use descendants::is_alive;
+pub(crate) use hold::{FREEZE_FILE, Hold, KEEPER_IS_READY, KeeperRequest, open_pidfd};
 pub use program_end::ProgramEnd;
 pub use supervisor::main;
-pub(crate) use supervisor::open_log;
+pub(crate) use supervisor::{KEEP, open_log};
 
 use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
@@ -52,6 +55,9 @@ use crate::SetupError;
 
 /// The hidden subcommand of assay that runs [`main`].
 pub const SUBCOMMAND: &str = "guard";
+
+/// The start of the message with the means by which assay freezes the program, in JSON.
+const HOLD_MESSAGE: &str = "hold ";
 
 /// A request to start a program under guard. JSON passes the fields that are not on the guard's
 /// command line.
@@ -156,6 +162,13 @@ pub struct Guarded {
     command: String,
     log: Option<PathBuf>,
     ended: Option<ProgramEnd>,
+    exe: PathBuf,
+    /// The directories of the program's control groups.
+    groups: Vec<PathBuf>,
+    /// The means of freezing that the guard knows.
+    holds: Mutex<Vec<Hold>>,
+    /// True once the program has been asked to end. From then on, nobody may freeze it.
+    is_ending: Arc<Mutex<bool>>,
 }
 
 impl Guarded {
@@ -190,7 +203,20 @@ impl Guarded {
         let message = line.trim_end();
         let log = spawn.log.map(Path::to_path_buf);
         if let Some(pid) = message.strip_prefix("pid ").and_then(|pid| pid.parse().ok()) {
-            return Ok(Self { guard, stdin, stdout, pid, command, log, ended: None });
+            let groups = spawn.confinement.map_or(&[][..], |confinement| &confinement.groups);
+            return Ok(Self {
+                guard,
+                stdin,
+                stdout,
+                pid,
+                command,
+                log,
+                ended: None,
+                exe: spawn.guard_exe.to_path_buf(),
+                groups: groups.iter().map(|group| group.directory.clone()).collect(),
+                holds: Mutex::default(),
+                is_ending: Arc::default(),
+            });
         }
 
         // At the end of its input, the guard ends.
@@ -236,12 +262,65 @@ impl Guarded {
         self.ended().is_none()
     }
 
-    /// Sends the signal of `ending` to the program, without waiting.
+    /// Returns the guard's process ID.
+    pub(crate) fn guard_pid(&self) -> u32 {
+        self.guard.id()
+    }
+
+    /// Returns the program that runs [`main`].
+    pub(crate) fn exe(&self) -> &Path {
+        &self.exe
+    }
+
+    /// Returns the directories of the program's control groups.
+    pub(crate) fn groups(&self) -> &[PathBuf] {
+        &self.groups
+    }
+
+    /// Returns the flag that is set before the program is asked to end. Whoever freezes the program
+    /// holds the lock meanwhile, and does not freeze it once the flag is set.
+    pub(crate) fn is_ending(&self) -> Arc<Mutex<bool>> {
+        Arc::clone(&self.is_ending)
+    }
+
+    /// Tells the guard how the program will be frozen, so that the guard thaws it before it ends
+    /// it.
+    ///
+    /// # Errors
+    /// The guard is gone, or can't be told about a group with such a name.
+    pub(crate) fn announce(&self, hold: &Hold) -> std::io::Result<()> {
+        let mut holds = self.holds.lock().unwrap_or_else(PoisonError::into_inner);
+        if holds.contains(hold) {
+            return Ok(());
+        }
+        holds.push(hold.clone());
+        let mut stdin = self.stdin.as_ref().ok_or(std::io::ErrorKind::BrokenPipe)?;
+        // In one piece, because other messages may be on their way.
+        let message = format!("{HOLD_MESSAGE}{}\n", serde_json::to_string(hold)?);
+        stdin.write_all(message.as_bytes())
+    }
+
+    /// Returns the control group in which the program was frozen before.
+    pub(crate) fn freezer_group(&self) -> Option<PathBuf> {
+        let holds = self.holds.lock().unwrap_or_else(PoisonError::into_inner);
+        holds.iter().find_map(|hold| match hold {
+            Hold::Group { directory, .. } => Some(directory.clone()),
+            Hold::Signals => None,
+        })
+    }
+
+    /// Sends the signal of `ending` to the program, without waiting. The guard thaws the program
+    /// before, if it is frozen.
     pub fn signal(&mut self, ending: Ending) {
+        self.forbid_freezing();
         if let Some(stdin) = &mut self.stdin {
             // If the guard is gone, so is the program.
             let _ = writeln!(stdin, "{}", ending.name());
         }
+    }
+
+    fn forbid_freezing(&self) {
+        *self.is_ending.lock().unwrap_or_else(PoisonError::into_inner) = true;
     }
 
     /// Waits until the program has ended or `at_most` has passed. Returns the program's end.
@@ -286,6 +365,7 @@ impl Guarded {
 
 impl Drop for Guarded {
     fn drop(&mut self) {
+        self.forbid_freezing();
         // At the end of its input, the guard stops everything.
         self.stdin = None;
         if self.ended.is_none() {

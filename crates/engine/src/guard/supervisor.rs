@@ -19,7 +19,8 @@ use rustix::thread::{set_thread_gid, set_thread_groups, set_thread_uid};
 use serde::Deserialize;
 
 use super::descendants::descendants;
-use super::{Confinement, Deadline, Ending, ProgramEnd};
+use super::hold::{self, Hold};
+use super::{Confinement, Deadline, Ending, HOLD_MESSAGE, ProgramEnd};
 
 /// The number of checks, 5 ms apart, between SIGQUIT and SIGKILL when assay is gone. It is about 2
 /// s, or longer on a machine that stalls.
@@ -28,6 +29,9 @@ const GRACE_CHECKS: u32 = 400;
 /// The first argument of the guard's child, which becomes the program. The guard's process ID and
 /// arguments follow.
 const BECOME: &str = "--become";
+
+/// The first argument of a keeper. Its request follows.
+pub(crate) const KEEP: &str = "--keep";
 
 /// The guard's request: the JSON fields of a [`Spawn`](super::Spawn). The program and its arguments
 /// follow it.
@@ -58,6 +62,11 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         && first == BECOME
     {
         return become_program(guard, args);
+    }
+    if let [first, request] = args.as_slice()
+        && first == KEEP
+    {
+        return hold::keep(&request.to_string_lossy());
     }
     let mut stdout = std::io::stdout();
     // The output is a pipe to assay. Writes fail when assay is gone, which does not matter.
@@ -136,15 +145,22 @@ fn guard(args: &[OsString], send_line: &mut impl FnMut(String)) -> Result<(), St
 
     let child = start_program(args, me, &confinement)?;
     send_line(format!("pid {}", child.id()));
-    let status = supervise(Pid::from_child(&child));
+    let mut program =
+        Program { pid: Pid::from_child(&child), guard: as_number(me), holds: Vec::new() };
+    let status = supervise(&mut program);
 
-    // Everything is gone before assay learns of the end.
+    // Everything is gone before assay learns of the end. The rest of a program whose first process
+    // was killed may be frozen.
+    program.thaw();
     end_descendants(me);
     if let Some(directory) = &request.remove_directory {
         // The directory only has a few small files.
         let _ = fs::remove_dir_all(directory);
     }
     confinement.clean_up();
+    for hold in &program.holds {
+        hold.clean_up();
+    }
     send_line(format!("exited {}", ProgramEnd::encode(status)));
     Ok(())
 }
@@ -152,7 +168,7 @@ fn guard(args: &[OsString], send_line: &mut impl FnMut(String)) -> Result<(), St
 /// Makes this process ignore requests to end. It uses handlers, because the program would inherit
 /// SIG_IGN. They also undo ignored signals that assay inherited, such as SIGINT and SIGQUIT in a
 /// shell's background command.
-fn handle_signals() -> std::io::Result<()> {
+pub(super) fn handle_signals() -> std::io::Result<()> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
     let ignored = Arc::new(AtomicBool::new(false));
@@ -201,9 +217,52 @@ pub(crate) fn open_log(path: &Path) -> std::io::Result<fs::File> {
     fs::OpenOptions::new().create(true).append(true).mode(0o600).open(path)
 }
 
+/// The guarded program.
+struct Program {
+    pid: Pid,
+    /// This process, whose descendants are all processes of the program.
+    guard: u32,
+    /// The means by which assay freezes the program; none if assay does not.
+    holds: Vec<Hold>,
+}
+
+impl Program {
+    /// Thaws the program, which handles no signal but SIGKILL while it is frozen.
+    fn thaw(&self) {
+        for hold in &self.holds {
+            hold.release(self.guard);
+        }
+    }
+
+    fn handle_message(&mut self, message: &OsStr) {
+        let text = message.to_str().unwrap_or_default();
+        if let Some(hold) = text.strip_prefix(HOLD_MESSAGE) {
+            self.holds.extend(serde_json::from_str::<Hold>(hold));
+            return;
+        }
+        let Some(ending) = Ending::by_name(text) else {
+            return;
+        };
+
+        self.thaw();
+        if ending == Ending::Kill {
+            // SIGKILL also ends a stopped process.
+            for descendant in descendants(as_number(self.pid)) {
+                send(descendant, Signal::KILL);
+            }
+        }
+        let _ = rustix::process::kill_process(self.pid, ending.signal());
+    }
+}
+
+fn as_number(pid: Pid) -> u32 {
+    pid.as_raw_nonzero().get().unsigned_abs()
+}
+
 /// Handles assay's messages until the program has ended or assay is gone. Returns the program's
 /// exit status.
-fn supervise(pid: Pid) -> Option<ExitStatus> {
+fn supervise(program: &mut Program) -> Option<ExitStatus> {
+    let pid = program.pid;
     let pidfd = rustix::process::pidfd_open(pid, PidfdFlags::empty()).ok();
     let mut stdin = std::io::stdin();
     let mut input = Vec::new();
@@ -231,34 +290,23 @@ fn supervise(pid: Pid) -> Option<ExitStatus> {
         if has_input {
             let mut chunk = [0; 256];
             match stdin.read(&mut chunk) {
-                Ok(0) => return end_gently(pid),
+                Ok(0) => return end_gently(program),
                 Ok(length) => input.extend_from_slice(&chunk[..length]),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(_) => return end_gently(pid),
+                Err(_) => return end_gently(program),
             }
             while let Some(end) = input.iter().position(|&byte| byte == b'\n') {
                 let line: Vec<u8> = input.drain(..=end).collect();
-                handle_message(pid, OsStr::from_bytes(&line[..end]));
+                program.handle_message(OsStr::from_bytes(&line[..end]));
             }
         }
     }
 }
 
-fn handle_message(pid: Pid, message: &OsStr) {
-    let Some(ending) = message.to_str().and_then(Ending::by_name) else {
-        return;
-    };
-    if ending == Ending::Kill {
-        // SIGKILL also ends a stopped process.
-        for descendant in descendants(pid.as_raw_nonzero().get().unsigned_abs()) {
-            send(descendant, Signal::KILL);
-        }
-    }
-    let _ = rustix::process::kill_process(pid, ending.signal());
-}
-
 /// Ends the program when assay is gone: first requests an immediate end, then kills the program.
-fn end_gently(pid: Pid) -> Option<ExitStatus> {
+fn end_gently(program: &Program) -> Option<ExitStatus> {
+    let pid = program.pid;
+    program.thaw();
     let _ = rustix::process::kill_process(pid, Signal::QUIT);
     // A stopped program must continue to handle the signal.
     let _ = rustix::process::kill_process(pid, Signal::CONT);
@@ -291,7 +339,7 @@ fn reap(pid: Pid) -> Option<ExitStatus> {
 /// Kills the program's remaining descendants, and returns when they are gone. First gives them a
 /// moment to end by themselves.
 fn end_descendants(guard: Pid) {
-    let guard = guard.as_raw_nonzero().get().unsigned_abs();
+    let guard = as_number(guard);
     let grace = Deadline::after(Duration::from_millis(500));
     let deadline = Deadline::after(Duration::from_secs(10));
 
@@ -309,7 +357,8 @@ fn end_descendants(guard: Pid) {
     }
 }
 
-fn send(pid: u32, signal: Signal) {
+/// Sends a signal to a process, which may be gone.
+pub(super) fn send(pid: u32, signal: Signal) {
     if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
         let _ = rustix::process::kill_process(pid, signal);
     }

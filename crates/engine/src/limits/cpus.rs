@@ -5,7 +5,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use words::{format_cpus, parse_cpus};
 
 use crate::SetupError;
-use crate::guard::cpu_set;
+use crate::guard::{cpu_set, cpus_in};
 
 /// Checks that a process of assay can use all these processors.
 ///
@@ -58,16 +58,12 @@ fn refused(what: impl Into<String>, help: impl Into<String>) -> SetupError {
     SetupError::option("cpus", what, help)
 }
 
-fn members(set: &CpuSet) -> Vec<u32> {
-    (0..CpuSet::MAX_CPU as u32).filter(|cpu| set.is_set(*cpu as usize)).collect()
-}
-
 /// Returns the processors among `cpus` that the kernel grants to a thread that requests them.
 /// Assay's cpuset limits them, not its affinity.
 fn granted(cpus: &[u32]) -> std::io::Result<Vec<u32>> {
     let request = || -> std::io::Result<Vec<u32>> {
         sched_setaffinity(None, &cpu_set(cpus))?;
-        Ok(members(&sched_getaffinity(None)?))
+        Ok(cpus_in(&sched_getaffinity(None)?))
     };
 
     // A separate thread, so that this one keeps its affinity.
@@ -80,7 +76,7 @@ fn granted(cpus: &[u32]) -> std::io::Result<Vec<u32>> {
 
 fn own() -> String {
     sched_getaffinity(None)
-        .map_or_else(|error| error.to_string(), |set| format_cpus(&members(&set)))
+        .map_or_else(|error| error.to_string(), |set| format_cpus(&cpus_in(&set)))
 }
 
 /// Returns the processors that a process may use.
@@ -105,7 +101,7 @@ mod tests {
     #[test]
     fn a_check_of_assays_own_processors_succeeds_and_changes_nothing() {
         let before = sched_getaffinity(None).unwrap();
-        let all = members(&before);
+        let all = cpus_in(&before);
         check(&all[..1]).unwrap();
         assert_eq!(granted(&all[..1]).unwrap(), all[..1]);
         assert_eq!(sched_getaffinity(None).unwrap(), before);

@@ -14,6 +14,9 @@ use crate::guard::{ControlGroup, descendants, is_alive, remove_group};
 /// `assay-PID-NUMBER`.
 const OWN_LEAF: &str = "self";
 
+/// One look at assay's own group at a time, because a limit may move assay into another group.
+static MOVES: Mutex<()> = Mutex::new(());
+
 /// A limit that a control group enforces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Resource {
@@ -54,19 +57,7 @@ impl ServerGroup {
     /// The reason why that is not possible on this machine, and what to do.
     pub(super) fn create(resource: Resource, value: u64) -> Result<Self, String> {
         let (own, home) = Self::parent(resource)?;
-        // To move a process between groups takes write access to their common ancestor.
-        let processes = own.directory.join("cgroup.procs");
-        rustix::fs::access(&processes, rustix::fs::Access::WRITE_OK).map_err(|error| {
-            let error = std::io::Error::from(error);
-            let path = processes.display();
-            let what = format!("cannot write `{path}`: {error}");
-            denied(own.version, &std::io::Error::new(error.kind(), what))
-        })?;
-
-        remove_leftovers(&own.directory);
-        let directory =
-            create_group(&own.directory).map_err(|error| denied(own.version, &error))?;
-
+        let directory = create_below(&own)?;
         let mut group = Self { group: probe::Group { directory, ..own }, home, swap: None };
         group.limit(resource, value)?;
         Ok(group)
@@ -91,9 +82,7 @@ impl ServerGroup {
     /// Returns the group in which to create groups with limits on `resource`, and the directory of
     /// assay's own group.
     fn parent(resource: Resource) -> Result<(probe::Group, PathBuf), String> {
-        // One call at a time, because the first one may move assay into another group.
-        static LOCK: Mutex<()> = Mutex::new(());
-        let lock = LOCK.lock();
+        let lock = MOVES.lock();
         let own = probe::Group::own(&Proc::live(), resource.controller())?;
         let (directory, home) = match own.version {
             Version::One => (own.directory.clone(), own.directory.clone()),
@@ -220,6 +209,33 @@ impl Drop for ServerGroup {
     }
 }
 
+/// Creates a group of version 2 without limits, in which a server can be frozen.
+///
+/// # Errors
+/// The reason why that is not possible on this machine, and what to do.
+pub(crate) fn create_without_limits() -> Result<PathBuf, String> {
+    let lock = MOVES.lock();
+    let own = probe::Group::own_in_version_two(&Proc::live())?;
+    let directory = parent_of_groups(&own.directory).to_path_buf();
+    drop(lock);
+    create_below(&probe::Group { directory, ..own })
+}
+
+/// Creates a group in the group `parent`.
+fn create_below(parent: &probe::Group) -> Result<PathBuf, String> {
+    // To move a process between groups takes write access to their common ancestor.
+    let processes = parent.directory.join("cgroup.procs");
+    rustix::fs::access(&processes, rustix::fs::Access::WRITE_OK).map_err(|error| {
+        let error = std::io::Error::from(error);
+        let path = processes.display();
+        let what = format!("cannot write `{path}`: {error}");
+        denied(parent.version, &std::io::Error::new(error.kind(), what))
+    })?;
+
+    remove_leftovers(&parent.directory);
+    create_group(&parent.directory).map_err(|error| denied(parent.version, &error))
+}
+
 /// Creates a group in `parent` under an unused name. A killed process with this process's ID may
 /// have left some.
 fn create_group(parent: &Path) -> std::io::Result<PathBuf> {
@@ -262,12 +278,7 @@ fn creator(name: &str) -> Option<u32> {
 /// A group that delegates a controller to its children may have no processes. So assay moves into a
 /// child of its group, unless the group has processes of others.
 fn enable_controller(own: &Path, controller: &str) -> Result<(PathBuf, PathBuf), String> {
-    let leaf_name = own_leaf_name();
-    // For an earlier limit, assay may be in its leaf already.
-    let parent = match own.parent() {
-        Some(parent) if own.file_name().is_some_and(|name| *name == *leaf_name) => parent,
-        _ => own,
-    };
+    let parent = parent_of_groups(own);
     let has_controller = |file: &str| {
         fs::read_to_string(parent.join(file))
             .is_ok_and(|text| text.split_whitespace().any(|name| name == controller))
@@ -286,10 +297,19 @@ fn enable_controller(own: &Path, controller: &str) -> Result<(PathBuf, PathBuf),
     match delegate(parent, controller) {
         Ok(()) => Ok((parent.to_path_buf(), own.to_path_buf())),
         Err(error) if error.kind() == ErrorKind::ResourceBusy => {
-            let leaf = move_into_leaf(parent, &leaf_name, controller)?;
+            let leaf = move_into_leaf(parent, controller)?;
             Ok((parent.to_path_buf(), leaf))
         }
         Err(error) => Err(denied(Version::Two, &error)),
+    }
+}
+
+/// Returns the group in which to create others: assay's own, or its parent if assay has moved into
+/// its leaf for an earlier limit.
+fn parent_of_groups(own: &Path) -> &Path {
+    match own.parent() {
+        Some(parent) if own.file_name().is_some_and(|name| *name == *own_leaf_name()) => parent,
+        _ => own,
     }
 }
 
@@ -305,7 +325,7 @@ fn delegate(group: &Path, controller: &str) -> std::io::Result<()> {
 
 /// Moves assay into a new child of its group `own`, and enables a controller for its children.
 /// Returns the child.
-fn move_into_leaf(own: &Path, leaf_name: &str, controller: &str) -> Result<PathBuf, String> {
+fn move_into_leaf(own: &Path, controller: &str) -> Result<PathBuf, String> {
     let me = std::process::id();
     let inside = processes(own).map_err(|error| denied(Version::Two, &error))?;
     if let Some(other) = foreign_process(&inside, me, &descendants(me)) {
@@ -316,7 +336,7 @@ fn move_into_leaf(own: &Path, leaf_name: &str, controller: &str) -> Result<PathB
         ));
     }
 
-    let leaf = own.join(leaf_name);
+    let leaf = own.join(own_leaf_name());
     fs::create_dir(&leaf).map_err(|error| denied(Version::Two, &error))?;
     match move_all(own, &leaf).and_then(|()| delegate(own, controller)) {
         Ok(()) => Ok(leaf),
@@ -356,7 +376,8 @@ fn move_all(from: &Path, to: &Path) -> std::io::Result<()> {
     }
 }
 
-fn processes(group: &Path) -> std::io::Result<Vec<u32>> {
+/// Returns the processes in a group.
+pub(crate) fn processes(group: &Path) -> std::io::Result<Vec<u32>> {
     let text = fs::read_to_string(group.join("cgroup.procs"))?;
     Ok(text.lines().filter_map(|line| line.parse().ok()).collect())
 }
@@ -386,7 +407,7 @@ fn delegation_help() -> &'static str {
 }
 
 /// Writes an existing file of the kernel.
-fn write(path: &Path, value: &str) -> std::io::Result<()> {
+pub(crate) fn write(path: &Path, value: &str) -> std::io::Result<()> {
     use std::io::Write;
     let mut file = fs::OpenOptions::new().write(true).open(path)?;
     file.write_all(value.as_bytes())

@@ -10,7 +10,7 @@
 //! without it, and [`Limit`] says so.
 
 mod cpus;
-mod group;
+pub(crate) mod group;
 
 use words::Limit;
 pub use words::Limits;

@@ -19,7 +19,7 @@ use crate::guard::{Ending, Guarded, is_alive};
 use crate::limits::{Enforced, Limits};
 use crate::net::address::Address;
 use crate::net::network::{Network, Port};
-use crate::{Copied, CopyOptions, DataDir, Owner, SetupError, copy_database, trial};
+use crate::{Copied, CopyOptions, DataDir, Freezer, Owner, SetupError, copy_database, trial};
 
 /// More than the path of a socket directory has.
 const PATH_BYTES_MAX: u64 = 4096;
@@ -428,6 +428,16 @@ pub struct Origin {
 impl Server {
     pub(crate) fn process_id(&self) -> u32 {
         self.guarded.pid()
+    }
+
+    /// Returns the server's process under guard.
+    pub fn guarded(&self) -> &Guarded {
+        &self.guarded
+    }
+
+    /// Returns a freezer of the server and all its processes.
+    pub(crate) fn freezer(&self) -> std::io::Result<Freezer> {
+        Freezer::of(&self.guarded)
     }
 
     pub(crate) fn killed_for_memory(&self) -> Option<String> {

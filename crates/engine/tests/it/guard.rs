@@ -68,7 +68,7 @@ pub(crate) fn kill_guard_of(pid: u32) {
     signal(parent.unwrap().parse().unwrap(), rustix::process::Signal::KILL);
 }
 
-fn shell<'a>(exe: &'a Path, log: &'a Path, script: &str) -> Spawn<'a> {
+pub(crate) fn shell<'a>(exe: &'a Path, log: &'a Path, script: &str) -> Spawn<'a> {
     Spawn {
         guard_exe: exe,
         program: Path::new("/bin/sh"),
@@ -86,7 +86,7 @@ fn shell<'a>(exe: &'a Path, log: &'a Path, script: &str) -> Spawn<'a> {
 }
 
 /// The process ids that a script wrote into its log, once it has written so many.
-fn pids(log: &Path, count: usize) -> Vec<u32> {
+pub(crate) fn pids(log: &Path, count: usize) -> Vec<u32> {
     let read = || -> Vec<u32> {
         let text = fs_err::read_to_string(log).unwrap_or_default();
         let complete = text.rsplit_once('\n').map_or("", |(lines, _)| lines);

@@ -3,11 +3,13 @@
 
 #![allow(clippy::unwrap_used, reason = "all of this is tests, what they have in common included")]
 
+mod freeze;
 mod guard;
 mod life;
 mod limits;
 mod mysql;
 mod network;
+mod placement;
 mod postgres;
 mod rocksdb;
 mod script;

@@ -14,7 +14,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use words::named_enum;
-pub use words::{Engine, IndexStatements, Limits};
+pub use words::{Engine, IndexStatements, Limits, Placement};
 
 pub use self::insert::*;
 pub use self::kv::*;
@@ -30,10 +30,19 @@ pub struct Plan {
     pub name: String,
     /// The numbers of clients to run with.
     pub clients: Vec<u32>,
-    /// The number of times that each cell runs.
+    /// The number of times that each cell runs; only the first ones of a run until all is decided.
     pub repeats: u32,
+    /// Repeats are added until all comparisons are decided; `None`: their number is `repeats`.
+    pub until_decided: Option<UntilDecided>,
     /// The order of the cells.
     pub order: Order,
+    /// The turns that the targets of a repeat take within each step; `None` if each cell is measured
+    /// alone.
+    pub turns: Option<TurnLength>,
+    /// What a target does between its turns.
+    pub idle: Idle,
+    /// The processors on which connections and servers run.
+    pub placement: Placement,
     /// The index in `targets` of the target that the others are compared with.
     pub base: usize,
     /// The targets are one and its twin, the same build with the same config, to measure noise.
@@ -65,6 +74,34 @@ pub struct Plan {
     pub targets: Vec<Target>,
     /// Every value with its origin, in the order in which `check` shows them.
     pub resolved: Vec<Resolved>,
+}
+
+/// The length of a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TurnLength {
+    /// Chosen for each step by what the step does.
+    Auto,
+    /// The same for all steps.
+    Fixed(Duration),
+}
+
+named_enum! {
+    /// What a target does between its turns.
+    pub enum Idle {
+        /// Its processes are frozen, so that its background work falls into its own turns.
+        Frozen = "frozen",
+        /// Its processes run.
+        Running = "running",
+    }
+}
+
+/// The limits of a run that adds repeats until all comparisons of throughput are decided.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct UntilDecided {
+    /// The most time for an invocation of Assay.
+    pub time: Duration,
+    /// The smallest relative change that matters: 0.03 is 3 %.
+    pub effect: f64,
 }
 
 /// Cells that are measured once more while a profiler samples the engine's functions.

@@ -21,8 +21,8 @@ pub(crate) use mount::{Mount, mount_of, parse_mountinfo};
 pub(crate) use network::{interfaces, parse_retransmits, parse_traffic};
 pub(crate) use pressure::parse_pressure;
 pub(crate) use process::{
-    ProcessIo, ProcessStat, Ticks, parse_context_switches, parse_process_io, parse_process_stat,
-    parse_shared_pages,
+    ProcessIo, ProcessStat, Ticks, parse_context_switches, parse_faults, parse_process_io,
+    parse_process_stat, parse_shared_pages,
 };
 
 use std::str::FromStr;

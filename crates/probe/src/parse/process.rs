@@ -69,13 +69,51 @@ pub(crate) fn parse_shared_pages(text: &str) -> Result<u64, Malformed> {
     number("shared pages", text.split_ascii_whitespace().nth(2))
 }
 
-/// Parses `/proc/PID/task/TID/status`. Returns the thread's context switches, voluntary or not.
+/// Page faults of a process, including those of its threads that ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Faults {
+    /// Faults without I/O.
+    pub(crate) minor: u64,
+    /// Faults with I/O.
+    pub(crate) major: u64,
+}
+
+/// Parses the page faults in `/proc/PID/stat`; see [`parse_process_stat`].
+///
+/// # Errors
+/// Fails if there is no parenthesis, or a field is missing or not a number.
+pub(crate) fn parse_faults(text: &str) -> Result<Faults, Malformed> {
+    let (_, after_name) = text
+        .rsplit_once(')')
+        .ok_or_else(|| Malformed::new("process", text, "a name in parentheses"))?;
+    let mut fields = after_name.split_ascii_whitespace();
+    Ok(Faults { minor: number("minflt", fields.nth(7))?, major: number("majflt", fields.nth(1))? })
+}
+
+/// Context switches of a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ContextSwitches {
+    /// Switches because the thread began to wait.
+    pub(crate) voluntary: u64,
+    /// Switches because another thread got its processor.
+    pub(crate) involuntary: u64,
+}
+
+impl ContextSwitches {
+    pub(crate) fn total(self) -> u64 {
+        self.voluntary + self.involuntary
+    }
+}
+
+/// Parses the context switches in `/proc/PID/task/TID/status`.
 ///
 /// # Errors
 /// Fails if a line is missing or its value is not a number.
-pub(crate) fn parse_context_switches(text: &str) -> Result<u64, Malformed> {
-    Ok(required_value(text, "voluntary_ctxt_switches")?
-        + required_value(text, "nonvoluntary_ctxt_switches")?)
+pub(crate) fn parse_context_switches(text: &str) -> Result<ContextSwitches, Malformed> {
+    Ok(ContextSwitches {
+        voluntary: required_value(text, "voluntary_ctxt_switches")?,
+        involuntary: required_value(text, "nonvoluntary_ctxt_switches")?,
+    })
 }
 
 /// Block I/O that a process caused, including the children that it has waited for.

@@ -36,7 +36,8 @@ impl Switches {
                 let Ok(text) = proc.read_at_once(&name, &mut None, false, buffer) else {
                     continue;
                 };
-                current.insert(thread.parse().ok()?, parse_context_switches(&text).ok()?);
+                let switches = parse_context_switches(&text).ok()?;
+                current.insert(thread.parse().ok()?, switches.total());
             }
         }
 

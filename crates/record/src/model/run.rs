@@ -48,6 +48,10 @@ pub struct Run {
     /// The search that chose the rates of its variants; `None` if the plan lists all cells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search: Option<RateSearch>,
+    /// The number of repeats was not chosen in advance: repeats are added until comparisons are
+    /// decided, or were added when the run was resumed. Comparisons allow for looking at any time.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_open_ended: bool,
     /// A process measured its cells when it was read. It is not part of the record.
     #[serde(skip)]
     pub is_running: bool,
@@ -194,6 +198,15 @@ pub struct Plan {
     /// The files that configs name, as they were when the run started. The whole run uses these
     /// texts.
     pub files: Vec<PlanFile>,
+}
+
+impl Plan {
+    /// Returns the smallest relative change that matters, of a run until all is decided: 0.03 is
+    /// 3 %. `None` if the plan has none.
+    pub fn effect(&self) -> Option<f64> {
+        let effect = self.resolved.iter().find(|value| value.key == "effect")?;
+        effect.value.parse().ok().filter(|effect| (0.0..=1.0).contains(effect))
+    }
 }
 
 /// A file that a plan names.

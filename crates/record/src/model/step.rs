@@ -88,6 +88,9 @@ pub struct Step {
     /// The profile of the step, if its cell is profiled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<StepProfile>,
+    /// The number of its turns, in `turns.parquet`; `None`: it was measured alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turns: Option<u32>,
     /// The times in which the whole process of the load was stopped.
     pub held_up: Vec<LoadPause>,
     /// The process times of the step.

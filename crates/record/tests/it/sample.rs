@@ -70,6 +70,7 @@ pub fn run() -> Run {
             repeats: 1,
         }),
         invocations: vec![invocation()],
+        is_open_ended: true,
         is_running: false,
         files: Vec::new(),
     }

@@ -4,7 +4,7 @@
 //! [`Comparison`], and no table or sentence asks which of them it is for.
 
 use analysis::{
-    compare::{CompareOptions, Compared, Effects, Pairing, Sample, compare, costs},
+    compare::{CompareOptions, Compared, EFFECT, Effects, Pairing, Sample, compare, costs},
     explain::{Finding, explain},
     figures::Figures,
 };
@@ -60,6 +60,7 @@ impl<'a> Explained<'a> {
     pub(crate) fn new(run: &'a Run, figures: &'a Figures) -> Self {
         let options = CompareOptions {
             base: run.base.clone(),
+            effect: figures.effect.unwrap_or(EFFECT),
             metrics: costs(figures),
             ..CompareOptions::default()
         };

@@ -280,7 +280,7 @@ mod tests {
 
     #[test]
     fn a_process_that_stops_answering_is_killed() {
-        let _turn = crate::turns::starting();
+        let _turn = crate::starting::starting();
         // More than a pipe holds, since nobody reads it.
         let input = vec![0; 1 << 20];
         let mut seconds = 1;
@@ -309,7 +309,7 @@ mod tests {
 
     #[test]
     fn a_process_that_uses_more_memory_than_it_may_is_killed() {
-        let _turn = crate::turns::starting();
+        let _turn = crate::starting::starting();
         let mut command = Command::new("sh");
         // Doubles its text for ever.
         command.args(["-c", "text=0123456789; while :; do text=$text$text; done"]);

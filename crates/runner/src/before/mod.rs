@@ -25,3 +25,4 @@ pub mod preflight;
 pub(crate) mod recorded_run;
 pub(crate) mod trials;
 pub(crate) mod trust;
+pub mod turns;

@@ -14,6 +14,7 @@ use crate::failure::{PlanRefused, UsageError, help_of};
 use crate::request::PlanRequest;
 
 /// A plan, its text and its origin.
+#[derive(Clone)]
 pub struct PlanFile {
     /// The parsed plan.
     pub plan: Plan,
@@ -105,6 +106,15 @@ pub fn with_sets(file: &PlanFile, more: Vec<String>) -> anyhow::Result<PlanFile>
     let (path, text, files) = (file.path.clone(), file.text.clone(), file.files.clone());
     let sets = [file.sets.clone(), more].concat();
     parse(path, text, sets, files, &Silent)
+}
+
+/// Parses the plan of `file` with the value of one key instead of its own one.
+pub fn with_set_instead(file: &PlanFile, key: &str, value: &str) -> anyhow::Result<PlanFile> {
+    let is_of_key = |set: &String| set.split_once('=').is_some_and(|(name, _)| name.trim() == key);
+    let mut sets = file.sets.clone();
+    sets.retain(|set| !is_of_key(set));
+    sets.push(format!("{key}={value}"));
+    parse(file.path.clone(), file.text.clone(), sets, file.files.clone(), &Silent)
 }
 
 fn path_name(path: Option<&Path>) -> String {

@@ -8,6 +8,7 @@ use record::CellRef;
 use words::{ConfigFiles, EngineFacts};
 
 use super::plan_file::{PlanFile, refusal};
+use super::turns;
 use crate::engines;
 
 /// Rejects what the parser of plans can't see: a config for a server that assay does not start, a
@@ -26,6 +27,7 @@ pub fn reject_impossible(file: &PlanFile) -> anyhow::Result<()> {
     }
     refused.extend(invalid_urls(file));
     refused.extend(unusable_address(file));
+    refused.extend(turns::impossible_turns(file));
 
     // Several targets may share a config, and so its mistake: report it once.
     refused.sort_by_key(|diagnostic| diagnostic.place);

@@ -13,6 +13,7 @@ use super::tables;
 use super::target::Leftovers;
 use crate::session::RunSession;
 use crate::step::CellNotes;
+use crate::turns::Seat;
 
 /// A cell that is being measured.
 pub struct CellRun<'a> {
@@ -23,6 +24,8 @@ pub struct CellRun<'a> {
     pub record: &'a mut Cell,
     /// The cell in the plan.
     pub planned: plan::Cell,
+    /// Its seat among the cells that take turns; `None` if it is measured alone.
+    pub seat: Option<&'a Seat>,
     /// Keep the database when the cell has ended.
     pub keep: bool,
     /// The URL at which load ranks reach the server; `None` for an engine without one.
@@ -42,6 +45,7 @@ impl<'a> CellRun<'a> {
         directory: &'a CellDir,
         record: &'a mut Cell,
         planned: plan::Cell,
+        seat: Option<&'a Seat>,
     ) -> Self {
         Self {
             session,
@@ -49,6 +53,7 @@ impl<'a> CellRun<'a> {
             directory,
             record,
             planned,
+            seat,
             keep: session.plan().keep_data,
             url: None,
             part: Part::All,

@@ -12,7 +12,9 @@ use std::time::Duration;
 use anyhow::Context;
 use engine::guard::{Ending, Guarded, ProgramEnd, Spawn};
 use engine::limits::Enforced;
+use plan::TurnLength;
 use record::{Cell, CellDir, CellRef, Failure, RunDir, Status};
+use words::EngineHome;
 
 use super::cell_run::{keep_log, remove_database};
 use super::life::measure;
@@ -23,6 +25,7 @@ use crate::events::{Events, Relay};
 use crate::failure::LOG_LINES;
 use crate::request::{CELL_COMMAND, CellRequest};
 use crate::session::RunSession;
+use crate::turns::{Frozen, Seat, TableEnd};
 use crate::{matrix, stop};
 
 /// The time that the cell's process waits for its record to begin.
@@ -41,6 +44,13 @@ struct MissingEnd {
     cell: String,
 }
 
+/// Returns whether a cell is measured in a process of its own.
+pub fn has_own_process(session: &RunSession<'_>, planned: plan::Cell) -> bool {
+    let plan = session.plan();
+    let engine = plan.builds[plan.targets[planned.target].build].engine;
+    engine.facts().home == EngineHome::Library
+}
+
 /// Runs a cell in another process, and records how it ended if that process could not. Its failure
 /// does not end the run: only a record that cannot be written does.
 pub fn run(
@@ -48,9 +58,10 @@ pub fn run(
     run: &RunDir,
     reference: &CellRef,
     planned: plan::Cell,
+    table: Option<&TableEnd>,
 ) -> anyhow::Result<Status> {
     let (directory, mut record) = begin(session, run, reference, planned)?;
-    match run_process(session, run, reference, planned, &directory, &mut record) {
+    match run_process(session, run, reference, planned, &directory, &mut record, table) {
         Ok(Some(status)) => Ok(status),
         Ok(None) => {
             let status = if session.is_stopped() { Status::Interrupted } else { Status::Failed };
@@ -71,18 +82,23 @@ fn run_process(
     planned: plan::Cell,
     directory: &CellDir,
     record: &mut Cell,
+    table: Option<&TableEnd>,
 ) -> anyhow::Result<Option<Status>> {
     let plan = session.plan();
     let target = &plan.targets[planned.target];
     let relay = session.events.hand_over()?;
     let limits = Enforced::prepare(&plan.configs[target.config].limits)?;
-    let arguments = arguments(session, run, reference, &relay)?;
+    let mut arguments = arguments(session, run, reference, &relay)?;
+    arguments.extend(table.map(TableEnd::arguments).unwrap_or_default());
     let mut process = spawn(session, arguments, &limits)?;
+    if let Some(table) = table {
+        table.set_process(Frozen::of_process(&process, plan.idle)?);
+    }
 
     // The other process waits for this record, which it ends.
     record.limits = limits.applied(process.pid());
     directory.write(record)?;
-    let ended = wait(session, &mut process)?;
+    let ended = wait(session, &mut process, table)?;
     *record = directory.read()?;
     match record.status {
         Status::Incomplete => {}
@@ -133,13 +149,20 @@ fn spawn(
 
 /// Waits until the process of a cell ends, and asks it to if the run is interrupted. Returns its
 /// exit status.
-fn wait(session: &RunSession<'_>, process: &mut Guarded) -> anyhow::Result<ProgramEnd> {
+fn wait(
+    session: &RunSession<'_>,
+    process: &mut Guarded,
+    table: Option<&TableEnd>,
+) -> anyhow::Result<ProgramEnd> {
     loop {
         if let Some(status) = process.wait(TICK) {
             return Ok(status);
         }
         if session.is_stopped() {
             return Ok(process.stop(&[(Ending::Interrupt, STOP_TIMEOUT)])?.1);
+        }
+        if let Some(table) = table {
+            table.let_work()?;
         }
     }
 }
@@ -199,7 +222,12 @@ pub fn run_cell(request: &CellRequest, events: &dyn Events) -> anyhow::Result<()
     let cell_directory = directory.cell(&task.reference)?;
     let record = wait_for_record(&cell_directory)?;
     let session = RunSession::of_cell(request, events, file, record.invocation, stop);
-    measure(&session, &directory, &cell_directory, record, task.cell)?;
+    let length = session.plan().turns.unwrap_or(TurnLength::Auto);
+    let seat = match &request.pipes {
+        Some(pipes) => Some(Seat::linked(pipes, &session.clock, length)?),
+        None => None,
+    };
+    measure(&session, &directory, &cell_directory, record, task.cell, seat.as_ref())?;
     events.run_ends();
     Ok(())
 }

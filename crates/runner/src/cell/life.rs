@@ -13,6 +13,7 @@
 //! are kept, and databases are removed. If something fails there too, the earlier error is the one
 //! that is reported ([`AndCleanUp`](crate::failure::AndCleanUp)).
 
+use engine::Engine;
 use load::Clock as _;
 use record::{Cell, CellDir, CellRef, RunDir, Status};
 
@@ -27,18 +28,21 @@ use crate::remote::{CellOrder, LoadRanks};
 use crate::session::RunSession;
 use crate::step::StepRunner;
 use crate::time::unix_now_ns;
+use crate::turns::{Frozen, Seat};
 
-/// Runs a cell in this process and records how it ended. Its failure does not end the run: only a
+/// Runs a cell in this process and records how it ended; with a `seat`, it takes turns with other
+/// cells. Its failure does not end the run: only a
 /// record that cannot be written does.
 pub fn run(
     session: &RunSession<'_>,
     run: &RunDir,
     reference: &CellRef,
     planned: plan::Cell,
+    seat: Option<&Seat>,
 ) -> anyhow::Result<Status> {
     let (directory, record) = begin(session, run, reference, planned)?;
     directory.write(&record)?;
-    measure(session, run, &directory, record, planned)
+    measure(session, run, &directory, record, planned, seat)
 }
 
 /// Runs a cell whose record has begun, in this process, and records how it ended.
@@ -48,8 +52,9 @@ pub fn measure(
     directory: &CellDir,
     mut record: Cell,
     planned: plan::Cell,
+    seat: Option<&Seat>,
 ) -> anyhow::Result<Status> {
-    let result = live(&mut CellRun::new(session, run, directory, &mut record, planned));
+    let result = live(&mut CellRun::new(session, run, directory, &mut record, planned, seat));
     end(session, directory, record, result)
 }
 
@@ -132,7 +137,11 @@ fn run_opening(
     cell: &mut CellRun<'_>,
     mut target: Box<dyn RunningTarget>,
 ) -> anyhow::Result<Opening> {
-    let result = run_on(cell, &mut *target);
+    let seated = sit_down(cell, target.engine());
+    let result = seated.and_then(|()| run_on(cell, &mut *target));
+    // A stopped target has no processes to freeze.
+    let unseated = cell.seat.map_or(Ok(()), |seat| seat.set_target(Frozen::default()));
+    let result = result.and_clean_up(unseated);
 
     if let Some(failure) = &mut cell.record.failure
         && failure.log_tail.is_empty()
@@ -149,6 +158,14 @@ fn run_opening(
         stopped?;
     }
     Ok(Opening { status, next })
+}
+
+/// Lets the processes of a running target rest between its turns, if it takes turns.
+fn sit_down(cell: &CellRun<'_>, engine: &dyn Engine) -> anyhow::Result<()> {
+    let Some(seat) = cell.seat else {
+        return Ok(());
+    };
+    seat.set_target(Frozen::of(engine, cell.session.plan().idle)?)
 }
 
 /// Runs the steps of a running target.
@@ -229,6 +246,7 @@ fn run_steps_here(
         cell.workload().policy(),
         cell.planned,
         cell.notes().clone(),
+        cell.seat,
     )?;
 
     for number in part {

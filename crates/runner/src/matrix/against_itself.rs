@@ -29,7 +29,8 @@ pub fn plan(
         let keys = request.sets.iter().filter_map(|set| set.split_once('='));
         keys.into_iter().any(|(given, _)| given.trim() == key)
     };
-    if file.plan.repeats < REPEATS && !is_asked_for("repeats") {
+    let is_fixed = file.plan.until_decided.is_none();
+    if is_fixed && file.plan.repeats < REPEATS && !is_asked_for("repeats") {
         sets.push(format!("repeats={REPEATS}"));
     }
     if file.plan.order != Order::Interleaved && !is_asked_for("order") {

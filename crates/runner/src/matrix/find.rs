@@ -8,7 +8,8 @@ use analysis::{
 use plan::{Plan, Variant, Workload, key_part};
 use record::{CellKey, CellRef, RateSearch, Run, RunDir};
 
-use super::{Matrix, references, steps_of_variants};
+use super::Matrix;
+use super::growth::GrowingRun;
 use crate::before::only::CellFilters;
 use crate::before::plan_file::{self, PlanFile};
 use crate::before::recorded_run::raise_repeats;
@@ -27,6 +28,12 @@ pub fn first_plan(file: &PlanFile, search: &RateSearch) -> anyhow::Result<PlanFi
     let [Variant { name: None, workload, .. }] = &file.plan.variants[..] else {
         return Err(has_variants().into());
     };
+    if file.plan.until_decided.is_some() {
+        let message =
+            "`find` compares nothing, so the plan's repeats can't go on until all is decided";
+        let help = "give the number of repeats: `--set repeats=1`";
+        return Err(UsageError::new(message, Some(help.into())).into());
+    }
     let steps: Vec<&str> = workload.steps().iter().map(|step| step.name).collect();
     let step = search.step.as_str();
     let Some(at) = steps.iter().position(|name| *name == step) else {
@@ -194,45 +201,26 @@ pub fn has_no_answer(run: &Run, figures: &Figures, is_measured: impl Fn(&CellKey
 /// Adds the rates to try next to the plan and to the record of a run. Returns the cells to measure;
 /// `None` if the search of all targets that match has ended.
 pub fn extend(
-    file: &mut PlanFile,
-    directory: &RunDir,
-    run: &mut Run,
-    events: &dyn Events,
-    only: &[String],
+    mut growing: GrowingRun<'_>,
+    search: &RateSearch,
+    only: &CellFilters,
 ) -> anyhow::Result<Option<Matrix>> {
-    let Some(search) = run.search.clone() else {
-        return Ok(None);
-    };
-    let next = next_rates(directory, run, &CellFilters::new(only, &run.cells)?)?;
+    let next = next_rates(growing.directory, growing.run, only)?;
     if next.is_empty() {
         return Ok(None);
     }
 
-    *file = plan_file::with_sets(file, new_rate_sets(file, &search, &next))?;
-    raise_repeats(&mut file.plan, &run.cells);
-    let first_try = if search.repeats > 0 { search.repeats } else { file.plan.repeats };
+    *growing.file = plan_file::with_sets(growing.file, new_rate_sets(growing.file, search, &next))?;
+    raise_repeats(&mut growing.file.plan, &growing.run.cells);
+    let planned = growing.file.plan.repeats;
+    let first_try = if search.repeats > 0 { search.repeats } else { planned };
     let is_next = |cell: &CellRef| next.iter().any(|next| next.has(cell, first_try));
+    let round = growing.next_round(2 * search.repeats, is_next)?;
 
-    // The plan has the repeats of a second try only while its cells are chosen: not all may be
-    // needed.
-    file.plan.repeats = file.plan.repeats.max(2 * search.repeats);
-    let mut new = references(&file.plan);
-    new.retain(|cell| is_next(cell) && !run.cells.contains(cell));
-    run.cells.extend(new);
-    file.plan.repeats = first_try;
-    raise_repeats(&mut file.plan, &run.cells);
-
-    run.plan = file.to_record();
-    run.workloads = steps_of_variants(&file.plan);
-    directory.write_run(run)?;
     for next in &next {
-        next.tell(events);
+        next.tell(growing.events);
     }
-
-    let all = CellFilters::default();
-    let mut matrix = Matrix::resume(&file.plan, &run.cells, directory, &all)?;
-    // Not what failed before.
-    matrix.tasks.retain(|task| is_next(&task.reference));
+    let matrix = growing.record(round)?;
     Ok(Some(matrix).filter(|matrix| !matrix.tasks.is_empty()))
 }
 

@@ -6,15 +6,19 @@
 //!
 //! * [`pace`] estimates how long the rest takes, from the cells that were measured.
 //! * `failures` says which cells are left out after a failure.
-//! * [`find`] adds cells while a search for a rate goes on, and [`against_itself`] those of a twin.
+//! * `growth` adds cells while a search for a rate goes on ([`find`]), or until all comparisons are
+//!   decided (`decided`); [`against_itself`] adds those of a twin.
 //! * [`incomplete`] counts what is left for the next invocation.
 
 pub mod against_itself;
+pub mod decided;
 pub(crate) mod failures;
 pub mod find;
+pub(crate) mod growth;
 pub mod incomplete;
 pub mod pace;
 
+use std::ops::Range;
 use std::time::Duration;
 
 use analysis::counted;
@@ -112,6 +116,16 @@ impl Matrix {
         Ok(Self { tasks, cell_count: cells.len(), complete_count, pace })
     }
 
+    /// Returns the tasks that are measured at the same time, from index `from` on: with turns, the
+    /// targets of one variant, number of clients and repeat.
+    pub fn group_at(&self, from: usize, takes_turns: bool) -> Range<usize> {
+        let round = |task: &Task| plan::Cell { target: 0, ..task.cell };
+        let rest = &self.tasks[from..];
+        let is_of_group = |task: &&Task| takes_turns && round(task) == round(&rest[0]);
+        let others = rest.iter().skip(1).take_while(is_of_group).count();
+        from..from + 1 + others
+    }
+
     /// Removes the tasks of a target from index `from` on, and returns their cells.
     pub fn leave_out(&mut self, target: &str, from: usize) -> Vec<CellKey> {
         let of_target = |task: &mut Task| task.reference.key.target == target;
@@ -141,11 +155,12 @@ impl Matrix {
 /// that are not applicable.
 pub fn factors(plan: &Plan) -> String {
     let variants = plan.variants.iter().filter(|variant| variant.name.is_some());
+    let is_open_ended = plan.until_decided.is_some();
     let factors = [
         (plan.targets.len(), "target", true),
         (variants.count(), "variant", false),
         (plan.clients.len(), "client count", false),
-        (plan.repeats as usize, "repeat", false),
+        (plan.repeats as usize, "repeat", is_open_ended),
     ];
     let factors: Vec<String> = factors
         .iter()
@@ -157,6 +172,10 @@ pub fn factors(plan: &Plan) -> String {
     let left_out = plan.not_applicable().len() * plan.clients.len() * plan.repeats as usize;
     if left_out > 0 {
         text += &format!(" without {left_out} that are not applicable");
+    }
+    if let Some(until_decided) = plan.until_decided {
+        let time = about(until_decided.time);
+        text += &format!("; more repeats until all is decided, {time} at most");
     }
     text
 }

@@ -26,6 +26,7 @@ use crate::engines;
 use crate::failure::{self, failure_of};
 use crate::step::sampling::{Reading, Sampling};
 use crate::step::{cpu, seen_states};
+use crate::turns::StepClock;
 use crate::workloads::sql::{LoadEngine, SqlWorkload};
 
 /// The interval between looks for orders.
@@ -330,8 +331,15 @@ impl Sink for RankSink<'_, '_> {
                     threads.iter().map(|thread| thread.client).collect();
                 let states = ThreadStates::of_one_side(&clients);
                 let sampler = self.sampler.take();
-                let sampling =
-                    sampler.map(|sampler| Sampling::begin(clock, at, sampler, None, Some(states)));
+                let sampling = sampler.map(|sampler| {
+                    Sampling::begin(
+                        &StepClock::Host(clock.clone()),
+                        at,
+                        sampler,
+                        None,
+                        Some(states),
+                    )
+                });
                 self.sampling = sampling.transpose().map_err(|error| error.to_string())?;
                 Ok(at)
             }

@@ -17,7 +17,11 @@ const GRACE: Duration = Duration::from_secs(300);
 /// The load of a step whose connections are open.
 pub(super) enum StepLoad<'a> {
     /// This process makes it.
-    Local(Vec<Task>),
+    Local {
+        tasks: Vec<Task>,
+        /// The number among the loads of a cell: the warm-up and the load of each step.
+        number: usize,
+    },
     /// Load ranks make it.
     Ranks(&'a LoadRanks, RankedStep),
 }
@@ -27,7 +31,7 @@ impl StepLoad<'_> {
     pub(super) fn roles(&self) -> BTreeMap<String, String> {
         let mut roles = BTreeMap::new();
         match self {
-            Self::Local(tasks) => {
+            Self::Local { tasks, .. } => {
                 for task in tasks {
                     for kind in task.program.kinds() {
                         roles.insert(kind.name.to_owned(), task.role.to_owned());
@@ -71,7 +75,7 @@ impl<'a> StepRunner<'a> {
         }
         let mut tasks = self.runner.tasks(number, is_warm_up)?;
         find_server_threads(self.engine.engine(), &mut tasks);
-        Ok(StepLoad::Local(tasks))
+        Ok(StepLoad::Local { tasks, number: 2 * number + usize::from(!is_warm_up) })
     }
 
     /// Runs the load of a step, and records which rank did what.
@@ -84,7 +88,10 @@ impl<'a> StepRunner<'a> {
     ) -> anyhow::Result<StepOutcome> {
         let (clock, stop) = (&self.session.clock, &self.session.stop);
         match load {
-            StepLoad::Local(tasks) => Ok(load::run(tasks, limits, clock, stop, sink)),
+            StepLoad::Local { tasks, number } => match self.seat {
+                Some(seat) => seat.run_load(number, tasks, limits, stop, sink),
+                None => Ok(load::run(tasks, limits, clock, stop, sink)),
+            },
             StepLoad::Ranks(ranks, step) => {
                 let ranked = ranks.run(&step, sink)?;
                 record.ranks = ranked.ranks;

@@ -1,9 +1,10 @@
 //! The measured part of a step, in its order: warm-up, load, what the load did, and what the engine
 //! says afterward.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use load::{Clock as _, StepEnd, StepOutcome};
+use load::{StepEnd, StepOutcome};
 use plan::StepRun;
 use probe::{Sampler, StateCounts, Targets, ThreadStates};
 use record::{Connection, Failure, Status, Step, StepWriter, Warning};
@@ -14,6 +15,7 @@ use super::remarks::add_rank_remarks;
 use super::sampling::note_held_up;
 use super::sink::{Followers, Instruments, SinkEnd, StepSink, both_sides, seen_states};
 use crate::events::LoadBegin;
+use crate::turns::{Placing, Seat};
 
 /// A load that has ended, in whichever way.
 struct EndedLoad {
@@ -85,7 +87,8 @@ impl<'a> StepRunner<'a> {
     ) -> anyhow::Result<bool> {
         let limits = self.limits(Some(time));
         let load = self.prepare(number, true, limits)?;
-        let mut followers = self.followers();
+        let placing = Arc::clone(&self.placing);
+        let mut followers = self.followers(&placing);
         let outcome = self.run_load(load, limits, &mut followers, &mut Step::default())?;
         if let Some(lost) = followers.lost {
             return Err(lost);
@@ -95,8 +98,11 @@ impl<'a> StepRunner<'a> {
         Ok(is_complete(record, &outcome.end))
     }
 
-    fn followers(&self) -> Followers<'a> {
-        Followers { replication: self.engine.replication(), lost: None }
+    fn followers<'f>(&self, placing: &'f Placing) -> Followers<'f>
+    where
+        'a: 'f,
+    {
+        Followers { replication: self.engine.replication(), lost: None, placing }
     }
 
     /// Runs the load of a step, with all instruments.
@@ -118,17 +124,20 @@ impl<'a> StepRunner<'a> {
             .map(|settings| Profiler::start(settings, self.engine.engine(), &session.data_root));
 
         // Nothing but the load runs between the two calls of the profiler.
-        let followers = self.followers();
+        let placing = Arc::clone(&self.placing);
+        let followers = self.followers(&placing);
+        let clock = self.clock();
         let mut sink =
-            StepSink::new(writer, session.events, &session.clock, instruments, followers);
+            StepSink::new(writer, session.events, clock.clone(), self.seat, instruments, followers);
         profiler.iter_mut().for_each(Profiler::enable);
         let outcome = self.run_load(load, limits, &mut sink, record);
-        let ended_ns = session.clock.now();
+        let ended_ns = clock.now();
         profiler.iter_mut().for_each(Profiler::disable);
 
         let SinkEnd { sampled, error, started_ns, lost } = sink.end(record);
         // The next step samples with the same ones.
         (self.sampler, self.second_observer) = (sampled.sampler, sampled.observer);
+        record.turns = self.record_turns(started_ns, writer)?;
         Ok(EndedLoad {
             outcome,
             ended_ns,
@@ -138,6 +147,24 @@ impl<'a> StepRunner<'a> {
             lost,
             profiler,
         })
+    }
+
+    /// Records the turns of a load that began at `started_ns` by its clock, and returns their
+    /// number; `None` without turns.
+    fn record_turns(
+        &self,
+        started_ns: Option<u64>,
+        writer: &mut StepWriter,
+    ) -> anyhow::Result<Option<u32>> {
+        let Some(seat) = self.seat else {
+            return Ok(None);
+        };
+        let mut turns = seat.take_turns();
+        for turn in &mut turns {
+            turn.began_ns = turn.began_ns.saturating_sub(started_ns.unwrap_or(0));
+        }
+        writer.turns(&turns)?;
+        Ok(Some(turns.len() as u32))
     }
 
     /// Returns the instruments of the step before, or new ones.
@@ -198,6 +225,10 @@ impl<'a> StepRunner<'a> {
                 both_sides(&connection.states, &sampled)
             };
             record.connections.push(Connection { states, ..connection.clone() });
+        }
+        if self.seat.is_some_and(Seat::shares_process) {
+            // The rest of the process worked for the other targets, too.
+            record.cpu.assay_ns = record.cpu.client_user_ns + record.cpu.client_system_ns;
         }
         self.add_remarks(record, outcome);
     }

@@ -22,6 +22,8 @@ pub mod sampling;
 mod session_states;
 mod sink;
 
+use std::sync::Arc;
+
 use anyhow::Context;
 use engine::{CounterKind, Observer, SettleLimits};
 use load::Clock as _;
@@ -35,6 +37,7 @@ use crate::failure::{LOG_LINES, failure_of};
 use crate::remote::LostRank;
 use crate::session::RunSession;
 use crate::time::unix_now_ns;
+use crate::turns::{Placing, Seat, StepClock};
 use crate::workloads::{StepEngine, WorkloadRunner};
 use remarks::note_unfinished;
 pub use sink::{cpu, seen_states};
@@ -52,6 +55,9 @@ pub struct StepRunner<'a> {
     /// Reads the cheap ones each second.
     second_observer: Option<Box<dyn Observer>>,
     notes: CellNotes,
+    /// The cell's seat among those that take turns; `None` if it is measured alone.
+    seat: Option<&'a Seat>,
+    placing: Arc<Placing>,
     /// The way to profile the cell, if it is profiled.
     profiling: Option<profile::Settings>,
 }
@@ -73,9 +79,18 @@ impl<'a> StepRunner<'a> {
         policy: &'a StepPolicy,
         planned: plan::Cell,
         notes: CellNotes,
+        seat: Option<&'a Seat>,
     ) -> anyhow::Result<Self> {
         let observer =
             engine.observer(runner.tables()).context("the engine's counters can't be read")?;
+        let plan = session.plan();
+        let limits = &plan.configs[plan.targets[planned.target].config].limits;
+        let cpus = limits.cpus.as_deref();
+        let placing = Placing::of(engine.engine(), plan.placement, cpus, plan.seed)?;
+        let placing = Arc::new(placing);
+        if let Some(seat) = seat {
+            seat.set_placing(Arc::clone(&placing));
+        }
         Ok(Self {
             session,
             engine,
@@ -86,6 +101,8 @@ impl<'a> StepRunner<'a> {
             observer,
             second_observer: None,
             notes,
+            seat,
+            placing,
             profiling: planned
                 .profiled
                 .then(|| profiling::settings(session.plan().profile, engine.engine())),
@@ -189,6 +206,14 @@ impl<'a> StepRunner<'a> {
             record.data_bytes = Some(self.runner.data_bytes());
         }
         Ok(())
+    }
+
+    /// Returns the clock of the load.
+    fn clock(&self) -> StepClock {
+        match self.seat {
+            Some(seat) => seat.clock(),
+            None => StepClock::Host(self.session.clock.clone()),
+        }
     }
 
     fn settle_limits(&self) -> SettleLimits {

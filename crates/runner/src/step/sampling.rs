@@ -9,13 +9,14 @@ use std::thread::{JoinHandle, Thread};
 use std::time::Duration;
 
 use engine::{Counter, Observer};
-use load::{Clock, SystemClock, own_cpu_wait_ns};
+use load::own_cpu_wait_ns;
 use probe::{Sample, Sampler, ThreadStates};
 use record::{LoadPause, Step, Warning};
 use words::{Random, WaitView};
 
 use super::session_states::SessionStates;
 use crate::threads::{NoThread, spawn};
+use crate::turns::StepClock;
 
 /// A reading and its time.
 pub enum Reading {
@@ -61,6 +62,8 @@ pub fn note_held_up(step: &mut Step) {
 }
 
 const SECOND_NS: u64 = 1_000_000_000;
+/// The time between looks for the step's end while the target waits for its turn.
+const STOPPED_CHECK: Duration = Duration::from_millis(200);
 /// The time to wait for an observer after the step; then the next step gets a new one.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -101,7 +104,7 @@ impl Sampling {
     /// # Errors
     /// The system can't create a thread.
     pub fn begin(
-        clock: &SystemClock,
+        clock: &StepClock,
         start_at: u64,
         sampler: Sampler,
         observer: Option<Box<dyn Observer>>,
@@ -176,7 +179,7 @@ impl Sampling {
 /// Wakes a thread at the start of each second of a step.
 #[derive(Clone)]
 struct SecondTimer {
-    clock: SystemClock,
+    clock: StepClock,
     start_at: u64,
     done: Arc<AtomicBool>,
     next: u64,
@@ -230,6 +233,8 @@ impl SecondTimer {
     /// Waits until `at` by the clock; returns `false` at the step's end.
     fn wait_until(&mut self, at: u64) -> bool {
         while !self.done.load(Ordering::Acquire) {
+            // The threads of a target that waits for its turn must not take time from the others.
+            self.clock.wait_while_stopped(STOPPED_CHECK);
             let now = self.clock.now();
             if now >= at {
                 return true;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use engine::Observer;
-use load::{Clock as _, ConnectionThreads, LatencyKind, Progress, Sink, SystemClock};
+use load::{ConnectionThreads, LatencyKind, Progress, Sink};
 use probe::{Sample, Sampler, StateCounts, ThreadStates, WatchedConnection};
 use record::{ConnectionState, Cpu, IntervalRow, LoadPause, Step, StepWriter};
 
@@ -12,6 +12,7 @@ use crate::events::Events;
 use crate::failure;
 use crate::replicas::Replication;
 use crate::time::unix_now_ns;
+use crate::turns::{Placing, Seat, StepClock};
 
 /// Returns the number of times that a connection was seen in each state.
 pub fn seen_states(counts: &StateCounts) -> BTreeMap<ConnectionState, u64> {
@@ -61,11 +62,13 @@ pub struct Instruments {
     pub own_thread: Option<u32>,
 }
 
-/// The replicas during a load.
+/// The replicas during a load, and what every load needs.
 pub struct Followers<'a> {
     pub replication: Option<&'a dyn Replication>,
     /// The error of a lost replica, which ended the load.
     pub lost: Option<anyhow::Error>,
+    /// Puts the connections on processors.
+    pub placing: &'a Placing,
 }
 
 impl Followers<'_> {
@@ -82,6 +85,11 @@ impl Followers<'_> {
 
 /// During a warm-up, nothing is recorded.
 impl Sink for Followers<'_> {
+    fn begin(&mut self, earliest: u64, connections: &[ConnectionThreads]) -> Result<u64, String> {
+        self.placing.begin(connections).map_err(|error| format!("{error:#}"))?;
+        Ok(earliest)
+    }
+
     fn progress(&mut self, _: &Progress) -> Result<(), String> {
         self.check()
     }
@@ -91,7 +99,9 @@ impl Sink for Followers<'_> {
 pub struct StepSink<'a> {
     writer: &'a mut StepWriter,
     events: &'a dyn Events,
-    clock: &'a SystemClock,
+    clock: StepClock,
+    /// The cell's seat, if it takes turns.
+    seat: Option<&'a Seat>,
     /// The time at which the step began.
     started_unix_ns: u64,
     /// The same by the clock; `None` until it begins.
@@ -124,7 +134,8 @@ impl<'a> StepSink<'a> {
     pub fn new(
         writer: &'a mut StepWriter,
         events: &'a dyn Events,
-        clock: &'a SystemClock,
+        clock: StepClock,
+        seat: Option<&'a Seat>,
         instruments: Instruments,
         followers: Followers<'a>,
     ) -> Self {
@@ -132,6 +143,7 @@ impl<'a> StepSink<'a> {
             writer,
             events,
             clock,
+            seat,
             started_unix_ns: unix_now_ns(),
             started_ns: None,
             instruments: Some(instruments),
@@ -166,7 +178,10 @@ impl<'a> StepSink<'a> {
 
     fn take(&mut self, reading: Reading) {
         let result = match reading {
-            Reading::Host(at_ns, Ok(sample)) => {
+            Reading::Host(at_ns, Ok(mut sample)) => {
+                if let Some(seat) = self.seat {
+                    seat.leave_out_others(&mut sample);
+                }
                 let values: Vec<Option<i64>> =
                     sample.values.iter().map(|(_, value)| *value).collect();
                 self.first.get_or_insert_with(|| sample.clone());
@@ -192,7 +207,8 @@ impl<'a> StepSink<'a> {
 }
 
 impl Sink for StepSink<'_> {
-    fn begin(&mut self, start_at: u64, connections: &[ConnectionThreads]) -> Result<u64, String> {
+    fn begin(&mut self, earliest: u64, connections: &[ConnectionThreads]) -> Result<u64, String> {
+        let start_at = self.followers.begin(earliest, connections)?;
         self.started_unix_ns = unix_now_ns() + start_at.saturating_sub(self.clock.now());
         self.started_ns = Some(start_at);
         self.writer.started(self.started_unix_ns);
@@ -212,7 +228,7 @@ impl Sink for StepSink<'_> {
             let processes = sampler.server_processes();
             let states = states.with_engine(is_embedded, processes, own_thread);
             let sampling =
-                Sampling::begin(self.clock, start_at, sampler, Some(observer), Some(states));
+                Sampling::begin(&self.clock, start_at, sampler, Some(observer), Some(states));
             self.sampling = Some(sampling.map_err(|error| error.to_string())?);
         }
         Ok(start_at)

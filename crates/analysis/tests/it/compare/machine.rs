@@ -176,6 +176,10 @@ pub struct Truth {
     /// The number of steps, from the first one, in which targets have their ratios; in the others
     /// they are equal.
     pub changed_steps: usize,
+    /// The standard deviation of each value's logarithm, relative to that of its noise.
+    pub spread: f64,
+    /// Repeats are added while earlier ones can be seen.
+    pub is_open_ended: bool,
 }
 
 impl Truth {
@@ -193,6 +197,8 @@ impl Truth {
         steps: 1,
         spreads: Steps::Alike,
         changed_steps: usize::MAX,
+        spread: 1.0,
+        is_open_ended: false,
     };
 }
 
@@ -216,6 +222,15 @@ pub fn row(target: &str, repeat: u32, step: &str, value: f64) -> Row {
         metrics: BTreeMap::from([("qps", Some(value)), ("cpupq", Some(1e6 / value))]),
         ..Row::default()
     }
+}
+
+/// Returns the figures as they were after some repeats.
+pub fn first_repeats(figures: &Figures, repeats: u32) -> Figures {
+    let mut first = Figures { is_open_ended: figures.is_open_ended, ..Figures::default() };
+    first.rows = figures.rows.iter().filter(|row| row.cell.repeat <= repeats).cloned().collect();
+    let begun = figures.begun.iter().filter(|begun| begun.cell.repeat <= repeats);
+    first.begun = begun.cloned().collect();
+    first
 }
 
 /// A cell, and when it is measured.
@@ -245,7 +260,7 @@ impl Truth {
                 (level, ratios.collect())
             })
             .collect();
-        let mut figures = Figures::default();
+        let mut figures = Figures { is_open_ended: self.is_open_ended, ..Figures::default() };
         for slot in self.slots(random) {
             let between = (slot.of - 1) as f64;
             if slot.index == 0 {
@@ -282,7 +297,8 @@ impl Truth {
             for step in 0..self.steps {
                 let level = f64::exp(level * self.spreads.sensitivity(step) + machine_level);
                 let ratio = if step < self.changed_steps { ratio } else { 1.0 };
-                let noise = self.noise.factor(random).powf(self.spreads.scale(step));
+                let scale = self.spread * self.spreads.scale(step);
+                let noise = self.noise.factor(random).powf(scale);
                 let is_wild = self.spreads == Steps::OneWild && step == 0 && slot.index == 0;
                 let wild = if is_wild { 1.0 / 3.0 } else { 1.0 };
                 let value = 1000.0 * ratio * level * noise * wild;

@@ -2,6 +2,7 @@
 
 mod effects;
 mod initial_tree;
+mod looks;
 mod machine;
 mod machines;
 mod simulated;

@@ -30,7 +30,7 @@ pub fn judge(
     compared: &Compared,
     lines: &[Line<'_>],
 ) -> Exit {
-    let thresholds = thresholds(args);
+    let thresholds = thresholds(args, compared.effect);
     let all = compared.rows.iter();
     let judged: Vec<&ComparedStep> =
         all.filter(|row| thresholds.of(&row.metric).is_some()).collect();
@@ -79,15 +79,14 @@ fn rows_at<'a>(compared: &'a Compared, indexes: &[usize]) -> Vec<&'a ComparedSte
     indexes.iter().map(|&index| &compared.rows[index]).collect()
 }
 
-/// Prints the commands that measure doubtful comparisons again, and how often to use them.
+/// Prints the commands that measure doubtful comparisons again.
 fn print_commands(commands: &[String]) {
     for command in commands {
         eprint_line!("help: measure only these comparisons again: {}", terminal_text(command));
     }
     if !commands.is_empty() {
         eprint_line!(
-            "help: do this once, then accept the result: adding repeats until something shows causes more false \
-             verdicts than the error rate allows"
+            "help: then judge again, as often as you need: the intervals of a run with added repeats allow for that"
         );
     }
 }
@@ -158,8 +157,8 @@ fn print_missing(missing: &[String], without_rows: &[&str]) {
     }
 }
 
-fn thresholds(args: &CompareArgs) -> Thresholds {
-    let mut thresholds = Thresholds { default: args.effect / 100.0, by_metric: BTreeMap::new() };
+fn thresholds(args: &CompareArgs, effect: f64) -> Thresholds {
+    let mut thresholds = Thresholds { default: effect, by_metric: BTreeMap::new() };
     for threshold in &args.thresholds {
         let share = threshold.percent / 100.0;
         match &threshold.metric {

@@ -68,6 +68,7 @@ pub fn cell(args: &CellArgs) -> anyhow::Result<Exit> {
         run: args.run.clone(),
         cell: args.cell.clone(),
         data: args.data.clone(),
+        pipes: args.pipes(),
         reuse: args.reuse.clone(),
     };
     runner::run_cell(&request, &view)?;

@@ -38,6 +38,7 @@ pub fn compared_json(comparison: &Comparison<'_>) -> Value {
             "effect": compared.effect,
             "error_rate": compared.error_rate,
             "comparison_count": compared.comparison_count,
+            "looks": compared.looks,
             "notes": compared.unfinished.iter().chain(&compared.notes).collect::<Vec<_>>(),
             "runs": runs_json(comparison.runs),
             "rows": compared.rows.iter().map(row_json).collect::<Vec<_>>(),

@@ -1,0 +1,103 @@
+//! Says which comparisons more repeats can decide, for runs that add repeats until all are decided.
+
+use super::{ComparedStep, Verdict};
+
+/// The repeats after which a comparison is given up that has no ratio so far.
+const REPEATS_WITHOUT_RATIO: u32 = 3;
+
+/// What repeats have decided about a comparison so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// The comparison is faster, slower, or shows no change.
+    Decided(Verdict),
+    /// More repeats may decide the comparison.
+    Open {
+        /// The total number of repeats that would decide it, if its ratio and spread stay as they
+        /// are; at most [`super::REPEATS_CAP`], which means that or more. `None` if unknown.
+        repeats_needed: Option<u32>,
+    },
+    /// No number of repeats can decide the comparison.
+    GivenUp,
+}
+
+impl Decision {
+    /// Returns whether more repeats may decide the comparison.
+    pub fn is_open(self) -> bool {
+        matches!(self, Self::Open { .. })
+    }
+}
+
+impl ComparedStep {
+    /// Returns what repeats have decided about this comparison, of which `tried` were measured.
+    /// Changes of less than `effect` do not matter.
+    pub fn decision(&self, effect: f64, tried: u32) -> Decision {
+        match self.verdict {
+            Verdict::Faster | Verdict::Slower | Verdict::NoChangeShown => {
+                Decision::Decided(self.verdict)
+            }
+            // The figures are too coarse.
+            Verdict::TooNoisy if self.repeats_needed.is_none() => Decision::GivenUp,
+            Verdict::TooNoisy => Decision::Open { repeats_needed: self.repeats_to_decide(effect) },
+            Verdict::Single => Decision::Open { repeats_needed: None },
+            Verdict::Invalid | Verdict::NotComparable if tried < REPEATS_WITHOUT_RATIO => {
+                Decision::Open { repeats_needed: None }
+            }
+            Verdict::Invalid | Verdict::NotComparable => Decision::GivenUp,
+        }
+    }
+
+    /// Returns the total number of repeats that would decide this comparison.
+    fn repeats_to_decide(&self, effect: f64) -> Option<u32> {
+        let center = self.ratio?.ln();
+        let (power, spread) = (self.family_power()?, self.interval_spread()?);
+        Some(power.repeats_to_decide(center, spread, effect, self.repeats()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::{Interval, Looks, Pairing, REPEATS_CAP, Sample};
+
+    fn noisy(ratio: f64, spread: f64) -> ComparedStep {
+        let value = Sample { run: 0, repeat: 1, value: 1.0 };
+        ComparedStep {
+            values: vec![value; 4],
+            base_values: vec![value; 4],
+            ratio: Some(ratio),
+            interval: Some(Interval { low: 0.5, high: 2.0, confidence: 0.95 }),
+            pairing: Pairing::Paired,
+            verdict: Verdict::TooNoisy,
+            spread: Some(spread),
+            repeats_needed: Some(REPEATS_CAP),
+            looks: Looks::AnyTime,
+            ..ComparedStep::default()
+        }
+    }
+
+    fn needed(ratio: f64, spread: f64) -> u32 {
+        match noisy(ratio, spread).decision(0.03, 4) {
+            Decision::Open { repeats_needed } => repeats_needed.unwrap(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn large_changes_and_none_need_fewer_repeats_than_changes_of_half_the_effect() {
+        let [none, half, large] = [1.0, 1.015, 1.1].map(|ratio| needed(ratio, 0.02));
+        assert!(none < half && large < half, "{none} {half} {large}");
+        assert!(large > 4, "{large}");
+        assert_eq!(needed(1.0, 0.5), REPEATS_CAP);
+    }
+
+    #[test]
+    fn what_has_no_ratio_is_given_up_after_three_repeats() {
+        for verdict in [Verdict::Invalid, Verdict::NotComparable] {
+            let row = ComparedStep { verdict, ..ComparedStep::default() };
+            assert!(row.decision(0.03, 2).is_open());
+            assert_eq!(row.decision(0.03, 3), Decision::GivenUp);
+        }
+        let coarse = ComparedStep { repeats_needed: None, ..noisy(1.0, 0.1) };
+        assert_eq!(coarse.decision(0.03, 4), Decision::GivenUp);
+    }
+}

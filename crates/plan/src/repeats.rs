@@ -1,0 +1,134 @@
+//! The keys `repeats`, `time` and `effect`: how often each cell runs.
+
+use std::time::Duration;
+
+use serde_json::{Value as Json, json};
+
+use crate::diagnostic::Place;
+use crate::quantity::Quantity;
+use crate::reader::{Context, Section, ValueKind};
+use crate::spec::{Order, Target, UntilDecided};
+use crate::tree::Node;
+use crate::wording::{code, quoted};
+
+/// The value of `repeats` of a run that adds repeats until all comparisons are decided.
+pub const UNTIL_DECIDED: &str = "until decided";
+
+/// The most repeats that a plan may ask for.
+pub const REPEATS_MAX: u32 = 1_000;
+
+/// The keys that belong to [`UNTIL_DECIDED`].
+const TIME: &str = "time";
+const EFFECT: &str = "effect";
+
+const TIME_DEFAULT: Duration = Duration::from_secs(600);
+const TIME_MAX: Duration = Duration::from_secs(30 * 24 * 3600);
+const EFFECT_DEFAULT: f64 = 0.03;
+
+/// The repeats of a plan.
+pub(crate) struct Repeats {
+    /// The number of repeats; 1 for the beginning of a run until all is decided.
+    pub(crate) count: u32,
+    pub(crate) until_decided: Option<UntilDecided>,
+    place: Place,
+}
+
+/// The number of repeats, or [`UNTIL_DECIDED`].
+struct RepeatsKind;
+
+#[derive(Clone, Copy)]
+enum RepeatsValue {
+    Count(u32),
+    UntilDecided,
+}
+
+const COUNT: Quantity<u32> = Quantity::count(1..=REPEATS_MAX);
+
+impl ValueKind for RepeatsKind {
+    type Value = RepeatsValue;
+
+    fn read(&self, cx: &mut Context<'_>, name: &str, node: &Node) -> Option<RepeatsValue> {
+        if node.text() == Some(UNTIL_DECIDED) {
+            return Some(RepeatsValue::UntilDecided);
+        }
+        let count = COUNT.read(cx, name, node);
+        if count.is_none()
+            && let Some(diagnostic) = cx.diagnostics.last_mut()
+        {
+            let text = code(&quoted(UNTIL_DECIDED));
+            diagnostic
+                .help(format!("{text} adds repeats until all is decided, or a `{TIME}` is up"));
+        }
+        count.map(RepeatsValue::Count)
+    }
+
+    fn show(&self, value: &RepeatsValue) -> String {
+        match value {
+            RepeatsValue::Count(count) => COUNT.show(count),
+            RepeatsValue::UntilDecided => quoted(UNTIL_DECIDED),
+        }
+    }
+
+    fn schema(&self) -> Json {
+        json!({ "anyOf": [COUNT.schema(), { "const": UNTIL_DECIDED }] })
+    }
+}
+
+impl Repeats {
+    pub(crate) fn read(cx: &mut Context<'_>, section: &mut Section) -> Self {
+        let field = cx.field(section, "repeats", &RepeatsKind, RepeatsValue::Count(1));
+        match field.value {
+            RepeatsValue::Count(count) => {
+                if field.trusted {
+                    refuse_limits(cx, section, field.place);
+                }
+                Self { count, until_decided: None, place: field.place }
+            }
+            RepeatsValue::UntilDecided => {
+                let time = Quantity::time(Duration::from_secs(1)..=TIME_MAX);
+                let effect = Quantity::share_above_zero();
+                let until_decided = UntilDecided {
+                    time: cx.value(section, TIME, &time, TIME_DEFAULT),
+                    effect: cx.value(section, EFFECT, &effect, EFFECT_DEFAULT),
+                };
+                Self { count: 1, until_decided: Some(until_decided), place: field.place }
+            }
+        }
+    }
+
+    /// Reports targets that can't be compared until all is decided.
+    pub(crate) fn check(&self, cx: &mut Context<'_>, order: Order, targets: &[Target]) {
+        if self.until_decided.is_none() {
+            return;
+        }
+        if order == Order::Grouped {
+            let message = "repeats can't be added to a run in which targets do not take turns";
+            cx.error("plan::conflict", self.place, message)
+                .label("the `order` is `\"grouped\"`")
+                .help("remove `order`: the default is `\"interleaved\"`");
+        }
+        if targets.len() == 1 {
+            let message = "there is nothing to decide: the plan has one target";
+            cx.error("plan::conflict", self.place, message)
+                .label("needs a target to compare")
+                .help("add a build or a config, or give the number of repeats");
+        }
+    }
+}
+
+/// Reports limits of a run whose number of repeats is known. A number that `--set` gives overrides
+/// those of the file as well.
+fn refuse_limits(cx: &mut Context<'_>, section: &mut Section, repeats_place: Place) {
+    let is_overridden = matches!(repeats_place, Place::Set { .. });
+    for key in [TIME, EFFECT] {
+        if let Some(entry) = section.take(key)
+            && !(is_overridden && matches!(entry.node.place, Place::File(_)))
+        {
+            let all = code(&format!("repeats = {}", quoted(UNTIL_DECIDED)));
+            let message = format!("{} is only for {all}", code(key));
+            cx.error("plan::conflict", entry.key_place, message)
+                .label("the plan gives the number of repeats")
+                .help(format!("remove it, or set {all}"));
+        }
+    }
+}

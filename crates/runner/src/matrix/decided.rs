@@ -1,0 +1,183 @@
+//! `repeats = "until decided"`: adds repeats until every comparison of throughput is decided, or
+//! the time is up.
+//!
+//! A round is one repeat: of each target that has an open comparison, and of the base. The analysis
+//! says what is open ([`Decision`]), from the record alone, so an interrupted run goes on where it
+//! ended.
+
+use std::time::Duration;
+
+use analysis::compare::{CompareOptions, Decision, REPEATS_CAP, THROUGHPUT, compare};
+use plan::{REPEATS_MAX, UntilDecided};
+use record::{CellKey, CellRef, Run, RunDir};
+
+use super::Matrix;
+use super::growth::GrowingRun;
+use super::incomplete::resume_command;
+use crate::before::only::CellFilters;
+use crate::events::{JudgedComparison, JudgedRepeat, NextRepeat};
+
+/// The fewest repeats with a verdict: an interval of two values that holds at any time has no
+/// bounds.
+pub const REPEATS_WITH_VERDICT: u32 = 3;
+
+/// The comparisons of a run, and the cells whose next repeat may decide the open ones.
+pub struct OpenComparisons {
+    comparisons: Vec<JudgedComparison>,
+    loads: Vec<OpenLoad>,
+}
+
+/// A variant of the workload with a number of clients, for which a comparison is open.
+struct OpenLoad {
+    /// The targets to measure: those that have an open comparison, and the base.
+    targets: Vec<String>,
+    /// One of the cells with this load.
+    like: CellKey,
+    /// The number of the next repeat.
+    repeat: u32,
+}
+
+impl OpenComparisons {
+    /// Judges the comparisons of a run. Targets without a cell that matches are not measured, nor
+    /// those whose base is not part of the run.
+    pub fn of(
+        directory: &RunDir,
+        run: &Run,
+        only: &CellFilters,
+        until_decided: UntilDecided,
+    ) -> anyhow::Result<Self> {
+        let comparisons = judge(directory, run, until_decided.effect)?;
+
+        let mut loads: Vec<OpenLoad> = Vec::new();
+        for comparison in comparisons.iter().filter(|judged| judged.decision.is_open()) {
+            let cell = &comparison.cell;
+            let of_base = cell.of_target(&run.base);
+            let has_base = run.cells.iter().any(|known| known.key.is_repeat_of(&of_base));
+            let mut of_target = run.cells.iter().filter(|known| known.key.is_repeat_of(cell));
+            if !has_base || !of_target.any(|known| only.matches(known)) {
+                continue;
+            }
+            match loads.iter_mut().find(|load| load.like.load() == cell.load()) {
+                Some(load) => load.add(&cell.target),
+                None => loads.push(OpenLoad::new(run, cell)),
+            }
+        }
+        loads.retain(|load| load.repeat <= REPEATS_MAX);
+        Ok(Self { comparisons, loads })
+    }
+
+    /// Returns whether another repeat may decide one of them.
+    pub fn has_any(&self) -> bool {
+        !self.loads.is_empty()
+    }
+
+    /// Returns whether a cell belongs to the next repeat.
+    fn have_next(&self, cell: &CellRef) -> bool {
+        self.loads.iter().any(|load| load.has_next(&cell.key))
+    }
+
+    /// Returns the largest number of a next repeat.
+    fn repeat(&self) -> u32 {
+        self.loads.iter().map(|load| load.repeat).max().unwrap_or(0)
+    }
+
+    /// Returns how many more repeats would decide all comparisons; `None` if that is unknown.
+    fn repeats_needed(&self) -> Option<u32> {
+        let mut needed = 0;
+        for judged in &self.comparisons {
+            if let Decision::Open { repeats_needed } = judged.decision {
+                let total = repeats_needed.filter(|total| *total < REPEATS_CAP)?;
+                needed = needed.max(total.saturating_sub(judged.repeats));
+            }
+        }
+        Some(needed)
+    }
+}
+
+impl OpenLoad {
+    fn new(run: &Run, open: &CellKey) -> Self {
+        Self {
+            targets: vec![run.base.clone(), open.target.clone()],
+            like: open.clone(),
+            repeat: last_repeat(run, |cell| cell.load() == open.load()) + 1,
+        }
+    }
+
+    fn add(&mut self, target: &str) {
+        if !self.targets.iter().any(|known| known == target) {
+            self.targets.push(target.to_owned());
+        }
+    }
+
+    fn has_next(&self, cell: &CellKey) -> bool {
+        !cell.profiled
+            && cell.repeat == self.repeat
+            && cell.load() == self.like.load()
+            && self.targets.contains(&cell.target)
+    }
+}
+
+/// Returns the largest number of a repeat among the cells of a run that match; 0 without any.
+fn last_repeat(run: &Run, matches: impl Fn(&CellKey) -> bool) -> u32 {
+    let cells = run.cells.iter().map(|cell| &cell.key);
+    let repeats = cells.filter(|cell| !cell.profiled && matches(cell)).map(|cell| cell.repeat);
+    repeats.max().unwrap_or(0)
+}
+
+/// Judges every comparison of throughput with the base.
+fn judge(directory: &RunDir, run: &Run, effect: f64) -> anyhow::Result<Vec<JudgedComparison>> {
+    let mut figures = analysis::figures::figures(std::slice::from_ref(directory))?;
+    // A run that was resumed until all is decided is not yet recorded as one.
+    figures.is_open_ended = true;
+    let options = CompareOptions {
+        base: run.base.clone(),
+        effect,
+        metrics: Vec::new(),
+        ..CompareOptions::default()
+    };
+
+    let compared = compare(&figures, &options);
+    let rows = compared.rows.into_iter().filter(|row| row.metric == THROUGHPUT);
+    let comparisons = rows.map(|row| {
+        let tried = run.cells.iter().filter(|cell| cell.key.is_repeat_of(&row.cell)).count();
+        JudgedComparison {
+            decision: row.decision(effect, tried as u32),
+            repeats: row.repeats(),
+            cell: row.cell,
+            step: row.step,
+        }
+    });
+    Ok(comparisons.collect())
+}
+
+/// Adds the next repeat of all targets with an open comparison, and of the base. `None` if all is
+/// decided, or the repeat would not end in time.
+pub fn extend(
+    mut growing: GrowingRun<'_>,
+    until_decided: UntilDecided,
+    only: &CellFilters,
+    elapsed: Duration,
+) -> anyhow::Result<Option<Matrix>> {
+    let open = OpenComparisons::of(growing.directory, growing.run, only, until_decided)?;
+    let round = growing.next_round(open.repeat(), |cell| open.have_next(cell))?;
+
+    let time_left = until_decided.time.saturating_sub(elapsed);
+    let repeat_time = round.matrix.time_left(0);
+    let next = if !open.has_any() {
+        NextRepeat::NoneNeeded
+    } else if repeat_time > time_left {
+        NextRepeat::NoTime
+    } else {
+        NextRepeat::Begins
+    };
+    growing.events.repeat_judged(&JudgedRepeat {
+        repeat: last_repeat(growing.run, |_| true),
+        comparisons: &open.comparisons,
+        time_needed: open.repeats_needed().map(|repeats| repeat_time * repeats),
+        time_left,
+        next,
+        resume_command: resume_command(growing.directory, growing.run),
+    });
+
+    if next == NextRepeat::Begins { growing.record(round).map(Some) } else { Ok(None) }
+}

@@ -1,0 +1,129 @@
+//! Gives turns to the loads of a group of cells.
+
+use std::time::Duration;
+
+use load::{Clock as _, SystemClock};
+use record::TurnRow;
+
+use super::order::TurnOrder;
+use super::table::{Next, ReadyLoad, Table};
+
+/// The longest time between looks at whether the run is interrupted.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// The place of a turn among those of its step.
+#[derive(Clone, Copy)]
+struct TurnNumber {
+    /// The number, from 0, over all targets.
+    number: u32,
+    /// The block of the order in which it is.
+    block: u32,
+    /// The time since the first turn, by the host's clock.
+    at_ns: u64,
+    /// The number of the draw of processors.
+    draw: u64,
+}
+
+/// The reason why a turn has ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum TurnEnd {
+    TimeIsUp,
+    LoadEnded,
+}
+
+/// Gives turns until all cells of the group have ended.
+pub struct Conductor<'a> {
+    pub table: &'a Table,
+    pub clock: &'a SystemClock,
+    /// Returns whether the run is interrupted.
+    pub is_stopped: &'a dyn Fn() -> bool,
+    /// The seed of the order of turns.
+    pub seed: u64,
+}
+
+impl Conductor<'_> {
+    /// Conducts the group.
+    pub fn conduct(&self) {
+        while let Next::Turns(loads) = self.table.next() {
+            let number = loads.first().map_or(0, |(_, load)| load.number);
+            self.give_turns(loads, TurnOrder::new(self.seed ^ number as u64));
+            if (self.is_stopped)() {
+                self.table.give_up();
+            }
+        }
+    }
+
+    /// Gives turns to loads until all have ended, or the run is interrupted.
+    fn give_turns(&self, mut loads: Vec<(usize, ReadyLoad)>, mut order: TurnOrder) {
+        let started_ns = self.clock.now();
+        let mut number = 0;
+        loop {
+            let loading: Vec<usize> = loads.iter().map(|(cell, _)| *cell).collect();
+            let Some(place) = order.next(&loading) else {
+                return;
+            };
+            let index = loading.iter().position(|cell| *cell == place.cell).unwrap_or_default();
+            let load = &loads[index].1;
+
+            let at_ns = self.clock.now() - started_ns;
+            // Targets that follow each other have the same processors.
+            let draw = u64::from(number) / loads.len() as u64;
+            let turn = TurnNumber { number, block: place.block, at_ns, draw };
+            let end = self.give_turn(load, turn).unwrap_or_else(|error| {
+                // The others go on: only this target can't take its turns.
+                load.connections.fail(&format!("{error:#}"));
+                TurnEnd::LoadEnded
+            });
+            number += 1;
+
+            if (self.is_stopped)() {
+                loads.iter().for_each(|(_, load)| load.connections.release());
+                return;
+            }
+            if end == TurnEnd::LoadEnded {
+                // Its thread closes connections and reads what they did, for which the target
+                // must not be frozen.
+                self.table.wait_for_end(place.cell);
+                loads.remove(index);
+            }
+        }
+    }
+
+    /// Gives one turn to a load, and freezes its target afterward unless the load has ended.
+    ///
+    /// # Errors
+    /// The target can't be frozen or thawed, or its connections can't be placed.
+    fn give_turn(&self, load: &ReadyLoad, number: TurnNumber) -> anyhow::Result<TurnEnd> {
+        load.connections.begin(number.draw)?;
+        self.wait(load);
+        let turn = load.connections.end();
+        if !turn.is_last {
+            load.connections.freeze()?;
+        }
+
+        load.connections.note(TurnRow {
+            number: number.number,
+            block: number.block,
+            at_ns: number.at_ns,
+            began_ns: turn.began_ns,
+            length_ns: turn.length_ns,
+            idle_ns: turn.idle_ns,
+            client_cpu_ns: turn.work.cpu_ns,
+            server: load.connections.used(),
+            ok: turn.work.ok,
+        });
+        Ok(if turn.is_last { TurnEnd::LoadEnded } else { TurnEnd::TimeIsUp })
+    }
+
+    /// Waits until the time of a turn is up, or the load has ended.
+    fn wait(&self, load: &ReadyLoad) {
+        let ends_ns = self.clock.now() + load.turn.as_nanos() as u64;
+        loop {
+            let left = Duration::from_nanos(ends_ns.saturating_sub(self.clock.now()));
+            let has_ended = load.connections.wait_for_end(left.min(LOOK_EVERY));
+            if has_ended || left <= LOOK_EVERY || (self.is_stopped)() {
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,335 @@
+//! A cell's seat at the table of its group.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use load::{
+    ConnectionThreads, Gate, LatencyKind, Limits, Progress, Sink, StepEnd, StepOutcome, SystemClock,
+};
+use load::{Turn, TurnClock};
+use plan::TurnLength;
+use probe::Sample;
+use record::{IntervalRow, ServerUse, TurnRow};
+use words::OpEffect;
+use workload::Task;
+
+use super::frozen::Frozen;
+use super::link::{CellEnd, LinkPipes, TurnFollower};
+use super::table::{ReadyLoad, Table, TurnTaker};
+use super::{Placing, StepClock};
+
+/// The length of a turn of a step that only reads, if the plan leaves it to Assay, and of one that
+/// writes. `docs/turns.md` has the measurements on which they rest.
+const READING_TURN: Duration = Duration::from_millis(50);
+const WRITING_TURN: Duration = Duration::from_millis(100);
+
+/// The seat of one cell. The cell works alone from the moment it sits down until its first load is
+/// ready, and from the end of each load until the next one is.
+pub struct Seat {
+    place: Place,
+    length: TurnLength,
+    connections: Arc<Connections>,
+}
+
+/// The place of a seat.
+enum Place {
+    /// At a table in this process.
+    Here { table: Arc<Table>, cell: usize },
+    /// At a table in the process that started this one.
+    Linked(CellEnd),
+}
+
+/// The parts of a cell that its conductor uses.
+struct Connections {
+    gate: Arc<Gate>,
+    /// The processes to freeze between turns, while the target runs.
+    target: Mutex<Frozen>,
+    /// Puts the connections on processors, while the target runs.
+    placing: Mutex<Option<Arc<Placing>>>,
+    /// The turns of the load that runs, or ran last.
+    rows: Mutex<Vec<TurnRow>>,
+    /// The reason why the target can't take its turns.
+    failure: Mutex<Option<String>>,
+}
+
+impl Connections {
+    fn new(clock: &SystemClock) -> Arc<Self> {
+        Arc::new(Self {
+            gate: Gate::closed(clock.clone()),
+            target: Mutex::default(),
+            placing: Mutex::default(),
+            rows: Mutex::default(),
+            failure: Mutex::default(),
+        })
+    }
+
+    /// Places the connections for a turn, and lets them begin.
+    fn open(&self, draw: u64) -> anyhow::Result<()> {
+        let placing = lock(&self.placing).clone();
+        if let Some(placing) = placing {
+            placing.next(draw)?;
+        }
+        self.gate.open();
+        Ok(())
+    }
+}
+
+impl Seat {
+    /// Sits down at a table, and waits until the cell may work.
+    pub fn take(table: Arc<Table>, cell: usize, clock: &SystemClock, length: TurnLength) -> Self {
+        table.ask(cell);
+        Self::new(Place::Here { table, cell }, length, Connections::new(clock))
+    }
+
+    /// Takes the seat of a cell in its own process, which may work already. The paths are those of
+    /// the pipes to its table.
+    ///
+    /// # Errors
+    /// The pipes can't be opened.
+    pub fn linked(
+        pipes: &LinkPipes,
+        clock: &SystemClock,
+        length: TurnLength,
+    ) -> anyhow::Result<Self> {
+        let connections = Connections::new(clock);
+        let end = CellEnd::open(pipes, Arc::clone(&connections))?;
+        Ok(Self::new(Place::Linked(end), length, connections))
+    }
+
+    fn new(place: Place, length: TurnLength, connections: Arc<Connections>) -> Self {
+        Self { place, length, connections }
+    }
+
+    /// Returns the clock of the cell's steps.
+    pub fn clock(&self) -> StepClock {
+        StepClock::Turns(self.turn_clock())
+    }
+
+    /// Returns whether other cells of the group are measured in this process.
+    pub fn shares_process(&self) -> bool {
+        matches!(self.place, Place::Here { .. })
+    }
+
+    /// Removes the values of a sample that are not of this target alone: those of the host, and those
+    /// of a process that other targets share.
+    pub fn leave_out_others(&self, sample: &mut Sample) {
+        for (name, value) in &mut sample.values {
+            let is_own = name.starts_with("server_")
+                || ["data_bytes", "log_bytes"].contains(name)
+                || (name.starts_with("assay_") && !self.shares_process());
+            if !is_own {
+                *value = None;
+            }
+        }
+    }
+
+    fn turn_clock(&self) -> TurnClock {
+        TurnClock::new(Arc::clone(&self.connections.gate))
+    }
+
+    /// Freezes `target` between the turns of the cell from now on, instead of the one before.
+    ///
+    /// # Errors
+    /// The one before can't be thawed.
+    pub fn set_target(&self, target: Frozen) -> anyhow::Result<()> {
+        std::mem::replace(&mut *lock(&self.connections.target), target).thaw()
+    }
+
+    /// Places connections in this way from now on.
+    pub fn set_placing(&self, placing: Arc<Placing>) {
+        *lock(&self.connections.placing) = Some(placing);
+    }
+
+    /// Runs a load in turns with those of the other cells that have the same number. When it
+    /// returns, the cell works alone again.
+    pub fn run_load(
+        &self,
+        number: usize,
+        tasks: Vec<Task>,
+        limits: Limits,
+        stop: &std::sync::atomic::AtomicBool,
+        sink: &mut dyn Sink,
+    ) -> anyhow::Result<StepOutcome> {
+        let turn = self.turn_of(&tasks);
+        let clock = self.turn_clock();
+        lock(&self.connections.rows).clear();
+
+        let mut sink = SeatedSink { sink, seat: self, number, turn };
+        let outcome = load::run(tasks, limits, &clock, stop, &mut sink);
+
+        match &self.place {
+            Place::Here { table, cell } => table.ask(*cell),
+            Place::Linked(end) => end.ask(),
+        }
+        lock(&self.connections.target).thaw()?;
+        let Some(reason) = lock(&self.connections.failure).take() else {
+            return Ok(outcome);
+        };
+        if let StepEnd::Failed(own_reasons) = &outcome.end
+            && !own_reasons.iter().any(|own| own.contains(&reason))
+        {
+            // The server has ended, for one, and its connections say more.
+            return Ok(outcome);
+        }
+        Err(anyhow::anyhow!(reason))
+    }
+
+    /// Takes the turns of the last load.
+    pub fn take_turns(&self) -> Vec<TurnRow> {
+        std::mem::take(&mut lock(&self.connections.rows))
+    }
+
+    /// Returns the length of a turn.
+    fn turn_of(&self, tasks: &[Task]) -> Duration {
+        if let TurnLength::Fixed(length) = self.length {
+            return length;
+        }
+        let mut kinds = tasks.iter().flat_map(|task| task.program.kinds());
+        if kinds.all(|kind| kind.role.facts().effect == OpEffect::Reads) {
+            READING_TURN
+        } else {
+            WRITING_TURN
+        }
+    }
+
+    /// Gives up the work of this cell: its load is ready.
+    fn ready(&self, number: usize, turn: Duration) -> anyhow::Result<()> {
+        let mut target = lock(&self.connections.target);
+        target.find_processes();
+        target.freeze()?;
+        drop(target);
+        match &self.place {
+            Place::Here { table, cell } => {
+                let connections = Box::new(Arc::clone(&self.connections));
+                table.ready(*cell, ReadyLoad { number, turn, connections });
+            }
+            Place::Linked(end) => end.ready(number, turn)?,
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        if let Place::Here { table, cell } = &self.place {
+            table.leave(*cell);
+        }
+    }
+}
+
+impl TurnFollower for Connections {
+    fn begin(&self, draw: u64) -> anyhow::Result<()> {
+        self.open(draw)
+    }
+
+    fn end(&self) -> Turn {
+        self.gate.close()
+    }
+
+    fn fail(&self, reason: &str) {
+        *lock(&self.failure) = Some(reason.to_owned());
+        self.gate.open();
+    }
+
+    fn release(&self) {
+        self.gate.open();
+    }
+
+    fn note(&self, row: TurnRow) {
+        lock(&self.rows).push(row);
+    }
+}
+
+impl TurnTaker for Arc<Connections> {
+    fn begin(&self, draw: u64) -> anyhow::Result<()> {
+        let mut target = lock(&self.target);
+        target.begin_turn();
+        target.thaw()?;
+        self.open(draw)
+    }
+
+    fn wait_for_end(&self, at_most: Duration) -> bool {
+        self.gate.wait_for_end(at_most)
+    }
+
+    fn end(&self) -> Turn {
+        self.gate.close()
+    }
+
+    fn freeze(&self) -> anyhow::Result<()> {
+        lock(&self.target).freeze()
+    }
+
+    fn used(&self) -> Option<ServerUse> {
+        lock(&self.target).used_in_turn()
+    }
+
+    fn fail(&self, reason: &str) {
+        let _ = lock(&self.target).thaw();
+        TurnFollower::fail(&**self, reason);
+    }
+
+    fn release(&self) {
+        // If it can't be thawed, its connections wait until the step is cut off.
+        let _ = lock(&self.target).thaw();
+        self.gate.open();
+    }
+
+    fn note(&self, row: TurnRow) {
+        lock(&self.rows).push(row);
+    }
+}
+
+/// Passes everything on, and tells the table that the connections are ready.
+struct SeatedSink<'a> {
+    sink: &'a mut dyn Sink,
+    seat: &'a Seat,
+    number: usize,
+    turn: Duration,
+}
+
+impl Sink for SeatedSink<'_> {
+    fn begin(&mut self, _: u64, connections: &[ConnectionThreads]) -> Result<u64, String> {
+        // The clock stands still, so that all connections begin with the first turn.
+        let now = self.seat.clock().now();
+        let start_at = self.sink.begin(now, connections)?;
+        self.seat.ready(self.number, self.turn).map_err(|error| format!("{error:#}"))?;
+        Ok(start_at)
+    }
+
+    fn others_run(&mut self) -> bool {
+        self.sink.others_run()
+    }
+
+    fn before_close(&mut self) {
+        self.sink.before_close();
+    }
+
+    fn intervals(&mut self, rows: &[IntervalRow<'static>]) -> Result<(), String> {
+        self.sink.intervals(rows)
+    }
+
+    fn latencies(
+        &mut self,
+        second: u32,
+        kind: &str,
+        time: LatencyKind,
+        histogram: &hdrhistogram::Histogram<u64>,
+    ) -> Result<(), String> {
+        self.sink.latencies(second, kind, time, histogram)
+    }
+
+    fn client_host(&mut self, rank: u32, at_ns: u64, values: &[Option<i64>]) -> Result<(), String> {
+        self.sink.client_host(rank, at_ns, values)
+    }
+
+    fn progress(&mut self, progress: &Progress) -> Result<(), String> {
+        self.sink.progress(progress)?;
+        let failure = lock(&self.seat.connections.failure).clone();
+        failure.map_or(Ok(()), Err)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
