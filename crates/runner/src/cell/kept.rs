@@ -65,19 +65,6 @@ impl SharedLoad {
         Ok(Some(Self { databases: databases.clone(), key: key_of(cell)? }))
     }
 
-    /// Returns the error for a cell without a database that another target loads.
-    pub fn refuse_without_loader(cell: &CellRun<'_>) -> anyhow::Result<()> {
-        let Some(loader) = cell.loader() else {
-            return Ok(());
-        };
-        let message = format!("no database that `{}` loaded is kept", loader.name);
-        let help = format!(
-            "measure `{}` in the same run, or keep its database with `reuse = true`",
-            loader.name
-        );
-        Err(UsageError::new(message, Some(help)).into())
-    }
-
     /// Returns the kept database. One that is damaged is not used, but replaced.
     pub fn find(&self, cell: &mut CellRun<'_>) -> Option<Entry> {
         match self.databases.find(&self.key) {
@@ -128,6 +115,20 @@ impl SharedLoad {
         ));
         Ok(entry)
     }
+}
+
+/// Refuses a cell whose database another target loads, and which has none: its own load would be
+/// another's.
+pub fn refuse_without_loader(cell: &CellRun<'_>) -> anyhow::Result<()> {
+    let Some(loader) = cell.loader() else {
+        return Ok(());
+    };
+    let message = format!("no database that `{}` loaded is kept", loader.name);
+    let help = format!(
+        "measure `{}` in the same run, or keep its database with `reuse = true`",
+        loader.name
+    );
+    Err(UsageError::new(message, Some(help)).into())
 }
 
 /// Makes the cell run its steps after the load on a copy of a kept database.
@@ -188,8 +189,14 @@ impl CellRun<'_> {
             owner_after: None,
             stop: &self.session.stop,
         };
-        let copied = copy_database(&database, data_dir.path(), &options)?;
-        self.note_copy(copied);
+        match copy_database(&database, data_dir.path(), &options) {
+            Ok(copied) => self.note_copy(copied),
+            Err(error) => {
+                // A failed cell must leave no files. The next one wipes what can't be removed now.
+                let _ = data_dir.clone().remove();
+                return Err(error).context("the kept database can't be copied");
+            }
+        }
         Ok(true)
     }
 

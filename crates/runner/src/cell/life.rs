@@ -61,13 +61,14 @@ pub fn measure(
 /// Runs the steps of a cell on its target, and leaves nothing behind.
 fn live(cell: &mut CellRun<'_>) -> anyhow::Result<Status> {
     let Some(shared) = SharedLoad::of(cell)? else {
+        kept::refuse_without_loader(cell)?;
         return run_target(cell);
     };
     if let Some(entry) = shared.find(cell) {
         kept::use_copy(cell, entry, false)?;
         return run_target(cell);
     }
-    SharedLoad::refuse_without_loader(cell)?;
+    kept::refuse_without_loader(cell)?;
     match load_and_keep(cell, &shared)? {
         Kept::Entry(entry) => kept::use_copy(cell, *entry, true)?,
         Kept::Unfinished(status) => return Ok(status),

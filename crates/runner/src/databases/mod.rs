@@ -35,8 +35,9 @@ use crate::failure::UsageError;
 use crate::host::{free_bytes, random_id};
 use entry::{DATA, EntryLock};
 
-/// The folder of the databases of one run, in its directory for databases.
-const RUN_FOLDER: &str = ".kept-databases";
+/// The folder of the databases of one run, in its directory for databases. Not that directory
+/// itself, which may belong to another user than root, decides who can write around it.
+const RUN_FOLDER: &str = ".kept-databases/run";
 
 /// The prefix of folders that are being filled or removed.
 const PARTIAL: &str = ".partial-";
@@ -199,6 +200,8 @@ impl Databases {
         if self.root.exists() {
             // What can't be removed now is removed before the next run here.
             let _ = DataDir::create(parent, &name.to_string_lossy()).and_then(DataDir::remove);
+            // Only if nothing else is in it.
+            let _ = fs_err::remove_dir(parent);
         }
     }
 
