@@ -41,8 +41,6 @@ fn main() -> ExitCode {
         network: None,
         database: None,
         replicas: None,
-        database: None,
-        database_build: None,
         stop: &AtomicBool::new(false),
     })
     .unwrap();

@@ -67,7 +67,6 @@ fn measure<S: SqlEngine>(
         network: None,
         replicas: None,
         database: None,
-        database_build: None,
         stop: &AtomicBool::new(false),
     })
     .unwrap();

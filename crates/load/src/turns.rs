@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -169,17 +169,9 @@ impl Gate {
     /// Waits until no connection works, but not longer than `at_most` of the host's time. Returns
     /// whether none does.
     pub fn wait_for_end(&self, at_most: Duration) -> bool {
-        let deadline = Instant::now() + at_most;
-        let mut crew = self.crew();
-        while crew.working > 0 {
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return false;
-            }
-            let waited = self.arrived.wait_timeout(crew, left);
-            crew = waited.unwrap_or_else(PoisonError::into_inner).0;
-        }
-        true
+        let works = |crew: &mut Crew| crew.working > 0;
+        let waited = self.arrived.wait_timeout_while(self.crew(), at_most, works);
+        waited.unwrap_or_else(PoisonError::into_inner).0.working == 0
     }
 
     /// Closes the gate, waits until every connection has ended its operation, and stops the

@@ -243,6 +243,14 @@ struct Slot {
     of: usize,
 }
 
+/// Returns the name of a target.
+fn name_of(target: usize) -> String {
+    match target {
+        0 => BASE.to_owned(),
+        target => format!("new{target}.base"),
+    }
+}
+
 impl Truth {
     /// Returns the figures of one measurement.
     pub fn measure(&self, random: &mut Random) -> Figures {
@@ -290,10 +298,7 @@ impl Truth {
                 None => 1.0,
                 Some(target) => self.ratios[target] * machine_ratios[target].exp(),
             };
-            let name = match slot.target {
-                0 => BASE.to_owned(),
-                target => format!("new{target}.base"),
-            };
+            let name = name_of(slot.target);
             for step in 0..self.steps {
                 let level = f64::exp(level * self.spreads.sensitivity(step) + machine_level);
                 let ratio = if step < self.changed_steps { ratio } else { 1.0 };
