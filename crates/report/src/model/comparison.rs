@@ -4,9 +4,12 @@
 //! [`Comparison`], and no table or sentence asks which of them it is for.
 
 use analysis::{
-    compare::{CompareOptions, Compared, EFFECT, Effects, Pairing, Sample, compare, costs},
+    compare::{
+        CompareOptions, Compared, EFFECT, Effects, Pairing, Sample, compare, costs, effects,
+    },
     explain::{Finding, explain},
     figures::Figures,
+    settings::Factors,
 };
 use record::Run;
 
@@ -30,6 +33,8 @@ pub struct Comparison<'a> {
     pub figures: &'a Figures,
     /// The comparisons with their verdicts.
     pub compared: &'a Compared,
+    /// The effects of the factors in which the targets differ, from [`effects_of_matrices`].
+    pub effects: &'a Effects,
     /// The explanations, the most important first.
     pub findings: &'a [Finding],
 }
@@ -47,11 +52,28 @@ pub struct FactorEffects<'a> {
     pub effects: &'a Effects,
 }
 
+impl<'a> Comparison<'a> {
+    /// Returns the effects with the records of the comparison.
+    pub(crate) fn factor_effects(&self) -> FactorEffects<'a> {
+        let Self { run, runs, figures, effects, .. } = *self;
+        FactorEffects { run, runs, figures, effects }
+    }
+}
+
+/// Computes the effects of the factors of each engine whose targets are a full matrix of two
+/// factors or more; of others there are none. Like a comparison, this needs the figures of all
+/// steps.
+pub fn effects_of_matrices(figures: &Figures, options: &CompareOptions) -> Effects {
+    let found = Factors::find(&figures.settings.profiles, std::slice::from_ref(&options.base));
+    effects(figures, found.of_full_matrices(), options)
+}
+
 /// The comparison of the targets of one run, and the explanations of the changes.
 pub(crate) struct Explained<'a> {
     run: &'a Run,
     figures: &'a Figures,
     pub compared: Compared,
+    effects: Effects,
     pub findings: Vec<Finding>,
 }
 
@@ -65,8 +87,9 @@ impl<'a> Explained<'a> {
             ..CompareOptions::default()
         };
         let compared = compare(figures, &options);
+        let effects = effects_of_matrices(figures, &options);
         let findings = explain(figures, &compared);
-        Self { run, figures, compared, findings }
+        Self { run, figures, compared, effects, findings }
     }
 
     pub(crate) fn comparison(&self) -> Comparison<'_> {
@@ -75,6 +98,7 @@ impl<'a> Explained<'a> {
             runs: &[],
             figures: self.figures,
             compared: &self.compared,
+            effects: &self.effects,
             findings: &self.findings,
         }
     }

@@ -2,7 +2,8 @@
 
 use analysis::{
     compare::{
-        Compared, ComparedMachines, ComparedStep, Interval, Pairing, Sample, THROUGHPUT, Verdict,
+        Compared, ComparedMachines, ComparedStep, Effects, Interval, Looks, Pairing, Sample,
+        THROUGHPUT, Verdict,
     },
     explain::{Finding, FindingKind},
     figures::{Figures, Row, Sla, UnfinishedCell},
@@ -130,6 +131,7 @@ fn row(
             _ => 2,
         }),
         reasons: Vec::new(),
+        looks: Looks::Once,
     }
 }
 
@@ -147,6 +149,7 @@ fn comparison_of(rows: Vec<ComparedStep>) -> Compared {
         plans: Vec::new(),
         shown_metrics: Vec::new(),
         requirements: Vec::new(),
+        looks: Looks::Once,
     }
 }
 
@@ -215,7 +218,14 @@ fn shown<T>(
     show: impl FnOnce(&Comparison<'_>) -> T,
 ) -> T {
     let runs = [ComparedRun { name: "results/20261121T190211Z-round-6".into(), run }];
-    show(&Comparison { run, runs: &runs, figures, compared, findings })
+    show(&Comparison {
+        run,
+        runs: &runs,
+        figures,
+        compared,
+        effects: &Effects::default(),
+        findings,
+    })
 }
 
 fn finding() -> Finding {
@@ -533,8 +543,8 @@ fn where_it_is_too_noisy_to_say_more_repeats_are_told_with_what_they_show() {
     // Of a spread of 1.25 %, at a level of 2 %.
     assert_eq!(
         note.trim(),
-        "where it is too noisy to say, more repeats would show smaller changes in the median step: 2.8% with 5, 1.5% with 10, \
-         1.0% with 20, 0.7% with 40 (assay run --resume results/20261121T190211Z-round-6 --repeats 5); longer steps help \
+        "where it is too noisy to say, more repeats would show smaller changes in the median step: 5.0% with 5, 2.4% with 10, \
+         1.5% with 20, 1.0% with 40 (assay run --resume results/20261121T190211Z-round-6 --repeats 5); longer steps help \
          as well"
     );
 }
