@@ -1,5 +1,5 @@
-//! The answer to a comparison in a few sentences, with the verdicts that it rests on and what makes them
-//! doubtful.
+//! The answer to a comparison in a few sentences, with the verdicts that it rests on and what makes
+//! them doubtful.
 
 mod effects;
 
