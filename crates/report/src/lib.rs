@@ -80,7 +80,7 @@ pub use export::{
     Benchmarks, Form, HistogramLog, ProfileForm, SecondTable, benchmarks, compared_csv, csv, day,
     effects_csv, metric_table, step_table, verdict_table,
 };
-pub use model::comparison::{ComparedRun, Comparison, FactorEffects};
+pub use model::comparison::{ComparedRun, Comparison, FactorEffects, effects_of_matrices};
 pub use model::number::rate_text;
 pub use model::text::{is_printable, terminal_text};
 pub use plot::plots;

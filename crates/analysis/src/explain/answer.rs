@@ -1,10 +1,11 @@
-//! Summarizes a comparison target by target: the steps that changed, the largest change first, how
-//! many are not decided, and the cause that all share.
+//! Summarizes a comparison: the effects of factors that are shown, and then target by target the
+//! steps that changed, the largest change first, how many are not decided, and the cause that all
+//! share.
 
 use record::CellKey;
 use serde::Serialize;
 
-use crate::compare::{Compared, ComparedStep, Interval, THROUGHPUT, Verdict};
+use crate::compare::{Compared, ComparedStep, Effect, Effects, Interval, THROUGHPUT, Verdict};
 use crate::explain::Finding;
 use crate::figures::{Competition, Figures, competition};
 use crate::order::distinct;
@@ -16,6 +17,8 @@ pub struct Answer {
     pub base: String,
     /// The least relative change that matters.
     pub effect: f64,
+    /// The levels of factors whose effect on any step is shown, the largest effect first.
+    pub factors: Vec<FactorAnswer>,
     /// The other targets, in the order of the figures; those that were not measured come last.
     pub targets: Vec<TargetAnswer>,
     /// The number of combinations of a variant with a number of clients.
@@ -27,6 +30,24 @@ pub struct Answer {
     pub cause: Option<String>,
     /// Competition by other programs, which hides small differences.
     pub host: Option<Competition>,
+}
+
+/// The summary of a factor's level against the base's level, with all else equal.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct FactorAnswer {
+    /// The engine.
+    pub engine: String,
+    /// The name of the factor.
+    pub factor: String,
+    /// The base's value.
+    pub base_level: String,
+    /// The value whose effect this is.
+    pub level: String,
+    /// The number of shown effects that differ between combinations of the other factors.
+    pub differing: usize,
+    /// The effects. The name of the target is that of the change.
+    #[serde(flatten)]
+    pub outcome: TargetAnswer,
 }
 
 /// The summary of a target against the base: each comparison is in one of the fields.
@@ -66,8 +87,14 @@ pub struct Change {
 }
 
 impl Answer {
-    /// Summarizes a comparison and its findings.
-    pub fn new(figures: &Figures, compared: &Compared, findings: &[Finding]) -> Self {
+    /// Summarizes a comparison, the effects of the factors in which its targets differ, and its
+    /// findings.
+    pub fn new(
+        figures: &Figures,
+        compared: &Compared,
+        effects: &Effects,
+        findings: &[Finding],
+    ) -> Self {
         let rows = || {
             let rows = compared.rows.iter();
             rows.filter(|row| row.metric == THROUGHPUT)
@@ -86,6 +113,7 @@ impl Answer {
         Self {
             base: compared.base.clone(),
             effect: compared.effect,
+            factors: shown_factors(effects),
             targets: others.map(of_target).collect(),
             load_count: distinct(rows().map(|row| row.cell.load())).len(),
             repeats: counts().min().zip(counts().max()),
@@ -141,11 +169,65 @@ impl TargetAnswer {
         changes + self.no_change_shown + self.too_noisy + self.not_compared
     }
 
+    /// Returns the largest change that is shown, in either direction.
+    pub fn largest(&self) -> Option<&Change> {
+        let firsts = self.faster.first().into_iter().chain(self.slower.first());
+        firsts.max_by(|a, b| a.size().total_cmp(&b.size()))
+    }
+
     /// Returns the sum of the logarithms of all changes that are shown.
     fn gain(&self) -> f64 {
         let changes = self.faster.iter().chain(&self.slower);
         changes.map(|change| change.ratio.ln()).sum()
     }
+}
+
+impl Change {
+    /// Returns the distance from no change, which is equal for twice and half the throughput.
+    pub fn size(&self) -> f64 {
+        self.ratio.ln().abs()
+    }
+}
+
+impl FactorAnswer {
+    /// Summarizes the effects of one level of a factor on throughput.
+    fn new(effects: &Effects, factor: usize, level: usize) -> Self {
+        let mut own: Vec<&Effect> = effects_on_throughput(effects).collect();
+        own.retain(|effect| effect.factor == factor && effect.level == level);
+        let shown = own.iter().filter(|effect| effect.compared.verdict.is_change());
+
+        let factor = &effects.factors[factor];
+        Self {
+            engine: factor.engine.clone(),
+            factor: factor.name.clone(),
+            base_level: factor.levels[0].clone(),
+            level: factor.levels[level].clone(),
+            differing: shown.filter(|effect| effect.differs()).count(),
+            outcome: TargetAnswer::new(
+                &factor.change(level),
+                own.iter().map(|effect| &effect.compared),
+            ),
+        }
+    }
+}
+
+fn effects_on_throughput(effects: &Effects) -> impl Iterator<Item = &Effect> {
+    effects.rows.iter().filter(|effect| effect.compared.metric == THROUGHPUT)
+}
+
+/// Returns the levels with an effect that is shown, the largest effect first.
+fn shown_factors(effects: &Effects) -> Vec<FactorAnswer> {
+    let levels =
+        distinct(effects_on_throughput(effects).map(|effect| (effect.factor, effect.level)));
+    let mut answers: Vec<FactorAnswer> = levels
+        .into_iter()
+        .map(|(factor, level)| FactorAnswer::new(effects, factor, level))
+        .collect();
+
+    let size = |answer: &FactorAnswer| answer.outcome.largest().map_or(0.0, Change::size);
+    answers.retain(|answer| answer.outcome.largest().is_some());
+    answers.sort_by(|a, b| size(b).total_cmp(&size(a)));
+    answers
 }
 
 /// Returns the cause that the findings of all changes share, which are one for each cause and
@@ -171,7 +253,9 @@ fn cause_of_all<'f, 'r>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::compare::{CombinationEffect, Deviation};
     use crate::explain::FindingKind;
+    use crate::settings::Factor;
 
     fn row(target: &str, step: &str, verdict: Verdict, ratio: f64) -> ComparedStep {
         let sample = crate::compare::Sample { run: 0, repeat: 1, value: 1.0 };
@@ -189,7 +273,7 @@ mod tests {
 
     fn answer(rows: Vec<ComparedStep>, findings: &[Finding]) -> Answer {
         let compared = Compared { base: "a.x".into(), effect: 0.03, rows, ..Compared::default() };
-        Answer::new(&Figures::default(), &compared, findings)
+        Answer::new(&Figures::default(), &compared, &Effects::default(), findings)
     }
 
     #[test]
@@ -233,6 +317,58 @@ mod tests {
         assert_eq!(name(all.worst()).as_deref(), Some("c.x"));
         let noisy = answer(rows[2..3].to_vec(), &[]);
         assert_eq!((name(noisy.best()), name(noisy.worst())), (None, None));
+    }
+
+    #[test]
+    fn the_effects_that_are_shown_are_in_the_answer_the_largest_first() {
+        let factor = |name: &str, levels: [&str; 2]| Factor {
+            engine: "sqlite".into(),
+            name: name.into(),
+            levels: levels.map(str::to_owned).to_vec(),
+            ..Factor::default()
+        };
+        let effect = |factor, step: &str, verdict, ratio, is_shown| {
+            let interval = Interval { low: 0.5, high: 2.0, confidence: 0.95 };
+            let deviation = Deviation { ratio: 1.0, interval, p_value: 1.0, is_shown };
+            let combination =
+                CombinationEffect { deviation: Some(deviation), ..CombinationEffect::default() };
+            Effect {
+                factor,
+                level: 1,
+                compared: row("change", step, verdict, ratio),
+                combinations: vec![combination],
+            }
+        };
+        let mut cpu = effect(1, "q1", Verdict::Faster, 100.0, false);
+        cpu.compared.metric = "cpupq".into();
+        let effects = Effects {
+            factors: vec![
+                factor("page_size", ["4096", "1024"]),
+                factor("cache_size", ["2000", "10"]),
+                factor("synchronous", ["full", "off"]),
+            ],
+            rows: vec![
+                effect(0, "q1", Verdict::Slower, 0.8, true),
+                effect(0, "q2", Verdict::TooNoisy, 0.1, true),
+                effect(1, "q1", Verdict::TooNoisy, 20.0, false),
+                cpu,
+                effect(2, "q1", Verdict::Faster, 7.0, false),
+                effect(2, "q2", Verdict::Faster, 11.0, false),
+            ],
+            ..Effects::default()
+        };
+
+        let compared = Compared { base: "a.x".into(), ..Compared::default() };
+        let factors = Answer::new(&Figures::default(), &compared, &effects, &[]).factors;
+        let [synchronous, page_size] = &factors[..] else {
+            panic!("no effect of cache_size is shown: {factors:?}");
+        };
+        assert_eq!(synchronous.outcome.target, "synchronous: full -> off");
+        assert_eq!(synchronous.outcome.largest().unwrap().step, "q2");
+        assert_eq!((synchronous.outcome.faster.len(), synchronous.differing), (2, 0));
+        assert_eq!((&*page_size.base_level, &*page_size.level), ("4096", "1024"));
+        assert_eq!((page_size.outcome.slower.len(), page_size.outcome.too_noisy), (1, 1));
+        assert_eq!(page_size.differing, 1, "what is not shown does not count");
     }
 
     #[test]

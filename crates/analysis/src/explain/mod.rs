@@ -45,7 +45,7 @@ use crate::figures::index::RowIndex;
 use case::{Case, Context};
 use explanation::Explanation;
 
-pub use answer::{Answer, Change, TargetAnswer};
+pub use answer::{Answer, Change, FactorAnswer, TargetAnswer};
 pub use finding::{Evidence, FINDINGS_SHOWN_MAX, Finding, FindingKind};
 pub use prose::numbers::{factor, factor_within, figure, range};
 

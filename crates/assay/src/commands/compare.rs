@@ -10,7 +10,7 @@ mod steps;
 
 use analysis::compat::{self, Recorded};
 use analysis::{
-    compare::{CompareOptions, Compared, EFFECT, THROUGHPUT},
+    compare::{CompareOptions, Compared, EFFECT, Effects, THROUGHPUT},
     distinct,
     figures::{Figures, Row, Series},
 };
@@ -62,15 +62,16 @@ pub fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {
         return Err(UsageError::new(message, Some(help.into())).into());
     }
 
-    let mut comparisons = Vec::new();
-    for Group { run, figures } in &mut groups {
-        comparisons.push(compared_with(args, run, figures, notes.clone()));
+    let (mut comparisons, mut printed) = (Vec::new(), Vec::new());
+    for group in &mut groups {
+        let Group { run, figures } = group;
+        // Effects rest on all steps, of which `compared_with` leaves those to show.
+        let options = options(args, &run.base, figures);
+        let effects = report::effects_of_matrices(figures, &options);
+        let compared = compared_with(args, run, figures, notes.clone());
+        printed.push(print_group(args.format, group, &sources, &compared, &effects));
+        comparisons.push(compared);
     }
-    let printed = groups
-        .iter()
-        .zip(&comparisons)
-        .map(|(group, compared)| print_group(args.format, group, &sources, compared))
-        .collect();
     print(&joined(printed)?)?;
 
     let mut exits = Vec::new();
@@ -92,10 +93,12 @@ fn print_group(
     group: &Group,
     sources: &[ComparedRun<'_>],
     compared: &Compared,
+    effects: &Effects,
 ) -> Printed {
     let Group { run, figures } = group;
     let findings = analysis::explain::explain(figures, compared);
-    let comparison = Comparison { run, runs: sources, figures, compared, findings: &findings };
+    let comparison =
+        Comparison { run, runs: sources, figures, compared, effects, findings: &findings };
 
     match format {
         Format::Table => Printed::Text(report::compared(&comparison, style())),

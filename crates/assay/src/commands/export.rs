@@ -8,7 +8,7 @@ use std::cell::Cell;
 use std::path::Path;
 
 use analysis::compat::{Recorded, refuse_copies};
-use analysis::{distinct, figures::Row};
+use analysis::{compare::Effects, distinct, figures::Row};
 use record::{RecordError, Run, RunDir, StepReader, StepState};
 use report::{ComparedRun, Comparison, Form, ProfileForm, SecondTable};
 use runner::before::only::CellFilters;
@@ -263,6 +263,7 @@ impl Selection {
             runs: &unnamed,
             figures: &answer.figures,
             compared: &answer.compared,
+            effects: &Effects::default(),
             findings: &[],
         };
         Ok(report::verdict_table(&comparison, engine, form, sink)?)

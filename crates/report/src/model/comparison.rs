@@ -4,9 +4,13 @@
 //! [`Comparison`], and no table or sentence asks which of them it is for.
 
 use analysis::{
-    compare::{CompareOptions, Compared, EFFECT, Effects, Pairing, Sample, compare, costs},
+    compare::{
+        CompareOptions, Compared, ComparedStep, EFFECT, Effects, Pairing, Sample, compare, costs,
+        effects,
+    },
     explain::{Finding, explain},
     figures::Figures,
+    settings::Factors,
 };
 use record::Run;
 
@@ -30,6 +34,8 @@ pub struct Comparison<'a> {
     pub figures: &'a Figures,
     /// The comparisons with their verdicts.
     pub compared: &'a Compared,
+    /// The effects of the factors in which the targets differ, from [`effects_of_matrices`].
+    pub effects: &'a Effects,
     /// The explanations, the most important first.
     pub findings: &'a [Finding],
 }
@@ -47,11 +53,28 @@ pub struct FactorEffects<'a> {
     pub effects: &'a Effects,
 }
 
+impl<'a> Comparison<'a> {
+    /// Returns the effects with the records of the comparison.
+    pub(crate) fn factor_effects(&self) -> FactorEffects<'a> {
+        let Self { run, runs, figures, effects, .. } = *self;
+        FactorEffects { run, runs, figures, effects }
+    }
+}
+
+/// Computes the effects of the factors of each engine whose targets are a full matrix of two
+/// factors or more; of others there are none. Like a comparison, this needs the figures of all
+/// steps.
+pub fn effects_of_matrices(figures: &Figures, options: &CompareOptions) -> Effects {
+    let found = Factors::find(&figures.settings.profiles, std::slice::from_ref(&options.base));
+    effects(figures, found.of_full_matrices(), options)
+}
+
 /// The comparison of the targets of one run, and the explanations of the changes.
 pub(crate) struct Explained<'a> {
     run: &'a Run,
     figures: &'a Figures,
     pub compared: Compared,
+    effects: Effects,
     pub findings: Vec<Finding>,
 }
 
@@ -65,8 +88,9 @@ impl<'a> Explained<'a> {
             ..CompareOptions::default()
         };
         let compared = compare(figures, &options);
+        let effects = effects_of_matrices(figures, &options);
         let findings = explain(figures, &compared);
-        Self { run, figures, compared, findings }
+        Self { run, figures, compared, effects, findings }
     }
 
     pub(crate) fn comparison(&self) -> Comparison<'_> {
@@ -75,6 +99,7 @@ impl<'a> Explained<'a> {
             runs: &[],
             figures: self.figures,
             compared: &self.compared,
+            effects: &self.effects,
             findings: &self.findings,
         }
     }
@@ -94,6 +119,25 @@ pub(crate) fn pairing_name(pairing: Pairing) -> &'static str {
     }
 }
 
+/// Returns the ratio of each repeat to the base: to the base's value in the same repeat for pairs,
+/// otherwise to the geometric mean of the base. Empty without repeats.
+pub(crate) fn repeat_ratios(row: &ComparedStep) -> Vec<f64> {
+    let base_mean = mean_of(&row.base_values);
+    let base_of = |sample: &Sample| match row.pairing {
+        Pairing::Single => None,
+        Pairing::Independent => base_mean,
+        Pairing::Paired => {
+            let mut base_values = row.base_values.iter();
+            let key = (sample.run, sample.repeat);
+            let base = base_values.find(|base| (base.run, base.repeat) == key);
+            base.map(|base| base.value)
+        }
+    };
+
+    let ratios = row.values.iter().filter_map(|sample| Some(sample.value / base_of(sample)?));
+    ratios.filter(|ratio| ratio.is_finite()).collect()
+}
+
 /// Returns the geometric mean, whose ratios are the shown ratios, or the arithmetic mean if a value
 /// is zero.
 pub(crate) fn mean_of(samples: &[Sample]) -> Option<f64> {
@@ -109,4 +153,32 @@ pub(crate) fn mean_of(samples: &[Sample]) -> Option<f64> {
         values().sum::<f64>() / count
     };
     Some(mean)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_repeat_is_relative_to_the_base_of_the_same_repeat_or_else_to_its_mean() {
+        let samples = |values: &[(u32, f64)]| {
+            let sample = |&(repeat, value): &(u32, f64)| Sample { run: 0, repeat, value };
+            values.iter().map(sample).collect::<Vec<_>>()
+        };
+        let mut row = ComparedStep {
+            base_values: samples(&[(1, 100.0), (2, 400.0), (3, 0.0)]),
+            values: samples(&[(2, 800.0), (1, 300.0), (3, 5.0)]),
+            pairing: Pairing::Paired,
+            ..ComparedStep::default()
+        };
+        assert_eq!(repeat_ratios(&row), [2.0, 3.0], "the third has no ratio");
+
+        row.pairing = Pairing::Single;
+        assert!(repeat_ratios(&row).is_empty());
+
+        row.pairing = Pairing::Independent;
+        row.base_values.pop();
+        let rounded = repeat_ratios(&row).into_iter().map(|ratio| format!("{ratio:.3}"));
+        assert_eq!(rounded.collect::<Vec<_>>(), ["4.000", "1.500", "0.025"]);
+    }
 }

@@ -3,7 +3,7 @@
 use maud::{Markup, html as markup};
 
 use super::scale::{Scale, compact};
-use super::svg::{Panel, class, cut, mark, px, text_width, whisker};
+use super::svg::{Panel, class, cut, mark, px, repeat_dots, text_width, whisker};
 use crate::model::table::Tone;
 
 /// The number of colors of lines. More lines have the same colors with other dashes.
@@ -23,6 +23,8 @@ const UPRIGHT: f64 = 16.0;
 /// lines together.
 const APART: f64 = 5.0;
 const APART_MAX: f64 = 20.0;
+/// The distance of repeats from their range, if one line alone has the place.
+const BESIDE: f64 = 7.0;
 /// The width of a name below a chart.
 const NAME: f64 = 100.0;
 
@@ -55,12 +57,14 @@ pub(super) struct Curve {
 }
 
 /// A point of a line.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Point {
     pub x: f64,
     pub y: f64,
     /// The interval, or the range of repeats.
     pub range: Option<[f64; 2]>,
+    /// The values of repeats, if there are several.
+    pub repeats: Vec<f64>,
     /// The meaning of the verdict, if there is one.
     pub tone: Option<Tone>,
 }
@@ -72,6 +76,8 @@ struct ChartLayout<'c> {
     right: f64,
     /// The distance between lines at the same place, so that none hides another.
     apart: f64,
+    /// The distance of repeats from the range of their point.
+    beside: f64,
     /// The angle of the names below the horizontal axis, in degrees.
     turn: f64,
     /// The height of these names.
@@ -139,9 +145,10 @@ impl Chart {
             -40.0
         };
         let angle = turn.to_radians();
+        let beside = if self.curves.len() > 1 { apart / 2.0 } else { BESIDE.min(slot * 0.4) };
         let foot = 8.0 + 12.0 * angle.cos() + name * angle.sin().abs();
 
-        ChartLayout { chart: self, left, right: width, apart, turn, foot }
+        ChartLayout { chart: self, left, right: width, apart, beside, turn, foot }
     }
 
     /// Describes the points of a line in words.
@@ -203,6 +210,11 @@ fn dashes(number: usize) -> &'static str {
 }
 
 impl Curve {
+    /// Returns true if dots of repeats are drawn.
+    pub(super) fn has_repeats(&self) -> bool {
+        !self.is_faint && self.points.iter().any(|point| !point.repeats.is_empty())
+    }
+
     /// Returns the name for the legend.
     pub(super) fn key_name(&self) -> String {
         if self.is_faint { "others".to_string() } else { self.name.clone() }
@@ -230,6 +242,7 @@ fn lines(layout: &ChartLayout<'_>, at: usize, curve: &Curve) -> Markup {
     }
 }
 
+/// Draws the points of a line with their ranges and repeats.
 fn dots(layout: &ChartLayout<'_>, at: usize, curve: &Curve) -> Markup {
     let scale = &layout.chart.y;
     markup! {
@@ -239,6 +252,10 @@ fn dots(layout: &ChartLayout<'_>, at: usize, curve: &Curve) -> Markup {
                 @if let Some(range) = point.range {
                     @let ends = range.map(|bound| (x, layout.y(bound)));
                     path class={ "interval " (point.tone.map_or("own", class)) } d=(whisker(ends, range.map(|bound| scale.is_beyond(bound)))) {}
+                }
+                // Of many lines at a place, only those that stand out have room for repeats.
+                @if !curve.is_faint {
+                    (repeat_dots(&point.repeats, scale, |value| (x + layout.beside, layout.y(value))))
                 }
                 @match point.tone {
                     Some(tone) => (mark(tone, x, y)),

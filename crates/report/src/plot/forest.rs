@@ -5,12 +5,16 @@ use analysis::compare::{ComparedStep, Interval, Verdict};
 use maud::{Markup, html as markup};
 
 use super::scale::Scale;
-use super::svg::{Panel, RATE_MISSED, class, cut, mark, px, text_width, whisker};
+use super::svg::{Panel, RATE_MISSED, class, cut, mark, px, repeat_dots, text_width, whisker};
+use crate::model::comparison::repeat_ratios;
+use crate::model::number::ratio_text;
 use crate::model::table::Tone;
 use crate::tables::compared::{ratio_cell, tone};
 
 /// The height of a step's row.
 const ROW: f64 = 22.0;
+/// The distance of the repeats below the interval of their step.
+const BELOW: f64 = 7.5;
 /// The maximum reach of an axis for intervals: from a thousandth to a thousand.
 const REACH_MAX: f64 = 3.0 * std::f64::consts::LN_10;
 /// The minimum width of a visible band, as a share of half the axis.
@@ -42,11 +46,12 @@ pub(super) fn sort(rows: &mut [&ComparedStep]) {
     rows.sort_by(|a, b| ratio(b).total_cmp(&ratio(a)));
 }
 
-/// Returns the reach of an axis: all ratios fit, and intervals as well, unless a few wide ones
-/// would leave no room.
+/// Returns the reach of an axis: all ratios fit, and intervals and repeats as well, unless a few
+/// wide ones would leave no room.
 pub(super) fn reach<'a>(rows: impl Iterator<Item = &'a ComparedStep>, effect: f64) -> f64 {
     let distance = |ratio: f64| ratio.ln().abs();
-    let (mut furthest_ratio, mut bounds) = (0.0_f64, Vec::new());
+    let (mut furthest_ratio, mut furthest_repeat) = (0.0_f64, 0.0_f64);
+    let mut bounds = Vec::new();
     for row in rows {
         if let Some(ratio) = row.ratio.filter(|ratio| *ratio > 0.0) {
             furthest_ratio = furthest_ratio.max(distance(ratio));
@@ -54,6 +59,8 @@ pub(super) fn reach<'a>(rows: impl Iterator<Item = &'a ComparedStep>, effect: f6
         if let Some(interval) = row.interval {
             bounds.push(distance(interval.low).max(distance(interval.high)));
         }
+        let repeats = repeat_ratios(row).into_iter().map(distance);
+        furthest_repeat = repeats.fold(furthest_repeat, f64::max);
     }
 
     // If most intervals were cut, they would all look alike.
@@ -61,8 +68,8 @@ pub(super) fn reach<'a>(rows: impl Iterator<Item = &'a ComparedStep>, effect: f6
     let cut_count = bounds.iter().filter(|bound| **bound > room).count();
     let most = if 2 * cut_count > bounds.len() { REACH_MAX } else { room };
 
-    let furthest_bound = bounds.into_iter().fold(0.0, f64::max);
-    furthest_bound.min(most).max(furthest_ratio).max(2.0 * effect) * 1.06
+    let furthest = bounds.into_iter().fold(furthest_repeat, f64::max);
+    furthest.min(most).max(furthest_ratio).max(2.0 * effect) * 1.06
 }
 
 /// The positions in a drawing.
@@ -130,6 +137,11 @@ impl Forest<'_> {
         self.effect >= BAND_MIN * self.reach
     }
 
+    /// Returns true if any step has dots of repeats.
+    pub(super) fn has_repeats(&self) -> bool {
+        self.rows.iter().any(|row| !repeat_ratios(row).is_empty())
+    }
+
     fn axis(&self, layout: &ForestLayout, bottom: f64) -> Markup {
         let (low, high) = (layout.x(1.0 - self.effect), layout.x(1.0 + self.effect));
         let height = bottom - HEAD;
@@ -158,6 +170,7 @@ impl Forest<'_> {
                 @if let Some(interval) = row.interval {
                     path class={ "interval " (class(tone)) } d=(layout.whisker(interval, y)) {}
                 }
+                (repeat_dots(&repeat_ratios(row), &layout.scale, |ratio| (layout.x(ratio), y + BELOW)))
                 @if let Some(ratio) = row.ratio { (mark(tone, layout.x(ratio), y)) }
                 text.soft[row.ratio.is_none()] x=(px(layout.right + 10.0)) y=(px(y + 4.0)) { (value) }
             }
@@ -176,16 +189,29 @@ fn description(row: &ComparedStep, marked_value: &str) -> String {
     // Words for the verdict and the missed rate follow instead of the marks.
     let value = marked_value.trim_end_matches(['▲', '▼', '?', '*', ' ']);
     match row.ratio {
-        Some(_) => format!("{} {value} {}{missed}", row.step, row.verdict),
+        Some(_) => format!("{} {value} {}{missed}{}", row.step, row.verdict, repeats_in_words(row)),
         None if row.verdict == Verdict::Invalid => format!("{} invalid", row.step),
         None => format!("{} {value}", row.step),
+    }
+}
+
+/// Returns `, 5 repeats from 0.98 to 1.02`; empty without repeats.
+fn repeats_in_words(row: &ComparedStep) -> String {
+    let mut ratios = repeat_ratios(row);
+    ratios.sort_by(f64::total_cmp);
+    match ratios[..] {
+        [lowest, .., highest] => {
+            let (lowest, highest) = (ratio_text(lowest), ratio_text(highest));
+            format!(", {} repeats from {lowest} to {highest}", ratios.len())
+        }
+        _ => String::new(),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use analysis::compare::Interval;
+    use analysis::compare::{Interval, Pairing, Sample};
 
     fn step(name: &str, ratio: f64, bounds: (f64, f64), verdict: Verdict) -> ComparedStep {
         ComparedStep {
@@ -232,6 +258,36 @@ mod tests {
         assert!(super::reach(wilder.iter(), 0.03) < 2000.0_f64.ln());
         // Where nothing differs it still has room for the least change.
         assert!(super::reach([].into_iter(), 0.03) > 0.06);
+    }
+
+    #[test]
+    fn each_repeat_is_drawn_and_told_also_where_it_is_too_noisy_to_say() {
+        let samples = |values: [f64; 3]| {
+            let sample = |(repeat, value)| Sample { run: 0, repeat, value };
+            (1..).zip(values).map(sample).collect()
+        };
+        let mut noisy = step("noisy", 1.1, (0.8, 1.5), Verdict::TooNoisy);
+        noisy.pairing = Pairing::Paired;
+        noisy.base_values = samples([100.0, 200.0, 400.0]);
+        noisy.values = samples([98.0, 230.0, 480.0]);
+        let once = step("once", 1.05, (0.0, 0.0), Verdict::Single);
+        let forest = Forest {
+            name: "pg17.base".into(),
+            base: "pg15.base".into(),
+            rows: vec![&noisy, &once],
+            missed: Vec::new(),
+            effect: 0.03,
+            reach: 1.15_f64.ln(),
+        };
+
+        let panel = forest.draw(640.0);
+        assert!(panel.label.contains("too noisy to say, 3 repeats from 0.98 to 1.20"));
+        let drawn = panel.body.into_string();
+        assert_eq!(drawn.matches("h0").count(), 2, "the third is beyond the axis: {drawn}");
+        assert_eq!(drawn.matches("class=\"beyond\"").count(), 1, "{drawn}");
+        // The axis of a report has room for all three.
+        assert!(reach([&noisy].into_iter(), 0.03) > 1.2_f64.ln());
+        assert!(forest.has_repeats());
     }
 
     #[test]

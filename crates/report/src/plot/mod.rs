@@ -38,7 +38,7 @@ use chart::{Chart, Curve};
 use forest::Forest;
 use heat::{Heat, HeatCell};
 use over::OverClients;
-use svg::{MARKS, Panel, RATE_MISSED, mark};
+use svg::{MARKS, Panel, RATE_MISSED, mark, repeat_mark};
 
 pub(crate) use chart::{COLOR_COUNT, DASHES};
 pub(crate) use svg::STYLE;
@@ -59,6 +59,10 @@ const NAMES_MAX: usize = 14;
 /// The note of charts whose points are repeats.
 const RANGES: &str =
     "A point is the mean of all valid repeats; the line through it is their range.";
+
+/// The meaning of the dots of repeats: figures, or ratios to the base.
+const REPEAT: &str = "one repeat";
+const RELATIVE_REPEAT: &str = "one repeat, relative to the base";
 
 pub(crate) struct Plot<'a> {
     /// The file name without extension, and a part of the anchor in a page.
@@ -230,7 +234,11 @@ impl Plot<'_> {
                 if forests.iter().any(|forest| !forest.missed.is_empty()) {
                     tones.push(Tone::SlaMissed);
                 }
-                mark_keys(&tones)
+                let mut keys = mark_keys(&tones);
+                if forests.iter().any(Forest::has_repeats) {
+                    keys.push(repeat_key(RELATIVE_REPEAT));
+                }
+                keys
             }
             // The marks of a heat map are those of tables, and its note explains them.
             Drawing::Heat(_) => Vec::new(),
@@ -267,7 +275,17 @@ fn chart_keys(charts: &[Chart]) -> Vec<(Markup, String)> {
     let points = all_curves().flat_map(|curve| &curve.points);
     let tones: Vec<Tone> = points.filter_map(|point| point.tone).collect();
     let lines = curves.iter().map(|curve| (chart::key(curve), curve.key_name()));
-    lines.chain(mark_keys(&tones)).collect()
+    let mut keys: Vec<(Markup, String)> = lines.chain(mark_keys(&tones)).collect();
+    if all_curves().any(Curve::has_repeats) {
+        let are_ratios = charts.iter().any(|chart| chart.effect.is_some());
+        keys.push(repeat_key(if are_ratios { RELATIVE_REPEAT } else { REPEAT }));
+    }
+    keys
+}
+
+/// Returns the line of a legend about the dots of repeats.
+fn repeat_key(meaning: &str) -> (Markup, String) {
+    (repeat_mark(10.0, 0.0), meaning.to_owned())
 }
 
 /// Returns the marks of these tones with their meanings.

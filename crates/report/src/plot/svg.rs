@@ -2,6 +2,7 @@
 
 use maud::{Markup, PreEscaped, html as markup};
 
+use super::scale::Scale;
 use crate::model::table::Tone;
 
 /// The style of drawings; it uses the colors of the page by name.
@@ -236,6 +237,51 @@ pub(super) fn whisker(ends: [(f64, f64); 2], are_cut: [bool; 2]) -> String {
     path
 }
 
+/// Draws a dot for each repeat; those beyond an end of the axis are one arrow there. `place`
+/// returns the position of a value. All dots are one path, since a page may have thousands.
+pub(super) fn repeat_dots(
+    values: &[f64],
+    scale: &Scale,
+    place: impl Fn(f64) -> (f64, f64),
+) -> Markup {
+    let inside = values.iter().filter(|value| !scale.is_beyond(**value));
+    let dots: String = inside.map(|value| dot(place(*value))).collect();
+
+    let (low, high) = (place(scale.low), place(scale.high));
+    let mut beyond = values.iter().filter(|value| scale.is_beyond(**value));
+    let (mut arrows, is_above) = (String::new(), beyond.clone().any(|value| *value > scale.high));
+    if beyond.any(|value| *value < scale.low) {
+        arrows += &arrow_head(high, low);
+    }
+    if is_above {
+        arrows += &arrow_head(low, high);
+    }
+
+    markup! {
+        @if !dots.is_empty() { path.repeats d=(dots) {} }
+        @if !arrows.is_empty() { path.beyond d=(arrows) {} }
+    }
+}
+
+/// Draws the dot of a repeat for a legend.
+pub(super) fn repeat_mark(x: f64, y: f64) -> Markup {
+    markup! { path.repeats d=(dot((x, y))) {} }
+}
+
+/// Returns the path of a dot: a line without length, whose round ends are visible.
+fn dot((x, y): (f64, f64)) -> String {
+    format!("M{} {}h0", px(x), px(y))
+}
+
+/// Returns the path of an arrow without its shaft.
+fn arrow_head((from_x, from_y): (f64, f64), (x, y): (f64, f64)) -> String {
+    const SIZE: f64 = 3.0;
+    let length = (x - from_x).hypot(y - from_y).max(1e-9);
+    let (dx, dy) = ((x - from_x) / length * SIZE, (y - from_y) / length * SIZE);
+    let side = |sign: f64| format!("{} {}", px(x - dx - sign * dy), px(y - dy + sign * dx));
+    format!("M{}L{} {}L{}", side(1.0), px(x), px(y), side(-1.0))
+}
+
 /// Returns the CSS class of a mark.
 pub(super) fn class(tone: Tone) -> &'static str {
     match tone {
@@ -258,6 +304,22 @@ mod tests {
         assert!(style.contains("#0b62a4"), "{style}");
         // It stands in XML as it is.
         assert!(!style.contains(['<', '&']), "{style}");
+    }
+
+    #[test]
+    fn each_repeat_is_a_dot_and_those_beyond_the_axis_are_an_arrow_at_its_end() {
+        let scale = Scale::ratios(2_f64.ln());
+        let drawn = |values: &[f64]| {
+            let place = |value| (100.0 * scale.share(value), 7.0);
+            repeat_dots(values, &scale, place).into_string()
+        };
+        let inside = drawn(&[1.0, 2.0, 1.0]);
+        assert_eq!(inside, "<path class=\"repeats\" d=\"M50 7h0M100 7h0M50 7h0\"></path>");
+        let beyond = drawn(&[0.0, 0.1, 1.0, 9.0]);
+        assert!(beyond.contains("\"M50 7h0\""), "{beyond}");
+        let arrows = "<path class=\"beyond\" d=\"M3 4L0 7L3 10M97 10L100 7L97 4\"></path>";
+        assert!(beyond.ends_with(arrows), "{beyond}");
+        assert_eq!(drawn(&[]), "");
     }
 
     #[test]

@@ -1,5 +1,7 @@
-//! The answer to a comparison in a sentence, with the verdicts that it rests on and what makes them
-//! doubtful.
+//! The answer to a comparison in a few sentences, with the verdicts that it rests on and what makes
+//! them doubtful.
+
+mod effects;
 
 use std::collections::BTreeMap;
 
@@ -15,7 +17,7 @@ use super::{Passage, searches};
 use crate::model::comparison::Comparison;
 use crate::model::names::short_names;
 use crate::model::number::{listed, percent, ratio_text};
-use crate::tables::compared::verdicts;
+use crate::tables::compared::{effects as effect_tables, verdicts};
 
 /// The maximum number of changes that a sentence lists.
 const NAMED: usize = 4;
@@ -23,15 +25,20 @@ const NAMED: usize = 4;
 /// Returns the result of a search or of a comparison: first the answer, then why and how sure that
 /// is.
 pub(crate) fn passage(comparison: &Comparison<'_>) -> Passage {
-    let Comparison { run, figures, compared, findings, .. } = *comparison;
+    let Comparison { run, figures, compared, effects, findings, .. } = *comparison;
     let doubt = Validity::of(figures).doubt();
     if run.search.is_some() {
         return Passage { doubt, ..searches::results(run, figures) };
     }
 
-    let answer = Answer::new(figures, compared, findings);
+    let answer = Answer::new(figures, compared, effects, findings);
     let said = AnswerWriter::new(&answer, figures).passage();
-    Passage { doubt, figures: verdicts(comparison), ..said }
+    let mut tables = Vec::new();
+    if !answer.factors.is_empty() {
+        tables = effect_tables::of_throughput(&comparison.factor_effects());
+    }
+    tables.extend(verdicts(comparison));
+    Passage { doubt, figures: tables, ..said }
 }
 
 /// Turns an answer into sentences.
@@ -59,7 +66,7 @@ impl<'a> AnswerWriter<'a> {
         };
         said.sentences.extend(self.cause());
         said.sentences.extend(self.largest());
-        said
+        self.headed_by_effects(said)
     }
 
     /// Returns a target's short name, for a sentence that also has another target's full name.
@@ -293,15 +300,9 @@ impl<'a> AnswerWriter<'a> {
     }
 
     fn largest_change(&self) -> Option<(&'a TargetAnswer, &'a Change)> {
-        let size = |change: &Change| change.ratio.ln().abs();
-        self.answer
-            .targets
-            .iter()
-            .flat_map(|target| {
-                let changes = target.faster.iter().chain(&target.slower);
-                changes.map(move |change| (target, change))
-            })
-            .max_by(|(_, a), (_, b)| size(a).total_cmp(&size(b)))
+        let targets = self.answer.targets.iter();
+        let changes = targets.filter_map(|target| Some((target, target.largest()?)));
+        changes.max_by(|(_, a), (_, b)| a.size().total_cmp(&b.size()))
     }
 }
 
@@ -387,7 +388,9 @@ fn count_text(count: usize, all: usize, verb: Verb, what: &str) -> Option<String
 #[cfg(test)]
 mod tests {
     use analysis::{
-        compare::{Compared, ComparedStep, Interval, Pairing, Sample, THROUGHPUT, Verdict},
+        compare::{
+            Compared, ComparedStep, Effects, Interval, Pairing, Sample, THROUGHPUT, Verdict,
+        },
         explain::{Finding, FindingKind},
         figures::Row,
     };
@@ -466,7 +469,7 @@ mod tests {
     }
 
     fn said_of(figures: &Figures, compared: &Compared, findings: &[Finding]) -> String {
-        let answer = Answer::new(figures, compared, findings);
+        let answer = Answer::new(figures, compared, &Effects::default(), findings);
         let said = AnswerWriter::new(&answer, figures).passage();
         said.whole()
     }

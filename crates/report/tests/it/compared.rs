@@ -2,8 +2,8 @@
 
 use analysis::{
     compare::{
-        Compared, ComparedMachines, ComparedStep, Interval, Looks, Pairing, Sample, THROUGHPUT,
-        Verdict,
+        Compared, ComparedMachines, ComparedStep, Effects, Interval, Looks, Pairing, Sample,
+        THROUGHPUT, Verdict,
     },
     explain::{Finding, FindingKind},
     figures::{Figures, Row, Sla, UnfinishedCell},
@@ -218,7 +218,14 @@ fn shown<T>(
     show: impl FnOnce(&Comparison<'_>) -> T,
 ) -> T {
     let runs = [ComparedRun { name: "results/20261121T190211Z-round-6".into(), run }];
-    show(&Comparison { run, runs: &runs, figures, compared, findings })
+    show(&Comparison {
+        run,
+        runs: &runs,
+        figures,
+        compared,
+        effects: &Effects::default(),
+        findings,
+    })
 }
 
 fn finding() -> Finding {

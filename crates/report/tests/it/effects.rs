@@ -4,14 +4,14 @@
 use std::collections::BTreeMap;
 
 use analysis::{
-    compare::{CompareOptions, Effects, effects},
+    compare::{CompareOptions, Effects, compare, effects},
     figures::{Figures, Row, StartedCell},
     settings::{Factors, Profile, ProfileSetting},
 };
 use record::{CellKey, Run, Status, StepKind};
 use report::{
-    FactorEffects, TableStyle, effects as text_of, effects_csv, effects_json, effects_markdown,
-    factors,
+    Comparison, FactorEffects, TableStyle, compared_json, compared_markdown, effects as text_of,
+    effects_csv, effects_json, effects_markdown, effects_of_matrices, factors, tables_summary,
 };
 
 use crate::synthetic::target;
@@ -207,6 +207,40 @@ fn a_report_has_the_effects_of_a_full_matrix_and_of_no_other() {
     ));
     figures.settings.profiles.pop();
     assert!(!page(run(), &figures).contains("Effects of factors"));
+}
+
+#[test]
+fn a_shown_effect_heads_the_answer_of_every_printer() {
+    let (run, figures) = (run(), figures());
+    insta::assert_snapshot!(tables_summary(&run, &figures, PLAIN));
+
+    let head = "All else equal, synchronous_commit=off is faster than synchronous_commit=on in 1 of 2 steps: ";
+    assert!(page(run.clone(), &figures).contains(&format!("<h1>{head}")));
+
+    let options = CompareOptions { base: run.base.clone(), ..CompareOptions::default() };
+    let comparison = Comparison {
+        run: &run,
+        runs: &[],
+        figures: &figures,
+        compared: &compare(&figures, &options),
+        effects: &effects_of_matrices(&figures, &options),
+        findings: &[],
+    };
+    let markdown = compared_markdown(&comparison);
+    let heading = format!("### {}", head.replace('_', "\\_"));
+    let first_heading = markdown.find("\n### ").map_or("", |at| &markdown[at + 1..]);
+    assert!(first_heading.starts_with(&heading), "{markdown}");
+
+    let answer = &compared_json(&comparison)["answer"];
+    assert!(answer["text"].as_str().unwrap().starts_with(head));
+    let factor = &answer["factors"][0];
+    assert_eq!(factor["factor"], "synchronous_commit");
+    assert_eq!((&factor["base_level"], &factor["level"]), (&"on".into(), &"off".into()));
+    assert_eq!(factor["target"], "synchronous_commit: on -> off");
+    assert_eq!(
+        (&factor["faster"][0]["step"], &factor["differing"]),
+        (&"update-index".into(), &1.into())
+    );
 }
 
 #[test]

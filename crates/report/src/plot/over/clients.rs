@@ -101,6 +101,7 @@ fn make_multiples(curves: &mut [Curve]) {
         for point in &mut curve.points {
             point.y /= one;
             point.range = None;
+            point.repeats.clear();
         }
     }
 }

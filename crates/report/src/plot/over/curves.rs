@@ -103,10 +103,13 @@ fn point_of(x_bits: u64, samples: &[Sample]) -> Option<Point> {
     for sample in samples {
         range = [sample.value.min(range[0]), sample.value.max(range[1])];
     }
+    let is_repeated = samples.len() > 1;
+    let values = samples.iter().map(|sample| sample.value);
     Some(Point {
         x: f64::from_bits(x_bits),
         y: mean_of(samples)?,
-        range: (samples.len() > 1).then_some(range),
+        range: is_repeated.then_some(range),
+        repeats: if is_repeated { values.collect() } else { Vec::new() },
         tone: None,
     })
 }

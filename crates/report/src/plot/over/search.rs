@@ -57,7 +57,7 @@ fn search_chart(
     let point = |trial: &RateTrial| {
         let (x, y) = (trial.rate?, figure(trial)?);
         // A logarithmic axis has no place for zero.
-        (y > 0.0).then_some(Point { x, y, range: None, tone: None })
+        (y > 0.0).then_some(Point { x, y, ..Point::default() })
     };
     let curve = |(number, target): (usize, &SearchedTarget)| Curve {
         number,

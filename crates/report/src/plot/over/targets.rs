@@ -3,6 +3,7 @@
 use analysis::{compare::THROUGHPUT, distinct};
 
 use super::curves::{bounds, points, widened};
+use crate::model::comparison::repeat_ratios;
 use crate::model::matrix::StepHead;
 use crate::model::table::Tone;
 use crate::plot::chart::{Chart, Curve, Point};
@@ -81,7 +82,7 @@ fn ratio_points(
     let point = |(at, target): (usize, &&str)| {
         let x = at as f64;
         if *target == board.base {
-            return Some(Point { x, y: 1.0, range: None, tone: None });
+            return Some(Point { x, y: 1.0, ..Point::default() });
         }
 
         let line = lines.iter().find(|line| line.cell.target == *target)?;
@@ -90,6 +91,7 @@ fn ratio_points(
             x,
             y: row.ratio?,
             range: row.interval.map(|interval| [interval.low, interval.high]),
+            repeats: repeat_ratios(row),
             tone: Some(tone(row)),
         })
     };
@@ -97,13 +99,14 @@ fn ratio_points(
 }
 
 /// Returns the ends of an axis of ratios. All ratios and the band of `effect` fit, and of the
-/// intervals as much as leaves room for them.
+/// intervals and repeats as much as leaves room for them.
 fn ends_of_ratios(curves: &[Curve], effect: f64) -> (f64, f64) {
     let band = (1.0 - effect, 1.0 + effect);
     let (low, high) = points(curves).map(|point| point.y).fold(band, widened);
 
-    // Intervals that are much wider than the range of the ratios would leave no room.
+    // Intervals and repeats that are much wider than the range of the ratios would leave no room.
     let room = (high - low).max(4.0 * effect) / 2.0;
     let (lowest, highest) = ((low - room).max(0.0), high + room);
-    bounds(curves).map(|bound| bound.clamp(lowest, highest)).fold(band, widened)
+    let repeats = points(curves).flat_map(|point| point.repeats.iter().copied());
+    bounds(curves).chain(repeats).map(|bound| bound.clamp(lowest, highest)).fold(band, widened)
 }

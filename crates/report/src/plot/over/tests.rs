@@ -65,6 +65,8 @@ fn targets_are_in_the_order_of_the_plan_and_the_first_slower_one_is_named() {
     assert_eq!(curve.points.len(), 4);
     assert_eq!((curve.points[1].y, curve.points[1].tone), (1.0, None));
     for point in &curve.points {
+        let repeat_count = if point.tone.is_some() { 5 } else { 0 };
+        assert_eq!(point.repeats.len(), repeat_count, "{point:?}");
         let [low, high] = point.range.unwrap_or([point.y; 2]);
         assert!(low <= point.y && point.y <= high, "{point:?}");
         assert!(chart.y.low <= point.y && point.y <= chart.y.high, "{point:?}");

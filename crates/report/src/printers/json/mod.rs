@@ -22,13 +22,12 @@ use crate::tables::compared::noise::is_against_itself;
 /// [...], "waits": [...], "plans": [...], "requirements": [...], "noise_floor": ...}`. Only a
 /// target against itself has a noise floor.
 pub fn compared_json(comparison: &Comparison<'_>) -> Value {
-    let compared = comparison.compared;
-    let findings = comparison.findings;
+    let Comparison { figures, compared, effects, findings, .. } = *comparison;
 
     let is_of_noise = comparison.runs.iter().all(|compared| is_against_itself(compared.run));
     let noise = is_of_noise.then(|| analysis::compare::noise_floor(compared));
 
-    let mut json_answer = json!(Answer::new(comparison.figures, compared, findings));
+    let mut json_answer = json!(Answer::new(figures, compared, effects, findings));
     json_answer["text"] = answer::passage(comparison).whole().into();
 
     json!({
@@ -42,8 +41,8 @@ pub fn compared_json(comparison: &Comparison<'_>) -> Value {
             "notes": compared.unfinished.iter().chain(&compared.notes).collect::<Vec<_>>(),
             "runs": runs_json(comparison.runs),
             "rows": compared.rows.iter().map(row_json).collect::<Vec<_>>(),
-            "missing": analysis::missing_json(comparison.figures),
-            "unfinished": comparison.figures.unfinished,
+            "missing": analysis::missing_json(figures),
+            "unfinished": figures.unfinished,
         },
         "findings": findings,
         "profiles": compared.profiles,

@@ -46,7 +46,7 @@ mod waits;
 
 use std::collections::BTreeSet;
 
-use analysis::{compare::CompareOptions, counted, figures::Figures, settings::Factors};
+use analysis::{counted, figures::Figures};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use maud::{DOCTYPE, Markup, PreEscaped, html as markup};
@@ -54,7 +54,7 @@ use record::{Cell, Run, Status, Step};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::model::comparison::{Comparison, Explained, FactorEffects};
+use crate::model::comparison::{Comparison, Explained};
 use crate::model::matrix::{CellLine, Keys, Matrix};
 use crate::model::names::Names;
 use crate::model::number::{moment, typeset};
@@ -268,7 +268,7 @@ fn summary(named: NamedMatrix<'_>, comparison: &Comparison<'_>, sources: &[Sourc
         section id="results" {
             h2 { "Summary" (permalink("results")) }
             (plots::sections(comparison))
-            (effects_of(comparison))
+            (passages::effects(&comparison.factor_effects()))
             @if !comparison.compared.rows.is_empty() { (compared_summary(named, comparison)) }
             (folded("rates, stalls, fairness, costs and times of each target", markup! {
                 (tables(names, classic::rates(matrix)))
@@ -311,19 +311,6 @@ fn compared_summary(named: NamedMatrix<'_>, comparison: &Comparison<'_>) -> Mark
 
 fn folded(what: &str, content: Markup) -> Markup {
     markup! { details { summary { (what) } (content) } }
-}
-
-/// Returns the effects of factors, if the targets are a full matrix of at least two factors.
-fn effects_of(comparison: &Comparison<'_>) -> Markup {
-    let Comparison { run, figures, .. } = *comparison;
-    let found = Factors::find(&figures.settings.profiles, std::slice::from_ref(&run.base));
-    let (factors, options) = (found.of_full_matrices(), CompareOptions::default());
-    passages::effects(&FactorEffects {
-        run,
-        runs: &[],
-        figures,
-        effects: &analysis::compare::effects(figures, factors, &options),
-    })
 }
 
 fn how_to_read_charts() -> Markup {

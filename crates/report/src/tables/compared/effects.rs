@@ -106,12 +106,23 @@ pub(crate) fn tables(shown: &FactorEffects<'_>) -> Vec<Table> {
     let mut tables = Vec::new();
     for metric in &shown.effects.metrics {
         for in_each in [false, true] {
-            let lines = lines(shown.effects, metric, in_each);
-            for grid in grids(&matrix, &lines, in_each) {
-                tables.push(table(shown.effects, metric, in_each, &grid));
-            }
+            tables.extend(of_metric(&matrix, shown.effects, metric, in_each));
         }
     }
+    tables
+}
+
+/// Returns the tables of the effects on throughput over all combinations.
+pub(crate) fn of_throughput(shown: &FactorEffects<'_>) -> Vec<Table> {
+    of_metric(&Matrix::new(shown.run, shown.figures), shown.effects, THROUGHPUT, false)
+}
+
+/// Returns the tables of one metric that have figures: a table for each grid.
+fn of_metric(matrix: &Matrix<'_>, effects: &Effects, metric: &str, in_each: bool) -> Vec<Table> {
+    let lines = lines(effects, metric, in_each);
+    let grids = grids(matrix, &lines, in_each);
+    let mut tables: Vec<Table> =
+        grids.iter().map(|grid| table(effects, metric, in_each, grid)).collect();
     tables.retain(Table::has_figures);
     tables
 }
