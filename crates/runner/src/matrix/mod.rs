@@ -84,6 +84,11 @@ pub fn status(directory: &RunDir, cell: &CellRef) -> anyhow::Result<Option<Statu
     }))
 }
 
+/// Returns what the cells of all targets in a repeat have in common.
+fn round_of(task: &Task) -> plan::Cell {
+    plan::Cell { target: 0, ..task.cell }
+}
+
 impl Matrix {
     /// Returns the matrix of a new run: all `cells`, which belong to the plan.
     pub fn begin(plan: &Plan, cells: &[CellRef]) -> anyhow::Result<Self> {
@@ -101,13 +106,19 @@ impl Matrix {
         let mut pace = Pace::default();
         let mut complete_count = 0;
         let mut tasks = Vec::new();
-        for task in numbered(plan, cells)? {
+        let numbered = numbered(plan, cells)?;
+        let rounds: Vec<plan::Cell> = numbered.iter().map(round_of).collect();
+        for task in numbered {
             if status(directory, &task.reference)? == Some(Status::Complete) {
                 complete_count += 1;
                 let cell = directory.cell(&task.reference)?.read()?;
                 if let Some(ended) = cell.ended_unix_ns {
                     let took = Duration::from_nanos(ended.saturating_sub(cell.started_unix_ns));
-                    pace.observe(task.cell, took, task.estimate.time);
+                    // Cells that take turns share the time.
+                    let round = round_of(&task);
+                    let at_once = rounds.iter().filter(|other| **other == round).count() as u32;
+                    let sharers = if plan.turns.is_some() { at_once } else { 1 };
+                    pace.observe(task.cell, took / sharers, task.estimate.time);
                 }
             } else if only.matches(&task.reference) {
                 tasks.push(task);
@@ -119,9 +130,8 @@ impl Matrix {
     /// Returns the tasks that are measured at the same time, from index `from` on: with turns, the
     /// targets of one variant, number of clients and repeat.
     pub fn group_at(&self, from: usize, takes_turns: bool) -> Range<usize> {
-        let round = |task: &Task| plan::Cell { target: 0, ..task.cell };
         let rest = &self.tasks[from..];
-        let is_of_group = |task: &&Task| takes_turns && round(task) == round(&rest[0]);
+        let is_of_group = |task: &&Task| takes_turns && round_of(task) == round_of(&rest[0]);
         let others = rest.iter().skip(1).take_while(is_of_group).count();
         from..from + 1 + others
     }

@@ -22,33 +22,35 @@ impl Pace {
         self.measured.push(Measured { cell, took, estimate });
     }
 
-    /// Returns the expected duration of a cell: the mean of similar cells, or its estimate,
-    /// corrected by the error of previous estimates. Similar cells have the same variant and
-    /// number of clients, and the same target if there are any.
+    /// Returns the expected duration of a cell: its estimate, corrected by the error of the
+    /// estimates of similar cells, or of all. Similar cells have the same variant and number of
+    /// clients, and the same target if there are any.
     pub fn expect(&self, cell: Cell, estimate: Duration) -> Duration {
         let is_similar = |other: &&Measured| {
             (other.cell.variant, other.cell.clients) == (cell.variant, cell.clients)
         };
         let has_same_target = |other: &&Measured| other.cell.target == cell.target;
         let all = || self.measured.iter();
-        mean(all().filter(is_similar).filter(has_same_target))
-            .or_else(|| mean(all().filter(is_similar)))
-            .unwrap_or_else(|| {
-                let took: Duration = all().map(|other| other.took).sum();
-                let expected: Duration = all().map(|other| other.estimate).sum();
-                if expected.is_zero() {
-                    estimate
-                } else {
-                    estimate.mul_f64(took.as_secs_f64() / expected.as_secs_f64())
-                }
-            })
+        corrected(estimate, all().filter(is_similar).filter(has_same_target))
+            .or_else(|| corrected(estimate, all().filter(is_similar)))
+            .or_else(|| corrected(estimate, all()))
+            .unwrap_or(estimate)
     }
 }
 
-fn mean<'m>(measured: impl Iterator<Item = &'m Measured>) -> Option<Duration> {
-    let (sum, count) =
-        measured.fold((Duration::ZERO, 0), |(sum, count), one| (sum + one.took, count + 1));
-    (count > 0).then(|| sum / count)
+/// Returns an estimate, corrected by the error of the estimates of measured cells; `None` if there
+/// are none.
+fn corrected<'m>(
+    estimate: Duration,
+    measured: impl Iterator<Item = &'m Measured>,
+) -> Option<Duration> {
+    let (mut took, mut expected) = (Duration::ZERO, Duration::ZERO);
+    for one in measured {
+        took += one.took;
+        expected += one.estimate;
+    }
+    let error = took.as_secs_f64() / expected.as_secs_f64();
+    error.is_finite().then(|| estimate.mul_f64(error))
 }
 
 /// Returns a rounded time as text: `about 2 h 10 min`.
