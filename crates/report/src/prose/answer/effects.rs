@@ -60,16 +60,21 @@ impl AnswerWriter<'_> {
     /// the largest; `None` without changes.
     fn extent(&self, changes: &[Change]) -> Option<String> {
         let (largest, smallest) = (changes.first()?, changes.last()?);
-        let at_place = |change: &Change| {
-            format!("{} in {}", factor_within(change.ratio, change.interval), self.place(change))
-        };
+        let [least, most] =
+            [smallest, largest].map(|change| factor_within(change.ratio, change.interval));
+        let place = self.place(largest);
+        let are_alike = changes.len() > 1 && least == most;
 
-        let mut text = at_place(largest);
-        if changes.len() > 1 {
-            text = format!("{} to {text}", at_place(smallest));
-        }
+        let mut text = if are_alike {
+            format!("{most} in each")
+        } else if changes.len() > 1 {
+            format!("{least} in {} to {most} in {place}", self.place(smallest))
+        } else {
+            format!("{most} in {place}")
+        };
         if let Some(interval) = largest.interval {
-            text += &format!(" (interval {})", range(interval));
+            let of_largest = if are_alike { format!(" in {place}") } else { String::new() };
+            text += &format!(" (interval {}{of_largest})", range(interval));
         }
         Some(text)
     }
@@ -166,6 +171,18 @@ mod tests {
         let many = text_of(vec![factor("page_size", outcome); 6]);
         assert_eq!(many.matches("page_size=off is faster").count(), 4);
         assert!(many.contains(" The tables show the effects of 2 other levels. "), "{many}");
+    }
+
+    #[test]
+    fn equal_effects_are_told_once() {
+        let outcome = TargetAnswer {
+            faster: vec![change("scan", 15.0), change("insert", 14.98)],
+            ..TargetAnswer::default()
+        };
+        let text = text_of(vec![factor("synchronous", outcome)]);
+        let expected = "All else equal, synchronous=off is faster than synchronous=full in 2 of 2 steps: 15.0x in each \
+                        (interval 13.5x to 16.5x in scan). ";
+        assert!(text.starts_with(expected), "{text}");
     }
 
     #[test]
