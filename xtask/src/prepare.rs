@@ -19,12 +19,22 @@ pub const MPI_FEATURE: [&str; 2] = ["--features", "assay/mpi"];
 /// The packages of the test that runs jobs of Slurm.
 pub const SLURM: &str = "slurmctld slurmd slurm-client munge";
 /// The packages that tests need.
-pub const TEST_PACKAGES: [&str; 7] =
-    ["postgresql", "chromium", "maven", "golang-go", "python3-venv", "groff-base", "linux-perf"];
+pub const TEST_PACKAGES: [&str; 8] = [
+    "postgresql",
+    "chromium",
+    "maven",
+    "golang-go",
+    "python3-venv",
+    "groff-base",
+    "linux-perf",
+    FILE_SYSTEMS,
+];
+/// The programs that make file systems whose files can share blocks.
+const FILE_SYSTEMS: &str = "xfsprogs btrfs-progs";
 
 /// Debian packages that are needed together, and a shell command that succeeds if their programs
 /// are installed.
-const PACKAGES: [(&str, &str); 13] = [
+const PACKAGES: [(&str, &str); 14] = [
     (COMPILER, "${CC:-cc} --version"),
     (MPI, "mpirun --version && mpicc --showme:version && ls /usr/lib/llvm-*/lib/libclang*.so"),
     // Debian's servers are not on PATH.
@@ -40,6 +50,7 @@ const PACKAGES: [(&str, &str); 13] = [
         "PATH=$PATH:/usr/sbin; munged --version && slurmctld -V && slurmd -V && command -v sbatch",
     ),
     ("linux-perf", "perf --version"),
+    (FILE_SYSTEMS, "PATH=$PATH:/usr/sbin; mkfs.xfs -V && mkfs.btrfs --version"),
     ("apt", "apt-get --version && dpkg-deb --version"),
     ("sysbench", "sysbench --version"),
     ("rocksdb-tools", "db_bench --version"),

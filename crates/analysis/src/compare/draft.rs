@@ -55,6 +55,8 @@ pub(super) struct UndecidedRow {
     /// The standard deviation that rounding adds to the logarithm of its ratio.
     pub rounding: f64,
     pub has_hidden_drift: bool,
+    /// The names of the base and of the target, as sentences have them.
+    pub names: [String; 2],
 }
 
 /// Returns one comparison, before its family is decided; `None` if neither of the two has the
@@ -122,7 +124,13 @@ impl UndecidedRow {
             more_is_better: more_is_better(metric),
             ..ComparedStep::default()
         };
-        Self { row, estimate: None, rounding: 0.0, has_hidden_drift: false }
+        Self {
+            row,
+            estimate: None,
+            rounding: 0.0,
+            has_hidden_drift: false,
+            names: <[String; 2]>::default(),
+        }
     }
 
     /// Fills in its values, ratio and estimate, and the verdict if there is no estimate.
@@ -133,6 +141,7 @@ impl UndecidedRow {
         target: NamedSide<'_>,
         options: &CompareOptions,
     ) {
+        self.names = [base.name, target.name].map(str::to_owned);
         let matched = Matched::new(samples, base, target);
         self.add_reasons(&base.side.reasons);
         self.add_reasons(&target.side.reasons);

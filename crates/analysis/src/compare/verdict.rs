@@ -184,7 +184,7 @@ impl UndecidedRow {
         };
 
         if row.verdict == Verdict::TooNoisy {
-            self.say_if_apart(&options.base);
+            self.say_if_apart();
         }
 
         if repeats_help {
@@ -193,16 +193,15 @@ impl UndecidedRow {
     }
 
     /// Says that all repeats point the same way, where the interval can't.
-    fn say_if_apart(&mut self, base: &str) {
+    fn say_if_apart(&mut self) {
         let row = &self.row;
         let repeat_count = row.repeats() as usize;
         if repeat_count < APART_REPEATS_MIN || !row.is_apart() {
             return;
         }
         let is_above = row.ratio.is_some_and(|ratio| ratio > 1.0);
-        let target = row.cell.target.clone();
-        let (above, below) =
-            if is_above { (target, base.to_owned()) } else { (base.to_owned(), target) };
+        let [base, target] = self.names.clone();
+        let (above, below) = if is_above { (target, base) } else { (base, target) };
         self.add_reasons(&[Reason::Apart { above, below, repeat_count }]);
     }
 }
