@@ -45,9 +45,14 @@ pub fn of_plan(plan: &Plan) -> Estimate {
     of_cells(plan, &plan.cells())
 }
 
-/// Returns the estimate of some cells of `plan`.
+/// Returns the estimate of some cells of `plan`. Targets that take turns have their databases at
+/// the same time.
 pub fn of_cells<'c>(plan: &Plan, cells: impl IntoIterator<Item = &'c plan::Cell>) -> Estimate {
-    sum(cells.into_iter().map(|cell| of_cell(plan, cell)))
+    let together = sum(cells.into_iter().map(|cell| of_cell(plan, cell)));
+    if plan.turns.is_none() {
+        return together;
+    }
+    Estimate { disk_bytes: together.disk_bytes * plan.targets.len() as u64, ..together }
 }
 
 /// Returns the estimate of several cells together.

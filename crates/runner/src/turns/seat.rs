@@ -20,8 +20,8 @@ use super::{Placing, StepClock};
 
 /// The length of a turn of a step that only reads, if the plan leaves it to Assay, and of one that
 /// writes. `docs/turns.md` has the measurements on which they rest.
-const READING_TURN: Duration = Duration::from_millis(50);
-const WRITING_TURN: Duration = Duration::from_millis(100);
+const READING_TURN: Duration = Duration::from_millis(20);
+const WRITING_TURN: Duration = Duration::from_millis(50);
 
 /// The seat of one cell. The cell works alone from the moment it sits down until its first load is
 /// ready, and from the end of each load until the next one is.
