@@ -166,9 +166,10 @@ mod tests {
     fn the_threshold_determines_the_repeats_which_add_to_those_of_all_runs() {
         let (row, thresholds) = noisy(10.0);
         // Power tables: a change of one standard deviation needs 10 pairs, and 10 % less is 1.05
-        // standard deviations.
+        // standard deviations. Intervals that hold after a look at the first pairs are 1.5 times as
+        // wide, and so need twice as many.
         let more = more_repeats(&row, &thresholds).unwrap();
-        assert!(matches!(more, Repeats::More(4..=6)), "{more:?}");
+        assert!(matches!(more, Repeats::More(13..=18)), "{more:?}");
         assert_eq!(more.total_with(3) - 3, more.total_with(5) - 5);
         // A threshold of 2 % would need a hundred or more.
         let (row, thresholds) = noisy(2.0);
