@@ -64,6 +64,12 @@ fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, mix)
 }
 
+/// Returns the size of this host's memory, in bytes.
+pub fn memory_bytes() -> u64 {
+    let host = rustix::system::sysinfo();
+    host.totalram as u64 * u64::from(host.mem_unit)
+}
+
 /// Returns the free space of a file system for this user, in bytes.
 pub fn free_bytes(path: &Path) -> Option<u64> {
     let stat = rustix::fs::statvfs(path).ok()?;

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use plan::{BuildSource, Diagnostic, Order};
 
 use super::plan_file::{PlanFile, refusal};
+use crate::host::memory_bytes;
 
 /// A reason why the targets of a plan can't take turns.
 struct Obstacle {
@@ -72,8 +73,7 @@ fn memory_obstacle(file: &PlanFile) -> Option<Obstacle> {
         limits.memory_bytes
     });
     let needed: u64 = limits.sum();
-    let host = rustix::system::sysinfo();
-    let host = host.totalram as u64 * u64::from(host.mem_unit);
+    let host = memory_bytes();
     (needed > host).then(|| Obstacle {
         key: "memory",
         what: format!(

@@ -23,6 +23,7 @@ use super::database_key::key_of;
 use super::target::Leftovers;
 use crate::databases::{Contents, Databases, Entry, Key, Loaded, require_space};
 use crate::failure::UsageError;
+use crate::host::memory_bytes;
 use crate::workloads::{StepEngine, WorkloadRunner};
 
 /// The part of a cell's steps that its target runs.
@@ -316,9 +317,8 @@ fn set_caches(
 ) -> anyhow::Result<PageCache> {
     const PART_OF_MEMORY: u64 = 4;
 
-    let memory = rustix::system::sysinfo();
-    let total = memory.totalram as u64 * u64::from(memory.mem_unit);
-    let is_warm = cell.config().limits.memory_bytes.is_none() && bytes < total / PART_OF_MEMORY;
+    let is_unlimited = cell.config().limits.memory_bytes.is_none();
+    let is_warm = is_unlimited && bytes < memory_bytes() / PART_OF_MEMORY;
     set_page_cache(data, owner, is_warm)?;
     Ok(if is_warm { PageCache::Warmed } else { PageCache::Dropped })
 }

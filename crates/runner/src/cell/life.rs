@@ -30,9 +30,8 @@ use crate::step::StepRunner;
 use crate::time::unix_now_ns;
 use crate::turns::{Frozen, Seat};
 
-/// Runs a cell in this process and records how it ended; with a `seat`, it takes turns with other
-/// cells. Its failure does not end the run: only a
-/// record that cannot be written does.
+/// Runs a cell in this process and records how it ended; with a `seat`, the cell takes turns with
+/// others. Its failure does not end the run: only a record that cannot be written does.
 pub fn run(
     session: &RunSession<'_>,
     run: &RunDir,

@@ -121,13 +121,9 @@ impl Databases {
     /// # Errors
     /// There is none, it is damaged, or others could change it.
     pub fn open(&self, name: &str) -> anyhow::Result<Entry> {
-        let is_name = !name.is_empty() && !name.starts_with('.') && !name.contains('/');
-        if !is_name || !self.root.join(name).exists() {
-            let help = format!("`assay databases` lists those in `{}`", self.root.display());
-            return Err(UsageError::new(format!("no database `{name}`"), Some(help)).into());
-        }
+        let path = self.existing(name)?;
         refuse_shared(&self.root)?;
-        Entry::open(&self.root.join(name))
+        Entry::open(&path)
     }
 
     /// Opens the database of a key; `None` if there is none.
@@ -175,12 +171,7 @@ impl Databases {
     /// There is none, it is in use, or it can't be removed.
     pub fn remove(&self, name: &str) -> anyhow::Result<u64> {
         refuse_shared(&self.root)?;
-        let path = self.root.join(name);
-        let is_name = !name.is_empty() && !name.starts_with('.') && !name.contains('/');
-        if !is_name || !path.exists() {
-            self.open(name)?;
-        }
-
+        let path = self.existing(name)?;
         let lock = EntryLock::exclusive(&path)?.with_context(|| {
             format!("the database `{name}` is in use: try again when the run has ended")
         })?;
@@ -190,6 +181,20 @@ impl Databases {
         fs_err::remove_dir_all(&doomed)?;
         drop(lock);
         Ok(bytes)
+    }
+
+    /// Returns the path of a database.
+    ///
+    /// # Errors
+    /// There is none with this name.
+    fn existing(&self, name: &str) -> anyhow::Result<PathBuf> {
+        let path = self.root.join(name);
+        let is_name = !name.is_empty() && !name.starts_with('.') && !name.contains('/');
+        if is_name && path.exists() {
+            return Ok(path);
+        }
+        let help = format!("`assay databases` lists those in `{}`", self.root.display());
+        Err(UsageError::new(format!("no database `{name}`"), Some(help)).into())
     }
 
     /// Removes the folder with all databases, if assay created it: those of a run.
