@@ -5,15 +5,13 @@
 //! would. On a busy machine a finding may say that it can't tell, but must not name another cause.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use fs_err as fs;
 use serde_json::Value;
 
-use super::Setup;
-use super::run::{Run, fetch, mariadb};
+use super::run::{Run, fetch, mariadb, verdicts};
+use super::{Setup, neighbor};
 
 /// The folder of the plans. The comments at the top of each name the expected kinds of findings,
 /// kinds that are true of other steps, and the build to fetch.
@@ -45,34 +43,7 @@ pub fn quiet(setup: &Setup) -> Result<bool> {
 /// Tests all effects while other threads use 80% of the processors. No cause may be wrong, and six
 /// must be named.
 pub fn busy(setup: &Setup) -> Result<bool> {
-    let done = AtomicBool::new(false);
-    let neighbors = std::thread::available_parallelism()?.get();
-    std::thread::scope(|scope| {
-        for seed in 0..neighbors {
-            let done = &done;
-            scope.spawn(move || burn(seed as u64, done));
-        }
-        let passed = test_all(setup, 6);
-        done.store(true, Ordering::Relaxed);
-        passed
-    })
-}
-
-/// Uses 80% of a processor on average, in bursts of 20 to 180 ms, until `done`.
-#[expect(clippy::disallowed_methods, reason = "how long to burn, not a measured time")]
-fn burn(seed: u64, done: &AtomicBool) {
-    let mut state = seed + 1;
-    while !done.load(Ordering::Relaxed) {
-        // Knuth's MMIX generator, so that the bursts have no period.
-        state =
-            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let burst = Duration::from_millis(20 + (state >> 33) % 160);
-        let began = Instant::now();
-        while began.elapsed() < burst {
-            std::hint::spin_loop();
-        }
-        std::thread::sleep(burst / 4);
-    }
+    neighbor::beside(0.8, || test_all(setup, 6))
 }
 
 /// Tests all effects, at least `named_min` of which must be named.
@@ -155,24 +126,22 @@ fn measure(setup: &Setup, plan: &str) -> Result<Comparison> {
     if plan.contains("@MARIADB@") {
         plan = plan.replace("@MARIADB@", &mariadb(setup)?);
     }
-    Ok(comparison(&Run::of(setup, &plan)?.json("compare")?))
+    comparison(&Run::of(setup, &plan)?.json("compare")?)
 }
 
 /// Reads `assay compare --format json`.
-fn comparison(json: &Value) -> Comparison {
-    let all = |list: &str| json[list].as_array().cloned().unwrap_or_default();
+fn comparison(json: &Value) -> Result<Comparison> {
     let text = |row: &Value, key: &str| row[key].as_str().unwrap_or_default().to_owned();
-    let findings = all("findings");
+    let findings = json["findings"].as_array().cloned().unwrap_or_default();
     let mut causes: Vec<String> = findings.iter().map(|row| text(row, "kind")).collect();
     causes.retain(|kind| CAUSES.contains(&kind.as_str()));
-    Comparison {
+    Ok(Comparison {
         causes,
         titles: findings.iter().map(|row| text(row, "title")).collect(),
-        has_verdict: all("rows").iter().any(|row| {
-            let is_change = ["faster", "slower"].contains(&text(row, "verdict").as_str());
-            row["metric"] == "throughput" && is_change
-        }),
-    }
+        has_verdict: verdicts(json)?
+            .iter()
+            .any(|verdict| verdict.metric == "throughput" && verdict.is_change()),
+    })
 }
 
 #[cfg(test)]
@@ -196,16 +165,16 @@ mod tests {
     #[test]
     fn only_findings_that_name_a_cause_are_causes() {
         let json = json!({
-            "rows": [
-                {"metric": "throughput", "verdict": "too_noisy"},
-                {"metric": "cpupq", "verdict": "slower"},
-            ],
+            "compared": {"rows": [
+                {"step": "l.i1", "metric": "throughput", "verdict": "too noisy to say"},
+                {"step": "l.i1", "metric": "cpupq", "verdict": "slower"},
+            ]},
             "findings": [
                 {"kind": "fsyncs", "title": "b: slower: fsyncs"},
                 {"kind": "host_busy", "title": "b: slower: too busy"},
             ],
         });
-        let comparison = comparison(&json);
+        let comparison = comparison(&json).unwrap();
         assert_eq!(comparison.causes, ["fsyncs"]);
         assert_eq!(comparison.titles.len(), 2);
         assert!(!comparison.has_verdict);

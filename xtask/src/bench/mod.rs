@@ -9,8 +9,10 @@ mod insert;
 mod kv;
 mod lookup;
 mod measure;
+mod neighbor;
 mod noise;
 mod null_loop;
+mod planted;
 mod profile;
 mod ranks;
 mod report;
@@ -51,7 +53,9 @@ lag-verdicts       simulated lags of known shapes: how often they are found to g
 verdicts           simulated machines without any change: how often a comparison claims one
 until-decided      simulated runs that add repeats until each comparison is decided: false verdicts, and repeats
 causes             effects with known causes on real engines: whether a comparison names them; 40 minutes
-causes-busy        the same while other threads use 80% of the processors",
+causes-busy        the same while other threads use 80% of the processors
+planted            known changes of 3% and 10%, and none, measured until decided: how often they are shown; hours
+planted-busy       the same while other threads use 60% of the processors",
 };
 
 /// Runs a benchmark, which prints its figures. Returns false if one is not within its bound.
@@ -80,6 +84,8 @@ fn benchmark(setup: &Setup, name: &str) -> Result<bool> {
         }
         "causes" => causes::quiet(setup),
         "causes-busy" => causes::busy(setup),
+        "planted" => planted::run(setup),
+        "planted-busy" => neighbor::beside(0.6, || planted::run(setup)),
         other => bail!("unknown benchmark `{other}`"),
     }
 }
@@ -90,6 +96,8 @@ struct Setup {
     round_count: usize,
     /// The duration of a run of sysbench's tests, in seconds.
     seconds: usize,
+    /// The most time for a run that adds repeats until it is decided, in minutes.
+    minutes: usize,
 }
 
 impl Setup {
@@ -123,6 +131,7 @@ pub fn run(workspace: Workspace, arguments: &[String]) -> Result<bool> {
         // Enough for a median that one outlier does not move.
         round_count: 5,
         seconds: 5,
+        minutes: 10,
     };
     let mut chosen = Vec::new();
     let mut arguments = arguments.iter();
@@ -131,6 +140,7 @@ pub fn run(workspace: Workspace, arguments: &[String]) -> Result<bool> {
             "--list" => return Ok(BENCHMARKS.print()),
             "--rounds" => setup.round_count = number(argument, arguments.next())?,
             "--seconds" => setup.seconds = number(argument, arguments.next())?,
+            "--minutes" => setup.minutes = number(argument, arguments.next())?,
             name => chosen.push(BENCHMARKS.entry(name)?),
         }
     }

@@ -123,6 +123,40 @@ fn mpirun(ranks: usize, assay: &Path) -> Command {
     command
 }
 
+/// What `assay compare` says of one metric of a step.
+#[derive(Debug)]
+pub struct Verdict {
+    pub step: String,
+    pub metric: String,
+    /// The word of the verdict, such as `slower`.
+    pub word: String,
+    /// The target's mean divided by that of the base.
+    pub ratio: Option<f64>,
+}
+
+impl Verdict {
+    /// Returns true if a change is shown.
+    pub fn is_change(&self) -> bool {
+        ["faster", "slower"].contains(&self.word.as_str())
+    }
+}
+
+/// Returns the verdicts from `assay compare --format json`.
+pub fn verdicts(compared: &Value) -> Result<Vec<Verdict>> {
+    let rows = compared.pointer("/compared/rows").and_then(Value::as_array);
+    let rows = rows.context("`assay compare` lists no verdicts")?;
+    let text = |row: &Value, key: &str| row[key].as_str().unwrap_or_default().to_owned();
+    Ok(rows
+        .iter()
+        .map(|row| Verdict {
+            step: text(row, "step"),
+            metric: text(row, "metric"),
+            word: text(row, "verdict"),
+            ratio: row["ratio"].as_f64(),
+        })
+        .collect())
+}
+
 /// Returns a metric of a step from the output of `assay show`.
 fn metric(shown: &Value, step: &str, name: &str) -> Result<f64> {
     let rows = shown["rows"].as_array();

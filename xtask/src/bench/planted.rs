@@ -1,0 +1,421 @@
+//! Tests verdicts on real engines with known changes: an extension of PostgreSQL and a library
+//! around RocksDB burn a known time in each operation of one of two targets, and runs that add
+//! repeats until they are decided must show it. Between equal targets, nothing may be shown.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use fs_err as fs;
+use tempfile::TempDir;
+
+use super::Setup;
+use super::run::{Run, Verdict, fetch, verdicts};
+use crate::workspace::{output, succeeds, typed};
+
+/// The C files of the planted changes.
+const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/bench/planted");
+/// The version of RocksDB that is slowed down.
+const ROCKSDB: &str = "rocksdb@10.2.1";
+/// The share of runs with a planted change that must show it.
+const SHOWN_SHARE: f64 = 0.75;
+/// The share of runs that may show a change that is not there, or rule out one that is.
+const WRONG_SHARE: f64 = 0.05;
+
+/// A change that is planted, and where it is looked for.
+struct Case {
+    title: &'static str,
+    engine: PlantedEngine,
+    steps: Steps,
+    /// The share of an operation's time that the changed target takes longer; 0: equal targets.
+    effect: f64,
+}
+
+#[derive(Clone, Copy)]
+enum PlantedEngine {
+    Postgres,
+    RocksDb,
+}
+
+/// The workload, and the step that is changed.
+#[derive(Clone, Copy)]
+enum Steps {
+    /// Each statement of sysbench's `point-query`.
+    PointQuery,
+    /// All small tests of sysbench.
+    AllTests,
+    /// Each commit of an insert or a delete in the Insert Benchmark's `l.i1`.
+    Inserts,
+    /// Each read of `readrandom`.
+    ReadRandom,
+}
+
+const CASES: [Case; 4] = [
+    Case {
+        title: "PostgreSQL, point queries that take 3% longer",
+        engine: PlantedEngine::Postgres,
+        steps: Steps::PointQuery,
+        effect: 0.03,
+    },
+    Case {
+        title: "RocksDB, reads that take 3% longer",
+        engine: PlantedEngine::RocksDb,
+        steps: Steps::ReadRandom,
+        effect: 0.03,
+    },
+    Case {
+        title: "PostgreSQL, inserts and deletes that take 10% longer",
+        engine: PlantedEngine::Postgres,
+        steps: Steps::Inserts,
+        effect: 0.10,
+    },
+    Case {
+        title: "PostgreSQL, equal targets",
+        engine: PlantedEngine::Postgres,
+        steps: Steps::AllTests,
+        effect: 0.0,
+    },
+];
+
+/// Runs each case as often as the setup says. Returns false if too few runs show a change, or too
+/// many show a wrong one.
+pub fn run(setup: &Setup) -> Result<bool> {
+    let mut passed = true;
+    for case in &CASES {
+        println!("{}", case.title);
+        let mut outcomes = Outcomes::default();
+        for _ in 0..setup.round_count {
+            let trial = Trial::of(setup, case)?;
+            trial.print();
+            outcomes.add(case, &trial);
+        }
+        passed &= outcomes.print(case);
+    }
+    Ok(passed)
+}
+
+/// How many runs of a case ended how.
+#[derive(Default)]
+struct Outcomes {
+    run_count: usize,
+    /// Runs that show the planted change in throughput.
+    shown: usize,
+    /// Runs that show it in throughput or in the engine's own CPU time.
+    shown_with_cpu: usize,
+    /// Runs that show a change in the other direction, or between equal targets, or that rule out
+    /// the planted change.
+    wrong: usize,
+    minutes: f64,
+}
+
+impl Outcomes {
+    fn add(&mut self, case: &Case, trial: &Trial) {
+        let of =
+            |metric: &'static str| trial.verdicts.iter().filter(move |row| row.metric == metric);
+        let is_slower = |row: &Verdict| row.word == "slower";
+        let is_wrong = |row: &Verdict| {
+            if case.effect > 0.0 {
+                row.word == "faster" || row.word == "no change shown"
+            } else {
+                row.is_change()
+            }
+        };
+
+        self.run_count += 1;
+        self.minutes += trial.minutes;
+        let is_shown = of("throughput").any(is_slower);
+        self.shown += usize::from(is_shown);
+        self.shown_with_cpu += usize::from(is_shown || of("own_cpu").any(is_slower));
+        self.wrong += usize::from(of("throughput").any(is_wrong));
+    }
+
+    /// Prints the sum. Returns whether it is good enough.
+    fn print(&self, case: &Case) -> bool {
+        let Self { run_count, shown, shown_with_cpu, wrong, minutes } = *self;
+        let mean_minutes = minutes / run_count as f64;
+        println!(
+            "  {run_count} runs of {mean_minutes:.1} minutes: {shown} show the change in throughput, \
+             {shown_with_cpu} there or in own CPU; {wrong} wrong"
+        );
+
+        let share = |count: usize| count as f64 / run_count as f64;
+        // Few runs have no share as small as the bound: one of them may be wrong.
+        let is_right = share(wrong) <= WRONG_SHARE || (run_count < 40 && wrong <= 1);
+        let is_enough = case.effect == 0.0 || share(shown) >= SHOWN_SHARE;
+        is_right && is_enough
+    }
+}
+
+/// One run of a case.
+struct Trial {
+    /// Those of the steps that the case changes, in throughput and own CPU.
+    verdicts: Vec<Verdict>,
+    minutes: f64,
+}
+
+impl Trial {
+    /// Measures the time of an operation, plants the change, and compares both targets until they
+    /// are decided.
+    #[expect(clippy::disallowed_methods, reason = "minutes of a run, not a measured time")]
+    fn of(setup: &Setup, case: &Case) -> Result<Self> {
+        let libraries = Libraries::new(setup, case.engine)?;
+        let plain = libraries.compile("plain", 0.0, 0.0)?;
+        let mut burn_ns = 0.0;
+        if case.effect > 0.0 {
+            let run = Run::of(setup, &plan(setup, case, &plain, &plain, "repeats = 3"))?;
+            burn_ns = case.effect * operation_ns(&run, case.steps)?;
+        }
+        let (statement_ns, commit_ns) = match case.steps {
+            Steps::Inserts => (0.0, burn_ns),
+            Steps::PointQuery | Steps::AllTests | Steps::ReadRandom => (burn_ns, 0.0),
+        };
+        let changed = libraries.compile("changed", statement_ns, commit_ns)?;
+
+        let repeats = format!("repeats = \"until decided\"\ntime = \"{}m\"", setup.minutes);
+        let began = std::time::Instant::now();
+        let run = Run::of(setup, &plan(setup, case, &plain, &changed, &repeats))?;
+        let minutes = began.elapsed().as_secs_f64() / 60.0;
+
+        let mut verdicts = verdicts(&run.json("compare")?)?;
+        verdicts.retain(|row| {
+            let is_changed = case.steps.step().is_none_or(|step| row.step == step);
+            is_changed && ["throughput", "own_cpu"].contains(&row.metric.as_str())
+        });
+        Ok(Self { verdicts, minutes })
+    }
+
+    fn print(&self) {
+        print!("  {:4.1} min", self.minutes);
+        for Verdict { step, metric, word, ratio } in &self.verdicts {
+            print!("; {step} {metric} {:.3} {word}", ratio.unwrap_or(f64::NAN));
+        }
+        println!();
+    }
+}
+
+impl Steps {
+    /// Returns the step that a change is planted in. Equal targets have none.
+    fn step(self) -> Option<&'static str> {
+        match self {
+            Self::PointQuery => Some("point-query"),
+            Self::AllTests => None,
+            Self::Inserts => Some("l.i1"),
+            Self::ReadRandom => Some("readrandom"),
+        }
+    }
+}
+
+/// Returns the mean time of an operation of the only client, in nanoseconds. Inserts and deletes
+/// work at the same time, so the time of an insert is that of both.
+fn operation_ns(run: &Run, steps: Steps) -> Result<f64> {
+    let step = run.step(steps.step().context("equal targets have no operation to change")?)?;
+    let elapsed_ns = step["elapsed_ns"].as_f64().context("the step's record has no time")?;
+    let counts = step["ops"].as_object().context("the step's record has no operations")?;
+    let most = counts.values().filter_map(|count| count["ok"].as_f64()).fold(0.0, f64::max);
+    ensure!(most > 0.0, "the step did no operations");
+    Ok(elapsed_ns / most)
+}
+
+/// Returns a plan as `assay versus` writes it, for two targets that differ in their library.
+fn plan(setup: &Setup, case: &Case, plain: &Path, changed: &Path, repeats: &str) -> String {
+    let [plain, changed] = [plain, changed].map(Path::display);
+    let seconds = setup.seconds;
+    let workload = match case.steps {
+        Steps::PointQuery => format!(
+            r#"
+[workload.sysbench]
+tables = 1
+rows = "200k"
+warmup = "500ms"
+read-time = "{seconds}s"
+steps = ["load", "settle", "point-query"]"#
+        ),
+        Steps::AllTests => format!(
+            r#"
+[workload.sysbench]
+tables = 1
+rows = "200k"
+warmup = "500ms"
+read-time = "{seconds}s"
+write-time = "{seconds}s"
+steps = [
+    "load", "settle",
+    "point-query", "random-points.range100", "read-only.range100", "update-index", "insert",
+]"#
+        ),
+        Steps::Inserts => r#"
+[workload.insert]
+initial-rows = "100k"
+write-rows = "100k"
+steps = ["l.i0", "l.x", "l.i1"]"#
+            .to_owned(),
+        Steps::ReadRandom => format!(
+            r#"
+[workload.kv]
+keys = "500k"
+key-size = 20
+value-size = 400
+read-time = "{seconds}s"
+steps = ["fillseq", "settle", "readrandom"]"#
+        ),
+    };
+    let targets = match case.engine {
+        PlantedEngine::Postgres => format!(
+            r#"
+base = "pg.plain"
+{workload}
+checks = "off"
+[build.pg]
+postgres = "distribution"
+[config.postgres.common.set]
+shared_buffers = "256MB"
+max_wal_size = "4GB"
+synchronous_commit = "off"
+[config.postgres.plain]
+extends = "common"
+set.shared_preload_libraries = '{plain}'
+[config.postgres.changed]
+extends = "common"
+set.shared_preload_libraries = '{changed}'
+[[target]]
+configs = ["plain", "changed"]"#
+        ),
+        PlantedEngine::RocksDb => format!(
+            r#"
+base = "plain.base"
+{workload}
+checks = "off"
+[build.plain]
+rocksdb = '{plain}'
+[build.changed]
+rocksdb = '{changed}'
+[config.rocksdb.base.set]
+compression = "kNoCompression"
+"block_based_table_factory.block_cache" = "{{capacity=1G;num_shard_bits=6}}""#
+        ),
+    };
+    format!(
+        r#"
+name = "planted"
+clients = [1]
+turns = "auto"
+placement = "shuffled"
+reuse = "run"
+{repeats}
+{targets}
+"#
+    )
+}
+
+/// Compiles libraries that plant a change.
+struct Libraries {
+    engine: PlantedEngine,
+    /// The headers of PostgreSQL, or the library of RocksDB.
+    needed: PathBuf,
+    folder: TempDir,
+}
+
+impl Libraries {
+    fn new(setup: &Setup, engine: PlantedEngine) -> Result<Self> {
+        let folder = tempfile::tempdir()?;
+        // A server runs as another user.
+        let readable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        fs::set_permissions(folder.path(), readable)?;
+        let needed = match engine {
+            PlantedEngine::Postgres => postgres_headers(folder.path())?,
+            PlantedEngine::RocksDb => rocksdb_library(Path::new(&fetch(setup, ROCKSDB)?))?,
+        };
+        Ok(Self { engine, needed, folder })
+    }
+
+    /// Compiles a library that burns these times in each statement and in each commit.
+    fn compile(&self, name: &str, statement_ns: f64, commit_ns: f64) -> Result<PathBuf> {
+        let library = self.folder.path().join(format!("{name}.so"));
+        let mut compiler = typed("cc", "-O2 -shared -fPIC -o");
+        compiler.arg(&library).arg(format!("-I{SOURCES}"));
+        compiler.arg(format!("-DSTATEMENT_NS={statement_ns:.0}"));
+        compiler.arg(format!("-DCOMMIT_NS={commit_ns:.0}"));
+        match self.engine {
+            PlantedEngine::Postgres => {
+                compiler.arg("-I").arg(&self.needed).arg(format!("{SOURCES}/postgres.c"));
+            }
+            PlantedEngine::RocksDb => {
+                compiler.arg(format!("{SOURCES}/rocksdb.c")).arg("-Wl,--no-as-needed");
+                compiler.arg(&self.needed);
+            }
+        }
+        ensure!(succeeds(&mut compiler)?, "`{name}.so` does not compile, see above");
+        Ok(library)
+    }
+}
+
+/// Downloads the headers of the distribution's PostgreSQL to a folder, without the compilers that
+/// its package asks for.
+fn postgres_headers(folder: &Path) -> Result<PathBuf> {
+    let servers = output(Command::new("sh").args(["-c", "ls -d /usr/lib/postgresql/*"]))?;
+    let newest = servers.lines().max_by_key(|path| major(path));
+    let major = newest.and_then(major).context("install Debian's package `postgresql`")?;
+    let package = format!("postgresql-server-dev-{major}");
+    let unpack = format!("apt-get download {package} && dpkg-deb -x {package}_*.deb .");
+    output(Command::new("sh").args(["-c", &unpack]).current_dir(folder))?;
+    Ok(folder.join(format!("usr/include/postgresql/{major}/server")))
+}
+
+/// Returns the version that a folder such as `/usr/lib/postgresql/15` is named after.
+fn major(folder: &str) -> Option<u32> {
+    folder.rsplit('/').next()?.parse().ok()
+}
+
+/// Finds the library in the folder of a build.
+fn rocksdb_library(build: &Path) -> Result<PathBuf> {
+    if build.is_file() {
+        return Ok(build.to_owned());
+    }
+    let found = output(Command::new("find").arg(build).args(["-name", "*.so"]))?;
+    let first = found.lines().next().context("the build of RocksDB has no library")?;
+    Ok(PathBuf::from(first))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trial(word: &str) -> Trial {
+        let verdict = |metric: &str, word: &str| Verdict {
+            step: "point-query".into(),
+            metric: metric.into(),
+            word: word.into(),
+            ratio: Some(0.97),
+        };
+        Trial {
+            verdicts: vec![verdict("throughput", word), verdict("own_cpu", "slower")],
+            minutes: 1.0,
+        }
+    }
+
+    #[test]
+    fn a_planted_change_must_be_shown_and_not_ruled_out() {
+        let [planted, .., equal] = &CASES;
+        for (word, shown, wrong, wrong_if_equal) in [
+            ("slower", 1, 0, 1),
+            ("faster", 0, 1, 1),
+            ("no change shown", 0, 1, 0),
+            ("too noisy to say", 0, 0, 0),
+        ] {
+            let mut outcomes = Outcomes::default();
+            outcomes.add(planted, &trial(word));
+            assert_eq!((outcomes.shown, outcomes.wrong), (shown, wrong), "{word}");
+            assert_eq!(outcomes.shown_with_cpu, 1);
+
+            let mut outcomes = Outcomes::default();
+            outcomes.add(equal, &trial(word));
+            assert_eq!(outcomes.wrong, wrong_if_equal, "{word}");
+        }
+    }
+
+    #[test]
+    fn the_version_of_a_folder_is_its_name() {
+        assert_eq!(major("/usr/lib/postgresql/15"), Some(15));
+        assert_eq!(major("/usr/lib/postgresql/common"), None);
+    }
+}
