@@ -17,6 +17,8 @@ use crate::workspace::{output, succeeds, typed};
 const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/bench/planted");
 /// The version of RocksDB that is slowed down.
 const ROCKSDB: &str = "rocksdb@10.2.1";
+/// The target without a change. Its build and its config have the same name.
+const PLAIN: &str = "plain.plain";
 /// The share of runs with a planted change that must show it.
 const SHOWN_SHARE: f64 = 0.75;
 /// The share of runs that may show a change that is not there, or rule out one that is.
@@ -218,9 +220,26 @@ fn operation_ns(run: &Run, steps: Steps) -> Result<f64> {
 
 /// Returns a plan as `assay versus` writes it, for two targets that differ in their library.
 fn plan(setup: &Setup, case: &Case, plain: &Path, changed: &Path, repeats: &str) -> String {
-    let [plain, changed] = [plain, changed].map(Path::display);
-    let seconds = setup.seconds;
-    let workload = match case.steps {
+    let workload = workload_table(case.steps, setup.seconds);
+    let targets = target_tables(case.engine, plain, changed);
+    format!(
+        r#"
+name = "planted"
+base = "{PLAIN}"
+clients = [1]
+turns = "auto"
+placement = "shuffled"
+reuse = "run"
+{repeats}
+{workload}
+checks = "off"
+{targets}"#
+    )
+}
+
+/// Returns the table of the workload.
+fn workload_table(steps: Steps, seconds: usize) -> String {
+    match steps {
         Steps::PointQuery => format!(
             r#"
 [workload.sysbench]
@@ -258,53 +277,43 @@ value-size = 400
 read-time = "{seconds}s"
 steps = ["fillseq", "settle", "readrandom"]"#
         ),
-    };
-    let targets = match case.engine {
+    }
+}
+
+/// Returns the tables of the two targets.
+fn target_tables(engine: PlantedEngine, plain: &Path, changed: &Path) -> String {
+    let [plain, changed] = [plain, changed].map(Path::display);
+    match engine {
         PlantedEngine::Postgres => format!(
             r#"
-base = "pg.plain"
-{workload}
-checks = "off"
-[build.pg]
+[build.plain]
 postgres = "distribution"
-[config.postgres.common.set]
+[config.postgres.base.set]
 shared_buffers = "256MB"
 max_wal_size = "4GB"
 synchronous_commit = "off"
 [config.postgres.plain]
-extends = "common"
+extends = "base"
 set.shared_preload_libraries = '{plain}'
 [config.postgres.changed]
-extends = "common"
+extends = "base"
 set.shared_preload_libraries = '{changed}'
 [[target]]
-configs = ["plain", "changed"]"#
+configs = ["plain", "changed"]
+"#
         ),
         PlantedEngine::RocksDb => format!(
             r#"
-base = "plain.base"
-{workload}
-checks = "off"
 [build.plain]
 rocksdb = '{plain}'
 [build.changed]
 rocksdb = '{changed}'
-[config.rocksdb.base.set]
+[config.rocksdb.plain.set]
 compression = "kNoCompression"
-"block_based_table_factory.block_cache" = "{{capacity=1G;num_shard_bits=6}}""#
-        ),
-    };
-    format!(
-        r#"
-name = "planted"
-clients = [1]
-turns = "auto"
-placement = "shuffled"
-reuse = "run"
-{repeats}
-{targets}
+"block_based_table_factory.block_cache" = "{{capacity=1G;num_shard_bits=6}}"
 "#
-    )
+        ),
+    }
 }
 
 /// Compiles libraries that plant a change.
