@@ -82,15 +82,18 @@ const CASES: [Case; 4] = [
 /// Runs each case as often as the setup says. Returns false if too few runs show a change, or too
 /// many show a wrong one.
 pub fn run(setup: &Setup) -> Result<bool> {
-    let mut passed = true;
-    for case in &CASES {
-        println!("{}", case.title);
-        let mut outcomes = Outcomes::default();
-        for _ in 0..setup.round_count {
+    let mut outcomes: [Outcomes; CASES.len()] = Default::default();
+    // The cases in turn: a machine that is busy for a while is busy for all of them.
+    for _ in 0..setup.round_count {
+        for (case, outcomes) in CASES.iter().zip(&mut outcomes) {
             let trial = Trial::of(setup, case)?;
-            trial.print();
+            trial.print(case);
             outcomes.add(case, &trial);
         }
+    }
+
+    let mut passed = true;
+    for (case, outcomes) in CASES.iter().zip(&outcomes) {
         passed &= outcomes.print(case);
     }
     Ok(passed)
@@ -127,7 +130,7 @@ impl Outcomes {
         self.minutes += trial.minutes;
         let is_shown = of("throughput").any(is_slower);
         self.shown += usize::from(is_shown);
-        self.shown_with_cpu += usize::from(is_shown || of("own_cpu").any(is_slower));
+        self.shown_with_cpu += usize::from(is_shown || of("own_cpu_us_per_op").any(is_slower));
         self.wrong += usize::from(of("throughput").any(is_wrong));
     }
 
@@ -136,8 +139,9 @@ impl Outcomes {
         let Self { run_count, shown, shown_with_cpu, wrong, minutes } = *self;
         let mean_minutes = minutes / run_count as f64;
         println!(
-            "  {run_count} runs of {mean_minutes:.1} minutes: {shown} show the change in throughput, \
-             {shown_with_cpu} there or in own CPU; {wrong} wrong"
+            "{}: {run_count} runs of {mean_minutes:.1} minutes: {shown} show the change in throughput, \
+             {shown_with_cpu} there or in own CPU; {wrong} wrong",
+            case.title
         );
 
         let share = |count: usize| count as f64 / run_count as f64;
@@ -181,13 +185,13 @@ impl Trial {
         let mut verdicts = verdicts(&run.json("compare")?)?;
         verdicts.retain(|row| {
             let is_changed = case.steps.step().is_none_or(|step| row.step == step);
-            is_changed && ["throughput", "own_cpu"].contains(&row.metric.as_str())
+            is_changed && ["throughput", "own_cpu_us_per_op"].contains(&row.metric.as_str())
         });
         Ok(Self { verdicts, minutes })
     }
 
-    fn print(&self) {
-        print!("  {:4.1} min", self.minutes);
+    fn print(&self, case: &Case) {
+        print!("  {}: {:.1} min", case.title, self.minutes);
         for Verdict { step, metric, word, ratio } in &self.verdicts {
             print!("; {step} {metric} {:.3} {word}", ratio.unwrap_or(f64::NAN));
         }
@@ -275,7 +279,7 @@ keys = "500k"
 key-size = 20
 value-size = 400
 read-time = "{seconds}s"
-steps = ["fillseq", "settle", "readrandom"]"#
+steps = ["fillseq", "flush", "drain", "readrandom"]"#
         ),
     }
 }
@@ -397,7 +401,7 @@ mod tests {
             ratio: Some(0.97),
         };
         Trial {
-            verdicts: vec![verdict("throughput", word), verdict("own_cpu", "slower")],
+            verdicts: vec![verdict("throughput", word), verdict("own_cpu_us_per_op", "slower")],
             minutes: 1.0,
         }
     }

@@ -51,6 +51,11 @@ fn size_text(size: f64) -> String {
 /// The total repeats of which [`more_repeats`] says what they would show.
 const REPEATS: [u32; 4] = [5, 10, 20, 40];
 
+/// The advice where no number of [`REPEATS`] would do.
+const USELESS: &str = "where it is too noisy to say, more repeats would not help: even 40 would only \
+                       show a change of more than 100%; measure longer steps, in turns, or on a \
+                       quieter machine";
+
 /// Returns what more repeats would show where it is too noisy to say, and the command that adds
 /// them.
 pub(super) fn more_repeats(board: &Board<'_>, metric: &str) -> Option<String> {
@@ -59,6 +64,7 @@ pub(super) fn more_repeats(board: &Board<'_>, metric: &str) -> Option<String> {
 
     let mut texts = Vec::new();
     let mut advised = None;
+    let mut is_known = false;
     for repeats in REPEATS.into_iter().filter(|repeats| *repeats > measured) {
         let mut sizes: Vec<f64> =
             noisy.iter().filter_map(|row| row.detectable_with(repeats)).collect();
@@ -66,10 +72,16 @@ pub(super) fn more_repeats(board: &Board<'_>, metric: &str) -> Option<String> {
         let Some(median) = sizes.get(sizes.len() / 2) else {
             continue;
         };
-        texts.push(format!("{} with {repeats}", size_text(*median)));
-        advised = advised.or(Some(repeats));
+        is_known = true;
+        // A number of repeats that shows nothing but the largest changes is no advice.
+        if *median <= LARGE {
+            texts.push(format!("{} with {repeats}", percent(*median)));
+            advised = advised.or(Some(repeats));
+        }
     }
-    let advised = advised?;
+    let Some(advised) = advised else {
+        return is_known.then(|| USELESS.to_owned());
+    };
 
     let which = if noisy.len() == 1 { "" } else { " in the median step" };
     let mut text = format!(
