@@ -22,6 +22,7 @@ mod server;
 mod sysbench_tests;
 mod turns;
 
+use std::cell::OnceCell;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -98,6 +99,8 @@ struct Setup {
     seconds: usize,
     /// The most time for a run that adds repeats until it is decided, in minutes.
     minutes: usize,
+    /// The folder of Assay and its examples, after they have been built.
+    built: OnceCell<PathBuf>,
 }
 
 impl Setup {
@@ -109,11 +112,16 @@ impl Setup {
         Ok(self.workspace.target_directory()?.join("release"))
     }
 
-    /// Builds Assay and its examples, and returns their folder. Where MPI is installed, Assay can
-    /// use it: so a benchmark of load ranks doesn't compile it again.
+    /// Builds Assay and its examples once, and returns their folder: edited sources don't change
+    /// what is measured. Where MPI is installed, Assay can use it: so a benchmark of load ranks
+    /// doesn't compile it again.
     fn build_assay(&self) -> Result<PathBuf> {
+        if let Some(folder) = self.built.get() {
+            return Ok(folder.clone());
+        }
         let feature = if prepare::is_installed(prepare::MPI) { " --features mpi" } else { "" };
-        self.build("assay", &format!("--bin assay --examples{feature}"))
+        let folder = self.build("assay", &format!("--bin assay --examples{feature}"))?;
+        Ok(self.built.get_or_init(|| folder).clone())
     }
 }
 
@@ -132,6 +140,7 @@ pub fn run(workspace: Workspace, arguments: &[String]) -> Result<bool> {
         round_count: 5,
         seconds: 5,
         minutes: 10,
+        built: OnceCell::new(),
     };
     let mut chosen = Vec::new();
     let mut arguments = arguments.iter();

@@ -71,13 +71,13 @@ impl Conductor<'_> {
             let turn = TurnNumber { number, block: place.block, at_ns, draw };
             let end = self.give_turn(load, turn).unwrap_or_else(|error| {
                 // The others go on: only this target can't take its turns.
-                load.connections.fail(&format!("{error:#}"));
+                load.fail(&format!("{error:#}"));
                 TurnEnd::LoadEnded
             });
             number += 1;
 
             if (self.is_stopped)() {
-                loads.iter().for_each(|(_, load)| load.connections.release());
+                loads.iter().for_each(|(_, load)| load.release());
                 return;
             }
             if end == TurnEnd::LoadEnded {
@@ -94,12 +94,9 @@ impl Conductor<'_> {
     /// # Errors
     /// The target can't be frozen or thawed, or its connections can't be placed.
     fn give_turn(&self, load: &ReadyLoad, number: TurnNumber) -> anyhow::Result<TurnEnd> {
-        load.connections.begin(number.draw)?;
+        load.begin(number.draw)?;
         self.wait(load);
-        let turn = load.connections.end();
-        if !turn.is_last {
-            load.connections.freeze()?;
-        }
+        let turn = load.end()?;
 
         load.connections.note(TurnRow {
             number: number.number,
@@ -109,7 +106,7 @@ impl Conductor<'_> {
             length_ns: turn.length_ns,
             idle_ns: turn.idle_ns,
             client_cpu_ns: turn.work.cpu_ns,
-            server: load.connections.used(),
+            server: load.used(),
             ok: turn.work.ok,
         });
         Ok(if turn.is_last { TurnEnd::LoadEnded } else { TurnEnd::TimeIsUp })
@@ -117,7 +114,7 @@ impl Conductor<'_> {
 
     /// Waits until the time of a turn is up, or the load has ended.
     fn wait(&self, load: &ReadyLoad) {
-        let ends_ns = self.clock.now() + load.turn.as_nanos() as u64;
+        let ends_ns = self.clock.now() + load.length.as_nanos() as u64;
         loop {
             let left = Duration::from_nanos(ends_ns.saturating_sub(self.clock.now()));
             let has_ended = load.connections.wait_for_end(left.min(LOOK_EVERY));

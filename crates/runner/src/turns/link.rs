@@ -21,10 +21,11 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use load::Turn;
-use record::{ServerUse, TurnRow};
+use record::TurnRow;
 use serde::{Deserialize, Serialize};
 
 use super::frozen::Frozen;
+use super::lock;
 use super::table::{ReadyLoad, Table, TurnTaker};
 use crate::threads::spawn;
 
@@ -37,7 +38,7 @@ enum Report {
     /// Its load has ended, or failed before it was ready: it asks to work alone.
     Asks,
     /// Its load is ready.
-    Ready { number: usize, turn: Duration },
+    Ready { number: usize, length: Duration },
     /// A turn has ended.
     Turn(Turn),
     /// A turn can't begin, for this reason.
@@ -77,7 +78,7 @@ struct CellAtTable {
     state: Mutex<State>,
     changed: Condvar,
     /// The process to freeze between turns.
-    process: Mutex<Frozen>,
+    process: Arc<Mutex<Frozen>>,
 }
 
 #[derive(Default)]
@@ -109,7 +110,7 @@ impl TableEnd {
             offered: Mutex::new(Some((orders_out, reports_in))),
             state: Mutex::default(),
             changed: Condvar::new(),
-            process: Mutex::default(),
+            process: Arc::default(),
         }));
 
         let listener = end.clone();
@@ -167,7 +168,7 @@ impl TableEnd {
                     let mut state = self.state();
                     (state.asks, state.loads) = (true, false);
                 }
-                Some(Report::Ready { number, turn }) => self.ready(number, turn),
+                Some(Report::Ready { number, length }) => self.ready(number, length),
                 Some(Report::Turn(turn)) => self.state().turn = Some(turn),
                 Some(Report::Failed(why)) => self.state().failure = Some(why),
                 None => break,
@@ -178,15 +179,17 @@ impl TableEnd {
         self.0.changed.notify_all();
     }
 
-    fn ready(&self, number: usize, turn: Duration) {
-        self.state().loads = true;
-        let connections = Box::new(self.clone());
+    fn ready(&self, number: usize, length: Duration) {
+        // A load that has failed may have left a turn behind.
+        *self.state() = State { loads: true, ..State::default() };
         if lock(&self.0.process).freeze().is_err() {
             // The process is about to end, or takes its turns without being frozen: its first turn
             // reports the error.
             let _ = lock(&self.0.process).thaw();
         }
-        self.0.table.ready(self.0.cell, ReadyLoad { number, turn, connections });
+        let connections = Arc::new(self.clone());
+        let target = Arc::clone(&self.0.process);
+        self.0.table.ready(self.0.cell, ReadyLoad { number, length, connections, target });
     }
 
     fn order(&self, order: &Order) -> io::Result<()> {
@@ -200,7 +203,6 @@ impl TableEnd {
 
 impl TurnTaker for TableEnd {
     fn begin(&self, draw: u64) -> anyhow::Result<()> {
-        lock(&self.0.process).thaw()?;
         // A process that has ended has failed, and its thread says so.
         let _ = self.order(&Order::Begin(draw));
         Ok(())
@@ -214,71 +216,32 @@ impl TurnTaker for TableEnd {
         !state.loads || state.is_cut
     }
 
-    fn end(&self) -> Turn {
+    fn end(&self) -> anyhow::Result<Turn> {
         let _ = self.order(&Order::End);
-        let mut state = self.state();
-        loop {
-            if let Some(turn) = state.turn.take() {
-                return turn;
-            }
-            if state.is_cut {
-                return Turn { is_last: true, ..Turn::default() };
-            }
-            state = self.0.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
-    }
+        let state = self.state();
+        let goes_on =
+            |state: &mut State| state.turn.is_none() && state.failure.is_none() && !state.is_cut;
+        let waited = self.0.changed.wait_while(state, goes_on);
+        let mut state = waited.unwrap_or_else(PoisonError::into_inner);
 
-    fn freeze(&self) -> anyhow::Result<()> {
-        let mut state = self.state();
         if let Some(why) = state.failure.take() {
             anyhow::bail!(why);
         }
-        if state.is_cut {
-            return Ok(());
-        }
-        drop(state);
-        lock(&self.0.process).freeze()
-    }
-
-    fn used(&self) -> Option<ServerUse> {
-        // A library works in the process of its client.
-        None
+        let turn = state.turn.take().unwrap_or_default();
+        Ok(Turn { is_last: turn.is_last || state.is_cut, ..turn })
     }
 
     fn fail(&self, reason: &str) {
-        let _ = lock(&self.0.process).thaw();
         let _ = self.order(&Order::Fail(reason.to_owned()));
     }
 
     fn release(&self) {
-        let _ = lock(&self.0.process).thaw();
         let _ = self.order(&Order::Release);
     }
 
     fn note(&self, row: TurnRow) {
         let _ = self.order(&Order::Note(row));
     }
-}
-
-/// The connections of a cell, which follow the orders of another process.
-pub trait TurnFollower: Send + Sync {
-    /// Places the connections on processors, and lets them work: a turn begins.
-    ///
-    /// # Errors
-    /// They can't be placed, so they don't work.
-    fn begin(&self, draw: u64) -> anyhow::Result<()>;
-
-    /// Ends the turn when the operations in flight have ended.
-    fn end(&self) -> Turn;
-
-    /// Lets the step fail for this reason.
-    fn fail(&self, reason: &str);
-
-    /// Lets the connections work without turns from now on.
-    fn release(&self);
-
-    /// Notes a turn for the record.
-    fn note(&self, row: TurnRow);
 }
 
 /// The paths of the pipes between the process of a cell and its table.
@@ -304,7 +267,7 @@ impl CellEnd {
     /// The pipes can't be opened, or there is no thread for them.
     pub fn open(
         pipes: &LinkPipes,
-        connections: Arc<impl TurnFollower + 'static>,
+        connections: Arc<impl TurnTaker + 'static>,
     ) -> anyhow::Result<Self> {
         let orders = fs_err::File::open(&pipes.orders)?;
         let reports = fs_err::OpenOptions::new().write(true).open(&pipes.reports)?;
@@ -329,8 +292,8 @@ impl CellEnd {
     ///
     /// # Errors
     /// The other process has ended.
-    pub fn ready(&self, number: usize, turn: Duration) -> io::Result<()> {
-        self.report(&Report::Ready { number, turn })
+    pub fn ready(&self, number: usize, length: Duration) -> io::Result<()> {
+        self.report(&Report::Ready { number, length })
     }
 
     fn report(&self, report: &Report) -> io::Result<()> {
@@ -342,7 +305,7 @@ impl CellEnd {
 fn follow(
     orders: impl Read,
     mut answers: impl Write,
-    connections: &impl TurnFollower,
+    connections: &impl TurnTaker,
     working: &Sender<()>,
 ) {
     for line in BufReader::new(orders).lines() {
@@ -359,7 +322,11 @@ fn follow(
             Some(Order::Release) => connections.release(),
             Some(Order::Fail(reason)) => connections.fail(&reason),
             Some(Order::End) => {
-                if send(&mut answers, &Report::Turn(connections.end())).is_err() {
+                let report = match connections.end() {
+                    Ok(turn) => Report::Turn(turn),
+                    Err(error) => Report::Failed(format!("{error:#}")),
+                };
+                if send(&mut answers, &report).is_err() {
                     break;
                 }
             }
@@ -380,8 +347,4 @@ fn send(pipe: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
 
 fn path_of(pipe: &impl AsFd) -> String {
     format!("/proc/{}/fd/{}", std::process::id(), pipe.as_fd().as_raw_fd())
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

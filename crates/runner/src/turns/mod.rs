@@ -33,3 +33,8 @@ pub use frozen::Frozen;
 pub use link::{LinkPipes, TableEnd};
 pub use placing::Placing;
 pub use seat::Seat;
+
+/// Locks a mutex, even if a thread that held it has panicked: the others must be able to end.
+fn lock<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}

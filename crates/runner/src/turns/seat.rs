@@ -1,6 +1,6 @@
 //! A cell's seat at the table of its group.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use load::{
@@ -9,14 +9,14 @@ use load::{
 use load::{Turn, TurnClock};
 use plan::TurnLength;
 use probe::Sample;
-use record::{IntervalRow, ServerUse, TurnRow};
+use record::{IntervalRow, TurnRow};
 use words::OpEffect;
 use workload::Task;
 
 use super::frozen::Frozen;
-use super::link::{CellEnd, LinkPipes, TurnFollower};
+use super::link::{CellEnd, LinkPipes};
 use super::table::{ReadyLoad, Table, TurnTaker};
-use super::{Placing, StepClock};
+use super::{Placing, StepClock, lock};
 
 /// The length of a turn of a step that only reads, if the plan leaves it to Assay, and of one that
 /// writes. `docs/turns.md` has the measurements on which they rest.
@@ -29,6 +29,8 @@ pub struct Seat {
     place: Place,
     length: TurnLength,
     connections: Arc<Connections>,
+    /// The processes to freeze between turns, while the target runs.
+    target: Arc<Mutex<Frozen>>,
 }
 
 /// The place of a seat.
@@ -42,8 +44,6 @@ enum Place {
 /// The parts of a cell that its conductor uses.
 struct Connections {
     gate: Arc<Gate>,
-    /// The processes to freeze between turns, while the target runs.
-    target: Mutex<Frozen>,
     /// Puts the connections on processors, while the target runs.
     placing: Mutex<Option<Arc<Placing>>>,
     /// The turns of the load that runs, or ran last.
@@ -56,21 +56,10 @@ impl Connections {
     fn new(clock: &SystemClock) -> Arc<Self> {
         Arc::new(Self {
             gate: Gate::closed(clock.clone()),
-            target: Mutex::default(),
             placing: Mutex::default(),
             rows: Mutex::default(),
             failure: Mutex::default(),
         })
-    }
-
-    /// Places the connections for a turn, and lets them begin.
-    fn open(&self, draw: u64) -> anyhow::Result<()> {
-        let placing = lock(&self.placing).clone();
-        if let Some(placing) = placing {
-            placing.next(draw)?;
-        }
-        self.gate.open();
-        Ok(())
     }
 }
 
@@ -97,7 +86,7 @@ impl Seat {
     }
 
     fn new(place: Place, length: TurnLength, connections: Arc<Connections>) -> Self {
-        Self { place, length, connections }
+        Self { place, length, connections, target: Arc::default() }
     }
 
     /// Returns the clock of the cell's steps.
@@ -132,7 +121,7 @@ impl Seat {
     /// # Errors
     /// The one before can't be thawed.
     pub fn set_target(&self, target: Frozen) -> anyhow::Result<()> {
-        std::mem::replace(&mut *lock(&self.connections.target), target).thaw()
+        std::mem::replace(&mut *lock(&self.target), target).thaw()
     }
 
     /// Places connections in this way from now on.
@@ -150,18 +139,18 @@ impl Seat {
         stop: &std::sync::atomic::AtomicBool,
         sink: &mut dyn Sink,
     ) -> anyhow::Result<StepOutcome> {
-        let turn = self.turn_of(&tasks);
+        let length = self.turn_length(&tasks);
         let clock = self.turn_clock();
         lock(&self.connections.rows).clear();
 
-        let mut sink = SeatedSink { sink, seat: self, number, turn };
+        let mut sink = SeatedSink { sink, seat: self, number, length };
         let outcome = load::run(tasks, limits, &clock, stop, &mut sink);
 
         match &self.place {
             Place::Here { table, cell } => table.ask(*cell),
             Place::Linked(end) => end.ask(),
         }
-        lock(&self.connections.target).thaw()?;
+        lock(&self.target).thaw()?;
         let Some(reason) = lock(&self.connections.failure).take() else {
             return Ok(outcome);
         };
@@ -180,7 +169,7 @@ impl Seat {
     }
 
     /// Returns the length of a turn.
-    fn turn_of(&self, tasks: &[Task]) -> Duration {
+    fn turn_length(&self, tasks: &[Task]) -> Duration {
         if let TurnLength::Fixed(length) = self.length {
             return length;
         }
@@ -193,17 +182,18 @@ impl Seat {
     }
 
     /// Gives up the work of this cell: its load is ready.
-    fn ready(&self, number: usize, turn: Duration) -> anyhow::Result<()> {
-        let mut target = lock(&self.connections.target);
+    fn ready(&self, number: usize, length: Duration) -> anyhow::Result<()> {
+        let mut target = lock(&self.target);
         target.find_processes();
         target.freeze()?;
         drop(target);
         match &self.place {
             Place::Here { table, cell } => {
-                let connections = Box::new(Arc::clone(&self.connections));
-                table.ready(*cell, ReadyLoad { number, turn, connections });
+                let connections = Arc::clone(&self.connections);
+                let target = Arc::clone(&self.target);
+                table.ready(*cell, ReadyLoad { number, length, connections, target });
             }
-            Place::Linked(end) => end.ready(number, turn)?,
+            Place::Linked(end) => end.ready(number, length)?,
         }
         Ok(())
     }
@@ -217,13 +207,22 @@ impl Drop for Seat {
     }
 }
 
-impl TurnFollower for Connections {
+impl TurnTaker for Connections {
     fn begin(&self, draw: u64) -> anyhow::Result<()> {
-        self.open(draw)
+        let placing = lock(&self.placing).clone();
+        if let Some(placing) = placing {
+            placing.next(draw)?;
+        }
+        self.gate.open();
+        Ok(())
     }
 
-    fn end(&self) -> Turn {
-        self.gate.close()
+    fn wait_for_end(&self, at_most: Duration) -> bool {
+        self.gate.wait_for_end(at_most)
+    }
+
+    fn end(&self) -> anyhow::Result<Turn> {
+        Ok(self.gate.close())
     }
 
     fn fail(&self, reason: &str) {
@@ -240,52 +239,12 @@ impl TurnFollower for Connections {
     }
 }
 
-impl TurnTaker for Arc<Connections> {
-    fn begin(&self, draw: u64) -> anyhow::Result<()> {
-        let mut target = lock(&self.target);
-        target.begin_turn();
-        target.thaw()?;
-        self.open(draw)
-    }
-
-    fn wait_for_end(&self, at_most: Duration) -> bool {
-        self.gate.wait_for_end(at_most)
-    }
-
-    fn end(&self) -> Turn {
-        self.gate.close()
-    }
-
-    fn freeze(&self) -> anyhow::Result<()> {
-        lock(&self.target).freeze()
-    }
-
-    fn used(&self) -> Option<ServerUse> {
-        lock(&self.target).used_in_turn()
-    }
-
-    fn fail(&self, reason: &str) {
-        let _ = lock(&self.target).thaw();
-        TurnFollower::fail(&**self, reason);
-    }
-
-    fn release(&self) {
-        // If it can't be thawed, its connections wait until the step is cut off.
-        let _ = lock(&self.target).thaw();
-        self.gate.open();
-    }
-
-    fn note(&self, row: TurnRow) {
-        lock(&self.rows).push(row);
-    }
-}
-
 /// Passes everything on, and tells the table that the connections are ready.
 struct SeatedSink<'a> {
     sink: &'a mut dyn Sink,
     seat: &'a Seat,
     number: usize,
-    turn: Duration,
+    length: Duration,
 }
 
 impl Sink for SeatedSink<'_> {
@@ -293,7 +252,7 @@ impl Sink for SeatedSink<'_> {
         // The clock stands still, so that all connections begin with the first turn.
         let now = self.seat.clock().now();
         let start_at = self.sink.begin(now, connections)?;
-        self.seat.ready(self.number, self.turn).map_err(|error| format!("{error:#}"))?;
+        self.seat.ready(self.number, self.length).map_err(|error| format!("{error:#}"))?;
         Ok(start_at)
     }
 
@@ -328,8 +287,4 @@ impl Sink for SeatedSink<'_> {
         let failure = lock(&self.seat.connections.failure).clone();
         failure.map_or(Ok(()), Err)
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,18 +1,21 @@
 //! The table at which the cells of a group sit: who works, who waits, and for what.
 
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use load::Turn;
 use record::{ServerUse, TurnRow};
 
+use super::frozen::Frozen;
+use super::lock;
+
 /// The connections of a target, which take turns with those of others.
-pub trait TurnTaker: Send {
-    /// Thaws the target, places its connections on processors, and opens its gate: a turn begins.
-    /// Turns with the same `draw` have the same places.
+pub trait TurnTaker: Send + Sync {
+    /// Places the connections on processors, and opens their gate: a turn begins. Turns with the
+    /// same `draw` have the same places.
     ///
     /// # Errors
-    /// The target can't be thawed or placed, so it does not work.
+    /// The connections can't be placed, so they don't work.
     fn begin(&self, draw: u64) -> anyhow::Result<()>;
 
     /// Waits until the connections have ended the step, but not longer than `at_most`. Returns
@@ -20,23 +23,15 @@ pub trait TurnTaker: Send {
     fn wait_for_end(&self, at_most: Duration) -> bool;
 
     /// Closes the gate when the operations in flight have ended: the turn is over.
-    fn end(&self) -> Turn;
-
-    /// Freezes the target until its next turn.
     ///
     /// # Errors
-    /// The target can't be frozen.
-    fn freeze(&self) -> anyhow::Result<()>;
-
-    /// Returns what the processes of the server have used since the turn began; `None` without a
-    /// server whose processes are known.
-    fn used(&self) -> Option<ServerUse>;
+    /// The turn could not begin.
+    fn end(&self) -> anyhow::Result<Turn>;
 
     /// Lets the step fail for this reason: the target can't take its turns.
     fn fail(&self, reason: &str);
 
-    /// Lets the target and its connections work without turns from now on, so that the step can
-    /// end.
+    /// Lets the connections work without turns from now on, so that the step can end.
     fn release(&self);
 
     /// Notes a turn for the record.
@@ -48,8 +43,57 @@ pub struct ReadyLoad {
     /// The number of the load within its cell. Loads with the same number take turns.
     pub number: usize,
     /// The length of a turn.
-    pub turn: Duration,
-    pub connections: Box<dyn TurnTaker>,
+    pub length: Duration,
+    pub connections: Arc<dyn TurnTaker>,
+    /// The processes that rest between turns.
+    pub target: Arc<Mutex<Frozen>>,
+}
+
+impl ReadyLoad {
+    /// Thaws the target, and lets its connections begin a turn.
+    ///
+    /// # Errors
+    /// The target can't be thawed or placed, so it does not work.
+    pub(super) fn begin(&self, draw: u64) -> anyhow::Result<()> {
+        let mut target = lock(&self.target);
+        target.begin_turn();
+        target.thaw()?;
+        drop(target);
+        self.connections.begin(draw)
+    }
+
+    /// Ends a turn, and freezes the target until its next one unless the load has ended.
+    ///
+    /// # Errors
+    /// The turn could not begin, or the target can't be frozen.
+    pub(super) fn end(&self) -> anyhow::Result<Turn> {
+        let turn = self.connections.end()?;
+        if !turn.is_last {
+            lock(&self.target).freeze()?;
+        }
+        Ok(turn)
+    }
+
+    /// Returns what the processes of the server have used since the turn began; `None` without a
+    /// server whose processes are known.
+    pub(super) fn used(&self) -> Option<ServerUse> {
+        lock(&self.target).used_in_turn()
+    }
+
+    /// Lets the step fail for this reason: the target can't take its turns.
+    pub(super) fn fail(&self, reason: &str) {
+        // A target that can't be thawed has failed already.
+        let _ = lock(&self.target).thaw();
+        self.connections.fail(reason);
+    }
+
+    /// Lets the target and its connections work without turns from now on, so that the step can
+    /// end.
+    pub(super) fn release(&self) {
+        // If it can't be thawed, its connections wait until the step is cut off.
+        let _ = lock(&self.target).thaw();
+        self.connections.release();
+    }
 }
 
 /// What a cell does.
@@ -98,7 +142,7 @@ impl Table {
 
     /// Waits until the cell may work alone.
     pub(super) fn ask(&self, cell: usize) {
-        let mut places = self.lock();
+        let mut places = lock(&self.places);
         places[cell].stage = Stage::Asks;
         self.changed.notify_all();
         while places[cell].stage == Stage::Asks && !places[cell].is_free {
@@ -109,10 +153,10 @@ impl Table {
 
     /// Gives up the work of a cell whose load is ready.
     pub(super) fn ready(&self, cell: usize, load: ReadyLoad) {
-        let mut places = self.lock();
+        let mut places = lock(&self.places);
         if places[cell].is_free {
             drop(places);
-            load.connections.release();
+            load.release();
             return;
         }
         places[cell].stage = Stage::Loads { number: load.number };
@@ -122,7 +166,7 @@ impl Table {
 
     /// Removes a cell that has ended, or never began.
     pub(super) fn leave(&self, cell: usize) {
-        let mut places = self.lock();
+        let mut places = lock(&self.places);
         places[cell].stage = Stage::Left;
         places[cell].load = None;
         self.changed.notify_all();
@@ -131,7 +175,7 @@ impl Table {
     /// Lets one cell after the other work until the loads of all are ready, and takes those that
     /// come first.
     pub(super) fn next(&self) -> Next {
-        let mut places = self.lock();
+        let mut places = lock(&self.places);
         loop {
             let stages = || places.iter().map(|place| place.stage);
             if stages().all(|stage| stage == Stage::Left) {
@@ -152,7 +196,7 @@ impl Table {
 
     /// Waits until a cell no longer loads: its thread has seen that the load has ended.
     pub(super) fn wait_for_end(&self, cell: usize) {
-        let mut places = self.lock();
+        let mut places = lock(&self.places);
         while matches!(places[cell].stage, Stage::Loads { .. }) {
             places = self.wait(places);
         }
@@ -160,18 +204,14 @@ impl Table {
 
     /// Lets all cells work at any time: the run is interrupted, or turns have failed.
     pub(super) fn give_up(&self) {
-        let mut places = self.lock();
+        let mut places = lock(&self.places);
         for place in &mut *places {
             place.is_free = true;
             if let Some(load) = place.load.take() {
-                load.connections.release();
+                load.release();
             }
         }
         self.changed.notify_all();
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<Place>> {
-        self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn wait<'a>(&self, places: MutexGuard<'a, Vec<Place>>) -> MutexGuard<'a, Vec<Place>> {
