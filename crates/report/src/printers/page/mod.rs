@@ -43,6 +43,7 @@ mod seconds;
 mod step;
 mod table;
 mod tree;
+mod turns;
 mod waits;
 
 use std::collections::BTreeSet;
@@ -143,7 +144,8 @@ pub fn html_page(page: &Page<'_>) -> String {
     let index = Index::new(figures, page.curves);
     let steps: Vec<_> =
         matrix.measured().map(|step| StepCharts::of(&matrix, &index, step)).collect();
-    let budget = Budget::of(steps.iter().flat_map(|step| &step.charts));
+    let ratios = steps.iter().filter_map(|step| step.ratios.as_ref());
+    let budget = Budget::of(steps.iter().flat_map(|step| &step.charts), ratios);
 
     let legend = Legend::of(&matrix);
     let titles: Vec<String> = sources.iter().map(|source| clean(&source.run.name)).collect();

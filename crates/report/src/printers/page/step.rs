@@ -16,6 +16,7 @@ use crate::printers::page::distributions;
 use crate::printers::page::legend::Legend;
 use crate::printers::page::marks;
 use crate::printers::page::table::table;
+use crate::printers::page::turns::{self, RatioChart};
 use crate::printers::page::waits;
 use crate::printers::page::{CellRecord, NamedMatrix, Source, cell_label, marked, permalink};
 use crate::tables::classic;
@@ -23,11 +24,14 @@ use crate::tables::lsm;
 use crate::tables::metrics;
 use crate::tables::quality;
 use crate::tables::times;
+use crate::tables::turns as turns_table;
 
 /// The charts of one step.
 pub(super) struct StepCharts<'a> {
     step: StepHead<'a>,
     pub(super) charts: Vec<Chart<'a>>,
+    /// The ratios to the base over the turns; `None` without turns.
+    pub(super) ratios: Option<RatioChart<'a>>,
     distributions: Vec<Plot>,
 }
 
@@ -36,6 +40,7 @@ impl<'a> StepCharts<'a> {
         Self {
             step,
             charts: charts::of_step(matrix, index, step),
+            ratios: turns::of_step(matrix, index, step),
             distributions: distributions::of_step(matrix, step),
         }
     }
@@ -103,6 +108,9 @@ fn body(
             (legend.buttons(named, step))
             (marks::of_step(matrix, step))
         }
+        @if let Some(ratios) = &charts.ratios {
+            div.charts { (figure(&ratios.plot(budget), step)) }
+        }
         (figures(charts, &load, budget))
         @if !charts.distributions.is_empty() {
             div.charts {
@@ -123,6 +131,7 @@ fn body(
         @for quality in quality::tables(matrix, step) { (table(names, &quality)) }
         @for lsm in lsm::tables(matrix, step) { (table(names, &lsm)) }
         (times_of_kinds(named, step))
+        (table(names, &turns_table::totals(matrix, step)))
         @if !counters.is_empty() {
             details { summary { "counters of the engine (" (counters.rows.len()) ")" } (table(names, &counters)) }
         }

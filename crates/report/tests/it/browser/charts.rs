@@ -1,6 +1,6 @@
 //! What a chart shows of targets that were repeated, and of short steps.
 
-use analysis::figures::Figures;
+use analysis::figures::{Figures, TurnBlock};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -94,4 +94,47 @@ fn a_step_of_three_seconds_has_lines_and_an_axis_with_its_unit() {
         "{FIRST}.chart.width - {FIRST}.chart.over.offsetLeft - {FIRST}.chart.over.offsetWidth"
     ));
     assert!(room.as_f64().unwrap() >= 20.0, "{room}");
+}
+
+/// The chart of the ratios over the turns.
+const RATIOS: &str = "document.querySelector('#step-l-i0 .charts figure')";
+
+#[test]
+fn a_jump_within_a_step_shows_in_the_chart_of_its_turns() {
+    let mut figures = repeated(SHORT, 2);
+    let base = source(SHORT).run.base;
+    for row in &mut figures.rows {
+        let late = if row.cell.target == base { 100 } else { 50 };
+        row.series.turns = (0..60)
+            .map(|block| TurnBlock {
+                block,
+                seconds: 0.05,
+                operations: if block < 30 { 100 } else { late },
+            })
+            .collect();
+    }
+    let Some((mut browser, _folder)) = shown(&figures, SHORT) else {
+        return;
+    };
+    let title = browser.value(&format!("{RATIOS}.querySelector('figcaption').textContent"));
+    assert!(title.as_str().unwrap().contains("turn by turn"), "{title}");
+
+    // The median of both repeats: half as fast in the second half of the step.
+    browser.wait_for(&format!("{RATIOS}.chart && {RATIOS}.chart.ready"));
+    let medians = browser.value(&format!(
+        "{RATIOS}.chart.curves.flatMap((curve, at) => curve.isMedian ? [{RATIOS}.chart.data[at + 1]] : [])"
+    ));
+    let medians = medians.as_array().unwrap();
+    assert!(!medians.is_empty());
+    for median in medians {
+        let ratios: Vec<f64> = serde_json::from_value(median.clone()).unwrap();
+        assert_eq!(ratios, [vec![1.0; 30], vec![0.5; 30]].concat());
+    }
+
+    // All charts of a step have the same seconds, so that they are zoomed together.
+    let other = "document.querySelectorAll('#step-l-i0 figure')[1]";
+    browser.wait_for(&format!("{other}.chart && {other}.chart.ready"));
+    let ends = browser.value(&format!("[{RATIOS}.chart.end, {other}.chart.end]"));
+    assert_eq!(ends[0].as_f64().unwrap().round(), ends[1].as_f64().unwrap(), "{ends}");
+    assert_eq!(browser.complaints(), [""; 0]);
 }

@@ -24,6 +24,8 @@
   // The height of a row of events above a chart, and of the bars in it.
   const EVENT_ROW = 5;
   const EVENT_BAR = 4;
+  // The share of ratios at either end that a scale may cut off.
+  const RATIOS_CUT = 0.05;
   // The maximum distance of a click from a line, in pixels.
   const NEAR = 24;
   const BUCKETS = ["256\u00b5s", "1ms", "4ms", "16ms", "64ms", "256ms", "1s", "4s", "16s", "more"];
@@ -136,7 +138,7 @@
     return `${+share.toFixed(Math.max(1, Math.ceil(nines) - 1))}%`;
   };
   const AXIS = {
-    seconds: { head: (value) => `second ${Math.floor(value)}`, mark: (value) => `${value} s`, range: (least, most, { at, end }) => (least <= at[0] && most >= at[at.length - 1] ? [0, end] : [least, most]) },
+    seconds: { head: (value, { w }) => (w ? `${value.toFixed(2)} s` : `second ${Math.floor(value)}`), mark: (value) => `${value} s`, range: (least, most, { at, end }) => (least <= at[0] && most >= at[at.length - 1] ? [0, end] : [least, most]) },
     nines: { head: percentile, mark: (value) => (value % 1 === 0 ? percentile(value) : ""), range: (least, most) => [0, Math.max(most, 1)] },
     buckets: { head: (value) => (value < 9 ? `up to ${BUCKETS[value]}` : "more than 16s"), mark: (value) => BUCKETS[value] || "", range: (least, most) => [least - 0.3, most + 0.3] },
   };
@@ -184,7 +186,7 @@
     const full = isColored ? color.lines[legend[entry].color] : color.faint;
     const bold = isMedian ? 2.25 : step.colored ? 1.75 : 1.25;
     return {
-      label, show: isShown(step, entry), dash: DASHES[dash % DASHES.length], spanGaps: false,
+      label, show: isShown(step, entry), dash: DASHES[dash % DASHES.length],
       width: isRepeat || !isColored ? 0.75 : bold, stroke: isRepeat ? full + REPEAT_OPACITY : full,
       points: { show: isMarked, size: isRepeat ? 3 : 5, fill: isRepeat ? full + REPEAT_OPACITY : full, filter: isMarked ? undefined : isolatedPoints },
     };
@@ -214,7 +216,9 @@
     const eventRows = kind === "seconds" && step.marks ? step.marks.kinds.length : 0;
     const axis = { stroke: color.ink, grid: { stroke: color.grid, width: 1 }, ticks: { stroke: color.grid, width: 1, size: 4 }, font: "11px system-ui, sans-serif" };
     const { mark, range } = AXIS[kind];
+    const wholes = wholeRatios(data.h || []);
     const limits = (_, least, most) => {
+      if (data.h && !log) return ratioLimits(columns, [...wholes.values()]);
       if (least == null) return log ? [0.1, 1] : [0, 1];
       if (log) return [below(least), Math.max(above(most), below(least) * 10)];
       return [Math.min(0, least), most > 0 ? most * 1.06 : most < 0 ? 0 : 1];
@@ -234,9 +238,9 @@
         { ...axis, size: 30, values: (_, marks) => marks.map(mark), ...(kind === "buckets" && { splits: () => at }), ...(kind !== "buckets" && { incrs: kind === "nines" ? [1] : SECONDS }) },
         { ...axis, size: 52, grid: { ...axis.grid, filter: (_, marks) => decades(log, marks) }, values: (_, marks) => marks.map((value) => (value == null ? "" : short(value))) },
       ],
-      series: [{}, ...curves.map((curve) => seriesOf(step, curve, few, color))],
+      series: [{}, ...curves.map((curve) => ({ ...seriesOf(step, curve, few, color), spanGaps: data.w !== undefined }))],
       hooks: {
-        draw: [(chart) => { if (kind === "seconds") drawMarks(step, chart, color); }],
+        draw: [(chart) => { if (kind === "seconds") drawMarks(step, chart, color); drawWholes(step, chart, wholes, color); }],
         ready: [(chart) => { chart.ready = true; }],
         setScale: [(chart, key) => { if (key === "x" && chart.ready && kind === "seconds") zoomed(step, chart); }],
         setCursor: [(chart) => showTip(figure, chart)],
@@ -246,11 +250,49 @@
     chart.root.setAttribute("aria-hidden", "true");
     chart.curves = curves;
     chart.kind = kind;
+    chart.source = data;
     chart.second = made.step;
     chart.end = made.end;
     figure.chart = chart;
     step.drawn.add(figure);
     if (step.zoom && kind === "seconds") chart.setScale("x", { min: step.zoom[0], max: step.zoom[1] });
+  };
+
+  // The ratio of the whole step of each entry: the geometric mean of its repeats.
+  const wholeRatios = (ratios) => {
+    const logs = new Map();
+    for (const [line, ratio] of ratios) if (ratio > 0) logs.set(lines[line].entry, [...(logs.get(lines[line].entry) || []), Math.log(ratio)]);
+    return new Map([...logs].map(([entry, all]) => [entry, Math.exp(all.reduce((sum, log) => sum + log, 0) / all.length)]));
+  };
+  // The limits of a scale of ratios: nearly all ratios, those of the whole step, and 1. A single stall does not flatten the rest.
+  const ratioLimits = (columns, wholes) => {
+    const all = columns.flat().filter((ratio) => ratio != null).sort((a, b) => a - b);
+    const at = (share) => all[Math.round(share * (all.length - 1))];
+    const ends = all.length ? [at(RATIOS_CUT), at(1 - RATIOS_CUT)] : [];
+    const [least, most] = [Math.min(1, ...ends, ...wholes), Math.max(1, ...ends, ...wholes)];
+    const room = Math.max(0.1 * (most - least), 0.01);
+    return [Math.max(0, least - room), most + room];
+  };
+  // Draws the base as a line at 1, and the ratio of the whole step of each entry as a dashed line.
+  const drawWholes = (step, chart, wholes, color) => {
+    if (!wholes.size) return;
+    const { ctx, bbox } = chart;
+    const pixel = devicePixelRatio || 1;
+    const horizontal = (ratio, style, dashes) => {
+      const top = chart.valToPos(ratio, "y", true);
+      if (top < bbox.top || top > bbox.top + bbox.height) return;
+      ctx.beginPath();
+      ctx.setLineDash(dashes.map((length) => length * pixel));
+      ctx.strokeStyle = style;
+      ctx.moveTo(bbox.left, top);
+      ctx.lineTo(bbox.left + bbox.width, top);
+      ctx.stroke();
+    };
+    ctx.save();
+    ctx.lineWidth = 1.25 * pixel;
+    horizontal(1, color.ink, []);
+    for (const [entry, ratio] of wholes) if (isShown(step, entry) && hasColor(step, entry)) horizontal(ratio, color.lines[legend[entry].color], [8, 5]);
+    ctx.restore();
   };
 
   // Draws the events of the engines' logs as bars above the chart, a row for each kind. If there are few, each also has a line.
@@ -359,7 +401,7 @@
     if (all > TIP_ROWS) rows = rows.sort((a, b) => a.far - b.far).slice(0, TIP_ROWS);
     rows.sort((a, b) => b.value - a.value);
     const head = document.createElement("b");
-    head.textContent = AXIS[chart.kind].head(chart.data[0][idx]) + (all > rows.length ? `, ${rows.length} of ${all} lines` : "");
+    head.textContent = AXIS[chart.kind].head(chart.data[0][idx], chart.source) + (all > rows.length ? `, ${rows.length} of ${all} lines` : "");
     const place = chart.data[0][idx];
     const half = chart.second / 2;
     const marks = chart.kind !== "seconds" ? [] : marksAt(stepOf(figure), place - half, place + half).map(({ entry, text }) => tipRow(figure, entry, text));
