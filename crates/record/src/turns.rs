@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use parquet::data_type::ByteArray;
 use serde::{Deserialize, Serialize};
 
 use crate::RecordError;
 use crate::step_writer::integer;
-use crate::table::{ColumnSpec, ColumnType, TableReader, TableWriter, Value, Values};
+use crate::table::{ColumnSpec, ColumnType, Rows, TableReader, TableWriter, Value, Values};
 
 /// One turn of a target within a step: rows of `turns.parquet`, one for each kind of operation.
 /// While another target has its turn, this one's clock stands still.
@@ -84,11 +85,6 @@ impl ServerUse {
             self.involuntary_switches,
         ]
     }
-
-    fn of_values(values: [u64; 5]) -> Self {
-        let [cpu_ns, minor_faults, major_faults, voluntary_switches, involuntary_switches] = values;
-        Self { cpu_ns, minor_faults, major_faults, voluntary_switches, involuntary_switches }
-    }
 }
 
 pub(crate) fn turn_columns() -> [ColumnSpec; 14] {
@@ -113,46 +109,81 @@ pub(crate) fn turn_columns() -> [ColumnSpec; 14] {
 /// Reads all turns of a table with [`turn_columns`].
 pub(crate) fn read(table: &mut TableReader) -> Result<Vec<TurnRow>, RecordError> {
     let mut turns: Vec<TurnRow> = Vec::new();
-    while let Some(batch) = table.next_batch()? {
-        let mut integers = Vec::new();
-        let mut kinds = Vec::new();
-        for column in batch {
-            if column.defined.is_some() {
-                integers.push(column.into_optional_integers());
+    while let Some(columns) = table.next_batch()? {
+        let batch = TurnBatch::of(columns);
+        for (row, kind) in batch.kinds.iter().enumerate() {
+            let turn = batch.turn(row);
+            if turns.last().is_none_or(|last| last.number != turn.number) {
+                turns.push(turn);
+            }
+            if let Some(last) = turns.last_mut() {
+                let ok = batch.count("ok", row).unwrap_or(0);
+                last.ok.insert(table.text(kind)?.to_owned(), ok);
+            }
+        }
+    }
+    Ok(turns)
+}
+
+/// Some rows of `turns.parquet`, with their columns by name.
+struct TurnBatch {
+    integers: BTreeMap<String, Vec<Option<i64>>>,
+    kinds: Vec<ByteArray>,
+}
+
+impl TurnBatch {
+    /// Takes columns in the order of [`turn_columns`].
+    fn of(columns: Vec<Rows>) -> Self {
+        let mut batch = Self { integers: BTreeMap::new(), kinds: Vec::new() };
+        for (spec, column) in turn_columns().into_iter().zip(columns) {
+            if spec.optional {
+                batch.integers.insert(spec.name, column.into_optional_integers());
                 continue;
             }
             match column.values {
-                Values::Text(values) => kinds = values,
-                Values::Integer(values) => integers.push(values.into_iter().map(Some).collect()),
+                Values::Text(kinds) => batch.kinds = kinds,
+                Values::Integer(values) => {
+                    batch.integers.insert(spec.name, values.into_iter().map(Some).collect());
+                }
                 Values::Number(_) | Values::Boolean(_) => {
                     unreachable!("a batch has the columns that were selected")
                 }
             }
         }
+        batch
+    }
 
-        for (row, kind) in kinds.iter().enumerate() {
-            let value = |column: usize| integers[column][row].map(|value| value.max(0) as u64);
-            let required = |column: usize| value(column).unwrap_or(0);
-            let number = u32::try_from(required(0)).unwrap_or(u32::MAX);
-            if turns.last().is_none_or(|turn| turn.number != number) {
-                let server = [8, 9, 10, 11, 12].map(value);
-                turns.push(TurnRow {
-                    number,
-                    block: u32::try_from(required(1)).unwrap_or(u32::MAX),
-                    at_ns: required(2),
-                    began_ns: required(3),
-                    length_ns: required(4),
-                    idle_ns: required(5),
-                    client_cpu_ns: required(6),
-                    server: server[0]
-                        .map(|_| ServerUse::of_values(server.map(Option::unwrap_or_default))),
-                    ok: BTreeMap::new(),
-                });
-            }
-            if let Some(turn) = turns.last_mut() {
-                turn.ok.insert(table.text(kind)?.to_owned(), required(7));
-            }
+    /// Returns the value of a column in a row, if it is present.
+    fn count(&self, column: &str, row: usize) -> Option<u64> {
+        let value = *self.integers.get(column)?.get(row)?;
+        value.map(|value| value.max(0) as u64)
+    }
+
+    /// Returns the turn of a row, without its operations.
+    fn turn(&self, row: usize) -> TurnRow {
+        let count = |column| self.count(column, row).unwrap_or(0);
+        let number = |column| u32::try_from(count(column)).unwrap_or(u32::MAX);
+        TurnRow {
+            number: number("turn"),
+            block: number("block"),
+            at_ns: count("at_ns"),
+            began_ns: count("began_ns"),
+            length_ns: count("length_ns"),
+            idle_ns: count("idle_ns"),
+            client_cpu_ns: count("client_cpu_ns"),
+            server: self.server(row),
+            ok: BTreeMap::new(),
         }
     }
-    Ok(turns)
+
+    fn server(&self, row: usize) -> Option<ServerUse> {
+        let count = |column| self.count(column, row).unwrap_or(0);
+        Some(ServerUse {
+            cpu_ns: self.count("server_cpu_ns", row)?,
+            minor_faults: count("server_minor_faults"),
+            major_faults: count("server_major_faults"),
+            voluntary_switches: count("server_voluntary_switches"),
+            involuntary_switches: count("server_involuntary_switches"),
+        })
+    }
 }

@@ -15,8 +15,9 @@ use super::remarks::remarks;
 use super::row::{OpFigures, RankFigures, ReadLimits, Row, throughput};
 use super::series::{self, CountersReader, OpsReader, Series};
 use super::sla::{Sla, sla};
+use super::turns::TurnTotals;
 use super::waits::waits;
-use super::{client_hosts, metrics, quality, sizes};
+use super::{client_hosts, metrics, quality, sizes, turns};
 
 /// A cell in its run.
 pub(super) struct CellOfRun<'a> {
@@ -65,6 +66,7 @@ impl CellOfRun<'_> {
             host_sums: host_sums(series),
             warnings,
             series: data.series,
+            turn_totals: data.turn_totals,
             ..self.recorded_facts(reader)
         };
         // Times per operation rest on the throughput, which is a figure of the row.
@@ -120,6 +122,7 @@ struct StepData<'a> {
     /// Latencies of the whole step by kind of operation: `insert.service`.
     histograms: BTreeMap<String, Histogram<u64>>,
     series: Series,
+    turn_totals: Option<TurnTotals>,
 }
 
 impl<'a> StepData<'a> {
@@ -142,7 +145,11 @@ impl<'a> StepData<'a> {
                 of_counter.role = counter.role;
             }
         }
-        Ok(Self { step, host, client_hosts, histograms, series })
+        let turns = reader.turns()?;
+        let main_op = step.main_operation();
+        series.turns = turns::blocks(&turns, main_op);
+        let turn_totals = turns::totals(&turns, main_op);
+        Ok(Self { step, host, client_hosts, histograms, series, turn_totals })
     }
 
     /// Returns the figures of each kind of operation.

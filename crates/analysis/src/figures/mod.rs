@@ -43,6 +43,7 @@ pub(crate) mod series;
 mod sizes;
 mod sla;
 pub(crate) mod step_figures;
+mod turns;
 mod waits;
 
 pub use calls::Calls;
@@ -68,4 +69,5 @@ pub use series::{CounterSeries, OpSeries, Series, per_second, rate_exceeded_in};
 pub use sizes::{Size, TablePart};
 pub use sla::{SLA_SHARE, Sla, SlaHistory, sla};
 pub use step_figures::operations_needed;
+pub use turns::{TurnBlock, TurnTotals};
 pub use waits::{SessionState, Waits};

@@ -15,6 +15,7 @@ use super::metrics::Lsm;
 use super::operation::MainOperation;
 use super::series::Series;
 use super::sla::Sla;
+use super::turns::TurnTotals;
 use super::waits::Waits;
 use crate::figures::{Lag, Quality, Remark, SettleWork, Size, StepEvents, step_figures};
 use crate::settings::Settings;
@@ -183,6 +184,9 @@ pub struct Row {
     /// The number of its turns within the step; `None`: it was measured alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turns: Option<u32>,
+    /// What it did and used in its turns; `None` in a step without turns.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turn_totals: Option<TurnTotals>,
     /// The figures are valid.
     pub valid: bool,
     /// The reasons for which they are not valid.

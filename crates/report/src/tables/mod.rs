@@ -28,3 +28,4 @@ pub(crate) mod searches;
 pub(crate) mod sizes;
 pub(crate) mod steps;
 pub(crate) mod times;
+pub(crate) mod turns;

@@ -1,6 +1,6 @@
 //! The tables of one step, in the order in which a terminal and exports by name show them.
 
-use super::{classic, lsm, metrics, quality, times};
+use super::{classic, lsm, metrics, quality, times, turns};
 use crate::model::matrix::{Matrix, StepHead};
 use crate::model::operations::split_kinds;
 use crate::model::table::Table;
@@ -26,6 +26,7 @@ pub(crate) fn details(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Table> {
     tables.push(times::accounting(matrix, step));
     tables.push(times::buckets(matrix, step, &kinds));
     tables.push(times::percentiles(matrix, step, &kinds));
+    tables.push(turns::totals(matrix, step));
     tables
 }
 

@@ -1,5 +1,5 @@
-//! The summary of a step for its heading: the result of the base, and verdicts. Also selects the
-//! lines of a chart that stand out.
+//! The summary of a step for its heading: the result of the base, and verdicts. Also numbers the
+//! lines of charts.
 
 use analysis::{
     compare::{ComparedStep, Sample, THROUGHPUT},
@@ -21,9 +21,6 @@ use crate::tables::compared::{ratio_cell, tone};
 
 /// The maximum number of comparisons that are shown; of more, the verdicts are counted.
 const SHOWN_MAX: usize = 4;
-
-/// The maximum number of lines that all have a color.
-const COLORED_MAX: usize = 6;
 
 /// The verdicts to count, with their names.
 const COUNTED: [(Tone, &str); 5] = [
@@ -111,10 +108,9 @@ fn means_by_load(lines: &[(&CellLine<'_>, &Row)], target: &str) -> Vec<f64> {
     means
 }
 
-/// A line that ran a step. Its number, among all lines, determines its color.
+/// A line that ran a step, with its number among all lines.
 pub(super) struct NumberedLine<'m> {
     pub number: usize,
-    pub line: &'m CellLine<'m>,
     pub row: &'m Row,
 }
 
@@ -123,37 +119,9 @@ pub(super) fn numbered_lines<'m>(
     matrix: &'m Matrix<'m>,
     step: StepHead<'m>,
 ) -> impl Iterator<Item = NumberedLine<'m>> {
-    matrix.lines.iter().enumerate().filter_map(move |(number, line)| {
-        Some(NumberedLine { number, line, row: line.row(step.name)? })
-    })
-}
-
-/// A line that stands out among many.
-pub(super) struct StandingOut {
-    pub number: usize,
-    pub reason: &'static str,
-}
-
-/// Returns the lines that stand out; `None` if so few lines ran the step that all have colors.
-pub(super) fn standing_out(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Vec<StandingOut>> {
-    let lines: Vec<NumberedLine<'_>> = numbered_lines(matrix, step).collect();
-    if lines.len() <= COLORED_MAX {
-        return None;
-    }
-
-    let of_base = lines.iter().find(|line| line.line.cell.target == matrix.base);
-    let base = of_base.map(|line| line.number);
-    let rates: Vec<(usize, f64)> = lines
+    matrix
+        .lines
         .iter()
-        .filter(|line| comparable(line.row))
-        .filter_map(|line| Some((line.number, throughput(line.row)?)))
-        .collect();
-    let fastest = rates.iter().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(number, _)| *number);
-    let slowest = rates.iter().min_by(|a, b| a.1.total_cmp(&b.1)).map(|(number, _)| *number);
-
-    let found = [(base, "base"), (fastest, "fastest"), (slowest, "slowest")];
-    let standing_out = found
-        .into_iter()
-        .filter_map(|(number, reason)| Some(StandingOut { number: number?, reason }));
-    Some(standing_out.collect())
+        .enumerate()
+        .filter_map(move |(number, line)| Some(NumberedLine { number, row: line.row(step.name)? }))
 }

@@ -8,6 +8,7 @@ use record::CellKey;
 use crate::model::matrix::{Matrix, StepHead};
 use crate::printers::page::curve::{ChartPlace, Curve, Curves, RowCurve, bucket_of};
 use crate::printers::page::encode;
+use crate::printers::page::turns::RatioChart;
 
 /// The maximum size of all curves, so that a report of many targets can still be mailed.
 const BYTES_MAX: usize = 16_000_000;
@@ -45,7 +46,7 @@ impl<'c> Index<'c> {
         Self(keys.zip(curves).collect())
     }
 
-    fn of(&self, row: &'c Row) -> Option<&'c Curves> {
+    pub(crate) fn of(&self, row: &'c Row) -> Option<&'c Curves> {
         self.0.get(&key(row)).copied()
     }
 }
@@ -111,10 +112,16 @@ fn chart<'c>(place: ChartPlace, title: &'c str, drawn: &[(usize, &'c RowCurve)])
 pub(crate) struct Budget(usize);
 
 impl Budget {
-    /// Returns the largest budget that keeps the charts small enough.
-    pub(crate) fn of<'c>(charts: impl Iterator<Item = &'c Chart<'c>> + Clone) -> Self {
+    /// Returns the largest budget that keeps the charts of all steps small enough.
+    pub(crate) fn of<'c>(
+        charts: impl Iterator<Item = &'c Chart<'c>> + Clone,
+        ratios: impl Iterator<Item = &'c RatioChart<'c>> + Clone,
+    ) -> Self {
         let mut budget = Self(POINTS_MAX);
-        let size = |budget: Self| charts.clone().map(|chart| budget.size(chart)).sum::<usize>();
+        let size = |budget: Self| {
+            let of_charts = charts.clone().map(|chart| budget.size(chart));
+            of_charts.chain(ratios.clone().map(|chart| chart.size(budget))).sum::<usize>()
+        };
         while size(budget) > BYTES_MAX && budget.0 / 2 >= POINTS_MIN {
             budget.0 /= 2;
         }
@@ -129,6 +136,12 @@ impl Budget {
             .iter()
             .map(|(_, name, curve)| name.len() + encode::size(curve, bucket_of_parts));
         wholes.sum::<usize>() + parts.sum::<usize>()
+    }
+
+    /// Returns the maximum number of points of a curve of ratios. Single blocks are noisy, so that
+    /// many points would hide what changes.
+    pub(crate) fn ratio_points(self) -> usize {
+        self.0 / 10
     }
 
     /// Returns the seconds per bucket of the chart's curves.
@@ -180,17 +193,21 @@ impl Chart<'_> {
                 _ => format!("smallest and largest second of every {bucket}"),
             },
             is_logarithmic: self.logarithmic,
-            data: list(wholes, bucket),
-            parts: has_parts.then(|| (self.parts_are, list(parts, budget.bucket_of_parts(self)))),
+            data: list("", wholes, bucket),
+            parts: has_parts
+                .then(|| (self.parts_are, list("", parts, budget.bucket_of_parts(self)))),
         }
     }
 }
 
-fn list<'c>(
+/// Returns curves as JSON: their lines, the names of parts, and their points. `head` has more
+/// fields of the object, with a comma after each.
+pub(crate) fn list<'c>(
+    head: &str,
     curves: impl Iterator<Item = (usize, Option<&'c str>, &'c Curve)>,
     bucket: usize,
 ) -> String {
-    let mut out = format!("{{\"k\":{bucket},\"s\":[");
+    let mut out = format!("{{{head}\"k\":{bucket},\"s\":[");
     for (at, (line, part, curve)) in curves.enumerate() {
         if at > 0 {
             out.push(',');
@@ -226,7 +243,7 @@ mod tests {
         let charts = of_step(&matrix, &index, matrix.steps[0]);
         assert_eq!(charts.len(), 1);
         assert_eq!(charts[0].title, "reads per second");
-        let budget = Budget::of(charts.iter());
+        let budget = Budget::of(charts.iter(), std::iter::empty());
         assert_eq!(budget, Budget(POINTS_MAX));
         assert_eq!(charts[0].plot(budget).data, r#"{"k":1,"s":[[0,2,[1,2]],[1,2,[3,4]]]}"#);
     }
@@ -254,7 +271,7 @@ mod tests {
                 ..chart(place)
             })
             .collect();
-        let budget = Budget::of(charts.iter());
+        let budget = Budget::of(charts.iter(), std::iter::empty());
         let plots = charts.iter().map(|chart| chart.plot(budget));
         let size: usize =
             plots.map(|plot| plot.data.len() + plot.parts.map_or(0, |(_, data)| data.len())).sum();

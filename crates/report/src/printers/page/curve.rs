@@ -3,6 +3,7 @@
 
 use analysis::figures::Row;
 
+use crate::printers::page::turns::TurnGroups;
 use crate::printers::page::{engine, host, load, tree, waits};
 
 /// The maximum number of points of a curve.
@@ -155,6 +156,8 @@ impl RowCurve {
 #[derive(Clone, Debug, Default)]
 pub struct Curves {
     pub(crate) drawn: Vec<RowCurve>,
+    /// The throughput in groups of turns; empty without turns.
+    pub(crate) turns: TurnGroups,
 }
 
 impl Curves {
@@ -170,7 +173,7 @@ impl Curves {
         drawn.extend(engine::of_row(row));
         drawn.extend(waits::of_row(row));
         drawn.retain(|drawn| drawn.whole.points.iter().any(|point| !point.is_nan()));
-        Self { drawn }
+        Self { drawn, turns: TurnGroups::of(&row.series.turns) }
     }
 
     /// Makes the curves of a row, and drops the largest series of the row: single clients, the host
@@ -180,6 +183,7 @@ impl Curves {
         row.series.host.clear();
         row.series.client_hosts.clear();
         row.series.engine.clear();
+        row.series.turns = Vec::new();
         for op in row.series.ops.values_mut() {
             op.ok_by_client = Vec::new();
             op.rows_by_client = Vec::new();

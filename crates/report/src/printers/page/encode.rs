@@ -13,13 +13,14 @@ const POINT_BYTES: usize = 7;
 
 /// Estimates the size of a curve in bytes, in buckets of this many seconds.
 pub(crate) fn size(curve: &Curve, bucket: usize) -> usize {
+    size_of_points(if curve.is_constant() { 1 } else { curve.point_count(bucket) })
+}
+
+/// Estimates the size of a curve of this many points in bytes.
+pub(crate) fn size_of_points(count: usize) -> usize {
     // Brackets, the line, the number of points.
     const HEAD: usize = 20;
-    if curve.is_constant() {
-        HEAD + POINT_BYTES
-    } else {
-        HEAD + curve.point_count(bucket) * POINT_BYTES
-    }
+    HEAD + count * POINT_BYTES
 }
 
 /// Writes `[line, number of points, [point, …], part]`. A gap is `null`; a single point represents

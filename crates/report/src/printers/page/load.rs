@@ -5,7 +5,7 @@ use words::OpChart;
 
 use crate::model::operations::rate_title;
 use crate::printers::page::curve::{ChartPlace, Curve, RowCurve};
-use crate::printers::page::seconds::{counts, rates};
+use crate::printers::page::seconds::{counts, rates, sampled};
 
 /// Returns the throughput and the longest latencies of each kind of operation.
 pub(super) fn of_row(row: &Row) -> Vec<RowCurve> {
@@ -42,7 +42,12 @@ fn add_kind(all: &mut Vec<RowCurve>, row: &Row, kind: &str, op: &OpSeries) {
         let title = format!("{kind}: longest {time} time in each second, ms");
         all.push(RowCurve {
             logarithmic: true,
-            ..RowCurve::whole(ChartPlace::Load, order + after, title, &longest(op, us_max))
+            ..RowCurve::whole(
+                ChartPlace::Load,
+                order + after,
+                title,
+                &sampled(row, longest(op, us_max)),
+            )
         });
     }
 
@@ -88,6 +93,23 @@ mod tests {
             ..OpSeries::default()
         };
         assert_eq!(longest(&op, &op.response_us_max), [Some(1.5), None, Some(2.0)]);
+    }
+
+    #[test]
+    fn a_last_second_that_is_too_short_has_no_longest_time() {
+        let mut row = row(&[]);
+        row.seconds = 1.05;
+        let op = OpSeries {
+            rows: vec![2, 1],
+            ok: vec![2, 1],
+            failed: vec![0, 0],
+            response_us_max: vec![1500.0, 10.0],
+            ..OpSeries::default()
+        };
+        row.series.ops.insert("insert".into(), op);
+        let drawn = of_row(&row);
+        assert_eq!(drawn[1].whole.points[0], 1.5);
+        assert!(drawn[1].whole.points[1].is_nan(), "{:?}", drawn[1].whole.points);
     }
 
     #[test]

@@ -32,6 +32,7 @@ mod engine;
 mod flame;
 mod functions;
 mod host;
+mod legend;
 mod live;
 mod load;
 mod marks;
@@ -42,6 +43,7 @@ mod seconds;
 mod step;
 mod table;
 mod tree;
+mod turns;
 mod waits;
 
 use std::collections::BTreeSet;
@@ -51,7 +53,6 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use maud::{DOCTYPE, Markup, PreEscaped, html as markup};
 use record::{Cell, Run, Status, Step};
-use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::model::comparison::{Comparison, Explained};
@@ -68,6 +69,7 @@ use crate::prose::run::{ended, targets, took};
 use crate::prose::validity::Validity;
 use crate::tables::{classic, compared, grouped, lsm, quality, searches};
 use charts::{Budget, Index};
+use legend::Legend;
 use problems::{failures, problem_list};
 use step::StepCharts;
 use table::table;
@@ -142,8 +144,10 @@ pub fn html_page(page: &Page<'_>) -> String {
     let index = Index::new(figures, page.curves);
     let steps: Vec<_> =
         matrix.measured().map(|step| StepCharts::of(&matrix, &index, step)).collect();
-    let budget = Budget::of(steps.iter().flat_map(|step| &step.charts));
+    let ratios = steps.iter().filter_map(|step| step.ratios.as_ref());
+    let budget = Budget::of(steps.iter().flat_map(|step| &step.charts), ratios);
 
+    let legend = Legend::of(&matrix);
     let titles: Vec<String> = sources.iter().map(|source| clean(&source.run.name)).collect();
     markup! {
         (DOCTYPE)
@@ -166,13 +170,13 @@ pub fn html_page(page: &Page<'_>) -> String {
                     section id="steps" {
                         h2 { "Steps" (permalink("steps")) }
                         (how_to_read_charts())
-                        @for step in &steps { (step::section(named, &comparison, step, budget)) }
+                        @for step in &steps { (step::section(named, &comparison, &legend, step, budget)) }
                         (step::settling(sources))
                     }
                     (functions::section(&names, &comparison))
                     (appendix::sections(sources, figures))
                 }
-                (labels(named))
+                (legend.data(named))
                 script { (PreEscaped(UPLOT_SCRIPT)) }
                 @for each in SCRIPTS { script { (PreEscaped(each)) } }
             }
@@ -320,25 +324,13 @@ fn how_to_read_charts() -> Markup {
             "a gap. An incomplete last second is scaled to a whole one, or omitted if it is shorter than 0.1 s."
         }
         p.note {
-            "Above the charts of a step are buttons for its lines: click one to hide the line, Ctrl-click it to hide all others. With more "
-            "than six lines, only the base, the fastest and the slowest are colored; then a click colors a line or removes its color, and "
-            "Shift-click hides it. Drag in a chart to zoom all charts of the step; double-click to zoom out. Keyboard: Tab to a "
+            "A color is a target. If a target was repeated, the bold line is the median of its repeats in each second, and a thin line is "
+            "one repeat. Above the charts of a step are buttons for the targets: click one to hide its lines, Ctrl-click it to hide all "
+            "others. With more than eight targets, only the base, the fastest and the slowest are colored; then a click colors a target or "
+            "removes its color, and Shift-click hides it. Drag in a chart to zoom all charts of the step; double-click to zoom out. Keyboard: Tab to a "
             "chart, arrow keys to move along it, " kbd { "+" } " and " kbd { "\u{2212}" } " to zoom, " kbd { "Esc" } " to zoom out."
         }
         noscript { p.note { "Charts need JavaScript; the tables don't." } }
-    }
-}
-
-/// Returns the labels of lines and their targets, for the scripts.
-fn labels(named: NamedMatrix<'_>) -> Markup {
-    let labels: Vec<Value> = named
-        .matrix
-        .lines
-        .iter()
-        .map(|line| vec![named.short_label(line), clean(&line.cell.target)].into())
-        .collect();
-    markup! {
-        script type="application/json" id="lines" { (PreEscaped(encode::json(labels))) }
     }
 }
 

@@ -9,14 +9,14 @@ use crate::model::number::duration;
 use crate::model::operations::split_kinds;
 use crate::model::table::{Table, anchor};
 use crate::model::text::clean;
-use crate::model::worth::comparable;
-use crate::plot::{COLOR_COUNT, DASHES};
-use crate::printers::page::brief::{NumberedLine, brief, numbered_lines, standing_out};
+use crate::printers::page::brief::brief;
 use crate::printers::page::charts::{self, Budget, Chart, Index, Plot};
 use crate::printers::page::curve::ChartPlace;
 use crate::printers::page::distributions;
+use crate::printers::page::legend::Legend;
 use crate::printers::page::marks;
 use crate::printers::page::table::table;
+use crate::printers::page::turns::{self, RatioChart};
 use crate::printers::page::waits;
 use crate::printers::page::{CellRecord, NamedMatrix, Source, cell_label, marked, permalink};
 use crate::tables::classic;
@@ -24,11 +24,14 @@ use crate::tables::lsm;
 use crate::tables::metrics;
 use crate::tables::quality;
 use crate::tables::times;
+use crate::tables::turns as turns_table;
 
 /// The charts of one step.
 pub(super) struct StepCharts<'a> {
     step: StepHead<'a>,
     pub(super) charts: Vec<Chart<'a>>,
+    /// The ratios to the base over the turns; `None` without turns.
+    pub(super) ratios: Option<RatioChart<'a>>,
     distributions: Vec<Plot>,
 }
 
@@ -37,6 +40,7 @@ impl<'a> StepCharts<'a> {
         Self {
             step,
             charts: charts::of_step(matrix, index, step),
+            ratios: turns::of_step(matrix, index, step),
             distributions: distributions::of_step(matrix, step),
         }
     }
@@ -54,6 +58,7 @@ const OPEN_LINES_MAX: usize = 12;
 pub(super) fn section(
     named: NamedMatrix<'_>,
     comparison: &Comparison<'_>,
+    legend: &Legend,
     charts: &StepCharts<'_>,
     budget: Budget,
 ) -> Markup {
@@ -68,7 +73,7 @@ pub(super) fn section(
                     h3 { (clean(charts.step.name)) (permalink(&id)) }
                     span.brief { (brief(named, comparison, charts.step)) }
                 }
-                (body(named, charts, budget))
+                (body(named, legend, charts, budget))
             }
         }
     }
@@ -76,7 +81,12 @@ pub(super) fn section(
 
 /// Returns the contents of a step's section: what the load did, in figures and in charts; what the
 /// host and the engine did at the same time; how even the step was, and where its time went.
-fn body(named: NamedMatrix<'_>, charts: &StepCharts<'_>, budget: Budget) -> Markup {
+fn body(
+    named: NamedMatrix<'_>,
+    legend: &Legend,
+    charts: &StepCharts<'_>,
+    budget: Budget,
+) -> Markup {
     let NamedMatrix { matrix, names } = named;
     let step = charts.step;
     let load = [ChartPlace::Load, ChartPlace::Beside];
@@ -95,8 +105,11 @@ fn body(named: NamedMatrix<'_>, charts: &StepCharts<'_>, budget: Budget) -> Mark
             p.note { "No charts by second: the step ended in its first second." }
         }
         @if !charts.charts.is_empty() || !charts.distributions.is_empty() {
-            (line_buttons(named, step))
+            (legend.buttons(named, step))
             (marks::of_step(matrix, step))
+        }
+        @if let Some(ratios) = &charts.ratios {
+            div.charts { (figure(&ratios.plot(budget), step)) }
         }
         (figures(charts, &load, budget))
         @if !charts.distributions.is_empty() {
@@ -118,6 +131,7 @@ fn body(named: NamedMatrix<'_>, charts: &StepCharts<'_>, budget: Budget) -> Mark
         @for quality in quality::tables(matrix, step) { (table(names, &quality)) }
         @for lsm in lsm::tables(matrix, step) { (table(names, &lsm)) }
         (times_of_kinds(named, step))
+        (table(names, &turns_table::totals(matrix, step)))
         @if !counters.is_empty() {
             details { summary { "counters of the engine (" (counters.rows.len()) ")" } (table(names, &counters)) }
         }
@@ -168,64 +182,6 @@ fn folded_figures(
                 summary { (what) " (" (count) ")" }
                 (figures(charts, &[place], budget))
             }
-        }
-    }
-}
-
-/// Returns the buttons of the lines of a step's charts. Of many lines, only those that stand out
-/// have colors at first.
-fn line_buttons(named: NamedMatrix<'_>, step: StepHead<'_>) -> Markup {
-    let rows: Vec<NumberedLine<'_>> = numbered_lines(named.matrix, step).collect();
-    let standing_out = standing_out(named.matrix, step);
-    let are_many = standing_out.is_some();
-    let reasons = |number: usize| {
-        let of_line = standing_out.iter().flatten().filter(|line| line.number == number);
-        of_line.map(|line| line.reason).collect::<Vec<_>>().join(", ")
-    };
-
-    markup! {
-        div.lines.many[are_many] role="toolbar" aria-label={ "lines of the charts of " (clean(step.name)) } {
-            @for row in &rows { (line_button(named, row, &reasons(row.number), are_many)) }
-            @if rows.len() > 3 {
-                button.all type="button" { "all" }
-                button.none type="button" { "none" }
-            }
-            button.whole type="button" hidden { "show all seconds" }
-        }
-    }
-}
-
-/// Returns the button of a line, with the reasons for which the line stands out.
-fn line_button(
-    NamedMatrix { matrix, names }: NamedMatrix<'_>,
-    &NumberedLine { number, line, row }: &NumberedLine<'_>,
-    reasons: &str,
-    are_many: bool,
-) -> Markup {
-    let label = matrix.label(line);
-    let subject = names.target_in(&label);
-    let is_invalid = !comparable(row);
-    let is_on = !are_many || !reasons.is_empty();
-
-    let mut tooltip: Vec<String> = Vec::new();
-    if subject.as_ref().is_some_and(|subject| subject.is_short) {
-        tooltip.push(clean(&label));
-    }
-    if is_invalid {
-        tooltip.push(clean(&row.reasons.join("; ")));
-    }
-    let tooltip = (!tooltip.is_empty()).then(|| tooltip.join(": "));
-
-    markup! {
-        button.line.invalid[is_invalid] type="button" aria-pressed=(is_on) data-line=(number)
-            data-of=(clean(&line.cell.target)) title=[tooltip] {
-            svg class={ "c" (number % COLOR_COUNT) } width="24" height="8" aria-hidden="true" {
-                line x1="0" y1="4" x2="24" y2="4"
-                    stroke-dasharray=(DASHES[number / COLOR_COUNT % DASHES.len()]) {}
-            }
-            (clean(&subject.map_or(label, |subject| subject.text)))
-            @if !reasons.is_empty() { small { (reasons) } }
-            @if is_invalid { " ! invalid" }
         }
     }
 }

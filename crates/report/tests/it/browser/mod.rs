@@ -1,6 +1,7 @@
 //! The HTML report in a real browser. Without Chromium these tests say that they are skipped; where
 //! `chromium` is named in `ASSAY_REQUIRE_ENGINES` they fail instead.
 
+mod charts;
 mod chromium;
 mod flame;
 mod live;
@@ -170,7 +171,7 @@ fn a_line_is_hidden_by_its_button_in_all_charts_of_its_step() {
     assert_eq!(before[0], json!([true, true, true, true]), "{before}");
     let colored = browser.value(COLORED).as_u64().unwrap();
 
-    let button = "document.querySelector('#step-l-i0 .lines button[data-line=\"1\"]')";
+    let button = "document.querySelector('#step-l-i0 .lines button[data-entry=\"1\"]')";
     browser.value(&format!("{button}.click()"));
     let hidden = browser.value(shows);
     for chart in hidden.as_array().unwrap().iter().take(2) {
@@ -195,7 +196,7 @@ fn dragging_zooms_all_charts_of_a_step_and_a_double_click_shows_all_again() {
         return;
     };
     let whole = seconds_shown(&mut browser);
-    assert_eq!(whole, (0.0, 199.0));
+    assert_eq!(whole, (0.0, 200.0));
     let (from, to) = (place(&mut browser, 0.25), place(&mut browser, 0.5));
     browser.mouse("mouseMoved", from, 0);
     browser.mouse("mousePressed", from, 1);
@@ -216,7 +217,7 @@ fn dragging_zooms_all_charts_of_a_step_and_a_double_click_shows_all_again() {
         browser.mouse("mouseReleased", to, clicks);
     }
     browser.wait_for(&format!(
-        "{others}.every((figure) => figure.chart.scales.x.min === 0 && figure.chart.scales.x.max === 199)"
+        "{others}.every((figure) => figure.chart.scales.x.min === 0 && figure.chart.scales.x.max === 200)"
     ));
     assert_eq!(browser.value("document.querySelector('#step-l-i0 .whole').hidden"), true);
 }
@@ -248,7 +249,7 @@ fn the_tooltip_lists_the_log_events_at_the_pointer() {
     to_first_chart(&mut browser);
     let tip = format!("{FIRST}.querySelector('.tip')");
     let mut told_at = |second: f64| {
-        let at = place(&mut browser, second / 199.0);
+        let at = place(&mut browser, (second + 0.5) / 200.0);
         browser.mouse("mouseMoved", at, 0);
         browser.wait_for(&format!(
             "{tip} && {tip}.querySelector('b').textContent === 'second {second}'"
@@ -285,13 +286,13 @@ fn a_chart_can_be_read_and_zoomed_with_the_keyboard_alone() {
     browser.key("+");
     browser.wait_for(&format!("{FIRST}.chart.scales.x.max < 150"));
     browser.key("Escape");
-    browser.wait_for(&format!("{FIRST}.chart.scales.x.max === 199 && {tip}.hidden"));
+    browser.wait_for(&format!("{FIRST}.chart.scales.x.max === 200 && {tip}.hidden"));
 
     // The buttons of the lines are one stop; arrows lead from one to the next.
     browser.value("document.querySelector('#step-l-i0 .lines button').focus()");
     browser.key("ArrowRight");
     let on = "document.activeElement";
-    assert_eq!(browser.value(&format!("{on}.dataset.line")), "1");
+    assert_eq!(browser.value(&format!("{on}.dataset.entry")), "1");
     browser.key("Enter");
     browser.wait_for(&format!("{on}.getAttribute('aria-pressed') === 'false'"));
     assert_eq!(browser.value(&format!("{FIRST}.chart.series[2].show")), false);
@@ -392,4 +393,30 @@ fn a_report_of_many_lines_is_quick_to_open() {
     let lines = browser.value(&format!("{FIRST}.chart.curves.length"));
     assert_eq!(lines, Value::from(28));
     assert_eq!(browser.complaints(), [""; 0]);
+}
+
+#[test]
+fn bars_of_events_stay_above_the_top_grid_line() {
+    let Some(mut browser) = page_or_test_is_skipped() else {
+        return;
+    };
+    let event = |kind: &str| LogEvent {
+        unix_ns: 50_000_000_000,
+        kind: kind.into(),
+        duration_ns: Some(20_000_000_000),
+        ..LogEvent::default()
+    };
+    let mut figures = figures(SIZE);
+    figures.rows[0].events = Some(StepEvents {
+        all: vec![event("checkpoint"), event("flush")],
+        ..StepEvents::default()
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("report.html");
+    fs_err::write(&file, html(&[source(SIZE)], &figures)).unwrap();
+    browser.open(&file);
+    to_first_chart(&mut browser);
+    // Two rows of bars are higher than ten pixels.
+    let above = browser.value(&format!("{FIRST}.chart.over.offsetTop"));
+    assert!(above.as_f64().unwrap() >= 12.0, "{above}");
 }

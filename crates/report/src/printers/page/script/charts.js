@@ -1,21 +1,31 @@
 // Draws charts when they come near to view, drops them when they are far away, and draws all before the page is printed.
-// Hiding lines and zooming apply to all charts of a step.
+// Hiding targets and zooming apply to all charts of a step.
 (() => {
   "use strict";
   const root = document.documentElement;
   root.classList.add("js");
-  const labels = JSON.parse(document.getElementById("lines").textContent).map(([label]) => label);
+  const read = (id) => JSON.parse(document.getElementById(id).textContent);
+  // A line is one repeat. All repeats of a target under one load share an entry of the legend, and so a color.
+  const lines = read("lines").map(([label, , entry]) => ({ label, entry }));
+  const legend = read("legend").map(([label, color, dash]) => ({ label, color, dash }));
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const DASHES = [[], [7, 3], [2, 3], [9, 3, 2, 3]];
   const COLOR_COUNT = 10;
+  // The opacity of repeats beside their median.
+  const REPEAT_OPACITY = "66";
   const TIP_ROWS = 12;
   const TIP_MARKS = 4;
   // Up to this number of marks, each has a line over the whole height.
   const LINED_MARKS_MAX = 40;
-  // Up to this number, all lines have colors, as in the page.
-  const COLORED_MAX = 6;
-  // With fewer points than this, a chart shows points and no lines.
-  const LINE_POINTS = 10;
+  // Up to this number, all entries have colors, as in the page.
+  const COLORED_MAX = 8;
+  // With fewer points than this, lines have a mark at each of them.
+  const MARKED_POINTS = 10;
+  // The height of a row of events above a chart, and of the bars in it.
+  const EVENT_ROW = 5;
+  const EVENT_BAR = 4;
+  // The share of ratios at either end that a scale may cut off.
+  const RATIOS_CUT = 0.05;
   // The maximum distance of a click from a line, in pixels.
   const NEAR = 24;
   const BUCKETS = ["256\u00b5s", "1ms", "4ms", "16ms", "64ms", "256ms", "1s", "4s", "16s", "more"];
@@ -40,42 +50,87 @@
   // A single point represents a constant curve.
   const filled = ([, count, points], length) => Array.from({ length }, (_, at) => at < count ? points[points.length === 1 ? 0 : at] : null);
 
-  // The data for uPlot: the positions on the x axis, a column for each curve, and the curves' labels.
+  // The number of points up to the last one with a value.
+  const lengthOf = ([, count, points]) => (points.length === 1 ? count : points.findLastIndex((value) => value !== null) + 1);
+
+  // The data for uPlot: the positions on the x axis, a column for each curve, and the curves themselves. `end` is the end of an axis of
+  // seconds. Curves with the same `group` are repeats of each other.
   const KINDS = {
-    // A bucket of k seconds is two points, half a bucket apart.
+    // A second is drawn at its middle. A bucket of k seconds is two points, half a bucket apart.
     seconds: (data) => {
-      const length = Math.max(0, ...data.s.map(([, count]) => count));
-      const step = data.k === 1 ? 1 : data.k / 2;
-      const below = Array.from({ length }, (_, at) => at * step);
-      const turns = new Map();
+      const length = Math.max(1, ...data.s.map(lengthOf));
+      const step = data.w || (data.k === 1 ? 1 : data.k / 2);
+      const at = Array.from({ length }, (_, index) => (index + 0.5) * step);
+      const partsOfLine = new Map();
       const curves = data.s.map(([line, , , part]) => {
-        const turn = turns.get(line) || 0;
-        turns.set(line, turn + 1);
-        return { line, dash: part === undefined ? Math.floor(line / COLOR_COUNT) : turn, label: part === undefined ? labels[line] : `${labels[line]} ${part}` };
+        const { label, entry } = lines[line];
+        if (part === undefined) return { entry, label, dash: legend[entry].dash, group: entry };
+        const number = partsOfLine.get(line) || 0;
+        partsOfLine.set(line, number + 1);
+        return { entry, label: `${label} ${part}`, dash: number };
       });
-      return { at: below, columns: data.s.map((curve) => filled(curve, length)), curves };
+      return { at, end: length * step, step, isPaired: data.k > 1, columns: data.s.map((curve) => filled(curve, length)), curves };
     },
     // Times are a sixteenth of a nine apart; the last one is that of the slowest operation.
     nines: (data) => {
       const ends = data.s.map(([, , end]) => end);
       const inner = Math.max(0, ...data.s.map(([, , , values]) => values.length - 1));
-      const below = [...new Set([...Array.from({ length: inner }, (_, at) => at / 16), ...ends])].sort((a, b) => a - b);
-      const place = new Map(below.map((nines, at) => [nines, at]));
+      const at = [...new Set([...Array.from({ length: inner }, (_, index) => index / 16), ...ends])].sort((a, b) => a - b);
+      const place = new Map(at.map((nines, index) => [nines, index]));
       const columns = data.s.map(([, , end, values]) => {
-        const column = new Array(below.length).fill(undefined);
-        values.forEach((value, at) => { column[place.get(at === values.length - 1 ? end : at / 16)] = value; });
-        for (let at = place.get(end) + 1; at < below.length; at++) column[at] = null;
+        const column = new Array(at.length).fill(undefined);
+        values.forEach((value, index) => { column[place.get(index === values.length - 1 ? end : index / 16)] = value; });
+        for (let index = place.get(end) + 1; index < at.length; index++) column[index] = null;
         return column;
       });
-      return { at: below, columns, curves: times(data) };
+      return { at, columns, curves: times(data) };
     },
     buckets: (data) => ({ at: BUCKETS.map((_, at) => at), columns: data.s.map(([, , shares]) => shares), curves: times(data) }),
   };
+  // The curves of a chart of times: of response times and, with a rate, of service times.
   const times = (data) => {
-    const two = data.s.some(([, dash]) => dash > 0);
-    return data.s.map(([line, dash]) => ({
-      line, dash: two ? dash : Math.floor(line / COLOR_COUNT), label: labels[line] + (two ? [" response", " service"][dash] : ""),
+    const areTwo = data.s.some(([, time]) => time > 0);
+    return data.s.map(([line, time]) => {
+      const { label, entry } = lines[line];
+      const name = areTwo ? [" response", " service"][time] : "";
+      return { entry, label: label + name, name, dash: areTwo ? time : legend[entry].dash, group: `${entry} ${time}` };
+    });
+  };
+
+  // The median of repeats at one place; without enough of them a gap, or nothing if some have no point there at all.
+  const median = (values, enough) => {
+    const known = values.filter((value) => value != null).sort((a, b) => a - b);
+    if (known.length < enough) return values.includes(undefined) ? undefined : null;
+    const middle = known.length >> 1;
+    return known.length % 2 ? known[middle] : (known[middle - 1] + known[middle]) / 2;
+  };
+  const medianCurve = (columns, { end, isPaired }) => {
+    // A step may end earlier in some repeats: half of them are enough. Of percentiles, the longest curves are those of the quickest repeats.
+    const enough = end === undefined ? columns.length : Math.ceil(columns.length / 2);
+    if (!isPaired) return columns[0].map((_, index) => median(columns.map((column) => column[index]), enough));
+    // A bucket has its smallest and its largest second, whichever came first: each has its own median.
+    const sorted = columns.map((column) => column.map((value, index) => {
+      const other = column[index ^ 1];
+      if (value == null || other == null) return value;
+      return index % 2 ? Math.max(value, other) : Math.min(value, other);
     }));
+    return medianCurve(sorted, { end });
+  };
+  // Adds the median of each group of repeats after them.
+  const withMedians = ({ columns, curves, ...axis }) => {
+    const groups = new Map();
+    curves.forEach(({ group }, index) => { if (group !== undefined) groups.set(group, [...(groups.get(group) || []), index]); });
+    const repeated = [...groups.values()].filter((indexes) => indexes.length > 1);
+    const areRepeats = new Set(repeated.flat());
+    const medians = repeated.map((indexes) => {
+      const { entry, name, dash, group } = curves[indexes[0]];
+      return { entry, dash, group, isMedian: true, label: legend[entry].label + (name || "") };
+    });
+    return {
+      ...axis,
+      columns: [...columns, ...repeated.map((indexes) => medianCurve(indexes.map((index) => columns[index]), axis))],
+      curves: [...curves.map((curve, index) => ({ ...curve, isRepeat: areRepeats.has(index) })), ...medians],
+    };
   };
 
   const percentile = (nines) => {
@@ -83,22 +138,21 @@
     return `${+share.toFixed(Math.max(1, Math.ceil(nines) - 1))}%`;
   };
   const AXIS = {
-    seconds: { head: (value) => `second ${Math.floor(value)}`, mark: String, range: (least, most) => [least, most > least ? most : least + 1] },
+    seconds: { head: (value, { w }) => (w ? `${value.toFixed(2)} s` : `second ${Math.floor(value)}`), mark: (value) => `${value} s`, range: (least, most, { at, end }) => (least <= at[0] && most >= at[at.length - 1] ? [0, end] : [least, most]) },
     nines: { head: percentile, mark: (value) => (value % 1 === 0 ? percentile(value) : ""), range: (least, most) => [0, Math.max(most, 1)] },
     buckets: { head: (value) => (value < 9 ? `up to ${BUCKETS[value]}` : "more than 16s"), mark: (value) => BUCKETS[value] || "", range: (least, most) => [least - 0.3, most + 0.3] },
   };
 
-  // Ticks on an axis of seconds are whole numbers.
+  // Ticks on an axis of seconds.
   const SECONDS = [1, 10, 100, 1e3, 1e4, 1e5, 1e6].flatMap((unit) => [unit, 2 * unit, 5 * unit]);
 
   // A value between two gaps is drawn as a point.
   const isolatedPoints = (chart, index, all) => {
     if (all) return null;
-    const values = chart.data[index];
-    const points = [];
-    values.forEach((value, at) => {
-      if (value != null && values[at - 1] == null && values[at + 1] == null) points.push(at);
-    });
+    // Lines span places that only other curves have.
+    const own = [...chart.data[index].entries()].filter(([, value]) => value !== undefined);
+    const has = (at) => own[at] && own[at][1] !== null;
+    const points = own.flatMap(([place], at) => (has(at) && !has(at - 1) && !has(at + 1) ? [place] : []));
     return points.length ? points : null;
   };
 
@@ -113,17 +167,30 @@
   const steps = new Map();
   const stepOf = (figure) => steps.get(figure.closest("section.step"));
 
-  // `colored` is null if all lines have colors. Otherwise it contains those that stand out or were clicked.
-  const isShown = (step, line) => !step.hidden.has(line) && !step.filtered.has(line);
-  // If a filter leaves only a few lines and none stands out, these have colors.
+  // `colored` is null if all entries have colors. Otherwise it contains those that stand out or were clicked.
+  const isShown = (step, entry) => !step.hidden.has(entry) && !step.filtered.has(entry);
+  // If a filter leaves only a few entries and none stands out, these have colors.
   const isFew = (step) => {
-    const left = step.filtered.size ? step.buttons.map((button) => +button.dataset.line).filter((line) => !step.filtered.has(line)) : [];
-    return step.colored && left.length > 0 && left.length <= COLORED_MAX && !left.some((line) => step.colored.has(line));
+    const left = step.filtered.size ? step.buttons.map(entryOf).filter((entry) => !step.filtered.has(entry)) : [];
+    return step.colored && left.length > 0 && left.length <= COLORED_MAX && !left.some((entry) => step.colored.has(entry));
   };
-  const hasColor = (step, line) => !step.colored || step.colored.has(line) || isFew(step);
+  const hasColor = (step, entry) => !step.colored || step.colored.has(entry) || isFew(step);
+  const entryOf = (button) => +button.dataset.entry;
 
   const height = () => (innerWidth < 640 ? 200 : 240);
   const widthOf = (plot) => Math.max(plot.clientWidth, 200);
+
+  // The look of a curve: a repeat is thin, and a curve without a color is gray.
+  const seriesOf = (step, { entry, dash, label, isRepeat, isMedian }, isMarked, color) => {
+    const isColored = hasColor(step, entry);
+    const full = isColored ? color.lines[legend[entry].color] : color.faint;
+    const bold = isMedian ? 2.25 : step.colored ? 1.75 : 1.25;
+    return {
+      label, show: isShown(step, entry), dash: DASHES[dash % DASHES.length],
+      width: isRepeat || !isColored ? 0.75 : bold, stroke: isRepeat ? full + REPEAT_OPACITY : full,
+      points: { show: isMarked, size: isRepeat ? 3 : 5, fill: isRepeat ? full + REPEAT_OPACITY : full, filter: isMarked ? undefined : isolatedPoints },
+    };
+  };
 
   const draw = (figure) => {
     const step = stepOf(figure);
@@ -134,45 +201,46 @@
     const data = JSON.parse(views[inParts ? 1 : 0].textContent);
     const kind = data.x || "seconds";
     const log = "log" in figure.dataset;
-    const made = KINDS[kind](data);
-    // Colored lines are drawn above the others.
-    const order = made.curves.map((_, index) => index).sort((a, b) => hasColor(step, made.curves[a].line) - hasColor(step, made.curves[b].line));
+    const made = withMedians(KINDS[kind](data));
+    // Colored lines are drawn above the others, and medians above repeats. Repeats without a color would only be clutter.
+    const rank = ({ entry, isRepeat }) => 2 * hasColor(step, entry) + !isRepeat;
+    const order = made.curves.map((_, index) => index)
+      .filter((index) => !made.curves[index].isRepeat || hasColor(step, made.curves[index].entry))
+      .sort((a, b) => rank(made.curves[a]) - rank(made.curves[b]));
     const { at } = made;
     const [columns, curves] = [made.columns, made.curves].map((all) => order.map((index) => all[index]));
     // A logarithmic scale has no zero.
     if (log) columns.forEach((column) => column.forEach((value, at) => { if (value <= 0 && value !== null && value !== undefined) column[at] = null; }));
     const color = palette();
-    const areMarks = kind === "seconds" && at.length < LINE_POINTS;
-    const few = areMarks || kind === "buckets";
+    const few = kind === "buckets" || (kind === "seconds" && at.length < MARKED_POINTS);
+    const eventRows = kind === "seconds" && step.marks ? step.marks.kinds.length : 0;
     const axis = { stroke: color.ink, grid: { stroke: color.grid, width: 1 }, ticks: { stroke: color.grid, width: 1, size: 4 }, font: "11px system-ui, sans-serif" };
     const { mark, range } = AXIS[kind];
+    const wholes = wholeRatios(data.h || []);
     const limits = (_, least, most) => {
+      if (data.h && !log) return ratioLimits(columns, [...wholes.values()]);
       if (least == null) return log ? [0.1, 1] : [0, 1];
       if (log) return [below(least), Math.max(above(most), below(least) * 10)];
       return [Math.min(0, least), most > 0 ? most * 1.06 : most < 0 ? 0 : 1];
     };
     const options = {
       width: widthOf(plot), height: height(), legend: { show: false },
-      // The last tick of a chart without time is wide.
-      padding: [null, kind === "seconds" ? null : 26, null, null],
+      // Events are above the chart, and half of the last tick is beside it.
+      padding: [eventRows ? eventRows * EVENT_ROW + 4 : null, 26, null, null],
       cursor: {
         focus: { prox: NEAR }, points: { size: 6 },
         sync: kind === "seconds" ? { key: step.key, setSeries: false, filters: { pub: (type) => type === "mousemove" || type === "mouseleave" } } : undefined,
         drag: { x: kind !== "buckets", y: false },
       },
       focus: { alpha: curves.length > 1 ? 0.25 : 1 },
-      scales: { x: { time: false, range: (_, least, most) => range(least, most) }, y: { distr: log ? 3 : 1, range: limits } },
+      scales: { x: { time: false, range: (_, least, most) => range(least, most, made) }, y: { distr: log ? 3 : 1, range: limits } },
       axes: [
         { ...axis, size: 30, values: (_, marks) => marks.map(mark), ...(kind === "buckets" && { splits: () => at }), ...(kind !== "buckets" && { incrs: kind === "nines" ? [1] : SECONDS }) },
         { ...axis, size: 52, grid: { ...axis.grid, filter: (_, marks) => decades(log, marks) }, values: (_, marks) => marks.map((value) => (value == null ? "" : short(value))) },
       ],
-      series: [{}, ...curves.map(({ line, dash, label }) => ({
-        label, show: isShown(step, line), width: hasColor(step, line) ? (step.colored ? 1.75 : 1.25) : 0.75, dash: DASHES[dash % DASHES.length], spanGaps: false,
-        stroke: hasColor(step, line) ? color.lines[line % COLOR_COUNT] : color.faint, ...(areMarks && { paths: () => null }),
-        points: { show: few, size: areMarks ? 7 : 5, filter: few ? undefined : isolatedPoints },
-      }))],
+      series: [{}, ...curves.map((curve) => ({ ...seriesOf(step, curve, few, color), spanGaps: data.w !== undefined }))],
       hooks: {
-        draw: [(chart) => { if (kind === "seconds") drawMarks(step, chart, color); }],
+        draw: [(chart) => { if (kind === "seconds") drawMarks(step, chart, color); drawWholes(step, chart, wholes, color); }],
         ready: [(chart) => { chart.ready = true; }],
         setScale: [(chart, key) => { if (key === "x" && chart.ready && kind === "seconds") zoomed(step, chart); }],
         setCursor: [(chart) => showTip(figure, chart)],
@@ -182,26 +250,68 @@
     chart.root.setAttribute("aria-hidden", "true");
     chart.curves = curves;
     chart.kind = kind;
+    chart.source = data;
+    chart.second = made.step;
+    chart.end = made.end;
     figure.chart = chart;
     step.drawn.add(figure);
     if (step.zoom && kind === "seconds") chart.setScale("x", { min: step.zoom[0], max: step.zoom[1] });
   };
 
-  // Draws the events of the engines' logs as bars above the curves, a row for each kind. Few of a kind also have a line.
+  // The ratio of the whole step of each entry: the geometric mean of its repeats.
+  const wholeRatios = (ratios) => {
+    const logs = new Map();
+    for (const [line, ratio] of ratios) if (ratio > 0) logs.set(lines[line].entry, [...(logs.get(lines[line].entry) || []), Math.log(ratio)]);
+    return new Map([...logs].map(([entry, all]) => [entry, Math.exp(all.reduce((sum, log) => sum + log, 0) / all.length)]));
+  };
+  // The limits of a scale of ratios: nearly all ratios, those of the whole step, and 1. A single stall does not flatten the rest.
+  const ratioLimits = (columns, wholes) => {
+    const all = columns.flat().filter((ratio) => ratio != null).sort((a, b) => a - b);
+    const at = (share) => all[Math.round(share * (all.length - 1))];
+    const ends = all.length ? [at(RATIOS_CUT), at(1 - RATIOS_CUT)] : [];
+    const [least, most] = [Math.min(1, ...ends, ...wholes), Math.max(1, ...ends, ...wholes)];
+    const room = Math.max(0.1 * (most - least), 0.01);
+    return [Math.max(0, least - room), most + room];
+  };
+  // Draws the base as a line at 1, and the ratio of the whole step of each entry as a dashed line.
+  const drawWholes = (step, chart, wholes, color) => {
+    if (!wholes.size) return;
+    const { ctx, bbox } = chart;
+    const pixel = devicePixelRatio || 1;
+    const horizontal = (ratio, style, dashes) => {
+      const top = chart.valToPos(ratio, "y", true);
+      if (top < bbox.top || top > bbox.top + bbox.height) return;
+      ctx.beginPath();
+      ctx.setLineDash(dashes.map((length) => length * pixel));
+      ctx.strokeStyle = style;
+      ctx.moveTo(bbox.left, top);
+      ctx.lineTo(bbox.left + bbox.width, top);
+      ctx.stroke();
+    };
+    ctx.save();
+    ctx.lineWidth = 1.25 * pixel;
+    horizontal(1, color.ink, []);
+    for (const [entry, ratio] of wholes) if (isShown(step, entry) && hasColor(step, entry)) horizontal(ratio, color.lines[legend[entry].color], [8, 5]);
+    ctx.restore();
+  };
+
+  // Draws the events of the engines' logs as bars above the chart, a row for each kind. If there are few, each also has a line.
   const drawMarks = (step, chart, color) => {
     if (!step.marks) return;
     const { ctx, bbox } = chart;
+    const { kinds, marks } = step.marks;
     const pixel = devicePixelRatio || 1;
     const { min, max } = chart.scales.x;
     ctx.save();
-    for (const [line, at, lasted, kind] of step.marks.marks) {
-      if (!isShown(step, line) || at > max || at + (lasted || 0) < min) continue;
+    for (const [line, at, lasted, kind] of marks) {
+      const { entry } = lines[line];
+      if (!isShown(step, entry) || at > max || at + (lasted || 0) < min) continue;
       const left = chart.valToPos(Math.max(at, min), "x", true);
       const right = chart.valToPos(Math.min(at + (lasted || 0), max), "x", true);
-      ctx.fillStyle = hasColor(step, line) ? color.lines[line % COLOR_COUNT] : color.faint;
+      ctx.fillStyle = hasColor(step, entry) ? color.lines[legend[entry].color] : color.faint;
       ctx.globalAlpha = 0.75;
-      ctx.fillRect(left, bbox.top + (1 + kind * 5) * pixel, Math.max(right - left, 2 * pixel), 4 * pixel);
-      if (step.marks.marks.length > LINED_MARKS_MAX || at < min) continue;
+      ctx.fillRect(left, bbox.top - (kinds.length - kind) * EVENT_ROW * pixel, Math.max(right - left, 2 * pixel), EVENT_BAR * pixel);
+      if (marks.length > LINED_MARKS_MAX || at < min) continue;
       ctx.globalAlpha = 0.2;
       ctx.fillRect(left, bbox.top, pixel, bbox.height);
     }
@@ -210,10 +320,10 @@
   // Returns the texts of the marks between two positions: first events without a duration, such as errors, then the longest.
   const marksAt = (step, from, to) => {
     const rank = ([, , lasted]) => lasted === null ? Number.MAX_VALUE : lasted;
-    const near = (step.marks ? step.marks.marks : []).filter(([line, at, lasted]) => isShown(step, line) && at < to && at + (lasted || 0) >= from);
+    const near = (step.marks ? step.marks.marks : []).filter(([line, at, lasted]) => isShown(step, lines[line].entry) && at < to && at + (lasted || 0) >= from);
     return near.sort((a, b) => rank(b) - rank(a)).slice(0, TIP_MARKS).map(([line, , lasted, kind, text]) => {
       const what = [step.marks.kinds[kind], lasted === null ? "" : `${short(lasted)} s`].filter(Boolean).join(" ");
-      return { line, text: text ? `${what}: ${text}` : what };
+      return { entry: lines[line].entry, text: text ? `${what}: ${text}` : what };
     });
   };
 
@@ -227,7 +337,7 @@
   };
 
   // Zooming a chart zooms the other charts of the step.
-  const ends = (chart) => [chart.data[0][0], chart.data[0][chart.data[0].length - 1]];
+  const ends = (chart) => [0, chart.end];
   const zoomed = (step, chart) => {
     const { min, max } = chart.scales.x;
     const [first, last] = ends(chart);
@@ -253,6 +363,19 @@
     }
   };
 
+  // The range of the repeats of a median.
+  const spread = (chart, { isMedian, group }, idx) => {
+    if (!isMedian) return "";
+    const values = chart.curves.flatMap((curve, at) => (curve.isRepeat && curve.group === group ? [chart.data[at + 1][idx]] : [])).filter((value) => value != null);
+    return values.length ? ` (${short(Math.min(...values))} to ${short(Math.max(...values))})` : "";
+  };
+  const tipRow = (figure, entry, text) => {
+    const row = document.createElement("div");
+    const key = document.createElement("i");
+    if (hasColor(stepOf(figure), entry)) key.className = `c${legend[entry].color}`;
+    row.append(key, text);
+    return row;
+  };
   // Shows the values at the cursor; of many lines, the nearest.
   const showTip = (figure, chart) => {
     let tip = figure.querySelector(".tip");
@@ -270,29 +393,23 @@
     let rows = [];
     chart.series.forEach((series, index) => {
       const value = index > 0 && series.show ? chart.data[index][idx] : null;
-      if (value != null) rows.push({ value, curve: chart.curves[index - 1], far: Math.abs(chart.valToPos(value, "y") - top) });
+      const curve = chart.curves[index - 1];
+      if (value == null || curve.isRepeat) return;
+      rows.push({ value, curve, text: short(value) + spread(chart, curve, idx), far: Math.abs(chart.valToPos(value, "y") - top) });
     });
     const all = rows.length;
     if (all > TIP_ROWS) rows = rows.sort((a, b) => a.far - b.far).slice(0, TIP_ROWS);
     rows.sort((a, b) => b.value - a.value);
     const head = document.createElement("b");
-    head.textContent = AXIS[chart.kind].head(chart.data[0][idx]) + (all > rows.length ? `, ${rows.length} of ${all} lines` : "");
+    head.textContent = AXIS[chart.kind].head(chart.data[0][idx], chart.source) + (all > rows.length ? `, ${rows.length} of ${all} lines` : "");
     const place = chart.data[0][idx];
-    const step = chart.data[0].length > 1 ? chart.data[0][1] - chart.data[0][0] : 1;
-    const marks = chart.kind !== "seconds" ? [] : marksAt(stepOf(figure), place, place + step).map(({ line, text }) => {
-      const row = document.createElement("div");
-      const key = document.createElement("i");
-      if (hasColor(stepOf(figure), line)) key.className = `c${line % COLOR_COUNT}`;
-      row.append(key, text);
-      return row;
-    });
-    tip.replaceChildren(head, ...marks, ...rows.map(({ value, curve }) => {
-      const row = document.createElement("div");
-      const key = document.createElement("i");
-      if (hasColor(stepOf(figure), curve.line)) key.className = `c${curve.line % COLOR_COUNT}`;
+    const half = chart.second / 2;
+    const marks = chart.kind !== "seconds" ? [] : marksAt(stepOf(figure), place - half, place + half).map(({ entry, text }) => tipRow(figure, entry, text));
+    tip.replaceChildren(head, ...marks, ...rows.map(({ text, curve }) => {
+      const row = tipRow(figure, curve.entry, curve.label);
       const number = document.createElement("span");
-      number.textContent = short(value);
-      row.append(key, curve.label, number);
+      number.textContent = text;
+      row.append(number);
       return row;
     }));
     tip.hidden = false;
@@ -331,41 +448,40 @@
     event.preventDefault();
   };
 
-  // Updates the buttons above the charts. With many lines, a pressed button means a colored line, otherwise a visible one.
+  // Updates the buttons above the charts. With many entries, a pressed button means colored lines, otherwise visible ones.
   const refresh = (step) => {
     for (const button of step.buttons) {
-      const line = +button.dataset.line;
-      const hidden = step.hidden.has(line);
-      button.setAttribute("aria-pressed", String(!hidden && hasColor(step, line)));
+      const hidden = step.hidden.has(entryOf(button));
+      button.setAttribute("aria-pressed", String(!hidden && hasColor(step, entryOf(button))));
       button.classList.toggle("off", hidden);
     }
-    for (const { chart } of step.drawn) chart.batch(() => chart.curves.forEach(({ line }, at) => {
-      if (chart.series[at + 1].show !== isShown(step, line)) chart.setSeries(at + 1, { show: isShown(step, line) });
+    for (const { chart } of step.drawn) chart.batch(() => chart.curves.forEach(({ entry }, at) => {
+      if (chart.series[at + 1].show !== isShown(step, entry)) chart.setSeries(at + 1, { show: isShown(step, entry) });
     }));
   };
-  const written = (lines) => [...lines].sort((a, b) => a - b).join("_");
+  const written = (entries) => [...entries].sort((a, b) => a - b).join("_");
   const numbers = (text) => (text ? text.split("_").filter(Boolean).map(Number) : []);
   const hide = (step, hidden) => {
     step.hidden = hidden;
     view.set(`hide.${step.key}`, written(hidden));
     refresh(step);
   };
-  const setColored = (step, lines) => {
-    step.colored = lines;
-    view.set(`color.${step.key}`, written(lines) === step.standingOut ? null : written(lines) || "_");
+  const setColored = (step, entries) => {
+    step.colored = entries;
+    view.set(`color.${step.key}`, written(entries) === step.standingOut ? null : written(entries) || "_");
     refresh(step);
     [...step.drawn].forEach(draw);
   };
-  const toggled = (lines, line) => {
-    const others = new Set(lines);
-    if (!others.delete(line)) others.add(line);
+  const toggled = (entries, entry) => {
+    const others = new Set(entries);
+    if (!others.delete(entry)) others.add(entry);
     return others;
   };
-  const press = (step, line, event) => {
-    if (event.ctrlKey || event.metaKey) hide(step, new Set(step.buttons.map((button) => +button.dataset.line).filter((other) => other !== line)));
-    else if (!step.colored || event.shiftKey) hide(step, toggled(step.hidden, line));
-    else if (step.hidden.has(line)) hide(step, toggled(step.hidden, line));
-    else setColored(step, toggled(step.colored, line));
+  const press = (step, entry, event) => {
+    if (event.ctrlKey || event.metaKey) hide(step, new Set(step.buttons.map(entryOf).filter((other) => other !== entry)));
+    else if (!step.colored || event.shiftKey) hide(step, toggled(step.hidden, entry));
+    else if (step.hidden.has(entry)) hide(step, toggled(step.hidden, entry));
+    else setColored(step, toggled(step.colored, entry));
   };
   // Handles a click on a line in a chart.
   const clicked = (figure) => {
@@ -377,10 +493,10 @@
       return value == null ? Infinity : Math.abs(chart.valToPos(value, "y") - chart.cursor.top);
     };
     const [nearest] = chart.curves.map((curve, at) => ({ curve, far: far(at + 1) })).sort((a, b) => a.far - b.far);
-    if (nearest && nearest.far <= NEAR) setColored(step, toggled(step.colored, nearest.curve.line));
+    if (nearest && nearest.far <= NEAR) setColored(step, toggled(step.colored, nearest.curve.entry));
   };
   const toolbar = (step, bar) => {
-    const lines = step.buttons.map((button) => +button.dataset.line);
+    const entries = step.buttons.map(entryOf);
     const tools = [...bar.querySelectorAll("button")];
     const focus = (button) => {
       for (const tool of tools) tool.tabIndex = tool === button ? 0 : -1;
@@ -392,10 +508,10 @@
       focus(button);
       const isAll = button.classList.contains("all");
       if (button === step.all) { unzoom(step); tools[0].tabIndex = 0; }
-      else if ("line" in button.dataset) press(step, +button.dataset.line, event);
+      else if ("entry" in button.dataset) press(step, entryOf(button), event);
       else {
-        hide(step, new Set(isAll || step.colored ? [] : lines));
-        if (step.colored) setColored(step, new Set(isAll ? lines : []));
+        hide(step, new Set(isAll || step.colored ? [] : entries));
+        if (step.colored) setColored(step, new Set(isAll ? entries : []));
       }
     });
     bar.addEventListener("keydown", (event) => {
@@ -409,14 +525,14 @@
       next.focus();
       event.preventDefault();
     });
-    const point = (line) => {
+    const point = (entry) => {
       for (const { chart } of step.drawn) {
-        const at = line === null ? -1 : chart.curves.findIndex((curve) => curve.line === line);
+        const at = chart.curves.findIndex((curve) => curve.entry === entry && !curve.isRepeat);
         chart.setSeries(at < 0 ? null : at + 1, { focus: at >= 0 });
       }
     };
     for (const button of step.buttons) {
-      button.addEventListener("pointerenter", () => point(+button.dataset.line));
+      button.addEventListener("pointerenter", () => point(entryOf(button)));
       button.addEventListener("pointerleave", () => point(null));
     }
   };
@@ -498,7 +614,7 @@
   document.addEventListener("filtered", () => {
     for (const step of steps.values()) {
       const wereFew = isFew(step);
-      step.filtered = new Set(step.buttons.filter((button) => button.classList.contains("filtered")).map((button) => +button.dataset.line));
+      step.filtered = new Set(step.buttons.filter((button) => button.classList.contains("filtered")).map(entryOf));
       refresh(step);
       if (isFew(step) !== wereFew) [...step.drawn].forEach(draw);
     }
@@ -507,8 +623,8 @@
   document.querySelectorAll("section.step").forEach((section) => {
     const bar = section.querySelector(".lines");
     if (!bar) return;
-    const buttons = [...bar.querySelectorAll("button[data-line]")];
-    const pressed = buttons.filter((button) => button.getAttribute("aria-pressed") === "true").map((button) => +button.dataset.line);
+    const buttons = [...bar.querySelectorAll("button[data-entry]")];
+    const pressed = buttons.filter((button) => button.getAttribute("aria-pressed") === "true").map(entryOf);
     const standingOut = bar.classList.contains("many") ? written(pressed) : null;
     const marks = section.querySelector("script.marks");
     const step = {
