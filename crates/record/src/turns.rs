@@ -52,11 +52,17 @@ pub struct ServerUse {
 }
 
 impl TurnRow {
-    /// Adds a row for each kind of operation.
+    /// Adds a row for each kind of operation; one with an empty kind for a turn in which no
+    /// operation has ended, such as one within the creation of an index.
     pub(crate) fn push_to<W: Write + Send>(&self, table: &mut TableWriter<W>) -> io::Result<()> {
         let server = self.server.map(ServerUse::values);
         let server = server.map_or([Value::Absent; 5], |values| values.map(integer));
-        for (kind, ok) in &self.ok {
+        let mut counts: Vec<(&str, u64)> =
+            self.ok.iter().map(|(kind, ok)| (kind.as_str(), *ok)).collect();
+        if counts.is_empty() {
+            counts.push(("", 0));
+        }
+        for (kind, ok) in counts {
             let own = [
                 integer(self.number.into()),
                 integer(self.block.into()),
@@ -66,7 +72,7 @@ impl TurnRow {
                 integer(self.idle_ns),
                 integer(self.client_cpu_ns),
                 Value::Text(kind),
-                integer(*ok),
+                integer(ok),
             ];
             table.push(own.into_iter().chain(server))?;
         }
@@ -116,9 +122,12 @@ pub(crate) fn read(table: &mut TableReader) -> Result<Vec<TurnRow>, RecordError>
             if turns.last().is_none_or(|last| last.number != turn.number) {
                 turns.push(turn);
             }
-            if let Some(last) = turns.last_mut() {
+            let kind = table.text(kind)?;
+            if let Some(last) = turns.last_mut()
+                && !kind.is_empty()
+            {
                 let ok = batch.count("ok", row).unwrap_or(0);
-                last.ok.insert(table.text(kind)?.to_owned(), ok);
+                last.ok.insert(kind.to_owned(), ok);
             }
         }
     }

@@ -84,7 +84,7 @@ fn check_blocks(of_targets: &TurnsOfStep) {
         .map(|turns| turns.into_values().collect::<Vec<&str>>())
         .filter(|turns| turns.len() == 2 * of_targets.len())
         .collect();
-    assert!(whole.len() > 5, "{whole:?}");
+    assert!(!whole.is_empty());
     for turns in whole {
         let mut mirrored = turns.clone();
         mirrored.reverse();

@@ -433,6 +433,8 @@ fn turns_read_back_as_written() {
             ok: ops(&[("delete", 10), ("insert", 11)]),
         },
         TurnRow { number: 3, block: 1, ok: ops(&[("insert", 0)]), ..TurnRow::default() },
+        // No operation has ended in it.
+        TurnRow { number: 4, block: 2, length_ns: 20_000_000, ..TurnRow::default() },
     ];
 
     let cell_dir = directory.begin_cell(&cell).unwrap();
