@@ -112,8 +112,9 @@ fn execute(command: Command) -> anyhow::Result<Exit> {
 }
 
 fn export(args: &cli::ExportArgs) -> anyhow::Result<Exit> {
-    if args.tables.contains(&cli::ExportTable::Seconds) {
-        // Not retried: a table of seconds is written while it is read, so part of it may be out
+    let streamed = [cli::ExportTable::Seconds, cli::ExportTable::Latencies];
+    if args.tables.iter().any(|table| streamed.contains(table)) {
+        // Not retried: these tables are written while they are read, so part of one may be out
         // already.
         return commands::export::export(args);
     }

@@ -77,7 +77,7 @@ mod prose;
 mod tables;
 
 pub use export::{
-    Benchmarks, Form, HistogramLog, ProfileForm, SecondTable, benchmarks, compared_csv, csv, day,
+    Benchmarks, Form, HistogramLog, LatencyTable, ProfileForm, SecondTable, benchmarks, compared_csv, csv, day,
     effects_csv, metric_table, step_table, verdict_table,
 };
 pub use model::comparison::{ComparedRun, Comparison, FactorEffects, effects_of_matrices};

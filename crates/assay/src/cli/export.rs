@@ -14,7 +14,8 @@ pub struct ExportArgs {
     #[arg(long, value_enum)]
     pub format: ExportFormat,
     /// The table to write as CSV or Parquet; may be repeated [default: `steps`; with
-    /// `--partition`, all but `seconds`]
+    /// `--partition`, `steps`, `metrics` and
+    /// `verdicts`]
     #[arg(long = "table", value_name = "TABLE", value_enum)]
     pub tables: Vec<ExportTable>,
     /// Exports only this step; may be repeated
@@ -44,6 +45,8 @@ pub enum ExportTable {
     Verdicts,
     /// One row per second of each step and kind of operation
     Seconds,
+    /// One row per bucket of the latency histograms of each step and kind of operation
+    Latencies,
 }
 
 impl ExportTable {
@@ -54,6 +57,7 @@ impl ExportTable {
             Self::Metrics => "metrics",
             Self::Verdicts => "verdicts",
             Self::Seconds => "seconds",
+            Self::Latencies => "latencies",
         }
     }
 }

@@ -10,7 +10,7 @@ use std::path::Path;
 use analysis::compat::{Recorded, refuse_copies};
 use analysis::{compare::Effects, distinct, figures::Row};
 use record::{RecordError, Run, RunDir, StepReader, StepState};
-use report::{ComparedRun, Comparison, Form, ProfileForm, SecondTable};
+use report::{ComparedRun, Comparison, Form, LatencyTable, ProfileForm, SecondTable};
 use runner::before::only::CellFilters;
 use runner::failure::{Errors, UsageError};
 
@@ -244,6 +244,16 @@ impl Selection {
                     Ok(())
                 })?;
                 Ok(seconds.finish()?)
+            }
+            (ExportTable::Latencies, _) => {
+                let mut latencies = LatencyTable::new(form, &runs, sink)?;
+                self.each(|step, row| {
+                    if is_of_engine(&row, engine) {
+                        latencies.add(&row, &step.histograms()?)?;
+                    }
+                    Ok(())
+                })?;
+                Ok(latencies.finish()?)
             }
         }
     }

@@ -240,6 +240,29 @@ fn a_table_of_seconds_has_every_second_and_whether_it_counts() {
 }
 
 #[test]
+fn a_table_of_latencies_has_every_operation_once() {
+    let Some(tool) = tool_or_test_is_skipped("duckdb", "ASSAY_TEST_DUCKDB") else {
+        return;
+    };
+    let exported = Exported::new();
+    let lines =
+        lines_of(&exported, &tool, "latencies", &["--table", "latencies", "--step", "qr100"]);
+    let is_of_query = |line: &&Value| {
+        line["op"] == "query" && line["time"] == "response" && line["target"] == BASE
+    };
+    let count = |line: &Value| line["op_count"].as_u64().unwrap();
+    let total: u64 = lines.iter().filter(is_of_query).map(count).sum();
+    let expected: u64 =
+        (1..=REPEATS).map(|repeat| queries_per_second(BASE, repeat) * u64::from(SECONDS)).sum();
+    assert_eq!(total, expected);
+
+    // A bucket's value is right to three digits.
+    let us = |line: &Value| line["value_us"].as_f64().unwrap();
+    let longest_us = lines.iter().filter(is_of_query).map(us).fold(0.0, f64::max);
+    assert!((longest_us / (LONGEST_NS as f64 / 1e3) - 1.0).abs() < 0.001, "{longest_us}");
+}
+
+#[test]
 fn a_table_of_metrics_has_a_line_for_each_figure_that_is_applicable() {
     let Some(tool) = tool_or_test_is_skipped("duckdb", "ASSAY_TEST_DUCKDB") else {
         return;
