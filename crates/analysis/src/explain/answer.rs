@@ -5,8 +5,10 @@
 use record::CellKey;
 use serde::Serialize;
 
+use super::case::Context;
+use super::{CostGap, Finding, cases, gap};
 use crate::compare::{Compared, ComparedStep, Effect, Effects, Interval, THROUGHPUT, Verdict};
-use crate::explain::Finding;
+use crate::figures::index::RowIndex;
 use crate::figures::{Competition, Figures, competition};
 use crate::order::distinct;
 
@@ -28,6 +30,8 @@ pub struct Answer {
     /// The cause of all changes that are shown, as in `less CPU per operation`; `None`: they have
     /// no common cause.
     pub cause: Option<String>,
+    /// The largest differences in cost of targets that were measured once, one for each cost.
+    pub gaps: Vec<CostGap>,
     /// Competition by other programs, which hides small differences.
     pub host: Option<Competition>,
 }
@@ -118,6 +122,7 @@ impl Answer {
             load_count: distinct(rows().map(|row| row.cell.load())).len(),
             repeats: counts().min().zip(counts().max()),
             cause: cause_of_all(rows(), findings).map(str::to_owned),
+            gaps: gaps(figures, compared),
             host: competition(figures),
         }
     }
@@ -209,6 +214,12 @@ impl FactorAnswer {
             ),
         }
     }
+}
+
+/// Returns the largest differences in cost of targets that were measured once.
+fn gaps(figures: &Figures, compared: &Compared) -> Vec<CostGap> {
+    let index = RowIndex::new(figures);
+    gap::described(&cases(Context::new(figures, &index, compared)))
 }
 
 fn effects_on_throughput(effects: &Effects) -> impl Iterator<Item = &Effect> {
