@@ -134,7 +134,7 @@ fn plots_fit_a_phone_and_a_desk_and_what_is_saved_is_svg() {
             })",
         );
         let saved = saved.as_array().unwrap();
-        assert_eq!(saved.len(), 7);
+        assert_eq!(saved.len(), 6);
         assert!(saved.iter().all(|name| name == "svg"), "{saved:?}");
     }
     browser.ask("Emulation.clearDeviceMetricsOverride", json!({}));
