@@ -80,6 +80,8 @@ pub struct CostGap {
     pub size: f64,
     /// The difference as a clause.
     pub text: String,
+    /// The other targets that differ in this cost, with their figures; `None` if there are none.
+    pub also: Option<String>,
 }
 
 impl<'a> Gap<'a> {
@@ -140,7 +142,8 @@ impl CostGaps<'_> {
             base: gap.figures.base,
             value: gap.figures.value,
             size: gap.size,
-            text: prose::gap::clause(self),
+            text: prose::gap::clause(gap),
+            also: prose::gap::also(self),
         })
     }
 }

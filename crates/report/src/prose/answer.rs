@@ -131,7 +131,12 @@ impl<'a> AnswerWriter<'a> {
         let Some(largest) = gaps.next() else {
             return about_throughput;
         };
-        let mut sentences: Vec<String> = gaps.map(|gap| format!("{}.", gap.text)).collect();
+        let mut sentences: Vec<String> =
+            largest.also.iter().map(|others| format!("Also {others}.")).collect();
+        for gap in gaps {
+            let also = gap.also.as_ref().map(|others| format!("; also {others}"));
+            sentences.push(format!("{}{}.", gap.text, also.unwrap_or_default()));
+        }
         sentences.push(about_throughput.heading);
         Passage {
             heading: format!("Measured once: {}.", largest.text),

@@ -5,10 +5,10 @@ use analysis::explain::{Evidence, FINDINGS_SHOWN_MAX, Finding, factor, figure};
 use super::Passage;
 use crate::model::table::{Cell, Table};
 
-/// The figures that have a place of their own: throughput, and the time of an operation, of which
-/// the others in its unit are parts.
+/// The figure that always comes first.
 const THROUGHPUT: &str = "throughput";
-const WHOLE_TIME: &str = "time of an operation";
+/// The figures in microseconds per operation that are no part of an operation's time.
+const NO_PARTS: [&str; 3] = ["time of an operation", "background CPU", "CPU of the whole host"];
 const PER_OPERATION: &str = "us/op";
 
 /// The maximum number of figures that a finding lists.
@@ -105,7 +105,9 @@ fn by_importance(evidence: &[Evidence]) -> Vec<&Evidence> {
 
 /// Returns the change of a part of an operation's time, in microseconds.
 fn size_in_time(figure: &Evidence) -> Option<f64> {
-    let is_part = figure.unit == PER_OPERATION && figure.name != WHOLE_TIME && !figure.is_noise;
+    let is_part = figure.unit == PER_OPERATION
+        && !NO_PARTS.contains(&figure.name.as_str())
+        && !figure.is_noise;
     is_part.then_some((figure.value? - figure.base?).abs())
 }
 

@@ -1,16 +1,30 @@
 //! Differences in cost of targets that were measured once, in words.
 
-use super::numbers::{factor, figure, list, times};
+use super::numbers::{factor, figure, list};
 use crate::explain::gap::{Cost, CostGaps, Gap};
 
-/// Returns the largest difference in a cost as a clause, with the other targets that differ in it.
-pub(in crate::explain) fn clause(of_cost: &CostGaps<'_>) -> String {
-    let Some((gap, others)) = of_cost.gaps.split_first() else {
-        return String::new();
-    };
-    let also: Vec<String> = others.iter().map(|gap| other(gap)).collect();
-    let also = if also.is_empty() { String::new() } else { format!("; also {}", list(&also)) };
-    format!("{}, at {} the throughput{also}", first(gap), times(gap.case.ratio))
+/// Returns a difference in a cost as a clause.
+pub(in crate::explain) fn clause(gap: &Gap<'_>) -> String {
+    format!("{}, at {}x the throughput", first(gap), ratio(gap.case.ratio))
+}
+
+/// Names the other targets that differ in a cost; `None` if there are none.
+pub(in crate::explain) fn also(of_cost: &CostGaps<'_>) -> Option<String> {
+    let others: Vec<String> = of_cost.gaps.iter().skip(1).map(other).collect();
+    (!others.is_empty()).then(|| list(&others))
+}
+
+/// Returns all differences in a cost as a sentence.
+pub(in crate::explain) fn sentence(of_cost: &CostGaps<'_>) -> Option<String> {
+    let largest = clause(of_cost.gaps.first()?);
+    let also = also(of_cost).map(|others| format!("; also {others}"));
+    Some(format!("{largest}{}.", also.unwrap_or_default()))
+}
+
+/// Formats a ratio with two digits or more.
+fn ratio(ratio: f64) -> String {
+    let decimals = if ratio < 0.1 { 3 } else { 2 };
+    format!("{ratio:.decimals$}")
 }
 
 /// Returns the difference of the target with the largest one.

@@ -390,7 +390,7 @@ fn more_or_less(cost: &ComparedStep) -> String {
 }
 
 fn known_differences(gaps: &[CostGaps<'_>], facts: &[Fact<'_>]) -> Vec<String> {
-    let costs = gaps.iter().take(GAPS_NAMED).map(|of_cost| format!("{}.", gap::clause(of_cost)));
+    let costs = gaps.iter().take(GAPS_NAMED).filter_map(gap::sentence);
     let of_facts = |names: fn(&Fact<'_>) -> Vec<String>| {
         list_any(facts.iter().filter_map(|fact| {
             let names = list_any(names(fact).into_iter())?;

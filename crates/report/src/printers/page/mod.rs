@@ -219,7 +219,7 @@ fn header(
             @for (number, source) in sources.iter().enumerate() {
                 (head(names, source, measured_targets(page.figures, number), (sources.len() > 1).then_some(number + 1)))
             }
-            h1 { (clean(&answer.heading)) }
+            h1 { (typeset(&clean(&answer.heading))) }
             @if !more.is_empty() { p.more { (marked(&more)) } }
             (other_base(sources, comparison))
             (judgement(page.figures))
@@ -335,11 +335,11 @@ fn folded(what: &str, content: Markup) -> Markup {
 
 fn how_to_read_charts() -> Markup {
     markup! {
-        p.note {
+        p.note.on-screen {
             "Charts show each second of a step. A second without completed operations is drawn as zero; its response time is "
             "a gap. An incomplete last second is scaled to a whole one, or omitted if it is shorter than 0.1 s."
         }
-        p.note {
+        p.note.on-screen {
             "Above the charts of a step are buttons for its lines: click one to hide the line, Ctrl-click it to hide all others. With more "
             "than six lines, only the base, the fastest and the slowest are colored; then a click colors a line or removes its color, and "
             "Shift-click hides it. Drag in a chart to zoom all charts of the step; double-click to zoom out. Keyboard: Tab to a "

@@ -2,7 +2,7 @@
 //! The effects of factors have a matrix of the same form.
 
 use analysis::{
-    compare::{ComparedStep, Overall, THROUGHPUT, Verdict},
+    compare::{ComparedStep, Interval, Overall, THROUGHPUT, Verdict},
     distinct,
 };
 use maud::{Markup, html as markup};
@@ -19,7 +19,7 @@ use crate::plot::{StripScale, save_link, strip_keys, subject, verdicts};
 use crate::tables::compared::{Board, RepeatedLine, ratio_cell, tone};
 
 /// The maximum number of columns whose ratios have room for their intervals in figures.
-const WITH_BOUNDS_MAX: usize = 4;
+const WITH_BOUNDS_MAX: usize = 3;
 
 /// The number of targets from which on they may be rows: as columns they would not fit.
 const TARGETS_AS_ROWS: usize = 9;
@@ -55,7 +55,10 @@ struct Place<'a> {
 
 /// The result of a subject in a place.
 struct Square<'a> {
+    /// The ratio with the mark of its verdict, or what stands in its place.
     cell: Cell,
+    /// The interval in figures, if there is room for it.
+    bounds: Option<String>,
     /// The comparison, if it has a ratio.
     row: Option<&'a ComparedStep>,
 }
@@ -212,7 +215,7 @@ impl<'a> Overview<'a> {
         let class = match columns {
             0..=1 => "with-bounds one",
             2..=WITH_BOUNDS_MAX => "with-bounds",
-            5..DENSE => "",
+            4..DENSE => "",
             _ => "dense",
         };
         let rows = self.rows_with_ratio();
@@ -323,7 +326,7 @@ impl<'a> Overview<'a> {
 
     /// Returns the cell of a square, with what follows its figure.
     fn td(&self, square: &Square<'_>, more: Markup) -> Markup {
-        let Square { cell, row } = square;
+        let Square { cell, bounds, row } = square;
         let Some(row) = row else {
             let class = if cell.tone == Tone::Plain { "rate" } else { "absent" };
             return markup! { td class=(class) { (clean(&cell.text)) small { (clean(&cell.mark)) } } };
@@ -334,7 +337,9 @@ impl<'a> Overview<'a> {
                 div.square {
                     (self.scale.strip(row))
                     span.value {
-                        (clean(&cell.text)) span.m { (clean(&cell.mark)) }
+                        (clean(&cell.text))
+                        @if let Some(bounds) = bounds { span.bounds { " (" (bounds) ")" } }
+                        span.m { (clean(&cell.mark)) }
                         @if row.verdict == Verdict::Single { " " small.once { "once" } }
                         (more)
                     }
@@ -372,10 +377,14 @@ impl<'a> Overview<'a> {
             ));
         }
         if self.has_means() {
-            sentences.push(
-                "All steps: the geometric mean of their ratios, with equal weights; its interval of 95% rests on the repeats."
-                    .to_owned(),
-            );
+            let has_interval = self.subjects.iter().any(|subject| {
+                subject.overall.is_some_and(|overall| overall.compared.interval.is_some())
+            });
+            let interval =
+                if has_interval { "; its interval of 95% rests on the repeats" } else { "" };
+            sentences.push(format!(
+                "All steps: the geometric mean of their ratios, with equal weights{interval}."
+            ));
         }
         let mut squares = self.squares.iter().flatten();
         if squares.any(|square| square.cell.mark.contains(DIFFERS)) {
@@ -421,20 +430,35 @@ impl Place<'_> {
 
 impl<'a> Square<'a> {
     fn not_run() -> Self {
-        Self { cell: Cell::not_run(), row: None }
+        Self::without_ratio(Cell::not_run())
+    }
+
+    fn without_ratio(cell: Cell) -> Self {
+        Self { cell, bounds: None, row: None }
     }
 
     /// Returns the square of a comparison among this number of columns.
     fn of(row: &'a ComparedStep, columns: usize) -> Self {
-        let mut cell = ratio_cell(row);
-        if let Some(ratio) = row.ratio
-            && columns > WITH_BOUNDS_MAX
-        {
-            let digits = row.interval.map(|interval| interval.digits_of(ratio));
-            cell.text = digits.unwrap_or_else(|| ratio_text(ratio));
+        let mut square = Self::without_ratio(ratio_cell(row));
+        let Some(ratio) = row.ratio else {
+            return square;
+        };
+        square.row = Some(row);
+        square.cell.text = match row.interval {
+            Some(interval) => interval.digits_of(ratio),
+            None => ratio_text(ratio),
+        };
+        if columns <= WITH_BOUNDS_MAX {
+            square.bounds = row.interval.map(range);
         }
-        Self { cell, row: row.ratio.is_some().then_some(row) }
+        square
     }
+}
+
+/// Formats the ends of an interval: `0.93 to 1.04`.
+fn range(interval: Interval) -> String {
+    let [low, high] = [interval.low, interval.high].map(|bound| interval.digits_of(bound));
+    format!("{low} to {high}")
 }
 
 /// Returns the square of a line in a step: the throughput of the base, or the ratio of another.
@@ -452,13 +476,13 @@ fn square_of<'a>(
             || board.missing_cell(line, step, THROUGHPUT),
             |mean| Cell::marked(rate_text(mean), unit, Tone::Plain),
         );
-        return Square { cell, row: None };
+        return Square::without_ratio(cell);
     }
 
     let others = group.len().saturating_sub(1);
     let mut square = match board.row(line, step.name, THROUGHPUT) {
         Some(row) if row.verdict != Verdict::NotComparable => Square::of(row, others),
-        _ => Square { cell: board.missing_cell(line, step, THROUGHPUT), row: None },
+        _ => Square::without_ratio(board.missing_cell(line, step, THROUGHPUT)),
     };
     if board.missed_sla(line, step.name, true) {
         square.cell.mark += Tone::SlaMissed.mark();
@@ -523,12 +547,7 @@ fn loads_of<'c>(cells: impl Iterator<Item = &'c CellKey>) -> Vec<&'c CellKey> {
 fn described(row: &ComparedStep) -> String {
     let repeats = analysis::counted(row.values.len(), "repeat");
     match row.interval {
-        Some(interval) => format!(
-            "{} to {}: {} over {repeats}",
-            interval.digits_of(interval.low),
-            interval.digits_of(interval.high),
-            row.verdict
-        ),
+        Some(interval) => format!("{}: {} over {repeats}", range(interval), row.verdict),
         None => "measured once, so there is no interval".to_owned(),
     }
 }

@@ -178,6 +178,23 @@ fn repeats_are_shown_on_demand() {
 }
 
 #[test]
+fn paper_has_the_answer_the_matrix_tables_of_throughput_and_unfolded_steps() {
+    let Some((mut browser, _folder)) = shown(SIZE) else {
+        return;
+    };
+    browser.value("document.querySelector('#step-l-x > details').open = false");
+    browser.ask("Emulation.setEmulatedMedia", json!({"media": "print"}));
+    let seen = |part: &str| format!("document.querySelector('{part}').checkVisibility()");
+    for part in ["h1", "#matrix .strip", "#summary table", "#step-l-i0 figure", "#step-l-x h3"] {
+        assert_eq!(browser.value(&seen(part)), true, "{part}");
+    }
+    for part in ["nav", ".skip", "#host details", "#steps > .note", "button.rank"] {
+        assert_eq!(browser.value(&seen(part)), false, "{part}");
+    }
+    browser.ask("Emulation.setEmulatedMedia", json!({"media": ""}));
+}
+
+#[test]
 fn the_first_stop_of_the_keyboard_leads_past_the_contents() {
     let Some((mut browser, _folder)) = shown(SIZE) else {
         return;
