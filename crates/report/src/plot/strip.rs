@@ -6,7 +6,7 @@
 use analysis::compare::ComparedStep;
 use maud::{Markup, html as markup};
 
-use super::scale::Scale;
+use super::scale::{Scale, compact};
 use super::svg::{MARKS, class, mark, px, repeat_mark};
 use crate::model::comparison::repeat_ratios;
 use crate::model::table::Tone;
@@ -16,6 +16,8 @@ use crate::tables::compared::tone;
 const USUAL_REACH: f64 = 2.0 * std::f64::consts::LN_2;
 /// The maximum reach, for ratios: from a thousandth to a thousand.
 const REACH_MAX: f64 = 3.0 * std::f64::consts::LN_10;
+/// The upper ends of axes that have ticks at powers of two.
+const DOUBLINGS: std::ops::Range<f64> = 1.65..12.0;
 /// The minimum width of a visible band, as a share of half the axis.
 const BAND_MIN: f64 = 0.02;
 
@@ -40,6 +42,13 @@ pub(super) fn reach<'a>(rows: impl Iterator<Item = &'a ComparedStep>, effect: f6
     furthest.max(2.0 * effect) * 1.08
 }
 
+/// Returns ticks at powers of two, which are as far from 1 on both sides.
+fn doublings(scale: &Scale) -> Vec<(f64, String)> {
+    let powers = (-3..=3).map(|power| 2_f64.powi(power));
+    let inside = powers.filter(|tick| !scale.is_beyond(*tick));
+    inside.map(|tick| (tick, compact(tick))).collect()
+}
+
 /// The scale of all strips of a table.
 pub(crate) struct StripScale {
     scale: Scale,
@@ -52,7 +61,11 @@ impl StripScale {
     pub(crate) fn of<'a>(rows: impl Iterator<Item = &'a ComparedStep>, effect: f64) -> Self {
         let reach = reach(rows, effect);
         let has_band = effect >= BAND_MIN * reach;
-        Self { scale: Scale::ratios(reach), band: has_band.then_some((1.0 - effect, 1.0 + effect)) }
+        let mut scale = Scale::ratios(reach);
+        if DOUBLINGS.contains(&scale.high) {
+            scale.ticks = doublings(&scale);
+        }
+        Self { scale, band: has_band.then_some((1.0 - effect, 1.0 + effect)) }
     }
 
     /// Returns true if the band is drawn.
@@ -75,9 +88,19 @@ impl StripScale {
         markup! {
             svg.strip.drawn width="100%" height="16" aria-hidden="true" {
                 @for (tick, text) in shown {
-                    text.soft x=(self.x(*tick)) y="12" text-anchor="middle" { (text) }
+                    text.soft x=(self.x(*tick)) y="12" text-anchor=(self.anchor(*tick)) { (text) }
                 }
             }
+        }
+    }
+
+    /// Returns the side of a tick's label that stands at the tick: near an end, the label must not
+    /// reach into the next column.
+    fn anchor(&self, tick: f64) -> &'static str {
+        match self.scale.share(tick) {
+            share if share < 0.15 => "start",
+            share if share > 0.85 => "end",
+            _ => "middle",
         }
     }
 

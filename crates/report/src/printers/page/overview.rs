@@ -24,6 +24,9 @@ const WITH_BOUNDS_MAX: usize = 3;
 /// The number of targets from which on they may be rows: as columns they would not fit.
 const TARGETS_AS_ROWS: usize = 9;
 
+/// The number of columns from which on figures stand below their strips.
+const STACKED: usize = 7;
+
 /// The number of columns from which on there is no room for strips.
 const DENSE: usize = 13;
 
@@ -215,7 +218,8 @@ impl<'a> Overview<'a> {
         let class = match columns {
             0..=1 => "with-bounds one",
             2..=WITH_BOUNDS_MAX => "with-bounds",
-            4..DENSE => "",
+            4..STACKED => "",
+            STACKED..DENSE => "stacked",
             _ => "dense",
         };
         let rows = self.rows_with_ratio();
@@ -259,7 +263,7 @@ impl<'a> Overview<'a> {
                     tr.overall {
                         th scope="row" { "all steps" @if self.has_ranks() { " " button.rank type="button" aria-pressed="false" { "sort by rank" } } }
                         @for _ in self.lead.iter().skip(1) { td {} }
-                        @for subject in &self.subjects { (self.mean(subject)) }
+                        @for subject in &self.subjects { (self.mean(subject, subject.place())) }
                     }
                 }
             }
@@ -281,6 +285,7 @@ impl<'a> Overview<'a> {
             thead {
                 tr {
                     th scope="col" { "target" }
+                    @if self.has_ranks() { th.n scope="col" { "rank" } }
                     @if has_means { th.n scope="col" { "all steps" } }
                     @for place in &self.places {
                         th.n scope="col" data-of=(clean(place.step.name)) { (breakable(&place.heads.join(" "))) }
@@ -288,6 +293,7 @@ impl<'a> Overview<'a> {
                 }
                 tr.axis {
                     td {}
+                    @if self.has_ranks() { td {} }
                     @for _ in 0..self.places.len() + usize::from(has_means) {
                         td { div.square { (self.scale.axis()) span.value {} } }
                     }
@@ -297,7 +303,8 @@ impl<'a> Overview<'a> {
                 @for (at, subject) in self.subjects.iter().enumerate() {
                     tr.base[subject.is_base] {
                         (subject.head("row"))
-                        @if has_means { (self.mean(subject)) }
+                        @if self.has_ranks() { td { @if let Some(rank) = subject.rank { (rank) } } }
+                        @if has_means { (self.mean(subject, markup! {})) }
                         @for squares in &self.squares { (self.square(&squares[at])) }
                     }
                 }
@@ -305,9 +312,8 @@ impl<'a> Overview<'a> {
         }
     }
 
-    /// Returns the mean of all steps of a target, with its rank.
-    fn mean(&self, subject: &Subject<'_>) -> Markup {
-        let rank = markup! { @if let Some(rank) = subject.rank { " " small.place { "#" (rank) } } };
+    /// Returns the mean of all steps of a target, followed by its rank.
+    fn mean(&self, subject: &Subject<'_>, rank: Markup) -> Markup {
         if subject.is_base {
             return markup! { td data-value="1" { "1" (rank) } };
         }
@@ -403,6 +409,11 @@ impl<'a> Overview<'a> {
 }
 
 impl Subject<'_> {
+    /// Returns its rank for a cell with its mean.
+    fn place(&self) -> Markup {
+        markup! { @if let Some(rank) = self.rank { " " small.place { "#" (rank) } } }
+    }
+
     /// Returns the head of its column or row.
     fn head(&self, scope: &str) -> Markup {
         let name = self.name.map(clean);
