@@ -6,7 +6,8 @@ use record::CellKey;
 use serde::Serialize;
 
 use super::case::Context;
-use super::{CostGap, Finding, cases, gap};
+use super::gap::{self, Cost, CostGaps};
+use super::{Finding, cases, prose};
 use crate::compare::{Compared, ComparedStep, Effect, Effects, Interval, THROUGHPUT, Verdict};
 use crate::figures::index::RowIndex;
 use crate::figures::{Competition, Figures, competition};
@@ -88,6 +89,47 @@ pub struct Change {
     pub interval: Option<Interval>,
     /// The number of repeats of the target that count.
     pub repeats: usize,
+}
+
+/// A large difference in a cost, as an answer has it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CostGap {
+    /// The cost.
+    pub cost: Cost,
+    /// The target with the largest difference.
+    pub target: String,
+    /// The step of that difference.
+    pub step: String,
+    /// The metric of the figures.
+    pub metric: String,
+    /// The base's figure.
+    pub base: f64,
+    /// The target's figure.
+    pub value: f64,
+    /// The difference in time, relative to the time of the faster target's operation.
+    pub size: f64,
+    /// The difference as a clause.
+    pub text: String,
+    /// The other targets that differ in this cost, with their figures; `None` if there are none.
+    pub also: Option<String>,
+}
+
+impl CostGap {
+    /// Returns the largest of the differences in a cost; `None` without any.
+    fn new(of_cost: &CostGaps<'_>) -> Option<Self> {
+        let gap = of_cost.gaps.first()?;
+        Some(Self {
+            cost: gap.cost,
+            target: gap.case.target().to_owned(),
+            step: gap.case.compared.step.clone(),
+            metric: gap.metric.to_owned(),
+            base: gap.figures.base,
+            value: gap.figures.value,
+            size: gap.size,
+            text: prose::gap::clause(gap),
+            also: prose::gap::also(of_cost),
+        })
+    }
 }
 
 impl Answer {
@@ -219,7 +261,8 @@ impl FactorAnswer {
 /// Returns the largest differences in cost of targets that were measured once.
 fn gaps(figures: &Figures, compared: &Compared) -> Vec<CostGap> {
     let index = RowIndex::new(figures);
-    gap::described(&cases(Context::new(figures, &index, compared)))
+    let cases = cases(Context::new(figures, &index, compared));
+    gap::by_cost(&cases).iter().filter_map(CostGap::new).collect()
 }
 
 fn effects_on_throughput(effects: &Effects) -> impl Iterator<Item = &Effect> {

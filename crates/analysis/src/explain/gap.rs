@@ -6,7 +6,6 @@ use serde::Serialize;
 use super::case::{Case, Pair};
 use super::cause::{FSYNCS, only_reads};
 use super::finding::Evidence;
-use super::prose;
 use super::thresholds::{GAP_COUNT, GAP_CPU, GAP_OF_TIME};
 use crate::compare::Verdict;
 use crate::order::{distinct, grouped};
@@ -61,29 +60,6 @@ pub(super) struct Gap<'a> {
     pub size: f64,
 }
 
-/// A large difference in a cost, as an answer has it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct CostGap {
-    /// The cost.
-    pub cost: Cost,
-    /// The target with the largest difference.
-    pub target: String,
-    /// The step of that difference.
-    pub step: String,
-    /// The metric of the figures.
-    pub metric: String,
-    /// The base's figure.
-    pub base: f64,
-    /// The target's figure.
-    pub value: f64,
-    /// The difference in time, relative to the time of the faster target's operation.
-    pub size: f64,
-    /// The difference as a clause.
-    pub text: String,
-    /// The other targets that differ in this cost, with their figures; `None` if there are none.
-    pub also: Option<String>,
-}
-
 impl<'a> Gap<'a> {
     /// Returns the difference in a cost, if it is large enough to be listed.
     fn new(case: &'a Case<'a>, cost: Cost) -> Option<Self> {
@@ -130,22 +106,6 @@ impl CostGaps<'_> {
     fn size(&self) -> f64 {
         self.gaps.first().map_or(0.0, |gap| gap.size)
     }
-
-    /// Returns the differences for an answer; `None` without any.
-    fn described(&self) -> Option<CostGap> {
-        let gap = self.gaps.first()?;
-        Some(CostGap {
-            cost: gap.cost,
-            target: gap.case.target().to_owned(),
-            step: gap.case.compared.step.clone(),
-            metric: gap.metric.to_owned(),
-            base: gap.figures.base,
-            value: gap.figures.value,
-            size: gap.size,
-            text: prose::gap::clause(gap),
-            also: prose::gap::also(self),
-        })
-    }
 }
 
 /// Returns the cases of targets that have no verdicts, because they were measured once.
@@ -180,9 +140,4 @@ pub(super) fn by_cost<'a>(cases: &'a [Case<'a>]) -> Vec<CostGaps<'a>> {
     }
     by_cost.sort_by(|a, b| b.size().total_cmp(&a.size()));
     by_cost
-}
-
-/// Returns the large differences for an answer, one for each cost.
-pub(super) fn described(cases: &[Case<'_>]) -> Vec<CostGap> {
-    by_cost(cases).iter().filter_map(CostGaps::described).collect()
 }

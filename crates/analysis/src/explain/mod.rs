@@ -46,9 +46,9 @@ use crate::figures::index::RowIndex;
 use case::{Case, Context};
 use explanation::Explanation;
 
-pub use answer::{Answer, Change, FactorAnswer, TargetAnswer};
+pub use answer::{Answer, Change, CostGap, FactorAnswer, TargetAnswer};
 pub use finding::{Evidence, FINDINGS_SHOWN_MAX, Finding, FindingKind};
-pub use gap::{Cost, CostGap};
+pub use gap::Cost;
 pub use prose::numbers::{factor, factor_within, figure, range};
 
 /// Explains a comparison, the most important finding first. Only a change with a verdict has a
