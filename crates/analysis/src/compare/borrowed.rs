@@ -12,9 +12,9 @@
 //! ```
 //!
 //! Two things keep this honest. Where spreads differ, the prior has few degrees of freedom, and
-//! little is borrowed. And where the steps of a cell share their noise, as next to a noisy neighbor,
-//! ten spreads are one spread seen ten times: then nothing is borrowed, however alike they look.
-//! `docs/statistics.md` has the formulas and the simulations.
+//! little is borrowed. And where the steps of a cell share their noise, as next to a noisy
+//! neighbor, ten spreads are one spread seen ten times: then nothing is borrowed, however alike
+//! they look. `docs/statistics.md` has the formulas and the simulations.
 
 use std::collections::BTreeMap;
 
@@ -256,8 +256,8 @@ fn centered(logarithms: &BTreeMap<RepeatKey, f64>, repeats: &[RepeatKey]) -> Vec
 enum Caution {
     /// The estimate is the most likely value.
     Likely,
-    /// The estimate assumes that spreads differ more, by one standard error, and that the typical variance
-    /// is their geometric mean, which is above the most likely value.
+    /// The estimate assumes that spreads differ more, by one standard error, and that the typical
+    /// variance is their geometric mean, which is above the most likely value.
     Careful,
 }
 

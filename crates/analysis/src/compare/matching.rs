@@ -106,8 +106,8 @@ struct Unpaired {
 
 /// The repeats of a base and a target that took turns.
 struct Turns {
-    /// The pairs in the order of machines and, on each, of time. Machines measure at the same time,
-    /// and their clocks differ.
+    /// The pairs in the order of machines and, on each, of time. Machines measure at the same
+    /// time, and their clocks differ.
     pairs: Vec<TimedPair>,
     unpaired: Vec<Unpaired>,
 }

@@ -42,6 +42,7 @@ mod matching;
 mod mean;
 mod metric;
 mod noise;
+mod overall;
 mod plans;
 mod power;
 mod profile;
@@ -73,6 +74,7 @@ pub use looks::Looks;
 pub(crate) use metric::{OWN_CPU, has_only_process_cpu, process_cpu};
 pub use metric::{THROUGHPUT, VERDICT_METRICS, costs, metric_label, more_is_better};
 pub use noise::{DetectableEffect, NoiseFloor, StepNoise, noise_floor};
+pub use overall::Overall;
 pub use plans::{ComparedPlans, PlanDifference};
 pub use power::{POWER, REPEATS_CAP};
 pub use profile::{
@@ -164,6 +166,8 @@ pub struct Compared {
     /// One for each target but the base, step and metric: by variant and clients, then target,
     /// then step, then metric, in the order of the figures.
     pub rows: Vec<ComparedStep>,
+    /// The mean ratio of each target but the base over all steps, in the order of the figures.
+    pub overall: Vec<Overall>,
     /// The comparisons of throughput that can have a verdict, of the target that has the most: the
     /// family of the error rates.
     pub comparison_count: usize,

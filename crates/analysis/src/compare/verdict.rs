@@ -6,6 +6,7 @@ use record::Status;
 use super::borrowed::borrow_spreads;
 use super::draft::{TargetPair, UndecidedRow, draft};
 use super::metric::{families, family_of};
+use super::overall::overall;
 use super::plans::compare_plans;
 use super::power::REPEATS_CAP;
 use super::profile::compare_profiles;
@@ -23,8 +24,9 @@ use crate::order::distinct;
 /// repeats are distinct.
 pub fn compare(figures: &Figures, options: &CompareOptions) -> Compared {
     let samples = Samples::new(figures);
+    let comparisons = samples.comparisons(&options.base);
     let mut drafts = Vec::new();
-    for TargetStep { place, target } in samples.comparisons(&options.base) {
+    for &TargetStep { place, target } in &comparisons {
         let targets = TargetPair { place, base: &options.base, target };
         for metric in options.all_metrics(&options.metrics) {
             drafts.extend(draft(&samples, targets, metric, options));
@@ -67,6 +69,7 @@ pub fn compare(figures: &Figures, options: &CompareOptions) -> Compared {
         waits,
         profiles,
         rows,
+        overall: overall(&samples, &comparisons, options),
         looks: samples.looks(),
         unfinished: unfinished(figures),
         notes: notes.iter().map(Note::to_string).collect(),

@@ -5,8 +5,11 @@
 use record::CellKey;
 use serde::Serialize;
 
+use super::case::Context;
+use super::gap::{self, Cost, CostGaps};
+use super::{Finding, cases, prose};
 use crate::compare::{Compared, ComparedStep, Effect, Effects, Interval, THROUGHPUT, Verdict};
-use crate::explain::Finding;
+use crate::figures::index::RowIndex;
 use crate::figures::{Competition, Figures, competition};
 use crate::order::distinct;
 
@@ -28,6 +31,8 @@ pub struct Answer {
     /// The cause of all changes that are shown, as in `less CPU per operation`; `None`: they have
     /// no common cause.
     pub cause: Option<String>,
+    /// The largest differences in cost of targets that were measured once, one for each cost.
+    pub gaps: Vec<CostGap>,
     /// Competition by other programs, which hides small differences.
     pub host: Option<Competition>,
 }
@@ -86,6 +91,47 @@ pub struct Change {
     pub repeats: usize,
 }
 
+/// A large difference in a cost, as an answer has it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CostGap {
+    /// The cost.
+    pub cost: Cost,
+    /// The target with the largest difference.
+    pub target: String,
+    /// The step of that difference.
+    pub step: String,
+    /// The metric of the figures.
+    pub metric: String,
+    /// The base's figure.
+    pub base: f64,
+    /// The target's figure.
+    pub value: f64,
+    /// The difference in time, relative to the time of the faster target's operation.
+    pub size: f64,
+    /// The difference as a clause.
+    pub text: String,
+    /// The other targets that differ in this cost, with their figures; `None` if there are none.
+    pub also: Option<String>,
+}
+
+impl CostGap {
+    /// Returns the largest of the differences in a cost; `None` without any.
+    fn new(of_cost: &CostGaps<'_>) -> Option<Self> {
+        let gap = of_cost.gaps.first()?;
+        Some(Self {
+            cost: gap.cost,
+            target: gap.case.target().to_owned(),
+            step: gap.case.compared.step.clone(),
+            metric: gap.metric.to_owned(),
+            base: gap.figures.base,
+            value: gap.figures.value,
+            size: gap.size,
+            text: prose::gap::clause(gap),
+            also: prose::gap::also(of_cost),
+        })
+    }
+}
+
 impl Answer {
     /// Summarizes a comparison, the effects of the factors in which its targets differ, and its
     /// findings.
@@ -118,6 +164,7 @@ impl Answer {
             load_count: distinct(rows().map(|row| row.cell.load())).len(),
             repeats: counts().min().zip(counts().max()),
             cause: cause_of_all(rows(), findings).map(str::to_owned),
+            gaps: gaps(figures, compared),
             host: competition(figures),
         }
     }
@@ -209,6 +256,13 @@ impl FactorAnswer {
             ),
         }
     }
+}
+
+/// Returns the largest differences in cost of targets that were measured once.
+fn gaps(figures: &Figures, compared: &Compared) -> Vec<CostGap> {
+    let index = RowIndex::new(figures);
+    let cases = cases(Context::new(figures, &index, compared));
+    gap::by_cost(&cases).iter().filter_map(CostGap::new).collect()
 }
 
 fn effects_on_throughput(effects: &Effects) -> impl Iterator<Item = &Effect> {

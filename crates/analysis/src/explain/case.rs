@@ -17,17 +17,17 @@ use crate::{compare, counted};
 
 /// The metrics that support an explanation: name, metric and unit.
 const EVIDENCE: [(&str, &str, &str); 26] = [
-    ("time of an operation", "op_time_us", "us"),
-    ("client CPU", "op_client_cpu_us", "us"),
-    ("server CPU", "op_server_cpu_us", "us"),
-    ("waiting for a processor", "op_cpu_wait_us", "us"),
-    ("taken by the hypervisor", "op_steal_us", "us"),
-    ("waiting for reads", "op_read_us", "us"),
-    ("waiting for writes", "op_write_us", "us"),
-    ("waiting for fsyncs", "op_fsync_us", "us"),
-    ("waiting for other threads", "op_lock_us", "us"),
-    ("handover between client and server", "op_handover_us", "us"),
-    ("unexplained time", "op_unexplained_us", "us"),
+    ("time of an operation", "op_time_us", "us/op"),
+    ("client CPU", "op_client_cpu_us", "us/op"),
+    ("server CPU", "op_server_cpu_us", "us/op"),
+    ("waiting for a processor", "op_cpu_wait_us", "us/op"),
+    ("taken by the hypervisor", "op_steal_us", "us/op"),
+    ("waiting for reads", "op_read_us", "us/op"),
+    ("waiting for writes", "op_write_us", "us/op"),
+    ("waiting for fsyncs", "op_fsync_us", "us/op"),
+    ("waiting for other threads", "op_lock_us", "us/op"),
+    ("handover between client and server", "op_handover_us", "us/op"),
+    ("unexplained time", "op_unexplained_us", "us/op"),
     ("own CPU", "own_cpu_us_per_op", "us/op"),
     ("background CPU", "background_cpu_us_per_op", "us/op"),
     ("read by the engine", "own_read_kb_per_op", "KB/op"),
@@ -432,7 +432,9 @@ impl<'a> Case<'a> {
                 && pair.max() > 0.0
                 && !self.says_nothing(metric, pair)
             {
-                evidence.push(Evidence::new(name, unit, pair));
+                let difference = self.difference(|row| row.metric(metric));
+                let is_noise = difference.is_some_and(|difference| !difference.is_shown());
+                evidence.push(Evidence { is_noise, ..Evidence::new(name, unit, pair) });
             }
         }
 

@@ -232,7 +232,7 @@ fn large_change(case: &Case<'_>, name: &str) -> Option<Pair> {
     (is_same_direction && is_shown && pair.factor() >= BEGINS_FACTOR).then_some(pair)
 }
 
-fn only_reads(case: &Case<'_>) -> bool {
+pub(super) fn only_reads(case: &Case<'_>) -> bool {
     case.side.rows.iter().all(|row| initial_tree::only_reads(row))
 }
 

@@ -6,6 +6,7 @@ use super::cause::Cause;
 use super::caveats::Caveat;
 use super::difference::TargetDifference;
 use super::finding::{Evidence, Place};
+use super::gap::CostGaps;
 use crate::compare::{ComparedStep, VarianceShare};
 use crate::figures::Sla;
 use crate::settings::Difference;
@@ -50,7 +51,11 @@ pub(super) enum Statement<'a> {
     /// Own CPU changed where throughput shows no change; the largest change first.
     HiddenCost { costs: Vec<(&'a ComparedStep, &'a Case<'a>)>, is_noisy: bool },
     /// Known differences between targets that were measured once.
-    Facts(Vec<Fact<'a>>),
+    Facts {
+        /// Large differences in cost, the largest first.
+        gaps: Vec<CostGaps<'a>>,
+        facts: Vec<Fact<'a>>,
+    },
     /// Several machines measured the repeats.
     Machines(MachineVariance<'a>),
 }
@@ -132,7 +137,7 @@ impl Statement<'_> {
             Self::SlaMissed { .. } => FindingKind::SlaMissed,
             Self::NoEffect(_) => FindingKind::NoEffect,
             Self::HiddenCost { .. } => FindingKind::HiddenCost,
-            Self::Facts(_) => FindingKind::Facts,
+            Self::Facts { .. } => FindingKind::Facts,
             Self::Machines(_) => FindingKind::Machines,
         }
     }

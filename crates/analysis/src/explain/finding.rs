@@ -171,6 +171,8 @@ pub struct Evidence {
     pub value: Option<f64>,
     /// Value over base, where both are above zero.
     pub ratio: Option<f64>,
+    /// The repeats don't show that the two figures differ.
+    pub is_noise: bool,
 }
 
 impl Evidence {
@@ -181,12 +183,20 @@ impl Evidence {
             base: Some(pair.base),
             value: Some(pair.value),
             ratio: pair.ratio(),
+            is_noise: false,
         }
     }
 
     /// Returns a figure without a base.
     pub(super) fn single(name: String, unit: &str, value: f64) -> Self {
-        Self { name, unit: unit.to_owned(), base: None, value: Some(value), ratio: None }
+        Self {
+            name,
+            unit: unit.to_owned(),
+            base: None,
+            value: Some(value),
+            ratio: None,
+            is_noise: false,
+        }
     }
 
     /// Returns the throughput of base and target, which the table of a finding always shows.

@@ -32,6 +32,7 @@ mod counters;
 mod difference;
 mod explanation;
 mod finding;
+mod gap;
 mod hidden_cost;
 mod machines;
 mod measured_once;
@@ -45,8 +46,9 @@ use crate::figures::index::RowIndex;
 use case::{Case, Context};
 use explanation::Explanation;
 
-pub use answer::{Answer, Change, FactorAnswer, TargetAnswer};
+pub use answer::{Answer, Change, CostGap, FactorAnswer, TargetAnswer};
 pub use finding::{Evidence, FINDINGS_SHOWN_MAX, Finding, FindingKind};
+pub use gap::Cost;
 pub use prose::numbers::{factor, factor_within, figure, range};
 
 /// Explains a comparison, the most important finding first. Only a change with a verdict has a

@@ -45,6 +45,7 @@ fn explanation<'a>(compared: &Compared, group: Vec<SettingWithoutEffect<'a>>) ->
         base: row.base_values.first().map(|sample| sample.value),
         value: row.values.first().map(|sample| sample.value),
         ratio: row.ratio,
+        is_noise: false,
     });
     Explanation {
         places: rows.iter().map(|row| place(row)).collect(),

@@ -33,6 +33,16 @@ pub(super) const SMALL_PART: f64 = 0.01;
 /// Fewer fsyncs per commit than this are no known difference of targets that were measured once.
 pub(super) const FACT_FSYNCS_MIN: f64 = 0.05;
 
+/// Costs of targets that were measured once are a large difference if the time that they cost
+/// differs by this share of the faster target's operation.
+pub(super) const GAP_OF_TIME: f64 = 0.25;
+
+/// The factor by which CPU per operation then differs: by less, two runs of equal targets may.
+pub(super) const GAP_CPU: f64 = 1.5;
+
+/// The factor by which reads, writes and fsyncs per operation then differ.
+pub(super) const GAP_COUNT: f64 = 2.0;
+
 /// Steps that are shorter than this, in seconds, may have too few samples of what operations wait
 /// for: a connection has a hundred per second.
 pub(super) const SHORT_SECONDS: f64 = 1.0;

@@ -3,6 +3,8 @@
 //! A report of one run and `assay compare` of several show the same things. So both make a
 //! [`Comparison`], and no table or sentence asks which of them it is for.
 
+use std::borrow::Cow;
+
 use analysis::{
     compare::{
         CompareOptions, Compared, ComparedStep, EFFECT, Effects, Pairing, Sample, compare, costs,
@@ -67,6 +69,20 @@ impl<'a> Comparison<'a> {
 pub fn effects_of_matrices(figures: &Figures, options: &CompareOptions) -> Effects {
     let found = Factors::find(&figures.settings.profiles, std::slice::from_ref(&options.base));
     effects(figures, found.of_full_matrices(), options)
+}
+
+/// Returns the run with a base that was measured: if the plan's base was not, as where other
+/// targets were selected, the first target of the plan that was.
+pub(crate) fn with_measured_base<'r>(run: &'r Run, figures: &Figures) -> Cow<'r, Run> {
+    let is_measured = |target: &str| figures.rows.iter().any(|row| row.cell.target == target);
+    let mut planned = run.targets.iter().map(|target| &target.name);
+    if is_measured(&run.base) {
+        return Cow::Borrowed(run);
+    }
+    match planned.find(|target| is_measured(target)) {
+        Some(first) => Cow::Owned(Run { base: first.clone(), ..run.clone() }),
+        None => Cow::Borrowed(run),
+    }
 }
 
 /// The comparison of the targets of one run, and the explanations of the changes.

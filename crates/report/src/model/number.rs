@@ -73,6 +73,25 @@ pub(crate) fn percent(share: f64) -> String {
     format!("{}%", fixed(percent, decimals))
 }
 
+/// Formats a size in binary units, with three digits: `23.5 GiB`, `512 B`.
+pub(crate) fn bytes(count: u64) -> String {
+    const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
+    if count < 1024 {
+        return format!("{count} B");
+    }
+    let power = (count.ilog2() / 10).min(UNITS.len() as u32);
+    let value = count as f64 / 1024_f64.powi(power as i32);
+    let decimals = match value {
+        value if value < 9.995 => 2,
+        value if value < 99.95 => 1,
+        _ => 0,
+    };
+    let text = fixed(value, decimals);
+    let short =
+        if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    format!("{short} {}", UNITS[power as usize - 1])
+}
+
 /// Formats a duration: `12.3 s`, `4 min 5 s`, `2 h 3 min`.
 pub(crate) fn duration(seconds: f64) -> String {
     let whole = seconds.round() as u64;
@@ -125,6 +144,12 @@ mod tests {
         let text = "us.a: 41.2 -> 48.9 us, 1.19x; in us-east 3 us/op; a->b";
         let expected = "us.a: 41.2 \u{2192} 48.9 \u{b5}s, 1.19x; in us-east 3 \u{b5}s/op; a->b";
         assert_eq!(typeset(text), expected);
+    }
+
+    #[test]
+    fn sizes_have_binary_units_and_three_digits() {
+        let texts = [0, 512, 2048, 4 << 20, 25_276_502_016, 1023 << 40].map(bytes);
+        assert_eq!(texts, ["0 B", "512 B", "2 KiB", "4 MiB", "23.5 GiB", "1,023 TiB"]);
     }
 
     #[test]

@@ -1,5 +1,4 @@
-//! A forest plot: the ratio of each step to the base, with its interval, sorted from the largest
-//! ratio to the smallest.
+//! A forest plot: the ratio of each step to the base, with its interval, in the plan's order.
 
 use analysis::compare::{ComparedStep, Interval, Verdict};
 use maud::{Markup, html as markup};
@@ -15,8 +14,6 @@ use crate::tables::compared::{ratio_cell, tone};
 const ROW: f64 = 22.0;
 /// The distance of the repeats below the interval of their step.
 const BELOW: f64 = 7.5;
-/// The maximum reach of an axis for intervals: from a thousandth to a thousand.
-const REACH_MAX: f64 = 3.0 * std::f64::consts::LN_10;
 /// The minimum width of a visible band, as a share of half the axis.
 const BAND_MIN: f64 = 0.02;
 /// The space above the rows, and below them.
@@ -29,7 +26,7 @@ pub(super) struct Forest<'a> {
     /// The target, with what distinguishes it from other lines of the same target.
     pub name: String,
     pub base: String,
-    /// Sorted from the largest ratio to the smallest; rows without a ratio come last.
+    /// In the plan's order.
     pub rows: Vec<&'a ComparedStep>,
     /// The steps in which either side missed the requested rate.
     pub missed: Vec<&'a str>,
@@ -38,38 +35,6 @@ pub(super) struct Forest<'a> {
     /// The reach of the axis to both sides of 1, as a logarithm; equal in all forest plots of a
     /// report.
     pub reach: f64,
-}
-
-/// Sorts steps in the order in which they are drawn.
-pub(super) fn sort(rows: &mut [&ComparedStep]) {
-    let ratio = |row: &ComparedStep| row.ratio.unwrap_or(f64::NEG_INFINITY);
-    rows.sort_by(|a, b| ratio(b).total_cmp(&ratio(a)));
-}
-
-/// Returns the reach of an axis: all ratios fit, and intervals and repeats as well, unless a few
-/// wide ones would leave no room.
-pub(super) fn reach<'a>(rows: impl Iterator<Item = &'a ComparedStep>, effect: f64) -> f64 {
-    let distance = |ratio: f64| ratio.ln().abs();
-    let (mut furthest_ratio, mut furthest_repeat) = (0.0_f64, 0.0_f64);
-    let mut bounds = Vec::new();
-    for row in rows {
-        if let Some(ratio) = row.ratio.filter(|ratio| *ratio > 0.0) {
-            furthest_ratio = furthest_ratio.max(distance(ratio));
-        }
-        if let Some(interval) = row.interval {
-            bounds.push(distance(interval.low).max(distance(interval.high)));
-        }
-        let repeats = repeat_ratios(row).into_iter().map(distance);
-        furthest_repeat = repeats.fold(furthest_repeat, f64::max);
-    }
-
-    // If most intervals were cut, they would all look alike.
-    let room = (2.5 * furthest_ratio).max(0.25);
-    let cut_count = bounds.iter().filter(|bound| **bound > room).count();
-    let most = if 2 * cut_count > bounds.len() { REACH_MAX } else { room };
-
-    let furthest = bounds.into_iter().fold(furthest_repeat, f64::max);
-    furthest.min(most).max(furthest_ratio).max(2.0 * effect) * 1.06
 }
 
 /// The positions in a drawing.
@@ -211,6 +176,7 @@ fn repeats_in_words(row: &ComparedStep) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plot::strip;
     use analysis::compare::{Interval, Pairing, Sample};
 
     fn step(name: &str, ratio: f64, bounds: (f64, f64), verdict: Verdict) -> ComparedStep {
@@ -239,28 +205,6 @@ mod tests {
     }
 
     #[test]
-    fn steps_stand_from_the_largest_ratio_to_the_smallest() {
-        let steps = steps();
-        let mut rows: Vec<&ComparedStep> = steps.iter().collect();
-        sort(&mut rows);
-        let names: Vec<&str> = rows.iter().map(|row| row.step.as_str()).collect();
-        assert_eq!(names, ["fast", "wild", "once", "slow", "none"]);
-    }
-
-    #[test]
-    fn the_axis_reaches_to_every_ratio_and_not_to_every_interval() {
-        let steps = steps();
-        let reach = reach(steps.iter(), 0.03);
-        assert!(reach > 1.6_f64.ln() && reach < 5.0_f64.ln(), "{reach}");
-        // Where most are wild it reaches to them, and no further than anyone cares.
-        assert!(super::reach(steps[3..].iter(), 0.03) > 900.0_f64.ln());
-        let wilder = [step("wilder", 1.1, (1e-12, 1e12), Verdict::TooNoisy)];
-        assert!(super::reach(wilder.iter(), 0.03) < 2000.0_f64.ln());
-        // Where nothing differs it still has room for the least change.
-        assert!(super::reach([].into_iter(), 0.03) > 0.06);
-    }
-
-    #[test]
     fn each_repeat_is_drawn_and_told_also_where_it_is_too_noisy_to_say() {
         let samples = |values: [f64; 3]| {
             let sample = |(repeat, value)| Sample { run: 0, repeat, value };
@@ -286,14 +230,14 @@ mod tests {
         assert_eq!(drawn.matches("h0").count(), 2, "the third is beyond the axis: {drawn}");
         assert_eq!(drawn.matches("class=\"beyond\"").count(), 1, "{drawn}");
         // The axis of a report has room for all three.
-        assert!(reach([&noisy].into_iter(), 0.03) > 1.2_f64.ln());
+        assert!(strip::reach([&noisy].into_iter(), 0.03) > 1.2_f64.ln());
         assert!(forest.has_repeats());
     }
 
     #[test]
     fn a_dot_is_within_its_interval_and_both_within_the_drawing() {
         let steps = steps();
-        let reach = reach(steps.iter(), 0.03);
+        let reach = strip::reach(steps.iter(), 0.03);
         for width in [366.0, 640.0] {
             let layout = ForestLayout {
                 width,

@@ -11,6 +11,9 @@
 //!        └─ over targets, clients, rates ► Chart, one per step ──┘             └─► file
 //! ```
 //!
+//! A page shows the ratios as a table of [strips](StripScale), so forest plots and heat maps are
+//! files only.
+//!
 //! The shape of a mark alone shows its verdict, and each drawing is described in words, for readers
 //! without colors or with a screen reader.
 
@@ -19,16 +22,17 @@ mod forest;
 mod heat;
 mod over;
 mod scale;
+mod strip;
 mod svg;
 
 use analysis::{
     compare::{ComparedStep, THROUGHPUT},
     figures::Figures,
 };
-use maud::Markup;
+use maud::{Markup, html as markup};
 use record::Run;
 
-use crate::model::comparison::Explained;
+use crate::model::comparison::{Explained, with_measured_base};
 use crate::model::matrix::StepHead;
 use crate::model::number::percent;
 use crate::model::table::Tone;
@@ -41,6 +45,7 @@ use over::OverClients;
 use svg::{MARKS, Panel, RATE_MISSED, mark, repeat_mark};
 
 pub(crate) use chart::{COLOR_COUNT, DASHES};
+pub(crate) use strip::{StripScale, strip_keys};
 pub(crate) use svg::STYLE;
 
 /// The maximum number of forest plots, one per target; more targets are shown as a heat map.
@@ -132,10 +137,9 @@ fn forests<'a>(board: &Board<'a>, others: Vec<ComparedLine<'a>>) -> Vec<Forest<'
     let effect = board.comparison.compared.effect;
     // One reach for all, so that plots next to each other can be compared.
     let all_rows = others.iter().flat_map(|other| other.rows.iter().copied());
-    let reach = forest::reach(all_rows, effect);
+    let reach = strip::reach(all_rows, effect);
 
-    let forest = |ComparedLine { line, mut rows }: ComparedLine<'a>| {
-        forest::sort(&mut rows);
+    let forest = |ComparedLine { line, rows }: ComparedLine<'a>| {
         let steps = rows.iter().map(|row| row.step.as_str());
         Forest {
             missed: steps.filter(|step| board.missed_sla(line, step, true)).collect(),
@@ -305,26 +309,9 @@ pub(crate) fn chart_sections(board: &Board<'_>) -> [PlotSection; 3] {
 fn target_charts(board: &Board<'_>) -> PlotSection {
     const NOTE: &str = "Targets are in the plan's order. A line through a point is its interval; \
         the band is a change that does not matter.";
-    // Two axes: the first shows small differences, the second true proportions.
-    let plots = [
-        chart_plot(
-            "over-targets",
-            "Throughput relative to the base",
-            NOTE,
-            over::targets(board, false),
-        ),
-        chart_plot(
-            "over-targets-from-zero",
-            "Throughput relative to the base, from zero",
-            NOTE,
-            over::targets(board, true),
-        ),
-    ];
-    PlotSection {
-        id: "over-targets",
-        heading: "Over targets",
-        plots: plots.into_iter().flatten().collect(),
-    }
+    let plot =
+        chart_plot("over-targets", "Throughput relative to the base", NOTE, over::targets(board));
+    PlotSection { id: "over-targets", heading: "Over targets", plots: plot.into_iter().collect() }
 }
 
 fn client_charts(board: &Board<'_>) -> PlotSection {
@@ -399,10 +386,31 @@ fn chart_plot(
     })
 }
 
+/// Returns a link that saves a plot as a file.
+pub(crate) fn save_link(plot: &Plot<'_>, subject: &str) -> Markup {
+    let address = format!("data:image/svg+xml,{}", encoded(&plot.file(subject)));
+    markup! { a.save download={ (plot.id) ".svg" } href=(address) { "save as SVG" } }
+}
+
+/// Encodes text for a `data:` link.
+fn encoded(text: &str) -> String {
+    const PLAIN: &[u8] = b" -_./,=()";
+    let mut link = String::with_capacity(text.len() * 3 / 2);
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || PLAIN.contains(&byte) {
+            link.push(char::from(byte));
+        } else {
+            link += &format!("%{byte:02X}");
+        }
+    }
+    link
+}
+
 /// Returns all plots of a report as SVG files: file names without extension, and contents. Of a
 /// report of several runs, `run` is the first.
 pub fn plots(run: &Run, figures: &Figures) -> Vec<(String, String)> {
-    let explained = Explained::new(run, figures);
+    let run = with_measured_base(run, figures);
+    let explained = Explained::new(&run, figures);
     let comparison = explained.comparison();
     let board = Board::new(&comparison);
 

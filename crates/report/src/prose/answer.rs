@@ -114,13 +114,34 @@ impl<'a> AnswerWriter<'a> {
             count => format!("; {count} are not compared"),
         };
         let remedy = "`assay run --resume RUN --repeats 5` adds the repeats that verdicts need.";
-        Passage {
+        let said = Passage {
             heading: format!(
                 "{who} had {range} the throughput of {base} in {}, measured once: one run can't show a change{not_compared}.",
                 self.count(steps)
             ),
             remedy: Some(remedy.to_owned()),
             ..Passage::default()
+        };
+        self.headed_by_gaps(said)
+    }
+
+    /// Puts the largest differences in cost before what is said about throughput.
+    fn headed_by_gaps(&self, about_throughput: Passage) -> Passage {
+        let mut gaps = self.answer.gaps.iter().take(NAMED);
+        let Some(largest) = gaps.next() else {
+            return about_throughput;
+        };
+        let mut sentences: Vec<String> =
+            largest.also.iter().map(|others| format!("Also {others}.")).collect();
+        for gap in gaps {
+            let also = gap.also.as_ref().map(|others| format!("; also {others}"));
+            sentences.push(format!("{}{}.", gap.text, also.unwrap_or_default()));
+        }
+        sentences.push(about_throughput.heading);
+        Passage {
+            heading: format!("Measured once: {}.", largest.text),
+            sentences,
+            ..about_throughput
         }
     }
 

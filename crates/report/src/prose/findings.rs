@@ -5,6 +5,12 @@ use analysis::explain::{Evidence, FINDINGS_SHOWN_MAX, Finding, factor, figure};
 use super::Passage;
 use crate::model::table::{Cell, Table};
 
+/// The figure that always comes first.
+const THROUGHPUT: &str = "throughput";
+/// The figures in microseconds per operation that are no part of an operation's time.
+const NO_PARTS: [&str; 3] = ["time of an operation", "background CPU", "CPU of the whole host"];
+const PER_OPERATION: &str = "us/op";
+
 /// The maximum number of figures that a finding lists.
 const FIGURES_MAX: usize = 10;
 
@@ -59,8 +65,7 @@ fn evidence(finding: &Finding, number: usize, microseconds: &str) -> Table {
         vec!["figure".to_owned(), "unit".to_owned()],
         heads,
     );
-    let changed = finding.evidence.iter().filter(|figure| figure.is_shown());
-    for shown in changed.take(FIGURES_MAX) {
+    for shown in by_importance(&finding.evidence).into_iter().take(FIGURES_MAX) {
         let mut cells = vec![value_cell(shown.value)];
         if is_compared {
             cells.insert(0, value_cell(shown.base));
@@ -75,12 +80,52 @@ fn evidence(finding: &Finding, number: usize, microseconds: &str) -> Table {
     table
 }
 
+/// Returns the figures that are shown. Throughput is followed by the part of an operation's time
+/// and the count that changed the most. Figures whose repeats show no change come last.
+fn by_importance(evidence: &[Evidence]) -> Vec<&Evidence> {
+    let mut rest: Vec<&Evidence> = evidence.iter().filter(|figure| figure.is_shown()).collect();
+    // Of other findings, the rule has put the most important figure first.
+    let is_of_change = rest.first().is_some_and(|first| first.name == THROUGHPUT);
+    let mut leading = Vec::new();
+    if is_of_change {
+        leading.push(rest.remove(0));
+        for size in [size_in_time, size_of_count] {
+            let sizes =
+                rest.iter().enumerate().filter_map(|(at, figure)| Some((at, size(figure)?)));
+            let largest = sizes.max_by(|(_, a), (_, b)| a.total_cmp(b));
+            if let Some((at, _)) = largest {
+                leading.push(rest.remove(at));
+            }
+        }
+    }
+    let (noise, changed): (Vec<&Evidence>, Vec<&Evidence>) =
+        rest.into_iter().partition(|figure| figure.is_noise);
+    [leading, changed, noise].concat()
+}
+
+/// Returns the change of a part of an operation's time, in microseconds.
+fn size_in_time(figure: &Evidence) -> Option<f64> {
+    let is_part = figure.unit == PER_OPERATION
+        && !NO_PARTS.contains(&figure.name.as_str())
+        && !figure.is_noise;
+    is_part.then_some((figure.value? - figure.base?).abs())
+}
+
+/// Returns the logarithm of the change of a figure that is no time.
+fn size_of_count(figure: &Evidence) -> Option<f64> {
+    let is_count = !figure.unit.starts_with("us") && !figure.is_noise;
+    is_count.then_some(figure.ratio?.ln().abs())
+}
+
 fn value_cell(value: Option<f64>) -> Cell {
     Cell::plain(value.map(figure).unwrap_or_default())
 }
 
 /// Returns by which factor a figure changed: `1.19x more`.
 fn change(shown: &Evidence) -> Option<String> {
+    if shown.is_noise {
+        return Some("within noise".to_owned());
+    }
     let ratio = shown.ratio?;
     let less = if ratio < 1.0 { "less" } else { "more" };
     Some(format!("{} {less}", factor(ratio)))

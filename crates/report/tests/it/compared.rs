@@ -142,6 +142,7 @@ fn comparison_of(rows: Vec<ComparedStep>) -> Compared {
         error_rate: 0.05,
         comparison_count: rows.iter().filter(|row| row.metric == THROUGHPUT).count(),
         rows,
+        overall: Vec::new(),
         unfinished: None,
         notes: vec!["the machine of run 2 is not that of run 1".into()],
         profiles: Vec::new(),

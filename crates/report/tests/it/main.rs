@@ -8,6 +8,7 @@ mod effects;
 mod findings;
 mod html;
 mod kv;
+mod overview;
 mod plots;
 mod published;
 mod quality;

@@ -3,6 +3,7 @@
 mod cause;
 pub(super) mod caveat;
 mod difference;
+pub(super) mod gap;
 pub(super) mod numbers;
 
 use words::{OpRole, excerpt};
@@ -12,12 +13,16 @@ use super::clients::rate_unit;
 use super::explanation::{
     Change, Explanation, Fact, MachineVariance, MissedRate, NoEffect, Statement, UnfairStep,
 };
+use super::gap::CostGaps;
 use super::thresholds::{BEGINS_FACTOR, UNFAIR_PCT};
 use super::{Finding, FindingKind};
 use crate::compare::ComparedStep;
 use crate::counted;
 use crate::settings::{Difference, DifferenceKind};
 use numbers::{factor_within, figure, list, list_any, pace, percent, range, times};
+
+/// The number of costs that a finding about targets that were measured once has sentences about.
+const GAPS_NAMED: usize = 2;
 
 /// The maximum length of a statement in a sentence, in characters.
 const STATEMENT_CHARS: usize = 60;
@@ -42,10 +47,9 @@ pub(super) fn finding(base: &str, explanation: Explanation<'_>) -> Option<Findin
         Statement::SlaMissed { missed, reached_by } => sla_missed(missed, reached_by, &finding),
         Statement::NoEffect(settings) => no_effect(settings, &finding),
         Statement::HiddenCost { costs, is_noisy } => hidden_cost(costs, *is_noisy, &finding),
-        Statement::Facts(facts) => (
-            "Known differences of targets that were measured once, so no causes are named"
-                .to_owned(),
-            known_differences(facts),
+        Statement::Facts { gaps, facts } => (
+            "Differences of targets that were measured once, so no causes are named".to_owned(),
+            known_differences(gaps, facts),
         ),
         Statement::Machines(variance) => machines(variance),
     };
@@ -385,7 +389,8 @@ fn more_or_less(cost: &ComparedStep) -> String {
     format!("{} {more}", factor_within(ratio, cost.interval))
 }
 
-fn known_differences(facts: &[Fact<'_>]) -> Vec<String> {
+fn known_differences(gaps: &[CostGaps<'_>], facts: &[Fact<'_>]) -> Vec<String> {
+    let costs = gaps.iter().take(GAPS_NAMED).filter_map(gap::sentence);
     let of_facts = |names: fn(&Fact<'_>) -> Vec<String>| {
         list_any(facts.iter().filter_map(|fact| {
             let names = list_any(names(fact).into_iter())?;
@@ -399,7 +404,7 @@ fn known_differences(facts: &[Fact<'_>]) -> Vec<String> {
         format!("Fsyncs per commit differ by a factor of {BEGINS_FACTOR} or more: {who}.")
     });
     let settings = settings.map(|who| format!("Settings differ: {who}."));
-    fsyncs.into_iter().chain(settings).collect()
+    costs.chain(fsyncs).chain(settings).collect()
 }
 
 fn machines(variance: &MachineVariance<'_>) -> (String, Vec<String>) {

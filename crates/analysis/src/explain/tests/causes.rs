@@ -395,16 +395,63 @@ fn too_noisy_and_single_steps_have_no_cause() {
 
 #[test]
 fn measured_once_fsyncs_and_settings_are_facts() {
-    let of = |syncs: f64| [("op_fsync_us", 100.0 * syncs), ("fsyncs_per_commit", syncs)];
+    let of = |syncs: f64| [("op_fsync_us", 1000.0 * syncs), ("fsyncs_per_commit", syncs)];
     let (base, other) = (of(1.01), of(0.01));
     let costs = [cost("a.c", "l.i1", 1000.0, &base), cost("b.c", "l.i1", 9000.0, &other)];
     let figures = with_setting(single(&costs), "synchronous", "2", "1");
     only(&figures, FindingKind::Facts);
     let facts = explained(&figures, |it| match &it.statement {
-        Statement::Facts(facts) => Some((facts[0].fsyncs.clone(), facts[0].settings.len())),
+        Statement::Facts { facts, .. } => Some((facts[0].fsyncs.clone(), facts[0].settings.len())),
         _ => None,
     });
     assert_eq!(facts, [(vec!["l.i1".to_owned()], 1)]);
+}
+
+#[test]
+fn differences_of_single_runs_stand_in_the_order_of_the_time_that_they_cost() {
+    // The base reads nothing; both are asynchronous, and their few fsyncs cost no time.
+    let base = [
+        ("own_cpu_us_per_op", 80.0),
+        ("op_read_us", 0.4),
+        ("rpq", 0.028),
+        ("op_fsync_us", 0.1),
+        ("fsyncs_per_commit", 0.001),
+    ];
+    let reader = [
+        ("own_cpu_us_per_op", 90.0),
+        ("op_read_us", 1200.0),
+        ("rpq", 8.12),
+        ("op_fsync_us", 0.4),
+        ("fsyncs_per_commit", 0.019),
+    ];
+    let dear = [("own_cpu_us_per_op", 392.0), ("op_read_us", 0.4), ("rpq", 0.03)];
+    let costs = [
+        cost("a.c", "q100", 40_000.0, &base),
+        cost("b.c", "q100", 3000.0, &reader),
+        cost("c.c", "q100", 10_000.0, &dear),
+    ];
+    let figures = single(&costs);
+    let answer =
+        Answer::new(&figures, &compared(&figures), &crate::compare::Effects::default(), &[]);
+    let texts: Vec<&str> = answer.gaps.iter().map(|gap| gap.text.as_str()).collect();
+    assert_eq!(
+        texts,
+        [
+            "b.c reads from storage 8.12 times per query in q100, a.c 0.028 times, at 0.075x the throughput",
+            "c.c uses 4.90x more CPU per query than a.c in q100 (80 -> 392 us), at 0.25x the throughput",
+        ]
+    );
+    let text = &found(&figures)[0].text;
+    assert!(
+        text.starts_with("b.c reads from storage 8.12 times") && !text.contains("Fsyncs"),
+        "{text}"
+    );
+
+    // With repeats there are verdicts, and causes.
+    let figures = repeated(&costs);
+    let answer =
+        Answer::new(&figures, &compared(&figures), &crate::compare::Effects::default(), &[]);
+    assert_eq!(answer.gaps, []);
 }
 
 #[test]

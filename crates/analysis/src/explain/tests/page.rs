@@ -330,7 +330,10 @@ fn all_others<'a>(
         }),
         costs(1, false),
         costs(2, true),
-        Statement::Facts(vec![fact("b.c", &["l.i1", "l.i2"]), fact("c.c", &[])]),
+        Statement::Facts {
+            gaps: Vec::new(),
+            facts: vec![fact("b.c", &["l.i1", "l.i2"]), fact("c.c", &[])],
+        },
         machines(1, 0),
         machines(3, 2),
     ]

@@ -5,5 +5,6 @@ mod initial_tree;
 mod looks;
 mod machine;
 mod machines;
+mod overall;
 mod simulated;
 mod verdicts;

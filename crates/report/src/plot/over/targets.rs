@@ -11,15 +11,22 @@ use crate::plot::scale::Scale;
 use crate::tables::compared::{Board, RepeatedLine, tone};
 
 /// Returns a chart for each step: throughput relative to the base over the targets in the plan's
-/// order, if there are at least three. Axes begin at zero, or at the smallest ratio or interval.
-pub(in crate::plot) fn targets(board: &Board<'_>, is_from_zero: bool) -> Vec<Chart> {
+/// order, if there are at least three. All charts have one scale.
+pub(in crate::plot) fn targets(board: &Board<'_>) -> Vec<Chart> {
     let targets = targets_of_plan(board);
     if targets.len() < 3 {
         return Vec::new();
     }
 
-    let steps = board.matrix.measured();
-    steps.filter_map(|step| target_chart(board, &targets, step, is_from_zero)).collect()
+    let mut steps: Vec<(StepHead<'_>, Vec<Curve>)> =
+        board.matrix.measured().map(|step| (step, curves_of(board, &targets, step))).collect();
+    // Only ratios have a tone; the points of the base are always there.
+    steps.retain(|(_, curves)| points(curves).any(|point| point.tone.is_some()));
+
+    let all: Vec<Curve> = steps.iter().flat_map(|(_, curves)| curves.clone()).collect();
+    let (low, high) = ends_of_ratios(&all, board.comparison.compared.effect);
+    let y = Scale::linear(low, high);
+    steps.into_iter().map(|(step, curves)| chart(board, &targets, step, curves, &y)).collect()
 }
 
 /// Returns all targets in the plan's order.
@@ -32,44 +39,40 @@ fn targets_of_plan<'a>(board: &'a Board<'_>) -> Vec<&'a str> {
     names
 }
 
-/// Returns the chart of a step over targets; `None` if no target has a ratio.
-fn target_chart(
-    board: &Board<'_>,
-    targets: &[&str],
-    step: StepHead<'_>,
-    is_from_zero: bool,
-) -> Option<Chart> {
+/// Returns the lines of a step over targets, one for each load.
+fn curves_of(board: &Board<'_>, targets: &[&str], step: StepHead<'_>) -> Vec<Curve> {
     let curve = |(number, lines): (usize, &[RepeatedLine])| Curve {
         number,
         name: board.keys.group_label(&lines[0].cell).unwrap_or_else(|| "ratio".to_string()),
         is_faint: false,
         points: ratio_points(board, targets, lines, step),
     };
-    let curves: Vec<Curve> = board.compared_groups().enumerate().map(curve).collect();
+    board.compared_groups().enumerate().map(curve).collect()
+}
 
-    // Only ratios have a tone; the points of the base are always there.
-    if points(&curves).all(|point| point.tone.is_none()) {
-        return None;
-    }
-
-    let effect = board.comparison.compared.effect;
-    let (low, high) = ends_of_ratios(&curves, effect);
+/// Returns the chart of a step over targets.
+fn chart(
+    board: &Board<'_>,
+    targets: &[&str],
+    step: StepHead<'_>,
+    curves: Vec<Curve>,
+    y: &Scale,
+) -> Chart {
     let slower = points(&curves).filter(|point| point.tone == Some(Tone::Slower));
     let first_slower = slower.map(|point| point.x as usize).min();
-
-    Some(Chart {
+    Chart {
         title: step.name.to_string(),
         of: format!("throughput relative to {}", board.short_base()),
         x: Scale::names(targets.iter().map(|name| board.names.short(name))),
-        y: Scale::linear(if is_from_zero { 0.0 } else { low }, high),
-        effect: Some(effect),
+        y: y.clone(),
+        effect: Some(board.comparison.compared.effect),
         ideal: Vec::new(),
         curves,
         remark: first_slower.map(|at| {
             let first = board.names.short(targets[at]);
             (Tone::Slower, format!("first slower: {first}"))
         }),
-    })
+    }
 }
 
 /// Returns the ratio of each target; their horizontal positions are indexes of `targets`.

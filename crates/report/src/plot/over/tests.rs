@@ -53,8 +53,7 @@ fn targets_are_in_the_order_of_the_plan_and_the_first_slower_one_is_named() {
         (1..=5).flat_map(|repeat| speeds.map(|(name, speed)| row(name, 1, repeat, "l.i0", speed)));
     let run = run(&names, "pg17.a");
     let rows: Vec<Row> = rows.collect();
-    let from_zero = on_board(&run, rows.clone(), |board| targets(board, true));
-    let [chart] = &on_board(&run, rows, |board| targets(board, false))[..] else {
+    let [chart] = &on_board(&run, rows, |board| targets(board))[..] else {
         panic!("one step, one chart");
     };
     let ticks: Vec<&str> = chart.x.ticks.iter().map(|(_, name)| name.as_str()).collect();
@@ -74,15 +73,32 @@ fn targets_are_in_the_order_of_the_plan_and_the_first_slower_one_is_named() {
     let slower = Some((Tone::Slower, "first slower: pg9.a".to_string()));
     assert_eq!(chart.remark, slower);
     assert!(chart.y.low > 0.0);
-    assert_eq!(from_zero[0].y.low, 0.0);
-    assert_eq!(from_zero[0].curves.len(), 1);
+}
+
+#[test]
+fn the_steps_over_targets_have_one_scale() {
+    let names = ["pg9.a", "pg10.a", "pg11.a"];
+    let steps = [("l.i0", 100.0), ("l.x", 1000.0)];
+    let rows: Vec<Row> = (1..=5)
+        .flat_map(|repeat| {
+            steps.into_iter().flat_map(move |(step, speed)| {
+                (1_u32..).zip(names).map(move |(number, name)| {
+                    let factor = if step == "l.x" { f64::from(number) } else { 1.0 };
+                    row(name, 1, repeat, step, speed * factor)
+                })
+            })
+        })
+        .collect();
+    let charts = on_board(&run(&names, "pg9.a"), rows, |board| targets(board));
+    assert_eq!(charts.len(), 2);
+    assert_eq!(charts[0].y, charts[1].y);
 }
 
 #[test]
 fn two_targets_have_nothing_to_be_drawn_over() {
     let rows = vec![row("a.a", 1, 1, "l.i0", 1.0), row("b.a", 1, 1, "l.i0", 2.0)];
     let run = run(&["a.a", "b.a"], "a.a");
-    assert!(on_board(&run, rows, |board| targets(board, false).is_empty()
+    assert!(on_board(&run, rows, |board| targets(board).is_empty()
         && clients(board, OverClients::Throughput).is_empty()
         && rates(board).is_empty()));
 }

@@ -6,7 +6,7 @@
 mod effects;
 
 use analysis::{
-    compare::{ComparedStep, Interval, RequirementResult, Sample},
+    compare::{ComparedStep, Interval, Overall, RequirementResult, Sample},
     explain::Answer,
 };
 use serde_json::{Value, json};
@@ -41,6 +41,7 @@ pub fn compared_json(comparison: &Comparison<'_>) -> Value {
             "notes": compared.unfinished.iter().chain(&compared.notes).collect::<Vec<_>>(),
             "runs": runs_json(comparison.runs),
             "rows": compared.rows.iter().map(row_json).collect::<Vec<_>>(),
+            "overall": compared.overall.iter().map(overall_json).collect::<Vec<_>>(),
             "missing": analysis::missing_json(figures),
             "unfinished": figures.unfinished,
         },
@@ -98,6 +99,22 @@ fn values_json(samples: &[Sample]) -> Vec<Value> {
         .iter()
         .map(|Sample { run, repeat, value }| json!({"run": run, "repeat": repeat, "value": value}))
         .collect()
+}
+
+/// Returns the mean ratio of a target over all steps.
+fn overall_json(overall: &Overall) -> Value {
+    let row = &overall.compared;
+    json!({
+        "target": row.cell.target,
+        "steps": overall.step_count,
+        "all_steps": overall.all_step_count,
+        "repeats": row.values.len(),
+        "ratio": row.ratio,
+        "interval": row.interval.map(interval_json),
+        "pairing": pairing_name(row.pairing),
+        "verdict": row.verdict.to_string(),
+        "reasons": row.reasons,
+    })
 }
 
 fn row_json(row: &ComparedStep) -> Value {

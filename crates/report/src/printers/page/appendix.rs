@@ -1,15 +1,16 @@
 //! The basis of the figures: the host, the builds, the settings, the plan and the method.
 
 use analysis::{
+    counted,
     figures::Figures,
     settings::{Comparison, DifferenceKind, Settings},
 };
 use maud::{Markup, html as markup};
-use record::{Cell, FileHash, Host, Run};
+use record::{Cell, FileHash, Host, Run, Target};
 
-use crate::model::number::typeset;
+use crate::model::number::{bytes, typeset};
 use crate::model::text::clean;
-use crate::printers::page::{CellRecord, Source, UPLOT_LICENSE, permalink};
+use crate::printers::page::{CellRecord, Source, UPLOT_LICENSE, measured_targets, permalink};
 use crate::prose::settings::{heading, of_targets};
 
 /// Returns the last sections of a report.
@@ -22,7 +23,9 @@ pub(super) fn sections(sources: &[Source], figures: &Figures) -> Markup {
         }
         section id="settings" {
             h2 { "Targets and their settings" (permalink("settings")) }
-            @for source in sources { (builds(&source.run)) }
+            @for (number, source) in sources.iter().enumerate() {
+                (builds(&source.run, &measured_targets(figures, number)))
+            }
             (differences(&figures.settings))
             (settings(sources))
         }
@@ -63,7 +66,12 @@ fn host(source: &Source, has_several: bool) -> Markup {
     let client_hosts = last.map_or(&[][..], |last| &last.client_hosts);
     markup! {
         @if has_several { h3 { (clean(&source.run.name)) } }
-        (fact_table(&host_facts(&source.run.host)))
+        @let facts = host_facts(&source.run.host);
+        p { (clean(&machine(&facts))) }
+        details {
+            summary { (counted(facts.len(), "fact")) " about the host" }
+            (fact_table(&facts))
+        }
         @for client in client_hosts {
             details {
                 summary { "client host " (clean(&client.name)) }
@@ -74,8 +82,35 @@ fn host(source: &Source, has_several: bool) -> Markup {
 }
 
 fn fact_table(facts: &[(String, String)]) -> Markup {
-    let rows = facts.iter().map(|(name, value)| (name.as_str(), markup! { td { (clean(value)) } }));
+    let rows = facts.iter().map(|(name, value)| {
+        let bytes = bytes_of(name, value);
+        let exact = bytes.as_ref().map(|_| clean(value));
+        let text = bytes.unwrap_or_else(|| clean(value));
+        (name.as_str(), markup! { td title=[exact] { (text) } })
+    });
     text_table(&[], rows)
+}
+
+/// Returns the value of a fact in bytes with a unit; `None` for other facts.
+fn bytes_of(name: &str, value: &str) -> Option<String> {
+    name.ends_with("_bytes").then(|| value.parse().ok().map(bytes))?
+}
+
+/// Returns the machine in a few words: `AMD EPYC, 2 CPUs, 23.5 GiB of memory, ...`.
+fn machine(facts: &[(String, String)]) -> String {
+    let fact = |wanted: &str| {
+        let found = facts.iter().find(|(name, value)| name == wanted && !value.is_empty());
+        found.map(|(name, value)| bytes_of(name, value).unwrap_or_else(|| value.clone()))
+    };
+    let parts = [
+        fact("cpu_model"),
+        fact("cpu_count").map(|count| format!("{count} CPUs")),
+        fact("memory_total_bytes").map(|memory| format!("{memory} of memory")),
+        fact("os_name"),
+        fact("kernel_release").map(|release| format!("Linux {release}")),
+        fact("data_fs_type").map(|kind| format!("data on {kind}")),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 /// Returns the known facts about a host.
@@ -102,7 +137,8 @@ fn host_facts(host: &Host) -> Vec<(String, String)> {
     facts
 }
 
-fn builds(run: &Run) -> Markup {
+/// Returns the builds of a run, and the settings of the targets that were measured.
+fn builds(run: &Run, measured: &[&str]) -> Markup {
     let builds = run.builds.iter().map(|build| {
         let cells = [&build.engine, &build.version, &build.source];
         (build.name.as_str(), markup! { @for cell in cells { td { (clean(cell)) } } })
@@ -112,7 +148,10 @@ fn builds(run: &Run) -> Markup {
         .iter()
         .flat_map(|build| build.files.iter().map(|file| (build.name.as_str(), file_cells(file))))
         .collect();
-    let declared = run.targets.iter().map(|target| {
+    let mut targets: Vec<&Target> = run.targets.iter().collect();
+    targets.retain(|target| !target.set.is_empty());
+    targets.retain(|target| measured.is_empty() || measured.contains(&target.name.as_str()));
+    let declared = targets.into_iter().map(|target| {
         let cells = markup! {
             td {
                 @for (index, (name, value)) in target.set.iter().enumerate() {
@@ -123,24 +162,28 @@ fn builds(run: &Run) -> Markup {
         };
         (target.name.as_str(), cells)
     });
+    let declared: Vec<(&str, Markup)> = declared.collect();
 
     markup! {
         div.block { h4 { "Builds" } (text_table(&["build", "engine", "version", "source"], builds)) }
         @if !files.is_empty() {
             details {
                 summary { "files of the builds (" (files.len()) ")" }
-                (text_table(&["build", "file", "bytes", "SHA-256"], files))
+                (text_table(&["build", "file", "size", "SHA-256"], files))
             }
         }
-        @if run.targets.iter().any(|target| !target.set.is_empty()) {
-            div.block { h4 { "Settings that the plan declares" } (text_table(&[], declared)) }
+        @if !declared.is_empty() {
+            details {
+                summary { "settings that the plan declares, of " (counted(declared.len(), "target")) }
+                (text_table(&[], declared))
+            }
         }
     }
 }
 
 fn file_cells(file: &FileHash) -> Markup {
     markup! {
-        td { (clean(&file.path)) } td { (file.size_bytes) } td { code { (clean(&file.sha256)) } }
+        td { (clean(&file.path)) } td title=(file.size_bytes) { (bytes(file.size_bytes)) } td { code { (clean(&file.sha256)) } }
     }
 }
 

@@ -7,7 +7,8 @@
 //!           └─ load, host, engine, tree, waits
 //! Page ─┬─ head, answer, summary
 //!       ├─ passages    findings, effects of factors
-//!       ├─ plots       forest plots, heat maps, charts over targets and clients
+//!       ├─ overview    the matrix of all steps and targets
+//!       ├─ plots       charts over targets, clients and rates
 //!       ├─ problems    what failed, and what to do
 //!       ├─ step        a section for each step: tables, charts, marks
 //!       ├─ functions   flame graphs
@@ -36,6 +37,7 @@ mod legend;
 mod live;
 mod load;
 mod marks;
+mod overview;
 mod passages;
 mod plots;
 mod problems;
@@ -46,16 +48,19 @@ mod tree;
 mod turns;
 mod waits;
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeSet;
 
-use analysis::{counted, figures::Figures};
+use analysis::{counted, distinct, figures::Figures};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use maud::{DOCTYPE, Markup, PreEscaped, html as markup};
 use record::{Cell, Run, Status, Step};
 use sha2::{Digest, Sha256};
 
-use crate::model::comparison::{Comparison, Explained};
+use crate::model::comparison::{Comparison, Explained, with_measured_base};
 use crate::model::matrix::{CellLine, Keys, Matrix};
 use crate::model::names::Names;
 use crate::model::number::{moment, typeset};
@@ -80,13 +85,15 @@ pub use live::live_page;
 const STYLE: &str = include_str!("style.css");
 /// The scripts, one for each concern. All need the first; the last scrolls to the part that the
 /// address names.
-const SCRIPTS: [&str; 8] = [
+const SCRIPTS: [&str; 10] = [
     include_str!("script/view.js"),
     include_str!("script/tips.js"),
     include_str!("script/charts.js"),
     include_str!("script/flame.js"),
     include_str!("script/filter.js"),
     include_str!("script/sort.js"),
+    include_str!("script/rank.js"),
+    include_str!("script/repeats.js"),
     include_str!("script/folds.js"),
     include_str!("script/contents.js"),
 ];
@@ -130,7 +137,8 @@ pub struct Page<'a> {
 pub fn html_page(page: &Page<'_>) -> String {
     let Page { sources, figures, .. } = *page;
     let nothing = Run::default();
-    let run = sources.first().map_or(&nothing, |source| &source.run);
+    let planned = sources.first().map_or(&nothing, |source| &source.run);
+    let run = &*with_measured_base(planned, figures);
     let matrix = Matrix::new(run, figures);
     let names = Names::new(&matrix, figures);
     let named = NamedMatrix { matrix: &matrix, names: &names };
@@ -158,6 +166,7 @@ pub fn html_page(page: &Page<'_>) -> String {
                 style { (PreEscaped(UPLOT_STYLE)) (PreEscaped(STYLE)) (PreEscaped(plot::STYLE)) }
             }
             body {
+                a.skip href="#answer" { "Skip to the answer" }
                 (contents(&matrix, !figures.profiled.is_empty()))
                 (header(page, &names, &comparison, &problems))
                 main {
@@ -212,12 +221,24 @@ fn header(
     markup! {
         header {
             @for (number, source) in sources.iter().enumerate() {
-                (head(names, &source.run, (sources.len() > 1).then_some(number + 1)))
+                (head(names, source, measured_targets(page.figures, number), (sources.len() > 1).then_some(number + 1)))
             }
-            h1 { (clean(&answer.heading)) }
+            h1 { (typeset(&clean(&answer.heading))) }
             @if !more.is_empty() { p.more { (marked(&more)) } }
+            (other_base(sources, comparison))
             (judgement(page.figures))
             (failures(problems, sources))
+        }
+    }
+}
+
+/// Returns a sentence about the base, if it is not that of the plan.
+fn other_base(sources: &[Source], comparison: &Comparison<'_>) -> Markup {
+    let planned = sources.first().map_or("", |source| source.run.base.as_str());
+    let base = comparison.run.base.as_str();
+    markup! {
+        @if planned != base {
+            p.note { "The plan's base, " (clean(planned)) ", was not measured: " (clean(base)) " takes its place." }
         }
     }
 }
@@ -227,7 +248,7 @@ fn basis_of_answer(named: NamedMatrix<'_>, comparison: &Comparison<'_>) -> Marku
     let NamedMatrix { matrix, names } = named;
     markup! {
         section id="answer" aria-label="the basis of the answer" {
-            (plots::overview(comparison))
+            (overview::overview(comparison))
             @if run.search.is_some() { (tables(names, searches::table(run, figures).into_iter().collect())) }
             @else if compared.rows.is_empty() { (tables(names, classic::summary(matrix))) }
             (passages::findings(findings))
@@ -265,7 +286,7 @@ fn head_start<'s>(more: &str, scripts: impl Iterator<Item = &'s str>) -> Markup 
     }
 }
 
-/// Returns the section with the plots and the tables over all steps, folded.
+/// Returns the section with the plots and the tables over all steps.
 fn summary(named: NamedMatrix<'_>, comparison: &Comparison<'_>, sources: &[Source]) -> Markup {
     let NamedMatrix { matrix, names } = named;
     markup! {
@@ -274,36 +295,33 @@ fn summary(named: NamedMatrix<'_>, comparison: &Comparison<'_>, sources: &[Sourc
             (plots::sections(comparison))
             (passages::effects(&comparison.factor_effects()))
             @if !comparison.compared.rows.is_empty() { (compared_summary(named, comparison)) }
-            (folded("rates, stalls, fairness, costs and times of each target", markup! {
-                (tables(names, classic::rates(matrix)))
-                (table(names, &lsm::stalled(matrix)))
-                (table(names, &classic::fairness(matrix)))
-                (tables(names, grouped::costs(matrix)))
+            (tables(names, classic::rates(matrix)))
+            (table(names, &lsm::stalled(matrix)))
+            (table(names, &classic::fairness(matrix)))
+            (tables(names, grouped::costs(matrix)))
+            (folded("times, lengths and debt of each target", markup! {
                 (tables(names, grouped::times(matrix)))
                 (tables(names, classic::lengths(matrix)))
                 (table(names, &quality::debt(matrix)))
             }))
-            (folded("targets", markup! { @for source in sources { (target_list(&source.run)) } }))
+            (folded("targets", markup! { @for (number, source) in sources.iter().enumerate() {
+                    (target_list(&source.run, &measured_targets(comparison.figures, number)))
+                } }))
             (unreported(matrix))
         }
     }
 }
 
-/// Returns the folded tables of a summary that need something to compare.
+/// Returns the tables of a summary that need something to compare.
 fn compared_summary(named: NamedMatrix<'_>, comparison: &Comparison<'_>) -> Markup {
     let NamedMatrix { matrix, names } = named;
     let method = Method::of_comparison(comparison.compared);
-    let throughput = if matrix.is_repeated() {
-        "throughput of each target and repeat"
-    } else {
-        "throughput of each target"
-    };
     markup! {
-        (folded("throughput relative to the base", tables(names, compared::verdicts(comparison))))
-        (folded(throughput, tables(names, classic::summary(matrix))))
-        (folded("own CPU and other costs, relative to the base", markup! {
-            (tables(names, compared::other_verdicts(comparison)))
-            (tables(names, compared::costs(comparison)))
+        (tables(names, classic::summary(matrix)))
+        (folded("throughput relative to the base, in figures", tables(names, compared::verdicts(comparison))))
+        (tables(names, compared::other_verdicts(comparison)))
+        (tables(names, compared::costs(comparison)))
+        (folded("waits and plans that differ", markup! {
             (tables(names, compared::waits(comparison)))
             (tables(names, compared::plans(comparison)))
         }))
@@ -313,17 +331,19 @@ fn compared_summary(named: NamedMatrix<'_>, comparison: &Comparison<'_>) -> Mark
     }
 }
 
+/// Returns folded content; nothing without content.
 fn folded(what: &str, content: Markup) -> Markup {
-    markup! { details { summary { (what) } (content) } }
+    let is_empty = content.0.is_empty();
+    markup! { @if !is_empty { details { summary { (what) } (content) } } }
 }
 
 fn how_to_read_charts() -> Markup {
     markup! {
-        p.note {
+        p.note.on-screen {
             "Charts show each second of a step. A second without completed operations is drawn as zero; its response time is "
             "a gap. An incomplete last second is scaled to a whole one, or omitted if it is shorter than 0.1 s."
         }
-        p.note {
+        p.note.on-screen {
             "A color is a target. If a target was repeated, the bold line is the median of its repeats in each second, and a thin line is "
             "one repeat. Above the charts of a step are buttons for the targets: click one to hide its lines, Ctrl-click it to hide all "
             "others. With more than eight targets, only the base, the fastest and the slowest are colored; then a click colors a target or "
@@ -346,12 +366,28 @@ fn judgement(figures: &Figures) -> Markup {
     }
 }
 
-/// Returns the plan of a run, its time and its outcome.
-fn head(names: &Names<'_>, run: &Run, number: Option<usize>) -> Markup {
+/// Returns the targets of a run, by its index, that were measured.
+fn measured_targets(figures: &Figures, run: usize) -> Vec<&str> {
+    distinct(figures.rows.iter().filter(|row| row.run == run).map(|row| row.cell.target.as_str()))
+}
+
+/// Counts the targets that were measured: `5 targets`, or `5 of 15 targets` of the plan.
+fn target_count(measured: usize, planned: usize) -> String {
+    if measured == 0 || measured >= planned {
+        return counted(planned.max(measured), "target");
+    }
+    format!("{measured} of {}", counted(planned, "target"))
+}
+
+/// Returns the plan of a run, its time and its outcome. Of several runs it has a number.
+fn head(names: &Names<'_>, source: &Source, measured: Vec<&str>, number: Option<usize>) -> Markup {
+    let run = &source.run;
     let class = if run.status == Status::Complete { "status" } else { "status bad" };
-    let counts: BTreeSet<u32> = run.cells.iter().map(|cell| cell.key.clients).collect();
+    let is_measured = |target: &str| measured.is_empty() || measured.contains(&target);
+    let cells = run.cells.iter().map(|cell| &cell.key).filter(|cell| is_measured(&cell.target));
+    let counts: BTreeSet<u32> = cells.clone().map(|cell| cell.clients).collect();
     let clients: Vec<String> = counts.iter().map(u32::to_string).collect();
-    let repeats = run.cells.iter().map(|cell| cell.key.repeat).max().unwrap_or(0);
+    let repeats = cells.map(|cell| cell.repeat).max().unwrap_or(0);
 
     markup! {
         p.run {
@@ -359,7 +395,7 @@ fn head(names: &Names<'_>, run: &Run, number: Option<usize>) -> Markup {
             b { (clean(&run.name)) } ": "
             span class=(class) { (ended(run)) } @if let Some(took) = took(run) { " in " (took) }
             ", started " (moment(run.started_unix_ns))
-            " · " (counted(run.targets.len(), "target"))
+            " · " (target_count(measured.len(), run.targets.len()))
             @if let Some(shared) = names.shared() { " of " (clean(&shared)) }
             @if !clients.is_empty() { " · " (clients.join(", ")) @if clients == ["1"] { " client" } @else { " clients" } }
             @if repeats > 1 { " · " (repeats) " repeats" }
@@ -368,11 +404,17 @@ fn head(names: &Names<'_>, run: &Run, number: Option<usize>) -> Markup {
     }
 }
 
-/// Returns the targets of a run as a list.
-fn target_list(run: &Run) -> Markup {
+/// Returns the targets of a run that were measured as a list.
+fn target_list(run: &Run, measured: &[&str]) -> Markup {
+    let is_planned = |name: &str| run.targets.iter().any(|target| target.name == name);
+    let mut lines = targets(run);
+    // What all targets of an engine share has a line without a target.
+    lines.retain(|line| {
+        measured.is_empty() || !is_planned(&line.name) || measured.contains(&line.name.as_str())
+    });
     markup! {
         dl.targets {
-            @for target in targets(run) { div { dt { (clean(&target.name)) } dd { (clean(&target.text)) } } }
+            @for target in &lines { div { dt { (clean(&target.name)) } dd { (clean(&target.text)) } } }
         }
     }
 }
@@ -431,6 +473,14 @@ pub(crate) fn marked(text: &str) -> Markup {
         @for (index, part) in text.split('`').enumerate() {
             @if index % 2 == 1 { code { (part) } } @else { (typeset(part)) }
         }
+    }
+}
+
+/// Returns a name that may be broken after dots, hyphens and underscores, but not within words.
+pub(crate) fn breakable(name: &str) -> Markup {
+    let name = clean(name);
+    markup! {
+        @for part in name.split_inclusive(['.', '_', '-']) { (part) wbr; }
     }
 }
 

@@ -15,6 +15,9 @@ use crate::prose::findings::FindingPassages;
 use crate::prose::method::Method;
 use crate::tables::compared::effects::{self as effect_tables, EACH};
 
+/// The figures of a finding that are not folded.
+const FIGURES_SHOWN: usize = 3;
+
 /// Returns the findings as a section; empty without findings.
 pub(super) fn findings(findings: &[Finding]) -> Markup {
     let findings = FindingPassages::of(findings, "\u{b5}s");
@@ -24,13 +27,33 @@ pub(super) fn findings(findings: &[Finding]) -> Markup {
                 h3 { "Findings" (permalink("findings")) }
                 @for finding in &findings.shown {
                     article.finding {
-                        h4 { (prose(&finding.heading)) }
-                        p { (prose(&finding.text())) }
-                        @if let Some(doubt) = &finding.doubt { p.note { (prose(doubt)) } }
-                        @for figures in &finding.figures { (table(&Names::default(), figures)) }
+                        div {
+                            h4 { (prose(&finding.heading)) }
+                            p { (prose(&finding.text())) }
+                            @if let Some(doubt) = &finding.doubt { p.note { (prose(doubt)) } }
+                        }
+                        div { @for figures in &finding.figures { (figures_of_finding(figures)) } }
                     }
                 }
                 @if let Some(remainder) = &findings.remainder { p.note { (prose(remainder)) } }
+            }
+        }
+    }
+}
+
+/// Returns the figures that matter most, and the others folded.
+fn figures_of_finding(figures: &Table) -> Markup {
+    let mut shown = figures.clone();
+    let mut others = figures.clone();
+    shown.rows.truncate(FIGURES_SHOWN);
+    others.rows.drain(..shown.rows.len());
+    others.id += "-others";
+    markup! {
+        (table(&Names::default(), &shown))
+        @if !others.rows.is_empty() {
+            details {
+                summary { (analysis::counted(others.rows.len(), "other figure")) }
+                (table(&Names::default(), &others))
             }
         }
     }

@@ -213,12 +213,10 @@ pub(super) fn settling(sources: &[Source]) -> Markup {
         @if !settled.is_empty() {
             section id="step-settling" {
                 h3 { "Settling" (permalink("step-settling")) }
-                @for record in settled {
-                    details {
-                        summary {
-                            (cell_label(&record.cell))
-                            ": what was done"
-                        }
+                details {
+                    summary { "what was done in " (analysis::counted(settled.len(), "cell")) }
+                    @for record in settled {
+                        h4 { (cell_label(&record.cell)) }
                         ul.problems { @for step in &record.steps { (settle_item(step)) } }
                     }
                 }

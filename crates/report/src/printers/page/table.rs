@@ -3,9 +3,10 @@
 use maud::{Markup, html as markup};
 
 use crate::model::names::{Names, Subject};
-use crate::model::table::{STEP, TEST, Table, Tone};
+use crate::model::repeats::{Median, RepeatedRows, by_target};
+use crate::model::table::{Cell, STEP, TEST, Table, Tone};
 use crate::model::text::clean;
-use crate::printers::page::{marked, permalink};
+use crate::printers::page::{breakable, marked, permalink};
 
 fn tone_class(tone: Tone) -> &'static str {
     match tone {
@@ -31,16 +32,24 @@ pub(crate) fn table(names: &Names<'_>, table: &Table) -> Markup {
         return markup! {};
     }
 
-    let legend = table.legend();
+    let repeats = by_target(table);
+    let legend = match repeats {
+        Some(_) => without_shades(table.legend()),
+        None => table.legend(),
+    };
     // Without any mark, no cell keeps room for one.
     let bare = table.cells().all(|cell| cell.mark.is_empty());
     markup! {
         div.block id=(table.id) {
-            h4 { span id={ "title-" (table.id) } { (clean(&table.title)) } (permalink(&table.id)) }
+            h4 {
+                span id={ "title-" (table.id) } { (clean(&table.title)) } (permalink(&table.id))
+                @if repeats.is_some() { " " button.repeats type="button" aria-pressed="false" { "each repeat" } }
+            }
             div.scroll tabindex="0" role="group" aria-labelledby={ "title-" (table.id) } {
                 table class={ "figures" @if bare { " bare" } } aria-labelledby={ "title-" (table.id) } {
                     (table_head(names, table, bare))
-                    (table_body(names, table, bare))
+                    @if let Some(repeats) = &repeats { (body_by_target(names, table, repeats, bare)) }
+                    @else { (table_body(names, table, bare)) }
                 }
             }
             @if !legend.is_empty() {
@@ -61,7 +70,7 @@ fn table_head(names: &Names<'_>, table: &Table, bare: bool) -> Markup {
             @for head in &table.lead { th scope="col" { (clean(head)) } }
             @for (head, subject) in table.columns.iter().zip(&subjects) {
                 @let HeadText { name, title, text } = head_of(subject.as_ref(), head);
-                th.n scope="col" data-of=[name] title=[title] { (text) @if !bare { span.m {} } }
+                th.n scope="col" data-of=[name] title=[title] { (breakable(&text)) @if !bare { span.m {} } }
             }
         } }
     }
@@ -72,21 +81,91 @@ fn table_body(names: &Names<'_>, table: &Table, bare: bool) -> Markup {
         tbody {
             @for (number, row) in table.rows.iter().enumerate() {
                 tr class=[row_class(table, number)] {
-                    @for (head, text) in table.lead.iter().zip(&row.lead) {
-                        @let subject = row_subject(names, head, text);
-                        @let HeadText { name, title, text } = head_of(subject.as_ref(), text);
-                        th scope="row" data-of=[name] title=[title] { (text) }
+                    (row_heads(names, &table.lead, &row.lead))
+                    @for cell in &row.cells { (figure(cell, cell.tone, bare)) }
+                }
+            }
+        }
+    }
+}
+
+/// Returns a row with the medians of each target, and the rows of its repeats, which a button
+/// shows.
+fn body_by_target(
+    names: &Names<'_>,
+    table: &Table,
+    groups: &[RepeatedRows<'_>],
+    bare: bool,
+) -> Markup {
+    markup! {
+        tbody {
+            @for group in groups {
+                @if group.rows.len() > 1 {
+                    tr {
+                        (row_heads(names, &table.lead, &group.lead))
+                        @for median in &group.medians { (median_cell(median, bare)) }
                     }
-                    @for cell in &row.cells {
-                        @let class = tone_class(cell.tone);
-                        td class=[(!class.is_empty()).then_some(class)] style=[share(cell.share)] {
-                            (clean(&cell.text)) @if !bare { span.m { (mark(&cell.mark)) } }
-                        }
+                }
+                @for row in &group.rows {
+                    tr.repeat[group.rows.len() > 1].target[row.target] {
+                        (row_heads(names, &table.lead, &row.lead))
+                        @for cell in &row.cells { (figure(cell, without_shade(cell.tone), bare)) }
                     }
                 }
             }
         }
     }
+}
+
+/// Returns the heads of a row.
+fn row_heads(names: &Names<'_>, heads: &[String], texts: &[String]) -> Markup {
+    markup! {
+        @for (head, text) in heads.iter().zip(texts) {
+            @let subject = row_subject(names, head, text);
+            @let HeadText { name, title, text } = head_of(subject.as_ref(), text);
+            th scope="row" data-of=[name] title=[title] { (text) }
+        }
+    }
+}
+
+fn figure(cell: &Cell, tone: Tone, bare: bool) -> Markup {
+    let class = tone_class(tone);
+    // Without its color, the mark of the best and the worst has no meaning.
+    let marked = if tone == cell.tone { mark(&cell.mark) } else { String::new() };
+    markup! {
+        td class=[(!class.is_empty()).then_some(class)] style=[share(cell.share)] {
+            (clean(&cell.text)) @if !bare { span.m { (marked) } }
+        }
+    }
+}
+
+/// Returns the median of some repeats with half of their range, unless it is too small to be seen.
+fn median_cell(median: &Median, bare: bool) -> Markup {
+    let Median { cell, value, spread_pct } = median;
+    let class = tone_class(cell.tone);
+    let spread = spread_pct.filter(|percent| *percent >= 0.5).map(|percent| match percent {
+        percent if percent < 1000.0 => format!("\u{b1}{percent:.0}%"),
+        _ => "\u{b1}>999%".to_owned(),
+    });
+    markup! {
+        td class=[(!class.is_empty()).then_some(class)] style=[share(cell.share)] data-value=[value] {
+            (clean(&cell.text)) small.spread { (spread.unwrap_or_default()) }
+            @if !bare { span.m { (mark(&cell.mark)) } }
+        }
+    }
+}
+
+/// Returns the tone of a repeat's figure. The best of the repeats of one target is no merit.
+fn without_shade(tone: Tone) -> Tone {
+    match tone {
+        Tone::Good | Tone::Bad => Tone::Plain,
+        tone => tone,
+    }
+}
+
+fn without_shades<'m>(mut legend: Vec<(Tone, &'m str)>) -> Vec<(Tone, &'m str)> {
+    legend.retain(|(tone, _)| without_shade(*tone) == *tone);
+    legend
 }
 
 /// Returns the subjects of the columns, if all are targets or all are steps.

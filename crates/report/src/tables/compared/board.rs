@@ -219,7 +219,7 @@ impl<'a> Board<'a> {
     }
 
     /// Returns the mean of a line's metric in a step; `None` without valid values.
-    pub(super) fn mean(
+    pub(crate) fn mean(
         &self,
         line: &RepeatedLine,
         group: &[RepeatedLine],

@@ -115,6 +115,24 @@ fn plots_fit_a_phone_and_a_desk_and_what_is_saved_is_svg() {
             browser.ask("Emulation.setDeviceMetricsOverride", device);
             let over = browser.value("document.documentElement.scrollWidth - innerWidth");
             assert!(over.as_i64().unwrap() <= 0, "{over} at {width}");
+            // No word of a head is broken, and no two ticks overlap.
+            let broken = browser.value(
+                "[...document.querySelectorAll('.overview thead tr:first-child th')].filter((head) => {
+                    const range = document.createRange();
+                    return [...head.childNodes].filter((node) => node.nodeType === 3).some((node) => {
+                        range.selectNodeContents(node);
+                        return range.getClientRects().length > 1 && !/[ -]/.test(node.textContent.trim());
+                    });
+                }).map((head) => head.textContent)",
+            );
+            assert_eq!(broken, json!([]), "broken at {width}");
+            let overlapping = browser.value(
+                "[...document.querySelectorAll('.overview tr.axis svg')].filter((svg) => svg.checkVisibility()).filter((svg) => {
+                    const ticks = [...svg.querySelectorAll('text')].map((text) => text.getBoundingClientRect());
+                    return ticks.some((tick, at) => at > 0 && ticks[at - 1].right > tick.left);
+                }).length",
+            );
+            assert_eq!(overlapping, 0, "at {width}");
             let outside = browser.value(
                 "[...document.querySelectorAll('.panels svg')].filter((svg) => svg.checkVisibility()).flatMap((svg) => {
                     const frame = svg.getBoundingClientRect();
@@ -135,7 +153,7 @@ fn plots_fit_a_phone_and_a_desk_and_what_is_saved_is_svg() {
             })",
         );
         let saved = saved.as_array().unwrap();
-        assert_eq!(saved.len(), 7);
+        assert_eq!(saved.len(), 6);
         assert!(saved.iter().all(|name| name == "svg"), "{saved:?}");
     }
     browser.ask("Emulation.clearDeviceMetricsOverride", json!({}));

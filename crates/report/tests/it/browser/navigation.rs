@@ -3,8 +3,11 @@
 
 use serde_json::json;
 
+use super::chromium::page_or_test_is_skipped;
 use super::{FIRST, SIZE, shown, to_first_chart};
-use crate::synthetic::{ALL_STEPS, Size};
+use crate::html;
+use crate::plots::repeated;
+use crate::synthetic::{ALL_STEPS, Size, source};
 
 /// A long report: its steps are folded at first.
 const LONG: Size = Size {
@@ -107,6 +110,101 @@ fn tables_are_sorted_by_mouse_and_keyboard_and_what_has_no_figure_comes_last() {
     assert_ne!(browser.value(&column), largest);
     browser.value(&format!("{table}.tHead.rows[0].cells[1].click()"));
     assert_eq!(browser.value(&column), before);
+}
+
+#[test]
+fn the_matrix_is_filtered_sorted_and_ranked() {
+    let Some((mut browser, _folder)) = shown(SIZE) else {
+        return;
+    };
+    let table = "document.querySelector('#matrix table')";
+    let steps = format!(
+        "[...{table}.tBodies[0].rows].filter((row) => row.checkVisibility()).map((row) => row.cells[0].dataset.of)"
+    );
+    let targets = format!(
+        "[...{table}.tHead.rows[0].cells].slice(1).filter((head) => head.checkVisibility()).map((head) => head.dataset.of)"
+    );
+    let planned = browser.value(&steps);
+    let all = browser.value(&targets);
+
+    // By the ratios of a target, and back to the plan's order.
+    let values =
+        format!("[...{table}.tBodies[0].rows].map((row) => Number(row.cells[2].dataset.value))");
+    let head = format!("{table}.tHead.rows[0].cells[2]");
+    browser.value(&format!("{head}.click()"));
+    let sorted = browser.value(&values);
+    let sorted: Vec<f64> = sorted.as_array().unwrap().iter().filter_map(|it| it.as_f64()).collect();
+    assert!(sorted.len() > 1 && sorted.windows(2).all(|pair| pair[0] >= pair[1]), "{sorted:?}");
+    browser.value(&format!("{head}.click(); {head}.click()"));
+    assert_eq!(browser.value(&steps), planned);
+
+    // The button orders the targets, with the keyboard too.
+    browser.value("document.querySelector('#matrix button.rank').focus()");
+    browser.key("Enter");
+    let ranks = format!(
+        "[...{table}.tHead.rows[0].cells].map((head) => head.dataset.rank).filter(Boolean)"
+    );
+    let ranked = browser.value(&ranks);
+    let mut expected: Vec<String> =
+        ranked.as_array().unwrap().iter().filter_map(|it| it.as_str().map(str::to_owned)).collect();
+    expected.sort();
+    assert_eq!(ranked, json!(expected));
+    browser.wait_for("location.hash.includes('rank=1')");
+    browser.value("document.querySelector('#matrix button.rank').click()");
+    assert_eq!(browser.value(&targets), all);
+
+    browser.value(&filter("qr100"));
+    assert_eq!(browser.value(&steps), json!(["qr100"]));
+    browser.value(&filter(all[1].as_str().unwrap()));
+    assert_eq!(browser.value(&targets), json!([all[1]]));
+    assert_eq!(browser.complaints(), [""; 0]);
+}
+
+#[test]
+fn repeats_are_shown_on_demand() {
+    let Some(mut browser) = page_or_test_is_skipped() else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("report.html");
+    let size = Size { seconds: 3, ..SIZE };
+    fs_err::write(&file, html(&[source(size)], &repeated(size, &[2]))).unwrap();
+    browser.open(&file);
+    let rows = "[...document.querySelectorAll('#summary tbody tr')].filter((row) => row.checkVisibility()).length";
+    assert_eq!(browser.value(rows), 3);
+    browser.value("document.querySelector('#summary button.repeats').focus()");
+    browser.key("Enter");
+    assert_eq!(browser.value(rows), 3 + 15);
+}
+
+#[test]
+fn paper_has_the_answer_the_matrix_tables_of_throughput_and_unfolded_steps() {
+    let Some((mut browser, _folder)) = shown(SIZE) else {
+        return;
+    };
+    browser.value("document.querySelector('#step-l-x > details').open = false");
+    browser.ask("Emulation.setEmulatedMedia", json!({"media": "print"}));
+    let seen = |part: &str| format!("document.querySelector('{part}').checkVisibility()");
+    for part in ["h1", "#matrix .strip", "#summary table", "#step-l-i0 figure", "#step-l-x h3"] {
+        assert_eq!(browser.value(&seen(part)), true, "{part}");
+    }
+    for part in ["nav", ".skip", "#host details", "#steps > .note", "button.rank"] {
+        assert_eq!(browser.value(&seen(part)), false, "{part}");
+    }
+    browser.ask("Emulation.setEmulatedMedia", json!({"media": ""}));
+}
+
+#[test]
+fn the_first_stop_of_the_keyboard_leads_past_the_contents() {
+    let Some((mut browser, _folder)) = shown(SIZE) else {
+        return;
+    };
+    browser.value("scrollTo(0, 0)");
+    browser.value("document.querySelector('.skip').focus()");
+    let top = "document.querySelector('.skip').getBoundingClientRect().top";
+    assert!(browser.value(top).as_f64().unwrap() >= 0.0, "it is seen where it has the focus");
+    browser.key("Enter");
+    browser.wait_for("document.activeElement.id === 'answer'");
 }
 
 #[test]

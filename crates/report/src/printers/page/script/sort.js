@@ -7,8 +7,9 @@
     B: 1, KB: 1e3, MB: 1e6, GB: 1e9, TB: 1e12, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40, k: 1e3, M: 1e6, G: 1e9, "%": 1, x: 1, "": 1,
   };
   const texts = new Intl.Collator("en", { numeric: true });
-  // Returns the text without its mark.
+  // Returns the text without its mark, or the value that the cell states.
   const textOf = (cell) => {
+    if (cell.dataset.value) return cell.dataset.value;
     const mark = cell.querySelector(".m");
     const text = cell.textContent.trim();
     return mark && mark.textContent ? text.slice(0, -mark.textContent.length).trim() : text;
@@ -51,7 +52,7 @@
   };
 
   for (const { rows: [row] } of document.querySelectorAll("main thead")) [...row.cells].forEach((head, at) => { head.tabIndex = at ? -1 : 0; });
-  const headOf = (event) => event.target.closest("main thead th");
+  const headOf = (event) => event.target.closest("main thead tr:first-child th");
   document.addEventListener("click", (event) => { if (headOf(event)) sort(headOf(event)); });
   const move = (from, to) => {
     if (!to || to.tagName !== "TH") return false;

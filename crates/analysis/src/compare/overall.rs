@@ -1,0 +1,97 @@
+//! The geometric mean of a target's ratios over all steps, by which targets are ranked.
+
+use serde::Serialize;
+
+use super::draft::{TargetPair, UndecidedRow};
+use super::matching::NamedSide;
+use super::metric::THROUGHPUT;
+use super::samples::{Samples, Side, TargetStep};
+use super::verdict::decide;
+use super::{CompareOptions, ComparedStep};
+use crate::figures::index::StepPlace;
+use crate::order::distinct;
+
+/// The mean ratio of a target over all steps, variants and numbers of clients.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Overall {
+    /// The comparison of the means of all steps in each repeat. It has no step of its own.
+    pub compared: ComparedStep,
+    /// The number of steps that count.
+    pub step_count: usize,
+    /// The number of steps that base or target have.
+    pub all_step_count: usize,
+}
+
+/// The values of both targets in a step.
+struct StepSides {
+    base: Side,
+    target: Side,
+}
+
+impl StepSides {
+    /// Returns the number of repeats that both have.
+    fn common_repeats(&self) -> usize {
+        let base_values = self.base.values.iter();
+        base_values.filter(|value| self.target.of_repeat(&value.sample).is_some()).count()
+    }
+
+    /// Returns true if the values have logarithms.
+    fn is_above_zero(&self) -> bool {
+        let mut values = self.base.values.iter().chain(&self.target.values);
+        values.all(|value| value.sample.value > 0.0)
+    }
+}
+
+/// Compares the means of each target with those of the base, in the order of the figures. A target
+/// without any step in common with the base is left out.
+pub(super) fn overall(
+    samples: &Samples<'_>,
+    comparisons: &[TargetStep<'_>],
+    options: &CompareOptions,
+) -> Vec<Overall> {
+    let targets = distinct(comparisons.iter().map(|compared| compared.target));
+    let of_target = |target: &str| {
+        let places = comparisons.iter().filter(|compared| compared.target == target);
+        of_steps(samples, target, places.map(|compared| compared.place).collect(), options)
+    };
+    targets.into_iter().filter_map(of_target).collect()
+}
+
+/// Returns the mean ratio of a target in some steps; `None` if the base has none of them.
+fn of_steps(
+    samples: &Samples<'_>,
+    target: &str,
+    places: Vec<StepPlace<'_>>,
+    options: &CompareOptions,
+) -> Option<Overall> {
+    let all_step_count = places.len();
+    let first = *places.first()?;
+    let both = |place: StepPlace<'_>| {
+        let pair = TargetPair { place, base: &options.base, target };
+        StepSides {
+            base: samples.side(place, pair.base, THROUGHPUT),
+            target: samples.side(place, pair.target, THROUGHPUT),
+        }
+    };
+    let mut steps: Vec<StepSides> = places.into_iter().map(both).collect();
+
+    // Runs that are compared have no common repeats, but each side has values.
+    steps.retain(|sides| !sides.base.values.is_empty() && !sides.target.values.is_empty());
+    steps.retain(StepSides::is_above_zero);
+    let most = steps.iter().map(StepSides::common_repeats).max()?;
+    steps.retain(|sides| 2 * sides.common_repeats() >= most);
+
+    let of_base: Vec<&Side> = steps.iter().map(|sides| &sides.base).collect();
+    let of_target: Vec<&Side> = steps.iter().map(|sides| &sides.target).collect();
+    let mut mean = UndecidedRow::new(first.without_step(), target, THROUGHPUT);
+    mean.fill(
+        samples,
+        NamedSide { name: &options.base, side: &Side::mean_of(&of_base) },
+        NamedSide { name: target, side: &Side::mean_of(&of_target) },
+        options,
+    );
+
+    // Each target has one mean, so it is a family of its own.
+    decide(THROUGHPUT, vec![&mut mean], options);
+    Some(Overall { compared: mean.row, step_count: steps.len(), all_step_count })
+}

@@ -1,0 +1,163 @@
+//! Folds the rows of repeats in a table: of each target its median, with the spread.
+
+use crate::model::table::{Cell, Table, TableRow, Tone};
+
+/// The heads of the columns that tell repeats of a target apart.
+const OF_REPEATS: [&str; 2] = ["repeat", "run"];
+
+/// The repeats of one target in a table.
+pub(crate) struct RepeatedRows<'t> {
+    /// The texts on the left, with the number of repeats instead of a repeat.
+    pub lead: Vec<String>,
+    /// The medians, one for each column.
+    pub medians: Vec<Median>,
+    pub rows: Vec<&'t TableRow>,
+}
+
+/// The middle one of some figures.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Median {
+    pub cell: Cell,
+    pub value: Option<f64>,
+    /// Half of the range of the figures, in percent of the median; `None` with one figure.
+    pub spread_pct: Option<f64>,
+}
+
+/// Returns the rows of a table by target; `None` if no target has several.
+pub(crate) fn by_target(table: &Table) -> Option<Vec<RepeatedRows<'_>>> {
+    let is_of_repeats = |at: usize| OF_REPEATS.contains(&table.lead[at].as_str());
+    let first = (0..table.lead.len()).find(|at| is_of_repeats(*at))?;
+
+    let key = |row: &TableRow| -> Vec<String> {
+        let texts = row.lead.iter().enumerate();
+        texts.filter(|(at, _)| !is_of_repeats(*at)).map(|(_, text)| text.clone()).collect()
+    };
+    let mut groups: Vec<(Vec<String>, Vec<&TableRow>)> = Vec::new();
+    for row in &table.rows {
+        let key = key(row);
+        match groups.iter_mut().find(|(known, rows)| *known == key && rows[0].target == row.target)
+        {
+            Some((_, rows)) => rows.push(row),
+            None => groups.push((key, vec![row])),
+        }
+    }
+    if groups.len() == table.rows.len() {
+        return None;
+    }
+
+    let folded = groups.into_iter().map(|(_, rows)| {
+        let mut lead = rows[0].lead.clone();
+        if rows.len() > 1 {
+            for (at, text) in lead.iter_mut().enumerate().filter(|(at, _)| is_of_repeats(*at)) {
+                *text =
+                    if at == first { format!("median of {}", rows.len()) } else { String::new() };
+            }
+        }
+        RepeatedRows { lead, medians: medians(&rows), rows }
+    });
+    Some(folded.collect())
+}
+
+fn medians(rows: &[&TableRow]) -> Vec<Median> {
+    let columns = rows.iter().map(|row| row.cells.len()).max().unwrap_or(0);
+    (0..columns)
+        .map(|at| {
+            let cells: Vec<&Cell> = rows.iter().filter_map(|row| row.cells.get(at)).collect();
+            median(&cells)
+        })
+        .collect()
+}
+
+/// Returns the lower median of the cells that count. It is one of the figures, so it has their
+/// digits.
+fn median(cells: &[&Cell]) -> Median {
+    let is_figure =
+        |cell: &&&Cell| !matches!(cell.tone, Tone::Invalid | Tone::Failed | Tone::Absent);
+    let mut figures: Vec<(f64, &Cell)> = Vec::new();
+    for cell in cells.iter().filter(is_figure) {
+        match number(&cell.text) {
+            Some(value) => figures.push((value, cell)),
+            // Empty cells are zeros that tables leave out.
+            None if cell.text.is_empty() => {}
+            None => return without_number(cells),
+        }
+    }
+    if figures.is_empty() {
+        return without_number(cells);
+    }
+
+    figures.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+    let (value, cell) = figures[(figures.len() - 1) / 2];
+    let (least, most) = (figures[0].0, figures[figures.len() - 1].0);
+    let spread = (most - least) / 2.0 / value.abs();
+    // The best of the repeats of one target is no merit.
+    let is_missed = figures.iter().any(|(_, cell)| cell.tone == Tone::SlaMissed);
+    let tone = if is_missed { Tone::SlaMissed } else { Tone::Plain };
+    Median {
+        cell: Cell {
+            text: cell.text.clone(),
+            mark: tone.mark().to_owned(),
+            tone,
+            share: cell.share,
+        },
+        value: Some(value),
+        spread_pct: (figures.len() > 1 && spread.is_finite()).then_some(100.0 * spread),
+    }
+}
+
+/// Returns the text that all cells share, or nothing.
+fn without_number(cells: &[&Cell]) -> Median {
+    let shared = cells.first().filter(|first| cells.iter().all(|cell| cell.text == first.text));
+    let cell = shared.map_or_else(Cell::default, |first| (*first).clone());
+    Median { cell, ..Median::default() }
+}
+
+/// Parses a figure of a table without a unit: `12,345.6`.
+fn number(text: &str) -> Option<f64> {
+    text.replace(',', "").parse().ok().filter(|value: &f64| value.is_finite())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(rows: &[(&str, &str, Cell)]) -> Table {
+        let lead = ["target", "repeat"].map(str::to_owned).to_vec();
+        let mut table = Table::new("t", "T", lead, ["qps"]);
+        for (target, repeat, cell) in rows {
+            table.push(vec![(*target).to_owned(), (*repeat).to_owned()], vec![cell.clone()]);
+        }
+        table
+    }
+
+    #[test]
+    fn each_target_has_the_median_of_its_repeats_with_the_spread() {
+        let good = Cell::toned("1,200", Tone::Good);
+        let invalid = Cell::marked("9,999", "!a", Tone::Invalid);
+        let table = table(&[
+            ("a", "1", Cell::plain("1,000")),
+            ("a", "2", good),
+            ("a", "3", Cell::plain("1,100")),
+            ("b", "1", Cell::plain("50")),
+            ("b", "2", invalid),
+            ("c", "1", Cell::plain("59.9 s")),
+            ("c", "2", Cell::plain("1 min 0 s")),
+        ]);
+        let groups = by_target(&table).unwrap();
+        let leads: Vec<&str> = groups.iter().map(|group| group.lead[1].as_str()).collect();
+        assert_eq!(leads, ["median of 3", "median of 2", "median of 2"]);
+        let medians: Vec<&Median> = groups.iter().map(|group| &group.medians[0]).collect();
+        assert_eq!(medians[0].cell, Cell::plain("1,100"));
+        let spread = medians[0].spread_pct.unwrap();
+        assert!((spread - 100.0 / 11.0).abs() < 1e-9, "{spread}");
+        assert_eq!((medians[1].cell.text.as_str(), medians[1].spread_pct), ("50", None));
+        assert_eq!(*medians[2], Median::default());
+    }
+
+    #[test]
+    fn a_table_without_repeats_stays_as_it_is() {
+        assert!(by_target(&table(&[("a", "1", Cell::plain("1"))])).is_none());
+        let lead = vec!["target".to_owned()];
+        assert!(by_target(&Table::new("t", "T", lead, ["qps"])).is_none());
+    }
+}
