@@ -7,17 +7,20 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use load::{OpCount, Progress};
+use load::Progress;
 use record::{CellKey, CellRef, Failure, Status, Step, StepKind};
 use report::terminal_text;
 use runner::Events;
-use runner::events::{JudgedRepeat, LoadBegin, MatrixProgress, NextRate, PlanDiagnostics};
+use runner::events::{
+    JudgedRepeat, LoadBegin, MatrixProgress, NameLengths, NextRate, PlanDiagnostics,
+};
 use runner::host::free_bytes;
 use runner::matrix::pace::about;
-use words::{OpRole, counted, plural_of};
+use words::counted;
 
 use crate::judged;
 use crate::output::{eprint_line, has_color, print_failure};
+use crate::throughput::{EndedThroughput, Throughput};
 
 /// The seconds between plain lines that report the progress of a long step.
 const PLAIN_EVERY_S: u64 = 30;
@@ -55,39 +58,6 @@ struct StepDisplay {
     throughput: Option<Throughput>,
     worst: Option<f64>,
     second: u64,
-}
-
-/// The throughput of a step, as tables show it.
-struct Throughput {
-    /// The kind of operation.
-    kind: String,
-    /// The throughput counts rows, not operations.
-    is_of_rows: bool,
-    /// The count of one operation: an event counts as its queries.
-    each: f64,
-    /// The name of what the throughput counts.
-    unit: String,
-}
-
-impl Throughput {
-    /// Returns the throughput of a step that loads or queries.
-    fn of(step: &Step) -> Option<Self> {
-        if matches!(step.kind, StepKind::Index | StepKind::Settle) {
-            return None;
-        }
-        let kind = step.main_op.clone()?;
-        Some(Self {
-            is_of_rows: step.kind == StepKind::Load,
-            each: step.queries_per_event.unwrap_or(1.0),
-            unit: plural_of(step.role_of(&kind).noun(&kind)),
-            kind,
-        })
-    }
-
-    fn count(&self, amount: OpCount) -> f64 {
-        let count = if self.is_of_rows { amount.rows } else { amount.ok };
-        count as f64 * self.each
-    }
 }
 
 impl Display {
@@ -129,6 +99,10 @@ impl Display {
     /// Returns the progress of the run.
     pub fn matrix_progress(&self) -> Option<MatrixProgress> {
         self.state().progress.clone()
+    }
+
+    fn name_lengths(&self) -> NameLengths {
+        self.matrix_progress().map(|progress| progress.names).unwrap_or_default()
     }
 
     /// Sets the progress of the run, which another process knows.
@@ -240,7 +214,8 @@ impl Events for Display {
 
     fn load_begins(&self, load: &LoadBegin<'_>) {
         self.reset_bar();
-        self.state().step = Some(StepDisplay::new(load.step, load.rows));
+        let shown = StepDisplay::new(load.step, load.rows, self.name_lengths());
+        self.state().step = Some(shown);
     }
 
     /// Shows the progress of the step once a second on a terminal, else rarely.
@@ -274,7 +249,7 @@ impl Events for Display {
             bar.set_message("");
             bar.set_prefix("");
         }
-        self.say(&terminal_text(&end_line(step)));
+        self.say(&terminal_text(&end_line(step, self.name_lengths())));
     }
 
     fn run_ends(&self) {
@@ -332,12 +307,17 @@ fn remaining_text(progress: &MatrixProgress) -> String {
     format!("{failed}{} left", about(left))
 }
 
-/// Returns the label of a step's lines, with the target if several are measured at the same time.
-fn label(step: &Step) -> String {
-    if !step.cell.target.is_empty() {
-        return format!("  {:8} {}", step.name, step.cell.target);
+/// The least width of the names of steps, so that runs of short steps look alike.
+const STEP_CHARS_MIN: usize = 8;
+
+/// Returns the label of a step's lines, as wide as that of the longest names. It has the target if
+/// several are measured at the same time.
+fn label(step: &Step, names: NameLengths) -> String {
+    let name = format!("  {:1$}", step.name, names.step.max(STEP_CHARS_MIN));
+    if step.cell.target.is_empty() {
+        return name;
     }
-    format!("  {:8}", step.name)
+    format!("{name} {:1$}", step.cell.target, names.target)
 }
 
 /// Cuts a line to the terminal's width: a wrapped line cannot be erased.
@@ -350,9 +330,9 @@ fn fit_to_terminal(line: &str) -> String {
 
 impl StepDisplay {
     /// Returns the display of a step, which inserts `rows` rows if it has no given time.
-    fn new(step: &Step, rows: u64) -> Self {
+    fn new(step: &Step, rows: u64, names: NameLengths) -> Self {
         Self {
-            label: label(step),
+            label: label(step, names),
             time: step.time_given_ns.map(Duration::from_nanos),
             rows,
             throughput: Throughput::of(step),
@@ -405,24 +385,16 @@ impl StepDisplay {
 }
 
 /// Returns the line about a step that has ended.
-fn end_line(step: &Step) -> String {
+fn end_line(step: &Step, names: NameLengths) -> String {
     let seconds = step.elapsed_ns as f64 / 1e9;
-    let per_second = |count: f64| report::rate_text(count / seconds.max(1e-9));
-    let what = match (step.kind, Throughput::of(step)) {
+    let what = match EndedThroughput::of(step) {
         // What it did until it failed is no rate.
         _ if step.status == Status::Failed => String::new(),
-        (StepKind::Index, _) => {
-            let inserted: u64 = step.ops_of(OpRole::Insert).map(|(_, ops)| ops.rows).sum();
-            let rows = step.rows_before + inserted;
-            format!("{} rows/s indexed", per_second(rows as f64))
+        Some(EndedThroughput { per_second, unit }) => {
+            let indexed = if step.kind == StepKind::Index { " indexed" } else { "" };
+            format!("{} {unit}/s{indexed}", report::rate_text(per_second))
         }
-        (_, Some(throughput)) => {
-            let ops = step.ops.get(&throughput.kind);
-            let amount = ops.map(|ops| OpCount { ok: ops.ok, rows: ops.rows });
-            let count = throughput.count(amount.unwrap_or_default());
-            format!("{} {}/s", per_second(count), throughput.unit)
-        }
-        (_, None) => "settled".to_owned(),
+        None => "settled".to_owned(),
     };
     let verdict = match step.status {
         Status::Complete if step.valid => String::new(),
@@ -431,12 +403,14 @@ fn end_line(step: &Step) -> String {
         Status::Interrupted => "  interrupted".into(),
         Status::Incomplete => "  incomplete".into(),
     };
-    format!("{} {seconds:8.1} s  {what}{verdict}", label(step))
+    format!("{} {seconds:8.1} s  {what}{verdict}", label(step, names))
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
+
+    use load::OpCount;
 
     use super::*;
 
@@ -455,7 +429,7 @@ mod tests {
             last_second: Some(of(last_second)),
             total: of(total),
         };
-        let mut shown = StepDisplay::new(&step, 0);
+        let mut shown = StepDisplay::new(&step, 0, NameLengths::default());
         let rate = shown.note_second(&progress);
         shown.line(&progress, rate)
     }
@@ -470,5 +444,22 @@ mod tests {
             line(1.0, 1, 0),
             "  scan        34 s, 26 s left: now 0 queries/s, mean 0.0294, worst second 0"
         );
+    }
+
+    #[test]
+    fn times_of_steps_with_long_names_are_aligned() {
+        let step = |name: &str, target: &str| Step {
+            name: name.into(),
+            kind: StepKind::Settle,
+            cell: CellKey::new(target, None, 1, 1),
+            status: Status::Complete,
+            valid: true,
+            elapsed_ns: 3_000_000_000,
+            ..Step::default()
+        };
+        let names = NameLengths { step: 15, target: 6 };
+        let place = |name, target| end_line(&step(name, target), names).find(" 3.0 s").unwrap();
+        assert_eq!(place("multireadrandom", ""), place("get", ""));
+        assert_eq!(place("multireadrandom", "r9.all"), place("get", "r9"));
     }
 }

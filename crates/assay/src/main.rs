@@ -34,6 +34,8 @@ mod output;
 mod run_paths;
 mod run_view;
 mod runs;
+mod so_far;
+mod throughput;
 mod version;
 
 use std::process::ExitCode;

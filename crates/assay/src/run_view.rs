@@ -1,23 +1,27 @@
 //! Shows a run on the terminal and, if it is asked to, to browsers and Prometheus.
 
 use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use load::{LatencyKind, Progress, SystemClock};
 use record::{CellRef, Failure, IntervalRow, Run, RunDir, Step};
+use report::terminal_text;
 use runner::events::{JudgedRepeat, LoadBegin, MatrixProgress, NextRate, PlanDiagnostics};
 use runner::{Events, Relay};
 
 use crate::cli::{CellArgs, PlaceArgs};
 use crate::display::Display;
 use crate::live::LiveView;
+use crate::so_far::SoFar;
 
 /// Passes the events of a run to the terminal and to the live view.
 pub struct RunView {
     /// The terminal.
     pub display: Display,
     live: LiveView,
+    so_far: Mutex<SoFar>,
 }
 
 impl RunView {
@@ -26,6 +30,7 @@ impl RunView {
         Self {
             display: Display::new(place.quiet),
             live: LiveView::at(place.listen.clone(), place.listen_anywhere),
+            so_far: Mutex::default(),
         }
     }
 
@@ -35,7 +40,20 @@ impl RunView {
         if let Some(progress) = &args.matrix_progress {
             display.set_matrix_progress(serde_json::from_str(progress)?);
         }
-        Ok(Self { display, live: LiveView::connected(args.live.as_deref())? })
+        let live = LiveView::connected(args.live.as_deref())?;
+        Ok(Self { display, live, so_far: Mutex::default() })
+    }
+
+    /// Shows on the live page which cells have ended since the last time.
+    fn show_ended(&self) {
+        let mut so_far = self.so_far();
+        if so_far.refresh() {
+            self.live.so_far(|| so_far.snapshot());
+        }
+    }
+
+    fn so_far(&self) -> MutexGuard<'_, SoFar> {
+        self.so_far.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -72,10 +90,17 @@ impl Events for RunView {
                 "live: http://{address}/ and, for Prometheus, http://{address}/metrics"
             ));
         }
+        self.so_far().begin(run, directory);
+        self.show_ended();
         Ok(())
     }
 
     fn cell_begins(&self, cell: &CellRef, progress: &MatrixProgress) {
+        self.show_ended();
+        // After the last cell, the tables say more.
+        if let Some(line) = self.so_far().new_line() {
+            self.say(&terminal_text(&line));
+        }
         self.display.cell_begins(cell, progress);
         self.live.cell_begins(cell, progress);
     }
@@ -85,6 +110,7 @@ impl Events for RunView {
     }
 
     fn cells_ended(&self, progress: &MatrixProgress) {
+        self.show_ended();
         self.live.cells_ended(progress);
     }
 

@@ -3,17 +3,18 @@
 use std::time::{Duration, SystemTime};
 
 use load::Clock as _;
+use plan::Plan;
 use record::{CellKey, Run, RunDir, Status};
 
 use crate::cell;
-use crate::events::MatrixProgress;
+use crate::events::{MatrixProgress, NameLengths};
 use crate::failure::AndCleanUp as _;
 use crate::host::free_bytes;
 use crate::lock::Lock;
 use crate::matrix::failures::Failures;
 use crate::matrix::growth::{GrowingRun, Growth};
 use crate::matrix::incomplete::IncompleteCells;
-use crate::matrix::{Matrix, Task};
+use crate::matrix::{Matrix, Task, steps_of_variants};
 use crate::request::RunRequest;
 use crate::session::RunSession;
 use crate::time::unix_now_ns;
@@ -195,6 +196,7 @@ impl Rounds {
             failed: 0,
             time_left: Duration::ZERO,
             since: SystemTime::now(),
+            names: name_lengths(session.plan(), &matrix.tasks),
         };
         let mut next = 0;
         while next < matrix.tasks.len() {
@@ -246,6 +248,17 @@ impl Rounds {
         progress.time_left = Duration::ZERO;
         session.events.cells_ended(&progress);
         Ok(if progress.failed > 0 { Status::Failed } else { Status::Complete })
+    }
+}
+
+/// Returns the lengths of the names in some tasks.
+fn name_lengths(plan: &Plan, tasks: &[Task]) -> NameLengths {
+    let length = |name: &String| name.chars().count();
+    let steps = steps_of_variants(plan).into_iter().flat_map(|variant| variant.steps);
+    let targets = tasks.iter().map(|task| length(&task.reference.key.target));
+    NameLengths {
+        step: steps.map(|name| length(&name)).max().unwrap_or(0),
+        target: targets.max().unwrap_or(0),
     }
 }
 

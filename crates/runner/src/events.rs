@@ -141,6 +141,17 @@ pub struct MatrixProgress {
     pub time_left: Duration,
     /// The time at which `time_left` was estimated.
     pub since: SystemTime,
+    /// The lengths of names in this invocation.
+    pub names: NameLengths,
+}
+
+/// The characters of the longest names in a run, so that lines about its steps can be aligned.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub struct NameLengths {
+    /// The longest name of a step.
+    pub step: usize,
+    /// The longest name of a target.
+    pub target: usize,
 }
 
 /// The beginning of a measurement.

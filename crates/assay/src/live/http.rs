@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use super::host::AllowedHosts;
 use super::metrics;
-use super::state::RunState;
+use super::state::{Known, RunState};
 
 /// The maximum size of a request.
 const REQUEST_BYTES_MAX: usize = 8 << 10;
@@ -154,8 +154,10 @@ fn content(target: &str, state: &RunState, now_ns: u64) -> Content {
                 let value = pairs.find(|(key, _)| *key == name)?.1;
                 value.parse().ok()
             };
-            let [step, from] = ["step", "from"].map(|name| number(name).unwrap_or(0));
-            let json = state.to_json(step, from, now_ns).to_string();
+            let [step, seconds, so_far] =
+                ["step", "from", "seen"].map(|name| number(name).unwrap_or(0));
+            let known = Known { step, seconds, so_far };
+            let json = state.to_json(known, now_ns).to_string();
             Content::ok("application/json", json)
         }
         _ => Content::text("404 Not Found", "not found: use `/`, `/metrics` or `/live.json`"),

@@ -26,6 +26,7 @@ use anyhow::Context;
 use record::{CellKey, Status, Step};
 use serde::{Deserialize, Serialize};
 
+use crate::so_far::SoFarSnapshot;
 use feed::StepFeed;
 pub use view::LiveView;
 
@@ -34,6 +35,8 @@ pub use view::LiveView;
 pub enum Event {
     /// The progress of the run.
     Cells(CellProgress),
+    /// The cells that have ended, when some have.
+    SoFar(SoFarSnapshot),
     /// Announces a cell.
     Cell(CellKey),
     /// A step of the cell begins.

@@ -6,11 +6,14 @@ use record::{CellKey, Run, RunDir, Status};
 use serde_json::{Value, json};
 
 use super::{BOUNDS, CellProgress, Event, Latency, Progress};
+use crate::so_far::SoFarSnapshot;
 
 /// The time that metrics of an ended step stay available: scrapers ask at least that often.
 const KEPT_NS: u64 = 60_000_000_000;
 /// A second is drawn this long after its end: its latencies arrive more than two seconds later.
 const LATE_S: f64 = 2.5;
+/// The maximum number of cells that the page gets.
+const CELLS_MAX: usize = 200;
 /// The maximum number of seconds that the page gets at once.
 const SECONDS_MAX: usize = 3600;
 
@@ -52,6 +55,20 @@ pub struct RunState {
     step_count: usize,
     /// The time at which `cells` was updated.
     cells_at_ns: u64,
+    so_far: SoFarSnapshot,
+    /// The number of times that `so_far` was updated.
+    so_far_number: usize,
+}
+
+/// What a page has already got.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Known {
+    /// The number of a step.
+    pub step: usize,
+    /// The seconds of that step.
+    pub seconds: usize,
+    /// The number of the update of what was measured so far.
+    pub so_far: usize,
 }
 
 /// The phase of a step.
@@ -199,7 +216,7 @@ impl StepState {
                 }
                 self.end(status, valid, now_ns);
             }
-            Event::Cells(_) | Event::Cell(_) | Event::Step { .. } => {}
+            Event::Cells(_) | Event::SoFar(_) | Event::Cell(_) | Event::Step { .. } => {}
         }
     }
 
@@ -294,6 +311,10 @@ impl RunState {
 
         match event {
             Event::Cells(cells) => (self.cells, self.cells_at_ns) = (cells, now_ns),
+            Event::SoFar(so_far) => {
+                self.so_far = so_far;
+                self.so_far_number += 1;
+            }
             Event::Cell(cell) => self.cell = cell,
             Event::Step { name, measures } => {
                 // A crashed process does not report the end of its step.
@@ -331,18 +352,30 @@ impl RunState {
         (self.cells.left_s - since_s).max(step_s.unwrap_or(0.0))
     }
 
-    /// Returns the JSON for the page at `now_ns`. The page knows the seconds before `from` of step
-    /// number `step`.
-    pub fn to_json(&self, step: usize, from: usize, now_ns: u64) -> Value {
+    /// Returns the JSON for a page at `now_ns`, without what it has.
+    pub fn to_json(&self, known: Known, now_ns: u64) -> Value {
         let CellProgress { count, complete, failed, .. } = self.cells;
         let running = self.steps.last().map(|running| {
-            let is_same = running.number == step;
-            running.to_json(if is_same { from } else { 0 })
+            let is_same = running.number == known.step;
+            running.to_json(if is_same { known.seconds } else { 0 })
         });
+        let so_far = (known.so_far != self.so_far_number).then(|| self.so_far_json());
         json!({
             "name": self.about.name, "assay": self.about.assay, "directory": self.about.directory,
             "cells": {"count": count, "complete": complete, "failed": failed, "left_s": self.left_s(now_ns)},
+            "so_far": so_far,
             "step": running,
+        })
+    }
+
+    /// Returns the cells that have ended and the comparison so far. Of many cells, the page gets
+    /// the last ones.
+    fn so_far_json(&self) -> Value {
+        let SoFarSnapshot { base, relative, cells } = &self.so_far;
+        let left_out = cells.len().saturating_sub(CELLS_MAX);
+        json!({
+            "number": self.so_far_number, "base": base, "relative": relative,
+            "cells": cells[left_out..], "left_out": left_out,
         })
     }
 }

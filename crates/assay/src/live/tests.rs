@@ -3,7 +3,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::state::Known;
 use super::*;
+use crate::so_far::{EndedCell, EndedStep, RelativeTarget};
 
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -92,7 +94,43 @@ fn state() -> state::RunState {
     for (at, event) in events.into_iter().enumerate() {
         state.take(event, at as u64 * SECOND_NS);
     }
+    state.take(Event::SoFar(so_far()), 10 * SECOND_NS);
     state
+}
+
+/// Returns a complete cell of the base and a failed one of the target.
+fn so_far() -> SoFarSnapshot {
+    let cell = |target| CellKey::new(target, None, 4, 1);
+    let step = |name: &str, per_second, unit: &str, is_valid| EndedStep {
+        name: name.into(),
+        per_second,
+        unit: unit.into(),
+        is_valid,
+    };
+    SoFarSnapshot {
+        base: "pg.base".into(),
+        relative: vec![RelativeTarget {
+            cell: cell("pg.\"base\"\\").all_repeats(),
+            repeats: 1,
+            mean: 0.5,
+            steps: vec![("l.i0".into(), 0.25), ("qr100".into(), 1.0)],
+        }],
+        cells: vec![
+            EndedCell {
+                cell: cell("pg.base"),
+                status: Status::Complete,
+                steps: vec![
+                    step("l.i0", 4000.0, "rows", true),
+                    step("qr100", 50.25, "queries", true),
+                ],
+            },
+            EndedCell {
+                cell: cell("pg.\"base\"\\"),
+                status: Status::Failed,
+                steps: vec![step("l.i0", 1000.0, "rows", false)],
+            },
+        ],
+    }
 }
 
 #[test]
@@ -107,10 +145,11 @@ const PAGE_JSON: &str = include_str!("../../../report/tests/it/browser/live.json
 fn what_the_page_gets() {
     let json: Value = serde_json::from_str(PAGE_JSON).unwrap();
     let state = state();
-    assert_eq!(state.to_json(0, 0, 11 * SECOND_NS), json);
+    assert_eq!(state.to_json(Known::default(), 11 * SECOND_NS), json);
     // The page gets nothing that it has already, but all of a step that it does not have.
     for (step, known, from) in [(2, 1, 1), (2, 2, 2), (2, 99, 2), (1, 1, 0)] {
-        let json = state.to_json(step, known, 0);
+        let json = state.to_json(Known { step, seconds: known, so_far: 1 }, 0);
+        assert_eq!(json["so_far"], Value::Null);
         let query = &json["step"]["kinds"][0];
         assert_eq!(json["step"]["from"], from, "{step} {known}");
         assert_eq!(query["ok"].as_array().unwrap().len(), 2 - from, "{query}");

@@ -15,6 +15,7 @@ use runner::events::{LoadBegin, MatrixProgress};
 use super::server::{self, Listener};
 use super::state::RunInfo;
 use super::{CellProgress, Event, Live, StepFeed, path_of};
+use crate::so_far::SoFarSnapshot;
 
 /// Sends the events of a run to those who watch it.
 #[derive(Default)]
@@ -69,6 +70,13 @@ impl LiveView {
         if let Some(live) = self.live.get() {
             live.send(event);
         }
+    }
+}
+
+impl LiveView {
+    /// Sends what was measured so far.
+    pub fn so_far(&self, snapshot: impl FnOnce() -> SoFarSnapshot) {
+        self.send(|| Event::SoFar(snapshot()));
     }
 }
 

@@ -93,6 +93,35 @@ fn a_run_is_watched_from_its_first_step_to_its_last_whoever_else_is_connected() 
 }
 
 #[test]
+fn between_cells_a_run_compares_what_it_has_measured_so_far() {
+    let place = Place::new();
+    let plan = format!(
+        "base = \"lite.base\"\nrepeats = 2\n{}{SQLITE}[config.sqlite.other]\n",
+        workload(2_000, 1_000, "2s", "steps = [\"l.i0\", \"l.x\", \"qr100\"]")
+    );
+    let mut running = place.spawn_run(&plan, &["--listen", "127.0.0.1:0"]);
+    let address = address(&mut running);
+
+    // Both targets of a repeat have ended before the next repeat begins.
+    let mut so_far = Value::Null;
+    eventually("the page has the first repeat", || {
+        running.must_run("it was seen");
+        let Some(told) = answered(address, "/live.json") else {
+            return false;
+        };
+        so_far = serde_json::from_str::<Value>(&told).unwrap()["so_far"].take();
+        so_far["relative"][0]["steps"].as_array().is_some_and(|steps| steps.len() == 3)
+    });
+    assert_eq!(so_far["base"], "lite.base");
+    assert_eq!(so_far["relative"][0]["cell"]["target"], "lite.other");
+    assert!(so_far["cells"].as_array().unwrap().len() >= 2, "{so_far}");
+
+    let ended = running.wait().expect_code(0);
+    let line = "so far, throughput relative to lite.base: lite.other ";
+    ended.expect_in_stderr(&[line, "mean of 3 steps, 1 repeat; no verdict yet"]);
+}
+
+#[test]
 fn a_library_in_a_process_of_its_own_is_watched_as_well() {
     let Some(libraries) = rocksdb_or_test_is_skipped() else {
         return;

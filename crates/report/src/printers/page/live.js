@@ -1,4 +1,5 @@
-// Polls the state of the run once a second, and draws the running step: two charts for each kind of operation.
+// Polls the state of the run once a second, and draws the running step: two charts for each kind of operation. When cells have ended, it
+// shows them, and each target relative to the base.
 (() => {
   "use strict";
   const EVERY_MS = 1000;
@@ -16,6 +17,8 @@
   const dark = matchMedia("(prefers-color-scheme: dark)");
   // The drawn step, with its seconds from `first` to before `next`.
   let step = { number: 0, first: 0, next: 0, kinds: new Map() };
+  // The number of the update of ended cells that is shown.
+  let seen = 0;
 
   document.documentElement.classList.add("js");
 
@@ -99,18 +102,23 @@
 
   const figures = (kind) => CHARTS.map((what) => {
     const figure = append("figure", undefined, byId("charts"));
+    figure.hidden = true;
     append("figcaption", `${kind.kind}: ${what.title}`, figure);
     const plot = append("div", undefined, figure);
-    return { what, plot, drawn: null };
+    return { what, figure, plot, drawn: null };
   });
 
   const draw = () => {
     byId("kinds").replaceChildren(...Array.from(step.kinds.values(), row));
+    byId("running").hidden = step.kinds.size === 0;
     for (const kind of step.kinds.values()) {
       for (const one of kind.figures) {
         const data = columns(kind, one.what);
         if (one.drawn) one.drawn.setData(data);
-        else if (data[0].length) one.drawn = chart(one.plot, one.what, data);
+        else if (data[0].length) {
+          one.figure.hidden = false;
+          one.drawn = chart(one.plot, one.what, data);
+        }
       }
     }
   };
@@ -147,11 +155,62 @@
     draw();
   };
 
+  const cellName = ({ target, variant, clients }) => [target, variant, `${clients} ${clients === 1 ? "client" : "clients"}`].filter(Boolean).join(", ");
+  const rate = (perSecond) => (perSecond >= 100 ? count(perSecond) : String(+perSecond.toPrecision(3)));
+  const ratio = (value) => (value === undefined ? "" : value.toPrecision(3));
+  // The names of all steps, in the order in which cells run them.
+  const stepsOf = (lists) => {
+    const names = [];
+    for (const list of lists) list.forEach((name, at) => { if (!names.includes(name)) names.splice(at > 0 ? names.indexOf(list[at - 1]) + 1 : 0, 0, name); });
+    return names;
+  };
+  // Fills a table: heads, and rows of a name and figures.
+  const fill = (section, heads, rows) => {
+    const [thead, tbody] = ["thead", "tbody"].map((name) => section.querySelector(name));
+    const line = document.createElement("tr");
+    heads.forEach((text, at) => {
+      const cell = append("th", text, line);
+      cell.scope = "col";
+      if (at > 0) cell.className = "n";
+    });
+    thead.replaceChildren(line);
+    tbody.replaceChildren(...rows.map(({ name, cells }) => {
+      const row = document.createElement("tr");
+      append("th", name, row).scope = "row";
+      for (const { text, mark } of cells) append("td", text, row).className = mark || "";
+      return row;
+    }));
+    section.hidden = rows.length === 0;
+  };
+  const showSoFar = ({ number, base, relative, cells, left_out: leftOut }, directory) => {
+    seen = number;
+    const compared = stepsOf(relative.map(({ steps }) => steps.map(([name]) => name)));
+    fill(byId("compared"), [`relative to ${base}`, "repeats", "mean", ...compared], relative.map(({ cell, repeats, mean, steps }) => {
+      const ratios = new Map(steps);
+      return { name: cellName(cell), cells: [String(repeats), ratio(mean), ...compared.map((name) => ratio(ratios.get(name)))].map((text) => ({ text })) };
+    }));
+    byId("compared").querySelector(".note").textContent =
+      `Ratios of throughput, as geometric means of the repeats that both have ended. They have no verdict: run "assay compare ${directory}" for intervals.`;
+
+    const measured = stepsOf(cells.map(({ steps }) => steps.map(({ name }) => name)));
+    fill(byId("ended"), ["cell", "repeat", "", ...measured], cells.toReversed().map(({ cell, status, steps }) => {
+      const rates = new Map(steps.map((one) => [one.name, one]));
+      const figures = measured.map((name) => {
+        const one = rates.get(name);
+        return one ? { text: rate(one.per_second), mark: one.is_valid ? "" : "invalid" } : { text: "" };
+      });
+      return { name: cellName(cell), cells: [{ text: String(cell.repeat) }, { text: status, mark: status === "complete" ? "" : "failed" }, ...figures] };
+    }));
+    const earlier = leftOut ? ` ${leftOut} earlier cells are left out.` : "";
+    byId("ended").querySelector(".note").textContent = `Rows or operations per second, the last cell first; invalid steps are gray.${earlier}`;
+  };
+
   const poll = async () => {
     try {
-      const answer = await fetch(`live.json?step=${step.number}&from=${Math.max(step.first, step.next - SECONDS_REPEATED)}`, { cache: "no-store" });
+      const answer = await fetch(`live.json?step=${step.number}&from=${Math.max(step.first, step.next - SECONDS_REPEATED)}&seen=${seen}`, { cache: "no-store" });
       const now = await answer.json();
       head(now);
+      if (now.so_far) showSoFar(now.so_far, now.directory);
       if (now.step) receive(now.step);
     } catch (error) {
       showState(error instanceof TypeError ? "no answer: the run has ended, or can't be reached" : String(error), "doubt");

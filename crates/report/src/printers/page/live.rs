@@ -1,6 +1,6 @@
 //! The live page of a run. It contains no figures: its script fetches them.
 
-use maud::{DOCTYPE, PreEscaped, html as markup};
+use maud::{DOCTYPE, Markup, PreEscaped, html as markup};
 
 use super::{STYLE, UPLOT_SCRIPT, UPLOT_STYLE, head_start};
 
@@ -28,19 +28,24 @@ pub fn live_page() -> String {
                 }
 
                 main {
-                    div .scroll {
-                        table .figures .bare {
-                            thead { tr {
-                                @for (name, is_number) in COLUMNS { th .n[is_number] scope="col" { (name) } }
-                            } }
-                            tbody #kinds {}
+                    (so_far_table("compared", "So far"))
+                    section #running hidden {
+                        h2 { "Running step" }
+                        div .scroll {
+                            table .figures .bare {
+                                thead { tr {
+                                    @for (name, is_number) in COLUMNS { th .n[is_number] scope="col" { (name) } }
+                                } }
+                                tbody #kinds {}
+                            }
+                        }
+                        p .note {
+                            "Rates and latencies of the last second that all connections have reported. Latency is response time if "
+                            "operations have a schedule, otherwise service time; percentiles cover all clients."
                         }
                     }
-                    p .note {
-                        "Rates and latencies of the last second that all connections have reported. Latency is response time if "
-                        "operations have a schedule, otherwise service time; percentiles cover all clients."
-                    }
                     div #charts .charts {}
+                    (so_far_table("ended", "Finished cells"))
                     noscript { p { "This page needs JavaScript; " a href="metrics" { "metrics" } " don't." } }
                 }
 
@@ -50,6 +55,17 @@ pub fn live_page() -> String {
         }
     }
     .into_string()
+}
+
+/// Returns the place of a table of what has ended, which is hidden until something has.
+fn so_far_table(id: &str, heading: &str) -> Markup {
+    markup! {
+        section id=(id) hidden {
+            h2 { (heading) }
+            div .scroll { table .figures .bare { thead {} tbody {} } }
+            p .note {}
+        }
+    }
 }
 
 /// The columns of the table, and whether they are numbers.

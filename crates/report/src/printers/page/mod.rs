@@ -85,9 +85,10 @@ pub use live::live_page;
 const STYLE: &str = include_str!("style.css");
 /// The scripts, one for each concern. All need the first; the last scrolls to the part that the
 /// address names.
-const SCRIPTS: [&str; 10] = [
+const SCRIPTS: [&str; 11] = [
     include_str!("script/view.js"),
     include_str!("script/tips.js"),
+    include_str!("script/data.js"),
     include_str!("script/charts.js"),
     include_str!("script/flame.js"),
     include_str!("script/filter.js"),

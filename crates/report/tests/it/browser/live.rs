@@ -41,10 +41,31 @@ fn it_draws_what_it_receives_and_reports_a_missing_answer() {
         browser.value("document.getElementById('cells').textContent"),
         "2 of 10 cells complete, 1 failed; about 5 min left"
     );
+    // What has ended does not need a running step.
+    let texts = |id: &str| {
+        format!(
+            "[...document.querySelectorAll('#{id} tr')].map((row) => [...row.cells].map((cell) => cell.textContent))"
+        )
+    };
+    assert_eq!(
+        browser.value(&texts("compared")),
+        serde_json::json!([
+            ["relative to pg.base", "repeats", "mean", "l.i0", "qr100"],
+            ["pg.\"base\"\\, 4 clients", "1", "0.500", "0.250", "1.00"]
+        ])
+    );
+    assert_eq!(
+        browser.value(&texts("ended")),
+        serde_json::json!([
+            ["cell", "repeat", "", "l.i0", "qr100"],
+            ["pg.\"base\"\\, 4 clients", "1", "failed", "1,000", ""],
+            ["pg.base, 4 clients", "1", "complete", "4,000", "50.3"]
+        ])
+    );
     // It requests new seconds, and again those of which some connection may report late: after 22
     // seconds.
-    assert_eq!(browser.value("asked[1]"), "live.json?step=2&from=0");
-    assert_eq!(browser.value("asked[2]"), "live.json?step=2&from=7");
+    assert_eq!(browser.value("asked[1]"), "live.json?step=2&from=0&seen=1");
+    assert_eq!(browser.value("asked[2]"), "live.json?step=2&from=7&seen=1");
     assert_eq!(
         browser.value("document.querySelector('#kinds tr').innerText.split('\\t')"),
         serde_json::json!([
