@@ -47,6 +47,8 @@ pub enum Command {
     Find(FindArgs),
     /// Checks a plan without running it, and estimates its time and disk space
     Check(CheckArgs),
+    /// Lists the runs in a folder, the newest first
+    Ls(LsArgs),
     /// Prints the results of a run
     Show(ShowArgs),
     /// Compares targets with a base target: what is faster or slower, how sure that is, and why
@@ -78,6 +80,40 @@ Example: `assay plan-schema > plan.schema.json`, and as the first line of a plan
     /// Loads a library and describes it in JSON
     #[command(name = LIBRARY_COMMAND, hide = true)]
     Library(LibraryArgs),
+}
+
+/// Arguments of `ls`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "\
+Where a command takes a RUN, `latest` is the newest run in `results`, `DIR/latest` the newest in DIR, and the beginning of a \
+run's name is enough if no other name begins with it.
+
+Examples:
+  assay ls --last 5
+  assay ls results --all --format json
+  assay show 20261121T19")]
+pub struct LsArgs {
+    /// The folder of runs
+    #[arg(default_value = runner::RESULTS, value_name = "DIR")]
+    pub folder: PathBuf,
+    /// Lists only this many runs, the newest
+    #[arg(long, value_name = "COUNT", default_value_t = 20, conflicts_with = "all")]
+    pub last: usize,
+    /// Lists all runs, which may take a while: results are computed from the records
+    #[arg(long)]
+    pub all: bool,
+    /// The output format
+    #[arg(long, value_enum, default_value_t = ListFormat::Table)]
+    pub format: ListFormat,
+}
+
+/// The output format of `ls`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ListFormat {
+    /// A table for people
+    Table,
+    /// The names of all targets and steps as well, for scripts
+    Json,
 }
 
 /// Arguments of `show`.

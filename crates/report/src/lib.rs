@@ -82,6 +82,7 @@ pub use export::{
 };
 pub use model::comparison::{ComparedRun, Comparison, FactorEffects, effects_of_matrices};
 pub use model::number::rate_text;
+pub use model::outline::{Outline, RunState};
 pub use model::text::{is_printable, terminal_text};
 pub use plot::plots;
 pub use printers::json::{compared_json, effects_json};
@@ -93,4 +94,5 @@ pub use printers::terminal::runs::{
     verbatim,
 };
 pub use printers::terminal::writer::TableStyle;
+pub use prose::brief::result_in_brief;
 pub use tables::compared::ratio_with_bounds;

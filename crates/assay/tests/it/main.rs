@@ -35,6 +35,7 @@ mod full_disk;
 mod honest;
 mod install;
 mod live;
+mod ls;
 mod place;
 mod plans;
 mod prepared_tables;

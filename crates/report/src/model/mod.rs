@@ -21,6 +21,7 @@ pub(crate) mod metric;
 pub(crate) mod names;
 pub(crate) mod number;
 pub(crate) mod operations;
+pub(crate) mod outline;
 pub(crate) mod table;
 pub(crate) mod text;
 pub(crate) mod worth;
