@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
+use analysis::figures::Series;
 use record::RunDir;
-use report::{Outline, result_in_brief};
+use report::{Outline, StepPoint, result_in_brief, step_points};
 
 use crate::runs::{figures, read_until_stable};
 
@@ -12,13 +13,22 @@ pub fn outline(path: &Path) -> anyhow::Result<Outline> {
     Ok(Outline::new(&RunDir::open(path)?.read_run()?))
 }
 
-/// Reads the figures of a run, and returns its result in a few words.
-pub fn result(path: &Path) -> anyhow::Result<String> {
+/// The results of a run, as lists and trends show them.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The result in a few words.
+    pub result: String,
+    /// The results of its steps.
+    pub points: Vec<StepPoint>,
+}
+
+/// Reads the figures of a run.
+pub fn outcome(path: &Path) -> anyhow::Result<Outcome> {
     read_until_stable(&[path], || {
         let directory = RunDir::open(path)?;
         let run = directory.read_run()?;
-        let (figures, _) = figures(&[directory], |row| row.series = Default::default())?;
-        Ok(result_in_brief(&run, &figures))
+        let (figures, _) = figures(&[directory], |row| row.series = Series::default())?;
+        Ok(Outcome { result: result_in_brief(&run, &figures), points: step_points(&figures) })
     })
 }
 

@@ -49,6 +49,8 @@ pub enum Command {
     Check(CheckArgs),
     /// Lists the runs in a folder, the newest first
     Ls(LsArgs),
+    /// Serves pages over the runs in a folder: list, compare, trends, reports
+    Serve(ServeArgs),
     /// Prints the results of a run
     Show(ShowArgs),
     /// Compares targets with a base target: what is faster or slower, how sure that is, and why
@@ -114,6 +116,22 @@ pub enum ListFormat {
     Table,
     /// The names of all targets and steps as well, for scripts
     Json,
+}
+
+/// Arguments of `serve`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "\
+The pages only read, and only this machine's users reach them. From another machine: `ssh -L 9188:127.0.0.1:9188 HOST`.")]
+pub struct ServeArgs {
+    /// The folder of runs
+    #[arg(default_value = runner::RESULTS, value_name = "DIR")]
+    pub folder: PathBuf,
+    /// The address to listen on; with port 0, the system chooses the port
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:9188")]
+    pub listen: String,
+    /// Allows an address that other machines can reach. There is no password and no encryption
+    #[arg(long)]
+    pub listen_anywhere: bool,
 }
 
 /// Arguments of `show`.

@@ -29,12 +29,14 @@ mod display;
 mod documented;
 mod draft;
 mod exit;
+mod http;
 mod judged;
 mod live;
 mod output;
 mod run_paths;
 mod run_view;
 mod runs;
+mod serve;
 mod version;
 
 use std::process::ExitCode;
@@ -82,6 +84,7 @@ fn execute(command: Command) -> anyhow::Result<Exit> {
 
         // Commands that read run directories, which may still be written to.
         Command::Ls(args) => commands::ls::ls(&args),
+        Command::Serve(args) => serve::serve(&args),
         Command::Show(mut args) => {
             args.run = run_paths::one(&args.run)?;
             read_until_stable(&[&args.run], || commands::show::show(&args))

@@ -83,8 +83,13 @@ pub use export::{
 pub use model::comparison::{ComparedRun, Comparison, FactorEffects, effects_of_matrices};
 pub use model::number::rate_text;
 pub use model::outline::{Outline, RunState};
+pub use model::step_points::{Spread, StepPoint, TREND_METRICS, TrendMetric, step_points};
 pub use model::text::{is_printable, terminal_text};
 pub use plot::plots;
+pub use printers::catalog::{
+    CatalogRow, ComparedSides, RunList, RunPage, SideChoice, Trend, TrendPoint, comparison_page,
+    list_page, paths, refused_page, run_page, trend_page,
+};
 pub use printers::json::{compared_json, effects_json};
 pub use printers::page::{CellRecord, Curves, Page, Source, html_page, live_page};
 pub use printers::terminal::comparisons::{compared, compared_markdown, noise_floor};

@@ -76,7 +76,9 @@ fn newest_first(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
 fn listed(path: &Path) -> Listed {
     let outline = catalog::outline(path).map_err(|error| format!("{error:#}"));
     let result = match &outline {
-        Ok(_) => catalog::result(path).map_err(|error| format!("{error:#}")),
+        Ok(_) => catalog::outcome(path)
+            .map(|outcome| outcome.result)
+            .map_err(|error| format!("{error:#}")),
         Err(why) => Err(why.clone()),
     };
     Listed { name: catalog::name(path), path: path.to_owned(), outline, result }

@@ -1,4 +1,4 @@
-//! The thread that serves the live view of a run.
+//! The thread that serves a site.
 //!
 //! It polls its connections at most [`ROUNDS_PER_S`] times a second. Their number is bounded, and
 //! it waits for none of them: slow or numerous clients neither block each other nor take processors
@@ -6,16 +6,16 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::Duration;
 
 use load::{Clock as _, SystemClock};
 use runner::failure::UsageError;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::host::AllowedHosts;
-use super::state::{RunInfo, RunState};
-use super::{Event, Live, http, spawn};
+use super::hosts::AllowedHosts;
+use super::request::{self, Reply};
+use super::{Answer, Content, Site};
 
 /// Rounds per second: each round reads from or writes to every ready connection once.
 const ROUNDS_PER_S: u32 = 50;
@@ -23,10 +23,12 @@ const ROUNDS_PER_S: u32 = 50;
 const CONNECTIONS_MAX: usize = 16;
 /// The maximum lifetime of a connection.
 const CONNECTION_NS_MAX: u64 = 10_000_000_000;
-/// Events are handled at least this often.
+/// The site does what is due at least this often.
 const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 500_000_000 };
+/// How long the server waits if an answer is awaited from another thread.
+const AWAITING: Timespec = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
 
-/// The socket that serves the live view.
+/// The socket of a server.
 pub struct Listener {
     socket: TcpListener,
     address: SocketAddr,
@@ -49,9 +51,7 @@ pub fn bind(address: &str, anywhere: bool) -> anyhow::Result<Listener> {
     })?;
     let addresses: Vec<_> = addresses.collect();
     if !anywhere && addresses.iter().any(|address| !address.ip().is_loopback()) {
-        let what = format!(
-            "other machines could reach the live page at `{address}`, which has no password"
-        );
+        let what = format!("other machines could reach `{address}`, and there is no password");
         let help = "listen on 127.0.0.1, which `ssh -L` can forward, or add `--listen-anywhere`";
         return Err(wrong(what, help).into());
     }
@@ -64,62 +64,74 @@ pub fn bind(address: &str, anywhere: bool) -> anyhow::Result<Listener> {
     Ok(Listener { socket, address: bound, hosts: AllowedHosts::new(address, bound) })
 }
 
-/// Serves the live view of a run, in a thread that ends with this process.
-pub fn serve(listener: Listener, about: RunInfo, clock: SystemClock) -> anyhow::Result<Live> {
-    let (watcher, events) = channel();
-    let mut server = Server {
-        listener: listener.socket,
-        hosts: listener.hosts,
-        connections: Vec::new(),
-        state: RunState::new(about),
-        events,
-        clock,
-    };
-    spawn("live", move || {
-        loop {
-            server.round();
-            std::thread::sleep(Duration::from_secs(1) / ROUNDS_PER_S);
-        }
-    })?;
-    Ok(Live { watcher: Some(watcher), forwarder: None })
+/// Serves a site, as long as this process lives.
+pub fn serve(listener: Listener, site: impl Site, clock: &SystemClock) -> ! {
+    let mut server =
+        Server { listener: listener.socket, hosts: listener.hosts, connections: Vec::new(), site };
+    loop {
+        server.round(clock);
+        std::thread::sleep(Duration::from_secs(1) / ROUNDS_PER_S);
+    }
 }
 
-struct Server {
+struct Server<S> {
     listener: TcpListener,
     hosts: AllowedHosts,
     connections: Vec<Connection>,
-    state: RunState,
-    events: Receiver<Event>,
-    clock: SystemClock,
+    site: S,
 }
 
 /// A request and its reply.
 struct Connection {
     stream: TcpStream,
+    /// The time at which it is closed, whatever is left to do.
     ends_at: u64,
-    received: Vec<u8>,
-    /// The bytes that are still to be sent; `None` if the request is incomplete.
-    reply: Option<Vec<u8>>,
+    state: Exchange,
 }
 
-impl Server {
+/// How far a connection is.
+enum Exchange {
+    /// The bytes that were received, which are no whole request yet.
+    Receiving(Vec<u8>),
+    /// Another thread makes the answer.
+    Awaiting { answer: Receiver<Content>, is_head: bool },
+    /// The bytes that are still to be sent.
+    Sending(Vec<u8>),
+}
+
+impl<S: Site> Server<S> {
     /// Waits until something happens, and handles it.
-    fn round(&mut self) {
+    fn round(&mut self, clock: &SystemClock) {
+        self.wait();
+        let now = clock.now();
+        self.site.tick(now);
+        self.accept(now);
+
+        let (site, hosts) = (&mut self.site, &self.hosts);
+        self.connections.retain_mut(|connection| {
+            connection.advance(hosts, site, now).unwrap_or(false)
+                && (connection.is_awaiting() || connection.ends_at > now)
+        });
+    }
+
+    /// Waits until a connection or the listener is ready, or for a while.
+    fn wait(&self) {
         let mut awaited = vec![PollFd::new(&self.listener, PollFlags::IN)];
-        awaited.extend(self.connections.iter().map(|connection| {
-            let is_replied = connection.reply.is_some();
-            PollFd::new(&connection.stream, if is_replied { PollFlags::OUT } else { PollFlags::IN })
-        }));
-        // If polling fails, the next round tries again.
-        let _ = poll(&mut awaited, Some(&TICK));
-
-        let now = self.clock.now();
-
-        for event in self.events.try_iter() {
-            self.state.take(event, now);
+        for connection in &self.connections {
+            let flags = match connection.state {
+                Exchange::Receiving(_) => PollFlags::IN,
+                Exchange::Sending(_) => PollFlags::OUT,
+                Exchange::Awaiting { .. } => continue,
+            };
+            awaited.push(PollFd::new(&connection.stream, flags));
         }
+        let is_awaiting = self.connections.iter().any(Connection::is_awaiting);
+        // If polling fails, the next round tries again.
+        let _ = poll(&mut awaited, Some(if is_awaiting { &AWAITING } else { &TICK }));
+    }
 
-        // A flood of connections must not keep the others waiting: the oldest gives way.
+    /// Accepts connections. A flood of them must not keep the others waiting: the oldest gives way.
+    fn accept(&mut self, now: u64) {
         for _ in 0..CONNECTIONS_MAX {
             let Ok((stream, _)) = self.listener.accept() else {
                 break;
@@ -133,46 +145,66 @@ impl Server {
             self.connections.push(Connection {
                 stream,
                 ends_at: now + CONNECTION_NS_MAX,
-                received: Vec::new(),
-                reply: None,
+                state: Exchange::Receiving(Vec::new()),
             });
         }
-
-        let (state, hosts) = (&self.state, &self.hosts);
-        self.connections.retain_mut(|connection| {
-            connection.ends_at > now && connection.advance(hosts, state, now).unwrap_or(false)
-        });
     }
 }
 
 impl Connection {
+    fn is_awaiting(&self) -> bool {
+        matches!(self.state, Exchange::Awaiting { .. })
+    }
+
     /// Reads or writes what it can without waiting; returns whether there is more to do.
     fn advance(
         &mut self,
         hosts: &AllowedHosts,
-        state: &RunState,
+        site: &mut impl Site,
         now_ns: u64,
     ) -> std::io::Result<bool> {
-        if self.reply.is_none() {
+        if let Exchange::Receiving(received) = &mut self.state {
             let mut bytes = [0; 4096];
             match self.stream.read(&mut bytes) {
                 Ok(0) => return Ok(false),
-                Ok(count) => self.received.extend_from_slice(&bytes[..count]),
+                Ok(count) => received.extend_from_slice(&bytes[..count]),
                 Err(error) => return is_not_ready(error),
             }
-            self.reply = http::reply(&self.received, hosts, state, now_ns);
+            match request::reply(received, hosts, site, now_ns) {
+                None => return Ok(true),
+                Some(Reply { answer: Answer::Now(content), is_head }) => {
+                    self.state = Exchange::Sending(request::bytes(&content, is_head));
+                }
+                Some(Reply { answer: Answer::Later(answer), is_head }) => {
+                    self.state = Exchange::Awaiting { answer, is_head };
+                }
+            }
         }
-        let Some(reply) = &mut self.reply else {
+
+        if let Exchange::Awaiting { answer, is_head } = &self.state {
+            let content = match answer.try_recv() {
+                Ok(content) => content,
+                Err(TryRecvError::Empty) => return Ok(true),
+                Err(TryRecvError::Disconnected) => {
+                    Content::text("500 Internal Server Error", "the answer could not be made")
+                }
+            };
+            self.state = Exchange::Sending(request::bytes(&content, *is_head));
+            // What took time has not used up the time for sending.
+            self.ends_at = now_ns + CONNECTION_NS_MAX;
+        }
+
+        let Exchange::Sending(left) = &mut self.state else {
             return Ok(true);
         };
-        match self.stream.write(reply) {
-            Ok(count) => drop(reply.drain(..count)),
+        match self.stream.write(left) {
+            Ok(count) => drop(left.drain(..count)),
             Err(error) => return is_not_ready(error),
         }
-        if reply.is_empty() {
+        if left.is_empty() {
             self.stream.shutdown(Shutdown::Write)?;
         }
-        Ok(!reply.is_empty())
+        Ok(!left.is_empty())
     }
 }
 

@@ -50,6 +50,7 @@ mod replication_mysql;
 mod resume;
 mod rocksdb;
 mod scale;
+mod serve;
 mod show_json;
 mod slurm;
 mod stall;

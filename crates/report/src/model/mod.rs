@@ -22,6 +22,7 @@ pub(crate) mod names;
 pub(crate) mod number;
 pub(crate) mod operations;
 pub(crate) mod outline;
+pub(crate) mod step_points;
 pub(crate) mod table;
 pub(crate) mod text;
 pub(crate) mod worth;

@@ -1,5 +1,7 @@
 //! What a list of runs says of each: from `run.json` alone, without the figures.
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
 use analysis::distinct;
 use record::{Run, Status};
 
@@ -62,6 +64,8 @@ pub struct Outline {
     pub steps: Vec<String>,
     /// The largest number of repeats.
     pub repeats: u32,
+    /// A number that differs between runs of different work, such as other numbers of rows.
+    pub work: u64,
 }
 
 impl Outline {
@@ -84,6 +88,7 @@ impl Outline {
             base: run.base.clone(),
             steps: distinct(steps.cloned()),
             repeats: run.cells.iter().map(|cell| cell.key.repeat).max().unwrap_or(0),
+            work: work(run),
         }
     }
 
@@ -92,4 +97,15 @@ impl Outline {
         let to_the_second = moment(self.started_unix_ns);
         to_the_second.get(..16).unwrap_or(&to_the_second).to_owned()
     }
+}
+
+/// Returns a number that differs if the plan's workload does.
+fn work(run: &Run) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for value in &run.plan.resolved {
+        if value.key.starts_with("workload.") {
+            (&value.key, &value.value).hash(&mut hasher);
+        }
+    }
+    hasher.finish()
 }

@@ -10,7 +10,7 @@ use crate::tables::compared::Board;
 
 /// Returns the plot on the first screen of a page: a forest plot for each of a few targets, or a
 /// heat map of many. Empty if there is nothing to compare.
-pub(super) fn overview(comparison: &Comparison<'_>) -> Markup {
+pub(crate) fn overview(comparison: &Comparison<'_>) -> Markup {
     let board = Board::new(comparison);
     markup! { @if let Some(plot) = verdicts(&board) { (figure(&plot, &subject(&board))) } }
 }

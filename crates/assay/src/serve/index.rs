@@ -1,0 +1,241 @@
+//! What is known of the runs in a folder. A run is read again when its `run.json` has changed.
+//!
+//! Reading the results of 2,000 runs takes a while, so that one thread does it, the newest run
+//! first, and pages show what is known so far.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use report::{Outline, RunState};
+
+use crate::catalog::{self, Outcome};
+use crate::run_paths::runs_in;
+
+/// The folder is looked at again after this time.
+const SCAN_AFTER: Duration = Duration::from_secs(1);
+/// The most targets, steps and letters of a name that are kept: a record may have any number.
+const NAMES_MAX: usize = 1_000;
+const LETTERS_MAX: usize = 300;
+
+/// The runs in a folder.
+pub(super) struct Index {
+    folder: PathBuf,
+    runs: Mutex<Runs>,
+    /// Something became known, or there is something to read.
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Runs {
+    /// By name: the newest come last.
+    by_name: BTreeMap<String, IndexedRun>,
+    scanned_at: Option<Instant>,
+}
+
+/// What is known of a run.
+#[derive(Clone)]
+pub(super) struct IndexedRun {
+    pub name: String,
+    pub path: PathBuf,
+    stamp: Stamp,
+    /// `None`: not read yet.
+    pub outline: Option<Result<Arc<Outline>, String>>,
+    /// `None`: not read yet.
+    pub outcome: Option<Result<Arc<Outcome>, String>>,
+}
+
+impl IndexedRun {
+    /// Returns the facts of the run, if they could be read.
+    pub(super) fn facts(&self) -> Option<&Arc<Outline>> {
+        self.outline.as_ref()?.as_ref().ok()
+    }
+
+    /// Returns the results of the run, if they could be read.
+    pub(super) fn results(&self) -> Option<&Arc<Outcome>> {
+        self.outcome.as_ref()?.as_ref().ok()
+    }
+
+    fn has_readable_outline(&self) -> bool {
+        matches!(self.outline, Some(Ok(_)))
+    }
+}
+
+/// What differs once `run.json` was replaced.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    inode: u64,
+    changed_ns: i128,
+    bytes: u64,
+}
+
+impl Stamp {
+    /// Returns the stamp of a run; `None` if it has no `run.json`.
+    fn of(run: &Path) -> Option<Self> {
+        let file = fs_err::symlink_metadata(run.join("run.json")).ok()?;
+        let changed_ns = i128::from(file.ctime()) * 1_000_000_000 + i128::from(file.ctime_nsec());
+        Some(Self { inode: file.ino(), changed_ns, bytes: file.len() })
+    }
+}
+
+/// A part of a run that is to be read.
+enum Reading {
+    Outline,
+    Outcome,
+}
+
+impl Index {
+    pub(super) fn new(folder: &Path) -> Self {
+        Self { folder: folder.to_owned(), runs: Mutex::default(), changed: Condvar::new() }
+    }
+
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Runs> {
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns all runs, the newest first. Waits at most this long for their facts to be read.
+    pub(super) fn runs(&self, patience: Duration) -> anyhow::Result<Vec<IndexedRun>> {
+        self.scan()?;
+        let until = Instant::now() + patience;
+        let mut runs = self.lock();
+        while runs.by_name.values().any(|run| run.outline.is_none()) {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            let waited = self.changed.wait_timeout(runs, left);
+            runs = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        Ok(runs.by_name.values().rev().cloned().collect())
+    }
+
+    /// Returns a run by its name. Reads its facts if that was not done yet.
+    pub(super) fn run(&self, name: &str) -> anyhow::Result<Option<IndexedRun>> {
+        self.scan()?;
+        let Some(mut run) = self.lock().by_name.get(name).cloned() else {
+            return Ok(None);
+        };
+        if run.outline.is_none() {
+            run.outline = Some(outline_of(&run.path));
+        }
+        Ok(Some(run))
+    }
+
+    /// Looks at the folder, unless that was done a moment ago.
+    fn scan(&self) -> anyhow::Result<()> {
+        let is_recent = |at: Instant| at.elapsed() < SCAN_AFTER;
+        if self.lock().scanned_at.is_some_and(is_recent) {
+            return Ok(());
+        }
+
+        let mut found = Vec::new();
+        for path in runs_in(&self.folder)? {
+            let name = path.file_name().and_then(|name| name.to_str()).map(str::to_owned);
+            if let (Some(name), Some(stamp)) = (name, Stamp::of(&path)) {
+                found.push(IndexedRun { name, path, stamp, outline: None, outcome: None });
+            }
+        }
+
+        let mut runs = self.lock();
+        let mut known = std::mem::take(&mut runs.by_name);
+        for mut run in found {
+            if let Some(before) = known.remove(&run.name).filter(|known| known.stamp == run.stamp) {
+                run = before;
+                // It ends without a trace in its files if its process is killed.
+                let is_running = |outline: &Arc<Outline>| outline.state == RunState::InProgress;
+                if run.facts().is_some_and(is_running) {
+                    run.outline = None;
+                }
+            }
+            runs.by_name.insert(run.name.clone(), run);
+        }
+        runs.scanned_at = Some(Instant::now());
+        drop(runs);
+        self.changed.notify_all();
+        Ok(())
+    }
+
+    /// Reads what is to be read, as long as this process lives.
+    pub(super) fn keep_reading(&self) {
+        loop {
+            let mut runs = self.lock();
+            while !is_anything_unread(&runs) {
+                runs = self.changed.wait(runs).unwrap_or_else(PoisonError::into_inner);
+            }
+            drop(runs);
+            self.read_next();
+        }
+    }
+
+    /// Reads the next part: the facts of all runs before the results of any, the newest first.
+    fn read_next(&self) {
+        let Some((run, reading)) = next_unread(&self.lock()) else {
+            return;
+        };
+        let (mut outline, mut outcome) = (None, None);
+        match reading {
+            Reading::Outline => outline = Some(outline_of(&run.path)),
+            Reading::Outcome => outcome = Some(outcome_of(&run.path)),
+        }
+
+        let mut runs = self.lock();
+        if let Some(known) =
+            runs.by_name.get_mut(&run.name).filter(|known| known.stamp == run.stamp)
+        {
+            if outline.is_some() {
+                known.outline = outline;
+            }
+            if outcome.is_some() {
+                known.outcome = outcome;
+            }
+        }
+        drop(runs);
+        self.changed.notify_all();
+    }
+}
+
+fn next_unread(runs: &Runs) -> Option<(IndexedRun, Reading)> {
+    let newest_first = || runs.by_name.values().rev();
+    if let Some(run) = newest_first().find(|run| run.outline.is_none()) {
+        return Some((run.clone(), Reading::Outline));
+    }
+    let without_outcome =
+        newest_first().find(|run| run.outcome.is_none() && run.has_readable_outline());
+    without_outcome.map(|run| (run.clone(), Reading::Outcome))
+}
+
+fn is_anything_unread(runs: &Runs) -> bool {
+    next_unread(runs).is_some()
+}
+
+fn outline_of(path: &Path) -> Result<Arc<Outline>, String> {
+    let mut outline = careful(|| catalog::outline(path))?;
+    outline.targets.truncate(NAMES_MAX);
+    outline.steps.truncate(NAMES_MAX);
+    let lists = [&mut outline.targets, &mut outline.steps, &mut outline.engines];
+    for name in lists.into_iter().flatten().chain([&mut outline.plan, &mut outline.base]) {
+        if let Some((end, _)) = name.char_indices().nth(LETTERS_MAX) {
+            name.truncate(end);
+        }
+    }
+    Ok(Arc::new(outline))
+}
+
+fn outcome_of(path: &Path) -> Result<Arc<Outcome>, String> {
+    careful(|| catalog::outcome(path)).map(Arc::new)
+}
+
+/// Reads a record. A defect that it reveals must not end the thread.
+pub(super) fn careful<T>(read: impl FnOnce() -> anyhow::Result<T>) -> Result<T, String> {
+    match catch_unwind(AssertUnwindSafe(read)) {
+        Ok(read) => read.map_err(|error| format!("{error:#}")),
+        Err(_) => Err("Assay has a defect, which this record reveals".to_owned()),
+    }
+}
