@@ -10,7 +10,9 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use runner::{CELL_COMMAND, LIBRARY_COMMAND};
 
-pub use self::compare::{Base, CompareArgs, METRIC_LIST, StepPattern};
+pub use self::compare::{
+    AnnotationFormat, Annotations, Base, CompareArgs, METRIC_LIST, StepPattern,
+};
 pub use self::draft::{InitArgs, VersusArgs, WorkloadName};
 pub use self::export::{ExportArgs, ExportFormat, ExportTable};
 pub use self::run::{CellArgs, CheckArgs, FindArgs, LibraryArgs, PlaceArgs, RunArgs};
@@ -143,12 +145,15 @@ pub struct ShowArgs {
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub format: Format,
     /// Shows only the answer and its verdicts
-    #[arg(long, conflicts_with_all = ["format", "between", "settings", "tables"])]
+    #[arg(long, conflicts_with_all = ["format", "between", "settings", "tables", "all"])]
     pub summary: bool,
-    /// Shows only this step; may be repeated
+    /// Shows all tables of all steps, not only those at the end of a run with a list of the others
+    #[arg(long, conflicts_with_all = ["between", "tables"])]
+    pub all: bool,
+    /// Shows only this step, with all of its tables; may be repeated
     #[arg(long = "step", value_name = "NAME", conflicts_with = "between")]
     pub steps: Vec<String>,
-    /// Shows only this table of each step, such as `iostat`, `counters`, `plans` or
+    /// Shows only this table, of each step or over all of them, such as `iostat`, `counters`, `plans` or
     /// `engine-status`; may be repeated
     #[arg(long = "table", value_name = "NAME", conflicts_with = "between")]
     pub tables: Vec<String>,

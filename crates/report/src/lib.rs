@@ -77,8 +77,9 @@ mod prose;
 mod tables;
 
 pub use export::{
-    Benchmarks, Form, HistogramLog, ProfileForm, SecondTable, benchmarks, compared_csv, csv, day,
-    effects_csv, metric_table, step_table, verdict_table,
+    Benchmarks, Form, HistogramLog, Judgement, JudgementOutcome, ProfileForm, SecondTable,
+    benchmarks, compared_csv, csv, day, effects_csv, github_annotations, gitlab_report,
+    judgements_markdown, junit, metric_table, step_table, verdict_table,
 };
 pub use model::comparison::{ComparedRun, Comparison, FactorEffects, effects_of_matrices};
 pub use model::number::rate_text;
@@ -95,8 +96,8 @@ pub use printers::page::{CellRecord, Curves, Page, Source, html_page, live_page}
 pub use printers::terminal::comparisons::{compared, compared_markdown, noise_floor};
 pub use printers::terminal::effects::{effects, effects_markdown, factors};
 pub use printers::terminal::runs::{
-    differences, metric_list, tables, tables_brief, tables_markdown, tables_named, tables_summary,
-    verbatim,
+    differences, metric_list, tables, tables_brief, tables_markdown, tables_named, tables_overview,
+    tables_summary, verbatim,
 };
 pub use printers::terminal::writer::TableStyle;
 pub use prose::brief::result_in_brief;

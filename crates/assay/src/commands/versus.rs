@@ -54,7 +54,8 @@ pub fn versus(args: &VersusArgs) -> anyhow::Result<Exit> {
         configs: &configs,
         has_base,
         is_against_itself: args.aa,
-        shares_loads: !args.no_reuse,
+        // A server that Assay did not start can't be copied.
+        shares_loads: !args.no_reuse && !builds.iter().any(DraftBuild::is_foreign),
     };
     reject_wrong_count(args, builds.len() * draft.config_names().len())?;
     let repeats = repeats(args, &draft)?;
@@ -135,7 +136,8 @@ pub fn init(args: &InitArgs) -> anyhow::Result<Exit> {
     let target_builds = find_all(&targets)?;
     let fetch = target_builds[0].missing().map(|spec| format!("assay fetch {spec}; "));
     let NamedBuilds { builds, .. } = name_builds(&targets, target_builds)?;
-    let configs = Vec::from_iter(DraftConfig::second_of(builds[0].engine));
+    let second = DraftConfig::second_of(builds[0].engine);
+    let configs = Vec::from_iter(second.filter(|_| !builds[0].is_foreign()));
 
     let output = args.output.display();
     let next = format!("{}assay check {output}; assay run {output}", fetch.unwrap_or_default());
@@ -180,6 +182,9 @@ enum TargetBuild {
         engine: Engine,
         /// The source in plans.
         source: String,
+        /// The text of which its name in a plan is made; `None`: the source, or for one that has no
+        /// name, the target.
+        name: Option<String>,
         /// The same for all names of one build.
         identity: String,
     },
@@ -196,6 +201,7 @@ impl TargetBuild {
         Ok(Self::Available {
             engine: *engine,
             source: source.to_owned(),
+            name: None,
             identity: identity.to_owned(),
         })
     }
@@ -214,8 +220,12 @@ fn find_all(targets: &[String]) -> anyhow::Result<Vec<TargetBuild>> {
     targets.iter().map(|target| find(store.as_ref(), target)).collect()
 }
 
-/// Finds the build of a target, which is the name of a build in the store, an engine, or a spec.
+/// Finds the build of a target, which is a URL, the name of a build in the store, an engine, or a
+/// spec.
 fn find(store: Option<&Store>, target: &str) -> anyhow::Result<TargetBuild> {
+    if target.contains("://") {
+        return find_server(target);
+    }
     if let Some(build) = store.map(|store| store.by_name(target)).transpose()?.flatten() {
         return TargetBuild::available(target, &build.manifest.engine, target, target);
     }
@@ -232,6 +242,53 @@ fn find(store: Option<&Store>, target: &str) -> anyhow::Result<TargetBuild> {
         Some((_, EngineHome::Library)) => find_newest(store, target),
         None => find_spec(store, target),
     }
+}
+
+/// Returns the server at a URL, which has no password: the plan would keep it.
+fn find_server(url: &str) -> anyhow::Result<TargetBuild> {
+    let shown = words::redact(url);
+    if shown != url {
+        let help = "leave it out: clients find it in `PGPASSWORD` or `~/.pgpass`, and in `MYSQL_PWD` or `~/.my.cnf`";
+        return usage_error(format!("`{shown}` has a password, which a plan would keep"), help);
+    }
+    let schemes = |engine: Engine| engine.facts().url_schemes;
+    let Some(engine) =
+        Engine::all().find(|engine| schemes(*engine).iter().any(|scheme| url.starts_with(scheme)))
+    else {
+        let known: Vec<&str> = Engine::all().flat_map(schemes).copied().collect();
+        let help = format!("a URL begins with `{}`", known.join("`, `"));
+        return usage_error(format!("`{shown}` is not the URL of a server"), help);
+    };
+
+    // The user says nothing about the server.
+    let (_, place) = url.split_once("://").unwrap_or_default();
+    let place = place.split('?').next().unwrap_or_default();
+    let place = place.rsplit_once('@').map_or(place, |(_, place)| place);
+    let name = if place.is_empty() { engine.name() } else { place };
+    Ok(TargetBuild::Available {
+        engine,
+        source: url.to_owned(),
+        name: Some(name.to_owned()),
+        identity: url.to_owned(),
+    })
+}
+
+/// Finds the build in a directory of the user, which stays where it is.
+fn find_directory(path: &Path, name: Option<&str>) -> anyhow::Result<TargetBuild> {
+    let given = path.display();
+    let absolute = fs_err::canonicalize(path)
+        .map_err(|error| UsageError::new(format!("cannot use `dir:{given}`: {error}"), None))?;
+    let Some(found) = builds::find_in(&absolute) else {
+        let help = "give a directory with `bin/postgres`, `bin/mysqld`, `bin/mariadbd` or `librocksdb.so`, or a library";
+        return usage_error(format!("`{given}` has no build of an engine"), help);
+    };
+    let source = found.path.display().to_string();
+    let own_name = absolute.file_name().unwrap_or_default().to_string_lossy();
+    let mut target = TargetBuild::available(&source, found.engine, &source, &source)?;
+    if let TargetBuild::Available { name: in_plan, .. } = &mut target {
+        *in_plan = Some(name.map_or(own_name.into_owned(), str::to_owned));
+    }
+    Ok(target)
 }
 
 /// Finds the newest downloaded build of a library.
@@ -259,13 +316,13 @@ fn find_spec(store: Option<&Store>, target: &str) -> anyhow::Result<TargetBuild>
         UsageError::new(error.to_string(), Some(help))
     })?;
 
+    if let Spec::Directory { path, name } = &spec {
+        return find_directory(path, name.as_deref());
+    }
     let stored = match (store, spec.engine()) {
         (None, _) => None,
         (Some(store), Some(engine)) => store.find(engine, target)?,
-        (Some(store), None) => match &spec {
-            Spec::Directory { name: Some(name), .. } => store.by_name(name)?,
-            _ => store.by_spec(&spec.to_string())?,
-        },
+        (Some(store), None) => store.by_spec(&spec.to_string())?,
     };
     let Some(build) = stored else {
         return Ok(TargetBuild::Missing(spec));
@@ -288,8 +345,10 @@ fn name_builds(targets: &[String], target_builds: Vec<TargetBuild>) -> anyhow::R
     let mut builds: Vec<DraftBuild> = Vec::new();
     let mut identities = Vec::new();
     for (target, target_build) in targets.iter().zip(target_builds) {
-        let (engine, source, identity) = match target_build {
-            TargetBuild::Available { engine, source, identity } => (engine, source, identity),
+        let (engine, source, own_name, identity) = match target_build {
+            TargetBuild::Available { engine, source, name, identity } => {
+                (engine, source, name, identity)
+            }
             TargetBuild::Missing(spec) => {
                 let is_of_spec = |(name, _): &&(&str, Engine)| spec.engine() == Some(*name);
                 let Some((_, engine)) = Engine::NAMES.iter().find(is_of_spec) else {
@@ -298,18 +357,27 @@ fn name_builds(targets: &[String], target_builds: Vec<TargetBuild>) -> anyhow::R
                     let help = format!("download it first: `assay fetch {target}`");
                     return usage_error(message, help);
                 };
-                (*engine, target.clone(), target.clone())
+                (*engine, target.clone(), None, target.clone())
             }
         };
-        let text = match source.as_str() {
-            "bundled" | "distribution" => target,
-            source => source,
+        let text = match (&own_name, source.as_str()) {
+            (Some(name), _) => name,
+            (None, "bundled" | "distribution") => target,
+            (None, source) => source,
         };
-        let name = plan_name(&text.replace('@', ""));
+        let name = unused_name(plan_name(&text.replace('@', "")), &builds);
         builds.push(DraftBuild { name, engine, source });
         identities.push(identity);
     }
     Ok(NamedBuilds { builds, identities })
+}
+
+/// Returns a name that no other build of the plan has.
+fn unused_name(name: String, builds: &[DraftBuild]) -> String {
+    let is_taken = |name: &String| builds.iter().any(|build| build.name == *name);
+    let mut names =
+        std::iter::once(name.clone()).chain((2..).map(|number: usize| format!("{name}-{number}")));
+    names.find(|name| !is_taken(name)).unwrap_or(name)
 }
 
 /// Turns text into a valid name in a plan.
@@ -391,6 +459,21 @@ fn template(
             "`--config` sets options of one engine, but the targets belong to several engines";
         let help = "remove `--config`, or edit the plan that `--dry-run` prints and give each engine its configs";
         return usage_error(message, help);
+    }
+
+    let is_foreign = builds[0].is_foreign();
+    if builds.iter().any(|build| build.is_foreign() != is_foreign) {
+        let message = "some targets are servers at URLs, and others are builds that Assay starts";
+        let help = "compare targets of one kind; docs/plan.md has plans with both";
+        return usage_error(message, help);
+    }
+    if is_foreign && has_configs {
+        let message =
+            "`--config` sets options of servers that Assay starts, but the targets are URLs";
+        return usage_error(
+            message,
+            "set the options of the servers themselves, and remove `--config`",
+        );
     }
 
     let default_workload = is_mixed.then_some(WorkloadName::Insert);

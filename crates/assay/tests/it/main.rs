@@ -15,6 +15,7 @@
 mod alone;
 mod bad_input;
 mod benchmark;
+mod ci;
 mod command_line;
 mod compare;
 mod compare_latency;

@@ -7,6 +7,7 @@ mod benchmarks;
 mod effects;
 mod firefox;
 mod histogram_log;
+mod judgements;
 mod pprof;
 mod profiles;
 mod seconds;
@@ -17,6 +18,9 @@ mod verdicts;
 pub use benchmarks::{Benchmarks, benchmarks};
 pub use effects::effects_csv;
 pub use histogram_log::HistogramLog;
+pub use judgements::{
+    Judgement, JudgementOutcome, github_annotations, gitlab_report, judgements_markdown, junit,
+};
 pub use profiles::ProfileForm;
 pub use seconds::SecondTable;
 pub use sheet::{Form, day};

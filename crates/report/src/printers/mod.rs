@@ -11,6 +11,6 @@
 
 pub(crate) mod catalog;
 pub(crate) mod json;
-mod markdown;
+pub(crate) mod markdown;
 pub(crate) mod page;
 pub(crate) mod terminal;

@@ -80,7 +80,7 @@ mod tests {
         let once =
             TargetAnswer { single: vec![change(0.04), change(2.0)], ..TargetAnswer::default() };
         let answer = Answer { targets: vec![once], ..Answer::default() };
-        assert_eq!(counts(&answer), "2 measured once (0.04x to 2.00x)");
+        assert_eq!(counts(&answer), "2 measured once (0.040x to 2.00x)");
         assert_eq!(counts(&Answer::default()), "one target");
     }
 }

@@ -1,10 +1,9 @@
 //! The list of runs.
 
-use analysis::counted;
 use maud::{Markup, html as markup};
 
 use super::{address, page, paths, shown};
-use crate::model::number::listed;
+use crate::model::number::{listed, whole};
 use crate::model::outline::Outline;
 
 /// The most targets of a run that the list names.
@@ -67,14 +66,18 @@ pub fn list_page(list: &RunList<'_>) -> String {
 
 /// Returns how many runs are listed, and how many were not read yet.
 fn extent(list: &RunList<'_>) -> String {
-    let mut text = counted(list.count, "run");
+    let number = |count: usize| whole(count as u64);
+    let mut text = match list.count {
+        1 => "1 run".to_owned(),
+        count => format!("{} runs", number(count)),
+    };
     if !list.filter.is_empty() {
-        text = format!("{} of {text}", list.selected);
+        text = format!("{} of {text}", number(list.selected));
     }
     if list.outlines_read < list.count {
-        text += &format!("; {} were read so far", list.outlines_read);
+        text += &format!("; {} were read so far", number(list.outlines_read));
     } else if list.results_read < list.count {
-        text += &format!("; the results of {} are known so far", list.results_read);
+        text += &format!("; the results of {} are known so far", number(list.results_read));
     }
     text
 }

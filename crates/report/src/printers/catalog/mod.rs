@@ -24,6 +24,7 @@ pub use run::{RunPage, run_page};
 pub use trend::{Trend, TrendPoint, trend_page};
 
 use crate::model::text::clean;
+use crate::plot;
 use crate::printers::page::{STYLE, head_start};
 
 const OWN_STYLE: &str = include_str!("style.css");
@@ -81,7 +82,7 @@ fn page(title: &str, is_incomplete: bool, body: Markup) -> String {
                 @if is_incomplete { meta http-equiv="refresh" content="2"; }
                 link rel="icon" href="data:,";
                 title { (shown(title)) " - Assay" }
-                style { (PreEscaped(STYLE)) (PreEscaped(OWN_STYLE)) }
+                style { (PreEscaped(STYLE)) (PreEscaped(plot::STYLE)) (PreEscaped(OWN_STYLE)) }
             }
             body.catalog {
                 nav { a href=(paths::LIST) { "All runs" } }
