@@ -8,15 +8,16 @@ use std::os::unix::fs::MetadataExt as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use load::{Clock as _, SystemClock};
 use report::{Outline, RunState};
 
 use crate::catalog::{self, Outcome};
 use crate::run_paths::runs_in;
 
 /// The folder is looked at again after this time.
-const SCAN_AFTER: Duration = Duration::from_secs(1);
+const SCAN_AFTER_NS: u64 = 1_000_000_000;
 /// The most targets, steps and letters of a name that are kept: a record may have any number.
 const NAMES_MAX: usize = 1_000;
 const LETTERS_MAX: usize = 300;
@@ -24,6 +25,7 @@ const LETTERS_MAX: usize = 300;
 /// The runs in a folder.
 pub(super) struct Index {
     folder: PathBuf,
+    clock: SystemClock,
     runs: Mutex<Runs>,
     /// Something became known, or there is something to read.
     changed: Condvar,
@@ -33,7 +35,7 @@ pub(super) struct Index {
 struct Runs {
     /// By name: the newest come last.
     by_name: BTreeMap<String, IndexedRun>,
-    scanned_at: Option<Instant>,
+    scanned_at_ns: Option<u64>,
 }
 
 /// What is known of a run.
@@ -89,7 +91,12 @@ enum Reading {
 
 impl Index {
     pub(super) fn new(folder: &Path) -> Self {
-        Self { folder: folder.to_owned(), runs: Mutex::default(), changed: Condvar::new() }
+        Self {
+            folder: folder.to_owned(),
+            clock: SystemClock::begin(),
+            runs: Mutex::default(),
+            changed: Condvar::new(),
+        }
     }
 
     pub(super) fn folder(&self) -> &Path {
@@ -103,14 +110,14 @@ impl Index {
     /// Returns all runs, the newest first. Waits at most this long for their facts to be read.
     pub(super) fn runs(&self, patience: Duration) -> anyhow::Result<Vec<IndexedRun>> {
         self.scan()?;
-        let until = Instant::now() + patience;
+        let until_ns = self.clock.now() + patience.as_nanos() as u64;
         let mut runs = self.lock();
         while runs.by_name.values().any(|run| run.outline.is_none()) {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
+            let left_ns = until_ns.saturating_sub(self.clock.now());
+            if left_ns == 0 {
                 break;
             }
-            let waited = self.changed.wait_timeout(runs, left);
+            let waited = self.changed.wait_timeout(runs, Duration::from_nanos(left_ns));
             runs = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
         Ok(runs.by_name.values().rev().cloned().collect())
@@ -128,10 +135,39 @@ impl Index {
         Ok(Some(run))
     }
 
+    /// Returns a run with its results, which are read before those of newer runs.
+    pub(super) fn run_with_results(&self, name: &str) -> anyhow::Result<Option<IndexedRun>> {
+        let Some(mut run) = self.run(name)? else {
+            return Ok(None);
+        };
+        if run.outcome.is_none() && run.has_readable_outline() {
+            run.outcome = Some(outcome_of(&run.path));
+            self.keep(&run);
+        }
+        Ok(Some(run))
+    }
+
+    /// Keeps what was read of a run, unless the run has changed since.
+    fn keep(&self, read: &IndexedRun) {
+        let mut runs = self.lock();
+        let known = runs.by_name.get_mut(&read.name);
+        if let Some(known) = known.filter(|known| known.stamp == read.stamp) {
+            if read.outline.is_some() {
+                known.outline.clone_from(&read.outline);
+            }
+            if read.outcome.is_some() {
+                known.outcome.clone_from(&read.outcome);
+            }
+        }
+        drop(runs);
+        self.changed.notify_all();
+    }
+
     /// Looks at the folder, unless that was done a moment ago.
     fn scan(&self) -> anyhow::Result<()> {
-        let is_recent = |at: Instant| at.elapsed() < SCAN_AFTER;
-        if self.lock().scanned_at.is_some_and(is_recent) {
+        let now_ns = self.clock.now();
+        let is_recent = |at_ns: u64| now_ns.saturating_sub(at_ns) < SCAN_AFTER_NS;
+        if self.lock().scanned_at_ns.is_some_and(is_recent) {
             return Ok(());
         }
 
@@ -156,7 +192,7 @@ impl Index {
             }
             runs.by_name.insert(run.name.clone(), run);
         }
-        runs.scanned_at = Some(Instant::now());
+        runs.scanned_at_ns = Some(self.clock.now());
         drop(runs);
         self.changed.notify_all();
         Ok(())
@@ -176,28 +212,14 @@ impl Index {
 
     /// Reads the next part: the facts of all runs before the results of any, the newest first.
     fn read_next(&self) {
-        let Some((run, reading)) = next_unread(&self.lock()) else {
+        let Some((mut run, reading)) = next_unread(&self.lock()) else {
             return;
         };
-        let (mut outline, mut outcome) = (None, None);
         match reading {
-            Reading::Outline => outline = Some(outline_of(&run.path)),
-            Reading::Outcome => outcome = Some(outcome_of(&run.path)),
+            Reading::Outline => run.outline = Some(outline_of(&run.path)),
+            Reading::Outcome => run.outcome = Some(outcome_of(&run.path)),
         }
-
-        let mut runs = self.lock();
-        if let Some(known) =
-            runs.by_name.get_mut(&run.name).filter(|known| known.stamp == run.stamp)
-        {
-            if outline.is_some() {
-                known.outline = outline;
-            }
-            if outcome.is_some() {
-                known.outcome = outcome;
-            }
-        }
-        drop(runs);
-        self.changed.notify_all();
+        self.keep(&run);
     }
 }
 

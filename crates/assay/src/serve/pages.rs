@@ -31,12 +31,11 @@ pub(super) fn answer(target: &str, index: &Index) -> anyhow::Result<Content> {
     let query = Query::read(query);
     match path {
         paths::LIST => list(&query, index),
-        paths::RUN => of_run(index, query.text("name"), |run, outline| {
-            let points = run.results().map_or(&[][..], |outcome| &outcome.points);
-            let result =
-                result_of(run).unwrap_or("The results are being read: reload in a moment.");
-            Ok(report::run_page(&RunPage { name: &run.name, outline, result, points }))
-        }),
+        paths::RUN => {
+            // A reader does not wait until the results of all newer runs were read.
+            index.run_with_results(query.text("name"))?;
+            of_run(index, query.text("name"), |run, outline| Ok(run_page(run, outline)))
+        }
         paths::REPORT => of_run(index, query.text("name"), |run, _| report_of(run)),
         paths::TREND => {
             of_run(index, query.text("name"), |run, outline| trend(&query, index, run, outline))
@@ -87,6 +86,12 @@ impl From<Content> for Page {
 fn not_found(name: &str) -> Content {
     let name = report::terminal_text(name);
     Content::text("404 Not Found", &format!("there is no run `{name}`"))
+}
+
+fn run_page(run: &IndexedRun, outline: &Outline) -> String {
+    let points = run.results().map_or(&[][..], |outcome| &outcome.points);
+    let result = result_of(run).unwrap_or("Its results were not read yet.");
+    report::run_page(&RunPage { name: &run.name, outline, result, points })
 }
 
 /// Returns the result of a run in a few words, or why it has none; `None`: it was not read yet.

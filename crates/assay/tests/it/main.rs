@@ -41,6 +41,7 @@ mod place;
 mod plans;
 mod prepared_tables;
 mod profile;
+mod python;
 mod rank_kills;
 mod ranks;
 mod remarks;

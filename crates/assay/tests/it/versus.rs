@@ -149,7 +149,7 @@ fn servers_at_urls_are_targets_and_no_password_is_printed() {
         "postgresql://bench@db-a.example/ib",
         "postgresql://bench@db-b.example/ib?sslmode=require",
     ];
-    let args = [&["versus", "--clients", "16", "--dry-run"][..], &urls].concat();
+    let args = [&["versus", "--clients", "16", "--minutes", "30", "--dry-run"][..], &urls].concat();
     let plan = place.assay(&args).expect_code(0).stdout;
     for line in [
         "base = \"db-a_example_ib.base\"",
