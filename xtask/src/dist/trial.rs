@@ -75,6 +75,8 @@ fn one(package: &Path, version: &str) -> Result<()> {
             if !shown.contains("THIRD-PARTY-LICENSES.txt") {
                 bail!("it has no licenses:\n{shown}");
             }
+            let mut module = Command::new(root.join("bin/python"));
+            must_run(module.args(["-c", "import assay; assay.read('latest')"]))?;
             return measures(&root.join("bin/assay"), version);
         }
         _ => bail!("it is no package"),
