@@ -14,6 +14,7 @@ mod index;
 mod pages;
 mod query;
 mod site;
+mod trend;
 
 use std::path::Path;
 

@@ -9,21 +9,20 @@ use analysis::figures::Series;
 use record::RunDir;
 use report::{
     CatalogRow, ComparedRun, ComparedSides, Comparison, Curves, Outline, RunList, RunPage,
-    SideChoice, TREND_METRICS, Trend, TrendMetric, TrendPoint, paths,
+    SideChoice, paths,
 };
 
 use super::index::{Index, IndexedRun};
 use super::query::Query;
+use super::trend::trend;
 use crate::commands::report::html_of;
 use crate::http::{Content, HTML};
 use crate::runs::{figures, read_until_stable};
 
 /// The number of runs on a page.
 const RUNS_A_PAGE: usize = 100;
-/// The most runs of a trend: the newest.
-const TREND_MAX: usize = 500;
 /// The time for which a page waits until records were read.
-const PATIENCE: Duration = Duration::from_millis(500);
+pub(super) const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Returns the page at an address.
 pub(super) fn answer(target: &str, index: &Index) -> anyhow::Result<Content> {
@@ -160,69 +159,6 @@ fn report_of(run: &IndexedRun) -> anyhow::Result<String> {
         let (figures, curves) = figures(&directories, Curves::take)?;
         html_of(&directories, &figures, &curves, &[])
     })
-}
-
-fn trend(
-    query: &Query,
-    index: &Index,
-    run: &IndexedRun,
-    outline: &Outline,
-) -> anyhow::Result<String> {
-    let runs = index.runs(PATIENCE)?;
-    let mut of_plan: Vec<&IndexedRun> = runs
-        .iter()
-        .filter(|run| run.facts().is_some_and(|facts| facts.plan == outline.plan))
-        .take(TREND_MAX)
-        .collect();
-    let all = of_plan.len();
-    of_plan.retain(|run| run.facts().is_some_and(|facts| facts.work == outline.work));
-    let other_work = all - of_plan.len();
-    of_plan.reverse();
-
-    let started: Vec<String> =
-        of_plan.iter().filter_map(|run| Some(run.facts()?.started())).collect();
-    let (target, step) = (query.text("target"), query.text("step"));
-    let clients = query.text("clients").parse().unwrap_or(0);
-    let variant = query.given("variant");
-    let wanted = query.text("metric");
-    let place = TREND_METRICS.iter().position(|metric| metric.name() == wanted).unwrap_or(0);
-
-    let mut points = Vec::new();
-    let mut unit = String::new();
-    for (run, started) in of_plan.iter().zip(&started) {
-        let Some(outcome) = run.results() else { continue };
-        let found = outcome.points.iter().find(|point| {
-            let cell = &point.cell;
-            cell.target == target
-                && cell.clients == clients
-                && cell.variant.as_deref() == variant
-                && point.step == step
-        });
-        let Some(point) = found else { continue };
-        if let Some(spread) = point.values[place] {
-            points.push(TrendPoint { run: &run.name, started, repeats: point.repeats, spread });
-            unit.clone_from(&point.unit);
-        }
-    }
-    let metric = TREND_METRICS[place];
-    if metric != TrendMetric::Throughput {
-        let known = words::Metric::named(metric.name());
-        unit = known.map(|known| known.unit.to_owned()).unwrap_or_default();
-    }
-
-    Ok(report::trend_page(&Trend {
-        run: &run.name,
-        plan: &outline.plan,
-        target,
-        variant,
-        clients,
-        step,
-        metric,
-        unit,
-        points,
-        other_work,
-        unread: of_plan.iter().filter(|run| run.outcome.is_none()).count(),
-    }))
 }
 
 /// Compares a target of one run with a target of another, or of the same run.

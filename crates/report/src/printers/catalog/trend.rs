@@ -51,7 +51,7 @@ pub struct TrendPoint<'a> {
     pub run: &'a str,
     /// The time of the start, for people.
     pub started: &'a str,
-    /// The version of Assay and of the engine, if known.
+    /// The number of repeats that count.
     pub repeats: usize,
     /// The values of its repeats.
     pub spread: Spread,
@@ -73,7 +73,7 @@ pub fn trend_page(trend: &Trend<'_>) -> String {
                 p.note { "A point is the mean of a run's valid repeats; the line through it is their range." }
             }
             @if trend.other_work > 0 {
-                p.note { (counted(trend.other_work, "run")) " of the plan did other work, such as more rows, and left out." }
+                p.note { "Left out: " (counted(trend.other_work, "run")) " of the plan that did other work, such as more rows." }
             }
             @if trend.unread > 0 { p.note { (counted(trend.unread, "run")) " not read yet." } }
             (table(trend))
