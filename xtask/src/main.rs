@@ -9,6 +9,7 @@
 mod bench;
 mod binaries;
 mod builds;
+mod dist;
 mod prepare;
 mod readers;
 mod stages;
@@ -16,6 +17,7 @@ mod suite;
 mod tidy;
 mod workspace;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail, ensure};
@@ -29,12 +31,14 @@ usage: cargo xtask test [--all]         install what the tests need; run tidy, a
        cargo xtask tidy --commits REV   name the commits after REV that a reader would stumble over
        cargo xtask docs                 write the tables of documents that come from the code
        cargo xtask builds               fetch the builds that tests use besides those of the system
+       cargo xtask dist                 make the packages of a release in target/dist, and try each of them
+             [--binary FILE]            package this binary, and make no wheel
        cargo xtask readers              fetch the tools with which tests read Assay's output
        cargo xtask bench [NAME]...      run all benchmarks, or the given ones; `--list` lists them
                          [--rounds N]   how often each side of a pair runs, default 5
                          [--seconds N]  how long each of sysbench's tests runs, default 5";
 
-const TASKS: &str = "`test`, `tidy`, `docs`, `builds`, `readers` or `bench`";
+const TASKS: &str = "`test`, `tidy`, `docs`, `builds`, `dist`, `readers` or `bench`";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -73,6 +77,10 @@ fn dispatch(arguments: &[String]) -> Result<bool> {
 
         ("docs", []) => write_tables_of_docs(&workspace),
         ("builds", []) => fetch_builds(&workspace),
+        ("dist", []) => dist::run(&workspace, None),
+        ("dist", [option, binary]) if option == "--binary" => {
+            dist::run(&workspace, Some(Path::new(binary)))
+        }
         ("readers", []) => fetch_readers(&workspace),
         ("bench", arguments) => bench::run(workspace, arguments),
 

@@ -8,6 +8,7 @@ use fs_err as fs;
 
 use crate::binaries::{self, Binary, Counts, Job, Timed};
 use crate::builds::{self, ASSAY_TEST_OTHER_POSTGRES};
+use crate::dist;
 use crate::prepare;
 use crate::readers;
 use crate::stages::{Stages, in_parallel};
@@ -96,6 +97,16 @@ pub fn run(workspace: &Workspace, all: bool) -> Result<bool> {
     outcome.counts += last.counts;
     outcome.times.extend(last.times);
     outcome.counts += stages.run("doctests", || binaries::run_doctests(workspace))?.counts;
+
+    if all {
+        // Together they count as one test.
+        let are_good = stages.run("packages of a release", || dist::run(workspace, None))?;
+        outcome.counts += Counts {
+            passed: usize::from(are_good),
+            failed: usize::from(!are_good),
+            ..Counts::default()
+        };
+    }
 
     let skips = skips(&skip_log)?;
     println!("\n{}", slowest(outcome.times));

@@ -10,7 +10,9 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use runner::{CELL_COMMAND, LIBRARY_COMMAND};
 
-pub use self::compare::{Base, CompareArgs, METRIC_LIST, StepPattern};
+pub use self::compare::{
+    AnnotationFormat, Annotations, Base, CompareArgs, METRIC_LIST, StepPattern,
+};
 pub use self::draft::{InitArgs, VersusArgs, WorkloadName};
 pub use self::export::{ExportArgs, ExportFormat, ExportTable};
 pub use self::run::{CellArgs, CheckArgs, FindArgs, LibraryArgs, PlaceArgs, RunArgs};
@@ -47,6 +49,10 @@ pub enum Command {
     Find(FindArgs),
     /// Checks a plan without running it, and estimates its time and disk space
     Check(CheckArgs),
+    /// Lists the runs in a folder, the newest first
+    Ls(LsArgs),
+    /// Serves pages over the runs in a folder: list, compare, trends, reports
+    Serve(ServeArgs),
     /// Prints the results of a run
     Show(ShowArgs),
     /// Compares targets with a base target: what is faster or slower, how sure that is, and why
@@ -80,6 +86,56 @@ Example: `assay plan-schema > plan.schema.json`, and as the first line of a plan
     Library(LibraryArgs),
 }
 
+/// Arguments of `ls`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "\
+Where a command takes a RUN, `latest` is the newest run in `results`, `DIR/latest` the newest in DIR, and the beginning of a \
+run's name is enough if no other name begins with it.
+
+Examples:
+  assay ls --last 5
+  assay ls results --all --format json
+  assay show 20261121T19")]
+pub struct LsArgs {
+    /// The folder of runs
+    #[arg(default_value = runner::RESULTS, value_name = "DIR")]
+    pub folder: PathBuf,
+    /// Lists only this many runs, the newest
+    #[arg(long, value_name = "COUNT", default_value_t = 20, conflicts_with = "all")]
+    pub last: usize,
+    /// Lists all runs, which may take a while: results are computed from the records
+    #[arg(long)]
+    pub all: bool,
+    /// The output format
+    #[arg(long, value_enum, default_value_t = ListFormat::Table)]
+    pub format: ListFormat,
+}
+
+/// The output format of `ls`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ListFormat {
+    /// A table for people
+    Table,
+    /// The names of all targets and steps as well, for scripts
+    Json,
+}
+
+/// Arguments of `serve`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "\
+The pages only read, and only this machine's users reach them. From another machine: `ssh -L 9188:127.0.0.1:9188 HOST`.")]
+pub struct ServeArgs {
+    /// The folder of runs
+    #[arg(default_value = runner::RESULTS, value_name = "DIR")]
+    pub folder: PathBuf,
+    /// The address to listen on; with port 0, the system chooses the port
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:9188")]
+    pub listen: String,
+    /// Allows an address that other machines can reach. There is no password and no encryption
+    #[arg(long)]
+    pub listen_anywhere: bool,
+}
+
 /// Arguments of `show`.
 #[derive(Clone, Debug, Args)]
 pub struct ShowArgs {
@@ -89,12 +145,15 @@ pub struct ShowArgs {
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub format: Format,
     /// Shows only the answer and its verdicts
-    #[arg(long, conflicts_with_all = ["format", "between", "settings", "tables"])]
+    #[arg(long, conflicts_with_all = ["format", "between", "settings", "tables", "all"])]
     pub summary: bool,
-    /// Shows only this step; may be repeated
+    /// Shows all tables of all steps, not only those at the end of a run with a list of the others
+    #[arg(long, conflicts_with_all = ["between", "tables"])]
+    pub all: bool,
+    /// Shows only this step, with all of its tables; may be repeated
     #[arg(long = "step", value_name = "NAME", conflicts_with = "between")]
     pub steps: Vec<String>,
-    /// Shows only this table of each step, such as `iostat`, `counters`, `plans` or
+    /// Shows only this table, of each step or over all of them, such as `iostat`, `counters`, `plans` or
     /// `engine-status`; may be repeated
     #[arg(long = "table", value_name = "NAME", conflicts_with = "between")]
     pub tables: Vec<String>,

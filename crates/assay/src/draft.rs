@@ -81,8 +81,15 @@ pub struct DraftBuild {
     pub name: String,
     /// The engine.
     pub engine: Engine,
-    /// The version or directory that the plan gives: `postgres@17.2`.
+    /// The version, directory or URL that the plan gives: `postgres@17.2`.
     pub source: String,
+}
+
+impl DraftBuild {
+    /// Returns whether the source is the URL of a server that Assay does not start.
+    pub fn is_foreign(&self) -> bool {
+        self.source.contains("://")
+    }
 }
 
 /// A config that extends the first one.
@@ -214,17 +221,18 @@ impl Draft<'_> {
     }
 
     fn add_builds(&self, text: &mut String) {
-        for DraftBuild { name, engine, source } in self.builds {
+        for build in self.builds {
+            let DraftBuild { name, engine, source } = build;
             // Only one version of an engine is bundled.
-            let has_versions = engine.facts().home != EngineHome::Bundled;
+            let has_versions = engine.facts().home != EngineHome::Bundled && !build.is_foreign();
             let hint = match self.builds {
                 [_] if has_versions => {
                     "# To compare versions, add a table like this one for each; docs/builds.md shows how to download them.\n"
                 }
                 _ => "",
             };
-            let (engine, source) = (engine.name(), quoted(source));
-            let _ = write!(text, "\n{hint}[build.{name}]\n{engine} = {source}\n");
+            let key = if build.is_foreign() { "url" } else { engine.name() };
+            let _ = write!(text, "\n{hint}[build.{name}]\n{key} = {}\n", quoted(source));
         }
     }
 
@@ -238,6 +246,11 @@ impl Draft<'_> {
 
         for engine in engines {
             let path = format!("config.{}", engine.name());
+            if self.builds.iter().any(DraftBuild::is_foreign) {
+                let note = "Assay does not change the settings of a server that it did not start.";
+                let _ = write!(text, "\n# {note}\n[{path}.{BASE}]\n");
+                continue;
+            }
             let _ = write!(text, "\n[{path}.{BASE}.set]\n{}", options_of(engine).0);
             for DraftConfig { name, options } in self.configs {
                 let _ = write!(text, "\n[{path}.{name}]\nextends = \"{BASE}\"\n");

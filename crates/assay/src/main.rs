@@ -21,6 +21,7 @@
 
 #![expect(clippy::print_stderr, reason = "this is the one crate that talks to people")]
 
+mod catalog;
 mod cli;
 mod commands;
 mod display;
@@ -28,12 +29,14 @@ mod display;
 mod documented;
 mod draft;
 mod exit;
+mod http;
 mod judged;
 mod live;
 mod output;
 mod run_paths;
 mod run_view;
 mod runs;
+mod serve;
 mod so_far;
 mod throughput;
 mod version;
@@ -82,6 +85,8 @@ fn execute(command: Command) -> anyhow::Result<Exit> {
         Command::Check(args) => commands::check::check(&args),
 
         // Commands that read run directories, which may still be written to.
+        Command::Ls(args) => commands::ls::ls(&args),
+        Command::Serve(args) => serve::serve(&args),
         Command::Show(mut args) => {
             args.run = run_paths::one(&args.run)?;
             read_until_stable(&[&args.run], || commands::show::show(&args))

@@ -1,5 +1,5 @@
-//! Finds the runs that the arguments of commands stand for: run directories, `latest`, and folders
-//! of runs.
+//! Finds the runs that the arguments of commands stand for: run directories, the beginnings of their
+//! names, `latest`, and folders of runs.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,18 +13,25 @@ use crate::output::eprint_line;
 /// The name that stands for the newest run of a folder.
 const LATEST: &str = "latest";
 
+/// The number of runs that a message lists.
+const LISTED_MAX: usize = 5;
+
 /// Returns the run that a path stands for: itself, or the newest run in it if it is a folder of
-/// runs. `latest` is the newest run in `results`.
+/// runs. `latest` is the newest run in `results`. The beginning of a run's name stands for the run
+/// if no other name begins with it.
 ///
 /// # Errors
-/// `latest` has no run to stand for. Other paths without a run are returned as they are, and fail
-/// where they are read.
+/// `latest` has no run to stand for, or the beginning of a name has none or several. Other paths
+/// without a run are returned as they are, and fail where they are read.
 pub fn one(path: &Path) -> anyhow::Result<PathBuf> {
     if RunDir::exists_at(path) {
         return Ok(path.to_owned());
     }
     if let Some(folder) = folder_of_latest(path) {
         return newest_in(&folder);
+    }
+    if path.symlink_metadata().is_err() {
+        return begun_by(path);
     }
     match runs_in(path)?.pop() {
         None => Ok(path.to_owned()),
@@ -47,6 +54,8 @@ pub fn all(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
             runs.push(path.clone());
         } else if let Some(folder) = folder_of_latest(path) {
             runs.push(newest_in(&folder)?);
+        } else if path.symlink_metadata().is_err() {
+            runs.push(begun_by(path)?);
         } else {
             let inside = runs_in(path)?;
             if inside.is_empty() && (paths.len() == 1 || !path.exists()) {
@@ -76,8 +85,58 @@ fn folder_of_latest(path: &Path) -> Option<PathBuf> {
     if !is_word || path.symlink_metadata().is_ok() {
         return None;
     }
+    Some(folder_around(path).to_owned())
+}
+
+/// Returns the folder around a path; for a name alone, that of all results.
+fn folder_around(path: &Path) -> &Path {
     let parent = path.parent().filter(|parent| *parent != Path::new(""));
-    Some(parent.unwrap_or(Path::new(RESULTS)).to_owned())
+    parent.unwrap_or(Path::new(RESULTS))
+}
+
+/// Returns the run whose name begins with the last part of a path at which nothing is.
+///
+/// # Errors
+/// Several runs of the folder have such a name, or none of them does. Without any run in the
+/// folder, the path is returned as it is.
+fn begun_by(path: &Path) -> anyhow::Result<PathBuf> {
+    let folder = folder_around(path);
+    let runs = runs_in(folder)?;
+    let Some(begin) = path.file_name().filter(|_| !runs.is_empty()) else {
+        return Ok(path.to_owned());
+    };
+
+    let mut begun = runs.clone();
+    begun.retain(|run| {
+        let name = run.file_name().unwrap_or_default();
+        name.as_encoded_bytes().starts_with(begin.as_encoded_bytes())
+    });
+    match begun.as_slice() {
+        [run] => Ok(run.clone()),
+        [] => {
+            let message = format!("there is no run `{}`", shown(path));
+            let help = format!("these are in `{}`: {}", shown(folder), newest_names(&runs));
+            Err(UsageError::new(message, Some(help)).into())
+        }
+        several => {
+            let message = format!("`{}` may be any of {} runs", shown(path), several.len());
+            let help = format!("write more of the name: {}", newest_names(several));
+            Err(UsageError::new(message, Some(help)).into())
+        }
+    }
+}
+
+/// Lists the names of the newest runs, and counts the others. `runs` begin with the oldest.
+fn newest_names(runs: &[PathBuf]) -> String {
+    let name = |run: &PathBuf| {
+        let name = run.file_name().unwrap_or_default().to_string_lossy();
+        format!("`{}`", report::terminal_text(&name))
+    };
+    let names: Vec<String> = runs.iter().rev().take(LISTED_MAX).map(name).collect();
+    match runs.len() - names.len() {
+        0 => names.join(", "),
+        more => format!("{} and {more} more; `assay ls` lists them", names.join(", ")),
+    }
 }
 
 fn newest_in(folder: &Path) -> anyhow::Result<PathBuf> {
@@ -90,7 +149,7 @@ fn newest_in(folder: &Path) -> anyhow::Result<PathBuf> {
 
 /// Returns the runs in a folder, the oldest first: names begin with the time of the start. Empty if
 /// the path is not a folder.
-fn runs_in(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+pub fn runs_in(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let entries = match fs_err::read_dir(folder) {
         Ok(entries) => entries,
         Err(error)
@@ -142,6 +201,28 @@ mod tests {
     }
 
     #[test]
+    fn the_beginning_of_a_name_stands_for_the_run_if_no_other_begins_so() {
+        let results = tempfile::tempdir().unwrap();
+        let folder = results.path();
+        let first = run_in(folder, "20260101T000000Z-a");
+        let second = run_in(folder, "20260102T000000Z-b");
+        assert_eq!(one(&folder.join("20260101")).unwrap(), first);
+        assert_eq!(all(&[folder.join("20260102T")]).unwrap(), [second]);
+
+        let help = |path: &str| {
+            let error = one(&folder.join(path)).unwrap_err();
+            error.downcast::<UsageError>().unwrap().help.unwrap()
+        };
+        let both = "`20260102T000000Z-b`, `20260101T000000Z-a`";
+        assert_eq!(help("202601"), format!("write more of the name: {both}"));
+        assert!(help("pg").ends_with(both), "{}", help("pg"));
+
+        // Without any run there is nothing to list.
+        let empty = folder.join("20260101T000000Z-a/none");
+        assert_eq!(one(&empty).unwrap(), empty);
+    }
+
+    #[test]
     fn of_several_paths_those_that_are_no_runs_are_left_out() {
         let results = tempfile::tempdir().unwrap();
         let run = run_in(results.path(), "20260101T000000Z-a");
@@ -151,8 +232,7 @@ mod tests {
 
         let with_data = [data.clone(), run.clone()];
         assert_eq!(all(&with_data).unwrap(), with_data[1..]);
-        let with_missing = [missing, run];
-        assert_eq!(all(&with_missing).unwrap(), with_missing);
+        assert!(all(&[missing, run]).is_err());
         let only_data = [data.clone()];
         assert_eq!(all(&only_data).unwrap(), only_data);
         assert!(all(&[data.clone(), data]).is_err());

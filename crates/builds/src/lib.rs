@@ -40,6 +40,7 @@ mod version;
 
 pub use error::BuildError;
 pub use fetch::fetch;
+pub use inspect::{FoundBuild, find as find_in};
 pub use manifest::Manifest;
 pub use spec::{Spec, check_name};
 pub use store::{Build, Lock, Store, databases_folder};

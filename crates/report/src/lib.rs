@@ -77,20 +77,28 @@ mod prose;
 mod tables;
 
 pub use export::{
-    Benchmarks, Form, HistogramLog, LatencyTable, ProfileForm, SecondTable, benchmarks, compared_csv, csv, day,
-    effects_csv, metric_table, step_table, verdict_table,
+    Benchmarks, Form, HistogramLog, Judgement, JudgementOutcome, LatencyTable, ProfileForm,
+    SecondTable, benchmarks, compared_csv, csv, day, effects_csv, github_annotations,
+    gitlab_report, judgements_markdown, junit, metric_table, step_table, verdict_table,
 };
 pub use model::comparison::{ComparedRun, Comparison, FactorEffects, effects_of_matrices};
 pub use model::number::rate_text;
+pub use model::outline::{Outline, RunState};
+pub use model::step_points::{Spread, StepPoint, TREND_METRICS, TrendMetric, step_points};
 pub use model::text::{is_printable, terminal_text};
 pub use plot::plots;
+pub use printers::catalog::{
+    CatalogRow, ComparedSides, RunList, RunPage, SideChoice, Trend, TrendPoint, comparison_page,
+    list_page, paths, refused_page, run_page, trend_page,
+};
 pub use printers::json::{compared_json, effects_json};
 pub use printers::page::{CellRecord, Curves, Page, Source, html_page, live_page};
 pub use printers::terminal::comparisons::{compared, compared_markdown, noise_floor};
 pub use printers::terminal::effects::{effects, effects_markdown, factors};
 pub use printers::terminal::runs::{
-    differences, metric_list, tables, tables_brief, tables_markdown, tables_named, tables_summary,
-    verbatim,
+    differences, metric_list, tables, tables_brief, tables_markdown, tables_named, tables_overview,
+    tables_summary, verbatim,
 };
 pub use printers::terminal::writer::TableStyle;
+pub use prose::brief::result_in_brief;
 pub use tables::compared::ratio_with_bounds;

@@ -63,16 +63,7 @@ pub enum Gate {
 /// Judges a comparison. A change for the worse passes if its interval stays within the threshold. A
 /// regression outweighs a doubt.
 pub fn gate(compared: &Compared, thresholds: &Thresholds) -> Gate {
-    let judged: Vec<(usize, Judged)> = compared
-        .rows
-        .iter()
-        .enumerate()
-        .filter_map(|(index, row)| Some((index, judge(row, thresholds.of(&row.metric)?))))
-        .filter(|(index, judged)| {
-            *judged == Judged::Regressed
-                || thresholds.has_to_be_known(&compared.rows[*index].metric)
-        })
-        .collect();
+    let judged = judged(compared, thresholds);
     let those = |wanted: Judged| -> Vec<usize> {
         let found = judged.iter().filter(|(_, judged)| *judged == wanted);
         found.map(|(index, _)| *index).collect()
@@ -90,10 +81,30 @@ pub fn gate(compared: &Compared, thresholds: &Thresholds) -> Gate {
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Judged {
+/// Returns the judgement of each comparison that the gate rests on, with its index in
+/// [`Compared::rows`].
+pub fn judged(compared: &Compared, thresholds: &Thresholds) -> Vec<(usize, Judged)> {
+    let mut judged = Vec::new();
+    for (index, row) in compared.rows.iter().enumerate() {
+        let Some(threshold) = thresholds.of(&row.metric) else {
+            continue;
+        };
+        let outcome = judge(row, threshold);
+        if outcome == Judged::Regressed || thresholds.has_to_be_known(&row.metric) {
+            judged.push((index, outcome));
+        }
+    }
+    judged
+}
+
+/// The judgement of one comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Judged {
+    /// A change for the worse beyond the threshold is ruled out.
     Passed,
+    /// It is worse by more than the threshold.
     Regressed,
+    /// Neither is certain.
     Doubtful,
 }
 

@@ -1,6 +1,7 @@
 //! Decides whether runs can be compared: they must be different runs of the same work, and targets
 //! of one name must be the same.
 
+mod by_pair;
 mod by_run;
 mod by_step;
 mod method;
@@ -14,6 +15,7 @@ use record::{Build, Cell, CellRef, FactDifference, Host, RecordError, Run, RunDi
 use crate::figures::machines::HOST_ID;
 use crate::order::grouped;
 
+pub use by_pair::{RunTarget, by_pair};
 pub use by_run::{by_run, key_by_run};
 pub use by_step::{StepPair, by_step, key_by_step};
 

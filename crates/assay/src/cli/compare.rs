@@ -25,6 +25,7 @@ outweighs 0.
 Examples:
   assay compare RUN --metric response_p99 --metric response_p99:insert
   assay compare RUN --gate --threshold response_p99=10
+  assay compare RUN --gate --junit gate.xml --markdown gate.md --annotations github
   assay compare RUN --require 'qr100 response_p99 < 5ms' --require 'qr100 sla >= 95%'")]
 pub struct CompareArgs {
     /// The run directories
@@ -67,6 +68,18 @@ pub struct CompareArgs {
     /// Sets the exit code for use in CI, as described below
     #[arg(long)]
     pub gate: bool,
+    /// Also writes the judgements of `--gate` and `--require` as a JUnit report. What is not
+    /// certain is an error there
+    #[arg(long, value_name = "FILE", conflicts_with = "by")]
+    pub junit: Option<PathBuf>,
+    /// Also writes the comparison as Markdown, after the judgements of `--gate` and `--require`,
+    /// such as for `$GITHUB_STEP_SUMMARY`
+    #[arg(long, value_name = "FILE", conflicts_with = "by")]
+    pub markdown: Option<PathBuf>,
+    /// Annotates what `--gate` or `--require` did not let pass: `github` prints workflow commands,
+    /// `gitlab` writes a code quality report, gl-code-quality-report.json without FILE
+    #[arg(long, value_name = "github|gitlab[=FILE]", conflicts_with = "by")]
+    pub annotations: Option<Annotations>,
     /// The largest change for the worse, in percent, that `--gate` accepts: `5` for throughput,
     /// own CPU and instructions per operation [default: that of `--effect`], or `cpupq=10` for
     /// one metric. May be repeated
@@ -103,6 +116,9 @@ impl CompareArgs {
             metrics: Vec::new(),
             requirements: Vec::new(),
             gate: false,
+            junit: None,
+            markdown: None,
+            annotations: None,
             thresholds: Vec::new(),
             effect: None,
             error_rate: ERROR_RATE,
@@ -168,6 +184,41 @@ impl std::str::FromStr for StepPattern {
             }
         }?;
         Ok(Self { base: base.to_owned(), other: other.to_owned() })
+    }
+}
+
+/// One `--annotations`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Annotations {
+    /// The system that reads them.
+    pub format: AnnotationFormat,
+    /// The file to write.
+    pub file: Option<PathBuf>,
+}
+
+/// The system that reads annotations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AnnotationFormat {
+    /// Workflow commands of GitHub.
+    Github,
+    /// A code quality report of GitLab.
+    Gitlab,
+}
+
+impl std::str::FromStr for Annotations {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (format, file) = match text.split_once('=') {
+            Some((format, file)) => (format, Some(PathBuf::from(file))),
+            None => (text, None),
+        };
+        let format = match format {
+            "github" => AnnotationFormat::Github,
+            "gitlab" => AnnotationFormat::Gitlab,
+            other => return Err(format!("unknown format `{other}`; use `github` or `gitlab`")),
+        };
+        Ok(Self { format, file })
     }
 }
 

@@ -1,6 +1,7 @@
 //! `assay compare`: shows which targets are faster or slower than a base, how sure that is, and
 //! why. It reads only run directories.
 
+mod ci;
 mod factors;
 mod gate;
 mod groups;
@@ -34,6 +35,7 @@ pub fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {
         return Ok(Exit::Ok);
     }
 
+    ci::check(args)?;
     let (directories, runs) = open(args)?;
     let Prepared { shown, figures, notes } = prepare(&directories, &runs.recorded, args)?;
     let sources: Vec<ComparedRun<'_>> = runs
@@ -63,6 +65,7 @@ pub fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {
     }
 
     let (mut comparisons, mut printed) = (Vec::new(), Vec::new());
+    let mut markdown = String::new();
     for group in &mut groups {
         let Group { run, figures } = group;
         // Effects rest on all steps, of which `compared_with` leaves those to show.
@@ -70,19 +73,35 @@ pub fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {
         let effects = report::effects_of_matrices(figures, &options);
         let compared = compared_with(args, run, figures, notes.clone());
         printed.push(print_group(args.format, group, &sources, &compared, &effects));
+        if args.markdown.is_some()
+            && let Printed::Text(text) =
+                print_group(Format::Markdown, group, &sources, &compared, &effects)
+        {
+            markdown += &text;
+        }
         comparisons.push(compared);
     }
     print(&joined(printed)?)?;
 
     let mut exits = Vec::new();
+    let mut judgements = Vec::new();
     match (groups.as_slice(), comparisons.as_slice()) {
         ([group], [compared]) if args.gate => {
             let lines = lines(&runs.recorded, args.by_run, &shown_targets);
             exits.push(gate::judge(args, &runs, &group.figures, compared, &lines));
+            judgements.extend(ci::of_gate(args, &group.figures, compared, &lines));
         }
         _ => exits.extend(groups.iter().map(|group| exit_of_reading(&group.figures))),
     }
-    exits.extend(comparisons.iter().map(|compared| requirements::judge(&compared.requirements)));
+    for compared in &comparisons {
+        exits.push(requirements::judge(&compared.requirements));
+        judgements.extend(ci::of_requirements(&compared.requirements));
+    }
+
+    let run = &runs.recorded[0].run;
+    let path = run.plan.path.as_deref().unwrap_or("assay");
+    let plan = ci::Plan { name: &run.name, path };
+    ci::write(args, plan, &judgements, &markdown)?;
 
     Ok(most_telling(&exits))
 }

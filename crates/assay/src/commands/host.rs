@@ -6,7 +6,7 @@ use runner::host::describe;
 
 use crate::cli::HostArgs;
 use crate::exit::Exit;
-use crate::output::{print, style};
+use crate::output::print;
 
 /// Prints a description of the machine, the flush latency of a directory, and warnings.
 pub fn host(args: &HostArgs) -> anyhow::Result<Exit> {
@@ -53,6 +53,5 @@ pub fn host(args: &HostArgs) -> anyhow::Result<Exit> {
 
 /// Returns a time in microseconds, with its unit.
 fn us_text(ns: u64) -> String {
-    let unit = if style().unicode { "\u{b5}s" } else { "us" };
-    format!("{:.0} {unit}", ns as f64 / 1e3)
+    format!("{:.0} \u{b5}s", ns as f64 / 1e3)
 }

@@ -7,6 +7,7 @@ pub mod databases;
 pub mod export;
 pub mod host;
 pub mod install;
+pub mod ls;
 pub mod report;
 pub mod run;
 pub mod show;

@@ -41,9 +41,7 @@ pub fn write_report(
     notes: &[String],
     output: Option<&Path>,
 ) -> anyhow::Result<PathBuf> {
-    let sources = directories.iter().map(source).collect::<anyhow::Result<Vec<_>>>()?;
-    let page = Page { sources: &sources, figures, curves, notes };
-    let html = report::html_page(&page);
+    let html = html_of(directories, figures, curves, notes)?;
     let failed = "cannot write the report; `-o FILE` chooses another file";
     if let Some(output) = output {
         fs_err::write(output, html).context(failed)?;
@@ -52,6 +50,17 @@ pub fn write_report(
     let folder = directories[0].path();
     record::replace_file(folder, REPORT_FILE, html.as_bytes()).context(failed)?;
     Ok(folder.join(REPORT_FILE))
+}
+
+/// Returns the report of `directories` with these figures, curves and notes.
+pub fn html_of(
+    directories: &[RunDir],
+    figures: &Figures,
+    curves: &[Curves],
+    notes: &[String],
+) -> anyhow::Result<String> {
+    let sources = directories.iter().map(source).collect::<anyhow::Result<Vec<_>>>()?;
+    Ok(report::html_page(&Page { sources: &sources, figures, curves, notes }))
 }
 
 /// Writes each plot of a report to a file.

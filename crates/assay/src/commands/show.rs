@@ -40,7 +40,10 @@ pub fn show(args: &ShowArgs) -> anyhow::Result<Exit> {
         Format::Table if has_names => named_tables(&directory, &run, &figures, args, Some(style))?,
         Format::Markdown if has_names => named_tables(&directory, &run, &figures, args, None)?,
         Format::Table if args.summary => report::tables_summary(&run, &figures, style),
-        Format::Table => report::tables(&run, &figures, style),
+        Format::Table if args.all || args.settings || !args.steps.is_empty() => {
+            report::tables(&run, &figures, style)
+        }
+        Format::Table => report::tables_overview(&run, &figures, style),
         Format::Json => json_text(&analysis::json(&run, &figures))?,
         Format::Csv => report::csv(&run, &figures),
         Format::Markdown => report::tables_markdown(&run, &figures, args.settings),

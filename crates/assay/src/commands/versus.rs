@@ -1,15 +1,14 @@
 //! `assay versus` and `assay init`: write a plan for the targets on the command line.
 
+mod target_builds;
+
 use std::io::{ErrorKind, Read as _, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
-use builds::{Spec, Store};
-use plan::Engine;
+use builds::Spec;
 use runner::before::estimate;
 use runner::failure::{Errors, UsageError};
 use runner::{PlanRequest, RunRequest};
-use words::EngineHome;
 
 use super::builds::fetch_each;
 use super::run::run;
@@ -17,6 +16,7 @@ use crate::cli::{InitArgs, VersusArgs, WorkloadName};
 use crate::draft::{BASE, Draft, DraftBuild, DraftConfig, DraftRepeats, Template};
 use crate::exit::Exit;
 use crate::output::print;
+use target_builds::{NamedBuilds, TargetBuild, find_all, name_builds, plan_name, usage_error};
 
 /// The minimum number of repeats for verdicts.
 const REPEATS_MIN: u32 = 3;
@@ -30,11 +30,6 @@ const QUICK_REPEATS: u32 = 5;
 /// The limits of a quick run.
 const QUICK: &str = "5 repeats of 0.6-second steps show only large changes, and no slow effects such as checkpoints, vacuum, \
      compaction, or a growing database. `--minutes` shows more";
-
-/// Returns a usage error.
-fn usage_error<T>(message: impl Into<String>, help: impl Into<String>) -> anyhow::Result<T> {
-    Err(UsageError::new(message, Some(help.into())).into())
-}
 
 /// Compares targets: fetches missing builds, writes the plan and runs it.
 pub fn versus(args: &VersusArgs) -> anyhow::Result<Exit> {
@@ -54,7 +49,8 @@ pub fn versus(args: &VersusArgs) -> anyhow::Result<Exit> {
         configs: &configs,
         has_base,
         is_against_itself: args.aa,
-        shares_loads: !args.no_reuse,
+        // A server that Assay did not start can't be copied.
+        shares_loads: !args.no_reuse && !builds.iter().any(DraftBuild::is_foreign),
     };
     reject_wrong_count(args, builds.len() * draft.config_names().len())?;
     let repeats = repeats(args, &draft)?;
@@ -135,7 +131,8 @@ pub fn init(args: &InitArgs) -> anyhow::Result<Exit> {
     let target_builds = find_all(&targets)?;
     let fetch = target_builds[0].missing().map(|spec| format!("assay fetch {spec}; "));
     let NamedBuilds { builds, .. } = name_builds(&targets, target_builds)?;
-    let configs = Vec::from_iter(DraftConfig::second_of(builds[0].engine));
+    let second = DraftConfig::second_of(builds[0].engine);
+    let configs = Vec::from_iter(second.filter(|_| !builds[0].is_foreign()));
 
     let output = args.output.display();
     let next = format!("{}assay check {output}; assay run {output}", fetch.unwrap_or_default());
@@ -171,152 +168,6 @@ pub fn init(args: &InitArgs) -> anyhow::Result<Exit> {
     print(&format!("{output}\n"))?;
     eprintln!("next: edit the plan; {next}");
     Ok(Exit::Ok)
-}
-
-/// The build of a target on the command line.
-enum TargetBuild {
-    /// A build that is in the store, or that is located when the plan is run.
-    Available {
-        engine: Engine,
-        /// The source in plans.
-        source: String,
-        /// The same for all names of one build.
-        identity: String,
-    },
-    /// A build that is not downloaded yet.
-    Missing(Spec),
-}
-
-impl TargetBuild {
-    /// Returns the build of a target that is there.
-    fn available(target: &str, engine: &str, source: &str, identity: &str) -> anyhow::Result<Self> {
-        let known = Engine::NAMES.iter().find(|(name, _)| *name == engine);
-        let (_, engine) = known
-            .with_context(|| format!("plans have no engine `{engine}` (target `{target}`)"))?;
-        Ok(Self::Available {
-            engine: *engine,
-            source: source.to_owned(),
-            identity: identity.to_owned(),
-        })
-    }
-
-    fn missing(&self) -> Option<&Spec> {
-        match self {
-            Self::Available { .. } => None,
-            Self::Missing(spec) => Some(spec),
-        }
-    }
-}
-
-fn find_all(targets: &[String]) -> anyhow::Result<Vec<TargetBuild>> {
-    // A user without a directory for builds has no builds.
-    let store = Store::of_user().ok();
-    targets.iter().map(|target| find(store.as_ref(), target)).collect()
-}
-
-/// Finds the build of a target, which is the name of a build in the store, an engine, or a spec.
-fn find(store: Option<&Store>, target: &str) -> anyhow::Result<TargetBuild> {
-    if let Some(build) = store.map(|store| store.by_name(target)).transpose()?.flatten() {
-        return TargetBuild::available(target, &build.manifest.engine, target, target);
-    }
-
-    // Without a version, a server is the system's, and a library the newest that was downloaded.
-    let engine = Engine::all().find(|engine| engine.facts().products.contains(&target));
-    match engine.map(|engine| (engine.name(), engine.facts().home)) {
-        Some((engine, EngineHome::Bundled)) => {
-            TargetBuild::available(target, engine, "bundled", engine)
-        }
-        Some((engine, EngineHome::Server)) => {
-            TargetBuild::available(target, engine, "distribution", engine)
-        }
-        Some((_, EngineHome::Library)) => find_newest(store, target),
-        None => find_spec(store, target),
-    }
-}
-
-/// Finds the newest downloaded build of a library.
-fn find_newest(store: Option<&Store>, product: &str) -> anyhow::Result<TargetBuild> {
-    let newest = store.map(|store| store.newest(product)).transpose()?.flatten();
-    let Some(build) = newest else {
-        let version = if product == "rocksdb" { "9.9.3" } else { "2.8.0" };
-        let help = format!("name a version to download, for example `{product}@{version}`");
-        return usage_error(format!("no build of `{product}` is downloaded"), help);
-    };
-    let name = &build.manifest.name;
-    TargetBuild::available(product, &build.manifest.engine, name, name)
-}
-
-/// Finds the build of a spec in the store.
-fn find_spec(store: Option<&Store>, target: &str) -> anyhow::Result<TargetBuild> {
-    let spec = Spec::parse(target).map_err(|error| {
-        let products: Vec<&str> =
-            Engine::all().flat_map(|engine| engine.facts().products).copied().collect();
-        let help = format!(
-            "{}; or name a build that `assay builds` lists, or an engine: `{}`",
-            error.help(),
-            products.join("`, `")
-        );
-        UsageError::new(error.to_string(), Some(help))
-    })?;
-
-    let stored = match (store, spec.engine()) {
-        (None, _) => None,
-        (Some(store), Some(engine)) => store.find(engine, target)?,
-        (Some(store), None) => match &spec {
-            Spec::Directory { name: Some(name), .. } => store.by_name(name)?,
-            _ => store.by_spec(&spec.to_string())?,
-        },
-    };
-    let Some(build) = stored else {
-        return Ok(TargetBuild::Missing(spec));
-    };
-    let name = &build.manifest.name;
-    // A plan names a build by its spec only if the spec says which engine it is.
-    let source = if spec.engine().is_some() { target } else { name };
-    TargetBuild::available(target, &build.manifest.engine, source, name)
-}
-
-/// Builds with their names in a plan.
-struct NamedBuilds {
-    builds: Vec<DraftBuild>,
-    /// The identity of each.
-    identities: Vec<String>,
-}
-
-/// Returns the builds with their names in a plan. A missing build keeps its spec.
-fn name_builds(targets: &[String], target_builds: Vec<TargetBuild>) -> anyhow::Result<NamedBuilds> {
-    let mut builds: Vec<DraftBuild> = Vec::new();
-    let mut identities = Vec::new();
-    for (target, target_build) in targets.iter().zip(target_builds) {
-        let (engine, source, identity) = match target_build {
-            TargetBuild::Available { engine, source, identity } => (engine, source, identity),
-            TargetBuild::Missing(spec) => {
-                let is_of_spec = |(name, _): &&(&str, Engine)| spec.engine() == Some(*name);
-                let Some((_, engine)) = Engine::NAMES.iter().find(is_of_spec) else {
-                    let message =
-                        format!("the engine of `{target}` is not known before its download");
-                    let help = format!("download it first: `assay fetch {target}`");
-                    return usage_error(message, help);
-                };
-                (*engine, target.clone(), target.clone())
-            }
-        };
-        let text = match source.as_str() {
-            "bundled" | "distribution" => target,
-            source => source,
-        };
-        let name = plan_name(&text.replace('@', ""));
-        builds.push(DraftBuild { name, engine, source });
-        identities.push(identity);
-    }
-    Ok(NamedBuilds { builds, identities })
-}
-
-/// Turns text into a valid name in a plan.
-fn plan_name(text: &str) -> String {
-    let is_plain = |char: char| char.is_ascii_alphanumeric() || char == '-' || char == '_';
-    let chars = text.chars().map(|char| if is_plain(char) { char } else { '_' });
-    chars.take(60).collect()
 }
 
 /// Parses the arguments of `--config`.
@@ -391,6 +242,21 @@ fn template(
             "`--config` sets options of one engine, but the targets belong to several engines";
         let help = "remove `--config`, or edit the plan that `--dry-run` prints and give each engine its configs";
         return usage_error(message, help);
+    }
+
+    let is_foreign = builds[0].is_foreign();
+    if builds.iter().any(|build| build.is_foreign() != is_foreign) {
+        let message = "some targets are servers at URLs, and others are builds that Assay starts";
+        let help = "compare targets of one kind; docs/plan.md has plans with both";
+        return usage_error(message, help);
+    }
+    if is_foreign && has_configs {
+        let message =
+            "`--config` sets options of servers that Assay starts, but the targets are URLs";
+        return usage_error(
+            message,
+            "set the options of the servers themselves, and remove `--config`",
+        );
     }
 
     let default_workload = is_mixed.then_some(WorkloadName::Insert);

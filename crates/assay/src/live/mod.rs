@@ -2,14 +2,12 @@
 //!
 //! Events are sent to [`Live`] through an unbounded channel by the thread that records a step, a
 //! few times a second, never by a connection's thread. One thread receives the events and answers
-//! requests (`server.rs`, `http.rs`) from its own [`state::RunState`]. A cell in its own process
-//! sends its events through a pipe.
+//! requests (`site.rs`) from its own [`state::RunState`]; `crate::http` has the server. A cell in
+//! its own process sends its events through a pipe.
 
 mod feed;
-mod host;
-mod http;
 mod metrics;
-mod server;
+mod site;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -23,11 +21,16 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 
 use anyhow::Context;
+use load::SystemClock;
 use record::{CellKey, Status, Step};
 use serde::{Deserialize, Serialize};
 
+use crate::http::{self, Listener};
 use crate::so_far::SoFarSnapshot;
+
 use feed::StepFeed;
+use site::LiveSite;
+use state::{RunInfo, RunState};
 pub use view::LiveView;
 
 /// An event in a run.
@@ -163,6 +166,14 @@ pub struct Live {
 }
 
 impl Live {
+    /// Serves the live view of a run, in a thread that ends with this process.
+    pub fn serve(listener: Listener, about: RunInfo, clock: SystemClock) -> anyhow::Result<Self> {
+        let (watcher, events) = channel();
+        let site = LiveSite { state: RunState::new(about), events };
+        spawn("live", move || http::serve(listener, site, &clock))?;
+        Ok(Self { watcher: Some(watcher), forwarder: None })
+    }
+
     /// Sends events to the process that created this pipe: see [`Live::relay`].
     pub fn connect(pipe: &Path) -> anyhow::Result<Self> {
         let mut pipe = fs_err::OpenOptions::new().write(true).open(pipe)?;

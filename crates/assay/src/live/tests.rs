@@ -178,8 +178,9 @@ fn a_step_that_has_ended_is_forgotten_after_a_while() {
 
 #[test]
 fn requests_are_answered_or_refused() {
-    let state = state();
-    let hosts = host::AllowedHosts::new("127.0.0.1:9187", ([127, 0, 0, 1], 9187).into());
+    let (_watcher, events) = channel();
+    let mut site = LiveSite { state: state(), events };
+    let hosts = http::AllowedHosts::new("127.0.0.1:9187", ([127, 0, 0, 1], 9187).into());
     let long = format!("GET /{} HTTP/1.1\r\n", "a".repeat(10_000));
     let with_host = |request: &str| request.replace("HOST", "Host: localhost:9187\r\n\r\n");
     let none = "";
@@ -207,8 +208,7 @@ fn requests_are_answered_or_refused() {
         ("", none),
         ("GET / HTTP/1.1\r\nHost: a\r\n", none),
     ] {
-        let reply = http::reply(with_host(request).as_bytes(), &hosts, &state, 0);
-        let reply = String::from_utf8(reply.unwrap_or_default()).unwrap();
+        let reply = http::reply_now(with_host(request).as_bytes(), &hosts, &mut site);
         let status = reply.lines().next().unwrap_or_default();
         let status = status.strip_prefix("HTTP/1.1 ").unwrap_or_default();
         assert_eq!(status, begin, "{request}");

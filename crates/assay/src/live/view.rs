@@ -12,9 +12,9 @@ use record::{CellRef, IntervalRow, Run, RunDir, Step};
 use runner::Events;
 use runner::events::{LoadBegin, MatrixProgress};
 
-use super::server::{self, Listener};
 use super::state::RunInfo;
 use super::{CellProgress, Event, Live, StepFeed, path_of};
+use crate::http::{self, Listener};
 use crate::so_far::SoFarSnapshot;
 
 /// Sends the events of a run to those who watch it.
@@ -93,7 +93,7 @@ impl Events for LiveView {
     /// Listens, so that a wrong address is told before anything else is done.
     fn open(&self) -> anyhow::Result<()> {
         if let Some(address) = &self.address {
-            *self.listener() = Some(server::bind(address, self.is_anywhere)?);
+            *self.listener() = Some(http::bind(address, self.is_anywhere)?);
         }
         Ok(())
     }
@@ -101,7 +101,7 @@ impl Events for LiveView {
     fn run_begins(&self, run: &Run, directory: &RunDir, clock: &SystemClock) -> anyhow::Result<()> {
         if let Some(listener) = self.listener().take() {
             let about = RunInfo::new(run, directory);
-            let _ = self.live.set(server::serve(listener, about, clock.clone())?);
+            let _ = self.live.set(Live::serve(listener, about, clock.clone())?);
         }
         Ok(())
     }

@@ -386,7 +386,7 @@ fn a_report_and_tables_are_made_again_from_the_run_directory_alone() {
             == fs_err::read_to_string(moved.join("report.html")).unwrap(),
         "another report was made"
     );
-    let tables = elsewhere.assay(&["show", "moved"]).expect_code(0);
+    let tables = elsewhere.assay(&["show", "moved", "--all"]).expect_code(0);
     for word in ["l.i0", "qr100", "lite.base"] {
         assert!(tables.stdout.contains(word), "{tables}");
     }

@@ -9,13 +9,13 @@ use crate::forged::change_json;
 use crate::place::{Ended, Place, QUICK, SQLITE, entries, workload};
 
 /// A load that waits for the disk at every commit, and one that does not.
-const FULL_AND_OFF: &str = r#"
+pub(crate) const FULL_AND_OFF: &str = r#"
 [config.sqlite.full]
 set = { journal_mode = "delete", synchronous = "extra" }
 "#;
 
 /// Returns the plan of a small load with this number of repeats.
-fn load(repeats: u32, rows: u32, configs: &str) -> String {
+pub(crate) fn load(repeats: u32, rows: u32, configs: &str) -> String {
     let steps = "steps = [\"l.i0\"]\ntransactions = \"small\"";
     format!("repeats = {repeats}\n{}{SQLITE}{configs}", workload(rows, 1, QUICK, steps))
 }
@@ -23,7 +23,7 @@ fn load(repeats: u32, rows: u32, configs: &str) -> String {
 /// The same config twice.
 const TWICE: &str = "[config.sqlite.next]\nextends = \"base\"\n";
 
-fn measured(place: &Place, plan: &str) -> String {
+pub(crate) fn measured(place: &Place, plan: &str) -> String {
     let ended = place.run(plan, &["--quiet"]).expect_code(0);
     ended.run_directory().to_str().unwrap().to_owned()
 }
@@ -31,7 +31,7 @@ fn measured(place: &Place, plan: &str) -> String {
 /// Makes the loads of a run last as long as they would on a machine that does nothing else: a load
 /// that waits for a disk ten times as long, and each repeat a little longer. Their real durations
 /// depend on the disk and the other tests.
-fn with_known_times(run: &str) {
+pub(crate) fn with_known_times(run: &str) {
     let json = |path: &Path| -> Value {
         serde_json::from_str(&fs_err::read_to_string(path).unwrap()).unwrap()
     };
@@ -260,7 +260,7 @@ fn what_can_not_be_compared_is_refused_with_the_way_out() {
         (&[&run, "--threshold", "cpuqp=5"], &["unknown metric `cpuqp`", "`cpupq`"]),
         (&[&run, "--threshold", "x%"], &["invalid percentage"]),
         (&[&run, "--effect", "0"], &["above 0"]),
-        (&["nowhere"], &["does not exist"]),
+        (&["nowhere"], &["there is no run `nowhere`", "these are in `results`"]),
     ] {
         let ended = compared(&place, args);
         assert_ne!(ended.code, Some(0), "{ended}");

@@ -63,7 +63,7 @@ fn show_tells_in_which_settings_targets_differ_and_what_they_do_not_have() {
     let place = Place::new();
     let run = place.run(&plan(), &["--quiet"]).expect_code(0).run_directory();
     let run = run.to_str().unwrap();
-    let text = place.assay(&["show", run]).expect_code(0).stdout;
+    let text = place.assay(&["show", run, "--all"]).expect_code(0).stdout;
     let (_, section) = text.split_once("\nWhat differs between targets\n").unwrap();
     for line in [
         "lite.again against lite.base: no difference, the two are identical",
@@ -85,7 +85,7 @@ fn show_tells_in_which_settings_targets_differ_and_what_they_do_not_have() {
         let text = place.assay(&args).expect_code(0).stdout;
         serde_json::from_str(&text).unwrap()
     };
-    let (all, pair) = (json(&["show", run]), json(&pair));
+    let (all, pair) = (json(&["show", run, "--all"]), json(&pair));
     let identical = &all["differences"][0];
     assert_eq!(identical["b"], "lite.again");
     assert_eq!(identical["identical"], true);

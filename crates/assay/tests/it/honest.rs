@@ -41,7 +41,7 @@ fn a_config_with_which_no_server_starts_is_tried_once_and_its_failure_is_told_on
     assert_eq!((begun("pg.base"), begun("pg.unusable")), (3, 1), "{ended}");
     let path = run.to_str().unwrap();
     place
-        .assay(&["show", path])
+        .assay(&["show", path, "--all"])
         .expect_code(0)
         .expect_in_stdout(&["it was left out, because an earlier cell of the same target failed"]);
 
@@ -65,7 +65,7 @@ fn a_profile_that_was_asked_for_and_not_made_is_told_with_its_reason() {
     let ended = ended.expect_in_stdout(&why);
     let run = place.join(ended.stdout.lines().last().unwrap());
     let path = run.to_str().unwrap();
-    place.assay(&["show", path]).expect_code(0).expect_in_stdout(&why);
+    place.assay(&["show", path, "--all"]).expect_code(0).expect_in_stdout(&why);
     place.assay(&["compare", path]).expect_in_stdout(&why);
 }
 
@@ -79,13 +79,13 @@ fn a_run_in_progress_is_not_called_killed() {
     place.wait_for_step(&mut running, "03-qr100");
     let run = place.only_run();
     let path = run.to_str().unwrap();
-    let shown = place.assay(&["show", path]);
+    let shown = place.assay(&["show", path, "--all"]);
     let shown = shown.expect_in_stdout(&["in progress", "has not started yet"]);
     assert!(!shown.stdout.contains("killed"), "{shown}");
     running.signal(Signal::KILL);
     running.wait();
     crate::place::eventually("all processes end", || place.processes().is_empty());
-    let shown = place.assay(&["show", path]);
+    let shown = place.assay(&["show", path, "--all"]);
     shown.expect_in_stdout(&["crashed or was killed", "was never started"]);
 }
 

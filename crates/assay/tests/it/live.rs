@@ -153,8 +153,8 @@ fn an_address_that_cannot_be_listened_at_ends_it_before_anything_starts() {
     let taken = taken.local_addr().unwrap().to_string();
     for (address, what) in [
         (taken.as_str(), "cannot listen on `127.0.0.1:"),
-        ("0.0.0.0:0", "other machines could reach the live page at `0.0.0.0:0`"),
-        ("[::]:0", "other machines could reach the live page at `[::]:0`"),
+        ("0.0.0.0:0", "other machines could reach `0.0.0.0:0`"),
+        ("[::]:0", "other machines could reach `[::]:0`"),
         ("9187", "invalid address `9187` for `--listen`"),
         ("127.0.0.1:99999", "invalid address `127.0.0.1:99999` for `--listen`"),
     ] {

@@ -61,7 +61,7 @@ fn missed_rates_and_missing_work_are_reported() {
     assert_eq!(remarks(row("delete"), "step::nothing-to-delete").len(), 1);
     assert!(number(&row("delete")["metrics"]["rows/event"]) < 0.8);
 
-    let text = place.assay(&["show", directory.to_str().unwrap()]).expect_code(0).stdout;
+    let text = place.assay(&["show", directory.to_str().unwrap(), "--all"]).expect_code(0).stdout;
     for told in ["requested rate", "Krows/s", "[step::failures]", "[step::nothing-to-delete]", "†"]
     {
         assert!(text.contains(told), "no `{told}` in {text}");

@@ -23,7 +23,7 @@ fn compare(plan: &str, target: &str, expected: &[&str]) {
     let place = Place::new();
     let run = place.run(plan, &["--quiet"]).expect_code(0).run_directory();
     Shown::read(&place, &run).assert_all_valid();
-    let shown = place.assay(&["show", run.to_str().unwrap()]).expect_code(0);
+    let shown = place.assay(&["show", run.to_str().unwrap(), "--all"]).expect_code(0);
     let (_, section) = shown.stdout.split_once("\nWhat differs between targets\n").unwrap();
     let (_, differences) =
         section.split_once(&format!("{target}.tls against {target}.base\n")).unwrap();

@@ -143,6 +143,48 @@ fn two_configs_of_sqlite_are_compared() {
 }
 
 #[test]
+fn servers_at_urls_are_targets_and_no_password_is_printed() {
+    let place = Place::new();
+    let urls = [
+        "postgresql://bench@db-a.example/ib",
+        "postgresql://bench@db-b.example/ib?sslmode=require",
+    ];
+    let args = [&["versus", "--clients", "16", "--minutes", "30", "--dry-run"][..], &urls].concat();
+    let plan = place.assay(&args).expect_code(0).stdout;
+    for line in [
+        "base = \"db-a_example_ib.base\"",
+        "[build.db-a_example_ib]\nurl = \"postgresql://bench@db-a.example/ib\"\n",
+        "[build.db-b_example_ib]\nurl = \"postgresql://bench@db-b.example/ib?sslmode=require\"\n",
+        "\n[config.postgres.base]\n",
+        "clients = [16]",
+    ] {
+        assert!(plan.contains(line), "no `{line}` in\n{plan}");
+    }
+    assert!(!plan.contains("shared_buffers") && !plan.contains("\nreuse"), "{plan}");
+    place.assay(&["init", urls[0], "-o", "first.toml"]).expect_code(0);
+    let first = fs_err::read_to_string(place.join("first.toml")).unwrap();
+    assert!(first.contains("url = \"postgresql://bench@db-a.example/ib\""), "{first}");
+
+    let secret = "hunter2";
+    let [pg, other] =
+        ["postgresql", "oracle"].map(|it| format!("{it}://me:{secret}@db.example/ib"));
+    for args in [
+        vec!["versus", &pg, "postgres"],
+        vec!["versus", &other, "postgres"],
+        vec!["init", &pg],
+        vec!["versus", urls[0], &pg, "--dry-run"],
+    ] {
+        let refused = place.assay(&args).expect_code(2);
+        assert!(!format!("{refused}").contains(secret), "{refused}");
+        refused.expect_in_stderr(&["://me:***@db.example/ib` has a password", "leave it out"]);
+    }
+    let mixed = place.assay(&["versus", urls[0], "sqlite"]).expect_code(2);
+    mixed.expect_in_stderr(&["servers at URLs"]);
+    let config = ["versus", urls[0], urls[1], "--config", "work_mem=1MB"];
+    place.assay(&config).expect_code(2).expect_in_stderr(&["remove `--config`"]);
+}
+
+#[test]
 fn two_builds_of_postgres_are_compared() {
     let Some(other) = other_postgres_or_test_is_skipped() else {
         return;
@@ -157,7 +199,6 @@ fn two_builds_of_postgres_are_compared() {
         place.spawn_as(command, args).wait().expect_code(0)
     };
     let other = format!("dir:{other}=other");
-    assay(&["fetch", &other]);
     let args = ["versus", "postgres", &other, "--quick", "--config", "fsync=off", "--dry-run"];
     // `versus` itself runs a plan to its end on SQLite; here its plan is made smaller.
     let plan = "results/versus-builds.toml";

@@ -68,10 +68,17 @@ fn each_set_argument_of_the_readme_has_an_effect() {
 
 #[test]
 fn the_example_plans_are_valid() {
-    for name in ["two-builds", "own-test"] {
+    let examples = [
+        ("two-builds", 5),
+        ("own-builds", 5),
+        ("remote-server", 5),
+        ("ci-gate", 10),
+        ("own-test", 5),
+    ];
+    for (name, repeats) in examples {
         let path = folder().join(format!("../docs/examples/{name}.toml"));
         let plan = parse(&path, &[]);
-        assert_eq!((plan.targets.len(), plan.repeats), (2, 5), "{name}");
+        assert_eq!((plan.targets.len(), plan.repeats), (2, repeats), "{name}");
     }
 }
 

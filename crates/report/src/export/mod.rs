@@ -7,6 +7,7 @@ mod benchmarks;
 mod effects;
 mod firefox;
 mod histogram_log;
+mod judgements;
 mod latencies;
 mod pprof;
 mod profiles;
@@ -18,6 +19,9 @@ mod verdicts;
 pub use benchmarks::{Benchmarks, benchmarks};
 pub use effects::effects_csv;
 pub use histogram_log::HistogramLog;
+pub use judgements::{
+    Judgement, JudgementOutcome, github_annotations, gitlab_report, judgements_markdown, junit,
+};
 pub use latencies::LatencyTable;
 pub use profiles::ProfileForm;
 pub use seconds::SecondTable;

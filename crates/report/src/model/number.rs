@@ -26,6 +26,13 @@ pub(crate) fn ratio_text(ratio: f64) -> String {
 
 /// Replaces arrows and microseconds by their Unicode signs: `41.2 -> 48.9 us`.
 pub(crate) fn typeset(text: &str) -> String {
+    let words: Vec<&str> = text.split(' ').collect();
+    let arrows = words.into_iter().map(|word| if word == "->" { "\u{2192}" } else { word });
+    with_microseconds(&arrows.collect::<Vec<_>>().join(" "))
+}
+
+/// Writes microseconds with their sign: `48.9 µs`.
+pub(crate) fn with_microseconds(text: &str) -> String {
     let mut is_after_number = false;
     let mut words = Vec::new();
     for word in text.split(' ') {
@@ -34,17 +41,11 @@ pub(crate) fn typeset(text: &str) -> String {
             Some(rest) if is_after_number && !rest.starts_with(char::is_alphanumeric) => {
                 format!("\u{b5}s{rest}")
             }
-            _ if word == "->" => "\u{2192}".to_string(),
             _ => word.to_string(),
         });
         is_after_number = word.ends_with(|last: char| last.is_ascii_digit());
     }
     words.join(" ")
-}
-
-/// Writes microseconds in a column's head in ASCII.
-pub(crate) fn in_ascii(head: &str) -> String {
-    head.replace('\u{b5}', "u")
 }
 
 /// Joins at most `most` texts, and counts the others: `a, b and 3 more`.

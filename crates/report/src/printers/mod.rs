@@ -6,9 +6,11 @@
 //!
 //! * [`terminal`]: text with or without colors; through [`markdown`], also GitHub's Markdown
 //! * [`page`]: one self-contained HTML file with charts
+//! * [`catalog`]: pages over many runs, for a server
 //! * [`json`]: comparisons for scripts
 
+pub(crate) mod catalog;
 pub(crate) mod json;
-mod markdown;
+pub(crate) mod markdown;
 pub(crate) mod page;
 pub(crate) mod terminal;

@@ -15,6 +15,7 @@
 //! ```
 
 pub(crate) mod answer;
+pub(crate) mod brief;
 pub(crate) mod factors;
 pub(crate) mod findings;
 pub(crate) mod method;

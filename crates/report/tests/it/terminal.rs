@@ -6,7 +6,10 @@ use analysis::{
     },
 };
 use record::OptionStatus;
-use report::{TableStyle, csv, differences, tables, tables_brief, tables_named, terminal_text};
+use report::{
+    TableStyle, csv, differences, tables, tables_brief, tables_named, tables_overview,
+    tables_summary, terminal_text,
+};
 
 use crate::synthetic::{ALL_STEPS, SMALL, Size, figures, matrix_of, source};
 use crate::{PLAIN, column, html};
@@ -384,4 +387,31 @@ fn a_terminal_that_has_them_shows_microseconds_and_arrows() {
     let text = tables(&source(SMALL).run, &figures(SMALL), style);
     assert!(text.contains("\u{b5}s/op") && !text.contains("us/op"), "{text}");
     assert!(text.contains("0.2 \u{2192} 0.05 [undeclared]"), "{text}");
+}
+
+#[test]
+fn a_run_is_shown_in_brief_with_a_list_of_all_its_tables() {
+    let figures = figures(SMALL);
+    let run = source(SMALL).run;
+    let text = tables_overview(&run, &figures, PLAIN);
+    let all = tables(&run, &figures, PLAIN);
+    assert!(text.lines().count() * 2 < all.lines().count(), "{text}");
+    assert!(text.contains("--all everything"), "{text}");
+    // The answer is last, where it stays in view.
+    let answer = tables_summary(&run, &figures, PLAIN);
+    assert!(text.ends_with(answer.trim_start()), "{text}");
+    for name in ["summary", "metrics"] {
+        let table = tables_named(&run, &figures, &[name.to_owned()], Some(PLAIN)).unwrap();
+        assert!(!table.is_empty() && text.contains(&format!("\n{name} ")), "{name}");
+    }
+}
+
+#[test]
+fn microseconds_have_one_sign_everywhere() {
+    let figures = figures(SMALL);
+    let text = tables(&source(SMALL).run, &figures, PLAIN);
+    assert!(text.contains("\u{b5}s/op"), "{text}");
+    let is_ascii = |word: &str| word == "us" || word.starts_with("us/");
+    let line = text.lines().find(|line| line.split([' ', ',', '(', ')']).any(is_ascii));
+    assert_eq!(line, None);
 }

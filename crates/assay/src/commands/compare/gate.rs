@@ -116,7 +116,7 @@ fn count_of_metric(rows: &[&ComparedStep], metric: &str) -> usize {
 
 /// Returns a sentence for each variant and number of clients that the base was measured with and a
 /// target was not. No row of the comparison shows these.
-fn missing(compared: &Compared, lines: &[Line<'_>]) -> Vec<String> {
+pub(super) fn missing(compared: &Compared, lines: &[Line<'_>]) -> Vec<String> {
     let of_base: BTreeSet<_> = lines
         .iter()
         .filter(|line| line.key.target == compared.base)
@@ -157,7 +157,7 @@ fn print_missing(missing: &[String], without_rows: &[&str]) {
     }
 }
 
-fn thresholds(args: &CompareArgs, effect: f64) -> Thresholds {
+pub(super) fn thresholds(args: &CompareArgs, effect: f64) -> Thresholds {
     let mut thresholds = Thresholds { default: effect, by_metric: BTreeMap::new() };
     for threshold in &args.thresholds {
         let share = threshold.percent / 100.0;
@@ -179,7 +179,7 @@ fn print_rows(base: &str, rows: &[&ComparedStep], thresholds: &Thresholds) {
     }));
 }
 
-fn sentence(row: &ComparedStep, base: &str, limit: f64) -> String {
+pub(super) fn sentence(row: &ComparedStep, base: &str, limit: f64) -> String {
     let mut text = row.cell.target.clone();
     if let Some(variant) = &row.cell.variant {
         text += &format!(" {variant}");

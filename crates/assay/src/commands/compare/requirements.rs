@@ -35,17 +35,21 @@ pub fn check(figures: &Figures, requirements: &[Requirement]) -> Result<(), Usag
     Ok(())
 }
 
+/// Returns the result of a requirement as a sentence.
+pub fn sentence(result: &RequirementResult) -> String {
+    let cell = &result.cell;
+    let variant = cell.variant.as_ref().map_or(String::new(), |name| format!(" {name}"));
+    format!(
+        "{}: {} for {}{variant} c{}",
+        result.verdict, result.requirement.text, cell.target, cell.clients
+    )
+}
+
 /// Judges the results of all requirements, and prints those that are not met to stderr.
 pub fn judge(results: &[RequirementResult]) -> Exit {
     let not_met = results.iter().filter(|result| result.verdict != RequirementVerdict::Met);
     for result in not_met {
-        let cell = &result.cell;
-        let variant = cell.variant.as_ref().map_or(String::new(), |name| format!(" {name}"));
-        let sentence = format!(
-            "{}: {} for {}{variant} c{}",
-            result.verdict, result.requirement.text, cell.target, cell.clients
-        );
-        eprint_line!("{}", terminal_text(&sentence));
+        eprint_line!("{}", terminal_text(&sentence(result)));
     }
     let has = |verdict| results.iter().any(|result| result.verdict == verdict);
     if has(RequirementVerdict::Missed) {

@@ -8,7 +8,7 @@ use runner::matrix::incomplete::resume_command;
 /// Returns the commands that tell more about a complete run.
 pub fn next_commands(directory: &RunDir, run: &Run) -> Vec<String> {
     let path = directory.path().display();
-    let tables = format!("`assay show {path}` prints all tables");
+    let tables = format!("`assay show {path} --all` prints all tables");
     let measured = run.cells.iter().filter(|cell| !cell.key.profiled);
     let numbers: BTreeSet<u32> = measured.map(|cell| cell.key.repeat).collect();
     let more = |repeats: u32, why: &str| {

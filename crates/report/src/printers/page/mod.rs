@@ -75,14 +75,16 @@ use crate::prose::validity::Validity;
 use crate::tables::{classic, compared, grouped, lsm, quality, searches};
 use charts::{Budget, Index};
 use legend::Legend;
+pub(crate) use overview::overview;
+pub(crate) use passages::findings as finding_section;
 use problems::{failures, problem_list};
 use step::StepCharts;
-use table::table;
+pub(crate) use table::table;
 
 pub use curve::Curves;
 pub use live::live_page;
 
-const STYLE: &str = include_str!("style.css");
+pub(crate) const STYLE: &str = include_str!("style.css");
 /// The scripts, one for each concern. All need the first; the last scrolls to the part that the
 /// address names.
 const SCRIPTS: [&str; 11] = [
@@ -268,7 +270,7 @@ pub(crate) fn permalink(id: &str) -> Markup {
 
 /// Returns the beginning of a page's head. Its policy forbids the page to load anything except what
 /// `more` allows, and to run anything but `scripts`.
-fn head_start<'s>(more: &str, scripts: impl Iterator<Item = &'s str>) -> Markup {
+pub(crate) fn head_start<'s>(more: &str, scripts: impl Iterator<Item = &'s str>) -> Markup {
     let hashes: Vec<String> = scripts
         .map(|script| {
             let hash = Sha256::digest(script.as_bytes());

@@ -71,7 +71,7 @@ pub(super) struct Overview<'a> {
 
 /// Returns the matrices that a page begins with: the effects of factors, and all targets. Empty if
 /// there is nothing to compare.
-pub(super) fn overview(comparison: &Comparison<'_>) -> Markup {
+pub(crate) fn overview(comparison: &Comparison<'_>) -> Markup {
     let board = Board::new(comparison);
     let factors = comparison.factor_effects();
     markup! {

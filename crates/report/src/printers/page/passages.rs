@@ -19,7 +19,7 @@ use crate::tables::compared::effects::{self as effect_tables, EACH};
 const FIGURES_SHOWN: usize = 3;
 
 /// Returns the findings as a section; empty without findings.
-pub(super) fn findings(findings: &[Finding]) -> Markup {
+pub(crate) fn findings(findings: &[Finding]) -> Markup {
     let findings = FindingPassages::of(findings, "\u{b5}s");
     markup! {
         @if !findings.shown.is_empty() {

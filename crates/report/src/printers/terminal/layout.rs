@@ -9,7 +9,6 @@ use comfy_table::{
 use unicode_width::UnicodeWidthStr;
 
 use super::writer::TableStyle;
-use crate::model::number::in_ascii;
 use crate::model::table::{Cell, Table, Tone};
 use crate::model::text::terminal_text;
 
@@ -89,7 +88,7 @@ pub(super) fn rendered(table: &Table, columns: Range<usize>, style: TableStyle) 
         out.force_no_tty();
     }
 
-    out.set_header(heads(table, columns.clone(), style));
+    out.set_header(heads(table, columns.clone()));
     let widths = widths(table);
     for (number, row) in table.rows.iter().enumerate() {
         // The name of a test is shown once.
@@ -113,12 +112,11 @@ pub(super) fn rendered(table: &Table, columns: Range<usize>, style: TableStyle) 
     out.trim_fmt()
 }
 
-fn heads(table: &Table, columns: Range<usize>, style: TableStyle) -> Vec<Styled> {
+fn heads(table: &Table, columns: Range<usize>) -> Vec<Styled> {
     let mut heads: Vec<Styled> =
         table.lead.iter().map(|head| Styled::new(terminal_text(head))).collect();
     for head in &table.columns[columns] {
-        let text = if style.unicode { head.clone() } else { in_ascii(head) };
-        let lines: Vec<String> = text.lines().map(terminal_text).collect();
+        let lines: Vec<String> = head.lines().map(terminal_text).collect();
         heads.push(Styled::new(lines.join("\n")).set_alignment(CellAlignment::Right));
     }
     // A table without styles ignores attributes.

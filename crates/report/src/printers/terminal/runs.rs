@@ -4,9 +4,9 @@ use analysis::{figures::Figures, settings::Settings};
 use record::Run;
 
 use super::writer::{TableStyle, TerminalWriter};
-use crate::model::comparison::{Explained, is_repeated};
+use crate::model::comparison::{Comparison, Explained, is_repeated};
 use crate::model::matrix::Matrix;
-use crate::model::table::anchor;
+use crate::model::table::{Cell, Table, TableRow, anchor};
 use crate::prose::answer;
 use crate::prose::method::Method;
 use crate::tables::compared::other_verdicts;
@@ -98,7 +98,8 @@ fn write_steps(out: &mut TerminalWriter, matrix: &Matrix<'_>) {
     }
 }
 
-/// Formats the tables with these names, step by step; as Markdown if there is no style.
+/// Formats the tables with these names: those over all steps, then those of each step; as Markdown
+/// if there is no style.
 ///
 /// # Errors
 /// Returns an unknown name, and the known names.
@@ -111,23 +112,17 @@ pub fn tables_named(
     let mut out = TerminalWriter::of_style(style);
     let matrix = Matrix::new(run, figures);
     let mut known: Vec<String> = Vec::new();
-    for step in matrix.measured() {
-        // The identifier of a table is its name with the step, which makes it unique in a page.
-        let suffix = format!("-{}", anchor(step.name));
-        let mut has_heading = false;
-
-        for table in steps::all(&matrix, step) {
-            let name = table.id.strip_suffix(&suffix).unwrap_or(&table.id);
-            if names.iter().any(|wanted| wanted == name) {
-                if !has_heading {
-                    out.heading(step.name);
-                    has_heading = true;
-                }
-                out.table(&table);
+    let mut heading = None;
+    for NamedTable { name, step, table } in all_tables(run, figures, &matrix) {
+        if names.contains(&name) {
+            if step.is_some() && step != heading {
+                out.heading(step.unwrap_or_default());
+                heading = step;
             }
-            if !known.iter().any(|known| known == name) {
-                known.push(name.to_string());
-            }
+            out.table(&table);
+        }
+        if !known.contains(&name) {
+            known.push(name);
         }
     }
 
@@ -137,36 +132,123 @@ pub fn tables_named(
     }
 }
 
+/// A table with the name by which it can be chosen.
+struct NamedTable<'m> {
+    name: String,
+    /// The step that it is about; `None`: all steps.
+    step: Option<&'m str>,
+    table: Table,
+}
+
+/// Returns all tables: those over all steps, then those of each step.
+fn all_tables<'m>(run: &Run, figures: &Figures, matrix: &'m Matrix<'_>) -> Vec<NamedTable<'m>> {
+    let mut over_steps: Vec<Table> = Vec::new();
+    over_steps.extend(searches::table(run, figures));
+    over_steps.extend(classic::summary(matrix));
+    over_steps.extend(classic::rates(matrix));
+    over_steps.push(lsm::stalled(matrix));
+    over_steps.push(classic::fairness(matrix));
+    over_steps.extend(grouped::costs(matrix));
+    over_steps.extend(grouped::times(matrix));
+    over_steps.extend(classic::lengths(matrix));
+    over_steps.push(quality::debt(matrix));
+
+    let mut tables = Vec::new();
+    for table in over_steps {
+        tables.push(NamedTable { name: table.id.clone(), step: None, table });
+    }
+    for step in matrix.measured() {
+        // The identifier of a table is its name with the step, which makes it unique in a page.
+        let suffix = format!("-{}", anchor(step.name));
+        for table in steps::all(matrix, step) {
+            let name = table.id.strip_suffix(&suffix).unwrap_or(&table.id).to_owned();
+            tables.push(NamedTable { name, step: Some(step.name), table });
+        }
+    }
+    tables.retain(|named| !named.table.is_empty());
+    tables
+}
+
+/// Formats the tables for the end of a run and a list of all others, with the answer last.
+pub fn tables_overview(run: &Run, figures: &Figures, style: TableStyle) -> String {
+    let matrix = Matrix::new(run, figures);
+    let explained = Explained::new(run, figures);
+    let comparison = explained.comparison();
+
+    let mut out = TerminalWriter::new(style);
+    write_brief(&mut out, run, &matrix, &comparison);
+    out.table(&table_list(run, figures, &matrix));
+    out.answer(&answer::passage(&comparison));
+    out.finish()
+}
+
+/// Returns the list of all tables.
+fn table_list(run: &Run, figures: &Figures, matrix: &Matrix<'_>) -> Table {
+    let mut list = Table {
+        title: "Tables".to_owned(),
+        lead: ["name", "content"].map(str::to_owned).to_vec(),
+        columns: vec!["of".to_owned()],
+        notes: vec![
+            "`--table NAME` prints a table, `--step NAME` all tables of a step, and `--all` everything."
+                .to_owned(),
+        ],
+        ..Table::default()
+    };
+    for NamedTable { name, step, table } in all_tables(run, figures, matrix) {
+        let of = if step.is_some() { "each step" } else { "all steps" };
+        let is_known = |row: &TableRow| row.lead[0] == name && row.cells[0].text == of;
+        if !list.rows.iter().any(is_known) {
+            // What follows is about one step, or says how to read it.
+            let content = table.title.split(';').next().unwrap_or_default();
+            list.rows.push(TableRow {
+                lead: vec![name, content.to_owned()],
+                cells: vec![Cell::plain(of)],
+                ..TableRow::default()
+            });
+        }
+    }
+    list
+}
+
 /// Formats the tables for the end of a run: throughput, insert rate, problems, findings, and last,
 /// where it stays visible, the answer.
 pub fn tables_brief(run: &Run, figures: &Figures, style: TableStyle) -> String {
     let matrix = Matrix::new(run, figures);
     let explained = Explained::new(run, figures);
     let comparison = explained.comparison();
-    let answer = answer::passage(&comparison);
 
     let mut out = TerminalWriter::new(style);
+    write_brief(&mut out, run, &matrix, &comparison);
+    out.answer(&answer::passage(&comparison));
+    out.finish()
+}
+
+/// Writes what [`tables_brief`] has before the answer.
+fn write_brief(
+    out: &mut TerminalWriter,
+    run: &Run,
+    matrix: &Matrix<'_>,
+    comparison: &Comparison<'_>,
+) {
+    let Comparison { figures, compared, findings, .. } = *comparison;
     out.head(run, figures);
 
     // Of a search, the rates that it tried are all there is to show.
     if let Some(search) = searches::table(run, figures) {
-        out.problems(run, figures, &matrix);
+        out.problems(run, figures, matrix);
         out.tables([search]);
-        out.answer(&answer);
-        return out.finish();
+        return;
     }
 
-    out.tables(classic::summary(&matrix));
-    out.tables(classic::rates(&matrix));
-    out.table(&lsm::stalled(&matrix));
-    out.problems(run, figures, &matrix);
-    out.findings(&explained.findings);
-    if is_repeated(&explained.compared) {
-        out.tables(other_verdicts(&comparison));
-        out.method(&Method::of_comparison(&explained.compared));
+    out.tables(classic::summary(matrix));
+    out.tables(classic::rates(matrix));
+    out.table(&lsm::stalled(matrix));
+    out.problems(run, figures, matrix);
+    out.findings(findings);
+    if is_repeated(compared) {
+        out.tables(other_verdicts(comparison));
+        out.method(&Method::of_comparison(compared));
     }
-    out.answer(&answer);
-    out.finish()
 }
 
 /// Formats only the answer, with its verdicts.

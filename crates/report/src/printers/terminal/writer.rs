@@ -8,7 +8,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::layout::{rendered, split};
 use crate::model::matrix::Matrix;
-use crate::model::number::{listed, moment, typeset};
+use crate::model::number::{listed, moment, typeset, with_microseconds};
 use crate::model::table::Table;
 use crate::model::text::terminal_text;
 use crate::printers::markdown;
@@ -27,7 +27,7 @@ pub struct TableStyle {
     pub color: bool,
     /// The columns of the terminal: wider tables are split. `None`: no limit.
     pub width: Option<usize>,
-    /// Uses Unicode signs for arrows and microseconds, not ASCII.
+    /// Uses Unicode signs for arrows, not ASCII.
     pub unicode: bool,
     /// Lists all settings, and shows long values in full.
     pub all_settings: bool,
@@ -80,11 +80,6 @@ impl TerminalWriter {
 
     pub(crate) fn is_markdown(&self) -> bool {
         self.is_markdown
-    }
-
-    /// Returns the unit of microseconds: `µs`, or `us` in ASCII.
-    fn microseconds(&self) -> &'static str {
-        if self.style.unicode { "\u{b5}s" } else { "us" }
     }
 
     pub(crate) fn finish(self) -> String {
@@ -141,7 +136,7 @@ impl TerminalWriter {
     /// Writes a paragraph for each finding, with its caveats and figures, and the number of the
     /// less important findings.
     pub(super) fn findings(&mut self, findings: &[Finding]) {
-        let findings = FindingPassages::of(findings, self.microseconds());
+        let findings = FindingPassages::of(findings, "\u{b5}s");
         if findings.shown.is_empty() {
             return;
         }
@@ -402,7 +397,7 @@ impl TerminalWriter {
     /// Wraps a paragraph to the terminal's width and removes backticks. Indents lines after the
     /// first by two more spaces. In Markdown, indented paragraphs are list items.
     pub(crate) fn wrapped(&mut self, indent: &str, text: &str) {
-        let text = if self.style.unicode { typeset(text) } else { text.to_string() };
+        let text = if self.style.unicode { typeset(text) } else { with_microseconds(text) };
         if self.is_markdown {
             let is_item = !indent.is_empty();
             self.text.push_str(&markdown::paragraph(&text, is_item));

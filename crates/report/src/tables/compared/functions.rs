@@ -24,7 +24,7 @@ fn table(figures: &Figures, profile: &ComparedProfile, number: usize) -> Table {
     let (base, target) = (&profile.base, &profile.target);
     let operation = operation(figures, &profile.cell, &profile.step);
     let title = format!(
-        "Functions: us of CPU per {operation}, {} in {}",
+        "Functions: \u{b5}s of CPU per {operation}, {} in {}",
         cell_name(&profile.cell),
         profile.step
     );

@@ -18,7 +18,7 @@ pub(super) fn table(comparison: &Comparison<'_>) -> Table {
     let compared = comparison.compared;
     let mut table = Table::new(
         "compared-waits",
-        format!("Waits: us per operation, relative to {}", compared.base),
+        format!("Waits: \u{b5}s per operation, relative to {}", compared.base),
         ["target", STEP, "view", "state", "operation"].map(str::to_owned).to_vec(),
         ["base", "target", "change", "\u{b1}"],
     );

@@ -1,4 +1,4 @@
-//! The names by which the live page may be requested.
+//! The names by which a server may be requested.
 //!
 //! A page from elsewhere can make its own name lead to 127.0.0.1 and read what is served there. Its
 //! requests then have its name as `Host`.

@@ -1,19 +1,21 @@
 //! The part of HTTP that a scraper and a browser need.
 
-use std::sync::LazyLock;
-
-use super::host::AllowedHosts;
-use super::metrics;
-use super::state::{Known, RunState};
+use super::hosts::AllowedHosts;
+use super::{Answer, Content, Site};
 
 /// The maximum size of a request.
 const REQUEST_BYTES_MAX: usize = 8 << 10;
 /// The maximum length of a method's name.
 const METHOD_BYTES_MAX: usize = 20;
 
-const TEXT: &str = "text/plain; charset=utf-8";
-
-static PAGE: LazyLock<String> = LazyLock::new(report::live_page);
+/// Headers of all replies. A page can't be shown within another one, and pages from elsewhere can't
+/// read it. Whatever else a page may load or run, the policy in its own head says.
+const HEADERS: &str = "Cache-Control: no-store\r\n\
+    Content-Security-Policy: frame-ancestors 'none'; base-uri 'none'; form-action 'self'\r\n\
+    Cross-Origin-Resource-Policy: same-origin\r\n\
+    Referrer-Policy: no-referrer\r\n\
+    X-Content-Type-Options: nosniff\r\n\
+    Connection: close\r\n";
 
 /// A request that is complete.
 struct Request<'r> {
@@ -28,50 +30,61 @@ enum Received<'r> {
     Refused(Content),
 }
 
-/// A status, and a body of a type.
-struct Content {
-    status: &'static str,
-    kind: &'static str,
-    body: String,
+/// The reply to a request that was read.
+pub(super) struct Reply {
+    pub answer: Answer,
+    /// The reply has no body, as one to `HEAD`.
+    pub is_head: bool,
 }
 
-impl Content {
-    fn ok(kind: &'static str, body: String) -> Self {
-        Self { status: "200 OK", kind, body }
-    }
-
-    fn text(status: &'static str, body: &str) -> Self {
-        Self { status, kind: TEXT, body: format!("{body}\n") }
+impl Reply {
+    fn now(content: Content) -> Self {
+        Self { answer: Answer::Now(content), is_head: false }
     }
 }
 
 /// Returns the reply to what was received so far; `None` if the request is incomplete.
-pub fn reply(
+pub(super) fn reply(
     received: &[u8],
     hosts: &AllowedHosts,
-    state: &RunState,
+    site: &mut impl Site,
     now_ns: u64,
-) -> Option<Vec<u8>> {
-    let (content, has_body) = match read(received, hosts) {
+) -> Option<Reply> {
+    let Request { method, target } = match read(received, hosts) {
         Received::Incomplete => return None,
-        Received::Refused(content) => (content, true),
-        Received::Request(Request { method, target }) => match method {
-            "GET" => (content(target, state, now_ns), true),
-            "HEAD" => (content(target, state, now_ns), false),
-            _ => (Content::text("405 Method Not Allowed", "only GET and HEAD are supported"), true),
-        },
+        Received::Refused(content) => return Some(Reply::now(content)),
+        Received::Request(request) => request,
     };
-    let mut reply = format!(
-        "HTTP/1.1 {}\r\nContent-Type: {}\r\nContent-Length: {}\r\nCache-Control: no-store\r\n\
-         X-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n",
-        content.status,
-        content.kind,
-        content.body.len()
-    );
-    if has_body {
-        reply += &content.body;
+    if !matches!(method, "GET" | "HEAD") {
+        let refusal = Content::text("405 Method Not Allowed", "only GET and HEAD are supported");
+        return Some(Reply::now(refusal));
     }
-    Some(reply.into_bytes())
+    Some(Reply { answer: site.answer(target, now_ns), is_head: method == "HEAD" })
+}
+
+/// Returns the bytes of a reply.
+pub(super) fn bytes(content: &Content, is_head: bool) -> Vec<u8> {
+    let Content { status, kind, body } = content;
+    let length = body.len();
+    let mut reply = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n{HEADERS}\r\n"
+    );
+    if !is_head {
+        reply += body;
+    }
+    reply.into_bytes()
+}
+
+/// Returns the reply to a request at once, as text; empty if the request is incomplete, or if the
+/// answer takes time.
+#[cfg(test)]
+pub fn reply_now(received: &[u8], hosts: &AllowedHosts, site: &mut impl Site) -> String {
+    match reply(received, hosts, site, 0) {
+        Some(Reply { answer: Answer::Now(content), is_head }) => {
+            String::from_utf8(bytes(&content, is_head)).unwrap()
+        }
+        _ => String::new(),
+    }
 }
 
 /// Reads a request up to the end of its headers. Only requests to one of the `hosts` are accepted.
@@ -119,7 +132,7 @@ fn read<'r>(received: &'r [u8], hosts: &AllowedHosts) -> Received<'r> {
         [host] if hosts.contain(host) => Received::Request(Request { method, target }),
         [_] => Received::Refused(Content::text(
             "421 Misdirected Request",
-            "this host has another name: use the address that `assay run` printed",
+            "this host has another name: use the address that Assay printed",
         )),
         // Before version 1.1, there was no such header.
         [] if version == "HTTP/1.0" => Received::Request(Request { method, target }),
@@ -141,25 +154,4 @@ fn may_begin_request(received: &[u8]) -> bool {
     let has_bare_line_end = received.first() == Some(&b'\n')
         || received.windows(2).any(|two| two[1] == b'\n' && two[0] != b'\r');
     is_method && has_method && !has_bare_line_end
-}
-
-fn content(target: &str, state: &RunState, now_ns: u64) -> Content {
-    let (path, query) = target.split_once('?').unwrap_or((target, ""));
-    match path {
-        "/" => Content::ok("text/html; charset=utf-8", PAGE.clone()),
-        "/metrics" => Content::ok(metrics::CONTENT_TYPE, metrics::text(state, now_ns)),
-        "/live.json" => {
-            let number = |name: &str| {
-                let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
-                let value = pairs.find(|(key, _)| *key == name)?.1;
-                value.parse().ok()
-            };
-            let [step, seconds, so_far] =
-                ["step", "from", "seen"].map(|name| number(name).unwrap_or(0));
-            let known = Known { step, seconds, so_far };
-            let json = state.to_json(known, now_ns).to_string();
-            Content::ok("application/json", json)
-        }
-        _ => Content::text("404 Not Found", "not found: use `/`, `/metrics` or `/live.json`"),
-    }
 }

@@ -1,0 +1,216 @@
+//! The thread that serves a site.
+//!
+//! It polls its connections at most [`ROUNDS_PER_S`] times a second. Their number is bounded, and
+//! it waits for none of them: slow or numerous clients neither block each other nor take processors
+//! from the measurement.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::sync::mpsc::{Receiver, TryRecvError};
+use std::time::Duration;
+
+use load::{Clock as _, SystemClock};
+use runner::failure::UsageError;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::hosts::AllowedHosts;
+use super::request::{self, Reply};
+use super::{Answer, Content, Site};
+
+/// Rounds per second: each round reads from or writes to every ready connection once.
+const ROUNDS_PER_S: u32 = 50;
+/// The maximum number of connections: beyond it the oldest is closed.
+const CONNECTIONS_MAX: usize = 16;
+/// The maximum lifetime of a connection.
+const CONNECTION_NS_MAX: u64 = 10_000_000_000;
+/// The site does what is due at least this often.
+const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 500_000_000 };
+/// How long the server waits if an answer is awaited from another thread.
+const AWAITING: Timespec = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
+
+/// The socket of a server.
+pub struct Listener {
+    socket: TcpListener,
+    address: SocketAddr,
+    hosts: AllowedHosts,
+}
+
+impl Listener {
+    /// Returns the address.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+/// Listens on `address`. Only if `anywhere` is set may other machines reach it.
+pub fn bind(address: &str, anywhere: bool) -> anyhow::Result<Listener> {
+    let wrong = |what: String, help: &str| UsageError::new(what, Some(help.into()));
+    let addresses = address.to_socket_addrs().map_err(|error| {
+        let what = format!("invalid address `{address}` for `--listen`: {error}");
+        wrong(what, "use HOST:PORT, for example `127.0.0.1:9187`")
+    })?;
+    let addresses: Vec<_> = addresses.collect();
+    if !anywhere && addresses.iter().any(|address| !address.ip().is_loopback()) {
+        let what = format!("other machines could reach `{address}`, and there is no password");
+        let help = "listen on 127.0.0.1, which `ssh -L` can forward, or add `--listen-anywhere`";
+        return Err(wrong(what, help).into());
+    }
+    let socket = TcpListener::bind(addresses.as_slice()).map_err(|error| {
+        let what = format!("cannot listen on `{address}`: {error}");
+        wrong(what, "choose another port, or port 0 to let the system choose one")
+    })?;
+    socket.set_nonblocking(true)?;
+    let bound = socket.local_addr()?;
+    Ok(Listener { socket, address: bound, hosts: AllowedHosts::new(address, bound) })
+}
+
+/// Serves a site, as long as this process lives.
+pub fn serve(listener: Listener, site: impl Site, clock: &SystemClock) -> ! {
+    let mut server =
+        Server { listener: listener.socket, hosts: listener.hosts, connections: Vec::new(), site };
+    loop {
+        server.round(clock);
+        std::thread::sleep(Duration::from_secs(1) / ROUNDS_PER_S);
+    }
+}
+
+struct Server<S> {
+    listener: TcpListener,
+    hosts: AllowedHosts,
+    connections: Vec<Connection>,
+    site: S,
+}
+
+/// A request and its reply.
+struct Connection {
+    stream: TcpStream,
+    /// The time at which it is closed, whatever is left to do.
+    ends_at: u64,
+    state: Exchange,
+}
+
+/// How far a connection is.
+enum Exchange {
+    /// The bytes that were received, which are no whole request yet.
+    Receiving(Vec<u8>),
+    /// Another thread makes the answer.
+    Awaiting { answer: Receiver<Content>, is_head: bool },
+    /// The bytes that are still to be sent.
+    Sending(Vec<u8>),
+}
+
+impl<S: Site> Server<S> {
+    /// Waits until something happens, and handles it.
+    fn round(&mut self, clock: &SystemClock) {
+        self.wait();
+        let now = clock.now();
+        self.site.tick(now);
+        self.accept(now);
+
+        let (site, hosts) = (&mut self.site, &self.hosts);
+        self.connections.retain_mut(|connection| {
+            connection.advance(hosts, site, now).unwrap_or(false)
+                && (connection.is_awaiting() || connection.ends_at > now)
+        });
+    }
+
+    /// Waits until a connection or the listener is ready, or for a while.
+    fn wait(&self) {
+        let mut awaited = vec![PollFd::new(&self.listener, PollFlags::IN)];
+        for connection in &self.connections {
+            let flags = match connection.state {
+                Exchange::Receiving(_) => PollFlags::IN,
+                Exchange::Sending(_) => PollFlags::OUT,
+                Exchange::Awaiting { .. } => continue,
+            };
+            awaited.push(PollFd::new(&connection.stream, flags));
+        }
+        let is_awaiting = self.connections.iter().any(Connection::is_awaiting);
+        // If polling fails, the next round tries again.
+        let _ = poll(&mut awaited, Some(if is_awaiting { &AWAITING } else { &TICK }));
+    }
+
+    /// Accepts connections. A flood of them must not keep the others waiting: the oldest gives way.
+    fn accept(&mut self, now: u64) {
+        for _ in 0..CONNECTIONS_MAX {
+            let Ok((stream, _)) = self.listener.accept() else {
+                break;
+            };
+            if stream.set_nonblocking(true).is_err() {
+                continue;
+            }
+            if self.connections.len() == CONNECTIONS_MAX {
+                self.connections.remove(0);
+            }
+            self.connections.push(Connection {
+                stream,
+                ends_at: now + CONNECTION_NS_MAX,
+                state: Exchange::Receiving(Vec::new()),
+            });
+        }
+    }
+}
+
+impl Connection {
+    fn is_awaiting(&self) -> bool {
+        matches!(self.state, Exchange::Awaiting { .. })
+    }
+
+    /// Reads or writes what it can without waiting; returns whether there is more to do.
+    fn advance(
+        &mut self,
+        hosts: &AllowedHosts,
+        site: &mut impl Site,
+        now_ns: u64,
+    ) -> std::io::Result<bool> {
+        if let Exchange::Receiving(received) = &mut self.state {
+            let mut bytes = [0; 4096];
+            match self.stream.read(&mut bytes) {
+                Ok(0) => return Ok(false),
+                Ok(count) => received.extend_from_slice(&bytes[..count]),
+                Err(error) => return is_not_ready(error),
+            }
+            match request::reply(received, hosts, site, now_ns) {
+                None => return Ok(true),
+                Some(Reply { answer: Answer::Now(content), is_head }) => {
+                    self.state = Exchange::Sending(request::bytes(&content, is_head));
+                }
+                Some(Reply { answer: Answer::Later(answer), is_head }) => {
+                    self.state = Exchange::Awaiting { answer, is_head };
+                }
+            }
+        }
+
+        if let Exchange::Awaiting { answer, is_head } = &self.state {
+            let content = match answer.try_recv() {
+                Ok(content) => content,
+                Err(TryRecvError::Empty) => return Ok(true),
+                Err(TryRecvError::Disconnected) => {
+                    Content::text("500 Internal Server Error", "the answer could not be made")
+                }
+            };
+            self.state = Exchange::Sending(request::bytes(&content, *is_head));
+            // What took time has not used up the time for sending.
+            self.ends_at = now_ns + CONNECTION_NS_MAX;
+        }
+
+        let Exchange::Sending(left) = &mut self.state else {
+            return Ok(true);
+        };
+        match self.stream.write(left) {
+            Ok(count) => drop(left.drain(..count)),
+            Err(error) => return is_not_ready(error),
+        }
+        if left.is_empty() {
+            self.stream.shutdown(Shutdown::Write)?;
+        }
+        Ok(!left.is_empty())
+    }
+}
+
+fn is_not_ready(error: std::io::Error) -> std::io::Result<bool> {
+    match error.kind() {
+        ErrorKind::WouldBlock | ErrorKind::Interrupted => Ok(true),
+        _ => Err(error),
+    }
+}

@@ -1,0 +1,49 @@
+//! What the live view of a run answers to requests.
+
+use std::sync::LazyLock;
+use std::sync::mpsc::Receiver;
+
+use super::state::{Known, RunState};
+use super::{Event, metrics};
+use crate::http::{Answer, Content, HTML, Site};
+
+static PAGE: LazyLock<String> = LazyLock::new(report::live_page);
+
+/// The live view of a run.
+pub(super) struct LiveSite {
+    pub state: RunState,
+    pub events: Receiver<Event>,
+}
+
+impl Site for LiveSite {
+    fn tick(&mut self, now_ns: u64) {
+        for event in self.events.try_iter() {
+            self.state.take(event, now_ns);
+        }
+    }
+
+    fn answer(&mut self, target: &str, now_ns: u64) -> Answer {
+        Answer::Now(content(target, &self.state, now_ns))
+    }
+}
+
+fn content(target: &str, state: &RunState, now_ns: u64) -> Content {
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    match path {
+        "/" => Content::ok(HTML, PAGE.clone()),
+        "/metrics" => Content::ok(metrics::CONTENT_TYPE, metrics::text(state, now_ns)),
+        "/live.json" => {
+            let number = |name: &str| {
+                let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+                let value = pairs.find(|(key, _)| *key == name)?.1;
+                value.parse().ok()
+            };
+            let [step, seconds, so_far] =
+                ["step", "from", "seen"].map(|name| number(name).unwrap_or(0));
+            let known = Known { step, seconds, so_far };
+            let json = state.to_json(known, now_ns).to_string();
+            Content::ok("application/json", json)
+        }
+        _ => Content::text("404 Not Found", "not found: use `/`, `/metrics` or `/live.json`"),
+    }
+}

@@ -1,0 +1,178 @@
+//! `assay serve`: what a browser sees of many runs, and what it must not see.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+
+use crate::forged::change_json;
+use crate::place::{Place, QUICK, Running, SQLITE, eventually, workload};
+
+/// Two targets.
+const TWICE: &str = "[config.sqlite.next]\nextends = \"base\"\n";
+
+/// A server of pages, with its address.
+struct Served {
+    running: Running,
+    address: SocketAddr,
+}
+
+/// The answer to a request.
+struct Answered {
+    status: String,
+    head: String,
+    body: String,
+}
+
+impl Served {
+    fn start(place: &Place) -> Self {
+        let mut running = place.spawn(&["serve", "results", "--listen", "127.0.0.1:0"]);
+        let mut address = None;
+        eventually("it says where it listens", || {
+            running.must_run("it said where it listens");
+            let said = running.said();
+            let mut lines = said.lines();
+            let found =
+                lines.find_map(|line| line.strip_prefix("runs: http://")?.strip_suffix('/'));
+            address = found.map(|address| address.parse().unwrap());
+            address.is_some()
+        });
+        Self { running, address: address.unwrap() }
+    }
+
+    fn request(&self, head: &str) -> Answered {
+        let mut stream = TcpStream::connect(self.address).unwrap();
+        stream.write_all(format!("{head}\r\n\r\n").as_bytes()).unwrap();
+        let mut reply = String::new();
+        stream.read_to_string(&mut reply).unwrap();
+        let (head, body) = reply.split_once("\r\n\r\n").unwrap();
+        let status = head.lines().next().unwrap().strip_prefix("HTTP/1.1 ").unwrap();
+        Answered { status: status.to_owned(), head: head.to_owned(), body: body.to_owned() }
+    }
+
+    fn get(&self, path: &str) -> Answered {
+        self.request(&format!("GET {path} HTTP/1.1\r\nHost: {}", self.address))
+    }
+
+    /// Returns a page that must be there.
+    fn page(&self, path: &str) -> String {
+        let answered = self.get(path);
+        assert_eq!(answered.status, "200 OK", "{path}: {}", answered.body);
+        answered.body
+    }
+
+    /// Returns the page of this address once it has a text.
+    fn page_with(&mut self, path: &str, text: &str) -> String {
+        let mut page = String::new();
+        eventually(&format!("`{text}` is in {path}"), || {
+            self.running.must_run("the page was complete");
+            page = self.page(path);
+            page.contains(text)
+        });
+        page
+    }
+}
+
+fn measured(place: &Place, repeats: u32) -> String {
+    let steps = "steps = [\"l.i0\"]";
+    let plan = format!("repeats = {repeats}\n{}{SQLITE}{TWICE}", workload(200, 1, QUICK, steps));
+    let run = place.run(&plan, &["--quiet"]).expect_code(0).run_directory();
+    run.file_name().unwrap().to_str().unwrap().to_owned()
+}
+
+#[test]
+fn runs_are_listed_compared_and_shown_over_time() {
+    let place = Place::new();
+    let (first, second) = (measured(&place, 2), measured(&place, 2));
+    let mut served = Served::start(&place);
+
+    let list = served.page_with("/", "finished");
+    assert!(list.contains(&first) && list.contains(&second), "{list}");
+    let filtered = served.page(&format!("/?q={second}+finished"));
+    assert!(filtered.contains(&second) && !filtered.contains(&first), "{filtered}");
+    assert!(served.page("/?q=postgres").contains("No run has all of these words"));
+
+    // Targets are chosen if none is: those of the same name in both runs, and two of one run.
+    let both = served.page(&format!("/compare?base={first}&other={second}"));
+    assert!(both.contains("lite.base of run 1") && both.contains("lite.base of run 2"), "{both}");
+    let of_one = served.page(&format!("/compare?base={first}&other={first}"));
+    assert!(of_one.contains("lite.next") && !of_one.contains("of run 1"), "{of_one}");
+    let crossed = format!("/compare?base={first}&base_target=lite.next&other={second}");
+    assert!(served.page(&crossed).contains("lite.next of run 1"));
+    let itself = format!("/compare?base={first}&other={first}&other_target=lite.base");
+    assert!(served.page(&itself).contains("both sides are the target"));
+
+    let trend = format!("/trend?name={first}&target=lite.base&clients=1&step=l.i0");
+    let run = served.page_with(&format!("/run?name={first}"), "/trend?");
+    assert!(run.contains(&trend.replace('&', "&amp;")), "{run}");
+    let trend = served.page_with(&trend, &format!("<a href=\"/run?name={second}\"><title>"));
+    assert!(trend.contains("compare with it"), "{trend}");
+
+    let report = served.page(&format!("/report?name={second}"));
+    assert!(report.contains("id=\"results\""), "it is no report");
+    served.running.must_run("the last page was read");
+}
+
+#[test]
+fn a_page_from_elsewhere_and_a_writer_are_refused() {
+    let place = Place::new();
+    measured(&place, 1);
+    let served = Served::start(&place);
+    let port = served.address.port();
+    let evil = served.request(&format!("GET / HTTP/1.1\r\nHost: evil.example:{port}"));
+    assert_eq!(evil.status, "421 Misdirected Request");
+    let post = served.request(&format!("POST / HTTP/1.1\r\nHost: localhost:{port}"));
+    assert_eq!(post.status, "405 Method Not Allowed");
+    let head = served.get("/").head;
+    for header in ["frame-ancestors 'none'", "Referrer-Policy: no-referrer", "nosniff"] {
+        assert!(head.contains(header), "{head}");
+    }
+    place.assay(&["serve", "results", "--listen", "0.0.0.0:0"]).expect_code(2);
+    place.assay(&["serve", "nowhere"]).expect_code(2);
+}
+
+#[test]
+fn nothing_but_runs_of_the_folder_can_be_asked_for() {
+    let place = Place::new();
+    let name = measured(&place, 1);
+    let outside = place.join("outside");
+    fs_err::rename(place.join("results").join(&name), &outside).unwrap();
+    std::os::unix::fs::symlink(&outside, place.join("results/linked")).unwrap();
+    let name = measured(&place, 1);
+    let mut served = Served::start(&place);
+
+    let list = served.page_with("/", "finished");
+    assert!(!list.contains("linked"), "{list}");
+    for run in ["linked", "..%2Foutside", "../outside", "%2Fetc", ""] {
+        for page in ["run?name", "report?name", "trend?name", "compare?base"] {
+            assert_eq!(served.get(&format!("/{page}={run}")).status, "404 Not Found", "{page}");
+        }
+    }
+    for path in [format!("/{name}/run.json"), format!("/results/{name}/report.html")] {
+        assert_eq!(served.get(&path).status, "404 Not Found");
+    }
+}
+
+#[test]
+fn what_a_stranger_put_into_a_run_is_text() {
+    let place = Place::new();
+    let name = measured(&place, 1);
+    let run = place.join("results").join(&name);
+    let script = "<script>alert(1)</script>";
+    change_json(&run.join("run.json"), |run| run["name"] = script.into());
+    fs_err::write(run.join("report.html"), script).unwrap();
+    let damaged = place.join("results/20990101T000000Z-damaged");
+    fs_err::create_dir(&damaged).unwrap();
+    fs_err::write(damaged.join("run.json"), script).unwrap();
+
+    let mut served = Served::start(&place);
+    let list = served.page_with("/", "unreadable");
+    let of_run = served.page(&format!("/run?name={name}"));
+    let report = served.page(&format!("/report?name={name}"));
+    for page in [list, of_run, report] {
+        assert!(!page.contains(script), "it is no text");
+        assert!(page.contains("default-src 'none'"), "it has no policy");
+    }
+    let unreadable = served.get("/report?name=20990101T000000Z-damaged");
+    assert_eq!(unreadable.status, "422 Unprocessable Content");
+    assert!(!Path::new(&run).join("index.html").exists());
+}

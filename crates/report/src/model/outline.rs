@@ -1,0 +1,111 @@
+//! What a list of runs says of each: from `run.json` alone, without the figures.
+
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
+use analysis::distinct;
+use record::{Run, Status};
+
+use super::number::moment;
+
+/// The state of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunState {
+    /// All cells were measured.
+    Finished,
+    /// A process measures its cells now.
+    InProgress,
+    /// A cell failed.
+    Failed,
+    /// The operator interrupted it.
+    Interrupted,
+    /// Only a part was measured, or its process was killed.
+    Incomplete,
+}
+
+impl RunState {
+    fn of(run: &Run) -> Self {
+        match run.status {
+            Status::Complete => Self::Finished,
+            Status::Failed => Self::Failed,
+            Status::Interrupted => Self::Interrupted,
+            Status::Incomplete if run.is_running => Self::InProgress,
+            Status::Incomplete => Self::Incomplete,
+        }
+    }
+
+    /// Returns the state in words.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Finished => "finished",
+            Self::InProgress => "in progress",
+            Self::Failed => "failed",
+            Self::Interrupted => "interrupted",
+            Self::Incomplete => "incomplete",
+        }
+    }
+}
+
+/// A run in a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outline {
+    /// The plan's name.
+    pub plan: String,
+    /// The time at which the run started.
+    pub started_unix_ns: u64,
+    /// The state.
+    pub state: RunState,
+    /// The engines of the targets.
+    pub engines: Vec<String>,
+    /// The targets that have cells, in the plan's order.
+    pub targets: Vec<String>,
+    /// The target that the others are compared with.
+    pub base: String,
+    /// The steps of all workloads and variants.
+    pub steps: Vec<String>,
+    /// The largest number of repeats.
+    pub repeats: u32,
+    /// A number that differs between runs of different work, such as other numbers of rows.
+    pub work: u64,
+}
+
+impl Outline {
+    /// Returns the outline of a run.
+    pub fn new(run: &Run) -> Self {
+        let with_cells = distinct(run.cells.iter().map(|cell| cell.key.target.as_str()));
+        let measured: Vec<_> = run
+            .targets
+            .iter()
+            .filter(|target| with_cells.contains(&target.name.as_str()))
+            .collect();
+        let steps = run.workloads.iter().flat_map(|workload| &workload.steps);
+
+        Self {
+            plan: run.name.clone(),
+            started_unix_ns: run.started_unix_ns,
+            state: RunState::of(run),
+            engines: distinct(measured.iter().map(|target| target.engine.clone())),
+            targets: measured.iter().map(|target| target.name.clone()).collect(),
+            base: run.base.clone(),
+            steps: distinct(steps.cloned()),
+            repeats: run.cells.iter().map(|cell| cell.key.repeat).max().unwrap_or(0),
+            work: work(run),
+        }
+    }
+
+    /// Returns the time of the start to the minute: `2026-11-21 19:02`.
+    pub fn started(&self) -> String {
+        let to_the_second = moment(self.started_unix_ns);
+        to_the_second.get(..16).unwrap_or(&to_the_second).to_owned()
+    }
+}
+
+/// Returns a number that differs if the plan's workload does.
+fn work(run: &Run) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for value in &run.plan.resolved {
+        if value.key.starts_with("workload.") {
+            (&value.key, &value.value).hash(&mut hasher);
+        }
+    }
+    hasher.finish()
+}

@@ -1,0 +1,112 @@
+//! Pages over many runs, for `assay serve`: a list, a run, two targets side by side, and the trend
+//! of a step. They have no scripts: forms and links ask the server.
+//!
+//! ```text
+//! list ──► run ──► trend      of a step of a target, over runs of one plan
+//!   └───► compared            any two targets of any two runs
+//! ```
+//!
+//! What they show comes from records that strangers may have made. Text is escaped and bounded, and
+//! a page's policy forbids it to load or run anything.
+
+mod compared;
+mod list;
+mod run;
+mod trend;
+
+use std::fmt::Write as _;
+
+use maud::{DOCTYPE, Markup, PreEscaped, html as markup};
+
+pub use compared::{ComparedSides, SideChoice, comparison_page, refused_page};
+pub use list::{CatalogRow, RunList, list_page};
+pub use run::{RunPage, run_page};
+pub use trend::{Trend, TrendPoint, trend_page};
+
+use crate::model::text::clean;
+use crate::plot;
+use crate::printers::page::{STYLE, head_start};
+
+const OWN_STYLE: &str = include_str!("style.css");
+
+/// The paths of the pages.
+pub mod paths {
+    /// The list of runs.
+    pub const LIST: &str = "/";
+    /// One run.
+    pub const RUN: &str = "/run";
+    /// The report of a run.
+    pub const REPORT: &str = "/report";
+    /// Two targets.
+    pub const COMPARE: &str = "/compare";
+    /// A step over many runs.
+    pub const TREND: &str = "/trend";
+}
+
+/// The most letters of a name that a page shows.
+const NAME_MAX: usize = 120;
+
+/// Returns a text of a record for a page, shortened.
+fn shown(text: &str) -> String {
+    let text = clean(text);
+    match text.char_indices().nth(NAME_MAX) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+/// Returns an address with a query.
+fn address(path: &str, query: &[(&str, &str)]) -> String {
+    let mut address = path.to_owned();
+    for (index, (key, value)) in query.iter().enumerate() {
+        let separator = if index == 0 { '?' } else { '&' };
+        let _ = write!(address, "{separator}{key}=");
+        for byte in value.bytes() {
+            if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.') {
+                address.push(char::from(byte));
+            } else {
+                let _ = write!(address, "%{byte:02X}");
+            }
+        }
+    }
+    address
+}
+
+/// Returns a page with this title. If its data is not complete, a browser asks again soon.
+fn page(title: &str, is_incomplete: bool, body: Markup) -> String {
+    markup! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                (head_start("", std::iter::empty()))
+                @if is_incomplete { meta http-equiv="refresh" content="2"; }
+                link rel="icon" href="data:,";
+                title { (shown(title)) " - Assay" }
+                style { (PreEscaped(STYLE)) (PreEscaped(plot::STYLE)) (PreEscaped(OWN_STYLE)) }
+            }
+            body.catalog {
+                nav { a href=(paths::LIST) { "All runs" } }
+                (body)
+            }
+        }
+    }
+    .into_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_keeps_every_name_whole() {
+        let odd = [("name", "a b&c=d"), ("step", "ü/\"<")];
+        assert_eq!(address("/run", &odd), "/run?name=a%20b%26c%3Dd&step=%C3%BC%2F%22%3C");
+        assert_eq!(address("/", &[]), "/");
+    }
+
+    #[test]
+    fn a_page_shortens_long_names_and_drops_what_turns_text() {
+        assert_eq!(shown("a\u{202e}b"), "ab");
+        assert_eq!(shown(&"x".repeat(500)).chars().count(), NAME_MAX + 1);
+    }
+}

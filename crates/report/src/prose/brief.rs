@@ -1,0 +1,86 @@
+//! The result of a run in a few words, for lists of many runs.
+
+use analysis::{counted, explain::Answer, figures::Figures};
+use record::Run;
+
+use super::searches;
+use crate::model::comparison::Explained;
+use crate::model::number::ratio_text;
+
+/// Returns the result of a run in a few words: `2 faster, 1 slower, 4 too noisy`.
+pub fn result_in_brief(run: &Run, figures: &Figures) -> String {
+    if run.search.is_some() {
+        return searches::results(run, figures).heading;
+    }
+
+    let explained = Explained::new(run, figures);
+    let comparison = explained.comparison();
+    let answer = Answer::new(figures, comparison.compared, comparison.effects, &[]);
+    counts(&answer)
+}
+
+/// Counts the comparisons of all targets by their verdicts.
+fn counts(answer: &Answer) -> String {
+    if answer.targets.is_empty() {
+        return "one target".to_owned();
+    }
+
+    let single: Vec<f64> =
+        answer.targets.iter().flat_map(|target| &target.single).map(|once| once.ratio).collect();
+    let mut texts = Vec::new();
+    if !single.is_empty() {
+        let low = ratio_text(single.iter().copied().fold(f64::INFINITY, f64::min));
+        let high = ratio_text(single.iter().copied().fold(0.0, f64::max));
+        let range = if low == high { format!("{low}x") } else { format!("{low}x to {high}x") };
+        texts.push(format!("{} measured once ({range})", single.len()));
+    }
+
+    let targets = || answer.targets.iter();
+    let counted_verdicts = [
+        (targets().map(|target| target.faster.len()).sum::<usize>(), "faster"),
+        (targets().map(|target| target.slower.len()).sum(), "slower"),
+        (targets().map(|target| target.no_change_shown).sum(), "without change"),
+        (targets().map(|target| target.too_noisy).sum(), "too noisy"),
+        (targets().map(|target| target.not_compared).sum(), "not compared"),
+    ];
+    for (count, what) in counted_verdicts {
+        if count > 0 {
+            texts.push(format!("{count} {what}"));
+        }
+    }
+
+    if texts.is_empty() {
+        return format!("{} without figures", counted(answer.targets.len(), "target"));
+    }
+    texts.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use analysis::explain::{Change, TargetAnswer};
+
+    use super::*;
+
+    fn change(ratio: f64) -> Change {
+        Change { step: "l.i0".into(), variant: None, clients: 1, ratio, interval: None, repeats: 1 }
+    }
+
+    #[test]
+    fn verdicts_are_counted_over_all_targets() {
+        let first = TargetAnswer {
+            faster: vec![change(1.2), change(1.5)],
+            too_noisy: 3,
+            ..TargetAnswer::default()
+        };
+        let second =
+            TargetAnswer { slower: vec![change(0.5)], not_compared: 1, ..TargetAnswer::default() };
+        let answer = Answer { targets: vec![first, second], ..Answer::default() };
+        assert_eq!(counts(&answer), "2 faster, 1 slower, 3 too noisy, 1 not compared");
+
+        let once =
+            TargetAnswer { single: vec![change(0.04), change(2.0)], ..TargetAnswer::default() };
+        let answer = Answer { targets: vec![once], ..Answer::default() };
+        assert_eq!(counts(&answer), "2 measured once (0.040x to 2.00x)");
+        assert_eq!(counts(&Answer::default()), "one target");
+    }
+}
