@@ -47,7 +47,7 @@ fn findings_stand_below_the_summary_with_their_figures() {
         .unwrap_or_else(|| panic!("{text}"))
         .split_whitespace()
         .collect();
-    assert_eq!(row, ["\u{b5}s", "90.2", "190", "2.11x", "more"], "{text}");
+    assert_eq!(row, ["\u{b5}s/op", "90.2", "190", "2.11x", "more"], "{text}");
 }
 
 #[test]
