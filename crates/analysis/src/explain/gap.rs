@@ -1,6 +1,7 @@
 //! The largest differences in cost of targets that were measured once, in the order of the time
 //! that they cost. Without repeats they are no verdicts, and no causes.
 
+use record::StepKind;
 use serde::Serialize;
 
 use super::case::{Case, Pair};
@@ -63,6 +64,10 @@ pub(super) struct Gap<'a> {
 impl<'a> Gap<'a> {
     /// Returns the difference in a cost, if it is large enough to be listed.
     fn new(case: &'a Case<'a>, cost: Cost) -> Option<Self> {
+        // Nobody waits for a row to be indexed.
+        if case.side.rows[0].kind == StepKind::Index {
+            return None;
+        }
         let is_of_writes = matches!(cost, Cost::Writes | Cost::Fsyncs);
         if is_of_writes && only_reads(case) {
             return None;

@@ -53,7 +53,7 @@ fn targets_are_in_the_order_of_the_plan_and_the_first_slower_one_is_named() {
         (1..=5).flat_map(|repeat| speeds.map(|(name, speed)| row(name, 1, repeat, "l.i0", speed)));
     let run = run(&names, "pg17.a");
     let rows: Vec<Row> = rows.collect();
-    let [chart] = &on_board(&run, rows, |board| targets(board))[..] else {
+    let [chart] = &on_board(&run, rows, targets)[..] else {
         panic!("one step, one chart");
     };
     let ticks: Vec<&str> = chart.x.ticks.iter().map(|(_, name)| name.as_str()).collect();
@@ -89,7 +89,7 @@ fn the_steps_over_targets_have_one_scale() {
             })
         })
         .collect();
-    let charts = on_board(&run(&names, "pg9.a"), rows, |board| targets(board));
+    let charts = on_board(&run(&names, "pg9.a"), rows, targets);
     assert_eq!(charts.len(), 2);
     assert_eq!(charts[0].y, charts[1].y);
 }

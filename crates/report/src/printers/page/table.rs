@@ -163,7 +163,7 @@ fn without_shade(tone: Tone) -> Tone {
     }
 }
 
-fn without_shades<'m>(mut legend: Vec<(Tone, &'m str)>) -> Vec<(Tone, &'m str)> {
+fn without_shades(mut legend: Vec<(Tone, &str)>) -> Vec<(Tone, &str)> {
     legend.retain(|(tone, _)| without_shade(*tone) == *tone);
     legend
 }
