@@ -83,7 +83,7 @@ pub use export::{
 pub use model::comparison::{ComparedRun, Comparison, FactorEffects, effects_of_matrices};
 pub use model::number::rate_text;
 pub use model::text::{is_printable, terminal_text};
-pub use plot::plots;
+pub use plot::{PlotFiles, plots};
 pub use printers::json::{compared_json, effects_json};
 pub use printers::page::{CellRecord, Curves, Page, Source, html_page, live_page};
 pub use printers::terminal::comparisons::{compared, compared_markdown, noise_floor};
