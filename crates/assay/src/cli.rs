@@ -191,6 +191,12 @@ pub struct ReportArgs {
     /// Also writes the report's plots as SVG files into this directory
     #[arg(long, value_name = "DIR")]
     pub svg: Option<PathBuf>,
+    /// The width of the SVG files in pixels [default: as wide as each plot needs]
+    #[arg(long, value_name = "PX", requires = "svg", value_parser = clap::value_parser!(u32).range(360..=4000))]
+    pub width: Option<u32>,
+    /// Draws only this step in the SVG files; may be repeated
+    #[arg(long = "step", value_name = "NAME", requires = "svg")]
+    pub steps: Vec<String>,
 }
 
 /// Arguments of `fetch`.

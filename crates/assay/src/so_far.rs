@@ -25,6 +25,8 @@ pub struct SoFar {
     /// The target that others are compared with: the plan's base, or the first target if the base
     /// is not measured.
     base: String,
+    /// The run searches for the highest rate of each target, so that throughput is as requested.
+    is_search: bool,
     ended: Vec<EndedCell>,
     /// The last line that was shown.
     shown: Option<String>,
@@ -80,6 +82,7 @@ impl SoFar {
         let first = targets.clone().next();
         let base = targets.find(|target| **target == run.base).or(first);
         self.base = base.cloned().unwrap_or_default();
+        self.is_search = run.search.is_some();
     }
 
     /// Reads the cells that have ended since; returns whether there are any.
@@ -123,6 +126,10 @@ impl SoFar {
 
     /// Returns each target relative to the base, in the repeats that both have ended.
     fn relative(&self) -> Vec<RelativeTarget> {
+        if self.is_search {
+            return Vec::new();
+        }
+
         let base = self.base.as_str();
         let mut found: Vec<RelativeRepeats> = Vec::new();
         for ended in self.ended.iter().filter(|ended| ended.cell.target != base) {
@@ -318,6 +325,14 @@ mod tests {
         let mut invalid = ended("pg.b", 1, &[("load", 200.0)]);
         invalid.steps[0].is_valid = false;
         let mut so_far = so_far(vec![ended("pg.a", 1, &[("load", 100.0)]), invalid]);
+        assert_eq!(so_far.new_line(), None);
+    }
+
+    #[test]
+    fn a_search_for_the_highest_rate_compares_no_throughput() {
+        let mut so_far =
+            so_far(vec![ended("pg.a", 1, &[("load", 1.0)]), ended("pg.b", 1, &[("load", 2.0)])]);
+        so_far.is_search = true;
         assert_eq!(so_far.new_line(), None);
     }
 

@@ -29,8 +29,8 @@ pub struct TurnRow {
     pub idle_ns: u64,
     /// The CPU time of the connections' threads in the client.
     pub client_cpu_ns: u64,
-    /// What the server's processes used; `None` if that is not known, or if the engine works on the
-    /// threads of the client.
+    /// What the server's processes used; `None` if that is not known, or if the engine works on
+    /// the threads of the client.
     pub server: Option<ServerUse>,
     /// Operations that succeeded, by kind.
     pub ok: BTreeMap<String, u64>,

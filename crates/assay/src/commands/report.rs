@@ -6,13 +6,13 @@ use analysis::compat::{Recorded, check_repeats};
 use analysis::figures::Figures;
 use anyhow::Context;
 use record::{Run, RunDir};
-use report::{CellRecord, Curves, Page, Source};
+use report::{CellRecord, Curves, Page, PlotFiles, Source};
 use runner::failure::UsageError;
 
 use crate::cli::ReportArgs;
 use crate::exit::Exit;
 use crate::output::{eprint_line, print};
-use crate::runs::{exit_of_reading, figures};
+use crate::runs::{check_steps, exit_of_reading, figures};
 
 /// The report in a run's directory.
 const REPORT_FILE: &str = "report.html";
@@ -23,11 +23,13 @@ pub fn report(args: &ReportArgs) -> anyhow::Result<Exit> {
     let runs = Recorded::read(&directories)?;
     let notes = check_repeats(&runs).map_err(UsageError::from)?;
     let (figures, curves) = figures(&directories, Curves::take)?;
+    check_steps(&figures, &args.steps)?;
     let output = args.output.as_deref();
     let output = write_report(&directories, &figures, &curves, &notes, output)?;
     print(&format!("{}\n", output.display()))?;
     if let (Some(folder), Some(first)) = (&args.svg, runs.first()) {
-        write_plots(&first.run, &figures, folder)?;
+        let files = PlotFiles { width: args.width.map(f64::from), steps: &args.steps };
+        write_plots(&first.run, &figures, files, folder)?;
     }
     Ok(exit_of_reading(&figures))
 }
@@ -64,8 +66,13 @@ pub fn html_of(
 }
 
 /// Writes each plot of a report to a file.
-fn write_plots(run: &Run, figures: &Figures, folder: &Path) -> anyhow::Result<()> {
-    let plots = report::plots(run, figures);
+fn write_plots(
+    run: &Run,
+    figures: &Figures,
+    files: PlotFiles<'_>,
+    folder: &Path,
+) -> anyhow::Result<()> {
+    let plots = report::plots(run, figures, files);
     if plots.is_empty() {
         eprint_line!(
             "warning: no plots were written: the run needs several targets, numbers of clients, or rates"

@@ -18,6 +18,7 @@
 //! without colors or with a screen reader.
 
 mod chart;
+mod files;
 mod forest;
 mod heat;
 mod over;
@@ -25,14 +26,9 @@ mod scale;
 mod strip;
 mod svg;
 
-use analysis::{
-    compare::{ComparedStep, THROUGHPUT},
-    figures::Figures,
-};
+use analysis::compare::{ComparedStep, THROUGHPUT};
 use maud::{Markup, html as markup};
-use record::Run;
 
-use crate::model::comparison::{Explained, with_measured_base};
 use crate::model::matrix::StepHead;
 use crate::model::number::percent;
 use crate::model::table::Tone;
@@ -42,10 +38,11 @@ use chart::{Chart, Curve};
 use forest::Forest;
 use heat::{Heat, HeatCell};
 use over::OverClients;
-use svg::{MARKS, Panel, RATE_MISSED, mark, repeat_mark};
+use svg::{GAP, MARKS, Panel, RATE_MISSED, mark, repeat_mark};
 
 pub(crate) use chart::{COLOR_COUNT, DASHES};
 pub(crate) use strip::{StripScale, strip_keys};
+pub use files::{PlotFiles, plots};
 pub(crate) use svg::STYLE;
 
 /// The maximum number of forest plots, one per target; more targets are shown as a heat map.
@@ -60,6 +57,9 @@ const NARROW: f64 = 366.0;
 /// The width of a chart on all screens, unless it shows more targets than this.
 const CHART: f64 = 420.0;
 const NAMES_MAX: usize = 14;
+/// The least widths of a forest plot and of a chart that stand side by side in a file.
+const FOREST_MIN: f64 = 420.0;
+const CHART_MIN: f64 = 300.0;
 
 /// The note of charts whose points are repeats.
 const RANGES: &str =
@@ -250,11 +250,40 @@ impl Plot<'_> {
         }
     }
 
-    /// Returns the plot as an SVG file of its own.
-    pub(crate) fn file(&self, subject: &str) -> String {
-        let title = format!("{subject}: {}", self.title);
-        clean(&svg::file(&title, &self.panels(true), &self.keys(), &self.note))
+    /// Draws the plot so that it fits a file of this width.
+    fn panels_within(&self, width: f64) -> Vec<Panel> {
+        let room = width - 2.0 * GAP;
+        match &self.drawing {
+            Drawing::Forests(forests) => {
+                let column = column(room, forests.len(), FOREST_MIN, WIDE);
+                forests.iter().map(|forest| forest.draw(column)).collect()
+            }
+            Drawing::Heat(map) => map.draw(room),
+            Drawing::Charts(charts) => {
+                let least = if self.is_of_one_size() { CHART_MIN } else { room };
+                let column = column(room, charts.len(), least, WIDEST);
+                charts.iter().map(|chart| chart.draw(column)).collect()
+            }
+        }
     }
+
+    /// Returns the plot as an SVG file of its own, with this width in pixels; `None`: as wide as
+    /// its drawings need.
+    pub(crate) fn file(&self, subject: &str, width: Option<f64>) -> String {
+        let title = format!("{subject}: {}", self.title);
+        let panels = match width {
+            Some(width) => self.panels_within(width),
+            None => self.panels(true),
+        };
+        clean(&svg::file(&title, &panels, &self.keys(), &self.note, width))
+    }
+}
+
+/// Returns the width of each of `count` drawings, of which as many are side by side as fit with at
+/// least `least`.
+fn column(room: f64, count: usize, least: f64, most: f64) -> f64 {
+    let columns = ((room + GAP) / (least + GAP)).floor().clamp(1.0, count.max(1) as f64);
+    ((room - GAP * (columns - 1.0)) / columns).min(most)
 }
 
 /// Returns the legend of charts: their lines, each once, and then their marks.
@@ -388,7 +417,7 @@ fn chart_plot(
 
 /// Returns a link that saves a plot as a file.
 pub(crate) fn save_link(plot: &Plot<'_>, subject: &str) -> Markup {
-    let address = format!("data:image/svg+xml,{}", encoded(&plot.file(subject)));
+    let address = format!("data:image/svg+xml,{}", encoded(&plot.file(subject, None)));
     markup! { a.save download={ (plot.id) ".svg" } href=(address) { "save as SVG" } }
 }
 
@@ -404,18 +433,4 @@ fn encoded(text: &str) -> String {
         }
     }
     link
-}
-
-/// Returns all plots of a report as SVG files: file names without extension, and contents. Of a
-/// report of several runs, `run` is the first.
-pub fn plots(run: &Run, figures: &Figures) -> Vec<(String, String)> {
-    let run = with_measured_base(run, figures);
-    let explained = Explained::new(&run, figures);
-    let comparison = explained.comparison();
-    let board = Board::new(&comparison);
-
-    let subject = subject(&board);
-    let charts = chart_sections(&board).into_iter().flat_map(|section| section.plots);
-    let plots = verdicts(&board).into_iter().chain(charts);
-    plots.map(|plot| (plot.id.to_string(), plot.file(&subject))).collect()
 }

@@ -16,10 +16,13 @@ const LETTER: f64 = 7.0;
 
 /// In a file: the space around panels, the height of the title and of a line of text, and the
 /// width from which on panels continue below.
-const GAP: f64 = 24.0;
+pub(super) const GAP: f64 = 24.0;
 const HEAD: f64 = 36.0;
 const LINE: f64 = 18.0;
 const WIDTH_MAX: f64 = 1340.0;
+/// The height of a line of a long title, and the size of its letters relative to others.
+const HEAD_LINE: f64 = 24.0;
+const HEAD_SIZE: f64 = 1.5;
 
 /// The end of a name that was cut.
 const CUT: &str = "\u{2026}";
@@ -49,9 +52,22 @@ impl Panel {
 }
 
 /// Returns a self-contained SVG file of panels, with a title above and a legend below.
-pub(super) fn file(title: &str, panels: &[Panel], keys: &[(Markup, String)], note: &str) -> String {
-    let placed = place_panels(panels);
-    let width = placed.width.max(text_width(title) * 1.5 + 2.0 * GAP).max(400.0);
+/// Its width is as given, or as wide as they need.
+pub(super) fn file(
+    title: &str,
+    panels: &[Panel],
+    keys: &[(Markup, String)],
+    note: &str,
+    width: Option<f64>,
+) -> String {
+    let heads = match width {
+        Some(width) => lines(title, ((width - 2.0 * GAP) / (LETTER * HEAD_SIZE)) as usize),
+        None => vec![title.to_owned()],
+    };
+    let top = HEAD + HEAD_LINE * (heads.len().max(1) - 1) as f64 + GAP;
+    let placed = place_panels(panels, top, width.map_or(WIDTH_MAX, |width| width - GAP));
+    let needed = placed.width.max(text_width(title) * HEAD_SIZE + 2.0 * GAP).max(400.0);
+    let width = width.unwrap_or(needed);
     let legend = place_keys(keys, width, placed.next_y);
 
     let mut y = if keys.is_empty() { legend.next_y } else { legend.next_y + 6.0 };
@@ -68,7 +84,9 @@ pub(super) fn file(title: &str, panels: &[Panel], keys: &[(Markup, String)], not
             title { (title) }
             style { (PreEscaped(fixed_style())) }
             rect.paper width="100%" height="100%" {}
-            text.head x=(px(GAP)) y=(px(HEAD)) { (title) }
+            @for (number, head) in heads.iter().enumerate() {
+                text.head x=(px(GAP)) y=(px(HEAD + HEAD_LINE * number as f64)) { (head) }
+            }
             @for At { x, y, item: panel } in &placed.items { g transform={ "translate(" (px(*x)) " " (px(*y)) ")" } { (panel.body) } }
             @for At { x, y, item: (mark, text) } in &legend.items {
                 g transform={ "translate(" (px(*x)) " " (px(*y)) ")" } { (mark) }
@@ -96,12 +114,14 @@ struct Placed<'a, T> {
     next_y: f64,
 }
 
-fn place_panels(panels: &[Panel]) -> Placed<'_, Panel> {
+/// Lays out panels below `top`. Those that would end beyond `right` continue below.
+fn place_panels(panels: &[Panel], top: f64, right: f64) -> Placed<'_, Panel> {
     let mut items = Vec::new();
-    let (mut x, mut y) = (GAP, HEAD + GAP);
+    let (mut x, mut y) = (GAP, top);
     let (mut row_height, mut width) = (0.0_f64, 0.0_f64);
     for panel in panels {
-        if x > GAP && x + panel.width > WIDTH_MAX {
+        // A width that was divided is not exact.
+        if x > GAP && x + panel.width > right + 0.5 {
             x = GAP;
             y += row_height + GAP;
             row_height = 0.0;

@@ -1,7 +1,7 @@
 //! Plots as files: one of each.
 
 use analysis::figures::Figures;
-use report::plots;
+use report::{PlotFiles, plots};
 
 use crate::html;
 use crate::synthetic::{ALL_STEPS, SMALL, Size, matrix_of, noise, source, target_names};
@@ -26,7 +26,7 @@ pub fn repeated(size: Size, clients: &[u32]) -> Figures {
 
 /// Returns the plots of a report of this size.
 fn drawn(size: Size, clients: &[u32]) -> Vec<(String, String)> {
-    plots(&source(size).run, &repeated(size, clients))
+    plots(&source(size).run, &repeated(size, clients), PlotFiles::default())
 }
 
 #[track_caller]
@@ -107,10 +107,56 @@ fn text_from_outside_stays_text_in_plots() {
         row.step += evil;
         row.cell.target += evil;
     }
-    let plots = plots(&source.run, &figures);
+    let plots = plots(&source.run, &figures, PlotFiles::default());
     assert!(!plots.is_empty());
     for (_, svg) in plots {
         assert!(!svg.contains("<script") && svg.contains("&lt;script&gt;"));
         assert!(svg.chars().all(|letter| letter == '\n' || !letter.is_control()));
     }
+}
+
+/// Three targets and the base, with repeats under two loads.
+const SEVERAL: Size = Size { targets: 4, ..SMALL };
+
+#[test]
+fn files_have_the_width_that_was_asked_for() {
+    let files = PlotFiles { width: Some(600.0), ..PlotFiles::default() };
+    let plots = plots(&source(SEVERAL).run, &repeated(SEVERAL, &[1, 4]), files);
+    assert!(plots.len() > 4);
+    for (name, svg) in plots {
+        assert!(svg.contains(" width=\"600\" "), "{name}: {}", &svg[..200]);
+        // A drawing that begins in the right half would end outside if it were not narrower.
+        let beginnings = svg.split("<g transform=\"translate(").skip(1);
+        let farthest = beginnings
+            .filter(|drawing| drawing.contains("class=\"name\""))
+            .filter_map(|drawing| drawing.split(' ').next()?.parse::<f64>().ok())
+            .fold(0.0, f64::max);
+        assert!(farthest < 400.0, "{name}: {farthest}");
+    }
+}
+
+#[test]
+fn a_file_of_one_step_has_the_verdict_that_the_step_has_among_all() {
+    let (run, figures) = (source(SEVERAL).run, repeated(SEVERAL, &[2]));
+    let steps = ["qr100".to_owned()];
+    let some = plots(&run, &figures, PlotFiles { steps: &steps, ..PlotFiles::default() });
+    let all = plots(&run, &figures, PlotFiles::default());
+
+    let forest = named(&some, "forest");
+    assert!(!forest.contains(">l.i0<") && forest.contains(">qr100<"));
+    let intervals = |svg: &str| -> Vec<String> {
+        let texts = svg.split("<text ").filter_map(|text| text.split(['>', '<']).nth(1));
+        texts.filter(|text| text.contains(" (")).map(str::to_owned).collect()
+    };
+    let (of_step, of_all) = (intervals(forest), intervals(named(&all, "forest")));
+    // One target's `l.x` is invalid.
+    assert_eq!((of_step.len(), of_all.len()), (3, 8));
+    assert!(of_step.iter().all(|interval| of_all.contains(interval)), "{of_step:?} {of_all:?}");
+}
+
+#[test]
+fn all_targets_stand_in_one_chart_over_the_steps() {
+    let plots = drawn(SEVERAL, &[2]);
+    let svg = named(&plots, "over-steps");
+    insta::assert_snapshot!("over-steps", lines(svg));
 }

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! targets   ratios to the base, in the plan's order: where does a series of versions change?
+//! steps     ratios to the base of all targets: in which steps does which target differ?
 //! clients   throughput, cost and scale-up: where does a target stop scaling?
 //! rates     response times over requested rates: where does a target saturate?
 //! search    the rates that `assay find` tried, with their bounds
@@ -12,6 +13,7 @@ mod clients;
 mod curves;
 mod rates;
 mod search;
+mod steps;
 mod targets;
 #[cfg(test)]
 mod tests;
@@ -19,4 +21,5 @@ mod tests;
 pub(super) use clients::{OverClients, clients};
 pub(super) use rates::rates;
 pub(super) use search::search;
+pub(super) use steps::steps;
 pub(super) use targets::targets;

@@ -1,6 +1,9 @@
 //! Charts over targets.
 
-use analysis::{compare::THROUGHPUT, distinct};
+use analysis::{
+    compare::{ComparedStep, THROUGHPUT},
+    distinct,
+};
 
 use super::curves::{bounds, points, widened};
 use crate::model::comparison::repeat_ratios;
@@ -30,7 +33,7 @@ pub(in crate::plot) fn targets(board: &Board<'_>) -> Vec<Chart> {
 }
 
 /// Returns all targets in the plan's order.
-fn targets_of_plan<'a>(board: &'a Board<'_>) -> Vec<&'a str> {
+pub(super) fn targets_of_plan<'a>(board: &'a Board<'_>) -> Vec<&'a str> {
     let mut names = distinct(board.lines.iter().map(|line| line.cell.target.as_str()));
     let planned = &board.comparison.run.targets;
     names.sort_by_key(|name| {
@@ -83,27 +86,30 @@ fn ratio_points(
     step: StepHead<'_>,
 ) -> Vec<Point> {
     let point = |(at, target): (usize, &&str)| {
-        let x = at as f64;
         if *target == board.base {
-            return Some(Point { x, y: 1.0, ..Point::default() });
+            return Some(Point { x: at as f64, y: 1.0, ..Point::default() });
         }
 
         let line = lines.iter().find(|line| line.cell.target == *target)?;
-        let row = board.row(line, step.name, THROUGHPUT)?;
-        Some(Point {
-            x,
-            y: row.ratio?,
-            range: row.interval.map(|interval| [interval.low, interval.high]),
-            repeats: repeat_ratios(row),
-            tone: Some(tone(row)),
-        })
+        ratio_point(at, board.row(line, step.name, THROUGHPUT)?)
     };
     targets.iter().enumerate().filter_map(point).collect()
 }
 
+/// Returns the ratio of a comparison at place number `at`; `None` if there is none.
+pub(super) fn ratio_point(at: usize, row: &ComparedStep) -> Option<Point> {
+    Some(Point {
+        x: at as f64,
+        y: row.ratio?,
+        range: row.interval.map(|interval| [interval.low, interval.high]),
+        repeats: repeat_ratios(row),
+        tone: Some(tone(row)),
+    })
+}
+
 /// Returns the ends of an axis of ratios. All ratios and the band of `effect` fit, and of the
 /// intervals and repeats as much as leaves room for them.
-fn ends_of_ratios(curves: &[Curve], effect: f64) -> (f64, f64) {
+pub(super) fn ends_of_ratios(curves: &[Curve], effect: f64) -> (f64, f64) {
     let band = (1.0 - effect, 1.0 + effect);
     let (low, high) = points(curves).map(|point| point.y).fold(band, widened);
 

@@ -39,7 +39,7 @@ pub(super) fn of_step(matrix: &Matrix<'_>, step: StepHead<'_>) -> Markup {
     kinds.dedup();
     markup! {
         p.note.marks {
-            "Bars above the curves are events of the engine's log, from the top: " (clean(&kinds.join(", "))) "."
+            "Bars above a chart are events of the engine's log, from the top: " (clean(&kinds.join(", "))) "."
             @if marks.len() < count { " Of " (count) " events, the charts show " (marks.len()) ": the longest of each kind." }
         }
         script.marks type="application/json" { (PreEscaped(data(&kinds, &marks))) }

@@ -4,13 +4,15 @@
 //! ```text
 //! Row ──► Curves ──► Chart ──► Plot       one row, a chart of all lines, JSON in the page
 //!           │          └─ Budget          fewer points per curve, until the page is small enough
-//!           └─ load, host, engine, tree, waits
+//!           ├─ load, host, engine, tree, waits
+//!           └─ turns                      ratios to the base, turn by turn
 //! Page ─┬─ head, answer, summary
 //!       ├─ passages    findings, effects of factors
 //!       ├─ overview    the matrix of all steps and targets
 //!       ├─ plots       charts over targets, clients and rates
 //!       ├─ problems    what failed, and what to do
 //!       ├─ step        a section for each step: tables, charts, marks
+//!       ├─ legend      a color for each target
 //!       ├─ functions   flame graphs
 //!       └─ appendix    host, settings, plan, method
 //! ```

@@ -109,7 +109,7 @@ fn body(
             (marks::of_step(matrix, step))
         }
         @if let Some(ratios) = &charts.ratios {
-            div.charts { (figure(&ratios.plot(budget), step)) }
+            div.charts { (figure(&ratios.plot(&names.short(matrix.base), budget), step)) }
         }
         (figures(charts, &load, budget))
         @if !charts.distributions.is_empty() {

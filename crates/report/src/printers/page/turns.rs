@@ -78,7 +78,6 @@ fn sum(groups: &[TurnGroup]) -> TurnGroup {
 
 /// The chart of the ratios to the base in one step.
 pub(crate) struct RatioChart<'c> {
-    base: &'c str,
     lines: Vec<RatioLine<'c>>,
 }
 
@@ -156,7 +155,7 @@ pub(crate) fn of_step<'c>(
             lines.extend(RatioLine::new(number, target, base));
         }
     }
-    (!lines.is_empty()).then_some(RatioChart { base: matrix.base, lines })
+    (!lines.is_empty()).then_some(RatioChart { lines })
 }
 
 impl RatioChart<'_> {
@@ -176,8 +175,9 @@ impl RatioChart<'_> {
     }
 
     /// Returns the chart with as many points as the budget allows. In its data, `w` is the seconds
-    /// of a point, and `h` has the ratio of the whole step of each line.
-    pub(crate) fn plot(&self, budget: Budget) -> Plot {
+    /// of a point, and `h` has the ratio of the whole step of each line. `base` is the name of the
+    /// base.
+    pub(crate) fn plot(&self, base: &str, budget: Budget) -> Plot {
         let width = self.width(budget.ratio_points());
         let curves: Vec<(usize, Curve)> =
             self.lines.iter().map(|line| (line.number, Curve::new(&line.ratios(width)))).collect();
@@ -191,7 +191,7 @@ impl RatioChart<'_> {
         let data = list(&head, curves.iter().map(|(line, curve)| (*line, None, curve)), 1);
 
         Plot {
-            title: format!("throughput relative to {}, turn by turn", clean(self.base)),
+            title: format!("throughput relative to {}, turn by turn", clean(base)),
             note: format!("a point is {} of turns; dashed: the whole step", duration(width)),
             is_logarithmic: false,
             data,
@@ -230,7 +230,7 @@ mod tests {
         // A target that ended earlier has smaller groups.
         let target = turns(&[50; 1000]);
         let line = RatioLine::new(0, &target, &base).unwrap();
-        let chart = RatioChart { base: "a.b", lines: vec![line] };
+        let chart = RatioChart { lines: vec![line] };
         let width = chart.width(100);
         assert_eq!(width, 10.0);
         let ratios = chart.lines[0].ratios(width);
@@ -241,8 +241,7 @@ mod tests {
     #[test]
     fn a_point_has_a_block_even_if_blocks_are_long() {
         let (target, base) = (turns(&[1, 2, 4]), turns(&[1, 1, 1]));
-        let chart =
-            RatioChart { base: "a.b", lines: vec![RatioLine::new(0, &target, &base).unwrap()] };
+        let chart = RatioChart { lines: vec![RatioLine::new(0, &target, &base).unwrap()] };
         assert_eq!(chart.width(100), 1.0);
         assert_eq!(chart.lines[0].ratios(1.0), [1.0, 2.0, 4.0].map(Some));
     }

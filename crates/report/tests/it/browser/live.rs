@@ -1,19 +1,27 @@
 //! The live page of a run, with the answers of `assay run --listen`.
 
-use super::chromium::page_or_test_is_skipped;
+use tempfile::TempDir;
+
+use super::chromium::{Page, page_or_test_is_skipped};
 
 /// The first answer; a test of `assay` uses the same.
 const TOLD: &str = include_str!("live.json");
 
-#[test]
-fn it_draws_what_it_receives_and_reports_a_missing_answer() {
-    let Some(mut browser) = page_or_test_is_skipped() else {
-        return;
-    };
+/// Returns a browser that shows the live page, which gets no answer, and the folder of the page.
+fn shown() -> Option<(Page, TempDir)> {
+    let mut browser = page_or_test_is_skipped()?;
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("live.html");
     fs_err::write(&file, report::live_page()).unwrap();
     browser.open(&file);
+    Some((browser, folder))
+}
+
+#[test]
+fn it_draws_what_it_receives_and_reports_a_missing_answer() {
+    let Some((mut browser, _folder)) = shown() else {
+        return;
+    };
     let state = "document.getElementById('state').textContent";
     browser.wait_for(&format!("{state}.startsWith('no answer')"));
     let refused = browser.complaints().len();
@@ -40,27 +48,6 @@ fn it_draws_what_it_receives_and_reports_a_missing_answer() {
     assert_eq!(
         browser.value("document.getElementById('cells').textContent"),
         "2 of 10 cells complete, 1 failed; about 5 min left"
-    );
-    // What has ended does not need a running step.
-    let texts = |id: &str| {
-        format!(
-            "[...document.querySelectorAll('#{id} tr')].map((row) => [...row.cells].map((cell) => cell.textContent))"
-        )
-    };
-    assert_eq!(
-        browser.value(&texts("compared")),
-        serde_json::json!([
-            ["relative to pg.base", "repeats", "mean", "l.i0", "qr100"],
-            ["pg.\"base\"\\, 4 clients", "1", "0.500", "0.250", "1.00"]
-        ])
-    );
-    assert_eq!(
-        browser.value(&texts("ended")),
-        serde_json::json!([
-            ["cell", "repeat", "", "l.i0", "qr100"],
-            ["pg.\"base\"\\, 4 clients", "1", "failed", "1,000", ""],
-            ["pg.base, 4 clients", "1", "complete", "4,000", "50.3"]
-        ])
     );
     // It requests new seconds, and again those of which some connection may report late: after 22
     // seconds.
@@ -91,4 +78,38 @@ fn it_draws_what_it_receives_and_reports_a_missing_answer() {
     assert_eq!(browser.complaints().len(), refused);
     let wide = "document.documentElement.scrollWidth <= innerWidth";
     assert_eq!(browser.value(wide), true);
+}
+
+#[test]
+fn cells_that_have_ended_are_listed_between_steps_as_well() {
+    let Some((mut browser, _folder)) = shown() else {
+        return;
+    };
+    browser.value(&format!(
+        "{{ const told = {TOLD};
+            told.step = null;
+            window.fetch = async () => ({{ json: async () => told }}); }}"
+    ));
+    browser.wait_for("!document.getElementById('ended').hidden");
+    assert_eq!(browser.value("document.getElementById('running').hidden"), true);
+    let texts = |id: &str| {
+        format!(
+            "[...document.querySelectorAll('#{id} tr')].map((row) => [...row.cells].map((cell) => cell.textContent))"
+        )
+    };
+    assert_eq!(
+        browser.value(&texts("compared")),
+        serde_json::json!([
+            ["relative to pg.base", "repeats", "mean", "l.i0", "qr100"],
+            ["pg.\"base\"\\, 4 clients", "1", "0.500", "0.250", "1.00"]
+        ])
+    );
+    assert_eq!(
+        browser.value(&texts("ended")),
+        serde_json::json!([
+            ["cell", "repeat", "", "l.i0", "qr100"],
+            ["pg.\"base\"\\, 4 clients", "1", "failed", "1,000", ""],
+            ["pg.base, 4 clients", "1", "complete", "4,000", "50.3"]
+        ])
+    );
 }

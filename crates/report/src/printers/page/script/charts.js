@@ -102,6 +102,15 @@
     };
   };
 
+  // The end of a step's seconds, so that its charts have the same axis: that of the first chart by second.
+  const endOf = (step) => {
+    if (step.end === undefined) {
+      const texts = step.figures.map((figure) => figure.querySelector("script").textContent);
+      const text = texts.find((other) => other.startsWith('{"k"'));
+      step.end = text ? chartData.of(JSON.parse(text)).end : 0;
+    }
+    return step.end;
+  };
   const draw = (figure) => {
     const step = stepOf(figure);
     const plot = figure.querySelector(".plot");
@@ -112,6 +121,7 @@
     const kind = data.x || "seconds";
     const log = "log" in figure.dataset;
     const made = chartData.of(data);
+    if (kind === "seconds") made.end = Math.max(made.end, endOf(step));
     // Colored lines are drawn above the others, and medians above repeats. Repeats without a color would only be clutter.
     const rank = ({ entry, isRepeat }) => 2 * hasColor(step, entry) + !isRepeat;
     const order = made.curves.map((_, index) => index)
@@ -136,7 +146,7 @@
     const options = {
       width: widthOf(plot), height: height(), legend: { show: false },
       // Events are above the chart, and half of the last tick is beside it.
-      padding: [eventRows ? eventRows * EVENT_ROW + 4 : null, 26, null, null],
+      padding: [eventRows ? eventRows * EVENT_ROW + 4 : null, kind === "nines" ? 34 : 26, null, null],
       cursor: {
         focus: { prox: NEAR }, points: { size: 6 },
         sync: kind === "seconds" ? { key: step.key, setSeries: false, filters: { pub: (type) => type === "mousemove" || type === "mouseleave" } } : undefined,
@@ -533,7 +543,7 @@
     const marks = section.querySelector("script.marks");
     const step = {
       marks: marks && JSON.parse(marks.textContent), key: section.id, buttons, hidden: new Set(), filtered: new Set(), standingOut, colored: standingOut === null ? null : new Set(pressed),
-      zoom: null, drawn: new Set(), all: bar.querySelector(".whole"),
+      zoom: null, end: undefined, figures: [...section.querySelectorAll("figure")], drawn: new Set(), all: bar.querySelector(".whole"),
     };
     steps.set(section, step);
     toolbar(step, bar);

@@ -1,0 +1,41 @@
+//! Plots as files: all that a page has, and one that shows all targets over the steps.
+
+use analysis::figures::Figures;
+use record::Run;
+
+use super::{Plot, chart_plot, chart_sections, over, subject, verdicts};
+use crate::model::comparison::{Explained, with_measured_base};
+use crate::tables::compared::Board;
+
+/// The form of plots as files.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PlotFiles<'a> {
+    /// The width of each file in pixels; `None`: as wide as its drawings need.
+    pub width: Option<f64>,
+    /// The steps that are drawn; all if it is empty. Verdicts are those of all steps.
+    pub steps: &'a [String],
+}
+
+/// Returns all plots of a report as SVG files: file names without extension, and contents. Of a
+/// report of several runs, `run` is the first.
+pub fn plots(run: &Run, figures: &Figures, files: PlotFiles<'_>) -> Vec<(String, String)> {
+    let run = with_measured_base(run, figures);
+    let explained = Explained::new(&run, figures);
+    let comparison = explained.comparison();
+    let mut board = Board::new(&comparison);
+    if !files.steps.is_empty() {
+        board.matrix.steps.retain(|step| files.steps.iter().any(|name| name == step.name));
+    }
+
+    let subject = subject(&board);
+    let charts = chart_sections(&board).into_iter().flat_map(|section| section.plots);
+    let plots = verdicts(&board).into_iter().chain(over_steps(&board)).chain(charts);
+    plots.map(|plot| (plot.id.to_string(), plot.file(&subject, files.width))).collect()
+}
+
+/// Returns the plot of all targets over the steps.
+fn over_steps<'a>(board: &Board<'_>) -> Option<Plot<'a>> {
+    const NOTE: &str = "Each line is a target, and steps are in the plan's order. A line through a \
+        point is its interval; the band is a change that does not matter.";
+    chart_plot("over-steps", "Throughput relative to the base", NOTE, over::steps(board))
+}
