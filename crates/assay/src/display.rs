@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use load::{OpCount, Progress};
-use record::{CellKey, CellRef, Failure, Status, Step, StepKind};
+use record::{CellKey, CellRef, Failure, Run, Status, Step, StepKind};
 use report::terminal_text;
 use runner::Events;
 use runner::events::{JudgedRepeat, LoadBegin, MatrixProgress, NextRate, PlanDiagnostics};
@@ -28,6 +28,9 @@ pub struct Display {
     state: Mutex<DisplayState>,
 }
 
+/// The least width of a step's name: the steps of the Insert Benchmark are shorter.
+const STEP_WIDTH_MIN: usize = 8;
+
 /// The display's state of the run.
 #[derive(Default)]
 struct DisplayState {
@@ -36,6 +39,7 @@ struct DisplayState {
     progress: Option<MatrixProgress>,
     /// The step that is measured.
     step: Option<StepDisplay>,
+    widths: Widths,
 }
 
 enum Mode {
@@ -240,7 +244,8 @@ impl Events for Display {
 
     fn load_begins(&self, load: &LoadBegin<'_>) {
         self.reset_bar();
-        self.state().step = Some(StepDisplay::new(load.step, load.rows));
+        let mut state = self.state();
+        state.step = Some(StepDisplay::new(load.step, load.rows, state.widths));
     }
 
     /// Shows the progress of the step once a second on a terminal, else rarely.
@@ -270,11 +275,12 @@ impl Events for Display {
     fn step_ends(&self, step: &Step) {
         self.reset_bar();
         self.state().step = None;
+        let widths = self.state().widths;
         if let Mode::Terminal(bar) = &self.mode {
             bar.set_message("");
             bar.set_prefix("");
         }
-        self.say(&terminal_text(&end_line(step)));
+        self.say(&terminal_text(&end_line(step, widths)));
     }
 
     fn run_ends(&self) {
@@ -283,6 +289,11 @@ impl Events for Display {
 }
 
 impl Display {
+    /// Aligns the lines of a run's steps from now on.
+    pub fn align(&self, run: &Run) {
+        self.state().widths = Widths::of(run);
+    }
+
     /// Returns the progress of the run as text.
     fn place(&self) -> String {
         let Some(progress) = self.matrix_progress() else {
@@ -332,12 +343,35 @@ fn remaining_text(progress: &MatrixProgress) -> String {
     format!("{failed}{} left", about(left))
 }
 
-/// Returns the label of a step's lines, with the target if several are measured at the same time.
-fn label(step: &Step) -> String {
-    if !step.cell.target.is_empty() {
-        return format!("  {:8} {}", step.name, step.cell.target);
+/// The widths of the columns before figures, so that these stand below each other.
+#[derive(Clone, Copy, Default)]
+struct Widths {
+    /// The longest name of a step.
+    step: usize,
+    /// The longest name of a target.
+    target: usize,
+}
+
+impl Widths {
+    fn of(run: &Run) -> Self {
+        let length = |name: &String| name.chars().count();
+        let steps = run.workloads.iter().flat_map(|workload| &workload.steps);
+        Self {
+            step: steps.map(length).max().unwrap_or(0),
+            target: run.targets.iter().map(|target| length(&target.name)).max().unwrap_or(0),
+        }
     }
-    format!("  {:8}", step.name)
+
+    /// Returns the label of a step's lines, with the target if several are measured at the same
+    /// time.
+    fn label(self, step: &Step) -> String {
+        let width = self.step.max(STEP_WIDTH_MIN);
+        let target = &step.cell.target;
+        if target.is_empty() {
+            return format!("  {:width$}", step.name);
+        }
+        format!("  {:width$} {target:target_width$}", step.name, target_width = self.target)
+    }
 }
 
 /// Cuts a line to the terminal's width: a wrapped line cannot be erased.
@@ -350,9 +384,9 @@ fn fit_to_terminal(line: &str) -> String {
 
 impl StepDisplay {
     /// Returns the display of a step, which inserts `rows` rows if it has no given time.
-    fn new(step: &Step, rows: u64) -> Self {
+    fn new(step: &Step, rows: u64, widths: Widths) -> Self {
         Self {
-            label: label(step),
+            label: widths.label(step),
             time: step.time_given_ns.map(Duration::from_nanos),
             rows,
             throughput: Throughput::of(step),
@@ -405,7 +439,7 @@ impl StepDisplay {
 }
 
 /// Returns the line about a step that has ended.
-fn end_line(step: &Step) -> String {
+fn end_line(step: &Step, widths: Widths) -> String {
     let seconds = step.elapsed_ns as f64 / 1e9;
     let per_second = |count: f64| report::rate_text(count / seconds.max(1e-9));
     let what = match (step.kind, Throughput::of(step)) {
@@ -431,7 +465,7 @@ fn end_line(step: &Step) -> String {
         Status::Interrupted => "  interrupted".into(),
         Status::Incomplete => "  incomplete".into(),
     };
-    format!("{} {seconds:8.1} s  {what}{verdict}", label(step))
+    format!("{} {seconds:8.1} s  {what}{verdict}", widths.label(step))
 }
 
 #[cfg(test)]
@@ -455,9 +489,23 @@ mod tests {
             last_second: Some(of(last_second)),
             total: of(total),
         };
-        let mut shown = StepDisplay::new(&step, 0);
+        let mut shown = StepDisplay::new(&step, 0, Widths::default());
         let rate = shown.note_second(&progress);
         shown.line(&progress, rate)
+    }
+
+    #[test]
+    fn figures_stand_below_each_other_however_long_a_name_is() {
+        let workload = record::WorkloadSteps {
+            steps: vec!["fillseq".into(), "multireadrandom".into()],
+            ..record::WorkloadSteps::default()
+        };
+        let widths = Widths::of(&Run { workloads: vec![workload], ..Run::default() });
+        let column = |name: &str| {
+            let step = Step { name: name.into(), ..Step::default() };
+            end_line(&step, widths).find(" s ").unwrap()
+        };
+        assert_eq!(column("fillseq"), column("multireadrandom"));
     }
 
     #[test]

@@ -32,6 +32,7 @@ impl RunView {
     /// Returns the view of a cell in its own process: see [`Events::hand_over`].
     pub fn of_cell(args: &CellArgs) -> anyhow::Result<Self> {
         let display = Display::new(args.quiet);
+        display.align(&RunDir::open(&args.run)?.read_run()?);
         if let Some(progress) = &args.matrix_progress {
             display.set_matrix_progress(serde_json::from_str(progress)?);
         }
@@ -66,6 +67,7 @@ impl Events for RunView {
 
     fn run_begins(&self, run: &Run, directory: &RunDir, clock: &SystemClock) -> anyhow::Result<()> {
         let address = self.live.listening_address();
+        self.display.align(run);
         self.live.run_begins(run, directory, clock)?;
         if let Some(address) = address {
             self.say(&format!(
