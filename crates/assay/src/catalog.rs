@@ -23,11 +23,18 @@ pub struct Outcome {
 }
 
 /// Reads the figures of a run.
+///
+/// # Errors
+/// The record can't be read, or a part of it is damaged.
 pub fn outcome(path: &Path) -> anyhow::Result<Outcome> {
     read_until_stable(&[path], || {
         let directory = RunDir::open(path)?;
         let run = directory.read_run()?;
         let (figures, _) = figures(&[directory], |row| row.series = Series::default())?;
+        // What is left of a damaged record would be taken for all of it.
+        if let Some(damage) = figures.damages.first() {
+            anyhow::bail!("damaged: {damage}");
+        }
         Ok(Outcome { result: result_in_brief(&run, &figures), points: step_points(&figures) })
     })
 }

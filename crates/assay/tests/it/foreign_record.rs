@@ -133,6 +133,8 @@ fn a_pipe_in_the_place_of_a_file_is_told_by_every_command() {
             let told = place.assay(args).expect_code(1);
             told.expect_in_stderr(&["it is a pipe, not a regular file"]);
         }
+        let listed = place.assay(&["ls"]).expect_code(1);
+        listed.expect_in_stdout(&["damaged: ", "it is a pipe, not a regular file"]);
         fs_err::remove_file(&file).unwrap();
         fs_err::rename(&aside, &file).unwrap();
     }

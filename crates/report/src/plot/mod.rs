@@ -41,8 +41,8 @@ use over::OverClients;
 use svg::{GAP, MARKS, Panel, RATE_MISSED, mark, repeat_mark};
 
 pub(crate) use chart::{COLOR_COUNT, DASHES};
-pub(crate) use strip::{StripScale, strip_keys};
 pub use files::{PlotFiles, plots};
+pub(crate) use strip::{StripScale, strip_keys};
 pub(crate) use svg::STYLE;
 
 /// The maximum number of forest plots, one per target; more targets are shown as a heat map.

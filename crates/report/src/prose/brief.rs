@@ -1,11 +1,18 @@
 //! The result of a run in a few words, for lists of many runs.
 
-use analysis::{counted, explain::Answer, figures::Figures};
+use analysis::{
+    counted,
+    explain::{Answer, FactorAnswer},
+    figures::Figures,
+};
 use record::Run;
 
 use super::searches;
 use crate::model::comparison::Explained;
-use crate::model::number::ratio_text;
+use crate::model::number::{listed, ratio_text};
+
+/// The most effects that are named.
+const EFFECTS_MAX: usize = 3;
 
 /// Returns the result of a run in a few words: `2 faster, 1 slower, 4 too noisy`.
 pub fn result_in_brief(run: &Run, figures: &Figures) -> String {
@@ -19,8 +26,24 @@ pub fn result_in_brief(run: &Run, figures: &Figures) -> String {
     counts(&answer)
 }
 
-/// Counts the comparisons of all targets by their verdicts.
+/// Returns the shown effects of factors, the largest first: `sync=on 3 slower; jit=off 1 faster`.
+fn effects(answer: &Answer) -> String {
+    let mut texts = Vec::new();
+    for FactorAnswer { factor, level, outcome, .. } in &answer.factors {
+        let counted = [(outcome.faster.len(), "faster"), (outcome.slower.len(), "slower")];
+        let shown = counted.into_iter().filter(|(count, _)| *count > 0);
+        let shown: Vec<String> = shown.map(|(count, what)| format!("{count} {what}")).collect();
+        texts.push(format!("{factor}={level} {}", shown.join(", ")));
+    }
+    listed(&texts, EFFECTS_MAX, "; ")
+}
+
+/// Counts the comparisons of all targets by their verdicts. In a matrix of factors, their effects
+/// say more.
 fn counts(answer: &Answer) -> String {
+    if !answer.factors.is_empty() {
+        return effects(answer);
+    }
     if answer.targets.is_empty() {
         return "one target".to_owned();
     }
@@ -82,5 +105,28 @@ mod tests {
         let answer = Answer { targets: vec![once], ..Answer::default() };
         assert_eq!(counts(&answer), "2 measured once (0.040x to 2.00x)");
         assert_eq!(counts(&Answer::default()), "one target");
+    }
+
+    #[test]
+    fn in_a_matrix_of_factors_their_effects_are_counted() {
+        let effect = |factor: &str, faster, slower| FactorAnswer {
+            factor: factor.into(),
+            level: "on".into(),
+            outcome: TargetAnswer {
+                faster: vec![change(1.5); faster],
+                slower: vec![change(0.5); slower],
+                too_noisy: 1,
+                ..TargetAnswer::default()
+            },
+            ..FactorAnswer::default()
+        };
+        let mut answer = Answer {
+            factors: vec![effect("sync", 0, 3), effect("jit", 1, 1)],
+            targets: vec![TargetAnswer { not_compared: 60, ..TargetAnswer::default() }],
+            ..Answer::default()
+        };
+        assert_eq!(counts(&answer), "sync=on 3 slower; jit=on 1 faster, 1 slower");
+        answer.factors.extend([effect("a", 1, 0), effect("b", 1, 0)]);
+        assert!(counts(&answer).ends_with("a=on 1 faster and 1 more"));
     }
 }
