@@ -25,7 +25,7 @@ use self::groups::Group;
 use self::lines::{Line, Runs};
 use crate::cli::{CompareArgs, Format, METRIC_LIST};
 use crate::exit::Exit;
-use crate::output::{json_text, print, style};
+use crate::output::{eprint_line, json_text, print, style};
 use crate::runs::{check_steps, exit_of_reading, figures, retain_steps};
 
 /// Compares the targets of some runs.
@@ -308,17 +308,20 @@ fn merged(runs: &[Recorded], base: Option<&str>) -> anyhow::Result<Run> {
         let mut cells = runs.iter().flat_map(|recorded| &recorded.run.cells);
         cells.any(|cell| cell.key.target == *name)
     });
-    if !names.contains(&shown.base.as_str()) {
-        let targets = did_you_mean(&mut names, &shown.base, "targets");
-        let (message, help) = match base {
-            Some(base) => (format!("unknown target `{base}` in `--base`"), targets),
-            None => (
-                format!("these runs did not measure the plan's base, `{}`", shown.base),
-                targets
-                    .map(|targets| format!("choose another base with `--base TARGET`; {targets}")),
-            ),
-        };
-        return Err(UsageError::new(message, help).into());
+    if names.contains(&shown.base.as_str()) {
+        return Ok(shown);
+    }
+    if let Some(base) = base {
+        let help = did_you_mean(&mut names, base, "targets");
+        return Err(UsageError::new(format!("unknown target `{base}` in `--base`"), help).into());
+    }
+    if let Some(first) = names.first().map(|name| (*name).to_owned()) {
+        eprint_line!(
+            "note: the plan's base, `{}`, was not measured: `{first}` takes its place; `--base TARGET` \
+             chooses another",
+            shown.base
+        );
+        shown.base = first;
     }
     Ok(shown)
 }

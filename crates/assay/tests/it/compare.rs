@@ -283,6 +283,22 @@ fn what_can_not_be_compared_is_refused_with_the_way_out() {
     }
 }
 
+#[test]
+fn the_first_measured_target_takes_the_place_of_a_base_that_was_left_out() {
+    let place = Place::new();
+    let plan = load(1, 500, TWICE) + "[config.sqlite.third]\nextends = \"base\"\n";
+    let only = ["--only", "lite.next", "--only", "lite.third"];
+    let ended = place.run(&plan, &[&["--quiet"][..], &only].concat()).expect_code(0);
+    let run = ended.run_directory();
+
+    let note = "the plan's base, `lite.base`, was not measured: `lite.next` takes its place";
+    let run = run.to_str().unwrap();
+    compared(&place, &[run]).expect_code(0).expect_in_stderr(&[note]);
+    let rows = rows(&place, &[run]);
+    assert!(rows.iter().all(|row| row["target"] == "lite.third"), "{rows:?}");
+    place.assay(&["ls"]).expect_code(0).expect_in_stdout(&["measured once"]);
+}
+
 fn copy_directory(from: &Path, to: &Path) {
     fs_err::create_dir(to).unwrap();
     for entry in fs_err::read_dir(from).unwrap() {

@@ -8,7 +8,7 @@ use analysis::{
 use record::Run;
 
 use super::searches;
-use crate::model::comparison::Explained;
+use crate::model::comparison::{Explained, with_measured_base};
 use crate::model::number::{listed, ratio_text};
 
 /// The most effects that are named.
@@ -20,7 +20,8 @@ pub fn result_in_brief(run: &Run, figures: &Figures) -> String {
         return searches::results(run, figures).heading;
     }
 
-    let explained = Explained::new(run, figures);
+    let run = with_measured_base(run, figures);
+    let explained = Explained::new(&run, figures);
     let comparison = explained.comparison();
     let answer = Answer::new(figures, comparison.compared, comparison.effects, &[]);
     counts(&answer)

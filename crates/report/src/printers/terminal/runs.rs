@@ -4,7 +4,7 @@ use analysis::{figures::Figures, settings::Settings};
 use record::Run;
 
 use super::writer::{TableStyle, TerminalWriter};
-use crate::model::comparison::{Comparison, Explained, is_repeated};
+use crate::model::comparison::{Comparison, Explained, is_repeated, with_measured_base};
 use crate::model::matrix::Matrix;
 use crate::model::table::{Cell, Table, TableRow, anchor};
 use crate::prose::answer;
@@ -35,6 +35,7 @@ pub fn tables_markdown(run: &Run, figures: &Figures, all_settings: bool) -> Stri
 }
 
 fn write_tables(out: &mut TerminalWriter, run: &Run, figures: &Figures) {
+    let run = &*with_measured_base(run, figures);
     let matrix = Matrix::new(run, figures);
     let explained = Explained::new(run, figures);
     let answer = answer::passage(&explained.comparison());
@@ -171,6 +172,7 @@ fn all_tables<'m>(run: &Run, figures: &Figures, matrix: &'m Matrix<'_>) -> Vec<N
 
 /// Formats the tables for the end of a run and a list of all others, with the answer last.
 pub fn tables_overview(run: &Run, figures: &Figures, style: TableStyle) -> String {
+    let run = &*with_measured_base(run, figures);
     let matrix = Matrix::new(run, figures);
     let explained = Explained::new(run, figures);
     let comparison = explained.comparison();
@@ -213,6 +215,7 @@ fn table_list(run: &Run, figures: &Figures, matrix: &Matrix<'_>) -> Table {
 /// Formats the tables for the end of a run: throughput, insert rate, problems, findings, and last,
 /// where it stays visible, the answer.
 pub fn tables_brief(run: &Run, figures: &Figures, style: TableStyle) -> String {
+    let run = &*with_measured_base(run, figures);
     let matrix = Matrix::new(run, figures);
     let explained = Explained::new(run, figures);
     let comparison = explained.comparison();
@@ -254,7 +257,8 @@ fn write_brief(
 /// Formats only the answer, with its verdicts.
 pub fn tables_summary(run: &Run, figures: &Figures, style: TableStyle) -> String {
     let mut out = TerminalWriter::new(style);
-    let explained = Explained::new(run, figures);
+    let run = with_measured_base(run, figures);
+    let explained = Explained::new(&run, figures);
     out.answer(&answer::passage(&explained.comparison()));
     out.finish()
 }
