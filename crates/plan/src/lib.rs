@@ -132,7 +132,7 @@ pub fn parse(
 fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
     let section = &mut Section::new("", root, Place::Nowhere);
 
-    // Values are listed in the order in which they are read.
+    // What is measured how often. Values are listed in the order in which they are read.
     let name = cx.value(section, "name", &Name, name_from(path));
     let counts = ListOf(Quantity::count(1..=CLIENTS_MAX), "a list of counts");
     let clients = cx.field(section, "clients", &counts, vec![(1, Place::Nowhere)]);
@@ -140,10 +140,12 @@ fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
     let turns = cx.value(section, "turns", &TurnKind, None);
     let idle = cx.value(section, "idle", &Choice(Idle::NAMES), Idle::Frozen);
     let placement = cx.value(section, "placement", &Choice(Placement::NAMES), Placement::Kernel);
+
     // The base is listed here, but only the targets say which one it is.
     let base_at = cx.resolved.len();
     let base_node = section.take("base").map(|entry| entry.node);
     let twin_node = section.take("against-itself").map(|entry| entry.node);
+
     let seed = cx.value(section, "seed", &Quantity::count(0..=u64::MAX), 1);
     let surroundings = Surroundings::read(cx, section);
     let profile = profile(cx, section);
@@ -151,6 +153,7 @@ fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
     let clients_max = client_counts.max().filter(|_| clients.trusted);
     let variants = workload(cx, section, clients_max);
 
+    // What is compared.
     let errors = cx.errors();
     let builds = builds::read(cx, section.take("build"));
     let configs = configs::read(cx, section.take("config"), &builds);
@@ -169,13 +172,13 @@ fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
         targets::report_unused(cx, &parts, &targets);
     }
     check_engines(cx, variants.as_deref(), &builds);
-
     if let Some(node) = &twin_node {
         let index = index_named(cx, base_at, "against-itself", node, &targets, are_known);
         targets =
             index.map_or(Vec::new(), |index| targets::with_twin(cx, node.place, &targets[index]));
     }
     repeats.check(cx, &targets);
+
     let first = first_measured(cx, variants.as_deref(), &builds, &targets);
     let base = match base_node {
         Some(node) if twin_node.is_none() => {

@@ -99,6 +99,7 @@ fn read_one(
         let shown = other.text().map(|name| Line.show(&name.to_owned()));
         cx.resolve(format!("target.{LOAD_WITH}"), shown.unwrap_or_default(), other.place);
     }
+
     let first_index = targets.len();
     for (build, build_place) in &builds {
         for (config, config_place) in &configs {
@@ -122,22 +123,31 @@ fn read_one(
                 continue;
             }
 
-            let of_config: Vec<&String> =
-                declared.config.factors.iter().map(|(factor, _)| factor).collect();
-            let twice = owner.factors.iter().find(|(factor, _)| of_config.contains(&factor));
-            if let Some((factor, _)) = twice {
-                let message =
-                    format!("target {} has the factor {} twice", code(&name), code(factor));
-                cx.error("plan::duplicate-key", declared.place, message)
-                    .label("its config sets it")
-                    .also(parts.builds[*build].place, "its build sets it too")
-                    .help("set the factor in one of the two");
-            }
+            refuse_factor_of_both(cx, &name, &parts.builds[*build], declared);
             first_places.insert(name.clone(), here);
             targets.push(Target { name, build: *build, config: *config, load_with: None });
         }
     }
     Some(Loaded { targets: first_index..targets.len(), loader: loader? })
+}
+
+/// Refuses a factor that both the build and the config of a target set.
+fn refuse_factor_of_both(
+    cx: &mut Context<'_>,
+    target: &str,
+    build: &DeclaredBuild,
+    config: &DeclaredConfig,
+) {
+    let of_config = &config.config.factors;
+    let is_of_both = |factor: &&(String, String)| of_config.iter().any(|other| other.0 == factor.0);
+    let Some((factor, _)) = build.build.factors.iter().find(is_of_both) else {
+        return;
+    };
+    let message = format!("target {} has the factor {} twice", code(target), code(factor));
+    cx.error("plan::duplicate-key", config.place, message)
+        .label("its config sets it")
+        .also(build.place, "its build sets it too")
+        .help("set the factor in one of the two");
 }
 
 /// Takes a list of names; `None` if the table has none.

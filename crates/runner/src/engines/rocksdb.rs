@@ -252,34 +252,43 @@ impl NextOpening for Reopening {
 /// declares for the load.
 fn record_load_settings(cell: &mut CellRun<'_>, load_settings: Vec<Setting>) -> anyhow::Result<()> {
     let declared = cell.config().declared();
-    let later = &cell.record.settings;
-    let is_recorded = |setting: &Setting| {
-        let name = without_section(&setting.name);
-        let load_name = format!("{LOAD_OPTION}{name}");
-        let is_declared = || {
-            declared.iter().any(|(option, _)| {
-                let suffix = load_name.strip_prefix(option.as_str());
-                suffix.is_some_and(|suffix| suffix.is_empty() || suffix.starts_with('.'))
-            })
-        };
-        let is_same =
-            |other: &Setting| (&other.name, &other.value) == (&setting.name, &setting.value);
-        !NEW_DATABASE_ONLY.contains(&name) && (is_declared() || !later.iter().any(is_same))
-    };
-    let is_of_load = |setting: &Setting| without_section(&setting.name).starts_with(LOAD_OPTION);
+    let later = cell.record.settings.clone();
+
     // Those of a kept database may have been recorded by the cell that made it.
-    let recorded: Vec<Setting> = if load_settings.iter().any(is_of_load) {
-        load_settings.into_iter().filter(is_of_load).collect()
-    } else {
-        load_settings
-            .into_iter()
-            .filter(is_recorded)
-            .map(|setting| Setting { name: name_in_load(&setting.name), ..setting })
-            .collect()
-    };
-    cell.record.settings.extend(recorded);
+    let is_of_load = |setting: &Setting| without_section(&setting.name).starts_with(LOAD_OPTION);
+    let are_recorded = load_settings.iter().any(is_of_load);
+
+    for setting in load_settings {
+        if are_recorded {
+            if is_of_load(&setting) {
+                cell.record.settings.push(setting);
+            }
+            continue;
+        }
+        let name = without_section(&setting.name);
+        if NEW_DATABASE_ONLY.contains(&name) {
+            continue;
+        }
+        let has_later =
+            later.iter().any(|other| other.name == setting.name && other.value == setting.value);
+        if !has_later || declares_for_load(&declared, name) {
+            let name = name_in_load(&setting.name);
+            cell.record.settings.push(Setting { name, ..setting });
+        }
+    }
+
     cell.record.settings.sort_by(|a, b| a.name.cmp(&b.name));
     cell.describe_settings()
+}
+
+/// Returns whether a config sets an option for the load: itself, or a table that it belongs to, as
+/// `load.block_based_table_factory` is for `block_based_table_factory.block_size`.
+fn declares_for_load(declared: &[(String, String)], name: &str) -> bool {
+    let load_name = format!("{LOAD_OPTION}{name}");
+    declared.iter().any(|(option, _)| {
+        let rest = load_name.strip_prefix(option.as_str());
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    })
 }
 
 /// Warns about options of the config that this version of RocksDB lacks.
