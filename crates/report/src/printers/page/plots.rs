@@ -37,7 +37,7 @@ fn figure(plot: &Plot<'_>, subject: &str) -> Markup {
         div.plots id={ "plot-" (plot.id) } {
             div.heading {
                 h4 { (plot.title) (permalink(&format!("plot-{}", plot.id))) }
-                a.save download={ (plot.id) ".svg" } href={ "data:image/svg+xml," (encoded(&plot.file(subject, None))) } { "save as SVG" }
+                a.save download={ (plot.id) ".svg" } href={ "data:image/svg+xml," (encoded(&plot.file(subject))) } { "save as SVG" }
             }
             @if plot.is_of_one_size() { div.panels { (panels(plot, true)) } } @else {
                 div.panels.wide { (panels(plot, true)) }
