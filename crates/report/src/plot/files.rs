@@ -30,7 +30,14 @@ pub fn plots(run: &Run, figures: &Figures, files: PlotFiles<'_>) -> Vec<(String,
     let subject = subject(&board);
     let charts = chart_sections(&board).into_iter().flat_map(|section| section.plots);
     let plots = verdicts(&board).into_iter().chain(over_steps(&board)).chain(charts);
-    plots.map(|plot| (plot.id.to_string(), plot.file(&subject, files.width))).collect()
+    let file = |plot: Plot<'_>| {
+        let svg = match files.width {
+            Some(width) => plot.file_within(&subject, width),
+            None => plot.file(&subject),
+        };
+        (plot.id.to_string(), svg)
+    };
+    plots.map(file).collect()
 }
 
 /// Returns the plot of all targets over the steps.

@@ -267,15 +267,19 @@ impl Plot<'_> {
         }
     }
 
-    /// Returns the plot as an SVG file of its own, with this width in pixels; `None`: as wide as
-    /// its drawings need.
-    pub(crate) fn file(&self, subject: &str, width: Option<f64>) -> String {
+    /// Returns the plot as an SVG file of its own, as wide as its drawings need.
+    pub(crate) fn file(&self, subject: &str) -> String {
+        self.file_of(subject, &self.panels(true), None)
+    }
+
+    /// Returns the plot as an SVG file of this width in pixels.
+    fn file_within(&self, subject: &str, width: f64) -> String {
+        self.file_of(subject, &self.panels_within(width), Some(width))
+    }
+
+    fn file_of(&self, subject: &str, panels: &[Panel], width: Option<f64>) -> String {
         let title = format!("{subject}: {}", self.title);
-        let panels = match width {
-            Some(width) => self.panels_within(width),
-            None => self.panels(true),
-        };
-        clean(&svg::file(&title, &panels, &self.keys(), &self.note, width))
+        clean(&svg::file(&title, panels, &self.keys(), &self.note, width))
     }
 }
 
@@ -417,7 +421,7 @@ fn chart_plot(
 
 /// Returns a link that saves a plot as a file.
 pub(crate) fn save_link(plot: &Plot<'_>, subject: &str) -> Markup {
-    let address = format!("data:image/svg+xml,{}", encoded(&plot.file(subject, None)));
+    let address = format!("data:image/svg+xml,{}", encoded(&plot.file(subject)));
     markup! { a.save download={ (plot.id) ".svg" } href=(address) { "save as SVG" } }
 }
 
