@@ -42,6 +42,8 @@ pub(crate) struct Grid<'a, L> {
     pub across: bool,
     pub lines: Vec<NamedLine<L>>,
     pub steps: Vec<StepHead<'a>>,
+    /// The target of each line, if the lines are columns and may be repeats of a target.
+    pub targets: Vec<String>,
 }
 
 impl<'a, L> Grid<'a, L> {
@@ -60,6 +62,7 @@ impl<'a, L> Grid<'a, L> {
             across: false,
             lines,
             steps,
+            targets: Vec::new(),
         }
     }
 
@@ -91,6 +94,7 @@ impl<'a, L> Grid<'a, L> {
             let heads = self.lines.iter().map(|named| named.names.join("\n"));
             let mut table = Table::new(id, "", lead, heads);
             table.across = true;
+            table.column_targets.clone_from(&self.targets);
             for step in &self.steps {
                 let cells = self.lines.iter().map(|named| cell(&named.line, *step));
                 table.push(vec![step.name.to_string()], cells.collect());
@@ -160,11 +164,13 @@ pub(crate) fn of_tests<'m, 'a>(
 
         let are_whole = lines.len() <= WHOLE_HEADS_MAX
             && lines.iter().all(|line| line.cell.target.len() <= WHOLE_HEAD_MAX);
+        let targets = sorted.iter().map(|line| line.cell.target.clone()).collect();
         let named = sorted
             .into_iter()
             .map(|line| NamedLine { line, names: vec![column_head(matrix, line, are_whole)] })
             .collect();
-        Grid::of_tests(TestLines { number, label, lines: named }, group, steps.to_vec())
+        let lines = TestLines { number, label, lines: named };
+        Grid { targets, ..Grid::of_tests(lines, group, steps.to_vec()) }
     });
     grids.collect()
 }

@@ -1,4 +1,4 @@
-//! Folds the rows of repeats in a table: of each target its median, with the spread.
+//! Folds the rows or columns of repeats in a table: of each target its median, with the spread.
 
 use crate::model::table::{Cell, Table, TableRow, Tone};
 
@@ -56,6 +56,33 @@ pub(crate) fn by_target(table: &Table) -> Option<Vec<RepeatedRows<'_>>> {
         RepeatedRows { lead, medians: medians(&rows), rows }
     });
     Some(folded.collect())
+}
+
+/// The columns of one target in a table.
+pub(crate) struct RepeatedColumns<'t> {
+    pub target: &'t str,
+    /// The indexes of the columns of its repeats.
+    pub columns: Vec<usize>,
+}
+
+impl RepeatedColumns<'_> {
+    /// Returns the median of the repeats in a row.
+    pub(crate) fn median(&self, row: &TableRow) -> Median {
+        let cells: Vec<&Cell> = self.columns.iter().filter_map(|at| row.cells.get(*at)).collect();
+        median(&cells)
+    }
+}
+
+/// Returns the columns of a table by target; `None` if no target has several.
+pub(crate) fn columns_by_target(table: &Table) -> Option<Vec<RepeatedColumns<'_>>> {
+    let mut groups: Vec<RepeatedColumns<'_>> = Vec::new();
+    for (at, target) in table.column_targets.iter().enumerate() {
+        match groups.iter_mut().find(|group| group.target == target) {
+            Some(group) => group.columns.push(at),
+            None => groups.push(RepeatedColumns { target, columns: vec![at] }),
+        }
+    }
+    (groups.len() < table.column_targets.len()).then_some(groups)
 }
 
 fn medians(rows: &[&TableRow]) -> Vec<Median> {
@@ -152,6 +179,19 @@ mod tests {
         assert!((spread - 100.0 / 11.0).abs() < 1e-9, "{spread}");
         assert_eq!((medians[1].cell.text.as_str(), medians[1].spread_pct), ("50", None));
         assert_eq!(*medians[2], Median::default());
+    }
+
+    #[test]
+    fn repeats_may_be_columns() {
+        let mut table = Table::new("t", "T", vec!["test".to_owned()], ["a r1", "a r2", "b r1"]);
+        table.push(vec!["scan".to_owned()], ["10", "30", "7"].map(Cell::plain).to_vec());
+        assert!(columns_by_target(&table).is_none());
+        table.column_targets = ["a", "a", "b"].map(str::to_owned).to_vec();
+        let groups = columns_by_target(&table).unwrap();
+        let columns: Vec<&[usize]> = groups.iter().map(|group| group.columns.as_slice()).collect();
+        assert_eq!(columns, [&[0, 1][..], &[2]]);
+        let median = groups[0].median(&table.rows[0]);
+        assert_eq!((median.value, median.spread_pct), (Some(10.0), Some(100.0)));
     }
 
     #[test]

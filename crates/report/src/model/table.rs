@@ -163,6 +163,8 @@ pub(crate) struct Table {
     pub lead: Vec<String>,
     /// Heads of the columns of figures; they may contain line breaks.
     pub columns: Vec<String>,
+    /// The target of each column, if several columns may be the repeats of a target.
+    pub column_targets: Vec<String>,
     /// The columns that belong to the one before: ratios next to a figure.
     pub beside: Vec<usize>,
     pub rows: Vec<TableRow>,

@@ -383,3 +383,26 @@ fn others_on_the_host_are_one_line_whatever_the_number_of_steps_and_one_where_ta
     }
     assert!(!tables_brief(&run(), &figures, PLAIN).contains("Problems and warnings"));
 }
+
+#[test]
+fn repeats_of_tests_have_a_column_of_each_target() {
+    let mut figures = Figures::default();
+    for repeat in 1..=3 {
+        for mut row in self::figures(2).rows {
+            row.cell.repeat = repeat;
+            for value in row.metrics.values_mut().flatten() {
+                *value *= 1.0 + f64::from(repeat) / 10.0;
+            }
+            figures.rows.push(row);
+        }
+    }
+    let page = page(run(), &figures);
+    let table = between(&page, "id=\"summary-point\"", "</table>");
+    let heads = between(table, "<thead>", "</thead>");
+    assert_eq!(heads.matches("median of 3").count(), 2, "{heads}");
+    assert_eq!(heads.matches("class=\"n repeat\"").count(), 6, "{heads}");
+    // The middle one of 1.1, 1.2 and 1.3 times the speed.
+    let row = between(table, ">point-query<", "</tr>");
+    assert!(row.contains("data-value=\"65185\""), "{row}");
+    assert!(row.contains("65,185") && row.contains("\u{b1}8%"), "{row}");
+}

@@ -3,7 +3,7 @@
 use maud::{Markup, html as markup};
 
 use crate::model::names::{Names, Subject};
-use crate::model::repeats::{Median, RepeatedRows, by_target};
+use crate::model::repeats::{Median, RepeatedColumns, RepeatedRows, by_target, columns_by_target};
 use crate::model::table::{Cell, STEP, TEST, Table, Tone};
 use crate::model::text::clean;
 use crate::printers::page::{breakable, marked, permalink};
@@ -32,24 +32,28 @@ pub(crate) fn table(names: &Names<'_>, table: &Table) -> Markup {
         return markup! {};
     }
 
-    let repeats = by_target(table);
-    let legend = match repeats {
-        Some(_) => without_shades(table.legend()),
-        None => table.legend(),
-    };
+    let repeated_rows = by_target(table);
+    let repeated_columns = columns_by_target(table);
+    let has_repeats = repeated_rows.is_some() || repeated_columns.is_some();
+    let legend = if has_repeats { without_shades(table.legend()) } else { table.legend() };
     // Without any mark, no cell keeps room for one.
     let bare = table.cells().all(|cell| cell.mark.is_empty());
     markup! {
         div.block id=(table.id) {
             h4 {
                 span id={ "title-" (table.id) } { (clean(&table.title)) } (permalink(&table.id))
-                @if repeats.is_some() { " " button.repeats type="button" aria-pressed="false" { "each repeat" } }
+                @if has_repeats { " " button.repeats type="button" aria-pressed="false" { "each repeat" } }
             }
             div.scroll tabindex="0" role="group" aria-labelledby={ "title-" (table.id) } {
                 table class={ "figures" @if bare { " bare" } } aria-labelledby={ "title-" (table.id) } {
-                    (table_head(names, table, bare))
-                    @if let Some(repeats) = &repeats { (body_by_target(names, table, repeats, bare)) }
-                    @else { (table_body(names, table, bare)) }
+                    @if let Some(columns) = &repeated_columns {
+                        (head_by_columns(names, table, columns, bare))
+                        (body_by_columns(names, table, columns, bare))
+                    } @else {
+                        (table_head(names, table, bare))
+                        @if let Some(rows) = &repeated_rows { (body_by_target(names, table, rows, bare)) }
+                        @else { (table_body(names, table, bare)) }
+                    }
                 }
             }
             @if !legend.is_empty() {
@@ -117,6 +121,58 @@ fn body_by_target(
     }
 }
 
+/// Returns the heads of a table in which each target has a column with its medians, followed by
+/// those of its repeats.
+fn head_by_columns(
+    names: &Names<'_>,
+    table: &Table,
+    groups: &[RepeatedColumns<'_>],
+    bare: bool,
+) -> Markup {
+    markup! {
+        thead { tr {
+            @for text in &table.lead { th scope="col" { (clean(text)) } }
+            @for group in groups {
+                @let count = group.columns.len();
+                @if count > 1 { (column_head(names, &format!("{}\nmedian of {count}", group.target), "n", bare)) }
+                @for at in &group.columns { (column_head(names, &table.columns[*at], if count > 1 { "n repeat" } else { "n" }, bare)) }
+            }
+        } }
+    }
+}
+
+fn column_head(names: &Names<'_>, text: &str, class: &str, bare: bool) -> Markup {
+    let subject = names.target_in(text);
+    let HeadText { name, title, text } = head_of(subject.as_ref(), text);
+    markup! {
+        th class=(class) scope="col" data-of=[name] title=[title] { (breakable(&text)) @if !bare { span.m {} } }
+    }
+}
+
+fn body_by_columns(
+    names: &Names<'_>,
+    table: &Table,
+    groups: &[RepeatedColumns<'_>],
+    bare: bool,
+) -> Markup {
+    markup! {
+        tbody {
+            @for (number, row) in table.rows.iter().enumerate() {
+                tr class=[row_class(table, number)] {
+                    (row_heads(names, &table.lead, &row.lead))
+                    @for group in groups {
+                        @let is_repeated = group.columns.len() > 1;
+                        @if is_repeated { (median_cell(&group.median(row), bare)) }
+                        @for cell in group.columns.iter().filter_map(|at| row.cells.get(*at)) {
+                            (figure_of(cell, without_shade(cell.tone), bare, is_repeated))
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
 /// Returns the heads of a row.
 fn row_heads(names: &Names<'_>, heads: &[String], texts: &[String]) -> Markup {
     markup! {
@@ -129,7 +185,13 @@ fn row_heads(names: &Names<'_>, heads: &[String], texts: &[String]) -> Markup {
 }
 
 fn figure(cell: &Cell, tone: Tone, bare: bool) -> Markup {
-    let class = tone_class(tone);
+    figure_of(cell, tone, bare, false)
+}
+
+/// Returns a figure, which a button shows if it is a repeat in a column of its own.
+fn figure_of(cell: &Cell, tone: Tone, bare: bool, is_repeat: bool) -> Markup {
+    let class = [tone_class(tone), if is_repeat { "repeat" } else { "" }].join(" ");
+    let class = class.trim();
     // Without its color, the mark of the best and the worst has no meaning.
     let marked = if tone == cell.tone { mark(&cell.mark) } else { String::new() };
     markup! {
