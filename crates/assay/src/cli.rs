@@ -153,8 +153,8 @@ pub struct ShowArgs {
     /// Shows only this step, with all of its tables; may be repeated
     #[arg(long = "step", value_name = "NAME", conflicts_with = "between")]
     pub steps: Vec<String>,
-    /// Shows only this table, of each step or over all of them, such as `iostat`, `counters`, `plans` or
-    /// `engine-status`; may be repeated
+    /// Shows only this table, of each step or over all of them, such as `iostat`, `counters`,
+    /// `plans` or `engine-status`; may be repeated
     #[arg(long = "table", value_name = "NAME", conflicts_with = "between")]
     pub tables: Vec<String>,
     /// Shows only how the settings of two targets differ

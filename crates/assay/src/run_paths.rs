@@ -1,5 +1,5 @@
-//! Finds the runs that the arguments of commands stand for: run directories, the beginnings of their
-//! names, `latest`, and folders of runs.
+//! Finds the runs that the arguments of commands stand for: run directories, the beginnings of
+//! their names, `latest`, and folders of runs.
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -45,6 +45,7 @@ impl Staged {
         let installed = usr.join("bin/assay");
         fs::copy(binary, &installed)?;
         must_run(Command::new("strip").arg("--strip-debug").arg(&installed))?;
+
         must_run(Command::new(&installed).arg("man").arg(&pages))?;
         for page in fs::read_dir(&pages)? {
             // Without the time, so that the same page is the same file.
@@ -55,6 +56,7 @@ impl Staged {
             fs::create_dir_all(path.parent().unwrap_or(&share))?;
             fs::write(path, output(Command::new(&installed).args(["completions", shell]))?)?;
         }
+
         for name in DOCUMENTS {
             fs::copy(workspace.root.join(name), documents.join(name))?;
         }
@@ -79,6 +81,7 @@ impl Staged {
     pub(super) fn debian_package(&self, folder: &Path) -> Result<PathBuf> {
         let architecture = output(Command::new("dpkg").arg("--print-architecture"))?;
         let architecture = architecture.trim();
+
         let control = self.root.path().join("DEBIAN");
         fs::create_dir_all(&control)?;
         fs::write(
@@ -98,6 +101,7 @@ impl Staged {
                 self.version, self.needed
             ),
         )?;
+
         let path = folder.join(format!("assay_{}_{architecture}.deb", self.version));
         let mut dpkg = Command::new("dpkg-deb");
         dpkg.args(["--root-owner-group", "--build"]).arg(self.root.path()).arg(&path);

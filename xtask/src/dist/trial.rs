@@ -51,40 +51,47 @@ pub(super) fn all(workspace: &Workspace, packages: &[PathBuf], version: &str) ->
     Ok(is_good & container(workspace, version)?)
 }
 
-/// Unpacks or installs a package in a fresh place, and tries it there.
+/// Tries a package in a fresh place.
 fn one(package: &Path, version: &str) -> Result<()> {
     let place = tempfile::tempdir()?;
     let root = place.path();
-    let installed = match package.extension().and_then(|end| end.to_str()) {
+    match package.extension().and_then(|end| end.to_str()) {
         Some("deb") => {
             must_run(Command::new("dpkg-deb").arg("--extract").arg(package).arg(root))?;
-            root.join("usr")
+            unpacked(&root.join("usr"), version)
         }
         Some("gz") => {
             let mut tar = Command::new("tar");
             tar.args(["--extract", "--strip-components=1", "--file"]).arg(package);
             must_run(tar.arg("--directory").arg(root))?;
-            root.to_owned()
+            unpacked(root, version)
         }
-        Some("whl") => {
-            must_run(Command::new("python3").args(["-m", "venv"]).arg(root))?;
-            let mut pip = Command::new(root.join("bin/pip"));
-            must_run(pip.args(["install", "--quiet", "--no-index"]).arg(package))?;
-            let shown =
-                output(Command::new(root.join("bin/pip")).args(["show", "--files", "assay"]))?;
-            if !shown.contains("THIRD-PARTY-LICENSES.txt") {
-                bail!("it has no licenses:\n{shown}");
-            }
-            let mut module = Command::new(root.join("bin/python"));
-            must_run(module.args(["-c", "import assay; assay.read('latest')"]))?;
-            return measures(&root.join("bin/assay"), version);
-        }
+        Some("whl") => wheel(package, root, version),
         _ => bail!("it is no package"),
-    };
-    for file in FILES {
-        fs::metadata(installed.join(file))?;
     }
-    measures(&installed.join("bin/assay"), version)
+}
+
+/// Tries the files of a package for a system.
+fn unpacked(folder: &Path, version: &str) -> Result<()> {
+    for file in FILES {
+        fs::metadata(folder.join(file))?;
+    }
+    measures(&folder.join("bin/assay"), version)
+}
+
+/// Installs a wheel in a new virtual environment, and tries its command and its module.
+fn wheel(package: &Path, root: &Path, version: &str) -> Result<()> {
+    must_run(Command::new("python3").args(["-m", "venv"]).arg(root))?;
+    let mut pip = Command::new(root.join("bin/pip"));
+    must_run(pip.args(["install", "--quiet", "--no-index"]).arg(package))?;
+
+    let shown = output(Command::new(root.join("bin/pip")).args(["show", "--files", "assay"]))?;
+    if !shown.contains("THIRD-PARTY-LICENSES.txt") {
+        bail!("it has no licenses:\n{shown}");
+    }
+    let mut module = Command::new(root.join("bin/python"));
+    must_run(module.args(["-c", "import assay; assay.read('latest')"]))?;
+    measures(&root.join("bin/assay"), version)
 }
 
 /// Runs a small plan with an Assay.

@@ -208,6 +208,7 @@ fn comparison_html(sides: &ComparedSides<'_>, runs: &[&IndexedRun]) -> anyhow::R
         Ok(pair) => pair,
         Err(refusal) => return Ok(refused(sides, &refusal)),
     };
+
     let options = CompareOptions {
         base: shown.base.clone(),
         effect: figures.effect.unwrap_or(EFFECT),
@@ -217,6 +218,7 @@ fn comparison_html(sides: &ComparedSides<'_>, runs: &[&IndexedRun]) -> anyhow::R
     let mut compared = compare(&figures, &options);
     compared.notes.extend(notes);
     let findings = explain(&figures, &compared);
+
     let compared_runs: Vec<ComparedRun<'_>> = runs
         .iter()
         .zip(&recorded)

@@ -9,6 +9,9 @@ use crate::model::table::{Cell, Table, TableRow};
 use crate::model::text::terminal_text;
 use crate::printers::markdown;
 
+/// The most judgements that a summary lists: GitHub cuts a summary off at 1 MiB.
+const LISTED_MAX: usize = 50;
+
 /// The outcome of a judgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum JudgementOutcome {
@@ -158,7 +161,14 @@ pub fn judgements_markdown(judgements: &[Judgement]) -> String {
             table.rows.push(TableRow { lead, cells: Vec::<Cell>::new(), ..TableRow::default() });
         }
     }
-    text + &markdown::table(&table)
+
+    let more = table.rows.len().saturating_sub(LISTED_MAX);
+    table.rows.truncate(LISTED_MAX);
+    text += &markdown::table(&table);
+    if more > 0 {
+        text += &markdown::paragraph(&format!("{more} more are not listed."), false);
+    }
+    text
 }
 
 #[cfg(test)]
@@ -224,6 +234,8 @@ mod tests {
         assert!(text.contains("## Failed") && text.contains("1 failed, 1 not certain, 1 passed"));
         assert!(text.find("❌") < text.find("❔"), "{text}");
         assert!(!text.contains("no change shown"), "{text}");
+        let many = vec![judgements()[1].clone(); LISTED_MAX + 7];
+        assert!(judgements_markdown(&many).ends_with("7 more are not listed.\n\n"));
         let passed = judgements_markdown(&judgements()[..1]);
         assert!(passed.contains("## Passed") && !passed.contains('|'), "{passed}");
     }

@@ -26,8 +26,8 @@ pub(super) enum TargetBuild {
         engine: Engine,
         /// The source in plans.
         source: String,
-        /// The text of which its name in a plan is made; `None`: the source, or for one that has no
-        /// name, the target.
+        /// The text of which its name in a plan is made; `None`: the source, or for one that has
+        /// no name, the target.
         name: Option<String>,
         /// The same for all names of one build.
         identity: String,

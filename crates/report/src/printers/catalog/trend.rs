@@ -114,6 +114,7 @@ fn drawing(trend: &Trend<'_>) -> Markup {
         .map(|(number, point)| format!("{:.1},{:.1}", x(number), y(point.spread.mean)))
         .collect();
     let last = trend.points.len() - 1;
+
     markup! {
         svg.trend viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } role="img" aria-label="the trend; the table below has its figures" {
             @for part in 0..=PARTS {
