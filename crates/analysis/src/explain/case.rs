@@ -45,6 +45,12 @@ const EVIDENCE: [(&str, &str, &str); 26] = [
     ("device flushes", "flushes_per_commit", "/commit"),
 ];
 
+/// Returns the name of a metric in findings.
+pub(super) fn evidence_title(metric: &'static str) -> &'static str {
+    let row = EVIDENCE.iter().find(|(_, of_row, _)| *of_row == metric);
+    row.map_or(metric, |(title, ..)| title)
+}
+
 /// The comparison that is explained.
 #[derive(Clone, Copy)]
 pub(super) struct Context<'a> {

@@ -4,7 +4,7 @@
 use record::StepKind;
 use serde::Serialize;
 
-use super::case::{Case, Pair};
+use super::case::{Case, Pair, evidence_title};
 use super::cause::{FSYNCS, only_reads};
 use super::finding::Evidence;
 use super::thresholds::{GAP_COUNT, GAP_CPU, GAP_OF_TIME};
@@ -91,7 +91,8 @@ impl<'a> Gap<'a> {
 
     /// Returns the gap as a figure of a finding.
     pub(super) fn evidence(&self) -> Evidence {
-        let name = format!("{} of {} in {}", self.metric, self.case.who(), self.case.place());
+        let title = evidence_title(self.metric);
+        let name = format!("{title} of {} in {}", self.case.who(), self.case.place());
         let unit = match self.cost {
             Cost::Cpu => "us/op",
             Cost::Reads | Cost::Writes if self.metric.contains("_kb_") => "KB/op",

@@ -1,7 +1,7 @@
 //! Facts about targets that were measured once: without an interval there is no verdict, and so no
 //! cause.
 
-use super::case::{Case, Pair};
+use super::case::{Case, Pair, evidence_title};
 use super::cause::FSYNCS;
 use super::explanation::{Explanation, Fact, Statement};
 use super::finding::{Evidence, place};
@@ -24,7 +24,8 @@ pub(super) fn facts<'a>(cases: &'a [Case<'a>]) -> Option<Explanation<'a>> {
     for (who, cases) in grouped(gap::single(cases).into_iter().map(|case| (case.who(), case))) {
         let mut steps = Vec::new();
         for (case, metric, count) in cases.iter().filter_map(|case| fsyncs(case)) {
-            let name = format!("{metric} of {who} in {}", case.place());
+            let title = evidence_title(metric);
+            let name = format!("{title} of {who} in {}", case.place());
             evidence.push(Evidence::new(&name, "/commit", count));
             steps.push(case.place());
         }
