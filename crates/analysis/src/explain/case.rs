@@ -425,7 +425,9 @@ impl<'a> Case<'a> {
     /// those of the whole host.
     pub(super) fn evidence(&self) -> Vec<Evidence> {
         let throughput = Pair { base: self.base.throughput, value: self.side.throughput };
-        let mut evidence = vec![Evidence::throughput(&self.rate(), throughput)];
+        let is_noise = matches!(self.compared.verdict, Verdict::TooNoisy | Verdict::NoChangeShown);
+        let throughput = Evidence::throughput(&self.rate(), throughput);
+        let mut evidence = vec![Evidence { is_noise, ..throughput }];
 
         // Where threads can't be told apart, this stands for the server's part of own CPU.
         if self.process_cpu().is_some() {

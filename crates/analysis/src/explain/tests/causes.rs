@@ -505,6 +505,8 @@ fn own_cpu_that_grows_without_a_change_of_throughput_is_a_finding() {
         })
     };
     assert_eq!(is_noisy(&figures), [false]);
+    let evidence = &found(&figures)[0].evidence;
+    assert!(evidence[0].name == "throughput" && evidence[0].is_noise, "{evidence:?}");
     // Each repeat has another share of the machine, and base and target not the same.
     let share = [0.4, 0.9, 0.3, 0.8, 0.5, 0.7, 0.2, 0.6, 0.95, 0.45];
     for (row, share) in figures.rows.iter_mut().zip(share) {
