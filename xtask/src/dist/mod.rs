@@ -56,8 +56,8 @@ pub fn run(workspace: &Workspace, binary: Option<&Path>) -> Result<bool> {
                 println!("the wheel could not be built, see above");
                 return Ok(false);
             };
-            tools.add_license(&wheel, &licenses)?;
-            let binary = tools.binary_of(&wheel, &folder)?;
+            tools.finish(&wheel, &licenses)?;
+            let binary = tools.binary_of(&wheel)?;
             packages.push(wheel);
             binary
         }

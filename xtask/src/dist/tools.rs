@@ -62,16 +62,21 @@ impl Tools {
         std::env::join_paths(all).context("PATH has a folder with a colon")
     }
 
-    /// Adds a file to the licenses of a wheel.
-    pub(super) fn add_license(&self, wheel: &Path, license: &Path) -> Result<()> {
+    /// Adds a file to the licenses of a wheel, and removes the debug information of its binary, which
+    /// is most of it.
+    pub(super) fn finish(&self, wheel: &Path, license: &Path) -> Result<()> {
         let place = tempfile::tempdir()?;
         let mut unpack = Command::new(self.program("wheel"));
         must_run(unpack.arg("unpack").arg(wheel).arg("--dest").arg(place.path()))?;
         let unpacked = only_entry(place.path(), "")?;
+
         let info = only_entry(&unpacked, ".dist-info")?;
         let licenses = info.join("licenses");
         fs::create_dir_all(&licenses)?;
         fs::copy(license, licenses.join(license.file_name().unwrap_or_default()))?;
+
+        let binary = only_entry(&unpacked, ".data")?.join("scripts/assay");
+        must_run(Command::new("strip").arg("--strip-debug").arg(binary))?;
 
         let folder = wheel.parent().unwrap_or(Path::new("."));
         let mut pack = Command::new(self.program("wheel"));
@@ -79,8 +84,8 @@ impl Tools {
     }
 
     /// Takes the binary out of a wheel.
-    pub(super) fn binary_of(&self, wheel: &Path, folder: &Path) -> Result<PathBuf> {
-        let binary = folder.join("assay");
+    pub(super) fn binary_of(&self, wheel: &Path) -> Result<PathBuf> {
+        let binary = self.folder.join("assay");
         let mut python = Command::new(self.program("python"));
         must_run(python.args(["-c", EXTRACT]).arg(wheel).arg(&binary))?;
         ensure!(

@@ -338,7 +338,7 @@ fn runs_that_cannot_be_resumed_are_refused() {
     refused(&[path, "plan.toml"], &needless);
     refused(&[path, "--set", "repeats=2"], &needless);
     refused(&[path, "--results", "elsewhere"], &["cannot be used with"]);
-    refused(&["nowhere"], &["`nowhere` is not a run directory", "help: "]);
+    refused(&["nowhere"], &["there is no run `nowhere`", "these are in `results`"]);
     refused(&["data"], &["it has no `run.json`"]);
     refused(&[path, "--only", "lite.nxt"], &["matches no cell", "`lite.next`"]);
 
