@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AssayError", "Run", "Stack", "read"]
 
-Table = Literal["steps", "metrics", "verdicts", "seconds"]
+Table = Literal["steps", "metrics", "verdicts", "seconds", "latencies"]
 PathLike = Union[str, "os.PathLike[str]"]
 
 
@@ -85,6 +85,10 @@ class Run:
     def series(self) -> list[dict[str, str | None]]:
         """Returns the seconds of each step and kind of operation as rows."""
         return self.rows("seconds")
+
+    def latencies(self) -> list[dict[str, str | None]]:
+        """Returns the buckets of the latency histograms of each step and kind of operation."""
+        return self.rows("latencies")
 
     def histograms(self) -> dict[str, str]:
         """Returns the latencies of each cell, as logs of HdrHistogram by their names."""

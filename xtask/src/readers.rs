@@ -1,5 +1,5 @@
 //! Fetches the tools with which tests read Assay's output: benchstat, pprof, HdrHistogram's own
-//! library, DuckDB, Prometheus and fastjsonschema, which take 210 MB. `--all` adds ClickHouse, with
+//! library, DuckDB, Prometheus, fastjsonschema and polars, which take 350 MB. `--all` adds ClickHouse, with
 //! a download of 140 MB that takes 600 MB.
 //!
 //! The client of each tool's language fetches it once into the target directory, at a version that
@@ -42,7 +42,7 @@ impl Tool {
     }
 }
 
-const TOOLS: [Tool; 7] = [
+const TOOLS: [Tool; 8] = [
     // The last version that the Go of Debian 12 can build. The settings allow its sources to be
     // removed, and keep Go from fetching a newer Go.
     Tool {
@@ -119,6 +119,16 @@ const TOOLS: [Tool; 7] = [
         is_complete: r#""$1" -c "import $3, tomllib; assert $3.VERSION == '$2'""#,
         fetch: FOR_PYTHON,
     },
+    // The last version in one package.
+    Tool {
+        name: "polars",
+        version: "1.31.0",
+        variable: "ASSAY_TEST_POLARS",
+        path: "polars-VERSION/bin/python",
+        package: "python3-venv",
+        is_complete: PYTHON_HAS_IT,
+        fetch: FOR_PYTHON,
+    },
     // ClickHouse as a library: the last version that needs no other package.
     Tool {
         name: "chdb",
@@ -132,7 +142,7 @@ const TOOLS: [Tool; 7] = [
 ];
 
 /// The number of tools that are small enough for every run of the tests, from the first on.
-const SMALL_COUNT: usize = 6;
+const SMALL_COUNT: usize = 7;
 
 const PYTHON_HAS_IT: &str = r#""$1" -c "import $3; assert $3.__version__ == '$2'""#;
 /// Installs the tool in a virtual environment of its own.
@@ -142,7 +152,7 @@ const FOR_PYTHON: &str = r#"
     "$1" -m pip install --quiet --no-deps --no-cache-dir --disable-pip-version-check --only-binary :all: $3==$2"#;
 
 /// The names of all tools.
-pub const ALL: [&str; 7] = [
+pub const ALL: [&str; 8] = [
     TOOLS[0].name,
     TOOLS[1].name,
     TOOLS[2].name,
@@ -150,6 +160,7 @@ pub const ALL: [&str; 7] = [
     TOOLS[4].name,
     TOOLS[5].name,
     TOOLS[6].name,
+    TOOLS[7].name,
 ];
 
 /// Fetches missing tools, the large ones only if `all`, and prints which it can't fetch. Returns

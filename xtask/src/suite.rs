@@ -21,7 +21,7 @@ const SKIP_LOG: &str = "ASSAY_SKIP_LOG";
 /// Names engines and programs, such as `chromium`, whose tests must not be skipped.
 const REQUIRE_ENGINES: &str = "ASSAY_REQUIRE_ENGINES";
 /// All engines and programs that tests need.
-const ENGINES: [&str; 17] = [
+const ENGINES: [&str; 18] = [
     "mpi",
     "slurm",
     "perf",
@@ -39,6 +39,7 @@ const ENGINES: [&str; 17] = [
     readers::ALL[4],
     readers::ALL[5],
     readers::ALL[6],
+    readers::ALL[7],
 ];
 
 /// Chooses the build that the tests of the PostgreSQL engine run on.

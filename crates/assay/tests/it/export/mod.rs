@@ -23,7 +23,7 @@ use crate::show_json::Shown;
 use recorded::{BASE, LONGEST_NS, OTHER, REASON, SECONDS, queries_per_second};
 
 /// Returns the tool that a variable names; otherwise the test that asks has been called skipped.
-fn tool_or_test_is_skipped(name: &str, variable: &str) -> Option<PathBuf> {
+pub(crate) fn tool_or_test_is_skipped(name: &str, variable: &str) -> Option<PathBuf> {
     let tool = std::env::var_os(variable).map(PathBuf::from);
     if tool.is_none() {
         not_here(name, &format!("{variable} names none"));
