@@ -180,8 +180,7 @@ impl<'a> Board<'a> {
             return true;
         }
 
-        let has_result =
-            self.cells_of(line).filter_map(|cell| cell.row(step)).any(|row| comparable(row));
+        let has_result = self.cells_of(line).filter_map(|cell| cell.row(step)).any(comparable);
         if !or_base || !has_result {
             return false;
         }
