@@ -165,7 +165,11 @@ impl Folder {
         for name in self.names_below_root() {
             let name = name.as_os_str().to_string_lossy();
             if !outer.has(&name) {
-                outer.create_folder(&name)?;
+                match outer.create_folder(&name) {
+                    // Another cell may have created it in the meantime.
+                    Err(_) if outer.has(&name) => {}
+                    created => drop(created?),
+                }
                 outer.sync()?;
             }
             outer = outer.folder(&*name);
@@ -299,6 +303,23 @@ fn kind_name(kind: FileType) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn several_threads_create_the_same_folders() {
+        let outer = tempfile::tempdir().unwrap();
+        for round in 0..20 {
+            let deep = Folder::of_run(outer.path().to_owned()).folder(format!("{round}/a/b"));
+            let start = std::sync::Barrier::new(4);
+            std::thread::scope(|scope| {
+                for _ in 0..4 {
+                    scope.spawn(|| {
+                        start.wait();
+                        deep.create_all().unwrap();
+                    });
+                }
+            });
+        }
+    }
 
     #[test]
     fn a_name_that_leads_out_of_the_folder_is_damage() {

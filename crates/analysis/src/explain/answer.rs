@@ -216,6 +216,11 @@ impl TargetAnswer {
         changes + self.no_change_shown + self.too_noisy + self.not_compared
     }
 
+    /// Returns true if a comparison is missing: of one step, or all of them.
+    pub fn has_gaps(&self) -> bool {
+        self.not_compared > 0 || self.comparison_count() == 0
+    }
+
     /// Returns the largest change that is shown, in either direction.
     pub fn largest(&self) -> Option<&Change> {
         let firsts = self.faster.first().into_iter().chain(self.slower.first());

@@ -43,7 +43,7 @@ fn measure_what_is_lacking(place: &Place, run: &Path, all: usize) {
     let begun = "1 complete; 1 to be measured";
     assert!(resumed.stderr.contains(begun), "{resumed}");
     let whole = shown(place, run, "table").expect_code(0);
-    let says = format!("all {all} steps are valid");
+    let says = format!("all {all} step results are valid");
     assert!(whole.stdout.contains(&says), "{whole}");
     assert!(first_cell(run).with_file_name("r1.attempt-1").exists());
 }
@@ -59,7 +59,7 @@ fn a_damaged_step_is_reported_with_the_others_and_measured_again() {
     fs_err::write(&damaged, &whole[..whole.len() / 2]).unwrap();
 
     let table = shown(&place, &run, "table").expect_code(1);
-    let says = format!("{} of {all} steps valid, 1 damaged", all - 1);
+    let says = format!("{} of {all} step results valid, 1 damaged", all - 1);
     assert!(table.stdout.contains(&says), "{table}");
     // The others are there, the same step of the other cell too.
     for text in ["l.i2", "qr100", "damaged: ", "r1 l.i1", "intervals.parquet"] {
@@ -90,7 +90,7 @@ fn a_step_that_is_gone_is_missing_everywhere_and_measured_again() {
     fs_err::rename(step(&run, "l.i1"), place.join("elsewhere")).unwrap();
 
     let table = shown(&place, &run, "table").expect_code(1);
-    let says = format!("{} of {all} steps valid, 1 missing, 1 cell not finished", all - 1);
+    let says = format!("{} of {all} step results valid, 1 missing, 1 cell not finished", all - 1);
     assert!(table.stdout.contains(&says), "{table}");
     assert!(table.stdout.contains("(lite.base r1: l.i1)"), "{table}");
     let table = table.expect_in_stderr(&["missing: it was recorded, but ", "l.i1` is gone"]);
@@ -124,12 +124,12 @@ fn steps_of_cells_that_are_gone_count_as_well() {
     fs_err::remove_dir_all(first_cell(&run)).unwrap();
     let one = shown(&place, &run, "table").expect_code(1);
     let half = all / 2;
-    let says = format!("{half} of {all} steps valid, {half} missing, 1 cell not finished");
+    let says = format!("{half} of {all} step results valid, {half} missing, 1 cell not finished");
     assert!(one.stdout.contains(&says), "{one}");
     let other = first_cell(&run).with_file_name("r2").join("cell.json");
     fs_err::write(&other, "{").unwrap();
     let none = shown(&place, &run, "table").expect_code(1).expect_in_stderr(&["cell.json"]);
-    let says = format!("0 of {all} steps valid, {all} missing, 2 cells not finished");
+    let says = format!("0 of {all} step results valid, {all} missing, 2 cells not finished");
     assert!(none.stdout.contains(&says), "{none}");
     let path = run.to_str().unwrap();
     place
@@ -138,6 +138,6 @@ fn steps_of_cells_that_are_gone_count_as_well() {
         .expect_in_stderr(&["cell.json"]);
     place.assay(&["run", "--resume", path]).expect_code(0);
     let whole = shown(&place, &run, "table").expect_code(0);
-    let says = format!("all {all} steps are valid");
+    let says = format!("all {all} step results are valid");
     assert!(whole.stdout.contains(&says), "{whole}");
 }

@@ -172,12 +172,52 @@ pub(crate) fn refused(
     }
 }
 
+/// Returns the remedy for a configuration that a server refuses. It names the options of the
+/// configuration that the server's message names.
+pub(crate) fn remedy(message: &str, config_text: &str) -> String {
+    let is_of_name = |letter: char| letter.is_alphanumeric() || "_-.".contains(letter);
+    let words = message.split(|letter| !is_of_name(letter));
+    let words: Vec<String> = words.map(|word| normalized(word.trim_end_matches('.'))).collect();
+
+    let mut named: Vec<String> = Vec::new();
+    for line in config_text.lines() {
+        let name = line.split('=').next().unwrap_or_default().trim();
+        // A single word, such as `user` or `port`, may be a part of any message.
+        let is_option = name.contains(['_', '-']) && name.chars().all(is_of_name);
+        let option = format!("`{name}`");
+        if is_option && words.contains(&normalized(name)) && !named.contains(&option) {
+            named.push(option);
+        }
+    }
+    match named.as_slice() {
+        [] => "correct the option in the config".to_owned(),
+        options => format!("correct {} in the config", options.join(" or ")),
+    }
+}
+
+/// Returns the name of an option with underscores, which some servers treat like hyphens.
+fn normalized(name: &str) -> String {
+    name.replace('-', "_")
+}
+
 #[cfg(test)]
 pub(crate) mod tests {
     use std::sync::atomic::AtomicBool;
 
     use super::*;
     use crate::limits::Limits;
+
+    #[test]
+    fn the_remedy_names_the_options_that_the_server_names() {
+        let text =
+            "# Options of the config.\nport = 5432\nshared_buffers = '30GB'\nwork_mem = '4MB'\n";
+        let memory = "could not map shared memory; use another port, or reduce shared_buffers.";
+        assert_eq!(remedy(memory, text), "correct `shared_buffers` in the config");
+        let mysql = "[mysqld]\ninnodb-flush-metod=x\n";
+        let unknown = "unknown variable 'innodb_flush_metod=x'";
+        assert_eq!(remedy(unknown, mysql), "correct `innodb-flush-metod` in the config");
+        assert_eq!(remedy("no space left", text), "correct the option in the config");
+    }
 
     /// Calls `compose` with options that have these files, settings and connections.
     pub(crate) fn with_options<T>(

@@ -216,8 +216,8 @@ impl<K: SqlKind> SqlServer<K> {
         let name = format!("{} at `{socket}`", build.version());
         let config_error = |log: &[String]| {
             let message = (K::KIND.config_error)(log)?;
-            let help = "correct the option in the config";
-            Some(config::refused(&build.version(), &message, help, Some(config_file.clone())))
+            let help = config::remedy(&message, &config.text);
+            Some(config::refused(&build.version(), &message, &help, Some(config_file.clone())))
         };
         let guarded = place.serve(
             &build.program(),

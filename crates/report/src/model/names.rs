@@ -81,7 +81,7 @@ fn after<'t>(text: &'t str, name: &str) -> Option<&'t str> {
 }
 
 /// Returns names of targets without the build or the config that all targets share. Empty if target
-/// names don't consist of these.
+/// names don't consist of these. Targets that a report shows without results count too.
 pub(crate) fn short_names(figures: &Figures) -> BTreeMap<&str, &str> {
     let targets = distinct(figures.rows.iter().map(|row| TargetParts {
         name: &row.cell.target,
@@ -97,10 +97,37 @@ pub(crate) fn short_names(figures: &Figures) -> BTreeMap<&str, &str> {
         return BTreeMap::new();
     }
 
-    targets
-        .into_iter()
-        .map(|target| (target.name, if has_one_build { target.config } else { target.build }))
-        .collect()
+    let shared = if has_one_build {
+        SharedPart::Build(targets[0].build)
+    } else {
+        SharedPart::Config(targets[0].config)
+    };
+    let measured = targets.iter().map(|target| target.name);
+    let missing = figures.missing.iter().map(|row| row.cell.target.as_str());
+    let unfinished = figures.unfinished.iter().map(|cell| cell.cell.target.as_str());
+    let names = distinct(measured.chain(missing).chain(unfinished));
+
+    // One name that can't be shortened keeps all others long, so that all have one form.
+    let short: Option<BTreeMap<&str, &str>> =
+        names.into_iter().map(|name| Some((name, shared.without(name)?))).collect();
+    short.unwrap_or_default()
+}
+
+/// The part of their names that all targets share.
+#[derive(Clone, Copy)]
+enum SharedPart<'a> {
+    Build(&'a str),
+    Config(&'a str),
+}
+
+impl SharedPart<'_> {
+    /// Returns a target's name without this part; `None` if the name lacks the part.
+    fn without(self, name: &str) -> Option<&str> {
+        match self {
+            Self::Build(build) => name.strip_prefix(build)?.strip_prefix('.'),
+            Self::Config(config) => name.strip_suffix(config)?.strip_suffix('.'),
+        }
+    }
 }
 
 /// A target and what its name is made of.
@@ -129,6 +156,8 @@ pub(crate) fn cell_name(cell: &CellKey) -> String {
 
 #[cfg(test)]
 mod tests {
+    use analysis::figures::{Row, UnfinishedCell};
+
     use super::*;
 
     #[test]
@@ -152,5 +181,37 @@ mod tests {
         let short = ["pg17.base c8", "pg17.bases"].map(|text| names.short(text));
         assert_eq!(short, ["base c8", "pg17.bases"]);
         assert_eq!(names.shared().unwrap(), "build pg17");
+    }
+
+    /// Returns figures of two targets with results, and of one whose only cell never began.
+    fn figures_of(measured: [[&str; 2]; 2], unfinished: &str) -> Figures {
+        let mut figures = Figures::default();
+        for [build, config] in measured {
+            figures.rows.push(Row {
+                cell: CellKey::new(&format!("{build}.{config}"), None, 1, 1),
+                build: build.to_owned(),
+                config: config.to_owned(),
+                ..Row::default()
+            });
+        }
+        figures.unfinished.push(UnfinishedCell {
+            run: 0,
+            cell: CellKey::new(unfinished, None, 1, 1),
+            status: None,
+            causes: Vec::new(),
+        });
+        figures
+    }
+
+    #[test]
+    fn targets_without_results_are_shortened_as_the_others_are() {
+        let releases = figures_of([["v6_29", "leveled"], ["v9_9", "leveled"]], "v7_10.leveled");
+        assert_eq!(short_names(&releases)["v7_10.leveled"], "v7_10");
+        assert_eq!(short_names(&releases)["v9_9.leveled"], "v9_9");
+        let configs = figures_of([["pg", "a"], ["pg", "b"]], "pg.a25");
+        assert_eq!(short_names(&configs)["pg.a25"], "a25");
+
+        let other = figures_of([["pg", "a"], ["pg", "b"]], "pg18.a");
+        assert!(short_names(&other).is_empty(), "the build is not shared");
     }
 }

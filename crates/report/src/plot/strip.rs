@@ -168,16 +168,34 @@ impl StripScale {
     }
 }
 
+/// An entry of the legend of strips.
+pub(crate) struct StripKey {
+    /// The mark as it is drawn.
+    pub mark: Markup,
+    /// The sign that stands for it in texts; empty if it has none.
+    pub sign: &'static str,
+    pub meaning: &'static str,
+}
+
 /// Returns the legend of the marks in these comparisons, with the dots of repeats if there are any.
 pub(crate) fn strip_keys<'a>(
     rows: impl Iterator<Item = &'a ComparedStep> + Clone,
-) -> Vec<(Markup, &'static str)> {
+) -> Vec<StripKey> {
     let has = |wanted: Tone| rows.clone().any(|row| row.ratio.is_some() && tone(row) == wanted);
     let shown = MARKS.iter().filter(|(tone, _)| has(*tone));
-    let mut keys: Vec<(Markup, &'static str)> =
-        shown.map(|&(tone, meaning)| (mark(tone, 10.0, 0.0), meaning)).collect();
+    let mut keys: Vec<StripKey> = shown
+        .map(|&(tone, meaning)| StripKey {
+            mark: mark(tone, 10.0, 0.0),
+            sign: tone.mark(),
+            meaning,
+        })
+        .collect();
     if rows.clone().any(|row| !repeat_ratios(row).is_empty()) {
-        keys.push((repeat_mark(10.0, 0.0), "one repeat, relative to the base"));
+        keys.push(StripKey {
+            mark: repeat_mark(10.0, 0.0),
+            sign: "",
+            meaning: "one repeat, relative to the base",
+        });
     }
     keys
 }

@@ -2,6 +2,7 @@
 //! them doubtful.
 
 mod effects;
+mod once;
 
 use std::collections::BTreeMap;
 
@@ -10,13 +11,14 @@ use analysis::{
     explain::{Answer, Change, TargetAnswer, factor_within, range},
     figures::Figures,
 };
+use record::Status;
 use words::capitalized;
 
 use super::validity::Validity;
 use super::{Passage, searches};
 use crate::model::comparison::Comparison;
 use crate::model::names::short_names;
-use crate::model::number::{listed, percent, ratio_text};
+use crate::model::number::{listed, percent};
 use crate::tables::compared::{effects as effect_tables, verdicts};
 
 /// The maximum number of changes that a sentence lists.
@@ -32,13 +34,25 @@ pub(crate) fn passage(comparison: &Comparison<'_>) -> Passage {
     }
 
     let answer = Answer::new(figures, compared, effects, findings);
-    let said = AnswerWriter::new(&answer, figures).passage();
+    let mut said = AnswerWriter::new(&answer, figures).passage();
+    if let Some(incomplete) = incomplete(figures) {
+        said.heading = format!("{incomplete} {}", said.heading);
+    }
     let mut tables = Vec::new();
     if !answer.factors.is_empty() {
         tables = effect_tables::of_throughput(&comparison.factor_effects());
     }
     tables.extend(verdicts(comparison));
     Passage { doubt, figures: tables, ..said }
+}
+
+/// Returns the sentence that comes first if most steps are missing: `Incomplete: 44 of 198 step
+/// results.`
+fn incomplete(figures: &Figures) -> Option<String> {
+    let complete = figures.rows.iter().filter(|row| row.status == Status::Complete).count();
+    let all = figures.rows.len() + figures.missing.len();
+    (2 * complete < all)
+        .then(|| format!("Incomplete: {complete} of {}.", counted(all, "step result")))
 }
 
 /// Turns an answer into sentences.
@@ -58,15 +72,20 @@ impl<'a> AnswerWriter<'a> {
     fn passage(&self) -> Passage {
         let answer = self.answer;
         let has_single = answer.targets.iter().any(|target| !target.single.is_empty());
-        let mut said = match answer.targets.as_slice() {
+        let said = match answer.targets.as_slice() {
             [] => return self.without_others(),
             _ if has_single && answer.repeats.is_none() => return self.measured_once(),
             [one] => Passage { heading: self.one_target(one), ..Passage::default() },
             _ => self.several_targets(),
         };
+        self.headed_by_effects(said)
+    }
+
+    /// Adds the cause of the changes, and the interval of the largest.
+    fn with_evidence(&self, mut said: Passage) -> Passage {
         said.sentences.extend(self.cause());
         said.sentences.extend(self.largest());
-        self.headed_by_effects(said)
+        said
     }
 
     /// Returns a target's short name, for a sentence that also has another target's full name.
@@ -92,57 +111,6 @@ impl<'a> AnswerWriter<'a> {
             ),
         };
         Passage { heading, ..Passage::default() }
-    }
-
-    /// Returns the answer for targets that were measured once: one run can't show a change.
-    fn measured_once(&self) -> Passage {
-        let targets = &self.answer.targets;
-        let ratios: Vec<f64> =
-            targets.iter().flat_map(|target| &target.single).map(|change| change.ratio).collect();
-        let low = ratio_text(ratios.iter().copied().fold(f64::INFINITY, f64::min)) + "x";
-        let high = ratio_text(ratios.iter().copied().fold(0.0, f64::max)) + "x";
-        let range = if low == high { low } else { format!("{low} to {high}") };
-
-        let (who, base) = match targets.as_slice() {
-            [one] => (one.target.clone(), self.short(&self.answer.base)),
-            many => (counted(many.len(), "target"), self.answer.base.as_str()),
-        };
-        let steps = targets.iter().map(|target| target.single.len()).max().unwrap_or(0);
-        let not_compared = match targets.iter().map(|target| target.not_compared).sum() {
-            0 => String::new(),
-            1 => "; 1 is not compared".to_owned(),
-            count => format!("; {count} are not compared"),
-        };
-        let remedy = "`assay run --resume RUN --repeats 5` adds the repeats that verdicts need.";
-        let said = Passage {
-            heading: format!(
-                "{who} had {range} the throughput of {base} in {}, measured once: one run can't show a change{not_compared}.",
-                self.count(steps)
-            ),
-            remedy: Some(remedy.to_owned()),
-            ..Passage::default()
-        };
-        self.headed_by_gaps(said)
-    }
-
-    /// Puts the largest differences in cost before what is said about throughput.
-    fn headed_by_gaps(&self, about_throughput: Passage) -> Passage {
-        let mut gaps = self.answer.gaps.iter().take(NAMED);
-        let Some(largest) = gaps.next() else {
-            return about_throughput;
-        };
-        let mut sentences: Vec<String> =
-            largest.also.iter().map(|others| format!("Also {others}.")).collect();
-        for gap in gaps {
-            let also = gap.also.as_ref().map(|others| format!("; also {others}"));
-            sentences.push(format!("{}{}.", gap.text, also.unwrap_or_default()));
-        }
-        sentences.push(about_throughput.heading);
-        Passage {
-            heading: format!("Measured once: {}.", largest.text),
-            sentences,
-            ..about_throughput
-        }
     }
 
     fn one_target(&self, target: &'a TargetAnswer) -> String {
@@ -317,7 +285,9 @@ impl<'a> AnswerWriter<'a> {
                 self.place(change)
             ))
         });
-        Some(sentence.unwrap_or_else(|| format!("Each target has {repeats}.")))
+        let has_gaps = self.answer.targets.iter().any(TargetAnswer::has_gaps);
+        let what = if has_gaps { "Each compared step" } else { "Each target" };
+        Some(sentence.unwrap_or_else(|| format!("{what} has {repeats}.")))
     }
 
     fn largest_change(&self) -> Option<(&'a TargetAnswer, &'a Change)> {
@@ -563,6 +533,18 @@ mod tests {
         let answer = text_of("a.x", &[("b.x", &steps[..1]), ("c.x", &steps[..1])], None);
         let first = "2 targets had 0.83x the throughput of a.x in 1 step, measured once: one run can't show a change.";
         assert!(answer.starts_with(first), "{answer}");
+    }
+
+    #[test]
+    fn targets_that_were_not_measured_do_not_count() {
+        let once: &[(f64, Verdict)] = &[(0.83, Single), (1.2, Single)];
+        let none: &[(f64, Verdict)] = &[(1.0, Invalid), (1.0, Invalid)];
+        let answer = text_of("a.x", &[("b.x", once), ("c.x", once), ("d.x", none)], None);
+        assert!(answer.starts_with("2 targets had 0.83x to 1.20x"), "{answer}");
+
+        let noisy: &[(f64, Verdict)] = &[(1.5, TooNoisy), (1.5, TooNoisy)];
+        let answer = text_of("a.x", &[("b.x", noisy), ("d.x", none)], None);
+        assert!(answer.ends_with(" Each compared step has 5 repeats."), "{answer}");
     }
 
     #[test]

@@ -48,12 +48,12 @@ impl Validity {
         if valid == all && cells == 0 {
             let text = match all {
                 1 => "the only step is valid".to_string(),
-                _ => format!("all {all} steps are valid"),
+                _ => format!("all {all} step results are valid"),
             };
             return Self { text, is_good: true };
         }
 
-        let mut texts = vec![format!("{valid} of {} valid", counted(all, "step"))];
+        let mut texts = vec![format!("{valid} of {} valid", counted(all, "step result"))];
         let shortfalls = [
             (complete - valid, "invalid"),
             (all - complete - damaged - missing, "not finished"),

@@ -210,6 +210,22 @@ fn a_report_has_the_effects_of_a_full_matrix_and_of_no_other() {
 }
 
 #[test]
+fn the_interval_of_an_effect_is_the_same_in_the_answer_and_in_its_matrix() {
+    let whole = page(run(), &figures());
+    let (_, matrix) = whole.split_once("id=\"matrix-factors\"").unwrap();
+    let (matrix, _) = matrix.split_once("</table>").unwrap();
+    let cells = matrix.matches("<div class=\"square\"><svg class=\"strip").count();
+    let heads = matrix.matches("<span class=\"value\"></span>").count();
+    assert_eq!(matrix.matches("<span class=\"bounds\">").count(), cells - heads);
+
+    let (_, answer) = whole.split_once("<h1>").unwrap();
+    let (_, interval) = answer.split_once("(interval ").unwrap();
+    let (interval, _) = interval.split_once(')').unwrap();
+    assert!(matrix.contains(&format!("<span class=\"bounds\"> ({interval})</span>")), "{interval}");
+    assert!(matrix.contains(&format!(", {interval}: faster over ")), "{interval}");
+}
+
+#[test]
 fn a_shown_effect_heads_the_answer_of_every_printer() {
     let (run, figures) = (run(), figures());
     insta::assert_snapshot!(tables_summary(&run, &figures, PLAIN));

@@ -1,10 +1,10 @@
 //! The matrix that a page begins with.
 
-use analysis::figures::Figures;
+use analysis::figures::{Figures, Row};
 
 use crate::html;
 use crate::plots::repeated;
-use crate::synthetic::{ALL_STEPS, SMALL, Size, figures, source};
+use crate::synthetic::{ALL_STEPS, SMALL, Size, figures, source, target_names};
 
 /// Three targets in three steps.
 const FEW: Size =
@@ -60,9 +60,82 @@ fn what_was_measured_once_is_shaded_by_its_size_and_says_so() {
     let page = html(&[source(FEW)], &figures(FEW));
     let matrix = matrix(&page);
     let ratios = matrix.matches("data-value=").count() - 1;
-    assert_eq!(matrix.matches("<small class=\"once\">once</small>").count(), ratios);
+    // The heads of the three targets say so, and not each of their cells.
+    assert_eq!(matrix.matches("<small class=\"once\">once</small>").count(), 3);
+    let (head, _) = matrix.split_once("</tr>").unwrap();
+    assert_eq!(head.matches(">once<").count(), 3);
     assert_eq!(matrix.matches("style=\"--much:").count(), ratios);
     assert!(!matrix.contains("\"better\"") && !matrix.contains("\"worse\""), "no verdict");
+}
+
+#[test]
+fn what_is_missing_has_no_star_and_what_was_not_measured_no_column() {
+    let mut figures = repeated(FEW, &[2]);
+    let names = target_names(3);
+    let (base, second, third) = (&names[0], &names[1], &names[2]);
+    for row in &mut figures.rows {
+        if row.cell.target == *base && row.step == "qr100" {
+            let sla = row.sla.as_mut().expect("the step requests a rate");
+            sla.met = false;
+        }
+    }
+    let is_missing = |row: &Row| row.cell.target == *second && row.step == "qr100";
+    let (missing, kept) = figures.rows.into_iter().partition(is_missing);
+    (figures.missing, figures.rows) = (missing, kept);
+    let page = html(&[source(FEW)], &figures);
+    let with_gap = matrix(&page);
+    assert!(with_gap.contains(">missing<small></small>"), "{with_gap}");
+    assert!(with_gap.contains("<span class=\"m\">") && with_gap.contains("*</span>"), "{with_gap}");
+
+    let is_missing = |row: &Row| row.cell.target == *third;
+    let (missing, kept) = figures.rows.into_iter().partition(is_missing);
+    figures.missing.extend::<Vec<Row>>(missing);
+    figures.rows = kept;
+    let page = html(&[source(FEW)], &figures);
+    assert_eq!(between(matrix(&page), " scope=\"col\" data-of=\"", "\"").len(), 2);
+    assert_eq!(third, "pg15.a16");
+    let note = "Without results, so not shown: a16 (missing).";
+    assert!(page.contains(note), "{}", between(&page, "<p class=\"note\">", "</p>").join("\n"));
+}
+
+#[test]
+fn without_a_shown_change_of_a_mean_targets_have_no_ranks() {
+    let mut figures = repeated(FEW, &[2]);
+    let ranked = html(&[source(FEW)], &figures);
+    assert!(matrix(&ranked).contains("data-rank") && matrix(&ranked).contains("sort by rank"));
+
+    // All targets do the same in each repeat, but for noise.
+    let base: Vec<Row> = figures
+        .rows
+        .iter()
+        .filter(|row| row.cell.target == figures.rows[0].cell.target)
+        .cloned()
+        .collect();
+    for row in &mut figures.rows {
+        let noise = [0.8, 1.2, 0.9, 1.1, 1.0][row.cell.repeat as usize % 5];
+        let is_base = row.cell.target == base[0].cell.target;
+        let same = base
+            .iter()
+            .find(|other| (&other.step, other.cell.repeat) == (&row.step, row.cell.repeat));
+        for (name, value) in &mut row.metrics {
+            let same = same.and_then(|row| row.metrics.get(name).copied().flatten());
+            *value = same.map(|same| if is_base { same } else { same * noise });
+        }
+    }
+    let page = html(&[source(FEW)], &figures);
+    assert!(!matrix(&page).contains("data-rank"), "{}", matrix(&page));
+    assert!(!matrix(&page).contains("sort by rank"));
+}
+
+#[test]
+fn a_page_of_which_most_is_missing_says_so_first() {
+    let mut figures = figures(FEW);
+    let count = figures.rows.len();
+    figures.missing = figures.rows.split_off(count / 3);
+    let complete = figures.rows.len();
+    let page = html(&[source(FEW)], &figures);
+    let says = format!("<h1>Incomplete: {complete} of {count} step results. ");
+    assert!(page.contains(&says), "{}", between(&page, "<h1>", "</h1>")[0]);
 }
 
 #[test]

@@ -331,7 +331,7 @@ fn heads(others: impl Fn(&str) -> f64) -> [String; 2] {
 fn a_busy_or_unevenly_busy_host_is_reported_at_the_top_in_another_color() {
     let [text, page] = heads(|_| 20.0);
     assert!(text.starts_with("\u{1b}[1m"), "{text:?}");
-    assert!(text.ends_with("steps are valid\u{1b}[0m"), "{text:?}");
+    assert!(text.ends_with("step results are valid\u{1b}[0m"), "{text:?}");
     assert!(page.starts_with("good\""), "{page}");
 
     for (others, says) in [

@@ -39,6 +39,26 @@ pub(super) fn clauses(
     Some(clauses.join("; the two ") + &others)
 }
 
+/// Returns the name of the setting in which all these targets differ from the base, if there is no
+/// other difference.
+pub(super) fn name_of_only<'d>(
+    differences: &[(Option<&str>, &'d TargetDifference)],
+) -> Option<&'d str> {
+    let mut names = differences.iter().map(|(_, difference)| match difference {
+        TargetDifference::Known { build: None, declared, implicit, undeclared: 0 }
+            if implicit.is_empty() =>
+        {
+            match declared.as_slice() {
+                [setting] => Some(setting.name.as_str()),
+                _ => None,
+            }
+        }
+        _ => None,
+    });
+    let first = names.next()??;
+    names.all(|name| name == Some(first)).then_some(first)
+}
+
 fn clause(difference: &TargetDifference, is_sure: bool) -> Option<String> {
     match difference {
         TargetDifference::Unknown(None) => None,
@@ -170,4 +190,40 @@ fn own_settings(build: &OtherBuild, more: &str) -> String {
         })
         .collect();
     if places.is_empty() { String::new() } else { format!(" ({}{more})", places.join(" and ")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::DifferenceKind;
+
+    fn known(names: &[&str], undeclared: usize) -> TargetDifference {
+        let setting = |name: &&str| Difference {
+            name: (*name).to_owned(),
+            a: Some("2".to_owned()),
+            b: Some("1".to_owned()),
+            mark: DifferenceKind::Declared,
+            role: None,
+        };
+        TargetDifference::Known {
+            build: None,
+            declared: names.iter().map(setting).collect(),
+            implicit: Vec::new(),
+            undeclared,
+        }
+    }
+
+    #[test]
+    fn a_setting_is_the_only_difference_if_nothing_else_differs_in_any_target() {
+        let only = known(&["synchronous"], 0);
+        let name = |differences: &[&TargetDifference]| {
+            let differences: Vec<_> = differences.iter().map(|each| (None, *each)).collect();
+            name_of_only(&differences).map(str::to_owned)
+        };
+        assert_eq!(name(&[&only, &only]).as_deref(), Some("synchronous"));
+        assert_eq!(name(&[&only, &known(&["page_size"], 0)]), None);
+        assert_eq!(name(&[&known(&["synchronous", "page_size"], 0)]), None);
+        assert_eq!(name(&[&known(&["synchronous"], 1)]), None);
+        assert_eq!(name(&[]), None);
+    }
 }

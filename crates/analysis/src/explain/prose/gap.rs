@@ -1,6 +1,6 @@
 //! Differences in cost of targets that were measured once, in words.
 
-use super::numbers::{factor, figure, list};
+use super::numbers::{figure, list};
 use crate::explain::gap::{Cost, CostGaps, Gap};
 
 /// Returns a difference in a cost as a clause.
@@ -21,9 +21,14 @@ pub(in crate::explain) fn sentence(of_cost: &CostGaps<'_>) -> Option<String> {
     Some(format!("{largest}{}.", also.unwrap_or_default()))
 }
 
-/// Formats a ratio with two digits or more.
+/// Formats a ratio with the digits that tables have: `0.084`, `1.22`, `24.0`, `312`.
 fn ratio(ratio: f64) -> String {
-    let decimals = if ratio < 0.1 { 3 } else { 2 };
+    let decimals = match ratio {
+        ratio if ratio < 0.1 => 3,
+        ratio if ratio < 10.0 => 2,
+        ratio if ratio < 100.0 => 1,
+        _ => 0,
+    };
     format!("{ratio:.decimals$}")
 }
 
@@ -34,11 +39,10 @@ fn first(gap: &Gap<'_>) -> String {
     let [of_base, value] = [gap.figures.base, gap.figures.value].map(figure);
     match gap.cost {
         Cost::Cpu => {
-            let growth = gap.figures.value / gap.figures.base;
-            let less = if growth < 1.0 { "less" } else { "more" };
-            let factor = factor(growth);
+            // Not `1.67x less`, which readers take for a subtraction.
+            let growth = ratio(gap.figures.value / gap.figures.base);
             format!(
-                "{who} uses {factor} {less} CPU per {noun} than {base} in {place} ({of_base} -> {value} us)"
+                "{who} uses {growth}x as much CPU per {noun} as {base} in {place} ({of_base} -> {value} us)"
             )
         }
         Cost::Reads if gap.metric == "rpq" => {

@@ -9,6 +9,7 @@ pub(super) mod numbers;
 use words::{OpRole, excerpt};
 
 use super::case::Case;
+use super::cause::Cause;
 use super::clients::rate_unit;
 use super::explanation::{
     Change, Explanation, Fact, MachineVariance, MissedRate, NoEffect, Statement, UnfairStep,
@@ -93,10 +94,15 @@ fn change_title(change: &Change<'_>, about: &Finding) -> String {
         _ if about.targets.len() == 1 => format!("in {count} of {total} steps"),
         _ => format!("in {count} of {total} comparisons"),
     };
-    let headline = match count {
+    let mut headline = match count {
         1 => cause::headline(leading, &change.cause),
         _ => cause::short_of(&change.cause, leading.is_slower()),
     };
+    if matches!(change.cause, Cause::Unexplained(_))
+        && let Some(setting) = difference::name_of_only(&change.differences)
+    {
+        headline += &format!("; only {setting} differs");
+    }
     format!("{who}: {up_to}{} {place}: {headline}", pace_of(leading))
 }
 

@@ -441,7 +441,7 @@ fn differences_of_single_runs_stand_in_the_order_of_the_time_that_they_cost() {
         texts,
         [
             "b.c reads from storage 8.12 times per query in q100, a.c 0.028 times, at 0.075x the throughput",
-            "c.c uses 4.90x more CPU per query than a.c in q100 (80 -> 392 us), at 0.25x the throughput",
+            "c.c uses 4.90x as much CPU per query as a.c in q100 (80 -> 392 us), at 0.25x the throughput",
         ]
     );
     let text = &found(&figures)[0].text;

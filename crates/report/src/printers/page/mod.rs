@@ -89,7 +89,7 @@ pub use live::live_page;
 pub(crate) const STYLE: &str = include_str!("style.css");
 /// The scripts, one for each concern. All need the first; the last scrolls to the part that the
 /// address names.
-const SCRIPTS: [&str; 11] = [
+const SCRIPTS: [&str; 12] = [
     include_str!("script/view.js"),
     include_str!("script/tips.js"),
     include_str!("script/data.js"),
@@ -100,6 +100,7 @@ const SCRIPTS: [&str; 11] = [
     include_str!("script/rank.js"),
     include_str!("script/repeats.js"),
     include_str!("script/folds.js"),
+    include_str!("script/cut.js"),
     include_str!("script/contents.js"),
 ];
 const UPLOT_SCRIPT: &str = include_str!("uplot/uPlot.iife.min.js");
@@ -222,14 +223,13 @@ fn header(
 ) -> Markup {
     let sources = page.sources;
     let answer = answer::passage(comparison);
-    let more = answer.text();
     markup! {
         header {
             @for (number, source) in sources.iter().enumerate() {
-                (head(names, source, measured_targets(page.figures, number), (sources.len() > 1).then_some(number + 1)))
+                (head(names, source, &Measured::of(page.figures, number), (sources.len() > 1).then_some(number + 1)))
             }
             h1 { (typeset(&clean(&answer.heading))) }
-            @if !more.is_empty() { p.more { (marked(&more)) } }
+            @for sentence in answer.sentences.iter().chain(&answer.remedy) { p.more { (marked(sentence)) } }
             (other_base(sources, comparison))
             (judgement(page.figures))
             (failures(problems, sources))
@@ -376,19 +376,46 @@ fn measured_targets(figures: &Figures, run: usize) -> Vec<&str> {
     distinct(figures.rows.iter().filter(|row| row.run == run).map(|row| row.cell.target.as_str()))
 }
 
-/// Counts the targets that were measured: `5 targets`, or `5 of 15 targets` of the plan.
-fn target_count(measured: usize, planned: usize) -> String {
-    if measured == 0 || measured >= planned {
-        return counted(planned.max(measured), "target");
+/// The targets and the repeats of a run that were measured.
+struct Measured<'a> {
+    targets: Vec<&'a str>,
+    /// The most repeats that any target has.
+    repeats: usize,
+}
+
+impl<'a> Measured<'a> {
+    /// Returns those of a run, by its index.
+    fn of(figures: &'a Figures, run: usize) -> Self {
+        let targets = measured_targets(figures, run);
+        let of_run = || figures.rows.iter().filter(|row| row.run == run);
+        let repeats_of = |target: &&str| {
+            let rows = of_run().filter(|row| row.cell.target == **target);
+            distinct(rows.map(|row| row.cell.repeat)).len()
+        };
+        let repeats = targets.iter().map(repeats_of).max().unwrap_or(0);
+        Self { targets, repeats }
     }
-    format!("{measured} of {}", counted(planned, "target"))
+}
+
+/// Counts what was measured: `5 targets`, or `5 of 15 targets` of the plan.
+fn measured_count(measured: usize, planned: usize, what: &str) -> String {
+    if measured == 0 || measured >= planned {
+        return counted(planned.max(measured), what);
+    }
+    format!("{measured} of {}", counted(planned, what))
 }
 
 /// Returns the plan of a run, its time and its outcome. Of several runs it has a number.
-fn head(names: &Names<'_>, source: &Source, measured: Vec<&str>, number: Option<usize>) -> Markup {
+fn head(
+    names: &Names<'_>,
+    source: &Source,
+    measured: &Measured<'_>,
+    number: Option<usize>,
+) -> Markup {
     let run = &source.run;
+    let targets = &measured.targets;
     let class = if run.status == Status::Complete { "status" } else { "status bad" };
-    let is_measured = |target: &str| measured.is_empty() || measured.contains(&target);
+    let is_measured = |target: &str| targets.is_empty() || targets.contains(&target);
     let cells = run.cells.iter().map(|cell| &cell.key).filter(|cell| is_measured(&cell.target));
     let counts: BTreeSet<u32> = cells.clone().map(|cell| cell.clients).collect();
     let clients: Vec<String> = counts.iter().map(u32::to_string).collect();
@@ -400,10 +427,10 @@ fn head(names: &Names<'_>, source: &Source, measured: Vec<&str>, number: Option<
             b { (clean(&run.name)) } ": "
             span class=(class) { (ended(run)) } @if let Some(took) = took(run) { " in " (took) }
             ", started " (moment(run.started_unix_ns))
-            " · " (target_count(measured.len(), run.targets.len()))
-            @if let Some(shared) = names.shared() { " of " (clean(&shared)) }
+            " · " (measured_count(targets.len(), run.targets.len(), "target"))
+            @if let Some(shared) = names.shared() { " · " (clean(&shared)) }
             @if !clients.is_empty() { " · " (clients.join(", ")) @if clients == ["1"] { " client" } @else { " clients" } }
-            @if repeats > 1 { " · " (repeats) " repeats" }
+            @if repeats > 1 { " · " (measured_count(measured.repeats, repeats as usize, "repeat")) }
             " · seed " (run.seed) " · assay " (clean(&run.assay.to_string()))
         }
     }

@@ -8,7 +8,7 @@ use analysis::{
     distinct,
 };
 use maud::{Markup, html as markup};
-use record::CellKey;
+use record::{CellKey, Status};
 
 use crate::model::comparison::{Comparison, FactorEffects};
 use crate::model::matrix::{Keys, Matrix, StepHead};
@@ -18,8 +18,11 @@ use crate::model::table::{Cell, Tone};
 use crate::plot::{StripScale, save_link, subject, verdicts};
 use crate::tables::compared::{Board, RepeatedLine, ratio_cell};
 
-/// The maximum number of columns whose ratios have room for their intervals in figures.
+/// The maximum number of columns whose ratios have room for their intervals beside them.
 const WITH_BOUNDS_MAX: usize = 3;
+
+/// The identifier of the matrix of effects.
+const EFFECTS: &str = "matrix-factors";
 
 /// The mark of an effect that differs between combinations.
 const DIFFERS: &str = "\u{2260}";
@@ -34,6 +37,8 @@ struct Subject<'a> {
     /// Its place by the mean of all steps, from 1.
     rank: Option<usize>,
     is_base: bool,
+    /// All of its ratios were measured once.
+    is_single: bool,
 }
 
 /// A step with one load.
@@ -47,7 +52,7 @@ struct Place<'a> {
 struct Square<'a> {
     /// The ratio with the mark of its verdict, or what stands in its place.
     cell: Cell,
-    /// The interval in figures, if there is room for it.
+    /// The interval in figures.
     bounds: Option<String>,
     /// The comparison, if it has a ratio.
     row: Option<&'a ComparedStep>,
@@ -63,6 +68,8 @@ pub(super) struct Overview<'a> {
     places: Vec<Place<'a>>,
     /// By place, and then by subject.
     squares: Vec<Vec<Square<'a>>>,
+    /// The targets without any result, which have no column: `v7_10 and v8_6 (missing)`.
+    without_results: Vec<String>,
     scale: StripScale,
     effect: f64,
     /// The file of the same figures, as a link.
@@ -87,7 +94,7 @@ impl<'a> Overview<'a> {
         let steps: Vec<StepHead<'_>> = board.matrix.measured().collect();
         let shared_unit = steps.first().map(|step| unit(*step)).filter(|_| count_alike(&steps));
         let targets = targets_of_plan(board);
-        let subjects = subjects_of(board, &targets, shared_unit.as_deref());
+        let mut subjects = subjects_of(board, &targets, shared_unit.as_deref());
 
         let (mut places, mut squares) = (Vec::new(), Vec::new());
         for lines in board.compared_groups() {
@@ -101,6 +108,8 @@ impl<'a> Overview<'a> {
             }
         }
 
+        let without_results = remove_without_results(board, &mut subjects, &mut squares);
+        mark_single(&mut subjects, &squares);
         let effect = board.comparison.compared.effect;
         Some(Self {
             id: "matrix",
@@ -110,6 +119,7 @@ impl<'a> Overview<'a> {
             subjects,
             places,
             squares,
+            without_results,
             effect,
             file: save_link(&plot, &subject(board)),
         })
@@ -121,7 +131,7 @@ impl<'a> Overview<'a> {
         let mut rows: Vec<&Effect> = effects.rows.iter().collect();
         rows.retain(|row| row.compared.metric == THROUGHPUT);
         let changes = distinct(rows.iter().map(|row| FactorChange::of(row)));
-        let subjects: Vec<Subject<'_>> =
+        let mut subjects: Vec<Subject<'_>> =
             changes.iter().map(|change| change.subject(effects)).collect();
 
         let keys = Keys::among(rows.iter().map(|row| &row.compared.cell));
@@ -133,7 +143,7 @@ impl<'a> Overview<'a> {
                     row.compared.step == step.name && row.compared.cell.load() == load.load()
                 });
                 let of_step: Vec<Square<'_>> =
-                    changes.iter().map(|change| change.square(&of_place, changes.len())).collect();
+                    changes.iter().map(|change| change.square(&of_place)).collect();
                 if of_step.iter().any(|square| square.row.is_some()) {
                     squares.push(of_step);
                     places.push(Place { step, heads: keys.lead_of(step.name, load, 0) });
@@ -144,15 +154,17 @@ impl<'a> Overview<'a> {
             return None;
         }
 
+        mark_single(&mut subjects, &squares);
         let effect = effects.effect;
         Some(Self {
-            id: "matrix-factors",
+            id: EFFECTS,
             title: "Effects of factors on throughput, all else equal".to_owned(),
             lead: keys.lead("step"),
             scale: scale_of(&squares, &subjects, effect),
             subjects,
             places,
             squares,
+            without_results: Vec::new(),
             effect,
             file: markup! {},
         })
@@ -179,15 +191,22 @@ impl FactorChange {
         let change = factor.change(self.level);
         // Options of different engines may have the same name.
         let label = if engines.len() > 1 { format!("{} {change}", factor.engine) } else { change };
-        Subject { name: None, label: typeset(&label), overall: None, rank: None, is_base: false }
+        Subject {
+            name: None,
+            label: typeset(&label),
+            overall: None,
+            rank: None,
+            is_base: false,
+            is_single: false,
+        }
     }
 
     /// Returns its square among the effects in a place.
-    fn square<'a>(self, of_place: &[&'a Effect], columns: usize) -> Square<'a> {
+    fn square<'a>(self, of_place: &[&'a Effect]) -> Square<'a> {
         let Some(effect) = of_place.iter().find(|effect| Self::of(effect) == self) else {
             return Square::without_ratio(Cell::not_run());
         };
-        let mut square = Square::of(&effect.compared, columns);
+        let mut square = Square::of(&effect.compared);
         if effect.differs() {
             square.cell.mark += DIFFERS;
         }
@@ -211,10 +230,68 @@ fn subjects_of<'a>(
             overall: overall_of(board, name),
             rank: None,
             is_base,
+            is_single: false,
         });
     }
     rank(&mut subjects);
     subjects
+}
+
+/// Removes the targets without any result and returns them by the reason: `v7_10 and v8_6
+/// (missing)`.
+fn remove_without_results(
+    board: &Board<'_>,
+    subjects: &mut Vec<Subject<'_>>,
+    squares: &mut [Vec<Square<'_>>],
+) -> Vec<String> {
+    let mut rows = board.comparison.figures.rows.iter();
+    let rows = rows.by_ref().filter(|row| row.status == Status::Complete);
+    let with_results = distinct(rows.map(|row| row.cell.target.as_str()));
+    let is_kept: Vec<bool> = subjects
+        .iter()
+        .map(|subject| subject.name.is_none_or(|name| with_results.contains(&name)))
+        .collect();
+
+    let mut by_reason: Vec<(String, Vec<&str>)> = Vec::new();
+    for (at, subject) in subjects.iter().enumerate().filter(|(at, _)| !is_kept[*at]) {
+        // What follows a failed step is missing, too.
+        let reason = squares.first().map(|of_place| of_place[at].cell.text.clone());
+        let reason = reason.unwrap_or_default();
+        match by_reason.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, names)) => names.push(&subject.label),
+            None => by_reason.push((reason, vec![&subject.label])),
+        }
+    }
+    let texts = by_reason.iter().map(|(reason, names)| format!("{} ({reason})", enumerated(names)));
+    let texts: Vec<String> = texts.collect();
+
+    retain_at(subjects, &is_kept);
+    for of_place in squares {
+        retain_at(of_place, &is_kept);
+    }
+    texts
+}
+
+/// Keeps the items whose place is to be kept.
+fn retain_at<T>(items: &mut Vec<T>, is_kept: &[bool]) {
+    let mut kept = is_kept.iter();
+    items.retain(|_| kept.next().copied().unwrap_or(true));
+}
+
+/// Joins names: `a, b and c`.
+fn enumerated(names: &[&str]) -> String {
+    match names {
+        [before @ .., last] if !before.is_empty() => format!("{} and {last}", before.join(", ")),
+        names => names.concat(),
+    }
+}
+
+/// Marks the subjects of which each ratio was measured once.
+fn mark_single(subjects: &mut [Subject<'_>], squares: &[Vec<Square<'_>>]) {
+    for (at, subject) in subjects.iter_mut().enumerate() {
+        let mut rows = squares.iter().filter_map(|of_place| of_place[at].row).peekable();
+        subject.is_single = rows.peek().is_some() && rows.all(|row| row.verdict == Verdict::Single);
+    }
 }
 
 /// Returns the squares of all targets in a step, of lines that are compared with each other.
@@ -231,7 +308,7 @@ fn squares_of<'a>(
             Some(line) if line.cell.target == board.base => {
                 base_square(board, lines, line, step, has_shared_unit)
             }
-            Some(line) => square_of(board, lines, line, step),
+            Some(line) => square_of(board, line, step),
             None => Square::without_ratio(Cell::not_run()),
         }
     };
@@ -243,8 +320,8 @@ impl<'a> Square<'a> {
         Self { cell, bounds: None, row: None }
     }
 
-    /// Returns the square of a comparison among this number of columns.
-    fn of(row: &'a ComparedStep, columns: usize) -> Self {
+    /// Returns the square of a comparison.
+    fn of(row: &'a ComparedStep) -> Self {
         let mut square = Self::without_ratio(ratio_cell(row));
         let Some(ratio) = row.ratio else {
             return square;
@@ -254,9 +331,7 @@ impl<'a> Square<'a> {
             Some(interval) => interval.digits_of(ratio),
             None => ratio_text(ratio),
         };
-        if columns <= WITH_BOUNDS_MAX {
-            square.bounds = row.interval.map(range);
-        }
+        square.bounds = row.interval.map(range);
         square
     }
 }
@@ -283,15 +358,9 @@ fn base_square<'a>(
 }
 
 /// Returns the square of another line than the base's in a step: its ratio.
-fn square_of<'a>(
-    board: &'a Board<'a>,
-    group: &[RepeatedLine],
-    line: &RepeatedLine,
-    step: StepHead<'_>,
-) -> Square<'a> {
-    let others = group.len().saturating_sub(1);
+fn square_of<'a>(board: &'a Board<'a>, line: &RepeatedLine, step: StepHead<'_>) -> Square<'a> {
     let mut square = match board.row(line, step.name, THROUGHPUT) {
-        Some(row) if row.verdict != Verdict::NotComparable => Square::of(row, others),
+        Some(row) if row.verdict != Verdict::NotComparable => Square::of(row),
         _ => Square::without_ratio(board.missing_cell(line, step, THROUGHPUT)),
     };
     if board.missed_sla(line, step.name, true) {
@@ -307,8 +376,17 @@ fn scale_of(squares: &[Vec<Square<'_>>], subjects: &[Subject<'_>], effect: f64) 
     StripScale::of(of_squares.chain(of_means), effect)
 }
 
-/// Ranks targets by their means, and the base with 1, if there are two others or more.
+/// Ranks targets by their means, and the base with 1, if there are two others or more. Where no
+/// mean is shown to differ from the base's, an order would only be that of the noise.
 fn rank(subjects: &mut [Subject<'_>]) {
+    let means = || subjects.iter().filter_map(|subject| subject.overall);
+    let is_shown = means().any(|mean| {
+        matches!(mean.compared.verdict, Verdict::Faster | Verdict::Slower | Verdict::Single)
+    });
+    if !is_shown {
+        return;
+    }
+
     let mean_of = |subject: &Subject<'_>| {
         if subject.is_base { Some(1.0) } else { subject.overall?.compared.ratio }
     };

@@ -3,10 +3,11 @@
 
 use analysis::{
     counted, distinct,
-    explain::{Change, FactorAnswer, factor_within, range},
+    explain::{Change, FactorAnswer, factor_within},
 };
 
 use super::{AnswerWriter, NAMED};
+use crate::model::number::ratio_text;
 use crate::prose::Passage;
 
 impl AnswerWriter<'_> {
@@ -15,7 +16,7 @@ impl AnswerWriter<'_> {
         let factors = &self.answer.factors;
         let mut effects = factors.iter().take(NAMED).map(|factor| self.effect(factor));
         let Some(largest) = effects.next() else {
-            return about_targets;
+            return self.with_evidence(about_targets);
         };
 
         let mut sentences: Vec<String> = effects.collect();
@@ -23,13 +24,21 @@ impl AnswerWriter<'_> {
             let more = counted(factors.len() - NAMED, "other level");
             sentences.push(format!("The tables show the effects of {more}."));
         }
-        sentences.push(about_targets.heading);
-        sentences.extend(about_targets.sentences);
-        Passage { heading: format!("All else equal, {largest}"), sentences, ..about_targets }
+        // The best and the worst target say enough: the effects explain the others.
+        let mut best_and_worst = about_targets.sentences.iter();
+        match best_and_worst.next() {
+            Some(first) => {
+                let targets = counted(self.answer.targets.len(), "target");
+                sentences.push(format!("Of {targets} against {}, {first}", self.answer.base));
+            }
+            None => sentences.push(about_targets.heading),
+        }
+        sentences.extend(best_and_worst.cloned());
+        Passage { heading: format!("All else equal, {largest}"), sentences, ..Passage::default() }
     }
 
     /// Returns the sentence about a level: `synchronous=off is faster than synchronous=full in 2 of
-    /// 3 steps: 7.1x in scan to 11.3x in insert (interval 9.90x to 12.8x); 1 is too noisy to say.`
+    /// 3 steps: 7.1x in scan to 11.3x (interval 9.90 to 12.8) in insert; 1 is too noisy to say.`
     fn effect(&self, factor: &FactorAnswer) -> String {
         let FactorAnswer { factor: name, base_level, level, outcome, .. } = factor;
         let count = self.count(outcome.comparison_count());
@@ -56,27 +65,26 @@ impl AnswerWriter<'_> {
         format!("{}{name}={level} {}.", self.engine_prefix(&factor.engine), parts.join("; "))
     }
 
-    /// Returns the smallest and the largest of some changes in one direction, with the interval of
-    /// the largest; `None` without changes.
+    /// Returns the smallest and the largest of some changes in one direction, as factors and as the
+    /// ratios that tables have, with the interval of the largest; `None` without changes.
     fn extent(&self, changes: &[Change]) -> Option<String> {
         let (largest, smallest) = (changes.first()?, changes.last()?);
         let [least, most] =
             [smallest, largest].map(|change| factor_within(change.ratio, change.interval));
         let place = self.place(largest);
-        let are_alike = changes.len() > 1 && least == most;
-
-        let mut text = if are_alike {
-            format!("{most} in each")
-        } else if changes.len() > 1 {
-            format!("{least} in {} to {most} in {place}", self.place(smallest))
-        } else {
-            format!("{most} in {place}")
-        };
-        if let Some(interval) = largest.interval {
-            let of_largest = if are_alike { format!(" in {place}") } else { String::new() };
-            text += &format!(" (interval {}{of_largest})", range(interval));
+        if changes.len() > 1 && least == most {
+            let interval = interval_note(largest).map(|note| format!("{note} in {place}"));
+            let notes = in_parentheses(ratio_note(largest), interval);
+            return Some(format!("{most} in each{notes}"));
         }
-        Some(text)
+
+        let notes = in_parentheses(ratio_note(largest), interval_note(largest));
+        let of_largest = format!("{most}{notes} in {place}");
+        if changes.len() == 1 {
+            return Some(of_largest);
+        }
+        let notes = in_parentheses(ratio_note(smallest), None);
+        Some(format!("{least}{notes} in {} to {of_largest}", self.place(smallest)))
     }
 
     /// Returns the engine with a space if there are several, since their factors may have the same
@@ -88,6 +96,29 @@ impl AnswerWriter<'_> {
             _ => format!("{engine} "),
         }
     }
+}
+
+/// Returns the ratio of a slower level, which tables have in the place of the factor: `ratio
+/// 0.055`.
+fn ratio_note(change: &Change) -> Option<String> {
+    let ratio = match change.interval {
+        Some(interval) => interval.digits_of(change.ratio),
+        None => ratio_text(change.ratio),
+    };
+    (change.ratio < 1.0).then(|| format!("ratio {ratio}"))
+}
+
+/// Returns the interval of a change as tables have it: `interval 0.016 to 0.055`.
+fn interval_note(change: &Change) -> Option<String> {
+    let interval = change.interval?;
+    let [low, high] = [interval.low, interval.high].map(|bound| interval.digits_of(bound));
+    Some(format!("interval {low} to {high}"))
+}
+
+/// Joins two notes on a figure: ` (ratio 0.031, interval 0.016 to 0.055)`; empty without any.
+fn in_parentheses(first: Option<String>, second: Option<String>) -> String {
+    let notes: Vec<String> = first.into_iter().chain(second).collect();
+    if notes.is_empty() { String::new() } else { format!(" ({})", notes.join(", ")) }
 }
 
 #[cfg(test)]
@@ -147,9 +178,9 @@ mod tests {
         };
         assert_eq!(
             text_of(vec![factor("synchronous", outcome)]),
-            "All else equal, synchronous=off is faster than synchronous=full in 3 of 3 steps: 7.1x in mixed to 11.3x in \
-             insert (interval 10.2x to 12.4x). No change is shown between lite.off and lite.full in 3 steps: all 3 are too \
-             noisy to say. Each target has 3 repeats."
+            "All else equal, synchronous=off is faster than synchronous=full in 3 of 3 steps: 7.1x in mixed to 11.3x \
+             (interval 10.2 to 12.4) in insert. No change is shown between lite.off and lite.full in 3 steps: all 3 are too \
+             noisy to say."
         );
     }
 
@@ -163,8 +194,8 @@ mod tests {
         };
         let text =
             text_of(vec![FactorAnswer { differing: 1, ..factor("page_size", outcome.clone()) }]);
-        let expected = "All else equal, page_size=off is faster than page_size=full in 1 of 3 steps: 2.00x in insert \
-                        (interval 1.80x to 2.20x); slower in 1: 2.00x in scan (interval 1.82x to 2.22x); in 1 step the \
+        let expected = "All else equal, page_size=off is faster than page_size=full in 1 of 3 steps: 2.00x \
+                        (interval 1.80 to 2.20) in insert; slower in 1: 2.00x (ratio 0.50, interval 0.45 to 0.55) in scan; in 1 step the \
                         effect depends on the other factors; 1 is too noisy to say. ";
         assert!(text.starts_with(expected), "{text}");
 
@@ -181,7 +212,7 @@ mod tests {
         };
         let text = text_of(vec![factor("synchronous", outcome)]);
         let expected = "All else equal, synchronous=off is faster than synchronous=full in 2 of 2 steps: 15.0x in each \
-                        (interval 13.5x to 16.5x in scan). ";
+                        (interval 13.5 to 16.5 in scan). ";
         assert!(text.starts_with(expected), "{text}");
     }
 

@@ -174,15 +174,19 @@ impl<'a> Board<'a> {
     }
 
     /// Returns true if any of a line's repeats missed the requested rate; with `or_base`, also if
-    /// the base did.
+    /// the base did. A line without a valid result missed nothing.
     pub(crate) fn missed_sla(&self, line: &RepeatedLine, step: &str, or_base: bool) -> bool {
         if self.has_missed(line, step) {
             return true;
         }
 
+        let has_result = self.cells_of(line).filter_map(|cell| cell.row(step)).any(comparable);
+        if !or_base || !has_result {
+            return false;
+        }
         let base_cell = line.cell.of_target(self.base);
         let base = self.lines.iter().find(|line| line.cell == base_cell);
-        or_base && base.is_some_and(|base| self.has_missed(base, step))
+        base.is_some_and(|base| self.has_missed(base, step))
     }
 
     fn has_missed(&self, line: &RepeatedLine, step: &str) -> bool {

@@ -208,6 +208,37 @@ fn the_first_stop_of_the_keyboard_leads_past_the_contents() {
 }
 
 #[test]
+fn on_a_phone_the_matrix_keeps_its_intervals_and_explains_no_strips() {
+    let Some(mut browser) = page_or_test_is_skipped() else {
+        return;
+    };
+    let size = Size { seconds: 6, targets: 6, ..SIZE };
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("report.html");
+    fs_err::write(&file, html(&[source(size)], &repeated(size, &[3]))).unwrap();
+    let phone = json!({"width": 390, "height": 740, "deviceScaleFactor": 1, "mobile": false});
+    browser.ask("Emulation.setDeviceMetricsOverride", phone);
+    browser.open(&file);
+
+    let seen = |what: &str| {
+        let all = format!("[...document.querySelectorAll('#matrix {what}')]");
+        format!("{all}.filter((part) => part.checkVisibility()).length")
+    };
+    assert_eq!(browser.value(&seen(".strip")), 0);
+    assert_eq!(browser.value(&seen(".of-strips")), 0);
+    assert_eq!(browser.value(&seen(".key svg")), 0);
+    let bounds = browser.value(&seen(".bounds"));
+    assert!(bounds.as_u64().unwrap() > 0, "{bounds}");
+    // The matrix is wider than the phone: its box scrolls, and the page does not.
+    browser.wait_for("document.querySelector('#matrix .scroll').classList.contains('cut')");
+    let page = "document.documentElement.scrollWidth <= document.documentElement.clientWidth";
+    assert_eq!(browser.value(page), true);
+    browser.value("document.querySelector('#matrix .scroll').scrollLeft = 9999");
+    browser.wait_for("!document.querySelector('#matrix .scroll').classList.contains('cut')");
+    browser.ask("Emulation.clearDeviceMetricsOverride", json!({}));
+}
+
+#[test]
 fn the_contents_fit_a_phone() {
     let few = Size { seconds: 6, ..SIZE };
     let Some((mut browser, _folder)) = shown(few) else {

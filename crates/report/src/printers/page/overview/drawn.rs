@@ -3,7 +3,7 @@
 use analysis::compare::{ComparedStep, Verdict};
 use maud::{Markup, html as markup};
 
-use super::{DIFFERS, Overview, Place, Square, Subject, WITH_BOUNDS_MAX, range};
+use super::{DIFFERS, EFFECTS, Overview, Place, Square, Subject, WITH_BOUNDS_MAX, range};
 use crate::model::number::percent;
 use crate::model::table::{Cell, Tone, anchor};
 use crate::model::text::clean;
@@ -32,13 +32,14 @@ impl<'a> Overview<'a> {
         let class = match columns {
             0..=1 => "with-bounds one",
             2..=WITH_BOUNDS_MAX => "with-bounds",
+            4..STACKED if self.id == EFFECTS => "bounds-below",
             4..STACKED => "",
             STACKED..DENSE => "stacked",
             _ => "dense",
         };
         let rows = self.rows_with_ratio();
         markup! {
-            div.block.overview id=(self.id) {
+            div class={ "block overview" @if columns >= DENSE { " no-strips" } } id=(self.id) {
                 div.heading {
                     h3 { (clean(&self.title)) (permalink(self.id)) }
                     (self.file)
@@ -50,11 +51,16 @@ impl<'a> Overview<'a> {
                     }
                 }
                 ul.key {
-                    @for (mark, meaning) in strip_keys(rows.iter().copied()) {
-                        li { svg.drawn width="24" height="12" viewBox="0 -6 24 12" aria-hidden="true" { (mark) } (meaning) }
+                    @for key in strip_keys(rows.iter().copied()) {
+                        li.of-strips[key.sign.is_empty()] {
+                            svg.drawn width="24" height="12" viewBox="0 -6 24 12" aria-hidden="true" { (key.mark) }
+                            // Where there is no room for strips, the sign stands in the cells.
+                            @if !key.sign.is_empty() { span.sign aria-hidden="true" { (key.sign) " " } }
+                            (key.meaning)
+                        }
                     }
                 }
-                p.note { (self.note()) }
+                p.note { "A ratio above 1 is faster." span.of-strips { (self.about_strips()) } (self.note()) }
             }
         }
     }
@@ -134,11 +140,14 @@ impl<'a> Overview<'a> {
         let Some(overall) = subject.overall else {
             return markup! { td {} };
         };
-        let others = self.subjects.iter().filter(|subject| !subject.is_base).count();
-        let square = Square::of(&overall.compared, others);
+        let square = Square::of(&overall.compared);
         let count = (overall.step_count < overall.all_step_count)
             .then(|| format!("{} of {} steps", overall.step_count, overall.all_step_count));
-        self.td(&square, markup! { (rank) @if let Some(count) = count { " " small { (count) } } })
+        self.td(
+            &square,
+            subject,
+            markup! { (rank) @if let Some(count) = count { " " small { (count) } } },
+        )
     }
 
     fn square(&self, square: &Square<'_>, subject: &Subject<'_>) -> Markup {
@@ -146,29 +155,31 @@ impl<'a> Overview<'a> {
             let Cell { text, mark, .. } = &square.cell;
             return markup! { td.of-base { (clean(text)) small { (clean(mark)) } } };
         }
-        self.td(square, markup! {})
+        self.td(square, subject, markup! {})
     }
 
     /// Returns the cell of a square, with what follows its figure.
-    fn td(&self, square: &Square<'_>, more: Markup) -> Markup {
+    fn td(&self, square: &Square<'_>, subject: &Subject<'_>, more: Markup) -> Markup {
         let Square { cell, bounds, row } = square;
         let Some(row) = row else {
             return markup! { td.absent { (clean(&cell.text)) small { (clean(&cell.mark)) } } };
         };
         let ratio = row.ratio.unwrap_or(1.0);
+        // The head of a target that was measured once says so for all its cells.
+        let is_single = row.verdict == Verdict::Single && !subject.is_single;
         markup! {
             td class=(square_class(row)) style=[shade(row)] data-value=(format!("{ratio:.6}")) title=(described(row)) {
                 div.square {
                     (self.scale.strip(row))
                     span.value {
                         (clean(&cell.text))
-                        @if let Some(bounds) = bounds { span.bounds { " (" (bounds) ")" } }
                         span.m { (clean(&cell.mark)) }
-                        @if row.verdict == Verdict::Single { " " small.once { "once" } }
+                        @if let Some(bounds) = bounds { span.bounds { " (" (bounds) ")" } }
+                        @if is_single { " " small.once { "once" } }
                         (more)
                     }
                 }
-                span.unseen { ", " (described(row)) }
+                @if !subject.is_single { span.unseen { ", " (described(row)) } }
             }
         }
     }
@@ -185,20 +196,24 @@ impl<'a> Overview<'a> {
         self.squares.iter().flatten().filter_map(|square| square.row).collect()
     }
 
-    /// Explains what the matrix shows.
-    fn note(&self) -> String {
-        let mut sentences =
-            vec!["A ratio above 1 is faster; all strips have one scale.".to_owned()];
-        if self.rows_with_ratio().iter().any(|row| row.verdict == Verdict::Single) {
-            sentences.push(
-                "What was measured once has a shade by its size: it may be noise.".to_owned(),
-            );
-        }
+    /// Explains what strips show; begins with a space.
+    fn about_strips(&self) -> String {
+        let mut text = " All strips have one scale.".to_owned();
         if self.scale.has_band() {
             let effect = percent(self.effect);
-            sentences.push(format!(
-                "The band is a change of less than {effect}, which does not matter."
-            ));
+            text += &format!(" The band is a change of less than {effect}, which does not matter.");
+        }
+        text
+    }
+
+    /// Explains what else the matrix shows; begins with a space.
+    fn note(&self) -> String {
+        let mut sentences = vec![String::new()];
+        if self.rows_with_ratio().iter().any(|row| row.verdict == Verdict::Single) {
+            sentences.push(
+                "Shading shows the size of a difference that was measured once, which may be noise."
+                    .to_owned(),
+            );
         }
         if self.has_means() {
             let has_interval = self.subjects.iter().any(|subject| {
@@ -221,6 +236,10 @@ impl<'a> Overview<'a> {
             .any(|square| square.cell.mark.contains(Tone::SlaMissed.mark()))
         {
             sentences.push("*: a requested rate was missed.".to_owned());
+        }
+        if !self.without_results.is_empty() {
+            let targets = self.without_results.join("; ");
+            sentences.push(format!("Without results, so not shown: {targets}."));
         }
         sentences.join(" ")
     }
@@ -245,6 +264,7 @@ impl Subject<'_> {
                 // A row has room for its name.
                 @if scope == "col" { (breakable(&self.label)) } @else { (clean(&self.label)) }
                 @if self.is_base { " " small { "base" } }
+                @if self.is_single { " " small.once { "once" } }
             }
         }
     }
