@@ -170,7 +170,7 @@ impl Trial {
         let mut burn_ns = 0.0;
         if case.effect > 0.0 {
             let run = Run::of(setup, &plan(setup, case, &plain, &plain, "repeats = 3"))?;
-            burn_ns = case.effect * operation_ns(&run, case.steps)?;
+            burn_ns = case.effect * operation_ns(&run, case.engine, case.steps)?;
         }
         let (statement_ns, commit_ns) = match case.steps {
             Steps::Inserts => (0.0, burn_ns),
@@ -215,10 +215,15 @@ impl Steps {
 /// Returns the CPU time of an operation of the only client, there and in the engine, in
 /// nanoseconds. On a quiet machine it is nearly the time of an operation. On a busy one, that time
 /// has waits, of which a share would be a larger change.
-fn operation_ns(run: &Run, steps: Steps) -> Result<f64> {
+fn operation_ns(run: &Run, engine: PlantedEngine, steps: Steps) -> Result<f64> {
     let step = run.step(steps.step().context("equal targets have no operation to change")?)?;
-    let cpu_ns = step["cpu"]["assay_ns"].as_f64().context("the step's record has no CPU time")?
-        + step["cpu"]["server_ns"].as_f64().unwrap_or(0.0);
+    // A library works on the threads of its client.
+    let threads: &[&str] = match engine {
+        PlantedEngine::Postgres => &["client_user_ns", "client_system_ns", "server_ns"],
+        PlantedEngine::RocksDb => &["client_user_ns", "client_system_ns"],
+    };
+    let cpu_ns: Option<f64> = threads.iter().map(|name| step["cpu"][name].as_f64()).sum();
+    let cpu_ns = cpu_ns.context("the step's record lacks CPU times")?;
     let counts = step["ops"].as_object().context("the step's record has no operations")?;
     let operation_count: f64 = counts.values().filter_map(|count| count["ok"].as_f64()).sum();
     ensure!(operation_count > 0.0, "the step did no operations");
