@@ -99,6 +99,8 @@ struct Setup {
     seconds: usize,
     /// The most time for a run that adds repeats until it is decided, in minutes.
     minutes: usize,
+    /// A part of the titles of the cases to measure; empty: all.
+    only: String,
     /// The folder of Assay and its examples, after they have been built.
     built: OnceCell<PathBuf>,
 }
@@ -140,6 +142,7 @@ pub fn run(workspace: Workspace, arguments: &[String]) -> Result<bool> {
         round_count: 5,
         seconds: 5,
         minutes: 10,
+        only: String::new(),
         built: OnceCell::new(),
     };
     let mut chosen = Vec::new();
@@ -150,6 +153,10 @@ pub fn run(workspace: Workspace, arguments: &[String]) -> Result<bool> {
             "--rounds" => setup.round_count = number(argument, arguments.next())?,
             "--seconds" => setup.seconds = number(argument, arguments.next())?,
             "--minutes" => setup.minutes = number(argument, arguments.next())?,
+            "--only" => {
+                let text = arguments.next().context("`--only` needs a part of a title")?;
+                setup.only.clone_from(text);
+            }
             name => chosen.push(BENCHMARKS.entry(name)?),
         }
     }
