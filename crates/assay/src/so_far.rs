@@ -266,11 +266,7 @@ fn line(base: &str, targets: &[RelativeTarget]) -> Option<String> {
 
 /// Returns the name of a target, with its load if there are several.
 fn name(cell: &CellKey, has_load: bool) -> String {
-    if !has_load {
-        return cell.target.clone();
-    }
-    let variant = cell.variant.as_ref().map_or(String::new(), |variant| format!(" {variant}"));
-    format!("{}{variant} c{}", cell.target, cell.clients)
+    if has_load { cell.target_and_load() } else { cell.target.clone() }
 }
 
 /// Returns a ratio with three digits.

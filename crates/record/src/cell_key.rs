@@ -47,6 +47,12 @@ impl CellKey {
         (self.variant.as_deref(), self.clients)
     }
 
+    /// Returns the target with its load in words: `pg.a cached c8`.
+    pub fn target_and_load(&self) -> String {
+        let variant = self.variant.as_ref().map_or(String::new(), |variant| format!(" {variant}"));
+        format!("{}{variant} c{}", self.target, self.clients)
+    }
+
     /// Returns whether two cells have the same target and load, be they profiled or not.
     pub fn is_same_work_as(&self, other: &Self) -> bool {
         self.target == other.target && self.load() == other.load()

@@ -9,7 +9,6 @@ use analysis::compare::{
 };
 use analysis::figures::Figures;
 use anyhow::Context;
-use record::CellKey;
 use report::{Judgement, JudgementOutcome};
 use runner::failure::UsageError;
 
@@ -88,7 +87,7 @@ pub(super) fn of_gate(
     for (index, outcome) in judged(compared, &thresholds) {
         let row = &compared.rows[index];
         judgements.push(Judgement {
-            subject: subject(&row.cell),
+            subject: row.cell.target_and_load(),
             what: format!("{}: {}", row.step, metric_label(&row.metric)),
             outcome: match outcome {
                 Judged::Passed => JudgementOutcome::Passed,
@@ -130,7 +129,7 @@ fn missing(
             Some(cause) => format!("the cell is not complete: {cause}"),
             None => "the cell is not complete".to_owned(),
         };
-        judgements.push(undecided(&subject(&cell.cell), &what, &sentence));
+        judgements.push(undecided(&cell.cell.target_and_load(), &what, &sentence));
     }
     judgements
 }
@@ -147,7 +146,7 @@ fn undecided(subject: &str, what: &str, sentence: &str) -> Judgement {
 /// Returns the judgements of requirements.
 pub(super) fn of_requirements(results: &[RequirementResult]) -> Vec<Judgement> {
     let judgement = |result: &RequirementResult| Judgement {
-        subject: subject(&result.cell),
+        subject: result.cell.target_and_load(),
         what: result.requirement.text.clone(),
         outcome: match result.verdict {
             RequirementVerdict::Met => JudgementOutcome::Passed,
@@ -157,9 +156,4 @@ pub(super) fn of_requirements(results: &[RequirementResult]) -> Vec<Judgement> {
         sentence: super::requirements::sentence(result),
     };
     results.iter().map(judgement).collect()
-}
-
-fn subject(cell: &CellKey) -> String {
-    let variant = cell.variant.as_ref().map_or(String::new(), |name| format!(" {name}"));
-    format!("{}{variant} c{}", cell.target, cell.clients)
 }

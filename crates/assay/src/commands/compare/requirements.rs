@@ -37,12 +37,8 @@ pub fn check(figures: &Figures, requirements: &[Requirement]) -> Result<(), Usag
 
 /// Returns the result of a requirement as a sentence.
 pub fn sentence(result: &RequirementResult) -> String {
-    let cell = &result.cell;
-    let variant = cell.variant.as_ref().map_or(String::new(), |name| format!(" {name}"));
-    format!(
-        "{}: {} for {}{variant} c{}",
-        result.verdict, result.requirement.text, cell.target, cell.clients
-    )
+    let target = result.cell.target_and_load();
+    format!("{}: {} for {target}", result.verdict, result.requirement.text)
 }
 
 /// Judges the results of all requirements, and prints those that are not met to stderr.
