@@ -11,7 +11,7 @@ mod steps;
 
 use analysis::compat::{self, Recorded};
 use analysis::{
-    compare::{CompareOptions, Compared, EFFECT, Effects, THROUGHPUT},
+    compare::{CompareOptions, Compared, EFFECT, THROUGHPUT},
     distinct,
     figures::{Figures, Row, Series},
 };
@@ -38,15 +38,7 @@ pub fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {
     ci::check(args)?;
     let (directories, runs) = open(args)?;
     let Prepared { shown, figures, notes } = prepare(&directories, &runs.recorded, args)?;
-    let sources: Vec<ComparedRun<'_>> = runs
-        .paths
-        .iter()
-        .zip(&runs.recorded)
-        .map(|(path, recorded)| ComparedRun {
-            name: path.display().to_string(),
-            run: &recorded.run,
-        })
-        .collect();
+    let sources = sources(&runs);
     if !args.by.is_empty() {
         return factors::by_factor(args, &shown, &sources, figures, notes);
     }
@@ -72,12 +64,18 @@ pub fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {
         let options = options(args, &run.base, figures);
         let effects = report::effects_of_matrices(figures, &options);
         let compared = compared_with(args, run, figures, notes.clone());
-        printed.push(print_group(args.format, group, &sources, &compared, &effects));
-        if args.markdown.is_some()
-            && let Printed::Text(text) =
-                print_group(Format::Markdown, group, &sources, &compared, &effects)
-        {
-            markdown += &text;
+        let findings = analysis::explain::explain(figures, &compared);
+        let comparison = Comparison {
+            run,
+            runs: &sources,
+            figures,
+            compared: &compared,
+            effects: &effects,
+            findings: &findings,
+        };
+        printed.push(formatted(args.format, &comparison));
+        if args.markdown.is_some() {
+            markdown += &report::compared_markdown(&comparison);
         }
         comparisons.push(compared);
     }
@@ -106,24 +104,22 @@ pub fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {
     Ok(most_telling(&exits))
 }
 
-/// Formats the comparison of one group.
-fn print_group(
-    format: Format,
-    group: &Group,
-    sources: &[ComparedRun<'_>],
-    compared: &Compared,
-    effects: &Effects,
-) -> Printed {
-    let Group { run, figures } = group;
-    let findings = analysis::explain::explain(figures, compared);
-    let comparison =
-        Comparison { run, runs: sources, figures, compared, effects, findings: &findings };
+/// Returns the runs with their paths as names.
+fn sources(runs: &Runs) -> Vec<ComparedRun<'_>> {
+    let mut sources = Vec::new();
+    for (path, recorded) in runs.paths.iter().zip(&runs.recorded) {
+        sources.push(ComparedRun { name: path.display().to_string(), run: &recorded.run });
+    }
+    sources
+}
 
+/// Formats the comparison of one group.
+fn formatted(format: Format, comparison: &Comparison<'_>) -> Printed {
     match format {
-        Format::Table => Printed::Text(report::compared(&comparison, style())),
-        Format::Markdown => Printed::Text(report::compared_markdown(&comparison)),
-        Format::Csv => Printed::Lines(report::compared_csv(&comparison)),
-        Format::Json => Printed::Json(report::compared_json(&comparison)),
+        Format::Table => Printed::Text(report::compared(comparison, style())),
+        Format::Markdown => Printed::Text(report::compared_markdown(comparison)),
+        Format::Csv => Printed::Lines(report::compared_csv(comparison)),
+        Format::Json => Printed::Json(report::compared_json(comparison)),
     }
 }
 
