@@ -83,21 +83,21 @@ const CASES: [Case; 4] = [
 /// Runs each case as often as the setup says. Returns false if too few runs show a change, or too
 /// many show a wrong one.
 pub fn run(setup: &Setup) -> Result<bool> {
-    let mut cases: Vec<(&Case, Outcomes)> = Vec::new();
+    let mut cases: Vec<(&Case, Libraries, Outcomes)> = Vec::new();
     for case in CASES.iter().filter(|case| case.title.contains(&setup.only)) {
-        cases.push((case, Outcomes::default()));
+        cases.push((case, Libraries::new(setup, case.engine)?, Outcomes::default()));
     }
     // The cases in turn: a machine that is busy for a while is busy for all of them.
     for _ in 0..setup.round_count {
-        for (case, outcomes) in &mut cases {
-            let trial = Trial::of(setup, case)?;
+        for (case, libraries, outcomes) in &mut cases {
+            let trial = Trial::of(setup, case, libraries)?;
             trial.print(case);
             outcomes.add(case, &trial);
         }
     }
 
     let mut passed = true;
-    for (case, outcomes) in &cases {
+    for (case, _, outcomes) in &cases {
         passed &= outcomes.print(case);
     }
     Ok(passed)
@@ -167,8 +167,7 @@ impl Trial {
     /// Measures the CPU time of an operation, plants the change, and compares both targets until they
     /// are decided.
     #[expect(clippy::disallowed_methods, reason = "minutes of a run, not a measured time")]
-    fn of(setup: &Setup, case: &Case) -> Result<Self> {
-        let libraries = Libraries::new(setup, case.engine)?;
+    fn of(setup: &Setup, case: &Case, libraries: &Libraries) -> Result<Self> {
         let plain = libraries.compile("plain", 0.0, 0.0)?;
         let mut burn_ns = 0.0;
         if case.effect > 0.0 {
@@ -255,27 +254,10 @@ checks = "off"
 /// Returns the table of the workload.
 fn workload_table(steps: Steps, seconds: usize) -> String {
     match steps {
-        Steps::PointQuery => format!(
-            r#"
-[workload.sysbench]
-tables = 1
-rows = "200k"
-warmup = "500ms"
-read-time = "{seconds}s"
-steps = ["load", "settle", "point-query"]"#
-        ),
-        Steps::AllTests => format!(
-            r#"
-[workload.sysbench]
-tables = 1
-rows = "200k"
-warmup = "500ms"
-read-time = "{seconds}s"
-write-time = "{seconds}s"
-steps = [
-    "load", "settle",
-    "point-query", "random-points.range100", "read-only.range100", "update-index", "insert",
-]"#
+        Steps::PointQuery => sysbench_table(seconds, r#""point-query""#),
+        Steps::AllTests => sysbench_table(
+            seconds,
+            r#""point-query", "random-points.range100", "read-only.range100", "update-index", "insert""#,
         ),
         Steps::Inserts => r#"
 [workload.insert]
@@ -293,6 +275,19 @@ read-time = "{seconds}s"
 steps = ["fillseq", "flush", "drain", "readrandom"]"#
         ),
     }
+}
+
+fn sysbench_table(seconds: usize, tests: &str) -> String {
+    format!(
+        r#"
+[workload.sysbench]
+tables = 1
+rows = "200k"
+warmup = "500ms"
+read-time = "{seconds}s"
+write-time = "{seconds}s"
+steps = ["load", "settle", {tests}]"#
+    )
 }
 
 /// Returns the tables of the two targets.
@@ -347,7 +342,7 @@ impl Libraries {
         fs::set_permissions(folder.path(), readable)?;
         let needed = match engine {
             PlantedEngine::Postgres => postgres_headers(folder.path())?,
-            PlantedEngine::RocksDb => rocksdb_library(Path::new(&fetch(setup, ROCKSDB)?))?,
+            PlantedEngine::RocksDb => PathBuf::from(fetch(setup, ROCKSDB)?),
         };
         Ok(Self { engine, needed, folder })
     }
@@ -388,16 +383,6 @@ fn postgres_headers(folder: &Path) -> Result<PathBuf> {
 /// Returns the version that a folder such as `/usr/lib/postgresql/15` is named after.
 fn major(folder: &str) -> Option<u32> {
     folder.rsplit('/').next()?.parse().ok()
-}
-
-/// Finds the library in the folder of a build.
-fn rocksdb_library(build: &Path) -> Result<PathBuf> {
-    if build.is_file() {
-        return Ok(build.to_owned());
-    }
-    let found = output(Command::new("find").arg(build).args(["-name", "*.so"]))?;
-    let first = found.lines().next().context("the build of RocksDB has no library")?;
-    Ok(PathBuf::from(first))
 }
 
 #[cfg(test)]
