@@ -102,7 +102,7 @@ pub fn judged(compared: &Compared, thresholds: &Thresholds) -> Vec<(usize, Judge
 pub enum Judged {
     /// A change for the worse beyond the threshold is ruled out.
     Passed,
-    /// It is worse by more than the threshold.
+    /// The target is worse by more than the threshold.
     Regressed,
     /// Neither is certain.
     Doubtful,

@@ -1,6 +1,6 @@
 //! The thread that serves a site.
 //!
-//! It polls its connections at most [`ROUNDS_PER_S`] times a second. Their number is bounded, and
+//! The thread polls its connections at most [`ROUNDS_PER_S`] times a second. Their number is bounded, and
 //! it waits for none of them: slow or numerous clients neither block each other nor take processors
 //! from the measurement.
 

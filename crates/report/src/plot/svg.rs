@@ -51,8 +51,8 @@ impl Panel {
     }
 }
 
-/// Returns a self-contained SVG file of panels, with a title above and a legend below.
-/// Its width is as given, or as wide as they need.
+/// Returns a self-contained SVG file of panels, with a title above and a legend below. Without a
+/// given width, the file is as wide as its panels need.
 pub(super) fn file(
     title: &str,
     panels: &[Panel],

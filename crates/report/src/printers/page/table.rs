@@ -73,8 +73,7 @@ fn table_head(names: &Names<'_>, table: &Table, bare: bool) -> Markup {
         thead { tr {
             @for head in &table.lead { th scope="col" { (clean(head)) } }
             @for (head, subject) in table.columns.iter().zip(&subjects) {
-                @let HeadText { name, title, text } = head_of(subject.as_ref(), head);
-                th.n scope="col" data-of=[name] title=[title] { (breakable(&text)) @if !bare { span.m {} } }
+                (column_head(head_of(subject.as_ref(), head), "n", bare))
             }
         } }
     }
@@ -134,16 +133,21 @@ fn head_by_columns(
             @for text in &table.lead { th scope="col" { (clean(text)) } }
             @for group in groups {
                 @let count = group.columns.len();
-                @if count > 1 { (column_head(names, &format!("{}\nmedian of {count}", group.target), "n", bare)) }
-                @for at in &group.columns { (column_head(names, &table.columns[*at], if count > 1 { "n repeat" } else { "n" }, bare)) }
+                @if count > 1 {
+                    @let text = format!("{}\nmedian of {count}", group.target);
+                    (column_head(head_of(names.target_in(&text).as_ref(), &text), "n", bare))
+                }
+                @let class = if count > 1 { "n repeat" } else { "n" };
+                @for text in group.columns.iter().map(|at| &table.columns[*at]) {
+                    (column_head(head_of(names.target_in(text).as_ref(), text), class, bare))
+                }
             }
         } }
     }
 }
 
-fn column_head(names: &Names<'_>, text: &str, class: &str, bare: bool) -> Markup {
-    let subject = names.target_in(text);
-    let HeadText { name, title, text } = head_of(subject.as_ref(), text);
+fn column_head(head: HeadText, class: &str, bare: bool) -> Markup {
+    let HeadText { name, title, text } = head;
     markup! {
         th class=(class) scope="col" data-of=[name] title=[title] { (breakable(&text)) @if !bare { span.m {} } }
     }

@@ -172,16 +172,7 @@ fn all_tables<'m>(run: &Run, figures: &Figures, matrix: &'m Matrix<'_>) -> Vec<N
 
 /// Formats the tables for the end of a run and a list of all others, with the answer last.
 pub fn tables_overview(run: &Run, figures: &Figures, style: TableStyle) -> String {
-    let run = &*with_measured_base(run, figures);
-    let matrix = Matrix::new(run, figures);
-    let explained = Explained::new(run, figures);
-    let comparison = explained.comparison();
-
-    let mut out = TerminalWriter::new(style);
-    write_brief(&mut out, run, &matrix, &comparison);
-    out.table(&table_list(run, figures, &matrix));
-    out.answer(&answer::passage(&comparison));
-    out.finish()
+    brief_and_answer(run, figures, style, true)
 }
 
 /// Returns the list of all tables.
@@ -215,6 +206,11 @@ fn table_list(run: &Run, figures: &Figures, matrix: &Matrix<'_>) -> Table {
 /// Formats the tables for the end of a run: throughput, insert rate, problems, findings, and last,
 /// where it stays visible, the answer.
 pub fn tables_brief(run: &Run, figures: &Figures, style: TableStyle) -> String {
+    brief_and_answer(run, figures, style, false)
+}
+
+/// Formats the tables for the end of a run, then a list of all tables if asked, then the answer.
+fn brief_and_answer(run: &Run, figures: &Figures, style: TableStyle, has_list: bool) -> String {
     let run = &*with_measured_base(run, figures);
     let matrix = Matrix::new(run, figures);
     let explained = Explained::new(run, figures);
@@ -222,6 +218,9 @@ pub fn tables_brief(run: &Run, figures: &Figures, style: TableStyle) -> String {
 
     let mut out = TerminalWriter::new(style);
     write_brief(&mut out, run, &matrix, &comparison);
+    if has_list {
+        out.table(&table_list(run, figures, &matrix));
+    }
     out.answer(&answer::passage(&comparison));
     out.finish()
 }

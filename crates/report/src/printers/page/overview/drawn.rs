@@ -192,6 +192,11 @@ impl<'a> Overview<'a> {
         self.subjects.iter().any(|subject| subject.rank.is_some())
     }
 
+    /// Returns whether a cell has this mark.
+    fn has_mark(&self, mark: &str) -> bool {
+        self.squares.iter().flatten().any(|square| square.cell.mark.contains(mark))
+    }
+
     fn rows_with_ratio(&self) -> Vec<&'a ComparedStep> {
         self.squares.iter().flatten().filter_map(|square| square.row).collect()
     }
@@ -209,12 +214,14 @@ impl<'a> Overview<'a> {
     /// Explains what else the matrix shows; begins with a space.
     fn note(&self) -> String {
         let mut sentences = vec![String::new()];
+
         if self.rows_with_ratio().iter().any(|row| row.verdict == Verdict::Single) {
             sentences.push(
                 "Shading shows the size of a difference that was measured once, which may be noise."
                     .to_owned(),
             );
         }
+
         if self.has_means() {
             let has_interval = self.subjects.iter().any(|subject| {
                 subject.overall.is_some_and(|overall| overall.compared.interval.is_some())
@@ -225,16 +232,11 @@ impl<'a> Overview<'a> {
                 "All steps: the geometric mean of their ratios, with equal weights{interval}."
             ));
         }
-        let mut squares = self.squares.iter().flatten();
-        if squares.any(|square| square.cell.mark.contains(DIFFERS)) {
+
+        if self.has_mark(DIFFERS) {
             sentences.push(format!("{DIFFERS}: the effect depends on the other factors."));
         }
-        if self
-            .squares
-            .iter()
-            .flatten()
-            .any(|square| square.cell.mark.contains(Tone::SlaMissed.mark()))
-        {
+        if self.has_mark(Tone::SlaMissed.mark()) {
             sentences.push("*: a requested rate was missed.".to_owned());
         }
         if !self.without_results.is_empty() {
