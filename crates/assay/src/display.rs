@@ -16,7 +16,7 @@ use runner::events::{
 };
 use runner::host::free_bytes;
 use runner::matrix::pace::about;
-use words::counted;
+use words::{CellKind, counted};
 
 use crate::judged;
 use crate::output::{eprint_line, has_color, print_failure};
@@ -159,12 +159,16 @@ impl Events for Display {
 
     fn cell_begins(&self, cell: &CellRef, progress: &MatrixProgress) {
         let MatrixProgress { number, count, .. } = progress;
-        let CellKey { target, variant, clients, repeat, profiled } = &cell.key;
+        let CellKey { target, variant, clients, repeat, kind } = &cell.key;
         let variant = match variant {
             Some(variant) => format!(", variant {variant}"),
             None => String::new(),
         };
-        let what = if *profiled { "profile" } else { "repeat" };
+        let what = match kind {
+            CellKind::Measured => "repeat",
+            CellKind::Profiled => "profile",
+            CellKind::Exact => "exact work",
+        };
         let clients = counted(*clients as usize, "client");
         let remaining = remaining_text(progress);
         self.say(&format!(

@@ -108,7 +108,7 @@ impl SoFar {
             let known = self.ended.iter().find(|known| known.cell == cell.key);
             if let Some(complete) = known.filter(is_complete) {
                 ended.push(complete.clone());
-            } else if !cell.key.profiled {
+            } else if cell.key.kind.is_measured() {
                 ended.extend(EndedCell::read(&directory, cell)?);
             }
         }

@@ -1,8 +1,11 @@
 //! The matrix of a plan: its cells, in the order in which they run.
 
-use words::Random;
+use words::{CellKind, Random};
 
 use crate::spec::{Order, Plan, Target};
+
+/// The clients of an exact cell: work is counted on one connection of each role.
+const EXACT_CLIENTS: u32 = 1;
 
 /// One target with one variant of the workload, one number of clients and one repeat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,10 +16,10 @@ pub struct Cell {
     pub variant: usize,
     /// The number of clients.
     pub clients: u32,
-    /// The number of the repeat, from 1. Profiled cells are counted on their own.
+    /// The number of the repeat, from 1. The cells of each kind are counted on their own.
     pub repeat: u32,
-    /// A profiler runs beside it.
-    pub profiled: bool,
+    /// What it is measured for.
+    pub kind: CellKind,
 }
 
 /// A target and a variant of the workload that its engine can't run: the pair has no cells.
@@ -54,18 +57,20 @@ impl Plan {
         self.variants[variant].workload.not_applicable_to(engine)
     }
 
-    /// Returns the cells in the order in which they run; those that are profiled come last.
+    /// Returns the cells in the order in which they run; those that are
+    /// profiled or exact come last.
     pub fn cells(&self) -> Vec<Cell> {
-        let mut cells = self.rounds(self.repeats, false);
-        cells.extend(self.rounds(self.profile.repeats, true));
+        let mut cells = self.rounds(self.repeats, CellKind::Measured, &self.clients);
+        cells.extend(self.rounds(self.profile.repeats, CellKind::Profiled, &self.clients));
+        cells.extend(self.rounds(self.exact.repeats, CellKind::Exact, &[EXACT_CLIENTS]));
         cells
     }
 
-    fn rounds(&self, repeats: u32, profiled: bool) -> Vec<Cell> {
+    fn rounds(&self, repeats: u32, kind: CellKind, clients: &[u32]) -> Vec<Cell> {
         let mut cells = Vec::new();
         for repeat in 1..=repeats {
             for variant in 0..self.variants.len() {
-                for &clients in &self.clients {
+                for &clients in clients {
                     let seed = [self.seed, variant as u64, clients.into()];
                     let round = round(self.targets.len(), seed, repeat).into_iter();
                     let measured =
@@ -75,14 +80,14 @@ impl Plan {
                         variant,
                         clients,
                         repeat,
-                        profiled,
+                        kind,
                     }));
                 }
             }
         }
         if self.order == Order::Grouped {
             cells.sort_by_key(|cell| {
-                let position = self.clients.iter().position(|clients| *clients == cell.clients);
+                let position = clients.iter().position(|clients| *clients == cell.clients);
                 (cell.target, cell.variant, position, cell.repeat)
             });
         }

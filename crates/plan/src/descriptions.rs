@@ -242,4 +242,15 @@ descriptions! {
                 unwinding, `\"lbr\"` by the processor's record of branches (Intel). `\"auto\"` \
                 uses frame pointers if the program keeps them, else unwinding";
     }
+    "exact" {
+        "repeats"
+            => "how many cells of each target count the engine's instructions instead of time, \
+                under `valgrind` on one connection of each role. Two or more tell how exact they are";
+        "operations"
+            => "operations of each connection that are counted in a step";
+        "warmup"
+            => "operations of each connection before those";
+        "simulate"
+            => "`\"cache\"` also simulates the processor's caches and branches, at half the speed";
+    }
 }

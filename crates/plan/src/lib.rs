@@ -100,6 +100,14 @@ pub const CLIENTS_MAX: u32 = 10_000;
 const SERVER_TIMEOUT: Duration = Duration::from_secs(120);
 /// Not a divisor of the rates at which programs wake up, so that samples don't keep step with them.
 const FREQUENCY_HZ: u32 = 199;
+/// The default number of exact cells of each target: the least that shows how exact they are.
+pub const EXACT_REPEATS: u32 = 2;
+/// The default number of operations of each connection that an exact cell counts in a step.
+const EXACT_OPERATIONS: u64 = 1000;
+/// The default number of operations of each connection before those: they fill the caches of plans,
+/// pages and catalogs.
+const EXACT_WARMUP: u64 = 200;
+const EXACT_OPERATIONS_MAX: u64 = 10_000_000;
 
 /// Parses a plan, and returns it with its warnings. `path` is where its text came from, for
 /// messages and for the name of a plan that has none. `sets` are the arguments of `--set`, which
@@ -149,6 +157,7 @@ fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
     let seed = cx.value(section, "seed", &Quantity::count(0..=u64::MAX), 1);
     let surroundings = Surroundings::read(cx, section);
     let profile = profile(cx, section);
+    let exact = exact(cx, section);
     let client_counts = clients.value.iter().map(|(count, _)| *count);
     let clients_max = client_counts.max().filter(|_| clients.trusted);
     let variants = workload(cx, section, clients_max);
@@ -206,6 +215,7 @@ fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
         server_user: surroundings.server_user,
         listen: surroundings.listen,
         profile,
+        exact,
         variants: variants?,
         builds: builds.into_iter().map(|declared| declared.build).collect(),
         configs: configs.into_iter().map(|declared| declared.config).collect(),
@@ -287,6 +297,28 @@ fn profile(cx: &mut Context<'_>, section: &mut Section) -> Profile {
     };
     section.finish(cx);
     profile
+}
+
+/// Reads the table `[exact]`. Without it, no cell is exact.
+fn exact(cx: &mut Context<'_>, section: &mut Section) -> Exact {
+    let table = section.take("exact");
+    let table = table.and_then(|entry| Section::of(cx, "exact", entry.node));
+    let Some(mut section) = table else {
+        return Exact { repeats: 0, operations: 0, warmup: 0, simulate: Simulate::Nothing };
+    };
+
+    let repeats = Quantity::count(1..=REPEATS_MAX);
+    let operations = Quantity::count(1..=EXACT_OPERATIONS_MAX);
+    let warmup = Quantity::count(0..=EXACT_OPERATIONS_MAX);
+    let simulate = Choice(Simulate::NAMES);
+    let exact = Exact {
+        repeats: cx.value(&mut section, "repeats", &repeats, EXACT_REPEATS),
+        operations: cx.value(&mut section, "operations", &operations, EXACT_OPERATIONS),
+        warmup: cx.value(&mut section, "warmup", &warmup, EXACT_WARMUP),
+        simulate: cx.value(&mut section, "simulate", &simulate, Simulate::Nothing),
+    };
+    section.finish(cx);
+    exact
 }
 
 /// Returns the name of a plan that has none: its file's, with `-` for characters that a name can't

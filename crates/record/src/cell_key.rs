@@ -1,6 +1,7 @@
 //! Identifies a cell of a plan's matrix.
 
 use serde::{Deserialize, Serialize};
+use words::CellKind;
 
 /// A target, its load and a repeat.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -14,10 +15,9 @@ pub struct CellKey {
     /// The number of the repeat, from 1; 0 means all repeats, and JSON then omits it.
     #[serde(default, skip_serializing_if = "is_all")]
     pub repeat: u32,
-    /// The cell was measured while a profiler ran, so its figures are not compared. Such cells are
-    /// counted on their own, from 1.
-    #[serde(default, skip_serializing_if = "is_measured")]
-    pub profiled: bool,
+    /// What the cell is measured for. The cells of each kind are counted on their own, from 1.
+    #[serde(default, skip_serializing_if = "CellKind::is_measured")]
+    pub kind: CellKind,
 }
 
 impl CellKey {
@@ -28,7 +28,7 @@ impl CellKey {
             variant: variant.map(str::to_owned),
             clients,
             repeat,
-            profiled: false,
+            kind: CellKind::Measured,
         }
     }
 
@@ -53,21 +53,15 @@ impl CellKey {
         format!("{}{variant} c{}", self.target, self.clients)
     }
 
-    /// Returns whether two cells have the same target and load, be they profiled or not.
+    /// Returns whether two cells have the same target and load, of whichever kind.
     pub fn is_same_work_as(&self, other: &Self) -> bool {
         self.target == other.target && self.load() == other.load()
     }
 
     /// Returns whether two cells differ at most in their repeats.
     pub fn is_repeat_of(&self, other: &Self) -> bool {
-        self.is_same_work_as(other) && self.profiled == other.profiled
+        self.is_same_work_as(other) && self.kind == other.kind
     }
-}
-
-/// Returns whether a cell's figures are compared.
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
-fn is_measured(profiled: &bool) -> bool {
-    !profiled
 }
 
 /// Returns whether a number of a repeat means all repeats.

@@ -15,6 +15,8 @@
 //!                 host.rankN.parquet          samples of a client host
 //!                 counters.parquet            the engine's counters
 //!                 profile.parquet             sampled call stacks, if the cell is profiled
+//!                 work_functions.parquet      executed functions, if the cell is exact
+//!                 work_calls.parquet          who called whom
 //!                 engine_status.txt           the engine's own text about its state
 //!                 latency.hlog                histograms of each second
 //!                 latency_total.hlog          histograms of the step
@@ -58,6 +60,7 @@ mod step_reader;
 mod step_writer;
 mod table;
 mod turns;
+mod work;
 
 pub use cell_key::CellKey;
 pub use directory::{CellDir, LOCK_FILE, RunDir};

@@ -30,13 +30,13 @@ impl CellRef {
         Self::of(CellKey::new(target, variant, clients, repeat), workload)
     }
 
-    /// Returns a cell with its directory: `cells/TARGET/[VARIANT/]cCLIENTS/rREPEAT`, with `p` for
-    /// `r` if it is profiled.
+    /// Returns a cell with its directory: `cells/TARGET/[VARIANT/]cCLIENTS/rREPEAT`, with another
+    /// letter for `r` if it is not measured: see [`words::CellKind::letter`].
     pub fn of(key: CellKey, workload: &str) -> Self {
         let variant = key.variant.as_deref();
         let variant_directory =
             variant.map(|variant| format!("{}/", file_name_of(variant))).unwrap_or_default();
-        let letter = if key.profiled { 'p' } else { 'r' };
+        let letter = key.kind.letter();
         Self {
             workload: workload.to_owned(),
             path: format!(

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::Path;
 
 use hdrhistogram::Histogram;
-use words::{StackNode, StackTree, Stacks};
+use words::{StackNode, StackTree, Stacks, WorkGraph, WorkRole};
 
 use crate::directory::CELL_FILE;
 use crate::folder::{Folder, TEXT_BYTES_MAX};
@@ -13,12 +13,13 @@ use crate::latency_log::Latencies;
 use crate::names::step_file_name;
 use crate::step_writer::{
     COUNTERS_FILE, CUMULATIVE_NOTE, HOST_FILE, INTERVALS_FILE, LATENCY_FILE, LATENCY_TOTAL_FILE,
-    PROFILE_FILE, STATUS_FILE, STEP_FILE, TURNS_FILE, counter_columns, host_file, interval_columns,
-    profile_columns, sample_columns,
+    PROFILE_FILE, STATUS_FILE, STEP_FILE, TURNS_FILE, WORK_CALLS_FILE, WORK_FUNCTIONS_FILE,
+    counter_columns, host_file, interval_columns, profile_columns, sample_columns,
 };
 use crate::table::{ColumnSpec, ColumnType, TableReader, Values};
 use crate::turns::{TurnRow, turn_columns};
-use crate::{Cell, IntervalRow, RecordError, Step, StepFile, checksum, json, turns};
+use crate::work::{call_columns, function_columns};
+use crate::{Cell, IntervalRow, RecordError, Step, StepFile, checksum, json, turns, work};
 
 /// The files of every step other than `step.json`.
 const SERIES_FILES: [&str; 5] =
@@ -114,6 +115,8 @@ const SECONDS_MAX: u64 = 10_000_000;
 const STACK_NODES_MAX: u64 = 10_000_000;
 /// The most rows of turns of a step.
 const TURN_ROWS_MAX: u64 = 10_000_000;
+/// More functions, or pairs of them, than an engine has.
+const WORK_ROWS_MAX: u64 = 10_000_000;
 
 /// The record of a step. Each file is compared with its checksum before it is read.
 #[derive(Clone, Debug)]
@@ -327,6 +330,28 @@ impl StepReader {
         Ok(Some(tree.into_stacks()))
     }
 
+    /// Reads `work_functions.parquet` and `work_calls.parquet`; empty for a step whose work was not
+    /// counted.
+    ///
+    /// # Errors
+    /// A file is missing or damaged.
+    pub fn work(&self) -> Result<BTreeMap<WorkRole, WorkGraph>, RecordError> {
+        let mut graphs: BTreeMap<WorkRole, WorkGraph> = BTreeMap::new();
+        if !self.has_file(WORK_FUNCTIONS_FILE) {
+            return Ok(graphs);
+        }
+        let functions = self.table(WORK_FUNCTIONS_FILE, &function_columns())?;
+        let calls = self.table(WORK_CALLS_FILE, &call_columns())?;
+        let (Some(mut functions), Some(mut calls)) = (functions, calls) else {
+            return Ok(graphs);
+        };
+        functions.limit_rows(WORK_ROWS_MAX)?;
+        work::read_functions(&mut functions, &mut graphs)?;
+        calls.limit_rows(WORK_ROWS_MAX)?;
+        work::read_calls(&mut calls, &mut graphs)?;
+        Ok(graphs)
+    }
+
     /// Reads `turns.parquet`; none for a step without turns.
     ///
     /// # Errors
@@ -485,6 +510,6 @@ pub struct CounterRow<'a> {
 }
 
 /// Converts a number that the writer wrote, which is never negative.
-fn unsigned<T: TryFrom<i64> + Default>(value: i64) -> T {
+pub(crate) fn unsigned<T: TryFrom<i64> + Default>(value: i64) -> T {
     T::try_from(value).unwrap_or_default()
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
-use words::{Stacks, counted};
+use words::{Stacks, WorkGraph, WorkRole, counted};
 
 use crate::checksum::ChecksummedFile;
 use crate::folder::Folder;
@@ -15,6 +15,7 @@ use crate::latency_log::LatencyLogWriter;
 use crate::names::{step_file_name, step_name};
 use crate::table::{ColumnSpec, ColumnType, TableWriter, Value};
 use crate::turns::{TurnRow, turn_columns};
+use crate::work::{self, call_columns, function_columns};
 use crate::{CellDir, Counter, IntervalRow, RecordError, Step, StepFile, json, latency_histogram};
 
 /// The suffix of a directory until its step is finished.
@@ -24,6 +25,8 @@ pub(crate) const INTERVALS_FILE: &str = "intervals.parquet";
 pub(crate) const HOST_FILE: &str = "host.parquet";
 pub(crate) const COUNTERS_FILE: &str = "counters.parquet";
 pub(crate) const PROFILE_FILE: &str = "profile.parquet";
+pub(crate) const WORK_FUNCTIONS_FILE: &str = "work_functions.parquet";
+pub(crate) const WORK_CALLS_FILE: &str = "work_calls.parquet";
 pub(crate) const TURNS_FILE: &str = "turns.parquet";
 pub(crate) const STATUS_FILE: &str = "engine_status.txt";
 pub(crate) const LATENCY_FILE: &str = "latency.hlog";
@@ -258,6 +261,25 @@ impl StepWriter {
             table.push(row).map_err(RecordError::io("write", &path))?;
         }
         self.others.push(finish(table, &self.folder, PROFILE_FILE)?);
+        Ok(())
+    }
+
+    /// Writes `work_functions.parquet` and `work_calls.parquet`: the functions that were executed, by
+    /// their part in the step, and who called whom.
+    ///
+    /// # Errors
+    /// A file can't be written, or there is one already.
+    pub fn work(&mut self, graphs: &BTreeMap<WorkRole, WorkGraph>) -> Result<(), RecordError> {
+        let path = self.path().join(WORK_FUNCTIONS_FILE);
+        let mut functions =
+            create_table(&self.folder, WORK_FUNCTIONS_FILE, &function_columns(), &[])?;
+        work::push_functions(graphs, &mut functions).map_err(RecordError::io("write", &path))?;
+        self.others.push(finish(functions, &self.folder, WORK_FUNCTIONS_FILE)?);
+
+        let path = self.path().join(WORK_CALLS_FILE);
+        let mut calls = create_table(&self.folder, WORK_CALLS_FILE, &call_columns(), &[])?;
+        work::push_calls(graphs, &mut calls).map_err(RecordError::io("write", &path))?;
+        self.others.push(finish(calls, &self.folder, WORK_CALLS_FILE)?);
         Ok(())
     }
 

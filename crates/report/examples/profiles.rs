@@ -13,7 +13,7 @@ use std::path::Path;
 
 use record::{Cell, CellKey, CellRef, RunDir, Status, Step, StepKind, StepProfile};
 use synthetic::{ALL_STEPS, noise};
-use words::Stacks;
+use words::{CellKind, Stacks};
 
 fn main() {
     let path = std::env::args().nth(1).unwrap();
@@ -32,7 +32,7 @@ fn add_profiles(directory: &RunDir, steps: &[(&str, StepKind, f64)], samples: u6
         let Ok(measured) = directory.cell(of_run).unwrap().read() else {
             continue;
         };
-        let key = CellKey { profiled: true, ..measured.key.clone() };
+        let key = CellKey { kind: CellKind::Profiled, ..measured.key.clone() };
         let reference = CellRef::of(key, &of_run.workload);
         let cell = directory.begin_cell(&reference).unwrap();
         cell.write(&Cell { key: reference.key.clone(), ..measured }).unwrap();

@@ -73,6 +73,13 @@ fn plan_run(request: &RunRequest, events: &dyn Events) -> anyhow::Result<Planned
     if request.is_profiled && file.plan.profile.repeats == 0 {
         file = plan_file::with_sets(&file, vec!["profile.repeats=1".into()])?;
     }
+    if let Some(simulate) = request.exact {
+        let mut sets = vec![format!("exact.simulate=\"{}\"", simulate.name())];
+        if file.plan.exact.repeats == 0 {
+            sets.push(format!("exact.repeats={}", plan::EXACT_REPEATS));
+        }
+        file = plan_file::with_sets(&file, sets)?;
+    }
     if request.reuse.is_some() && file.plan.reuse != Reuse::Always {
         file = plan_file::with_sets(&file, vec!["reuse=true".into()])?;
     }

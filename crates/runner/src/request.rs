@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use plan::Simulate;
 use record::{Assay, RateSearch};
 
 use crate::turns::LinkPipes;
@@ -65,6 +66,9 @@ pub struct RunRequest {
     pub is_against_itself: bool,
     /// Each cell is measured once more with a profiler.
     pub is_profiled: bool,
+    /// The engine's instructions are counted in cells of their own, and this is simulated beside
+    /// them; `None`: the plan decides.
+    pub exact: Option<Simulate>,
     /// Cells are measured even if another cell of their target failed before its first step was
     /// complete.
     pub keeps_going: bool,

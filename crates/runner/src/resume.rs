@@ -86,7 +86,7 @@ fn add_repeats(
     events: &dyn Events,
 ) -> anyhow::Result<Option<PlanFile>> {
     recorded_run::refuse_redundant_plan(&run.plan, &request.plan)?;
-    if request.repeats.is_none() && !request.is_profiled {
+    if request.repeats.is_none() && !request.is_profiled && request.exact.is_none() {
         return Ok(None);
     }
 
@@ -105,9 +105,10 @@ fn add_repeats(
             Some(Repeats::UntilDecided) | None => 0,
         },
         is_profiled: request.is_profiled,
+        is_exact: request.exact.is_some(),
     };
     recorded_run::add_repeats(&mut file.plan, &mut run.cells, more, &request.only)?;
-    let has_more = run.cells[count..].iter().any(|cell| !cell.key.profiled);
+    let has_more = run.cells[count..].iter().any(|cell| cell.key.kind.is_measured());
     run.is_open_ended |= has_more && had_pairs;
     Ok(Some(file))
 }
@@ -116,7 +117,7 @@ fn add_repeats(
 /// a single repeat shows nothing from which one could choose whether to go on.
 fn has_pairs(directory: &RunDir, run: &Run) -> anyhow::Result<bool> {
     let mut complete: Vec<&CellKey> = Vec::new();
-    for cell in run.cells.iter().filter(|cell| !cell.key.profiled) {
+    for cell in run.cells.iter().filter(|cell| cell.key.kind.is_measured()) {
         if matrix::status(directory, cell)? != Some(Status::Complete) {
             continue;
         }

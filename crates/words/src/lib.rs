@@ -25,6 +25,7 @@
 //! assert_eq!(redact("mysql://joe:s3cret@db"), "mysql://joe:***@db");
 //! ```
 
+mod cell_kind;
 mod connection;
 mod counter;
 mod cpus;
@@ -41,7 +42,9 @@ mod secret;
 mod setting;
 mod stacks;
 mod statement_plan;
+mod work;
 
+pub use cell_kind::CellKind;
 pub use connection::ConnectionState;
 pub use counter::{Counter, CounterKind, LATENCY_NS_MAX, Role, WaitView, unit_of};
 pub use cpus::{format_cpus, parse_cpus};
@@ -61,6 +64,7 @@ pub use secret::{Secret, mask, redact};
 pub use setting::{DeclaredOption, OptionStatus, Setting, SettingRole, UnmetOption};
 pub use stacks::{StackNode, StackTree, Stacks};
 pub use statement_plan::{StatementPlan, digest, masked, shape_of, without_estimates};
+pub use work::{WorkCalls, WorkFunction, WorkGraph, WorkPart, WorkRole};
 
 /// Returns the first `chars` characters of a text, with `...` if that is not all.
 pub fn excerpt(text: &str, chars: usize) -> String {

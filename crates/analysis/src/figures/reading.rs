@@ -17,6 +17,7 @@ use super::machines::Machines;
 use super::row::{CopiedDatabase, Figures, ProfiledStep, Row, StartedCell, UnfinishedCell};
 use crate::parallel::map_parallel;
 use crate::settings::RunSettings;
+use words::CellKind;
 
 /// The cause of a cell that was left out.
 const LEFT_OUT: &str =
@@ -62,7 +63,7 @@ pub fn for_each_row<E: From<RecordError>>(
     for (run, directory) in runs.iter().enumerate() {
         let record = directory.read_run()?;
         for reference in in_round_order(&record) {
-            if reference.key.profiled {
+            if !reference.key.kind.is_measured() {
                 continue;
             }
             let loaded = LoadedCell::read(directory, &record, reference)?;
@@ -138,12 +139,14 @@ impl RunsReader {
         let mut cells = Vec::new();
         for reference in in_round_order(&record) {
             let loaded = LoadedCell::read(directory, &record, reference)?;
-            if reference.key.profiled {
-                self.add_profiled(run, &record, loaded)?;
-            } else {
-                self.add_problems(run, &record, &loaded)?;
-                let end = end_of(run, &record, reference, &loaded);
-                cells.extend(self.add_cell(&record, end, cells.len(), loaded));
+            match reference.key.kind {
+                CellKind::Measured => {
+                    self.add_problems(run, &record, &loaded)?;
+                    let end = end_of(run, &record, reference, &loaded);
+                    cells.extend(self.add_cell(&record, end, cells.len(), loaded));
+                }
+                CellKind::Profiled => self.add_profiled(run, &record, loaded)?,
+                CellKind::Exact => {}
             }
         }
         self.runs.push(LoadedRun { record, cells });

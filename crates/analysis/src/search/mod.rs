@@ -114,7 +114,7 @@ pub fn rate_searches(record: &Run, figures: &Figures) -> Vec<SearchedTarget> {
         let is_known = |search: &SearchedTarget| {
             search.target == cell.target && search.clients == cell.clients
         };
-        if cell.profiled || searched.iter().any(is_known) {
+        if !cell.kind.is_measured() || searched.iter().any(is_known) {
             continue;
         }
         let trials = trials(search, record, cell, figures);
@@ -148,7 +148,7 @@ pub fn rate_of(variant: &str) -> Option<f64> {
 fn trials(search: &RateSearch, record: &Run, of: &CellKey, figures: &Figures) -> Vec<RateTrial> {
     let cells = record.cells.iter().map(|cell| &cell.key);
     let cells = cells.filter(|other| {
-        other.target == of.target && other.clients == of.clients && !other.profiled
+        other.target == of.target && other.clients == of.clients && other.kind.is_measured()
     });
     let mut tries: BTreeMap<Option<&str>, Tries<'_>> = BTreeMap::new();
     for cell in cells {

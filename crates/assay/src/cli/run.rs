@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use plan::Simulate;
 use runner::{LinkPipes, PlanRequest, RESULTS, Repeats, RunRequest};
 
 use super::compare::percent_above_zero;
@@ -67,6 +68,18 @@ pub struct RunArgs {
     /// `--resume`. `compare` then names the functions that changed
     #[arg(long)]
     pub profile: bool,
+    /// Adds cells that count the engine's instructions under `valgrind` instead of time, also with
+    /// `--resume`: what an operation costs, to a tenth of a percent. `cache` simulates caches and
+    /// branches, too
+    #[arg(
+        long,
+        value_name = "SIMULATE",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "nothing",
+        value_parser = simulate
+    )]
+    pub exact: Option<Simulate>,
     /// Also measures the other cells of a target that failed before its first step was complete.
     /// By default, they are left out
     #[arg(long)]
@@ -93,11 +106,18 @@ impl RunArgs {
             time: self.time,
             is_against_itself: self.aa,
             is_profiled: self.profile,
+            exact: self.exact,
             keeps_going: self.keep_going,
             reuse: self.reuse.clone(),
             ..self.place.request()
         }
     }
+}
+
+/// Reads the value of `--exact`.
+pub fn simulate(text: &str) -> Result<Simulate, String> {
+    let named = Simulate::NAMES.iter().find(|(name, _)| *name == text);
+    named.map(|(_, simulate)| *simulate).ok_or_else(|| "expected `cache`, or no value".to_owned())
 }
 
 /// Reads the value of `--repeats`.

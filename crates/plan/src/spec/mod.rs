@@ -63,6 +63,8 @@ pub struct Plan {
     pub listen: Option<IpAddr>,
     /// CPU profiles.
     pub profile: Profile,
+    /// Exact work.
+    pub exact: Exact,
     /// The workloads that run on each target: one variant without a name, or one or more with
     /// names.
     pub variants: Vec<Variant>,
@@ -113,6 +115,29 @@ pub struct Profile {
     pub frequency_hz: u32,
     /// The way in which the profiler finds the callers of a function.
     pub call_graph: CallGraph,
+}
+
+/// Cells in which the engine's instructions are counted instead of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exact {
+    /// The number of exact cells of each target; 0 without a table `[exact]`.
+    pub repeats: u32,
+    /// The operations of each connection that are counted in a step.
+    pub operations: u64,
+    /// The operations of each connection before those.
+    pub warmup: u64,
+    /// What is simulated beside instructions.
+    pub simulate: Simulate,
+}
+
+named_enum! {
+    /// What is simulated beside instructions.
+    pub enum Simulate {
+        /// Nothing.
+        Nothing = "nothing",
+        /// The processor's caches and its prediction of branches.
+        Cache = "cache",
+    }
 }
 
 named_enum! {

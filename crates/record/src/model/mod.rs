@@ -15,7 +15,9 @@ pub use run::{
     Assay, Build, CellRef, ClientHost, FactDifference, FileHash, Host, Invocation, Plan, PlanFile,
     RateSearch, ResolvedValue, Run, Target, WorkloadSteps,
 };
-pub use step::{Cpu, LoadPause, RankLoad, Settle, Step, StepKind, StepProfile, StorageSize};
+pub use step::{
+    Cpu, LoadPause, RankLoad, Settle, Step, StepKind, StepProfile, StepWork, StorageSize,
+};
 
 /// The outcome of a run, cell or step. Files first have the status `Incomplete`, so that it is
 /// right after a crash.

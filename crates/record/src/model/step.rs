@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use words::{Check, Connection, Counter, OpKind, OpRole, Ops, StatementPlan, Warning};
+use words::{Check, Connection, Counter, OpKind, OpRole, Ops, StatementPlan, Warning, WorkPart};
 
 use super::{Failure, Status, StepFile};
 use crate::CellKey;
@@ -88,6 +88,9 @@ pub struct Step {
     /// The profile of the step, if its cell is profiled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<StepProfile>,
+    /// The engine's work in the step, if its cell is exact.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work: Option<StepWork>,
     /// The number of its turns, in `turns.parquet`; `None`: it was measured alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turns: Option<u32>,
@@ -277,4 +280,20 @@ pub struct StepProfile {
     pub lost: u64,
     /// The number of samples in functions without a symbol.
     pub unknown: u64,
+}
+
+/// What callgrind counted in a step. Functions and their calls are in `work_functions.parquet` and
+/// `work_calls.parquet`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepWork {
+    /// The reason why nothing was counted; `None` if something was.
+    pub missing: Option<String>,
+    /// The tool that counted, with its version.
+    pub tool: String,
+    /// The operations that ran before counting began.
+    pub warmup_operations: u64,
+    /// The operations that succeeded while work was counted, by kind.
+    pub operations: BTreeMap<String, u64>,
+    /// The work of each thread or process.
+    pub parts: Vec<WorkPart>,
 }

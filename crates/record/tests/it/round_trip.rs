@@ -6,6 +6,7 @@ use record::{
 };
 
 use crate::sample;
+use words::{CellKind, WorkCalls, WorkFunction, WorkGraph, WorkRole};
 
 fn temporary() -> tempfile::TempDir {
     tempfile::tempdir().unwrap()
@@ -329,8 +330,8 @@ fn a_recorded_role_is_stronger_than_the_name_of_a_kind() {
 #[test]
 fn a_profile_reads_back_as_written_and_is_checked_for_damage() {
     let results = temporary();
-    let cells = [false, true].map(|profiled| {
-        let key = CellKey { profiled, ..CellKey::new("a.x", None, 1, 1) };
+    let cells = [CellKind::Measured, CellKind::Profiled].map(|kind| {
+        let key = CellKey { kind, ..CellKey::new("a.x", None, 1, 1) };
         CellRef::of(key, "insert")
     });
     let cells = cells.to_vec();
@@ -346,7 +347,7 @@ fn a_profile_reads_back_as_written_and_is_checked_for_damage() {
         let cell_dir = directory.begin_cell(cell).unwrap();
         cell_dir.write(&Cell { key: cell.key.clone(), ..Cell::default() }).unwrap();
         let mut step = cell_dir.begin_step(1, "l.i0", &[]).unwrap();
-        if cell.key.profiled {
+        if cell.key.kind == CellKind::Profiled {
             step.profile(&stacks).unwrap();
         }
         step.finish(&Step::default()).unwrap();
@@ -451,4 +452,31 @@ fn turns_read_back_as_written() {
     assert_eq!(steps[0].turns().unwrap(), turns);
     assert!(steps[0].is_whole());
     assert_eq!(steps[1].turns().unwrap(), []);
+}
+
+#[test]
+fn the_work_of_a_step_reads_back_as_written() {
+    let results = temporary();
+    let key = CellKey { kind: CellKind::Exact, ..CellKey::new("a.x", None, 1, 1) };
+    let cell = CellRef::of(key, "insert");
+    assert_eq!(cell.name(), "a.x/c1/x1");
+    let run = Run { cells: vec![cell.clone()], ..Run::default() };
+    let directory = RunDir::create(results.path(), &run).unwrap();
+
+    let function = |name: &str, own| WorkFunction { name: name.into(), object: "db".into(), own };
+    let serving = WorkGraph {
+        functions: vec![function("main", 7), function("insert", 40)],
+        calls: vec![WorkCalls { caller: 0, callee: 1, count: 3, inclusive: 40 }],
+    };
+    let background = WorkGraph { functions: vec![function("flush", 9)], calls: Vec::new() };
+    let graphs = [(WorkRole::Serving, serving), (WorkRole::Background, background)].into();
+
+    let cell_dir = directory.begin_cell(&cell).unwrap();
+    cell_dir.write(&Cell { key: cell.key.clone(), ..Cell::default() }).unwrap();
+    let mut step = cell_dir.begin_step(1, "l.i0", &[]).unwrap();
+    step.work(&graphs).unwrap();
+    step.finish(&Step::default()).unwrap();
+
+    let read = RunDir::open(directory.path()).unwrap().cell(&cell).unwrap().read_steps().unwrap();
+    assert_eq!(read[0].work().unwrap(), graphs);
 }

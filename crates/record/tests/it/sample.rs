@@ -279,6 +279,7 @@ pub fn step() -> Step {
         warm_up_ops: BTreeMap::from([("insert".into(), inserts())]),
         ranks: Vec::new(),
         profile: None,
+        work: None,
         held_up: vec![LoadPause { from_ns: 3_000_000_000, to_ns: 3_400_000_000 }],
         cpu: Cpu {
             client_user_ns: 200,

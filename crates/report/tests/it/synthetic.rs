@@ -544,7 +544,7 @@ pub fn add_profiles(figures: &mut Figures) {
         }
         figures.profiled.push(ProfiledStep {
             row: Row {
-                cell: record::CellKey { profiled: true, ..row.cell.clone() },
+                cell: record::CellKey { kind: words::CellKind::Profiled, ..row.cell.clone() },
                 series: Series::default(),
                 ..row.clone()
             },

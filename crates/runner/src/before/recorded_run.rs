@@ -14,6 +14,7 @@ use crate::failure::UsageError;
 use crate::lock::{self, Lock};
 use crate::matrix;
 use crate::request::PlanRequest;
+use words::CellKind;
 
 /// A run that this process has locked.
 pub struct LockedRun {
@@ -142,11 +143,13 @@ pub struct MoreRepeats {
     pub repeats: u32,
     /// Each cell also gets a repeat with a profiler.
     pub is_profiled: bool,
+    /// Each target also gets exact cells.
+    pub is_exact: bool,
 }
 
 /// Adds repeats to the cells of a run that match `filters`, in the plan's order: until each has
-/// `repeats`, and, if `is_profiled`, one that is profiled. Their numbers follow those of the run,
-/// which may have only one of the plan's repeats. Adds no target and no load that the run did not
+/// `repeats`, and the profiled and exact ones that are asked for. Their numbers follow those of the
+/// run, which may have only one of the plan's repeats. Adds no target and no load that the run did not
 /// begin with.
 pub fn add_repeats(
     plan: &mut Plan,
@@ -159,6 +162,9 @@ pub fn add_repeats(
     raise_repeats(plan, cells);
     plan.repeats += more.repeats;
     plan.profile.repeats = plan.profile.repeats.max(u32::from(more.is_profiled));
+    if more.is_exact {
+        plan.exact.repeats = plan.exact.repeats.max(plan::EXACT_REPEATS);
+    }
     let mut new = matrix::references(plan);
     new.retain(|cell| more.has(cell, cells));
 
@@ -177,9 +183,16 @@ impl MoreRepeats {
     fn has(self, new: &CellRef, known: &[CellRef]) -> bool {
         let repeats = known.iter().filter(|cell| cell.key.is_repeat_of(&new.key));
         let numbers: Vec<u32> = repeats.map(|cell| cell.key.repeat).collect();
-        if new.key.profiled {
-            let is_of_run = known.iter().any(|cell| cell.key.is_same_work_as(&new.key));
-            return self.is_profiled && numbers.is_empty() && is_of_run;
+        let is_of_run = || known.iter().any(|cell| cell.key.target == new.key.target);
+        match new.key.kind {
+            CellKind::Measured => {}
+            CellKind::Profiled => {
+                let has_load = known.iter().any(|cell| cell.key.is_same_work_as(&new.key));
+                return self.is_profiled && numbers.is_empty() && has_load;
+            }
+            CellKind::Exact => {
+                return self.is_exact && !numbers.contains(&new.key.repeat) && is_of_run();
+            }
         }
 
         let missing = self.repeats.saturating_sub(numbers.len() as u32);
@@ -193,7 +206,11 @@ impl MoreRepeats {
 /// Raises the plan's repeats to those that were added to its run.
 pub fn raise_repeats(plan: &mut Plan, cells: &[CellRef]) {
     for cell in cells.iter().map(|cell| &cell.key) {
-        let repeats = if cell.profiled { &mut plan.profile.repeats } else { &mut plan.repeats };
+        let repeats = match cell.kind {
+            CellKind::Measured => &mut plan.repeats,
+            CellKind::Profiled => &mut plan.profile.repeats,
+            CellKind::Exact => &mut plan.exact.repeats,
+        };
         *repeats = (*repeats).max(cell.repeat);
     }
 }
@@ -317,7 +334,7 @@ mod tests {
         cells.retain(began);
         let before = cells.clone();
         let filters: Vec<String> = filters.iter().map(|&filter| filter.to_owned()).collect();
-        let more_repeats = MoreRepeats { repeats, is_profiled: false };
+        let more_repeats = MoreRepeats { repeats, is_profiled: false, is_exact: false };
         add_repeats(&mut plan, &mut cells, more_repeats, &filters)
             .map_err(|error| error.to_string())?;
         assert_eq!(cells[..before.len()], before);

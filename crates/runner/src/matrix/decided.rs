@@ -110,7 +110,7 @@ impl OpenLoad {
     }
 
     fn has_next(&self, cell: &CellKey) -> bool {
-        !cell.profiled
+        cell.kind.is_measured()
             && cell.repeat == self.repeat
             && cell.load() == self.like.load()
             && self.targets.contains(&cell.target)
@@ -120,7 +120,8 @@ impl OpenLoad {
 /// Returns the largest number of a repeat among the cells of a run that match; 0 without any.
 fn last_repeat(run: &Run, matches: impl Fn(&CellKey) -> bool) -> u32 {
     let cells = run.cells.iter().map(|cell| &cell.key);
-    let repeats = cells.filter(|cell| !cell.profiled && matches(cell)).map(|cell| cell.repeat);
+    let repeats =
+        cells.filter(|cell| cell.kind.is_measured() && matches(cell)).map(|cell| cell.repeat);
     repeats.max().unwrap_or(0)
 }
 

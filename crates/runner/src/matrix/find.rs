@@ -142,7 +142,7 @@ impl NextTry {
     /// repeats.
     fn has(&self, cell: &CellRef, first_try: u32) -> bool {
         let is_of_second_try = cell.key.repeat > first_try;
-        !cell.key.profiled
+        cell.key.kind.is_measured()
             && is_of(&self.searched, cell)
             && cell.key.variant == Some(rate_variant(self.rate))
             && is_of_second_try == self.is_again()

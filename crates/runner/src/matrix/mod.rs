@@ -25,6 +25,7 @@ use analysis::counted;
 use anyhow::Context;
 use plan::{Plan, Workload};
 use record::{CellKey, CellRef, RunDir, Status, WorkloadSteps};
+use words::CellKind;
 
 use crate::before::estimate::{self, Estimate};
 use crate::before::only::CellFilters;
@@ -63,7 +64,7 @@ pub fn references(plan: &Plan) -> Vec<CellRef> {
             variant: variant.name.clone(),
             clients: cell.clients,
             repeat: cell.repeat,
-            profiled: cell.profiled,
+            kind: cell.kind,
         };
         CellRef::of(key, variant.workload.name())
     };
@@ -131,6 +132,8 @@ impl Matrix {
     /// targets of one variant, number of clients and repeat.
     pub fn group_at(&self, from: usize, takes_turns: bool) -> Range<usize> {
         let rest = &self.tasks[from..];
+        // Counted work depends on nobody's turns.
+        let takes_turns = takes_turns && rest[0].cell.kind != CellKind::Exact;
         let is_of_group = |task: &&Task| takes_turns && round_of(task) == round_of(&rest[0]);
         let others = rest.iter().skip(1).take_while(is_of_group).count();
         from..from + 1 + others

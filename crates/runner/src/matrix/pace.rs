@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     fn cell(target: usize, variant: usize, clients: u32) -> Cell {
-        Cell { target, variant, clients, repeat: 1, profiled: false }
+        Cell { target, variant, clients, repeat: 1, kind: words::CellKind::Measured }
     }
 
     fn seconds(seconds: u64) -> Duration {

@@ -32,6 +32,7 @@ use probe::{Sample, Sampler};
 use record::{
     CellDir, Counter, HostColumn, Settle, Status, Step, StepKind, StepWriter, StorageSize, Warning,
 };
+use words::CellKind;
 
 use crate::failure::{LOG_LINES, failure_of};
 use crate::remote::LostRank;
@@ -103,8 +104,7 @@ impl<'a> StepRunner<'a> {
             notes,
             seat,
             placing,
-            profiling: planned
-                .profiled
+            profiling: (planned.kind == CellKind::Profiled)
                 .then(|| profiling::settings(session.plan().profile, engine.engine())),
         })
     }

@@ -1,4 +1,4 @@
-use words::Random;
+use words::{CellKind, Random};
 
 use super::*;
 
@@ -8,8 +8,8 @@ fn compared_profiles(figures: &Figures) -> Vec<ComparedProfile> {
 }
 
 /// Returns the row of a step whose processes used so much CPU per operation.
-fn row(target: &str, repeat: u32, profiled: bool, cpu_us: f64) -> Row {
-    let cell = CellKey { profiled, ..CellKey::new(target, None, 1, repeat) };
+fn row(target: &str, repeat: u32, kind: CellKind, cpu_us: f64) -> Row {
+    let cell = CellKey { kind, ..CellKey::new(target, None, 1, repeat) };
     Row {
         cell,
         step: "l.i1".into(),

@@ -50,7 +50,7 @@ fn the_function_that_a_profile_blames_is_named() {
     }
     for (target, range) in [("a.c", 10), ("b.c", 900)] {
         let mut row = figures.rows.iter().find(|row| row.cell.target == target).cloned().unwrap();
-        row.cell.profiled = true;
+        row.cell.kind = words::CellKind::Profiled;
         let mut stacks = Stacks::default();
         stacks.add(["db", "plan", "range"], range);
         stacks.add(["db", "plan"], 500);

@@ -14,6 +14,7 @@ use super::output::write_to;
 use crate::exit::Exit;
 use crate::output::eprint_line;
 use crate::runs::{self, exit_of_reading};
+use words::CellKind;
 
 impl Selection {
     /// Writes the profiles of all selected steps into one file.
@@ -48,7 +49,7 @@ impl Selection {
     /// Returns the error that no profiled step is selected, with the profiled cells.
     fn without_profiles(&self) -> UsageError {
         let cells = self.runs.iter().flat_map(|run| &run.cells);
-        let profiled = cells.filter(|cell| cell.key.profiled);
+        let profiled = cells.filter(|cell| cell.key.kind == CellKind::Profiled);
         let names = distinct(profiled.map(|cell| format!("`{}`", cell.name())));
         let help = if names.is_empty() {
             "`assay run --resume RUN --profile` adds profiles to a run".into()

@@ -9,7 +9,7 @@ use runner::matrix::incomplete::resume_command;
 pub fn next_commands(directory: &RunDir, run: &Run) -> Vec<String> {
     let path = directory.path().display();
     let tables = format!("`assay show {path} --all` prints all tables");
-    let measured = run.cells.iter().filter(|cell| !cell.key.profiled);
+    let measured = run.cells.iter().filter(|cell| cell.key.kind.is_measured());
     let numbers: BTreeSet<u32> = measured.map(|cell| cell.key.repeat).collect();
     let more = |repeats: u32, why: &str| {
         let resume = resume_command(directory, run);

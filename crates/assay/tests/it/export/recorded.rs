@@ -7,7 +7,7 @@ use record::{
     Cell, CellDir, CellKey, CellRef, Connection, Cpu, Host, HostColumn, IntervalRow, Ops, Run,
     RunDir, Status, Step, StepKind, StepProfile, latency_histogram,
 };
-use words::Stacks;
+use words::{CellKind, Stacks};
 
 pub(super) const BASE: &str = "old.tuned";
 pub(super) const OTHER: &str = "new.tuned";
@@ -61,15 +61,13 @@ pub(crate) fn write(results: &Path, repeats: u32, day: u64) -> PathBuf {
 pub(super) fn write_profiled(results: &Path, repeats: u32, profiles: u32, day: u64) -> PathBuf {
     let started_unix_ns = STARTED_UNIX_NS + day * DAY_NS;
     // In turn, as they were measured.
-    let rounds = |repeats: u32, profiled| {
-        let cell = move |repeat, target| CellKey {
-            profiled,
-            ..CellKey::new(target, None, CLIENTS, repeat)
-        };
+    let rounds = |repeats: u32, kind| {
+        let cell =
+            move |repeat, target| CellKey { kind, ..CellKey::new(target, None, CLIENTS, repeat) };
         let round = move |repeat| [OTHER, BASE].map(|target| cell(repeat, target));
         (1..=repeats).flat_map(round)
     };
-    let cells = rounds(repeats, false).chain(rounds(profiles, true));
+    let cells = rounds(repeats, CellKind::Measured).chain(rounds(profiles, CellKind::Profiled));
     let cells = cells.map(|key| CellRef::of(key, "insert"));
     let target = |name: &str| record::Target {
         name: name.to_owned(),
@@ -101,7 +99,7 @@ pub(super) fn write_profiled(results: &Path, repeats: u32, profiles: u32, day: u
     };
     let directory = RunDir::create(results, &run).unwrap();
     for cell in &run.cells {
-        let last = if cell.key.profiled { 3 } else { repeats };
+        let last = if cell.key.kind == CellKind::Profiled { 3 } else { repeats };
         let invalid = cell.key.target == OTHER && cell.key.repeat == last;
         write_cell(&directory, cell, started_unix_ns, invalid);
     }
@@ -127,7 +125,8 @@ fn write_cell(directory: &RunDir, reference: &CellRef, run_started_unix_ns: u64,
     let queries = queries_per_second(&reference.key.target, reference.key.repeat);
     let started = |number: u64| run_started_unix_ns + number * 10_000_000_000;
     let load = [("insert", queries, 100)];
-    let profile = |stacks: Stacks| reference.key.profiled.then_some(stacks);
+    let is_profiled = reference.key.kind == CellKind::Profiled;
+    let profile = |stacks: Stacks| is_profiled.then_some(stacks);
     // The load is over before the first sample.
     let none = profile(Stacks::default());
     write_step(&begun, (1, "l.i0", started(1)), &load, none, false);

@@ -1,0 +1,34 @@
+//! The purposes of cells.
+
+use serde::{Deserialize, Serialize};
+
+/// What a cell is measured for.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum CellKind {
+    /// Time: throughput, latency and the use of the machine.
+    #[default]
+    Measured,
+    /// Functions: a profiler runs beside it, so its times are not compared.
+    Profiled,
+    /// Exact work: the engine's instructions are counted by valgrind, so its times mean nothing.
+    Exact,
+}
+
+impl CellKind {
+    /// Returns the letter before the number of a repeat: `r1`, `p1`, `x1`.
+    pub fn letter(self) -> char {
+        match self {
+            Self::Measured => 'r',
+            Self::Profiled => 'p',
+            Self::Exact => 'x',
+        }
+    }
+
+    /// Returns whether the cell's times are compared.
+    pub fn is_measured(&self) -> bool {
+        *self == Self::Measured
+    }
+}
