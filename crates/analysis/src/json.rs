@@ -17,7 +17,7 @@ pub fn settings_json(settings: &Settings) -> Value {
 /// [...], "settings": [...], "searches": [...]}`.
 ///
 /// `differences` and `settings` are [`crate::settings::Settings`], `searches` are
-/// [`crate::search::SearchedTarget`]. Rows of profiled cells have `"kind": "profiled"` and a
+/// [`crate::search::SearchedTarget`]. Rows of profiled cells have `"cell_kind": "profiled"` and a
 /// `profile`. Metrics that are not applicable are not in `metrics` but in `not_applicable`. Series
 /// are left out: they are long, and the record has them as Parquet.
 pub fn json(run: &Run, figures: &Figures) -> Value {

@@ -152,7 +152,7 @@ fn the_tables_of_metrics_are_those_of_the_code() {
 #[test]
 fn the_tables_of_keys_are_those_of_the_code() {
     let mut document = Document::open("plan.md");
-    for table in ["", "workload.insert", "workload.kv", "workload.sysbench", "profile"] {
+    for table in ["", "workload.insert", "workload.kv", "workload.sysbench", "profile", "exact"] {
         let name = if table.is_empty() { "keys".to_owned() } else { format!("keys of {table}") };
         document.tables.push((name, keys_of(table)));
     }
@@ -165,7 +165,7 @@ fn every_key_of_a_described_table_has_a_description() {
     tables.dedup();
     // Tables in a plan have sections of their own in the document.
     let is_table = |key: &str| {
-        ["build", "config", "target", "workload", "profile", "variant", "test", "step"]
+        ["build", "config", "target", "workload", "profile", "exact", "variant", "test", "step"]
             .contains(&key)
     };
     for table in tables {

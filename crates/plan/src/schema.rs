@@ -14,7 +14,7 @@ use crate::reader::Context;
 
 /// Plans that together have every possible table.
 const PLANS: [&str; 3] = [
-    "repeats = 'until decided'\n[profile]\n[workload.insert.step.'l.i1']\ntime = '1s'\n\
+    "repeats = 'until decided'\n[profile]\n[exact]\n[workload.insert.step.'l.i1']\ntime = '1s'\n\
      [build.a]\nsqlite = 'bundled'\n[config.sqlite.a]\n[config.postgres.a]\n[config.mysql.a]\n[config.null.a]\n[[target]]\n",
     "[workload.kv]\n[build.a]\nrocksdb = 'a'\n[config.rocksdb.a]\n",
     "[workload.sysbench.test.a]\ngroup = 'point'\n[[workload.sysbench.test.a.statement]]\nsql = 'SELECT 1'\n\

@@ -16,7 +16,7 @@ pub struct CellKey {
     #[serde(default, skip_serializing_if = "is_all")]
     pub repeat: u32,
     /// What the cell is measured for. The cells of each kind are counted on their own, from 1.
-    #[serde(default, skip_serializing_if = "CellKind::is_measured")]
+    #[serde(default, rename = "cell_kind", skip_serializing_if = "CellKind::is_measured")]
     pub kind: CellKind,
 }
 

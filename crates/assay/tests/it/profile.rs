@@ -160,7 +160,7 @@ fn profiled_cells_are_not_compared_and_can_be_added_to_a_run() {
     place.assay(&resume).expect_code(0);
     let shown = Shown::read(&place, &run);
     let (profiled, measured): (Vec<&Value>, Vec<&Value>) =
-        shown.rows().iter().partition(|row| row["profiled"] == true);
+        shown.rows().iter().partition(|row| row["cell_kind"] == "profiled");
     assert_eq!((profiled.len(), measured.len()), (3, 3));
     for row in profiled {
         assert_eq!(row["repeat"], 1);
@@ -190,7 +190,7 @@ fn without_perf_the_step_is_measured_and_says_what_to_install() {
     let shown = Shown::read(&place, &place.only_run());
     shown.assert_all_valid();
     let rows = shown.rows().iter();
-    let profiles: Vec<&Value> = rows.filter(|row| row["profiled"] == true).collect();
+    let profiles: Vec<&Value> = rows.filter(|row| row["cell_kind"] == "profiled").collect();
     assert_eq!(profiles.len(), 1);
     let missing = profiles[0]["profile"]["missing"].as_str().unwrap();
     assert!(missing.contains("linux-perf"), "{missing}");
@@ -221,7 +221,7 @@ fn in_the_midst(place: &Place, data: &str) -> (Running, u32) {
 fn profiled_row(place: &Place) -> Value {
     let shown = Shown::read(place, &place.only_run());
     let mut rows = shown.rows().iter();
-    let row = rows.find(|row| row["profiled"] == true && row["step"] == "qr100");
+    let row = rows.find(|row| row["cell_kind"] == "profiled" && row["step"] == "qr100");
     row.expect("the step is recorded").clone()
 }
 

@@ -45,7 +45,7 @@ fn add(figures: &mut Figures, target: &str, costs: &Costs, repeats: u32, seed: u
     let total: f64 = costs.iter().map(|(_, us)| us).sum();
     for repeat in 1..=5 {
         let noise = 0.99 + 0.02 * random.fraction();
-        figures.rows.push(row(target, repeat, false, total * noise));
+        figures.rows.push(row(target, repeat, CellKind::Measured, total * noise));
     }
     for repeat in 1..=repeats {
         let mut stacks = Stacks::default();
@@ -60,7 +60,7 @@ fn add(figures: &mut Figures, target: &str, costs: &Costs, repeats: u32, seed: u
             stacks.add(stack.iter().copied(), 1);
         }
         figures.profiled.push(ProfiledStep {
-            row: row(target, repeat, true, total * 1.1),
+            row: row(target, repeat, CellKind::Profiled, total * 1.1),
             profile: StepProfile { samples: 4000, ..StepProfile::default() },
             stacks,
         });
