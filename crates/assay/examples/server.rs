@@ -49,6 +49,7 @@ fn main() -> anyhow::Result<ExitCode> {
         network: None,
         database: None,
         replicas: None,
+        wrapper: None,
         stop: &AtomicBool::new(false),
     };
     match engine.as_str() {

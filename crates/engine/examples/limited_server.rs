@@ -41,6 +41,7 @@ fn main() -> ExitCode {
         network: None,
         database: None,
         replicas: None,
+        wrapper: None,
         stop: &AtomicBool::new(false),
     })
     .unwrap();

@@ -66,6 +66,7 @@ fn measure<S: SqlEngine>(
         timeout: Duration::from_secs(120),
         network: None,
         replicas: None,
+        wrapper: None,
         database: None,
         stop: &AtomicBool::new(false),
     })

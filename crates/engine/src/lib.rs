@@ -82,7 +82,7 @@ pub use freeze::{Freezer, Freezing};
 pub use key_order::KeyOrder;
 pub use key_value::{Direction, Durability, KeyFacts, KeyValueSession, Scan, Scanned, View};
 pub use local::log::{LogParser, events as log_events, tail as log_tail};
-pub use local::server::{ForReplicas, Origin, Server, StartOptions, StoppedDatabase};
+pub use local::server::{ForReplicas, Origin, Server, StartOptions, StoppedDatabase, Wrapper};
 pub use net::network::{Certificate, Network, Port};
 pub use net::server::SqlServer;
 use notation::Notation;

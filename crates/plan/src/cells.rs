@@ -2,7 +2,7 @@
 
 use words::{CellKind, Random};
 
-use crate::spec::{Order, Plan, Target};
+use crate::spec::{BuildSource, Order, Plan, Target};
 
 /// The clients of an exact cell: work is counted on one connection of each role.
 const EXACT_CLIENTS: u32 = 1;
@@ -52,6 +52,27 @@ impl Plan {
         pairs
     }
 
+    /// Returns the targets whose work can't be counted, with the reasons.
+    pub fn not_countable(&self) -> Vec<(&Target, &'static str)> {
+        let targets = self.targets.iter();
+        targets.filter_map(|target| Some((target, self.why_not_countable(target)?))).collect()
+    }
+
+    fn why_not_countable(&self, target: &Target) -> Option<&'static str> {
+        let build = &self.builds[target.build];
+        if !build.engine.facts().stores_data {
+            Some("the engine does no work")
+        } else if matches!(build.source, BuildSource::Url(_)) {
+            Some("its server runs already")
+        } else if self.has_replicas(target) {
+            Some("it has replicas")
+        } else if target.load_with.is_some() {
+            Some("another target loads its database")
+        } else {
+            None
+        }
+    }
+
     fn why_not_applicable(&self, target: usize, variant: usize) -> Option<&'static str> {
         let engine = self.builds[self.targets[target].build].engine;
         self.variants[variant].workload.not_applicable_to(engine)
@@ -72,10 +93,13 @@ impl Plan {
             for variant in 0..self.variants.len() {
                 for &clients in clients {
                     let seed = [self.seed, variant as u64, clients.into()];
+                    let can_run = |target: &usize| {
+                        let is_countable = kind != CellKind::Exact
+                            || self.why_not_countable(&self.targets[*target]).is_none();
+                        is_countable && self.why_not_applicable(*target, variant).is_none()
+                    };
                     let round = round(self.targets.len(), seed, repeat).into_iter();
-                    let measured =
-                        round.filter(|target| self.why_not_applicable(*target, variant).is_none());
-                    cells.extend(measured.map(|target| Cell {
+                    cells.extend(round.filter(can_run).map(|target| Cell {
                         target,
                         variant,
                         clients,

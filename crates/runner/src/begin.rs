@@ -13,6 +13,7 @@ use crate::before::{estimate, locate, memory, preflight};
 use crate::conduct::{OpenRun, RunOutcome, conduct};
 use crate::databases::{after_loaders, with_loader};
 use crate::events::Events;
+use crate::exact;
 use crate::failure::{UsageError, failure_of};
 use crate::matrix::decided::REPEATS_WITH_VERDICT;
 use crate::matrix::growth::Growth;
@@ -94,6 +95,7 @@ fn plan_run(request: &RunRequest, events: &dyn Events) -> anyhow::Result<Planned
         file = against_itself::plan(&file, &request.plan, &planned, &only)?;
     }
     preflight::reject_impossible(&file)?;
+    exact::require_tool(&file.plan)?;
     file.keep_files()?;
 
     let mut cells = matrix::references(&file.plan);

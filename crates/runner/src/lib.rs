@@ -48,6 +48,7 @@ mod conduct;
 pub mod databases;
 mod engines;
 pub mod events;
+mod exact;
 pub mod failure;
 pub mod host;
 mod lock;

@@ -73,6 +73,7 @@ pub fn versus(args: &VersusArgs) -> anyhow::Result<Exit> {
     let request = RunRequest {
         plan: PlanRequest { plan: Some(path), ..PlanRequest::default() },
         reuse: args.reuse.clone(),
+        exact: args.exact,
         ..args.place.request()
     };
     run(&request, &args.place)

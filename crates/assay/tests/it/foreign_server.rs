@@ -49,6 +49,7 @@ impl Foreign {
             network: None,
             database: None,
             replicas: None,
+            wrapper: None,
             stop: &AtomicBool::new(false),
         })
         .unwrap();

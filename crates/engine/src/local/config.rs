@@ -23,6 +23,8 @@ pub(crate) struct Format {
     pub(crate) name_chars: &'static [char],
     /// The default limit of connections.
     pub(crate) connections: u32,
+    /// Options that turn off what the server does by the clock, for runs that count its work.
+    pub(crate) quiet: &'static [(&'static str, &'static str)],
     /// Options that assay sets and the plan can't: addresses, logs, paths and the user.
     pub(crate) reserved: &'static [&'static str],
 }
@@ -106,6 +108,11 @@ impl Format {
         let needed = options.connections.saturating_add(CONNECTIONS_SPARE);
         if needed > self.connections {
             text += &format!("\n# Enough for the run's clients.\nmax_connections = {needed}\n");
+        }
+
+        if options.wrapper.is_some() {
+            text += &format!("\n# Nothing by the clock, so that work can be repeated.\n{group}");
+            text.extend(self.quiet.iter().map(|(name, value)| line(name, value) + "\n"));
         }
 
         for (number, file) in (1..).zip(options.config_files) {
@@ -243,6 +250,7 @@ pub(crate) mod tests {
             network: None,
             database: None,
             replicas: None,
+            wrapper: None,
             stop: &AtomicBool::new(false),
         })
     }

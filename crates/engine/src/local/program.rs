@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -144,6 +144,16 @@ impl ServerPlace {
         Ok(guarded)
     }
 
+    /// Returns the program to start and its arguments: the server's, or the tool that runs it.
+    fn wrapped(&self, program: &Path, args: Vec<OsString>) -> (PathBuf, Vec<OsString>) {
+        let command = self.wrapped_in.as_ref().map(|wrapped_in| wrapped_in.command.as_slice());
+        let Some([tool, before @ ..]) = command else {
+            return (program.to_owned(), args);
+        };
+        let own = before.iter().cloned().chain([program.into()]);
+        (tool.into(), own.chain(args).collect())
+    }
+
     /// Starts a server and waits until it answers. When it ends, the guard removes the directory of
     /// its socket.
     pub(crate) fn serve(
@@ -154,7 +164,8 @@ impl ServerPlace {
         stop: &AtomicBool,
     ) -> Result<Guarded, SetupError> {
         let log_start = size(&self.log);
-        let mut guarded = self.spawn(program, args, None, Some(self.socket_dir.path()))?;
+        let (program, args) = self.wrapped(program, args);
+        let mut guarded = self.spawn(&program, args, None, Some(self.socket_dir.path()))?;
         let deadline = Deadline::after(self.timeout);
         let mut last = Error::new(ErrorClass::ConnectionLost, "the server does not listen yet");
 

@@ -79,9 +79,38 @@ pub struct StartOptions<'a> {
     pub replicas: Option<ForReplicas<'a>>,
     /// The database of which the new server gets a copy; `None`: it gets an empty one.
     pub database: Option<StoppedDatabase<'a>>,
+    /// The tool that runs the server's program, if one does.
+    pub wrapper: Option<Wrapper<'a>>,
     /// Cancels the start when it is set, and stops what was started.
     pub stop: &'a AtomicBool,
 }
+
+/// A tool that runs a server's program, for example to count its instructions. The server is then
+/// configured to do as little as possible by the clock, and may take longer to start.
+#[derive(Clone, Copy)]
+pub struct Wrapper<'a> {
+    /// The name of a directory for the tool's files, which is created in that of the server.
+    pub folder: &'a str,
+    /// Returns the words before the path of the server's program, with the tool's program first,
+    /// for that directory.
+    pub command: &'a dyn Fn(&Path) -> Vec<OsString>,
+}
+
+impl std::fmt::Debug for Wrapper<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Wrapper").field("folder", &self.folder).finish_non_exhaustive()
+    }
+}
+
+/// A tool that was asked for, with its directory.
+pub(crate) struct WrappedIn {
+    pub(crate) folder: PathBuf,
+    /// The words before the server's program.
+    pub(crate) command: Vec<OsString>,
+}
+
+/// The time that a server takes to start under a tool, as a multiple of its usual time.
+const SLOWER_UNDER_WRAPPER: u32 = 10;
 
 /// The database of a stopped server.
 #[derive(Clone, Copy, Debug)]
@@ -140,6 +169,8 @@ pub struct ServerPlace {
     pub(crate) log: PathBuf,
     /// The time that each program may take.
     pub(super) timeout: Duration,
+    /// The tool that runs the server's program.
+    pub(super) wrapped_in: Option<WrappedIn>,
 }
 
 impl ServerPlace {
@@ -188,6 +219,17 @@ impl ServerPlace {
         fs::set_permissions(data_dir.path(), std::fs::Permissions::from_mode(0o700))?;
         own(data_dir.path())?;
         own(socket_dir.path())?;
+        let wrapped_in = match options.wrapper {
+            Some(wrapper) => {
+                let folder = data_dir.path().join(wrapper.folder);
+                fs::create_dir(&folder)?;
+                fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o700))?;
+                own(&folder)?;
+                Some(WrappedIn { command: (wrapper.command)(&folder), folder })
+            }
+            None => None,
+        };
+        let slowdown = if wrapped_in.is_some() { SLOWER_UNDER_WRAPPER } else { 1 };
         Ok(Self {
             kind,
             data_dir,
@@ -197,7 +239,8 @@ impl ServerPlace {
             enforced: Enforced::prepare(options.limits)?,
             guard_exe,
             log,
-            timeout: options.timeout,
+            timeout: options.timeout * slowdown,
+            wrapped_in,
         })
     }
 
@@ -306,6 +349,7 @@ impl Trial {
             log: &directory.path().join("log"),
             limits: &Limits::default(),
             timeout: options.timeout.min(trial::TRIAL_TIMEOUT),
+            wrapper: None,
             ..*options
         };
         let mut place = ServerPlace::create_with(directory.path(), kind, &options, bin_dir)?;
@@ -433,6 +477,16 @@ impl Server {
     /// Returns the server's process under guard.
     pub fn guarded(&self) -> &Guarded {
         &self.guarded
+    }
+
+    /// Returns the directory of the tool that runs the server's program; `None` without a tool.
+    pub fn wrapper_folder(&self) -> Option<&Path> {
+        self.place.wrapped_in.as_ref().map(|wrapped_in| wrapped_in.folder.as_path())
+    }
+
+    /// Returns the user and group that the server runs as; `None` for those of this process.
+    pub fn user_ids(&self) -> Option<(u32, u32)> {
+        self.place.user.as_ref().map(|user| (user.uid, user.gid))
     }
 
     /// Returns a freezer of the server and all its processes.

@@ -18,6 +18,11 @@ pub(super) static FORMAT: Format = Format {
     group: "[mysqld]\n",
     name_chars: &['_', '-', '.'],
     connections: 151,
+    quiet: &[
+        ("loose_event_scheduler", "OFF"),
+        ("loose_innodb_buffer_pool_dump_at_shutdown", "OFF"),
+        ("loose_innodb_stats_auto_recalc", "OFF"),
+    ],
     reserved: &[
         "admin_address",
         "bind_address",

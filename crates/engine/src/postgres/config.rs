@@ -16,6 +16,12 @@ pub(super) static FORMAT: Format = Format {
     name_chars: &['_', '.'],
     connections: 100,
     // A distribution's file contains paths of the system's own cluster, which must not be changed.
+    quiet: &[
+        ("autovacuum", "off"),
+        ("bgwriter_lru_maxpages", "0"),
+        ("checkpoint_timeout", "1d"),
+        ("wal_writer_delay", "10s"),
+    ],
     reserved: &[
         "data_directory",
         "external_pid_file",

@@ -312,6 +312,7 @@ impl<S: TestServer> ServerDir<S> {
             network: None,
             database: None,
             replicas: None,
+            wrapper: None,
             stop: &GO_ON,
         })
     }

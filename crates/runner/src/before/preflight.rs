@@ -303,5 +303,10 @@ pub fn not_applicable(plan: &Plan, is_wanted: impl Fn(&CellRef) -> bool) -> Vec<
             pair.why
         ));
     }
+    if plan.exact.repeats > 0 {
+        for (target, why) in plan.not_countable() {
+            sentences.push(format!("the work of `{}` can't be counted: {why}", target.name));
+        }
+    }
     sentences
 }

@@ -11,6 +11,7 @@ use record::{Cell, CellDir, Limit, LogEvent, RunDir, ServerHost, Setting, Warnin
 use super::kept::Part;
 use super::tables;
 use super::target::Leftovers;
+use crate::exact::Tool;
 use crate::session::RunSession;
 use crate::step::CellNotes;
 use crate::turns::Seat;
@@ -26,6 +27,8 @@ pub struct CellRun<'a> {
     pub planned: plan::Cell,
     /// Its seat among the cells that take turns; `None` if it is measured alone.
     pub seat: Option<&'a Seat>,
+    /// The tool that counts the engine's work, if the cell is exact.
+    pub tool: Option<Tool>,
     /// Keep the database when the cell has ended.
     pub keep: bool,
     /// The URL at which load ranks reach the server; `None` for an engine without one.
@@ -54,6 +57,7 @@ impl<'a> CellRun<'a> {
             record,
             planned,
             seat,
+            tool: None,
             keep: session.plan().keep_data,
             url: None,
             part: Part::All,

@@ -7,6 +7,7 @@
 //! crashed.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -14,7 +15,7 @@ use engine::guard::{Ending, Guarded, ProgramEnd, Spawn};
 use engine::limits::Enforced;
 use plan::TurnLength;
 use record::{Cell, CellDir, CellRef, Failure, RunDir, Status};
-use words::EngineHome;
+use words::{CellKind, EngineHome};
 
 use super::cell_run::{keep_log, remove_database};
 use super::life::measure;
@@ -22,6 +23,7 @@ use super::record::{begin, end};
 use crate::before::{plan_file, recorded_run};
 use crate::engines::rocksdb::DIRECTORY;
 use crate::events::{Events, Relay};
+use crate::exact::{self, Tool};
 use crate::failure::LOG_LINES;
 use crate::request::{CELL_COMMAND, CellRequest};
 use crate::session::RunSession;
@@ -48,7 +50,12 @@ struct MissingEnd {
 pub fn has_own_process(session: &RunSession<'_>, planned: plan::Cell) -> bool {
     let plan = session.plan();
     let engine = plan.builds[plan.targets[planned.target].build].engine;
-    engine.facts().home == EngineHome::Library
+    match engine.facts().home {
+        EngineHome::Library => true,
+        // Only a process of its own runs under a tool that counts its instructions.
+        EngineHome::Bundled => planned.kind == CellKind::Exact,
+        EngineHome::Server => false,
+    }
 }
 
 /// Runs a cell in another process, and records how it ended if that process could not. Its failure
@@ -90,7 +97,8 @@ fn run_process(
     let limits = Enforced::prepare(&plan.configs[target.config].limits)?;
     let mut arguments = arguments(session, run, reference, &relay)?;
     arguments.extend(table.map(TableEnd::arguments).unwrap_or_default());
-    let mut process = spawn(session, arguments, &limits)?;
+    let command = command(session, planned, &target.name, arguments)?;
+    let mut process = spawn(session, command, &limits)?;
     if let Some(table) = table {
         let frozen = Frozen::of_process(&process, plan.idle)?;
         record.frozen_by = frozen.how();
@@ -126,17 +134,41 @@ fn run_process(
     Ok(None)
 }
 
+/// A program and its arguments.
+struct CellCommand {
+    program: PathBuf,
+    args: Vec<OsString>,
+}
+
+/// Returns the command of a cell's process, which runs under callgrind if the cell is exact.
+fn command(
+    session: &RunSession<'_>,
+    planned: plan::Cell,
+    target: &str,
+    args: Vec<OsString>,
+) -> anyhow::Result<CellCommand> {
+    let executable = &session.executable;
+    let Some(tool) = Tool::of(session, planned)? else {
+        return Ok(CellCommand { program: executable.clone(), args });
+    };
+    let folder = exact::folder_of_process(&session.data_root.join(target));
+    let mut command = tool.command(&exact::begin_folder(&folder)?).into_iter();
+    let program = command.next().context("the tool has no program")?;
+    let args = command.chain([executable.into()]).chain(args);
+    Ok(CellCommand { program: program.into(), args: args.collect() })
+}
+
 /// Starts the process of a cell, which dies with this one.
 fn spawn(
     session: &RunSession<'_>,
-    args: Vec<OsString>,
+    command: CellCommand,
     limits: &Enforced,
 ) -> anyhow::Result<Guarded> {
     let here = std::env::current_dir().context("the working directory can't be found")?;
     Ok(Guarded::spawn(&Spawn {
         guard_exe: &session.executable,
-        program: &session.executable,
-        args,
+        program: &command.program,
+        args: command.args,
         env: Vec::new(),
         env_remove: Vec::new(),
         input: None,

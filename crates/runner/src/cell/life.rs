@@ -23,6 +23,7 @@ use super::record::{begin, end};
 use super::target::{NextOpening, RunningTarget, Stopped};
 use crate::databases::Entry;
 use crate::engines;
+use crate::exact::{Counting, Tool};
 use crate::failure::{AndCleanUp as _, LOG_LINES, failure_of};
 use crate::remote::{CellOrder, LoadRanks};
 use crate::session::RunSession;
@@ -59,6 +60,11 @@ pub fn measure(
 
 /// Runs the steps of a cell on its target, and leaves nothing behind.
 fn live(cell: &mut CellRun<'_>) -> anyhow::Result<Status> {
+    cell.tool = Tool::of(cell.session, cell.planned)?;
+    if cell.tool.is_some() {
+        // The load is counted, too.
+        return run_target(cell);
+    }
     let Some(shared) = SharedLoad::of(cell)? else {
         kept::refuse_without_loader(cell)?;
         return run_target(cell);
@@ -242,6 +248,10 @@ fn run_steps_here(
     kept::begin_on_copy(cell, &*steps.engine, &mut *steps.runner, &leftovers)?;
     let planned_steps = cell.workload().steps();
     let part = steps.part.clone();
+    let counting = match &cell.tool {
+        Some(tool) => Some(Counting::of(cell, tool, &*steps.engine)?),
+        None => None,
+    };
     let mut step_runner = StepRunner::new(
         cell.session,
         &*steps.engine,
@@ -250,6 +260,7 @@ fn run_steps_here(
         cell.planned,
         cell.notes().clone(),
         cell.seat,
+        counting,
     )?;
 
     for number in part {

@@ -23,6 +23,7 @@ use crate::before::installed::Installed;
 use crate::before::trials::{Configs, ITS_REPLICAS};
 use crate::cell::cell_run::{CellRun, remove_database};
 use crate::cell::target::{Leftovers, RunningTarget};
+use crate::exact;
 use crate::host::random_id;
 use crate::program::own_path;
 use crate::remote::LoadRanks;
@@ -194,6 +195,7 @@ impl<E: Replicated + 'static> Servers<E> {
                 network: network.as_ref(),
                 database: None,
                 replicas: for_replicas(config, replica_port.as_ref()),
+                wrapper: None,
                 stop: &AtomicBool::new(false),
             };
             try_config(&options)?;
@@ -241,7 +243,10 @@ impl<E: Replicated + 'static> Servers<E> {
             Some(_) => Some(Installed::of(cell.loading_parts().0)?.place),
             None => None,
         };
+        let command =
+            |folder: &Path| cell.tool.as_ref().map_or(Vec::new(), |tool| tool.command(folder));
         let options = StartOptions {
+            wrapper: cell.tool.as_ref().map(|_| exact::server_wrapper(&command)),
             database: database
                 .as_deref()
                 .map(|data| StoppedDatabase { data, build: before.as_deref() }),
@@ -424,6 +429,7 @@ impl Launch {
             network: self.network.as_ref(),
             database: None,
             replicas: for_replicas(config, self.replica_port.as_ref()),
+            wrapper: None,
             stop: &session.stop,
         }
     }

@@ -53,7 +53,7 @@ const SILENT: Duration = Duration::from_secs(5);
 const POLL: Duration = Duration::from_millis(5);
 
 /// The replicas of a server.
-pub trait Replication {
+pub trait Replication: Sync {
     /// Notes the end of a step, and returns the readings since the last call.
     fn end_step(&self, end_ns: u64) -> Vec<Reading>;
 

@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use load::{Limits, Sink, StepEnd, StepOutcome};
+use plan::StepRun;
 use record::{Check, Step};
 use workload::Task;
 
 use super::StepRunner;
+use crate::exact::{CountedLoad, Counting, StepToCount};
 use crate::remote::{LoadRanks, RankedStep};
 use crate::workloads::find_server_threads;
 
@@ -99,6 +101,33 @@ impl<'a> StepRunner<'a> {
                 Ok(ranked.outcome)
             }
         }
+    }
+
+    /// Returns what the counting of a step needs to know of it.
+    pub(super) fn step_to_count(&self, planned: &StepRun<'_>, record: &Step) -> StepToCount<'_> {
+        StepToCount {
+            kind: record.kind,
+            has_quota: planned.time.is_none(),
+            settle_limits: self.settle_limits(),
+            stop: &self.session.stop,
+        }
+    }
+
+    /// Runs the load of a step, and counts the engine's work.
+    pub(super) fn run_counted(
+        &self,
+        load: StepLoad<'_>,
+        limits: Limits,
+        sink: &mut dyn Sink,
+        counting: &Counting,
+        step: &StepToCount<'_>,
+    ) -> anyhow::Result<CountedLoad> {
+        let StepLoad::Local { tasks, .. } = load else {
+            anyhow::bail!("load ranks can't count the work of an engine");
+        };
+        let (clock, stop) = (&self.session.clock, &self.session.stop);
+        let run = |tasks| load::run(tasks, limits, clock, stop, sink);
+        Ok(counting.run_load(step, self.engine, tasks, run))
     }
 
     /// Takes note of what a step or its warm-up did, in all processes, and returns the checks of

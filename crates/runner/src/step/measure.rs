@@ -15,6 +15,7 @@ use super::remarks::add_rank_remarks;
 use super::sampling::note_held_up;
 use super::sink::{Followers, Instruments, SinkEnd, StepSink, both_sides, seen_states};
 use crate::events::LoadBegin;
+use crate::exact::CountedStep;
 use crate::turns::{Placing, Seat};
 
 /// A load that has ended, in whichever way.
@@ -31,6 +32,7 @@ struct EndedLoad {
     /// The error of a lost replica, which ended the load.
     lost: Option<anyhow::Error>,
     profiler: Option<Profiler>,
+    counted: Option<CountedStep>,
 }
 
 impl<'a> StepRunner<'a> {
@@ -44,17 +46,25 @@ impl<'a> StepRunner<'a> {
     ) -> anyhow::Result<()> {
         self.runner.describe(number, record);
         self.note_lag_before(record);
-        if !planned.warmup.is_zero() && !self.warm_up(number, planned.warmup, record)? {
+        // An exact cell counts its warm-up by operations, and so its end.
+        let is_timed = self.counting.is_none();
+        let has_warm_up = is_timed && !planned.warmup.is_zero();
+        if has_warm_up && !self.warm_up(number, planned.warmup, record)? {
             return Ok(());
         }
 
-        record.time_given_ns = planned.time.map(|time| time.as_nanos() as u64);
+        let time = planned.time.filter(|_| is_timed);
+        record.time_given_ns = time.map(|time| time.as_nanos() as u64);
         record.counters_before = self.counters()?;
-        let load = self.load(number, planned.time, record, writer)?;
+        let load = self.load(number, planned, time, record, writer)?;
 
         // Lag and samples are recorded even if the load failed.
         let elapsed_ns = load.outcome.as_ref().map(|outcome| outcome.elapsed_ns).ok();
         self.record_lag(load.started_ns, elapsed_ns, writer)?;
+        if let Some(counted) = load.counted {
+            writer.work(&counted.graphs)?;
+            record.work = Some(counted.work);
+        }
         if let Some(profiler) = load.profiler {
             record.profile = Some(profiler.finish(writer, &self.session.stop)?);
         }
@@ -109,6 +119,7 @@ impl<'a> StepRunner<'a> {
     fn load(
         &mut self,
         number: usize,
+        planned: &StepRun<'_>,
         time: Option<Duration>,
         record: &mut Step,
         writer: &mut StepWriter,
@@ -130,7 +141,16 @@ impl<'a> StepRunner<'a> {
         let mut sink =
             StepSink::new(writer, session.events, clock.clone(), self.seat, instruments, followers);
         profiler.iter_mut().for_each(Profiler::enable);
-        let outcome = self.run_load(load, limits, &mut sink, record);
+        let (outcome, counted) = match &self.counting {
+            Some(counting) => {
+                let step = self.step_to_count(planned, record);
+                match self.run_counted(load, limits, &mut sink, counting, &step) {
+                    Ok(load) => (Ok(load.outcome), Some(load.counted)),
+                    Err(error) => (Err(error), None),
+                }
+            }
+            None => (self.run_load(load, limits, &mut sink, record), None),
+        };
         let ended_ns = clock.now();
         profiler.iter_mut().for_each(Profiler::disable);
 
@@ -146,6 +166,7 @@ impl<'a> StepRunner<'a> {
             sampling_error: error,
             lost,
             profiler,
+            counted,
         })
     }
 

@@ -34,6 +34,7 @@ use record::{
 };
 use words::CellKind;
 
+use crate::exact::Counting;
 use crate::failure::{LOG_LINES, failure_of};
 use crate::remote::LostRank;
 use crate::session::RunSession;
@@ -61,6 +62,8 @@ pub struct StepRunner<'a> {
     placing: Arc<Placing>,
     /// The way to profile the cell, if it is profiled.
     profiling: Option<profile::Settings>,
+    /// Counts the engine's work, if the cell is exact.
+    counting: Option<Counting>,
 }
 
 /// Warnings and reasons that apply to every step of a cell.
@@ -81,6 +84,7 @@ impl<'a> StepRunner<'a> {
         planned: plan::Cell,
         notes: CellNotes,
         seat: Option<&'a Seat>,
+        counting: Option<Counting>,
     ) -> anyhow::Result<Self> {
         let observer =
             engine.observer(runner.tables()).context("the engine's counters can't be read")?;
@@ -106,6 +110,7 @@ impl<'a> StepRunner<'a> {
             placing,
             profiling: (planned.kind == CellKind::Profiled)
                 .then(|| profiling::settings(session.plan().profile, engine.engine())),
+            counting,
         })
     }
 

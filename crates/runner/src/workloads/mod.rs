@@ -25,7 +25,7 @@ use crate::replicas::{Replication, TableContents};
 pub type Totals = BTreeMap<String, Ops>;
 
 /// A started engine, as the steps of a cell use it.
-pub trait StepEngine {
+pub trait StepEngine: Sync {
     /// Returns the engine.
     fn engine(&self) -> &dyn Engine;
 

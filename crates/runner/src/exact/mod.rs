@@ -1,0 +1,87 @@
+//! Exact cells: the engine runs under callgrind, which counts its instructions.
+//!
+//! * [`Window`](window::Window) says when to count in a step, and lets connections work in turn.
+//! * [`in_turn`] makes the connections of a step ask the window.
+//! * [`Counting`](counting::Counting) switches callgrind on and off, and sorts what it counted.
+//!
+//! A server runs under callgrind by itself. An engine that is a library runs with the client in a
+//! process of its own ([`isolated`](crate::cell::isolated)), whose functions are sorted into the
+//! engine's and the client's.
+
+mod counting;
+mod in_turn;
+mod sorting;
+mod window;
+
+use std::ffi::OsString;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use engine::Wrapper;
+use plan::{Plan, Simulate};
+use profile::callgrind::{Callgrind, Options};
+use words::CellKind;
+
+use crate::failure::UsageError;
+use crate::session::RunSession;
+
+pub use counting::{CountedLoad, CountedStep, Counting, StepToCount};
+
+/// The directory of callgrind's files, in that of the server or of the target.
+const FOLDER: &str = "callgrind";
+
+/// Refuses a plan with exact cells if callgrind is not installed.
+pub fn require_tool(plan: &Plan) -> Result<(), UsageError> {
+    if plan.exact.repeats == 0 {
+        return Ok(());
+    }
+    match Callgrind::find() {
+        Ok(_) => Ok(()),
+        Err(error) => Err(UsageError::new(format!("exact cells can't be measured: {error}"), None)),
+    }
+}
+
+/// The tool with which the work of a cell is counted.
+pub struct Tool {
+    callgrind: Callgrind,
+    options: Options,
+}
+
+impl Tool {
+    /// Returns the tool of an exact cell; `None` for any other cell.
+    ///
+    /// # Errors
+    /// Callgrind is not installed.
+    pub fn of(session: &RunSession<'_>, planned: plan::Cell) -> anyhow::Result<Option<Self>> {
+        if planned.kind != CellKind::Exact {
+            return Ok(None);
+        }
+        let simulate_cache = session.plan().exact.simulate == Simulate::Cache;
+        Ok(Some(Self { callgrind: Callgrind::find()?, options: Options { simulate_cache } }))
+    }
+
+    /// Returns the words before a program's path, with callgrind's files in `folder`.
+    pub fn command(&self, folder: &Path) -> Vec<OsString> {
+        self.callgrind.command(folder, self.options)
+    }
+}
+
+/// Returns the wrapper of a server whose work is counted with `command`.
+pub fn server_wrapper<'a>(command: &'a dyn Fn(&Path) -> Vec<OsString>) -> Wrapper<'a> {
+    Wrapper { folder: FOLDER, command }
+}
+
+/// Creates an empty directory for callgrind's files, which no other user can enter.
+pub fn begin_folder(folder: &Path) -> std::io::Result<&Path> {
+    if folder.exists() {
+        fs_err::remove_dir_all(folder)?;
+    }
+    fs_err::create_dir_all(folder)?;
+    fs_err::set_permissions(folder, std::fs::Permissions::from_mode(0o700))?;
+    Ok(folder)
+}
+
+/// Returns the directory of callgrind's files for a target that runs in a process of assay.
+pub fn folder_of_process(home: &Path) -> PathBuf {
+    home.join(FOLDER)
+}

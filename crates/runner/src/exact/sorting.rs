@@ -1,0 +1,165 @@
+//! Sorts what callgrind counted into the parts of a step.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use profile::callgrind::{Counted, split};
+use words::{EngineFacts, EngineHome, WorkFunction, WorkGraph, WorkPart, WorkRole};
+use workload::Task;
+
+/// The name of callgrind's event for an executed instruction.
+const INSTRUCTIONS: &str = "Ir";
+
+/// A connection of a step.
+pub struct Connection {
+    role: &'static str,
+    kinds: Vec<String>,
+    /// The server's thread or process for it.
+    server_thread: Option<u32>,
+    /// The thread of this process that works for it.
+    pub client_thread: Option<u32>,
+}
+
+impl Connection {
+    /// Returns the connection of a task.
+    pub fn of(task: &Task) -> Self {
+        let kinds = task.program.kinds().iter().map(|kind| kind.name.to_owned());
+        Self {
+            role: task.role,
+            kinds: kinds.collect(),
+            server_thread: task.server_thread,
+            client_thread: None,
+        }
+    }
+}
+
+/// Which functions of the processes are the engine's.
+pub enum EngineCode {
+    /// All: the processes are a server's.
+    All,
+    /// Those that are not in assay's program, whose name this is.
+    Library(String),
+    /// SQLite's, which is part of assay's program.
+    Sqlite,
+}
+
+/// The side to which a function belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Side {
+    Engine,
+    Client,
+}
+
+/// Libraries that both the engine and the client use: their functions belong to whoever calls them.
+const SHARED: [&str; 8] =
+    ["ld-linux", "libc.", "libc-", "libgcc_s", "libm.", "libpthread", "libstdc++", "linux-vdso"];
+
+impl EngineCode {
+    /// Returns which functions are those of an engine. `executable` is assay's program.
+    pub fn of(facts: &EngineFacts, executable: &Path) -> Self {
+        match facts.home {
+            EngineHome::Server => Self::All,
+            EngineHome::Library => {
+                let name = executable.file_name().unwrap_or_default();
+                Self::Library(name.to_string_lossy().into_owned())
+            }
+            EngineHome::Bundled => Self::Sqlite,
+        }
+    }
+
+    /// Returns whether a call leads from the client into the engine.
+    fn is_entered(&self, caller: &WorkFunction, callee: &WorkFunction) -> bool {
+        self.side(callee) == Some(Side::Engine) && self.side(caller) != Some(Side::Engine)
+    }
+
+    /// Returns the side to which a function belongs; `None` if that depends on its callers.
+    fn side(&self, function: &WorkFunction) -> Option<Side> {
+        let is_shared = SHARED.iter().any(|prefix| function.object.starts_with(prefix));
+        match self {
+            Self::All => Some(Side::Engine),
+            _ if is_shared => None,
+            Self::Library(client) if function.object == *client => Some(Side::Client),
+            Self::Library(_) => Some(Side::Engine),
+            Self::Sqlite if function.name.starts_with("sqlite3") => Some(Side::Engine),
+            // The functions of a program in Rust have paths. Those of the amalgamation have plain
+            // names, and SQLite's are called by SQLite.
+            Self::Sqlite if function.name.contains("::") => Some(Side::Client),
+            Self::Sqlite => None,
+        }
+    }
+}
+
+/// Sorts what was counted into parts, and adds up the functions of each role.
+pub fn sorted(
+    counted: Vec<Counted>,
+    connections: &[Connection],
+    code: &EngineCode,
+) -> (Vec<WorkPart>, BTreeMap<WorkRole, WorkGraph>) {
+    let mut sorting = Sorting::default();
+    for counted in counted {
+        let served = connections.iter().find(|connection| connection.is_served_by(&counted));
+        let role = if served.is_some() { WorkRole::Serving } else { WorkRole::Background };
+        if let EngineCode::All = code {
+            sorting.add(role, served, &counted.graph, &counted.events);
+            continue;
+        }
+
+        // A thread of a library's process is the client's or the engine's, or works for both.
+        let parts = split(&counted.graph, |caller, callee| code.is_entered(caller, callee));
+        sorting.add(role, served, &parts.engine, &BTreeMap::new());
+        sorting.add(WorkRole::Client, None, &parts.client, &BTreeMap::new());
+    }
+    (sorting.parts, sorting.graphs)
+}
+
+impl Connection {
+    /// Returns whether a thread or process works for this connection.
+    fn is_served_by(&self, counted: &Counted) -> bool {
+        let served = self.server_thread.or(self.client_thread);
+        served.is_some() && (served == counted.thread || served == Some(counted.process))
+    }
+}
+
+/// The parts so far.
+#[derive(Default)]
+struct Sorting {
+    parts: Vec<WorkPart>,
+    graphs: BTreeMap<WorkRole, WorkGraph>,
+}
+
+impl Sorting {
+    /// Adds the work of a thread or process to that of others with the same part.
+    fn add(
+        &mut self,
+        role: WorkRole,
+        served: Option<&Connection>,
+        graph: &WorkGraph,
+        events: &BTreeMap<String, u64>,
+    ) {
+        let instructions = graph.total();
+        if instructions == 0 {
+            return;
+        }
+        self.graphs.entry(role).or_default().merge(graph);
+
+        let name = served.map_or(role.name(), |connection| connection.role);
+        let known = self.parts.iter_mut().find(|part| part.role == role && part.name == name);
+        let part = match known {
+            Some(part) => part,
+            None => {
+                self.parts.push(WorkPart {
+                    role,
+                    name: name.to_owned(),
+                    operations: served.map_or(Vec::new(), |served| served.kinds.clone()),
+                    instructions: 0,
+                    events: BTreeMap::new(),
+                });
+                self.parts.last_mut().expect("one was pushed")
+            }
+        };
+        part.instructions += instructions;
+        for (event, count) in events.iter().filter(|(event, _)| *event != INSTRUCTIONS) {
+            *part.events.entry(event.clone()).or_default() += count;
+        }
+    }
+}

@@ -1,0 +1,300 @@
+//! The window of a step in which work is counted, and the order in which connections work.
+//!
+//! ```text
+//! connection a   op      op      op             op      op
+//! connection b       op      op      op             op      op      over
+//!                └── warm-up ──────┘   └── counted ───────────┘
+//!                                   opens                      closes
+//! ```
+//!
+//! Connections work one operation at a time, in turn, so that the order of all operations is the
+//! same in every cell. While the window opens or closes, none works.
+
+use std::collections::BTreeMap;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// The longest time that a connection waits for its turn before it looks whether the step goes on.
+const PATIENCE: Duration = Duration::from_millis(20);
+
+/// The number of operations of each connection.
+#[derive(Clone, Copy, Debug)]
+pub struct WindowSize {
+    /// Operations before the window.
+    pub warmup: u64,
+    /// Operations in the window.
+    pub operations: u64,
+    /// Connections go on until their work is done; else they end with the window.
+    pub goes_on: bool,
+}
+
+/// What happens in a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Operations are not counted yet.
+    WarmUp,
+    /// Connections rest until counting has begun.
+    Opening,
+    /// Operations are counted.
+    Counting,
+    /// Connections rest until counting has ended.
+    Closing,
+    /// Operations are no longer counted.
+    Over,
+}
+
+/// The answer to a connection that asks for its turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// The connection works.
+    Granted,
+    /// It asks again.
+    NotYet,
+    /// It ends.
+    Over,
+}
+
+/// Lets the connections of a step work in turn, and says when to count.
+pub struct Window {
+    size: WindowSize,
+    state: Mutex<State>,
+    /// The turn or the phase has changed.
+    moved: Condvar,
+}
+
+struct State {
+    phase: Phase,
+    seats: Vec<Seat>,
+    /// The index of the seat whose turn it is.
+    turn: usize,
+}
+
+/// A connection.
+struct Seat {
+    /// The step does not wait for its end.
+    is_background: bool,
+    /// Its work is done.
+    is_finished: bool,
+    /// Operations that succeeded.
+    done: u64,
+    /// Those of them in the window, by kind.
+    counted: BTreeMap<String, u64>,
+    /// The thread of this process that works for it.
+    thread: Option<u32>,
+}
+
+impl Window {
+    /// Returns the window of a step whose connections are in the background or not.
+    pub fn new(size: WindowSize, are_background: impl IntoIterator<Item = bool>) -> Self {
+        let seats = are_background.into_iter().map(|is_background| Seat {
+            is_background,
+            is_finished: false,
+            done: 0,
+            counted: BTreeMap::new(),
+            thread: None,
+        });
+        let state = State { phase: Phase::WarmUp, seats: seats.collect(), turn: 0 };
+        Self { size, state: Mutex::new(state), moved: Condvar::new() }
+    }
+
+    /// Returns the number of operations of each connection.
+    pub fn size(&self) -> WindowSize {
+        self.size
+    }
+
+    /// Notes the thread of this process that works for connection `number`.
+    pub fn note_thread(&self, number: usize, thread: u32) {
+        self.state().seats[number].thread = Some(thread);
+    }
+
+    /// Returns the threads of this process that work for the connections.
+    pub fn threads(&self) -> Vec<Option<u32>> {
+        self.state().seats.iter().map(|seat| seat.thread).collect()
+    }
+
+    /// Asks for the turn of connection `number`, and waits for a moment if it is another's.
+    pub fn take_turn(&self, number: usize) -> Turn {
+        let mut state = self.state();
+        let answer = state.answer(number, self.size);
+        // The answer may have changed the phase.
+        self.moved.notify_all();
+        if answer == Turn::NotYet {
+            state = self.wait(state);
+            return state.answer(number, self.size);
+        }
+        answer
+    }
+
+    /// Counts an operation of connection `number`, and gives the turn to the next.
+    pub fn end_operation(&self, number: usize, kind: &str) {
+        let mut state = self.state();
+        let is_counted = state.phase == Phase::Counting;
+        let seat = &mut state.seats[number];
+        seat.done += 1;
+        if is_counted {
+            *seat.counted.entry(kind.to_owned()).or_default() += 1;
+        }
+        state.pass_turn();
+        self.moved.notify_all();
+    }
+
+    /// Gives the turn of connection `number` to the next, since it waits for another connection. If
+    /// no other works any more, it ends.
+    pub fn pass_turn(&self, number: usize) {
+        let mut state = self.state();
+        let others = state.seats.iter().enumerate().filter(|(other, _)| *other != number);
+        if others.into_iter().all(|(_, seat)| seat.is_finished || seat.is_background) {
+            state.seats[number].is_finished = true;
+        }
+        state.pass_turn();
+        self.moved.notify_all();
+    }
+
+    /// Notes that the work of connection `number` is done. It stays open until the window is over,
+    /// so that its end is not counted.
+    pub fn finish(&self, number: usize) {
+        let mut state = self.state();
+        state.seats[number].is_finished = true;
+        state.pass_turn();
+        self.moved.notify_all();
+    }
+
+    /// Waits for a moment, or until the phase changes; returns the phase.
+    pub fn watch(&self) -> Phase {
+        let state = self.state();
+        self.wait(state).phase
+    }
+
+    /// Begins the phase that follows when connections rest.
+    pub fn set_phase(&self, phase: Phase) {
+        self.state().phase = phase;
+        self.moved.notify_all();
+    }
+
+    /// Returns the operations of each connection in the window, by kind.
+    pub fn counted(&self) -> Vec<BTreeMap<String, u64>> {
+        self.state().seats.iter().map(|seat| seat.counted.clone()).collect()
+    }
+
+    fn wait<'s>(&self, state: MutexGuard<'s, State>) -> MutexGuard<'s, State> {
+        let waited = self.moved.wait_timeout(state, PATIENCE);
+        waited.unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Answers a connection that asks for its turn. Opens or closes the window if it is time.
+    fn answer(&mut self, number: usize, size: WindowSize) -> Turn {
+        if self.phase == Phase::Over && (self.seats[number].is_finished || !size.goes_on) {
+            return Turn::Over;
+        }
+        match self.phase {
+            Phase::WarmUp if self.all_have(size.warmup) => self.phase = Phase::Opening,
+            Phase::Counting if self.all_have(size.warmup.saturating_add(size.operations)) => {
+                self.phase = Phase::Closing;
+            }
+            _ => {}
+        }
+        let rests = matches!(self.phase, Phase::Opening | Phase::Closing);
+        if rests || self.turn != number || self.seats[number].is_finished {
+            return Turn::NotYet;
+        }
+        Turn::Granted
+    }
+
+    /// Returns whether every connection that the step waits for has done so many operations, or
+    /// has finished.
+    fn all_have(&self, operations: u64) -> bool {
+        let mut waited_for = self.seats.iter().filter(|seat| !seat.is_background);
+        waited_for.all(|seat| seat.is_finished || seat.done >= operations)
+    }
+
+    /// Gives the turn to the next connection that has not finished.
+    fn pass_turn(&mut self) {
+        let count = self.seats.len();
+        let following = (1..=count).map(|distance| (self.turn + distance) % count);
+        if let Some(next) = following.into_iter().find(|next| !self.seats[*next].is_finished) {
+            self.turn = next;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SIZE: WindowSize = WindowSize { warmup: 2, operations: 3, goes_on: false };
+
+    /// Lets connections that never finish work until the phase changes; returns their order.
+    fn work(window: &Window, connections: usize) -> Vec<usize> {
+        let mut order = Vec::new();
+        loop {
+            let granted =
+                (0..connections).find(|number| window.take_turn(*number) == Turn::Granted);
+            let Some(number) = granted else {
+                return order;
+            };
+            order.push(number);
+            window.end_operation(number, "op");
+        }
+    }
+
+    #[test]
+    fn connections_work_in_turn_and_rest_while_the_window_opens_and_closes() {
+        let window = Window::new(SIZE, [false, false]);
+        assert_eq!(work(&window, 2), [0, 1, 0, 1]);
+        assert_eq!(window.watch(), Phase::Opening);
+
+        window.set_phase(Phase::Counting);
+        assert_eq!(work(&window, 2), [0, 1, 0, 1, 0, 1]);
+        assert_eq!(window.watch(), Phase::Closing);
+
+        window.set_phase(Phase::Over);
+        assert_eq!(window.take_turn(0), Turn::Over);
+        let three = BTreeMap::from([("op".to_owned(), 3)]);
+        assert_eq!(window.counted(), [three.clone(), three]);
+    }
+
+    #[test]
+    fn a_step_with_less_work_than_the_window_closes_it_when_all_have_finished() {
+        let window = Window::new(WindowSize { warmup: 0, ..SIZE }, [false, false, true]);
+        assert_eq!(window.take_turn(0), Turn::NotYet);
+        window.set_phase(Phase::Counting);
+        assert_eq!(window.take_turn(0), Turn::Granted);
+        window.finish(0);
+        assert_eq!(window.take_turn(0), Turn::NotYet, "its end must not be counted");
+        assert_eq!(window.take_turn(1), Turn::Granted);
+        window.finish(1);
+        assert_eq!(window.take_turn(2), Turn::NotYet);
+        assert_eq!(window.watch(), Phase::Closing);
+    }
+
+    #[test]
+    fn a_connection_that_waits_for_one_that_has_finished_ends() {
+        let window = Window::new(WindowSize { warmup: 0, goes_on: true, ..SIZE }, [false, false]);
+        assert_eq!(window.take_turn(0), Turn::NotYet);
+        window.set_phase(Phase::Counting);
+        assert_eq!(window.take_turn(0), Turn::Granted);
+        window.finish(0);
+        assert_eq!(window.take_turn(1), Turn::Granted);
+        window.pass_turn(1);
+        assert_eq!(window.take_turn(1), Turn::NotYet);
+        assert_eq!(window.watch(), Phase::Closing);
+        window.set_phase(Phase::Over);
+        assert_eq!(window.take_turn(1), Turn::Over);
+    }
+
+    #[test]
+    fn a_step_that_goes_on_does_its_work_after_the_window() {
+        let window = Window::new(WindowSize { goes_on: true, ..SIZE }, [false]);
+        assert_eq!(work(&window, 1), [0, 0]);
+        window.set_phase(Phase::Over);
+        assert_eq!(window.take_turn(0), Turn::Granted);
+        window.finish(0);
+        assert_eq!(window.take_turn(0), Turn::Over);
+    }
+}
