@@ -27,6 +27,7 @@
 //! ```
 
 mod call_graph;
+pub mod callgrind;
 mod error;
 mod recording;
 mod script;

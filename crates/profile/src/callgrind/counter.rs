@@ -1,0 +1,272 @@
+//! Counting between two points in time, in all processes of a program.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read as _;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use fs_err as fs;
+use fs_err::os::unix::fs::OpenOptionsExt as _;
+use rustix::fs::OFlags;
+use words::WorkGraph;
+
+use super::dump::{self, Dump};
+use super::vgdb::{Answer, Asker, User, is_running, process_of_pipe};
+use super::{Callgrind, DUMPS, FORKS, WorkError};
+
+/// The time in which callgrind must answer. Even a server with a hundred threads needs only
+/// seconds.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// The largest file with counts that is read. Those of a server have a few megabytes.
+const FILE_BYTES_MAX: u64 = 1 << 30;
+
+/// The work of a thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Counted {
+    /// The process.
+    pub process: u32,
+    /// The kernel's id of the thread; `None` if the thread has ended. Work of several threads that
+    /// have ended may be in one.
+    pub thread: Option<u32>,
+    /// The events by callgrind's names. `Ir` are the instructions; the others are simulated.
+    pub events: BTreeMap<String, u64>,
+    /// The instructions by function, and the calls. Calls of a function by itself have a count
+    /// and no cost, as all recursive calls: their costs are part of the outermost call.
+    pub graph: WorkGraph,
+}
+
+/// The processes that run under callgrind with their files in one folder.
+#[derive(Debug)]
+pub struct Counter {
+    vgdb: PathBuf,
+    folder: PathBuf,
+    user: Option<User>,
+    patience: Duration,
+    /// The processes in which counting began.
+    begun: BTreeSet<u32>,
+}
+
+impl Counter {
+    /// Returns a counter for the processes that [`Callgrind::command`] started for `folder`, as the
+    /// user with these ids of user and group, or as assay's own user.
+    pub fn new(callgrind: &Callgrind, folder: &Path, user: Option<(u32, u32)>) -> Self {
+        Self {
+            vgdb: callgrind.vgdb.clone(),
+            folder: folder.to_path_buf(),
+            user: user.map(|(uid, gid)| User { uid, gid }),
+            patience: PATIENCE,
+            begun: BTreeSet::new(),
+        }
+    }
+
+    /// Begins to count in these processes, and in all that they start later. Skips those that have
+    /// ended.
+    ///
+    /// # Errors
+    /// A process does not run under callgrind or does not answer, or `stop` was set.
+    pub fn begin(&mut self, processes: &[u32], stop: &AtomicBool) -> Result<(), WorkError> {
+        // Of processes that have ended since the last time.
+        self.remove_dumps()?;
+        self.begun.clear();
+
+        let answers = self.asker(stop).ask(processes, &["instrumentation on"])?;
+        for (process, answer) in processes.iter().zip(answers) {
+            if answer != Answer::Gone {
+                self.begun.insert(*process);
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends counting in all processes, and returns the work of each of their threads since
+    /// [`begin`](Self::begin): also of processes that were started or have ended since then, and
+    /// of threads that have ended. Threads that did nothing are left out.
+    ///
+    /// # Errors
+    /// A process does not answer or was killed, the counts can't be read, or `stop` was set.
+    pub fn end(&mut self, stop: &AtomicBool) -> Result<Vec<Counted>, WorkError> {
+        let threads = self.dump(stop)?;
+        let counted = self.read(&threads)?;
+        self.remove_dumps()?;
+        self.begun.clear();
+        Ok(counted)
+    }
+
+    fn asker<'a>(&'a self, stop: &'a AtomicBool) -> Asker<'a> {
+        Asker {
+            vgdb: &self.vgdb,
+            folder: &self.folder,
+            user: self.user,
+            patience: self.patience,
+            stop,
+        }
+    }
+
+    /// Ends counting, and lets each process write its counts. Returns the kernel's ids of the
+    /// threads by process and valgrind's number of the thread.
+    fn dump(&self, stop: &AtomicBool) -> Result<BTreeMap<(u32, u32), u32>, WorkError> {
+        // Counting ends first, so that also calls that have not yet returned have their costs.
+        const REQUESTS: [&str; 3] = ["instrumentation off", "v.info scheduler", "dump"];
+
+        let mut asked = BTreeSet::new();
+        let mut threads = BTreeMap::new();
+        loop {
+            // Processes may start others meanwhile.
+            let running = self.running()?;
+            let new: Vec<u32> = running.difference(&asked).copied().collect();
+            if new.is_empty() {
+                return Ok(threads);
+            }
+            let answers = self.asker(stop).ask(&new, &REQUESTS)?;
+            for (process, answer) in new.iter().zip(answers) {
+                if let Answer::Printed(printed) = answer {
+                    threads.extend(
+                        printed
+                            .lines()
+                            .filter_map(thread_ids)
+                            .map(|ids| ((*process, ids.0), ids.1)),
+                    );
+                }
+            }
+            asked.extend(new);
+        }
+    }
+
+    /// Returns the processes that have pipes and run.
+    fn running(&self) -> Result<BTreeSet<u32>, WorkError> {
+        let names = names(&self.folder)?;
+        let processes = names.iter().filter_map(|name| process_of_pipe(name));
+        Ok(processes.filter(|process| is_running(*process)).collect())
+    }
+
+    /// Reads the files with counts.
+    fn read(&self, threads: &BTreeMap<(u32, u32), u32>) -> Result<Vec<Counted>, WorkError> {
+        // A process writes several files if it started others.
+        let mut sums: BTreeMap<(u32, u32), Dump> = BTreeMap::new();
+        for name in names(&self.folder)? {
+            let Some(process) = process_of_dump(&name) else {
+                continue;
+            };
+            let Some(dump) = read_dump(&self.folder.join(&name))? else {
+                continue;
+            };
+            match sums.get_mut(&(process, dump.thread)) {
+                Some(sum) => sum.add(&dump),
+                None => {
+                    sums.insert((process, dump.thread), dump);
+                }
+            }
+        }
+
+        let written: BTreeSet<u32> = sums.keys().map(|(process, _)| *process).collect();
+        if let Some(process) = self.begun.difference(&written).next() {
+            return Err(WorkError::Lost { process: *process });
+        }
+
+        let mut all = Vec::new();
+        for ((process, number), dump) in sums {
+            if dump.graph.total() > 0 {
+                all.push(Counted {
+                    process,
+                    thread: threads.get(&(process, number)).copied(),
+                    events: dump.events,
+                    graph: dump.graph,
+                });
+            }
+        }
+        Ok(self.without_copies(all))
+    }
+
+    /// Removes what a child copied from its parent: the child of a process with several threads has
+    /// only the one that forked, but at first the counts of all.
+    fn without_copies(&self, all: Vec<Counted>) -> Vec<Counted> {
+        let has_forked = |counted: &Counted| {
+            let mut functions = counted.graph.functions.iter();
+            functions.any(|function| function.own > 0 && FORKS.contains(&function.name.as_str()))
+        };
+        let forked: BTreeSet<u32> = all
+            .iter()
+            .filter(|counted| has_forked(counted))
+            .map(|counted| counted.process)
+            .collect();
+
+        all.into_iter()
+            .filter(|counted| {
+                let is_child = !self.begun.contains(&counted.process);
+                !is_child || !forked.contains(&counted.process) || has_forked(counted)
+            })
+            .collect()
+    }
+
+    fn remove_dumps(&self) -> Result<(), WorkError> {
+        for name in names(&self.folder)? {
+            if process_of_dump(&name).is_some() {
+                fs::remove_file(self.folder.join(&name))
+                    .map_err(WorkError::io("cannot remove counts"))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Dump {
+    fn add(&mut self, other: &Self) {
+        self.graph.merge(&other.graph);
+        for (event, count) in &other.events {
+            *self.events.entry(event.clone()).or_default() += count;
+        }
+    }
+}
+
+/// Returns the process of a file with counts: `cg.12`, `cg.12-01` at its end, else `cg.12.1-01`.
+fn process_of_dump(name: &str) -> Option<u32> {
+    let rest = name.strip_prefix(DUMPS)?;
+    let end = rest.find(['.', '-']).unwrap_or(rest.len());
+    rest[..end].parse().ok()
+}
+
+/// Returns the counts in a file; `None` if it is empty, as each process creates one at its start.
+fn read_dump(path: &Path) -> Result<Option<Dump>, WorkError> {
+    // The server's user may have put anything here.
+    let file = fs::OpenOptions::new()
+        .read(true)
+        .custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed())
+        .open(path)
+        .map_err(WorkError::io("cannot open counts"))?;
+
+    let mut bytes = Vec::new();
+    file.take(FILE_BYTES_MAX)
+        .read_to_end(&mut bytes)
+        .map_err(WorkError::io("cannot read counts"))?;
+    if bytes.is_empty() {
+        return Ok(None);
+    }
+    let dump = dump::parse(&String::from_utf8_lossy(&bytes)).map_err(|damage| {
+        WorkError::Damaged { path: path.to_path_buf(), line: damage.line, what: damage.what }
+    })?;
+    Ok(Some(dump))
+}
+
+/// Returns valgrind's number and the kernel's id of a thread from a line such as `Thread 3: status
+/// = VgTs_WaitSys syscall 232 (lwpid 27049)`.
+fn thread_ids(line: &str) -> Option<(u32, u32)> {
+    let (number, rest) = line.strip_prefix("Thread ")?.split_once(": ")?;
+    let (_, id) = rest.rsplit_once("(lwpid ")?;
+    Some((number.parse().ok()?, id.trim_end().strip_suffix(')')?.parse().ok()?))
+}
+
+/// Returns the names of all files in a folder, in order.
+pub(super) fn names(folder: &Path) -> Result<Vec<String>, WorkError> {
+    let cannot_list = "cannot list the files of callgrind";
+    let mut names = Vec::new();
+    for entry in fs::read_dir(folder).map_err(WorkError::io(cannot_list))? {
+        let entry = entry.map_err(WorkError::io(cannot_list))?;
+        if let Ok(name) = entry.file_name().into_string() {
+            names.push(name);
+        }
+    }
+    names.sort();
+    Ok(names)
+}

@@ -1,0 +1,277 @@
+//! Requests to callgrind in a running process, which `vgdb` passes on.
+//!
+//! `vgdb` wakes a process that waits in the kernel with `ptrace`, so it must run as the process's
+//! user. If it can't, it waits forever and leaves the process stopped.
+
+use std::fs::File;
+use std::io::{Read as _, Seek as _};
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::retry_on_intr;
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
+
+use super::{PIPES, WorkError};
+
+/// How often a process is looked at that has not yet answered.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
+/// The user that `vgdb` runs as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct User {
+    pub(super) uid: u32,
+    pub(super) gid: u32,
+}
+
+/// Where and how to ask.
+pub(super) struct Asker<'a> {
+    pub(super) vgdb: &'a Path,
+    /// The folder with the pipes.
+    pub(super) folder: &'a Path,
+    /// Assay's own user if there is none.
+    pub(super) user: Option<User>,
+    /// The time in which a process must answer.
+    pub(super) patience: Duration,
+    pub(super) stop: &'a AtomicBool,
+}
+
+/// The answer of a process.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Answer {
+    /// What callgrind printed.
+    Printed(String),
+    /// The process has ended.
+    Gone,
+}
+
+/// A `vgdb` that waits for the answer of a process. Dropping it ends `vgdb`.
+struct Question {
+    process: u32,
+    vgdb: Child,
+    stdout: File,
+    stderr: File,
+    has_ended: bool,
+}
+
+impl Asker<'_> {
+    /// Sends the same requests to all processes, and returns their answers in the same order.
+    pub(super) fn ask(
+        &self,
+        processes: &[u32],
+        requests: &[&'static str],
+    ) -> Result<Vec<Answer>, WorkError> {
+        #[expect(clippy::disallowed_methods, reason = "a time limit, not a measured time")]
+        let deadline = Instant::now() + self.patience;
+        // All at once: each takes a fifth of a second.
+        let questions = processes
+            .iter()
+            .map(|process| self.question(*process, requests, deadline))
+            .collect::<Result<Vec<Option<Question>>, WorkError>>()?;
+
+        let mut answers = Vec::new();
+        for question in questions {
+            answers.push(match question {
+                Some(question) => self.answer(question, requests[0], deadline)?,
+                None => Answer::Gone,
+            });
+        }
+        Ok(answers)
+    }
+
+    /// Starts `vgdb` for a process; `None` if the process has ended.
+    fn question(
+        &self,
+        process: u32,
+        requests: &[&'static str],
+        deadline: Instant,
+    ) -> Result<Option<Question>, WorkError> {
+        let Some(pipes) = self.pipes(process, deadline)? else {
+            return Ok(None);
+        };
+        self.check_user(process)?;
+
+        let file = || tempfile::tempfile().map_err(WorkError::io("cannot create a file"));
+        let (stdout, stderr) = (file()?, file()?);
+        let share = |file: &File| file.try_clone().map_err(WorkError::io("cannot share a file"));
+
+        let mut prefix = std::ffi::OsString::from("--vgdb-prefix=");
+        prefix.push(self.folder.join(PIPES));
+        let mut vgdb = Command::new(self.vgdb);
+        vgdb.arg(prefix)
+            .arg(format!("--pid={process}"))
+            // The names of the pipes contain what these were when the process started.
+            .env("LOGNAME", pipes.user)
+            .env("HOST", pipes.host)
+            .env("LC_ALL", "C")
+            // In a group of its own, so that Ctrl-C does not end it halfway.
+            .process_group(0)
+            .stdin(Stdio::null())
+            .stdout(share(&stdout)?)
+            .stderr(share(&stderr)?);
+        for request in requests {
+            vgdb.args(["-c", request]);
+        }
+        if let Some(user) = self.user {
+            vgdb.uid(user.uid).gid(user.gid);
+        }
+
+        let vgdb = vgdb.spawn().map_err(WorkError::io("cannot start `vgdb`"))?;
+        Ok(Some(Question { process, vgdb, stdout, stderr, has_ended: false }))
+    }
+
+    /// Waits for the pipes of a process, which may have just started; `None` if it has ended.
+    fn pipes(&self, process: u32, deadline: Instant) -> Result<Option<Pipes>, WorkError> {
+        loop {
+            if !is_running(process) {
+                return Ok(None);
+            }
+            if let Some(pipes) = Pipes::of(process, self.folder)? {
+                return Ok(Some(pipes));
+            }
+            if self.is_over(deadline)? {
+                let folder = self.folder.to_path_buf();
+                return Err(WorkError::NotUnderCallgrind { process, folder });
+            }
+            std::thread::sleep(LOOK_AGAIN);
+        }
+    }
+
+    /// Checks that `vgdb` will run as the user of the process.
+    fn check_user(&self, process: u32) -> Result<(), WorkError> {
+        let own = rustix::process::geteuid().as_raw();
+        let user = self.user.map_or(own, |user| user.uid);
+        match owner(process) {
+            Some(owner) if owner != user => Err(WorkError::OtherUser { process, owner, user }),
+            _ => Ok(()),
+        }
+    }
+
+    fn answer(
+        &self,
+        mut question: Question,
+        request: &'static str,
+        deadline: Instant,
+    ) -> Result<Answer, WorkError> {
+        let process = question.process;
+        while !question.wait(LOOK_AGAIN)? {
+            if !is_running(process) {
+                return Ok(Answer::Gone);
+            }
+            if self.is_over(deadline)? {
+                let seconds = self.patience.as_secs();
+                return Err(WorkError::Silent { process, request, seconds });
+            }
+        }
+
+        let status = question.vgdb.wait().map_err(WorkError::io("cannot wait for `vgdb`"))?;
+        if status.success() {
+            return text(&mut question.stdout).map(Answer::Printed);
+        }
+        if !is_running(process) {
+            return Ok(Answer::Gone);
+        }
+        let printed = text(&mut question.stderr)?;
+        let lines: Vec<&str> = printed.lines().collect();
+        let last = lines[lines.len().saturating_sub(3)..].join(" ");
+        Err(WorkError::Vgdb { process, stderr: format!("{last} ({status})") })
+    }
+
+    /// Returns whether the time is over.
+    ///
+    /// # Errors
+    /// The run was stopped.
+    fn is_over(&self, deadline: Instant) -> Result<bool, WorkError> {
+        if self.stop.load(SeqCst) {
+            return Err(WorkError::Stopped);
+        }
+        #[expect(clippy::disallowed_methods, reason = "a time limit, not a measured time")]
+        let now = Instant::now();
+        Ok(now >= deadline)
+    }
+}
+
+impl Question {
+    /// Waits until `vgdb` has ended, or until the time is over. Returns whether it has ended.
+    fn wait(&mut self, time: Duration) -> Result<bool, WorkError> {
+        let cannot_wait = "cannot wait for `vgdb`";
+        let pidfd = pidfd_open(Pid::from_child(&self.vgdb), PidfdFlags::empty())
+            .map_err(|error| WorkError::io(cannot_wait)(error.into()))?;
+        let timeout = Timespec { tv_sec: 0, tv_nsec: i64::from(time.subsec_nanos()) };
+        let mut ended = [PollFd::new(&pidfd, PollFlags::IN)];
+        let count = retry_on_intr(|| poll(&mut ended, Some(&timeout)))
+            .map_err(|error| WorkError::io(cannot_wait)(error.into()))?;
+        self.has_ended = count > 0;
+        Ok(self.has_ended)
+    }
+}
+
+impl Drop for Question {
+    fn drop(&mut self) {
+        if self.has_ended {
+            return;
+        }
+        let _ = self.vgdb.kill();
+        let _ = self.vgdb.wait();
+        // `vgdb` has stopped the process to wake it.
+        if let Some(process) = pid(self.process) {
+            let _ = kill_process(process, Signal::CONT);
+        }
+    }
+}
+
+/// What the names of a process's pipes contain: the process `12` of `joe` on `db` has the pipe
+/// `vgdb-from-vgdb-to-12-by-joe-on-db`.
+struct Pipes {
+    user: String,
+    host: String,
+}
+
+impl Pipes {
+    fn of(process: u32, folder: &Path) -> Result<Option<Self>, WorkError> {
+        let names = super::counter::names(folder)?;
+        let start = format!("{PIPES}-from-vgdb-to-{process}-by-");
+        let rest = names.iter().find_map(|name| name.strip_prefix(&start));
+        let parts = rest.and_then(|rest| rest.rsplit_once("-on-"));
+        Ok(parts.map(|(user, host)| Self { user: user.into(), host: host.into() }))
+    }
+}
+
+/// Returns the process whose pipe has this name.
+pub(super) fn process_of_pipe(name: &str) -> Option<u32> {
+    let rest = name.strip_prefix(PIPES)?.strip_prefix("-from-vgdb-to-")?;
+    rest.split_once("-by-")?.0.parse().ok()
+}
+
+/// Returns whether a process runs under callgrind. One that has ended, but that its parent has not
+/// yet waited for, does not.
+pub(super) fn is_running(process: u32) -> bool {
+    let program = fs_err::read_link(format!("/proc/{process}/exe"));
+    program.is_ok_and(|program| {
+        let name = program.file_name().unwrap_or_default();
+        name.as_encoded_bytes().starts_with(b"callgrind-")
+    })
+}
+
+/// Returns the id of a process's effective user.
+fn owner(process: u32) -> Option<u32> {
+    let status = fs_err::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let ids = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
+    ids.split_whitespace().nth(1)?.parse().ok()
+}
+
+fn pid(process: u32) -> Option<Pid> {
+    i32::try_from(process).ok().and_then(Pid::from_raw)
+}
+
+/// Returns what was written to a file.
+fn text(file: &mut File) -> Result<String, WorkError> {
+    let mut bytes = Vec::new();
+    file.rewind()
+        .and_then(|()| file.read_to_end(&mut bytes))
+        .map_err(WorkError::io("cannot read what `vgdb` printed"))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
