@@ -51,6 +51,7 @@ fn start<E>(
         network,
         database: None,
         replicas,
+        wrapper: None,
         stop: &GO_ON,
     };
     let started = start(&options);

@@ -61,6 +61,9 @@ const FORKS: [&str; 4] = ["fork", "__fork", "__libc_fork", "_Fork"];
 pub struct Options {
     /// Simulates the processor's caches and its prediction of branches.
     pub simulate_cache: bool,
+    /// Counts in programs that the program starts, too. Processes without a program of their own
+    /// are always counted.
+    pub follows_programs: bool,
 }
 
 /// An installed valgrind.
@@ -120,7 +123,7 @@ impl Callgrind {
             "--tool=callgrind".into(),
             // Without the options in the user's environment and files.
             "--command-line-only=yes".into(),
-            "--trace-children=yes".into(),
+            if options.follows_programs { "--trace-children=yes" } else { "--trace-children=no" }.into(),
             "--vgdb=yes".into(),
             pipes,
             in_folder("--log-file=", &format!("/{LOGS}%p")),

@@ -56,8 +56,14 @@ impl Tool {
         if planned.kind != CellKind::Exact {
             return Ok(None);
         }
-        let simulate_cache = session.plan().exact.simulate == Simulate::Cache;
-        Ok(Some(Self { callgrind: Callgrind::find()?, options: Options { simulate_cache } }))
+        let plan = session.plan();
+        let engine = plan.builds[plan.targets[planned.target].build].engine;
+        let options = Options {
+            simulate_cache: plan.exact.simulate == Simulate::Cache,
+            // A library's process starts only tools, such as those that count.
+            follows_programs: engine.facts().is_server(),
+        };
+        Ok(Some(Self { callgrind: Callgrind::find()?, options }))
     }
 
     /// Returns the words before a program's path, with callgrind's files in `folder`.
