@@ -27,8 +27,8 @@ const FILE_BYTES_MAX: u64 = 1 << 30;
 pub struct Counted {
     /// The process.
     pub process: u32,
-    /// The kernel's id of the thread; `None` if the thread has ended. Work of several threads that
-    /// have ended may be in one.
+    /// The kernel's id of the thread; `None` if the thread has ended. Work of threads that ended
+    /// before this one began may be in it, since valgrind uses their numbers again.
     pub thread: Option<u32>,
     /// The events by callgrind's names. `Ir` are the instructions; the others are simulated.
     pub events: BTreeMap<String, u64>,
@@ -250,11 +250,12 @@ fn read_dump(path: &Path) -> Result<Option<Dump>, WorkError> {
 }
 
 /// Returns valgrind's number and the kernel's id of a thread from a line such as `Thread 3: status
-/// = VgTs_WaitSys syscall 232 (lwpid 27049)`.
+/// = VgTs_WaitSys syscall 232 (lwpid 27049)`. The id of a thread that has ended is 0.
 fn thread_ids(line: &str) -> Option<(u32, u32)> {
     let (number, rest) = line.strip_prefix("Thread ")?.split_once(": ")?;
     let (_, id) = rest.rsplit_once("(lwpid ")?;
-    Some((number.parse().ok()?, id.trim_end().strip_suffix(')')?.parse().ok()?))
+    let id = id.trim_end().strip_suffix(')')?.parse().ok()?;
+    (id > 0).then_some((number.parse().ok()?, id))
 }
 
 /// Returns the names of all files in a folder, in order.
@@ -269,4 +270,56 @@ pub(super) fn names(folder: &Path) -> Result<Vec<String>, WorkError> {
     }
     names.sort();
     Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_are_found_in_the_state_of_the_scheduler() {
+        for (line, expected) in [
+            ("Thread 3: status = VgTs_WaitSys syscall 232 (lwpid 27049)", Some((3, 27049))),
+            ("Thread 1: status = VgTs_Yielding (lwpid 27047)", Some((1, 27047))),
+            ("Thread 2: status = VgTs_Empty (lwpid 0)", None),
+            ("==27049==    at 0x493F2EC: read (read.c:26)", None),
+            ("Thread 3: status", None),
+            ("Thread x: (lwpid 3)", None),
+            ("", None),
+        ] {
+            assert_eq!(thread_ids(line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn files_with_counts_are_told_by_their_names() {
+        for (name, expected) in [
+            ("cg.12", Some(12)),
+            ("cg.12-01", Some(12)),
+            ("cg.12.3-02", Some(12)),
+            ("cg.", None),
+            ("cg.x", None),
+            ("log.12", None),
+            ("vgdb-from-vgdb-to-12-by-joe-on-db", None),
+        ] {
+            assert_eq!(process_of_dump(name), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_file_with_counts_is_not_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let secret = folder.path().join("secret");
+        fs::write(&secret, "totals: 1").unwrap();
+        let link = folder.path().join("cg.1");
+        fs::os::unix::fs::symlink(&secret, &link).unwrap();
+        assert!(matches!(read_dump(&link), Err(WorkError::Io { .. })));
+
+        let empty = folder.path().join("cg.2");
+        fs::write(&empty, "").unwrap();
+        assert!(read_dump(&empty).unwrap().is_none());
+
+        let error = read_dump(&secret).unwrap_err();
+        assert!(error.to_string().contains("secret` is damaged in line 1"), "{error}");
+    }
 }

@@ -131,6 +131,7 @@ impl Parser {
         match key {
             "thread" => self.thread = Some(number(value)?),
             "positions" => self.position_count = Some(value.split_whitespace().count()),
+            "events" if !self.events.is_empty() => return Err("a second list of events".into()),
             "events" => {
                 self.events = value.split_whitespace().map(str::to_owned).collect();
                 let column = self.events.iter().position(|event| event == INSTRUCTIONS);
@@ -242,7 +243,7 @@ impl Parser {
     fn named_function(&mut self, name: &str, object: String) -> NamedFunction {
         let (symbol, is_recursive) = without_recursion(name);
         let name = match symbol.strip_prefix("0x") {
-            // It has no symbol, only an address with leading zeros.
+            // It has no symbol, only an address, with leading zeros.
             Some(digits) => format!("0x{}", digits.trim_start_matches('0')),
             None => function_name(symbol),
         };
@@ -338,3 +339,6 @@ fn number<T: TryFrom<u64>>(word: &str) -> Result<T, String> {
 fn shortened(text: &str) -> String {
     text.chars().take(60).collect()
 }
+
+#[cfg(test)]
+mod tests;

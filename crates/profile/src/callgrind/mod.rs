@@ -32,8 +32,6 @@ mod counter;
 mod dump;
 mod error;
 mod split;
-#[cfg(test)]
-mod tests;
 mod vgdb;
 
 use std::env;
@@ -77,7 +75,8 @@ impl Callgrind {
     /// # Errors
     /// [`WorkError::NotInstalled`], or valgrind does not start.
     pub fn find() -> Result<Self, WorkError> {
-        let valgrind = program("valgrind")?;
+        // Debian's `valgrind` is a script that sets variables for the program that it runs.
+        let valgrind = program("valgrind.bin").or_else(|_| program("valgrind"))?;
         let vgdb = program("vgdb")?;
 
         let output = Command::new(&valgrind)

@@ -3,8 +3,9 @@
 //! `vgdb` wakes a process that waits in the kernel with `ptrace`, so it must run as the process's
 //! user. If it can't, it waits forever and leaves the process stopped.
 
+use std::ffi::OsString;
 use std::fs::File;
-use std::io::{Read as _, Seek as _};
+use std::io::{self, Read as _, Seek as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -89,16 +90,16 @@ impl Asker<'_> {
         requests: &[&'static str],
         deadline: Instant,
     ) -> Result<Option<Question>, WorkError> {
+        self.check_user(process)?;
         let Some(pipes) = self.pipes(process, deadline)? else {
             return Ok(None);
         };
-        self.check_user(process)?;
 
         let file = || tempfile::tempfile().map_err(WorkError::io("cannot create a file"));
         let (stdout, stderr) = (file()?, file()?);
         let share = |file: &File| file.try_clone().map_err(WorkError::io("cannot share a file"));
 
-        let mut prefix = std::ffi::OsString::from("--vgdb-prefix=");
+        let mut prefix = OsString::from("--vgdb-prefix=");
         prefix.push(self.folder.join(PIPES));
         let mut vgdb = Command::new(self.vgdb);
         vgdb.arg(prefix)
@@ -126,13 +127,14 @@ impl Asker<'_> {
     /// Waits for the pipes of a process, which may have just started; `None` if it has ended.
     fn pipes(&self, process: u32, deadline: Instant) -> Result<Option<Pipes>, WorkError> {
         loop {
-            if !is_running(process) {
+            let state = State::of(process);
+            if state == State::Gone {
                 return Ok(None);
             }
             if let Some(pipes) = Pipes::of(process, self.folder)? {
                 return Ok(Some(pipes));
             }
-            if self.is_over(deadline)? {
+            if state == State::Other || self.is_over(deadline)? {
                 let folder = self.folder.to_path_buf();
                 return Err(WorkError::NotUnderCallgrind { process, folder });
             }
@@ -246,14 +248,41 @@ pub(super) fn process_of_pipe(name: &str) -> Option<u32> {
     rest.split_once("-by-")?.0.parse().ok()
 }
 
-/// Returns whether a process runs under callgrind. One that has ended, but that its parent has not
-/// yet waited for, does not.
+/// What a process is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Callgrind,
+    /// It will soon be callgrind.
+    Starting,
+    Other,
+    /// It has ended, although its parent may not yet have waited for it.
+    Gone,
+}
+
+impl State {
+    fn of(process: u32) -> Self {
+        let program = match fs_err::read_link(format!("/proc/{process}/exe")) {
+            Ok(program) => program,
+            // Another user's: nothing says that it is something else.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                return Self::Callgrind;
+            }
+            Err(_) => return Self::Gone,
+        };
+        let name = program.file_name().unwrap_or_default().as_encoded_bytes();
+        if name.starts_with(b"callgrind-") {
+            Self::Callgrind
+        } else if name.starts_with(b"valgrind") {
+            Self::Starting
+        } else {
+            Self::Other
+        }
+    }
+}
+
+/// Returns whether a process runs under callgrind.
 pub(super) fn is_running(process: u32) -> bool {
-    let program = fs_err::read_link(format!("/proc/{process}/exe"));
-    program.is_ok_and(|program| {
-        let name = program.file_name().unwrap_or_default();
-        name.as_encoded_bytes().starts_with(b"callgrind-")
-    })
+    State::of(process) == State::Callgrind
 }
 
 /// Returns the id of a process's effective user.
@@ -274,4 +303,98 @@ fn text(file: &mut File) -> Result<String, WorkError> {
         .and_then(|()| file.read_to_end(&mut bytes))
         .map_err(WorkError::io("cannot read what `vgdb` printed"))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use fs_err as fs;
+
+    use super::*;
+
+    /// A folder with a `vgdb` that stops the process and never answers, and a process that looks
+    /// like callgrind.
+    struct Place {
+        folder: tempfile::TempDir,
+        process: Child,
+    }
+
+    impl Place {
+        fn new() -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            let program = folder.path().join("callgrind-sleep");
+            fs::copy("/bin/sleep", &program).unwrap();
+            let process = Command::new(&program).arg("1000").spawn().unwrap();
+
+            let pipe = format!("vgdb-from-vgdb-to-{}-by-joe-on-a-on-b", process.id());
+            fs::write(folder.path().join(pipe), "").unwrap();
+            let script = format!("#!/bin/sh\nkill -STOP {}\nexec sleep 1000\n", process.id());
+            let vgdb = folder.path().join("vgdb");
+            fs::write(&vgdb, script).unwrap();
+            fs::set_permissions(&vgdb, PermissionsExt::from_mode(0o755)).unwrap();
+            Self { folder, process }
+        }
+
+        fn ask(&self, patience: Duration, stop: &AtomicBool) -> Result<Vec<Answer>, WorkError> {
+            let vgdb = self.folder.path().join("vgdb");
+            let folder = self.folder.path();
+            let asker = Asker { vgdb: &vgdb, folder, user: None, patience, stop };
+            asker.ask(&[self.process.id()], &["dump"])
+        }
+
+        /// Waits until the process is stopped.
+        fn wait_until_stopped(&self) {
+            while self.state() != 'T' {
+                std::thread::yield_now();
+            }
+        }
+
+        /// Returns the kernel's letter for the state of the process.
+        fn state(&self) -> char {
+            let stat = fs::read_to_string(format!("/proc/{}/stat", self.process.id())).unwrap();
+            stat.rsplit_once(") ").unwrap().1.chars().next().unwrap()
+        }
+    }
+
+    impl Drop for Place {
+        fn drop(&mut self) {
+            let _ = self.process.kill();
+            let _ = self.process.wait();
+        }
+    }
+
+    #[test]
+    fn a_process_that_does_not_answer_is_an_error_and_goes_on() {
+        let place = Place::new();
+        let error = place.ask(Duration::from_millis(300), &AtomicBool::new(false)).unwrap_err();
+        assert!(matches!(error, WorkError::Silent { request: "dump", .. }), "{error}");
+        assert_ne!(place.state(), 'T');
+    }
+
+    #[test]
+    fn a_stopped_run_waits_for_no_answer() {
+        let place = Place::new();
+        let stop = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let asked = scope.spawn(|| place.ask(Duration::from_secs(1000), &stop));
+            place.wait_until_stopped();
+            stop.store(true, SeqCst);
+            assert!(matches!(asked.join().unwrap(), Err(WorkError::Stopped)));
+        });
+        assert_ne!(place.state(), 'T');
+    }
+
+    #[test]
+    fn the_pipes_of_a_process_tell_its_user_and_host() {
+        let place = Place::new();
+        let pipes = Pipes::of(place.process.id(), place.folder.path()).unwrap().unwrap();
+        assert_eq!((pipes.user.as_str(), pipes.host.as_str()), ("joe-on-a", "b"));
+        assert!(Pipes::of(1, place.folder.path()).unwrap().is_none());
+
+        assert_eq!(process_of_pipe("vgdb-from-vgdb-to-12-by-joe-on-db"), Some(12));
+        for other in ["vgdb-to-vgdb-from-12-by-joe-on-db", "cg.12", "vgdb-from-vgdb-to-x-by-y"] {
+            assert_eq!(process_of_pipe(other), None);
+        }
+    }
 }

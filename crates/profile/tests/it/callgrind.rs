@@ -1,11 +1,9 @@
 //! Counts of a real program under a real valgrind.
 
-use std::time::Duration;
-
 use profile::callgrind::{Counted, Options, WorkError};
 
 use crate::skipped::say_skipped;
-use crate::subject::{Subject, call_count, callgrind_or_skip, inclusive, kill, own};
+use crate::subject::{GO_ON, Subject, call_count, callgrind_or_skip, inclusive, kill, own};
 
 /// The user of tests that need another one.
 const OTHER_USER: u32 = 7001;
@@ -214,12 +212,12 @@ fn a_process_that_was_gone_before_is_skipped_and_one_that_was_killed_is_lost() {
     let [early, late] = [subject.start_child(1), subject.start_child(1)];
 
     kill(early);
-    subject.counter.begin(&[id, early, late], &crate::subject::GO_ON).unwrap();
+    subject.counter.begin(&[id, early, late], &GO_ON).unwrap();
     assert_eq!(subject.ask("repeat 10"), "done");
     let all = subject.end().unwrap();
     assert_eq!(call_count(main_thread(&all, id), "leaf"), 10);
 
-    subject.counter.begin(&[id, late], &crate::subject::GO_ON).unwrap();
+    subject.counter.begin(&[id, late], &GO_ON).unwrap();
     kill(late);
     let error = subject.end().unwrap_err();
     assert!(matches!(error, WorkError::Lost { process } if process == late), "{error}");
@@ -241,17 +239,18 @@ fn a_process_of_another_user_is_counted_as_that_user() {
     // `vgdb` of root would stop the process and wait forever.
     let counts = subject.folder.path().join("counts");
     let mut counter = profile::callgrind::Counter::new(&callgrind, &counts, None);
-    let error = counter.begin(&[id], &crate::subject::GO_ON).unwrap_err();
+    let error = counter.begin(&[id], &GO_ON).unwrap_err();
     assert!(matches!(error, WorkError::OtherUser { owner: OTHER_USER, user: 0, .. }), "{error}");
     assert_eq!(subject.ask("repeat 10"), "done");
 }
 
 #[test]
-fn a_process_that_does_not_run_under_callgrind_is_skipped() {
+fn a_process_that_does_not_run_under_callgrind_is_an_error() {
     let Some(callgrind) = callgrind_or_skip() else {
         return;
     };
     let mut subject = Subject::start(&callgrind);
-    let _ = Duration::ZERO;
-    subject.counter.begin(&[std::process::id()], &crate::subject::GO_ON).unwrap();
+    let own = std::process::id();
+    let error = subject.counter.begin(&[own], &GO_ON).unwrap_err();
+    assert!(matches!(error, WorkError::NotUnderCallgrind { process, .. } if process == own));
 }
