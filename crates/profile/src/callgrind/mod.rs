@@ -128,8 +128,6 @@ impl Callgrind {
             "--fair-sched=try".into(),
             "--instr-atstart=no".into(),
             "--separate-threads=yes".into(),
-            // One line of costs for each function.
-            "--dump-line=no".into(),
             // So that functions have the names that they have in profiles.
             "--demangle=no".into(),
             // So that calls of a function by itself are counted, too.

@@ -6,10 +6,9 @@
 //! * The part of the engine in a function is the part of the engine in the cost of its calls.
 //! * A call for which `enters` is true belongs to the engine, with all that it calls.
 //! * Any other call belongs to the engine by the engine's part in the caller.
-//! * Costs that no call explains belong to the client: of the outermost function, and of
-//!   functions that were already running when counting began.
+//! * Functions that no other function calls belong to the client: the outermost function.
 //!
-//! For cycles of functions, this is a system of linear equations. It is solved by iteration.
+//! Recursive calls have no cost of their own, so they don't count. For cycles of functions, this is a system of linear equations. It is solved by iteration.
 
 use words::{WorkCalls, WorkFunction, WorkGraph};
 
@@ -103,17 +102,8 @@ impl Part {
 /// Returns the engine's part in each function, from 0 to 1.
 fn engine_parts(graph: &WorkGraph, is_entry: &[bool]) -> Vec<f64> {
     let mut equations = vec![Equation::default(); graph.functions.len()];
-    let mut explained = vec![0_u64; graph.functions.len()];
-    let mut inclusive: Vec<u64> = graph.functions.iter().map(|function| function.own).collect();
     for (calls, is_entry) in graph.calls.iter().zip(is_entry) {
-        explained[calls.callee] = explained[calls.callee].saturating_add(calls.inclusive);
-        inclusive[calls.caller] = inclusive[calls.caller].saturating_add(calls.inclusive);
         equations[calls.callee].add(calls.inclusive, (!is_entry).then_some(calls.caller), 1.0);
-    }
-
-    // What no call explains is the client's, whose part is 0.
-    for (index, equation) in equations.iter_mut().enumerate() {
-        equation.weight += inclusive[index].saturating_sub(explained[index]) as f64;
     }
     solve(&equations)
 }
@@ -131,7 +121,7 @@ fn client_parts_of_inclusive(graph: &WorkGraph, is_entry: &[bool]) -> Vec<f64> {
     solve(&equations)
 }
 
-/// A part as a weighted mean of known parts and of those of other functions.
+/// A part as a weighted mean of known parts and of those of other functions; 0 without weights.
 #[derive(Clone, Default)]
 struct Equation {
     /// The sum of all weights.
@@ -312,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn costs_that_no_call_explains_are_the_clients() {
+    fn functions_without_callers_are_the_clients() {
         // The thread was in `db_wait` when counting began.
         let graph = WorkGraph {
             functions: vec![function("db_wait", 30), function("db_get", 10), function("main", 5)],
@@ -321,6 +311,28 @@ mod tests {
         let split = split_at_library(&graph);
         assert_eq!(own(&split.client, "db_wait"), 30);
         assert_eq!(own(&split.engine, "db_get"), 10);
+    }
+
+    #[test]
+    fn recursion_does_not_move_work_to_the_client() {
+        // The recursive calls of `db_walk` have no cost of their own.
+        let graph = WorkGraph {
+            functions: vec![
+                function("main", 10),
+                function("db_walk", 60),
+                function("db_step", 30),
+                function("memcpy", 5),
+            ],
+            calls: vec![
+                calls(0, 1, 1, 95),
+                calls(1, 2, 3, 80),
+                calls(2, 1, 2, 0),
+                calls(1, 3, 1, 5),
+            ],
+        };
+        let split = split_at_library(&graph);
+        assert_sum(&graph, &split);
+        assert_eq!(split.client.total(), 10);
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! Requests to callgrind in a running process, which `vgdb` passes on.
 //!
 //! `vgdb` wakes a process that waits in the kernel with `ptrace`, so it must run as the process's
-//! user. If it can't, it waits forever and leaves the process stopped.
+//! user and group. Else it waits forever and leaves the process stopped.
 
 use std::ffi::OsString;
+use std::fmt;
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _};
 use std::os::unix::process::CommandExt as _;
@@ -19,13 +20,37 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use super::{PIPES, WorkError};
 
 /// How often a process is looked at that has not yet answered.
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
+pub(super) const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// The user that `vgdb` runs as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct User {
     pub(super) uid: u32,
     pub(super) gid: u32,
+}
+
+impl User {
+    /// Returns the user of this process.
+    fn own() -> Self {
+        use rustix::process::{getegid, geteuid};
+        Self { uid: geteuid().as_raw(), gid: getegid().as_raw() }
+    }
+
+    /// Returns the user of a process, if it has not ended.
+    fn of(process: u32) -> Option<Self> {
+        let status = fs_err::read_to_string(format!("/proc/{process}/status")).ok()?;
+        let effective = |key: &str| {
+            let ids = status.lines().find_map(|line| line.strip_prefix(key))?;
+            ids.split_whitespace().nth(1)?.parse().ok()
+        };
+        Some(Self { uid: effective("Uid:")?, gid: effective("Gid:")? })
+    }
+}
+
+impl fmt::Display for User {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "user {} and group {}", self.uid, self.gid)
+    }
 }
 
 /// Where and how to ask.
@@ -65,8 +90,7 @@ impl Asker<'_> {
         processes: &[u32],
         requests: &[&'static str],
     ) -> Result<Vec<Answer>, WorkError> {
-        #[expect(clippy::disallowed_methods, reason = "a time limit, not a measured time")]
-        let deadline = Instant::now() + self.patience;
+        let deadline = self.deadline();
         // All at once: each takes a fifth of a second.
         let questions = processes
             .iter()
@@ -142,12 +166,14 @@ impl Asker<'_> {
         }
     }
 
-    /// Checks that `vgdb` will run as the user of the process.
+    /// Checks that `vgdb` will run as the user and group of the process.
     fn check_user(&self, process: u32) -> Result<(), WorkError> {
-        let own = rustix::process::geteuid().as_raw();
-        let user = self.user.map_or(own, |user| user.uid);
-        match owner(process) {
-            Some(owner) if owner != user => Err(WorkError::OtherUser { process, owner, user }),
+        let user = self.user.unwrap_or_else(User::own);
+        match User::of(process) {
+            Some(owner) if owner != user => {
+                let (owner, user) = (owner.to_string(), user.to_string());
+                Err(WorkError::OtherUser { process, owner, user })
+            }
             _ => Ok(()),
         }
     }
@@ -182,11 +208,17 @@ impl Asker<'_> {
         Err(WorkError::Vgdb { process, stderr: format!("{last} ({status})") })
     }
 
+    /// Returns the time until which to wait from now on.
+    #[expect(clippy::disallowed_methods, reason = "a time limit, not a measured time")]
+    pub(super) fn deadline(&self) -> Instant {
+        Instant::now() + self.patience
+    }
+
     /// Returns whether the time is over.
     ///
     /// # Errors
     /// The run was stopped.
-    fn is_over(&self, deadline: Instant) -> Result<bool, WorkError> {
+    pub(super) fn is_over(&self, deadline: Instant) -> Result<bool, WorkError> {
         if self.stop.load(SeqCst) {
             return Err(WorkError::Stopped);
         }
@@ -283,13 +315,6 @@ impl State {
 /// Returns whether a process runs under callgrind.
 pub(super) fn is_running(process: u32) -> bool {
     State::of(process) == State::Callgrind
-}
-
-/// Returns the id of a process's effective user.
-fn owner(process: u32) -> Option<u32> {
-    let status = fs_err::read_to_string(format!("/proc/{process}/status")).ok()?;
-    let ids = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
-    ids.split_whitespace().nth(1)?.parse().ok()
 }
 
 fn pid(process: u32) -> Option<Pid> {

@@ -1,6 +1,6 @@
 //! Counts of a real program under a real valgrind.
 
-use profile::callgrind::{Counted, Options, WorkError};
+use profile::callgrind::{Counted, Counter, Options, WorkError};
 
 use crate::skipped::say_skipped;
 use crate::subject::{GO_ON, Subject, call_count, callgrind_or_skip, inclusive, kill, own};
@@ -236,11 +236,13 @@ fn a_process_of_another_user_is_counted_as_that_user() {
     let all = subject.count(&["repeat 10"]);
     assert_eq!(call_count(main_thread(&all, id), "leaf"), 10);
 
-    // `vgdb` of root would stop the process and wait forever.
+    // `vgdb` of another user or group would stop the process and wait forever.
     let counts = subject.folder.path().join("counts");
-    let mut counter = profile::callgrind::Counter::new(&callgrind, &counts, None);
-    let error = counter.begin(&[id], &GO_ON).unwrap_err();
-    assert!(matches!(error, WorkError::OtherUser { owner: OTHER_USER, user: 0, .. }), "{error}");
+    for user in [None, Some((OTHER_USER, 0)), Some((0, OTHER_USER))] {
+        let error = Counter::new(&callgrind, &counts, user).begin(&[id], &GO_ON).unwrap_err();
+        assert!(matches!(error, WorkError::OtherUser { .. }), "{error}");
+        assert!(error.to_string().contains("runs as user 7001 and group 7001"), "{error}");
+    }
     assert_eq!(subject.ask("repeat 10"), "done");
 }
 

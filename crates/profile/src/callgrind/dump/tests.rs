@@ -179,6 +179,13 @@ fn recursive_calls_have_counts_and_the_cost_of_the_outermost_call() {
 }
 
 #[test]
+fn a_call_that_began_before_a_fork_has_no_cost() {
+    // -314, as callgrind writes it.
+    let dump = parsed("fn=a\n0 5\ncfn=b\ncalls=1 0\n0 18446744073709551302\ntotals: 5\n");
+    assert_eq!(calls(&dump), ["a b 1 0"]);
+}
+
+#[test]
 fn functions_have_the_names_that_they_have_in_profiles() {
     let names = [
         ("_ZN7rocksdb6DBImpl3GetERKNS_11ReadOptionsE", "rocksdb::DBImpl::Get"),
@@ -220,6 +227,8 @@ fn damaged_files_are_errors_with_their_line() {
         ("fn=a\ncfn=b\ncalls=x 0\n", 3, "`x` is not a number"),
         ("fn=a\ncfn=b\ncalls=\n", 3, "`` is not a number"),
         ("fn=a\n0 18446744073709551615\n0 1\n", 3, "the costs are too large"),
+        ("fn=a\n0 281474976710657\ntotals: 281474976710657\n", 3, "the counts are too large"),
+        ("fn=a\ncfn=b\ncalls=281474976710657 0\n0 1\ntotals: 0\n", 5, "the counts are too large"),
         ("fn=a\n0 18446744073709551616\n", 2, "`18446744073709551616` is not a number"),
         ("thread: 4294967296\n", 1, "`4294967296` is not a number"),
         ("events: Ir\n", 1, "a second list of events"),
