@@ -19,7 +19,7 @@ pub const MPI_FEATURE: [&str; 2] = ["--features", "assay/mpi"];
 /// The packages of the test that runs jobs of Slurm.
 pub const SLURM: &str = "slurmctld slurmd slurm-client munge";
 /// The packages that tests need.
-pub const TEST_PACKAGES: [&str; 8] = [
+pub const TEST_PACKAGES: [&str; 9] = [
     "postgresql",
     "chromium",
     "maven",
@@ -27,6 +27,7 @@ pub const TEST_PACKAGES: [&str; 8] = [
     "python3-venv",
     "groff-base",
     "linux-perf",
+    "valgrind",
     FILE_SYSTEMS,
 ];
 /// The programs that make file systems whose files can share blocks.
@@ -34,7 +35,7 @@ const FILE_SYSTEMS: &str = "xfsprogs btrfs-progs";
 
 /// Debian packages that are needed together, and a shell command that succeeds if their programs
 /// are installed.
-const PACKAGES: [(&str, &str); 14] = [
+const PACKAGES: [(&str, &str); 15] = [
     (COMPILER, "${CC:-cc} --version"),
     (MPI, "mpirun --version && mpicc --showme:version && ls /usr/lib/llvm-*/lib/libclang*.so"),
     // Debian's servers are not on PATH.
@@ -50,6 +51,7 @@ const PACKAGES: [(&str, &str); 14] = [
         "PATH=$PATH:/usr/sbin; munged --version && slurmctld -V && slurmd -V && command -v sbatch",
     ),
     ("linux-perf", "perf --version"),
+    ("valgrind", "valgrind --version && vgdb --help"),
     (FILE_SYSTEMS, "PATH=$PATH:/usr/sbin; mkfs.xfs -V && mkfs.btrfs --version"),
     ("apt", "apt-get --version && dpkg-deb --version"),
     ("sysbench", "sysbench --version"),

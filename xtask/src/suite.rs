@@ -21,10 +21,11 @@ const SKIP_LOG: &str = "ASSAY_SKIP_LOG";
 /// Names engines and programs, such as `chromium`, whose tests must not be skipped.
 const REQUIRE_ENGINES: &str = "ASSAY_REQUIRE_ENGINES";
 /// All engines and programs that tests need.
-const ENGINES: [&str; 18] = [
+const ENGINES: [&str; 19] = [
     "mpi",
     "slurm",
     "perf",
+    "valgrind",
     "postgres",
     "other-postgres",
     "mysql",

@@ -1,8 +1,11 @@
-//! CPU profiles of processes: runs `perf`, and counts the call stacks that it samples.
+//! Functions of processes: their CPU time and their exact work.
 //!
 //! ```text
-//! perf record ──► unnamed file ──► perf script ──► Stacks
+//! CPU profiles   perf record ──► unnamed file ──► perf script ──► Stacks
+//! exact work     valgrind ──► dumps ──► Counted     (the module callgrind)
 //! ```
+//!
+//! CPU profiles come from `perf`, whose samples of call stacks are counted.
 //!
 //! The samples are in a file without a name, and `perf` ends when its pipes close. So nothing is
 //! left when assay is killed. Symbols come from `perf script`; `symbols.rs` demangles them.

@@ -94,7 +94,7 @@ impl Staged {
                  Section: database\n\
                  Priority: optional\n\
                  Depends: libc6 (>= {}), libgcc-s1\n\
-                 Suggests: postgresql, mariadb-server, maven, linux-perf\n\
+                 Suggests: postgresql, mariadb-server, maven, linux-perf, valgrind\n\
                  Description: measures database storage engines and explains what changed\n \
                  Assay compares versions and configurations of PostgreSQL, MySQL, MariaDB,\n \
                  SQLite, RocksDB and Speedb, with the certainty of each verdict.\n",

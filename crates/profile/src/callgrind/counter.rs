@@ -13,7 +13,7 @@ use rustix::fs::OFlags;
 use words::WorkGraph;
 
 use super::dump::{self, Dump};
-use super::vgdb::{Answer, Asker, User, is_running, process_of_pipe};
+use super::vgdb::{Answer, Asker, LOOK_AGAIN, User, is_running, process_of_pipe};
 use super::{Callgrind, DUMPS, FORKS, WorkError};
 
 /// The time in which callgrind must answer. Even a server with a hundred threads needs only
@@ -27,13 +27,14 @@ const FILE_BYTES_MAX: u64 = 1 << 30;
 pub struct Counted {
     /// The process.
     pub process: u32,
-    /// The kernel's id of the thread; `None` if the thread has ended. Work of several threads that
-    /// have ended may be in one.
+    /// The kernel's id of the thread; `None` if the thread has ended. Work of threads that ended
+    /// before this one began may be in it, since valgrind uses their numbers again.
     pub thread: Option<u32>,
     /// The events by callgrind's names. `Ir` are the instructions; the others are simulated.
     pub events: BTreeMap<String, u64>,
-    /// The instructions by function, and the calls. Calls of a function by itself have a count
-    /// and no cost, as all recursive calls: their costs are part of the outermost call.
+    /// The instructions by function, and the calls. Recursive calls, also over other functions,
+    /// have a count and no cost: their cost is part of the outermost call. So the costs of all
+    /// calls of a function are what was executed while it ran.
     pub graph: WorkGraph,
 }
 
@@ -88,7 +89,7 @@ impl Counter {
     /// A process does not answer or was killed, the counts can't be read, or `stop` was set.
     pub fn end(&mut self, stop: &AtomicBool) -> Result<Vec<Counted>, WorkError> {
         let threads = self.dump(stop)?;
-        let counted = self.read(&threads)?;
+        let counted = self.read(&threads, stop)?;
         self.remove_dumps()?;
         self.begun.clear();
         Ok(counted)
@@ -142,16 +143,22 @@ impl Counter {
     }
 
     /// Reads the files with counts.
-    fn read(&self, threads: &BTreeMap<(u32, u32), u32>) -> Result<Vec<Counted>, WorkError> {
+    fn read(
+        &self,
+        threads: &BTreeMap<(u32, u32), u32>,
+        stop: &AtomicBool,
+    ) -> Result<Vec<Counted>, WorkError> {
         // A process writes several files if it started others.
         let mut sums: BTreeMap<(u32, u32), Dump> = BTreeMap::new();
         for name in names(&self.folder)? {
             let Some(process) = process_of_dump(&name) else {
                 continue;
             };
-            let Some(dump) = read_dump(&self.folder.join(&name))? else {
+            // Without the number of a thread, it is only created at the start of the process.
+            if !name.contains('-') {
                 continue;
-            };
+            }
+            let dump = self.read_written(process, &self.folder.join(&name), stop)?;
             match sums.get_mut(&(process, dump.thread)) {
                 Some(sum) => sum.add(&dump),
                 None => {
@@ -177,6 +184,27 @@ impl Counter {
             }
         }
         Ok(self.without_copies(all))
+    }
+
+    /// Reads a file, which a process that is just ending may still write.
+    fn read_written(
+        &self,
+        process: u32,
+        path: &Path,
+        stop: &AtomicBool,
+    ) -> Result<Dump, WorkError> {
+        let asker = self.asker(stop);
+        let deadline = asker.deadline();
+        loop {
+            match read_dump(path) {
+                Err(WorkError::Damaged { .. })
+                    if is_running(process) && !asker.is_over(deadline)? =>
+                {
+                    std::thread::sleep(LOOK_AGAIN);
+                }
+                result => return result,
+            }
+        }
     }
 
     /// Removes what a child copied from its parent: the child of a process with several threads has
@@ -227,8 +255,8 @@ fn process_of_dump(name: &str) -> Option<u32> {
     rest[..end].parse().ok()
 }
 
-/// Returns the counts in a file; `None` if it is empty, as each process creates one at its start.
-fn read_dump(path: &Path) -> Result<Option<Dump>, WorkError> {
+/// Returns the counts in a file.
+fn read_dump(path: &Path) -> Result<Dump, WorkError> {
     // The server's user may have put anything here.
     let file = fs::OpenOptions::new()
         .read(true)
@@ -240,21 +268,20 @@ fn read_dump(path: &Path) -> Result<Option<Dump>, WorkError> {
     file.take(FILE_BYTES_MAX)
         .read_to_end(&mut bytes)
         .map_err(WorkError::io("cannot read counts"))?;
-    if bytes.is_empty() {
-        return Ok(None);
-    }
-    let dump = dump::parse(&String::from_utf8_lossy(&bytes)).map_err(|damage| {
-        WorkError::Damaged { path: path.to_path_buf(), line: damage.line, what: damage.what }
-    })?;
-    Ok(Some(dump))
+    dump::parse(&String::from_utf8_lossy(&bytes)).map_err(|damage| WorkError::Damaged {
+        path: path.to_path_buf(),
+        line: damage.line,
+        what: damage.what,
+    })
 }
 
 /// Returns valgrind's number and the kernel's id of a thread from a line such as `Thread 3: status
-/// = VgTs_WaitSys syscall 232 (lwpid 27049)`.
+/// = VgTs_WaitSys syscall 232 (lwpid 27049)`. The id of a thread that has ended is 0.
 fn thread_ids(line: &str) -> Option<(u32, u32)> {
     let (number, rest) = line.strip_prefix("Thread ")?.split_once(": ")?;
     let (_, id) = rest.rsplit_once("(lwpid ")?;
-    Some((number.parse().ok()?, id.trim_end().strip_suffix(')')?.parse().ok()?))
+    let id = id.trim_end().strip_suffix(')')?.parse().ok()?;
+    (id > 0).then_some((number.parse().ok()?, id))
 }
 
 /// Returns the names of all files in a folder, in order.
@@ -269,4 +296,52 @@ pub(super) fn names(folder: &Path) -> Result<Vec<String>, WorkError> {
     }
     names.sort();
     Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_are_found_in_the_state_of_the_scheduler() {
+        for (line, expected) in [
+            ("Thread 3: status = VgTs_WaitSys syscall 232 (lwpid 27049)", Some((3, 27049))),
+            ("Thread 1: status = VgTs_Yielding (lwpid 27047)", Some((1, 27047))),
+            ("Thread 2: status = VgTs_Empty (lwpid 0)", None),
+            ("==27049==    at 0x493F2EC: read (read.c:26)", None),
+            ("Thread 3: status", None),
+            ("Thread x: (lwpid 3)", None),
+            ("", None),
+        ] {
+            assert_eq!(thread_ids(line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn files_with_counts_are_told_by_their_names() {
+        for (name, expected) in [
+            ("cg.12", Some(12)),
+            ("cg.12-01", Some(12)),
+            ("cg.12.3-02", Some(12)),
+            ("cg.", None),
+            ("cg.x", None),
+            ("log.12", None),
+            ("vgdb-from-vgdb-to-12-by-joe-on-db", None),
+        ] {
+            assert_eq!(process_of_dump(name), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_file_with_counts_is_not_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let secret = folder.path().join("secret");
+        fs::write(&secret, "totals: 1").unwrap();
+        let link = folder.path().join("cg.1");
+        fs::os::unix::fs::symlink(&secret, &link).unwrap();
+        assert!(matches!(read_dump(&link), Err(WorkError::Io { .. })));
+
+        let error = read_dump(&secret).unwrap_err();
+        assert!(error.to_string().contains("secret` is damaged in line 1"), "{error}");
+    }
 }

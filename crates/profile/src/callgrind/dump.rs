@@ -29,6 +29,9 @@ use crate::symbols::function_name;
 /// The name of the event that every instruction causes.
 const INSTRUCTIONS: &str = "Ir";
 
+/// The largest count that a file may have: a step of three days. Sums of files don't overflow.
+const COUNT_MAX: u64 = 1 << 48;
+
 /// The counts in a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Dump {
@@ -131,6 +134,7 @@ impl Parser {
         match key {
             "thread" => self.thread = Some(number(value)?),
             "positions" => self.position_count = Some(value.split_whitespace().count()),
+            "events" if !self.events.is_empty() => return Err("a second list of events".into()),
             "events" => {
                 self.events = value.split_whitespace().map(str::to_owned).collect();
                 let column = self.events.iter().position(|event| event == INSTRUCTIONS);
@@ -207,6 +211,9 @@ impl Parser {
 
     /// Adds calls. The cost of a recursive call is part of the cost of the outermost call, so that
     /// the costs of all calls of a function are what was executed while it ran.
+    ///
+    /// A call that began before a fork and returned after it has a negative cost, because counts
+    /// were set to zero meanwhile. How much it really cost is not known.
     fn add_calls(
         &mut self,
         caller: usize,
@@ -215,7 +222,8 @@ impl Parser {
         cost: u64,
     ) -> Result<(), String> {
         let is_outermost = !called.is_recursive && called.index != caller;
-        let inclusive = if is_outermost { cost } else { 0 };
+        let is_negative = cost.cast_signed() < 0;
+        let inclusive = if is_outermost && !is_negative { cost } else { 0 };
 
         let no_calls = WorkCalls { caller, callee: called.index, count: 0, inclusive: 0 };
         let calls = self.calls.entry((caller, called.index)).or_insert(no_calls);
@@ -242,7 +250,7 @@ impl Parser {
     fn named_function(&mut self, name: &str, object: String) -> NamedFunction {
         let (symbol, is_recursive) = without_recursion(name);
         let name = match symbol.strip_prefix("0x") {
-            // It has no symbol, only an address with leading zeros.
+            // It has no symbol, only an address, with leading zeros.
             Some(digits) => format!("0x{}", digits.trim_start_matches('0')),
             None => function_name(symbol),
         };
@@ -268,6 +276,11 @@ impl Parser {
 
         let mut calls: Vec<WorkCalls> = self.calls.into_values().collect();
         calls.sort_by_key(|calls| (calls.caller, calls.callee));
+        let are_plausible = totals.iter().all(|total| *total <= COUNT_MAX)
+            && calls.iter().all(|calls| calls.count.max(calls.inclusive) <= COUNT_MAX);
+        if !are_plausible {
+            return Err("the counts are too large".into());
+        }
         Ok(Dump {
             // Only files with separate threads have the header.
             thread: self.thread.unwrap_or(1),
@@ -338,3 +351,6 @@ fn number<T: TryFrom<u64>>(word: &str) -> Result<T, String> {
 fn shortened(text: &str) -> String {
     text.chars().take(60).collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -18,18 +18,18 @@ pub enum WorkError {
         /// The output.
         printed: String,
     },
-    /// A process belongs to another user than `vgdb` would run as.
+    /// A process belongs to another user or group than `vgdb` would run as.
     #[error(
-        "process {process} runs as the user with the id {owner}, and callgrind answers only to \
-         this user, not to {user}; run assay as root or as this user"
+        "process {process} runs as {owner}, and callgrind does not answer to {user}; run assay as \
+         root or as the process's user"
     )]
     OtherUser {
         /// The process.
         process: u32,
-        /// The id of its user.
-        owner: u32,
-        /// The id of the user that asked.
-        user: u32,
+        /// The user and group of the process, by their ids.
+        owner: String,
+        /// The user and group that would ask.
+        user: String,
     },
     /// A process did not answer in time.
     #[error(

@@ -32,8 +32,6 @@ mod counter;
 mod dump;
 mod error;
 mod split;
-#[cfg(test)]
-mod tests;
 mod vgdb;
 
 use std::env;
@@ -80,7 +78,8 @@ impl Callgrind {
     /// # Errors
     /// [`WorkError::NotInstalled`], or valgrind does not start.
     pub fn find() -> Result<Self, WorkError> {
-        let valgrind = program("valgrind")?;
+        // Debian's `valgrind` is a script that sets variables for the program that it runs.
+        let valgrind = program("valgrind.bin").or_else(|_| program("valgrind"))?;
         let vgdb = program("vgdb")?;
 
         let output = Command::new(&valgrind)
@@ -132,8 +131,6 @@ impl Callgrind {
             "--fair-sched=try".into(),
             "--instr-atstart=no".into(),
             "--separate-threads=yes".into(),
-            // One line of costs for each function.
-            "--dump-line=no".into(),
             // So that functions have the names that they have in profiles.
             "--demangle=no".into(),
             // So that calls of a function by itself are counted, too.

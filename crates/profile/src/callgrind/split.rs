@@ -6,10 +6,9 @@
 //! * The part of the engine in a function is the part of the engine in the cost of its calls.
 //! * A call for which `enters` is true belongs to the engine, with all that it calls.
 //! * Any other call belongs to the engine by the engine's part in the caller.
-//! * Costs that no call explains belong to the client: of the outermost function, and of
-//!   functions that were already running when counting began.
+//! * Functions that no other function calls belong to the client: the outermost function.
 //!
-//! For cycles of functions, this is a system of linear equations. It is solved by iteration.
+//! Recursive calls have no cost of their own, so they don't count. For cycles of functions, this is a system of linear equations. It is solved by iteration.
 
 use words::{WorkCalls, WorkFunction, WorkGraph};
 
@@ -103,17 +102,8 @@ impl Part {
 /// Returns the engine's part in each function, from 0 to 1.
 fn engine_parts(graph: &WorkGraph, is_entry: &[bool]) -> Vec<f64> {
     let mut equations = vec![Equation::default(); graph.functions.len()];
-    let mut explained = vec![0_u64; graph.functions.len()];
-    let mut inclusive: Vec<u64> = graph.functions.iter().map(|function| function.own).collect();
     for (calls, is_entry) in graph.calls.iter().zip(is_entry) {
-        explained[calls.callee] = explained[calls.callee].saturating_add(calls.inclusive);
-        inclusive[calls.caller] = inclusive[calls.caller].saturating_add(calls.inclusive);
         equations[calls.callee].add(calls.inclusive, (!is_entry).then_some(calls.caller), 1.0);
-    }
-
-    // What no call explains is the client's, whose part is 0.
-    for (index, equation) in equations.iter_mut().enumerate() {
-        equation.weight += inclusive[index].saturating_sub(explained[index]) as f64;
     }
     solve(&equations)
 }
@@ -131,7 +121,7 @@ fn client_parts_of_inclusive(graph: &WorkGraph, is_entry: &[bool]) -> Vec<f64> {
     solve(&equations)
 }
 
-/// A part as a weighted mean of known parts and of those of other functions.
+/// A part as a weighted mean of known parts and of those of other functions; 0 without weights.
 #[derive(Clone, Default)]
 struct Equation {
     /// The sum of all weights.
@@ -181,4 +171,178 @@ fn solve(equations: &[Equation]) -> Vec<f64> {
 /// Returns a part of a whole, rounded to whole instructions.
 fn part_of(whole: u64, part: f64) -> u64 {
     ((whole as f64 * part).round() as u64).min(whole)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn function(name: &str, own: u64) -> WorkFunction {
+        let object = if name.starts_with("db_") { "engine" } else { "client" };
+        WorkFunction { name: name.into(), object: object.into(), own }
+    }
+
+    fn calls(caller: usize, callee: usize, count: u64, inclusive: u64) -> WorkCalls {
+        WorkCalls { caller, callee, count, inclusive }
+    }
+
+    /// Splits where the client calls a function of the engine's library.
+    fn split_at_library(graph: &WorkGraph) -> Split {
+        split(graph, |caller, callee| caller.object == "client" && callee.object == "engine")
+    }
+
+    /// Returns the instructions of a function in a part.
+    fn own(graph: &WorkGraph, name: &str) -> u64 {
+        let found = graph.functions.iter().find(|function| function.name == name);
+        found.map_or(0, |function| function.own)
+    }
+
+    /// Returns the count and the cost of the calls of one function by another.
+    fn cost(graph: &WorkGraph, caller: &str, callee: &str) -> (u64, u64) {
+        let name = |index: usize| graph.functions[index].name.as_str();
+        let mut all = graph.calls.iter();
+        let found = all.find(|all| (name(all.caller), name(all.callee)) == (caller, callee));
+        found.map_or((0, 0), |found| (found.count, found.inclusive))
+    }
+
+    fn assert_sum(graph: &WorkGraph, split: &Split) {
+        for function in &graph.functions {
+            let sum = own(&split.engine, &function.name) + own(&split.client, &function.name);
+            assert_eq!(sum, function.own, "{}", function.name);
+        }
+    }
+
+    #[test]
+    fn a_function_of_both_parts_is_divided_by_the_costs_of_its_calls() {
+        // `main` copies for 100, and calls the engine, which copies for 300.
+        let graph = WorkGraph {
+            functions: vec![
+                function("main", 50),
+                function("db_get", 200),
+                function("memcpy", 360),
+                function("copy_words", 40),
+            ],
+            calls: vec![
+                calls(0, 1, 10, 500),
+                calls(0, 2, 4, 100),
+                calls(1, 2, 20, 300),
+                calls(2, 3, 8, 40),
+            ],
+        };
+        let split = split_at_library(&graph);
+        assert_sum(&graph, &split);
+
+        assert_eq!(own(&split.engine, "main"), 0);
+        assert_eq!(own(&split.engine, "db_get"), 200);
+        assert_eq!(own(&split.engine, "memcpy"), 270);
+        // Below a divided function, too.
+        assert_eq!(own(&split.engine, "copy_words"), 30);
+
+        assert_eq!(cost(&split.engine, "db_get", "memcpy"), (20, 300));
+        assert_eq!(cost(&split.engine, "memcpy", "copy_words"), (6, 30));
+        assert_eq!(cost(&split.client, "main", "memcpy"), (4, 100));
+        assert_eq!(cost(&split.client, "memcpy", "copy_words"), (2, 10));
+        // Neither part has the call that enters the engine.
+        assert_eq!(cost(&split.client, "main", "db_get"), (0, 0));
+        assert_eq!(own(&split.client, "db_get"), 0);
+        assert_eq!(split.engine.total() + split.client.total(), graph.total());
+    }
+
+    #[test]
+    fn functions_of_the_client_that_the_engine_calls_are_the_engines() {
+        let graph = WorkGraph {
+            functions: vec![function("main", 10), function("db_get", 20), function("compare", 70)],
+            calls: vec![calls(0, 1, 1, 90), calls(1, 2, 7, 70)],
+        };
+        let split = split_at_library(&graph);
+        assert_sum(&graph, &split);
+        assert_eq!(own(&split.engine, "compare"), 70);
+        assert_eq!(split.client.total(), 10);
+    }
+
+    #[test]
+    fn costs_of_a_clients_calls_are_without_the_engine() {
+        let graph = WorkGraph {
+            functions: vec![
+                function("main", 10),
+                function("operation", 20),
+                function("db_get", 70),
+            ],
+            calls: vec![calls(0, 1, 1, 90), calls(1, 2, 1, 70)],
+        };
+        let split = split_at_library(&graph);
+        assert_eq!(cost(&split.client, "main", "operation"), (1, 20));
+    }
+
+    #[test]
+    fn cycles_of_functions_are_divided() {
+        // `visit` and `expand` call each other, from the client for 300, from the engine for 100.
+        let graph = WorkGraph {
+            functions: vec![
+                function("main", 10),
+                function("db_get", 20),
+                function("visit", 210),
+                function("expand", 190),
+            ],
+            calls: vec![
+                calls(0, 1, 1, 120),
+                calls(0, 2, 1, 300),
+                calls(1, 3, 1, 100),
+                calls(2, 3, 5, 150),
+                calls(3, 2, 5, 60),
+            ],
+        };
+        let split = split_at_library(&graph);
+        assert_sum(&graph, &split);
+
+        // visit = 60 / 360 * expand, and expand = (100 + 150 * visit) / 250.
+        let expand = 0.4 / (1.0 - 0.6 / 6.0);
+        assert_eq!(own(&split.engine, "expand"), (190.0_f64 * expand).round() as u64);
+        assert_eq!(own(&split.engine, "visit"), (210.0_f64 * expand / 6.0).round() as u64);
+    }
+
+    #[test]
+    fn functions_without_callers_are_the_clients() {
+        // The thread was in `db_wait` when counting began.
+        let graph = WorkGraph {
+            functions: vec![function("db_wait", 30), function("db_get", 10), function("main", 5)],
+            calls: vec![calls(2, 1, 1, 10)],
+        };
+        let split = split_at_library(&graph);
+        assert_eq!(own(&split.client, "db_wait"), 30);
+        assert_eq!(own(&split.engine, "db_get"), 10);
+    }
+
+    #[test]
+    fn recursion_does_not_move_work_to_the_client() {
+        // The recursive calls of `db_walk` have no cost of their own.
+        let graph = WorkGraph {
+            functions: vec![
+                function("main", 10),
+                function("db_walk", 60),
+                function("db_step", 30),
+                function("memcpy", 5),
+            ],
+            calls: vec![
+                calls(0, 1, 1, 95),
+                calls(1, 2, 3, 80),
+                calls(2, 1, 2, 0),
+                calls(1, 3, 1, 5),
+            ],
+        };
+        let split = split_at_library(&graph);
+        assert_sum(&graph, &split);
+        assert_eq!(split.client.total(), 10);
+    }
+
+    #[test]
+    fn a_graph_without_calls_of_the_engine_is_the_clients() {
+        let graph = WorkGraph {
+            functions: vec![function("main", 10), function("read", 20)],
+            calls: vec![calls(0, 1, 1, 20)],
+        };
+        let split = split_at_library(&graph);
+        assert_eq!(split, Split { engine: WorkGraph::default(), client: graph });
+        assert_eq!(split_at_library(&WorkGraph::default()), Split::default());
+    }
 }

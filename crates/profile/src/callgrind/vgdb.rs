@@ -1,10 +1,12 @@
 //! Requests to callgrind in a running process, which `vgdb` passes on.
 //!
 //! `vgdb` wakes a process that waits in the kernel with `ptrace`, so it must run as the process's
-//! user. If it can't, it waits forever and leaves the process stopped.
+//! user and group. Else it waits forever and leaves the process stopped.
 
+use std::ffi::OsString;
+use std::fmt;
 use std::fs::File;
-use std::io::{Read as _, Seek as _};
+use std::io::{self, Read as _, Seek as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -18,13 +20,37 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use super::{PIPES, WorkError};
 
 /// How often a process is looked at that has not yet answered.
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
+pub(super) const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// The user that `vgdb` runs as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct User {
     pub(super) uid: u32,
     pub(super) gid: u32,
+}
+
+impl User {
+    /// Returns the user of this process.
+    fn own() -> Self {
+        use rustix::process::{getegid, geteuid};
+        Self { uid: geteuid().as_raw(), gid: getegid().as_raw() }
+    }
+
+    /// Returns the user of a process, if it has not ended.
+    fn of(process: u32) -> Option<Self> {
+        let status = fs_err::read_to_string(format!("/proc/{process}/status")).ok()?;
+        let effective = |key: &str| {
+            let ids = status.lines().find_map(|line| line.strip_prefix(key))?;
+            ids.split_whitespace().nth(1)?.parse().ok()
+        };
+        Some(Self { uid: effective("Uid:")?, gid: effective("Gid:")? })
+    }
+}
+
+impl fmt::Display for User {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "user {} and group {}", self.uid, self.gid)
+    }
 }
 
 /// Where and how to ask.
@@ -64,8 +90,7 @@ impl Asker<'_> {
         processes: &[u32],
         requests: &[&'static str],
     ) -> Result<Vec<Answer>, WorkError> {
-        #[expect(clippy::disallowed_methods, reason = "a time limit, not a measured time")]
-        let deadline = Instant::now() + self.patience;
+        let deadline = self.deadline();
         // All at once: each takes a fifth of a second.
         let questions = processes
             .iter()
@@ -89,16 +114,16 @@ impl Asker<'_> {
         requests: &[&'static str],
         deadline: Instant,
     ) -> Result<Option<Question>, WorkError> {
+        self.check_user(process)?;
         let Some(pipes) = self.pipes(process, deadline)? else {
             return Ok(None);
         };
-        self.check_user(process)?;
 
         let file = || tempfile::tempfile().map_err(WorkError::io("cannot create a file"));
         let (stdout, stderr) = (file()?, file()?);
         let share = |file: &File| file.try_clone().map_err(WorkError::io("cannot share a file"));
 
-        let mut prefix = std::ffi::OsString::from("--vgdb-prefix=");
+        let mut prefix = OsString::from("--vgdb-prefix=");
         prefix.push(self.folder.join(PIPES));
         let mut vgdb = Command::new(self.vgdb);
         vgdb.arg(prefix)
@@ -126,13 +151,14 @@ impl Asker<'_> {
     /// Waits for the pipes of a process, which may have just started; `None` if it has ended.
     fn pipes(&self, process: u32, deadline: Instant) -> Result<Option<Pipes>, WorkError> {
         loop {
-            if !is_running(process) {
+            let state = State::of(process);
+            if state == State::Gone {
                 return Ok(None);
             }
             if let Some(pipes) = Pipes::of(process, self.folder)? {
                 return Ok(Some(pipes));
             }
-            if self.is_over(deadline)? {
+            if state == State::Other || self.is_over(deadline)? {
                 let folder = self.folder.to_path_buf();
                 return Err(WorkError::NotUnderCallgrind { process, folder });
             }
@@ -140,12 +166,14 @@ impl Asker<'_> {
         }
     }
 
-    /// Checks that `vgdb` will run as the user of the process.
+    /// Checks that `vgdb` will run as the user and group of the process.
     fn check_user(&self, process: u32) -> Result<(), WorkError> {
-        let own = rustix::process::geteuid().as_raw();
-        let user = self.user.map_or(own, |user| user.uid);
-        match owner(process) {
-            Some(owner) if owner != user => Err(WorkError::OtherUser { process, owner, user }),
+        let user = self.user.unwrap_or_else(User::own);
+        match User::of(process) {
+            Some(owner) if owner != user => {
+                let (owner, user) = (owner.to_string(), user.to_string());
+                Err(WorkError::OtherUser { process, owner, user })
+            }
             _ => Ok(()),
         }
     }
@@ -180,11 +208,17 @@ impl Asker<'_> {
         Err(WorkError::Vgdb { process, stderr: format!("{last} ({status})") })
     }
 
+    /// Returns the time until which to wait from now on.
+    #[expect(clippy::disallowed_methods, reason = "a time limit, not a measured time")]
+    pub(super) fn deadline(&self) -> Instant {
+        Instant::now() + self.patience
+    }
+
     /// Returns whether the time is over.
     ///
     /// # Errors
     /// The run was stopped.
-    fn is_over(&self, deadline: Instant) -> Result<bool, WorkError> {
+    pub(super) fn is_over(&self, deadline: Instant) -> Result<bool, WorkError> {
         if self.stop.load(SeqCst) {
             return Err(WorkError::Stopped);
         }
@@ -246,21 +280,41 @@ pub(super) fn process_of_pipe(name: &str) -> Option<u32> {
     rest.split_once("-by-")?.0.parse().ok()
 }
 
-/// Returns whether a process runs under callgrind. One that has ended, but that its parent has not
-/// yet waited for, does not.
-pub(super) fn is_running(process: u32) -> bool {
-    let program = fs_err::read_link(format!("/proc/{process}/exe"));
-    program.is_ok_and(|program| {
-        let name = program.file_name().unwrap_or_default();
-        name.as_encoded_bytes().starts_with(b"callgrind-")
-    })
+/// What a process is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Callgrind,
+    /// It will soon be callgrind.
+    Starting,
+    Other,
+    /// It has ended, although its parent may not yet have waited for it.
+    Gone,
 }
 
-/// Returns the id of a process's effective user.
-fn owner(process: u32) -> Option<u32> {
-    let status = fs_err::read_to_string(format!("/proc/{process}/status")).ok()?;
-    let ids = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
-    ids.split_whitespace().nth(1)?.parse().ok()
+impl State {
+    fn of(process: u32) -> Self {
+        let program = match fs_err::read_link(format!("/proc/{process}/exe")) {
+            Ok(program) => program,
+            // Another user's: nothing says that it is something else.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                return Self::Callgrind;
+            }
+            Err(_) => return Self::Gone,
+        };
+        let name = program.file_name().unwrap_or_default().as_encoded_bytes();
+        if name.starts_with(b"callgrind-") {
+            Self::Callgrind
+        } else if name.starts_with(b"valgrind") {
+            Self::Starting
+        } else {
+            Self::Other
+        }
+    }
+}
+
+/// Returns whether a process runs under callgrind.
+pub(super) fn is_running(process: u32) -> bool {
+    State::of(process) == State::Callgrind
 }
 
 fn pid(process: u32) -> Option<Pid> {
@@ -274,4 +328,98 @@ fn text(file: &mut File) -> Result<String, WorkError> {
         .and_then(|()| file.read_to_end(&mut bytes))
         .map_err(WorkError::io("cannot read what `vgdb` printed"))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use fs_err as fs;
+
+    use super::*;
+
+    /// A folder with a `vgdb` that stops the process and never answers, and a process that looks
+    /// like callgrind.
+    struct Place {
+        folder: tempfile::TempDir,
+        process: Child,
+    }
+
+    impl Place {
+        fn new() -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            let program = folder.path().join("callgrind-sleep");
+            fs::copy("/bin/sleep", &program).unwrap();
+            let process = Command::new(&program).arg("1000").spawn().unwrap();
+
+            let pipe = format!("vgdb-from-vgdb-to-{}-by-joe-on-a-on-b", process.id());
+            fs::write(folder.path().join(pipe), "").unwrap();
+            let script = format!("#!/bin/sh\nkill -STOP {}\nexec sleep 1000\n", process.id());
+            let vgdb = folder.path().join("vgdb");
+            fs::write(&vgdb, script).unwrap();
+            fs::set_permissions(&vgdb, PermissionsExt::from_mode(0o755)).unwrap();
+            Self { folder, process }
+        }
+
+        fn ask(&self, patience: Duration, stop: &AtomicBool) -> Result<Vec<Answer>, WorkError> {
+            let vgdb = self.folder.path().join("vgdb");
+            let folder = self.folder.path();
+            let asker = Asker { vgdb: &vgdb, folder, user: None, patience, stop };
+            asker.ask(&[self.process.id()], &["dump"])
+        }
+
+        /// Waits until the process is stopped.
+        fn wait_until_stopped(&self) {
+            while self.state() != 'T' {
+                std::thread::yield_now();
+            }
+        }
+
+        /// Returns the kernel's letter for the state of the process.
+        fn state(&self) -> char {
+            let stat = fs::read_to_string(format!("/proc/{}/stat", self.process.id())).unwrap();
+            stat.rsplit_once(") ").unwrap().1.chars().next().unwrap()
+        }
+    }
+
+    impl Drop for Place {
+        fn drop(&mut self) {
+            let _ = self.process.kill();
+            let _ = self.process.wait();
+        }
+    }
+
+    #[test]
+    fn a_process_that_does_not_answer_is_an_error_and_goes_on() {
+        let place = Place::new();
+        let error = place.ask(Duration::from_millis(300), &AtomicBool::new(false)).unwrap_err();
+        assert!(matches!(error, WorkError::Silent { request: "dump", .. }), "{error}");
+        assert_ne!(place.state(), 'T');
+    }
+
+    #[test]
+    fn a_stopped_run_waits_for_no_answer() {
+        let place = Place::new();
+        let stop = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let asked = scope.spawn(|| place.ask(Duration::from_secs(1000), &stop));
+            place.wait_until_stopped();
+            stop.store(true, SeqCst);
+            assert!(matches!(asked.join().unwrap(), Err(WorkError::Stopped)));
+        });
+        assert_ne!(place.state(), 'T');
+    }
+
+    #[test]
+    fn the_pipes_of_a_process_tell_its_user_and_host() {
+        let place = Place::new();
+        let pipes = Pipes::of(place.process.id(), place.folder.path()).unwrap().unwrap();
+        assert_eq!((pipes.user.as_str(), pipes.host.as_str()), ("joe-on-a", "b"));
+        assert!(Pipes::of(1, place.folder.path()).unwrap().is_none());
+
+        assert_eq!(process_of_pipe("vgdb-from-vgdb-to-12-by-joe-on-db"), Some(12));
+        for other in ["vgdb-to-vgdb-from-12-by-joe-on-db", "cg.12", "vgdb-from-vgdb-to-x-by-y"] {
+            assert_eq!(process_of_pipe(other), None);
+        }
+    }
 }
