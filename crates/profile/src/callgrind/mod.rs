@@ -15,7 +15,7 @@
 //!
 //! let callgrind = Callgrind::find()?;
 //! let folder = std::path::Path::new("/tmp/counts");
-//! let words = callgrind.command(folder, Options { simulate_cache: false });
+//! let words = callgrind.command(folder, Options::default());
 //! let server = std::process::Command::new(&words[0]).args(&words[1..]).arg("server").spawn()?;
 //!
 //! let stop = std::sync::atomic::AtomicBool::new(false);
