@@ -34,7 +34,7 @@ pub enum WorkError {
     /// A process did not answer in time.
     #[error(
         "callgrind in process {process} did not answer `{request}` within {seconds} s; is the \
-         process stopped, or the machine overloaded?"
+         process stopped, the machine overloaded, or `ptrace` forbidden in this container?"
     )]
     Silent {
         /// The process.

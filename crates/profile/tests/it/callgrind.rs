@@ -163,12 +163,12 @@ fn a_busy_process_answers_like_one_that_waits() {
     let mut subject = Subject::start(&callgrind);
     let id = subject.id();
 
-    assert_eq!(subject.ask("spin"), "spins");
+    assert_eq!(subject.ask("spin"), "ticks");
     subject.begin().unwrap();
+    assert_eq!(subject.ask("tick"), "ticks");
     let all = subject.end().unwrap();
-    subject.send("repeat 1");
-    assert_eq!(subject.answer(), "done");
-    assert!(main_thread(&all, id).graph.total() > 0);
+    assert_eq!(subject.ask("stop"), "done");
+    assert_eq!(call_count(main_thread(&all, id), "puts"), 1);
 }
 
 #[test]

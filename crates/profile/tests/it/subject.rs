@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::skipped::say_skipped;
 
-/// The counts of functions that may not be stopped.
+/// A run that nobody stops.
 pub(crate) static GO_ON: AtomicBool = AtomicBool::new(false);
 
 /// Returns valgrind if it is here; otherwise the test is reported as skipped.
@@ -98,17 +98,9 @@ impl Subject {
         subject
     }
 
-    /// Sends a command, and returns the answer, without waiting for what comes after it.
+    /// Sends a command, and returns the answer.
     pub(crate) fn ask(&mut self, command: &str) -> String {
-        self.send(command);
-        self.answer()
-    }
-
-    pub(crate) fn send(&mut self, command: &str) {
         writeln!(self.input, "{command}").unwrap();
-    }
-
-    pub(crate) fn answer(&mut self) -> String {
         let mut line = String::new();
         self.output.read_line(&mut line).unwrap();
         line.trim().to_owned()
@@ -144,7 +136,7 @@ impl Subject {
         self.end().unwrap()
     }
 
-    /// Returns the names of callgrind's files without those of counts, which must not be there.
+    /// Returns the names of callgrind's files.
     pub(crate) fn files(&self) -> Vec<String> {
         let mut names = Vec::new();
         for entry in fs::read_dir(self.folder.path().join("counts")).unwrap() {
