@@ -237,7 +237,7 @@ fn a_process_of_another_user_is_counted_as_that_user() {
     assert_eq!(call_count(main_thread(&all, id), "leaf"), 10);
 
     // `vgdb` of another user or group would stop the process and wait forever.
-    let counts = subject.folder.path().join("counts");
+    let counts = subject.counts();
     for user in [None, Some((OTHER_USER, 0)), Some((0, OTHER_USER))] {
         let error = Counter::new(&callgrind, &counts, user).begin(&[id], &GO_ON).unwrap_err();
         assert!(matches!(error, WorkError::OtherUser { .. }), "{error}");
