@@ -64,10 +64,15 @@ pub enum WorkError {
         stderr: String,
     },
     /// A process ended without its counts.
-    #[error("process {process} ended without writing its counts: it was killed or crashed")]
+    #[error(
+        "process {process} ended without its counts: it was killed or crashed; the end of \
+         callgrind's log: {log}"
+    )]
     Lost {
         /// The process.
         process: u32,
+        /// The last lines of callgrind's log.
+        log: String,
     },
     /// A file with counts is not what callgrind writes.
     #[error("`{}` is damaged in line {line}: {what}; is the disk full?", .path.display())]

@@ -220,7 +220,7 @@ fn a_process_that_was_gone_before_is_skipped_and_one_that_was_killed_is_lost() {
     subject.counter.begin(&[id, late], &GO_ON).unwrap();
     kill(late);
     let error = subject.end().unwrap_err();
-    assert!(matches!(error, WorkError::Lost { process } if process == late), "{error}");
+    assert!(matches!(error, WorkError::Lost { process, .. } if process == late), "{error}");
 }
 
 #[test]
