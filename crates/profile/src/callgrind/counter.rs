@@ -1,7 +1,7 @@
 //! Counting between two points in time, in all processes of a program.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Read as _;
+use std::io::{self, Read as _};
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -13,14 +13,16 @@ use rustix::fs::OFlags;
 use words::WorkGraph;
 
 use super::dump::{self, Dump};
-use super::vgdb::{Answer, Asker, LOOK_AGAIN, User, is_running, process_of_pipe};
-use super::{Callgrind, DUMPS, FORKS, WorkError};
+use super::vgdb::{Answer, Asker, LOOK_AGAIN, User, is_running};
+use super::{Callgrind, DUMPS, FORKS, LOGS, WorkError};
 
 /// The time in which callgrind must answer. Even a server with a hundred threads needs only
 /// seconds.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// The largest file with counts that is read. Those of a server have a few megabytes.
 const FILE_BYTES_MAX: u64 = 1 << 30;
+/// The largest log that is read.
+const LOG_BYTES_MAX: u64 = 1 << 20;
 
 /// The work of a thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,6 +72,7 @@ impl Counter {
     pub fn begin(&mut self, processes: &[u32], stop: &AtomicBool) -> Result<(), WorkError> {
         // Of processes that have ended since the last time.
         self.remove_dumps()?;
+        self.remove_old_logs()?;
         self.begun.clear();
 
         let answers = self.asker(stop).ask(processes, &["instrumentation on"])?;
@@ -106,50 +109,67 @@ impl Counter {
     }
 
     /// Ends counting, and lets each process write its counts. Returns the kernel's ids of the
-    /// threads by process and valgrind's number of the thread.
-    fn dump(&self, stop: &AtomicBool) -> Result<BTreeMap<(u32, u32), u32>, WorkError> {
+    /// threads.
+    fn dump(&self, stop: &AtomicBool) -> Result<BTreeMap<Thread, u32>, WorkError> {
         // Counting ends first, so that also calls that have not yet returned have their costs.
         const REQUESTS: [&str; 3] = ["instrumentation off", "v.info scheduler", "dump"];
 
         let mut asked = BTreeSet::new();
-        let mut threads = BTreeMap::new();
+        let mut ids = BTreeMap::new();
         loop {
             // Processes may start others meanwhile.
             let running = self.running()?;
             let new: Vec<u32> = running.difference(&asked).copied().collect();
             if new.is_empty() {
-                return Ok(threads);
+                return Ok(ids);
             }
+
             let answers = self.asker(stop).ask(&new, &REQUESTS)?;
             for (process, answer) in new.iter().zip(answers) {
                 if let Answer::Printed(printed) = answer {
-                    threads.extend(
-                        printed
-                            .lines()
-                            .filter_map(thread_ids)
-                            .map(|ids| ((*process, ids.0), ids.1)),
-                    );
+                    ids.extend(printed.lines().filter_map(|line| thread_id(*process, line)));
                 }
             }
             asked.extend(new);
         }
     }
 
-    /// Returns the processes that have pipes and run.
+    /// Returns the processes that run.
     fn running(&self) -> Result<BTreeSet<u32>, WorkError> {
         let names = names(&self.folder)?;
-        let processes = names.iter().filter_map(|name| process_of_pipe(name));
+        let processes = names.iter().filter_map(|name| process_of_log(name));
         Ok(processes.filter(|process| is_running(*process)).collect())
     }
 
     /// Reads the files with counts.
     fn read(
         &self,
-        threads: &BTreeMap<(u32, u32), u32>,
+        ids: &BTreeMap<Thread, u32>,
         stop: &AtomicBool,
     ) -> Result<Vec<Counted>, WorkError> {
-        // A process writes several files if it started others.
-        let mut sums: BTreeMap<(u32, u32), Dump> = BTreeMap::new();
+        let dumps = self.read_dumps(stop)?;
+        let written: BTreeSet<u32> = dumps.keys().map(|thread| thread.process).collect();
+        if let Some(&process) = self.begun.difference(&written).next() {
+            return Err(WorkError::Lost { process, log: self.end_of_log(process) });
+        }
+
+        let mut all = Vec::new();
+        for (thread, dump) in dumps {
+            if dump.graph.total() > 0 {
+                all.push(Counted {
+                    process: thread.process,
+                    thread: ids.get(&thread).copied(),
+                    events: dump.events,
+                    graph: dump.graph,
+                });
+            }
+        }
+        Ok(self.without_copies(all))
+    }
+
+    /// Returns the counts of each thread: a process that starts others writes several files.
+    fn read_dumps(&self, stop: &AtomicBool) -> Result<BTreeMap<Thread, Dump>, WorkError> {
+        let mut sums: BTreeMap<Thread, Dump> = BTreeMap::new();
         for name in names(&self.folder)? {
             let Some(process) = process_of_dump(&name) else {
                 continue;
@@ -158,32 +178,27 @@ impl Counter {
             if !name.contains('-') {
                 continue;
             }
+
             let dump = self.read_written(process, &self.folder.join(&name), stop)?;
-            match sums.get_mut(&(process, dump.thread)) {
+            let thread = Thread { process, number: dump.thread };
+            match sums.get_mut(&thread) {
                 Some(sum) => sum.add(&dump),
                 None => {
-                    sums.insert((process, dump.thread), dump);
+                    sums.insert(thread, dump);
                 }
             }
         }
+        Ok(sums)
+    }
 
-        let written: BTreeSet<u32> = sums.keys().map(|(process, _)| *process).collect();
-        if let Some(process) = self.begun.difference(&written).next() {
-            return Err(WorkError::Lost { process: *process });
-        }
-
-        let mut all = Vec::new();
-        for ((process, number), dump) in sums {
-            if dump.graph.total() > 0 {
-                all.push(Counted {
-                    process,
-                    thread: threads.get(&(process, number)).copied(),
-                    events: dump.events,
-                    graph: dump.graph,
-                });
-            }
-        }
-        Ok(self.without_copies(all))
+    /// Returns the last lines of the log of a process.
+    fn end_of_log(&self, process: u32) -> String {
+        let mut bytes = Vec::new();
+        let log = open(&self.folder.join(format!("{LOGS}{process}")));
+        let _ = log.and_then(|log| log.take(LOG_BYTES_MAX).read_to_end(&mut bytes));
+        let text = String::from_utf8_lossy(&bytes);
+        let lines: Vec<&str> = text.lines().collect();
+        lines[lines.len().saturating_sub(3)..].join(" ")
     }
 
     /// Reads a file, which a process that is just ending may still write.
@@ -229,14 +244,30 @@ impl Counter {
     }
 
     fn remove_dumps(&self) -> Result<(), WorkError> {
+        self.remove(|name| process_of_dump(name).is_some())
+    }
+
+    /// Removes the logs of processes that have ended. Their ids may be used again.
+    fn remove_old_logs(&self) -> Result<(), WorkError> {
+        self.remove(|name| process_of_log(name).is_some_and(|process| !is_running(process)))
+    }
+
+    fn remove(&self, is_old: impl Fn(&str) -> bool) -> Result<(), WorkError> {
         for name in names(&self.folder)? {
-            if process_of_dump(&name).is_some() {
+            if is_old(&name) {
                 fs::remove_file(self.folder.join(&name))
-                    .map_err(WorkError::io("cannot remove counts"))?;
+                    .map_err(WorkError::io("cannot remove files of callgrind"))?;
             }
         }
         Ok(())
     }
+}
+
+/// A thread as valgrind numbers them: from 1 in each process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Thread {
+    process: u32,
+    number: u32,
 }
 
 impl Dump {
@@ -255,18 +286,16 @@ fn process_of_dump(name: &str) -> Option<u32> {
     rest[..end].parse().ok()
 }
 
+/// Returns the process of a log: `log.12`.
+fn process_of_log(name: &str) -> Option<u32> {
+    name.strip_prefix(LOGS)?.parse().ok()
+}
+
 /// Returns the counts in a file.
 fn read_dump(path: &Path) -> Result<Dump, WorkError> {
-    // The server's user may have put anything here.
-    let file = fs::OpenOptions::new()
-        .read(true)
-        .custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed())
-        .open(path)
-        .map_err(WorkError::io("cannot open counts"))?;
-
     let mut bytes = Vec::new();
-    file.take(FILE_BYTES_MAX)
-        .read_to_end(&mut bytes)
+    open(path)
+        .and_then(|file| file.take(FILE_BYTES_MAX).read_to_end(&mut bytes))
         .map_err(WorkError::io("cannot read counts"))?;
     dump::parse(&String::from_utf8_lossy(&bytes)).map_err(|damage| WorkError::Damaged {
         path: path.to_path_buf(),
@@ -275,13 +304,22 @@ fn read_dump(path: &Path) -> Result<Dump, WorkError> {
     })
 }
 
-/// Returns valgrind's number and the kernel's id of a thread from a line such as `Thread 3: status
-/// = VgTs_WaitSys syscall 232 (lwpid 27049)`. The id of a thread that has ended is 0.
-fn thread_ids(line: &str) -> Option<(u32, u32)> {
+/// Opens a file where the user of the processes may have put anything.
+fn open(path: &Path) -> io::Result<fs::File> {
+    fs::OpenOptions::new()
+        .read(true)
+        .custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed())
+        .open(path)
+}
+
+/// Returns a thread and its id from a line such as `Thread 3: status = VgTs_WaitSys syscall 232
+/// (lwpid 27049)`. The id of a thread that has ended is 0.
+fn thread_id(process: u32, line: &str) -> Option<(Thread, u32)> {
     let (number, rest) = line.strip_prefix("Thread ")?.split_once(": ")?;
     let (_, id) = rest.rsplit_once("(lwpid ")?;
     let id = id.trim_end().strip_suffix(')')?.parse().ok()?;
-    (id > 0).then_some((number.parse().ok()?, id))
+    let thread = Thread { process, number: number.parse().ok()? };
+    (id > 0).then_some((thread, id))
 }
 
 /// Returns the names of all files in a folder, in order.
@@ -313,7 +351,8 @@ mod tests {
             ("Thread x: (lwpid 3)", None),
             ("", None),
         ] {
-            assert_eq!(thread_ids(line), expected, "{line}");
+            let expected = expected.map(|(number, id)| (Thread { process: 9, number }, id));
+            assert_eq!(thread_id(9, line), expected, "{line}");
         }
     }
 

@@ -285,9 +285,34 @@ impl Parser {
             // Only files with separate threads have the header.
             thread: self.thread.unwrap_or(1),
             events: self.events.into_iter().zip(self.counts).collect(),
-            graph: WorkGraph { functions: self.functions, calls },
+            graph: with_named_stubs(WorkGraph { functions: self.functions, calls }),
         })
     }
+}
+
+/// Names the stubs through which a library calls functions of others: `0x4c62e28`, which calls only
+/// `free`, becomes `free@plt`. Callgrind does not know all of them, and their addresses differ
+/// between builds.
+fn with_named_stubs(mut graph: WorkGraph) -> WorkGraph {
+    let mut callees: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for calls in &graph.calls {
+        callees.entry(calls.caller).or_default().push(calls.callee);
+    }
+    for (caller, callees) in callees {
+        let function = &graph.functions[caller];
+        let is_unknown = function.object.is_empty() && function.name.starts_with("0x");
+        if is_unknown
+            && let [callee] = callees[..]
+            && callee != caller
+        {
+            graph.functions[caller].name = format!("{}@plt", graph.functions[callee].name);
+        }
+    }
+
+    // Stubs of several libraries now have the same name.
+    let mut merged = WorkGraph::default();
+    merged.merge(&graph);
+    merged
 }
 
 /// The names that a file gives numbers: `(12) name` at first, then `(12)`.

@@ -34,7 +34,7 @@ pub enum WorkError {
     /// A process did not answer in time.
     #[error(
         "callgrind in process {process} did not answer `{request}` within {seconds} s; is the \
-         process stopped, or the machine overloaded?"
+         process stopped, the machine overloaded, or `ptrace` forbidden in this container?"
     )]
     Silent {
         /// The process.
@@ -64,10 +64,15 @@ pub enum WorkError {
         stderr: String,
     },
     /// A process ended without its counts.
-    #[error("process {process} ended without writing its counts: it was killed or crashed")]
+    #[error(
+        "process {process} ended without its counts: it was killed or crashed; the end of \
+         callgrind's log: {log}"
+    )]
     Lost {
         /// The process.
         process: u32,
+        /// The last lines of callgrind's log.
+        log: String,
     },
     /// A file with counts is not what callgrind writes.
     #[error("`{}` is damaged in line {line}: {what}; is the disk full?", .path.display())]

@@ -37,7 +37,7 @@ mod vgdb;
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::path::{Path, PathBuf};
+use std::path::{self, Path, PathBuf};
 use std::process::Command;
 
 pub use counter::{Counted, Counter};
@@ -108,14 +108,9 @@ impl Callgrind {
     /// `folder`, which must exist and in which their user must be able to create files. They count
     /// nothing at first.
     pub fn command(&self, folder: &Path, options: Options) -> Vec<OsString> {
-        let in_folder = |option: &str, name: &str| {
-            let mut word = OsString::from(option);
-            word.push(escaped(folder));
-            word.push(name);
-            word
-        };
-        let mut pipes = OsString::from("--vgdb-prefix=");
-        pipes.push(folder.join(PIPES));
+        // The program may change its directory.
+        let folder = path::absolute(folder).unwrap_or_else(|_| folder.to_path_buf());
+        let escaped_folder = escaped(&folder);
 
         let mut words = vec![
             self.valgrind.clone().into_os_string(),
@@ -124,9 +119,9 @@ impl Callgrind {
             "--command-line-only=yes".into(),
             if options.follows_programs { "--trace-children=yes" } else { "--trace-children=no" }.into(),
             "--vgdb=yes".into(),
-            pipes,
-            in_folder("--log-file=", &format!("/{LOGS}%p")),
-            in_folder("--callgrind-out-file=", &format!("/{DUMPS}%p")),
+            in_folder("--vgdb-prefix=", folder.as_os_str(), PIPES),
+            in_folder("--log-file=", &escaped_folder, &format!("{LOGS}%p")),
+            in_folder("--callgrind-out-file=", &escaped_folder, &format!("{DUMPS}%p")),
             // Threads get valgrind's only processor in turn, as they would get a real one.
             "--fair-sched=try".into(),
             "--instr-atstart=no".into(),
@@ -147,6 +142,15 @@ impl Callgrind {
     }
 }
 
+/// Returns an option whose value is the name of a file.
+fn in_folder(option: &str, folder: &OsStr, name: &str) -> OsString {
+    let mut word = OsString::from(option);
+    word.push(folder);
+    word.push("/");
+    word.push(name);
+    word
+}
+
 /// Returns the path of one of valgrind's programs.
 fn program(name: &'static str) -> Result<PathBuf, WorkError> {
     let path = env::var_os("PATH").unwrap_or_default();
@@ -159,11 +163,30 @@ fn program(name: &'static str) -> Result<PathBuf, WorkError> {
 /// Returns a folder as valgrind reads names of files, in which `%` has a meaning.
 fn escaped(folder: &Path) -> OsString {
     let mut bytes = Vec::new();
-    for &byte in OsStr::as_bytes(folder.as_os_str()) {
+    for &byte in folder.as_os_str().as_bytes() {
         bytes.push(byte);
         if byte == b'%' {
             bytes.push(b'%');
         }
     }
     OsString::from_vec(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_may_have_any_name() {
+        let callgrind =
+            Callgrind { valgrind: "valgrind".into(), vgdb: "vgdb".into(), version: String::new() };
+        let words = callgrind.command(Path::new("/a b/100%"), Options::default());
+        for expected in [
+            "--vgdb-prefix=/a b/100%/vgdb",
+            "--log-file=/a b/100%%/log.%p",
+            "--callgrind-out-file=/a b/100%%/cg.%p",
+        ] {
+            assert!(words.contains(&expected.into()), "{words:?}");
+        }
+    }
 }

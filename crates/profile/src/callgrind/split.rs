@@ -8,7 +8,8 @@
 //! * Any other call belongs to the engine by the engine's part in the caller.
 //! * Functions that no other function calls belong to the client: the outermost function.
 //!
-//! Recursive calls have no cost of their own, so they don't count. For cycles of functions, this is a system of linear equations. It is solved by iteration.
+//! Recursive calls have no cost of their own, so they don't count. For cycles of functions, this is
+//! a system of linear equations. It is solved by iteration.
 
 use words::{WorkCalls, WorkFunction, WorkGraph};
 
@@ -22,8 +23,8 @@ const ROUNDS_MAX: usize = 10_000;
 /// exactly the instructions of the whole.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Split {
-    /// What ran below calls of the engine. The calls that enter the engine are not in the graph, so
-    /// that the functions that they call are the outermost.
+    /// What ran below calls of the engine. The calls that enter the engine are not in the graph,
+    /// so that the functions that they call are the outermost.
     pub engine: WorkGraph,
     /// The rest. Costs of calls are without what the engine did in them.
     pub client: WorkGraph,

@@ -148,7 +148,8 @@ impl Asker<'_> {
         Ok(Some(Question { process, vgdb, stdout, stderr, has_ended: false }))
     }
 
-    /// Waits for the pipes of a process, which may have just started; `None` if it has ended.
+    /// Waits for the pipes of a process, which may have just started; `None` if it has ended. If it
+    /// is just ending, waits for its end.
     fn pipes(&self, process: u32, deadline: Instant) -> Result<Option<Pipes>, WorkError> {
         loop {
             let state = State::of(process);
@@ -199,7 +200,8 @@ impl Asker<'_> {
         if status.success() {
             return text(&mut question.stdout).map(Answer::Printed);
         }
-        if !is_running(process) {
+        // A process that ends removes its pipes first.
+        if self.pipes(process, deadline)?.is_none() {
             return Ok(Answer::Gone);
         }
         let printed = text(&mut question.stderr)?;
@@ -272,12 +274,6 @@ impl Pipes {
         let parts = rest.and_then(|rest| rest.rsplit_once("-on-"));
         Ok(parts.map(|(user, host)| Self { user: user.into(), host: host.into() }))
     }
-}
-
-/// Returns the process whose pipe has this name.
-pub(super) fn process_of_pipe(name: &str) -> Option<u32> {
-    let rest = name.strip_prefix(PIPES)?.strip_prefix("-from-vgdb-to-")?;
-    rest.split_once("-by-")?.0.parse().ok()
 }
 
 /// What a process is.
@@ -416,10 +412,5 @@ mod tests {
         let pipes = Pipes::of(place.process.id(), place.folder.path()).unwrap().unwrap();
         assert_eq!((pipes.user.as_str(), pipes.host.as_str()), ("joe-on-a", "b"));
         assert!(Pipes::of(1, place.folder.path()).unwrap().is_none());
-
-        assert_eq!(process_of_pipe("vgdb-from-vgdb-to-12-by-joe-on-db"), Some(12));
-        for other in ["vgdb-to-vgdb-from-12-by-joe-on-db", "cg.12", "vgdb-from-vgdb-to-x-by-y"] {
-            assert_eq!(process_of_pipe(other), None);
-        }
     }
 }

@@ -163,12 +163,12 @@ fn a_busy_process_answers_like_one_that_waits() {
     let mut subject = Subject::start(&callgrind);
     let id = subject.id();
 
-    assert_eq!(subject.ask("spin"), "spins");
+    assert_eq!(subject.ask("spin"), "ticks");
     subject.begin().unwrap();
+    assert_eq!(subject.ask("tick"), "ticks");
     let all = subject.end().unwrap();
-    subject.send("repeat 1");
-    assert_eq!(subject.answer(), "done");
-    assert!(main_thread(&all, id).graph.total() > 0);
+    assert_eq!(subject.ask("stop"), "done");
+    assert_eq!(call_count(main_thread(&all, id), "puts"), 1);
 }
 
 #[test]
@@ -220,7 +220,7 @@ fn a_process_that_was_gone_before_is_skipped_and_one_that_was_killed_is_lost() {
     subject.counter.begin(&[id, late], &GO_ON).unwrap();
     kill(late);
     let error = subject.end().unwrap_err();
-    assert!(matches!(error, WorkError::Lost { process } if process == late), "{error}");
+    assert!(matches!(error, WorkError::Lost { process, .. } if process == late), "{error}");
 }
 
 #[test]
@@ -237,7 +237,7 @@ fn a_process_of_another_user_is_counted_as_that_user() {
     assert_eq!(call_count(main_thread(&all, id), "leaf"), 10);
 
     // `vgdb` of another user or group would stop the process and wait forever.
-    let counts = subject.folder.path().join("counts");
+    let counts = subject.counts();
     for user in [None, Some((OTHER_USER, 0)), Some((0, OTHER_USER))] {
         let error = Counter::new(&callgrind, &counts, user).begin(&[id], &GO_ON).unwrap_err();
         assert!(matches!(error, WorkError::OtherUser { .. }), "{error}");

@@ -54,11 +54,16 @@ static void ask_thread(int count) {
     read(from_thread[0], &count, sizeof count);
 }
 
+/* Works until a command comes that is not `tick`, which it answers. */
 static void spin(void) {
     struct pollfd input = {0, POLLIN, 0};
-    puts("spins");
-    fflush(stdout);
-    while (poll(&input, 1, 0) == 0) leaf();
+    char line[64] = "tick\n";
+    while (!strcmp(line, "tick\n")) {
+        puts("ticks");
+        fflush(stdout);
+        while (poll(&input, 1, 0) == 0) leaf();
+        if (!fgets(line, sizeof line, stdin)) return;
+    }
 }
 
 int main(void) {

@@ -14,8 +14,11 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::skipped::say_skipped;
 
-/// The counts of functions that may not be stopped.
+/// A run that nobody stops.
 pub(crate) static GO_ON: AtomicBool = AtomicBool::new(false);
+
+/// The name of the folder with callgrind's files. Valgrind reads `%` in some names.
+const COUNTS: &str = "counts of 100%p";
 
 /// Returns valgrind if it is here; otherwise the test is reported as skipped.
 pub(crate) fn callgrind_or_skip() -> Option<Callgrind> {
@@ -50,8 +53,8 @@ fn program() -> &'static Path {
 
 /// The running program. Dropping it ends the program and the children that it has told of.
 pub(crate) struct Subject {
-    /// The folder with callgrind's files.
-    pub(crate) folder: tempfile::TempDir,
+    /// A folder with the program and callgrind's files.
+    folder: tempfile::TempDir,
     pub(crate) counter: Counter,
     pub(crate) process: Child,
     children: Vec<u32>,
@@ -70,7 +73,7 @@ impl Subject {
         // A copy that other users can reach.
         let program_copy = folder.path().join("subject");
         fs::copy(program(), &program_copy).unwrap();
-        let counts = folder.path().join("counts");
+        let counts = folder.path().join(COUNTS);
         fs::create_dir(&counts).unwrap();
         if let Some(user) = user {
             fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755)).unwrap();
@@ -98,17 +101,9 @@ impl Subject {
         subject
     }
 
-    /// Sends a command, and returns the answer, without waiting for what comes after it.
+    /// Sends a command, and returns the answer.
     pub(crate) fn ask(&mut self, command: &str) -> String {
-        self.send(command);
-        self.answer()
-    }
-
-    pub(crate) fn send(&mut self, command: &str) {
         writeln!(self.input, "{command}").unwrap();
-    }
-
-    pub(crate) fn answer(&mut self) -> String {
         let mut line = String::new();
         self.output.read_line(&mut line).unwrap();
         line.trim().to_owned()
@@ -144,10 +139,15 @@ impl Subject {
         self.end().unwrap()
     }
 
-    /// Returns the names of callgrind's files without those of counts, which must not be there.
+    /// Returns the folder with callgrind's files.
+    pub(crate) fn counts(&self) -> PathBuf {
+        self.folder.path().join(COUNTS)
+    }
+
+    /// Returns the names of callgrind's files.
     pub(crate) fn files(&self) -> Vec<String> {
         let mut names = Vec::new();
-        for entry in fs::read_dir(self.folder.path().join("counts")).unwrap() {
+        for entry in fs::read_dir(self.counts()).unwrap() {
             names.push(entry.unwrap().file_name().into_string().unwrap());
         }
         names.sort();

@@ -203,6 +203,38 @@ fn functions_have_the_names_that_they_have_in_profiles() {
 }
 
 #[test]
+fn stubs_have_the_name_of_what_they_call() {
+    let dump = parsed(
+        "ob=server\n\
+         fn=main\n\
+         cob=???\n\
+         cfn=0x0000000004c62e28\n\
+         calls=2 0\n\
+         0 22\n\
+         cob=???\n\
+         cfn=0x0000000004d00000\n\
+         calls=3 0\n\
+         0 33\n\
+         ob=???\n\
+         fn=0x0000000004c62e28\n\
+         0 2\n\
+         cob=libc.so.6\n\
+         cfn=free\n\
+         calls=2 0\n\
+         0 20\n\
+         fn=0x0000000004d00000\n\
+         0 3\n\
+         cob=libc.so.6\n\
+         cfn=free\n\
+         calls=3 0\n\
+         0 30\n\
+         totals: 5\n",
+    );
+    assert_eq!(functions(&dump), ["server main 0", " free@plt 5", "libc.so.6 free 0"]);
+    assert_eq!(calls(&dump), ["main free@plt 5 55", "free@plt free 5 50"]);
+}
+
+#[test]
 fn a_file_without_counts_has_no_functions() {
     let dump = parsed("totals: 0\n");
     assert_eq!(dump.graph, WorkGraph::default());
