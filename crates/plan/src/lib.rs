@@ -103,10 +103,10 @@ const FREQUENCY_HZ: u32 = 199;
 /// The default number of exact cells of each target: the least that shows how exact they are.
 pub const EXACT_REPEATS: u32 = 2;
 /// The default number of operations of each connection that an exact cell counts in a step.
-const EXACT_OPERATIONS: u64 = 1000;
+const EXACT_OPERATIONS: u64 = 500;
 /// The default number of operations of each connection before those: they fill the caches of plans,
 /// pages and catalogs.
-const EXACT_WARMUP: u64 = 200;
+const EXACT_WARMUP: u64 = 100;
 const EXACT_OPERATIONS_MAX: u64 = 10_000_000;
 
 /// Parses a plan, and returns it with its warnings. `path` is where its text came from, for

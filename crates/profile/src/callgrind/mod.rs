@@ -117,7 +117,8 @@ impl Callgrind {
             "--tool=callgrind".into(),
             // Without the options in the user's environment and files.
             "--command-line-only=yes".into(),
-            if options.follows_programs { "--trace-children=yes" } else { "--trace-children=no" }.into(),
+            if options.follows_programs { "--trace-children=yes" } else { "--trace-children=no" }
+                .into(),
             "--vgdb=yes".into(),
             in_folder("--vgdb-prefix=", folder.as_os_str(), PIPES),
             in_folder("--log-file=", &escaped_folder, &format!("{LOGS}%p")),

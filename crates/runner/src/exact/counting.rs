@@ -15,12 +15,12 @@ use probe::process_tree;
 use profile::callgrind::{Callgrind, Counted, Counter};
 use record::{StepKind, StepWork};
 use words::{EngineInterface, WorkGraph, WorkRole};
-use workload::Task;
+use workload::{Schedule, Task};
 
 use super::Tool;
 use super::in_turn::take_turns;
 use super::sorting::{Connection, EngineCode, sorted};
-use super::window::{Phase, Window, WindowSize};
+use super::window::{self, Phase, Window, WindowSize};
 use crate::cell::cell_run::CellRun;
 use crate::workloads::StepEngine;
 
@@ -97,8 +97,8 @@ impl Counting {
         run: impl FnOnce(Vec<Task>) -> StepOutcome,
     ) -> CountedLoad {
         let mut connections: Vec<Connection> = tasks.iter().map(Connection::of).collect();
-        let are_background = tasks.iter().map(|task| task.background);
-        let window = Arc::new(Window::new(self.window_of(step), are_background));
+        let seats: Vec<window::Connection> = tasks.iter().map(seat_of).collect();
+        let window = Arc::new(Window::new(self.window_of(step), &seats));
         let tasks = take_turns(tasks, &window);
 
         let load_ended = AtomicBool::new(false);
@@ -213,5 +213,13 @@ impl Counting {
             engine.settle(&[], Settle::Pending, step.settle_limits, step.stop)?;
         }
         Ok(())
+    }
+}
+
+/// Returns the connection of a task as its window knows it.
+fn seat_of(task: &Task) -> window::Connection {
+    window::Connection {
+        is_background: task.background,
+        has_rate: task.schedule != Schedule::Closed,
     }
 }

@@ -16,6 +16,9 @@ use std::time::Duration;
 
 /// The longest time that a connection waits for its turn before it looks whether the step goes on.
 const PATIENCE: Duration = Duration::from_millis(20);
+/// The rounds in which a connection with a rate works once, beside others without. Its rate means
+/// nothing here, and its operations are often the larger ones.
+const ROUNDS_PER_RATED: u64 = 10;
 
 /// The number of operations of each connection.
 #[derive(Clone, Copy, Debug)]
@@ -67,12 +70,22 @@ struct State {
     seats: Vec<Seat>,
     /// The index of the seat whose turn it is.
     turn: usize,
+    /// No connection sets the pace for others.
+    all_have_rates: bool,
 }
 
-/// A connection.
-struct Seat {
+/// A connection, as its window knows it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Connection {
     /// The step does not wait for its end.
-    is_background: bool,
+    pub is_background: bool,
+    /// It works beside the others at a rate of its own, which is lower than theirs.
+    pub has_rate: bool,
+}
+
+/// A connection with what it has done.
+struct Seat {
+    connection: Connection,
     /// Its work is done.
     is_finished: bool,
     /// Operations that succeeded.
@@ -84,16 +97,17 @@ struct Seat {
 }
 
 impl Window {
-    /// Returns the window of a step whose connections are in the background or not.
-    pub fn new(size: WindowSize, are_background: impl IntoIterator<Item = bool>) -> Self {
-        let seats = are_background.into_iter().map(|is_background| Seat {
-            is_background,
+    /// Returns the window of a step with these connections.
+    pub fn new(size: WindowSize, connections: &[Connection]) -> Self {
+        let seats = connections.iter().map(|connection| Seat {
+            connection: *connection,
             is_finished: false,
             done: 0,
             counted: BTreeMap::new(),
             thread: None,
         });
-        let state = State { phase: Phase::WarmUp, seats: seats.collect(), turn: 0 };
+        let all_have_rates = connections.iter().all(|connection| connection.has_rate);
+        let state = State { phase: Phase::WarmUp, seats: seats.collect(), turn: 0, all_have_rates };
         Self { size, state: Mutex::new(state), moved: Condvar::new() }
     }
 
@@ -143,7 +157,7 @@ impl Window {
     pub fn pass_turn(&self, number: usize) {
         let mut state = self.state();
         let others = state.seats.iter().enumerate().filter(|(other, _)| *other != number);
-        if others.into_iter().all(|(_, seat)| seat.is_finished || seat.is_background) {
+        if others.into_iter().all(|(_, seat)| seat.is_finished || seat.connection.is_background) {
             state.seats[number].is_finished = true;
         }
         state.pass_turn();
@@ -209,15 +223,27 @@ impl State {
     /// Returns whether every connection that the step waits for has done so many operations, or
     /// has finished.
     fn all_have(&self, operations: u64) -> bool {
-        let mut waited_for = self.seats.iter().filter(|seat| !seat.is_background);
-        waited_for.all(|seat| seat.is_finished || seat.done >= operations)
+        let mut waited_for = self.seats.iter().filter(|seat| !seat.connection.is_background);
+        waited_for.all(|seat| seat.is_finished || seat.done * self.pace_of(seat) >= operations)
     }
 
-    /// Gives the turn to the next connection that has not finished.
+    /// Returns the number of rounds in which a connection works once.
+    fn pace_of(&self, seat: &Seat) -> u64 {
+        if seat.connection.has_rate && !self.all_have_rates { ROUNDS_PER_RATED } else { 1 }
+    }
+
+    /// Returns whether a connection may work before others have caught up with it.
+    fn is_due(&self, seat: &Seat) -> bool {
+        let others = self.seats.iter().filter(|other| !other.is_finished);
+        let rounds = others.map(|other| other.done * self.pace_of(other)).min().unwrap_or(0);
+        !seat.is_finished && seat.done * self.pace_of(seat) <= rounds
+    }
+
+    /// Gives the turn to the next connection that is due.
     fn pass_turn(&mut self) {
         let count = self.seats.len();
-        let following = (1..=count).map(|distance| (self.turn + distance) % count);
-        if let Some(next) = following.into_iter().find(|next| !self.seats[*next].is_finished) {
+        let mut following = (1..=count).map(|distance| (self.turn + distance) % count);
+        if let Some(next) = following.find(|next| self.is_due(&self.seats[*next])) {
             self.turn = next;
         }
     }
@@ -227,6 +253,7 @@ impl State {
 mod tests {
     use super::*;
 
+    const ALONE: Connection = Connection { is_background: false, has_rate: false };
     const SIZE: WindowSize = WindowSize { warmup: 2, operations: 3, goes_on: false };
 
     /// Lets connections that never finish work until the phase changes; returns their order.
@@ -245,7 +272,7 @@ mod tests {
 
     #[test]
     fn connections_work_in_turn_and_rest_while_the_window_opens_and_closes() {
-        let window = Window::new(SIZE, [false, false]);
+        let window = Window::new(SIZE, &[ALONE; 2]);
         assert_eq!(work(&window, 2), [0, 1, 0, 1]);
         assert_eq!(window.watch(), Phase::Opening);
 
@@ -261,7 +288,8 @@ mod tests {
 
     #[test]
     fn a_step_with_less_work_than_the_window_closes_it_when_all_have_finished() {
-        let window = Window::new(WindowSize { warmup: 0, ..SIZE }, [false, false, true]);
+        let background = Connection { is_background: true, ..ALONE };
+        let window = Window::new(WindowSize { warmup: 0, ..SIZE }, &[ALONE, ALONE, background]);
         assert_eq!(window.take_turn(0), Turn::NotYet);
         window.set_phase(Phase::Counting);
         assert_eq!(window.take_turn(0), Turn::Granted);
@@ -275,7 +303,7 @@ mod tests {
 
     #[test]
     fn a_connection_that_waits_for_one_that_has_finished_ends() {
-        let window = Window::new(WindowSize { warmup: 0, goes_on: true, ..SIZE }, [false, false]);
+        let window = Window::new(WindowSize { warmup: 0, goes_on: true, ..SIZE }, &[ALONE; 2]);
         assert_eq!(window.take_turn(0), Turn::NotYet);
         window.set_phase(Phase::Counting);
         assert_eq!(window.take_turn(0), Turn::Granted);
@@ -290,11 +318,26 @@ mod tests {
 
     #[test]
     fn a_step_that_goes_on_does_its_work_after_the_window() {
-        let window = Window::new(WindowSize { goes_on: true, ..SIZE }, [false]);
+        let window = Window::new(WindowSize { goes_on: true, ..SIZE }, &[ALONE]);
         assert_eq!(work(&window, 1), [0, 0]);
         window.set_phase(Phase::Over);
         assert_eq!(window.take_turn(0), Turn::Granted);
         window.finish(0);
         assert_eq!(window.take_turn(0), Turn::Over);
+    }
+
+    #[test]
+    fn a_connection_with_a_rate_works_once_in_ten_rounds_of_those_without() {
+        let rated = Connection { has_rate: true, ..ALONE };
+        let size = WindowSize { warmup: 0, operations: 20, goes_on: false };
+        for (connections, expected) in [([ALONE, rated], [20, 2]), ([rated, rated], [20, 20])] {
+            let window = Window::new(size, &connections);
+            assert_eq!(window.take_turn(0), Turn::NotYet);
+            window.set_phase(Phase::Counting);
+            let order = work(&window, 2);
+            let counts =
+                [0, 1].map(|number| order.iter().filter(|other| **other == number).count());
+            assert_eq!(counts, expected);
+        }
     }
 }
