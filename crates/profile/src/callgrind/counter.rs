@@ -224,23 +224,15 @@ impl Counter {
 
     /// Removes what a child copied from its parent: the child of a process with several threads has
     /// only the one that forked, but at first the counts of all.
-    fn without_copies(&self, all: Vec<Counted>) -> Vec<Counted> {
-        let has_forked = |counted: &Counted| {
-            let mut functions = counted.graph.functions.iter();
-            functions.any(|function| function.own > 0 && FORKS.contains(&function.name.as_str()))
-        };
-        let forked: BTreeSet<u32> = all
-            .iter()
-            .filter(|counted| has_forked(counted))
-            .map(|counted| counted.process)
-            .collect();
-
-        all.into_iter()
-            .filter(|counted| {
-                let is_child = !self.begun.contains(&counted.process);
-                !is_child || !forked.contains(&counted.process) || has_forked(counted)
-            })
-            .collect()
+    fn without_copies(&self, mut all: Vec<Counted>) -> Vec<Counted> {
+        let forked: BTreeSet<u32> =
+            all.iter().filter(|one| has_forked(one)).map(|one| one.process).collect();
+        all.retain(|one| {
+            let is_child_of_fork =
+                !self.begun.contains(&one.process) && forked.contains(&one.process);
+            !is_child_of_fork || has_forked(one)
+        });
+        all
     }
 
     fn remove_dumps(&self) -> Result<(), WorkError> {
@@ -261,6 +253,12 @@ impl Counter {
         }
         Ok(())
     }
+}
+
+/// Returns whether a thread was in a function that forks.
+fn has_forked(counted: &Counted) -> bool {
+    let mut functions = counted.graph.functions.iter();
+    functions.any(|function| function.own > 0 && FORKS.contains(&function.name.as_str()))
 }
 
 /// A thread as valgrind numbers them: from 1 in each process.

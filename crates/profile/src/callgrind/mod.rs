@@ -178,6 +178,12 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_missing_program_is_an_error_that_names_the_package() {
+        let error = program("valgrind-that-is-missing").unwrap_err();
+        assert!(error.to_string().contains("install Debian's package `valgrind`"), "{error}");
+    }
+
+    #[test]
     fn folders_may_have_any_name() {
         let callgrind =
             Callgrind { valgrind: "valgrind".into(), vgdb: "vgdb".into(), version: String::new() };

@@ -78,8 +78,8 @@ pub(super) enum Answer {
 struct Question {
     process: u32,
     vgdb: Child,
-    stdout: File,
-    stderr: File,
+    stdout: Output,
+    stderr: Output,
     has_ended: bool,
 }
 
@@ -119,32 +119,30 @@ impl Asker<'_> {
             return Ok(None);
         };
 
-        let file = || tempfile::tempfile().map_err(WorkError::io("cannot create a file"));
-        let (stdout, stderr) = (file()?, file()?);
-        let share = |file: &File| file.try_clone().map_err(WorkError::io("cannot share a file"));
-
         let mut prefix = OsString::from("--vgdb-prefix=");
         prefix.push(self.folder.join(PIPES));
         let mut vgdb = Command::new(self.vgdb);
-        vgdb.arg(prefix)
-            .arg(format!("--pid={process}"))
-            // The names of the pipes contain what these were when the process started.
-            .env("LOGNAME", pipes.user)
-            .env("HOST", pipes.host)
-            .env("LC_ALL", "C")
-            // In a group of its own, so that Ctrl-C does not end it halfway.
-            .process_group(0)
-            .stdin(Stdio::null())
-            .stdout(share(&stdout)?)
-            .stderr(share(&stderr)?);
+        vgdb.arg(prefix).arg(format!("--pid={process}"));
         for request in requests {
             vgdb.args(["-c", request]);
         }
+        // The names of the pipes contain what these were when the process started.
+        vgdb.env("LOGNAME", pipes.user).env("HOST", pipes.host).env("LC_ALL", "C");
         if let Some(user) = self.user {
             vgdb.uid(user.uid).gid(user.gid);
         }
 
-        let vgdb = vgdb.spawn().map_err(WorkError::io("cannot start `vgdb`"))?;
+        // Files, because a full pipe would block `vgdb`.
+        let stdout = Output::new()?;
+        let stderr = Output::new()?;
+        let vgdb = vgdb
+            // In a group of its own, so that Ctrl-C does not end it halfway.
+            .process_group(0)
+            .stdin(Stdio::null())
+            .stdout(stdout.shared()?)
+            .stderr(stderr.shared()?)
+            .spawn()
+            .map_err(WorkError::io("cannot start `vgdb`"))?;
         Ok(Some(Question { process, vgdb, stdout, stderr, has_ended: false }))
     }
 
@@ -198,13 +196,13 @@ impl Asker<'_> {
 
         let status = question.vgdb.wait().map_err(WorkError::io("cannot wait for `vgdb`"))?;
         if status.success() {
-            return text(&mut question.stdout).map(Answer::Printed);
+            return question.stdout.text().map(Answer::Printed);
         }
         // A process that ends removes its pipes first.
         if self.pipes(process, deadline)?.is_none() {
             return Ok(Answer::Gone);
         }
-        let printed = text(&mut question.stderr)?;
+        let printed = question.stderr.text()?;
         let lines: Vec<&str> = printed.lines().collect();
         let last = lines[lines.len().saturating_sub(3)..].join(" ");
         Err(WorkError::Vgdb { process, stderr: format!("{last} ({status})") })
@@ -317,22 +315,42 @@ fn pid(process: u32) -> Option<Pid> {
     i32::try_from(process).ok().and_then(Pid::from_raw)
 }
 
-/// Returns what was written to a file.
-fn text(file: &mut File) -> Result<String, WorkError> {
-    let mut bytes = Vec::new();
-    file.rewind()
-        .and_then(|()| file.read_to_end(&mut bytes))
-        .map_err(WorkError::io("cannot read what `vgdb` printed"))?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+/// An unnamed file for what a program prints.
+struct Output(File);
+
+impl Output {
+    fn new() -> Result<Self, WorkError> {
+        tempfile::tempfile().map(Self).map_err(WorkError::io("cannot create a file"))
+    }
+
+    /// Returns the file for the program.
+    fn shared(&self) -> Result<File, WorkError> {
+        self.0.try_clone().map_err(WorkError::io("cannot share a file"))
+    }
+
+    /// Returns what was printed.
+    fn text(&mut self) -> Result<String, WorkError> {
+        let mut bytes = Vec::new();
+        self.0
+            .rewind()
+            .and_then(|()| self.0.read_to_end(&mut bytes))
+            .map_err(WorkError::io("cannot read what `vgdb` printed"))?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
-
     use fs_err as fs;
 
     use super::*;
+
+    /// Copies a program. A process does it, because no program can be started while a child of
+    /// another test has it open for writing.
+    fn install(from: &Path, to: &Path) {
+        let status = Command::new("install").args(["-m", "755"]).args([from, to]).status();
+        assert!(status.unwrap().success());
+    }
 
     /// A folder with a `vgdb` that stops the process and never answers, and a process that looks
     /// like callgrind.
@@ -345,15 +363,14 @@ mod tests {
         fn new() -> Self {
             let folder = tempfile::tempdir().unwrap();
             let program = folder.path().join("callgrind-sleep");
-            fs::copy("/bin/sleep", &program).unwrap();
+            install("/bin/sleep".as_ref(), &program);
             let process = Command::new(&program).arg("1000").spawn().unwrap();
 
             let pipe = format!("vgdb-from-vgdb-to-{}-by-joe-on-a-on-b", process.id());
             fs::write(folder.path().join(pipe), "").unwrap();
             let script = format!("#!/bin/sh\nkill -STOP {}\nexec sleep 1000\n", process.id());
-            let vgdb = folder.path().join("vgdb");
-            fs::write(&vgdb, script).unwrap();
-            fs::set_permissions(&vgdb, PermissionsExt::from_mode(0o755)).unwrap();
+            fs::write(folder.path().join("script"), script).unwrap();
+            install(&folder.path().join("script"), &folder.path().join("vgdb"));
             Self { folder, process }
         }
 

@@ -1,6 +1,7 @@
 //! Counts of a real program under a real valgrind.
 
-use profile::callgrind::{Counted, Counter, Options, WorkError};
+use profile::callgrind::{Counted, Counter, Options, WorkError, split};
+use words::WorkGraph;
 
 use crate::skipped::say_skipped;
 use crate::subject::{GO_ON, Subject, call_count, callgrind_or_skip, inclusive, kill, own};
@@ -111,6 +112,29 @@ fn costs_of_recursive_calls_are_counted_once() {
     // The first `ping` itself is not below `pong`.
     let first = both - inclusive(counted, "pong");
     assert_eq!(first, own(counted, "ping") / 10 + leaf);
+}
+
+#[test]
+fn work_is_split_between_an_engine_and_its_client() {
+    let Some(callgrind) = callgrind_or_skip() else {
+        return;
+    };
+    let mut subject = Subject::start(&callgrind);
+    let id = subject.id();
+    let all = subject.count(&["repeat 100", "engine 300"]);
+    let counted = main_thread(&all, id);
+
+    let split = split(&counted.graph, |_, callee| callee.object == "libengine.so");
+    let part = |graph: &WorkGraph| Counted { graph: graph.clone(), ..counted.clone() };
+    let (engine, client) = (part(&split.engine), part(&split.client));
+
+    // The engine calls back `leaf`.
+    let leaf = own(counted, "leaf") / 400;
+    assert_eq!(own(&engine, "leaf"), 300 * leaf);
+    assert_eq!(own(&client, "leaf"), 100 * leaf);
+    assert_eq!(engine.graph.total(), own(counted, "db_work") + 300 * leaf);
+    assert_eq!(engine.graph.total() + client.graph.total(), counted.graph.total());
+    assert_eq!((call_count(&engine, "leaf"), call_count(&client, "leaf")), (300, 100));
 }
 
 #[test]

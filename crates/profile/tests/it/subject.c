@@ -8,6 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+void db_work(int count, void (*function)(void));
+
 static volatile int sum;
 static int to_thread[2], from_thread[2];
 
@@ -80,6 +82,7 @@ int main(void) {
         sscanf(line, "%31s %d", command, &count);
 
         if (!strcmp(command, "repeat")) repeat(count);
+        if (!strcmp(command, "engine")) db_work(count, leaf);
         if (!strcmp(command, "descend")) descend(count);
         if (!strcmp(command, "ping")) ping(count);
         if (!strcmp(command, "thread")) ask_thread(count);

@@ -20,6 +20,9 @@ pub(crate) static GO_ON: AtomicBool = AtomicBool::new(false);
 /// The name of the folder with callgrind's files. Valgrind reads `%` in some names.
 const COUNTS: &str = "counts of 100%p";
 
+const PROGRAM: &str = "subject";
+const LIBRARY: &str = "libengine.so";
+
 /// Returns valgrind if it is here; otherwise the test is reported as skipped.
 pub(crate) fn callgrind_or_skip() -> Option<Callgrind> {
     match Callgrind::find() {
@@ -33,22 +36,31 @@ pub(crate) fn callgrind_or_skip() -> Option<Callgrind> {
     }
 }
 
-/// Compiles the program once for all tests.
-fn program() -> &'static Path {
-    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    PROGRAM.get_or_init(|| {
-        let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
-        let program = folder.join(format!("subject-{}", std::process::id()));
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/subject.c");
-        let compiler = std::env::var_os("CC").unwrap_or("cc".into());
-        let status = Command::new(compiler)
-            .args(["-O0", "-g", "-w", "-pthread", "-o"])
-            .args([&program, &source])
-            .status()
-            .unwrap();
-        assert!(status.success());
-        program
+/// Returns a folder with the program and its library, which are compiled once for all tests.
+fn programs() -> &'static Path {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(|| {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("subject");
+        fs::create_dir_all(&folder).unwrap();
+        compile(&["-shared", "-fPIC", "engine.c", "-o"], &folder.join(LIBRARY));
+        let rpath = "-Wl,-rpath,$ORIGIN";
+        let library = folder.join(LIBRARY);
+        let arguments = ["-pthread", "subject.c", library.to_str().unwrap(), rpath, "-o"];
+        compile(&arguments, &folder.join(PROGRAM));
+        folder
     })
+}
+
+fn compile(arguments: &[&str], output: &Path) {
+    let compiler = std::env::var_os("CC").unwrap_or("cc".into());
+    let status = Command::new(compiler)
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it"))
+        .args(["-O0", "-g", "-w"])
+        .args(arguments)
+        .arg(output)
+        .status()
+        .unwrap();
+    assert!(status.success());
 }
 
 /// The running program. Dropping it ends the program and the children that it has told of.
@@ -70,9 +82,10 @@ impl Subject {
     /// Starts the program, as another user if there is one.
     pub(crate) fn start_with(callgrind: &Callgrind, options: Options, user: Option<u32>) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        // A copy that other users can reach.
-        let program_copy = folder.path().join("subject");
-        fs::copy(program(), &program_copy).unwrap();
+        // Copies that other users can reach.
+        for name in [PROGRAM, LIBRARY] {
+            fs::copy(programs().join(name), folder.path().join(name)).unwrap();
+        }
         let counts = folder.path().join(COUNTS);
         fs::create_dir(&counts).unwrap();
         if let Some(user) = user {
@@ -82,7 +95,11 @@ impl Subject {
 
         let words = callgrind.command(&counts, options);
         let mut command = Command::new(&words[0]);
-        command.args(&words[1..]).arg(&program_copy).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command
+            .args(&words[1..])
+            .arg(folder.path().join(PROGRAM))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped());
         // Else the counts depend on the length of the environment's variables.
         command.env_clear().current_dir("/");
         if let Some(user) = user {
@@ -95,7 +112,7 @@ impl Subject {
         let counter = Counter::new(callgrind, &counts, user.map(|user| (user, user)));
         let mut subject = Self { folder, counter, process, children: Vec::new(), input, output };
         // Functions of the C library are bound at their first call.
-        for command in ["repeat 1", "thread 1", "fork 1"] {
+        for command in ["repeat 1", "thread 1", "fork 1", "engine 1"] {
             assert_eq!(subject.ask(command), "done");
         }
         subject
