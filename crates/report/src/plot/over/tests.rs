@@ -175,7 +175,7 @@ fn steps_that_differ_in_their_rate_are_one_line() {
     let row = |step: &str, rate: f64, ms: f64| {
         let response_us =
             Percentiles { p50: ms * 100.0, p99: ms * 1e3, max: ms * 1e4, ..Percentiles::default() };
-        let op = OpFigures { count: 9, response_us, ..OpFigures::default() };
+        let op = OpFigures { count: 100, response_us, ..OpFigures::default() };
         Row {
             kind: StepKind::Query,
             main_op: Some("query".into()),
