@@ -123,7 +123,7 @@ pub enum ListFormat {
 /// Arguments of `serve`.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "\
-The pages only read, and only this machine's users reach them. From another machine: `ssh -L 9188:127.0.0.1:9188 HOST`.")]
+The pages only read, and only at the address that Assay prints, which has a key. From another machine: `ssh -L 9188:127.0.0.1:9188 HOST`.")]
 pub struct ServeArgs {
     /// The folder of runs
     #[arg(default_value = runner::RESULTS, value_name = "DIR")]
@@ -131,7 +131,7 @@ pub struct ServeArgs {
     /// The address to listen on; with port 0, the system chooses the port
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:9188")]
     pub listen: String,
-    /// Allows an address that other machines can reach. There is no password and no encryption
+    /// Allows an address that other machines can reach. There is no encryption
     #[arg(long)]
     pub listen_anywhere: bool,
 }

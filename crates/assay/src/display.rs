@@ -78,6 +78,11 @@ impl Display {
         Self { mode, state: Mutex::default() }
     }
 
+    /// Prints a line without which something that the user asked for can't be used.
+    pub fn say_even_if_quiet(&self, text: &str) {
+        self.suspend(|| eprint_line!("{text}"));
+    }
+
     /// Suspends the progress line while `print` uses stderr. Before the run there is none.
     fn suspend(&self, print: impl FnOnce()) {
         let has_run = self.state().disks.is_some();

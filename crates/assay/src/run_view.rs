@@ -29,7 +29,7 @@ impl RunView {
     pub fn new(place: &PlaceArgs) -> Self {
         Self {
             display: Display::new(place.quiet),
-            live: LiveView::at(place.listen.clone(), place.listen_anywhere),
+            live: LiveView::new(place),
             so_far: Mutex::default(),
         }
     }
@@ -83,12 +83,10 @@ impl Events for RunView {
     }
 
     fn run_begins(&self, run: &Run, directory: &RunDir, clock: &SystemClock) -> anyhow::Result<()> {
-        let address = self.live.listening_address();
+        let announcement = self.live.announcement();
         self.live.run_begins(run, directory, clock)?;
-        if let Some(address) = address {
-            self.say(&format!(
-                "live: http://{address}/ and, for Prometheus, http://{address}/metrics"
-            ));
+        if let Some(line) = announcement {
+            self.display.say_even_if_quiet(&line);
         }
         self.so_far().begin(run, directory);
         self.show_ended();

@@ -22,8 +22,7 @@ const NAMED_MAX: usize = 5;
 pub struct SoFar {
     /// The run's directory; `None` before the run begins, and in the process of a cell.
     directory: Option<PathBuf>,
-    /// The target that others are compared with: the plan's base, or the first target if the base
-    /// is not measured.
+    /// The target that others are compared with, from [`Run::measured_base`].
     base: String,
     /// The run searches for the highest rate of each target, so that throughput is as requested.
     is_search: bool,
@@ -78,10 +77,8 @@ impl SoFar {
     /// Takes note of a run.
     pub fn begin(&mut self, run: &Run, directory: &RunDir) {
         self.directory = Some(directory.path().to_owned());
-        let mut targets = run.cells.iter().map(|cell| &cell.key.target);
-        let first = targets.clone().next();
-        let base = targets.find(|target| **target == run.base).or(first);
-        self.base = base.cloned().unwrap_or_default();
+        let base = run.measured_base(|target| run.has_cell_of(target));
+        self.base = base.unwrap_or_default().to_owned();
         self.is_search = run.search.is_some();
     }
 
@@ -277,7 +274,7 @@ fn ratio_text(ratio: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use record::Cell;
+    use record::{Cell, Target};
 
     use super::*;
 
@@ -343,21 +340,23 @@ mod tests {
     }
 
     #[test]
-    fn without_its_base_a_run_is_compared_with_its_first_target() {
+    fn without_its_base_a_run_is_compared_with_the_first_target_of_its_plan() {
         let folder = tempfile::tempdir().unwrap();
         let cell = |target| CellRef::of(CellKey::new(target, None, 1, 1), "insert");
+        let target = |name: &str| Target { name: name.to_owned(), ..Target::default() };
         let mut run = Run {
-            base: "pg.a".to_owned(),
-            cells: vec![cell("pg.x"), cell("pg.a")],
+            base: "pg.base".to_owned(),
+            targets: ["pg.base", "pg.a", "pg.z"].map(target).into(),
+            cells: vec![cell("pg.z"), cell("pg.base"), cell("pg.a")],
             ..Run::default()
         };
         let directory = RunDir::create(folder.path(), &run).unwrap();
         let mut so_far = SoFar::default();
         so_far.begin(&run, &directory);
-        assert_eq!(so_far.base, "pg.a");
-        run.cells.pop();
+        assert_eq!(so_far.base, "pg.base");
+        run.cells.remove(1);
         so_far.begin(&run, &directory);
-        assert_eq!(so_far.base, "pg.x");
+        assert_eq!(so_far.base, "pg.a");
     }
 
     #[test]

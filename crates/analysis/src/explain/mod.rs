@@ -49,7 +49,8 @@ use explanation::Explanation;
 pub use answer::{Answer, Change, CostGap, FactorAnswer, TargetAnswer};
 pub use finding::{Evidence, FINDINGS_SHOWN_MAX, Finding, FindingKind};
 pub use gap::Cost;
-pub use prose::numbers::{factor, factor_within, figure, range};
+pub use prose::amount::AmountChange;
+pub use prose::numbers::{factor_within, figure, range};
 
 /// Explains a comparison, the most important finding first. Only a change with a verdict has a
 /// cause. Steps that were measured once, are too noisy or are invalid have none.

@@ -24,10 +24,49 @@ pub struct Percentiles {
     pub mean: f64,
 }
 
+/// A statistic of the times of operations.
+struct Statistic {
+    name: &'static str,
+    /// The fewest operations of which one is slower than the percentile. With fewer operations,
+    /// the percentile would be the longest time.
+    operations_min: u64,
+    of: fn(&Percentiles) -> f64,
+}
+
+const STATISTICS: [Statistic; 8] = [
+    Statistic { name: "p50", operations_min: 2, of: |times| times.p50 },
+    Statistic { name: "p90", operations_min: 10, of: |times| times.p90 },
+    Statistic { name: "p95", operations_min: 20, of: |times| times.p95 },
+    Statistic { name: "p99", operations_min: 100, of: |times| times.p99 },
+    Statistic { name: "p99.9", operations_min: 1000, of: |times| times.p99_9 },
+    Statistic { name: "p99.99", operations_min: 10_000, of: |times| times.p99_99 },
+    Statistic { name: "max", operations_min: 1, of: |times| times.max },
+    Statistic { name: "mean", operations_min: 1, of: |times| times.mean },
+];
+
 impl Percentiles {
-    /// Returns all percentiles in the order of the fields.
-    pub fn values(&self) -> [f64; 8] {
-        [self.p50, self.p90, self.p95, self.p99, self.p99_9, self.p99_99, self.max, self.mean]
+    /// The names of all statistics, in the order of the fields.
+    pub const NAMES: [&str; 8] = {
+        let mut names = [""; 8];
+        let mut at = 0;
+        while at < names.len() {
+            names[at] = STATISTICS[at].name;
+            at += 1;
+        }
+        names
+    };
+
+    /// Returns a statistic of the times of this many operations by its name, such as `p99.9`.
+    /// `None` if there is no such statistic, or if there were so few operations that a percentile
+    /// would be the longest time.
+    pub fn of_operations(&self, name: &str, operations: u64) -> Option<f64> {
+        let statistic = STATISTICS.iter().find(|known| known.name == name)?;
+        (operations >= statistic.operations_min).then(|| (statistic.of)(self))
+    }
+
+    /// Returns the fewest operations that a statistic needs; `None` if there is no such statistic.
+    pub(crate) fn operations_needed(name: &str) -> Option<u64> {
+        STATISTICS.iter().find(|known| known.name == name).map(|known| known.operations_min)
     }
 }
 

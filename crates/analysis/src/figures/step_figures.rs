@@ -5,31 +5,12 @@ use words::OPERATION_TIMES;
 
 use crate::figures::{OpFigures, Percentiles, Row};
 
-/// A statistic of the times of operations.
-struct Statistic {
-    name: &'static str,
-    /// The fewest operations of which one is slower than the percentile. With fewer operations,
-    /// the percentile would be the longest time.
-    operations_min: u64,
-    of: fn(&Percentiles) -> f64,
-}
-
-const STATISTICS: [Statistic; 8] = [
-    Statistic { name: "p50", operations_min: 2, of: |times| times.p50 },
-    Statistic { name: "p90", operations_min: 10, of: |times| times.p90 },
-    Statistic { name: "p95", operations_min: 20, of: |times| times.p95 },
-    Statistic { name: "p99", operations_min: 100, of: |times| times.p99 },
-    Statistic { name: "p99.9", operations_min: 1000, of: |times| times.p99_9 },
-    Statistic { name: "p99.99", operations_min: 10_000, of: |times| times.p99_99 },
-    Statistic { name: "max", operations_min: 1, of: |times| times.max },
-    Statistic { name: "mean", operations_min: 1, of: |times| times.mean },
-];
-
 /// One of [`OPERATION_TIMES`], of one kind of operation.
 struct OperationTime<'a> {
     /// The time counts from when the schedule wanted the operation, not from sending.
     is_response: bool,
-    statistic: &'static Statistic,
+    /// Such as `p99`: see [`Percentiles::NAMES`].
+    statistic: &'a str,
     /// `None`: the step's main kind.
     kind: Option<&'a str>,
 }
@@ -44,7 +25,6 @@ impl<'a> OperationTime<'a> {
             return None;
         }
         let (which, statistic) = time.split_once('_')?;
-        let statistic = STATISTICS.iter().find(|known| known.name == statistic)?;
         Some(Self { is_response: which == "response", statistic, kind })
     }
 
@@ -64,8 +44,7 @@ pub(crate) fn figure(row: &Row, name: &str) -> Option<f64> {
             let operations = time.operations(row)?;
             let times =
                 if time.is_response { &operations.response_us } else { &operations.service_us };
-            let has_enough = operations.count >= time.statistic.operations_min;
-            has_enough.then(|| (time.statistic.of)(times))
+            times.of_operations(time.statistic, operations.count)
         }
     }
 }
@@ -73,7 +52,7 @@ pub(crate) fn figure(row: &Row, name: &str) -> Option<f64> {
 /// Returns the number of operations that a metric needs, if a step has fewer of them.
 pub fn operations_needed(row: &Row, metric: &str) -> Option<u64> {
     let time = OperationTime::named(metric)?;
-    let needed = time.statistic.operations_min;
+    let needed = Percentiles::operations_needed(time.statistic)?;
     let count = time.operations(row)?.count;
     (count < needed).then_some(needed)
 }
@@ -86,7 +65,7 @@ const HISTOGRAM_BITS: u32 = 11;
 /// longest time is exact.
 pub(crate) fn rounding(metric: &str, value: f64) -> f64 {
     match OperationTime::named(metric) {
-        Some(time) if time.statistic.name.starts_with('p') && value > 0.0 => {
+        Some(time) if time.statistic.starts_with('p') && value > 0.0 => {
             let ns = value * 1e3;
             let width = 1_u64 << (ns as u64 >> (HISTOGRAM_BITS - 1)).max(1).ilog2();
             width as f64 / 12.0_f64.sqrt() / ns

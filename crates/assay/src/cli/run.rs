@@ -184,14 +184,16 @@ pub struct PlaceArgs {
     /// Hides progress and tables
     #[arg(long, short)]
     pub quiet: bool,
-    /// Serves live charts at `/` and Prometheus metrics at `/metrics` during the run, for example
-    /// on `127.0.0.1:9187`
+    /// Serves live charts and Prometheus metrics during the run, for example on `127.0.0.1:9187`.
+    /// The address that Assay prints has a key, without which nobody can read them
     #[arg(long, value_name = "HOST:PORT")]
     pub listen: Option<String>,
-    /// Lets `--listen` use an address that other machines can reach. There is no password
-    /// protection
+    /// Lets `--listen` use an address that other machines can reach. There is no encryption
     #[arg(long, requires = "listen")]
     pub listen_anywhere: bool,
+    /// Writes the key of `--listen` to this file, as `credentials_file` for Prometheus
+    #[arg(long, value_name = "FILE", requires = "listen")]
+    pub listen_key_file: Option<PathBuf>,
 }
 
 impl PlaceArgs {

@@ -294,30 +294,30 @@ fn merged(runs: &[Recorded], base: Option<&str>) -> anyhow::Result<Run> {
             shown.targets.push(target.clone());
         }
     }
-    if let Some(base) = base {
-        shown.base = base.to_owned();
-    }
 
     // A target of the plan may have no cell in these runs.
-    let mut names: Vec<&str> = shown.targets.iter().map(|target| target.name.as_str()).collect();
-    names.retain(|name| {
-        let mut cells = runs.iter().flat_map(|recorded| &recorded.run.cells);
-        cells.any(|cell| cell.key.target == *name)
-    });
-    if names.contains(&shown.base.as_str()) {
+    let is_measured = |target: &str| runs.iter().any(|recorded| recorded.run.has_cell_of(target));
+    if let Some(base) = base {
+        let mut names: Vec<&str> =
+            shown.targets.iter().map(|target| target.name.as_str()).collect();
+        names.retain(|name| is_measured(name));
+        if !names.contains(&base) {
+            let help = did_you_mean(&mut names, base, "targets");
+            let message = format!("unknown target `{base}` in `--base`");
+            return Err(UsageError::new(message, help).into());
+        }
+        shown.base = base.to_owned();
         return Ok(shown);
     }
-    if let Some(base) = base {
-        let help = did_you_mean(&mut names, base, "targets");
-        return Err(UsageError::new(format!("unknown target `{base}` in `--base`"), help).into());
-    }
-    if let Some(first) = names.first().map(|name| (*name).to_owned()) {
+
+    let measured = shown.measured_base(is_measured).map(str::to_owned);
+    if let Some(measured) = measured.filter(|measured| *measured != shown.base) {
         eprint_line!(
-            "note: the plan's base, `{}`, was not measured: `{first}` takes its place; `--base TARGET` \
+            "note: the plan's base, `{}`, was not measured: `{measured}` takes its place; `--base TARGET` \
              chooses another",
             shown.base
         );
-        shown.base = first;
+        shown.base = measured;
     }
     Ok(shown)
 }

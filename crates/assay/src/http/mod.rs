@@ -1,13 +1,15 @@
-//! A small HTTP server for pages that only this machine's users read: the live page of a run, and
-//! the pages of `assay serve`.
+//! A small HTTP server for pages that only the user who started it reads: the live page of a run,
+//! and the pages of `assay serve`.
 //!
-//! * `request.rs` reads a request, and refuses what is none, or is for another host.
+//! * `request.rs` reads a request, and refuses what is none, is for another host, or lacks the key.
 //! * `hosts.rs` has the names by which the server may be requested.
+//! * `key.rs` makes the key, and finds it in a request.
 //! * `server.rs` polls the connections.
 //!
 //! A [`Site`] has the pages.
 
 mod hosts;
+mod key;
 mod request;
 mod server;
 
@@ -18,7 +20,9 @@ pub use server::{Listener, bind, serve};
 #[cfg(test)]
 pub use hosts::AllowedHosts;
 #[cfg(test)]
-pub use request::reply_now;
+pub use key::Key;
+#[cfg(test)]
+pub use request::{Access, reply_now};
 
 /// The type of plain text.
 const TEXT: &str = "text/plain; charset=utf-8";
@@ -57,6 +61,6 @@ pub trait Site {
     /// Does what is due, several times a second.
     fn tick(&mut self, _now_ns: u64) {}
 
-    /// Returns the answer to a request for a path, which may have a query.
+    /// Returns the answer to a request for a path, which may have a query. The path lacks the key.
     fn answer(&mut self, target: &str, now_ns: u64) -> Answer;
 }

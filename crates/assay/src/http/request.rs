@@ -1,6 +1,7 @@
 //! The part of HTTP that a scraper and a browser need.
 
 use super::hosts::AllowedHosts;
+use super::key::Key;
 use super::{Answer, Content, Site};
 
 /// The maximum size of a request.
@@ -17,9 +18,17 @@ const HEADERS: &str = "Cache-Control: no-store\r\n\
     X-Content-Type-Options: nosniff\r\n\
     Connection: close\r\n";
 
+/// What a request must have.
+pub struct Access {
+    /// The name and port of the server.
+    pub hosts: AllowedHosts,
+    pub key: Key,
+}
+
 /// A request that is complete.
 struct Request<'r> {
     method: &'r str,
+    /// The path, which lacks the key, and the query.
     target: &'r str,
 }
 
@@ -46,11 +55,11 @@ impl Reply {
 /// Returns the reply to what was received so far; `None` if the request is incomplete.
 pub(super) fn reply(
     received: &[u8],
-    hosts: &AllowedHosts,
+    access: &Access,
     site: &mut impl Site,
     now_ns: u64,
 ) -> Option<Reply> {
-    let Request { method, target } = match read(received, hosts) {
+    let Request { method, target } = match read(received, access) {
         Received::Incomplete => return None,
         Received::Refused(content) => return Some(Reply::now(content)),
         Received::Request(request) => request,
@@ -78,8 +87,8 @@ pub(super) fn bytes(content: &Content, is_head: bool) -> Vec<u8> {
 /// Returns the reply to a request at once, as text; empty if the request is incomplete, or if the
 /// answer takes time.
 #[cfg(test)]
-pub fn reply_now(received: &[u8], hosts: &AllowedHosts, site: &mut impl Site) -> String {
-    match reply(received, hosts, site, 0) {
+pub fn reply_now(received: &[u8], access: &Access, site: &mut impl Site) -> String {
+    match reply(received, access, site, 0) {
         Some(Reply { answer: Answer::Now(content), is_head }) => {
             String::from_utf8(bytes(&content, is_head)).unwrap()
         }
@@ -87,8 +96,8 @@ pub fn reply_now(received: &[u8], hosts: &AllowedHosts, site: &mut impl Site) ->
     }
 }
 
-/// Reads a request up to the end of its headers. Only requests to one of the `hosts` are accepted.
-fn read<'r>(received: &'r [u8], hosts: &AllowedHosts) -> Received<'r> {
+/// Reads a request up to the end of its headers. Only requests with `access` are accepted.
+fn read<'r>(received: &'r [u8], access: &Access) -> Received<'r> {
     if !may_begin_request(received) {
         return bad_request("not an HTTP request");
     }
@@ -114,31 +123,56 @@ fn read<'r>(received: &'r [u8], hosts: &AllowedHosts) -> Received<'r> {
         return bad_request("not an HTTP request");
     }
 
-    let mut hosts_named = Vec::new();
-    for line in lines {
-        match line.split_once(':') {
-            Some((name, _)) if name.is_empty() || name.contains([' ', '\t']) => {
-                return bad_request("a header has an invalid name");
-            }
-            Some((name, host)) if name.eq_ignore_ascii_case("host") => {
-                hosts_named.push(host.trim())
-            }
-            Some(_) => {}
-            None => return bad_request("a header has no name"),
+    let headers = match read_headers(lines) {
+        Ok(headers) => headers,
+        Err(why) => return bad_request(why),
+    };
+
+    match headers.hosts[..] {
+        [host] if access.hosts.contain(host) => {}
+        [_] => {
+            return Received::Refused(Content::text(
+                "421 Misdirected Request",
+                "this host has another name: use the address that Assay printed",
+            ));
         }
+        // Before version 1.1, there was no such header.
+        [] if version == "HTTP/1.0" => {}
+        [] => return bad_request("the request has no Host"),
+        _ => return bad_request("the request has several Hosts"),
     }
 
-    match hosts_named[..] {
-        [host] if hosts.contain(host) => Received::Request(Request { method, target }),
-        [_] => Received::Refused(Content::text(
-            "421 Misdirected Request",
-            "this host has another name: use the address that Assay printed",
+    match access.key.unlock(target, headers.authorization) {
+        Some(target) => Received::Request(Request { method, target }),
+        None => Received::Refused(Content::text(
+            "403 Forbidden",
+            "the address lacks the key of this server: use the address that Assay printed",
         )),
-        // Before version 1.1, there was no such header.
-        [] if version == "HTTP/1.0" => Received::Request(Request { method, target }),
-        [] => bad_request("the request has no Host"),
-        _ => bad_request("the request has several Hosts"),
     }
+}
+
+/// The headers of a request that matter.
+#[derive(Default)]
+struct Headers<'r> {
+    hosts: Vec<&'r str>,
+    authorization: Option<&'r str>,
+}
+
+/// Reads the lines of headers; an error says what is wrong with one.
+fn read_headers<'r>(lines: impl Iterator<Item = &'r str>) -> Result<Headers<'r>, &'static str> {
+    let mut headers = Headers::default();
+    for line in lines {
+        let (name, value) = line.split_once(':').ok_or("a header has no name")?;
+        if name.is_empty() || name.contains([' ', '\t']) {
+            return Err("a header has an invalid name");
+        }
+        if name.eq_ignore_ascii_case("host") {
+            headers.hosts.push(value.trim());
+        } else if name.eq_ignore_ascii_case("authorization") {
+            headers.authorization = Some(value.trim());
+        }
+    }
+    Ok(headers)
 }
 
 fn bad_request<'r>(why: &str) -> Received<'r> {

@@ -6,6 +6,7 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::path::Path;
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::Duration;
 
@@ -14,7 +15,8 @@ use runner::failure::UsageError;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::hosts::AllowedHosts;
-use super::request::{self, Reply};
+use super::key::Key;
+use super::request::{self, Access, Reply};
 use super::{Answer, Content, Site};
 
 /// Rounds per second: each round reads from or writes to every ready connection once.
@@ -32,17 +34,31 @@ const AWAITING: Timespec = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
 pub struct Listener {
     socket: TcpListener,
     address: SocketAddr,
-    hosts: AllowedHosts,
+    access: Access,
 }
 
 impl Listener {
-    /// Returns the address.
-    pub fn address(&self) -> SocketAddr {
-        self.address
+    /// Returns the URL of the first page, with the key.
+    pub fn url(&self) -> String {
+        format!("http://{}{}", self.address, self.access.key.path())
+    }
+
+    /// Returns the URL of a page without the key, for those who send the key in a header.
+    pub fn url_without_key(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    /// Writes the key to a file that only this user can read, or a group that the user has chosen.
+    ///
+    /// # Errors
+    ///
+    /// If others can read the file, or if it can't be written.
+    pub fn write_key(&self, path: &Path) -> anyhow::Result<()> {
+        self.access.key.write_to(path)
     }
 }
 
-/// Listens on `address`. Only if `anywhere` is set may other machines reach it.
+/// Listens on `address`, with a new key. Only if `anywhere` is set may other machines reach it.
 pub fn bind(address: &str, anywhere: bool) -> anyhow::Result<Listener> {
     let wrong = |what: String, help: &str| UsageError::new(what, Some(help.into()));
     let addresses = address.to_socket_addrs().map_err(|error| {
@@ -51,7 +67,7 @@ pub fn bind(address: &str, anywhere: bool) -> anyhow::Result<Listener> {
     })?;
     let addresses: Vec<_> = addresses.collect();
     if !anywhere && addresses.iter().any(|address| !address.ip().is_loopback()) {
-        let what = format!("other machines could reach `{address}`, and there is no password");
+        let what = format!("other machines could reach `{address}`, and there is no encryption");
         let help = "listen on 127.0.0.1, which `ssh -L` can forward, or add `--listen-anywhere`";
         return Err(wrong(what, help).into());
     }
@@ -61,13 +77,14 @@ pub fn bind(address: &str, anywhere: bool) -> anyhow::Result<Listener> {
     })?;
     socket.set_nonblocking(true)?;
     let bound = socket.local_addr()?;
-    Ok(Listener { socket, address: bound, hosts: AllowedHosts::new(address, bound) })
+    let access = Access { hosts: AllowedHosts::new(address, bound), key: Key::random()? };
+    Ok(Listener { socket, address: bound, access })
 }
 
 /// Serves a site, as long as this process lives.
 pub fn serve(listener: Listener, site: impl Site, clock: &SystemClock) -> ! {
-    let mut server =
-        Server { listener: listener.socket, hosts: listener.hosts, connections: Vec::new(), site };
+    let Listener { socket, access, .. } = listener;
+    let mut server = Server { listener: socket, access, connections: Vec::new(), site };
     loop {
         server.round(clock);
         std::thread::sleep(Duration::from_secs(1) / ROUNDS_PER_S);
@@ -76,7 +93,7 @@ pub fn serve(listener: Listener, site: impl Site, clock: &SystemClock) -> ! {
 
 struct Server<S> {
     listener: TcpListener,
-    hosts: AllowedHosts,
+    access: Access,
     connections: Vec<Connection>,
     site: S,
 }
@@ -107,9 +124,9 @@ impl<S: Site> Server<S> {
         self.site.tick(now);
         self.accept(now);
 
-        let (site, hosts) = (&mut self.site, &self.hosts);
+        let (site, access) = (&mut self.site, &self.access);
         self.connections.retain_mut(|connection| {
-            connection.advance(hosts, site, now).unwrap_or(false)
+            connection.advance(access, site, now).unwrap_or(false)
                 && (connection.is_awaiting() || connection.ends_at > now)
         });
     }
@@ -159,7 +176,7 @@ impl Connection {
     /// Reads or writes what it can without waiting; returns whether there is more to do.
     fn advance(
         &mut self,
-        hosts: &AllowedHosts,
+        access: &Access,
         site: &mut impl Site,
         now_ns: u64,
     ) -> std::io::Result<bool> {
@@ -170,7 +187,7 @@ impl Connection {
                 Ok(count) => received.extend_from_slice(&bytes[..count]),
                 Err(error) => return is_not_ready(error),
             }
-            match request::reply(received, hosts, site, now_ns) {
+            match request::reply(received, access, site, now_ns) {
                 None => return Ok(true),
                 Some(Reply { answer: Answer::Now(content), is_head }) => {
                     self.state = Exchange::Sending(request::bytes(&content, is_head));

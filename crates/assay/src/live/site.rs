@@ -9,6 +9,9 @@ use crate::http::{Answer, Content, HTML, Site};
 
 static PAGE: LazyLock<String> = LazyLock::new(report::live_page);
 
+/// The path of the metrics for Prometheus.
+pub(super) const METRICS: &str = "/metrics";
+
 /// The live view of a run.
 pub(super) struct LiveSite {
     pub state: RunState,
@@ -31,7 +34,7 @@ fn content(target: &str, state: &RunState, now_ns: u64) -> Content {
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     match path {
         "/" => Content::ok(HTML, PAGE.clone()),
-        "/metrics" => Content::ok(metrics::CONTENT_TYPE, metrics::text(state, now_ns)),
+        METRICS => Content::ok(metrics::CONTENT_TYPE, metrics::text(state, now_ns)),
         "/live.json" => {
             let number = |name: &str| {
                 let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
@@ -44,6 +47,6 @@ fn content(target: &str, state: &RunState, now_ns: u64) -> Content {
             let json = state.to_json(known, now_ns).to_string();
             Content::ok("application/json", json)
         }
-        _ => Content::text("404 Not Found", "not found: use `/`, `/metrics` or `/live.json`"),
+        _ => Content::text("404 Not Found", "there is no such page"),
     }
 }

@@ -34,9 +34,10 @@ impl RunInfo {
         let target = |target: &record::Target| {
             [&target.name, &target.build, &target.config, &target.engine].map(String::clone)
         };
+        let base = run.measured_base(|target| run.has_cell_of(target));
         Self {
             name: run.name.clone(),
-            base: run.base.clone(),
+            base: base.unwrap_or_default().to_owned(),
             assay: run.assay.version.clone(),
             directory: directory.path().display().to_string(),
             targets: run.targets.iter().map(target).collect(),

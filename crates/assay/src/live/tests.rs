@@ -180,20 +180,33 @@ fn a_step_that_has_ended_is_forgotten_after_a_while() {
 fn requests_are_answered_or_refused() {
     let (_watcher, events) = channel();
     let mut site = LiveSite { state: state(), events };
-    let hosts = http::AllowedHosts::new("127.0.0.1:9187", ([127, 0, 0, 1], 9187).into());
+    let access = http::Access {
+        hosts: http::AllowedHosts::new("127.0.0.1:9187", ([127, 0, 0, 1], 9187).into()),
+        key: http::Key::random().unwrap(),
+    };
+    let key = access.key.path();
+    let bearer = format!("Authorization: Bearer {}", key.trim_matches('/'));
+    let with_key = |request: &str| request.replace("/KEY/", &key).replace("BEARER", &bearer);
     let long = format!("GET /{} HTTP/1.1\r\n", "a".repeat(10_000));
     let with_host = |request: &str| request.replace("HOST", "Host: localhost:9187\r\n\r\n");
     let none = "";
     for (request, begin) in [
-        ("GET / HTTP/1.1\r\nHOST", "200 OK"),
-        ("GET /metrics?x HTTP/1.0\r\n\r\n", "200 OK"),
-        ("GET /live.json?step=x&from=-1 HTTP/1.1\r\nAccept: */*\r\nHOST", "200 OK"),
-        ("HEAD /metrics HTTP/1.1\r\nHOST", "200 OK"),
-        ("GET /../etc/passwd HTTP/1.1\r\nHOST", "404 Not Found"),
-        ("POST / HTTP/1.1\r\nHOST", "405 Method Not Allowed"),
+        ("GET /KEY/ HTTP/1.1\r\nHOST", "200 OK"),
+        ("GET /KEY/metrics?x HTTP/1.0\r\n\r\n", "200 OK"),
+        ("GET /KEY/live.json?step=x&from=-1 HTTP/1.1\r\nAccept: */*\r\nHOST", "200 OK"),
+        ("HEAD /KEY/metrics HTTP/1.1\r\nHOST", "200 OK"),
+        ("GET /metrics HTTP/1.1\r\nBEARER\r\nHOST", "200 OK"),
+        ("GET /KEY/../etc/passwd HTTP/1.1\r\nHOST", "404 Not Found"),
+        ("POST /KEY/ HTTP/1.1\r\nHOST", "405 Method Not Allowed"),
+        // Without the key, nothing tells what is there.
+        ("GET / HTTP/1.1\r\nHOST", "403 Forbidden"),
+        ("GET /live.json HTTP/1.1\r\nHOST", "403 Forbidden"),
+        ("POST /nothing HTTP/1.1\r\nHOST", "403 Forbidden"),
+        ("GET /metrics HTTP/1.0\r\n\r\n", "403 Forbidden"),
+        ("GET /metrics HTTP/1.1\r\nBEARER0\r\nHOST", "403 Forbidden"),
         // Another name may be that of a page that wants to read this one.
-        ("GET / HTTP/1.1\r\nHost: evil.example:9187\r\n\r\n", "421 Misdirected Request"),
-        ("GET / HTTP/1.0\r\nHost: evil.example\r\n\r\n", "421 Misdirected Request"),
+        ("GET /KEY/ HTTP/1.1\r\nHost: evil.example:9187\r\n\r\n", "421 Misdirected Request"),
+        ("GET /KEY/ HTTP/1.0\r\nHost: evil.example\r\n\r\n", "421 Misdirected Request"),
         ("GET / HTTP/1.1\r\nHost: evil.example\r\nHOST", "400 Bad Request"),
         ("GET / HTTP/1.1\r\n\r\n", "400 Bad Request"),
         ("GET / HTTP/1.1\r\nHost : localhost:9187\r\nHOST", "400 Bad Request"),
@@ -208,7 +221,8 @@ fn requests_are_answered_or_refused() {
         ("", none),
         ("GET / HTTP/1.1\r\nHost: a\r\n", none),
     ] {
-        let reply = http::reply_now(with_host(request).as_bytes(), &hosts, &mut site);
+        let sent = with_key(&with_host(request));
+        let reply = http::reply_now(sent.as_bytes(), &access, &mut site);
         let status = reply.lines().next().unwrap_or_default();
         let status = status.strip_prefix("HTTP/1.1 ").unwrap_or_default();
         assert_eq!(status, begin, "{request}");

@@ -1,19 +1,22 @@
 //! Shows a run to browsers and Prometheus, if it is asked to.
 
+use std::fmt::Write as _;
 use std::io::PipeWriter;
-use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use load::{LatencyKind, SystemClock};
 use record::{CellRef, IntervalRow, Run, RunDir, Step};
+use report::terminal_text;
 use runner::Events;
 use runner::events::{LoadBegin, MatrixProgress};
 
+use super::site::METRICS;
 use super::state::RunInfo;
 use super::{CellProgress, Event, Live, StepFeed, path_of};
+use crate::cli::PlaceArgs;
 use crate::http::{self, Listener};
 use crate::so_far::SoFarSnapshot;
 
@@ -24,6 +27,8 @@ pub struct LiveView {
     address: Option<String>,
     /// Other machines may reach it.
     is_anywhere: bool,
+    /// The file to which the key is written.
+    key_file: Option<PathBuf>,
     /// The socket on which the view listens, until the run begins.
     listener: Mutex<Option<Listener>>,
     /// Unset if nobody watches.
@@ -32,10 +37,15 @@ pub struct LiveView {
 }
 
 impl LiveView {
-    /// Returns a view that listens on `address`; nobody watches without one. Only if it
-    /// `is_anywhere` may other machines reach it.
-    pub fn at(address: Option<String>, is_anywhere: bool) -> Self {
-        Self { address, is_anywhere, ..Self::default() }
+    /// Returns the view of a run that was started with these arguments. Nobody watches without
+    /// `--listen`.
+    pub fn new(place: &PlaceArgs) -> Self {
+        Self {
+            address: place.listen.clone(),
+            is_anywhere: place.listen_anywhere,
+            key_file: place.listen_key_file.clone(),
+            ..Self::default()
+        }
     }
 
     /// Returns a view of another process, which listens at this pipe.
@@ -47,9 +57,18 @@ impl LiveView {
         Ok(view)
     }
 
-    /// Returns the address at which the run is served; `None` if it is not, or no longer.
-    pub fn listening_address(&self) -> Option<SocketAddr> {
-        self.listener().as_ref().map(Listener::address)
+    /// Returns a line with the address of the page, which has its key; `None` if the run is not
+    /// served, or already is.
+    pub fn announcement(&self) -> Option<String> {
+        let listener = self.listener();
+        let listener = listener.as_ref()?;
+        let mut line = format!("live: {}", listener.url());
+        if let Some(file) = &self.key_file {
+            let metrics = listener.url_without_key(METRICS);
+            let file = terminal_text(&file.display().to_string());
+            let _ = write!(line, " and, for Prometheus, {metrics} with the key in `{file}`");
+        }
+        Some(line)
     }
 
     /// Returns a pipe for another process, with its path; see [`Live::relay`].
@@ -92,9 +111,14 @@ fn cell_progress(progress: &MatrixProgress) -> CellProgress {
 impl Events for LiveView {
     /// Listens, so that a wrong address is told before anything else is done.
     fn open(&self) -> anyhow::Result<()> {
-        if let Some(address) = &self.address {
-            *self.listener() = Some(http::bind(address, self.is_anywhere)?);
+        let Some(address) = &self.address else {
+            return Ok(());
+        };
+        let listener = http::bind(address, self.is_anywhere)?;
+        if let Some(file) = &self.key_file {
+            listener.write_key(file)?;
         }
+        *self.listener() = Some(listener);
         Ok(())
     }
 

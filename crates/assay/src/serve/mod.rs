@@ -34,7 +34,7 @@ pub fn serve(args: &ServeArgs) -> anyhow::Result<Exit> {
     require_folder(&args.folder)?;
     let listener = http::bind(&args.listen, args.listen_anywhere)?;
     let site = CatalogSite::start(&args.folder)?;
-    eprint_line!("runs: http://{}/", listener.address());
+    eprint_line!("runs: {}", listener.url());
     http::serve(listener, site, &SystemClock::begin())
 }
 

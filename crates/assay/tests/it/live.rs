@@ -1,46 +1,59 @@
 //! `assay run --listen`: what somebody sees who watches a run.
 
-use std::io::{Read, Write};
+use std::fs::Permissions;
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::place::{NULL, Place, Running, SQLITE, eventually, workload};
+use crate::http::{answer_of, page_address, refuses_strangers};
+use crate::place::{NULL, Place, QUICK, Running, SQLITE, eventually, workload};
 use crate::show_json::Shown;
 use crate::{not_here, rocksdb_or_test_is_skipped};
 
-/// Returns the address at which a run says that it answers.
-fn address(running: &mut Running) -> SocketAddr {
-    let mut address = None;
-    eventually("it says where it listens", || {
-        running.must_run("it said where it listens");
-        let said = running.said();
-        let lines = said.lines();
-        let mut places =
-            lines.filter_map(|line| line.strip_prefix("live: http://")?.split_once('/'));
-        address = places.next().map(|(address, _)| address.parse().unwrap());
-        address.is_some()
-    });
-    address.unwrap()
+/// Where a run says that it answers.
+struct Watched {
+    address: SocketAddr,
+    /// The key is between the slashes.
+    path: String,
 }
 
-/// Returns the answer to a request for `path`; `None` without an answer.
+impl Watched {
+    /// Waits until a run says where it answers.
+    fn find(running: &mut Running) -> Self {
+        let mut watched = None;
+        eventually("it says where it listens", || {
+            running.must_run("it said where it listens");
+            let said = running.said();
+            let found =
+                said.lines().find_map(|line| line.strip_prefix("live: ")?.split(' ').next());
+            watched = found.map(|url| {
+                let (address, path) = page_address(url);
+                Self { address, path }
+            });
+            watched.is_some()
+        });
+        watched.unwrap()
+    }
+
+    /// Returns the page at a path that the live view links to; `None` without an answer.
+    fn answered(&self, page: &str) -> Option<String> {
+        answered(self.address, &format!("{}{page}", self.path))
+    }
+
+    fn get(&self, page: &str) -> String {
+        self.answered(page).unwrap()
+    }
+}
+
+/// Returns the page at `path`; `None` without an answer.
 fn answered(address: SocketAddr, path: &str) -> Option<String> {
-    let mut stream = TcpStream::connect(address).ok()?;
-    let request = format!("GET {path} HTTP/1.0\r\nHost: {address}\r\n\r\n");
-    stream.write_all(request.as_bytes()).unwrap();
-    let mut reply = String::new();
-    stream.read_to_string(&mut reply).unwrap();
-    let (head, body) = reply.split_once("\r\n\r\n").unwrap();
-    let status = head.split_once(' ').unwrap().1;
-    status.starts_with("200 OK\r\n").then(|| body.to_owned())
-}
-
-fn get(address: SocketAddr, path: &str) -> String {
-    answered(address, path).unwrap()
+    let request = format!("GET {path} HTTP/1.0\r\nHost: {address}");
+    let answer = answer_of(TcpStream::connect(address).ok()?, &request);
+    (answer.status == "200 OK").then_some(answer.body)
 }
 
 /// Returns the sum of a metric over all samples whose labels have `text`.
@@ -61,27 +74,27 @@ fn a_run_is_watched_from_its_first_step_to_its_last_whoever_else_is_connected() 
     let steps = "steps = [\"l.i0\", \"l.x\", \"qr100\", \"qp100\"]";
     let plan = workload(2_000, 1_000, "3s", steps) + SQLITE;
     let mut running = place.spawn_run(&plan, &["--listen", "127.0.0.1:0"]);
-    let address = address(&mut running);
+    let watched = Watched::find(&mut running);
     // They ask for nothing, and more of them than are kept.
-    let silent: Vec<_> = (0..40).map(|_| TcpStream::connect(address).unwrap()).collect();
-    assert!(get(address, "/").contains("live.json"));
+    let silent: Vec<_> = (0..40).map(|_| TcpStream::connect(watched.address).unwrap()).collect();
+    assert!(watched.get("").contains("live.json"));
     let is_seen = |name: &str, text: &str, least: f64| {
         eventually(&format!("{name} of {text}"), || {
-            sum(&get(address, "/metrics"), name, text) > least
+            sum(&watched.get("metrics"), name, text) > least
         });
     };
     is_seen("assay_operations_total", r#"step="l.i0""#, 0.0);
     is_seen("assay_operations_total", r#"step="qr100",role="query""#, 0.0);
-    let metrics = get(address, "/metrics");
+    let metrics = watched.get("metrics");
     let queries = r#"step="qr100",role="query",kind="query""#;
     let before = sum(&metrics, "assay_operations_total", queries);
     is_seen("assay_operations_total", queries, before);
     is_seen("assay_service_time_seconds_bucket", queries, 0.0);
     is_seen("assay_response_time_seconds_count", r#"step="qr100",role="insert""#, 0.0);
-    let told: Value = serde_json::from_str(&get(address, "/live.json")).unwrap();
+    let told: Value = serde_json::from_str(&watched.get("live.json")).unwrap();
     assert_eq!(told["step"]["cell"]["target"], "lite.base");
     is_seen("assay_operations_total", r#"step="qp100""#, 0.0);
-    let metrics = get(address, "/metrics");
+    let metrics = watched.get("metrics");
     drop(silent);
     running.must_run("it was stopped");
     let measured = sum(&metrics, "assay_operations_total", queries);
@@ -100,13 +113,13 @@ fn between_cells_a_run_compares_what_it_has_measured_so_far() {
         workload(2_000, 1_000, "2s", "steps = [\"l.i0\", \"l.x\", \"qr100\"]")
     );
     let mut running = place.spawn_run(&plan, &["--listen", "127.0.0.1:0"]);
-    let address = address(&mut running);
+    let watched = Watched::find(&mut running);
 
     // Both targets of a repeat have ended before the next repeat begins.
     let mut so_far = Value::Null;
     eventually("the page has the first repeat", || {
         running.must_run("it was seen");
-        let Some(told) = answered(address, "/live.json") else {
+        let Some(told) = watched.answered("live.json") else {
             return false;
         };
         so_far = serde_json::from_str::<Value>(&told).unwrap()["so_far"].take();
@@ -133,17 +146,59 @@ fn a_library_in_a_process_of_its_own_is_watched_as_well() {
         libraries[0].display()
     );
     let mut running = place.spawn_run(&plan, &["--listen", "127.0.0.1:0"]);
-    let address = address(&mut running);
+    let watched = Watched::find(&mut running);
     eventually("reads are seen", || {
         running.must_run("it was seen");
-        sum(&get(address, "/metrics"), "assay_operations_total", r#"kind="get""#) > 0.0
+        sum(&watched.get("metrics"), "assay_operations_total", r#"kind="get""#) > 0.0
     });
-    let metrics = get(address, "/metrics");
+    let metrics = watched.get("metrics");
     assert_eq!(sum(&metrics, "assay_operations_total", r#"kind="put""#), 2000.0);
     assert!(metrics.contains(r#"step="readrandom",state="measuring"} 1"#), "{metrics}");
     running.signal(Signal::INT);
     running.wait().expect_code(130);
     place.assert_nothing_is_left();
+}
+
+#[test]
+fn another_user_of_the_machine_does_not_see_a_run() {
+    let place = Place::new();
+    let plan = workload(2_000, 1_000, "60s", "") + SQLITE;
+    let arguments = ["--quiet", "--listen", "127.0.0.1:0", "--listen-key-file", "key"];
+    let mut running = place.spawn_run(&plan, &arguments);
+    let watched = Watched::find(&mut running);
+
+    let key = watched.path.trim_matches('/');
+    refuses_strangers(watched.address, key, &["/", "/metrics", "/live.json", "/nothing"]);
+    assert_eq!(fs_err::read_to_string(place.join("key")).unwrap().trim(), key);
+    let mode = fs_err::metadata(place.join("key")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    assert!(watched.get("metrics").contains("assay_cells"));
+
+    running.signal(Signal::INT);
+    running.wait().expect_code(130);
+}
+
+#[test]
+fn a_key_is_not_written_where_another_user_could_read_it() {
+    let place = Place::new();
+    for (name, mode) in [("open", 0o644), ("closed", 0o640)] {
+        let path = place.write(name, "what was there before, which is longer than a key");
+        fs_err::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+    }
+    std::os::unix::fs::symlink(place.join("closed"), place.join("linked")).unwrap();
+    let plan = workload(200, 1, QUICK, "steps = [\"l.i0\"]") + SQLITE;
+    let run_with =
+        |file: &str| place.run(&plan, &["--listen", "127.0.0.1:0", "--listen-key-file", file]);
+
+    let refused = run_with("open").expect_code(2);
+    refused.expect_in_stderr(&["`open` is not a file of yours that only you", "help: "]);
+    let linked = run_with("linked").expect_code(1);
+    linked.expect_in_stderr(&["cannot write the key to `linked`"]);
+    let unchanged = fs_err::read_to_string(place.join("closed")).unwrap();
+    assert!(unchanged.starts_with("what was there before"));
+
+    run_with("closed").expect_code(0);
+    assert_eq!(fs_err::read_to_string(place.join("closed")).unwrap().trim().len(), 32);
 }
 
 #[test]
@@ -179,7 +234,7 @@ impl Drop for Killed {
 /// Returns the answer of Prometheus to a query: the value of each series.
 fn query(prometheus: SocketAddr, text: &str) -> Vec<f64> {
     let escaped: String = text.bytes().map(|byte| format!("%{byte:02x}")).collect();
-    let answer = get(prometheus, &format!("/api/v1/query?query={escaped}"));
+    let answer = answered(prometheus, &format!("/api/v1/query?query={escaped}")).unwrap();
     let answer: Value = serde_json::from_str(&answer).unwrap();
     assert_eq!(answer["status"], "success", "{answer}");
     let series = answer["data"]["result"].as_array().unwrap().iter();
@@ -187,13 +242,21 @@ fn query(prometheus: SocketAddr, text: &str) -> Vec<f64> {
     series.map(value).collect()
 }
 
-fn start_prometheus(program: &Path, place: &Place, target: SocketAddr) -> (Killed, SocketAddr) {
+/// Starts Prometheus as the documentation says, with the key in a file.
+fn start_prometheus(
+    program: &Path,
+    place: &Place,
+    target: SocketAddr,
+    key_file: &Path,
+) -> (Killed, SocketAddr) {
     let free = TcpListener::bind("127.0.0.1:0").unwrap();
     let own = free.local_addr().unwrap();
     drop(free);
     let config = format!(
         "global: {{scrape_interval: 500ms, scrape_timeout: 500ms}}\n\
-         scrape_configs: [{{job_name: assay, static_configs: [{{targets: [\"{target}\"]}}]}}]\n"
+         scrape_configs: [{{job_name: assay, static_configs: [{{targets: [\"{target}\"]}}],\n\
+         \x20   authorization: {{credentials_file: \"{}\"}}}}]\n",
+        key_file.display()
     );
     let config = place.write("prometheus.yml", &config);
     let mut command = Command::new(program);
@@ -215,8 +278,11 @@ fn prometheus_scrapes_it() {
     };
     let place = Place::new();
     let plan = workload(2_000, 1_000, "60s", "") + SQLITE;
-    let mut running = place.spawn_run(&plan, &["--listen", "127.0.0.1:0"]);
-    let (_prometheus, own) = start_prometheus(Path::new(&program), &place, address(&mut running));
+    let arguments = ["--listen", "127.0.0.1:0", "--listen-key-file", "key"];
+    let mut running = place.spawn_run(&plan, &arguments);
+    let target = Watched::find(&mut running).address;
+    let (_prometheus, own) =
+        start_prometheus(Path::new(&program), &place, target, &place.join("key"));
     eventually("Prometheus is ready", || answered(own, "/-/ready").is_some());
     for text in [
         "up == 1",
@@ -233,7 +299,7 @@ fn prometheus_scrapes_it() {
         });
     }
     // It knows what is a counter and what a histogram, with their units.
-    let known = get(own, "/api/v1/metadata");
+    let known = answered(own, "/api/v1/metadata").unwrap();
     for text in [
         r#""assay_operations_total":[{"type":"counter""#,
         r#""assay_service_time_seconds":[{"type":"histogram""#,

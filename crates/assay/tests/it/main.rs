@@ -34,6 +34,7 @@ mod foreign_server;
 mod forged;
 mod full_disk;
 mod honest;
+mod http;
 mod install;
 mod live;
 mod ls;

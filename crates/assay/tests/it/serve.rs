@@ -1,10 +1,10 @@
 //! `assay serve`: what a browser sees of many runs, and what it must not see.
 
-use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 
 use crate::forged::change_json;
+use crate::http::{Answered, answer_of, page_address, refuses_strangers};
 use crate::place::{Place, QUICK, Running, SQLITE, eventually, workload};
 
 /// Two targets.
@@ -14,42 +14,31 @@ const TWICE: &str = "[config.sqlite.next]\nextends = \"base\"\n";
 struct Served {
     running: Running,
     address: SocketAddr,
-}
-
-/// The answer to a request.
-struct Answered {
-    status: String,
-    head: String,
-    body: String,
+    /// The path of the first page, which has the key between its slashes.
+    root: String,
 }
 
 impl Served {
     fn start(place: &Place) -> Self {
         let mut running = place.spawn(&["serve", "results", "--listen", "127.0.0.1:0"]);
-        let mut address = None;
+        let mut url = None;
         eventually("it says where it listens", || {
             running.must_run("it said where it listens");
             let said = running.said();
-            let mut lines = said.lines();
-            let found =
-                lines.find_map(|line| line.strip_prefix("runs: http://")?.strip_suffix('/'));
-            address = found.map(|address| address.parse().unwrap());
-            address.is_some()
+            url = said.lines().find_map(|line| line.strip_prefix("runs: ")).map(str::to_owned);
+            url.is_some()
         });
-        Self { running, address: address.unwrap() }
+        let (address, root) = page_address(&url.unwrap());
+        Self { running, address, root }
     }
 
     fn request(&self, head: &str) -> Answered {
-        let mut stream = TcpStream::connect(self.address).unwrap();
-        stream.write_all(format!("{head}\r\n\r\n").as_bytes()).unwrap();
-        let mut reply = String::new();
-        stream.read_to_string(&mut reply).unwrap();
-        let (head, body) = reply.split_once("\r\n\r\n").unwrap();
-        let status = head.lines().next().unwrap().strip_prefix("HTTP/1.1 ").unwrap();
-        Answered { status: status.to_owned(), head: head.to_owned(), body: body.to_owned() }
+        answer_of(TcpStream::connect(self.address).unwrap(), head)
     }
 
+    /// Requests a page by its path without the key.
     fn get(&self, path: &str) -> Answered {
+        let path = format!("{}{}", self.root.trim_end_matches('/'), path);
         self.request(&format!("GET {path} HTTP/1.1\r\nHost: {}", self.address))
     }
 
@@ -89,7 +78,7 @@ fn runs_are_listed_compared_and_shown_over_time() {
     assert!(list.contains(&first) && list.contains(&second), "{list}");
     let filtered = served.page(&format!("/?q={second}+finished"));
     // One name may begin with the other.
-    let link = |run: &str| format!("/run?name={run}\"");
+    let link = |run: &str| format!("\"./run?name={run}\"");
     assert!(filtered.contains(&link(&second)) && !filtered.contains(&link(&first)), "{filtered}");
     assert!(served.page("/?q=postgres").contains("No run has all of these words"));
 
@@ -105,8 +94,8 @@ fn runs_are_listed_compared_and_shown_over_time() {
 
     let trend = format!("/trend?name={first}&target=lite.base&clients=1&step=l.i0");
     let run = served.page_with(&format!("/run?name={first}"), "/trend?");
-    assert!(run.contains(&trend.replace('&', "&amp;")), "{run}");
-    let trend = served.page_with(&trend, &format!("<a href=\"/run?name={second}\"><title>"));
+    assert!(run.contains(&format!("\".{}", trend.replace('&', "&amp;"))), "{run}");
+    let trend = served.page_with(&trend, &format!("<a href=\"./run?name={second}\"><title>"));
     assert!(trend.contains("compare with it"), "{trend}");
 
     let report = served.page(&format!("/report?name={second}"));
@@ -122,7 +111,8 @@ fn a_page_from_elsewhere_and_a_writer_are_refused() {
     let port = served.address.port();
     let evil = served.request(&format!("GET / HTTP/1.1\r\nHost: evil.example:{port}"));
     assert_eq!(evil.status, "421 Misdirected Request");
-    let post = served.request(&format!("POST / HTTP/1.1\r\nHost: localhost:{port}"));
+    let post = format!("POST {} HTTP/1.1\r\nHost: localhost:{port}", served.root);
+    let post = served.request(&post);
     assert_eq!(post.status, "405 Method Not Allowed");
     let head = served.get("/").head;
     for header in ["frame-ancestors 'none'", "Referrer-Policy: no-referrer", "nosniff"] {
@@ -130,6 +120,37 @@ fn a_page_from_elsewhere_and_a_writer_are_refused() {
     }
     place.assay(&["serve", "results", "--listen", "0.0.0.0:0"]).expect_code(2);
     place.assay(&["serve", "nowhere"]).expect_code(2);
+}
+
+#[test]
+fn another_user_of_the_machine_sees_no_page() {
+    let place = Place::new();
+    let name = measured(&place, 1);
+    let served = Served::start(&place);
+    let report = format!("/report?name={name}");
+    let key = served.root.trim_matches('/');
+    refuses_strangers(served.address, key, &["/", "/run", &report, "/compare", "/nothing"]);
+    assert_eq!(served.get(&report).status, "200 OK");
+}
+
+#[test]
+fn every_link_and_form_of_a_page_keeps_the_key() {
+    let place = Place::new();
+    let (first, second) = (measured(&place, 1), measured(&place, 1));
+    let mut served = Served::start(&place);
+    served.page_with("/", "finished");
+    for path in [
+        "/".to_owned(),
+        format!("/run?name={first}"),
+        format!("/compare?base={first}&other={second}"),
+        format!("/trend?name={first}&target=lite.base&clients=1&step=l.i0"),
+    ] {
+        let page = served.page(&path);
+        let targets = page.split(" href=\"").chain(page.split(" action=\"")).skip(1);
+        let targets: Vec<_> = targets.filter_map(|rest| rest.split('"').next()).collect();
+        assert!(targets.iter().any(|target| target.starts_with("./")), "{path}: {targets:?}");
+        assert!(!targets.iter().any(|target| target.starts_with('/')), "{path}: {targets:?}");
+    }
 }
 
 #[test]

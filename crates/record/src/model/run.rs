@@ -61,6 +61,23 @@ pub struct Run {
     pub files: Vec<StepFile>,
 }
 
+impl Run {
+    /// Returns the target that the measured ones are compared with: the plan's base, or the first
+    /// measured target in the plan's order if the base was not measured, as where other targets
+    /// were selected. `None` if no target of the plan was measured.
+    pub fn measured_base(&self, is_measured: impl Fn(&str) -> bool) -> Option<&str> {
+        let planned = self.targets.iter().map(|target| target.name.as_str());
+        let measured: Vec<&str> = planned.filter(|name| is_measured(name)).collect();
+        let base = measured.iter().find(|name| **name == self.base);
+        base.or(measured.first()).copied()
+    }
+
+    /// Returns whether the run has a cell of a target.
+    pub fn has_cell_of(&self, target: &str) -> bool {
+        self.cells.iter().any(|cell| cell.key.target == target)
+    }
+}
+
 /// A search for the highest rate at which a step meets its bounds. Each rate that it tries is a
 /// variant of the workload.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -6,14 +6,14 @@ use std::io::{self, Write};
 
 use analysis::{
     distinct,
-    figures::{Fairness, Figures, OpFigures, Row, Sla},
+    figures::{Fairness, Figures, OpFigures, Percentiles, Row, Sla},
 };
 use record::{Run, Status, StepKind};
 use words::METRICS;
 
 use super::sheet::{Form, Sheet, SheetLine, SheetValue, csv_text, fixed};
 use crate::model::matrix::StepHead;
-use crate::model::operations::{self, PERCENTILES, time_of};
+use crate::model::operations::{self, time_of};
 
 /// Formats the table of steps as CSV, as `assay show` prints it.
 pub fn csv(run: &Run, figures: &Figures) -> String {
@@ -239,7 +239,7 @@ fn figures_of_kind(kind: &str, op: Option<&OpFigures>) -> Vec<StepFigure> {
         figures.push(StepFigure { name, unit: unit.into(), value });
     }
     for time in ["service", "response"] {
-        for percentile in PERCENTILES {
+        for percentile in Percentiles::NAMES {
             let latency = format!("{time}_us_{}", percentile.replace('.', "_"));
             figures.push(StepFigure {
                 name: format!("{kind}_{latency}").into(),

@@ -71,17 +71,12 @@ pub fn effects_of_matrices(figures: &Figures, options: &CompareOptions) -> Effec
     effects(figures, found.of_full_matrices(), options)
 }
 
-/// Returns the run with a base that was measured: if the plan's base was not, as where other
-/// targets were selected, the first target of the plan that was.
+/// Returns the run with a base that has figures: see [`Run::measured_base`].
 pub(crate) fn with_measured_base<'r>(run: &'r Run, figures: &Figures) -> Cow<'r, Run> {
-    let is_measured = |target: &str| figures.rows.iter().any(|row| row.cell.target == target);
-    let mut planned = run.targets.iter().map(|target| &target.name);
-    if is_measured(&run.base) {
-        return Cow::Borrowed(run);
-    }
-    match planned.find(|target| is_measured(target)) {
-        Some(first) => Cow::Owned(Run { base: first.clone(), ..run.clone() }),
-        None => Cow::Borrowed(run),
+    let has_figures = |target: &str| figures.rows.iter().any(|row| row.cell.target == target);
+    match run.measured_base(has_figures) {
+        Some(base) if base != run.base => Cow::Owned(Run { base: base.to_owned(), ..run.clone() }),
+        _ => Cow::Borrowed(run),
     }
 }
 

@@ -88,20 +88,15 @@ pub(crate) fn rate_title(kind: &str, role: OpRole) -> String {
     }
 }
 
-/// The names of percentiles in the order of [`analysis::figures::Percentiles::values`].
-pub(crate) const PERCENTILES: [&str; 8] =
-    ["p50", "p90", "p95", "p99", "p99.9", "p99.99", "max", "mean"];
-
-/// Returns a latency of the successful operations by name, such as `service_us_p99.9`.
+/// Returns a latency of the successful operations by name, such as `service_us_p99.9`. `None` if
+/// there were too few operations for it.
 pub(crate) fn time_of(op: &OpFigures, name: &str) -> Option<f64> {
     let (times, percentile) = match name.strip_prefix("service_us_") {
         Some(percentile) => (&op.service_us, percentile),
         None => (&op.response_us, name.strip_prefix("response_us_")?),
     };
     // Columns of files have `_` in the place of a point.
-    let wanted = percentile.replace('_', ".");
-    let at = PERCENTILES.iter().position(|known| *known == wanted)?;
-    (op.count > 0).then(|| times.values()[at])
+    times.of_operations(&percentile.replace('_', "."), op.count)
 }
 
 /// Returns the kinds of operation of a step with their roles.

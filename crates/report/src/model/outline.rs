@@ -77,9 +77,7 @@ impl Outline {
             .iter()
             .filter(|target| with_cells.contains(&target.name.as_str()))
             .collect();
-        // As in a report, the first target takes the place of a base that is not measured.
-        let base = measured.iter().find(|target| target.name == run.base).or(measured.first());
-        let base = base.map(|target| target.name.clone());
+        let base = run.measured_base(|target| with_cells.contains(&target));
         let steps = run.workloads.iter().flat_map(|workload| &workload.steps);
 
         Self {
@@ -88,7 +86,7 @@ impl Outline {
             state: RunState::of(run),
             engines: distinct(measured.iter().map(|target| target.engine.clone())),
             targets: measured.iter().map(|target| target.name.clone()).collect(),
-            base: base.unwrap_or_default(),
+            base: base.unwrap_or_default().to_owned(),
             steps: distinct(steps.cloned()),
             repeats: run.cells.iter().map(|cell| cell.key.repeat).max().unwrap_or(0),
             work: work(run),

@@ -1,4 +1,4 @@
-//! A line chart of a figure over targets, clients or rates, with a range at each point.
+//! A chart of a figure over targets, clients or rates, with a range at each point.
 
 use maud::{Markup, html as markup};
 
@@ -45,7 +45,7 @@ pub(super) struct Chart {
     pub remark: Option<(Tone, String)>,
 }
 
-/// A line of a chart.
+/// Points of a chart that belong together.
 #[derive(Clone, Debug)]
 pub(super) struct Curve {
     /// Determines the color and the dashes.
@@ -53,6 +53,8 @@ pub(super) struct Curve {
     pub name: String,
     /// One of many lines, drawn thin and gray.
     pub is_faint: bool,
+    /// A line joins the points, because the horizontal axis has an order that means something.
+    pub is_joined: bool,
     pub points: Vec<Point>,
 }
 
@@ -221,10 +223,16 @@ impl Curve {
     }
 }
 
-/// Draws a piece of a line for the legend.
+/// Draws a piece of a line, or a point, for the legend.
 pub(super) fn key(curve: &Curve) -> Markup {
     markup! {
-        g class=(color(curve)) { path.curve stroke-dasharray=(dashes(curve.number)) d="M0 0L24 0" {} }
+        g class=(color(curve)) {
+            @if curve.is_joined {
+                path.curve stroke-dasharray=(dashes(curve.number)) d="M0 0L24 0" {}
+            } @else {
+                circle.dot cx="12" cy="0" r="3" {}
+            }
+        }
     }
 }
 
@@ -234,10 +242,11 @@ fn color(curve: &Curve) -> String {
 }
 
 fn lines(layout: &ChartLayout<'_>, at: usize, curve: &Curve) -> Markup {
+    let is_line = curve.is_joined && curve.points.len() > 1;
     let places = curve.points.iter().map(|point| (layout.x_of(at, point), layout.y(point.y)));
     markup! {
         g class=(color(curve)) {
-            @if curve.points.len() > 1 { path.curve stroke-dasharray=(dashes(curve.number)) d=(path(places)) {} }
+            @if is_line { path.curve stroke-dasharray=(dashes(curve.number)) d=(path(places)) {} }
         }
     }
 }

@@ -340,8 +340,9 @@ pub(crate) fn chart_sections(board: &Board<'_>) -> [PlotSection; 3] {
 }
 
 fn target_charts(board: &Board<'_>) -> PlotSection {
-    const NOTE: &str = "Targets are in the plan's order. A line through a point is its interval; \
-        the band is a change that does not matter.";
+    const NOTE: &str = "Targets are in the plan's order. Points are joined if the targets differ \
+        only in a number that rises or falls, such as a version. A vertical line through a point \
+        is its interval; the band is a change that does not matter.";
     let plot =
         chart_plot("over-targets", "Throughput relative to the base", NOTE, over::targets(board));
     PlotSection { id: "over-targets", heading: "Over targets", plots: plot.into_iter().collect() }

@@ -1,6 +1,6 @@
 //! The most important findings, and the number of the others.
 
-use analysis::explain::{Evidence, FINDINGS_SHOWN_MAX, Finding, factor, figure};
+use analysis::explain::{AmountChange, Evidence, FINDINGS_SHOWN_MAX, Finding, figure};
 
 use super::Passage;
 use crate::model::table::{Cell, Table};
@@ -121,14 +121,18 @@ fn value_cell(value: Option<f64>) -> Cell {
     Cell::plain(value.map(figure).unwrap_or_default())
 }
 
-/// Returns by which factor a figure changed: `1.19x more`.
+/// Returns by how much a figure changed: `19% more`, `3.22x`. A figure in percent changes by
+/// points.
 fn change(shown: &Evidence) -> Option<String> {
     if shown.is_noise {
         return Some("within noise".to_owned());
     }
-    let ratio = shown.ratio?;
-    let less = if ratio < 1.0 { "less" } else { "more" };
-    Some(format!("{} {less}", factor(ratio)))
+    if shown.unit.starts_with('%') {
+        let points = shown.value? - shown.base?;
+        let less = if points < 0.0 { "less" } else { "more" };
+        return Some(format!("{} points {less}", figure(points.abs())));
+    }
+    Some(AmountChange::new(shown.ratio?, None).short())
 }
 
 /// Returns the number of findings that are not shown, in a sentence.

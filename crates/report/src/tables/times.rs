@@ -10,7 +10,7 @@ use words::Decimals;
 
 use crate::model::matrix::{CellLine, Matrix, StepHead};
 use crate::model::number::{fixed, rate_text, share, whole};
-use crate::model::operations::{PERCENTILES, kinds};
+use crate::model::operations::kinds;
 use crate::model::table::{Cell, Table, TableHeading, anchor};
 use crate::model::worth::{comparable, marked_if_invalid};
 
@@ -42,11 +42,13 @@ impl Time {
         }
     }
 
-    fn percentiles(self, op: &OpFigures) -> &Percentiles {
-        match self {
+    /// Returns the statistics of [`Percentiles::NAMES`]. `None`: there were too few operations.
+    fn statistics(self, op: &OpFigures) -> [Option<f64>; Percentiles::NAMES.len()] {
+        let times = match self {
             Self::Service => &op.service_us,
             Self::Response => &op.response_us,
-        }
+        };
+        Percentiles::NAMES.map(|name| times.of_operations(name, op.count))
     }
 
     pub(crate) fn buckets(self, op: &OpFigures) -> &Buckets {
@@ -203,25 +205,27 @@ fn bucket_cells(buckets: &Buckets) -> Vec<Cell> {
     cells
 }
 
-/// Returns percentiles of the same times.
+/// Returns percentiles of the same times, as far as there were enough operations for them.
 pub(crate) fn percentiles(matrix: &Matrix<'_>, step: StepHead<'_>, kinds: &[&str]) -> Table {
-    let mut all: Vec<&Percentiles> = Vec::new();
+    let mut all = Vec::new();
     for row in matrix.rows_of(step) {
-        let ops = kinds.iter().filter_map(|kind| row.ops.get(*kind)).filter(|op| op.count > 0);
-        all.extend(ops.flat_map(|op| [&op.service_us, &op.response_us]));
+        let ops = kinds.iter().filter_map(|kind| row.ops.get(*kind));
+        all.extend(
+            ops.flat_map(|op| [Time::Service, Time::Response].map(|time| time.statistics(op))),
+        );
     }
     // All rows of a column have the same decimals.
-    let decimals: [usize; PERCENTILES.len()] = std::array::from_fn(|column| {
-        Decimals::Microseconds.of(all.iter().map(|times| times.values()[column]))
+    let decimals: [usize; Percentiles::NAMES.len()] = std::array::from_fn(|column| {
+        Decimals::Microseconds.of(all.iter().filter_map(|statistics| statistics[column]))
     });
 
     let heading = TableHeading { id: "percentiles", title: "percentiles in microseconds" };
-    TimeTable::of(matrix, step, kinds).table(heading, &PERCENTILES, |op, time| {
+    TimeTable::of(matrix, step, kinds).table(heading, &Percentiles::NAMES, |op, time| {
         if op.count == 0 {
             return vec![Cell::default(); decimals.len()];
         }
-        let values = time.percentiles(op).values().into_iter().zip(decimals);
-        values.map(|(value, decimals)| Cell::plain(fixed(value, decimals))).collect()
+        let statistics = time.statistics(op).into_iter().zip(decimals);
+        statistics.map(|(value, decimals)| Cell::number(value, decimals)).collect()
     })
 }
 

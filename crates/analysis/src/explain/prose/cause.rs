@@ -1,6 +1,7 @@
 //! The cause of a change: a few words for titles, and a sentence.
 
-use super::numbers::{both, figure, list_any, more, percent};
+use super::amount::AmountChange;
+use super::numbers::{both, figure, list_any, percent};
 use super::settings_text;
 use crate::counted;
 use crate::explain::FindingKind;
@@ -60,7 +61,7 @@ fn fsync_names(metric: &str) -> [&'static str; 2] {
     }
 }
 
-/// Returns the cause of one step for a title: `1.21x more CPU per query`.
+/// Returns the cause of one step for a title: `21% more CPU per query`.
 pub(super) fn headline(case: &Case<'_>, cause: &Cause) -> String {
     let special = match cause {
         Cause::FsyncsPerCommit { metric, count, .. } => Some(fsyncs_instead(metric, *count)),
@@ -86,7 +87,7 @@ fn part_headline(changed: &PartOfTime, per: &str) -> Option<String> {
     match (changed.part, changed.detail) {
         (FindingKind::Cpu, _) => {
             let ratio = changed.us.ratio()?;
-            Some(format!("{} per {per}", more(ratio, "CPU")))
+            Some(format!("{} CPU per {per}", AmountChange::new(ratio, None).text()))
         }
         (_, Some(Detail::BytesChanged)) if is_more => Some(format!("more {what}")),
         (_, Some(Detail::BytesChanged)) => Some(format!("fewer {what}")),

@@ -64,7 +64,7 @@ fn words(caveat: &Caveat, case: &Case<'_>) -> String {
             figure(percent.value)
         ),
         Caveat::Frequency(mhz) => format!(
-            "the processors ran at {}, which makes CPU work {} by the same factor",
+            "the processors ran at {}, which makes CPU work {} in proportion",
             both(*mhz, "MHz"),
             if mhz.growth() < 0.0 { "slower" } else { "faster" }
         ),

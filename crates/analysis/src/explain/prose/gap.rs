@@ -1,5 +1,6 @@
 //! Differences in cost of targets that were measured once, in words.
 
+use super::amount::AmountChange;
 use super::numbers::{figure, list};
 use crate::explain::gap::{Cost, CostGaps, Gap};
 
@@ -39,10 +40,10 @@ fn first(gap: &Gap<'_>) -> String {
     let [of_base, value] = [gap.figures.base, gap.figures.value].map(figure);
     match gap.cost {
         Cost::Cpu => {
-            // Not `1.67x less`, which readers take for a subtraction.
-            let growth = ratio(gap.figures.value / gap.figures.base);
+            let change = AmountChange::new(gap.figures.value / gap.figures.base, None);
+            let (amount, than) = (change.text(), change.than());
             format!(
-                "{who} uses {growth}x as much CPU per {noun} as {base} in {place} ({of_base} -> {value} us)"
+                "{who} uses {amount} CPU per {noun} {than} {base} in {place} ({of_base} -> {value} us)"
             )
         }
         Cost::Reads if gap.metric == "rpq" => {

@@ -1,5 +1,6 @@
 //! Puts explanations in words. All sentences of findings are made here, from values.
 
+pub(super) mod amount;
 mod cause;
 pub(super) mod caveat;
 mod difference;
@@ -20,7 +21,8 @@ use super::{Finding, FindingKind};
 use crate::compare::ComparedStep;
 use crate::counted;
 use crate::settings::{Difference, DifferenceKind};
-use numbers::{factor_within, figure, list, list_any, pace, percent, range, times};
+use amount::AmountChange;
+use numbers::{figure, list, list_any, pace, percent, range, times};
 
 /// The number of costs that a finding about targets that were measured once has sentences about.
 const GAPS_NAMED: usize = 2;
@@ -74,7 +76,7 @@ fn place(about: &Finding) -> String {
     about.step.clone().unwrap_or_else(several)
 }
 
-/// Returns a title such as `pg17.base: 1.20x slower in scan: 1.21x more CPU per query`.
+/// Returns a title such as `pg17.base: 1.20x slower in scan: 21% more CPU per query`.
 fn change_title(change: &Change<'_>, about: &Finding) -> String {
     let leading = change.cases[0];
     let (count, steps, total) = (change.cases.len(), &about.steps, change.comparison_count);
@@ -362,37 +364,35 @@ fn hidden_cost(
     };
 
     let (cost, case) = costs[0];
-    let (target, per) = (&about.target, case.noun());
-    let title = format!(
-        "{target}: {} own CPU per {per} in {}, {throughput}",
-        more_or_less(cost),
-        place(about)
-    );
+    let (target, per, base) = (&about.target, case.noun(), case.base_name());
+    let change = change_of(cost);
+    let (amount, than) = (change.text(), change.than());
+    let over = change.range().map(|range| {
+        let repeats = counted(cost.values.len(), "repeat");
+        format!(" ({range} over {repeats})")
+    });
+    let title = format!("{target}: {amount} own CPU per {per} in {}, {throughput}", place(about));
     let mut text = vec![
         format!(
-            "{target} uses {} CPU of the engine and its clients per {per} than {} in {}{}.",
-            more_or_less(cost),
-            case.base_name(),
+            "{target} uses {amount} CPU of the engine and its clients per {per} {than} {base} in {}{}.",
             case.place(),
-            interval(cost)
+            over.unwrap_or_default()
         ),
         why.to_owned(),
     ];
     text.extend(whole_process(case).or_else(|| named_function(case)));
 
-    let others =
-        costs[1..].iter().map(|(cost, case)| format!("{} ({})", case.place(), more_or_less(cost)));
+    let others = costs[1..]
+        .iter()
+        .map(|(cost, case)| format!("{} ({})", case.place(), change_of(cost).text()));
     text.extend(list_any(others).map(|others| format!("Also in {others}.")));
 
     (title, text)
 }
 
-/// Returns how much more or less a target uses than the base. This is the comparison's ratio, not
-/// the ratio of the means.
-fn more_or_less(cost: &ComparedStep) -> String {
-    let ratio = cost.ratio.unwrap_or(1.0);
-    let more = if ratio < 1.0 { "less" } else { "more" };
-    format!("{} {more}", factor_within(ratio, cost.interval))
+/// Returns the change of a cost. This is the comparison's ratio, not the ratio of the means.
+fn change_of(cost: &ComparedStep) -> AmountChange {
+    AmountChange::new(cost.ratio.unwrap_or(1.0), cost.interval)
 }
 
 fn known_differences(gaps: &[CostGaps<'_>], facts: &[Fact<'_>]) -> Vec<String> {

@@ -2,6 +2,7 @@
 
 use words::grouped;
 
+use super::amount::AmountChange;
 use crate::compare::Interval;
 use crate::explain::case::Pair;
 use crate::explain::thresholds::NAMED;
@@ -41,18 +42,12 @@ pub(super) fn times(ratio: f64) -> String {
 
 /// Formats the larger of two figures as a multiple of the smaller, by their ratio: `1.57x`,
 /// whichever of the two it is.
-pub fn factor(ratio: f64) -> String {
+pub(super) fn factor(ratio: f64) -> String {
     match ratio.max(1.0 / ratio) {
         factor if factor < 1.005 => format!("{factor:.3}x"),
         factor if factor > 1000.0 => ">1000x".to_owned(),
         factor => times(factor),
     }
-}
-
-/// Returns the change of an amount: `1.20x more CPU`, `5.88x less CPU`.
-pub(super) fn more(ratio: f64, what: &str) -> String {
-    let more = if ratio < 1.0 { "less" } else { "more" };
-    format!("{} {more} {what}", factor(ratio))
 }
 
 /// Formats a factor as [`factor`] does, with fewer digits where its interval does not allow as
@@ -81,19 +76,19 @@ fn inverse(interval: Interval) -> Interval {
     Interval { low: 1.0 / interval.high, high: 1.0 / interval.low, ..interval }
 }
 
-/// Formats both figures with a unit and, where both are above zero, their ratio: `41.2 -> 48.9 us,
-/// 1.19x`, `48.9 -> 41.2 us, 1.19x less`.
+/// Formats both figures with a unit and, where both are above zero, the change: `41.2 -> 48.9 us,
+/// 19% more`. Figures in percent have none: `20 -> 25%, 25% more` would confuse.
 pub(super) fn both(pair: Pair, unit: &str) -> String {
     let (base, value) = (figure(pair.base), figure(pair.value));
-    let less = if pair.growth() < 0.0 { " less" } else { "" };
-    let ratio = pair.ratio().filter(|_| base != value);
-    let ratio = ratio.map(|ratio| format!(", {}{less}", factor(ratio)));
+    let is_share = unit.starts_with('%');
+    let ratio = pair.ratio().filter(|_| base != value && !is_share);
+    let change = ratio.map(|ratio| format!(", {}", AmountChange::new(ratio, None).short()));
     let unit = match unit {
         "" => String::new(),
-        unit if unit.starts_with(['%', '/']) => unit.to_owned(),
+        unit if is_share || unit.starts_with('/') => unit.to_owned(),
         unit => format!(" {unit}"),
     };
-    format!("{base} -> {value}{unit}{}", ratio.unwrap_or_default())
+    format!("{base} -> {value}{unit}{}", change.unwrap_or_default())
 }
 
 /// Formats a share: `75%`.
@@ -160,11 +155,13 @@ mod tests {
     }
 
     #[test]
-    fn a_change_has_both_values_the_unit_and_the_ratio() {
+    fn a_change_has_both_values_the_unit_and_its_size() {
         let text = |base, value, unit| both(Pair { base, value }, unit);
-        assert_eq!(text(41.2, 48.9, "us"), "41.2 -> 48.9 us, 1.19x");
+        assert_eq!(text(41.2, 48.9, "us"), "41.2 -> 48.9 us, 19% more");
+        assert_eq!(text(48.9, 12.1, "us"), "48.9 -> 12.1 us, 75% less");
+        assert_eq!(text(12.1, 48.9, "us"), "12.1 -> 48.9 us, 4.04x");
         assert_eq!(text(0.0, 4.8, "reads"), "0 -> 4.8 reads");
-        assert_eq!(text(9.0, 25.9, "%"), "9 -> 25.9%, 2.88x");
+        assert_eq!(text(9.0, 25.9, "%"), "9 -> 25.9%");
     }
 
     #[test]
@@ -176,8 +173,6 @@ mod tests {
         assert_eq!(pace(58.8, None), "58.8x faster");
         assert_eq!(pace(1.003, None), "1.003x faster");
         assert_eq!(pace(1e-9, None), ">1000x slower");
-        assert_eq!(more(0.85, "CPU"), "1.18x less CPU");
-        assert_eq!(more(12.3, "CPU"), "12.3x more CPU");
         let range = |low, high| range(Interval { low, high, confidence: 0.95 });
         assert_eq!(range(0.82, 0.864), "1.16x to 1.22x");
         assert_eq!(range(1.2161, 1.2183), "1.216x to 1.218x");

@@ -49,10 +49,10 @@ fn the_servers_whole_process_is_a_cause_where_its_threads_cannot_be_told_apart()
         assert!(is_about(changed.share, 7.8 / 8.4), "{changed:?}");
 
         let finding = only(&figures, FindingKind::Cpu);
-        assert!(finding.title.ends_with("1.85x more CPU per row"), "{}", finding.title);
+        assert!(finding.title.ends_with("85% more CPU per row"), "{}", finding.title);
         let says_so = format!("The threads of {} can't be told apart", unknown.join(" and "));
         assert!(finding.text.contains(&says_so), "{}", finding.text);
-        assert!(finding.text.contains("(server: 8 -> 15.8 us, 1.97x)"), "{}", finding.text);
+        assert!(finding.text.contains("(server: 8 -> 15.8 us, 97% more)"), "{}", finding.text);
         let mut evidence = finding.evidence.iter();
         assert!(evidence.any(|figure| figure.name == "CPU of the server's process"));
     }
@@ -78,7 +78,7 @@ fn the_servers_whole_process_is_a_hidden_cost_where_throughput_shows_no_change()
         row.metrics.insert("ips", Some(400_000.0));
     }
     let finding = only(&figures, FindingKind::HiddenCost);
-    assert!(finding.title.starts_with("b.c: 1.85x more own CPU per row"), "{}", finding.title);
+    assert!(finding.title.starts_with("b.c: 85% more own CPU per row"), "{}", finding.title);
     assert!(finding.text.contains("The threads of a.c can't be told apart"), "{}", finding.text);
 }
 

@@ -57,6 +57,7 @@ pub(super) fn curves(
         number,
         name: line.name,
         is_faint: are_many,
+        is_joined: true,
         points: line.samples.iter().filter_map(|(x, samples)| point_of(*x, samples)).collect(),
     };
     let mut curves: Vec<Curve> = samples.into_iter().enumerate().map(curve).collect();

@@ -1,17 +1,14 @@
 //! Charts of response times over requested rates.
 
-use analysis::{distinct, figures::Percentiles};
+use analysis::distinct;
 
 use super::curves::{curves, distinct_rates, ends};
 use crate::plot::chart::Chart;
 use crate::plot::scale::Scale;
 use crate::tables::compared::Board;
 
-type PercentileOf = fn(&Percentiles) -> f64;
-
 /// The percentiles that are drawn over rates.
-const TIMES: [(&str, PercentileOf); 3] =
-    [("p50", |times| times.p50), ("p99", |times| times.p99), ("max", |times| times.max)];
+const TIMES: [&str; 3] = ["p50", "p99", "max"];
 
 /// Returns charts of response times over the rates of steps whose names differ only in a number:
 /// `qr100`, `qr500`.
@@ -22,9 +19,9 @@ pub(in crate::plot) fn rates(board: &Board<'_>) -> Vec<Chart> {
     }
 
     let families = step_families(board);
-    let charts = families.iter().flat_map(|family| {
-        TIMES.iter().filter_map(|(name, time)| rate_chart(board, family, name, *time))
-    });
+    let charts = families
+        .iter()
+        .flat_map(|family| TIMES.iter().filter_map(|name| rate_chart(board, family, name)));
     charts.collect()
 }
 
@@ -60,16 +57,11 @@ fn step_families<'a>(board: &Board<'a>) -> Vec<StepFamily<'a>> {
 }
 
 /// Returns the chart of a percentile over requested rates; `None` if there is only one rate.
-fn rate_chart(
-    board: &Board<'_>,
-    family: &StepFamily<'_>,
-    name: &str,
-    time: PercentileOf,
-) -> Option<Chart> {
+fn rate_chart(board: &Board<'_>, family: &StepFamily<'_>, name: &str) -> Option<Chart> {
     let curves = curves(board, board.keys, |row| {
-        let op = row.ops.get(family.kind).filter(|op| op.count > 0)?;
+        let op = row.ops.get(family.kind)?;
         let sla = row.sla.as_ref().filter(|_| family.steps.contains(&row.step.as_str()))?;
-        let ms = time(&op.response_us) / 1e3;
+        let ms = op.response_us.of_operations(name, op.count)? / 1e3;
         // A logarithmic axis has no place for zero.
         (ms > 0.0).then_some((sla.target, ms))
     });

@@ -63,6 +63,7 @@ fn search_chart(
         number,
         name: format!("{}, {}", target.target, counted(target.clients as usize, "client")),
         is_faint: false,
+        is_joined: true,
         points: target.trials.iter().filter_map(point).collect(),
     };
     let curves: Vec<Curve> = searched.iter().enumerate().map(curve).collect();

@@ -35,6 +35,8 @@ fn step_chart(board: &Board<'_>, steps: &[StepHead<'_>], lines: &[RepeatedLine])
             number,
             name: board.names.short(target),
             is_faint: false,
+            // The order is that in which the steps run.
+            is_joined: true,
             points: steps.iter().enumerate().filter_map(point).collect(),
         });
     }

@@ -48,9 +48,49 @@ fn curves_of(board: &Board<'_>, targets: &[&str], step: StepHead<'_>) -> Vec<Cur
         number,
         name: board.keys.group_label(&lines[0].cell).unwrap_or_else(|| "ratio".to_string()),
         is_faint: false,
+        is_joined: are_in_order(targets),
         points: ratio_points(board, targets, lines, step),
     };
     board.compared_groups().enumerate().map(curve).collect()
+}
+
+/// Returns whether names differ only in a number or a version that rises or falls from each to the
+/// next: `pg9.6.base`, `pg10.base`, `pg17.base`.
+fn are_in_order(names: &[&str]) -> bool {
+    let numbered: Vec<NumberedName> = names.iter().map(|name| NumberedName::read(name)).collect();
+    let pairs = || numbered.windows(2).map(|pair| (&pair[0], &pair[1]));
+    pairs().all(|(a, b)| a.parts == b.parts)
+        && (pairs().all(|(a, b)| a.numbers < b.numbers)
+            || pairs().all(|(a, b)| a.numbers > b.numbers))
+}
+
+/// A name, taken apart.
+struct NumberedName<'n> {
+    /// The parts between numbers.
+    parts: Vec<&'n str>,
+    /// Each number or version, as its numbers between dots: 9.6 is before 9.10.
+    numbers: Vec<Vec<u64>>,
+}
+
+impl<'n> NumberedName<'n> {
+    fn read(name: &'n str) -> Self {
+        let mut numbered = Self { parts: Vec::new(), numbers: Vec::new() };
+        let mut rest = name;
+        while let Some(start) = rest.find(|letter: char| letter.is_ascii_digit()) {
+            let (part, from_number) = rest.split_at(start);
+            let is_number = |letter: char| letter.is_ascii_digit() || letter == '.';
+            let end = from_number.find(|letter| !is_number(letter)).unwrap_or(from_number.len());
+            // The last dot may separate the build from the config.
+            let number = from_number[..end].trim_end_matches('.');
+
+            let numbers = number.split('.').map(|digits| digits.parse().unwrap_or(u64::MAX));
+            numbered.numbers.push(numbers.collect());
+            numbered.parts.push(part);
+            rest = &from_number[number.len()..];
+        }
+        numbered.parts.push(rest);
+        numbered
+    }
 }
 
 /// Returns the chart of a step over targets.
@@ -61,7 +101,10 @@ fn chart(
     curves: Vec<Curve>,
     y: &Scale,
 ) -> Chart {
-    let slower = points(&curves).filter(|point| point.tone == Some(Tone::Slower));
+    // Of targets without an order, none is the first.
+    let joined = curves.iter().filter(|curve| curve.is_joined);
+    let slower =
+        joined.flat_map(|curve| &curve.points).filter(|point| point.tone == Some(Tone::Slower));
     let first_slower = slower.map(|point| point.x as usize).min();
     Chart {
         title: step.name.to_string(),

@@ -47,11 +47,11 @@ fn on_board<T>(run: &Run, rows: Vec<Row>, look: impl Fn(&Board<'_>) -> T) -> T {
 #[test]
 fn targets_are_in_the_order_of_the_plan_and_the_first_slower_one_is_named() {
     // The base is neither the first by name nor the first of the plan.
-    let speeds = [("pg9.a", 900.0), ("pg17.a", 1000.0), ("pg10.a", 500.0), ("pg11.a", 400.0)];
+    let speeds = [("pg9.a", 900.0), ("pg10.a", 1000.0), ("pg11.a", 500.0), ("pg17.a", 400.0)];
     let names = speeds.map(|(name, _)| name);
     let rows =
         (1..=5).flat_map(|repeat| speeds.map(|(name, speed)| row(name, 1, repeat, "l.i0", speed)));
-    let run = run(&names, "pg17.a");
+    let run = run(&names, "pg10.a");
     let rows: Vec<Row> = rows.collect();
     let [chart] = &on_board(&run, rows, targets)[..] else {
         panic!("one step, one chart");
@@ -73,6 +73,41 @@ fn targets_are_in_the_order_of_the_plan_and_the_first_slower_one_is_named() {
     let slower = Some((Tone::Slower, "first slower: pg9.a".to_string()));
     assert_eq!(chart.remark, slower);
     assert!(chart.y.low > 0.0);
+}
+
+#[test]
+fn only_targets_that_differ_in_a_rising_or_falling_number_are_joined() {
+    let is_joined = |names: &[&str]| {
+        let rows = (1..=5).flat_map(|repeat| {
+            names
+                .iter()
+                .enumerate()
+                .map(move |(at, name)| row(name, 1, repeat, "l.i0", 1000.0 - 100.0 * at as f64))
+        });
+        let charts = on_board(&run(names, names[0]), rows.collect(), targets);
+        let is_joined = charts[0].curves[0].is_joined;
+        let drawn = charts[0].draw(400.0).body.into_string();
+        assert_eq!(drawn.contains("class=\"curve\""), is_joined, "{drawn}");
+        // Only where there is an order can a target be the first.
+        assert_eq!(charts[0].remark.is_some(), is_joined);
+        is_joined
+    };
+    for names in [
+        ["pg9.6.base", "pg9.10.base", "pg17.base"],
+        ["pg17.a", "pg16.a", "pg9.a"],
+        ["pg17.cache1GB", "pg17.cache2GB", "pg17.cache16GB"],
+        ["my-8.0.2", "my-8.0.15", "my-8.4.0"],
+    ] {
+        assert!(is_joined(&names), "{names:?}");
+    }
+    for names in [
+        ["pg17.base", "pg17.small-cache", "pg17.nosync"],
+        ["pg9.a", "pg17.a", "pg10.a"],
+        ["pg16.a", "pg17.a", "pg17.b"],
+        ["pg17.cache512MB", "pg17.cache1GB", "pg17.cache2GB"],
+    ] {
+        assert!(!is_joined(&names), "{names:?}");
+    }
 }
 
 #[test]
@@ -140,7 +175,7 @@ fn steps_that_differ_in_their_rate_are_one_line() {
     let row = |step: &str, rate: f64, ms: f64| {
         let response_us =
             Percentiles { p50: ms * 100.0, p99: ms * 1e3, max: ms * 1e4, ..Percentiles::default() };
-        let op = OpFigures { count: 9, response_us, ..OpFigures::default() };
+        let op = OpFigures { count: 100, response_us, ..OpFigures::default() };
         Row {
             kind: StepKind::Query,
             main_op: Some("query".into()),

@@ -96,7 +96,7 @@ fn choice(sides: &ComparedSides<'_>) -> Markup {
     let [chosen_base, chosen_other] =
         [base, other].map(|side| side.targets.iter().find(|target| *target == side.target));
     markup! {
-        form method="get" action=(paths::COMPARE) {
+        form method="get" action=(address(paths::COMPARE, &[])) {
             input type="hidden" name="base" value=(base.run);
             input type="hidden" name="other" value=(other.run);
             p {

@@ -52,7 +52,7 @@ pub fn list_page(list: &RunList<'_>) -> String {
             p.soft { (extent(list)) }
         }
         main {
-            form.filter method="get" action=(paths::LIST) role="search" {
+            form.filter method="get" action=(address(paths::LIST, &[])) role="search" {
                 input type="search" name="q" value=(list.filter) aria-label="words of names, plans, targets, steps, states or results"
                     placeholder="name, plan, target, step, state or result";
                 button { "Filter" }
@@ -84,7 +84,7 @@ fn extent(list: &RunList<'_>) -> String {
 
 fn runs(list: &RunList<'_>) -> Markup {
     markup! {
-        form method="get" action=(paths::COMPARE) {
+        form method="get" action=(address(paths::COMPARE, &[])) {
             p { button { "Compare" } " the run chosen under A with the one under B; their targets are chosen next." }
             div.scroll tabindex="0" role="group" aria-label="runs" {
                 table.figures.bare {

@@ -29,7 +29,7 @@ use crate::printers::page::{STYLE, head_start};
 
 const OWN_STYLE: &str = include_str!("style.css");
 
-/// The paths of the pages.
+/// The paths of the pages, without the key of the server.
 pub mod paths {
     /// The list of runs.
     pub const LIST: &str = "/";
@@ -55,9 +55,10 @@ fn shown(text: &str) -> String {
     }
 }
 
-/// Returns an address with a query.
+/// Returns an address with a query. The address is relative to the folder of all pages, whose name
+/// is the key of the server.
 fn address(path: &str, query: &[(&str, &str)]) -> String {
-    let mut address = path.to_owned();
+    let mut address = format!(".{path}");
     for (index, (key, value)) in query.iter().enumerate() {
         let separator = if index == 0 { '?' } else { '&' };
         let _ = write!(address, "{separator}{key}=");
@@ -85,7 +86,7 @@ fn page(title: &str, is_incomplete: bool, body: Markup) -> String {
                 style { (PreEscaped(STYLE)) (PreEscaped(plot::STYLE)) (PreEscaped(OWN_STYLE)) }
             }
             body.catalog {
-                nav { a href=(paths::LIST) { "All runs" } }
+                nav { a href=(address(paths::LIST, &[])) { "All runs" } }
                 (body)
             }
         }
@@ -100,8 +101,8 @@ mod tests {
     #[test]
     fn an_address_keeps_every_name_whole() {
         let odd = [("name", "a b&c=d"), ("step", "ü/\"<")];
-        assert_eq!(address("/run", &odd), "/run?name=a%20b%26c%3Dd&step=%C3%BC%2F%22%3C");
-        assert_eq!(address("/", &[]), "/");
+        assert_eq!(address("/run", &odd), "./run?name=a%20b%26c%3Dd&step=%C3%BC%2F%22%3C");
+        assert_eq!(address("/", &[]), "./");
     }
 
     #[test]

@@ -50,7 +50,7 @@ fn comparing(run: &RunPage<'_>) -> Markup {
     let other = targets.iter().find(|target| **target != run.outline.base);
     markup! {
         @if targets.len() > 1 {
-            form method="get" action=(paths::COMPARE) {
+            form method="get" action=(address(paths::COMPARE, &[])) {
                 input type="hidden" name="base" value=(run.name);
                 input type="hidden" name="other" value=(run.name);
                 p {

@@ -1,0 +1,138 @@
+//! Changes of amounts in sentences.
+
+use super::numbers::{factor, factor_within};
+use crate::compare::Interval;
+
+/// The ratio from which an amount is a multiple of the base's. Below, it would be `100% more`.
+const MULTIPLE_MIN: f64 = 1.995;
+/// The ratio below which whole percents don't say how little is left.
+const LITTLE_MAX: f64 = 0.010_5;
+/// The ratio below which nearly nothing is left.
+const NOTHING_MAX: f64 = 0.000_5;
+
+/// A change of an amount, such as a cost, in the words that all findings and answers use:
+///
+/// | the amount is | words |
+/// |---|---|
+/// | less than the base's | the share that is gone: `40% less` |
+/// | more, but less than twice the base's | the share that came: `24% more` |
+/// | twice the base's or more | the multiple: `2.40x as much` |
+///
+/// A factor never comes with `more` or `less`: readers take `1.24x more` for 124 % more, and `1.67x
+/// less` for a subtraction. Only speeds are factors in both directions: `1.33x slower`.
+#[derive(Clone, Copy, Debug)]
+pub struct AmountChange {
+    ratio: f64,
+    interval: Option<Interval>,
+}
+
+impl AmountChange {
+    /// Returns the change to `ratio` times the base's amount.
+    pub fn new(ratio: f64, interval: Option<Interval>) -> Self {
+        Self { ratio, interval }
+    }
+
+    fn is_multiple(&self) -> bool {
+        self.ratio >= MULTIPLE_MIN
+    }
+
+    /// Returns the change for a place beside both amounts: `24% more`, `40% less`, `2.40x`.
+    pub fn short(&self) -> String {
+        if self.is_multiple() {
+            factor_within(self.ratio, self.interval)
+        } else if self.ratio < 1.0 {
+            format!("{} less", percents_less(self.ratio))
+        } else {
+            format!("{} more", percents_more(self.ratio))
+        }
+    }
+
+    /// Returns the change for a sentence, in front of what it is an amount of: `24% more`, `2.40x
+    /// as much`.
+    pub(super) fn text(&self) -> String {
+        let as_much = if self.is_multiple() { " as much" } else { "" };
+        self.short() + as_much
+    }
+
+    /// Returns the word between the amount and the base: `24% more CPU than a`, `2.40x as much CPU
+    /// as a`.
+    pub(super) fn than(&self) -> &'static str {
+        if self.is_multiple() { "as" } else { "than" }
+    }
+
+    /// Returns the interval in the form of the change, the smaller change first: `18% to 30%`.
+    pub(super) fn range(&self) -> Option<String> {
+        let interval = self.interval?;
+        let [low, high] = if self.is_multiple() {
+            [interval.low, interval.high].map(|bound| interval.digits_of(bound) + "x")
+        } else if self.ratio < 1.0 {
+            [interval.high, interval.low].map(percents_less)
+        } else {
+            [interval.low, interval.high].map(percents_more)
+        };
+        Some(format!("{low} to {high}"))
+    }
+}
+
+/// Formats the share of the base's amount that is gone: `40%`, `99.2%`.
+fn percents_less(ratio: f64) -> String {
+    match ratio {
+        ..NOTHING_MAX => ">99.9%".to_owned(),
+        ..LITTLE_MAX => format!("{:.1}%", 100.0 * (1.0 - ratio)),
+        _ => percents(1.0 - ratio),
+    }
+}
+
+/// Formats the share of the base's amount that came: `24%`.
+fn percents_more(ratio: f64) -> String {
+    // Bounds of two repeats may be extreme.
+    if ratio > 1000.0 { factor(ratio) } else { percents(ratio - 1.0) }
+}
+
+/// Formats a share in whole percents, or with a decimal if it is small: `3.4%`, `24%`.
+fn percents(share: f64) -> String {
+    let percent = 100.0 * share;
+    let decimals = usize::from(percent.abs() < 9.95);
+    format!("{percent:.decimals$}%")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn less_is_a_share_and_more_is_a_share_up_to_twice() {
+        for (ratio, text) in [
+            (0.0, ">99.9% less"),
+            (0.008, "99.2% less"),
+            (0.17, "83% less"),
+            (0.6, "40% less"),
+            (0.966, "3.4% less"),
+            (1.003, "0.3% more"),
+            (1.034, "3.4% more"),
+            (1.24, "24% more"),
+            (1.99, "99% more"),
+            (2.0, "2.00x as much"),
+            (12.3, "12.3x as much"),
+            (2000.0, ">1000x as much"),
+        ] {
+            assert_eq!(AmountChange::new(ratio, None).text(), text);
+        }
+        assert_eq!(AmountChange::new(2.4, None).short(), "2.40x");
+        assert_eq!(AmountChange::new(2.4, None).than(), "as");
+        assert_eq!(AmountChange::new(0.4, None).than(), "than");
+    }
+
+    #[test]
+    fn an_interval_has_the_form_of_its_change() {
+        let range = |ratio, low, high| {
+            let interval = Interval { low, high, confidence: 0.95 };
+            AmountChange::new(ratio, Some(interval)).range().unwrap()
+        };
+        assert_eq!(range(0.6, 0.55, 0.65), "35% to 45%");
+        assert_eq!(range(1.24, 1.18, 1.305), "18% to 30%");
+        assert_eq!(range(1.9, 1.7, 2.3), "70% to 130%");
+        assert_eq!(range(2.4, 1.9, 3.0), "1.9x to 3.0x");
+        assert_eq!(range(1.9, 1.1, 4000.0), "10% to >1000x");
+    }
+}
