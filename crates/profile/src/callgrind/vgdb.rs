@@ -13,9 +13,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::retry_on_intr;
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
+use rustix::process::{Pid, Signal, kill_process};
 
 use super::{PIPES, WorkError};
 
@@ -184,7 +182,7 @@ impl Asker<'_> {
         deadline: Instant,
     ) -> Result<Answer, WorkError> {
         let process = question.process;
-        while !question.wait(LOOK_AGAIN)? {
+        while !question.has_ended()? {
             if !is_running(process) {
                 return Ok(Answer::Gone);
             }
@@ -229,16 +227,14 @@ impl Asker<'_> {
 }
 
 impl Question {
-    /// Waits until `vgdb` has ended, or until the time is over. Returns whether it has ended.
-    fn wait(&mut self, time: Duration) -> Result<bool, WorkError> {
-        let cannot_wait = "cannot wait for `vgdb`";
-        let pidfd = pidfd_open(Pid::from_child(&self.vgdb), PidfdFlags::empty())
-            .map_err(|error| WorkError::io(cannot_wait)(error.into()))?;
-        let timeout = Timespec { tv_sec: 0, tv_nsec: i64::from(time.subsec_nanos()) };
-        let mut ended = [PollFd::new(&pidfd, PollFlags::IN)];
-        let count = retry_on_intr(|| poll(&mut ended, Some(&timeout)))
-            .map_err(|error| WorkError::io(cannot_wait)(error.into()))?;
-        self.has_ended = count > 0;
+    /// Returns whether `vgdb` has ended. If not, waits for a moment first.
+    fn has_ended(&mut self) -> Result<bool, WorkError> {
+        let status = self.vgdb.try_wait().map_err(WorkError::io("cannot wait for `vgdb`"))?;
+        if status.is_none() {
+            // Assay itself may run under valgrind, which has no file descriptors of processes.
+            std::thread::sleep(LOOK_AGAIN);
+        }
+        self.has_ended = status.is_some();
         Ok(self.has_ended)
     }
 }
@@ -287,6 +283,10 @@ enum State {
 
 impl State {
     fn of(process: u32) -> Self {
+        // Valgrind shows a process that asks for itself the program that it runs.
+        if process == std::process::id() {
+            return Self::Callgrind;
+        }
         let program = match fs_err::read_link(format!("/proc/{process}/exe")) {
             Ok(program) => program,
             // Another user's: nothing says that it is something else.
