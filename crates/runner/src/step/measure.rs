@@ -230,7 +230,9 @@ impl<'a> StepRunner<'a> {
     ) {
         record.elapsed_ns = outcome.elapsed_ns;
         add_rank_remarks(record);
-        note_held_up(record);
+        if self.counting.is_none() {
+            note_held_up(record);
+        }
         record.ops.clone_from(&outcome.totals);
 
         let counts: &[StateCounts] = states.map_or(&[], ThreadStates::counts);
