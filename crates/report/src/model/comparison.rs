@@ -74,7 +74,9 @@ pub fn effects_of_matrices(figures: &Figures, options: &CompareOptions) -> Effec
 /// Returns the run with a base that was measured: if the plan's base was not, as where other
 /// targets were selected, the first target of the plan that was.
 pub(crate) fn with_measured_base<'r>(run: &'r Run, figures: &Figures) -> Cow<'r, Run> {
-    let is_measured = |target: &str| figures.rows.iter().any(|row| row.cell.target == target);
+    let exact = || figures.exact.iter().map(|step| &step.row);
+    let is_measured =
+        |target: &str| figures.rows.iter().chain(exact()).any(|row| row.cell.target == target);
     let mut planned = run.targets.iter().map(|target| &target.name);
     if is_measured(&run.base) {
         return Cow::Borrowed(run);

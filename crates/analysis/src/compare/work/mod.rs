@@ -48,6 +48,24 @@ pub struct ComparedWork {
     pub reasons: Vec<String>,
 }
 
+/// The work of one part of a target's step, by itself.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TargetWork {
+    /// The target's exact cells, in all repeats.
+    pub cell: CellKey,
+    /// The step.
+    pub step: String,
+    /// The part.
+    #[serde(flatten)]
+    pub part: ComparedPart,
+    /// The mean of the cells' instructions per operation.
+    pub per_operation: Option<f64>,
+    /// The range of the cells, relative to their mean; `None` with a single cell.
+    pub floor: Option<f64>,
+    /// Cells that were left out.
+    pub reasons: Vec<String>,
+}
+
 /// A part of a step whose work is compared.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ComparedPart {
@@ -135,19 +153,44 @@ impl fmt::Display for WorkVerdict {
 
 /// Compares the exact cells of all targets with those of `base`, part by part.
 pub(super) fn compare_work(figures: &Figures, base: &str) -> Vec<ComparedWork> {
-    let reported = figures.exact.iter().filter(|step| step.row.reported);
-    let mut places = distinct(reported.map(ExactPlace::of));
-    places.retain(|exact| exact.target != base);
-
     let mut all = Vec::new();
-    for exact in places {
+    for exact in places(figures) {
+        if exact.target == base {
+            continue;
+        }
         let of_target = Cells::of(figures, exact);
         let of_base = Cells::of(figures, ExactPlace { target: base, ..exact });
-        for part in parts(&of_base, &of_target) {
+        for part in parts(&[&of_base, &of_target]) {
             all.push(compare_part(exact, part, &of_base, &of_target));
         }
     }
     all
+}
+
+/// Returns the work of every part of every target, in the order of the plan.
+pub fn target_work(figures: &Figures) -> Vec<TargetWork> {
+    let mut all = Vec::new();
+    for exact in places(figures) {
+        let cells = Cells::of(figures, exact);
+        for part in parts(&[&cells]) {
+            let values = cells.values(&part);
+            all.push(TargetWork {
+                cell: exact.cell(),
+                step: exact.place.step.to_owned(),
+                per_operation: mean_of(&values),
+                floor: range(&values),
+                reasons: cells.reasons.clone(),
+                part,
+            });
+        }
+    }
+    all
+}
+
+/// Returns the reported steps of targets with exact cells.
+fn places(figures: &Figures) -> Vec<ExactPlace<'_>> {
+    let reported = figures.exact.iter().filter(|step| step.row.reported);
+    distinct(reported.map(ExactPlace::of))
 }
 
 /// A step of a target whose work was to be counted, in all cells.
@@ -209,9 +252,9 @@ fn left_out(step: &ExactStep) -> String {
     format!("{}, {run}exact cell {} is left out:", cell.target, cell.repeat)
 }
 
-/// Returns the parts that either target has: connections by their roles, then the background.
-fn parts(base: &Cells<'_>, target: &Cells<'_>) -> Vec<ComparedPart> {
-    let steps = base.counted.iter().chain(&target.counted);
+/// Returns the parts that any target has: connections by their roles, then the background.
+fn parts(targets: &[&Cells<'_>]) -> Vec<ComparedPart> {
+    let steps = targets.iter().flat_map(|cells| &cells.counted);
     let known: Vec<_> = steps.flat_map(|step| &step.work.parts).collect();
     let serving = known.iter().filter(|part| part.role == WorkRole::Serving);
 

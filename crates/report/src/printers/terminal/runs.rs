@@ -9,7 +9,7 @@ use crate::model::matrix::Matrix;
 use crate::model::table::{Cell, Table, TableRow, anchor};
 use crate::prose::answer;
 use crate::prose::method::Method;
-use crate::tables::compared::other_verdicts;
+use crate::tables::compared::{other_verdicts, work};
 use crate::tables::{
     classic, grouped, lsm, metric_list as metric_tables, quality, searches, steps,
 };
@@ -52,6 +52,7 @@ fn write_tables(out: &mut TerminalWriter, run: &Run, figures: &Figures) {
     out.tables(classic::rates(&matrix));
     out.table(&lsm::stalled(&matrix));
     out.findings(&explained.findings);
+    out.tables(work(&explained.comparison()));
 
     out.table(&classic::fairness(&matrix));
     out.tables(grouped::costs(&matrix));
@@ -153,6 +154,10 @@ fn all_tables<'m>(run: &Run, figures: &Figures, matrix: &'m Matrix<'_>) -> Vec<N
     over_steps.extend(grouped::times(matrix));
     over_steps.extend(classic::lengths(matrix));
     over_steps.push(quality::debt(matrix));
+    if !figures.exact.is_empty() {
+        let run = with_measured_base(run, figures);
+        over_steps.extend(work(&Explained::new(&run, figures).comparison()));
+    }
 
     let mut tables = Vec::new();
     for table in over_steps {
@@ -249,6 +254,9 @@ fn write_brief(
     out.findings(findings);
     if is_repeated(compared) {
         out.tables(other_verdicts(comparison));
+    }
+    out.tables(work(comparison));
+    if is_repeated(compared) {
         out.method(&Method::of_comparison(compared));
     }
 }
