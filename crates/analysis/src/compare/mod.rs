@@ -86,7 +86,10 @@ pub use profile::{
 pub use requirement::{Bound, Requirement, RequirementResult, RequirementVerdict};
 pub use verdict::compare;
 pub use waits::{ComparedWaits, StateDifference};
-pub use work::{ComparedPart, ComparedWork, TargetWork, WorkVerdict, target_work};
+pub use work::{
+    ChangedCalls, ChangedFunction, ComparedPart, ComparedWork, FunctionWork, TargetWork,
+    WorkChanges, WorkShift, WorkVerdict, target_work,
+};
 
 /// The options of a comparison.
 #[derive(Clone, Debug)]

@@ -3,8 +3,21 @@
 //!
 //! The cells of a target differ by what is not deterministic in it. That range is the floor, and a
 //! change is shown if it is several times as large. `docs/exact.md` has the rules.
+//!
+//! ```text
+//! ExactStep ─┬─► floor                    verdict of a part
+//!            └─► fold ─► union            functions of both, by their names without versions
+//!                          └─► causes     more work of a function, or more calls of it
+//!                                └─► shifts ─► functions    what was only moved, and what changed
+//! ```
 
+mod causes;
 mod floor;
+mod fold;
+mod functions;
+mod names;
+mod shifts;
+mod union;
 
 use std::fmt;
 
@@ -18,6 +31,10 @@ use crate::figures::index::StepPlace;
 use crate::figures::{ExactStep, Figures, run_label};
 use crate::order::distinct;
 use floor::{Floor, NOT_DETERMINISTIC, multiple, range};
+use functions::changes;
+use union::CellGraph;
+
+pub use functions::{ChangedCalls, ChangedFunction, FunctionWork, WorkChanges, WorkShift};
 
 /// The work of one part of a step in a target and its base.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -44,6 +61,9 @@ pub struct ComparedWork {
     pub shown_from: Option<f64>,
     /// The verdict.
     pub verdict: WorkVerdict,
+    /// The functions in which work changed, if a change is shown. Connections share them: they are
+    /// with the first one that changed.
+    pub functions: Option<WorkChanges>,
     /// Cells that were left out, and why a ratio or verdict is missing.
     pub reasons: Vec<String>,
 }
@@ -80,6 +100,10 @@ impl ComparedPart {
     /// Returns the part's name in tables.
     pub fn name(&self) -> &str {
         self.connection.as_deref().unwrap_or(WorkRole::Background.name())
+    }
+
+    fn role(&self) -> WorkRole {
+        if self.connection.is_some() { WorkRole::Serving } else { WorkRole::Background }
     }
 
     fn is_named(&self, role: WorkRole, name: &str) -> bool {
@@ -160,8 +184,15 @@ pub(super) fn compare_work(figures: &Figures, base: &str) -> Vec<ComparedWork> {
         }
         let of_target = Cells::of(figures, exact);
         let of_base = Cells::of(figures, ExactPlace { target: base, ..exact });
+        let mut explained = Vec::new();
         for part in parts(&[&of_base, &of_target]) {
-            all.push(compare_part(exact, part, &of_base, &of_target));
+            let mut work = compare_part(exact, part, &of_base, &of_target);
+            let role = work.part.role();
+            if work.verdict.is_change() && !explained.contains(&role) {
+                work.functions = changes(&of_base.graphs(role), &of_target.graphs(role));
+                explained.push(role);
+            }
+            all.push(work);
         }
     }
     all
@@ -230,6 +261,20 @@ impl<'a> Cells<'a> {
             }
         }
         cells
+    }
+
+    /// Returns the functions of each cell.
+    fn graphs(&self, role: WorkRole) -> Vec<CellGraph<'a>> {
+        let mut graphs = Vec::new();
+        for step in &self.counted {
+            if let Some(graph) = step.graphs.get(&role).filter(|graph| !graph.functions.is_empty())
+            {
+                let operations =
+                    step.work.operations.values().fold(0, |a: u64, b| a.saturating_add(*b));
+                graphs.push(CellGraph { graph, operations });
+            }
+        }
+        graphs
     }
 
     /// Returns the instructions per operation of a part in each cell.
