@@ -36,6 +36,17 @@ fn work_has_a_row_for_each_connection_with_its_floor_and_verdict() {
 }
 
 #[test]
+fn the_functions_that_changed_stand_below_the_row() {
+    let text = table(&counted());
+    let (_, functions) = text.split_once("Functions with the change of work").unwrap();
+    let row = words(functions, "estimate").join(" ");
+    assert_eq!(row, "estimate serve > plan +3000▲ 20,000 23,000 1.00 1.00");
+
+    let page = html(&[source(SMALL)], &counted());
+    check_once(&page, &["work-functions-1"]);
+}
+
+#[test]
 fn a_target_by_itself_has_its_work_too() {
     let mut figures = counted();
     let base = figures.rows[0].cell.target.clone();

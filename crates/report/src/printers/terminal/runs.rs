@@ -154,14 +154,16 @@ fn all_tables<'m>(run: &Run, figures: &Figures, matrix: &'m Matrix<'_>) -> Vec<N
     over_steps.extend(grouped::times(matrix));
     over_steps.extend(classic::lengths(matrix));
     over_steps.push(quality::debt(matrix));
-    if !figures.exact.is_empty() {
-        let run = with_measured_base(run, figures);
-        over_steps.extend(work(&Explained::new(&run, figures).comparison()));
-    }
 
     let mut tables = Vec::new();
     for table in over_steps {
         tables.push(NamedTable { name: table.id.clone(), step: None, table });
+    }
+    if !figures.exact.is_empty() {
+        let run = with_measured_base(run, figures);
+        for table in work(&Explained::new(&run, figures).comparison()) {
+            tables.push(NamedTable { name: "work".to_owned(), step: None, table });
+        }
     }
     for step in matrix.measured() {
         // The identifier of a table is its name with the step, which makes it unique in a page.

@@ -1,7 +1,10 @@
 //! Exact work: instructions per operation, relative to the base.
 
 use analysis::{
-    compare::{ComparedWork, TargetWork, WorkVerdict, target_work},
+    compare::{
+        ChangedCalls, ChangedFunction, ComparedWork, TargetWork, WorkShift, WorkVerdict,
+        target_work,
+    },
     distinct,
 };
 
@@ -14,7 +17,10 @@ use crate::model::worth::Footnotes;
 /// What work does not tell, where the table is.
 const LIMITS: &str = "Instructions say nothing of waits, I/O, cache misses, atomics and the layout of code: times can change without them";
 
-/// Returns the table of work and its changes; without anything to compare, that of each target.
+/// The number of callers that a path lists.
+const PATH_LISTED: usize = 4;
+
+/// Returns the table of work and its changes, and those of the functions that changed; without anything to compare, that of each target.
 /// Without exact cells, there is none.
 pub(super) fn tables(comparison: &Comparison<'_>) -> Vec<Table> {
     let compared = comparison.compared;
@@ -52,7 +58,85 @@ pub(super) fn tables(comparison: &Comparison<'_>) -> Vec<Table> {
     ];
     table.notes.push(LIMITS.to_owned());
     table.notes.extend(reasons.notes_in("[", "]"));
-    vec![table]
+
+    let changed = compared.work.iter().filter(|work| work.functions.is_some());
+    let functions = changed.enumerate().filter_map(|(number, work)| functions(work, number));
+    std::iter::once(table).chain(functions).collect()
+}
+
+/// Returns the table of the functions in which a part's work changed; `None` if nothing is known
+/// about them.
+fn functions(work: &ComparedWork, number: usize) -> Option<Table> {
+    let changes = work.functions.as_ref()?;
+    let mut table = Table::new(
+        format!("work-functions-{}", number + 1),
+        format!(
+            "Functions with the change of work: instructions per operation, {} in {}, {}",
+            cell_name(&work.cell),
+            work.step,
+            work.part.name()
+        ),
+        ["function", "called by"].map(str::to_owned).to_vec(),
+        ["change", "own\nbase", "own\ntarget", "calls\nbase", "calls\ntarget"],
+    );
+    for function in &changes.functions {
+        let ChangedFunction { name, path, difference, base, target, .. } = function;
+        let cells = vec![
+            change(*difference),
+            instructions(Some(base.own)),
+            instructions(Some(target.own)),
+            Cell::number(Some(base.calls), 2),
+            Cell::number(Some(target.calls), 2),
+        ];
+        table.push(vec![name.clone(), brief_path(path)], cells);
+    }
+    if table.is_empty() {
+        let lead = vec!["no single function".to_owned(), String::new()];
+        table.push(lead, vec![Cell::not_run(); 5]);
+    }
+
+    for function in &changes.functions {
+        if let Some(ChangedCalls { callee, base, target }) = &function.calls {
+            table.notes.push(format!(
+                "`{}` calls `{callee}` {} times per operation, not {}",
+                function.name,
+                fixed(*target, 2),
+                fixed(*base, 2)
+            ));
+        }
+    }
+    table.notes.extend(shifts(&changes.shifts));
+    Some(table)
+}
+
+/// Returns the work that was only moved, in a sentence; `None` if none was.
+fn shifts(shifts: &[WorkShift]) -> Option<String> {
+    if shifts.is_empty() {
+        return None;
+    }
+    let mut moved = Vec::new();
+    for WorkShift { from, to, instructions } in shifts {
+        moved.push(format!("{} from `{from}` to `{to}`", fixed(*instructions, 0)));
+    }
+    Some(format!("not changed, but moved, inlined, split or renamed: {}", moved.join(", ")))
+}
+
+/// Returns the change of instructions per operation.
+fn change(difference: f64) -> Cell {
+    let decimals = if difference.abs() >= 100.0 { 0 } else { 2 };
+    let tone = if difference > 0.0 { Tone::WorkGrew } else { Tone::WorkShrank };
+    Cell::toned(format!("{difference:+.decimals$}"), tone)
+}
+
+/// Returns the callers of a function in brief: the root and the last ones.
+fn brief_path(path: &[String]) -> String {
+    let short = match path {
+        [first, .., before, last] if path.len() > PATH_LISTED => {
+            vec![first.as_str(), "...", before, last]
+        }
+        _ => path.iter().map(String::as_str).collect(),
+    };
+    short.join(" > ")
 }
 
 fn cells(work: &ComparedWork) -> Vec<Cell> {
