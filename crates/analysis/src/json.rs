@@ -4,7 +4,7 @@
 use record::Run;
 use serde_json::{Value, json};
 
-use crate::figures::{Figures, ProfiledStep, Row};
+use crate::figures::{ExactStep, Figures, ProfiledStep, Row};
 use crate::search::rate_searches;
 use crate::settings::Settings;
 
@@ -18,12 +18,15 @@ pub fn settings_json(settings: &Settings) -> Value {
 ///
 /// `differences` and `settings` are [`crate::settings::Settings`], `searches` are
 /// [`crate::search::SearchedTarget`]. Rows of profiled cells have `"cell_kind": "profiled"` and a
-/// `profile`. Metrics that are not applicable are not in `metrics` but in `not_applicable`. Series
+/// `profile`, and those of exact cells `"cell_kind": "exact"`, `"exact": true` and a `work`. Metrics that are not applicable are not in `metrics` but in `not_applicable`. Series
 /// are left out: they are long, and the record has them as Parquet.
 pub fn json(run: &Run, figures: &Figures) -> Value {
+    let mut rows: Vec<Value> = figures.rows.iter().map(row).collect();
+    rows.extend(figures.profiled.iter().map(profiled));
+    rows.extend(figures.exact.iter().map(exact));
     json!({
         "run": run,
-        "rows": figures.rows.iter().map(row).chain(figures.profiled.iter().map(profiled)).collect::<Vec<_>>(),
+        "rows": rows,
         "missing": missing_json(figures),
         "unfinished": figures.unfinished,
         "differences": figures.settings.differences,
@@ -45,6 +48,12 @@ pub fn missing_json(figures: &Figures) -> Value {
 fn profiled(step: &ProfiledStep) -> Value {
     let mut value = row(&step.row);
     value["profile"] = json!(step.profile);
+    value
+}
+
+fn exact(step: &ExactStep) -> Value {
+    let mut value = row(&step.row);
+    (value["exact"], value["work"]) = (json!(true), json!(step.work));
     value
 }
 

@@ -104,6 +104,7 @@ pub fn retain_steps(figures: &mut Figures, wanted: &[String]) {
     figures.rows.retain(|row| wanted.contains(&row.step));
     figures.missing.retain(|row| wanted.contains(&row.step));
     figures.profiled.retain(|step| wanted.contains(&step.row.step));
+    figures.exact.retain(|step| wanted.contains(&step.row.step));
 }
 
 /// Refuses a step that the figures don't have.

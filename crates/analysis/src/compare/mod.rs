@@ -13,6 +13,7 @@
 //! * [`gate()`] accepts or refuses a change by its verdicts: [`Gate`].
 //! * [`noise_floor`] says which changes a machine can show: [`NoiseFloor`].
 //! * [`Requirement`]s are bounds that take the place of a base.
+//! * [`ComparedWork`] is how much work an operation is, and how exact that is.
 //! * [`ComparedProfile`], [`ComparedWaits`] and [`ComparedPlans`] say where a change is: in which
 //!   functions, states of sessions, and plans.
 //!
@@ -52,6 +53,7 @@ mod samples;
 mod student;
 mod verdict;
 mod waits;
+mod work;
 
 use std::fmt;
 
@@ -84,6 +86,10 @@ pub use profile::{
 pub use requirement::{Bound, Requirement, RequirementResult, RequirementVerdict};
 pub use verdict::compare;
 pub use waits::{ComparedWaits, StateDifference};
+pub use work::{
+    ChangedCalls, ChangedFunction, ComparedPart, ComparedWork, FunctionWork, TargetWork,
+    WorkChanges, WorkShift, WorkVerdict, target_work,
+};
 
 /// The options of a comparison.
 #[derive(Clone, Debug)]
@@ -185,6 +191,8 @@ pub struct Compared {
     pub waits: Vec<ComparedWaits>,
     /// The statements whose plans differ.
     pub plans: Vec<ComparedPlans>,
+    /// Exact work, in steps with exact cells.
+    pub work: Vec<ComparedWork>,
 }
 
 /// One metric in one step of a target, compared with the base.

@@ -13,6 +13,7 @@ use super::profile::compare_profiles;
 use super::reason::{Note, REPEATS_ADVISED, Reason};
 use super::samples::{Samples, TargetStep};
 use super::waits::compare_waits;
+use super::work::compare_work;
 use super::{
     CompareOptions, Compared, ComparedStep, Interval, Looks, Pairing, Verdict, databases, family,
     requirement,
@@ -48,6 +49,8 @@ pub fn compare(figures: &Figures, options: &CompareOptions) -> Compared {
     rows.retain(|row| options.shows(&row.step));
     waits.retain(|waits| options.shows(&waits.step));
     profiles.retain(|profile| options.shows(&profile.step));
+    let mut work = compare_work(figures, &options.base);
+    work.retain(|work| options.shows(&work.step));
 
     let mut notes = Vec::new();
     if !rows.is_empty() && rows.iter().all(|row| row.base_values.is_empty()) {
@@ -68,6 +71,7 @@ pub fn compare(figures: &Figures, options: &CompareOptions) -> Compared {
         plans: compare_plans(&samples.index, &rows, &options.base),
         waits,
         profiles,
+        work,
         rows,
         overall: overall(&samples, &comparisons, options),
         looks: samples.looks(),

@@ -70,6 +70,7 @@ pub fn by_pair(
         rows.retain_mut(|row| pair.rename(row.run, &mut row.cell));
     }
     figures.profiled.retain_mut(|step| pair.rename(step.row.run, &mut step.row.cell));
+    figures.exact.retain_mut(|step| pair.rename(step.row.run, &mut step.row.cell));
     figures.unfinished.retain_mut(|cell| pair.rename(cell.run, &mut cell.cell));
     figures.begun.retain_mut(|cell| pair.rename(cell.run, &mut cell.cell));
 

@@ -51,6 +51,7 @@ pub fn by_run(runs: &[Recorded], figures: &mut Figures) -> Result<Run, Incompara
         rows.retain_mut(|row| keep(row.run, &mut row.cell));
     }
     figures.profiled.retain_mut(|step| keep(step.row.run, &mut step.row.cell));
+    figures.exact.retain_mut(|step| keep(step.row.run, &mut step.row.cell));
     figures.unfinished.retain_mut(|cell| keep(cell.run, &mut cell.cell));
     figures.begun.retain_mut(|cell| keep(cell.run, &mut cell.cell));
 

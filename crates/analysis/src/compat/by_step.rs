@@ -46,8 +46,9 @@ pub fn by_step(
         refuse_other_work(figures, pair)?;
     }
 
-    // Profiles and settings are compared between targets.
+    // Profiles, exact work and settings are compared between targets.
     figures.profiled.clear();
+    figures.exact.clear();
     figures.settings = Settings::default();
     for rows in [&mut figures.rows, &mut figures.missing] {
         *rows = rows.iter().flat_map(|row| as_targets(row, pairs)).collect();

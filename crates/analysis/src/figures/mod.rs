@@ -62,8 +62,8 @@ pub use reading::{figures, figures_and, for_each_row};
 pub use remarks::Remark;
 pub(crate) use row::run_label;
 pub use row::{
-    CopiedDatabase, Figures, OpFigures, ProfiledStep, RankFigures, ReadLimits, Row, StartedCell,
-    UnfinishedCell, throughput,
+    CopiedDatabase, ExactStep, Figures, OpFigures, ProfiledStep, RankFigures, ReadLimits, Row,
+    StartedCell, UnfinishedCell, throughput,
 };
 pub use series::{CounterSeries, OpSeries, Series, per_second, rate_exceeded_in};
 pub use sizes::{Size, TablePart};

@@ -8,13 +8,15 @@ use std::collections::BTreeMap;
 
 use record::{
     Cell, CellRef, LogEvent, OpRole, RecordError, Run, RunDir, Status, StepKind, StepReader,
-    StepState,
+    StepState, StepWork,
 };
 
 use super::computing::CellOfRun;
 use super::log_events;
 use super::machines::Machines;
-use super::row::{CopiedDatabase, Figures, ProfiledStep, Row, StartedCell, UnfinishedCell};
+use super::row::{
+    CopiedDatabase, ExactStep, Figures, ProfiledStep, Row, StartedCell, UnfinishedCell,
+};
 use crate::parallel::map_parallel;
 use crate::settings::RunSettings;
 use words::CellKind;
@@ -95,9 +97,10 @@ struct RunsReader {
     runs: Vec<LoadedRun>,
     /// The steps whose figures are not yet computed.
     steps: Vec<OpenStep>,
-    /// The end of each planned cell without a profiler.
+    /// The end of each planned cell whose times are compared.
     ends: Vec<CellEnd>,
-    unfinished_profiles: Vec<UnfinishedCell>,
+    /// The unfinished cells whose times are not compared.
+    unfinished_apart: Vec<UnfinishedCell>,
 }
 
 /// A run with its cells that were begun.
@@ -145,8 +148,7 @@ impl RunsReader {
                     let end = end_of(run, &record, reference, &loaded);
                     cells.extend(self.add_cell(&record, end, cells.len(), loaded));
                 }
-                CellKind::Profiled => self.add_profiled(run, &record, loaded)?,
-                CellKind::Exact => {}
+                CellKind::Profiled | CellKind::Exact => self.add_apart(run, &record, loaded)?,
             }
         }
         self.runs.push(LoadedRun { record, cells });
@@ -205,8 +207,9 @@ impl RunsReader {
         Some(BegunCell { cell, events })
     }
 
-    /// Adds a profiled cell. Its figures are not compared, so only its steps and its end are kept.
-    fn add_profiled(
+    /// Adds a profiled or exact cell. Its times are not compared, so only its steps and its end are
+    /// kept.
+    fn add_apart(
         &mut self,
         run: usize,
         record: &Run,
@@ -219,11 +222,15 @@ impl RunsReader {
 
         let cell = CellOfRun { run, record, cell: &loaded.cell };
         for step in &loaded.steps {
-            let profiled = profiled_step(&cell, step)?;
-            if profiled.row.damaged {
-                self.figures.damages.extend(profiled.row.reasons.iter().cloned());
+            if loaded.cell.key.kind == CellKind::Profiled {
+                let profiled = profiled_step(&cell, step)?;
+                add_damage(&mut self.figures, &profiled.row);
+                self.figures.profiled.push(profiled);
+            } else {
+                let exact = exact_step(&cell, step)?;
+                add_damage(&mut self.figures, &exact.row);
+                self.figures.exact.push(exact);
             }
-            self.figures.profiled.push(profiled);
         }
 
         if !loaded.is_whole() {
@@ -232,7 +239,7 @@ impl RunsReader {
                 (None, Some(failure)) => failure.causes.clone(),
                 (None, None) => Vec::new(),
             };
-            self.unfinished_profiles.push(UnfinishedCell {
+            self.unfinished_apart.push(UnfinishedCell {
                 run,
                 status: loaded.is_begun.then_some(loaded.cell.status),
                 causes,
@@ -258,8 +265,8 @@ impl RunsReader {
             let (row, taken) = result?;
             if row.damaged {
                 self.ends[step.end].is_unfinished = true;
-                self.figures.damages.extend(row.reasons.iter().cloned());
             }
+            add_damage(&mut self.figures, &row);
             self.figures.rows.push(row);
             all_taken.push(taken);
         }
@@ -283,13 +290,20 @@ impl RunsReader {
                 figures.unfinished.push(end.cell);
             }
         }
-        figures.unfinished.extend(self.unfinished_profiles);
+        figures.unfinished.extend(self.unfinished_apart);
 
         for (run, LoadedRun { record, cells }) in self.runs.into_iter().enumerate() {
             let cells = cells.into_iter().map(|begun| begun.cell).collect();
             figures.settings.extend(RunSettings::new(record, cells).all(run));
         }
         figures
+    }
+}
+
+/// Adds what of a step can't be read.
+fn add_damage(figures: &mut Figures, row: &Row) {
+    if row.damaged {
+        figures.damages.extend(row.reasons.iter().cloned());
     }
 }
 
@@ -323,6 +337,18 @@ fn profiled_step(cell: &CellOfRun<'_>, step: &StepReader) -> Result<ProfiledStep
         stacks: stacks.filter(|_| !row.damaged).unwrap_or_default(),
         row,
     })
+}
+
+/// Returns a step of an exact cell. A step whose functions can't be read has no work either.
+fn exact_step(cell: &CellOfRun<'_>, step: &StepReader) -> Result<ExactStep, RecordError> {
+    let (row, graphs) = match step.work() {
+        Ok(graphs) => (row_or_damage(cell, step)?, graphs),
+        Err(error) => (cell.row(&step.damaged(&error))?, BTreeMap::new()),
+    };
+    if row.damaged {
+        return Ok(ExactStep { row, work: StepWork::default(), graphs: BTreeMap::new() });
+    }
+    Ok(ExactStep { row, work: step.step().work.clone().unwrap_or_default(), graphs })
 }
 
 /// Returns the figures of one step with its part of the engine's log.

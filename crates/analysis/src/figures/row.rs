@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use record::{
-    CellKey, KeptDatabase, OpRole, StatementPlan, Status, StepKind, StepProfile, Warning,
+    CellKey, KeptDatabase, OpRole, StatementPlan, Status, StepKind, StepProfile, StepWork, Warning,
 };
 use serde::Serialize;
-use words::{Stacks, WaitView};
+use words::{Stacks, WaitView, WorkGraph, WorkRole};
 
 use super::client_hosts::ClientHostFigures;
 use super::fairness::Fairness;
@@ -44,6 +44,9 @@ pub struct Figures {
     /// The steps of profiled cells, whose figures are not among `rows`.
     #[serde(skip)]
     pub profiled: Vec<ProfiledStep>,
+    /// The steps of exact cells, whose figures are not among `rows`.
+    #[serde(skip)]
+    pub exact: Vec<ExactStep>,
 }
 
 /// A cell without its full set of steps.
@@ -352,6 +355,28 @@ pub struct ProfiledStep {
     /// The samples.
     #[serde(skip)]
     pub stacks: Stacks,
+}
+
+/// A step of an exact cell.
+#[derive(Clone, Debug, Serialize)]
+pub struct ExactStep {
+    /// The figures, whose times mean nothing: counting slows the engine down.
+    #[serde(flatten)]
+    pub row: Row,
+    /// The operations and the instructions that were counted.
+    pub work: StepWork,
+    /// The functions that were executed, and who called whom.
+    #[serde(skip)]
+    pub graphs: BTreeMap<WorkRole, WorkGraph>,
+}
+
+impl ExactStep {
+    /// Returns the reason why the step's work is not known; `None` if it is.
+    pub fn missing(&self) -> Option<&str> {
+        let not_valid = || self.row.reasons.first().map_or("it is not complete", String::as_str);
+        let missing = self.work.missing.as_deref();
+        missing.or_else(|| (!self.row.valid || self.work.parts.is_empty()).then(not_valid))
+    }
 }
 
 /// Returns the name of a run where runs are compared.

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod compare;
+mod exact;
 mod lag;
 
 use std::collections::BTreeMap;

@@ -73,7 +73,10 @@ pub fn effects_of_matrices(figures: &Figures, options: &CompareOptions) -> Effec
 
 /// Returns the run with a base that has figures: see [`Run::measured_base`].
 pub(crate) fn with_measured_base<'r>(run: &'r Run, figures: &Figures) -> Cow<'r, Run> {
-    let has_figures = |target: &str| figures.rows.iter().any(|row| row.cell.target == target);
+    let has_figures = |target: &str| {
+        let exact = figures.exact.iter().map(|step| &step.row);
+        figures.rows.iter().chain(exact).any(|row| row.cell.target == target)
+    };
     match run.measured_base(has_figures) {
         Some(base) if base != run.base => Cow::Owned(Run { base: base.to_owned(), ..run.clone() }),
         _ => Cow::Borrowed(run),

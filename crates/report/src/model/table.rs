@@ -31,6 +31,10 @@ pub(crate) enum Tone {
     TimeGrew,
     /// A function or a state that takes less time than in the base; the samples show it.
     TimeShrank,
+    /// More work than in the base; the exact cells show it.
+    WorkGrew,
+    /// Less work than in the base; the exact cells show it.
+    WorkShrank,
     /// Repeats differ by more than the effect.
     Noisy,
     /// The requested rate was missed.
@@ -76,6 +80,12 @@ impl Tone {
             Self::CostsLess => ("▼", "costs less: the interval is below 1"),
             Self::TimeGrew => ("▲", "costs more: the interval is above 0"),
             Self::TimeShrank => ("▼", "costs less: the interval is below 0"),
+            Self::WorkGrew => {
+                ("▲", "more work: the change exceeds what the cells' differences explain")
+            }
+            Self::WorkShrank => {
+                ("▼", "less work: the change exceeds what the cells' differences explain")
+            }
             Self::Noisy => {
                 ("?", "too noisy to say: the interval includes 1, and changes that matter")
             }

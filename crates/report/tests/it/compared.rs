@@ -148,6 +148,7 @@ fn comparison_of(rows: Vec<ComparedStep>) -> Compared {
         profiles: Vec::new(),
         waits: Vec::new(),
         plans: Vec::new(),
+        work: Vec::new(),
         shown_metrics: Vec::new(),
         requirements: Vec::new(),
         looks: Looks::Once,

@@ -15,6 +15,7 @@ mod quality;
 mod synthetic;
 mod sysbench;
 mod terminal;
+mod work;
 mod written;
 
 use analysis::figures::Figures;

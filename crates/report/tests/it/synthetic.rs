@@ -4,18 +4,18 @@ use std::collections::BTreeMap;
 
 use analysis::{
     figures::{
-        Buckets, ClientEnd, ConcurrentChange, Fairness, Figures, OpFigures, OpSeries, Pending,
-        Percentiles, ProfiledStep, Quality, Row, Series, SettleAction, SettleWork, Shift, Sla,
-        SlaHistory, Stall, UnfinishedCell, WorstResponse,
+        Buckets, ClientEnd, ConcurrentChange, ExactStep, Fairness, Figures, OpFigures, OpSeries,
+        Pending, Percentiles, ProfiledStep, Quality, Row, Series, SettleAction, SettleWork, Shift,
+        Sla, SlaHistory, Stall, UnfinishedCell, WorstResponse,
     },
     settings::RunSettings,
 };
 use record::{
     Build, CellRef, Counter, Failure, FileHash, FsyncLatency, Host, Plan, ResolvedValue, Run,
-    Setting, Settle, Status, Step, StepKind, StepProfile, Target, Warning,
+    Setting, Settle, Status, Step, StepKind, StepProfile, StepWork, Target, Warning,
 };
 use report::{CellRecord, Source};
-use words::Stacks;
+use words::{Stacks, WorkCalls, WorkFunction, WorkGraph, WorkPart, WorkRole};
 
 /// The size of a run.
 #[derive(Clone, Copy)]
@@ -564,6 +564,67 @@ pub fn add_profiles(figures: &mut Figures) {
         row.metrics.insert("server_cpu_us_per_op", cpu_us);
         row.cell.repeat = 2;
         figures.rows.push(row);
+    }
+}
+
+/// Adds two exact cells of each target with its first query step: other targets than the first
+/// spend more instructions in `estimate`, which `plan` calls.
+pub fn add_exact(figures: &mut Figures) {
+    let base = figures.rows[0].cell.target.clone();
+    let is_query = |row: &&Row| row.valid && row.step == "qr100";
+    let rows: Vec<Row> = figures.rows.iter().filter(is_query).cloned().collect();
+    for row in rows {
+        for repeat in 1..=2 {
+            let mut graph = graph(if row.cell.target == base { 20_000 } else { 23_000 });
+            // Cells differ a little.
+            graph.functions[0].own += u64::from(repeat);
+            let operations = [("query".to_string(), OPERATIONS)].into();
+            let key = record::CellKey { clients: 1, repeat, ..row.cell.clone() };
+            figures.exact.push(ExactStep {
+                row: Row {
+                    cell: record::CellKey { kind: words::CellKind::Exact, ..key },
+                    series: Series::default(),
+                    ..row.clone()
+                },
+                work: StepWork {
+                    missing: None,
+                    tool: "valgrind-3.19.0".to_string(),
+                    warmup_operations: 200,
+                    operations,
+                    parts: vec![WorkPart {
+                        role: WorkRole::Serving,
+                        name: "query".to_string(),
+                        operations: vec!["query".to_string()],
+                        instructions: graph.total(),
+                        events: BTreeMap::new(),
+                    }],
+                },
+                graphs: [(WorkRole::Serving, graph)].into(),
+            });
+        }
+    }
+}
+
+/// The operations that an exact cell counts.
+const OPERATIONS: u64 = 1000;
+
+/// Returns the functions of a query, whose `estimate` executes this many instructions.
+fn graph(estimate: u64) -> WorkGraph {
+    let own = [("serve", 1000), ("execute", 30_000), ("plan", 4000), ("estimate", estimate)];
+    let function = |(name, own): (&str, u64)| WorkFunction {
+        name: name.to_string(),
+        object: "postgres".to_string(),
+        own: own * OPERATIONS,
+    };
+    let calls = |caller, callee, inclusive: u64| WorkCalls {
+        caller,
+        callee,
+        count: OPERATIONS,
+        inclusive: inclusive * OPERATIONS,
+    };
+    WorkGraph {
+        functions: own.map(function).to_vec(),
+        calls: vec![calls(0, 1, 30_000), calls(0, 2, 4000 + estimate), calls(2, 3, estimate)],
     }
 }
 

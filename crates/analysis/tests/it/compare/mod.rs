@@ -8,3 +8,4 @@ mod machines;
 mod overall;
 mod simulated;
 mod verdicts;
+mod work;

@@ -119,5 +119,6 @@ fn take_figures(figures: &mut Figures, run: &Run) -> Figures {
     own.unfinished = figures.unfinished.extract_if(.., |row| is_own(&row.cell)).collect();
     own.begun = figures.begun.extract_if(.., |row| is_own(&row.cell)).collect();
     own.profiled = figures.profiled.extract_if(.., |step| is_own(&step.row.cell)).collect();
+    own.exact = figures.exact.extract_if(.., |step| is_own(&step.row.cell)).collect();
     own
 }

@@ -40,6 +40,7 @@ pub fn comparison_page(sides: &ComparedSides<'_>, comparison: &Comparison<'_>) -
     let tables = [
         answer.figures.clone(),
         compared::other_verdicts(comparison),
+        compared::work(comparison),
         compared::costs(comparison),
         compared::waits(comparison),
         compared::plans(comparison),

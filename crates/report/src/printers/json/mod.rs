@@ -19,8 +19,8 @@ use crate::prose::answer;
 use crate::tables::compared::noise::is_against_itself;
 
 /// Returns `{"answer": {...}, "compared": {..., "rows": [...]}, "findings": [...], "profiles":
-/// [...], "waits": [...], "plans": [...], "requirements": [...], "noise_floor": ...}`. Only a
-/// target against itself has a noise floor.
+/// [...], "waits": [...], "plans": [...], "work": [...], "requirements": [...], "noise_floor":
+/// ...}`. Only a target against itself has a noise floor.
 pub fn compared_json(comparison: &Comparison<'_>) -> Value {
     let Comparison { figures, compared, effects, findings, .. } = *comparison;
 
@@ -49,6 +49,7 @@ pub fn compared_json(comparison: &Comparison<'_>) -> Value {
         "profiles": compared.profiles,
         "waits": compared.waits,
         "plans": compared.plans,
+        "work": compared.work,
         "requirements": compared.requirements.iter().map(requirement_json).collect::<Vec<_>>(),
         "noise_floor": noise,
     })

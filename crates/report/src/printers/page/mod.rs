@@ -173,7 +173,7 @@ pub fn html_page(page: &Page<'_>) -> String {
             }
             body {
                 a.skip href="#answer" { "Skip to the answer" }
-                (contents(&matrix, !figures.profiled.is_empty()))
+                (contents(&matrix, figures))
                 (header(page, &names, &comparison, &problems))
                 main {
                     (basis_of_answer(named, &comparison))
@@ -188,6 +188,7 @@ pub fn html_page(page: &Page<'_>) -> String {
                         @for step in &steps { (step::section(named, &comparison, &legend, step, budget)) }
                         (step::settling(sources))
                     }
+                    (work(&names, &comparison))
                     (functions::section(&names, &comparison))
                     (appendix::sections(sources, figures))
                 }
@@ -336,6 +337,19 @@ fn compared_summary(named: NamedMatrix<'_>, comparison: &Comparison<'_>) -> Mark
     }
 }
 
+/// Returns the section of exact work; empty without exact cells.
+fn work(names: &Names<'_>, comparison: &Comparison<'_>) -> Markup {
+    let tables_of_work = compared::work(comparison);
+    markup! {
+        @if !tables_of_work.is_empty() {
+            section id="exact-work" {
+                h2 { "Work" (permalink("exact-work")) }
+                (tables(names, tables_of_work))
+            }
+        }
+    }
+}
+
 /// Returns folded content; nothing without content.
 fn folded(what: &str, content: Markup) -> Markup {
     let is_empty = content.0.is_empty();
@@ -452,19 +466,24 @@ fn target_list(run: &Run, measured: &[&str]) -> Markup {
 }
 
 /// Returns the navigation, which stays in sight: links to the parts of the page, and the filter.
-fn contents(matrix: &Matrix<'_>, is_profiled: bool) -> Markup {
+fn contents(matrix: &Matrix<'_>, figures: &Figures) -> Markup {
     let mut sections = vec![
         ("answer", "Answer"),
         ("results", "Summary"),
         ("problems", "Problems and warnings"),
         ("steps", "Steps"),
+        ("exact-work", "Work"),
         ("functions", "Functions"),
         ("host", "Host"),
         ("settings", "Settings"),
         ("plan", "Plan"),
         ("method", "Method"),
     ];
-    sections.retain(|(id, _)| is_profiled || *id != "functions");
+    sections.retain(|(id, _)| match *id {
+        "exact-work" => !figures.exact.is_empty(),
+        "functions" => !figures.profiled.is_empty(),
+        _ => true,
+    });
 
     let filter = "show only matching targets and steps";
     markup! {

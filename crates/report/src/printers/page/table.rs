@@ -15,8 +15,8 @@ fn tone_class(tone: Tone) -> &'static str {
         Tone::Bad => "bad",
         Tone::SlaMissed => "sla",
         // Lower costs are as good as higher speed.
-        Tone::Faster | Tone::CostsLess | Tone::TimeShrank => "better",
-        Tone::Slower | Tone::CostsMore | Tone::TimeGrew => "worse",
+        Tone::Faster | Tone::CostsLess | Tone::TimeShrank | Tone::WorkShrank => "better",
+        Tone::Slower | Tone::CostsMore | Tone::TimeGrew | Tone::WorkGrew => "worse",
         Tone::Noisy => "sla",
         Tone::Coarse => "coarse",
         Tone::Invalid => "invalid",

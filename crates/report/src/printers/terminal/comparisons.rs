@@ -60,6 +60,7 @@ fn write(out: &mut TerminalWriter, comparison: &Comparison<'_>) {
 
     out.findings(comparison.findings);
     out.tables(compared::other_verdicts(comparison));
+    out.tables(compared::work(comparison));
     out.tables(compared::costs(comparison));
     out.tables(compared::waits(comparison));
     out.tables(compared::plans(comparison));

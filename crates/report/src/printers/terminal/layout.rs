@@ -131,8 +131,12 @@ fn styled(cell: &Cell, width: &Width) -> Styled {
         Tone::Plain | Tone::Coarse => styled,
         Tone::Good => styled.fg(Color::Green),
         Tone::Bad | Tone::Failed => styled.fg(Color::Red),
-        Tone::Faster | Tone::CostsLess | Tone::TimeShrank => styled.fg(Color::Cyan),
-        Tone::Slower | Tone::CostsMore | Tone::TimeGrew => styled.fg(Color::Yellow),
+        Tone::Faster | Tone::CostsLess | Tone::TimeShrank | Tone::WorkShrank => {
+            styled.fg(Color::Cyan)
+        }
+        Tone::Slower | Tone::CostsMore | Tone::TimeGrew | Tone::WorkGrew => {
+            styled.fg(Color::Yellow)
+        }
         Tone::SlaMissed | Tone::Unjudged | Tone::Noisy | Tone::Invalid | Tone::Absent => {
             styled.fg(Color::DarkGrey)
         }

@@ -9,7 +9,7 @@ use crate::model::matrix::Matrix;
 use crate::model::table::{Cell, Table, TableRow, anchor};
 use crate::prose::answer;
 use crate::prose::method::Method;
-use crate::tables::compared::other_verdicts;
+use crate::tables::compared::{other_verdicts, work};
 use crate::tables::{
     classic, grouped, lsm, metric_list as metric_tables, quality, searches, steps,
 };
@@ -52,6 +52,7 @@ fn write_tables(out: &mut TerminalWriter, run: &Run, figures: &Figures) {
     out.tables(classic::rates(&matrix));
     out.table(&lsm::stalled(&matrix));
     out.findings(&explained.findings);
+    out.tables(work(&explained.comparison()));
 
     out.table(&classic::fairness(&matrix));
     out.tables(grouped::costs(&matrix));
@@ -158,6 +159,12 @@ fn all_tables<'m>(run: &Run, figures: &Figures, matrix: &'m Matrix<'_>) -> Vec<N
     for table in over_steps {
         tables.push(NamedTable { name: table.id.clone(), step: None, table });
     }
+    if !figures.exact.is_empty() {
+        let run = with_measured_base(run, figures);
+        for table in work(&Explained::new(&run, figures).comparison()) {
+            tables.push(NamedTable { name: "work".to_owned(), step: None, table });
+        }
+    }
     for step in matrix.measured() {
         // The identifier of a table is its name with the step, which makes it unique in a page.
         let suffix = format!("-{}", anchor(step.name));
@@ -249,6 +256,9 @@ fn write_brief(
     out.findings(findings);
     if is_repeated(compared) {
         out.tables(other_verdicts(comparison));
+    }
+    out.tables(work(comparison));
+    if is_repeated(compared) {
         out.method(&Method::of_comparison(compared));
     }
 }

@@ -7,6 +7,7 @@
 //! Comparison ─► Board ─┬─ relative   ratios to the base, with intervals and verdicts
 //!    │                 ├─ costs      what an operation costs, with the ratio to the base
 //!    │                 └─ notes      the changes that could be shown, and the repeats for more
+//!    ├─ work                         what an operation costs in instructions
 //!    ├─ waits, plans, functions      where the time went, and why
 //!    ├─ requirements                 what a target must reach, whatever the base does
 //!    └─ noise                        a target compared with itself
@@ -23,6 +24,7 @@ mod plans;
 mod relative;
 pub(crate) mod requirements;
 mod waits;
+mod work;
 
 use crate::model::comparison::Comparison;
 use crate::model::table::Table;
@@ -44,6 +46,11 @@ pub(crate) fn other_verdicts(comparison: &Comparison<'_>) -> Vec<Table> {
 /// Returns the tables of what an operation costs, with the ratio to the base.
 pub(crate) fn costs(comparison: &Comparison<'_>) -> Vec<Table> {
     with_figures(costs::tables(&Board::new(comparison)))
+}
+
+/// Returns the tables of exact work, if there are exact cells.
+pub(crate) fn work(comparison: &Comparison<'_>) -> Vec<Table> {
+    work::tables(comparison)
 }
 
 /// Returns the table of waits of sessions that changed, if any did.

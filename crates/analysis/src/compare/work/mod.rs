@@ -1,0 +1,404 @@
+//! Compares exact work: the instructions per operation of the connections' threads and of the
+//! background, and the functions in which they changed.
+//!
+//! The cells of a target differ by what is not deterministic in it. That range is the floor, and a
+//! change is shown if it is several times as large. `docs/exact.md` has the rules.
+//!
+//! ```text
+//! ExactStep ─┬─► floor                    verdict of a part
+//!            └─► fold ─► union            functions of both, by their names without versions
+//!                          └─► causes     more work of a function, or more calls of it
+//!                                └─► shifts ─► functions    what was only moved, and what changed
+//! ```
+
+mod causes;
+mod floor;
+mod fold;
+mod functions;
+mod names;
+mod shifts;
+mod union;
+
+use std::fmt;
+
+use record::CellKey;
+use serde::Serialize;
+use words::{CellKind, WorkRole};
+
+use super::Sample;
+use super::mean::mean;
+use crate::figures::index::StepPlace;
+use crate::figures::{ExactStep, Figures, run_label};
+use crate::order::distinct;
+use floor::{Floor, NOT_DETERMINISTIC, multiple, range};
+use functions::changes;
+use union::CellGraph;
+
+pub use functions::{ChangedCalls, ChangedFunction, FunctionWork, WorkChanges, WorkShift};
+
+/// The work of one part of a step in a target and its base.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct ComparedWork {
+    /// The target's exact cells, in all repeats.
+    pub cell: CellKey,
+    /// The workload.
+    pub workload: String,
+    /// The step.
+    pub step: String,
+    /// The part, whose work is compared.
+    #[serde(flatten)]
+    pub part: ComparedPart,
+    /// The base's instructions per operation, by run and exact cell.
+    pub base_values: Vec<Sample>,
+    /// The target's.
+    pub values: Vec<Sample>,
+    /// Target / base, of the means of the cells.
+    pub ratio: Option<f64>,
+    /// The largest range of the cells of either target, relative to their mean; `None` if one of
+    /// them has a single cell.
+    pub floor: Option<f64>,
+    /// The least relative change that these cells show; `None` without a floor.
+    pub shown_from: Option<f64>,
+    /// The verdict.
+    pub verdict: WorkVerdict,
+    /// The functions in which work changed, if a change is shown. Connections share them: they are
+    /// with the first one that changed.
+    pub functions: Option<WorkChanges>,
+    /// Cells that were left out, and why a ratio or verdict is missing.
+    pub reasons: Vec<String>,
+}
+
+/// The work of one part of a target's step, by itself.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TargetWork {
+    /// The target's exact cells, in all repeats.
+    pub cell: CellKey,
+    /// The step.
+    pub step: String,
+    /// The part.
+    #[serde(flatten)]
+    pub part: ComparedPart,
+    /// The mean of the cells' instructions per operation.
+    pub per_operation: Option<f64>,
+    /// The range of the cells, relative to their mean; `None` with a single cell.
+    pub floor: Option<f64>,
+    /// Cells that were left out.
+    pub reasons: Vec<String>,
+}
+
+/// A part of a step whose work is compared.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ComparedPart {
+    /// The role of the connection; `None`: the engine's background.
+    pub connection: Option<String>,
+    /// The kinds of operation by which its instructions are divided: those of the connection, or
+    /// all kinds for the background.
+    pub operations: Vec<String>,
+}
+
+impl ComparedPart {
+    /// Returns the part's name in tables.
+    pub fn name(&self) -> &str {
+        self.connection.as_deref().unwrap_or(WorkRole::Background.name())
+    }
+
+    fn role(&self) -> WorkRole {
+        if self.connection.is_some() { WorkRole::Serving } else { WorkRole::Background }
+    }
+
+    fn is_named(&self, role: WorkRole, name: &str) -> bool {
+        match &self.connection {
+            Some(connection) => role == WorkRole::Serving && connection == name,
+            None => role == WorkRole::Background,
+        }
+    }
+}
+
+impl ComparedWork {
+    /// Returns the mean of the base's instructions per operation.
+    pub fn base_mean(&self) -> Option<f64> {
+        mean_of(&self.base_values)
+    }
+
+    /// Returns the mean of the target's instructions per operation.
+    pub fn target_mean(&self) -> Option<f64> {
+        mean_of(&self.values)
+    }
+
+    /// Returns the relative change: 0.01 is 1 % more work.
+    pub fn change(&self) -> Option<f64> {
+        Some(self.ratio? - 1.0)
+    }
+
+    /// Returns true if work is nearly the same each time.
+    pub fn is_deterministic(&self) -> bool {
+        self.floor.is_some_and(|floor| floor <= NOT_DETERMINISTIC)
+    }
+}
+
+/// The verdict on the work of a part.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WorkVerdict {
+    /// The target does more work.
+    More,
+    /// The target does less work.
+    Less,
+    /// No change is shown.
+    NoChangeShown,
+    /// No change is shown, and the cells of a target differ too much to show a small one.
+    NotDeterministic,
+    /// Base or target has a single cell, which does not tell how exact it is.
+    Single,
+    /// There is nothing to compare.
+    #[default]
+    NotComparable,
+}
+
+impl WorkVerdict {
+    /// Returns whether a change is shown.
+    pub fn is_change(self) -> bool {
+        matches!(self, Self::More | Self::Less)
+    }
+}
+
+impl fmt::Display for WorkVerdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::More => "more work",
+            Self::Less => "less work",
+            Self::NoChangeShown => "no change shown",
+            Self::NotDeterministic => "not deterministic",
+            Self::Single => "single cell",
+            Self::NotComparable => "not comparable",
+        })
+    }
+}
+
+/// Compares the exact cells of all targets with those of `base`, part by part.
+pub(super) fn compare_work(figures: &Figures, base: &str) -> Vec<ComparedWork> {
+    let mut all = Vec::new();
+    for exact in places(figures) {
+        if exact.target == base {
+            continue;
+        }
+        let of_target = Cells::of(figures, exact);
+        let of_base = Cells::of(figures, ExactPlace { target: base, ..exact });
+        let mut explained = Vec::new();
+        for part in parts(&[&of_base, &of_target]) {
+            let mut work = compare_part(exact, part, &of_base, &of_target);
+            let role = work.part.role();
+            if work.verdict.is_change() && !explained.contains(&role) {
+                work.functions = changes(&of_base.graphs(role), &of_target.graphs(role));
+                explained.push(role);
+            }
+            all.push(work);
+        }
+    }
+    all
+}
+
+/// Returns the work of every part of every target, in the order of the plan.
+pub fn target_work(figures: &Figures) -> Vec<TargetWork> {
+    let mut all = Vec::new();
+    for exact in places(figures) {
+        let cells = Cells::of(figures, exact);
+        for part in parts(&[&cells]) {
+            let values = cells.values(&part);
+            all.push(TargetWork {
+                cell: exact.cell(),
+                step: exact.place.step.to_owned(),
+                per_operation: mean_of(&values),
+                floor: range(&values),
+                reasons: cells.reasons.clone(),
+                part,
+            });
+        }
+    }
+    all
+}
+
+/// Returns the reported steps of targets with exact cells.
+fn places(figures: &Figures) -> Vec<ExactPlace<'_>> {
+    let reported = figures.exact.iter().filter(|step| step.row.reported);
+    distinct(reported.map(ExactPlace::of))
+}
+
+/// A step of a target whose work was to be counted, in all cells.
+#[derive(Clone, Copy, PartialEq)]
+struct ExactPlace<'a> {
+    place: StepPlace<'a>,
+    target: &'a str,
+}
+
+impl<'a> ExactPlace<'a> {
+    fn of(step: &'a ExactStep) -> Self {
+        Self { place: StepPlace::of(&step.row), target: &step.row.cell.target }
+    }
+
+    fn cell(self) -> CellKey {
+        let (variant, clients) = self.place.load;
+        CellKey { kind: CellKind::Exact, ..CellKey::new(self.target, variant, clients, 0) }
+    }
+}
+
+/// The exact cells of a target's step.
+struct Cells<'a> {
+    target: &'a str,
+    /// Those whose work is known.
+    counted: Vec<&'a ExactStep>,
+    /// Why each of the others does not count.
+    reasons: Vec<String>,
+}
+
+impl<'a> Cells<'a> {
+    fn of(figures: &'a Figures, exact: ExactPlace<'a>) -> Self {
+        let mut cells = Self { target: exact.target, counted: Vec::new(), reasons: Vec::new() };
+        for step in figures.exact.iter().filter(|step| ExactPlace::of(step) == exact) {
+            match step.missing() {
+                Some(reason) => cells.reasons.push(format!("{} {reason}", left_out(step))),
+                None => cells.counted.push(step),
+            }
+        }
+        cells
+    }
+
+    /// Returns the functions of each cell.
+    fn graphs(&self, role: WorkRole) -> Vec<CellGraph<'a>> {
+        let mut graphs = Vec::new();
+        for step in &self.counted {
+            if let Some(graph) = step.graphs.get(&role).filter(|graph| !graph.functions.is_empty())
+            {
+                let operations =
+                    step.work.operations.values().fold(0, |a: u64, b| a.saturating_add(*b));
+                graphs.push(CellGraph { graph, operations });
+            }
+        }
+        graphs
+    }
+
+    /// Returns the instructions per operation of a part in each cell.
+    fn values(&self, part: &ComparedPart) -> Vec<Sample> {
+        let mut values = Vec::new();
+        for step in &self.counted {
+            if let Some(value) = per_operation(step, part) {
+                values.push(Sample { run: step.row.run, repeat: step.row.cell.repeat, value });
+            }
+        }
+        values
+    }
+}
+
+/// Returns the begin of a sentence about a cell that does not count.
+fn left_out(step: &ExactStep) -> String {
+    let cell = &step.row.cell;
+    let run =
+        if step.row.run > 0 { format!("{}, ", run_label(step.row.run)) } else { String::new() };
+    format!("{}, {run}exact cell {} is left out:", cell.target, cell.repeat)
+}
+
+/// Returns the parts that any target has: connections by their roles, then the background.
+fn parts(targets: &[&Cells<'_>]) -> Vec<ComparedPart> {
+    let steps = targets.iter().flat_map(|cells| &cells.counted);
+    let known: Vec<_> = steps.flat_map(|step| &step.work.parts).collect();
+    let serving = known.iter().filter(|part| part.role == WorkRole::Serving);
+
+    let mut parts = Vec::new();
+    for name in distinct(serving.clone().map(|part| part.name.as_str())) {
+        let of_connection = serving.clone().filter(|part| part.name == name);
+        let operations = distinct(of_connection.flat_map(|part| &part.operations));
+        let operations = operations.into_iter().cloned().collect();
+        parts.push(ComparedPart { connection: Some(name.to_owned()), operations });
+    }
+    let has_background = known.iter().any(|part| part.role == WorkRole::Background);
+    // A step without any work still has a row, which says why.
+    if has_background || parts.is_empty() {
+        parts.push(ComparedPart::default());
+    }
+    parts
+}
+
+/// Returns the instructions of a part per operation of it; `None` if it has none.
+fn per_operation(step: &ExactStep, part: &ComparedPart) -> Option<f64> {
+    let work = &step.work;
+    let own = work.parts.iter().filter(|own| part.is_named(own.role, &own.name));
+    let instructions: u64 = own.map(|own| own.instructions).reduce(u64::saturating_add)?;
+
+    let is_of_part = |kind: &String| part.connection.is_none() || part.operations.contains(kind);
+    let counts = work.operations.iter().filter(|(kind, _)| is_of_part(kind));
+    let operations: u64 = counts.map(|(_, count)| *count).fold(0, u64::saturating_add);
+    (operations > 0).then(|| instructions as f64 / operations as f64)
+}
+
+/// Compares the work of one part.
+fn compare_part(
+    exact: ExactPlace<'_>,
+    part: ComparedPart,
+    base: &Cells<'_>,
+    target: &Cells<'_>,
+) -> ComparedWork {
+    let mut compared = ComparedWork {
+        cell: exact.cell(),
+        workload: exact.place.workload.to_owned(),
+        step: exact.place.step.to_owned(),
+        base_values: base.values(&part),
+        values: target.values(&part),
+        part,
+        reasons: [base.reasons.as_slice(), &target.reasons].concat(),
+        ..ComparedWork::default()
+    };
+
+    for (cells, values) in [(base, &compared.base_values), (target, &compared.values)] {
+        match values.len() {
+            0 => compared.reasons.push(format!("{} has no work counted here", cells.target)),
+            1 => compared.reasons.push(format!("{} has one exact cell that counts", cells.target)),
+            _ => {}
+        }
+    }
+    compared.reasons.extend(other_counting(base, target));
+    compared.judge();
+    compared
+}
+
+/// Says that base and target were not counted alike.
+fn other_counting(base: &Cells<'_>, target: &Cells<'_>) -> Option<String> {
+    let steps = base.counted.iter().chain(&target.counted);
+    let ways = distinct(steps.map(|step| {
+        let work = &step.work;
+        format!("{} after {} operations", work.tool, work.warmup_operations)
+    }));
+    (ways.len() > 1)
+        .then(|| format!("the cells were counted in different ways: {}", ways.join(", ")))
+}
+
+impl ComparedWork {
+    /// Sets the ratio, the floor and the verdict.
+    fn judge(&mut self) {
+        let (Some(base), Some(target)) = (self.base_mean(), self.target_mean()) else {
+            return;
+        };
+        if base <= 0.0 {
+            self.reasons.push("the base did no work here".to_owned());
+            return;
+        }
+        let ratio = target / base;
+        self.ratio = Some(ratio);
+
+        let count = self.values.len().min(self.base_values.len());
+        let (Some(multiple), Some(of_base), Some(of_target)) =
+            (multiple(count), range(&self.base_values), range(&self.values))
+        else {
+            self.verdict = WorkVerdict::Single;
+            return;
+        };
+        let floor = Floor { range: of_base.max(of_target), multiple };
+        self.floor = Some(floor.range);
+        self.shown_from = Some(floor.shown_from());
+        self.verdict = floor.verdict(ratio);
+    }
+}
+
+fn mean_of(values: &[Sample]) -> Option<f64> {
+    let values: Vec<f64> = values.iter().map(|sample| sample.value).collect();
+    (!values.is_empty()).then(|| mean(&values))
+}
