@@ -59,9 +59,9 @@ const FORKS: [&str; 4] = ["fork", "__fork", "__libc_fork", "_Fork"];
 pub struct Options {
     /// Simulates the processor's caches and its prediction of branches.
     pub simulate_cache: bool,
-    /// Counts in programs that the program starts, too. Processes without a program of their own
-    /// are always counted.
-    pub follows_programs: bool,
+    /// Leaves out the programs that the program starts, which then run as usual. Its forks without
+    /// a program of their own are always counted.
+    pub leaves_out_programs: bool,
 }
 
 /// An installed valgrind.
@@ -117,8 +117,12 @@ impl Callgrind {
             "--tool=callgrind".into(),
             // Without the options in the user's environment and files.
             "--command-line-only=yes".into(),
-            if options.follows_programs { "--trace-children=yes" } else { "--trace-children=no" }
-                .into(),
+            if options.leaves_out_programs {
+                "--trace-children=no"
+            } else {
+                "--trace-children=yes"
+            }
+            .into(),
             "--vgdb=yes".into(),
             in_folder("--vgdb-prefix=", folder.as_os_str(), PIPES),
             in_folder("--log-file=", &escaped_folder, &format!("{LOGS}%p")),

@@ -200,7 +200,11 @@ fn caches_and_branches_are_simulated_if_asked() {
     let Some(callgrind) = callgrind_or_skip() else {
         return;
     };
-    let mut subject = Subject::start_with(&callgrind, Options { simulate_cache: true }, None);
+    let mut subject = Subject::start_with(
+        &callgrind,
+        Options { simulate_cache: true, ..Options::default() },
+        None,
+    );
     let id = subject.id();
     let all = subject.count(&["repeat 1000"]);
     let counted = main_thread(&all, id);

@@ -61,7 +61,7 @@ impl Tool {
         let options = Options {
             simulate_cache: plan.exact.simulate == Simulate::Cache,
             // A library's process starts only tools, such as those that count.
-            follows_programs: engine.facts().is_server(),
+            leaves_out_programs: !engine.facts().is_server(),
         };
         Ok(Some(Self { callgrind: Callgrind::find()?, options }))
     }
