@@ -3,8 +3,9 @@
 //! `UPDATE=1` rewrites the expected files.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use plan::{Plan, Severity};
+use plan::{InsertStepKind, Plan, Severity, WriteEnd};
 
 /// A plan of the corpus.
 pub struct Case {
@@ -191,6 +192,29 @@ fn the_built_in_plan_is_small_and_right() {
     };
     assert_eq!(value("journal_mode"), Some("wal"));
     assert_eq!(value("synchronous"), Some("normal"));
+}
+
+/// A newcomer waits for ten cells of the built-in plan: about eight seconds each on two processors.
+#[test]
+fn the_built_in_plan_answers_soon() {
+    let (plan, _) = plan::parse(plan::DEFAULT_PLAN_PATH, plan::DEFAULT_PLAN, &[]).unwrap();
+    let plan::Workload::Insert(insert) = &plan.variants[0].workload else { panic!() };
+
+    let mut loaded_rows = 0;
+    let mut written_rows = 0;
+    let mut query_time = Duration::ZERO;
+    for step in &insert.steps {
+        match step.kind {
+            InsertStepKind::Load { rows } => loaded_rows += rows,
+            InsertStepKind::Write { until: WriteEnd::Rows(rows), .. } => written_rows += rows,
+            InsertStepKind::Query { time, .. } => query_time += time,
+            _ => {}
+        }
+    }
+
+    assert!(loaded_rows <= 400_000, "{loaded_rows}");
+    assert!(written_rows <= 35_000, "{written_rows}");
+    assert!(query_time <= Duration::from_secs(3), "{query_time:?}");
 }
 
 #[test]
