@@ -58,6 +58,8 @@ pub use host::{HostFacts, host, host_at};
 pub use sampler::{Sampler, Targets};
 pub use source::{Proc, children_of, process_tree, state_and_parent, state_of_thread, threads_of};
 pub use storage::storage_size;
-pub use thread_states::{StateCounts, StateSamples, ThreadStates, WatchedConnection};
+pub use thread_states::{
+    ServingThread, StateCounts, StateSamples, ThreadStates, WatchedConnection,
+};
 pub use tree_use::{ThreadTime, TreeReading, TreeUse};
 pub use warnings::{HostContext, warnings};

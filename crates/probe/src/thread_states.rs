@@ -308,6 +308,26 @@ impl ThreadStates {
     }
 }
 
+/// A server's thread, or process, that serves one connection.
+pub struct ServingThread {
+    thread: Thread,
+    proc: Proc,
+    buffer: Vec<u8>,
+}
+
+impl ServingThread {
+    /// Returns the thread with this ID, on this host.
+    pub fn new(tid: u32) -> Self {
+        Self { thread: Thread::new(tid, true), proc: Proc::live(), buffer: Vec::new() }
+    }
+
+    /// Returns whether the thread waits for a message; `None` if the kernel does not say.
+    pub fn waits_for_message(&mut self) -> Option<bool> {
+        let activity = self.thread.activity(&self.proc, &mut self.buffer)?;
+        Some(activity == Activity::Message)
+    }
+}
+
 struct Threads {
     client: Thread,
     server: Option<Thread>,

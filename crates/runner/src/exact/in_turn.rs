@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::{Error, ErrorClass, Interrupt};
+use probe::ServingThread;
 use workload::{Executed, Next, OpKind, Program, Summary, Task};
 
 use super::window::{Turn, Window};
@@ -16,16 +17,40 @@ struct InTurn {
     number: usize,
     /// The kind of the operation that is ready.
     ready: usize,
+    /// The server's thread for the connection; `None` without a server.
+    server: Option<ServingThread>,
 }
+
+/// How often to look whether the server waits for an operation.
+const LOOK_AGAIN: Duration = Duration::from_micros(100);
+/// The number of looks after which an operation is sent anyway.
+const LOOKS_MAX: u32 = 1000;
 
 /// Makes the connections of a step work in turn.
 pub fn take_turns(tasks: Vec<Task>, window: &Arc<Window>) -> Vec<Task> {
     let in_turn = |(number, task): (usize, Task)| {
         let window = Arc::clone(window);
-        let program = Box::new(InTurn { program: task.program, window, number, ready: 0 });
+        let server = task.server_thread.map(ServingThread::new);
+        let program = Box::new(InTurn { program: task.program, window, number, ready: 0, server });
         Task { program, schedule: workload::Schedule::Closed, ..task }
     };
     tasks.into_iter().enumerate().map(in_turn).collect()
+}
+
+impl InTurn {
+    /// Waits until the server waits for the next operation. If the operation came earlier in some
+    /// cells than in others, the server would sometimes not have to wait, which is less work.
+    fn wait_for_server(&mut self) {
+        let Some(server) = &mut self.server else {
+            return;
+        };
+        for _ in 0..LOOKS_MAX {
+            if server.waits_for_message() != Some(false) {
+                return;
+            }
+            std::thread::sleep(LOOK_AGAIN);
+        }
+    }
 }
 
 impl Program for InTurn {
@@ -65,6 +90,7 @@ impl Program for InTurn {
     fn wait(&self, _at_most: Duration) {}
 
     fn execute(&mut self) -> Result<Executed, Error> {
+        self.wait_for_server();
         let executed = self.program.execute()?;
         self.window.end_operation(self.number, self.program.kinds()[self.ready].name);
         Ok(executed)

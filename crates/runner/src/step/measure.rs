@@ -195,13 +195,15 @@ impl<'a> StepRunner<'a> {
             None => self.new_sampler(),
         };
         let mut observer = match self.second_observer.take() {
-            Some(observer) => observer,
-            None => self.engine.observer(self.runner.tables())?,
+            // Its snapshots keep old versions of rows, for longer or shorter by chance.
+            _ if self.counting.is_some() => None,
+            Some(observer) => Some(observer),
+            None => Some(self.engine.observer(self.runner.tables())?),
         };
         Ok(Instruments {
             sampler,
             is_embedded: self.engine.engine().capabilities().embedded,
-            own_thread: observer.server_thread(),
+            own_thread: observer.as_mut().and_then(|observer| observer.server_thread()),
             observer,
         })
     }

@@ -55,7 +55,8 @@ pub fn both_sides(
 /// The instruments that sample during a step.
 pub struct Instruments {
     pub sampler: Sampler,
-    pub observer: Box<dyn Observer>,
+    /// Reads the engine's counters; `None` where the engine must not be disturbed.
+    pub observer: Option<Box<dyn Observer>>,
     /// The engine works on the threads of clients.
     pub is_embedded: bool,
     /// The server's thread that answers the observer.
@@ -227,8 +228,7 @@ impl Sink for StepSink<'_> {
             };
             let processes = sampler.server_processes();
             let states = states.with_engine(is_embedded, processes, own_thread);
-            let sampling =
-                Sampling::begin(&self.clock, start_at, sampler, Some(observer), Some(states));
+            let sampling = Sampling::begin(&self.clock, start_at, sampler, observer, Some(states));
             self.sampling = Some(sampling.map_err(|error| error.to_string())?);
         }
         Ok(start_at)
