@@ -86,6 +86,7 @@ pub use profile::{
 pub use requirement::{Bound, Requirement, RequirementResult, RequirementVerdict};
 pub use verdict::compare;
 pub use waits::{ComparedWaits, StateDifference};
+pub(crate) use work::plain_function_name;
 pub use work::{
     ChangedCalls, ChangedFunction, ComparedPart, ComparedWork, FunctionWork, TargetWork,
     WorkChanges, WorkShift, WorkVerdict, target_work,

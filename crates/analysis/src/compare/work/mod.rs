@@ -34,6 +34,8 @@ use floor::{Floor, NOT_DETERMINISTIC, multiple, range};
 use functions::changes;
 use union::CellGraph;
 
+pub(crate) use names::function as plain_function_name;
+
 pub use functions::{ChangedCalls, ChangedFunction, FunctionWork, WorkChanges, WorkShift};
 
 /// The work of one part of a step in a target and its base.
