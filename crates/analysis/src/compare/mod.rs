@@ -70,7 +70,7 @@ pub use anova::VarianceShare;
 pub use decision::Decision;
 pub(crate) use difference::Difference;
 pub use effects::{CombinationEffect, Deviation, Effect, Effects, effects};
-pub use gate::{Gate, Judged, Thresholds, gate, judged, repeats_to_judge};
+pub use gate::{Gate, Judged, Thresholds, WORK, gate, judged, judged_work, repeats_to_judge};
 pub use initial_tree::InitialTree;
 pub use looks::Looks;
 pub(crate) use metric::{OWN_CPU, has_only_process_cpu, process_cpu};
