@@ -88,8 +88,8 @@ pub use verdict::compare;
 pub use waits::{ComparedWaits, StateDifference};
 pub(crate) use work::plain_function_name;
 pub use work::{
-    ChangedCalls, ChangedFunction, ComparedPart, ComparedWork, FunctionWork, TargetWork,
-    WorkChanges, WorkShift, WorkVerdict, target_work,
+    CallKind, ChangedCalls, ChangedFunction, ComparedCalls, ComparedPart, ComparedWork,
+    FunctionWork, TargetWork, WorkChanges, WorkShift, WorkVerdict, target_work,
 };
 
 /// The options of a comparison.
