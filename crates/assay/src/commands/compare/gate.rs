@@ -14,6 +14,7 @@ use analysis::{
 };
 use report::{ratio_with_bounds, terminal_text};
 
+use self::work::WorkJudgement;
 use super::lines::{Line, Runs};
 use crate::cli::CompareArgs;
 use crate::exit::Exit;
@@ -32,7 +33,7 @@ pub fn judge(
     lines: &[Line<'_>],
 ) -> Exit {
     let thresholds = thresholds(args, compared.effect);
-    let of_work = work::judge(compared, &thresholds);
+    let of_work = judge_work(compared, &thresholds);
     // Nothing else is worth a line if work alone decides.
     let passes = matches!(analysis::compare::gate(compared, &thresholds), Gate::Pass);
     if of_work != Exit::Ok && passes {
@@ -40,6 +41,19 @@ pub fn judge(
     }
     let of_steps = judge_steps(&thresholds, runs, figures, compared, lines);
     super::most_telling(&[of_work, of_steps])
+}
+
+/// Judges the exact work of connections, and prints what does not pass.
+fn judge_work(compared: &Compared, thresholds: &Thresholds) -> Exit {
+    let judgement = WorkJudgement::of(compared, thresholds);
+    if let Some(headline) = judgement.headline() {
+        eprint_line!("{headline}");
+        print_first(judgement.sentences());
+    }
+    if judgement.exit() == Exit::Invalid {
+        eprint_line!("help: more exact cells show smaller changes: raise `repeats` in `[exact]`");
+    }
+    judgement.exit()
 }
 
 /// Judges the comparisons of steps.

@@ -4,41 +4,63 @@ use analysis::compare::{Compared, ComparedWork, Judged, Thresholds, WorkVerdict,
 use analysis::counted;
 
 use crate::exit::Exit;
-use crate::output::eprint_line;
 
-/// Judges the exact work of connections, and prints what does not pass.
-pub(super) fn judge(compared: &Compared, thresholds: &Thresholds) -> Exit {
-    let judged = judged_work(compared, thresholds);
-    let those = |wanted: Judged| -> Vec<&ComparedWork> {
-        let found = judged.iter().filter(|(_, judged)| *judged == wanted);
-        found.map(|(index, _)| &compared.work[*index]).collect()
-    };
-    let connections = compared.work.iter().filter(|work| work.part.connection.is_some()).count();
-    let all = counted(connections, "comparison");
-
-    let regressed = those(Judged::Regressed);
-    if !regressed.is_empty() {
-        eprint_line!("regression: exact work in {} of {all}", regressed.len());
-        print(&regressed, compared, thresholds);
-        return Exit::Regressed;
-    }
-    let doubtful = those(Judged::Doubtful);
-    if doubtful.is_empty() {
-        return Exit::Ok;
-    }
-    eprint_line!(
-        "not certain: no regression is shown, but Assay can't judge exact work in {} of {all}",
-        doubtful.len()
-    );
-    print(&doubtful, compared, thresholds);
-    eprint_line!("help: more exact cells show smaller changes: raise `repeats` in `[exact]`");
-    Exit::Invalid
+/// The exact work of connections that does not pass.
+pub(super) struct WorkJudgement<'a> {
+    regressed: Vec<&'a ComparedWork>,
+    doubtful: Vec<&'a ComparedWork>,
+    /// The number of all connections that were compared.
+    count: usize,
+    base: &'a str,
+    threshold: f64,
 }
 
-fn print(work: &[&ComparedWork], compared: &Compared, thresholds: &Thresholds) {
-    super::print_first(
-        work.iter().map(|work| sentence(work, &compared.base, thresholds.of_work())),
-    );
+impl<'a> WorkJudgement<'a> {
+    pub(super) fn of(compared: &'a Compared, thresholds: &Thresholds) -> Self {
+        let judged = judged_work(compared, thresholds);
+        let those = |wanted: Judged| {
+            let found = judged.iter().filter(|(_, judged)| *judged == wanted);
+            found.map(|(index, _)| &compared.work[*index]).collect()
+        };
+        Self {
+            regressed: those(Judged::Regressed),
+            doubtful: those(Judged::Doubtful),
+            count: compared.work.iter().filter(|work| work.part.connection.is_some()).count(),
+            base: &compared.base,
+            threshold: thresholds.of_work(),
+        }
+    }
+
+    pub(super) fn exit(&self) -> Exit {
+        if !self.regressed.is_empty() {
+            Exit::Regressed
+        } else if !self.doubtful.is_empty() {
+            Exit::Invalid
+        } else {
+            Exit::Ok
+        }
+    }
+
+    /// Returns the result in one line; `None` if all pass.
+    pub(super) fn headline(&self) -> Option<String> {
+        let all = counted(self.count, "comparison");
+        match self.exit() {
+            Exit::Regressed => {
+                Some(format!("regression: exact work in {} of {all}", self.regressed.len()))
+            }
+            Exit::Invalid => Some(format!(
+                "not certain: no regression is shown, but Assay can't judge exact work in {} of {all}",
+                self.doubtful.len()
+            )),
+            _ => None,
+        }
+    }
+
+    /// Returns a sentence for each connection that decided.
+    pub(super) fn sentences(&self) -> impl ExactSizeIterator<Item = String> {
+        let decided = if self.regressed.is_empty() { &self.doubtful } else { &self.regressed };
+        decided.iter().map(|work| sentence(work, self.base, self.threshold))
+    }
 }
 
 /// Returns the judgement of a connection's work in a sentence.
@@ -132,7 +154,8 @@ mod tests {
         let exit = |work, thresholds: &[(&str, f64)]| {
             let compared = Compared { work: vec![work], ..Compared::default() };
             let by_metric = thresholds.iter().map(|(name, t)| ((*name).into(), *t)).collect();
-            judge(&compared, &Thresholds { by_metric, ..Thresholds::default() })
+            let thresholds = Thresholds { by_metric, ..Thresholds::default() };
+            WorkJudgement::of(&compared, &thresholds).exit()
         };
         assert_eq!(exit(work(), &[]), Exit::Regressed);
         assert_eq!(exit(work(), &[("work", 0.03)]), Exit::Ok);
