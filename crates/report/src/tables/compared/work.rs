@@ -26,8 +26,8 @@ const CALL_DECIMALS: usize = 3;
 /// The number of callers that a path lists.
 const PATH_LISTED: usize = 4;
 
-/// Returns the table of work and its changes, and those of the functions that changed; without anything to compare, that of each target.
-/// Without exact cells, there is none.
+/// Returns the table of work and its changes, and those of the functions that changed; without
+/// anything to compare, that of each target. Without exact cells, there is none.
 pub(super) fn tables(comparison: &Comparison<'_>) -> Vec<Table> {
     let compared = comparison.compared;
     if compared.work.is_empty() {
