@@ -6,7 +6,10 @@ use serde::Serialize;
 
 use super::metric::{THROUGHPUT, has_verdict};
 use super::power::REPEATS_CAP;
-use super::{Compared, ComparedStep, Verdict};
+use super::{Compared, ComparedStep, ComparedWork, Verdict, WorkVerdict};
+
+/// The name of exact work among the metrics that have a threshold.
+pub const WORK: &str = "work";
 
 /// The changes that count as regressions.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,6 +34,12 @@ impl Thresholds {
         own.or(has_verdict(metric).then_some(self.default))
     }
 
+    /// Returns the threshold of the exact work of connections: without one of its own, any change
+    /// that is shown exceeds it.
+    pub fn of_work(&self) -> f64 {
+        self.by_metric.get(WORK).copied().unwrap_or(0.0)
+    }
+
     /// Returns whether a metric that can't be judged makes the gate doubtful. Any of
     /// [`super::VERDICT_METRICS`] can be a regression, but only throughput and the metrics with
     /// a threshold of their own have to rule one out.
@@ -41,7 +50,12 @@ impl Thresholds {
     /// Returns the metrics with a threshold that no comparison has.
     pub fn without_rows<'a>(&'a self, compared: &'a Compared) -> impl Iterator<Item = &'a str> {
         let names = self.by_metric.keys().map(String::as_str);
-        names.filter(|name| compared.rows.iter().all(|row| row.metric != *name))
+        names.filter(|&name| {
+            if name == WORK {
+                return compared.work.is_empty();
+            }
+            compared.rows.iter().all(|row| row.metric != name)
+        })
     }
 }
 
@@ -95,6 +109,39 @@ pub fn judged(compared: &Compared, thresholds: &Thresholds) -> Vec<(usize, Judge
         }
     }
     judged
+}
+
+/// Returns the judgement of the exact work of each connection that the gate rests on, with its
+/// index in [`Compared::work`]. The work of the background depends on timers, so it is not judged.
+///
+/// Work that is shown to be more than its threshold is a regression. Only with a threshold of its
+/// own does it have to rule one out.
+pub fn judged_work(compared: &Compared, thresholds: &Thresholds) -> Vec<(usize, Judged)> {
+    let has_to_be_known = thresholds.by_metric.contains_key(WORK);
+    let mut judged = Vec::new();
+    for (index, work) in compared.work.iter().enumerate() {
+        if work.part.connection.is_none() {
+            continue;
+        }
+        let outcome = judge_work(work, thresholds.of_work());
+        if outcome == Judged::Regressed || has_to_be_known {
+            judged.push((index, outcome));
+        }
+    }
+    judged
+}
+
+fn judge_work(work: &ComparedWork, threshold: f64) -> Judged {
+    let (Some(change), Some(shown_from)) = (work.change(), work.shown_from) else {
+        return Judged::Doubtful;
+    };
+    match work.verdict {
+        WorkVerdict::More if change > threshold => Judged::Regressed,
+        WorkVerdict::More | WorkVerdict::Less => Judged::Passed,
+        // A regression beyond the threshold would have been shown.
+        _ if shown_from <= threshold => Judged::Passed,
+        _ => Judged::Doubtful,
+    }
 }
 
 /// The judgement of one comparison.
@@ -292,6 +339,52 @@ mod tests {
         let asked = [("own_cpu_us_per_op", 0.05)];
         assert_eq!(judged(vec![same(), unknown()], &asked), Gate::Doubtful(vec![1]));
         assert_eq!(judged(vec![same(), more()], &[("own_cpu_us_per_op", 0.5)]), Gate::Pass);
+    }
+
+    fn work(connection: Option<&str>, change: f64, verdict: WorkVerdict) -> ComparedWork {
+        ComparedWork {
+            part: crate::compare::ComparedPart {
+                connection: connection.map(str::to_owned),
+                operations: Vec::new(),
+            },
+            ratio: Some(1.0 + change),
+            shown_from: Some(0.005),
+            verdict,
+            ..ComparedWork::default()
+        }
+    }
+
+    fn work_judged(work: Vec<ComparedWork>, own: &[(&str, f64)]) -> Vec<(usize, Judged)> {
+        let compared = Compared { work, ..Compared::default() };
+        let by_metric = own.iter().map(|(name, t)| ((*name).into(), *t)).collect();
+        judged_work(&compared, &Thresholds { by_metric, ..Thresholds::default() })
+    }
+
+    #[test]
+    fn more_work_that_is_shown_is_a_regression_beyond_its_threshold() {
+        let more = || vec![work(Some("query"), 0.02, WorkVerdict::More)];
+        assert_eq!(work_judged(more(), &[]), [(0, Judged::Regressed)]);
+        assert_eq!(work_judged(more(), &[(WORK, 0.01)]), [(0, Judged::Regressed)]);
+        assert_eq!(work_judged(more(), &[(WORK, 0.03)]), [(0, Judged::Passed)]);
+        let background = vec![work(None, 0.2, WorkVerdict::More)];
+        assert_eq!(work_judged(background, &[]), []);
+    }
+
+    #[test]
+    fn work_has_to_be_known_only_where_it_has_a_threshold() {
+        let wild = || {
+            let wild = work(Some("query"), 0.02, WorkVerdict::NotDeterministic);
+            vec![ComparedWork { shown_from: Some(0.04), ..wild }]
+        };
+        assert_eq!(work_judged(wild(), &[]), []);
+        assert_eq!(work_judged(wild(), &[(WORK, 0.01)]), [(0, Judged::Doubtful)]);
+        assert_eq!(work_judged(wild(), &[(WORK, 0.05)]), [(0, Judged::Passed)]);
+        let same = vec![work(Some("query"), 0.001, WorkVerdict::NoChangeShown)];
+        assert_eq!(work_judged(same, &[(WORK, 0.01)]), [(0, Judged::Passed)]);
+
+        let missing = Thresholds { default: 0.03, by_metric: [(WORK.into(), 0.01)].into() };
+        let compared = Compared::default();
+        assert_eq!(missing.without_rows(&compared).collect::<Vec<_>>(), [WORK]);
     }
 
     #[test]

@@ -70,7 +70,7 @@ pub use anova::VarianceShare;
 pub use decision::Decision;
 pub(crate) use difference::Difference;
 pub use effects::{CombinationEffect, Deviation, Effect, Effects, effects};
-pub use gate::{Gate, Judged, Thresholds, gate, judged, repeats_to_judge};
+pub use gate::{Gate, Judged, Thresholds, WORK, gate, judged, judged_work, repeats_to_judge};
 pub use initial_tree::InitialTree;
 pub use looks::Looks;
 pub(crate) use metric::{OWN_CPU, has_only_process_cpu, process_cpu};
@@ -86,9 +86,10 @@ pub use profile::{
 pub use requirement::{Bound, Requirement, RequirementResult, RequirementVerdict};
 pub use verdict::compare;
 pub use waits::{ComparedWaits, StateDifference};
+pub(crate) use work::plain_function_name;
 pub use work::{
-    ChangedCalls, ChangedFunction, ComparedPart, ComparedWork, FunctionWork, TargetWork,
-    WorkChanges, WorkShift, WorkVerdict, target_work,
+    CallKind, ChangedCalls, ChangedFunction, ComparedCalls, ComparedPart, ComparedWork,
+    FunctionWork, TargetWork, WorkChanges, WorkShift, WorkVerdict, target_work,
 };
 
 /// The options of a comparison.

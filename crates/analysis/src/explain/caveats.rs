@@ -30,6 +30,8 @@ pub(super) enum Caveat {
     BusyClientHost,
     /// The client uses more CPU per operation than the server.
     LargeClient,
+    /// Work was counted on one connection, and time was measured with several.
+    OneConnection,
     /// One of the two missed the rate of writes.
     MissedWrites { is_base: bool },
     /// The step before left different amounts of work.

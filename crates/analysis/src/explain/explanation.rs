@@ -7,6 +7,7 @@ use super::caveats::Caveat;
 use super::difference::TargetDifference;
 use super::finding::{Evidence, Place};
 use super::gap::CostGaps;
+use super::witnesses::Witnesses;
 use crate::compare::{ComparedStep, VarianceShare};
 use crate::figures::Sla;
 use crate::settings::Difference;
@@ -58,6 +59,8 @@ pub(super) enum Statement<'a> {
     },
     /// Several machines measured the repeats.
     Machines(MachineVariance<'a>),
+    /// Exact work and time, of one target; the largest change of work first, at least one.
+    Work(Vec<Witnesses<'a>>),
 }
 
 /// A change of throughput with one cause, in one or several cases.
@@ -139,6 +142,7 @@ impl Statement<'_> {
             Self::HiddenCost { .. } => FindingKind::HiddenCost,
             Self::Facts { .. } => FindingKind::Facts,
             Self::Machines(_) => FindingKind::Machines,
+            Self::Work(_) => FindingKind::Work,
         }
     }
 }

@@ -55,6 +55,8 @@ pub enum FindingKind {
     Facts,
     /// Several machines measured the repeats.
     Machines,
+    /// Exact work and time, as they agree or differ.
+    Work,
 }
 
 impl FindingKind {
@@ -204,15 +206,21 @@ impl Evidence {
         Self::new(THROUGHPUT_NAME, unit, pair)
     }
 
-    /// Returns true where a table shows the figure: it is throughput, has no base, or differs by
-    /// more than background work moves it.
+    /// Returns the exact work of base and target, whose changes are shown however small they are.
+    pub(super) fn work(pair: Pair) -> Self {
+        Self::new(WORK_NAME, "instructions/op", pair)
+    }
+
+    /// Returns true where a table shows the figure: it is throughput or exact work, has no base, or
+    /// differs by more than background work moves it.
     pub fn is_shown(&self) -> bool {
         let both = self.base.zip(self.value);
         let both = both.map(|(base, value)| Pair { base, value });
         let has_changed = both.is_none_or(|pair| pair.max() >= NOTHING && !pair.is_same());
-        self.name == THROUGHPUT_NAME || has_changed
+        self.name == THROUGHPUT_NAME || self.name == WORK_NAME || has_changed
     }
 }
 
 /// The name of the figure that each table begins with.
 const THROUGHPUT_NAME: &str = "throughput";
+const WORK_NAME: &str = "exact work";

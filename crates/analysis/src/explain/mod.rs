@@ -39,6 +39,7 @@ mod measured_once;
 mod no_effect;
 mod prose;
 mod thresholds;
+mod witnesses;
 
 use crate::compare::{Compared, THROUGHPUT};
 use crate::figures::Figures;
@@ -86,6 +87,7 @@ fn explanations<'a>(context: Context<'a>, cases: &'a [Case<'a>]) -> Vec<Explanat
     explanations.extend(hidden_cost::explain(context, cases));
     explanations.extend(measured_once::facts(cases));
     explanations.extend(machines::variance(cases));
+    explanations.extend(witnesses::explain(context, cases));
     explanations
 }
 

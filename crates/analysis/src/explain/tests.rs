@@ -7,6 +7,7 @@ mod difference;
 mod noise;
 mod page;
 mod versions;
+mod witnesses;
 
 use std::collections::BTreeMap;
 

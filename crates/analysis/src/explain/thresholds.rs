@@ -109,5 +109,8 @@ pub(super) const NOTHING: f64 = 0.0005;
 /// The number of names in one sentence; the others are counted.
 pub(super) const NAMED: usize = 4;
 
+/// Exact work is the same only if its cells would show a change of this share.
+pub(super) const WORK_SAME: f64 = 0.01;
+
 /// The most targets that each have a finding of their own; more share one.
 pub(super) const TARGETS_EACH: usize = 3;

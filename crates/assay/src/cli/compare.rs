@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use analysis::compare::{Bound, Requirement, THROUGHPUT};
+use analysis::compare::{Bound, Requirement, THROUGHPUT, WORK};
 use clap::Args;
 use words::{Metric, OPERATION_TIMES};
 
@@ -16,7 +16,7 @@ yesterday's run with today's, use `--by-run`.
 
 With `--gate`, the exit code is 0 if a regression beyond the threshold is ruled out, 3 if one is found, and 4 if neither is \
 certain: the result is invalid, missing, too noisy or measured only once. Assay looks for regressions in throughput, in own CPU and \
-instructions per operation, and in each metric that a threshold names. Only throughput and the named metrics can rule one out.
+instructions per operation, in exact work, and in each metric that a threshold names. Only throughput and the named metrics can rule one out.
 
 With `--require`, the exit code is 0 if every target meets every requirement, 3 if one is missed, and 4 if none is missed but \
 one can't be judged: it is invalid, not applicable, too noisy or measured only once. With `--gate` as well, 3 outweighs 4, and 4 \
@@ -81,8 +81,8 @@ pub struct CompareArgs {
     #[arg(long, value_name = "github|gitlab[=FILE]", conflicts_with = "by")]
     pub annotations: Option<Annotations>,
     /// The largest change for the worse, in percent, that `--gate` accepts: `5` for throughput,
-    /// own CPU and instructions per operation [default: that of `--effect`], or `cpupq=10` for
-    /// one metric. May be repeated
+    /// own CPU and instructions per operation [default: that of `--effect`], `cpupq=10` for one
+    /// metric, or `work=1` for exact work [default: any change that is shown]. May be repeated
     #[arg(long = "threshold", value_name = "[METRIC=]PERCENT")]
     pub thresholds: Vec<Threshold>,
     /// The smallest change that matters, in percent: `no change shown` means that any change is
@@ -239,7 +239,7 @@ impl std::str::FromStr for Threshold {
             Some((metric, percent)) => (Some(metric), percent),
             None => (None, text),
         };
-        if let Some(metric) = metric {
+        if let Some(metric) = metric.filter(|metric| *metric != WORK) {
             check_metric(metric)?;
         }
         let percent = percent_of(percent)?;

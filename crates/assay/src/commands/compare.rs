@@ -11,7 +11,7 @@ mod steps;
 
 use analysis::compat::{self, Recorded};
 use analysis::{
-    compare::{CompareOptions, Compared, EFFECT, THROUGHPUT},
+    compare::{CompareOptions, Compared, EFFECT, THROUGHPUT, WORK},
     distinct,
     figures::{Figures, Row, Series},
 };
@@ -343,7 +343,7 @@ fn effect(args: &CompareArgs, figures: &Figures) -> f64 {
 fn options(args: &CompareArgs, base: &str, figures: &Figures) -> CompareOptions {
     let mut metrics = analysis::compare::costs(figures);
     for threshold in &args.thresholds {
-        let name = threshold.metric.clone().filter(|name| name != THROUGHPUT);
+        let name = threshold.metric.clone().filter(|name| name != THROUGHPUT && name != WORK);
         metrics.extend(name.filter(|name| !metrics.contains(name)));
     }
     CompareOptions {

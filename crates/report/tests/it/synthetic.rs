@@ -578,6 +578,10 @@ pub fn add_exact(figures: &mut Figures) {
             let mut graph = graph(if row.cell.target == base { 20_000 } else { 23_000 });
             // Cells differ a little.
             graph.functions[0].own += u64::from(repeat);
+            // The base reads its pages itself.
+            if row.cell.target == base {
+                graph.calls[3].count *= 3;
+            }
             let operations = [("query".to_string(), OPERATIONS)].into();
             let key = record::CellKey { clients: 1, repeat, ..row.cell.clone() };
             figures.exact.push(ExactStep {
@@ -610,10 +614,16 @@ const OPERATIONS: u64 = 1000;
 
 /// Returns the functions of a query, whose `estimate` executes this many instructions.
 fn graph(estimate: u64) -> WorkGraph {
-    let own = [("serve", 1000), ("execute", 30_000), ("plan", 4000), ("estimate", estimate)];
+    let own = [
+        ("serve", 1000),
+        ("execute", 30_000),
+        ("plan", 4000),
+        ("estimate", estimate),
+        ("pread64", 10),
+    ];
     let function = |(name, own): (&str, u64)| WorkFunction {
         name: name.to_string(),
-        object: "postgres".to_string(),
+        object: if name == "pread64" { "libc.so.6" } else { "postgres" }.to_string(),
         own: own * OPERATIONS,
     };
     let calls = |caller, callee, inclusive: u64| WorkCalls {
@@ -624,7 +634,12 @@ fn graph(estimate: u64) -> WorkGraph {
     };
     WorkGraph {
         functions: own.map(function).to_vec(),
-        calls: vec![calls(0, 1, 30_000), calls(0, 2, 4000 + estimate), calls(2, 3, estimate)],
+        calls: vec![
+            calls(0, 1, 30_010),
+            calls(0, 2, 4000 + estimate),
+            calls(2, 3, estimate),
+            calls(1, 4, 10),
+        ],
     }
 }
 

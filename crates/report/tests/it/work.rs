@@ -30,7 +30,7 @@ fn work_has_a_row_for_each_connection_with_its_floor_and_verdict() {
     let row = words(&text, "qr100");
     assert_eq!(
         row,
-        ["qr100", "query", "55,000", "58,000", "1.0545▲", "0.000", "0.500", "more", "work"]
+        ["qr100", "query", "55,010", "58,010", "1.0545▲", "0.000", "0.500", "more", "work"]
     );
     assert!(text.contains("Instructions say nothing of waits"), "{text}");
 }
@@ -47,13 +47,21 @@ fn the_functions_that_changed_stand_below_the_row() {
 }
 
 #[test]
+fn system_calls_whose_number_changed_stand_below_the_functions() {
+    let text = table(&counted());
+    let (_, calls) = text.split_once("System calls and allocations per operation").unwrap();
+    let row = words(calls, "pg15.embedded").join(" ");
+    assert_eq!(row, "pg15.embedded/c1 qr100 system call pread64 3.000 1.000 -2.000▼");
+}
+
+#[test]
 fn a_target_by_itself_has_its_work_too() {
     let mut figures = counted();
     let base = figures.rows[0].cell.target.clone();
     figures.rows.retain(|row| row.cell.target == base);
     figures.exact.retain(|step| step.row.cell.target == base);
     let row = words(&table(&figures), "qr100").join(" ");
-    assert_eq!(row, "qr100 query pg15.base/c1 55,000 0.000");
+    assert_eq!(row, "qr100 query pg15.base/c1 55,010 0.000");
 }
 
 #[test]

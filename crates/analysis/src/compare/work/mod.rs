@@ -11,6 +11,7 @@
 //!                                └─► shifts ─► functions    what was only moved, and what changed
 //! ```
 
+mod calls;
 mod causes;
 mod floor;
 mod fold;
@@ -34,6 +35,9 @@ use floor::{Floor, NOT_DETERMINISTIC, multiple, range};
 use functions::changes;
 use union::CellGraph;
 
+pub(crate) use names::function as plain_function_name;
+
+pub use calls::{CallKind, ComparedCalls};
 pub use functions::{ChangedCalls, ChangedFunction, FunctionWork, WorkChanges, WorkShift};
 
 /// The work of one part of a step in a target and its base.
@@ -64,6 +68,8 @@ pub struct ComparedWork {
     /// The functions in which work changed, if a change is shown. Connections share them: they are
     /// with the first one that changed.
     pub functions: Option<WorkChanges>,
+    /// System calls and allocations per operation of all connections, with the first connection.
+    pub calls: Vec<ComparedCalls>,
     /// Cells that were left out, and why a ratio or verdict is missing.
     pub reasons: Vec<String>,
 }
@@ -82,6 +88,8 @@ pub struct TargetWork {
     pub per_operation: Option<f64>,
     /// The range of the cells, relative to their mean; `None` with a single cell.
     pub floor: Option<f64>,
+    /// System calls and allocations per operation of all connections, with the first connection.
+    pub calls: Vec<ComparedCalls>,
     /// Cells that were left out.
     pub reasons: Vec<String>,
 }
@@ -185,12 +193,15 @@ pub(super) fn compare_work(figures: &Figures, base: &str) -> Vec<ComparedWork> {
         let of_target = Cells::of(figures, exact);
         let of_base = Cells::of(figures, ExactPlace { target: base, ..exact });
         let mut explained = Vec::new();
-        for part in parts(&[&of_base, &of_target]) {
+        for (part_number, part) in parts(&[&of_base, &of_target]).into_iter().enumerate() {
             let mut work = compare_part(exact, part, &of_base, &of_target);
             let role = work.part.role();
             if work.verdict.is_change() && !explained.contains(&role) {
                 work.functions = changes(&of_base.graphs(role), &of_target.graphs(role));
                 explained.push(role);
+            }
+            if part_number == 0 {
+                work.calls = calls::compared(&of_base.graphs(role), &of_target.graphs(role));
             }
             all.push(work);
         }
@@ -203,13 +214,15 @@ pub fn target_work(figures: &Figures) -> Vec<TargetWork> {
     let mut all = Vec::new();
     for exact in places(figures) {
         let cells = Cells::of(figures, exact);
-        for part in parts(&[&cells]) {
+        for (number, part) in parts(&[&cells]).into_iter().enumerate() {
+            let graphs = if number == 0 { cells.graphs(part.role()) } else { Vec::new() };
             let values = cells.values(&part);
             all.push(TargetWork {
                 cell: exact.cell(),
                 step: exact.place.step.to_owned(),
                 per_operation: mean_of(&values),
                 floor: range(&values),
+                calls: calls::compared(&[], &graphs),
                 reasons: cells.reasons.clone(),
                 part,
             });

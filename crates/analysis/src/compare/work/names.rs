@@ -32,7 +32,7 @@ fn is_version(text: &str) -> bool {
 
 /// Returns the name of a function without arguments, template arguments, return type, versions of
 /// symbols and the suffixes of copies. Overloads become one function.
-pub(super) fn function(name: &str) -> String {
+pub(crate) fn function(name: &str) -> String {
     let plain = without_suffixes(name);
     // Rust's `<T as Trait>::method`, and callgrind's `(below main)`.
     if plain.starts_with(['<', '(']) && !plain.starts_with(ANONYMOUS) {

@@ -32,6 +32,10 @@ fn words(caveat: &Caveat, case: &Case<'_>) -> String {
         Caveat::NothingDiffers => "no difference between the two targets is known".to_owned(),
 
         // The load's own limits.
+        Caveat::OneConnection => format!(
+            "work was counted on one connection with warm caches, and time was measured with {} clients",
+            case.compared.cell.clients
+        ),
         Caveat::BusyClient { share: Some(share) } => {
             format!("client threads are busy {} of the time: {CLIENTS_LIMIT}", percent(*share))
         }

@@ -6,6 +6,7 @@ pub(super) mod caveat;
 mod difference;
 pub(super) mod gap;
 pub(super) mod numbers;
+mod witnesses;
 
 use words::{OpRole, excerpt};
 
@@ -55,6 +56,7 @@ pub(super) fn finding(base: &str, explanation: Explanation<'_>) -> Option<Findin
             known_differences(gaps, facts),
         ),
         Statement::Machines(variance) => machines(variance),
+        Statement::Work(all) => witnesses::text(all, &finding),
     };
 
     // Other findings are about one target alone, so they name no base.

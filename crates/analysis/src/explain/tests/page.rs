@@ -4,8 +4,11 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use super::*;
-use crate::compare::VarianceShare;
 use crate::compare::initial_tree::{InitialTree, TreeDifference};
+use crate::compare::{
+    ChangedCalls, ChangedFunction, ComparedPart, ComparedWork, Sample, VarianceShare, Verdict,
+    WorkChanges, WorkVerdict,
+};
 use crate::explain::accounting::Gap;
 use crate::explain::case::Case;
 use crate::explain::cause::LevelShift;
@@ -15,6 +18,7 @@ use crate::explain::explanation::{
     Change, CountedCaveat, Fact, MachineVariance, MissedRate, NoEffect, UnfairStep,
 };
 use crate::explain::finding::place;
+use crate::explain::witnesses::{Agreement, Witnesses};
 use crate::figures::{ConcurrentChange, Shift, Sla, Stall};
 
 const FAST: &[(&str, f64)] = &[("op_client_cpu_us", 20.0), ("op_server_cpu_us", 75.0)];
@@ -223,6 +227,7 @@ fn all_caveats() -> Vec<Caveat> {
         Caveat::OtherRuns,
         Caveat::NoTurns,
         Caveat::NothingDiffers,
+        Caveat::OneConnection,
         Caveat::BusyClient { share: Some(0.94) },
         Caveat::BusyClient { share: None },
         Caveat::BusyClientHost,
@@ -261,6 +266,7 @@ fn all_others<'a>(
     cases: &'a [Case<'a>],
     jit: &'a [Difference],
     sla: &'a [Sla; 2],
+    counted: &'a ComparedWork,
 ) -> Vec<Statement<'a>> {
     let unfair = |unfair_count, repeat_count| {
         Statement::Unfair(UnfairStep {
@@ -303,8 +309,28 @@ fn all_others<'a>(
             differing: cases[..differing].iter().collect(),
         })
     };
+    let work = |agreement, cpu, count: usize| {
+        let case = &cases[0];
+        let witnesses = Witnesses {
+            agreement,
+            work: counted,
+            time: Some(case.compared),
+            case: Some(case),
+            cpu,
+        };
+        Statement::Work(vec![witnesses; count])
+    };
     let [writes, events] = sla;
     vec![
+        work(Agreement::Certain, None, 1),
+        work(Agreement::SmallPart, None, 2),
+        work(Agreement::Opposite, None, 1),
+        work(Agreement::SameWork, None, 1),
+        work(Agreement::SameWork, Some(Verdict::NoChangeShown), 1),
+        work(Agreement::SameWork, Some(Verdict::Slower), 1),
+        work(Agreement::SameTime, None, 1),
+        work(Agreement::NoisyTime, None, 1),
+        work(Agreement::UnknownTime, None, 1),
         busy(1),
         busy(2),
         unfair(1, 5),
@@ -337,6 +363,36 @@ fn all_others<'a>(
         machines(1, 0),
         machines(3, 2),
     ]
+}
+
+/// Returns a comparison of work, with the function that changed.
+fn work() -> ComparedWork {
+    let value = |value| Sample { run: 0, repeat: 1, value };
+    ComparedWork {
+        cell: record::CellKey::new("b.c", None, 1, 0),
+        step: "q100".to_owned(),
+        part: ComparedPart {
+            connection: Some("query".to_owned()),
+            operations: vec!["query".to_owned()],
+        },
+        base_values: vec![value(60_000.0)],
+        values: vec![value(61_320.0)],
+        ratio: Some(1.022),
+        floor: Some(0.0003),
+        shown_from: Some(0.005),
+        verdict: WorkVerdict::More,
+        functions: Some(WorkChanges {
+            functions: vec![ChangedFunction {
+                name: "execute".to_owned(),
+                difference: 1310.0,
+                calls: Some(ChangedCalls { callee: "read".to_owned(), base: 2.0, target: 3.0 }),
+                path: vec!["serve".to_owned()],
+                ..ChangedFunction::default()
+            }],
+            shifts: Vec::new(),
+        }),
+        ..ComparedWork::default()
+    }
 }
 
 /// Puts a statement about these cases in words.
@@ -385,6 +441,7 @@ fn all_findings_and_caveats_read_like_this() {
         ..Sla::default()
     });
 
+    let counted = work();
     let (mut findings, mut kinds) = (Vec::new(), BTreeSet::new());
     for cause in all_causes_of_changes() {
         findings.push(change(cause.clone(), &slower[..1], &[]));
@@ -401,7 +458,7 @@ fn all_findings_and_caveats_read_like_this() {
     findings.push(change(missed(), &slower, &shared[..5]));
     findings.push(change(missed(), &slower, &shared));
     findings.push(change(missed(), &[slower.as_slice(), &faster].concat(), &[]));
-    let others = all_others(&cases, &jit, &sla).into_iter();
+    let others = all_others(&cases, &jit, &sla, &counted).into_iter();
     findings.extend(others.map(|statement| finding(statement, &slower[..1])));
 
     let mut page = String::new();
@@ -411,7 +468,7 @@ fn all_findings_and_caveats_read_like_this() {
         assert!(sentences <= 3, "{text}");
     }
     kinds.extend(findings.iter().map(|finding| finding.kind));
-    assert_eq!(kinds.len(), 19, "{kinds:?}");
+    assert_eq!(kinds.len(), 20, "{kinds:?}");
     for (number, caveat) in all_caveats().into_iter().enumerate() {
         let counted = CountedCaveat {
             caveat,

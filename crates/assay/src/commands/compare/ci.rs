@@ -5,7 +5,7 @@ use std::path::Path;
 
 use analysis::compare::{
     Compared, Judged, RequirementResult, RequirementVerdict, THROUGHPUT, Thresholds, judged,
-    metric_label,
+    judged_work, metric_label,
 };
 use analysis::figures::Figures;
 use anyhow::Context;
@@ -89,11 +89,7 @@ pub(super) fn of_gate(
         judgements.push(Judgement {
             subject: row.cell.target_and_load(),
             what: format!("{}: {}", row.step, metric_label(&row.metric)),
-            outcome: match outcome {
-                Judged::Passed => JudgementOutcome::Passed,
-                Judged::Regressed => JudgementOutcome::Failed,
-                Judged::Doubtful => JudgementOutcome::Undecided,
-            },
+            outcome: judgement_outcome(outcome),
             sentence: gate::sentence(
                 row,
                 &compared.base,
@@ -101,11 +97,28 @@ pub(super) fn of_gate(
             ),
         });
     }
+    for (index, outcome) in judged_work(compared, &thresholds) {
+        let work = &compared.work[index];
+        judgements.push(Judgement {
+            subject: work.cell.target_and_load(),
+            what: format!("{}: exact work of {}", work.step, work.part.name()),
+            outcome: judgement_outcome(outcome),
+            sentence: gate::work::sentence(work, &compared.base, thresholds.of_work()),
+        });
+    }
     judgements.extend(missing(figures, compared, &thresholds, lines));
     if judgements.is_empty() {
         judgements.push(undecided("all targets", "throughput", "nothing was compared"));
     }
     judgements
+}
+
+fn judgement_outcome(outcome: Judged) -> JudgementOutcome {
+    match outcome {
+        Judged::Passed => JudgementOutcome::Passed,
+        Judged::Regressed => JudgementOutcome::Failed,
+        Judged::Doubtful => JudgementOutcome::Undecided,
+    }
 }
 
 /// Returns a judgement for each measurement that is missing.

@@ -1,6 +1,7 @@
 //! `--gate`: reports whether there is a regression, in words and as an exit code.
 
 mod more_repeats;
+pub(super) mod work;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,6 +14,7 @@ use analysis::{
 };
 use report::{ratio_with_bounds, terminal_text};
 
+use self::work::WorkJudgement;
 use super::lines::{Line, Runs};
 use crate::cli::CompareArgs;
 use crate::exit::Exit;
@@ -31,28 +33,59 @@ pub fn judge(
     lines: &[Line<'_>],
 ) -> Exit {
     let thresholds = thresholds(args, compared.effect);
+    let of_work = judge_work(compared, &thresholds);
+    // Nothing else is worth a line if work alone decides.
+    let passes = matches!(analysis::compare::gate(compared, &thresholds), Gate::Pass);
+    if of_work != Exit::Ok && passes {
+        return of_work;
+    }
+    let of_steps = judge_steps(&thresholds, runs, figures, compared, lines);
+    super::most_telling(&[of_work, of_steps])
+}
+
+/// Judges the exact work of connections, and prints what does not pass.
+fn judge_work(compared: &Compared, thresholds: &Thresholds) -> Exit {
+    let judgement = WorkJudgement::of(compared, thresholds);
+    if let Some(headline) = judgement.headline() {
+        eprint_line!("{headline}");
+        print_first(judgement.sentences());
+    }
+    if judgement.exit() == Exit::Invalid {
+        eprint_line!("help: more exact cells show smaller changes: raise `repeats` in `[exact]`");
+    }
+    judgement.exit()
+}
+
+/// Judges the comparisons of steps.
+fn judge_steps(
+    thresholds: &Thresholds,
+    runs: &Runs,
+    figures: &Figures,
+    compared: &Compared,
+    lines: &[Line<'_>],
+) -> Exit {
     let all = compared.rows.iter();
     let judged: Vec<&ComparedStep> =
         all.filter(|row| thresholds.of(&row.metric).is_some()).collect();
     let missing = missing(compared, lines);
     let without_rows: Vec<&str> = thresholds.without_rows(compared).collect();
 
-    match analysis::compare::gate(compared, &thresholds) {
+    match analysis::compare::gate(compared, thresholds) {
         Gate::Regressed(indexes) => {
             let rows = rows_at(compared, &indexes);
             eprint_line!("regression: {}", by_metric(Some(&rows), &judged));
-            print_rows(&compared.base, &rows, &thresholds);
+            print_rows(&compared.base, &rows, thresholds);
             Exit::Regressed
         }
         Gate::Doubtful(indexes) if !indexes.is_empty() => {
             let rows = rows_at(compared, &indexes);
             let doubtful = by_metric(Some(&rows), &judged);
             eprint_line!("not certain: no regression is shown, but Assay can't judge {doubtful}");
-            print_rows(&compared.base, &rows, &thresholds);
+            print_rows(&compared.base, &rows, thresholds);
             print_missing(&missing, &without_rows);
-            let commands = more_repeats::commands(runs, &compared.base, &rows, &thresholds, lines);
+            let commands = more_repeats::commands(runs, &compared.base, &rows, thresholds, lines);
             print_commands(&commands);
-            print_impractical(&rows, &thresholds);
+            print_impractical(&rows, thresholds);
             print_unfinished(runs, figures);
             Exit::Invalid
         }
@@ -119,11 +152,14 @@ fn count_of_metric(rows: &[&ComparedStep], metric: &str) -> usize {
 pub(super) fn missing(compared: &Compared, lines: &[Line<'_>]) -> Vec<String> {
     let of_base: BTreeSet<_> = lines
         .iter()
-        .filter(|line| line.key.target == compared.base)
+        .filter(|line| line.key.kind.is_measured() && line.key.target == compared.base)
         .map(|line| line.key.load())
         .collect();
     let mut targets: BTreeMap<&str, BTreeSet<_>> = BTreeMap::new();
     for Line { key, .. } in lines.iter().filter(|line| line.key.target != compared.base) {
+        if !key.kind.is_measured() {
+            continue;
+        }
         targets.entry(&key.target).or_default().insert(key.load());
     }
     let mut missing = Vec::new();

@@ -2,10 +2,10 @@
 
 use analysis::{
     compare::{
-        ChangedCalls, ChangedFunction, ComparedWork, TargetWork, WorkShift, WorkVerdict,
-        target_work,
+        CallKind, ChangedCalls, ChangedFunction, Compared, ComparedWork, TargetWork, WorkShift,
+        WorkVerdict, target_work,
     },
-    distinct,
+    counted, distinct,
 };
 
 use crate::model::comparison::Comparison;
@@ -17,11 +17,17 @@ use crate::model::worth::Footnotes;
 /// What work does not tell, where the table is.
 const LIMITS: &str = "Instructions say nothing of waits, I/O, cache misses, atomics and the layout of code: times can change without them";
 
+/// What the numbers of calls do not tell.
+const CALLS_LIMITS: &str = "Calls of the library's wrappers of system calls and of allocators by their names; the bytes are unknown";
+
+/// The decimals of a number of calls.
+const CALL_DECIMALS: usize = 3;
+
 /// The number of callers that a path lists.
 const PATH_LISTED: usize = 4;
 
-/// Returns the table of work and its changes, and those of the functions that changed; without anything to compare, that of each target.
-/// Without exact cells, there is none.
+/// Returns the table of work and its changes, and those of the functions that changed; without
+/// anything to compare, that of each target. Without exact cells, there is none.
 pub(super) fn tables(comparison: &Comparison<'_>) -> Vec<Table> {
     let compared = comparison.compared;
     if compared.work.is_empty() {
@@ -61,7 +67,72 @@ pub(super) fn tables(comparison: &Comparison<'_>) -> Vec<Table> {
 
     let changed = compared.work.iter().filter(|work| work.functions.is_some());
     let functions = changed.enumerate().filter_map(|(number, work)| functions(work, number));
-    std::iter::once(table).chain(functions).collect()
+    let mut tables = vec![table];
+    tables.extend(functions);
+    tables.push(calls(compared));
+    tables
+}
+
+/// Returns the table of the system calls and allocations whose numbers changed. It has no rows if
+/// none did.
+fn calls(compared: &Compared) -> Table {
+    let mut table = Table::new(
+        "work-calls",
+        format!(
+            "System calls and allocations per operation, by the call graphs, relative to {}",
+            compared.base
+        ),
+        ["target", STEP, "kind", "call"].map(str::to_owned).to_vec(),
+        ["base", "target", "change"],
+    );
+    let mut same_count = 0;
+    for work in &compared.work {
+        for calls in &work.calls {
+            let Some(base) = calls.base.filter(|_| calls.has_changed()) else {
+                same_count += 1;
+                continue;
+            };
+            let lead = [&cell_name(&work.cell), &work.step, kind(calls.kind), calls.name];
+            let tone = if calls.target > base { Tone::WorkGrew } else { Tone::WorkShrank };
+            let cells = vec![
+                Cell::number(Some(base), CALL_DECIMALS),
+                Cell::number(Some(calls.target), CALL_DECIMALS),
+                Cell::toned(format!("{:+.CALL_DECIMALS$}", calls.target - base), tone),
+            ];
+            table.push(lead.map(str::to_owned).to_vec(), cells);
+        }
+    }
+    if same_count > 0 {
+        table.notes.push(format!("{} did not change", counted(same_count, "number")));
+    }
+    table.notes.push(CALLS_LIMITS.to_owned());
+    table
+}
+
+/// Returns the table of the system calls and allocations of targets that are compared with nothing.
+fn own_calls(targets: &[TargetWork]) -> Table {
+    let mut table = Table::new(
+        "work-calls",
+        "System calls and allocations per operation, by the call graphs",
+        ["target", STEP, "kind", "call"].map(str::to_owned).to_vec(),
+        ["calls"],
+    );
+    for work in targets {
+        for calls in &work.calls {
+            let lead = [&cell_name(&work.cell), &work.step, kind(calls.kind), calls.name];
+            let cells = vec![Cell::number(Some(calls.target), CALL_DECIMALS)];
+            table.push(lead.map(str::to_owned).to_vec(), cells);
+        }
+    }
+    table.notes.push(CALLS_LIMITS.to_owned());
+    table
+}
+
+fn kind(kind: CallKind) -> &'static str {
+    match kind {
+        CallKind::SystemCall => "system call",
+        CallKind::Allocation => "allocation",
+    }
 }
 
 /// Returns the table of the functions in which a part's work changed; `None` if nothing is known
@@ -186,7 +257,7 @@ fn own(targets: &[TargetWork]) -> Vec<Table> {
     table.names = vec!["floor: the range of a target's exact cells".to_owned()];
     table.notes.push(LIMITS.to_owned());
     table.notes.extend(reasons.notes_in("[", "]"));
-    vec![table]
+    vec![table, own_calls(targets)]
 }
 
 /// Returns a number of instructions, with decimals if there are few.

@@ -123,24 +123,7 @@ impl Program {
                 });
             }
         }
-        // A cell has no functions that were not executed.
-        let is_called = |number: usize| called[number] > 0.0;
-        let mut numbers = vec![0; self.functions.len()];
-        let mut next = 0;
-        for number in (0..numbers.len()).filter(|&number| is_called(number)) {
-            numbers[number] = next;
-            next += 1;
-        }
-        graph.functions = std::mem::take(&mut graph.functions)
-            .into_iter()
-            .enumerate()
-            .filter(|(number, _)| is_called(*number))
-            .map(|(_, function)| function)
-            .collect();
-        for call in &mut graph.calls {
-            (call.caller, call.callee) = (numbers[call.caller], numbers[call.callee]);
-        }
-        graph
+        without_the_unexecuted(graph)
     }
 
     /// Returns a function that is called, other than the first.
@@ -248,6 +231,23 @@ impl Function {
             None => self.calls.push((callee, count)),
         }
     }
+}
+
+/// Returns a graph without functions of no instructions, which a cell would not see.
+fn without_the_unexecuted(graph: WorkGraph) -> WorkGraph {
+    let mut executed = WorkGraph::default();
+    let mut numbers = Vec::new();
+    for function in graph.functions {
+        numbers.push(executed.functions.len());
+        if function.own > 0 {
+            executed.functions.push(function);
+        }
+    }
+    for call in graph.calls {
+        let (caller, callee) = (numbers[call.caller], numbers[call.callee]);
+        executed.calls.push(WorkCalls { caller, callee, ..call });
+    }
+    executed
 }
 
 fn compared(base: &Program, target: &Program, random: &mut Random) -> WorkChanges {

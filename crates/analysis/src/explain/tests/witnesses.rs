@@ -1,0 +1,179 @@
+//! What time, exact work and functions say together.
+
+use record::{CellKey, StepWork};
+use words::{CellKind, WorkCalls, WorkFunction, WorkGraph, WorkPart, WorkRole};
+
+use super::*;
+use crate::explain::witnesses::Agreement;
+use crate::figures::ExactStep;
+
+const OPERATIONS: u64 = 1000;
+const CPU: &[(&str, f64)] = &[("op_client_cpu_us", 20.0), ("op_server_cpu_us", 75.0)];
+
+/// Returns a graph of a query that executes this many instructions in `find`.
+fn graph(find: f64) -> WorkGraph {
+    let function = |name: &str, own: f64| WorkFunction {
+        name: name.into(),
+        object: "mysqld".into(),
+        own: (own * OPERATIONS as f64) as u64,
+    };
+    let inclusive = (find * OPERATIONS as f64) as u64;
+    WorkGraph {
+        functions: vec![function("serve", 10_000.0), function("find", find)],
+        calls: vec![WorkCalls { caller: 0, callee: 1, count: OPERATIONS, inclusive }],
+    }
+}
+
+/// Adds two exact cells of each target in `q100`, which execute this many instructions in `find`.
+fn with_work(mut figures: Figures, of_base: [f64; 2], of_target: [f64; 2]) -> Figures {
+    for (target, cells) in [("a.c", of_base), ("b.c", of_target)] {
+        let row = figures.rows.iter().find(|row| row.cell.target == target).unwrap().clone();
+        for (repeat, find) in (1..).zip(cells) {
+            let graph = graph(find);
+            let cell = CellKey { kind: CellKind::Exact, ..CellKey::new(target, None, 1, repeat) };
+            figures.exact.push(ExactStep {
+                row: Row { cell, ..row.clone() },
+                work: StepWork {
+                    missing: None,
+                    tool: "valgrind-3.19.0".into(),
+                    warmup_operations: 200,
+                    operations: [("query".to_owned(), OPERATIONS)].into(),
+                    parts: vec![WorkPart {
+                        role: WorkRole::Serving,
+                        name: "query".into(),
+                        operations: vec!["query".into()],
+                        instructions: graph.total(),
+                        events: BTreeMap::new(),
+                    }],
+                },
+                graphs: [(WorkRole::Serving, graph)].into(),
+            });
+        }
+    }
+    figures
+}
+
+/// Returns figures of two targets with these rates, in operations per second.
+fn times(base: f64, target: f64) -> Figures {
+    repeated(&[cost("a.c", "q100", base, CPU), cost("b.c", "q100", target, CPU)])
+}
+
+/// The work of a base, with what two of its cells differ by.
+const BASE: [f64; 2] = [50_000.0, 50_010.0];
+
+/// Returns the base's work times this.
+fn scaled(factor: f64) -> [f64; 2] {
+    BASE.map(|find| find * factor)
+}
+
+/// Returns the only finding about work.
+fn of_work(figures: &Figures) -> Finding {
+    let mut findings = found(figures);
+    findings.retain(|finding| finding.kind == FindingKind::Work);
+    assert_eq!(findings.len(), 1);
+    findings.remove(0)
+}
+
+fn agreements(figures: &Figures) -> Vec<Agreement> {
+    explained(figures, |explanation| match &explanation.statement {
+        Statement::Work(all) => Some(all[0].agreement),
+        _ => None,
+    })
+}
+
+#[test]
+fn time_and_work_that_changed_alike_are_certain() {
+    let figures = with_work(times(30_000.0, 25_000.0), BASE, scaled(1.2));
+    assert_eq!(agreements(&figures), [Agreement::Certain]);
+    let finding = of_work(&figures);
+    assert_eq!(finding.title, "b.c: 16.7% more work and 1.20x slower in q100: certain");
+    assert_eq!(
+        finding.text,
+        "b.c executes 70,006 instructions per operation in q100, and a.c 60,005: 16.7% more work \
+         (exact cells differ by 0.0171%). `find`, called by `serve`, has 10,001 more."
+    );
+    assert_eq!(
+        finding.caveats,
+        [
+            "work was counted on one connection with warm caches, and time was measured with 4 clients"
+        ]
+    );
+
+    let figures = with_work(times(25_000.0, 30_000.0), scaled(1.2), BASE);
+    assert_eq!(agreements(&figures), [Agreement::Certain]);
+}
+
+#[test]
+fn work_that_is_a_small_part_of_a_change_of_time_is_not_called_its_cause() {
+    let figures = with_work(times(30_000.0, 15_000.0), BASE, scaled(1.02));
+    assert_eq!(agreements(&figures), [Agreement::SmallPart]);
+}
+
+#[test]
+fn the_same_work_in_another_time_is_no_matter_of_instructions() {
+    let figures = with_work(times(30_000.0, 25_000.0), BASE, BASE);
+    assert_eq!(agreements(&figures), [Agreement::SameWork]);
+    let finding = of_work(&figures);
+    assert!(finding.title.ends_with(": waits, not instructions"), "{}", finding.title);
+
+    let more: &[(&str, f64)] = &[("op_client_cpu_us", 20.0), ("op_server_cpu_us", 110.0)];
+    let more_cpu =
+        repeated(&[cost("a.c", "q100", 30_000.0, CPU), cost("b.c", "q100", 25_000.0, more)]);
+    let finding = of_work(&with_work(more_cpu, BASE, BASE));
+    assert!(finding.title.ends_with(": memory or layout, not instructions"), "{}", finding.title);
+}
+
+#[test]
+fn opposite_directions_are_both_said() {
+    let figures = with_work(times(25_000.0, 30_000.0), BASE, scaled(1.1));
+    assert_eq!(agreements(&figures), [Agreement::Opposite]);
+    let title = of_work(&figures).title;
+    assert_eq!(
+        title,
+        "b.c: 8.33% more work, and 1.20x faster in q100: work does not explain the time"
+    );
+}
+
+#[test]
+fn work_speaks_where_time_can_not() {
+    let same = with_work(times(30_000.0, 30_000.0), BASE, scaled(1.024));
+    assert_eq!(agreements(&same), [Agreement::SameTime]);
+    let noisy = repeated(&[cost("a.c", "q100", 30_000.0, CPU), cost("b.c", "q100", 30_000.0, CPU)]);
+    let mut noisy = with_work(noisy, BASE, scaled(1.024));
+    for row in &mut noisy.rows {
+        let rate = row.metrics.get_mut("qps").unwrap().as_mut().unwrap();
+        *rate *= if row.cell.repeat % 2 == 0 { 1.3 } else { 0.8 };
+        if row.cell.target == "b.c" && row.cell.repeat == 3 {
+            *rate *= 1.4;
+        }
+    }
+    assert_eq!(agreements(&noisy), [Agreement::NoisyTime]);
+    let title = of_work(&noisy).title;
+    assert_eq!(title, "b.c: 2% more work in q100, time too noisy to tell");
+
+    let mut once = times(30_000.0, 30_000.0);
+    once.rows.retain(|row| row.cell.repeat == 1);
+    assert_eq!(agreements(&with_work(once, BASE, scaled(1.024))), [Agreement::UnknownTime]);
+}
+
+#[test]
+fn work_that_is_not_exact_is_silent() {
+    for target in [[50_000.0, 52_000.0], [50_000.0, 50_200.0]] {
+        let figures = with_work(times(30_000.0, 25_000.0), BASE, target);
+        assert_eq!(agreements(&figures), []);
+    }
+    assert_eq!(agreements(&with_work(times(30_000.0, 30_000.0), BASE, BASE)), []);
+    assert_eq!(agreements(&times(30_000.0, 25_000.0)), []);
+}
+
+#[test]
+fn the_fewest_clients_are_compared_with_work() {
+    let at = |clients, target, rate| Cost { clients, ..cost(target, "q100", rate, CPU) };
+    let figures = repeated(&[
+        at(1, "a.c", 9000.0),
+        at(1, "b.c", 9000.0),
+        at(8, "a.c", 30_000.0),
+        at(8, "b.c", 25_000.0),
+    ]);
+    assert_eq!(agreements(&with_work(figures, BASE, scaled(1.2))), [Agreement::SameTime]);
+}
