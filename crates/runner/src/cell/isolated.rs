@@ -68,7 +68,11 @@ pub fn run(
     table: Option<&TableEnd>,
 ) -> anyhow::Result<Status> {
     let (directory, mut record) = begin(session, run, reference, planned)?;
-    match run_process(session, run, reference, planned, &directory, &mut record, table) {
+    let ended = run_process(session, run, reference, planned, &directory, &mut record, table);
+    if planned.kind == CellKind::Exact {
+        remove_callgrind_files(session, planned);
+    }
+    match ended {
         Ok(Some(status)) => Ok(status),
         Ok(None) => {
             let status = if session.is_stopped() { Status::Interrupted } else { Status::Failed };
@@ -156,6 +160,15 @@ fn command(
     let program = command.next().context("the tool has no program")?;
     let args = command.chain([executable.into()]).chain(args);
     Ok(CellCommand { program: program.into(), args: args.collect() })
+}
+
+/// Removes callgrind's files from a target's directory, which a cell leaves empty otherwise. The next
+/// exact cell of the target removes what can't be removed now.
+fn remove_callgrind_files(session: &RunSession<'_>, planned: plan::Cell) {
+    let target = &session.plan().targets[planned.target];
+    let home = session.data_root.join(&target.name);
+    let _ = fs_err::remove_dir_all(exact::folder_of_process(&home));
+    let _ = fs_err::remove_dir(home);
 }
 
 /// Starts the process of a cell, which dies with this one.

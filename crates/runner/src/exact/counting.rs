@@ -22,6 +22,7 @@ use super::in_turn::take_turns;
 use super::sorting::{Connection, EngineCode, sorted};
 use super::window::{self, Phase, Window, WindowSize};
 use crate::cell::cell_run::CellRun;
+use crate::program::own_path;
 use crate::workloads::StepEngine;
 
 /// Counts the work of the steps of a cell.
@@ -83,7 +84,7 @@ impl Counting {
             user,
             exact: cell.session.plan().exact,
             root,
-            code: EngineCode::of(facts, &cell.session.executable),
+            code: EngineCode::of(facts, &own_path()?),
             writes_later: facts.interface == EngineInterface::Keys,
         })
     }
