@@ -72,6 +72,11 @@ impl EngineCode {
         self.side(callee) == Some(Side::Engine) && self.side(caller) != Some(Side::Engine)
     }
 
+    /// Returns whether a function of the client runs in a thread.
+    fn has_client(&self, graph: &WorkGraph) -> bool {
+        graph.functions.iter().any(|function| self.side(function) == Some(Side::Client))
+    }
+
     /// Returns the side to which a function belongs; `None` if that depends on its callers.
     fn side(&self, function: &WorkFunction) -> Option<Side> {
         let is_shared = SHARED.iter().any(|prefix| function.object.starts_with(prefix));
@@ -99,12 +104,12 @@ pub fn sorted(
     for counted in counted {
         let served = connections.iter().find(|connection| connection.is_served_by(&counted));
         let role = if served.is_some() { WorkRole::Serving } else { WorkRole::Background };
-        if let EngineCode::All = code {
+        // Nobody calls into a thread of the engine itself, such as one that compacts.
+        if !code.has_client(&counted.graph) {
             sorting.add(role, served, &counted.graph, &counted.events);
             continue;
         }
 
-        // A thread of a library's process is the client's or the engine's, or works for both.
         let parts = split(&counted.graph, |caller, callee| code.is_entered(caller, callee));
         sorting.add(role, served, &parts.engine, &BTreeMap::new());
         sorting.add(WorkRole::Client, None, &parts.client, &BTreeMap::new());
