@@ -63,6 +63,7 @@ mod tun;
 mod turns;
 mod versus;
 mod waits;
+mod work;
 
 use std::io::Write;
 /// Says that the test that calls it does not run, and why: on stderr, past the capture of a test's

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use super::union::{Side, Union};
 
 /// The least change of a function's own instructions that is looked at, as a share of all.
-const CHANGE_MIN: f64 = 0.0002;
+const CHANGE_MIN: f64 = 0.000_02;
 /// The most causes that are looked at: the largest.
-const CAUSES_MAX: usize = 300;
+const CAUSES_MAX: usize = 500;
 /// A number of calls that changed by less than this share is the same.
 const COUNT_CHANGE_MIN: f64 = 0.002;
 /// Functions with fewer calls in a cell run for long, so their cost is not that of a call.
