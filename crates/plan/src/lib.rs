@@ -79,7 +79,7 @@ use std::time::Duration;
 
 use builds::DeclaredBuild;
 use quantity::Quantity;
-use reader::{Context, Section, ValueKind};
+use reader::{Context, Field, Section, ValueKind};
 use repeats::Repeats;
 use tree::{Entry, Node};
 use turns::TurnKind;
@@ -100,8 +100,8 @@ pub const CLIENTS_MAX: u32 = 10_000;
 const SERVER_TIMEOUT: Duration = Duration::from_secs(120);
 /// Not a divisor of the rates at which programs wake up, so that samples don't keep step with them.
 const FREQUENCY_HZ: u32 = 199;
-/// The default number of exact cells of each target: the least that shows how exact they are.
-pub const EXACT_REPEATS: u32 = 2;
+/// The default number of exact cells of each target. Two are often close to each other by chance.
+pub const EXACT_REPEATS: u32 = 3;
 /// The default number of operations of each connection that an exact cell counts in a step.
 const EXACT_OPERATIONS: u64 = 500;
 /// The default number of operations of each connection before those: they fill the caches of plans,
@@ -158,9 +158,7 @@ fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
     let surroundings = Surroundings::read(cx, section);
     let profile = profile(cx, section);
     let exact = exact(cx, section);
-    let client_counts = clients.value.iter().map(|(count, _)| *count);
-    let clients_max = client_counts.max().filter(|_| clients.trusted);
-    let variants = workload(cx, section, clients_max);
+    let variants = workload(cx, section, largest_count(&clients));
 
     // What is compared.
     let errors = cx.errors();
@@ -222,6 +220,12 @@ fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
         targets,
         resolved: std::mem::take(&mut cx.resolved),
     })
+}
+
+/// Returns the largest number of clients; `None` if not all numbers could be read.
+fn largest_count(clients: &Field<Vec<(u32, Place)>>) -> Option<u32> {
+    let counts = clients.value.iter().map(|(count, _)| *count);
+    counts.max().filter(|_| clients.trusted)
 }
 
 /// The fields of a [`Plan`] that say where and how its servers run.

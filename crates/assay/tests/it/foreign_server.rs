@@ -62,8 +62,7 @@ impl Foreign {
         }
         drop(session);
         let cluster = postgres.storage().data[0].clone();
-        let build = engine::postgres::locate("distribution").unwrap();
-        let program = build.bin_dir.join("postgres");
+        let program = engine::postgres::locate("distribution").unwrap().bin_dir.join("postgres");
         let owner = fs_err::metadata(&cluster).unwrap();
         postgres.stop().unwrap();
         let rules = cluster.join("pg_hba.conf");

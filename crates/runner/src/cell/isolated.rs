@@ -156,7 +156,7 @@ fn command(
         return Ok(CellCommand { program: executable.clone(), args });
     };
     let folder = exact::folder_of_process(&session.data_root.join(target));
-    let mut command = tool.command(&exact::begin_folder(&folder)?).into_iter();
+    let mut command = tool.command(exact::begin_folder(&folder)?).into_iter();
     let program = command.next().context("the tool has no program")?;
     let args = command.chain([executable.into()]).chain(args);
     Ok(CellCommand { program: program.into(), args: args.collect() })

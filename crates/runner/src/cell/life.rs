@@ -260,8 +260,10 @@ fn run_steps_here(
         cell.planned,
         cell.notes().clone(),
         cell.seat,
-        counting,
     )?;
+    if let Some(counting) = counting {
+        step_runner.count_work(counting);
+    }
 
     for number in part {
         let step = step_runner.run(cell.directory, number, &planned_steps[number])?;

@@ -84,7 +84,6 @@ impl<'a> StepRunner<'a> {
         planned: plan::Cell,
         notes: CellNotes,
         seat: Option<&'a Seat>,
-        counting: Option<Counting>,
     ) -> anyhow::Result<Self> {
         let observer =
             engine.observer(runner.tables()).context("the engine's counters can't be read")?;
@@ -110,8 +109,13 @@ impl<'a> StepRunner<'a> {
             placing,
             profiling: (planned.kind == CellKind::Profiled)
                 .then(|| profiling::settings(session.plan().profile, engine.engine())),
-            counting,
+            counting: None,
         })
+    }
+
+    /// Makes the steps count the engine's work instead of time.
+    pub fn count_work(&mut self, counting: Counting) {
+        self.counting = Some(counting);
     }
 
     /// Runs step `number` of the plan, from 0, and records it, however it ends.
