@@ -218,7 +218,7 @@ fn workload(is_rocksdb: bool) -> &'static str {
 name = "exact"
 [exact]
 [workload.kv]
-keys = "20k"
+keys = "5k"
 key-size = 20
 value-size = 400
 read-time = "200ms"
