@@ -171,7 +171,7 @@ fn each_connection_of_a_postgres_has_a_part_and_the_rates_are_not_judged() {
         }
     }
     cells.assert_is_executed("qr100", "PostgresMain");
-    cells.assert_is_executed("qr100", "exec_execute_message");
+    cells.assert_is_executed("qr100", "ExecutorRun");
 }
 
 #[test]
