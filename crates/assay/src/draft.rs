@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use plan::{Engine, key_part, quoted};
+use plan::{Engine, Simulate, key_part, quoted};
 use words::{EngineHome, EngineInterface};
 
 use crate::cli::WorkloadName;
@@ -153,6 +153,8 @@ pub struct Draft<'a> {
     pub is_against_itself: bool,
     /// Only the first repeat of each target loads its database.
     pub shares_loads: bool,
+    /// Each target has exact cells, which simulate this.
+    pub exact: Option<Simulate>,
 }
 
 impl Template {
@@ -199,6 +201,7 @@ impl Draft<'_> {
             text += "reuse = \"run\"  # only the first repeat loads; false: every repeat does\n";
         }
         text.push('\n');
+        self.add_exact(&mut text);
         text += &self.workload_section();
         self.add_builds(&mut text);
         self.add_configs(&mut text);
@@ -218,6 +221,17 @@ impl Draft<'_> {
             section = section.replace(&format!("{{{blank}}}"), value);
         }
         section
+    }
+
+    fn add_exact(&self, text: &mut String) {
+        let Some(simulate) = self.exact else {
+            return;
+        };
+        text.push_str("[exact]  # also counts instructions per operation, under valgrind\n");
+        if simulate != Simulate::Nothing {
+            let _ = writeln!(text, "simulate = {}", quoted(simulate.name()));
+        }
+        text.push('\n');
     }
 
     fn add_builds(&self, text: &mut String) {
@@ -287,6 +301,7 @@ mod tests {
                         has_base,
                         is_against_itself: is_quick,
                         shares_loads: true,
+                        exact: None,
                     };
                     let text = draft.text(DraftRepeats::Count(7));
                     let (plan, warnings) = plan::parse("draft.toml", &text, &[])

@@ -308,7 +308,13 @@ fn exact(cx: &mut Context<'_>, section: &mut Section) -> Exact {
     let table = section.take("exact");
     let table = table.and_then(|entry| Section::of(cx, "exact", entry.node));
     let Some(mut section) = table else {
-        return Exact { repeats: 0, operations: 0, warmup: 0, simulate: Simulate::Nothing };
+        // A resumed run may add exact cells.
+        return Exact {
+            repeats: 0,
+            operations: EXACT_OPERATIONS,
+            warmup: EXACT_WARMUP,
+            simulate: Simulate::Nothing,
+        };
     };
 
     let repeats = Quantity::count(1..=REPEATS_MAX);

@@ -4,6 +4,7 @@
 //! machine, and the ratios of their figures have bounds.
 
 mod causes;
+mod exact;
 mod heartbeat;
 mod insert;
 mod kv;
@@ -56,7 +57,8 @@ until-decided      simulated runs that add repeats until each comparison is deci
 causes             effects with known causes on real engines: whether a comparison names them; 40 minutes
 causes-busy        the same while other threads use 80% of the processors
 planted            known changes of 3% and 10%, and none, measured until decided: how often they are shown; hours
-planted-busy       the same while other threads use 60% of the processors",
+planted-busy       the same while other threads use 60% of the processors
+exact              exact cells beside two busy loops: of equal targets, and with 1% more instructions; an hour",
 };
 
 /// Runs a benchmark, which prints its figures. Returns false if one is not within its bound.
@@ -87,6 +89,7 @@ fn benchmark(setup: &Setup, name: &str) -> Result<bool> {
         "causes-busy" => causes::busy(setup),
         "planted" => planted::run(setup),
         "planted-busy" => neighbor::beside(0.6, || planted::run(setup)),
+        "exact" => neighbor::beside(1.0, || exact::run(setup)),
         other => bail!("unknown benchmark `{other}`"),
     }
 }
@@ -95,6 +98,9 @@ struct Setup {
     workspace: Workspace,
     /// The number of runs of each side of a pair, after one uncounted run.
     round_count: usize,
+    /// The number of runs of a benchmark that needs more of them than others: `--rounds`, if
+    /// given.
+    many_round_count: usize,
     /// The duration of a run of sysbench's tests, in seconds.
     seconds: usize,
     /// The most time for a run that adds repeats until it is decided, in minutes.
@@ -140,6 +146,7 @@ pub fn run(workspace: Workspace, arguments: &[String]) -> Result<bool> {
         workspace,
         // Enough for a median that one outlier does not move.
         round_count: 5,
+        many_round_count: 20,
         seconds: 5,
         minutes: 10,
         only: String::new(),
@@ -150,7 +157,10 @@ pub fn run(workspace: Workspace, arguments: &[String]) -> Result<bool> {
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--list" => return Ok(BENCHMARKS.print()),
-            "--rounds" => setup.round_count = number(argument, arguments.next())?,
+            "--rounds" => {
+                setup.round_count = number(argument, arguments.next())?;
+                setup.many_round_count = setup.round_count;
+            }
             "--seconds" => setup.seconds = number(argument, arguments.next())?,
             "--minutes" => setup.minutes = number(argument, arguments.next())?,
             "--only" => {

@@ -35,7 +35,7 @@ struct Case {
 }
 
 #[derive(Clone, Copy)]
-enum PlantedEngine {
+pub enum PlantedEngine {
     Postgres,
     RocksDb,
 }
@@ -164,8 +164,8 @@ struct Trial {
 }
 
 impl Trial {
-    /// Measures the CPU time of an operation, plants the change, and compares both targets until they
-    /// are decided.
+    /// Measures the CPU time of an operation, plants the change, and compares both targets until
+    /// they are decided.
     #[expect(clippy::disallowed_methods, reason = "minutes of a run, not a measured time")]
     fn of(setup: &Setup, case: &Case, libraries: &Libraries) -> Result<Self> {
         let plain = libraries.compile("plain", 0.0, 0.0)?;
@@ -291,7 +291,7 @@ steps = ["load", "settle", {tests}]"#
 }
 
 /// Returns the tables of the two targets.
-fn target_tables(engine: PlantedEngine, plain: &Path, changed: &Path) -> String {
+pub fn target_tables(engine: PlantedEngine, plain: &Path, changed: &Path) -> String {
     let [plain, changed] = [plain, changed].map(Path::display);
     match engine {
         PlantedEngine::Postgres => format!(
@@ -327,7 +327,7 @@ compression = "kNoCompression"
 }
 
 /// Compiles libraries that plant a change.
-struct Libraries {
+pub struct Libraries {
     engine: PlantedEngine,
     /// The headers of PostgreSQL, or the library of RocksDB.
     needed: PathBuf,
@@ -335,7 +335,7 @@ struct Libraries {
 }
 
 impl Libraries {
-    fn new(setup: &Setup, engine: PlantedEngine) -> Result<Self> {
+    pub fn new(setup: &Setup, engine: PlantedEngine) -> Result<Self> {
         let folder = tempfile::tempdir()?;
         // A server runs as another user.
         let readable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
@@ -350,10 +350,32 @@ impl Libraries {
     /// Compiles a library that burns these times in each statement and in each commit.
     fn compile(&self, name: &str, statement_ns: f64, commit_ns: f64) -> Result<PathBuf> {
         let library = self.folder.path().join(format!("{name}.so"));
+        self.compile_to(
+            library,
+            &[format!("STATEMENT_NS={statement_ns:.0}"), format!("COMMIT_NS={commit_ns:.0}")],
+        )
+    }
+
+    /// Compiles a library whose function `planted_work` executes this number of instructions in
+    /// each statement. Libraries of different `folder`s have the same name, as functions are found
+    /// again by the name of their library.
+    pub fn compile_instructions(&self, folder: &str, instructions: u64) -> Result<PathBuf> {
+        let folder = self.folder.path().join(folder);
+        fs::create_dir_all(&folder)?;
+        self.compile_to(
+            folder.join("planted.so"),
+            &[
+                "STATEMENT_NS=1".to_owned(),
+                "COMMIT_NS=0".to_owned(),
+                format!("PLANTED_INSTRUCTIONS={instructions}"),
+            ],
+        )
+    }
+
+    fn compile_to(&self, library: PathBuf, macros: &[String]) -> Result<PathBuf> {
         let mut compiler = typed("cc", "-O2 -shared -fPIC -o");
         compiler.arg(&library).arg(format!("-I{SOURCES}"));
-        compiler.arg(format!("-DSTATEMENT_NS={statement_ns:.0}"));
-        compiler.arg(format!("-DCOMMIT_NS={commit_ns:.0}"));
+        compiler.args(macros.iter().map(|text| format!("-D{text}")));
         match self.engine {
             PlantedEngine::Postgres => {
                 compiler.arg("-I").arg(&self.needed).arg(format!("{SOURCES}/postgres.c"));
@@ -363,7 +385,8 @@ impl Libraries {
                 compiler.arg(&self.needed);
             }
         }
-        ensure!(succeeds(&mut compiler)?, "`{name}.so` does not compile, see above");
+        let name = library.display();
+        ensure!(succeeds(&mut compiler)?, "`{name}` does not compile, see above");
         Ok(library)
     }
 }

@@ -56,6 +56,11 @@ impl Run {
         })
     }
 
+    /// Returns the run directory.
+    pub fn directory(&self) -> &str {
+        &self.directory
+    }
+
     /// Returns the record of the run.
     pub fn record(&self) -> Result<Value> {
         let text = fs::read_to_string(Path::new(&self.directory).join("run.json"))?;

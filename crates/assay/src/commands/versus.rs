@@ -51,6 +51,7 @@ pub fn versus(args: &VersusArgs) -> anyhow::Result<Exit> {
         is_against_itself: args.aa,
         // A server that Assay did not start can't be copied.
         shares_loads: !args.no_reuse && !builds.iter().any(DraftBuild::is_foreign),
+        exact: args.exact,
     };
     reject_wrong_count(args, builds.len() * draft.config_names().len())?;
     let repeats = repeats(args, &draft)?;
@@ -73,7 +74,6 @@ pub fn versus(args: &VersusArgs) -> anyhow::Result<Exit> {
     let request = RunRequest {
         plan: PlanRequest { plan: Some(path), ..PlanRequest::default() },
         reuse: args.reuse.clone(),
-        exact: args.exact,
         ..args.place.request()
     };
     run(&request, &args.place)
@@ -151,6 +151,7 @@ pub fn init(args: &InitArgs) -> anyhow::Result<Exit> {
         has_base: true,
         is_against_itself: false,
         shares_loads: false,
+        exact: None,
     };
     let text = draft.text(DraftRepeats::Count(REPEATS_DEFAULT));
 

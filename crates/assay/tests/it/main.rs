@@ -25,6 +25,7 @@ mod decided;
 mod delay;
 mod differences;
 mod documents;
+mod exact;
 mod export;
 mod faults;
 mod fetch;

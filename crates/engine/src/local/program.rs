@@ -80,11 +80,18 @@ impl ServerPlace {
     ) -> Result<Guarded, SetupError> {
         // A missing directory of the log should fail here instead of in the guard.
         guard::open_log(&self.log)?;
+        let mut env = vec![("LC_ALL".into(), "C".into())];
+        if let Some(wrapped_in) = &self.wrapped_in {
+            // The tool needs files, and Assay's own directory for them may be closed to the
+            // server's user.
+            env.push(("TMPDIR".into(), wrapped_in.folder.clone().into()));
+        }
+
         let spawn = Spawn {
             guard_exe: &self.guard_exe,
             program,
             args,
-            env: vec![("LC_ALL".into(), "C".into())],
+            env,
             env_remove: self.kind.environment.iter().map(OsString::from).collect(),
             input,
             directory: None,

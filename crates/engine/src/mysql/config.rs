@@ -21,7 +21,12 @@ pub(super) static FORMAT: Format = Format {
     quiet: &[
         ("loose_event_scheduler", "OFF"),
         ("loose_innodb_buffer_pool_dump_at_shutdown", "OFF"),
+        // MariaDB reserves terabytes of addresses by default, which valgrind has not. The server
+        // raises this to the size of its pool.
+        ("loose_innodb_buffer_pool_size_max", "8M"),
         ("loose_innodb_stats_auto_recalc", "OFF"),
+        // A thread that waits for `io_uring` keeps valgrind's only processor.
+        ("loose_innodb_use_native_aio", "OFF"),
     ],
     reserved: &[
         "admin_address",

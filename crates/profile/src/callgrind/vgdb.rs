@@ -19,6 +19,8 @@ use super::{PIPES, WorkError};
 
 /// How often a process is looked at that has not yet answered.
 pub(super) const LOOK_AGAIN: Duration = Duration::from_millis(20);
+/// How often to look whether a `vgdb` that was asked to end has ended: for two seconds.
+const END_LOOKS: u32 = 100;
 
 /// The user that `vgdb` runs as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -239,14 +241,31 @@ impl Question {
     }
 }
 
+impl Question {
+    /// Asks `vgdb` to end, and kills it if it does not. Asked, it lets go of the process. If it is
+    /// killed, the signal that stops the process may arrive after the one that continues it.
+    fn end_vgdb(&mut self) {
+        if let Some(vgdb) = pid(self.vgdb.id()) {
+            let _ = kill_process(vgdb, Signal::TERM);
+        }
+        for _ in 0..END_LOOKS {
+            if !matches!(self.vgdb.try_wait(), Ok(None)) {
+                return;
+            }
+            std::thread::sleep(LOOK_AGAIN);
+        }
+        let _ = self.vgdb.kill();
+        let _ = self.vgdb.wait();
+    }
+}
+
 impl Drop for Question {
     fn drop(&mut self) {
         if self.has_ended {
             return;
         }
-        let _ = self.vgdb.kill();
-        let _ = self.vgdb.wait();
-        // `vgdb` has stopped the process to wake it.
+        self.end_vgdb();
+        // A killed `vgdb` leaves the process stopped, which it stopped to wake it.
         if let Some(process) = pid(self.process) {
             let _ = kill_process(process, Signal::CONT);
         }
@@ -352,6 +371,9 @@ mod tests {
         assert!(status.unwrap().success());
     }
 
+    /// What the `vgdb` of a [`Place`] creates when it is asked to end.
+    const LET_GO: &str = "let-go";
+
     /// A folder with a `vgdb` that stops the process and never answers, and a process that looks
     /// like callgrind.
     struct Place {
@@ -368,7 +390,11 @@ mod tests {
 
             let pipe = format!("vgdb-from-vgdb-to-{}-by-joe-on-a-on-b", process.id());
             fs::write(folder.path().join(pipe), "").unwrap();
-            let script = format!("#!/bin/sh\nkill -STOP {}\nexec sleep 1000\n", process.id());
+            let script = format!(
+                "#!/bin/sh\ntrap 'touch {}; exit 1' TERM\nkill -STOP {}\nwhile :; do sleep 0.1; done\n",
+                folder.path().join(LET_GO).display(),
+                process.id()
+            );
             fs::write(folder.path().join("script"), script).unwrap();
             install(&folder.path().join("script"), &folder.path().join("vgdb"));
             Self { folder, process }
@@ -420,6 +446,7 @@ mod tests {
             stop.store(true, SeqCst);
             assert!(matches!(asked.join().unwrap(), Err(WorkError::Stopped)));
         });
+        assert!(place.folder.path().join(LET_GO).exists(), "`vgdb` was killed");
         assert_ne!(place.state(), 'T');
     }
 

@@ -162,8 +162,8 @@ fn command(
     Ok(CellCommand { program: program.into(), args: args.collect() })
 }
 
-/// Removes callgrind's files from a target's directory, which a cell leaves empty otherwise. The next
-/// exact cell of the target removes what can't be removed now.
+/// Removes callgrind's files from a target's directory, which a cell leaves empty otherwise. The
+/// next exact cell of the target removes what can't be removed now.
 fn remove_callgrind_files(session: &RunSession<'_>, planned: plan::Cell) {
     let target = &session.plan().targets[planned.target];
     let home = session.data_root.join(&target.name);

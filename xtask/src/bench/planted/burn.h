@@ -5,6 +5,36 @@
 #include <stdint.h>
 #include <time.h>
 
+#ifdef PLANTED_INSTRUCTIONS
+
+/* Executes PLANTED_INSTRUCTIONS instructions, and a few to enter and leave. */
+__attribute__((noinline)) static void planted_work(void)
+{
+    uint64_t left = PLANTED_INSTRUCTIONS / 2;
+
+    if (left == 0)
+        return;
+#ifdef __x86_64__
+    __asm__ volatile("1: dec %0\n\tjnz 1b" : "+r"(left) : : "cc");
+#elif defined(__aarch64__)
+    __asm__ volatile("1: subs %0, %0, #1\n\tb.ne 1b" : "+r"(left) : : "cc");
+#else
+#error "no loop of two instructions for this processor"
+#endif
+}
+
+static void calibrate(void)
+{
+}
+
+static void burn(double ns)
+{
+    if (ns > 0)
+        planted_work();
+}
+
+#else
+
 static double steps_per_ns;
 static uint64_t chain = 1;
 
@@ -48,3 +78,5 @@ static void burn(double ns)
 {
     run_chain((uint64_t) (ns * steps_per_ns));
 }
+
+#endif
