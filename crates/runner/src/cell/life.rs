@@ -249,7 +249,10 @@ fn run_steps_here(
     let planned_steps = cell.workload().steps();
     let part = steps.part.clone();
     let counting = match &cell.tool {
-        Some(tool) => Some(Counting::of(cell, tool, &*steps.engine)?),
+        Some(tool) => {
+            let (facts, exact) = (cell.build().engine.facts(), cell.session.plan().exact);
+            Some(Counting::of(&*steps.engine, facts, tool, &cell.home(), exact)?)
+        }
         None => None,
     };
     let mut step_runner = StepRunner::new(

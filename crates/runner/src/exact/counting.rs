@@ -1,7 +1,7 @@
 //! Counts the work of an engine in the window of a step.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
@@ -14,14 +14,13 @@ use plan::{Exact, Settle};
 use probe::process_tree;
 use profile::callgrind::{Callgrind, Counted, Counter};
 use record::{StepKind, StepWork};
-use words::{EngineInterface, WorkGraph, WorkRole};
+use words::{EngineFacts, EngineInterface, WorkGraph, WorkRole};
 use workload::{Schedule, Task};
 
 use super::Tool;
 use super::in_turn::take_turns;
 use super::sorting::{Connection, EngineCode, sorted};
 use super::window::{self, Phase, Window, WindowSize};
-use crate::cell::cell_run::CellRun;
 use crate::program::own_path;
 use crate::workloads::StepEngine;
 
@@ -64,25 +63,31 @@ pub struct CountedStep {
 }
 
 impl Counting {
-    /// Returns the counting of a cell whose engine runs under `tool`.
+    /// Returns the counting of an engine, with the plan's numbers. The engine runs under `tool`; if
+    /// it is not a server, then with files in the target's directory `home`.
     ///
     /// # Errors
     /// Assay did not start the engine.
-    pub fn of(cell: &CellRun<'_>, tool: &Tool, engine: &dyn StepEngine) -> anyhow::Result<Self> {
+    pub fn of(
+        engine: &dyn StepEngine,
+        facts: &EngineFacts,
+        tool: &Tool,
+        home: &Path,
+        exact: Exact,
+    ) -> anyhow::Result<Self> {
         let (root, folder, user) = match engine.engine().server() {
             Some(server) => {
                 let folder =
                     server.wrapper_folder().context("the server runs without callgrind")?;
                 (server.guarded().pid(), folder.to_owned(), server.user_ids())
             }
-            None => (std::process::id(), super::folder_of_process(&cell.home()), None),
+            None => (std::process::id(), super::folder_of_process(home), None),
         };
-        let facts = cell.build().engine.facts();
         Ok(Self {
             callgrind: tool.callgrind.clone(),
             folder,
             user,
-            exact: cell.session.plan().exact,
+            exact,
             root,
             code: EngineCode::of(facts, &own_path()?),
             writes_later: facts.interface == EngineInterface::Keys,
