@@ -13,6 +13,7 @@ use crate::begin::{needs, refuse_load_ranks};
 use crate::conduct::{OpenRun, RunEnd, RunOutcome, conduct};
 use crate::databases::after_loaders;
 use crate::events::Events;
+use crate::exact;
 use crate::failure::UsageError;
 use crate::lock::Lock;
 use crate::matrix::growth::Growth;
@@ -97,6 +98,9 @@ fn add_repeats(
         (run.is_open_ended, run.plan) = (true, file.to_record());
     }
 
+    if request.exact.is_some() {
+        exact::require_tool()?;
+    }
     let had_pairs = has_pairs(directory, run)?;
     let count = run.cells.len();
     let more = recorded_run::MoreRepeats {

@@ -18,7 +18,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use engine::Wrapper;
-use plan::{Plan, Simulate};
+use plan::Simulate;
 use profile::callgrind::{Callgrind, Options};
 use words::CellKind;
 
@@ -30,11 +30,8 @@ pub use counting::{CountedLoad, CountedStep, Counting, StepToCount};
 /// The directory of callgrind's files, in that of the server or of the target.
 const FOLDER: &str = "callgrind";
 
-/// Refuses a plan with exact cells if callgrind is not installed.
-pub fn require_tool(plan: &Plan) -> Result<(), UsageError> {
-    if plan.exact.repeats == 0 {
-        return Ok(());
-    }
+/// Refuses exact cells if callgrind is not installed.
+pub fn require_tool() -> Result<(), UsageError> {
     match Callgrind::find() {
         Ok(_) => Ok(()),
         Err(error) => Err(UsageError::new(format!("exact cells can't be measured: {error}"), None)),

@@ -207,6 +207,8 @@ impl State {
             return Turn::Over;
         }
         match self.phase {
+            // The step has less work than the warm-up.
+            Phase::WarmUp if self.all_have(u64::MAX) => self.phase = Phase::Over,
             Phase::WarmUp if self.all_have(size.warmup) => self.phase = Phase::Opening,
             Phase::Counting if self.all_have(size.warmup.saturating_add(size.operations)) => {
                 self.phase = Phase::Closing;
@@ -339,5 +341,17 @@ mod tests {
                 [0, 1].map(|number| order.iter().filter(|other| **other == number).count());
             assert_eq!(counts, expected);
         }
+    }
+
+    #[test]
+    fn a_step_with_less_work_than_the_warm_up_is_not_counted() {
+        let window = Window::new(SIZE, &[ALONE]);
+        assert_eq!(window.take_turn(0), Turn::Granted);
+        window.end_operation(0, "op");
+        assert_eq!(window.take_turn(0), Turn::Granted);
+        window.finish(0);
+        window.take_turn(0);
+        assert_eq!(window.watch(), Phase::Over);
+        assert!(window.counted()[0].is_empty());
     }
 }
