@@ -38,9 +38,9 @@ fn callgrind_is_here_or_test_is_skipped() -> bool {
     is_here
 }
 
-/// Returns a table `[exact]` with this number of operations.
+/// Returns a table `[exact]` with two cells and this number of operations.
 fn exact(operations: u64) -> String {
-    format!("[exact]\noperations = {operations}\nwarmup = 10\n")
+    format!("[exact]\nrepeats = 2\noperations = {operations}\nwarmup = 10\n")
 }
 
 /// Returns a plan that reads rows by their keys, and whose targets follow.
@@ -219,7 +219,7 @@ fn a_resumed_run_gets_exact_cells_beside_those_that_it_has() {
     place.assay(&["run", "--resume", run.to_str().unwrap(), "--exact"]).expect_code(0);
     place.assert_nothing_is_left();
     let cells = ExactCells::read(&run);
-    assert_eq!(cells.0.len(), 2);
+    assert_eq!(cells.0.len(), plan::EXACT_REPEATS as usize);
     cells.assert_all_valid();
     cells.assert_is_executed("point-query", "sqlite3VdbeExec");
 

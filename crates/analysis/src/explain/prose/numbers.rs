@@ -50,7 +50,7 @@ pub(super) fn factor(ratio: f64) -> String {
     }
 }
 
-/// Formats a factor as [`factor`] does, with fewer digits where its interval does not allow as
+/// Formats a factor as `factor` does, with fewer digits where its interval does not allow as
 /// many.
 pub fn factor_within(ratio: f64, interval: Option<Interval>) -> String {
     let usual = factor(ratio);
