@@ -2,6 +2,7 @@
 //! servers.
 
 use std::ffi::OsString;
+use std::fmt;
 use std::io::Write as _;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -80,26 +81,20 @@ pub struct StartOptions<'a> {
     /// The database of which the new server gets a copy; `None`: it gets an empty one.
     pub database: Option<StoppedDatabase<'a>>,
     /// The tool that runs the server's program, if one does.
-    pub wrapper: Option<Wrapper<'a>>,
+    pub wrapper: Option<&'a dyn Wrapper>,
     /// Cancels the start when it is set, and stops what was started.
     pub stop: &'a AtomicBool,
 }
 
 /// A tool that runs a server's program, for example to count its instructions. The server is then
 /// configured to do as little as possible by the clock, and may take longer to start.
-#[derive(Clone, Copy)]
-pub struct Wrapper<'a> {
-    /// The name of a directory for the tool's files, which is created in that of the server.
-    pub folder: &'a str,
-    /// Returns the words before the path of the server's program, with the tool's program first,
-    /// for that directory.
-    pub command: &'a dyn Fn(&Path) -> Vec<OsString>,
-}
+pub trait Wrapper: fmt::Debug {
+    /// Returns the name of a directory for the tool's files, which is created in that of the server.
+    fn folder(&self) -> &str;
 
-impl std::fmt::Debug for Wrapper<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Wrapper").field("folder", &self.folder).finish_non_exhaustive()
-    }
+    /// Returns the words before the path of the server's program, with the tool's program first. Its
+    /// files go into `folder`.
+    fn command(&self, folder: &Path) -> Vec<OsString>;
 }
 
 /// A tool that was asked for, with its directory.
@@ -221,11 +216,11 @@ impl ServerPlace {
         own(socket_dir.path())?;
         let wrapped_in = match options.wrapper {
             Some(wrapper) => {
-                let folder = data_dir.path().join(wrapper.folder);
+                let folder = data_dir.path().join(wrapper.folder());
                 fs::create_dir(&folder)?;
                 fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o700))?;
                 own(&folder)?;
-                Some(WrappedIn { command: (wrapper.command)(&folder), folder })
+                Some(WrappedIn { command: wrapper.command(&folder), folder })
             }
             None => None,
         };

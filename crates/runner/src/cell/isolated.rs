@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context;
+use engine::Wrapper as _;
 use engine::guard::{Ending, Guarded, ProgramEnd, Spawn};
 use engine::limits::Enforced;
 use plan::TurnLength;
@@ -70,7 +71,8 @@ pub fn run(
     let (directory, mut record) = begin(session, run, reference, planned)?;
     let ended = run_process(session, run, reference, planned, &directory, &mut record, table);
     if planned.kind == CellKind::Exact {
-        remove_callgrind_files(session, planned);
+        let target = &session.plan().targets[planned.target];
+        remove_database(&session.data_root.join(&target.name), exact::FOLDER);
     }
     match ended {
         Ok(Some(status)) => Ok(status),
@@ -155,20 +157,11 @@ fn command(
     let Some(tool) = Tool::of(session, planned)? else {
         return Ok(CellCommand { program: executable.clone(), args });
     };
-    let folder = exact::folder_of_process(&session.data_root.join(target));
-    let mut command = tool.command(exact::begin_folder(&folder)?).into_iter();
+    let folder = exact::begin_folder(&session.data_root.join(target))?;
+    let mut command = tool.command(&folder).into_iter();
     let program = command.next().context("the tool has no program")?;
     let args = command.chain([executable.into()]).chain(args);
     Ok(CellCommand { program: program.into(), args: args.collect() })
-}
-
-/// Removes callgrind's files from a target's directory, which a cell leaves empty otherwise. The
-/// next exact cell of the target removes what can't be removed now.
-fn remove_callgrind_files(session: &RunSession<'_>, planned: plan::Cell) {
-    let target = &session.plan().targets[planned.target];
-    let home = session.data_root.join(&target.name);
-    let _ = fs_err::remove_dir_all(exact::folder_of_process(&home));
-    let _ = fs_err::remove_dir(home);
 }
 
 /// Starts the process of a cell, which dies with this one.

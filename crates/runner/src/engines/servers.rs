@@ -10,7 +10,7 @@ use engine::mysql::{self, Mysql};
 use engine::postgres::{self, Postgres};
 use engine::{
     Certificate, ForReplicas, Needs, Network, Obstacle, Port, Replicated, SetupError, StartOptions,
-    StoppedDatabase,
+    StoppedDatabase, Wrapper,
 };
 use plan::{Build, BuildSource, Config, Plan};
 use record::Limit;
@@ -23,7 +23,6 @@ use crate::before::installed::Installed;
 use crate::before::trials::{Configs, ITS_REPLICAS};
 use crate::cell::cell_run::{CellRun, remove_database};
 use crate::cell::target::{Leftovers, RunningTarget};
-use crate::exact;
 use crate::host::random_id;
 use crate::program::own_path;
 use crate::remote::LoadRanks;
@@ -243,10 +242,8 @@ impl<E: Replicated + 'static> Servers<E> {
             Some(_) => Some(Installed::of(cell.loading_parts().0)?.place),
             None => None,
         };
-        let command =
-            |folder: &Path| cell.tool.as_ref().map_or(Vec::new(), |tool| tool.command(folder));
         let options = StartOptions {
-            wrapper: cell.tool.as_ref().map(|_| exact::server_wrapper(&command)),
+            wrapper: cell.tool.as_ref().map(|tool| tool as &dyn Wrapper),
             database: database
                 .as_deref()
                 .map(|data| StoppedDatabase { data, build: before.as_deref() }),

@@ -17,7 +17,7 @@ use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use engine::Wrapper;
+use engine::{DataDir, Wrapper};
 use plan::Simulate;
 use profile::callgrind::{Callgrind, Options};
 use words::CellKind;
@@ -28,7 +28,7 @@ use crate::session::RunSession;
 pub use counting::{CountedLoad, CountedStep, Counting, StepToCount};
 
 /// The directory of callgrind's files, in that of the server or of the target.
-const FOLDER: &str = "callgrind";
+pub const FOLDER: &str = "callgrind";
 
 /// Refuses exact cells if callgrind is not installed.
 pub fn require_tool() -> Result<(), UsageError> {
@@ -39,6 +39,7 @@ pub fn require_tool() -> Result<(), UsageError> {
 }
 
 /// The tool with which the work of a cell is counted.
+#[derive(Debug)]
 pub struct Tool {
     callgrind: Callgrind,
     options: Options,
@@ -62,26 +63,25 @@ impl Tool {
         };
         Ok(Some(Self { callgrind: Callgrind::find()?, options }))
     }
+}
 
-    /// Returns the words before a program's path, with callgrind's files in `folder`.
-    pub fn command(&self, folder: &Path) -> Vec<OsString> {
+impl Wrapper for Tool {
+    fn folder(&self) -> &str {
+        FOLDER
+    }
+
+    fn command(&self, folder: &Path) -> Vec<OsString> {
         self.callgrind.command(folder, self.options)
     }
 }
 
-/// Returns the wrapper of a server whose work is counted with `command`.
-pub fn server_wrapper<'a>(command: &'a dyn Fn(&Path) -> Vec<OsString>) -> Wrapper<'a> {
-    Wrapper { folder: FOLDER, command }
-}
-
-/// Creates an empty directory for callgrind's files, which no other user can enter.
-pub fn begin_folder(folder: &Path) -> std::io::Result<&Path> {
-    if folder.exists() {
-        fs_err::remove_dir_all(folder)?;
-    }
-    fs_err::create_dir_all(folder)?;
-    fs_err::set_permissions(folder, std::fs::Permissions::from_mode(0o700))?;
-    Ok(folder)
+/// Creates an empty directory for callgrind's files in a target's directory, which no other user can
+/// enter.
+pub fn begin_folder(home: &Path) -> anyhow::Result<PathBuf> {
+    let folder = DataDir::create(home, FOLDER)?;
+    folder.wipe()?;
+    fs_err::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o700))?;
+    Ok(folder.path().to_owned())
 }
 
 /// Returns the directory of callgrind's files for a target that runs in a process of assay.
