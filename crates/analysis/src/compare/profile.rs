@@ -12,9 +12,9 @@ use std::convert::Infallible;
 
 use record::{CellKey, StepProfile};
 use serde::Serialize;
-use words::Stacks;
+use words::{CellKind, Stacks};
 
-use crate::figures::index::{RowIndex, StepPlace};
+use crate::figures::index::{RowIndex, TargetPlace};
 use crate::figures::{Figures, ProfiledStep, Row, throughput};
 use crate::order::distinct;
 use crate::parallel::map_parallel;
@@ -123,25 +123,6 @@ pub struct CostDifference {
     pub is_shown: bool,
 }
 
-/// A step of a target that was profiled, in all repeats.
-#[derive(Clone, Copy, PartialEq)]
-struct ProfiledPlace<'a> {
-    place: StepPlace<'a>,
-    target: &'a str,
-}
-
-impl<'a> ProfiledPlace<'a> {
-    fn of(step: &'a ProfiledStep) -> Self {
-        Self { place: StepPlace::of(&step.row), target: &step.row.cell.target }
-    }
-
-    /// Returns the cells of the repeats without a profiler.
-    fn measured_cell(self) -> CellKey {
-        let (variant, clients) = self.place.load;
-        CellKey::new(self.target, variant, clients, 0)
-    }
-}
-
 /// The repeats of a step of a target.
 struct Repeats<'a> {
     /// Those with a profiler that are valid and have samples.
@@ -151,9 +132,9 @@ struct Repeats<'a> {
 }
 
 impl<'a> Repeats<'a> {
-    fn of(figures: &'a Figures, index: &RowIndex<'a>, profiled: ProfiledPlace<'_>) -> Self {
+    fn of(figures: &'a Figures, index: &RowIndex<'a>, profiled: TargetPlace<'_>) -> Self {
         let has_samples = |step: &&ProfiledStep| step.row.valid && step.stacks.total() > 0;
-        let steps = figures.profiled.iter().filter(|step| ProfiledPlace::of(step) == profiled);
+        let steps = figures.profiled.iter().filter(|step| TargetPlace::of(&step.row) == profiled);
         let rows = index.rows(profiled.place, profiled.target);
         Self {
             profiled: steps.filter(has_samples).collect(),
@@ -210,16 +191,22 @@ pub(super) fn compare_profiles(
     error_rate: f64,
 ) -> Vec<ComparedProfile> {
     let reported = figures.profiled.iter().filter(|step| step.row.reported);
-    let mut places = distinct(reported.map(ProfiledPlace::of));
+    let mut places = distinct(reported.map(|step| TargetPlace::of(&step.row)));
     places.retain(|profiled| profiled.target != base);
 
     let results = map_parallel(&places, |&profiled| {
-        let of_base = ProfiledPlace { target: base, ..profiled };
+        let of_base = TargetPlace { target: base, ..profiled };
         let of_base = TargetProfile::read(&Repeats::of(figures, index, of_base));
         let of_target = TargetProfile::read(&Repeats::of(figures, index, profiled));
         let both = of_base.zip(of_target);
         Ok::<_, Infallible>(both.map(|(base, target)| {
-            difference(profiled.measured_cell(), profiled.place.step, &base, &target, error_rate)
+            difference(
+                profiled.cell(CellKind::Measured),
+                profiled.place.step,
+                &base,
+                &target,
+                error_rate,
+            )
         }))
     });
     results.into_iter().filter_map(|Ok(compared)| compared).collect()
@@ -254,7 +241,7 @@ pub struct MergedProfile<'a> {
 pub fn merged_profiles(figures: &Figures) -> Vec<MergedProfile<'_>> {
     let index = RowIndex::new(figures);
     let mut all = Vec::new();
-    for profiled in distinct(figures.profiled.iter().map(ProfiledPlace::of)) {
+    for profiled in distinct(figures.profiled.iter().map(|step| TargetPlace::of(&step.row))) {
         let repeats = Repeats::of(figures, &index, profiled);
         let Some((first, others)) = repeats.profiled.split_first() else {
             continue;
@@ -265,7 +252,7 @@ pub fn merged_profiles(figures: &Figures) -> Vec<MergedProfile<'_>> {
             stacks.to_mut().merge(&other.stacks);
         }
         all.push(MergedProfile {
-            cell: profiled.measured_cell(),
+            cell: profiled.cell(CellKind::Measured),
             step: profiled.place.step.to_owned(),
             totals: repeats.totals(),
             frequency_hz: first.profile.frequency_hz,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use record::CellKey;
+use words::CellKind;
 
 use super::row::{Figures, Row};
 
@@ -24,6 +25,26 @@ impl<'a> StepPlace<'a> {
     /// Returns the place without its step.
     pub fn without_step(self) -> Self {
         Self { step: "", ..self }
+    }
+}
+
+/// A step of a target, in all repeats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TargetPlace<'a> {
+    pub place: StepPlace<'a>,
+    pub target: &'a str,
+}
+
+impl<'a> TargetPlace<'a> {
+    /// Returns the place and the target of a row.
+    pub fn of(row: &'a Row) -> Self {
+        Self { place: StepPlace::of(row), target: &row.cell.target }
+    }
+
+    /// Returns the key of the target's cells of a kind, in all repeats.
+    pub fn cell(self, kind: CellKind) -> CellKey {
+        let (variant, clients) = self.place.load;
+        CellKey { kind, ..CellKey::new(self.target, variant, clients, 0) }
     }
 }
 

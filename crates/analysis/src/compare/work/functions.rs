@@ -32,12 +32,12 @@ pub struct WorkChanges {
 /// A function in which work changed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ChangedFunction {
-    /// Its name, without arguments and versions.
+    /// The name, without arguments and versions.
     pub name: String,
     /// The program or library, without its version.
     pub object: String,
-    /// Its part of the change in instructions per operation, with what it calls more often, and
-    /// without what was only moved.
+    /// The function's part of the change in instructions per operation, with what the function calls
+    /// more often, and without what was only moved.
     pub difference: f64,
     /// The function in the base.
     pub base: FunctionWork,
@@ -45,7 +45,7 @@ pub struct ChangedFunction {
     pub target: FunctionWork,
     /// The function that it calls more or less often, if that is most of the change.
     pub calls: Option<ChangedCalls>,
-    /// Its callers, from the root of the thread: always the caller for whom it costs most.
+    /// The callers, from the root of the thread: always the one for whom the function costs most.
     pub path: Vec<String>,
 }
 

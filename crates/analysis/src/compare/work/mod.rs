@@ -28,7 +28,7 @@ use words::{CellKind, WorkRole};
 
 use super::Sample;
 use super::mean::mean;
-use crate::figures::index::StepPlace;
+use crate::figures::index::TargetPlace;
 use crate::figures::{ExactStep, Figures, run_label};
 use crate::order::distinct;
 use floor::{Floor, NOT_DETERMINISTIC, multiple, range};
@@ -191,7 +191,7 @@ pub(super) fn compare_work(figures: &Figures, base: &str) -> Vec<ComparedWork> {
             continue;
         }
         let of_target = Cells::of(figures, exact);
-        let of_base = Cells::of(figures, ExactPlace { target: base, ..exact });
+        let of_base = Cells::of(figures, TargetPlace { target: base, ..exact });
         let mut explained = Vec::new();
         for (part_number, part) in parts(&[&of_base, &of_target]).into_iter().enumerate() {
             let mut work = compare_part(exact, part, &of_base, &of_target);
@@ -218,7 +218,7 @@ pub fn target_work(figures: &Figures) -> Vec<TargetWork> {
             let graphs = if number == 0 { cells.graphs(part.role()) } else { Vec::new() };
             let values = cells.values(&part);
             all.push(TargetWork {
-                cell: exact.cell(),
+                cell: exact.cell(CellKind::Exact),
                 step: exact.place.step.to_owned(),
                 per_operation: mean_of(&values),
                 floor: range(&values),
@@ -232,27 +232,9 @@ pub fn target_work(figures: &Figures) -> Vec<TargetWork> {
 }
 
 /// Returns the reported steps of targets with exact cells.
-fn places(figures: &Figures) -> Vec<ExactPlace<'_>> {
+fn places(figures: &Figures) -> Vec<TargetPlace<'_>> {
     let reported = figures.exact.iter().filter(|step| step.row.reported);
-    distinct(reported.map(ExactPlace::of))
-}
-
-/// A step of a target whose work was to be counted, in all cells.
-#[derive(Clone, Copy, PartialEq)]
-struct ExactPlace<'a> {
-    place: StepPlace<'a>,
-    target: &'a str,
-}
-
-impl<'a> ExactPlace<'a> {
-    fn of(step: &'a ExactStep) -> Self {
-        Self { place: StepPlace::of(&step.row), target: &step.row.cell.target }
-    }
-
-    fn cell(self) -> CellKey {
-        let (variant, clients) = self.place.load;
-        CellKey { kind: CellKind::Exact, ..CellKey::new(self.target, variant, clients, 0) }
-    }
+    distinct(reported.map(|step| TargetPlace::of(&step.row)))
 }
 
 /// The exact cells of a target's step.
@@ -265,9 +247,9 @@ struct Cells<'a> {
 }
 
 impl<'a> Cells<'a> {
-    fn of(figures: &'a Figures, exact: ExactPlace<'a>) -> Self {
+    fn of(figures: &'a Figures, exact: TargetPlace<'a>) -> Self {
         let mut cells = Self { target: exact.target, counted: Vec::new(), reasons: Vec::new() };
-        for step in figures.exact.iter().filter(|step| ExactPlace::of(step) == exact) {
+        for step in figures.exact.iter().filter(|step| TargetPlace::of(&step.row) == exact) {
             match step.missing() {
                 Some(reason) => cells.reasons.push(format!("{} {reason}", left_out(step))),
                 None => cells.counted.push(step),
@@ -282,8 +264,7 @@ impl<'a> Cells<'a> {
         for step in &self.counted {
             if let Some(graph) = step.graphs.get(&role).filter(|graph| !graph.functions.is_empty())
             {
-                let operations =
-                    step.work.operations.values().fold(0, |a: u64, b| a.saturating_add(*b));
+                let operations = operations(step, &ComparedPart::default());
                 graphs.push(CellGraph { graph, operations });
             }
         }
@@ -331,27 +312,30 @@ fn parts(targets: &[&Cells<'_>]) -> Vec<ComparedPart> {
     parts
 }
 
-/// Returns the instructions of a part per operation of it; `None` if it has none.
+/// Returns the instructions of a part per operation of that part; `None` without any.
 fn per_operation(step: &ExactStep, part: &ComparedPart) -> Option<f64> {
-    let work = &step.work;
-    let own = work.parts.iter().filter(|own| part.is_named(own.role, &own.name));
+    let own = step.work.parts.iter().filter(|own| part.is_named(own.role, &own.name));
     let instructions: u64 = own.map(|own| own.instructions).reduce(u64::saturating_add)?;
-
-    let is_of_part = |kind: &String| part.connection.is_none() || part.operations.contains(kind);
-    let counts = work.operations.iter().filter(|(kind, _)| is_of_part(kind));
-    let operations: u64 = counts.map(|(_, count)| *count).fold(0, u64::saturating_add);
+    let operations = operations(step, part);
     (operations > 0).then(|| instructions as f64 / operations as f64)
+}
+
+/// Returns the operations by which the work of a part is divided: of the background, all.
+fn operations(step: &ExactStep, part: &ComparedPart) -> u64 {
+    let is_of_part = |kind: &String| part.connection.is_none() || part.operations.contains(kind);
+    let counts = step.work.operations.iter().filter(|(kind, _)| is_of_part(kind));
+    counts.map(|(_, count)| *count).fold(0, u64::saturating_add)
 }
 
 /// Compares the work of one part.
 fn compare_part(
-    exact: ExactPlace<'_>,
+    exact: TargetPlace<'_>,
     part: ComparedPart,
     base: &Cells<'_>,
     target: &Cells<'_>,
 ) -> ComparedWork {
     let mut compared = ComparedWork {
-        cell: exact.cell(),
+        cell: exact.cell(CellKind::Exact),
         workload: exact.place.workload.to_owned(),
         step: exact.place.step.to_owned(),
         base_values: base.values(&part),
