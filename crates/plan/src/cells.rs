@@ -78,8 +78,7 @@ impl Plan {
         self.variants[variant].workload.not_applicable_to(engine)
     }
 
-    /// Returns the cells in the order in which they run; those that are
-    /// profiled or exact come last.
+    /// Returns the cells in the order in which they run; those that are profiled or exact come last.
     pub fn cells(&self) -> Vec<Cell> {
         let mut cells = self.rounds(self.repeats, CellKind::Measured, &self.clients);
         cells.extend(self.rounds(self.profile.repeats, CellKind::Profiled, &self.clients));
@@ -87,28 +86,30 @@ impl Plan {
         cells
     }
 
+    /// Returns whether a target has cells of a kind with a variant of the workload.
+    fn has_cell(&self, target: usize, variant: usize, kind: CellKind) -> bool {
+        if kind == CellKind::Exact && self.why_not_countable(&self.targets[target]).is_some() {
+            return false;
+        }
+        self.why_not_applicable(target, variant).is_none()
+    }
+
+    /// Returns all cells of a kind.
     fn rounds(&self, repeats: u32, kind: CellKind, clients: &[u32]) -> Vec<Cell> {
         let mut cells = Vec::new();
         for repeat in 1..=repeats {
             for variant in 0..self.variants.len() {
                 for &clients in clients {
                     let seed = [self.seed, variant as u64, clients.into()];
-                    let can_run = |target: &usize| {
-                        let is_countable = kind != CellKind::Exact
-                            || self.why_not_countable(&self.targets[*target]).is_none();
-                        is_countable && self.why_not_applicable(*target, variant).is_none()
-                    };
-                    let round = round(self.targets.len(), seed, repeat).into_iter();
-                    cells.extend(round.filter(can_run).map(|target| Cell {
-                        target,
-                        variant,
-                        clients,
-                        repeat,
-                        kind,
-                    }));
+                    for target in round(self.targets.len(), seed, repeat) {
+                        if self.has_cell(target, variant, kind) {
+                            cells.push(Cell { target, variant, clients, repeat, kind });
+                        }
+                    }
                 }
             }
         }
+
         if self.order == Order::Grouped {
             cells.sort_by_key(|cell| {
                 let position = clients.iter().position(|clients| *clients == cell.clients);

@@ -3,9 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use plan::Simulate;
 
-use super::run::PlaceArgs;
+use super::run::{ExactArg, PlaceArgs};
 
 /// Arguments of `versus`.
 #[derive(Clone, Debug, Args)]
@@ -48,17 +47,8 @@ pub struct VersusArgs {
     /// Measures 5 repeats of 0.6-second steps, enough to show only large changes
     #[arg(long, conflicts_with = "minutes")]
     pub quick: bool,
-    /// Also counts the engine's instructions under `valgrind`, in cells of their own: what an
-    /// operation costs, to a tenth of a percent. `cache` simulates caches and branches, too
-    #[arg(
-        long,
-        value_name = "SIMULATE",
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "nothing",
-        value_parser = super::run::simulate
-    )]
-    pub exact: Option<Simulate>,
+    #[command(flatten)]
+    pub exact: ExactArg,
     /// Compares one target with itself, which shows this machine's noise
     #[arg(long)]
     pub aa: bool,

@@ -68,18 +68,8 @@ pub struct RunArgs {
     /// `--resume`. `compare` then names the functions that changed
     #[arg(long)]
     pub profile: bool,
-    /// Adds cells that count the engine's instructions under `valgrind` instead of time, also with
-    /// `--resume`: what an operation costs, to a tenth of a percent. `cache` simulates caches and
-    /// branches, too
-    #[arg(
-        long,
-        value_name = "SIMULATE",
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "nothing",
-        value_parser = simulate
-    )]
-    pub exact: Option<Simulate>,
+    #[command(flatten)]
+    pub exact: ExactArg,
     /// Also measures the other cells of a target that failed before its first step was complete.
     /// By default, they are left out
     #[arg(long)]
@@ -106,7 +96,7 @@ impl RunArgs {
             time: self.time,
             is_against_itself: self.aa,
             is_profiled: self.profile,
-            exact: self.exact,
+            exact: self.exact.simulate,
             keeps_going: self.keep_going,
             reuse: self.reuse.clone(),
             ..self.place.request()
@@ -114,8 +104,26 @@ impl RunArgs {
     }
 }
 
+/// The argument `--exact`.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub struct ExactArg {
+    /// Adds cells that count the engine's instructions under `valgrind` instead of time: what an
+    /// operation costs, to a tenth of a percent. `run --resume` adds them, too. `cache` simulates
+    /// caches and branches
+    #[arg(
+        id = "exact",
+        long,
+        value_name = "SIMULATE",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "nothing",
+        value_parser = simulate
+    )]
+    pub simulate: Option<Simulate>,
+}
+
 /// Reads the value of `--exact`.
-pub fn simulate(text: &str) -> Result<Simulate, String> {
+fn simulate(text: &str) -> Result<Simulate, String> {
     let named = Simulate::NAMES.iter().find(|(name, _)| *name == text);
     named.map(|(_, simulate)| *simulate).ok_or_else(|| "expected `cache`, or no value".to_owned())
 }

@@ -183,15 +183,16 @@ impl MoreRepeats {
     fn has(self, new: &CellRef, known: &[CellRef]) -> bool {
         let repeats = known.iter().filter(|cell| cell.key.is_repeat_of(&new.key));
         let numbers: Vec<u32> = repeats.map(|cell| cell.key.repeat).collect();
-        let is_of_run = || known.iter().any(|cell| cell.key.target == new.key.target);
         match new.key.kind {
             CellKind::Measured => {}
             CellKind::Profiled => {
-                let has_load = known.iter().any(|cell| cell.key.is_same_work_as(&new.key));
-                return self.is_profiled && numbers.is_empty() && has_load;
+                let is_of_run = known.iter().any(|cell| cell.key.is_same_work_as(&new.key));
+                return self.is_profiled && numbers.is_empty() && is_of_run;
             }
             CellKind::Exact => {
-                return self.is_exact && !numbers.contains(&new.key.repeat) && is_of_run();
+                // Their number of clients is their own, whatever the run's.
+                let is_of_run = known.iter().any(|cell| cell.key.target == new.key.target);
+                return self.is_exact && !numbers.contains(&new.key.repeat) && is_of_run;
             }
         }
 

@@ -102,7 +102,7 @@ impl Counting {
         tasks: Vec<Task>,
         run: impl FnOnce(Vec<Task>) -> StepOutcome,
     ) -> CountedLoad {
-        let mut connections: Vec<Connection> = tasks.iter().map(Connection::of).collect();
+        let connections: Vec<Connection> = tasks.iter().map(Connection::of).collect();
         let seats: Vec<window::Connection> = tasks.iter().map(seat_of).collect();
         let window = Arc::new(Window::new(self.window_of(step), &seats));
         let tasks = take_turns(tasks, &window);
@@ -115,31 +115,42 @@ impl Counting {
             (outcome, attendant.join())
         });
 
+        let counted = match counted {
+            Ok(counted) => self.describe(counted, connections, &window),
+            Err(panic) => std::panic::resume_unwind(panic),
+        };
+        CountedLoad { outcome, counted }
+    }
+
+    /// Sorts what was counted, or says why nothing was.
+    fn describe(
+        &self,
+        counted: anyhow::Result<Vec<Counted>>,
+        mut connections: Vec<Connection>,
+        window: &Window,
+    ) -> CountedStep {
         let mut work = StepWork {
             tool: self.callgrind.version().to_owned(),
             warmup_operations: window.size().warmup,
             ..StepWork::default()
         };
         let counted = match counted {
-            Ok(Ok(counted)) => counted,
-            Ok(Err(error)) => {
+            Ok(counted) => counted,
+            Err(error) => {
                 work.missing = Some(format!("{error:#}"));
-                let counted = CountedStep { work, ..CountedStep::default() };
-                return CountedLoad { outcome, counted };
+                return CountedStep { work, ..CountedStep::default() };
             }
-            Err(panic) => std::panic::resume_unwind(panic),
         };
-        for operations_of in window.counted() {
-            for (kind, operations) in operations_of {
-                *work.operations.entry(kind).or_default() += operations;
-            }
+
+        for (kind, operations) in window.counted().into_iter().flatten() {
+            *work.operations.entry(kind).or_default() += operations;
         }
         for (connection, thread) in connections.iter_mut().zip(window.threads()) {
             connection.client_thread = thread;
         }
         let (parts, graphs) = sorted(counted, &connections, &self.code);
         work.parts = parts;
-        CountedLoad { outcome, counted: CountedStep { work, graphs } }
+        CountedStep { work, graphs }
     }
 
     /// Returns the window of a step.

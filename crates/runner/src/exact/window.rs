@@ -96,6 +96,13 @@ struct Seat {
     thread: Option<u32>,
 }
 
+impl Seat {
+    /// Returns whether the step waits for the connection.
+    fn is_awaited(&self) -> bool {
+        !self.is_finished && !self.connection.is_background
+    }
+}
+
 impl Window {
     /// Returns the window of a step with these connections.
     pub fn new(size: WindowSize, connections: &[Connection]) -> Self {
@@ -156,8 +163,8 @@ impl Window {
     /// no other works any more, it ends.
     pub fn pass_turn(&self, number: usize) {
         let mut state = self.state();
-        let others = state.seats.iter().enumerate().filter(|(other, _)| *other != number);
-        if others.into_iter().all(|(_, seat)| seat.is_finished || seat.connection.is_background) {
+        let mut others = state.seats.iter().enumerate().filter(|(other, _)| *other != number);
+        if others.all(|(_, other)| !other.is_awaited()) {
             state.seats[number].is_finished = true;
         }
         state.pass_turn();
@@ -208,7 +215,7 @@ impl State {
         }
         match self.phase {
             // The step has less work than the warm-up.
-            Phase::WarmUp if self.all_have(u64::MAX) => self.phase = Phase::Over,
+            Phase::WarmUp if !self.seats.iter().any(Seat::is_awaited) => self.phase = Phase::Over,
             Phase::WarmUp if self.all_have(size.warmup) => self.phase = Phase::Opening,
             Phase::Counting if self.all_have(size.warmup.saturating_add(size.operations)) => {
                 self.phase = Phase::Closing;
@@ -222,23 +229,23 @@ impl State {
         Turn::Granted
     }
 
-    /// Returns whether every connection that the step waits for has done so many operations, or
-    /// has finished.
+    /// Returns whether every connection that the step still waits for has done so many operations.
     fn all_have(&self, operations: u64) -> bool {
-        let mut waited_for = self.seats.iter().filter(|seat| !seat.connection.is_background);
-        waited_for.all(|seat| seat.is_finished || seat.done * self.pace_of(seat) >= operations)
+        let mut awaited = self.seats.iter().filter(|seat| seat.is_awaited());
+        awaited.all(|seat| self.rounds_of(seat) >= operations)
     }
 
-    /// Returns the number of rounds in which a connection works once.
-    fn pace_of(&self, seat: &Seat) -> u64 {
-        if seat.connection.has_rate && !self.all_have_rates { ROUNDS_PER_RATED } else { 1 }
+    /// Returns the number of rounds that a connection has worked for.
+    fn rounds_of(&self, seat: &Seat) -> u64 {
+        let is_rare = seat.connection.has_rate && !self.all_have_rates;
+        seat.done * if is_rare { ROUNDS_PER_RATED } else { 1 }
     }
 
-    /// Returns whether a connection may work before others have caught up with it.
+    /// Returns whether a connection has work, and none is behind it.
     fn is_due(&self, seat: &Seat) -> bool {
-        let others = self.seats.iter().filter(|other| !other.is_finished);
-        let rounds = others.map(|other| other.done * self.pace_of(other)).min().unwrap_or(0);
-        !seat.is_finished && seat.done * self.pace_of(seat) <= rounds
+        let working = self.seats.iter().filter(|other| !other.is_finished);
+        let fewest = working.map(|other| self.rounds_of(other)).min().unwrap_or(0);
+        !seat.is_finished && self.rounds_of(seat) <= fewest
     }
 
     /// Gives the turn to the next connection that is due.
