@@ -80,9 +80,9 @@ fn an_interrupted_run_goes_on_until_all_is_decided() {
     // What decided the run decides its comparison, which says how it was measured.
     let comparison = compared(&place, name);
     assert_eq!(comparison["looks"], "any_time");
-    let gate = place.assay(&["compare", name, "--gate", "--threshold", "99.9"]);
-    // More CPU is a regression too.
-    assert!(matches!(gate.code, Some(0 | 3)), "{gate}");
+    // A run ends when its verdicts exclude 1. How far from 1 their intervals end depends on the
+    // machine's noise, so the threshold is small.
+    let gate = place.assay(&["compare", name, "--gate", "--threshold", "1"]).expect_code(3);
     gate.expect_in_stdout(&["intervals hold at any time"]);
 
     // It has ended, unless somebody wants more.
