@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use plan::{Engine, Simulate, key_part, quoted};
+use plan::{Engine, key_part, quoted};
+use runner::ExactRequest;
 use words::{EngineHome, EngineInterface};
 
 use crate::cli::WorkloadName;
@@ -153,8 +154,8 @@ pub struct Draft<'a> {
     pub is_against_itself: bool,
     /// Only the first repeat of each target loads its database.
     pub shares_loads: bool,
-    /// Each target has exact cells, which simulate this.
-    pub exact: Option<Simulate>,
+    /// Each target has exact cells.
+    pub exact: Option<ExactRequest>,
 }
 
 impl Template {
@@ -224,11 +225,11 @@ impl Draft<'_> {
     }
 
     fn add_exact(&self, text: &mut String) {
-        let Some(simulate) = self.exact else {
+        let Some(exact) = self.exact else {
             return;
         };
         text.push_str("[exact]  # also counts instructions per operation, under valgrind\n");
-        if simulate != Simulate::Nothing {
+        if let Some(simulate) = exact.simulate {
             let _ = writeln!(text, "simulate = {}", quoted(simulate.name()));
         }
         text.push('\n');

@@ -58,7 +58,8 @@ descriptions! {
             => "numbers of clients to run with";
         "repeats"
             => "how often to run each cell; verdicts need repeats, and Assay advises at least \
-                five. Or `\"until decided\"`: adds repeats until each step of each target is \
+                five. 0 measures no time, and counts only [exact work](#exact). Or \
+                `\"until decided\"`: adds repeats until each step of each target is \
                 faster or slower than the base, or a change that matters is ruled out, or the \
                 time is up ([statistics.md](statistics.md#until-decided))";
         "time"

@@ -28,7 +28,8 @@ const EFFECT_DEFAULT: f64 = 0.03;
 
 /// The repeats of a plan.
 pub(crate) struct Repeats {
-    /// The number of repeats; 1 for the beginning of a run until all is decided.
+    /// The number of repeats; 1 for the beginning of a run until all is decided, and 0 if all
+    /// cells are exact.
     pub(crate) count: u32,
     pub(crate) until_decided: Option<UntilDecided>,
     pub(crate) order: Order,
@@ -44,7 +45,7 @@ enum RepeatsValue {
     UntilDecided,
 }
 
-const COUNT: Quantity<u32> = Quantity::count(1..=REPEATS_MAX);
+const COUNT: Quantity<u32> = Quantity::count(0..=REPEATS_MAX);
 
 impl ValueKind for RepeatsKind {
     type Value = RepeatsValue;

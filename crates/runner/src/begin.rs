@@ -20,7 +20,7 @@ use crate::matrix::growth::Growth;
 use crate::matrix::pace::about;
 use crate::matrix::{self, Matrix, Task, against_itself, find};
 use crate::remote::LoadRanks;
-use crate::request::{DATA, PlanRequest, RunRequest};
+use crate::request::{DATA, PlanRequest, RunRequest, SIMULATE};
 use crate::session::{Machine, RunSession};
 use crate::time::unix_now_ns;
 use crate::{host, lock};
@@ -74,8 +74,9 @@ fn plan_run(request: &RunRequest, events: &dyn Events) -> anyhow::Result<Planned
     if request.is_profiled && file.plan.profile.repeats == 0 {
         file = plan_file::with_sets(&file, vec!["profile.repeats=1".into()])?;
     }
-    if let Some(simulate) = request.exact {
-        let mut sets = vec![format!("exact.simulate=\"{}\"", simulate.name())];
+    if let Some(exact) = request.exact {
+        let simulate = exact.simulate_value();
+        let mut sets = Vec::from_iter(simulate.map(|value| format!("{SIMULATE}={value}")));
         if file.plan.exact.repeats == 0 {
             sets.push(format!("exact.repeats={}", plan::EXACT_REPEATS));
         }

@@ -78,7 +78,8 @@ pub use conduct::{Measured, RunEnd, RunOutcome};
 pub use events::{Events, Relay, Silent};
 pub use ranks::is_further_rank;
 pub use request::{
-    CELL_COMMAND, CellRequest, DATA, LIBRARY_COMMAND, PlanRequest, RESULTS, Repeats, RunRequest,
+    CELL_COMMAND, CellRequest, DATA, ExactRequest, LIBRARY_COMMAND, PlanRequest, RESULTS, Repeats,
+    RunRequest,
 };
 pub use turns::LinkPipes;
 

@@ -19,6 +19,9 @@ pub const CELL_COMMAND: &str = "cell";
 /// The hidden command by which this program loads a library and describes it: `library PATH`.
 pub const LIBRARY_COMMAND: &str = "library";
 
+/// The plan's key for what exact cells simulate.
+pub(crate) const SIMULATE: &str = "exact.simulate";
+
 /// A plan and changes to it.
 #[derive(Clone, Debug, Default)]
 pub struct PlanRequest {
@@ -47,6 +50,20 @@ impl Repeats {
     }
 }
 
+/// Cells in which instructions are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExactRequest {
+    /// What is simulated beside them; `None`: the plan decides.
+    pub simulate: Option<Simulate>,
+}
+
+impl ExactRequest {
+    /// Returns the value of the plan's key for what is simulated, if it is given.
+    pub(crate) fn simulate_value(self) -> Option<String> {
+        self.simulate.map(|simulate| format!("\"{}\"", simulate.name()))
+    }
+}
+
 /// A run to begin or to resume.
 #[derive(Clone, Debug, Default)]
 pub struct RunRequest {
@@ -66,9 +83,8 @@ pub struct RunRequest {
     pub is_against_itself: bool,
     /// Each cell is measured once more with a profiler.
     pub is_profiled: bool,
-    /// The engine's instructions are counted in cells of their own, and this is simulated beside
-    /// them; `None`: the plan decides.
-    pub exact: Option<Simulate>,
+    /// The engine's instructions are counted in cells of their own; `None`: the plan decides.
+    pub exact: Option<ExactRequest>,
     /// Cells are measured even if another cell of their target failed before its first step was
     /// complete.
     pub keeps_going: bool,

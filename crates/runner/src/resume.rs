@@ -20,9 +20,10 @@ use crate::matrix::growth::Growth;
 use crate::matrix::incomplete::IncompleteCells;
 use crate::matrix::{self, Matrix, Task};
 use crate::remote::LoadRanks;
-use crate::request::{Repeats, RunRequest};
+use crate::request::{ExactRequest, Repeats, RunRequest, SIMULATE};
 use crate::session::{Machine, RunSession};
 use crate::time::unix_now_ns;
+use words::CellKind;
 
 /// Measures the cells of a run that are missing or failed.
 pub fn resume(
@@ -98,8 +99,12 @@ fn add_repeats(
         (run.is_open_ended, run.plan) = (true, file.to_record());
     }
 
-    if request.exact.is_some() {
+    if let Some(exact) = request.exact {
         exact::require_tool()?;
+        if let Some(simulated) = with_simulation(&file, run, exact)? {
+            file = simulated;
+            run.plan = file.to_record();
+        }
     }
     let had_pairs = has_pairs(directory, run)?;
     let count = run.cells.len();
@@ -115,6 +120,29 @@ fn add_repeats(
     let has_more = run.cells[count..].iter().any(|cell| cell.key.kind.is_measured());
     run.is_open_ended |= has_more && had_pairs;
     Ok(Some(file))
+}
+
+/// Returns the plan with what the exact cells are to simulate; `None` if they do so anyway. The
+/// exact cells of a run are compared with each other, so all of them simulate the same.
+fn with_simulation(
+    file: &PlanFile,
+    run: &Run,
+    exact: ExactRequest,
+) -> anyhow::Result<Option<PlanFile>> {
+    let Some(simulate) = exact.simulate.filter(|given| *given != file.plan.exact.simulate) else {
+        return Ok(None);
+    };
+    if run.cells.iter().any(|cell| cell.key.kind == CellKind::Exact) {
+        let recorded = file.plan.exact.simulate.name();
+        let message = format!(
+            "the run has exact cells that simulate `{recorded}`, so others can't simulate `{}`",
+            simulate.name()
+        );
+        let help = "begin another run, or leave out the value of `--exact`";
+        return Err(UsageError::new(message, Some(help.into())).into());
+    }
+    let value = exact.simulate_value().unwrap_or_default();
+    plan_file::with_set_instead(file, SIMULATE, &value).map(Some)
 }
 
 /// Returns whether a target was measured more than once, so that its comparison could be looked at:

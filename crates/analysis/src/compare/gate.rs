@@ -86,7 +86,7 @@ pub fn gate(compared: &Compared, thresholds: &Thresholds) -> Gate {
     if !regressed.is_empty() {
         Gate::Regressed(regressed)
     } else if !doubtful.is_empty()
-        || judged.is_empty()
+        || (judged.is_empty() && !compared.is_work_alone())
         || thresholds.without_rows(compared).next().is_some()
     {
         Gate::Doubtful(doubtful)

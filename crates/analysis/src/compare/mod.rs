@@ -196,6 +196,13 @@ pub struct Compared {
     pub work: Vec<ComparedWork>,
 }
 
+impl Compared {
+    /// Returns whether exact work was compared, and nothing else.
+    pub fn is_work_alone(&self) -> bool {
+        self.rows.is_empty() && !self.work.is_empty()
+    }
+}
+
 /// One metric in one step of a target, compared with the base.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ComparedStep {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 use plan::Simulate;
-use runner::{LinkPipes, PlanRequest, RESULTS, Repeats, RunRequest};
+use runner::{ExactRequest, LinkPipes, PlanRequest, RESULTS, Repeats, RunRequest};
 
 use super::compare::percent_above_zero;
 
@@ -96,7 +96,7 @@ impl RunArgs {
             time: self.time,
             is_against_itself: self.aa,
             is_profiled: self.profile,
-            exact: self.exact.simulate,
+            exact: self.exact.request,
             keeps_going: self.keep_going,
             reuse: self.reuse.clone(),
             ..self.place.request()
@@ -108,24 +108,32 @@ impl RunArgs {
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub struct ExactArg {
     /// Adds cells that count the engine's instructions under `valgrind` instead of time: what an
-    /// operation costs, to a tenth of a percent. `run --resume` adds them, too. `cache` simulates
-    /// caches and branches
+    /// operation costs, to a tenth of a percent. `run --resume` adds them, too, and `--repeats 0`
+    /// measures nothing else. `cache` simulates caches and branches; without a value, the plan decides
     #[arg(
         id = "exact",
         long,
         value_name = "SIMULATE",
         num_args = 0..=1,
         require_equals = true,
-        default_missing_value = "nothing",
-        value_parser = simulate
+        default_missing_value = AS_PLANNED,
+        value_parser = exact_request
     )]
-    pub simulate: Option<Simulate>,
+    pub request: Option<ExactRequest>,
 }
 
+/// The value of `--exact` that stands for none.
+const AS_PLANNED: &str = "as-planned";
+
 /// Reads the value of `--exact`.
-fn simulate(text: &str) -> Result<Simulate, String> {
-    let named = Simulate::NAMES.iter().find(|(name, _)| *name == text);
-    named.map(|(_, simulate)| *simulate).ok_or_else(|| "expected `cache`, or no value".to_owned())
+fn exact_request(text: &str) -> Result<ExactRequest, String> {
+    if text == AS_PLANNED {
+        return Ok(ExactRequest { simulate: None });
+    }
+    match Simulate::NAMES.iter().find(|(name, _)| *name == text) {
+        Some((_, simulate)) => Ok(ExactRequest { simulate: Some(*simulate) }),
+        None => Err("expected `cache` or `nothing`, or no value".to_owned()),
+    }
 }
 
 /// Reads the value of `--repeats`.
@@ -134,9 +142,9 @@ fn repeats(text: &str) -> Result<Repeats, String> {
     if text == UNTIL_DECIDED {
         return Ok(Repeats::UntilDecided);
     }
-    let count = text.parse().ok().filter(|count| (1..=plan::REPEATS_MAX).contains(count));
+    let count = text.parse().ok().filter(|count| (0..=plan::REPEATS_MAX).contains(count));
     count.map(Repeats::Count).ok_or_else(|| {
-        format!("expected a number from 1 to {}, or `{UNTIL_DECIDED}`", plan::REPEATS_MAX)
+        format!("expected a number from 0 to {}, or `{UNTIL_DECIDED}`", plan::REPEATS_MAX)
     })
 }
 

@@ -51,7 +51,7 @@ pub fn versus(args: &VersusArgs) -> anyhow::Result<Exit> {
         is_against_itself: args.aa,
         // A server that Assay did not start can't be copied.
         shares_loads: !args.no_reuse && !builds.iter().any(DraftBuild::is_foreign),
-        exact: args.exact.simulate,
+        exact: args.exact.request,
     };
     reject_wrong_count(args, builds.len() * draft.config_names().len())?;
     let repeats = repeats(args, &draft)?;

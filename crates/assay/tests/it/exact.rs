@@ -231,6 +231,42 @@ fn a_resumed_run_gets_exact_cells_beside_those_that_it_has() {
 }
 
 #[test]
+fn work_alone_is_counted_compared_and_judged() {
+    if !callgrind_is_here_or_test_is_skipped() {
+        return;
+    }
+    let place = Place::new();
+    let small_cache = "[config.sqlite.next]\nextends = \"base\"\nset = { cache_size = 1 }\n";
+    let simulated = exact(OPERATIONS) + "simulate = \"cache\"\n";
+    let plan = reads() + SQLITE + small_cache + &simulated;
+    let ended = place.run(&plan, &["--exact", "--repeats", "0"]).expect_code(0);
+    let ended = ended
+        .expect_in_stdout(&["lite.next does more work per operation than lite.base in 1 of 1"]);
+    let run = ended.run_directory();
+
+    // `--exact` without a value leaves the simulation to the plan.
+    let cells = ExactCells::read(&run);
+    assert_eq!(cells.0.len(), 4);
+    let name = run.to_str().unwrap();
+    let gate = place.assay(&["compare", name, "--gate"]).expect_code(3);
+    gate.expect_in_stderr(&["regression: exact work in 1 of 1 comparison"]);
+    let same_side = ["compare", name, "--gate", "--base", "lite.next"];
+    let passed = place.assay(&same_side).expect_code(0);
+    passed.expect_in_stderr(&["no regression is shown: exact work in 1 comparison"]);
+
+    // All exact cells of a run simulate the same.
+    let other = place.assay(&["run", "--resume", name, "--exact=nothing"]).expect_code(2);
+    other.expect_in_stderr(&["the run has exact cells that simulate `cache`"]);
+}
+
+#[test]
+fn a_plan_without_repeats_and_without_exact_cells_is_refused() {
+    let place = Place::new();
+    let ended = place.run(&(reads() + SQLITE), &["--repeats", "0"]).expect_code(2);
+    ended.expect_in_stderr(&["there is nothing to measure: `repeats` is 0", "`--exact`"]);
+}
+
+#[test]
 fn times_of_exact_cells_are_not_compared() {
     if !callgrind_is_here_or_test_is_skipped() {
         return;

@@ -3,6 +3,7 @@
 
 mod effects;
 mod once;
+mod work;
 
 use std::collections::BTreeMap;
 
@@ -31,6 +32,10 @@ pub(crate) fn passage(comparison: &Comparison<'_>) -> Passage {
     let doubt = Validity::of(figures).doubt();
     if run.search.is_some() {
         return Passage { doubt, ..searches::results(run, figures) };
+    }
+
+    if compared.is_work_alone() {
+        return work::passage(compared);
     }
 
     let answer = Answer::new(figures, compared, effects, findings);

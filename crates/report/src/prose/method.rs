@@ -13,9 +13,14 @@ use super::run::ended;
 use crate::model::comparison::ComparedRun;
 use crate::model::number::{moment, percent};
 
+/// How work is compared where no time was measured.
+const WORK_ALONE: &str = "Only work was counted. A change is shown if it exceeds several times the range of a target's exact cells, and 0.5%.";
+
 /// Returns the title of a comparison.
 pub(crate) fn title(compared: &Compared) -> String {
-    let targets = distinct(compared.rows.iter().map(|row| row.cell.target.as_str()));
+    let of_time = compared.rows.iter().map(|row| &row.cell);
+    let of_work = compared.work.iter().map(|work| &work.cell);
+    let targets = distinct(of_time.chain(of_work).map(|cell| cell.target.as_str()));
     match targets[..] {
         [one] => format!("{one} compared with {}", compared.base),
         _ => format!("{} targets compared with {}", targets.len(), compared.base),
@@ -43,9 +48,14 @@ pub(crate) struct Method {
 
 impl Method {
     pub(crate) fn of_comparison(compared: &Compared) -> Self {
+        let unfinished = compared.unfinished.as_deref().map(sentence);
+        if compared.is_work_alone() {
+            return Self { unfinished, paragraphs: vec![WORK_ALONE.to_owned()] };
+        }
+
         let rows: Vec<&ComparedStep> = compared.rows.iter().collect();
         Self {
-            unfinished: compared.unfinished.as_deref().map(sentence),
+            unfinished,
             paragraphs: paragraphs(
                 &rows,
                 &Limits { effect: compared.effect, error_rate: compared.error_rate },

@@ -12,7 +12,7 @@ use super::turns;
 use crate::engines;
 
 /// Rejects what the parser of plans can't see: a config for a server that assay does not start, a
-/// feature that an engine lacks, a missing file, an invalid URL.
+/// feature that an engine lacks, a missing file, an invalid URL, and a plan without any cell.
 pub fn reject_impossible(file: &PlanFile) -> anyhow::Result<()> {
     let mut refused: Vec<Diagnostic> = Vec::new();
     for target in &file.plan.targets {
@@ -28,11 +28,23 @@ pub fn reject_impossible(file: &PlanFile) -> anyhow::Result<()> {
     refused.extend(invalid_urls(file));
     refused.extend(unusable_address(file));
     refused.extend(turns::impossible_turns(file));
+    refused.extend(no_cells(file));
 
     // Several targets may share a config, and so its mistake: report it once.
     refused.sort_by_key(|diagnostic| diagnostic.place);
     refused.dedup_by(|one, other| one.place == other.place && one.place != Place::Nowhere);
     Ok(file.refuse(&refused)?)
+}
+
+/// Refuses a plan of no repeats that has no exact cells either.
+fn no_cells(file: &PlanFile) -> Option<Diagnostic> {
+    let plan = &file.plan;
+    if plan.repeats > 0 || plan.exact.repeats > 0 {
+        return None;
+    }
+    let message = "there is nothing to measure: `repeats` is 0".to_owned();
+    let help = "with `repeats = 0` only work is counted: add `[exact]` to the plan, or `--exact`";
+    Some(refusal("plan::conflict", Place::Nowhere, message, Some(help)))
 }
 
 /// A target whose plan asks for what it can't have.

@@ -28,6 +28,11 @@ pub fn first_plan(file: &PlanFile, search: &RateSearch) -> anyhow::Result<PlanFi
     let [Variant { name: None, workload, .. }] = &file.plan.variants[..] else {
         return Err(has_variants().into());
     };
+    if file.plan.repeats == 0 {
+        let message = "`find` measures time, so `repeats` can't be 0";
+        let help = "give the number of repeats: `--set repeats=1`";
+        return Err(UsageError::new(message, Some(help.into())).into());
+    }
     if file.plan.until_decided.is_some() {
         let message =
             "`find` compares nothing, so the plan's repeats can't go on until all is decided";

@@ -36,7 +36,7 @@ pub fn judge(
     let of_work = judge_work(compared, &thresholds);
     // Nothing else is worth a line if work alone decides.
     let passes = matches!(analysis::compare::gate(compared, &thresholds), Gate::Pass);
-    if of_work != Exit::Ok && passes {
+    if of_work != Exit::Ok && (passes || compared.is_work_alone()) {
         return of_work;
     }
     let of_steps = judge_steps(&thresholds, runs, figures, compared, lines);
@@ -92,7 +92,12 @@ fn judge_steps(
         Gate::Pass
             if figures.unfinished.is_empty() && missing.is_empty() && without_rows.is_empty() =>
         {
-            eprint_line!("no regression is shown: {}", by_metric(None, &judged));
+            let judged = if compared.is_work_alone() {
+                work::count_text(compared)
+            } else {
+                by_metric(None, &judged)
+            };
+            eprint_line!("no regression is shown: {judged}");
             Exit::Ok
         }
         Gate::Doubtful(_) | Gate::Pass => {

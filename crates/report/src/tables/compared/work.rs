@@ -2,11 +2,12 @@
 
 use analysis::{
     compare::{
-        CallKind, ChangedCalls, ChangedFunction, Compared, ComparedWork, TargetWork, WorkShift,
-        WorkVerdict, target_work,
+        CallKind, ChangedCalls, ChangedFunction, Compared, ComparedCalls, ComparedWork, TargetWork,
+        WorkShift, WorkVerdict, target_work,
     },
     counted, distinct,
 };
+use record::CellKey;
 
 use crate::model::comparison::Comparison;
 use crate::model::names::cell_name;
@@ -16,6 +17,9 @@ use crate::model::worth::Footnotes;
 
 /// What work does not tell, where the table is.
 const LIMITS: &str = "Instructions say nothing of waits, I/O, cache misses, atomics and the layout of code: times can change without them";
+
+/// The title of the table of calls.
+const CALLS_TITLE: &str = "System calls and allocations per operation, by the call graphs";
 
 /// What the numbers of calls do not tell.
 const CALLS_LIMITS: &str = "Calls of the library's wrappers of system calls and of allocators by their names; the bytes are unknown";
@@ -76,15 +80,8 @@ pub(super) fn tables(comparison: &Comparison<'_>) -> Vec<Table> {
 /// Returns the table of the system calls and allocations whose numbers changed. It has no rows if
 /// none did.
 fn calls(compared: &Compared) -> Table {
-    let mut table = Table::new(
-        "work-calls",
-        format!(
-            "System calls and allocations per operation, by the call graphs, relative to {}",
-            compared.base
-        ),
-        ["target", STEP, "kind", "call"].map(str::to_owned).to_vec(),
-        ["base", "target", "change"],
-    );
+    let title = format!("{CALLS_TITLE}, relative to {}", compared.base);
+    let mut table = calls_table(title, &["base", "target", "change"]);
     let mut same_count = 0;
     for work in &compared.work {
         for calls in &work.calls {
@@ -92,14 +89,13 @@ fn calls(compared: &Compared) -> Table {
                 same_count += 1;
                 continue;
             };
-            let lead = [&cell_name(&work.cell), &work.step, kind(calls.kind), calls.name];
             let tone = if calls.target > base { Tone::WorkGrew } else { Tone::WorkShrank };
             let cells = vec![
                 Cell::number(Some(base), CALL_DECIMALS),
                 Cell::number(Some(calls.target), CALL_DECIMALS),
                 Cell::toned(format!("{:+.CALL_DECIMALS$}", calls.target - base), tone),
             ];
-            table.push(lead.map(str::to_owned).to_vec(), cells);
+            table.push(calls_lead(&work.cell, &work.step, calls), cells);
         }
     }
     if same_count > 0 {
@@ -111,28 +107,30 @@ fn calls(compared: &Compared) -> Table {
 
 /// Returns the table of the system calls and allocations of targets that are compared with nothing.
 fn own_calls(targets: &[TargetWork]) -> Table {
-    let mut table = Table::new(
-        "work-calls",
-        "System calls and allocations per operation, by the call graphs",
-        ["target", STEP, "kind", "call"].map(str::to_owned).to_vec(),
-        ["calls"],
-    );
+    let mut table = calls_table(CALLS_TITLE.to_owned(), &["calls"]);
     for work in targets {
         for calls in &work.calls {
-            let lead = [&cell_name(&work.cell), &work.step, kind(calls.kind), calls.name];
             let cells = vec![Cell::number(Some(calls.target), CALL_DECIMALS)];
-            table.push(lead.map(str::to_owned).to_vec(), cells);
+            table.push(calls_lead(&work.cell, &work.step, calls), cells);
         }
     }
     table.notes.push(CALLS_LIMITS.to_owned());
     table
 }
 
-fn kind(kind: CallKind) -> &'static str {
-    match kind {
+/// Returns an empty table of system calls and allocations.
+fn calls_table(title: String, columns: &[&str]) -> Table {
+    let lead = ["target", STEP, "kind", "call"].map(str::to_owned).to_vec();
+    Table::new("work-calls", title, lead, columns.iter().copied())
+}
+
+/// Returns the leading cells of a row of that table.
+fn calls_lead(cell: &CellKey, step: &str, calls: &ComparedCalls) -> Vec<String> {
+    let kind = match calls.kind {
         CallKind::SystemCall => "system call",
         CallKind::Allocation => "allocation",
-    }
+    };
+    [&cell_name(cell), step, kind, calls.name].map(str::to_owned).to_vec()
 }
 
 /// Returns the table of the functions in which a part's work changed; `None` if nothing is known

@@ -25,7 +25,7 @@ impl<'a> WorkJudgement<'a> {
         Self {
             regressed: those(Judged::Regressed),
             doubtful: those(Judged::Doubtful),
-            count: compared.work.iter().filter(|work| work.part.connection.is_some()).count(),
+            count: count(compared),
             base: &compared.base,
             threshold: thresholds.of_work(),
         }
@@ -61,6 +61,16 @@ impl<'a> WorkJudgement<'a> {
         let decided = if self.regressed.is_empty() { &self.doubtful } else { &self.regressed };
         decided.iter().map(|work| sentence(work, self.base, self.threshold))
     }
+}
+
+/// Counts the connections whose work was compared.
+fn count(compared: &Compared) -> usize {
+    compared.work.iter().filter(|work| work.part.connection.is_some()).count()
+}
+
+/// Returns what was judged: `exact work in 7 comparisons`.
+pub(super) fn count_text(compared: &Compared) -> String {
+    format!("exact work in {}", counted(count(compared), "comparison"))
 }
 
 /// Returns the judgement of a connection's work in a sentence.
