@@ -62,6 +62,7 @@
 //! assert_eq!(findings[0].title, "b.fast: 1.25x faster in q100: unexplained");
 //! ```
 
+pub mod bisect;
 pub mod compare;
 pub mod compat;
 pub mod explain;

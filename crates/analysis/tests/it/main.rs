@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod bisect;
 mod compare;
 mod exact;
 mod lag;
