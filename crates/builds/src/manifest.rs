@@ -83,17 +83,6 @@ pub struct Made {
     pub duration_ms: u64,
 }
 
-impl Made {
-    /// Returns the source in one line: `/src/rocksdb@v9.9.3 + fix.diff`.
-    pub fn source(&self) -> String {
-        let source = format!("{}@{}", self.repository.display(), self.described);
-        match &self.patch {
-            Some(patch) => format!("{source} + {}", patch.name),
-            None => source,
-        }
-    }
-}
-
 /// A commit of a git repository.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Commit {

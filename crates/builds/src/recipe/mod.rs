@@ -290,7 +290,7 @@ impl Making<'_> {
             product: version.product.into(),
             version: version.number,
             version_text: version.text,
-            spec: format!("git:{}@{described}", repository.path().display()),
+            spec: self.spec(&described),
             fetched_unix_s: unix_now_s(),
             path: relative(&place.path),
             made: Some(self.made(described, duration)),
@@ -400,6 +400,15 @@ impl Making<'_> {
             log_tail,
             log: self.log_path.clone(),
             help,
+        }
+    }
+
+    /// Returns the source in one line: `git:/src/rocksdb@v9.9.3 + fix.diff`.
+    fn spec(&self, described: &str) -> String {
+        let spec = format!("git:{}@{described}", self.recipe.repository.path().display());
+        match &self.recipe.patch {
+            Some(patch) => format!("{spec} + {}", patch.name),
+            None => spec,
         }
     }
 
