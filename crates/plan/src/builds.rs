@@ -95,6 +95,8 @@ fn build(cx: &mut Context<'_>, entry: Entry) -> Option<WrittenBuild> {
     let mut section = Section::of(cx, &path, entry.node)?;
     let factors = factors(cx, &mut section);
     let replicas = section.take("replica-url");
+    // Listings and errors about the build begin with its source.
+    let listed_at = cx.resolved.len();
     let recipe = RecipeKeys::read(cx, &mut section);
 
     let engines = Engine::NAMES.iter().map(|(name, _)| *name);
@@ -108,13 +110,15 @@ fn build(cx: &mut Context<'_>, entry: Entry) -> Option<WrittenBuild> {
     let mut extension = None;
     let found = match entry.key.as_str() {
         EXTENDS => {
-            extension = Some(Extension::read(cx, &key, &entry, recipe)?);
+            let read = Extension::read(cx, &key, &entry, recipe)?;
+            let shown = quoted(&read.base.0);
+            extension = Some(read);
             // Known when all builds are read.
-            FoundSource { engine: Engine::Null, source: BuildSource::Bundled, shown: None }
+            FoundSource { engine: Engine::Null, source: BuildSource::Bundled, shown }
         }
         GIT => {
             let repository = repository(cx, &key, &entry.node)?;
-            let shown = Some(quoted(&repository));
+            let shown = quoted(&repository);
             let (engine, source) = recipe.source(cx, &path, repository, entry.key_place)?;
             FoundSource { engine, source: BuildSource::Commit(source), shown }
         }
@@ -123,9 +127,7 @@ fn build(cx: &mut Context<'_>, entry: Entry) -> Option<WrittenBuild> {
             source(cx, &key, &entry)?
         }
     };
-    if let Some(shown) = found.shown {
-        cx.resolve(key, shown, place);
-    }
+    cx.resolve_at(listed_at, key, found.shown, place);
 
     let mut replica_urls = Vec::new();
     if let Some(replicas) = replicas {
@@ -154,8 +156,8 @@ fn report_no_source(cx: &mut Context<'_>, place: Place, path: &str) {
 struct FoundSource {
     engine: Engine,
     source: BuildSource,
-    /// The source as listings show it, unless they do so already.
-    shown: Option<String>,
+    /// The source as listings show it.
+    shown: String,
 }
 
 /// Reads the source of a build: `entry` has an engine's name or `url` as its key, whose dotted name
@@ -165,7 +167,7 @@ fn source(cx: &mut Context<'_>, key: &str, entry: &Entry) -> Option<FoundSource>
     let Some((_, engine)) = named else {
         let server = server_url(cx, key, &entry.node)?;
         let source = BuildSource::Url(server.url);
-        return Some(FoundSource { engine: server.engine, source, shown: Some(server.shown) });
+        return Some(FoundSource { engine: server.engine, source, shown: server.shown });
     };
 
     let (source, shown) = if engine.facts().home == EngineHome::Bundled {
@@ -177,7 +179,7 @@ fn source(cx: &mut Context<'_>, key: &str, entry: &Entry) -> Option<FoundSource>
         let shown = quoted(&installed);
         (BuildSource::Installed(installed), shown)
     };
-    Some(FoundSource { engine: *engine, source, shown: Some(shown) })
+    Some(FoundSource { engine: *engine, source, shown })
 }
 
 /// Reads the version or the directory of an installed build.

@@ -146,7 +146,6 @@ impl Extension {
     ) -> Option<Self> {
         let place = entry.node.place;
         let base = Line.read(cx, key, &entry.node)?;
-        cx.resolve(key, quoted(&base), place);
         if let Some((_, place)) = keys.given.iter().find(|(key, _)| *key == "engine") {
             let message = format!("{} and `engine` can't be combined", code(key));
             cx.error("plan::conflict", *place, message)
