@@ -67,6 +67,11 @@ pub fn fetch(
     Err(error)
 }
 
+/// Returns the time in seconds since 1970 UTC.
+pub(crate) fn unix_now_s() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
 fn is_disk_full(error: &anyhow::Error) -> bool {
     let mut io_errors = error.chain().filter_map(|cause| cause.downcast_ref::<std::io::Error>());
     io_errors.any(|error| error.kind() == std::io::ErrorKind::StorageFull)
@@ -132,10 +137,9 @@ fn install(
         version: version.number,
         version_text: version.text,
         spec: spec_text,
-        fetched_unix_s: SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .map_or(0, |since| since.as_secs()),
+        fetched_unix_s: unix_now_s(),
         path: relative(&place.path),
+        made: None,
         artifacts: unpacked.artifacts,
         programs,
         files_sha256: None,

@@ -14,7 +14,8 @@
 //!    store.rs            one folder for each build, with its manifest.rs and hashes
 //! ```
 //!
-//! [`fetch()`] goes through these stages. [`Store`] finds builds by name, spec or version.
+//! [`fetch()`] goes through these stages. [`Recipe`] makes builds from commits instead (`recipe/`).
+//! [`Store`] finds builds by name, spec or version.
 //!
 //! ```
 //! let spec = builds::Spec::parse("postgres@17.2")?;
@@ -32,6 +33,7 @@ mod fetch;
 pub mod hash;
 mod inspect;
 mod manifest;
+mod recipe;
 mod sources;
 mod spec;
 mod store;
@@ -41,6 +43,7 @@ mod version;
 pub use error::BuildError;
 pub use fetch::fetch;
 pub use inspect::{FoundBuild, find as find_in};
-pub use manifest::Manifest;
+pub use manifest::{Commit, Made, MadePatch, Manifest};
+pub use recipe::{CommitFailure, Interrupted, Patch, Recipe, Repository};
 pub use spec::{Spec, check_name};
 pub use store::{Build, Lock, Store, databases_folder};

@@ -1,5 +1,6 @@
 //! The file `build.json`, which describes a build in the store.
 
+use std::collections::BTreeMap;
 use std::fs::Metadata;
 use std::io::Read as _;
 use std::os::unix::fs::MetadataExt;
@@ -44,6 +45,9 @@ pub struct Manifest {
     /// The path that the engine needs: a folder with programs, or a library. It is relative to the
     /// build's folder, or absolute for a registered directory.
     pub path: PathBuf,
+    /// How the build was made, if Assay made it from a commit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made: Option<Made>,
     /// The downloads that the build was unpacked from.
     pub artifacts: Vec<Artifact>,
     /// The programs or the library to measure.
@@ -51,6 +55,59 @@ pub struct Manifest {
     /// The SHA-256 of `files.sha256`, which lists the hashes of all files; `None` for a registered
     /// directory.
     pub files_sha256: Option<String>,
+}
+
+/// How a build was made from a commit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Made {
+    /// The SHA-256 of everything that decides what the build is: see [`crate::Recipe`].
+    pub key: String,
+    /// The repository on this machine.
+    pub repository: PathBuf,
+    /// The commit.
+    pub commit: Commit,
+    /// The name that git gives the commit, from the last tag before it: `v9.9.3-12-g1a2b3c4d5e6f`.
+    pub described: String,
+    /// The shell command that made the build.
+    pub make: String,
+    /// The path of what the command made, in the source.
+    pub gives: PathBuf,
+    /// The patch that was applied to the commit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub patch: Option<MadePatch>,
+    /// The compilers, each with the first line that it prints as its version.
+    pub compilers: BTreeMap<String, String>,
+    /// The variables with flags for compilers that were set, such as `CFLAGS`.
+    pub flags: BTreeMap<String, String>,
+    /// The time that the command took.
+    pub duration_ms: u64,
+}
+
+/// A commit of a git repository.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Commit {
+    /// The whole hash in hexadecimal.
+    pub hash: String,
+    /// The first line of its message.
+    pub subject: String,
+    /// The time at which it was committed, in seconds since 1970 UTC.
+    pub committed_unix_s: i64,
+}
+
+impl Commit {
+    /// Returns the first twelve digits of the hash.
+    pub fn short(&self) -> &str {
+        self.hash.get(..12).unwrap_or(&self.hash)
+    }
+}
+
+/// A patch that was applied to a commit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MadePatch {
+    /// The file's name.
+    pub name: String,
+    /// The file's SHA-256 in hexadecimal.
+    pub sha256: String,
 }
 
 /// A downloaded file.

@@ -90,10 +90,13 @@ impl Build {
     /// Adds to a failed `verification` how to fetch or register the build again.
     pub fn check(&self, verification: Result<(), String>) -> Result<(), BuildError> {
         verification.map_err(|why| {
-            let Manifest { name, spec, .. } = &self.manifest;
+            let Manifest { name, spec, made, .. } = &self.manifest;
             let help = match spec.strip_prefix("dir:") {
                 Some(path) => format!(
                     "register it again: `assay builds --remove {name}`, then `assay fetch dir:{path}={name}`"
+                ),
+                None if made.is_some() => format!(
+                    "build it again: `assay builds --remove {name}`, then run its plan"
                 ),
                 None => format!(
                     "fetch it again: `assay builds --remove {name}`, then `assay fetch {spec} --name {name}`"
@@ -158,6 +161,11 @@ fn folder_of_user(
 }
 
 impl Store {
+    /// Returns the store in the folder `root`, which need not exist.
+    pub fn at(root: PathBuf) -> Self {
+        Self { root }
+    }
+
     /// Returns the user's store, whose folder need not exist.
     pub fn of_user() -> Result<Self, BuildError> {
         let is_root = rustix::process::geteuid().is_root();
@@ -273,7 +281,7 @@ impl Store {
     /// Returns the newest build of a product.
     pub fn newest(&self, product: &str) -> anyhow::Result<Option<Build>> {
         let mut builds = self.readable()?;
-        builds.retain(|build| build.manifest.product == product);
+        builds.retain(|build| build.manifest.product == product && build.manifest.made.is_none());
         Ok(builds.into_iter().max_by_key(Build::numbers))
     }
 
@@ -302,7 +310,9 @@ impl Store {
             None => (None, text),
         };
         builds.retain(|build| {
-            is_version(&build.manifest.version, version)
+            // A build of a commit has its version only in part.
+            build.manifest.made.is_none()
+                && is_version(&build.manifest.version, version)
                 && product.is_none_or(|product| build.manifest.product == product)
         });
         let newest = builds.iter().map(Build::numbers).max();
@@ -451,6 +461,7 @@ mod tests {
             spec: spec.into(),
             fetched_unix_s: 0,
             path: "root".into(),
+            made: None,
             artifacts: Vec::new(),
             programs: Vec::new(),
             files_sha256: None,

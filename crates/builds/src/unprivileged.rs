@@ -9,12 +9,16 @@ const NOBODY: (u32, u32) = (65534, 65534);
 /// Lets a program run as the user `nobody`, if this process runs as root.
 pub fn unprivileged(command: &mut Command) -> &mut Command {
     command.stdin(Stdio::null());
-    if rustix::process::geteuid().is_root() {
-        let (user, group) = nobody().unwrap_or(NOBODY);
+    if let Some((user, group)) = other_user() {
         // `nobody` may not be able to enter the current directory.
         command.uid(user).gid(group).current_dir("/");
     }
     command
+}
+
+/// Returns the user and the group with which programs of builds run, if this process runs as root.
+pub fn other_user() -> Option<(u32, u32)> {
+    rustix::process::geteuid().is_root().then(|| nobody().unwrap_or(NOBODY))
 }
 
 /// Returns the user and the group of `nobody` in `/etc/passwd`.

@@ -1,11 +1,12 @@
-//! Reads `[build.NAME]`: installed versions of engines, and running servers.
+//! Reads `[build.NAME]`: installed versions of engines, commits to build, and running servers.
 
 use words::{Engine, EngineHome, Secret, redact};
 
+use crate::commits::{EXTENDS, Extension, GIT, RecipeKeys, repository};
 use crate::configs::factors;
 use crate::diagnostic::Place;
 use crate::reader::{Context, Section, ValueKind, table_of};
-use crate::spec::{Build, BuildSource};
+use crate::spec::{Build, BuildSource, CommitSource};
 use crate::tree::{Entry, Node, Table, Value};
 use crate::value_kinds::{Choice, Line, check_name};
 use crate::wording::{code, key_part, quoted};
@@ -13,7 +14,7 @@ use crate::wording::{code, key_part, quoted};
 const URL_HELP: &str =
     "a URL looks like `postgresql://USER@HOST:5432/DATABASE` or `mysql://USER@HOST:3306/DATABASE`";
 const SOURCES_HELP: &str = "one of `sqlite = \"bundled\"`, `postgres = \"BUILD\"`, `mysql = \"BUILD\"` (MariaDB too), \
-     `rocksdb = \"BUILD\"` (Speedb too), `null = \"bundled\"`, `url = \"postgresql://...\"`, `url = \"mysql://...\"`";
+     `rocksdb = \"BUILD\"` (Speedb too), `null = \"bundled\"`, `git = \"REPOSITORY\"`, `url = \"postgresql://...\"`, `url = \"mysql://...\"`";
 
 /// A build, with its place in the plan.
 #[derive(Clone, Debug)]
@@ -39,32 +40,94 @@ pub(crate) fn read(cx: &mut Context<'_>, entry: Option<Entry>) -> Vec<DeclaredBu
             .help(format!("add a table `[build.NAME]` with {SOURCES_HELP}"));
     }
 
-    let mut builds = Vec::new();
+    let mut written = Vec::new();
+    let mut unreadable = Vec::new();
     for entry in table.entries {
-        let place = entry.key_place;
-        builds.extend(build(cx, entry).map(|build| DeclaredBuild { build, place }));
+        let (name, place) = (entry.key.clone(), entry.key_place);
+        match build(cx, entry) {
+            Some(build) => written.push((build, place)),
+            None => unreadable.push(name),
+        }
+    }
+    let commits: Vec<(String, Engine, CommitSource)> =
+        written.iter().filter_map(|(written, _)| written.commit()).collect();
+
+    let mut builds = Vec::new();
+    for (written, place) in written {
+        let mut build = written.build;
+        if let Some(extension) = written.extension {
+            if unreadable.contains(&extension.base.0) {
+                // What is wrong with that build is reported.
+                continue;
+            }
+            let path = format!("build.{}", key_part(&build.name));
+            let Some((engine, source)) = extension.source(cx, &path, &commits) else { continue };
+            (build.engine, build.source) = (engine, BuildSource::Commit(source));
+        }
+        builds.push(DeclaredBuild { build, place });
     }
     builds
 }
 
-fn build(cx: &mut Context<'_>, entry: Entry) -> Option<Build> {
+/// A build as the plan writes it.
+struct WrittenBuild {
+    /// The build; with an extension, its engine and its source are still unknown.
+    build: Build,
+    extension: Option<Extension>,
+}
+
+impl WrittenBuild {
+    /// Returns the name, the engine and the source of a build of a commit that extends no other.
+    fn commit(&self) -> Option<(String, Engine, CommitSource)> {
+        match &self.build.source {
+            BuildSource::Commit(source) => {
+                Some((self.build.name.clone(), self.build.engine, source.clone()))
+            }
+            _ => None,
+        }
+    }
+}
+
+fn build(cx: &mut Context<'_>, entry: Entry) -> Option<WrittenBuild> {
     let name = entry.key;
     let path = format!("build.{}", key_part(&name));
     let is_named = check_name(cx, "invalid name of a build", &name, entry.key_place);
     let mut section = Section::of(cx, &path, entry.node)?;
     let factors = factors(cx, &mut section);
     let replicas = section.take("replica-url");
+    // Listings and errors about the build begin with its source.
+    let listed_at = cx.resolved.len();
+    let recipe = RecipeKeys::read(cx, &mut section);
 
     let engines = Engine::NAMES.iter().map(|(name, _)| *name);
-    let keys: Vec<&str> = engines.chain(["url"]).collect();
+    let keys: Vec<&str> = engines.chain(["url", GIT, EXTENDS]).collect();
     let exclusive = ["a build has one source", "remove one of them, or write two builds"];
     let place = section.place;
     let entry = section.take_one(cx, &keys, exclusive, |cx| report_no_source(cx, place, &path))?;
 
     let key = section.name_of(&entry.key);
     let place = entry.node.place;
-    let found = source(cx, &key, &entry)?;
-    cx.resolve(key, found.shown, place);
+    let mut extension = None;
+    let found = match entry.key.as_str() {
+        EXTENDS => {
+            let read = Extension::read(cx, &key, &entry, recipe)?;
+            let shown = quoted(&read.base.0);
+            extension = Some(read);
+            // Known when all builds are read.
+            FoundSource { engine: Engine::Null, source: BuildSource::Bundled, shown }
+        }
+        GIT => {
+            let repository = repository(cx, &key, &entry.node)?;
+            let shown = quoted(&repository);
+            let (engine, source) = recipe.source(cx, &path, repository, entry.key_place)?;
+            FoundSource { engine, source: BuildSource::Commit(source), shown }
+        }
+        _ => {
+            recipe.refuse(cx, &path);
+            source(cx, &key, &entry)?
+        }
+    };
+    cx.resolve_at(listed_at, key, found.shown, place);
 
     let mut replica_urls = Vec::new();
     if let Some(replicas) = replicas {
@@ -78,13 +141,8 @@ fn build(cx: &mut Context<'_>, entry: Entry) -> Option<Build> {
         replica_urls = read_replica_urls(cx, found.engine, &key, replicas.node);
     }
 
-    is_named.then_some(Build {
-        name,
-        engine: found.engine,
-        source: found.source,
-        replica_urls,
-        factors,
-    })
+    let build = Build { name, engine: found.engine, source: found.source, replica_urls, factors };
+    is_named.then_some(WrittenBuild { build, extension })
 }
 
 fn report_no_source(cx: &mut Context<'_>, place: Place, path: &str) {

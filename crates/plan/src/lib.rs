@@ -36,6 +36,7 @@
 
 mod builds;
 mod cells;
+mod commits;
 mod configs;
 mod descriptions;
 mod diagnostic;

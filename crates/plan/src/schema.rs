@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 
 use serde_json::{Value as Json, json};
 
+use crate::commits::is_recipe_key;
 use crate::configs::FACTORS;
 use crate::descriptions::Description;
 use crate::document;
@@ -102,7 +103,7 @@ pub fn schema() -> Json {
     let build = &mut properties["build"]["additionalProperties"];
     let mut sources = Vec::new();
     for (key, _) in build["properties"].as_object().into_iter().flatten() {
-        if ![FACTORS, "replica-url"].contains(&key.as_str()) {
+        if ![FACTORS, "replica-url"].contains(&key.as_str()) && !is_recipe_key(key) {
             sources.push(json!({ "required": [key] }));
         }
     }

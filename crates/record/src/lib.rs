@@ -107,7 +107,8 @@ impl std::fmt::Display for FormatVersion {
 ///   kind of operation means; without them, the kind's name does.
 /// - 1.2: [`Cell::database`]: a cell may begin with a copy of a kept database, and leave out the
 ///   steps that load.
-pub const FORMAT: FormatVersion = FormatVersion { major: 1, minor: 2 };
+/// - 1.3: [`Build::commit`]: the commit that Assay made a build from.
+pub const FORMAT: FormatVersion = FormatVersion { major: 1, minor: 3 };
 
 impl FormatVersion {
     /// Returns whether the JSON files have checksums.

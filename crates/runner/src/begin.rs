@@ -9,7 +9,7 @@ use record::{CellRef, Failure, RateSearch, RecordError, Run, RunDir, Target};
 
 use crate::before::only::CellFilters;
 use crate::before::plan_file::{self, PlanFile};
-use crate::before::{estimate, locate, memory, preflight};
+use crate::before::{commits, estimate, locate, memory, preflight};
 use crate::conduct::{OpenRun, RunOutcome, conduct};
 use crate::databases::{after_loaders, with_loader};
 use crate::events::Events;
@@ -32,7 +32,7 @@ pub fn begin(
     ranks: Option<LoadRanks>,
 ) -> anyhow::Result<RunOutcome> {
     let started_unix_ns = unix_now_ns();
-    let PlannedRun { file, only, cells } = plan_run(request, events)?;
+    let PlannedRun { mut file, only, cells } = plan_run(request, events)?;
     let mut matrix = Matrix::begin(&file.plan, &cells)?;
     after_loaders(&file.plan, &mut matrix.tasks);
 
@@ -42,8 +42,10 @@ pub fn begin(
     if ranks.is_some() {
         refuse_load_ranks(&file.plan, &matrix.tasks)?;
     }
-    let cells_to_run = matrix.tasks.iter().flat_map(|task| with_loader(&file.plan, task.cell));
-    let located = locate::locate(&file, cells_to_run, Some(&data_root), events)?.builds;
+    let cells_to_run: Vec<plan::Cell> =
+        matrix.tasks.iter().flat_map(|task| with_loader(&file.plan, task.cell)).collect();
+    commits::build(&mut file, cells_to_run.iter().copied(), events)?;
+    let located = locate::locate(&file, cells_to_run.into_iter(), Some(&data_root), events)?.builds;
 
     let needs = needs(&file.plan, &matrix.tasks, &data_root, ranks.as_ref());
     let session = RunSession::start(request, events, file, &data_root, &request.results, ranks)?;

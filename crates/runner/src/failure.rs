@@ -46,6 +46,8 @@ fn explained<'e>(cause: &'e (dyn Error + 'static)) -> Option<&'e dyn Explains> {
         Some(error)
     } else if let Some(error) = cause.downcast_ref::<builds::BuildError>() {
         Some(error)
+    } else if let Some(error) = cause.downcast_ref::<builds::CommitFailure>() {
+        Some(error)
     } else {
         None
     }
@@ -169,6 +171,16 @@ impl Explains for builds::BuildError {
 
     fn is_usage(&self) -> bool {
         self.is_usage()
+    }
+}
+
+impl Explains for builds::CommitFailure {
+    fn help(&self) -> Option<String> {
+        Some(self.help().to_owned())
+    }
+
+    fn log_tail(&self) -> Option<&[String]> {
+        Some(&self.log_tail)
     }
 }
 

@@ -8,7 +8,7 @@ use record::{CellKey, Invocation, Run, RunDir, Status};
 use crate::before::only::CellFilters;
 use crate::before::plan_file::{self, PlanFile};
 use crate::before::recorded_run::{self, LockedRun};
-use crate::before::{locate, preflight, trust};
+use crate::before::{commits, locate, preflight, trust};
 use crate::begin::{needs, refuse_load_ranks};
 use crate::conduct::{OpenRun, RunEnd, RunOutcome, conduct};
 use crate::databases::after_loaders;
@@ -206,6 +206,7 @@ fn plan_of(
         None => recorded_run::plan(&run.plan, &request.plan, events)?,
     };
     recorded_run::raise_repeats(&mut file.plan, &run.cells);
+    commits::use_recorded(&mut file, &run.builds)?;
     preflight::reject_impossible(&file)?;
     if !request.is_trusted {
         trust::refuse_foreign_builds(&file.plan)?;

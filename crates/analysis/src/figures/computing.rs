@@ -407,6 +407,7 @@ mod tests {
             version: "17".to_owned(),
             source: "postgresql://db.example/ib".to_owned(),
             files: Vec::new(),
+            commit: None,
         }];
         assert_eq!(fsync_us(&run, &cell(1)), None);
     }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use analysis::settings::{PlanTarget, Settings, declared_differences};
 use plan::Plan;
+use runner::before::commits::{self, Unbuilt};
 use runner::before::locate::{self, Located};
 use runner::before::only::CellFilters;
 use runner::before::plan_file::{self, PlanFile};
@@ -24,31 +25,32 @@ use crate::output::{print, style};
 /// Prints the estimates, the builds and the differences between the configs of a plan.
 pub fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
     let display = Display::new(false);
-    let file = plan_file::read(&args.plan.request(), &display)?;
+    let mut file = plan_file::read(&args.plan.request(), &display)?;
     if let Some(pair) = &args.between {
         return check_between(&file, pair);
     }
     reject_impossible(&file)?;
 
-    let plan = &file.plan;
     let data_root = args
         .data
         .clone()
-        .or_else(|| plan.data_dir.as_ref().map(PathBuf::from))
+        .or_else(|| file.plan.data_dir.as_ref().map(PathBuf::from))
         .unwrap_or_else(|| Path::new(RESULTS).join(DATA));
-    let references = references(plan);
+    let references = references(&file.plan);
     let only = CellFilters::new(&args.only, &references)?;
     let selected: Vec<plan::Cell> =
-        matching(plan, &references, &only)?.into_iter().map(|task| task.cell).collect();
+        matching(&file.plan, &references, &only)?.into_iter().map(|task| task.cell).collect();
 
+    let unbuilt = commits::use_stored(&mut file, selected.iter().copied())?;
     let located = locate::locate(&file, selected.iter().copied(), Some(&data_root), &display)?;
+    let plan = &file.plan;
     let host_bytes = probe::host(Path::new("/")).memory_total_bytes;
     for warning in memory::oversized_caches(&file, 0..plan.targets.len(), host_bytes)? {
         display.warn(Some(memory::CACHE_CODE), &warning);
     }
 
     let mut text = summary(plan, (&selected, &only), &data_root);
-    text.push_str(&builds_text(&located));
+    text.push_str(&builds_text(&located, &unbuilt));
     let base = &plan.targets[plan.base].name;
     let differences = declared_differences(&plan_targets(&file, &located.builds)?, base);
     if !differences.is_empty() {
@@ -64,14 +66,28 @@ pub fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// Returns the builds of the plan, and the options that their versions lack.
-fn builds_text(located: &Located) -> String {
+/// Returns the builds of the plan, those that a run makes first, and the options that versions
+/// lack.
+fn builds_text(located: &Located, unbuilt: &[Unbuilt]) -> String {
     let mut text = "\nbuilds:\n".to_owned();
     for build in &located.builds {
+        let _ =
+            write!(text, "  {}: {} {} ({})", build.name, build.engine, build.version, build.source);
+        let commit = build.commit.as_ref().map(|commit| format!(", {}", commit.source()));
+        text.push_str(&commit.unwrap_or_default());
+        text.push('\n');
+    }
+    for build in unbuilt {
+        let (name, recipe) = (&build.name, &build.recipe);
+        let time = match build.last_duration {
+            Some(duration) => format!("the last build by this recipe took {}", about(duration)),
+            None => "nothing was built by this recipe yet".to_owned(),
+        };
         let _ = writeln!(
             text,
-            "  {}: {} {} ({})",
-            build.name, build.engine, build.version, build.source
+            "  {name}: {}, a run builds it first: {}; {time}; its configs are tried then",
+            recipe.engine,
+            build.what()
         );
     }
     if !located.left_out.is_empty() {

@@ -24,8 +24,25 @@ pub enum BuildSource {
     Bundled,
     /// A directory, or a name that Assay knows.
     Installed(String),
+    /// A commit, which Assay builds.
+    Commit(CommitSource),
     /// A running server.
     Url(Secret),
+}
+
+/// A commit, and how it is built. Paths are relative to the plan's directory.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CommitSource {
+    /// The path of a git repository on this machine.
+    pub repository: String,
+    /// The commit, or the name of a tag or a branch.
+    pub reference: String,
+    /// The shell command that is run in the commit's source.
+    pub make: String,
+    /// The path of the library or folder that the command makes, in the source.
+    pub gives: String,
+    /// The path of a patch that is applied to the commit.
+    pub patch: Option<String>,
 }
 
 /// A named set of options, merged with those of the configs that it extends.

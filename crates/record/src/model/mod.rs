@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 pub use cell::{Cell, ServerHost};
 pub use database::{KeptDatabase, PageCache};
 pub use run::{
-    Assay, Build, CellRef, ClientHost, FactDifference, FileHash, Host, Invocation, Plan, PlanFile,
-    RateSearch, ResolvedValue, Run, Target, WorkloadSteps,
+    Assay, Build, BuiltCommit, BuiltPatch, CellRef, ClientHost, FactDifference, FileHash, Host,
+    Invocation, Plan, PlanFile, RateSearch, ResolvedValue, Run, Target, WorkloadSteps,
 };
 pub use step::{
     Cpu, LoadPause, RankLoad, Settle, Step, StepKind, StepProfile, StepWork, StorageSize,

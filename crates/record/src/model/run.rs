@@ -1,5 +1,7 @@
 //! The record of a run: its plan, machine and builds, and the cells that it measures.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use words::{DeclaredOption, FsyncLatency, Warning};
 
@@ -283,6 +285,59 @@ pub struct Build {
     pub source: String,
     /// The files of the build, with their hashes.
     pub files: Vec<FileHash>,
+    /// The commit that Assay made the build from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<BuiltCommit>,
+}
+
+/// The commit of a build, and how the build was made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BuiltCommit {
+    /// The name of the build in the store of builds.
+    pub stored: String,
+    /// The path of the repository.
+    pub repository: String,
+    /// The commit's hash in hexadecimal.
+    pub hash: String,
+    /// The name that git gives the commit, from the last tag before it: `v9.9.3-12-g1a2b3c4d5e6f`.
+    pub described: String,
+    /// The first line of the commit's message.
+    pub subject: String,
+    /// The time of the commit, in seconds since 1970 UTC.
+    pub committed_unix_s: i64,
+    /// The shell command that made the build.
+    pub make: String,
+    /// The path of what the command made, in the source.
+    pub gives: String,
+    /// The patch that was applied to the commit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub patch: Option<BuiltPatch>,
+    /// The compilers, each with the first line that it prints as its version.
+    pub compilers: BTreeMap<String, String>,
+    /// The variables with flags for compilers that were set, such as `CFLAGS`.
+    pub flags: BTreeMap<String, String>,
+    /// The time that the command took.
+    pub duration_ms: u64,
+}
+
+impl BuiltCommit {
+    /// Returns the source in one line: `/src/rocksdb@v9.9.3 + fix.diff`.
+    pub fn source(&self) -> String {
+        let source = format!("{}@{}", self.repository, self.described);
+        match &self.patch {
+            Some(patch) => format!("{source} + {}", patch.name),
+            None => source,
+        }
+    }
+}
+
+/// A patch that was applied to a commit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BuiltPatch {
+    /// The file's name.
+    pub name: String,
+    /// The file's SHA-256 in hexadecimal.
+    pub sha256: String,
 }
 
 /// A file, with its size and hash.

@@ -738,6 +738,7 @@ fn build(name: &str) -> Build {
             size_bytes: 9_876_543,
             sha256: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855".to_string(),
         }],
+        commit: None,
     }
 }
 

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use builds::{Spec, Store, hash};
 use plan::{Build, BuildSource, Diagnostic, Engine, Place};
-use record::FileHash;
+use record::{BuiltCommit, FileHash};
 
+use super::commits::recorded;
 use super::plan_file::refusal;
 use crate::failure::UsageError;
 
@@ -34,6 +35,11 @@ impl Installed {
             None => text.to_owned(),
         };
         Ok(Self { place, stored })
+    }
+
+    /// Returns the commit that the build was made from, if Assay made it.
+    pub fn commit(&self) -> Option<BuiltCommit> {
+        recorded(&self.stored.as_ref()?.manifest)
     }
 
     /// Returns the build's files with their hashes: the files that the store's manifest lists, or
@@ -101,7 +107,7 @@ fn not_fetched(specs: &[&str]) -> UsageError {
 fn source_text(build: &Build) -> Option<&str> {
     match &build.source {
         BuildSource::Installed(text) => Some(text),
-        BuildSource::Bundled | BuildSource::Url(_) => None,
+        BuildSource::Commit(_) | BuildSource::Bundled | BuildSource::Url(_) => None,
     }
 }
 

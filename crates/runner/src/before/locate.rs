@@ -18,7 +18,7 @@ use crate::failure::{Errors, failure_of, is_usage};
 pub fn has_local_server(plan: &Plan, mut cells: impl Iterator<Item = plan::Cell>) -> bool {
     cells.any(|cell| {
         let build = &plan.builds[plan.targets[cell.target].build];
-        build.engine.facts().is_server() && matches!(build.source, BuildSource::Installed(_))
+        build.engine.facts().is_server() && !matches!(build.source, BuildSource::Url(_))
     })
 }
 
@@ -31,7 +31,7 @@ pub struct Located {
 }
 
 /// Finds the builds of a plan that these cells use, and lets each try its configs. Asks a server
-/// that assay doesn't start for its version. `data_root` is the directory for databases, if it is
+/// that assay doesn't start for its version. Leaves out commits that are not built. `data_root` is the directory for databases, if it is
 /// known.
 ///
 /// Warns about configs whose trial could not be completed.
@@ -115,6 +115,10 @@ impl<'a> Search<'a> {
     fn find(&mut self, used: UsedBuild<'a>, data_root: Option<&'a Path>) {
         let UsedBuild { build, targets, needs } = used;
         self.check_limits(&targets);
+        if matches!(build.source, BuildSource::Commit(_)) {
+            // Only a run builds it.
+            return;
+        }
         let spec = match missing_spec(build) {
             Ok(spec) => spec,
             Err(error) => return self.note_error(build, error),
@@ -148,6 +152,7 @@ impl<'a> Search<'a> {
                 version: facts.version,
                 source: facts.source,
                 files: facts.files,
+                commit: facts.commit,
             }),
             Err(error) => self.note_error(build, error),
         }

@@ -9,11 +9,13 @@
 //!
 //! * [`plan_file`] reads a plan and the files that it names, and [`preflight`] refuses what its
 //!   parser can't see.
+//! * [`commits`] builds the commits that a plan names. From then on they are builds like others.
 //! * [`locate`] finds and tries the builds. [`memory`] and [`estimate`] compare what a run needs
 //!   with this machine.
 //! * [`only`] selects cells.
 //! * `recorded_run` is the run that is resumed, and `trust` says whether its author is trusted.
 
+pub mod commits;
 pub mod estimate;
 pub(crate) mod installed;
 pub(crate) mod library;

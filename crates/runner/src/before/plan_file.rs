@@ -1,11 +1,12 @@
 //! Reads a plan and the files that it names.
 
+use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use engine::notation::{self, declared_limit};
-use plan::{Config, Diagnostic, Place, Plan, Resolved};
+use plan::{BuildSource, Config, Diagnostic, Place, Plan, Resolved};
 use record::DeclaredOption;
 
 use super::trials::Refusal;
@@ -26,6 +27,8 @@ pub struct PlanFile {
     pub sets: Vec<String>,
     /// The files that its configs name, once they are kept: from then on no file is read again.
     files: Option<Vec<record::PlanFile>>,
+    /// The builds of commits, by their names in the plan, with their names in the store.
+    built: BTreeMap<String, String>,
 }
 
 /// Reads and parses a plan, and tells its warnings.
@@ -105,7 +108,7 @@ pub fn recorded_quietly(recorded: &record::Plan) -> anyhow::Result<PlanFile> {
 pub fn with_sets(file: &PlanFile, more: Vec<String>) -> anyhow::Result<PlanFile> {
     let (path, text, files) = (file.path.clone(), file.text.clone(), file.files.clone());
     let sets = [file.sets.clone(), more].concat();
-    parse(path, text, sets, files, &Silent)
+    Ok(parse(path, text, sets, files, &Silent)?.with_built(&file.built))
 }
 
 /// Parses the plan of `file` with the value of one key instead of its own one.
@@ -114,7 +117,8 @@ pub fn with_set_instead(file: &PlanFile, key: &str, value: &str) -> anyhow::Resu
     let mut sets = file.sets.clone();
     sets.retain(|set| !is_of_key(set));
     sets.push(format!("{key}={value}"));
-    parse(file.path.clone(), file.text.clone(), sets, file.files.clone(), &Silent)
+    let parsed = parse(file.path.clone(), file.text.clone(), sets, file.files.clone(), &Silent)?;
+    Ok(parsed.with_built(&file.built))
 }
 
 fn path_name(path: Option<&Path>) -> String {
@@ -145,13 +149,29 @@ fn parse(
     match plan::parse(&name, &text, &sets) {
         Ok((plan, warnings)) => {
             events.warn_of_plan(&PlanDiagnostics::new(&warnings, name, &text, &sets));
-            Ok(PlanFile { plan, path, text, sets, files })
+            Ok(PlanFile { plan, path, text, sets, files, built: BTreeMap::new() })
         }
         Err(errors) => Err(PlanRefused(PlanDiagnostics::new(&errors, name, &text, &sets)).into()),
     }
 }
 
 impl PlanFile {
+    /// Lets the plan's build `name`, which is of a commit, be the build `stored` of the store.
+    pub fn use_built(&mut self, name: &str, stored: &str) {
+        for build in self.plan.builds.iter_mut().filter(|build| build.name == name) {
+            build.source = BuildSource::Installed(stored.to_owned());
+        }
+        self.built.insert(name.to_owned(), stored.to_owned());
+    }
+
+    /// Lets the plan use the builds of commits of the plan that it was made from.
+    fn with_built(mut self, built: &BTreeMap<String, String>) -> Self {
+        for (name, stored) in built {
+            self.use_built(name, stored);
+        }
+        self
+    }
+
     /// Returns an error with `diagnostics` if there are any.
     pub fn refuse(&self, diagnostics: &[Diagnostic]) -> Result<(), PlanRefused> {
         if diagnostics.is_empty() {

@@ -442,6 +442,7 @@ mod tests {
             version: version.into(),
             source: "/opt/pg".into(),
             files: files.to_vec(),
+            commit: None,
         };
         let was = build("17.2", &[file("/opt/a", "1")]);
         let refused = |is: Build| {

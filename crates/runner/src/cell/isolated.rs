@@ -21,7 +21,7 @@ use words::{CellKind, EngineHome};
 use super::cell_run::{keep_log, remove_database};
 use super::life::measure;
 use super::record::{begin, end};
-use crate::before::{plan_file, recorded_run};
+use crate::before::{commits, plan_file, recorded_run};
 use crate::engines::rocksdb::DIRECTORY;
 use crate::events::{Events, Relay};
 use crate::exact::{self, Tool};
@@ -254,6 +254,7 @@ pub fn run_cell(request: &CellRequest, events: &dyn Events) -> anyhow::Result<()
     let run = directory.read_run()?;
     let mut file = plan_file::recorded_quietly(&run.plan)?;
     recorded_run::raise_repeats(&mut file.plan, &run.cells);
+    commits::use_recorded(&mut file, &run.builds)?;
     let task = matrix::numbered(&file.plan, &run.cells)?
         .into_iter()
         .find(|task| task.reference.path == request.cell)

@@ -9,7 +9,7 @@ mod sql;
 
 use engine::SetupError;
 use plan::{Build, Engine};
-use record::FileHash;
+use record::{BuiltCommit, FileHash};
 
 use crate::before::trials::Configs;
 use crate::cell::cell_run::CellRun;
@@ -44,12 +44,14 @@ pub struct BuildFacts {
     pub source: String,
     /// The files.
     pub files: Vec<FileHash>,
+    /// The commit that assay made the build from.
+    pub commit: Option<BuiltCommit>,
 }
 
 impl BuildFacts {
     /// Returns the facts of an engine that is part of assay.
     fn bundled(version: &str) -> Self {
-        Self { version: version.into(), source: "bundled".into(), files: Vec::new() }
+        Self { version: version.into(), source: "bundled".into(), files: Vec::new(), commit: None }
     }
 }
 

@@ -52,6 +52,7 @@ impl EngineRow for RocksDb {
             files: installed.hashes(&[PathBuf::from(&identity.path)])?,
             version: identity.version,
             source: identity.path,
+            commit: installed.commit(),
         })
     }
 

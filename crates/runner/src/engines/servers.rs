@@ -105,13 +105,16 @@ impl<E: Replicated + 'static> EngineRow for Servers<E> {
             version: located.version,
             source: located.place.display().to_string(),
             files: installed.hashes(&located.files)?,
+            commit: installed.commit(),
         })
     }
 
     fn start(&self, cell: &mut CellRun<'_>) -> anyhow::Result<Box<dyn RunningTarget>> {
         let mut target = match &cell.build().source {
             BuildSource::Url(url) => self.attach_target(cell, url.expose())?,
-            BuildSource::Installed(_) | BuildSource::Bundled => self.start_target(cell)?,
+            BuildSource::Installed(_) | BuildSource::Commit(_) | BuildSource::Bundled => {
+                self.start_target(cell)?
+            }
         };
         let server = &target.engine;
         cell.record.server_user = server.server_user().map(str::to_owned);
@@ -160,6 +163,7 @@ impl<E: Replicated + 'static> Servers<E> {
             version: server.version().to_owned(),
             source: words::redact(url),
             files: Vec::new(),
+            commit: None,
         })
     }
 

@@ -1,0 +1,167 @@
+//! Runs the shell command of a recipe. Nothing of it survives the end of this process, nor an
+//! interruption.
+
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use anyhow::Context;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+
+use super::git::without_redirections;
+use crate::unprivileged::{other_user, unprivileged};
+
+/// Runs the command `$1`. Kills its process group, and so itself, when the standard input ends:
+/// then the process that has the other end of the pipe has ended.
+const SUPERVISED: &str = r#"
+exec 3<&0 </dev/null
+sh -c "$1" 3<&- &
+recipe=$!
+{ read -r _ <&3; kill -KILL 0; } &
+exec 3<&-
+wait "$recipe"
+"#;
+
+/// The time between two looks at whether the user has interrupted the command.
+const LOOK_INTERVAL: Duration = Duration::from_millis(50);
+
+/// The user has interrupted the build. The store has nothing of it.
+#[derive(Debug, thiserror::Error)]
+#[error("interrupted while building {what}")]
+pub struct Interrupted {
+    pub(super) what: String,
+}
+
+/// Runs `make` in the folder `source` with its output in `log`, with the environment of this
+/// process. If this process runs as root, the command runs as `nobody` with the home `home`.
+/// Returns `None` if `is_stopped` says so before the command has ended.
+pub fn run(
+    make: &str,
+    source: &Path,
+    home: &Path,
+    log: &fs_err::File,
+    is_stopped: &dyn Fn() -> bool,
+) -> anyhow::Result<Option<ExitStatus>> {
+    let mut command = Command::new("sh");
+    command.args(["-c", SUPERVISED, "sh", make]);
+    unprivileged(without_redirections(&mut command));
+    if other_user().is_some() {
+        command.env("HOME", home).env_remove("TMPDIR").env_remove("XDG_CACHE_HOME");
+    }
+    let log = log.file();
+    let mut child = command
+        .current_dir(source)
+        .env("GIT_TERMINAL_PROMPT", "0")
+        // Ctrl-C in the terminal reaches only this process, which then ends the group.
+        .process_group(0)
+        .stdin(Stdio::piped())
+        .stdout(log.try_clone()?)
+        .stderr(log.try_clone()?)
+        .spawn()
+        .context("cannot start `sh`")?;
+
+    let has_ended = wait(&child, is_stopped);
+    // What the command left running would write into the source, and reads no more.
+    let group = Pid::from_child(&child);
+    let _ = kill_process_group(group, Signal::KILL);
+    let status = child.wait()?;
+    Ok(has_ended?.then_some(status))
+}
+
+/// Returns true if a signal ended the command that others send: the kernel without memory, or a
+/// user. A crash is the command's own.
+pub fn is_ended_by_others(status: ExitStatus) -> bool {
+    // The shell that waits adds 128 to a signal.
+    let of_command = status.code().and_then(|code| code.checked_sub(128));
+    let number = status.signal().or(of_command);
+    let of_others = [Signal::HUP, Signal::INT, Signal::KILL, Signal::TERM];
+    number.is_some_and(|number| of_others.iter().any(|signal| signal.as_raw() == number))
+}
+
+/// Waits for the end of a process without collecting its status, so that nobody else can get its
+/// number. Returns false if `is_stopped` says so first.
+fn wait(child: &Child, is_stopped: &dyn Fn() -> bool) -> anyhow::Result<bool> {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+    loop {
+        if waitid(WaitId::Pid(Pid::from_child(child)), options)?.is_some() {
+            return Ok(true);
+        }
+        if is_stopped() {
+            return Ok(false);
+        }
+        std::thread::sleep(LOOK_INTERVAL);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A folder with a log, as a recipe has them.
+    struct Place {
+        folder: tempfile::TempDir,
+        log: fs_err::File,
+    }
+
+    impl Place {
+        fn new() -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            if let Some((user, group)) = other_user() {
+                fs_err::os::unix::fs::chown(folder.path(), Some(user), Some(group)).unwrap();
+            }
+            let log = fs_err::File::create(folder.path().join("log")).unwrap();
+            Self { folder, log }
+        }
+
+        fn run(&self, make: &str, is_stopped: &dyn Fn() -> bool) -> Option<ExitStatus> {
+            run(make, self.folder.path(), self.folder.path(), &self.log, is_stopped).unwrap()
+        }
+
+        fn read(&self, name: &str) -> String {
+            fs_err::read_to_string(self.folder.path().join(name)).unwrap()
+        }
+    }
+
+    #[test]
+    fn a_command_has_its_status_and_its_output_is_in_the_log() {
+        let place = Place::new();
+        let status = place.run("echo one; echo two >&2; exit 7", &|| false).unwrap();
+        assert_eq!(status.code(), Some(7));
+        assert_eq!(place.read("log"), "one\ntwo\n");
+        assert!(place.run("cat; test -w .", &|| false).unwrap().success());
+    }
+
+    /// Waits for the end of the process whose number is in `file`.
+    fn await_end(file: &Path) {
+        let pid = fs_err::read_to_string(file).unwrap();
+        let is_alive = || {
+            let stat = fs_err::read_to_string(format!("/proc/{}/stat", pid.trim()));
+            stat.is_ok_and(|stat| !stat.contains(") Z") && !stat.contains(") X"))
+        };
+        while is_alive() {
+            std::thread::yield_now();
+        }
+    }
+
+    /// Starts a process that would never end, and writes its number to `begun`.
+    const ENDLESS: &str =
+        "sh -c 'echo $$ > begun.new; mv begun.new begun; exec tail -f /dev/null' & ";
+
+    #[test]
+    fn nothing_of_an_interrupted_command_goes_on() {
+        let place = Place::new();
+        let begun = place.folder.path().join("begun");
+        assert!(place.run(&format!("{ENDLESS} wait"), &|| begun.exists()).is_none());
+        await_end(&begun);
+    }
+
+    #[test]
+    fn what_a_command_leaves_running_is_ended() {
+        let place = Place::new();
+        let begun = place.folder.path().join("begun");
+        let make = format!("{ENDLESS} while ! test -e begun; do :; done; exit 3");
+        assert_eq!(place.run(&make, &|| false).unwrap().code(), Some(3));
+        await_end(&begun);
+    }
+}
