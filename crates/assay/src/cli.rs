@@ -1,5 +1,6 @@
 //! The command line.
 
+mod bisect;
 mod compare;
 mod draft;
 mod export;
@@ -10,6 +11,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use runner::{CELL_COMMAND, LIBRARY_COMMAND};
 
+pub use self::bisect::BisectArgs;
 pub use self::compare::{
     AnnotationFormat, Annotations, Base, CompareArgs, METRIC_LIST, StepPattern,
 };
@@ -47,6 +49,8 @@ pub enum Command {
     Run(RunArgs),
     /// Finds the highest rate at which response times and replication lag stay within bounds
     Find(FindArgs),
+    /// Finds the version or the commit that changed a step
+    Bisect(BisectArgs),
     /// Checks a plan without running it, and estimates its time and disk space
     Check(CheckArgs),
     /// Lists the runs in a folder, the newest first
@@ -231,6 +235,9 @@ pub struct BuildsArgs {
     /// Removes a build
     #[arg(long, value_name = "NAME")]
     pub remove: Option<String>,
+    /// Lists the versions of a product that can be downloaded, such as those of `rocksdb`
+    #[arg(long, value_name = "PRODUCT", conflicts_with_all = ["verify", "remove"])]
+    pub available: Option<String>,
 }
 
 /// Arguments of `databases`.

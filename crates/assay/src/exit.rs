@@ -19,8 +19,12 @@ pub enum Exit {
     Regressed = 3,
     /// A result is invalid or too noisy to judge.
     Invalid = 4,
+    /// `bisect --predicate` does not know: `git bisect run` skips the commit.
+    Skipped = 125,
     /// The operator interrupted it.
     Interrupted = 130,
+    /// `bisect --predicate` can judge no commit: `git bisect run` ends.
+    Aborted = 255,
 }
 
 impl From<Exit> for ExitCode {

@@ -82,6 +82,7 @@ fn execute(command: Command) -> anyhow::Result<Exit> {
             commands::run::run(&args.request(), &args.place)
         }
         Command::Find(args) => commands::run::find(&args),
+        Command::Bisect(args) => commands::bisect::bisect(&args),
         Command::Check(args) => commands::check::check(&args),
 
         // Commands that read run directories, which may still be written to.

@@ -22,6 +22,7 @@ pub struct RunView {
     pub display: Display,
     live: LiveView,
     so_far: Mutex<SoFar>,
+    warns_of_plan: bool,
 }
 
 impl RunView {
@@ -31,7 +32,13 @@ impl RunView {
             display: Display::new(place.quiet),
             live: LiveView::new(place),
             so_far: Mutex::default(),
+            warns_of_plan: true,
         }
+    }
+
+    /// Returns the view of one of many runs of a plan, whose warnings would be repeated.
+    pub fn without_warnings_of_plan(self) -> Self {
+        Self { warns_of_plan: false, ..self }
     }
 
     /// Returns the view of a cell in its own process: see [`Events::hand_over`].
@@ -41,7 +48,7 @@ impl RunView {
             display.set_matrix_progress(serde_json::from_str(progress)?);
         }
         let live = LiveView::connected(args.live.as_deref())?;
-        Ok(Self { display, live, so_far: Mutex::default() })
+        Ok(Self { display, live, so_far: Mutex::default(), warns_of_plan: true })
     }
 
     /// Shows on the live page which cells have ended since the last time.
@@ -71,7 +78,9 @@ impl Events for RunView {
     }
 
     fn warn_of_plan(&self, warnings: &PlanDiagnostics) {
-        self.display.warn_of_plan(warnings);
+        if self.warns_of_plan {
+            self.display.warn_of_plan(warnings);
+        }
     }
 
     fn configs_tried(&self, done: Option<usize>, total: usize) {

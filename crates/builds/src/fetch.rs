@@ -15,6 +15,26 @@ use crate::sources::maven::{Maven, Product};
 use crate::sources::own_libc;
 use crate::spec::Spec;
 use crate::store::{self, Build, Lock, Store};
+use crate::version::numbers;
+
+/// Returns the versions of a product that can be downloaded, the oldest first, without
+/// pre-releases. Calls `progress` with a short text before each stage.
+pub fn available(product: &str, progress: &dyn Fn(&str)) -> anyhow::Result<Vec<String>> {
+    let Some(product) = Product::named(product) else {
+        let known: Vec<&str> = Product::all().map(|product| product.name).collect();
+        let message = format!("unknown product `{product}`");
+        return Err(
+            BuildError::usage(message, format!("known are `{}`", known.join("`, `"))).into()
+        );
+    };
+    let store = Store::of_user()?;
+    // Its lock also creates the folder of downloads.
+    let _lock = store.lock(progress)?;
+    let what = format!("list the versions of `{}`", product.name);
+    let mut versions = Maven::new(&store.downloads(), product).versions(&what, progress)?;
+    versions.retain(|version| numbers(version).is_some());
+    Ok(versions)
+}
 
 /// Fetches a build, unless the store already has it. Calls `progress` with a short text before each
 /// stage.

@@ -41,9 +41,10 @@ mod unprivileged;
 mod version;
 
 pub use error::BuildError;
-pub use fetch::fetch;
+pub use fetch::{available, fetch};
 pub use inspect::{FoundBuild, find as find_in};
 pub use manifest::{Commit, Made, MadePatch, Manifest};
 pub use recipe::{CommitFailure, Interrupted, Patch, Recipe, Repository};
 pub use spec::{Spec, check_name};
 pub use store::{Build, Lock, Store, databases_folder};
+pub use version::newest_of;

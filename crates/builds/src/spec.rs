@@ -93,6 +93,14 @@ impl Spec {
         Ok(Self::Release { product, version: version.into() })
     }
 
+    /// Returns the product and the version of a release; `None` for anything else.
+    pub fn release_of(&self) -> Option<(&'static str, &str)> {
+        match self {
+            Self::Release { product, version } => Some((product.name, version)),
+            Self::Debian { .. } | Self::Directory { .. } => None,
+        }
+    }
+
     /// Returns the engine that runs the build; `None` when only fetching it will show that.
     pub fn engine(&self) -> Option<&'static str> {
         match self {

@@ -68,6 +68,7 @@ pub use error::{DAMAGE_HELP, RecordError};
 pub use folder::{open_regular, replace_file};
 pub use latency_log::{Latencies, LatencyLine, latency_histogram};
 pub use model::*;
+pub use names::name_with_moment;
 pub use step_reader::{CounterRow, HostColumnSeries, HostSeries, StepReader, StepState};
 pub use step_writer::{HostColumn, StepWriter};
 pub use table::{ColumnSpec, ColumnType, TableWriter, Value};

@@ -59,7 +59,18 @@ impl CellRef {
 
 /// Returns the name of a run's directory, from its start and its name: `20261121T190211Z-round-6`.
 pub(crate) fn run_name(run: &Run) -> String {
-    format!("{}-{}", compact_time(run.started_unix_ns), file_name_of(&run.name))
+    dated_name(run.started_unix_ns, &run.name)
+}
+
+/// Returns the name of a directory that is begun now: `20261121T190211Z-round-6`.
+pub fn name_with_moment(name: &str) -> String {
+    let since =
+        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    dated_name(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX), name)
+}
+
+fn dated_name(unix_ns: u64, name: &str) -> String {
+    format!("{}-{}", compact_time(unix_ns), file_name_of(name))
 }
 
 /// Formats a time as `20261121T190211Z`.

@@ -79,8 +79,13 @@ fn warn_of_private_store(root: &Path) {
 
 /// Lists or verifies builds, or removes one.
 pub fn builds(args: &BuildsArgs) -> anyhow::Result<Exit> {
-    let store = Store::of_user()?;
+    if let Some(product) = &args.available {
+        let versions = builds::available(product, &|line| eprintln!("{product}: {line}"))?;
+        print(&(versions.join("\n") + "\n"))?;
+        return Ok(Exit::Ok);
+    }
 
+    let store = Store::of_user()?;
     if let Some(name) = &args.remove {
         let lock = store.lock(&|line| eprintln!("{line}"))?;
         let freed = store.remove(&lock, name)?;

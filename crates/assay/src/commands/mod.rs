@@ -1,5 +1,6 @@
 //! A file for each command.
 
+pub mod bisect;
 pub mod builds;
 pub mod check;
 pub mod compare;

@@ -1,6 +1,6 @@
 //! `assay versus` and `assay init`: write a plan for the targets on the command line.
 
-mod target_builds;
+pub(super) mod target_builds;
 
 use std::io::{ErrorKind, Read as _, Write};
 use std::path::{Path, PathBuf};

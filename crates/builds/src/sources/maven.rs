@@ -146,6 +146,11 @@ fn library(name: &str) -> Option<&str> {
 }
 
 impl Product {
+    /// Returns all products.
+    pub fn all() -> impl Iterator<Item = &'static Self> {
+        PRODUCTS.iter()
+    }
+
     /// Returns the product of that name.
     pub fn named(name: &str) -> Option<&'static Self> {
         PRODUCTS.iter().find(|product| product.name == name)
@@ -216,23 +221,11 @@ impl<'a> Maven<'a> {
         progress: &dyn Fn(&str),
     ) -> anyhow::Result<(String, PathBuf)> {
         let spec = format!("{}@{requested}", self.product.name);
-        let versions = match &self.product.versions {
-            Versions::Known(known) => {
-                known.iter().map(|(version, ..)| (*version).to_owned()).collect()
-            }
-            Versions::Listed(_) if self.downloaded(requested).is_some() => {
-                vec![requested.to_owned()]
-            }
-            Versions::Listed(artifact) => {
-                progress("reading Maven's list of versions");
-                let output =
-                    self.get(&format!("{}:{}:LATEST:pom", artifact.group, artifact.name))?;
-                let versions = self.listed_versions(&artifact.folder());
-                if versions.is_empty() {
-                    return Err(self.error(&output, &spec).into());
-                }
-                versions
-            }
+        let is_listed = matches!(self.product.versions, Versions::Listed(_));
+        let versions = if is_listed && self.downloaded(requested).is_some() {
+            vec![requested.to_owned()]
+        } else {
+            self.versions(&spec, progress)?
         };
 
         let unknown = || unknown_version(self.product, requested, &versions);
@@ -255,6 +248,23 @@ impl<'a> Maven<'a> {
             _ if output.reason() == Reason::NotFound => Err(unknown().into()),
             _ => Err(self.error(&output, &spec).into()),
         }
+    }
+
+    /// Returns all versions that can be downloaded, the oldest first. `what` is wanted of them.
+    pub fn versions(&self, what: &str, progress: &dyn Fn(&str)) -> anyhow::Result<Vec<String>> {
+        let artifact = match &self.product.versions {
+            Versions::Known(known) => {
+                return Ok(known.iter().map(|(version, ..)| (*version).to_owned()).collect());
+            }
+            Versions::Listed(artifact) => artifact,
+        };
+        progress("reading Maven's list of versions");
+        let output = self.get(&format!("{}:{}:LATEST:pom", artifact.group, artifact.name))?;
+        let versions = self.listed_versions(&artifact.folder());
+        if versions.is_empty() {
+            return Err(self.error(&output, what).into());
+        }
+        Ok(versions)
     }
 
     fn error(&self, output: &ClientOutput, spec: &str) -> BuildError {

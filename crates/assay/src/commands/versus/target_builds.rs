@@ -12,7 +12,7 @@ use words::EngineHome;
 use crate::draft::DraftBuild;
 
 /// Returns a usage error.
-pub(super) fn usage_error<T>(
+pub(in crate::commands) fn usage_error<T>(
     message: impl Into<String>,
     help: impl Into<String>,
 ) -> anyhow::Result<T> {
@@ -20,7 +20,7 @@ pub(super) fn usage_error<T>(
 }
 
 /// The build of a target on the command line.
-pub(super) enum TargetBuild {
+pub(in crate::commands) enum TargetBuild {
     /// A build that is in the store, or that is located when the plan is run.
     Available {
         engine: Engine,
@@ -50,7 +50,7 @@ impl TargetBuild {
         })
     }
 
-    pub(super) fn missing(&self) -> Option<&Spec> {
+    pub(in crate::commands) fn missing(&self) -> Option<&Spec> {
         match self {
             Self::Available { .. } => None,
             Self::Missing(spec) => Some(spec),
@@ -58,7 +58,7 @@ impl TargetBuild {
     }
 }
 
-pub(super) fn find_all(targets: &[String]) -> anyhow::Result<Vec<TargetBuild>> {
+pub(in crate::commands) fn find_all(targets: &[String]) -> anyhow::Result<Vec<TargetBuild>> {
     // A user without a directory for builds has no builds.
     let store = Store::of_user().ok();
     targets.iter().map(|target| find(store.as_ref(), target)).collect()
@@ -178,14 +178,14 @@ fn find_spec(store: Option<&Store>, target: &str) -> anyhow::Result<TargetBuild>
 }
 
 /// Builds with their names in a plan.
-pub(super) struct NamedBuilds {
-    pub(super) builds: Vec<DraftBuild>,
+pub(in crate::commands) struct NamedBuilds {
+    pub(in crate::commands) builds: Vec<DraftBuild>,
     /// The identity of each.
-    pub(super) identities: Vec<String>,
+    pub(in crate::commands) identities: Vec<String>,
 }
 
 /// Returns the builds with their names in a plan. A missing build keeps its spec.
-pub(super) fn name_builds(
+pub(in crate::commands) fn name_builds(
     targets: &[String],
     target_builds: Vec<TargetBuild>,
 ) -> anyhow::Result<NamedBuilds> {
@@ -228,7 +228,7 @@ fn unused_name(name: String, builds: &[DraftBuild]) -> String {
 }
 
 /// Turns text into a valid name in a plan.
-pub(super) fn plan_name(text: &str) -> String {
+pub(in crate::commands) fn plan_name(text: &str) -> String {
     let is_plain = |char: char| char.is_ascii_alphanumeric() || char == '-' || char == '_';
     let chars = text.chars().map(|char| if is_plain(char) { char } else { '_' });
     chars.take(60).collect()

@@ -1,0 +1,156 @@
+//! Lists the candidates of a search.
+
+use std::path::Path;
+
+use anyhow::Context as _;
+use builds::{Repository, Spec};
+use plan::{BuildSource, Plan, quoted};
+use runner::failure::UsageError;
+
+use super::log::{Candidate, Source};
+use crate::cli::BisectArgs;
+use crate::commands::versus::target_builds::{plan_name, usage_error};
+
+/// Returns the candidates that the command line names, the oldest first.
+pub(super) fn candidates(args: &BisectArgs, plan: &Plan) -> anyhow::Result<Vec<Candidate>> {
+    let ends = args.good.as_deref().zip(args.bad.as_deref());
+    let candidates = match (&args.git, ends, &args.candidate, &args.good) {
+        (Some(repository), Some((good, bad)), ..) => commits(repository, good, bad, plan)?,
+        (None, Some((good, bad)), ..) => releases(good, bad)?,
+        (_, None, Some(candidate), Some(good)) => of_builds([good, candidate]),
+        _ => of_builds(&args.builds),
+    };
+    if candidates.len() < 2 {
+        return usage_error(
+            "there are fewer than two candidates",
+            "give `--good` and `--bad`, or at least two `--builds`",
+        );
+    }
+    Ok(with_different_names(candidates))
+}
+
+fn of_builds(texts: impl IntoIterator<Item = impl AsRef<str>>) -> Vec<Candidate> {
+    texts.into_iter().map(|text| candidate(text.as_ref())).collect()
+}
+
+fn candidate(text: &str) -> Candidate {
+    Candidate {
+        title: text.to_owned(),
+        build: plan_name(&text.replace('@', "")),
+        source: Source::Build(text.to_owned()),
+    }
+}
+
+/// Returns all releases from one to another that can be downloaded.
+fn releases(good: &str, bad: &str) -> anyhow::Result<Vec<Candidate>> {
+    let [first, last] = [good, bad].map(Spec::parse);
+    let (Ok(first), Ok(last)) = (first, last) else {
+        // Builds in the store have no order of their own.
+        return Ok(of_builds([good, bad]));
+    };
+    let (Some((product, from)), Some((other, to))) = (first.release_of(), last.release_of()) else {
+        return Ok(of_builds([good, bad]));
+    };
+    if product != other {
+        return usage_error(
+            format!("`{good}` and `{bad}` are of different products"),
+            "give two versions of one product, or list all candidates: `--builds A,B,C`",
+        );
+    }
+
+    let progress = |line: &str| eprintln!("{product}: {line}");
+    let versions = builds::available(product, &progress)?;
+    let place = |version: &str, text: &str| {
+        let at = builds::newest_of(&versions, version);
+        at.ok_or_else(|| {
+            let message = format!("`{text}` is not among the versions that can be downloaded");
+            let help = format!("`assay builds --available {product}` lists them");
+            UsageError::new(message, Some(help))
+        })
+    };
+    let (low, high) = (place(from, good)?, place(to, bad)?);
+    if low >= high {
+        return usage_error(
+            format!("`{good}` is not older than `{bad}`"),
+            "`--good` is the older end, even if it is the slower one",
+        );
+    }
+    Ok(of_builds(versions[low..=high].iter().map(|version| format!("{product}@{version}"))))
+}
+
+/// Returns the commits from one to another, which are built as the plan's build of a commit.
+fn commits(
+    repository: &Path,
+    good: &str,
+    bad: &str,
+    plan: &Plan,
+) -> anyhow::Result<Vec<Candidate>> {
+    let recipes = plan.builds.iter().filter(|b| matches!(b.source, BuildSource::Commit(_)));
+    let recipes: Vec<&str> = recipes.map(|build| build.name.as_str()).collect();
+    let [recipe] = recipes[..] else {
+        return usage_error(
+            format!("the plan has {} builds with a recipe, not one", recipes.len()),
+            "add one build with `git`, `make` and `gives` to the plan: `docs/builds.md` has examples",
+        );
+    };
+
+    let repository = Repository::open(repository)?;
+    let (good, bad) = (repository.resolve(good)?, repository.resolve(bad)?);
+    let mut commits = repository.commits_between(&good, &bad)?;
+    commits.insert(0, good);
+    let candidates = commits.into_iter().map(|commit| Candidate {
+        title: format!("{} {}", commit.short(), commit.subject),
+        build: plan_name(&format!("c{}", commit.short())),
+        source: Source::Commit { recipe: recipe.to_owned(), hash: commit.hash },
+    });
+    Ok(candidates.collect())
+}
+
+/// Numbers the names of builds that are alike.
+fn with_different_names(mut candidates: Vec<Candidate>) -> Vec<Candidate> {
+    for at in 1..candidates.len() {
+        let (before, rest) = candidates.split_at_mut(at);
+        let is_taken = |name: &str| before.iter().any(|candidate| candidate.build == name);
+        if is_taken(&rest[0].build) {
+            rest[0].build = format!("{}-{at}", rest[0].build);
+        }
+    }
+    candidates
+}
+
+impl Candidate {
+    /// Returns the change of a plan that adds the build of the candidate.
+    pub(super) fn set(&self, engine: &str) -> String {
+        let build = plan::key_part(&self.build);
+        match &self.source {
+            Source::Build(source) => format!("build.{build}={{{engine}={}}}", quoted(source)),
+            Source::Commit { recipe, hash } => {
+                format!("build.{build}={{extends={},ref={}}}", quoted(recipe), quoted(hash))
+            }
+        }
+    }
+}
+
+/// Returns the engine of a plan, whose builds the candidates replace.
+pub(super) fn engine(plan: &Plan) -> anyhow::Result<&'static str> {
+    let engine = plan.builds.first().context("the plan has no build")?.engine;
+    if plan.builds.iter().any(|build| build.engine != engine) {
+        return usage_error(
+            "the plan has builds of several engines",
+            "remove all but those of the engine that is searched",
+        );
+    }
+    Ok(engine.name())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn builds_of_one_name_get_different_ones() {
+        let candidates = with_different_names(of_builds(["dir:/a/b", "dir:/a_b", "x"]));
+        let names: Vec<&str> = candidates.iter().map(|c| c.build.as_str()).collect();
+        assert_eq!(names, ["dir__a_b", "dir__a_b-1", "x"]);
+    }
+}

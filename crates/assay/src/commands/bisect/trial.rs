@@ -1,0 +1,179 @@
+//! Measures the candidates of a trial until all is decided.
+
+use std::path::{Path, PathBuf};
+
+use analysis::bisect::{Judgement, MeasuredBy, Trial, TrialResult, judge};
+use analysis::figures::Figures;
+use anyhow::Context as _;
+use record::{Run, RunDir, Status};
+use runner::failure::failure_of;
+use runner::{ExactRequest, PlanRequest, Repeats, RunRequest};
+
+use super::log::{Candidate, Question, RUNS};
+use crate::cli::PlaceArgs;
+use crate::run_view::RunView;
+use crate::runs::retain_steps;
+
+/// The repeats after which a trial is judged for the first time: fewer have no intervals that hold
+/// at any time.
+const REPEATS_FIRST: u32 = 3;
+
+/// A trial to measure.
+pub(super) struct Measuring<'a> {
+    pub trial: Trial,
+    /// Those of the trial, the oldest first.
+    pub candidates: Vec<&'a Candidate>,
+    pub question: &'a Question,
+    pub engine: &'a str,
+    /// The names of the steps to run; the last one is that of the question.
+    pub steps: Vec<&'a str>,
+    /// The name of the workload.
+    pub workload: &'a str,
+    pub threshold: f64,
+    /// The directory of the search.
+    pub directory: &'a Path,
+    pub place: &'a PlaceArgs,
+}
+
+/// What a trial came to.
+pub(super) enum Measured {
+    Judged(TrialResult),
+    /// The operator interrupted it.
+    Interrupted,
+    /// Nothing could be compared, for this reason.
+    Unusable(String),
+}
+
+impl Measuring<'_> {
+    /// Measures the trial, or goes on with its run. Calls `begun` with the name of the run's folder
+    /// as soon as there is one.
+    ///
+    /// # Errors
+    /// The run can't begin.
+    pub(super) fn measure(
+        &self,
+        run: Option<&str>,
+        begun: &mut dyn FnMut(&str) -> anyhow::Result<()>,
+    ) -> anyhow::Result<Measured> {
+        let view = RunView::new(self.place).without_warnings_of_plan();
+        let by = MeasuredBy::named(&self.question.metric);
+        let mut request = match run {
+            Some(name) => self.resumed(&self.directory.join(RUNS).join(name), None),
+            None => self.first(&by),
+        };
+        loop {
+            let outcome = runner::run(&request, &view)?;
+            let outcome = outcome.context("a search runs without load ranks")?;
+            let path = outcome.directory.path().to_path_buf();
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            begun(&name)?;
+            if outcome.run.status == Status::Interrupted {
+                return Ok(Measured::Interrupted);
+            }
+
+            let figures = self.figures(&outcome.directory)?;
+            let result = self.judge(&outcome.run, &figures, &by);
+            let repeats = repeat_count(&outcome.run);
+            if result.links.iter().all(|link| link.ratio.is_none()) {
+                return Ok(Measured::Unusable(why_unusable(&figures)));
+            }
+            if result.is_decided() || by.is_work() || repeats >= self.question.repeats_max {
+                return Ok(Measured::Judged(result));
+            }
+            // The run is locked until its outcome is dropped.
+            drop(outcome);
+            request = self.resumed(&path, Some(Repeats::Count(repeats + 1)));
+        }
+    }
+
+    /// Returns the request for a new run.
+    fn first(&self, by: &MeasuredBy) -> RunRequest {
+        let mut sets = self.question.sets.clone();
+        sets.extend(self.candidates.iter().map(|candidate| candidate.set(self.engine)));
+        sets.push(self.target());
+        sets.push(format!("workload.{}.steps=[\"{}\"]", self.workload, self.steps.join("\",\"")));
+        let oldest = self.candidates[0];
+        if let Some(config) = &self.question.config {
+            sets.push(format!("base={}", plan::quoted(&format!("{}.{config}", oldest.build))));
+        }
+
+        let repeats = if by.is_work() { 0 } else { REPEATS_FIRST };
+        RunRequest {
+            plan: PlanRequest { plan: Some(self.question.plan.clone()), sets },
+            repeats: Some(Repeats::Count(repeats)),
+            exact: by.is_work().then_some(ExactRequest { simulate: None }),
+            results: self.directory.join(RUNS),
+            ..self.place.request()
+        }
+    }
+
+    /// Returns the change of a plan by which the trial's candidates are its only targets.
+    fn target(&self) -> String {
+        let builds = self.candidates.iter().map(|candidate| plan::quoted(&candidate.build));
+        let builds = builds.collect::<Vec<_>>().join(",");
+        let config = self.question.config.as_ref();
+        let configs = config.map(|config| format!(",configs=[{}]", plan::quoted(config)));
+        format!("target=[{{builds=[{builds}]{}}}]", configs.unwrap_or_default())
+    }
+
+    fn resumed(&self, run: &Path, repeats: Option<Repeats>) -> RunRequest {
+        RunRequest {
+            resume: Some(PathBuf::from(run)),
+            repeats,
+            results: self.directory.join(RUNS),
+            ..self.place.request()
+        }
+    }
+
+    /// Returns the figures of the step.
+    fn figures(&self, directory: &RunDir) -> anyhow::Result<Figures> {
+        let mut figures = analysis::figures::figures(std::slice::from_ref(directory))?;
+        retain_steps(&mut figures, std::slice::from_ref(&self.question.step));
+        // The trial is judged after each repeat.
+        figures.is_open_ended = true;
+        Ok(figures)
+    }
+
+    fn judge(&self, run: &Run, figures: &Figures, by: &MeasuredBy) -> TrialResult {
+        let mut targets = Vec::new();
+        for candidate in &self.candidates {
+            let of_build = run.targets.iter().find(|target| target.build == candidate.build);
+            targets.extend(of_build.map(|target| target.name.clone()));
+        }
+        let judgement = Judgement {
+            step: &self.question.step,
+            by,
+            targets: &targets,
+            level: self.trial.level,
+            threshold: self.threshold,
+        };
+        judge(figures, &judgement)
+    }
+}
+
+/// Returns the largest number of repeats of a target.
+fn repeat_count(run: &Run) -> u32 {
+    let measured = run.cells.iter().filter(|cell| cell.key.kind.is_measured());
+    measured.map(|cell| cell.key.repeat).max().unwrap_or(0)
+}
+
+/// Returns why a trial has nothing to compare: the first failure, or the first reason why a step
+/// is invalid.
+fn why_unusable(figures: &Figures) -> String {
+    let failed = figures.unfinished.iter().find(|end| !end.causes.is_empty());
+    if let Some(end) = failed {
+        return format!("{}: {}", end.cell.target, end.causes.join(": "));
+    }
+    let invalid = figures.rows.iter().find(|row| !row.reasons.is_empty());
+    match invalid {
+        Some(row) => format!("{}: {}", row.cell.target, row.reasons.join("; ")),
+        None => "the step has no value to compare".to_owned(),
+    }
+}
+
+/// Returns an error in one line.
+pub(super) fn in_one_line(error: &anyhow::Error) -> String {
+    let text = failure_of(error).causes.join(": ");
+    let first = text.lines().next().unwrap_or_default();
+    first.to_owned()
+}

@@ -1,0 +1,193 @@
+//! Searches for the commit that changed a step, in repositories whose history each test makes.
+
+use std::path::{Path, PathBuf};
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::commits::CommitPlace;
+use crate::place::{Ended, entries, eventually};
+use crate::rocksdb_or_test_is_skipped;
+
+/// A library with RocksDB's C API, whose writes take `SLOW` microseconds more.
+const LIBRARY: &str = r#"
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <unistd.h>
+void rocksdb_write(void *db, void *options, void *batch, char **error) {
+    void (*write)(void *, void *, void *, char **) = dlsym(RTLD_NEXT, "rocksdb_write");
+    if (SLOW) usleep(SLOW);
+    write(db, options, batch, error);
+}
+"#;
+
+/// What a commit of the history is.
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Same,
+    /// Does not compile.
+    Broken,
+    /// Writes wait for this many microseconds from here on.
+    Slow(u32),
+}
+
+/// A repository with a commit of each kind, in this order, and a plan with its recipe.
+struct History {
+    place: CommitPlace,
+    /// The hashes of the commits, the oldest first.
+    hashes: Vec<String>,
+}
+
+impl History {
+    fn new(kinds: &[Kind]) -> Option<Self> {
+        let libraries = rocksdb_or_test_is_skipped()?;
+        let place = CommitPlace::new();
+        let mut microseconds = 0;
+        let mut hashes = Vec::new();
+        for (number, kind) in kinds.iter().enumerate() {
+            if let Kind::Slow(more) = kind {
+                microseconds = *more;
+            }
+            let broken = if *kind == Kind::Broken { "not C\n" } else { "" };
+            let text = format!("#define SLOW {microseconds}\n/* {number} */\n{LIBRARY}{broken}");
+            hashes.push(place.commit(&format!("change {number}"), &[("library.c", &text)]));
+        }
+
+        let plan = format!(
+            "name = \"search\"\n[workload.kv]\nkeys = 2000\nsteps = [\"fillseq\", \"overwrite\"]\n\
+             read-write-time = \"500ms\"\n\
+             [build.mine]\ngit = \"repository\"\nengine = \"rocksdb\"\nref = \"main\"\n\
+             make = '''sh build.sh '{}' '''\ngives = \"librocksdb.so\"\n",
+            libraries[0].display()
+        );
+        fs_err::write(place.join("plan.toml"), plan).unwrap();
+        Some(Self { place, hashes })
+    }
+
+    fn search_args(&self, more: &[&str]) -> Vec<String> {
+        let (good, bad) = (self.hashes.first().unwrap(), self.hashes.last().unwrap());
+        let all = ["bisect", "plan.toml", "--git", "repository", "--good", good, "--bad", bad];
+        let rest = ["--step", "fillseq"];
+        all.iter().chain(&rest).chain(more).map(|text| (*text).to_owned()).collect()
+    }
+
+    fn search(&self, more: &[&str]) -> Ended {
+        let args = self.search_args(more);
+        self.place.assay(&args.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+
+    /// Returns the sentence about a change that came with a commit.
+    fn changed_in(&self, number: usize) -> String {
+        format!("fillseq changed in {} change {number}: throughput", &self.hashes[number][..12])
+    }
+
+    /// Returns the directory of the only search.
+    fn directory(&self) -> PathBuf {
+        let results = entries(&self.place.join("results"));
+        let mut searches = results.into_iter().filter(|path| path.join("bisect.json").is_file());
+        searches.next().expect("there is a search")
+    }
+}
+
+fn log(directory: &Path) -> Value {
+    serde_json::from_slice(&fs_err::read(directory.join("bisect.json")).unwrap()).unwrap()
+}
+
+/// Returns the number of trials that have a result.
+fn trial_count(directory: &Path) -> usize {
+    let log = log(directory);
+    let trials = log["trials"].as_array().unwrap();
+    trials.iter().filter(|trial| !trial["result"].is_null()).count()
+}
+
+#[test]
+fn the_slow_one_of_32_commits_is_found_among_broken_ones_and_one_that_was_reverted() {
+    let mut kinds = [Kind::Same; 32];
+    (kinds[5], kinds[6]) = (Kind::Slow(2000), Kind::Slow(0));
+    (kinds[15], kinds[20]) = (Kind::Broken, Kind::Broken);
+    kinds[18] = Kind::Slow(2000);
+    let Some(history) = History::new(&kinds) else {
+        return;
+    };
+
+    let ended = history.search(&["--metric", "throughput"]).expect_code(0);
+    let ended = ended.expect_in_stdout(&[
+        &history.changed_in(18),
+        "New instances of both confirm it.",
+        "does not build",
+    ]);
+    // The ends, five halvings, and the confirmation; skipped commits may cost one more.
+    let directory = history.directory();
+    assert!(trial_count(&directory) <= 8, "{ended}");
+    assert_eq!(log(&directory)["unusable"].as_object().unwrap().len(), 1, "{ended}");
+}
+
+#[test]
+fn an_interrupted_search_goes_on_where_it_was() {
+    let mut kinds = [Kind::Same; 4];
+    kinds[2] = Kind::Slow(2000);
+    let Some(history) = History::new(&kinds) else {
+        return;
+    };
+    let args = history.search_args(&[]);
+    let mut running = history.place.spawn(&args.iter().map(String::as_str).collect::<Vec<_>>());
+    let results = history.place.join("results");
+    eventually("the ends are compared", || {
+        running.must_run("its second trial");
+        results.is_dir()
+            && entries(&results)
+                .iter()
+                .any(|path| path.join("bisect.json").is_file() && trial_count(path) > 0)
+    });
+    running.signal(Signal::INT);
+    let ended = running.wait().expect_code(130);
+    ended.expect_in_stderr(&["assay bisect --resume"]);
+
+    let directory = history.directory();
+    let name = directory.to_str().unwrap();
+    let resumed = history.place.assay(&["bisect", "--resume", name]).expect_code(0);
+    let resumed = resumed.expect_in_stdout(&[&history.changed_in(2)]);
+    assert!(!resumed.stderr.contains("the ends, "), "{resumed}");
+
+    // Nothing is left to measure, and a changed plan would be another search.
+    let again = history.place.assay(&["bisect", "--resume", name]).expect_code(0);
+    assert!(!again.stderr.contains("trial "), "{again}");
+    fs_err::write(history.place.join("plan.toml"), "name = \"other\"\n").unwrap();
+    let changed = history.place.assay(&["bisect", "--resume", name]).expect_code(2);
+    changed.expect_in_stderr(&["has changed since the search began"]);
+}
+
+#[test]
+fn equal_ends_show_no_change_unless_the_middle_is_explored() {
+    let mut kinds = [Kind::Same; 6];
+    (kinds[1], kinds[4]) = (Kind::Slow(2000), Kind::Slow(0));
+    let Some(history) = History::new(&kinds) else {
+        return;
+    };
+    // The machine decides how soon equal ends are; a large threshold makes that soon.
+    let none = history.search(&["--threshold", "200"]).expect_code(4);
+    none.expect_in_stdout(&["fillseq does not differ between", "`--explore` measures"]);
+    let both = history.search(&["--threshold", "200", "--explore"]).expect_code(0);
+    both.expect_in_stdout(&[&history.changed_in(1), &history.changed_in(4)]);
+}
+
+#[test]
+fn a_predicate_ends_with_the_exit_codes_of_git_bisect() {
+    let Some(history) = History::new(&[Kind::Same, Kind::Slow(2000)]) else {
+        return;
+    };
+    let Some(libraries) = rocksdb_or_test_is_skipped() else {
+        return;
+    };
+    let good = format!("dir:{}", libraries[0].display());
+    let judge = |candidate: &str, step: &str| {
+        let args = ["bisect", "plan.toml", "--predicate", "--good", &good, "--candidate", candidate];
+        history.place.assay(&[&args[..], &["--step", step, "--threshold", "200"]].concat())
+    };
+    judge(&good, "fillseq").expect_code(0);
+    history.place.make_library(&libraries[0]);
+    let slow = format!("dir:{}", history.place.join("repository/librocksdb.so").display());
+    judge(&slow, "fillseq").expect_code(1);
+    judge("dir:/nowhere", "fillseq").expect_code(125);
+    judge(&good, "nosuch").expect_code(255);
+}
