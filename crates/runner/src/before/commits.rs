@@ -1,7 +1,8 @@
 //! Builds the commits that a plan names, before anything else looks for its builds.
 //!
-//! Afterward, the plan names builds of the store instead, as if they had been fetched. A run that is
-//! resumed uses the builds that it recorded, from the store: a record never makes anything be built.
+//! Afterward, the plan names builds of the store instead, as if they had been fetched. A run that
+//! is resumed uses the builds that it recorded, from the store: a record never makes anything be
+//! built.
 
 use std::collections::BTreeSet;
 use std::path::Path;
