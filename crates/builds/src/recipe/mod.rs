@@ -37,7 +37,7 @@ use crate::hash;
 use crate::inspect::{self, FoundBuild};
 use crate::manifest::{Commit, FORMAT, Made, MadePatch, Manifest, Program};
 use crate::sources::DISK_FULL_HELP;
-use crate::store::{Build, Lock, Store};
+use crate::store::{self, Build, Lock, Store};
 use crate::unprivileged::other_user;
 use collect::{NotGiven, collect};
 use toolchain::Toolchain;
@@ -189,7 +189,7 @@ impl Recipe {
         let partial = store.begin(&lock)?;
         let made = making.make(store, &lock, &partial, progress, is_stopped);
         if made.is_err() {
-            let _ = fs_err::remove_dir_all(&partial);
+            let _ = store::remove_tree(&partial);
         }
         made
     }
@@ -233,7 +233,7 @@ impl Making<'_> {
         };
         let is_this = build.manifest.made.as_ref().is_some_and(|made| made.key == self.key);
         if !is_this {
-            return Err(crate::store::name_is_taken(&self.name));
+            return Err(store::name_is_taken(&self.name));
         }
         build.check(build.manifest.quick_check(&build.folder))?;
         Ok(Some(build))
@@ -263,12 +263,11 @@ impl Making<'_> {
         }
 
         progress(&format!("running `{make}`; its output is in `{}`", self.log_path.display()));
-        let started_at = Instant::now();
+        let started_at = now();
         let status = shell::run(make, &source, &home, &log, is_stopped)?;
         let duration = started_at.elapsed();
         let Some(status) = status else {
-            let what = format!("commit {}", self.commit.short());
-            return Err(Interrupted { what }.into());
+            return Err(Interrupted { commit: self.commit.short().to_owned() }.into());
         };
         if !status.success() {
             return Err(self.failed_recipe(status)?);
@@ -277,7 +276,7 @@ impl Making<'_> {
         let (place, version) = self.collect(&source, &root)?;
         progress("adding it to the store");
         for folder in [&source, &home] {
-            fs_err::remove_dir_all(folder)?;
+            store::remove_tree(folder)?;
         }
         fs_err::copy(&self.log_path, partial.join("build.log"))?;
         let relative = |path: &Path| path.strip_prefix(partial).unwrap_or(path).to_path_buf();
@@ -429,6 +428,11 @@ impl Making<'_> {
             duration_ms: u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
         }
     }
+}
+
+#[expect(clippy::disallowed_methods, reason = "a build takes minutes, and nothing is measured")]
+fn now() -> Instant {
+    Instant::now()
 }
 
 /// Gives a folder with all that is in it to the user who runs the recipe, if that is another one.

@@ -101,7 +101,7 @@ impl Repository {
             return Err(unknown("git finds nothing of this name").into());
         }
         let log = self.log(&["--max-count=1", &hash.text()])?;
-        Ok(log.into_iter().next().context("`git log` printed no commit")?)
+        log.into_iter().next().context("`git log` printed no commit")
     }
 
     /// Returns the commits after `good` up to and including `bad`, the oldest first. Of a merge,

@@ -28,9 +28,9 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The user has interrupted the build. The store has nothing of it.
 #[derive(Debug, thiserror::Error)]
-#[error("interrupted while building {what}")]
+#[error("interrupted while commit {commit} was built")]
 pub struct Interrupted {
-    pub(super) what: String,
+    pub(super) commit: String,
 }
 
 /// Runs `make` in the folder `source` with its output in `log`, with the environment of this

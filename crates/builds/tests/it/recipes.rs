@@ -138,6 +138,18 @@ fn an_interrupted_build_leaves_nothing() {
 }
 
 #[test]
+fn folders_that_a_recipe_made_read_only_are_removed() {
+    let place = Place::new();
+    let commit = place.repository().resolve("main").unwrap();
+    let mut recipe = place.recipe();
+    recipe.make = "mkdir -p a/b; touch a/b/c; chmod 500 a/b a; sh build.sh".into();
+    place.build(&recipe, &commit).unwrap();
+    recipe.make = "mkdir -p a/b; touch a/b/c; chmod 500 a/b a; exit 1".into();
+    place.build(&recipe, &commit).unwrap_err();
+    assert_eq!(place.stored().len(), 1);
+}
+
+#[test]
 fn hooks_and_filters_of_a_repository_are_not_run() {
     let place = Place::new();
     let noted = place.path("noted/executed");
@@ -165,7 +177,7 @@ fn hooks_and_filters_of_a_repository_are_not_run() {
         place.git(&["config", key, value], "repository");
     }
     let patch = place.path("noted/none.diff");
-    fs_err::write(&patch, "--- a/new\n+++ b/new\n@@ -0,0 +1 @@\n+new\n").unwrap();
+    fs_err::write(&patch, "--- /dev/null\n+++ b/new.c\n@@ -0,0 +1 @@\n+int new;\n").unwrap();
 
     let mut recipe = place.recipe();
     recipe.patch = Some(Patch::read(&patch).unwrap());
