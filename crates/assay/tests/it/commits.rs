@@ -141,7 +141,7 @@ fn commits_are_built_once_before_the_run_and_the_record_says_how() {
     assert_eq!(place.runs_of_recipes(), 0);
 
     let ended = place.run().expect_code(0);
-    let progress = ["building `new`, commit", "(second)", "build `new`: running `sh build.sh"];
+    let progress = ["building `new`, commit", "(second)", "build `new`: running its recipe"];
     let ended = ended.expect_in_stderr(&progress);
     let run = place.join(ended.stdout.trim_end().rsplit('\n').next().unwrap());
     let recorded = recorded_build(&run, "new");

@@ -262,7 +262,7 @@ impl Making<'_> {
             give_to_other_user(folder)?;
         }
 
-        progress(&format!("running `{make}`; its output is in `{}`", self.log_path.display()));
+        progress(&format!("running its recipe, with the output in `{}`", self.log_path.display()));
         let started_at = now();
         let status = shell::run(make, &source, &home, &log, is_stopped)?;
         let duration = started_at.elapsed();

@@ -25,7 +25,7 @@ fn a_commit_is_built_once_and_its_build_says_how() {
     let progress = |line: &str| lines.borrow_mut().push(line.to_owned());
     let build = recipe.build(&place.store, &commit, &progress, &|| false).unwrap();
     let lines = lines.into_inner();
-    assert!(lines[1].starts_with("running `echo ran"), "{lines:?}");
+    assert!(lines[1].starts_with("running its recipe"), "{lines:?}");
 
     let again = place.build(&recipe, &commit).unwrap();
     assert_eq!(again.manifest, build.manifest);
@@ -263,6 +263,20 @@ fn root_lets_another_user_run_the_recipe() {
     for path in [build.folder.clone(), build.folder.join("root"), build.path()] {
         assert_eq!(owner(&path), 0, "{}", path.display());
     }
+}
+
+#[test]
+fn a_store_that_the_other_user_cannot_enter_is_told() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("SKIPPED: not root");
+        return;
+    }
+    let place = Place::new();
+    let commit = place.repository().resolve("main").unwrap();
+    place.store.lock(&|_| {}).unwrap();
+    crate::repository::set_mode(place.store.root(), 0o700);
+    let error = place.build(&place.recipe(), &commit).unwrap_err();
+    assert!(error.is::<BuildError>() && error.to_string().contains("can't enter"), "{error}");
 }
 
 #[test]
