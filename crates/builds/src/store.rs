@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::io::ErrorKind;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -229,7 +230,7 @@ impl Store {
         // Removes what an interrupted process left.
         for entry in fs_err::read_dir(&self.root)?.flatten() {
             if entry.file_name().to_string_lossy().starts_with(PARTIAL) {
-                fs_err::remove_dir_all(entry.path())?;
+                remove_tree(&entry.path())?;
             }
         }
         Ok(Lock { _file: file })
@@ -239,7 +240,7 @@ impl Store {
     pub fn list(&self) -> anyhow::Result<Vec<(String, anyhow::Result<Build>)>> {
         let entries = match fs_err::read_dir(&self.root) {
             Ok(entries) => entries,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(error).context("cannot list the builds"),
         };
         let mut builds = BTreeMap::new();
@@ -389,7 +390,7 @@ impl Store {
         // Renames first: a half-removed folder must not look like a build.
         let partial = self.root.join(format!("{PARTIAL}removed-{name}"));
         fs_err::rename(&folder, &partial)?;
-        fs_err::remove_dir_all(&partial)?;
+        remove_tree(&partial)?;
         Ok(size)
     }
 }
@@ -412,6 +413,28 @@ fn hashes_of_files(build: &Path) -> anyhow::Result<String> {
         }
     }
     Ok(lines)
+}
+
+/// Removes a folder with all that is in it, even folders to which a recipe has forbidden writing.
+pub fn remove_tree(folder: &Path) -> std::io::Result<()> {
+    let removed = fs_err::remove_dir_all(folder);
+    if !removed.as_ref().is_err_and(|error| error.kind() == ErrorKind::PermissionDenied) {
+        return removed;
+    }
+    allow_writing(folder)?;
+    fs_err::remove_dir_all(folder)
+}
+
+/// Lets the owner write to a folder and to all folders in it.
+fn allow_writing(folder: &Path) -> std::io::Result<()> {
+    fs_err::set_permissions(folder, PermissionsExt::from_mode(0o700))?;
+    for entry in fs_err::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            allow_writing(&entry.path())?;
+        }
+    }
+    Ok(())
 }
 
 /// Returns the error for a name that another build has.

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use serde_json::{Value as Json, json};
 
-use crate::commits::is_recipe_key;
+use crate::commits::{GIT, is_recipe_key};
 use crate::configs::FACTORS;
 use crate::descriptions::Description;
 use crate::document;
@@ -103,7 +103,9 @@ pub fn schema() -> Json {
     let build = &mut properties["build"]["additionalProperties"];
     let mut sources = Vec::new();
     for (key, _) in build["properties"].as_object().into_iter().flatten() {
-        if ![FACTORS, "replica-url"].contains(&key.as_str()) && !is_recipe_key(key) {
+        if key == GIT {
+            sources.push(json!({ "required": [GIT, "engine", "ref", "make", "gives"] }));
+        } else if ![FACTORS, "replica-url"].contains(&key.as_str()) && !is_recipe_key(key) {
             sources.push(json!({ "required": [key] }));
         }
     }
@@ -267,6 +269,10 @@ mod tests {
         assert_eq!(keys, ["rate", "rows", "rows-per-commit", "time"]);
         let variant = &insert["variant"]["additionalProperties"]["properties"];
         assert_eq!(variant["tables"], insert["tables"]);
+        let sources = schema["properties"]["build"]["additionalProperties"]["oneOf"].clone();
+        let of_commit = json!({ "required": ["git", "engine", "ref", "make", "gives"] });
+        assert!(sources.as_array().unwrap().contains(&of_commit), "{sources}");
+        assert!(!sources.as_array().unwrap().contains(&json!({ "required": ["patch"] })));
         let kv = &schema["properties"]["workload"]["properties"]["kv"]["properties"];
         assert_eq!(kv["checks"]["enum"], json!(["full", "keys", "off"]));
         assert_eq!(

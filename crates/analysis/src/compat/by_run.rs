@@ -134,6 +134,7 @@ mod tests {
                 version: version.into(),
                 source: "/opt".into(),
                 files: Vec::new(),
+                commit: None,
             }],
             targets: names.iter().map(target).collect(),
             cells: names.iter().map(|name| CellRef::new(name, "insert", None, 1, 1)).collect(),

@@ -28,6 +28,7 @@ fn run(rows: &str, origin: &str, version: &str, cache: &str) -> Run {
             version: version.into(),
             source: "/opt".into(),
             files: Vec::new(),
+            commit: None,
         }],
         targets: vec![Target {
             name: "pg.base".into(),

@@ -31,6 +31,7 @@ impl Built {
             version: version.to_string(),
             source: String::new(),
             files: Vec::new(),
+            commit: None,
         };
         let run = Run { builds: versions.iter().map(build).collect(), ..Run::default() };
         Self { run, cells: Vec::new() }
@@ -223,6 +224,7 @@ fn engines_are_compared_with_the_first_target_of_their_own_that_came_up() {
         version: "3".into(),
         source: String::new(),
         files: Vec::new(),
+        commit: None,
     });
     let set = [("synchronous", "normal")];
     let settings = built

@@ -73,8 +73,9 @@ fn builds_text(located: &Located, unbuilt: &[Unbuilt]) -> String {
     for build in &located.builds {
         let _ =
             write!(text, "  {}: {} {} ({})", build.name, build.engine, build.version, build.source);
-        let commit = build.commit.as_ref().map(|commit| format!(", {}", commit.source()));
-        text.push_str(&commit.unwrap_or_default());
+        if let Some(commit) = &build.commit {
+            let _ = write!(text, ", built from {}", commit.name());
+        }
         text.push('\n');
     }
     for build in unbuilt {

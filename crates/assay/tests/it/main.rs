@@ -17,6 +17,7 @@ mod bad_input;
 mod benchmark;
 mod ci;
 mod command_line;
+mod commits;
 mod compare;
 mod compare_latency;
 mod damage;

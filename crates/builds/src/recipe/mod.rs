@@ -11,48 +11,35 @@
 //! collect.rs      what the command made ──► the store
 //! ```
 //!
-//! A build is identified by its key: a hash over the commit, the recipe, the patch, the engine, and
-//! what `toolchain.rs` knows of the machine. The store has one build for each key.
+//! `making.rs` goes through these stages. A build is identified by its key: a hash over the commit,
+//! the recipe, the patch, the engine, and what `toolchain.rs` knows of the machine. The store has
+//! one build for each key.
 
 mod checkout;
 mod collect;
 mod git;
+mod making;
 mod repository;
 mod shell;
 mod toolchain;
 
-use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use anyhow::Context;
 use serde::Serialize;
 
 pub use repository::Repository;
 pub use shell::Interrupted;
 
 use crate::error::BuildError;
-use crate::fetch::unix_now_s;
 use crate::hash;
-use crate::inspect::{self, FoundBuild};
-use crate::manifest::{Commit, FORMAT, Made, MadePatch, Manifest, Program};
-use crate::sources::DISK_FULL_HELP;
-use crate::store::{Build, Lock, Store};
-use crate::unprivileged::other_user;
-use collect::{NotGiven, collect};
+use crate::manifest::Commit;
+use crate::store::{self, Build, Store};
+use making::Making;
 use toolchain::Toolchain;
-
-/// Lines of the log that a failure shows.
-const LOG_LINES: usize = 20;
-
-/// The end of a log that is read for its last lines.
-const LOG_END_BYTES: u64 = 64 << 10;
 
 /// The largest size of a patch.
 const PATCH_BYTES_MAX: u64 = 16 << 20;
-
-/// What GCC prints when the kernel ends it, usually for lack of memory.
-const KILLED_COMPILER: &str = "Killed signal terminated program";
 
 /// The version of what a key is made of.
 const KEY_VERSION: u32 = 1;
@@ -87,21 +74,15 @@ impl Patch {
     /// # Errors
     /// A [`BuildError`] for a file that can't be read or is too large.
     pub fn read(path: &Path) -> Result<Self, BuildError> {
-        let help = "give a file in the form of `git diff`";
-        let mut content = Vec::new();
+        let refused = |why: String| BuildError::usage(why, "give a file in the form of `git diff`");
+        let metadata = fs_err::metadata(path).map_err(|error| refused(error.to_string()))?;
         // A pipe or a device may never end.
-        let is_file = path.metadata().is_ok_and(|metadata| metadata.is_file());
-        let read = fs_err::File::open(path)
-            .and_then(|file| file.take(PATCH_BYTES_MAX + 1).read_to_end(&mut content));
-        if let Err(error) = read {
-            return Err(BuildError::usage(error.to_string(), help));
-        }
-        if !is_file || content.len() as u64 > PATCH_BYTES_MAX {
+        if !metadata.is_file() || metadata.len() > PATCH_BYTES_MAX {
             let limit = PATCH_BYTES_MAX >> 20;
-            let message =
-                format!("`{}` is not a regular file of at most {limit} MiB", path.display());
-            return Err(BuildError::usage(message, help));
+            let path = path.display();
+            return Err(refused(format!("`{path}` is not a regular file of at most {limit} MiB")));
         }
+        let content = fs_err::read(path).map_err(|error| refused(error.to_string()))?;
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         Ok(Self { name, sha256: hash::of_bytes(&content), content })
     }
@@ -144,16 +125,6 @@ struct KeyFacts<'a> {
     toolchain: &'a Toolchain,
 }
 
-/// A build that is being made.
-struct Making<'a> {
-    recipe: &'a Recipe,
-    commit: &'a Commit,
-    key: String,
-    name: String,
-    toolchain: Toolchain,
-    log_path: PathBuf,
-}
-
 impl Recipe {
     /// Returns the build of a commit if the store has it.
     ///
@@ -189,7 +160,7 @@ impl Recipe {
         let partial = store.begin(&lock)?;
         let made = making.make(store, &lock, &partial, progress, is_stopped);
         if made.is_err() {
-            let _ = fs_err::remove_dir_all(&partial);
+            let _ = store::remove_tree(&partial);
         }
         made
     }
@@ -224,236 +195,4 @@ impl Recipe {
         let log_path = store.downloads().join(format!("{name}.log"));
         Ok(Making { recipe: self, commit, key, name, toolchain, log_path })
     }
-}
-
-impl Making<'_> {
-    fn find(&self, store: &Store) -> anyhow::Result<Option<Build>> {
-        let Some(build) = store.by_name(&self.name)? else {
-            return Ok(None);
-        };
-        let is_this = build.manifest.made.as_ref().is_some_and(|made| made.key == self.key);
-        if !is_this {
-            return Err(crate::store::name_is_taken(&self.name));
-        }
-        build.check(build.manifest.quick_check(&build.folder))?;
-        Ok(Some(build))
-    }
-
-    /// Makes the build in the folder `partial`, and adds it to the store.
-    fn make(
-        &self,
-        store: &Store,
-        lock: &Lock,
-        partial: &Path,
-        progress: &dyn Fn(&str),
-        is_stopped: &dyn Fn() -> bool,
-    ) -> anyhow::Result<Build> {
-        let Recipe { repository, make, .. } = self.recipe;
-        let (source, home, root) =
-            (partial.join("source"), partial.join("home"), partial.join("root"));
-        let mut log = self.begin_log(repository, make)?;
-        let described = repository.describe(self.commit)?;
-
-        progress(&format!("checking out {}", self.commit.short()));
-        checkout::check_out(repository, self.commit, &source, &mut log)?;
-        self.apply_patch(&source)?;
-        fs_err::create_dir(&home)?;
-        for folder in [&source, &home] {
-            give_to_other_user(folder)?;
-        }
-
-        progress(&format!("running `{make}`; its output is in `{}`", self.log_path.display()));
-        let started_at = Instant::now();
-        let status = shell::run(make, &source, &home, &log, is_stopped)?;
-        let duration = started_at.elapsed();
-        let Some(status) = status else {
-            let what = format!("commit {}", self.commit.short());
-            return Err(Interrupted { what }.into());
-        };
-        if !status.success() {
-            return Err(self.failed_recipe(status)?);
-        }
-
-        let (place, version) = self.collect(&source, &root)?;
-        progress("adding it to the store");
-        for folder in [&source, &home] {
-            fs_err::remove_dir_all(folder)?;
-        }
-        fs_err::copy(&self.log_path, partial.join("build.log"))?;
-        let relative = |path: &Path| path.strip_prefix(partial).unwrap_or(path).to_path_buf();
-        let programs = place.programs.iter().filter(|program| program.is_file());
-        let programs = programs.map(|program| Program::read(partial, relative(program)));
-        let manifest = Manifest {
-            format: FORMAT,
-            name: self.name.clone(),
-            engine: place.engine.into(),
-            product: version.product.into(),
-            version: version.number,
-            version_text: version.text,
-            spec: self.spec(&described),
-            fetched_unix_s: unix_now_s(),
-            path: relative(&place.path),
-            made: Some(self.made(described, duration)),
-            artifacts: Vec::new(),
-            programs: programs.collect::<anyhow::Result<_>>()?,
-            files_sha256: None,
-        };
-        let build = store.finish(lock, partial, manifest)?;
-        // The build has a copy of it.
-        let _ = fs_err::remove_file(&self.log_path);
-        Ok(build)
-    }
-
-    /// Creates the log, and writes what is made into it.
-    fn begin_log(&self, repository: &Repository, make: &str) -> anyhow::Result<fs_err::File> {
-        // Others may be able to write to the folder: a link there is not followed.
-        let _ = fs_err::remove_file(&self.log_path);
-        let mut log = fs_err::OpenOptions::new()
-            .append(true)
-            .read(true)
-            .create_new(true)
-            .open(&self.log_path)?;
-        let path = repository.path().display();
-        writeln!(log, "assay: commit {} of `{path}`: {}", self.commit.hash, self.commit.subject)?;
-        writeln!(log, "assay: {make}")?;
-        Ok(log)
-    }
-
-    fn apply_patch(&self, source: &Path) -> anyhow::Result<()> {
-        let Some(patch) = &self.recipe.patch else {
-            return Ok(());
-        };
-        let Err(error) = checkout::apply_patch(source, &patch.content)? else {
-            return Ok(());
-        };
-        let why = format!("the patch `{}` does not apply: {error}", patch.name);
-        let help = "make the patch with `git diff` on this commit";
-        Err(self.failure(why, Vec::new(), help.into()).into())
-    }
-
-    /// Returns the error for a recipe that ended with `status`.
-    fn failed_recipe(&self, status: std::process::ExitStatus) -> anyhow::Result<anyhow::Error> {
-        let tail = last_lines(&self.log_path)?;
-        if tail.iter().any(|line| line.contains("No space left on device")) {
-            let what = format!("cannot build commit {}: the disk is full", self.commit.short());
-            return Ok(BuildError::new(what, DISK_FULL_HELP).into());
-        }
-        let is_killed = tail.iter().any(|line| line.contains(KILLED_COMPILER));
-        if is_killed || shell::is_ended_by_others(status) {
-            let what = format!("the build of commit {} was killed", self.commit.short());
-            let help = format!(
-                "maybe memory was short: let `make` use fewer jobs, or try again; the output is in `{}`",
-                self.log_path.display()
-            );
-            return Ok(BuildError::new(what, help).into());
-        }
-        let why = format!("its recipe failed with {status}");
-        let help = format!(
-            "correct `make` in the plan, or choose another commit; the whole output is in `{}`",
-            self.log_path.display()
-        );
-        Ok(self.failure(why, tail, help).into())
-    }
-
-    /// Takes what the recipe made, and finds the engine and its version in it.
-    fn collect(
-        &self,
-        source: &Path,
-        root: &Path,
-    ) -> anyhow::Result<(FoundBuild, inspect::ProductVersion)> {
-        let gives = &self.recipe.gives;
-        let useless = |why: String| -> anyhow::Result<anyhow::Error> {
-            let help = format!(
-                "`gives` names the library, or the folder that has `bin` of an installed server; \
-                the output of the recipe is in `{}`",
-                self.log_path.display()
-            );
-            let why = format!("`{}`, which it should give, {why}", gives.display());
-            Ok(self.failure(why, last_lines(&self.log_path)?, help).into())
-        };
-
-        let copy = match collect(source, gives, root) {
-            Ok(copy) => copy,
-            Err(error) => match error.downcast_ref::<NotGiven>() {
-                Some(why) => return Err(useless(format!("can't be taken: {why}"))?),
-                None => return Err(error),
-            },
-        };
-        let Some(place) = inspect::find(&copy) else {
-            return Err(useless("is no build of a supported engine".into())?);
-        };
-        let engine = &self.recipe.engine;
-        if place.engine != engine {
-            return Err(useless(format!("is a build of {}, not {engine}", place.engine))?);
-        }
-        match inspect::version(&place, &place.programs[0]) {
-            Ok(version) => Ok((place, version)),
-            Err(error) => Err(useless(format!("can't be used: {error}"))?),
-        }
-    }
-
-    fn failure(&self, why: String, log_tail: Vec<String>, help: String) -> CommitFailure {
-        CommitFailure {
-            commit: self.commit.clone(),
-            repository: self.recipe.repository.path().to_path_buf(),
-            why,
-            log_tail,
-            log: self.log_path.clone(),
-            help,
-        }
-    }
-
-    /// Returns the source in one line: `git:/src/rocksdb@v9.9.3 + fix.diff`.
-    fn spec(&self, described: &str) -> String {
-        let spec = format!("git:{}@{described}", self.recipe.repository.path().display());
-        match &self.recipe.patch {
-            Some(patch) => format!("{spec} + {}", patch.name),
-            None => spec,
-        }
-    }
-
-    fn made(&self, described: String, duration: Duration) -> Made {
-        let patch = self.recipe.patch.as_ref();
-        let patch =
-            patch.map(|patch| MadePatch { name: patch.name.clone(), sha256: patch.sha256.clone() });
-        Made {
-            key: self.key.clone(),
-            repository: self.recipe.repository.path().to_path_buf(),
-            commit: self.commit.clone(),
-            described,
-            make: self.recipe.make.clone(),
-            gives: self.recipe.gives.clone(),
-            patch,
-            compilers: self.toolchain.compilers.clone(),
-            flags: self.toolchain.flags.clone(),
-            duration_ms: u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
-        }
-    }
-}
-
-/// Gives a folder with all that is in it to the user who runs the recipe, if that is another one.
-/// Nothing of that user runs yet.
-fn give_to_other_user(folder: &Path) -> anyhow::Result<()> {
-    let Some((user, group)) = other_user() else {
-        return Ok(());
-    };
-    if folder.is_dir() && !folder.is_symlink() {
-        for entry in fs_err::read_dir(folder)? {
-            give_to_other_user(&entry?.path())?;
-        }
-    }
-    Ok(fs_err::os::unix::fs::lchown(folder, Some(user), Some(group))?)
-}
-
-/// Returns the last lines of a log.
-fn last_lines(path: &Path) -> anyhow::Result<Vec<String>> {
-    let mut file = fs_err::File::open(path).context("cannot read the log")?;
-    let length = file.metadata()?.len();
-    file.seek(SeekFrom::Start(length.saturating_sub(LOG_END_BYTES)))?;
-    let mut bytes = Vec::new();
-    file.take(LOG_END_BYTES).read_to_end(&mut bytes)?;
-    let text = String::from_utf8_lossy(&bytes);
-    let lines: Vec<&str> = text.lines().collect();
-    let first = lines.len().saturating_sub(LOG_LINES);
-    Ok(lines[first..].iter().map(|line| (*line).to_owned()).collect())
 }

@@ -101,7 +101,7 @@ impl Repository {
             return Err(unknown("git finds nothing of this name").into());
         }
         let log = self.log(&["--max-count=1", &hash.text()])?;
-        Ok(log.into_iter().next().context("`git log` printed no commit")?)
+        log.into_iter().next().context("`git log` printed no commit")
     }
 
     /// Returns the commits after `good` up to and including `bad`, the oldest first. Of a merge,
@@ -173,7 +173,9 @@ fn parse_commit(line: &str) -> anyhow::Result<Commit> {
     let mut field = || fields.next().context("`git log` printed an incomplete commit");
     let hash = field()?.to_owned();
     let committed_unix_s = field()?.parse().context("`git log` printed no time")?;
-    Ok(Commit { hash, committed_unix_s, subject: field()?.to_owned() })
+    // A terminal would interpret what a stranger wrote.
+    let subject = field()?.replace(char::is_control, "\u{FFFD}");
+    Ok(Commit { hash, committed_unix_s, subject })
 }
 
 /// Returns the error for a repository that git does not read.

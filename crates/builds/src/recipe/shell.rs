@@ -1,15 +1,16 @@
 //! Runs the shell command of a recipe. Nothing of it survives the end of this process, nor an
 //! interruption.
 
+use std::io::ErrorKind;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-use anyhow::Context;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
 use super::git::without_redirections;
+use crate::error::BuildError;
 use crate::unprivileged::{other_user, unprivileged};
 
 /// Runs the command `$1`. Kills its process group, and so itself, when the standard input ends:
@@ -28,9 +29,9 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The user has interrupted the build. The store has nothing of it.
 #[derive(Debug, thiserror::Error)]
-#[error("interrupted while building {what}")]
+#[error("interrupted while commit {commit} was built")]
 pub struct Interrupted {
-    pub(super) what: String,
+    pub(super) commit: String,
 }
 
 /// Runs `make` in the folder `source` with its output in `log`, with the environment of this
@@ -59,7 +60,7 @@ pub fn run(
         .stdout(log.try_clone()?)
         .stderr(log.try_clone()?)
         .spawn()
-        .context("cannot start `sh`")?;
+        .map_err(|error| cannot_start(&error, source))?;
 
     let has_ended = wait(&child, is_stopped);
     // What the command left running would write into the source, and reads no more.
@@ -67,6 +68,19 @@ pub fn run(
     let _ = kill_process_group(group, Signal::KILL);
     let status = child.wait()?;
     Ok(has_ended?.then_some(status))
+}
+
+/// Returns the error for a command that can't be started in the folder `source`.
+fn cannot_start(error: &std::io::Error, source: &Path) -> BuildError {
+    if error.kind() == ErrorKind::PermissionDenied {
+        let folder = source.display();
+        return BuildError::new(
+            format!("`nobody`, who runs recipes for root, can't enter `{folder}`"),
+            "set ASSAY_BUILDS to a folder that everybody can enter, or let everybody enter this one: `chmod a+x`",
+        );
+    }
+    let help = "a recipe is a command of the shell `sh`, which must be installed";
+    BuildError::new(format!("cannot start `sh`: {error}"), help)
 }
 
 /// Returns true if a signal ended the command that others send: the kernel without memory, or a

@@ -15,7 +15,7 @@ fn a_reference_is_a_hash_a_tag_or_a_branch() {
     let place = Place::new();
     let first = place.repository().resolve("main").unwrap();
     place.git(&["tag", "v1"], "repository");
-    let second = place.commit("second", &[]);
+    let second = place.commit("sec\x1bond", &[]);
 
     let repository = place.repository();
     let hash = |reference: &str| repository.resolve(reference).unwrap().hash;
@@ -24,7 +24,7 @@ fn a_reference_is_a_hash_a_tag_or_a_branch() {
     assert_eq!(hash(first.short()), first.hash);
     assert_eq!(hash("main"), second.hash);
     assert_eq!(hash("main~1"), first.hash);
-    assert_eq!((first.subject.as_str(), second.subject.as_str()), ("level 1", "second"));
+    assert_eq!((first.subject.as_str(), second.subject.as_str()), ("level 1", "sec\u{FFFD}ond"));
 }
 
 #[test]

@@ -25,7 +25,7 @@ fn a_commit_is_built_once_and_its_build_says_how() {
     let progress = |line: &str| lines.borrow_mut().push(line.to_owned());
     let build = recipe.build(&place.store, &commit, &progress, &|| false).unwrap();
     let lines = lines.into_inner();
-    assert!(lines[1].starts_with("running `echo ran"), "{lines:?}");
+    assert!(lines[1].starts_with("running its recipe"), "{lines:?}");
 
     let again = place.build(&recipe, &commit).unwrap();
     assert_eq!(again.manifest, build.manifest);
@@ -138,6 +138,18 @@ fn an_interrupted_build_leaves_nothing() {
 }
 
 #[test]
+fn folders_that_a_recipe_made_read_only_are_removed() {
+    let place = Place::new();
+    let commit = place.repository().resolve("main").unwrap();
+    let mut recipe = place.recipe();
+    recipe.make = "mkdir -p a/b; touch a/b/c; chmod 500 a/b a; sh build.sh".into();
+    place.build(&recipe, &commit).unwrap();
+    recipe.make = "mkdir -p a/b; touch a/b/c; chmod 500 a/b a; exit 1".into();
+    place.build(&recipe, &commit).unwrap_err();
+    assert_eq!(place.stored().len(), 1);
+}
+
+#[test]
 fn hooks_and_filters_of_a_repository_are_not_run() {
     let place = Place::new();
     let noted = place.path("noted/executed");
@@ -165,7 +177,7 @@ fn hooks_and_filters_of_a_repository_are_not_run() {
         place.git(&["config", key, value], "repository");
     }
     let patch = place.path("noted/none.diff");
-    fs_err::write(&patch, "--- a/new\n+++ b/new\n@@ -0,0 +1 @@\n+new\n").unwrap();
+    fs_err::write(&patch, "--- /dev/null\n+++ b/new.c\n@@ -0,0 +1 @@\n+int new;\n").unwrap();
 
     let mut recipe = place.recipe();
     recipe.patch = Some(Patch::read(&patch).unwrap());
@@ -251,6 +263,20 @@ fn root_lets_another_user_run_the_recipe() {
     for path in [build.folder.clone(), build.folder.join("root"), build.path()] {
         assert_eq!(owner(&path), 0, "{}", path.display());
     }
+}
+
+#[test]
+fn a_store_that_the_other_user_cannot_enter_is_told() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("SKIPPED: not root");
+        return;
+    }
+    let place = Place::new();
+    let commit = place.repository().resolve("main").unwrap();
+    place.store.lock(&|_| {}).unwrap();
+    crate::repository::set_mode(place.store.root(), 0o700);
+    let error = place.build(&place.recipe(), &commit).unwrap_err();
+    assert!(error.is::<BuildError>() && error.to_string().contains("can't enter"), "{error}");
 }
 
 #[test]

@@ -123,3 +123,26 @@ fn every_key_is_documented() {
         }
     }
 }
+
+#[test]
+fn the_recipes_of_the_documentation_are_read() {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/builds.md");
+    let docs = fs_err::read_to_string(docs).unwrap();
+    let (_, section) = docs.split_once("### Recipes").unwrap();
+    let (section, _) = section.split_once("\n## ").unwrap();
+
+    let blocks = section.split("```toml\n").skip(1);
+    let recipes: Vec<&str> = blocks.filter_map(|block| Some(block.split_once("```")?.0)).collect();
+    assert_eq!(recipes.len(), 4);
+    for recipe in recipes {
+        let build = format!("[build.x]\ngit = \"clone\"\nref = \"main\"\n{recipe}");
+        let text = format!("[workload.insert]\n{build}");
+        let (plan, _) = plan::parse("docs", &text, &[]).unwrap_or_else(|errors| {
+            panic!("{}", plan::render(&errors, "docs", &text, &[], false))
+        });
+        let plan::BuildSource::Commit(source) = &plan.builds[0].source else {
+            panic!("no build of a commit");
+        };
+        assert!(!source.make.contains('\\'), "{}", source.make);
+    }
+}

@@ -321,12 +321,11 @@ pub struct BuiltCommit {
 }
 
 impl BuiltCommit {
-    /// Returns the source in one line: `/src/rocksdb@v9.9.3 + fix.diff`.
-    pub fn source(&self) -> String {
-        let source = format!("{}@{}", self.repository, self.described);
+    /// Returns the name of the commit, with its patch: `v9.9.3-12-g1a2b3c4d5e6f + fix.diff`.
+    pub fn name(&self) -> String {
         match &self.patch {
-            Some(patch) => format!("{source} + {}", patch.name),
-            None => source,
+            Some(patch) => format!("{} + {}", self.described, patch.name),
+            None => self.described.clone(),
         }
     }
 }

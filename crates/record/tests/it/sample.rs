@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use record::{
-    Assay, Build, Cell, CellDir, CellRef, Check, Connection, ConnectionState, Counter, Cpu,
-    DeclaredOption, FORMAT, FactDifference, Failure, FileHash, FsyncLatency, Host, HostColumn,
-    IntervalRow, Invocation, Limit, LoadPause, OpRole, Ops, OptionStatus, Plan, PlanFile,
-    RateSearch, ResolvedValue, Role, Run, RunDir, ServerHost, Setting, SettingRole, Settle, Status,
-    Step, StepKind, StorageSize, Target, UnmetOption, Warning, WorkloadSteps, latency_histogram,
+    Assay, Build, BuiltCommit, BuiltPatch, Cell, CellDir, CellRef, Check, Connection,
+    ConnectionState, Counter, Cpu, DeclaredOption, FORMAT, FactDifference, Failure, FileHash,
+    FsyncLatency, Host, HostColumn, IntervalRow, Invocation, Limit, LoadPause, OpRole, Ops,
+    OptionStatus, Plan, PlanFile, RateSearch, ResolvedValue, Role, Run, RunDir, ServerHost,
+    Setting, SettingRole, Settle, Status, Step, StepKind, StorageSize, Target, UnmetOption,
+    Warning, WorkloadSteps, latency_histogram,
 };
 
 pub const HOST_COLUMNS: [HostColumn<'static>; 2] = [
@@ -51,6 +52,7 @@ pub fn run() -> Run {
             version: "3.50.0".into(),
             source: "bundled".into(),
             files: vec![FileHash { path: "lib".into(), size_bytes: 1, sha256: "00".into() }],
+            commit: Some(commit()),
         }],
         targets: vec![target()],
         base: "bundled.base".into(),
@@ -73,6 +75,23 @@ pub fn run() -> Run {
         is_open_ended: true,
         is_running: false,
         files: Vec::new(),
+    }
+}
+
+fn commit() -> BuiltCommit {
+    BuiltCommit {
+        stored: "rocksdb-0123456789ab-01234567".into(),
+        repository: "/src/rocksdb".into(),
+        hash: "0123456789abcdef0123456789abcdef01234567".into(),
+        described: "v9.9.3-1-g0123456789ab".into(),
+        subject: "Read ahead".into(),
+        committed_unix_s: 1_795_287_731,
+        make: "make shared_lib".into(),
+        gives: "librocksdb.so".into(),
+        patch: Some(BuiltPatch { name: "fix.diff".into(), sha256: "00".into() }),
+        compilers: [("c++".into(), "c++ 12.2.0".into())].into(),
+        flags: [("CXXFLAGS".into(), "-O1".into())].into(),
+        duration_ms: 1,
     }
 }
 

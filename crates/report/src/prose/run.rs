@@ -56,13 +56,18 @@ pub(crate) fn targets(run: &Run) -> Vec<TargetLine> {
     lines
 }
 
-/// Returns the version of a target, the settings that other targets lack, and its limits.
+/// Returns the version and the commit of a target, the settings that other targets lack, and its
+/// limits.
 fn own_properties(run: &Run, target: &Target) -> String {
     let build = run.builds.iter().find(|build| build.name == target.build);
     let mut parts = vec![match build {
         Some(build) => format!("{} {}", build.engine, build.version),
         None => target.engine.clone(),
     }];
+
+    if let Some(commit) = build.and_then(|build| build.commit.as_ref()) {
+        parts.push(format!("built from {}", commit.name()));
+    }
 
     let own = target.set.iter().filter(|setting| !is_shared(run, &target.engine, setting));
     let own = assignments(own);

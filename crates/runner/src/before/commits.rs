@@ -1,14 +1,15 @@
 //! Builds the commits that a plan names, before anything else looks for its builds.
 //!
-//! Afterward, the plan names builds of the store instead, as if they had been fetched. A run that is
-//! resumed uses the builds that it recorded, from the store: a record never makes anything be built.
+//! Afterward, the plan names builds of the store instead, as if they had been fetched. A run that
+//! is resumed uses the builds that it recorded, from the store: a record never makes anything be
+//! built.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
 use builds::{Commit, Manifest, Patch, Recipe, Repository, Store};
-use plan::{Build, BuildSource, CommitSource, Plan};
+use plan::{Build, BuildSource, CommitSource, Engine, Plan};
 use record::{BuiltCommit, BuiltPatch};
 
 use super::plan_file::{PlanFile, refusal};
@@ -43,7 +44,7 @@ pub fn use_stored(
         let build = &file.plan.builds[index];
         match find(file, build) {
             Ok(Found::Stored(stored)) => file.use_built(&build.name.clone(), &stored),
-            Ok(Found::Unbuilt(found)) => unbuilt.push(found),
+            Ok(Found::Unbuilt(found)) => unbuilt.push(*found),
             Err(error) if is_usage(&error) => {
                 let failure = failure_of(&error);
                 let message = format!("build `{}`: {}", build.name, failure.causes.join(": "));
@@ -130,7 +131,7 @@ impl Unbuilt {
 enum Found {
     /// The name of the build in the store.
     Stored(String),
-    Unbuilt(Unbuilt),
+    Unbuilt(Box<Unbuilt>),
 }
 
 fn find(file: &PlanFile, build: &Build) -> anyhow::Result<Found> {
@@ -138,21 +139,25 @@ fn find(file: &PlanFile, build: &Build) -> anyhow::Result<Found> {
         anyhow::bail!("the build is not of a commit");
     };
     let store = Store::of_user()?;
-    let recipe = recipe(file, build, source)?;
+    let recipe = recipe(file, build.engine, source)?;
     let commit = recipe.repository.resolve(&source.reference)?;
     if let Some(stored) = recipe.find(&store, &commit)? {
         return Ok(Found::Stored(stored.manifest.name));
     }
     let last_duration = recipe.last_duration(&store)?;
-    Ok(Found::Unbuilt(Unbuilt { name: build.name.clone(), commit, recipe, last_duration }))
+    let name = build.name.clone();
+    Ok(Found::Unbuilt(Box::new(Unbuilt { name, commit, recipe, last_duration })))
 }
 
-/// Returns the recipe of a build. Paths are relative to the plan's directory.
-fn recipe(file: &PlanFile, build: &Build, source: &CommitSource) -> anyhow::Result<Recipe> {
+/// Returns how a plan builds commits of `source`. Paths are relative to the plan's directory.
+///
+/// # Errors
+/// The repository or the patch can't be read.
+pub fn recipe(file: &PlanFile, engine: Engine, source: &CommitSource) -> anyhow::Result<Recipe> {
     let directory = file.path.as_deref().and_then(Path::parent).unwrap_or(Path::new(""));
     let patch = source.patch.as_ref().map(|path| Patch::read(&directory.join(path))).transpose()?;
     Ok(Recipe {
-        engine: build.engine.name().into(),
+        engine: engine.name().into(),
         repository: Repository::open(&directory.join(&source.repository))?,
         make: source.make.clone(),
         gives: source.gives.clone().into(),

@@ -31,8 +31,8 @@ pub struct Located {
 }
 
 /// Finds the builds of a plan that these cells use, and lets each try its configs. Asks a server
-/// that assay doesn't start for its version. Leaves out commits that are not built. `data_root` is the directory for databases, if it is
-/// known.
+/// that assay doesn't start for its version. Leaves out commits that are not built. `data_root` is
+/// the directory for databases, if it is known.
 ///
 /// Warns about configs whose trial could not be completed.
 ///

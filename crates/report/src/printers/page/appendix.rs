@@ -6,9 +6,9 @@ use analysis::{
     settings::{Comparison, DifferenceKind, Settings},
 };
 use maud::{Markup, html as markup};
-use record::{Cell, FileHash, Host, Run, Target};
+use record::{BuiltCommit, Cell, FileHash, Host, Run, Target};
 
-use crate::model::number::{bytes, typeset};
+use crate::model::number::{bytes, moment, typeset};
 use crate::model::text::clean;
 use crate::printers::page::{CellRecord, Source, UPLOT_LICENSE, measured_targets, permalink};
 use crate::prose::settings::{heading, of_targets};
@@ -143,6 +143,11 @@ fn builds(run: &Run, measured: &[&str]) -> Markup {
         let cells = [&build.engine, &build.version, &build.source];
         (build.name.as_str(), markup! { @for cell in cells { td { (clean(cell)) } } })
     });
+    let commits: Vec<(&str, Markup)> = run
+        .builds
+        .iter()
+        .filter_map(|build| Some((build.name.as_str(), commit_cells(build.commit.as_ref()?))))
+        .collect();
     let files: Vec<(&str, Markup)> = run
         .builds
         .iter()
@@ -166,6 +171,12 @@ fn builds(run: &Run, measured: &[&str]) -> Markup {
 
     markup! {
         div.block { h4 { "Builds" } (text_table(&["build", "engine", "version", "source"], builds)) }
+        @if !commits.is_empty() {
+            div.block {
+                h4 { "Builds of commits" }
+                (text_table(&["build", "commit", "committed", "recipe", "compilers and flags"], commits))
+            }
+        }
         @if !files.is_empty() {
             details {
                 summary { "files of the builds (" (files.len()) ")" }
@@ -177,6 +188,34 @@ fn builds(run: &Run, measured: &[&str]) -> Markup {
                 summary { "settings that the plan declares, of " (counted(declared.len(), "target")) }
                 (text_table(&[], declared))
             }
+        }
+    }
+}
+
+/// Returns the commit of a build, its time, its recipe, and the compilers with their flags.
+fn commit_cells(commit: &BuiltCommit) -> Markup {
+    let committed_unix_s = u64::try_from(commit.committed_unix_s).unwrap_or(0);
+    let committed_unix_ns = committed_unix_s.saturating_mul(1_000_000_000);
+    let seconds = commit.duration_ms as f64 / 1e3;
+    markup! {
+        td {
+            (clean(&commit.name())) ": " (clean(&commit.subject)) br;
+            code { (clean(&commit.hash)) } " of " (clean(&commit.repository))
+            @if let Some(patch) = &commit.patch {
+                br; "patch " (clean(&patch.name)) ", SHA-256 " code { (clean(&patch.sha256)) }
+            }
+        }
+        td { (moment(committed_unix_ns)) }
+        td {
+            code { (clean(&commit.make)) } " gives " code { (clean(&commit.gives)) }
+            br; (format!("took {seconds:.1} s"))
+        }
+        td {
+            @for (index, (name, version)) in commit.compilers.iter().enumerate() {
+                @if index > 0 { br; }
+                (clean(name)) ": " (clean(version))
+            }
+            @for (name, value) in &commit.flags { br; code { (clean(name)) "=" (clean(value)) } }
         }
     }
 }
