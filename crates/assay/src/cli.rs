@@ -1,5 +1,6 @@
 //! The command line.
 
+mod bundle;
 mod compare;
 mod draft;
 mod export;
@@ -10,6 +11,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use runner::{CELL_COMMAND, LIBRARY_COMMAND};
 
+pub use self::bundle::BundleArgs;
 pub use self::compare::{
     AnnotationFormat, Annotations, Base, CompareArgs, METRIC_LIST, StepPattern,
 };
@@ -59,6 +61,8 @@ pub enum Command {
     Compare(CompareArgs),
     /// Writes an HTML report of one or more runs, in one self-contained file
     Report(ReportArgs),
+    /// Writes a finding with all that others need to repeat it, as a bug report
+    Bundle(BundleArgs),
     /// Exports results for other tools: CSV, Parquet, benchstat, HdrHistogram, viewers of CPU
     /// profiles
     Export(ExportArgs),

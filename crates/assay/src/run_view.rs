@@ -14,6 +14,7 @@ use runner::{Events, Relay};
 use crate::cli::{CellArgs, PlaceArgs};
 use crate::display::Display;
 use crate::live::LiveView;
+use crate::reproduced;
 use crate::so_far::SoFar;
 
 /// Passes the events of a run to the terminal and to the live view.
@@ -22,6 +23,8 @@ pub struct RunView {
     pub display: Display,
     live: LiveView,
     so_far: Mutex<SoFar>,
+    /// The finding that the run repeats.
+    finding: Option<String>,
 }
 
 impl RunView {
@@ -31,7 +34,13 @@ impl RunView {
             display: Display::new(place.quiet),
             live: LiveView::new(place),
             so_far: Mutex::default(),
+            finding: None,
         }
+    }
+
+    /// Keeps the finding of a bundle in the directory of its run.
+    pub fn with_finding(self, finding: Option<String>) -> Self {
+        Self { finding, ..self }
     }
 
     /// Returns the view of a cell in its own process: see [`Events::hand_over`].
@@ -41,7 +50,7 @@ impl RunView {
             display.set_matrix_progress(serde_json::from_str(progress)?);
         }
         let live = LiveView::connected(args.live.as_deref())?;
-        Ok(Self { display, live, so_far: Mutex::default() })
+        Ok(Self { display, live, so_far: Mutex::default(), finding: None })
     }
 
     /// Shows on the live page which cells have ended since the last time.
@@ -83,6 +92,9 @@ impl Events for RunView {
     }
 
     fn run_begins(&self, run: &Run, directory: &RunDir, clock: &SystemClock) -> anyhow::Result<()> {
+        if let Some(finding) = &self.finding {
+            reproduced::keep(finding, directory)?;
+        }
         let announcement = self.live.announcement();
         self.live.run_begins(run, directory, clock)?;
         if let Some(line) = announcement {

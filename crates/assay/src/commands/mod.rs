@@ -1,6 +1,7 @@
 //! A file for each command.
 
 pub mod builds;
+pub mod bundle;
 pub mod check;
 pub mod compare;
 pub mod databases;
