@@ -30,7 +30,7 @@ pub use self::run::{CellArgs, CheckArgs, FindArgs, LibraryArgs, PlaceArgs, RunAr
 )]
 #[command(
     after_help = "Exit codes: 0 success; 1 a run or step failed; 2 a usage or plan error; 3 `compare` found a \
-                        regression with `--gate`, or a missed bound with `--require`; 4 a result is invalid or too noisy to judge; 130 interrupted."
+                        regression with `--gate`, or a missed bound with `--require`, or a bundle's finding was not reproduced; 4 a result is invalid or too noisy to judge; 130 interrupted."
 )]
 pub struct Cli {
     /// The subcommand to run.

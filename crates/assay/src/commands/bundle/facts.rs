@@ -21,8 +21,8 @@ const HOST_FACTS: [(&str, &str); 15] = [
     ("cpu_smt", "SMT"),
     ("hypervisor", "hypervisor"),
     ("numa_node_count", "NUMA nodes"),
-    ("memory_total_bytes", "memory in bytes"),
-    ("swap_total_bytes", "swap in bytes"),
+    ("memory_total_bytes", "memory"),
+    ("swap_total_bytes", "swap"),
     ("thp_enabled", "transparent huge pages"),
     ("clocksource", "clock source"),
     ("data_fs_type", "file system of the data"),
@@ -205,7 +205,12 @@ fn host_lines(source: &Source) -> Vec<(String, String)> {
     let mut lines = Vec::new();
     for (name, shown) in HOST_FACTS {
         let value = source.finding.host.get(name);
-        lines.extend(value.map(|value| (shown.to_owned(), value.clone())));
+        let Some(value) = value else {
+            continue;
+        };
+        let bytes = value.parse::<u64>().ok().filter(|_| name.ends_with("_bytes"));
+        let value = bytes.map_or_else(|| value.clone(), |bytes| format!("{} MiB", bytes >> 20));
+        lines.push((shown.to_owned(), value));
     }
     if let Some(fsync) = source.run.host.fsync {
         let microseconds = fsync.p50_ns / 1000;

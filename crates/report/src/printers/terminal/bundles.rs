@@ -65,6 +65,8 @@ pub fn bundle_readme(
     for line in &facts.summary {
         out.line(line);
     }
+    out.findings(comparison.findings);
+
     let answer = answer::passage(comparison);
     out.tables(answer.figures.iter().cloned());
     if let Some(doubt) = &answer.doubt {
@@ -72,22 +74,21 @@ pub fn bundle_readme(
     }
 
     out.tables(compared::other_verdicts(comparison));
-    out.findings(comparison.findings);
     out.tables(compared::work(comparison));
+    write_repeating(&mut out, facts);
+
+    out.title("What differs");
+    out.setting_blocks(settings);
+    out.table(&programs(&facts.builds));
+    out.table(&host(&facts.host));
+    out.title("How it was compared");
+    out.method(&Method::of_comparison(comparison.compared));
     if details {
         out.tables(compared::functions::tables(comparison.figures, &comparison.compared.profiles));
         out.tables(compared::costs(comparison));
         out.tables(compared::waits(comparison));
         out.tables(compared::plans(comparison));
     }
-
-    out.title("What differs");
-    out.setting_blocks(settings);
-    out.table(&programs(&facts.builds));
-    out.table(&host(&facts.host));
-    write_repeating(&mut out, facts);
-    out.title("How it was compared");
-    out.method(&Method::of_comparison(comparison.compared));
     out.finish()
 }
 
