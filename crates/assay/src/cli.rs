@@ -1,6 +1,7 @@
 //! The command line.
 
 mod bisect;
+mod bundle;
 mod compare;
 mod draft;
 mod export;
@@ -12,6 +13,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use runner::{CELL_COMMAND, LIBRARY_COMMAND};
 
 pub use self::bisect::BisectArgs;
+pub use self::bundle::BundleArgs;
 pub use self::compare::{
     AnnotationFormat, Annotations, Base, CompareArgs, METRIC_LIST, StepPattern,
 };
@@ -30,7 +32,7 @@ pub use self::run::{CellArgs, CheckArgs, FindArgs, LibraryArgs, PlaceArgs, RunAr
 )]
 #[command(
     after_help = "Exit codes: 0 success; 1 a run or step failed; 2 a usage or plan error; 3 `compare` found a \
-                        regression with `--gate`, or a missed bound with `--require`; 4 a result is invalid or too noisy to judge; 130 interrupted."
+                        regression with `--gate`, or a missed bound with `--require`, or a bundle's finding was not reproduced; 4 a result is invalid or too noisy to judge; 130 interrupted."
 )]
 pub struct Cli {
     /// The subcommand to run.
@@ -63,6 +65,8 @@ pub enum Command {
     Compare(CompareArgs),
     /// Writes an HTML report of one or more runs, in one self-contained file
     Report(ReportArgs),
+    /// Writes a finding with all that others need to repeat it, as a bug report
+    Bundle(BundleArgs),
     /// Exports results for other tools: CSV, Parquet, benchstat, HdrHistogram, viewers of CPU
     /// profiles
     Export(ExportArgs),

@@ -33,6 +33,7 @@ mod http;
 mod judged;
 mod live;
 mod output;
+mod reproduced;
 mod run_paths;
 mod run_view;
 mod runs;
@@ -99,6 +100,10 @@ fn execute(command: Command) -> anyhow::Result<Exit> {
         Command::Report(mut args) => {
             args.runs = run_paths::all(&args.runs)?;
             read_until_stable(&args.runs, || commands::report::report(&args))
+        }
+        Command::Bundle(mut args) => {
+            args.run = run_paths::one(&args.run)?;
+            read_until_stable(&[&args.run], || commands::bundle::bundle(&args))
         }
         Command::Export(mut args) => {
             args.runs = run_paths::all(&args.runs)?;

@@ -14,6 +14,7 @@ use runner::{Events, Relay};
 use crate::cli::{CellArgs, PlaceArgs};
 use crate::display::Display;
 use crate::live::LiveView;
+use crate::reproduced;
 use crate::so_far::SoFar;
 
 /// Passes the events of a run to the terminal and to the live view.
@@ -23,6 +24,8 @@ pub struct RunView {
     live: LiveView,
     so_far: Mutex<SoFar>,
     warns_of_plan: bool,
+    /// The finding that the run repeats.
+    finding: Option<String>,
 }
 
 impl RunView {
@@ -33,12 +36,18 @@ impl RunView {
             live: LiveView::new(place),
             so_far: Mutex::default(),
             warns_of_plan: true,
+            finding: None,
         }
     }
 
     /// Returns the view of one of many runs of a plan, whose warnings would be repeated.
     pub fn without_warnings_of_plan(self) -> Self {
         Self { warns_of_plan: false, ..self }
+    }
+
+    /// Keeps the finding of a bundle in the directory of its run.
+    pub fn with_finding(self, finding: Option<String>) -> Self {
+        Self { finding, ..self }
     }
 
     /// Returns the view of a cell in its own process: see [`Events::hand_over`].
@@ -48,7 +57,8 @@ impl RunView {
             display.set_matrix_progress(serde_json::from_str(progress)?);
         }
         let live = LiveView::connected(args.live.as_deref())?;
-        Ok(Self { display, live, so_far: Mutex::default(), warns_of_plan: true })
+        let so_far = Mutex::default();
+        Ok(Self { display, live, so_far, warns_of_plan: true, finding: None })
     }
 
     /// Shows on the live page which cells have ended since the last time.
@@ -92,6 +102,9 @@ impl Events for RunView {
     }
 
     fn run_begins(&self, run: &Run, directory: &RunDir, clock: &SystemClock) -> anyhow::Result<()> {
+        if let Some(finding) = &self.finding {
+            reproduced::keep(finding, directory)?;
+        }
         let announcement = self.live.announcement();
         self.live.run_begins(run, directory, clock)?;
         if let Some(line) = announcement {

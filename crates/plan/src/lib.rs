@@ -43,6 +43,7 @@ mod diagnostic;
 #[cfg(test)]
 mod doc_tables;
 mod document;
+mod excerpt;
 mod insert;
 mod kv;
 mod needs;
@@ -65,6 +66,7 @@ mod wording;
 
 pub use cells::{Cell, NotApplicable};
 pub use diagnostic::{Diagnostic, Place, Severity, Span};
+pub use excerpt::{Excerpt, excerpt};
 pub use needs::WorkloadNeeds;
 pub use quantity::{parse_duration, parse_rate};
 pub use reader::Resolved;

@@ -103,7 +103,7 @@ fn changed(
 }
 
 /// Applies changes to a workload's table; `depth` is 0 there, and 1 in its [`NESTED`] tables.
-fn override_table(table: &mut Table, changes: Table, depth: u32) {
+pub(crate) fn override_table(table: &mut Table, changes: Table, depth: u32) {
     for change in changes.entries {
         let is_nested = depth == 1 || depth == 0 && NESTED.contains(&change.key.as_str());
         let existing = table.get_mut(&change.key).map(|entry| &mut entry.node.value);

@@ -93,6 +93,7 @@ pub use printers::catalog::{
 };
 pub use printers::json::{compared_json, effects_json};
 pub use printers::page::{CellRecord, Curves, Page, Source, html_page, live_page};
+pub use printers::terminal::bundles::{BundleCommand, BundleFacts, BundleProgram, bundle_readme};
 pub use printers::terminal::comparisons::{compared, compared_markdown, noise_floor};
 pub use printers::terminal::effects::{effects, effects_markdown, factors};
 pub use printers::terminal::runs::{

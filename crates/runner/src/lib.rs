@@ -43,6 +43,7 @@
 
 pub mod before;
 mod begin;
+pub mod bundle;
 mod cell;
 mod conduct;
 pub mod databases;

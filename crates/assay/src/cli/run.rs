@@ -13,7 +13,8 @@ use super::compare::percent_above_zero;
 /// A plan and changes to it.
 #[derive(Clone, Debug, Default, Args)]
 pub struct PlanArgs {
-    /// The plan file (TOML) [default: the built-in plan]
+    /// The plan file (TOML), or a bundle: a directory or an archive from `assay bundle` [default: the
+    /// built-in plan]
     pub plan: Option<PathBuf>,
     /// Sets a value of the plan, such as `workload.insert.initial-rows=1M`. Engine options use the
     /// engine's own syntax, for example

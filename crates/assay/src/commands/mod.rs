@@ -2,6 +2,7 @@
 
 pub mod bisect;
 pub mod builds;
+pub mod bundle;
 pub mod check;
 pub mod compare;
 pub mod databases;

@@ -17,8 +17,8 @@ use crate::place::{
 };
 use crate::show_json::Shown;
 use crate::{
-    mysql_or_test_is_skipped, not_here, postgres_is_here_or_test_is_skipped,
-    rocksdb_or_test_is_skipped,
+    callgrind_is_here_or_test_is_skipped, mysql_or_test_is_skipped,
+    postgres_is_here_or_test_is_skipped, rocksdb_or_test_is_skipped,
 };
 
 /// The operations of each connection that are counted.
@@ -27,16 +27,6 @@ const OPERATIONS: u64 = 50;
 const READ_NOISE: f64 = 0.01;
 /// A user who is not the one of a server.
 const SOMEBODY: u32 = 7002;
-
-/// Returns whether callgrind is here; if not, the test is skipped.
-fn callgrind_is_here_or_test_is_skipped() -> bool {
-    let version = Command::new("valgrind").arg("--version").output();
-    let is_here = version.is_ok_and(|output| output.status.success());
-    if !is_here {
-        not_here("valgrind", "valgrind is not installed");
-    }
-    is_here
-}
 
 /// Returns a table `[exact]` with two cells and this number of operations.
 fn exact(operations: u64) -> String {

@@ -15,6 +15,7 @@
 mod alone;
 mod bad_input;
 mod benchmark;
+mod bundle;
 mod ci;
 mod command_line;
 mod commits;
@@ -89,6 +90,16 @@ fn postgres_is_here_or_test_is_skipped() -> bool {
     };
     not_here("postgres", &error.to_string());
     false
+}
+
+/// Returns whether callgrind is here; if not, the test is skipped.
+fn callgrind_is_here_or_test_is_skipped() -> bool {
+    let version = std::process::Command::new("valgrind").arg("--version").output();
+    let is_here = version.is_ok_and(|output| output.status.success());
+    if !is_here {
+        not_here("valgrind", "valgrind is not installed");
+    }
+    is_here
 }
 
 /// Returns the build of MySQL or MariaDB that tests use, if it is here and has the storage engine

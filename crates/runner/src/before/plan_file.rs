@@ -10,6 +10,7 @@ use plan::{BuildSource, Config, Diagnostic, Place, Plan, Resolved};
 use record::DeclaredOption;
 
 use super::trials::Refusal;
+use crate::bundle::{self, Bundle};
 use crate::events::{Events, PlanDiagnostics, Silent};
 use crate::failure::{PlanRefused, UsageError, help_of};
 use crate::request::PlanRequest;
@@ -31,13 +32,29 @@ pub struct PlanFile {
     built: BTreeMap<String, String>,
 }
 
-/// Reads and parses a plan, and tells its warnings.
+/// Reads and parses a plan, and tells its warnings. Refuses the plan of a bundle that could do more
+/// than measure what everybody can fetch.
 pub fn read(request: &PlanRequest, events: &dyn Events) -> anyhow::Result<PlanFile> {
     let text = match &request.plan {
         None => plan::DEFAULT_PLAN.to_owned(),
-        Some(path) => read_text(path)?,
+        Some(path) => match Bundle::open(path)? {
+            Some(bundle) => return read_bundle(bundle, path, request.sets.clone(), events),
+            None => read_text(path)?,
+        },
     };
     parse(request.plan.clone(), text, request.sets.clone(), None, events)
+}
+
+/// Parses the plan of the bundle at `path`. It has no files, so none is ever read for it.
+fn read_bundle(
+    bundle: Bundle,
+    path: &Path,
+    sets: Vec<String>,
+    events: &dyn Events,
+) -> anyhow::Result<PlanFile> {
+    let file = parse(Some(bundle.plan_path), bundle.plan, sets, Some(Vec::new()), events)?;
+    bundle::refuse(&file, path)?;
+    Ok(file)
 }
 
 /// Reads the text of a plan.

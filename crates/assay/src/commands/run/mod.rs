@@ -15,12 +15,13 @@ use crate::cli::{CellArgs, FindArgs, LibraryArgs, PlaceArgs};
 use crate::display::Display;
 use crate::exit::{Exit, report_error};
 use crate::output::{print, style};
+use crate::reproduced;
 use crate::run_view::RunView;
 use next::next_commands;
 
 /// Runs a plan, or resumes a run, and prints its results.
 pub fn run(request: &RunRequest, place: &PlaceArgs) -> anyhow::Result<Exit> {
-    let view = RunView::new(place);
+    let view = RunView::new(place).with_finding(reproduced::prepare(request)?);
     // A load rank has nothing to show.
     let Some(outcome) = runner::run(request, &view)? else {
         return Ok(Exit::Ok);
@@ -117,7 +118,14 @@ fn show_measured(
     if let Some(incomplete) = &measured.incomplete {
         display.say(incomplete);
     }
-    finish(outcome, exit_of(run, &figures, measured.is_part.then_some(&measured.cells)))
+    let mut exit = exit_of(run, &figures, measured.is_part.then_some(&measured.cells));
+    if let Some(reproduction) = reproduced::judge(directory, run, &figures) {
+        reproduction.lines.iter().for_each(|line| display.say_even_if_quiet(line));
+        if exit == Exit::Ok {
+            exit = reproduction.exit;
+        }
+    }
+    finish(outcome, exit)
 }
 
 /// Writes the report of a run whose record was finished late.

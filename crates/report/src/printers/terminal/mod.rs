@@ -6,9 +6,11 @@
 //!
 //! * [`runs`]: what `assay show` and the end of `assay run` print
 //! * [`comparisons`], [`effects`]: what `assay compare` prints
+//! * [`bundles`]: the bug report that `assay bundle` writes
 //! * [`writer`]: paragraphs, wrapped and colored
 //! * [`layout`]: the widths of columns, and where wide tables are split
 
+pub(crate) mod bundles;
 pub(crate) mod comparisons;
 pub(crate) mod effects;
 mod layout;

@@ -1,0 +1,299 @@
+//! `assay bundle`: writes a finding of a run with all that others need to repeat it.
+//!
+//! ```text
+//! RunDir ─► finding    which figure of the step, and its load
+//!            ├─► plan      two targets and one step of the recorded plan
+//!            ├─► facts     builds, machine, commands, limits
+//!            └─► README.md, finding.json, profiles.folded, work.json
+//!                  └─► scrub   no secret, and no place of this machine
+//! ```
+
+mod facts;
+mod finding;
+mod plan;
+mod scrub;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use analysis::compare::{CompareOptions, Compared, EFFECT, WORK, costs};
+use analysis::figures::{Figures, Series};
+use analysis::settings::{RunSettings, Settings};
+use record::{CellKey, Run, RunDir};
+use report::{BundleFacts, Comparison, ProfileForm};
+use runner::bundle::{FINDING, PLAN};
+use runner::failure::UsageError;
+
+use self::finding::{ChosenFinding, choose};
+use self::scrub::{Scrubber, is_secret};
+use super::show::pair_of;
+use crate::cli::BundleArgs;
+use crate::exit::Exit;
+use crate::output::{eprint_line, json_text, print};
+use crate::runs::{check_steps, figures, retain_steps, say_damages};
+
+pub use self::facts::file_hashes;
+#[cfg(test)]
+pub use self::finding::BundledInterval;
+pub use self::finding::{BundledFigure, BundledFinding, FORMAT, FindingPlace, figures_of};
+
+/// The text of the bug report.
+const README: &str = "README.md";
+/// The profiles of both targets.
+const PROFILES: &str = "profiles.folded";
+/// The work of both targets, with the functions that changed.
+const WORK_FILE: &str = "work.json";
+
+/// GitHub refuses comments that are longer than 65,536 characters.
+const README_BYTES_MAX: usize = 60_000;
+/// The most bytes of each other file.
+const FILE_BYTES_MAX: usize = 200_000;
+
+/// Writes a bundle.
+pub fn bundle(args: &BundleArgs) -> anyhow::Result<Exit> {
+    let directory = RunDir::open(&args.run)?;
+    let run = directory.read_run()?;
+    if run.search.is_some() {
+        let message = "a search has no finding to bundle: its rates are chosen while it runs";
+        return Err(UsageError::new(message, None).into());
+    }
+    let output = output_of(args, &run)?;
+
+    let source = Source::read(args, &directory, run)?;
+    let files = source.files(&output)?;
+    write(&output, &files)?;
+
+    for limit in &source.facts.limits {
+        eprint_line!("note: {}", limit.replace('`', ""));
+    }
+    let readme = output.join(README);
+    if runner::bundle::is_archive(&output) {
+        let path = output.display();
+        eprint_line!(
+            "bug report: `tar xOf {path} --wildcards '*/{README}'` prints its text; attach {path}"
+        );
+    } else {
+        eprint_line!("bug report: {}", readme.display());
+    }
+    print(&format!("{}\n", output.display()))?;
+    Ok(Exit::Ok)
+}
+
+/// Returns the path to write, which must not exist.
+fn output_of(args: &BundleArgs, run: &Run) -> anyhow::Result<PathBuf> {
+    let by_default = || PathBuf::from(format!("{}-{}.tar.gz", run.name, args.step));
+    let output = args.output.clone().unwrap_or_else(by_default);
+    if output.symlink_metadata().is_ok() {
+        let message = format!("`{}` exists already", output.display());
+        return Err(UsageError::new(
+            message,
+            Some("remove it, or choose another path with `-o`".into()),
+        )
+        .into());
+    }
+    Ok(output)
+}
+
+/// Returns the name of a bundle: that of its directory, or of its archive without the ending.
+fn name_of(output: &Path) -> String {
+    let name = output.file_name().unwrap_or_default().to_string_lossy();
+    let endings = [".tar.gz", ".tgz", ".tar"];
+    let stem = endings.iter().find_map(|ending| name.strip_suffix(ending));
+    stem.unwrap_or(&name).to_owned()
+}
+
+/// All that a bundle is made of.
+struct Source {
+    run: Run,
+    figures: Figures,
+    compared: Compared,
+    settings: Settings,
+    chosen: ChosenFinding,
+    plan: String,
+    facts: BundleFacts,
+    finding: BundledFinding,
+    scrubber: Scrubber,
+}
+
+impl Source {
+    /// Reads a run, and finds what is to be bundled.
+    fn read(args: &BundleArgs, directory: &RunDir, run: Run) -> anyhow::Result<Self> {
+        let targets = run.targets.iter().map(|target| target.name.as_str());
+        let (base, target) = pair_of(&args.between, targets)?;
+        if base == target {
+            let message = format!("`{base}` can't be compared with itself");
+            return Err(UsageError::new(message, None).into());
+        }
+        let pair = [base.to_owned(), target.to_owned()];
+
+        // Compared as `assay compare` does, with all targets and steps, then cut.
+        let (mut figures, _) =
+            figures(std::slice::from_ref(directory), |row| row.series = Series::default())?;
+        if say_damages(&figures) {
+            anyhow::bail!("the record of the run is damaged");
+        }
+        let steps = [args.step.clone()];
+        check_steps(&figures, &steps)?;
+        let mut compared = compare(&figures, base);
+        let place = FindingPlace {
+            target,
+            step: &args.step,
+            variant: args.variant.as_deref(),
+            clients: args.clients,
+        };
+        let chosen = choose(&compared, &place, args.metric.as_deref())?;
+        let is_work = chosen.figure.metric == WORK;
+        retain_steps(&mut figures, &steps);
+        keep_pair(&mut figures, &mut compared, &pair, &chosen.cell, is_work, &args.step);
+
+        let mut settings = RunSettings::read(directory)?.between(base, target);
+        hide_private(&mut settings);
+        let scrubber = Scrubber::of(&run, directory.path());
+
+        let cut = plan::cut(&run, &figures, &chosen, &pair, &args.step)?;
+        let mut source = Self {
+            run,
+            figures,
+            compared,
+            settings,
+            chosen,
+            plan: cut.text,
+            facts: BundleFacts { limits: cut.limits, ..BundleFacts::default() },
+            finding: BundledFinding::default(),
+            scrubber,
+        };
+        source.finding = facts::finding(&source, &pair, &args.step, &cut.sources);
+        Ok(source)
+    }
+
+    /// Returns the names and texts of the files of a bundle at `output`.
+    fn files(&self, output: &Path) -> anyhow::Result<BTreeMap<&'static str, String>> {
+        let mut files = BTreeMap::from([
+            (PLAN, format!("{}{}", facts::plan_comment(&self.finding), self.plan)),
+            (FINDING, json_text(&serde_json::to_value(&self.finding)?)?),
+        ]);
+        files.extend(self.profiles().map(|text| (PROFILES, text)));
+        if !self.compared.work.is_empty() {
+            let work = json_text(&serde_json::to_value(&self.compared.work)?)?;
+            files.extend((work.len() <= FILE_BYTES_MAX).then_some((WORK_FILE, work)));
+        }
+
+        let facts = facts::of(self, &name_of(output), output, files.keys().copied());
+        let findings = analysis::explain::explain(&self.figures, &self.compared);
+        let effects = analysis::compare::Effects::default();
+        let comparison = Comparison {
+            run: &self.run,
+            runs: &[],
+            figures: &self.figures,
+            compared: &self.compared,
+            effects: &effects,
+            findings: &findings,
+        };
+        let readme = |details| report::bundle_readme(&comparison, &self.settings, &facts, details);
+        let mut text = readme(true);
+        if text.len() > README_BYTES_MAX {
+            text = readme(false);
+        }
+        files.insert(README, text);
+
+        files.values_mut().for_each(|text| *text = self.scrubber.clean(text));
+        Ok(files)
+    }
+
+    /// Returns the most frequent stacks of both targets, in the format of flame graphs. `None` if
+    /// nothing was profiled.
+    fn profiles(&self) -> Option<String> {
+        let profiles = analysis::compare::merged_profiles(&self.figures);
+        if profiles.is_empty() {
+            return None;
+        }
+        let folded = ProfileForm::Folded.write(&profiles, Vec::new()).ok()?;
+        let text = String::from_utf8_lossy(&folded);
+
+        let samples =
+            |line: &str| line.rsplit_once(' ').and_then(|(_, count)| count.parse::<u64>().ok());
+        let mut lines: Vec<&str> = text.lines().collect();
+        lines.sort_by_key(|line| std::cmp::Reverse(samples(line)));
+        let mut bytes = 0;
+        lines.retain(|line| {
+            bytes += line.len() + 1;
+            bytes <= FILE_BYTES_MAX
+        });
+        Some(lines.iter().map(|line| format!("{line}\n")).collect())
+    }
+}
+
+/// Compares the targets of a run with a base by the rules of `assay compare`.
+pub fn compare(figures: &Figures, base: &str) -> Compared {
+    let options = CompareOptions {
+        base: base.to_owned(),
+        effect: figures.effect.unwrap_or(EFFECT),
+        metrics: costs(figures),
+        ..CompareOptions::default()
+    };
+    analysis::compare::compare(figures, &options)
+}
+
+/// Keeps only what is about two targets, and about one load of a step.
+fn keep_pair(
+    figures: &mut Figures,
+    compared: &mut Compared,
+    pair: &[String; 2],
+    cell: &CellKey,
+    is_work: bool,
+    step: &str,
+) {
+    let is_of_pair = |key: &CellKey| pair.contains(&key.target) && key.variant == cell.variant;
+    // The number of clients of exact cells is their own.
+    let is_of_load = |key: &CellKey| is_of_pair(key) && (is_work || key.clients == cell.clients);
+    figures.rows.retain(|row| is_of_load(&row.cell));
+    figures.missing.retain(|row| is_of_load(&row.cell));
+    figures.profiled.retain(|step| is_of_load(&step.row.cell));
+    figures.exact.retain(|step| is_of_pair(&step.row.cell));
+
+    let is_target = |key: &CellKey| is_of_load(key) && key.target == pair[1];
+    compared.rows.retain(|row| is_target(&row.cell) && row.step == step);
+    compared.overall.clear();
+    compared.profiles.retain(|profile| is_target(&profile.cell) && profile.step == step);
+    compared.waits.retain(|waits| is_target(&waits.cell) && waits.step == step);
+    compared.plans.retain(|plans| is_target(&plans.cell) && plans.step == step);
+    let is_exact_target = |key: &CellKey| is_of_pair(key) && key.target == pair[1];
+    compared.work.retain(|work| is_exact_target(&work.cell) && work.step == step);
+}
+
+/// Removes secrets and paths from the settings that are shown.
+fn hide_private(settings: &mut Settings) {
+    const PATH: &str = "(a path)";
+    let hide = |value: &mut Option<String>| {
+        if value.as_ref().is_some_and(|value| value.starts_with('/')) {
+            *value = Some(PATH.to_owned());
+        }
+    };
+    for comparison in &mut settings.differences {
+        comparison.settings.retain(|setting| !is_secret(&setting.name));
+        for setting in &mut comparison.settings {
+            hide(&mut setting.a);
+            hide(&mut setting.b);
+        }
+        for one_sided in [&mut comparison.only_a, &mut comparison.only_b] {
+            one_sided
+                .retain(|setting| !is_secret(&setting.name) && !setting.value.starts_with('/'));
+        }
+    }
+    // They are about single targets, and may have values of any kind.
+    settings.targets.clear();
+}
+
+/// Writes the files into a new directory or archive.
+fn write(output: &Path, files: &BTreeMap<&'static str, String>) -> anyhow::Result<()> {
+    if runner::bundle::is_archive(output) {
+        let files: Vec<(&str, &str)> =
+            files.iter().map(|(name, text)| (*name, text.as_str())).collect();
+        return Ok(runner::bundle::write_archive(output, &name_of(output), &files)?);
+    }
+    fs_err::create_dir(output)?;
+    for (name, text) in files {
+        fs_err::write(output.join(name), text)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,215 @@
+//! The plan of a bundle: two targets and one step of the recorded plan, with builds that others can
+//! fetch.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use analysis::compare::WORK;
+use analysis::figures::Figures;
+use anyhow::Context as _;
+use builds::{Spec, Store};
+use plan::{BuildSource, Excerpt, Plan};
+use record::Run;
+use runner::before::plan_file::{self, PlanFile};
+use runner::bundle::refused_values;
+
+use super::finding::ChosenFinding;
+
+/// What stands for a build that others can't get.
+const NO_BUILD: &str = "name-a-build";
+
+/// The fewest repeats of a bundle whose figure depends on time.
+const REPEATS_MIN: u32 = 5;
+
+/// The plan of a bundle.
+pub struct CutPlan {
+    /// The text.
+    pub text: String,
+    /// The source of each build in it, by the build's name.
+    pub sources: BTreeMap<String, String>,
+    /// What others can't repeat.
+    pub limits: Vec<String>,
+}
+
+/// Cuts the recorded plan down to a finding.
+pub fn cut(
+    run: &Run,
+    figures: &Figures,
+    chosen: &ChosenFinding,
+    pair: &[String; 2],
+    step: &str,
+) -> anyhow::Result<CutPlan> {
+    let file = plan_file::recorded_quietly(&run.plan)?;
+    let plan = &file.plan;
+    let mut limits = Vec::new();
+    let sources = sources(run, plan, pair, &mut limits)?;
+
+    let cell = &chosen.cell;
+    let variant = plan.variants.iter().find(|variant| variant.name == cell.variant);
+    let variant = variant.context("the recorded plan lacks the variant of the finding")?;
+    // The number of clients of exact cells is their own.
+    let is_measured = plan.clients.contains(&cell.clients);
+    let clients = if is_measured { cell.clients } else { plan.clients[0] };
+    let counts = [chosen.figure.base_values.len(), chosen.figure.values.len()];
+    let repeats = match chosen.figure.metric.as_str() {
+        WORK => plan.repeats,
+        _ => REPEATS_MIN.max(counts[0].min(counts[1]) as u32),
+    };
+
+    let mut wanted = Excerpt {
+        name: &format!("{}-{step}", run.name).replace('.', "-"),
+        targets: [&pair[0], &pair[1]],
+        clients,
+        variant: variant.name.as_deref(),
+        steps: variant.workload.steps_to_reach(step),
+        repeats,
+        sources: sources.clone(),
+        file_options: [
+            file_options(&file, &pair[0], &mut limits)?,
+            file_options(&file, &pair[1], &mut limits)?,
+        ],
+        left_out: Vec::new(),
+        is_profiled: !figures.profiled.is_empty(),
+        is_exact: !figures.exact.is_empty(),
+    };
+    let text = excerpt(&file, &wanted)?;
+    let (parsed, _) = parse(&text)?;
+
+    // Options that a bundle can't have are left out; of all else, `run` says what it refuses.
+    for refused in refused_values(&parsed.resolved) {
+        let is_option = refused.key.starts_with("config.");
+        if is_option {
+            wanted.left_out.push(refused.key.clone());
+            limits.push(format!("`{}` is left out: it {}", refused.key, refused.why));
+        } else if !refused.key.starts_with("build.") {
+            limits.push(format!(
+                "`assay run` refuses the bundle, since `{}` {}: read `plan.toml`, then run that",
+                refused.key, refused.why
+            ));
+        }
+    }
+    limits.dedup();
+    let text = excerpt(&file, &wanted)?;
+    parse(&text)?;
+    Ok(CutPlan { text, sources, limits })
+}
+
+fn excerpt(file: &PlanFile, wanted: &Excerpt<'_>) -> anyhow::Result<String> {
+    let text = plan::excerpt(&file.plan, &file.text, &file.sets, wanted);
+    text.context("the recorded plan lacks a part of the finding")
+}
+
+/// Parses the plan of a bundle, which must be one.
+fn parse(text: &str) -> anyhow::Result<(Plan, Vec<plan::Diagnostic>)> {
+    let name = runner::bundle::PLAN;
+    plan::parse(name, text, &[]).map_err(|errors| {
+        anyhow::anyhow!(
+            "the part of the plan with the finding is not a plan by itself:\n{}",
+            plan::render(&errors, name, text, &[], false)
+        )
+    })
+}
+
+/// Returns the options in the files of a target's config.
+fn file_options(
+    file: &PlanFile,
+    target: &str,
+    limits: &mut Vec<String>,
+) -> anyhow::Result<Vec<(String, String)>> {
+    let target = file.plan.targets.iter().find(|known| known.name == target);
+    let config = &file.plan.configs[target.context("the recorded plan lacks a target")?.config];
+    let notation = engine::notation_of(config.engine.name());
+
+    let mut options = Vec::new();
+    for (name, text) in config.files.iter().zip(file.config_texts(config)?) {
+        // An empty value means a name without a value, in plans as well.
+        let of_file = notation.options(&text).into_iter();
+        options.extend(of_file.map(|(name, value)| (name, value.unwrap_or_default())));
+        let includes =
+            |line: &str| line.trim_start().trim_start_matches('!').starts_with("include");
+        if text.lines().any(includes) {
+            let file = Path::new(name).file_name().unwrap_or_default().to_string_lossy();
+            limits
+                .push(format!("the config file `{file}` includes others, which the bundle lacks"));
+        }
+    }
+    Ok(options)
+}
+
+/// Returns the source of each build in the plan of the bundle, and says which others can't get.
+fn sources(
+    run: &Run,
+    plan: &Plan,
+    pair: &[String; 2],
+    limits: &mut Vec<String>,
+) -> anyhow::Result<BTreeMap<String, String>> {
+    let mut sources = BTreeMap::new();
+    for target in plan.targets.iter().filter(|target| pair.contains(&target.name)) {
+        let build = &plan.builds[target.build];
+        if sources.contains_key(&build.name) {
+            continue;
+        }
+        let name = &build.name;
+        let key = format!("build.{name}.{}", build.engine.name());
+        let set = format!("name one of yours with `--set {key}=DIRECTORY`");
+
+        let source = match &build.source {
+            BuildSource::Bundled => {
+                let engine = build.engine.name();
+                limits.push(format!("{engine} is a part of Assay: this was assay {}", run.assay));
+                "bundled".to_owned()
+            }
+            BuildSource::Installed(text) => match fetchable(run, name, text)? {
+                Some(spec) => spec,
+                None if is_of_distribution(text) => {
+                    limits.push(format!(
+                        "build `{name}` is what the distribution had installed, and another machine may have another"
+                    ));
+                    text.clone()
+                }
+                None => {
+                    limits.push(format!("build `{name}` can't be downloaded: {set}"));
+                    NO_BUILD.to_owned()
+                }
+            },
+            _ => {
+                limits.push(format!("build `{name}` was a server that Assay did not start: {set}"));
+                NO_BUILD.to_owned()
+            }
+        };
+        sources.insert(name.clone(), source);
+    }
+    Ok(sources)
+}
+
+/// Returns the spec by which others can fetch a build; `None` if there is none.
+fn fetchable(run: &Run, name: &str, text: &str) -> anyhow::Result<Option<String>> {
+    let recorded = run.builds.iter().find(|build| build.name == name);
+    let source = recorded.map_or(text, |build| build.source.as_str());
+    let stored = match Store::of_user() {
+        Ok(store) => store.list()?.into_iter().filter_map(|(_, build)| build.ok()).collect(),
+        // A user without a directory for builds has no builds.
+        Err(_) => Vec::new(),
+    };
+
+    let folder_of = |build: &builds::Build| Path::new(source).starts_with(&build.folder);
+    if let Some(build) = stored.iter().find(|build| folder_of(build)) {
+        let manifest = &build.manifest;
+        return Ok(match Spec::parse(&manifest.spec) {
+            // `postgres@17` will be another version later.
+            Ok(Spec::Release { .. }) => Some(format!("{}@{}", manifest.product, manifest.version)),
+            Ok(Spec::Debian { .. }) => Some(manifest.spec.clone()),
+            _ => None,
+        });
+    }
+    Ok(match Spec::parse(text) {
+        Ok(Spec::Release { .. } | Spec::Debian { .. }) => Some(text.to_owned()),
+        _ => None,
+    })
+}
+
+/// Returns whether a plan means the distribution's build by this text.
+fn is_of_distribution(text: &str) -> bool {
+    let is_version = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    text == "distribution" || is_version
+}

@@ -1,0 +1,165 @@
+//! Removes from text what is nobody else's business: secrets, and the places of one machine.
+
+use std::path::Path;
+
+use record::Run;
+
+/// What stands for a secret.
+const SECRET: &str = "***";
+/// What stands for a directory of the machine that measured.
+const DIRECTORY: &str = "DIRECTORY";
+/// What stands for a home directory.
+const HOME: &str = "~";
+
+/// Words in the names of options whose values are secrets, or name hosts.
+const SECRET_WORDS: [&str; 7] = [
+    "password",
+    "passphrase",
+    "secret",
+    "token",
+    "conninfo",
+    "authentication_string",
+    "credential",
+];
+
+/// The folders of home directories.
+const HOMES: [&str; 2] = ["/home/", "/Users/"];
+
+/// Shorter texts would occur in others by chance.
+const LENGTH_MIN: usize = 4;
+
+/// What is removed from every file of a bundle.
+pub struct Scrubber {
+    /// Texts, the longest first, and what stands for them.
+    replacements: Vec<(String, String)>,
+}
+
+impl Scrubber {
+    /// Finds what is to be removed from texts about a run.
+    pub fn of(run: &Run, directory: &Path) -> Self {
+        let mut replacements: Vec<(String, String)> = Vec::new();
+        let mut replace = |text: &str, by: &str| {
+            if text.len() >= LENGTH_MIN {
+                replacements.push((text.to_owned(), by.to_owned()));
+            }
+        };
+
+        for option in run.targets.iter().flat_map(|target| &target.declared) {
+            if is_secret(&option.name) {
+                replace(&option.value, SECRET);
+                replace(&option.canonical, SECRET);
+            }
+        }
+
+        let absolute = std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned());
+        let folders = absolute.ancestors().take(2).map(|path| path.display().to_string());
+        folders.for_each(|folder| replace(&folder, DIRECTORY));
+        run.invocations.iter().for_each(|invocation| replace(&invocation.data_dir, DIRECTORY));
+        for build in run.builds.iter().filter(|build| build.source.starts_with('/')) {
+            replace(&build.source, DIRECTORY);
+        }
+        if let Some(home) = std::env::home_dir() {
+            replace(&home.display().to_string(), HOME);
+        }
+        replace(&rustix::system::uname().nodename().to_string_lossy(), "HOST");
+        for name in ["LOGNAME", "USER", "SUDO_USER"] {
+            // Text has such words anyway.
+            let user = std::env::var(name).unwrap_or_default();
+            if !["root", "user", "postgres", "mysql", "nobody"].contains(&user.as_str()) {
+                replace(&user, "USER");
+            }
+        }
+
+        replacements.sort_by_key(|(text, _)| std::cmp::Reverse(text.len()));
+        Self { replacements }
+    }
+
+    /// Returns a text without what is removed.
+    pub fn clean(&self, text: &str) -> String {
+        let mut clean = words::redact(text);
+        for (text, by) in &self.replacements {
+            clean = replaced_words(&clean, text, by);
+        }
+        for folder in HOMES {
+            clean = without_users(&clean, folder);
+        }
+        clean
+    }
+}
+
+/// Returns whether the value of an option is a secret.
+pub fn is_secret(name: &str) -> bool {
+    let name = name.to_ascii_lowercase().replace('-', "_");
+    SECRET_WORDS.iter().any(|word| name.contains(word))
+}
+
+/// Replaces a text where it is not a part of a longer word.
+fn replaced_words(text: &str, word: &str, by: &str) -> String {
+    let is_of_word = |letter: char| letter.is_alphanumeric() || letter == '_';
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(word) {
+        let (before, after) = (&rest[..at], &rest[at + word.len()..]);
+        let begins_inside = before.chars().next_back().or_else(|| out.chars().next_back());
+        let is_part = begins_inside.is_some_and(is_of_word) && word.starts_with(is_of_word)
+            || after.starts_with(is_of_word) && word.ends_with(is_of_word);
+        out.push_str(before);
+        out.push_str(if is_part { word } else { by });
+        rest = after;
+    }
+    out + rest
+}
+
+/// Replaces the names of users in paths below the folder of home directories.
+fn without_users(text: &str, folder: &str) -> String {
+    let is_of_name = |letter: char| letter.is_alphanumeric() || "._-".contains(letter);
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(folder) {
+        out.push_str(&rest[..at]);
+        out.push_str(HOME);
+        rest = rest[at + folder.len()..].trim_start_matches(is_of_name);
+    }
+    out + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_and_places_are_removed() {
+        let option = |name: &str, value: &str| words::DeclaredOption {
+            name: name.into(),
+            value: value.into(),
+            ..words::DeclaredOption::default()
+        };
+        let declared = vec![
+            option("primary_conninfo", "host=db1 password=hunter2"),
+            option("work_mem", "4MB"),
+        ];
+        let run = Run {
+            targets: vec![record::Target { declared, ..record::Target::default() }],
+            invocations: vec![record::Invocation {
+                data_dir: "/srv/joe/data".into(),
+                ..record::Invocation::default()
+            }],
+            ..Run::default()
+        };
+        let scrubber = Scrubber::of(&run, Path::new("/srv/joe/results/run1"));
+        for (text, clean) in [
+            ("set = \"host=db1 password=hunter2\"", "set = \"***\""),
+            ("/srv/joe/results/run1/x and /srv/joe/data", "DIRECTORY/x and DIRECTORY"),
+            ("postgres://joe:pw@db/x", "postgres://joe:***@db/x"),
+            ("/home/joe/pg and /Users/ann.b/x", "~/pg and ~/x"),
+            ("work_mem = 4MB", "work_mem = 4MB"),
+        ] {
+            assert_eq!(scrubber.clean(text), clean);
+        }
+    }
+
+    #[test]
+    fn a_part_of_a_longer_word_stays() {
+        assert_eq!(replaced_words("anna ann ann.x ann_b", "ann", "U"), "anna U U.x ann_b");
+    }
+}
