@@ -1,6 +1,7 @@
 //! Searches for the commit that changed a step, in repositories whose history each test makes.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use rustix::process::Signal;
 use serde_json::Value;
@@ -74,6 +75,20 @@ impl History {
     fn search(&self, more: &[&str]) -> Ended {
         let args = self.search_args(more);
         self.place.assay(&args.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+
+    /// Compiles the library of the last commit.
+    fn library_of_last_commit(&self, real: &Path) -> PathBuf {
+        let folder = self.place.join("mine");
+        fs_err::create_dir(&folder).unwrap();
+        let library = folder.join("librocksdb.so.9.9.3");
+        let mut compile = Command::new("cc");
+        compile.args(["-shared", "-fPIC", "-o"]).arg(&library);
+        compile.arg(self.place.join("repository/library.c"));
+        compile.arg("-Wl,--no-as-needed").arg(real);
+        compile.arg(format!("-Wl,-rpath,{}", real.parent().unwrap().display()));
+        assert!(compile.status().unwrap().success());
+        library
     }
 
     /// Returns the sentence about a change that came with a commit.
@@ -181,12 +196,12 @@ fn a_predicate_ends_with_the_exit_codes_of_git_bisect() {
     };
     let good = format!("dir:{}", libraries[0].display());
     let judge = |candidate: &str, step: &str| {
-        let args = ["bisect", "plan.toml", "--predicate", "--good", &good, "--candidate", candidate];
+        let args =
+            ["bisect", "plan.toml", "--predicate", "--good", &good, "--candidate", candidate];
         history.place.assay(&[&args[..], &["--step", step, "--threshold", "200"]].concat())
     };
     judge(&good, "fillseq").expect_code(0);
-    history.place.make_library(&libraries[0]);
-    let slow = format!("dir:{}", history.place.join("repository/librocksdb.so").display());
+    let slow = format!("dir:{}", history.library_of_last_commit(&libraries[0]).display());
     judge(&slow, "fillseq").expect_code(1);
     judge("dir:/nowhere", "fillseq").expect_code(125);
     judge(&good, "nosuch").expect_code(255);

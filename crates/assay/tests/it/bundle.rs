@@ -89,7 +89,7 @@ fn somebody_else_repeats_a_finding_with_the_readme_alone() {
 
     let [ran, compared] = <[Ended; 2]>::try_from(follow(&readme, &other)).ok().unwrap();
     let ran = ran.expect_code(0);
-    let ran = ran
+    let _ran = ran
         .expect_in_stderr(&["\nreproduced: l.i1 of lite.full against lite.base: throughput is 0."]);
     compared.expect_code(0).expect_in_stdout(&["lite.full compared with lite.base"]);
 

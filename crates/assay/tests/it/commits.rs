@@ -12,7 +12,7 @@ use crate::place::{ASSAY, Ended, Place, Running, entries, eventually, send};
 use crate::rocksdb_or_test_is_skipped;
 
 /// A place with a repository, and a store of builds of its own.
-struct CommitPlace {
+pub(crate) struct CommitPlace {
     place: Place,
 }
 
@@ -25,7 +25,7 @@ const MAKE: &str = "sh build.sh";
 
 impl CommitPlace {
     /// Returns a place whose repository has one commit with the tag `v1`.
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let place = Self { place: Place::new() };
         for name in ["repository", "noted"] {
             fs_err::create_dir(place.join(name)).unwrap();
@@ -38,7 +38,7 @@ impl CommitPlace {
         place
     }
 
-    fn join(&self, name: &str) -> PathBuf {
+    pub(crate) fn join(&self, name: &str) -> PathBuf {
         self.place.join(name)
     }
 
@@ -58,7 +58,7 @@ impl CommitPlace {
     }
 
     /// Commits files, and returns the commit's hash.
-    fn commit(&self, subject: &str, files: &[(&str, &str)]) -> String {
+    pub(crate) fn commit(&self, subject: &str, files: &[(&str, &str)]) -> String {
         for (name, text) in files {
             fs_err::write(self.join("repository").join(name), text).unwrap();
         }
@@ -67,13 +67,13 @@ impl CommitPlace {
         self.git(&["rev-parse", "HEAD"])
     }
 
-    fn spawn(&self, args: &[&str]) -> Running {
+    pub(crate) fn spawn(&self, args: &[&str]) -> Running {
         let mut command = Command::new(ASSAY);
         command.env("ASSAY_BUILDS", self.join("builds"));
         self.place.spawn_as(command, args)
     }
 
-    fn assay(&self, args: &[&str]) -> Ended {
+    pub(crate) fn assay(&self, args: &[&str]) -> Ended {
         self.spawn(args).wait()
     }
 

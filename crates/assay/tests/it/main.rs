@@ -15,6 +15,7 @@
 mod alone;
 mod bad_input;
 mod benchmark;
+mod bisect;
 mod bundle;
 mod ci;
 mod command_line;

@@ -9,7 +9,7 @@ use runner::failure::UsageError;
 
 use super::log::{Candidate, Source};
 use crate::cli::BisectArgs;
-use crate::commands::versus::target_builds::{plan_name, usage_error};
+use crate::commands::versus::target_builds::{TargetBuild, find_all, plan_name, usage_error};
 
 /// Returns the candidates that the command line names, the oldest first.
 pub(super) fn candidates(args: &BisectArgs, plan: &Plan) -> anyhow::Result<Vec<Candidate>> {
@@ -119,15 +119,27 @@ fn with_different_names(mut candidates: Vec<Candidate>) -> Vec<Candidate> {
 }
 
 impl Candidate {
-    /// Returns the change of a plan that adds the build of the candidate.
-    pub(super) fn set(&self, engine: &str) -> String {
+    /// Returns the change of a plan that adds the build of the candidate. It must be downloaded.
+    pub(super) fn set(&self, engine: &str) -> anyhow::Result<String> {
         let build = plan::key_part(&self.build);
-        match &self.source {
-            Source::Build(source) => format!("build.{build}={{{engine}={}}}", quoted(source)),
+        Ok(match &self.source {
+            Source::Build(text) => {
+                let source = in_plans(text)?;
+                format!("build.{build}={{{engine}={}}}", quoted(&source))
+            }
             Source::Commit { recipe, hash } => {
                 format!("build.{build}={{extends={},ref={}}}", quoted(recipe), quoted(hash))
             }
-        }
+        })
+    }
+}
+
+/// Returns how a plan names the build that a text on the command line stands for.
+fn in_plans(text: &str) -> anyhow::Result<String> {
+    let found = find_all(&[text.to_owned()])?;
+    match found.into_iter().next() {
+        Some(TargetBuild::Available { source, .. }) => Ok(source),
+        Some(TargetBuild::Missing(_)) | None => anyhow::bail!("`{text}` is not downloaded"),
     }
 }
 

@@ -59,7 +59,7 @@ impl Measuring<'_> {
         let by = MeasuredBy::named(&self.question.metric);
         let mut request = match run {
             Some(name) => self.resumed(&self.directory.join(RUNS).join(name), None),
-            None => self.first(&by),
+            None => self.first(&by)?,
         };
         loop {
             let outcome = runner::run(&request, &view)?;
@@ -87,9 +87,11 @@ impl Measuring<'_> {
     }
 
     /// Returns the request for a new run.
-    fn first(&self, by: &MeasuredBy) -> RunRequest {
+    fn first(&self, by: &MeasuredBy) -> anyhow::Result<RunRequest> {
         let mut sets = self.question.sets.clone();
-        sets.extend(self.candidates.iter().map(|candidate| candidate.set(self.engine)));
+        for candidate in &self.candidates {
+            sets.push(candidate.set(self.engine)?);
+        }
         sets.push(self.target());
         sets.push(format!("workload.{}.steps=[\"{}\"]", self.workload, self.steps.join("\",\"")));
         let oldest = self.candidates[0];
@@ -98,13 +100,13 @@ impl Measuring<'_> {
         }
 
         let repeats = if by.is_work() { 0 } else { REPEATS_FIRST };
-        RunRequest {
+        Ok(RunRequest {
             plan: PlanRequest { plan: Some(self.question.plan.clone()), sets },
             repeats: Some(Repeats::Count(repeats)),
             exact: by.is_work().then_some(ExactRequest { simulate: None }),
             results: self.directory.join(RUNS),
             ..self.place.request()
-        }
+        })
     }
 
     /// Returns the change of a plan by which the trial's candidates are its only targets.
