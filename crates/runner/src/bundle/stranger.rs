@@ -145,16 +145,23 @@ pub fn refuse(file: &PlanFile, bundle: &Path) -> anyhow::Result<()> {
          ordinary plan: `assay run {}`",
         unpacked.display()
     );
-    let diagnostic = |refused: &Refused| {
-        let message = format!("a bundle can't have `{}`: it {}", refused.key, refused.why);
-        refusal("bundle::refused", refused.place, message, None)
-    };
-    let mut diagnostics: Vec<Diagnostic> =
-        refused_values(&file.plan.resolved).iter().map(diagnostic).collect();
+    let mut diagnostics: Vec<Diagnostic> = Vec::new();
+    for Refused { key, why, place } in refused_values(&file.plan.resolved) {
+        let message = format!("a bundle can't have `{key}`: it {why}");
+        let own = format!("name a build of yours with `--set {key}=DIRECTORY`");
+        let help = is_of_engine(&key).then_some(own.as_str());
+        diagnostics.push(refusal("bundle::refused", place, message, help));
+    }
     if let Some(last) = diagnostics.last_mut() {
         last.help(help);
     }
     Ok(file.refuse(&diagnostics)?)
+}
+
+/// Returns whether a key names the build of an engine.
+fn is_of_engine(key: &str) -> bool {
+    let engine = key.strip_prefix("build.").and_then(|build| build.split_once('.'));
+    engine.is_some_and(|(_, key)| Engine::NAMES.iter().any(|(name, _)| *name == key))
 }
 
 /// Returns why a bundle may not have a value; `None` if it may.

@@ -7,7 +7,7 @@ use std::path::Path;
 use analysis::compare::WORK;
 use analysis::figures::Figures;
 use anyhow::Context as _;
-use builds::{Spec, Store};
+use builds::{Manifest, Spec};
 use plan::{BuildSource, Excerpt, Plan};
 use record::Run;
 use runner::before::plan_file::{self, PlanFile};
@@ -42,7 +42,7 @@ pub fn cut(
     let file = plan_file::recorded_quietly(&run.plan)?;
     let plan = &file.plan;
     let mut limits = Vec::new();
-    let sources = sources(run, plan, pair, &mut limits)?;
+    let sources = sources(run, plan, pair, &mut limits);
 
     let cell = &chosen.cell;
     let variant = plan.variants.iter().find(|variant| variant.name == cell.variant);
@@ -142,7 +142,7 @@ fn sources(
     plan: &Plan,
     pair: &[String; 2],
     limits: &mut Vec<String>,
-) -> anyhow::Result<BTreeMap<String, String>> {
+) -> BTreeMap<String, String> {
     let mut sources = BTreeMap::new();
     for target in plan.targets.iter().filter(|target| pair.contains(&target.name)) {
         let build = &plan.builds[target.build];
@@ -159,7 +159,7 @@ fn sources(
                 limits.push(format!("{engine} is a part of Assay: this was assay {}", run.assay));
                 "bundled".to_owned()
             }
-            BuildSource::Installed(text) => match fetchable(run, name, text)? {
+            BuildSource::Installed(text) => match fetchable(run, name, text) {
                 Some(spec) => spec,
                 None if is_of_distribution(text) => {
                     limits.push(format!(
@@ -179,33 +179,29 @@ fn sources(
         };
         sources.insert(name.clone(), source);
     }
-    Ok(sources)
+    sources
 }
 
 /// Returns the spec by which others can fetch a build; `None` if there is none.
-fn fetchable(run: &Run, name: &str, text: &str) -> anyhow::Result<Option<String>> {
+fn fetchable(run: &Run, name: &str, text: &str) -> Option<String> {
     let recorded = run.builds.iter().find(|build| build.name == name);
     let source = recorded.map_or(text, |build| build.source.as_str());
-    let stored = match Store::of_user() {
-        Ok(store) => store.list()?.into_iter().filter_map(|(_, build)| build.ok()).collect(),
-        // A user without a directory for builds has no builds.
-        Err(_) => Vec::new(),
-    };
-
-    let folder_of = |build: &builds::Build| Path::new(source).starts_with(&build.folder);
-    if let Some(build) = stored.iter().find(|build| folder_of(build)) {
-        let manifest = &build.manifest;
-        return Ok(match Spec::parse(&manifest.spec) {
+    // The build's own folder says what it is, in whatever store it is.
+    for folder in Path::new(source).ancestors() {
+        let Ok(Some(manifest)) = Manifest::read(folder) else {
+            continue;
+        };
+        return match Spec::parse(&manifest.spec) {
             // `postgres@17` will be another version later.
             Ok(Spec::Release { .. }) => Some(format!("{}@{}", manifest.product, manifest.version)),
-            Ok(Spec::Debian { .. }) => Some(manifest.spec.clone()),
+            Ok(Spec::Debian { .. }) => Some(manifest.spec),
             _ => None,
-        });
+        };
     }
-    Ok(match Spec::parse(text) {
+    match Spec::parse(text) {
         Ok(Spec::Release { .. } | Spec::Debian { .. }) => Some(text.to_owned()),
         _ => None,
-    })
+    }
 }
 
 /// Returns whether a plan means the distribution's build by this text.
