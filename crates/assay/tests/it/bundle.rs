@@ -88,9 +88,8 @@ fn somebody_else_repeats_a_finding_with_the_readme_alone() {
     }
 
     let [ran, compared] = <[Ended; 2]>::try_from(follow(&readme, &other)).ok().unwrap();
-    let ran = ran.expect_code(0);
-    let ran = ran
-        .expect_in_stderr(&["\nreproduced: l.i1 of lite.full against lite.base: throughput is 0."]);
+    let reproduced = "\nreproduced: l.i1 of lite.full against lite.base: throughput is 0.";
+    ran.expect_code(0).expect_in_stderr(&[reproduced]);
     compared.expect_code(0).expect_in_stdout(&["lite.full compared with lite.base"]);
 
     // Only what the step needs was run, and whoever resumes the run still knows the finding.
@@ -152,8 +151,7 @@ fn exact_work_is_repeated() {
     copy(&place.join("work.tar.gz"), &other.join("work.tar.gz"));
 
     let ended = other.assay(&["run", "work.tar.gz"]).expect_code(0);
-    let ended =
-        ended.expect_in_stderr(&["\nreproduced: insert of lite.full against lite.base: work of "]);
+    ended.expect_in_stderr(&["\nreproduced: insert of lite.full against lite.base: work of "]);
     let finding = fs_err::read_to_string(run_in(&other).join("finding.json")).unwrap();
     let finding: Value = serde_json::from_str(&finding).unwrap();
     assert_eq!(finding["finding"]["metric"], "work");
