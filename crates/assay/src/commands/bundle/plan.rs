@@ -12,6 +12,7 @@ use plan::{BuildSource, Excerpt, Plan};
 use record::Run;
 use runner::before::plan_file::{self, PlanFile};
 use runner::bundle::refused_values;
+use runner::failure::UsageError;
 
 use super::finding::ChosenFinding;
 
@@ -20,6 +21,9 @@ const NO_BUILD: &str = "name-a-build";
 
 /// The fewest repeats of a bundle whose figure depends on time.
 const REPEATS_MIN: u32 = 5;
+
+/// The most characters of the name of a plan.
+const NAME_LENGTH_MAX: usize = 64;
 
 /// The plan of a bundle.
 pub struct CutPlan {
@@ -41,6 +45,10 @@ pub fn cut(
 ) -> anyhow::Result<CutPlan> {
     let file = plan_file::recorded_quietly(&run.plan)?;
     let plan = &file.plan;
+    if plan.against_itself {
+        let message = "a run of a target against itself shows noise, which is no finding";
+        return Err(UsageError::new(message, None).into());
+    }
     let mut limits = Vec::new();
     let sources = sources(run, plan, pair, &mut limits);
 
@@ -56,8 +64,10 @@ pub fn cut(
         _ => REPEATS_MIN.max(counts[0].min(counts[1]) as u32),
     };
 
+    let name: String =
+        format!("{}-{step}", run.name).replace('.', "-").chars().take(NAME_LENGTH_MAX).collect();
     let mut wanted = Excerpt {
-        name: &format!("{}-{step}", run.name).replace('.', "-"),
+        name: &name,
         targets: [&pair[0], &pair[1]],
         clients,
         variant: variant.name.as_deref(),
