@@ -6,7 +6,8 @@ use std::path::Path;
 use analysis::figures::Figures;
 use record::{Run, RunDir};
 use report::terminal_text;
-use runner::bundle::{Bundle, FINDING, builds_to_fetch, text_in};
+use runner::before::bundled_plan::builds_to_fetch;
+use runner::bundle::{Bundle, FINDING, text_in};
 use runner::failure::UsageError;
 use runner::{PlanRequest, RunRequest};
 

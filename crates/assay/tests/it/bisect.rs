@@ -10,17 +10,21 @@ use crate::commits::CommitPlace;
 use crate::place::{Ended, entries, eventually};
 use crate::rocksdb_or_test_is_skipped;
 
-/// A library with RocksDB's C API, whose writes take `SLOW` microseconds more.
+/// A library with RocksDB's C API, whose writes count to `SLOW` first.
 const LIBRARY: &str = r#"
 #define _GNU_SOURCE
 #include <dlfcn.h>
-#include <unistd.h>
 void rocksdb_write(void *db, void *options, void *batch, char **error) {
     void (*write)(void *, void *, void *, char **) = dlsym(RTLD_NEXT, "rocksdb_write");
-    if (SLOW) usleep(SLOW);
+    for (volatile int count = 0; count < SLOW; count++);
     write(db, options, batch, error);
 }
 "#;
+
+/// To count so far makes a write much slower than all others on the machine do.
+const SECONDS: u32 = 1_000_000;
+/// To count so far is more work than all else that a write does.
+const WORK: u32 = 20_000;
 
 /// What a commit of the history is.
 #[derive(Clone, Copy, PartialEq)]
@@ -28,7 +32,7 @@ enum Kind {
     Same,
     /// Does not compile.
     Broken,
-    /// Writes wait for this many microseconds from here on.
+    /// Writes count to this number from here on.
     Slow(u32),
 }
 
@@ -43,22 +47,23 @@ impl History {
     fn new(kinds: &[Kind]) -> Option<Self> {
         let libraries = rocksdb_or_test_is_skipped()?;
         let place = CommitPlace::new();
-        let mut microseconds = 0;
+        let mut slow = 0;
         let mut hashes = Vec::new();
         for (number, kind) in kinds.iter().enumerate() {
-            if let Kind::Slow(more) = kind {
-                microseconds = *more;
+            if let Kind::Slow(count) = kind {
+                slow = *count;
             }
             let broken = if *kind == Kind::Broken { "not C\n" } else { "" };
-            let text = format!("#define SLOW {microseconds}\n/* {number} */\n{LIBRARY}{broken}");
+            let text = format!("#define SLOW {slow}\n/* {number} */\n{LIBRARY}{broken}");
             hashes.push(place.commit(&format!("change {number}"), &[("library.c", &text)]));
         }
 
         let plan = format!(
-            "name = \"search\"\n[workload.kv]\nkeys = 2000\nsteps = [\"fillseq\", \"overwrite\"]\n\
+            "name = \"search\"\n[workload.kv]\nkeys = 400\nsteps = [\"fillseq\", \"overwrite\"]\n\
              read-write-time = \"500ms\"\n\
              [build.mine]\ngit = \"repository\"\nengine = \"rocksdb\"\nref = \"main\"\n\
-             make = '''sh build.sh '{}' '''\ngives = \"librocksdb.so\"\n",
+             make = '''sh build.sh '{}' '''\ngives = \"librocksdb.so\"\n\
+             [exact]\nrepeats = 2\noperations = 100\nwarmup = 20\n",
             libraries[0].display()
         );
         fs_err::write(place.join("plan.toml"), plan).unwrap();
@@ -92,8 +97,8 @@ impl History {
     }
 
     /// Returns the sentence about a change that came with a commit.
-    fn changed_in(&self, number: usize) -> String {
-        format!("fillseq changed in {} change {number}: throughput", &self.hashes[number][..12])
+    fn changed_in(&self, number: usize, metric: &str) -> String {
+        format!("fillseq changed in {} change {number}: {metric} ", &self.hashes[number][..12])
     }
 
     /// Returns the directory of the only search.
@@ -118,16 +123,16 @@ fn trial_count(directory: &Path) -> usize {
 #[test]
 fn the_slow_one_of_32_commits_is_found_among_broken_ones_and_one_that_was_reverted() {
     let mut kinds = [Kind::Same; 32];
-    (kinds[5], kinds[6]) = (Kind::Slow(2000), Kind::Slow(0));
+    (kinds[5], kinds[6]) = (Kind::Slow(SECONDS), Kind::Slow(0));
     (kinds[15], kinds[20]) = (Kind::Broken, Kind::Broken);
-    kinds[18] = Kind::Slow(2000);
+    kinds[18] = Kind::Slow(SECONDS);
     let Some(history) = History::new(&kinds) else {
         return;
     };
 
     let ended = history.search(&["--metric", "throughput"]).expect_code(0);
     let ended = ended.expect_in_stdout(&[
-        &history.changed_in(18),
+        &history.changed_in(18, "throughput"),
         "New instances of both confirm it.",
         "does not build",
     ]);
@@ -140,7 +145,7 @@ fn the_slow_one_of_32_commits_is_found_among_broken_ones_and_one_that_was_revert
 #[test]
 fn an_interrupted_search_goes_on_where_it_was() {
     let mut kinds = [Kind::Same; 4];
-    kinds[2] = Kind::Slow(2000);
+    kinds[2] = Kind::Slow(SECONDS);
     let Some(history) = History::new(&kinds) else {
         return;
     };
@@ -161,7 +166,7 @@ fn an_interrupted_search_goes_on_where_it_was() {
     let directory = history.directory();
     let name = directory.to_str().unwrap();
     let resumed = history.place.assay(&["bisect", "--resume", name]).expect_code(0);
-    let resumed = resumed.expect_in_stdout(&[&history.changed_in(2)]);
+    let resumed = resumed.expect_in_stdout(&[&history.changed_in(2, "throughput")]);
     assert!(!resumed.stderr.contains("the ends, "), "{resumed}");
 
     // Nothing is left to measure, and a changed plan would be another search.
@@ -175,20 +180,20 @@ fn an_interrupted_search_goes_on_where_it_was() {
 #[test]
 fn equal_ends_show_no_change_unless_the_middle_is_explored() {
     let mut kinds = [Kind::Same; 6];
-    (kinds[1], kinds[4]) = (Kind::Slow(2000), Kind::Slow(0));
+    (kinds[1], kinds[4]) = (Kind::Slow(WORK), Kind::Slow(0));
     let Some(history) = History::new(&kinds) else {
         return;
     };
-    // The machine decides how soon equal ends are; a large threshold makes that soon.
-    let none = history.search(&["--threshold", "200"]).expect_code(4);
+    let by_work = ["--metric", "work", "--threshold", "50"];
+    let none = history.search(&by_work).expect_code(4);
     none.expect_in_stdout(&["fillseq does not differ between", "`--explore` measures"]);
-    let both = history.search(&["--threshold", "200", "--explore"]).expect_code(0);
-    both.expect_in_stdout(&[&history.changed_in(1), &history.changed_in(4)]);
+    let both = history.search(&[&by_work[..], &["--explore"]].concat()).expect_code(0);
+    both.expect_in_stdout(&[&history.changed_in(1, "work"), &history.changed_in(4, "work")]);
 }
 
 #[test]
 fn a_predicate_ends_with_the_exit_codes_of_git_bisect() {
-    let Some(history) = History::new(&[Kind::Same, Kind::Slow(2000)]) else {
+    let Some(history) = History::new(&[Kind::Same, Kind::Slow(WORK)]) else {
         return;
     };
     let Some(libraries) = rocksdb_or_test_is_skipped() else {
@@ -198,7 +203,7 @@ fn a_predicate_ends_with_the_exit_codes_of_git_bisect() {
     let judge = |candidate: &str, step: &str| {
         let args =
             ["bisect", "plan.toml", "--predicate", "--good", &good, "--candidate", candidate];
-        history.place.assay(&[&args[..], &["--step", step, "--threshold", "200"]].concat())
+        history.place.assay(&[&args[..], &["--step", step, "--metric", "work", "--threshold", "50"]].concat())
     };
     judge(&good, "fillseq").expect_code(0);
     let slow = format!("dir:{}", history.library_of_last_commit(&libraries[0]).display());

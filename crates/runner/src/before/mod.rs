@@ -12,10 +12,12 @@
 //! * [`commits`] builds the commits that a plan names. From then on they are builds like others.
 //! * [`locate`] finds and tries the builds. [`memory`] and [`estimate`] compare what a run needs
 //!   with this machine.
+//! * [`bundled_plan`] says what the plan of a bundle, which may be a stranger's, can't say.
 //! * [`only`] selects cells.
 //! * `recorded_run` is the run that is resumed, and `trust` says whether its author is trusted.
 
 pub mod commits;
+pub mod bundled_plan;
 pub mod estimate;
 pub(crate) mod installed;
 pub(crate) mod library;

@@ -9,8 +9,9 @@ use engine::notation::{self, declared_limit};
 use plan::{BuildSource, Config, Diagnostic, Place, Plan, Resolved};
 use record::DeclaredOption;
 
+use super::bundled_plan;
 use super::trials::Refusal;
-use crate::bundle::{self, Bundle};
+use crate::bundle::Bundle;
 use crate::events::{Events, PlanDiagnostics, Silent};
 use crate::failure::{PlanRefused, UsageError, help_of};
 use crate::request::PlanRequest;
@@ -53,7 +54,7 @@ fn read_bundle(
     events: &dyn Events,
 ) -> anyhow::Result<PlanFile> {
     let file = parse(Some(bundle.plan_path), bundle.plan, sets, Some(Vec::new()), events)?;
-    bundle::refuse(&file, path)?;
+    bundled_plan::refuse_values(&file, path)?;
     Ok(file)
 }
 

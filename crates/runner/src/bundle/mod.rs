@@ -15,14 +15,9 @@ use std::path::{Path, PathBuf};
 use fs_err::os::unix::fs::OpenOptionsExt as _;
 use rustix::fs::OFlags;
 
-use crate::before::installed::missing_spec;
-use crate::before::plan_file;
-use crate::events::Silent;
 use crate::failure::UsageError;
-use crate::request::PlanRequest;
 
 pub use archive::write as write_archive;
-pub(crate) use stranger::refuse;
 pub use stranger::{Refused, refused_values};
 
 /// The plan in a bundle.
@@ -69,20 +64,6 @@ impl Bundle {
         };
         Ok(Some(Self { plan_path: path.join(PLAN), plan, finding }))
     }
-}
-
-/// Returns the specs of the builds of a bundle's plan that must be fetched before it can run.
-///
-/// # Errors
-/// The plan is refused.
-pub fn builds_to_fetch(request: &PlanRequest) -> anyhow::Result<Vec<String>> {
-    let file = plan_file::read(request, &Silent)?;
-    let mut specs: Vec<String> = Vec::new();
-    for build in &file.plan.builds {
-        let missing = missing_spec(build)?.map(str::to_owned);
-        specs.extend(missing.filter(|spec| !specs.contains(spec)));
-    }
-    Ok(specs)
 }
 
 /// Returns whether a path has the name of an archive.

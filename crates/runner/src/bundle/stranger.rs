@@ -5,14 +5,11 @@
 //! everybody can fetch, the built-in workloads, and options that name neither a place, a program
 //! nor a network address.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use builds::Spec;
-use plan::{Diagnostic, Engine, Place, Resolved};
+use plan::{Engine, Place, Resolved};
 use words::EngineHome;
-
-use super::PLAN;
-use crate::before::plan_file::{PlanFile, refusal};
 
 /// Keys, and beginnings of keys that end with a dot, whose values are numbers, times, words of
 /// Assay, or names.
@@ -115,7 +112,10 @@ pub struct Refused {
     pub key: String,
     /// The reason, such as `may name a program or a place`.
     pub why: &'static str,
-    place: Place,
+    /// The place in the plan.
+    pub place: Place,
+    /// The key names the build of an engine.
+    pub is_build: bool,
 }
 
 /// Returns the values of a plan that a bundle may not have. What the user gave by `--set` is the
@@ -127,34 +127,18 @@ pub fn refused_values(values: &[Resolved]) -> Vec<Refused> {
             continue;
         }
         if let Some(why) = refusal_of(&value.key, value.value.trim_matches('"')) {
-            refused.push(Refused { key: value.key.clone(), why, place: value.place });
+            let (key, place) = (value.key.clone(), value.place);
+            let is_build = is_of_engine(&key);
+            refused.push(Refused { key, why, place, is_build });
         }
     }
     refused
 }
 
-/// Refuses a plan with values that a bundle may not have. `bundle` is its directory or archive.
-///
-/// # Errors
-/// The values that are refused, with their places.
-pub fn refuse(file: &PlanFile, bundle: &Path) -> anyhow::Result<()> {
-    let unpacked = if bundle.is_dir() { bundle.join(PLAN) } else { PathBuf::from(PLAN) };
-    let unpack = if bundle.is_dir() { "" } else { "unpack the bundle, and " };
-    let help = format!(
-        "a bundle may come from a stranger. If you have read its `{PLAN}` and trust it, {unpack}run that as an \
-         ordinary plan: `assay run {}`",
-        unpacked.display()
-    );
-    let diagnostic = |refused: &Refused| {
-        let message = format!("a bundle can't have `{}`: it {}", refused.key, refused.why);
-        refusal("bundle::refused", refused.place, message, None)
-    };
-    let mut diagnostics: Vec<Diagnostic> =
-        refused_values(&file.plan.resolved).iter().map(diagnostic).collect();
-    if let Some(last) = diagnostics.last_mut() {
-        last.help(help);
-    }
-    Ok(file.refuse(&diagnostics)?)
+/// Returns whether a key names the build of an engine.
+fn is_of_engine(key: &str) -> bool {
+    let engine = key.strip_prefix("build.").and_then(|build| build.split_once('.'));
+    engine.is_some_and(|(_, key)| Engine::NAMES.iter().any(|(name, _)| *name == key))
 }
 
 /// Returns why a bundle may not have a value; `None` if it may.
@@ -334,7 +318,7 @@ mod tests {
 
     #[test]
     fn places_servers_and_statements_are_refused() {
-        let test = "[[workload.sysbench.test.mine.statement]]\nsql = 'select 1'\n";
+        let test = "[workload.sysbench.test.mine]\ngroup = 'point'\n[[workload.sysbench.test.mine.statement]]\nsql = 'select 1'\n";
         for (text, keys) in [
             (format!("{WORKLOAD}[build.a]\npostgres = '/opt/pg'"), vec!["build.a.postgres"]),
             (format!("{WORKLOAD}[build.a]\npostgres = 'mine'"), vec!["build.a.postgres"]),

@@ -10,6 +10,7 @@ mod printed;
 mod trial;
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
 use analysis::bisect::{Finding, Next, Outcome, Trial, TrialKind, TrialResult};
 use anyhow::Context as _;
@@ -132,7 +133,12 @@ impl<'a> Bisection<'a> {
 
     /// Measures until there is a result; returns `None` if the operator interrupts it.
     fn search(&mut self) -> anyhow::Result<Option<Outcome>> {
+        // A run watches for signals, too, but one may come between two runs.
+        let stop = runner::stop::watch()?;
         loop {
+            if stop.load(SeqCst) {
+                return Ok(None);
+            }
             let trial = match self.log.search().next() {
                 Next::End(outcome) => return Ok(Some(outcome)),
                 Next::Measure(trial) => trial,
@@ -141,7 +147,7 @@ impl<'a> Bisection<'a> {
             if !self.fetch(&trial)? {
                 continue;
             }
-            match self.measure(&trial)? {
+            match self.measure(&trial, &stop)? {
                 Measured::Interrupted => return Ok(None),
                 Measured::Unusable(why) => self.skip(&trial, why)?,
                 Measured::Judged(result) => self.add(&trial, result)?,
@@ -176,7 +182,7 @@ impl<'a> Bisection<'a> {
     }
 
     /// Measures a trial. A candidate that can't be measured is skipped.
-    fn measure(&mut self, trial: &Trial) -> anyhow::Result<Measured> {
+    fn measure(&mut self, trial: &Trial, stop: &AtomicBool) -> anyhow::Result<Measured> {
         let logged = match self.log.begun(trial) {
             Some(index) => index,
             None => {
@@ -192,7 +198,7 @@ impl<'a> Bisection<'a> {
             log.write(&directory)
         };
 
-        let measured = self.measuring(trial)?.measure(run.as_deref(), &mut begun);
+        let measured = self.measuring(trial)?.measure(run.as_deref(), stop, &mut begun);
         self.log = log;
         measured.or_else(|error| match trial.kind {
             // The ends could be measured, so the candidate is the reason.

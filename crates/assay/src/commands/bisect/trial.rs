@@ -1,6 +1,7 @@
 //! Measures the candidates of a trial until all is decided.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
 use analysis::bisect::{Judgement, MeasuredBy, Trial, TrialResult, judge};
 use analysis::figures::Figures;
@@ -53,6 +54,7 @@ impl Measuring<'_> {
     pub(super) fn measure(
         &self,
         run: Option<&str>,
+        stop: &AtomicBool,
         begun: &mut dyn FnMut(&str) -> anyhow::Result<()>,
     ) -> anyhow::Result<Measured> {
         let view = RunView::new(self.place).without_warnings_of_plan();
@@ -67,7 +69,7 @@ impl Measuring<'_> {
             let path = outcome.directory.path().to_path_buf();
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             begun(&name)?;
-            if outcome.run.status == Status::Interrupted {
+            if stop.load(SeqCst) || outcome.run.status == Status::Interrupted {
                 return Ok(Measured::Interrupted);
             }
 

@@ -231,7 +231,7 @@ fn commands(finding: &BundledFinding, name: &str, file: &str) -> Vec<BundleComma
             "cargo install --locked --path crates/assay".to_owned(),
         ),
         command(
-            "In the directory of this bundle, run it, which downloads the builds and says whether the finding was reproduced",
+            "Next to this bundle, run it, which downloads the builds and says whether the finding was reproduced",
             format!("assay run {bundle}"),
         ),
         command(

@@ -148,9 +148,8 @@ impl Source {
 
         let mut settings = RunSettings::read(directory)?.between(base, target);
         hide_private(&mut settings);
-        let scrubber = Scrubber::of(&run, directory.path());
-
         let cut = plan::cut(&run, &figures, &chosen, &pair, &args.step)?;
+        let scrubber = Scrubber::of(&run, directory.path(), &cut.text);
         let mut source = Self {
             run,
             figures,

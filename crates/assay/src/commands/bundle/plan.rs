@@ -7,11 +7,12 @@ use std::path::Path;
 use analysis::compare::WORK;
 use analysis::figures::Figures;
 use anyhow::Context as _;
-use builds::{Spec, Store};
+use builds::{Manifest, Spec};
 use plan::{BuildSource, Excerpt, Plan};
 use record::Run;
 use runner::before::plan_file::{self, PlanFile};
 use runner::bundle::refused_values;
+use runner::failure::UsageError;
 
 use super::finding::ChosenFinding;
 
@@ -20,6 +21,9 @@ const NO_BUILD: &str = "name-a-build";
 
 /// The fewest repeats of a bundle whose figure depends on time.
 const REPEATS_MIN: u32 = 5;
+
+/// The most characters of the name of a plan.
+const NAME_LENGTH_MAX: usize = 64;
 
 /// The plan of a bundle.
 pub struct CutPlan {
@@ -41,8 +45,12 @@ pub fn cut(
 ) -> anyhow::Result<CutPlan> {
     let file = plan_file::recorded_quietly(&run.plan)?;
     let plan = &file.plan;
+    if plan.against_itself {
+        let message = "a run of a target against itself shows noise, which is no finding";
+        return Err(UsageError::new(message, None).into());
+    }
     let mut limits = Vec::new();
-    let sources = sources(run, plan, pair, &mut limits)?;
+    let sources = sources(run, plan, pair, &mut limits);
 
     let cell = &chosen.cell;
     let variant = plan.variants.iter().find(|variant| variant.name == cell.variant);
@@ -56,8 +64,10 @@ pub fn cut(
         _ => REPEATS_MIN.max(counts[0].min(counts[1]) as u32),
     };
 
+    let name: String =
+        format!("{}-{step}", run.name).replace('.', "-").chars().take(NAME_LENGTH_MAX).collect();
     let mut wanted = Excerpt {
-        name: &format!("{}-{step}", run.name).replace('.', "-"),
+        name: &name,
         targets: [&pair[0], &pair[1]],
         clients,
         variant: variant.name.as_deref(),
@@ -142,7 +152,7 @@ fn sources(
     plan: &Plan,
     pair: &[String; 2],
     limits: &mut Vec<String>,
-) -> anyhow::Result<BTreeMap<String, String>> {
+) -> BTreeMap<String, String> {
     let mut sources = BTreeMap::new();
     for target in plan.targets.iter().filter(|target| pair.contains(&target.name)) {
         let build = &plan.builds[target.build];
@@ -159,7 +169,7 @@ fn sources(
                 limits.push(format!("{engine} is a part of Assay: this was assay {}", run.assay));
                 "bundled".to_owned()
             }
-            BuildSource::Installed(text) => match fetchable(run, name, text)? {
+            BuildSource::Installed(text) => match fetchable(run, name, text) {
                 Some(spec) => spec,
                 None if is_of_distribution(text) => {
                     limits.push(format!(
@@ -179,33 +189,29 @@ fn sources(
         };
         sources.insert(name.clone(), source);
     }
-    Ok(sources)
+    sources
 }
 
 /// Returns the spec by which others can fetch a build; `None` if there is none.
-fn fetchable(run: &Run, name: &str, text: &str) -> anyhow::Result<Option<String>> {
+fn fetchable(run: &Run, name: &str, text: &str) -> Option<String> {
     let recorded = run.builds.iter().find(|build| build.name == name);
     let source = recorded.map_or(text, |build| build.source.as_str());
-    let stored = match Store::of_user() {
-        Ok(store) => store.list()?.into_iter().filter_map(|(_, build)| build.ok()).collect(),
-        // A user without a directory for builds has no builds.
-        Err(_) => Vec::new(),
-    };
-
-    let folder_of = |build: &builds::Build| Path::new(source).starts_with(&build.folder);
-    if let Some(build) = stored.iter().find(|build| folder_of(build)) {
-        let manifest = &build.manifest;
-        return Ok(match Spec::parse(&manifest.spec) {
+    // The build's own folder says what it is, in whatever store it is.
+    for folder in Path::new(source).ancestors() {
+        let Ok(Some(manifest)) = Manifest::read(folder) else {
+            continue;
+        };
+        return match Spec::parse(&manifest.spec) {
             // `postgres@17` will be another version later.
             Ok(Spec::Release { .. }) => Some(format!("{}@{}", manifest.product, manifest.version)),
-            Ok(Spec::Debian { .. }) => Some(manifest.spec.clone()),
+            Ok(Spec::Debian { .. }) => Some(manifest.spec),
             _ => None,
-        });
+        };
     }
-    Ok(match Spec::parse(text) {
+    match Spec::parse(text) {
         Ok(Spec::Release { .. } | Spec::Debian { .. }) => Some(text.to_owned()),
         _ => None,
-    })
+    }
 }
 
 /// Returns whether a plan means the distribution's build by this text.

@@ -12,18 +12,14 @@ const DIRECTORY: &str = "DIRECTORY";
 const HOME: &str = "~";
 
 /// Words in the names of options whose values are secrets, or name hosts.
-const SECRET_WORDS: [&str; 7] = [
-    "password",
-    "passphrase",
-    "secret",
-    "token",
-    "conninfo",
-    "authentication_string",
-    "credential",
-];
+const SECRET_WORDS: [&str; 6] =
+    ["password", "passphrase", "secret", "conninfo", "authentication_string", "credential"];
 
 /// The folders of home directories.
 const HOMES: [&str; 2] = ["/home/", "/Users/"];
+
+/// Names of users and hosts that say nothing about anybody, and that reports have as words.
+const COMMON_NAMES: [&str; 6] = ["root", "user", "postgres", "mysql", "nobody", "localhost"];
 
 /// Shorter texts would occur in others by chance.
 const LENGTH_MIN: usize = 4;
@@ -35,8 +31,9 @@ pub struct Scrubber {
 }
 
 impl Scrubber {
-    /// Finds what is to be removed from texts about a run.
-    pub fn of(run: &Run, directory: &Path) -> Self {
+    /// Finds what is to be removed from texts about a run. Names of the host and the user that are
+    /// in the `plan` of the bundle are no secrets, but words such as `debian`.
+    pub fn of(run: &Run, directory: &Path, plan: &str) -> Self {
         let mut replacements: Vec<(String, String)> = Vec::new();
         let mut replace = |text: &str, by: &str| {
             if text.len() >= LENGTH_MIN {
@@ -61,12 +58,13 @@ impl Scrubber {
         if let Some(home) = std::env::home_dir() {
             replace(&home.display().to_string(), HOME);
         }
-        replace(&rustix::system::uname().nodename().to_string_lossy(), "HOST");
-        for name in ["LOGNAME", "USER", "SUDO_USER"] {
-            // Text has such words anyway.
-            let user = std::env::var(name).unwrap_or_default();
-            if !["root", "user", "postgres", "mysql", "nobody"].contains(&user.as_str()) {
-                replace(&user, "USER");
+        let system = rustix::system::uname();
+        let mut names = vec![(system.nodename().to_string_lossy().into_owned(), "HOST")];
+        let users = ["LOGNAME", "USER", "SUDO_USER"].map(|name| std::env::var(name).ok());
+        names.extend(users.into_iter().flatten().map(|user| (user, "USER")));
+        for (name, by) in names {
+            if !plan.contains(&name) && !COMMON_NAMES.contains(&name.as_str()) {
+                replace(&name, by);
             }
         }
 
@@ -146,7 +144,7 @@ mod tests {
             }],
             ..Run::default()
         };
-        let scrubber = Scrubber::of(&run, Path::new("/srv/joe/results/run1"));
+        let scrubber = Scrubber::of(&run, Path::new("/srv/joe/results/run1"), "");
         for (text, clean) in [
             ("set = \"host=db1 password=hunter2\"", "set = \"***\""),
             ("/srv/joe/results/run1/x and /srv/joe/data", "DIRECTORY/x and DIRECTORY"),

@@ -26,6 +26,9 @@ pub fn next_commands(directory: &RunDir, run: &Run) -> Vec<String> {
         repeats => [
             format!("`assay compare {path}` also shows what each operation costs"),
             more(2 * repeats, "doubles the repeats, for narrower intervals"),
+            format!(
+                "`assay bundle {path} --between A B --step S` writes a finding as a bug report"
+            ),
         ]
         .into(),
     }
