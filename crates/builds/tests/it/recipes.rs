@@ -225,6 +225,26 @@ fn a_bare_repository_a_worktree_and_a_folder_in_one_are_read_too() {
 }
 
 #[test]
+fn a_partial_clone_is_told_and_gets_nothing_from_its_origin() {
+    let place = Place::new();
+    let commit = place.repository().resolve("main").unwrap();
+    place.git(&["config", "uploadpack.allowFilter", "true"], "repository");
+    let origin = format!("file://{}", place.repository_path().display());
+    let filter = ["clone", "--quiet", "--no-checkout", "--filter=blob:none"];
+    place.git(&[&filter[..], &[&origin, "partial"]].concat(), "");
+
+    let objects = || place.git(&["count-objects", "-v"], "partial");
+    let before = objects();
+    let mut recipe = place.recipe();
+    recipe.repository = Repository::open(&place.path("partial")).unwrap();
+    let error = place.build(&recipe, &commit).unwrap_err();
+    let told: &BuildError = error.downcast_ref().expect("the commit is not to blame");
+    assert!(told.to_string().starts_with("cannot check out"), "{told}");
+    assert!(told.help().contains("may be a partial clone"), "{}", told.help());
+    assert_eq!(objects(), before);
+}
+
+#[test]
 fn submodules_come_from_the_clone_and_missing_ones_stay_empty() {
     let place = Place::new();
     let local = ["-c", "protocol.file.allow=always", "submodule", "--quiet"];
