@@ -233,6 +233,9 @@ pub struct FetchArgs {
 /// Arguments of `builds`.
 #[derive(Clone, Debug, Args)]
 pub struct BuildsArgs {
+    /// Shows where a build is from, and how it was made from a commit
+    #[arg(conflicts_with_all = ["verify", "remove"])]
+    pub name: Option<String>,
     /// Checks that no file of a build has changed since the download
     #[arg(long, conflicts_with = "remove")]
     pub verify: bool,

@@ -2,11 +2,11 @@
 
 use words::{Engine, EngineHome, Secret, redact};
 
-use crate::commits::{EXTENDS, Extension, GIT, RecipeKeys, repository};
+use crate::commits::{CommitBuild, EXTENDS, Extension, GIT, RecipeKeys, repository};
 use crate::configs::factors;
 use crate::diagnostic::Place;
 use crate::reader::{Context, Section, ValueKind, table_of};
-use crate::spec::{Build, BuildSource, CommitSource};
+use crate::spec::{Build, BuildSource};
 use crate::tree::{Entry, Node, Table, Value};
 use crate::value_kinds::{Choice, Line, check_name};
 use crate::wording::{code, key_part, quoted};
@@ -49,7 +49,7 @@ pub(crate) fn read(cx: &mut Context<'_>, entry: Option<Entry>) -> Vec<DeclaredBu
             None => unreadable.push(name),
         }
     }
-    let commits: Vec<(String, Engine, CommitSource)> =
+    let commits: Vec<CommitBuild> =
         written.iter().filter_map(|(written, _)| written.commit()).collect();
 
     let mut builds = Vec::new();
@@ -78,13 +78,12 @@ struct WrittenBuild {
 
 impl WrittenBuild {
     /// Returns the name, the engine and the source of a build of a commit that extends no other.
-    fn commit(&self) -> Option<(String, Engine, CommitSource)> {
-        match &self.build.source {
-            BuildSource::Commit(source) => {
-                Some((self.build.name.clone(), self.build.engine, source.clone()))
-            }
-            _ => None,
-        }
+    fn commit(&self) -> Option<CommitBuild> {
+        let BuildSource::Commit(source) = &self.build.source else {
+            return None;
+        };
+        let Build { name, engine, .. } = &self.build;
+        Some(CommitBuild { name: name.clone(), engine: *engine, source: source.clone() })
     }
 }
 

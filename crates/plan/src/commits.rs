@@ -50,6 +50,13 @@ pub(crate) struct RecipeKeys {
     given: Vec<(&'static str, Place)>,
 }
 
+/// A build of a commit that has its own repository.
+pub(crate) struct CommitBuild {
+    pub(crate) name: String,
+    pub(crate) engine: Engine,
+    pub(crate) source: CommitSource,
+}
+
 /// A build that extends a build of a commit.
 #[derive(Clone, Debug)]
 pub(crate) struct Extension {
@@ -161,11 +168,11 @@ impl Extension {
         &self,
         cx: &mut Context<'_>,
         path: &str,
-        commits: &[(String, Engine, CommitSource)],
+        commits: &[CommitBuild],
     ) -> Option<(Engine, CommitSource)> {
         let (name, place) = &self.base;
-        let Some((_, engine, base)) = commits.iter().find(|(other, ..)| other == name) else {
-            let names: Vec<&str> = commits.iter().map(|(name, ..)| name.as_str()).collect();
+        let Some(base) = commits.iter().find(|commit| commit.name == *name) else {
+            let names: Vec<&str> = commits.iter().map(|commit| commit.name.as_str()).collect();
             let message = format!("{} extends no build of a commit: {}", code(path), code(name));
             let error = cx.error("plan::unknown-build", *place, message);
             error.label("expected a build with `git`");
@@ -175,15 +182,16 @@ impl Extension {
             return None;
         };
 
-        let keys = self.keys.clone();
+        let own = self.keys.clone();
+        let inherited = base.source.clone();
         let source = CommitSource {
-            repository: base.repository.clone(),
-            reference: keys.reference.unwrap_or_else(|| base.reference.clone()),
-            make: keys.make.unwrap_or_else(|| base.make.clone()),
-            gives: keys.gives.unwrap_or_else(|| base.gives.clone()),
-            patch: keys.patch.or_else(|| base.patch.clone()),
+            repository: inherited.repository,
+            reference: own.reference.unwrap_or(inherited.reference),
+            make: own.make.unwrap_or(inherited.make),
+            gives: own.gives.unwrap_or(inherited.gives),
+            patch: own.patch.or(inherited.patch),
         };
-        Some((*engine, source))
+        Some((base.engine, source))
     }
 }
 

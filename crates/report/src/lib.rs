@@ -82,7 +82,7 @@ pub use export::{
     gitlab_report, judgements_markdown, junit, metric_table, step_table, verdict_table,
 };
 pub use model::comparison::{ComparedRun, Comparison, FactorEffects, effects_of_matrices};
-pub use model::number::rate_text;
+pub use model::number::{moment_of_seconds, rate_text};
 pub use model::outline::{Outline, RunState};
 pub use model::step_points::{Spread, StepPoint, TREND_METRICS, TrendMetric, step_points};
 pub use model::text::{is_printable, terminal_text};

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use builds::{Build, BuildError, Spec, Store, check_name};
+use builds::{Build, BuildError, Made, Manifest, Spec, Store, check_name};
+use report::{moment_of_seconds, terminal_text};
 
 use crate::cli::{BuildsArgs, FetchArgs};
 use crate::exit::{Exit, report_error};
@@ -77,7 +78,7 @@ fn warn_of_private_store(root: &Path) {
     }
 }
 
-/// Lists or verifies builds, or removes one.
+/// Lists or verifies builds, shows one, or removes one.
 pub fn builds(args: &BuildsArgs) -> anyhow::Result<Exit> {
     if let Some(product) = &args.available {
         let versions = builds::available(product, &|line| eprintln!("{product}: {line}"))?;
@@ -90,6 +91,15 @@ pub fn builds(args: &BuildsArgs) -> anyhow::Result<Exit> {
         let lock = store.lock(&|line| eprintln!("{line}"))?;
         let freed = store.remove(&lock, name)?;
         eprintln!("removed `{name}`: {} MB", freed.div_ceil(1_000_000));
+        return Ok(Exit::Ok);
+    }
+
+    if let Some(name) = &args.name {
+        let Some(build) = store.by_name(name)? else {
+            let message = format!("there is no build `{name}` in `{}`", store.root().display());
+            return Err(BuildError::usage(message, "`assay builds` lists the builds").into());
+        };
+        print(&description(&build))?;
         return Ok(Exit::Ok);
     }
 
@@ -130,4 +140,44 @@ pub fn builds(args: &BuildsArgs) -> anyhow::Result<Exit> {
 
     print(&columns(&lines))?;
     Ok(exit)
+}
+
+/// Returns where a build is from, and how it was made.
+fn description(build: &Build) -> String {
+    let Manifest { name, spec, version_text, made, programs, .. } = &build.manifest;
+    let mut lines = vec![
+        ["name".to_owned(), name.clone()],
+        ["spec".to_owned(), spec.clone()],
+        ["version".to_owned(), version_text.clone()],
+        ["path".to_owned(), build.path().display().to_string()],
+    ];
+    if let Some(made) = made {
+        lines.extend(made_lines(made));
+    }
+    for program in programs {
+        let (path, sha256) = (program.path.display(), &program.sha256);
+        lines.push(["SHA-256".to_owned(), format!("{sha256}  {path}")]);
+    }
+    let text = columns(&lines);
+    text.lines().map(|line| format!("{}\n", terminal_text(line))).collect()
+}
+
+/// Returns how a build was made from a commit.
+fn made_lines(made: &Made) -> Vec<[String; 2]> {
+    let seconds = made.duration_ms as f64 / 1e3;
+    let mut lines = vec![
+        ["commit".to_owned(), made.commit.hash.clone()],
+        ["subject".to_owned(), made.commit.subject.clone()],
+        ["committed".to_owned(), moment_of_seconds(made.commit.committed_unix_s)],
+        ["recipe".to_owned(), made.make.trim().replace('\n', "; ")],
+        ["gives".to_owned(), made.gives.display().to_string()],
+        ["took".to_owned(), format!("{seconds:.1} s")],
+    ];
+    if let Some(patch) = &made.patch {
+        lines.push(["patch".to_owned(), format!("{}  {}", patch.sha256, patch.name)]);
+    }
+    for (name, version) in made.compilers.iter().chain(&made.flags) {
+        lines.push([name.clone(), version.clone()]);
+    }
+    lines
 }

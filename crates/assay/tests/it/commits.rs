@@ -160,6 +160,10 @@ fn commits_are_built_once_before_the_run_and_the_record_says_how() {
     place.assay(&["check", "plan.toml"]).expect_code(0).expect_in_stdout(&[&name]);
     place.assay(&["builds"]).expect_code(0).expect_in_stdout(&["git:/", "+ fix.diff", "ok"]);
 
+    let stored = commit["stored"].as_str().unwrap();
+    let texts = [hash.as_str(), "second", "UTC", &make, "fix.diff", "cc", "librocksdb.so.9.9.3"];
+    place.assay(&["builds", stored]).expect_code(0).expect_in_stdout(&texts);
+
     let again = place.run().expect_code(0);
     assert!(!again.stderr.contains("building"), "{again}");
     assert_eq!(place.runs_of_recipes(), 2);
@@ -194,6 +198,8 @@ fn a_resumed_run_keeps_its_commits_and_builds_nothing() {
         ]);
     }
     assert_eq!(place.runs_of_recipes(), 1);
+    let gone = place.assay(&["builds", stored]).expect_code(2);
+    gone.expect_in_stderr(&["there is no build", "`assay builds` lists the builds"]);
 }
 
 #[test]

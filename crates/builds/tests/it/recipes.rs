@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use builds::{BuildError, CommitFailure, Interrupted, Patch};
+use builds::{BuildError, CommitFailure, Interrupted, Patch, Repository};
 
 use crate::repository::{Place, library};
 
@@ -207,21 +207,65 @@ fn the_repository_is_only_read() {
 }
 
 #[test]
+fn a_bare_repository_a_worktree_and_a_folder_in_one_are_read_too() {
+    let place = Place::new();
+    let commit = place.repository().resolve("main").unwrap();
+    place.git(&["clone", "--quiet", "--bare", "repository", "bare"], "");
+    place.git(&["worktree", "add", "--quiet", "--detach", "../worktree"], "repository");
+    fs_err::create_dir(place.path("worktree/inner")).unwrap();
+    place.git(&["clone", "--quiet", "--shared", "repository", "borrower"], "");
+    for (index, name) in ["bare", "worktree", "worktree/inner", "borrower"].iter().enumerate() {
+        let mut recipe = place.recipe();
+        recipe.repository = Repository::open(&place.path(name)).unwrap();
+        recipe.make = format!("sh build.sh # {index}");
+        assert_eq!(recipe.repository.resolve("main").unwrap(), commit);
+        place.build(&recipe, &commit).unwrap();
+    }
+    assert_eq!(place.stored().len(), 4);
+}
+
+#[test]
+fn a_partial_clone_is_told_and_gets_nothing_from_its_origin() {
+    let place = Place::new();
+    let commit = place.repository().resolve("main").unwrap();
+    place.git(&["config", "uploadpack.allowFilter", "true"], "repository");
+    let origin = format!("file://{}", place.repository_path().display());
+    let filter = ["clone", "--quiet", "--no-checkout", "--filter=blob:none"];
+    place.git(&[&filter[..], &[&origin, "partial"]].concat(), "");
+
+    let objects = || place.git(&["count-objects", "-v"], "partial");
+    let before = objects();
+    let mut recipe = place.recipe();
+    recipe.repository = Repository::open(&place.path("partial")).unwrap();
+    let error = place.build(&recipe, &commit).unwrap_err();
+    let told: &BuildError = error.downcast_ref().expect("the commit is not to blame");
+    assert!(told.to_string().starts_with("cannot check out"), "{told}");
+    assert!(told.help().contains("may be a partial clone"), "{}", told.help());
+    assert_eq!(objects(), before);
+}
+
+#[test]
 fn submodules_come_from_the_clone_and_missing_ones_stay_empty() {
     let place = Place::new();
-    place.git(&["init", "--quiet", "--initial-branch=main", "inner"], "");
-    fs_err::write(place.path("inner/inner.c"), "int inner;\n").unwrap();
-    place.git(&["add", "--all"], "inner");
-    place.git(&["commit", "--quiet", "-m", "inner"], "inner");
-    for name in ["present", "absent"] {
-        let add = ["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", "../inner"];
-        place.git(&[&add[..], &[name]].concat(), "repository");
+    let local = ["-c", "protocol.file.allow=always", "submodule", "--quiet"];
+    for name in ["deep", "inner"] {
+        place.git(&["init", "--quiet", "--initial-branch=main", name], "");
+        fs_err::write(place.path(name).join("file.c"), "int inner;\n").unwrap();
+        if name == "inner" {
+            place.git(&[&local[..], &["add", "../deep", "deep"]].concat(), name);
+        }
+        place.git(&["add", "--all"], name);
+        place.git(&["commit", "--quiet", "-m", name], name);
     }
+    for name in ["present", "absent"] {
+        place.git(&[&local[..], &["add", "../inner", name]].concat(), "repository");
+    }
+    place.git(&[&local[..], &["update", "--init", "--recursive"]].concat(), "repository");
     let commit = place.commit("with submodules", &[]);
     fs_err::remove_dir_all(place.repository_path().join(".git/modules/absent")).unwrap();
 
     let mut recipe = place.recipe();
-    recipe.make = "test -f present/inner.c && test -z \"$(ls absent)\" && sh build.sh".into();
+    recipe.make = "test -f present/deep/file.c && test -z \"$(ls absent)\" && sh build.sh".into();
     let build = place.build(&recipe, &commit).unwrap();
     let log = fs_err::read_to_string(build.folder.join("build.log")).unwrap();
     assert!(log.contains("the clone lacks the submodule `absent`"), "{log}");

@@ -111,6 +111,14 @@ pub(crate) fn moment(unix_ns: u64) -> String {
     }
 }
 
+/// Formats a time in seconds since 1970 UTC: `2026-11-21 19:02:11 UTC`.
+pub fn moment_of_seconds(unix_s: i64) -> String {
+    match jiff::Timestamp::from_second(unix_s) {
+        Ok(timestamp) => timestamp.strftime("%Y-%m-%d %H:%M:%S UTC").to_string(),
+        Err(_) => format!("{unix_s} s after 1970"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -160,5 +168,7 @@ mod tests {
         assert_eq!(duration(245.0), "4 min 5 s");
         assert_eq!(duration(7380.0), "2 h 3 min");
         assert_eq!(moment(1_795_287_731_000_000_000), "2026-11-21 19:02:11 UTC");
+        assert_eq!(moment_of_seconds(1_795_287_731), "2026-11-21 19:02:11 UTC");
+        assert_eq!(moment_of_seconds(i64::MAX), format!("{} s after 1970", i64::MAX));
     }
 }

@@ -8,7 +8,7 @@ use analysis::{
 use maud::{Markup, html as markup};
 use record::{BuiltCommit, Cell, FileHash, Host, Run, Target};
 
-use crate::model::number::{bytes, moment, typeset};
+use crate::model::number::{bytes, moment_of_seconds, typeset};
 use crate::model::text::clean;
 use crate::printers::page::{CellRecord, Source, UPLOT_LICENSE, measured_targets, permalink};
 use crate::prose::settings::{heading, of_targets};
@@ -194,8 +194,6 @@ fn builds(run: &Run, measured: &[&str]) -> Markup {
 
 /// Returns the commit of a build, its time, its recipe, and the compilers with their flags.
 fn commit_cells(commit: &BuiltCommit) -> Markup {
-    let committed_unix_s = u64::try_from(commit.committed_unix_s).unwrap_or(0);
-    let committed_unix_ns = committed_unix_s.saturating_mul(1_000_000_000);
     let seconds = commit.duration_ms as f64 / 1e3;
     markup! {
         td {
@@ -205,7 +203,7 @@ fn commit_cells(commit: &BuiltCommit) -> Markup {
                 br; "patch " (clean(&patch.name)) ", SHA-256 " code { (clean(&patch.sha256)) }
             }
         }
-        td { (moment(committed_unix_ns)) }
+        td { (moment_of_seconds(commit.committed_unix_s)) }
         td {
             code { (clean(&commit.make)) } " gives " code { (clean(&commit.gives)) }
             br; (format!("took {seconds:.1} s"))
