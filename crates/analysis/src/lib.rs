@@ -66,6 +66,7 @@ pub mod compare;
 pub mod compat;
 pub mod explain;
 pub mod figures;
+pub mod history;
 mod json;
 mod order;
 mod parallel;

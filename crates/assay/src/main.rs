@@ -29,6 +29,7 @@ mod display;
 mod documented;
 mod draft;
 mod exit;
+mod history;
 mod http;
 mod judged;
 mod live;
@@ -99,6 +100,7 @@ fn execute(command: Command) -> anyhow::Result<Exit> {
             args.runs = run_paths::all(&args.runs)?;
             read_until_stable(&args.runs, || commands::report::report(&args))
         }
+        Command::History(args) => commands::history::run(&args),
         Command::Export(mut args) => {
             args.runs = run_paths::all(&args.runs)?;
             export(&args)

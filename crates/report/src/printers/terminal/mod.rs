@@ -11,6 +11,7 @@
 
 pub(crate) mod comparisons;
 pub(crate) mod effects;
+pub(crate) mod history;
 mod layout;
 pub(crate) mod runs;
 pub(crate) mod writer;
