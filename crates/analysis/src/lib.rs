@@ -8,7 +8,8 @@
 //!           targets     a cell     verdict    caveats
 //!                         │
 //!                         ├─► compat   whether runs can be compared at all
-//!                         └─► search   which rate to try next
+//!                         ├─► search   which rate to try next
+//!                         └─► history  since when, over many runs
 //! ```
 //!
 //! Each module uses only those before it, so that a figure can't depend on what it is compared
@@ -21,6 +22,7 @@
 //! | [`mod@compare`] | [`Compared`](compare::Compared), [`ComparedStep`](compare::ComparedStep), [`Verdict`](compare::Verdict), [`Effects`](compare::Effects), [`Gate`](compare::Gate) |
 //! | [`mod@explain`] | [`Finding`](explain::Finding), [`Answer`](explain::Answer) |
 //! | [`compat`] | [`Recorded`](compat::Recorded), [`Incomparable`](compat::Incomparable) |
+//! | [`history`] | [`History`](history::History), [`Levels`](history::Levels), [`RunSummary`](history::RunSummary) |
 //! | [`search`] | [`SearchedTarget`](search::SearchedTarget), [`RateTrial`](search::RateTrial) |
 //!
 //! This crate is pure: the same record always gives the same figures. It reads run directories and

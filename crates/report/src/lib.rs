@@ -79,7 +79,8 @@ mod tables;
 pub use export::{
     Benchmarks, Form, HistogramLog, Judgement, JudgementOutcome, LatencyTable, ProfileForm,
     SecondTable, benchmarks, compared_csv, csv, day, effects_csv, github_annotations,
-    gitlab_report, history_csv, judgements_markdown, junit, metric_table, step_table, verdict_table,
+    gitlab_report, history_csv, judgements_markdown, junit, metric_table, step_table,
+    verdict_table,
 };
 pub use model::comparison::{ComparedRun, Comparison, FactorEffects, effects_of_matrices};
 pub use model::history::HistoryView;

@@ -5,9 +5,9 @@ mod by_pair;
 mod by_run;
 mod by_step;
 mod method;
-mod work;
 #[cfg(test)]
 mod tests;
+mod work;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -64,8 +64,9 @@ impl Recorded {
 /// Returns the facts of a run's machine that last, without those that always differ. Facts that
 /// changed when the run was resumed are among them.
 pub fn machine_facts(run: &Run) -> Facts {
-    let lasting =
-        |name: &str| !VOLATILE.contains(&name) && name != method::CLOCK && !name.starts_with("assay_");
+    let lasting = |name: &str| {
+        !VOLATILE.contains(&name) && name != method::CLOCK && !name.starts_with("assay_")
+    };
     let mut facts: Facts =
         run.host.facts.iter().filter(|(name, _)| lasting(name)).cloned().collect();
     let moved = run.invocations.iter().flat_map(|invocation| &invocation.host_differences);

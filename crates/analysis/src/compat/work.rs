@@ -35,8 +35,9 @@ impl Work {
     /// not set, is a default of its version.
     pub fn differences(&self, other: &Self) -> Vec<FactDifference> {
         let facts = |work: &Self, other: &Self| {
-            let counts =
-                |(key, value): &(&String, &WorkValue)| !value.is_default || other.0.contains_key(*key);
+            let counts = |(key, value): &(&String, &WorkValue)| {
+                !value.is_default || other.0.contains_key(*key)
+            };
             let of_work = work.0.iter().filter(counts);
             of_work.map(|(key, value)| (key.clone(), value.value.clone())).collect()
         };

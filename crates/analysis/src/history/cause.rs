@@ -141,9 +141,7 @@ impl Evidence<'_> {
         let after = runs_around.last().copied().unwrap_or(0);
 
         let no_facts = TargetFacts::default();
-        let target = |run: usize| {
-            self.runs[run].target(&of_series.key.target).unwrap_or(&no_facts)
-        };
+        let target = |run: usize| self.runs[run].target(&of_series.key.target).unwrap_or(&no_facts);
         let (was, is) = (target(before), target(after));
         let found = Circumstances {
             before,
@@ -231,7 +229,8 @@ impl Evidence<'_> {
                 continue;
             };
             let is_same = |run: usize| {
-                facts(run).is_some_and(|facts| facts.build == now.build && facts.config == now.config)
+                facts(run)
+                    .is_some_and(|facts| facts.build == now.build && facts.config == now.config)
             };
             // Those next to the change, as long as the target is the same.
             let logs = |point: &&super::series::HistoryPoint| point.mean.ln();

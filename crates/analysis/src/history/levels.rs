@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::evidence::{Place, Sides, anywhere};
 use super::noise::{CLIP, Noise, pool};
-use super::segments::{LEVEL_MIN, segments};
+use super::segments::{LEVEL_MIN, PENALTY, segments};
 use crate::compare::family;
 use crate::compare::student::{quantile, tails};
 
@@ -125,7 +125,8 @@ pub fn levels(series: &[Vec<f64>], options: LevelOptions) -> Vec<Levels> {
             break;
         }
     }
-    let alone = options.error_rate / fits.iter().filter(|fit| fit.is_judged()).count().max(1) as f64;
+    let alone =
+        options.error_rate / fits.iter().filter(|fit| fit.is_judged()).count().max(1) as f64;
     fits.iter().map(|fit| fit.levels(level, alone)).collect()
 }
 
@@ -140,9 +141,10 @@ struct Fit<'v> {
 
 impl<'v> Fit<'v> {
     fn new(values: &'v [f64], by_differences: Noise) -> Self {
-        let changes = match values.len() < POINTS_MIN {
-            true => Vec::new(),
-            false => segments(values, &by_differences),
+        let changes = if values.len() < POINTS_MIN {
+            Vec::new()
+        } else {
+            segments(values, by_differences.unit, PENALTY)
         };
         let mut fit = Self {
             values,
@@ -174,8 +176,7 @@ impl<'v> Fit<'v> {
     fn judge(&mut self) {
         self.noise = self.by_differences.around(self.values, &self.ranges());
         let all = 0..self.changes.len();
-        self.p_values =
-            all.map(|change| self.sides(change).p(self.values, &self.noise)).collect();
+        self.p_values = all.map(|change| self.sides(change).p(self.values, &self.noise)).collect();
     }
 
     /// Removes changes, the least sure first, until all have a p of at most `level` and are no
@@ -225,7 +226,10 @@ impl<'v> Fit<'v> {
 
     fn levels(&self, level: f64, alone: f64) -> Levels {
         if !self.is_judged() {
-            let all = Level { points: 0..self.values.len(), mean: self.mean(&(0..self.values.len())).exp() };
+            let all = Level {
+                points: 0..self.values.len(),
+                mean: self.mean(&(0..self.values.len())).exp(),
+            };
             let levels = if self.values.is_empty() { Vec::new() } else { vec![all] };
             return Levels { levels, ..Levels::default() };
         }

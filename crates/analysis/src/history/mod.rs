@@ -29,9 +29,7 @@ pub use levels::{
     ERROR_RATE, Level, LevelChange, LevelOptions, Levels, POINTS_MIN, Pending, levels,
 };
 pub use series::{HistoryOrder, HistoryPoint, SeriesKey};
-pub use summary::{
-    RESPONSE_P99, RunSummary, StepSummary, TargetFacts, history_metrics, summarize,
-};
+pub use summary::{RESPONSE_P99, RunSummary, StepSummary, TargetFacts, history_metrics, summarize};
 
 use cause::{Evidence, machines};
 use series::collect;
@@ -144,8 +142,7 @@ pub fn history(runs: &[RunSummary], options: &HistoryOptions) -> History {
         .collect();
     let all_levels = levels(&logs, options.levels);
     let machines = machines(runs);
-    let evidence =
-        Evidence { runs, series: &collected, levels: &all_levels, machines: &machines };
+    let evidence = Evidence { runs, series: &collected, levels: &all_levels, machines: &machines };
 
     let changes: Vec<Vec<Change>> = (0..collected.len())
         .map(|series| {

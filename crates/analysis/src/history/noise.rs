@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 
+use super::segments::segments;
 use crate::figures::average::median;
 
 /// The most that a point counts for, in spreads.
@@ -20,6 +21,10 @@ const BLOCKS_MIN: usize = 6;
 const USUAL: f64 = 0.4;
 /// The |x| below which that share of a normal x of variance 1 is.
 const USUAL_NORMAL: f64 = 0.524_400_51;
+/// What a level costs that is certain enough not to count as wandering, in squared spreads; and the
+/// least share of blocks without such a change between them. A series with less of them wanders.
+const CERTAIN_PENALTY: f64 = 30.0;
+const CERTAIN_SHARE: f64 = 0.25;
 /// So many series say together how much levels wander.
 const POOL_MIN: usize = 4;
 /// The weight of what is expected of a series, in blocks: by other series, and by none.
@@ -45,9 +50,9 @@ pub(super) struct Noise {
 impl Noise {
     /// Measures the noise by differences alone, as long as no level is known.
     pub(super) fn of_differences(values: &[f64]) -> Self {
-        let unit = (block_difference(values, 1) / 2.0).sqrt().max(SPREAD_MIN);
+        let unit = (block_difference(values, 1, &[]) / 2.0).sqrt().max(SPREAD_MIN);
         let freedom = values.len().saturating_sub(1) as f64;
-        Self { unit, spread: unit, freedom, count: values.len(), wander: wander(&without_outliers(values, unit)) }
+        Self { unit, spread: unit, freedom, count: values.len(), wander: wander(values, unit) }
     }
 
     /// Returns the noise with the spread around these levels.
@@ -91,9 +96,10 @@ pub(super) fn pool(noises: &mut [Noise]) {
             known.find(|(block, _)| *block == length).map(|(_, ratio)| *ratio)
         };
         let ratios: Vec<f64> = noises.iter().filter_map(ratio).collect();
-        let (expected, weight) = match ratios.len() < POOL_MIN {
-            true => (1.0, LONE_WEIGHT),
-            false => (median(ratios).unwrap_or(1.0).max(1.0), POOL_WEIGHT),
+        let (expected, weight) = if ratios.len() < POOL_MIN {
+            (1.0, LONE_WEIGHT)
+        } else {
+            (median(ratios).unwrap_or(1.0).max(1.0), POOL_WEIGHT)
         };
         for noise in noises.iter_mut() {
             let own_weight = noise.count as f64 / length as f64;
@@ -126,20 +132,27 @@ pub(super) fn without_outliers(values: &[f64], unit: f64) -> Vec<f64> {
     limited.collect()
 }
 
-/// Returns the square of the usual difference between the means of two neighboring blocks.
-fn block_difference(values: &[f64], length: usize) -> f64 {
+/// Returns the square of the usual difference between the means of two neighboring blocks, of those
+/// that have none of the changes in them, if these are enough.
+fn block_difference(values: &[f64], length: usize, changes: &[usize]) -> f64 {
     let sums: Vec<f64> = std::iter::once(0.0)
         .chain(values.iter().scan(0.0, |sum, value| {
             *sum += value;
             Some(*sum)
         }))
         .collect();
-    let differences = (2 * length..sums.len()).map(|end| {
+    let difference = |end: usize| {
         let middle = sums[end - length];
         let (left, right) = (middle - sums[end - 2 * length], sums[end] - middle);
         ((right - left) / length as f64).abs()
-    });
-    let mut sorted: Vec<f64> = differences.collect();
+    };
+    let has_change =
+        |end: &usize| changes.iter().any(|change| (end - 2 * length + 1..*end).contains(change));
+
+    let ends = 2 * length..sums.len();
+    let without: Vec<f64> = ends.clone().filter(|end| !has_change(end)).map(difference).collect();
+    let is_enough = without.len() as f64 >= CERTAIN_SHARE * ends.len() as f64;
+    let mut sorted = if is_enough { without } else { ends.map(difference).collect() };
     sorted.sort_by(f64::total_cmp);
     let usual = sorted.get((sorted.len() as f64 * USUAL) as usize).copied().unwrap_or(0.0);
     (usual / USUAL_NORMAL).powi(2)
@@ -147,9 +160,12 @@ fn block_difference(values: &[f64], length: usize) -> f64 {
 
 /// Returns the variance of the means of blocks, relative to that of independent points, for each
 /// length of which there are enough blocks.
-fn wander(values: &[f64]) -> Vec<(usize, f64)> {
-    let single = block_difference(values, 1).max(2.0 * SPREAD_MIN * SPREAD_MIN);
+fn wander(values: &[f64], unit: f64) -> Vec<(usize, f64)> {
+    let changes = segments(values, unit, CERTAIN_PENALTY);
+    let values = without_outliers(values, unit);
+    let single = block_difference(&values, 1, &[]).max(2.0 * SPREAD_MIN * SPREAD_MIN);
     let lengths = BLOCKS.into_iter().filter(|length| values.len() >= length * BLOCKS_MIN);
-    let ratio = |length: usize| block_difference(values, length) * length as f64 / single;
+    let ratio =
+        |length: usize| block_difference(&values, length, &changes) * length as f64 / single;
     lengths.map(|length| (length, ratio(length))).collect()
 }

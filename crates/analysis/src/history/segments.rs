@@ -1,24 +1,25 @@
 //! Divides a series into levels: candidates, which the test then accepts or removes.
 
-use super::noise::{Noise, without_outliers};
+use super::noise::without_outliers;
 use crate::figures::average::median;
 
 /// The fewest points of a level.
 pub(super) const LEVEL_MIN: usize = 2;
 /// What a further level costs, as the sum of squared deviations in spreads that it must save. The
 /// test decides; this only keeps the number of candidates small.
-const PENALTY: f64 = 10.0;
+pub(super) const PENALTY: f64 = 10.0;
 
 /// Returns the first points of the levels but for the first level, by optimal partitioning (Jackson
 /// and others 2005) with the pruning of PELT (Killick and others 2012).
-pub(super) fn segments(values: &[f64], noise: &Noise) -> Vec<usize> {
-    let values = without_outliers(values, noise.unit);
-    let cost = Cost::new(&values, noise.unit);
+/// Points are measured in spreads of `unit`, and each level costs `penalty`.
+pub(super) fn segments(values: &[f64], unit: f64, penalty: f64) -> Vec<usize> {
+    let values = without_outliers(values, unit);
+    let cost = Cost::new(&values, unit);
     let count = values.len();
     // For each end: the least cost of the points before it, and where the last of their levels
     // begins.
     let mut best = vec![(f64::INFINITY, 0); count + 1];
-    best[0] = (-PENALTY, 0);
+    best[0] = (-penalty, 0);
     let mut starts: Vec<usize> = Vec::new();
     for end in LEVEL_MIN..=count {
         let newest = end - LEVEL_MIN;
@@ -31,7 +32,7 @@ pub(super) fn segments(values: &[f64], noise: &Noise) -> Vec<usize> {
             continue;
         };
 
-        let least = total(start) + PENALTY;
+        let least = total(start) + penalty;
         best[end] = (least, start);
         // A start that is worse by a penalty already does not become the best one.
         starts.retain(|start| best[*start].0 + cost.of(*start, end) <= least);

@@ -27,7 +27,8 @@ pub struct SeriesKey {
 impl SeriesKey {
     /// Returns whether two series are of the same step and metric, of whichever targets.
     pub(super) fn is_same_step_as(&self, other: &Self) -> bool {
-        Self { target: String::new(), ..self.clone() } == Self { target: String::new(), ..other.clone() }
+        Self { target: String::new(), ..self.clone() }
+            == Self { target: String::new(), ..other.clone() }
     }
 
     /// Returns the target with its load, the step and the metric: `pg.a c8 qr100 throughput`.
@@ -171,8 +172,7 @@ fn version_key(version: &str) -> Vec<(u64, String)> {
     while !rest.is_empty() {
         let text_end = rest.find(|letter: char| letter.is_ascii_digit()).unwrap_or(rest.len());
         let (text, after) = rest.split_at(text_end);
-        let digits_end =
-            after.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(after.len());
+        let digits_end = after.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(after.len());
         let (digits, after) = after.split_at(digits_end);
         parts.push((digits.parse().unwrap_or(u64::MAX), text.to_owned()));
         rest = after;

@@ -30,7 +30,7 @@ pub fn history_metrics() -> impl Iterator<Item = &'static str> {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunSummary {
     /// The version of this format.
-    format: u32,
+    pub format: u32,
     /// The checksum of the `run.json` that it was made of, in hexadecimal.
     pub run_crc32: String,
     /// The globally unique identifier of the run.
@@ -111,7 +111,10 @@ impl RunSummary {
     pub fn parse(text: &[u8]) -> Option<Self> {
         let read: Self = serde_json::from_slice(text).ok()?;
         let is_bounded = read.steps.len() <= STEPS_MAX
-            && read.steps.iter().all(|step| step.values.values().all(|all| all.len() <= REPEATS_MAX));
+            && read
+                .steps
+                .iter()
+                .all(|step| step.values.values().all(|all| all.len() <= REPEATS_MAX));
         (read.format == FORMAT && is_bounded).then_some(read)
     }
 

@@ -4,6 +4,7 @@
 
 mod compare;
 mod exact;
+mod history;
 mod lag;
 
 use std::collections::BTreeMap;

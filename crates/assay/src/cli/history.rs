@@ -89,5 +89,9 @@ fn metric(text: &str) -> Result<String, String> {
 /// Reads a share in percent, above 0 and below 100.
 fn percent(text: &str) -> Result<f64, String> {
     let value = text.trim_end_matches('%').parse::<f64>().map_err(|error| error.to_string())?;
-    if value > 0.0 && value < 100.0 { Ok(value) } else { Err("it must be above 0 and below 100".into()) }
+    if value > 0.0 && value < 100.0 {
+        Ok(value)
+    } else {
+        Err("it must be above 0 and below 100".into())
+    }
 }

@@ -69,7 +69,10 @@ fn say_what_is_left_out(reading: &Reading) {
         eprint_line!("note: {} in progress left out", counted(reading.in_progress, "run"));
     }
     if reading.copies > 0 {
-        eprint_line!("note: {} of runs left out: each run counts once", counted(reading.copies, "copy"));
+        eprint_line!(
+            "note: {} left out: each run counts once",
+            counted(reading.copies, "duplicate")
+        );
     }
 }
 

@@ -4,7 +4,7 @@ use analysis::compare::metric_label;
 use analysis::history::{Change, SeriesHistory};
 
 use crate::model::history::{HistoryView, change_text, load_text, plan_text};
-use crate::model::number::{ratio_text, rate_text};
+use crate::model::number::{rate_text, ratio_text};
 use crate::model::table::{Cell, Table, Tone};
 
 /// The heads of the columns that name a series.
@@ -23,8 +23,12 @@ pub(crate) fn changes(view: &HistoryView<'_>) -> Table {
 /// Returns the series whose newest points are far off, but too few to be a level.
 pub(crate) fn pending(view: &HistoryView<'_>) -> Table {
     let columns = ["off by", "runs", "runs that confirm"];
-    let mut table =
-        Table::new("pending", "Not confirmed: the newest runs are far off", lead(), heads(&columns));
+    let mut table = Table::new(
+        "pending",
+        "Not confirmed: the newest runs are far off",
+        lead(),
+        heads(&columns),
+    );
     for series in &view.history.series {
         let Some(pending) = series.levels.pending else {
             continue;
@@ -56,7 +60,8 @@ fn names(series: &SeriesHistory) -> Vec<String> {
 }
 
 fn cells(view: &HistoryView<'_>, series: &SeriesHistory, change: &Change) -> Vec<Cell> {
-    let level_after = series.levels.levels.iter().find(|level| level.points.start == change.level.at);
+    let level_after =
+        series.levels.levels.iter().find(|level| level.points.start == change.level.at);
     let after = level_after.map_or(0.0, |level| level.mean);
     let runs = level_after.map_or(0, |level| level.points.len());
     let texts = [

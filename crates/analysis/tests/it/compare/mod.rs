@@ -3,7 +3,7 @@
 mod effects;
 mod initial_tree;
 mod looks;
-mod machine;
+pub mod machine;
 mod machines;
 mod overall;
 mod simulated;

@@ -37,7 +37,8 @@ fn series_data(view: &HistoryView<'_>, series: &SeriesHistory) -> Value {
     }
     let versions = versions.into_iter().map(|version| Value::from(clean(version)));
     let levels = series.levels.levels.iter();
-    let levels = levels.map(|level| json!([level.points.start, level.points.end, digits(level.mean)]));
+    let levels =
+        levels.map(|level| json!([level.points.start, level.points.end, digits(level.mean)]));
     json!({
         "unit": with_microseconds(&clean(&series.unit)),
         "spread": series.levels.spread,

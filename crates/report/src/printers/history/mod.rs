@@ -73,7 +73,13 @@ fn filter() -> Markup {
 pub(super) fn id(series: &SeriesHistory) -> String {
     let key = &series.key;
     let metric = &key.metric;
-    anchor(&format!("{} {} {} {} {metric}", plan_text(series), key.target, load_text(series), key.step))
+    anchor(&format!(
+        "{} {} {} {} {metric}",
+        plan_text(series),
+        key.target,
+        load_text(series),
+        key.step
+    ))
 }
 
 /// Returns a series as one line, which opens.
@@ -127,13 +133,25 @@ mod tests {
     fn run(number: u64, value: f64) -> RunSummary {
         let evil = "</script><script>alert(1)</script>".to_owned();
         let values = [("throughput".to_owned(), vec![value])].into();
-        let step = StepSummary { target: "a.b".into(), step: evil.clone(), clients: 1, values, ..StepSummary::default() };
-        RunSummary { plan: evil, started_unix_ns: number, steps: vec![step], ..RunSummary::default() }
+        let step = StepSummary {
+            target: "a.b".into(),
+            step: evil.clone(),
+            clients: 1,
+            values,
+            ..StepSummary::default()
+        };
+        RunSummary {
+            plan: evil,
+            started_unix_ns: number,
+            steps: vec![step],
+            ..RunSummary::default()
+        }
     }
 
     #[test]
     fn what_a_stranger_wrote_is_text_and_all_series_have_a_place() {
-        let runs: Vec<RunSummary> = (0..20).map(|number| run(number, 100.0 + number as f64)).collect();
+        let runs: Vec<RunSummary> =
+            (0..20).map(|number| run(number, 100.0 + number as f64)).collect();
         let names: Vec<String> = (0..20).map(|number| format!("<img src={number}>")).collect();
         let found = history(&runs, &HistoryOptions::default());
         let view = HistoryView {
@@ -145,7 +163,11 @@ mod tests {
             effect: 0.01,
         };
         let html = history_page(&view);
-        assert!(!html.contains("<img") && !html.contains("alert(1)</script>") && !html.contains("<b>\""));
+        assert!(
+            !html.contains("<img")
+                && !html.contains("alert(1)</script>")
+                && !html.contains("<b>\"")
+        );
         assert!(html.contains("default-src 'none'") && html.contains("<svg"));
         assert_eq!(html.matches("<details").count(), 1);
     }

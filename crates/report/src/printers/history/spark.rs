@@ -50,8 +50,10 @@ fn thinned(values: &[f64]) -> Vec<usize> {
     for place in 0..PLACES_MAX {
         let inside = place * values.len() / PLACES_MAX..(place + 1) * values.len() / PLACES_MAX;
         let by_value = |a: &usize, b: &usize| values[*a].total_cmp(&values[*b]);
-        let mut ends: Vec<usize> =
-            [inside.clone().min_by(by_value), inside.max_by(by_value)].into_iter().flatten().collect();
+        let mut ends: Vec<usize> = [inside.clone().min_by(by_value), inside.max_by(by_value)]
+            .into_iter()
+            .flatten()
+            .collect();
         ends.sort_unstable();
         ends.dedup();
         kept.extend(ends);

@@ -38,9 +38,10 @@ fn series_json(view: &HistoryView<'_>, series: &SeriesHistory) -> Value {
     let levels = series.levels.levels.iter().map(|level| {
         json!({ "first": level.points.start, "runs": level.points.len(), "mean": level.mean })
     });
-    let pending = series.levels.pending.map(|pending| {
-        json!({ "runs": pending.points, "ratio": pending.ratio })
-    });
+    let pending = series
+        .levels
+        .pending
+        .map(|pending| json!({ "runs": pending.points, "ratio": pending.ratio }));
     json!({
         "plan": key.plan,
         "work": key.work,
