@@ -9,6 +9,7 @@
 #[allow(dead_code, reason = "the tests use what this does not")]
 mod machine;
 #[path = "../tests/it/history/truth.rs"]
+#[allow(dead_code, reason = "the tests use what this does not")]
 mod truth;
 
 use std::time::Duration;

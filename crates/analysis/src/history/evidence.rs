@@ -5,13 +5,16 @@ use std::ops::Range;
 
 use statrs::function::erf::{erfc, erfc_inv};
 
-use super::noise::Noise;
+use super::noise::{CLIP, Noise};
 use crate::compare::student::tails;
 use crate::figures::average::median;
 
 /// The deviances by which a place may be worse than the best one and still be where the change is:
 /// about 95 %.
 const PLACE_DEVIANCE: f64 = 8.0;
+/// The most that a point counts for when a change is placed, in spreads: where it is certain that
+/// there is a change, a point far off its old level belongs to the new one.
+const PLACE_CLIP: f64 = 2.0 * CLIP;
 
 /// Two neighboring levels.
 #[derive(Clone, Debug)]
@@ -25,18 +28,19 @@ impl Sides {
         [self.left.len(), self.right.len()]
     }
 
-    /// Returns the values of both, as deviations from the median of the longer one, clipped: so one
-    /// or two wild points are no evidence.
-    fn deviations(&self, values: &[f64], noise: &Noise) -> Vec<f64> {
+    /// Returns the values of both, as deviations from the median of the longer one, clipped to so
+    /// many spreads: so one or two wild points are no evidence.
+    fn deviations(&self, values: &[f64], noise: &Noise, limit: f64) -> Vec<f64> {
         let longer = if self.right.len() > self.left.len() { &self.right } else { &self.left };
         let center = median(values[longer.clone()].iter().copied()).unwrap_or(0.0);
         let both = &values[self.left.start..self.right.end];
-        both.iter().map(|value| noise.clip(value - center)).collect()
+        let limit = limit * noise.unit;
+        both.iter().map(|value| (value - center).clamp(-limit, limit)).collect()
     }
 
     /// Returns the difference between the means of both sides, in standard errors.
     fn distance(&self, values: &[f64], noise: &Noise) -> f64 {
-        let deviations = self.deviations(values, noise);
+        let deviations = self.deviations(values, noise, CLIP);
         let (left, right) = deviations.split_at(self.left.len());
         (mean(right) - mean(left)).abs() / noise.error(self.lengths())
     }
@@ -59,7 +63,7 @@ impl Sides {
     /// Returns the place between the outer ends of the two levels at which the change is most
     /// likely, and the range of places at which it may be.
     pub(super) fn place(&self, values: &[f64], noise: &Noise, shortest: usize) -> Place {
-        let deviations = self.deviations(values, noise);
+        let deviations = self.deviations(values, noise, PLACE_CLIP);
         let count = deviations.len();
         let total: f64 = deviations.iter().sum();
         let mut sum = 0.0;

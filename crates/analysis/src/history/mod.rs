@@ -118,7 +118,8 @@ impl SeriesHistory {
 }
 
 impl History {
-    /// Returns all changes with their series: those that fail the gate first, then the largest.
+    /// Returns all changes with their series: those that fail the gate, then those of targets, then
+    /// the others, each the largest first.
     pub fn changes(&self) -> Vec<(&SeriesHistory, &Change)> {
         let mut all: Vec<(&SeriesHistory, &Change)> = self
             .series
@@ -127,7 +128,11 @@ impl History {
             .collect();
         all.sort_by(|(_, a), (_, b)| {
             let size = |change: &Change| change.level.ratio.ln().abs();
-            b.fails_gate().cmp(&a.fails_gate()).then(size(b).total_cmp(&size(a)))
+            let is_of_target = |change: &Change| change.cause == Cause::Target;
+            b.fails_gate()
+                .cmp(&a.fails_gate())
+                .then(is_of_target(b).cmp(&is_of_target(a)))
+                .then(size(b).total_cmp(&size(a)))
         });
         all
     }

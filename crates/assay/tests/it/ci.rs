@@ -143,7 +143,7 @@ fn git_repository(place: &Place) {
     };
     git("init --quiet --bare origin.git");
     git("init --quiet .");
-    git("remote add origin origin.git");
+    git(&format!("remote add origin {}", place.join("origin.git").display()));
     git("-c user.name=a -c user.email=a@localhost commit --quiet --allow-empty -m begin");
 }
 

@@ -4,7 +4,7 @@ use analysis::compat::differences_text;
 use analysis::history::{Change, Circumstances, History, HistoryPoint, RunSummary, SeriesHistory};
 use record::FactDifference;
 
-use super::number::{moment, ratio_text};
+use super::number::{fixed, moment};
 
 /// A history with its runs.
 #[derive(Clone, Copy, Debug)]
@@ -53,11 +53,17 @@ impl HistoryView<'_> {
     }
 }
 
-/// Returns the change of a level with its interval: `0.91x (0.90-0.92)`.
+/// Returns the change of a level with its interval: `0.912x (0.905-0.919)`.
 pub(crate) fn change_text(change: &Change) -> String {
     let level = change.level;
-    let texts = [level.ratio, level.low, level.high].map(ratio_text);
-    format!("{}x ({}-{})", texts[0], texts[1], texts[2])
+    with_ends(level.ratio, level.low, level.high)
+}
+
+/// Formats a ratio with its interval. Levels of many runs are known to a part of a percent.
+fn with_ends(ratio: f64, low: f64, high: f64) -> String {
+    let decimals = if ratio < 10.0 { 3 } else { 1 };
+    let [ratio, low, high] = [ratio, low, high].map(|value| fixed(value, decimals));
+    format!("{ratio}x ({low}-{high})")
 }
 
 /// Returns what differs between the runs around a change, a text for each kind of fact.
@@ -76,11 +82,8 @@ pub(crate) fn differing(circumstances: &Circumstances) -> Vec<String> {
     .flatten()
     .collect();
     for reference in references {
-        let ratios = [reference.ratio, reference.low, reference.high].map(ratio_text);
-        texts.push(format!(
-            "reference `{}`: {}x ({}-{})",
-            reference.target, ratios[0], ratios[1], ratios[2]
-        ));
+        let moved = with_ends(reference.ratio, reference.low, reference.high);
+        texts.push(format!("reference `{}`: {moved}", reference.target));
     }
     texts
 }

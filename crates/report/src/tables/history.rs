@@ -1,21 +1,29 @@
 //! Tables of a history: changes of levels, and the newest points that may become one.
 
-use analysis::compare::metric_label;
-use analysis::history::{Change, SeriesHistory};
+use analysis::compare::{metric_label, more_is_better};
+use analysis::history::{Cause, Change, SeriesHistory};
+use analysis::{counted, distinct};
 
 use crate::model::history::{HistoryView, change_text, load_text, plan_text};
 use crate::model::number::{rate_text, ratio_text};
 use crate::model::table::{Cell, Table, Tone};
 
-/// The heads of the columns that name a series.
-const LEAD: [&str; 5] = ["plan", "target", "load", "step", "metric"];
+/// The heads of the columns that name a series, after the plan.
+const LEAD: [&str; 4] = ["target", "load", "step", "metric"];
 
-/// Returns all changes, those that fail the gate first and then the largest.
-pub(crate) fn changes(view: &HistoryView<'_>) -> Table {
+/// Returns the first changes: those that fail the gate, then those of targets, then others, the
+/// largest first. The others are counted.
+pub(crate) fn changes(view: &HistoryView<'_>, most: usize) -> Table {
     let columns = ["change", "before", "after", "p", "runs", "since (UTC)", "put down to"];
-    let mut table = Table::new("changes", "Changes of level, new / old", lead(), heads(&columns));
-    for (series, change) in view.history.changes() {
-        table.push(names(series), cells(view, series, change));
+    let mut table =
+        Table::new("changes", "Changes of level, new / old", lead(view), heads(&columns));
+    let changes = view.history.changes();
+    for (series, change) in changes.iter().take(most) {
+        table.push(names(view, series), cells(view, series, change));
+    }
+    if changes.len() > most {
+        let more = counted(changes.len() - most, "more change");
+        table.notes.push(format!("{more}: `--html FILE` and `--format json` have all of them"));
     }
     table
 }
@@ -26,7 +34,7 @@ pub(crate) fn pending(view: &HistoryView<'_>) -> Table {
     let mut table = Table::new(
         "pending",
         "Not confirmed: the newest runs are far off",
-        lead(),
+        lead(view),
         heads(&columns),
     );
     for series in &view.history.series {
@@ -36,7 +44,7 @@ pub(crate) fn pending(view: &HistoryView<'_>) -> Table {
         let needed = series.levels.confirming.map_or("more".to_owned(), |runs| runs.to_string());
         let off = format!("{}x", ratio_text(pending.ratio));
         let cells = [off, pending.points.to_string(), needed];
-        table.push(names(series), cells.into_iter().map(Cell::plain).collect());
+        table.push(names(view, series), cells.into_iter().map(Cell::plain).collect());
     }
     table
 }
@@ -45,18 +53,26 @@ fn heads(columns: &[&str]) -> Vec<String> {
     columns.iter().map(|head| (*head).to_owned()).collect()
 }
 
-fn lead() -> Vec<String> {
-    heads(&LEAD)
+/// Returns the heads of the columns that name a series. One plan needs no column.
+fn lead(view: &HistoryView<'_>) -> Vec<String> {
+    let plan = has_plans(view).then(|| "plan".to_owned());
+    plan.into_iter().chain(heads(&LEAD)).collect()
 }
 
-fn names(series: &SeriesHistory) -> Vec<String> {
-    vec![
-        plan_text(series),
+fn has_plans(view: &HistoryView<'_>) -> bool {
+    let plans = distinct(view.history.series.iter().map(plan_text));
+    plans.len() > 1
+}
+
+fn names(view: &HistoryView<'_>, series: &SeriesHistory) -> Vec<String> {
+    let plan = has_plans(view).then(|| plan_text(series));
+    let own = [
         series.key.target.clone(),
         load_text(series),
         series.key.step.clone(),
         metric_label(&series.key.metric).to_owned(),
-    ]
+    ];
+    plan.into_iter().chain(own).collect()
 }
 
 fn cells(view: &HistoryView<'_>, series: &SeriesHistory, change: &Change) -> Vec<Cell> {
@@ -72,16 +88,20 @@ fn cells(view: &HistoryView<'_>, series: &SeriesHistory, change: &Change) -> Vec
         view.since(series, change),
         change.cause.text().to_owned(),
     ];
-    let mut cells = vec![Cell::toned(change_text(change), tone(change))];
+    let mut cells = vec![Cell::toned(change_text(change), tone(series, change))];
     cells.extend(texts.into_iter().map(Cell::plain));
     cells
 }
 
-fn tone(change: &Change) -> Tone {
-    match (change.cause, change.is_worse) {
-        (analysis::history::Cause::Target, true) => Tone::Slower,
-        (analysis::history::Cause::Target, false) => Tone::Faster,
-        _ => Tone::Plain,
+fn tone(series: &SeriesHistory, change: &Change) -> Tone {
+    if change.cause != Cause::Target {
+        return Tone::Plain;
+    }
+    match (more_is_better(&series.key.metric), change.level.ratio > 1.0) {
+        (true, true) => Tone::Faster,
+        (true, false) => Tone::Slower,
+        (false, true) => Tone::CostsMore,
+        (false, false) => Tone::CostsLess,
     }
 }
 

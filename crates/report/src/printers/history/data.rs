@@ -4,7 +4,7 @@ use analysis::history::{Change, SeriesHistory};
 use serde_json::{Value, json};
 
 use crate::model::history::{HistoryView, change_text, differing};
-use crate::model::number::{typeset, with_microseconds};
+use crate::model::number::typeset;
 use crate::model::text::clean;
 use crate::printers::page::encode;
 
@@ -40,7 +40,7 @@ fn series_data(view: &HistoryView<'_>, series: &SeriesHistory) -> Value {
     let levels =
         levels.map(|level| json!([level.points.start, level.points.end, digits(level.mean)]));
     json!({
-        "unit": with_microseconds(&clean(&series.unit)),
+        "unit": unit(&series.unit),
         "spread": series.levels.spread,
         "visible": series.levels.visible,
         "confirming": series.levels.confirming,
@@ -49,6 +49,14 @@ fn series_data(view: &HistoryView<'_>, series: &SeriesHistory) -> Value {
         "levels": levels.collect::<Value>(),
         "changes": series.changes.iter().map(change_data).collect::<Value>(),
     })
+}
+
+/// Returns a unit with the sign of microseconds.
+fn unit(unit: &str) -> String {
+    match unit.strip_prefix("us") {
+        Some(rest) => format!("\u{b5}s{}", clean(rest)),
+        None => clean(unit),
+    }
 }
 
 fn change_data(change: &Change) -> Value {

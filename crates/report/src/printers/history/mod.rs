@@ -89,7 +89,7 @@ fn row(view: &HistoryView<'_>, series: &SeriesHistory) -> Markup {
         size(a).total_cmp(&size(b))
     });
     let now = newest(series).map_or(String::new(), |point| {
-        format!("{} {}", rate_text(point.mean), with_microseconds(&series.unit))
+        with_microseconds(&format!("{} {}", rate_text(point.mean), series.unit))
     });
     markup! {
         details.series id=(id(series)) data-changed=(series.changes.len()) {

@@ -1,6 +1,8 @@
 // Filters the series, and draws the details of one when it is opened. All texts are set as text, never as markup.
 (() => {
   "use strict";
+  // Without scripts, the filter stays hidden.
+  document.documentElement.classList.add("js");
   const data = JSON.parse(document.getElementById("data").textContent);
   const rows = [...document.querySelectorAll("details.series")];
   const form = document.querySelector("form.filter");

@@ -7,6 +7,8 @@ use crate::tables::history;
 
 /// The most changes whose circumstances are told; the page and JSON have all.
 const DETAILS_MAX: usize = 12;
+/// The most changes in the table.
+const CHANGES_MAX: usize = 40;
 
 /// Formats a history as tables for a terminal.
 pub fn history(view: &HistoryView<'_>, style: TableStyle) -> String {
@@ -25,7 +27,7 @@ pub fn history_markdown(view: &HistoryView<'_>) -> String {
 fn write(out: &mut TerminalWriter, view: &HistoryView<'_>) {
     out.main_title("History");
     out.wrapped("", &heading(view));
-    out.table(&history::changes(view));
+    out.table(&history::changes(view, CHANGES_MAX));
     let changes = view.history.changes();
     for (series, change) in changes.iter().take(DETAILS_MAX) {
         out.wrapped("  ", &detail(view, series, change));
