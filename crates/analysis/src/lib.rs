@@ -9,7 +9,8 @@
 //!                         │
 //!                         ├─► compat   whether runs can be compared at all
 //!                         ├─► search   which rate to try next
-//!                         └─► bisect   which version to try next
+//!                         ├─► bisect   which version to try next
+//!                         └─► history  since when, over many runs
 //! ```
 //!
 //! Each module uses only those before it, so that a figure can't depend on what it is compared
@@ -23,6 +24,7 @@
 //! | [`mod@explain`] | [`Finding`](explain::Finding), [`Answer`](explain::Answer) |
 //! | [`compat`] | [`Recorded`](compat::Recorded), [`Incomparable`](compat::Incomparable) |
 //! | [`bisect`] | [`Search`](bisect::Search), [`Trial`](bisect::Trial), [`Link`](bisect::Link) |
+//! | [`history`] | [`History`](history::History), [`Levels`](history::Levels), [`RunSummary`](history::RunSummary) |
 //! | [`search`] | [`SearchedTarget`](search::SearchedTarget), [`RateTrial`](search::RateTrial) |
 //!
 //! This crate is pure: the same record always gives the same figures. It reads run directories and
@@ -69,6 +71,7 @@ pub mod compare;
 pub mod compat;
 pub mod explain;
 pub mod figures;
+pub mod history;
 mod json;
 mod order;
 mod parallel;

@@ -5,6 +5,7 @@ mod bundle;
 mod compare;
 mod draft;
 mod export;
+mod history;
 mod run;
 
 use std::path::PathBuf;
@@ -19,6 +20,7 @@ pub use self::compare::{
 };
 pub use self::draft::{InitArgs, VersusArgs, WorkloadName};
 pub use self::export::{ExportArgs, ExportFormat, ExportTable};
+pub use self::history::HistoryArgs;
 pub use self::run::{CellArgs, CheckArgs, FindArgs, LibraryArgs, PlaceArgs, RunArgs};
 
 /// Measures database storage engines and explains what changed.
@@ -31,8 +33,8 @@ pub use self::run::{CellArgs, CheckArgs, FindArgs, LibraryArgs, PlaceArgs, RunAr
     disable_help_subcommand = true
 )]
 #[command(
-    after_help = "Exit codes: 0 success; 1 a run or step failed; 2 a usage or plan error; 3 `compare` found a \
-                        regression with `--gate`, or a missed bound with `--require`, or a bundle's finding was not reproduced; 4 a result is invalid or too noisy to judge; 130 interrupted."
+    after_help = "Exit codes: 0 success; 1 a run or step failed; 2 a usage or plan error; 3 `compare` or \
+                        `history` found a regression with `--gate`, or `compare` a missed bound with `--require`, or a bundle's finding was not reproduced; 4 a result is invalid or too noisy to judge; 130 interrupted."
 )]
 pub struct Cli {
     /// The subcommand to run.
@@ -63,6 +65,8 @@ pub enum Command {
     Show(ShowArgs),
     /// Compares targets with a base target: what is faster or slower, how sure that is, and why
     Compare(CompareArgs),
+    /// Shows since when steps changed, over all runs below a folder, and what changed with them
+    History(HistoryArgs),
     /// Writes an HTML report of one or more runs, in one self-contained file
     Report(ReportArgs),
     /// Writes a finding with all that others need to repeat it, as a bug report

@@ -15,8 +15,8 @@ pub enum Exit {
     Failed = 1,
     /// The command line or the plan is wrong; nothing was run.
     Usage = 2,
-    /// `compare` found a regression with `--gate`, or a missed bound with `--require`; or the
-    /// finding of a bundle was not reproduced.
+    /// `compare` or `history` found a regression with `--gate`, or `compare` a missed bound with
+    /// `--require`; or the finding of a bundle was not reproduced.
     Regressed = 3,
     /// A result is invalid or too noisy to judge.
     Invalid = 4,

@@ -29,6 +29,7 @@ mod display;
 mod documented;
 mod draft;
 mod exit;
+mod history;
 mod http;
 mod judged;
 mod live;
@@ -105,6 +106,7 @@ fn execute(command: Command) -> anyhow::Result<Exit> {
             args.run = run_paths::one(&args.run)?;
             read_until_stable(&[&args.run], || commands::bundle::bundle(&args))
         }
+        Command::History(args) => commands::history::run(&args),
         Command::Export(mut args) => {
             args.runs = run_paths::all(&args.runs)?;
             export(&args)

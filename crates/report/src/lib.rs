@@ -79,9 +79,11 @@ mod tables;
 pub use export::{
     Benchmarks, Form, HistogramLog, Judgement, JudgementOutcome, LatencyTable, ProfileForm,
     SecondTable, benchmarks, compared_csv, csv, day, effects_csv, github_annotations,
-    gitlab_report, judgements_markdown, junit, metric_table, step_table, verdict_table,
+    gitlab_report, history_csv, judgements_markdown, junit, metric_table, step_table,
+    verdict_table,
 };
 pub use model::comparison::{ComparedRun, Comparison, FactorEffects, effects_of_matrices};
+pub use model::history::HistoryView;
 pub use model::number::{moment_of_seconds, rate_text};
 pub use model::outline::{Outline, RunState};
 pub use model::step_points::{Spread, StepPoint, TREND_METRICS, TrendMetric, step_points};
@@ -91,11 +93,13 @@ pub use printers::catalog::{
     CatalogRow, ComparedSides, RunList, RunPage, SideChoice, Trend, TrendPoint, comparison_page,
     list_page, paths, refused_page, run_page, trend_page,
 };
-pub use printers::json::{compared_json, effects_json};
+pub use printers::history::history_page;
+pub use printers::json::{compared_json, effects_json, history_json};
 pub use printers::page::{CellRecord, Curves, Page, Source, html_page, live_page};
 pub use printers::terminal::bundles::{BundleCommand, BundleFacts, BundleProgram, bundle_readme};
 pub use printers::terminal::comparisons::{compared, compared_markdown, noise_floor};
 pub use printers::terminal::effects::{effects, effects_markdown, factors};
+pub use printers::terminal::history::{history, history_markdown};
 pub use printers::terminal::runs::{
     differences, metric_list, tables, tables_brief, tables_markdown, tables_named, tables_overview,
     tables_summary, verbatim,

@@ -6,6 +6,7 @@
 mod causes;
 mod exact;
 mod heartbeat;
+mod history;
 mod insert;
 mod kv;
 mod lookup;
@@ -54,6 +55,7 @@ report             the HTML report of 28 targets x 10 steps x 8 clients x 3600 s
 lag-verdicts       simulated lags of known shapes: how often they are found to grow
 verdicts           simulated machines without any change: how often a comparison claims one
 until-decided      simulated runs that add repeats until each comparison is decided: false verdicts, and repeats
+history            simulated histories: false changes, which are shown and when, beside Apache Otava; and 1,000 runs
 causes             effects with known causes on real engines: whether a comparison names them; 40 minutes
 causes-busy        the same while other threads use 80% of the processors
 planted            known changes of 3% and 10%, and none, measured until decided: how often they are shown; hours
@@ -85,6 +87,7 @@ fn benchmark(setup: &Setup, name: &str) -> Result<bool> {
             let run = format!("run --quiet --release --package analysis --example {example}");
             succeeds(&mut setup.workspace.cargo(&run))
         }
+        "history" => history::run(setup),
         "causes" => causes::quiet(setup),
         "causes-busy" => causes::busy(setup),
         "planted" => planted::run(setup),

@@ -7,6 +7,7 @@ mod by_step;
 mod method;
 #[cfg(test)]
 mod tests;
+mod work;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -18,6 +19,7 @@ use crate::order::grouped;
 pub use by_pair::{RunTarget, by_pair};
 pub use by_run::{by_run, key_by_run};
 pub use by_step::{StepPair, by_step, key_by_step};
+pub use work::Work;
 
 /// The reason why runs can't be compared, and the alternative.
 #[derive(Debug, thiserror::Error)]
@@ -57,6 +59,47 @@ impl Recorded {
         }
         Ok(all)
     }
+}
+
+/// Returns the facts of a run's machine that last, without those that always differ. Facts that
+/// changed when the run was resumed are among them.
+pub fn machine_facts(run: &Run) -> Facts {
+    let lasting = |name: &str| {
+        !VOLATILE.contains(&name) && name != method::CLOCK && !name.starts_with("assay_")
+    };
+    let mut facts: Facts =
+        run.host.facts.iter().filter(|(name, _)| lasting(name)).cloned().collect();
+    let moved = run.invocations.iter().flat_map(|invocation| &invocation.host_differences);
+    for fact in moved.filter(|fact| lasting(&fact.name) && !is_same_size(fact)) {
+        let now = fact.now.as_deref().unwrap_or("unknown");
+        let known = facts.entry(fact.name.clone()).or_default();
+        *known = format!("{known}, then {now}");
+    }
+    facts
+}
+
+/// Returns the differences between the facts of two machines from [`machine_facts`].
+pub fn machine_differences(first: &Facts, now: &Facts) -> Vec<FactDifference> {
+    let mut differences = differences(first, now);
+    differences.retain(|fact| !is_same_size(fact));
+    differences
+}
+
+/// Returns the facts of a target's build, and those of its config. Paths of files don't count.
+pub fn target_facts(run: &Run, target: &Target) -> (Facts, Facts) {
+    let mut build_facts = Facts::new();
+    if let Some(build) = run.builds.iter().find(|build| build.name == target.build) {
+        build_facts.insert("engine".to_owned(), build.engine.clone());
+        // That of the null engine is assay's.
+        if build.engine != "null" {
+            build_facts.insert("version".to_owned(), build.version.clone());
+        }
+        for file in &build.files {
+            let name = file.path.rsplit('/').next().unwrap_or_default().to_owned();
+            build_facts.insert(name, file.sha256.clone());
+        }
+    }
+    (build_facts, config_facts(run, target))
 }
 
 /// Facts by name.
@@ -168,18 +211,9 @@ pub fn refuse_copies(runs: &[Recorded]) -> Result<(), Incomparable> {
 
 /// Refuses runs with different workloads: their ratios have no meaning.
 fn refuse_other_work(runs: &[Recorded]) -> Result<(), Incomparable> {
-    // A value that only one run has, and that its plan did not set, is a default of its version.
-    let facts = |run: &Run, other: &Run| -> Facts {
-        let is_known = |key: &str| other.plan.resolved.iter().any(|value| value.key == key);
-        let values = run.plan.resolved.iter().filter(|value| {
-            value.key.starts_with("workload.")
-                && (value.origin != "default" || is_known(&value.key))
-        });
-        values.map(|value| (value.key.clone(), value.value.clone())).collect()
-    };
     for (index, Recorded { run, .. }) in runs.iter().enumerate().skip(1) {
         let first = &runs[0].run;
-        let differences = differences(&facts(first, run), &facts(run, first));
+        let differences = Work::of(first).differences(&Work::of(run));
         if !differences.is_empty() {
             return Err(Incomparable {
                 message: format!(

@@ -5,6 +5,7 @@
 mod bisect;
 mod compare;
 mod exact;
+mod history;
 mod lag;
 
 use std::collections::BTreeMap;

@@ -7,6 +7,7 @@ pub mod check;
 pub mod compare;
 pub mod databases;
 pub mod export;
+pub mod history;
 pub mod host;
 pub mod install;
 pub mod ls;

@@ -57,7 +57,7 @@ pub(super) fn trend(
 
     // A step of other work has the same name and other figures.
     let all = of_plan.len();
-    of_plan.retain(|run| run.facts().is_some_and(|facts| facts.work == outline.work));
+    of_plan.retain(|run| run.facts().is_some_and(|facts| facts.work.is_same_as(&outline.work)));
     let other_work = all - of_plan.len();
     of_plan.reverse();
 

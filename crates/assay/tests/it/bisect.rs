@@ -203,7 +203,9 @@ fn a_predicate_ends_with_the_exit_codes_of_git_bisect() {
     let judge = |candidate: &str, step: &str| {
         let args =
             ["bisect", "plan.toml", "--predicate", "--good", &good, "--candidate", candidate];
-        history.place.assay(&[&args[..], &["--step", step, "--metric", "work", "--threshold", "50"]].concat())
+        history.place.assay(
+            &[&args[..], &["--step", step, "--metric", "work", "--threshold", "50"]].concat(),
+        )
     };
     judge(&good, "fillseq").expect_code(0);
     let slow = format!("dir:{}", history.library_of_last_commit(&libraries[0]).display());

@@ -71,22 +71,42 @@ fn shell_steps(yaml: &str) -> Vec<ShellStep> {
     steps
 }
 
+/// What starts a pipeline.
+#[derive(Clone, Copy, PartialEq)]
+enum Event {
+    Change,
+    Night,
+}
+
 /// Runs the shell steps of a workflow, but for those that build the user's own server, on two
-/// servers that are here.
-fn run_steps(place: &Place, file: &str) {
+/// servers that are here. Returns the exit code of each step.
+fn run_steps(place: &Place, file: &str, event: Event) -> Vec<i32> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     // As published, but short.
     let plan = text(&root.join("docs/examples/ci-gate.toml"));
     let plan = plan.replace("repeats = 10", "repeats = 2").replace("\"2s\"", "\"300ms\"");
     let plan = plan.replace("\"50k\"", "\"5k\"").replace("\"20k\"", "\"1k\"");
     place.write("benchmark.toml", &plan);
+    // Instead of the program that comments.
+    let stand_in = place.join("bin/gh");
+    if !stand_in.exists() {
+        fs_err::create_dir_all(place.join("bin")).unwrap();
+        fs_err::write(&stand_in, "#!/bin/sh\necho \"$@\" >> commented\n").unwrap();
+        let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        fs_err::set_permissions(&stand_in, executable).unwrap();
+    }
 
     let binaries = Path::new(ASSAY).parent().unwrap().display();
-    let path = format!("{binaries}:{}", std::env::var("PATH").unwrap_or_default());
+    let path = std::env::var("PATH").unwrap_or_default();
+    let path = format!("{}:{binaries}:{path}", place.join("bin").display());
     let other = std::env::var("ASSAY_TEST_OTHER_POSTGRES");
     let mut codes = Vec::new();
     for ShellStep { name, script } in shell_steps(&text(&root.join("ci").join(file))) {
-        if name == "Build both" {
+        let is_of_other_event = match event {
+            Event::Change => name == "Keep the history",
+            Event::Night => name == "Judge" || name == "Comment",
+        };
+        if name == "Build both" || is_of_other_event {
             continue;
         }
         let output = Command::new("bash")
@@ -95,6 +115,10 @@ fn run_steps(place: &Place, file: &str) {
             .env("PATH", &path)
             .env("TMPDIR", place.join("tmp"))
             .env("GITHUB_STEP_SUMMARY", place.join("summary.md"))
+            .env("HISTORY_BRANCH", "assay-history")
+            .env("NUMBER", "7")
+            .env("EVENT", if event == Event::Night { "schedule" } else { "pull_request" })
+            .env("CI_PIPELINE_SOURCE", if event == Event::Night { "schedule" } else { "push" })
             .env("BASE", "distribution")
             .env("CHANGE", other.as_deref().unwrap_or("distribution"))
             .output()
@@ -107,29 +131,65 @@ fn run_steps(place: &Place, file: &str) {
         codes.push(code);
     }
     assert!(codes.len() >= 3, "{file} has {} steps", codes.len());
+    codes
+}
+
+/// Makes the place a repository with another one as its origin.
+fn git_repository(place: &Place) {
+    let git = |arguments: &str| {
+        let mut command = Command::new("git");
+        command.args(arguments.split(' ')).current_dir(place.path());
+        assert!(command.status().unwrap().success(), "git {arguments}");
+    };
+    git("init --quiet --bare origin.git");
+    git("init --quiet .");
+    git(&format!("remote add origin {}", place.join("origin.git").display()));
+    git("-c user.name=a -c user.email=a@localhost commit --quiet --allow-empty -m begin");
 }
 
 #[test]
-fn the_workflow_for_github_measures_judges_and_publishes() {
+fn the_workflow_for_github_measures_judges_publishes_and_keeps_the_history() {
     if !postgres_is_here_or_test_is_skipped() {
         return;
     }
     let place = Place::new();
-    run_steps(&place, "github-workflow.yml");
+    git_repository(&place);
+    run_steps(&place, "github-workflow.yml", Event::Change);
     let summary = text(&place.join("summary.md"));
     assert!(summary.contains("own CPU") && summary.contains(" passed."), "{summary}");
     assert!(text(&place.join("gate.xml")).contains("p99"));
     assert!(place.join("report.html").is_file());
+    assert!(text(&place.join("commented")).starts_with("pr comment 7 --body-file comment.md"));
+
+    // The next machine has nothing but the branch.
+    for nights in 1..=2 {
+        for left in ["results", "history"] {
+            let _ = fs_err::remove_dir_all(place.join(left));
+        }
+        let mut prune = Command::new("git");
+        prune.args(["worktree", "prune"]).current_dir(place.path());
+        assert!(prune.status().unwrap().success());
+        run_steps(&place, "github-workflow.yml", Event::Night);
+        let page = text(&place.join("history.html"));
+        assert!(page.contains(&format!("over {nights} run")), "{nights}");
+    }
+    let comment = text(&place.join("comment.md"));
+    assert!(comment.contains("History") && comment.contains("over 2 runs"), "{comment}");
 }
 
 #[test]
-fn the_template_for_gitlab_measures_judges_and_publishes() {
+fn the_template_for_gitlab_measures_judges_publishes_and_keeps_the_history() {
     if !postgres_is_here_or_test_is_skipped() {
         return;
     }
     let place = Place::new();
-    run_steps(&place, "gitlab-template.yml");
+    run_steps(&place, "gitlab-template.yml", Event::Change);
     let report = text(&place.join("gl-code-quality-report.json"));
     assert!(serde_json::from_str::<Value>(&report).unwrap().is_array());
     assert!(place.join("gate.xml").is_file() && place.join("report.html").is_file());
+
+    fs_err::remove_dir_all(place.join("results")).unwrap();
+    run_steps(&place, "gitlab-template.yml", Event::Night);
+    assert!(text(&place.join("comment.md")).contains("over 1 run"));
+    assert!(place.join("history.html").is_file());
 }

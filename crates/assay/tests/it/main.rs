@@ -37,6 +37,7 @@ mod foreign_record;
 mod foreign_server;
 mod forged;
 mod full_disk;
+mod history;
 mod honest;
 mod http;
 mod install;

@@ -7,6 +7,7 @@ mod benchmarks;
 mod effects;
 mod firefox;
 mod histogram_log;
+mod history;
 mod judgements;
 mod latencies;
 mod pprof;
@@ -19,6 +20,7 @@ mod verdicts;
 pub use benchmarks::{Benchmarks, benchmarks};
 pub use effects::effects_csv;
 pub use histogram_log::HistogramLog;
+pub use history::history_csv;
 pub use judgements::{
     Judgement, JudgementOutcome, github_annotations, gitlab_report, judgements_markdown, junit,
 };

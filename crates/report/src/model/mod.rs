@@ -16,6 +16,7 @@
 
 pub(crate) mod comparison;
 pub(crate) mod grid;
+pub(crate) mod history;
 pub(crate) mod matrix;
 pub(crate) mod metric;
 pub(crate) mod names;

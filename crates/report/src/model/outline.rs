@@ -1,7 +1,6 @@
 //! What a list of runs says of each: from `run.json` alone, without the figures.
 
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-
+use analysis::compat::Work;
 use analysis::distinct;
 use record::{Run, Status};
 
@@ -64,8 +63,9 @@ pub struct Outline {
     pub steps: Vec<String>,
     /// The largest number of repeats.
     pub repeats: u32,
-    /// A number that differs between runs of different work, such as other numbers of rows.
-    pub work: u64,
+    /// What its plan asks of the engine: runs of other work, such as other numbers of rows, are not
+    /// compared.
+    pub work: Work,
 }
 
 impl Outline {
@@ -89,7 +89,7 @@ impl Outline {
             base: base.unwrap_or_default().to_owned(),
             steps: distinct(steps.cloned()),
             repeats: run.cells.iter().map(|cell| cell.key.repeat).max().unwrap_or(0),
-            work: work(run),
+            work: Work::of(run),
         }
     }
 
@@ -98,15 +98,4 @@ impl Outline {
         let to_the_second = moment(self.started_unix_ns);
         to_the_second.get(..16).unwrap_or(&to_the_second).to_owned()
     }
-}
-
-/// Returns a number that differs if the plan's workload does.
-fn work(run: &Run) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    for value in &run.plan.resolved {
-        if value.key.starts_with("workload.") {
-            (&value.key, &value.value).hash(&mut hasher);
-        }
-    }
-    hasher.finish()
 }

@@ -10,6 +10,7 @@
 //! * [`json`]: comparisons for scripts
 
 pub(crate) mod catalog;
+pub(crate) mod history;
 pub(crate) mod json;
 pub(crate) mod markdown;
 pub(crate) mod page;

@@ -18,6 +18,7 @@ pub(crate) mod answer;
 pub(crate) mod brief;
 pub(crate) mod factors;
 pub(crate) mod findings;
+pub(crate) mod history;
 pub(crate) mod method;
 pub(crate) mod problems;
 pub(crate) mod profiles;

@@ -19,6 +19,7 @@
 pub(crate) mod classic;
 pub(crate) mod compared;
 pub(crate) mod grouped;
+pub(crate) mod history;
 pub(crate) mod lsm;
 pub(crate) mod metric_list;
 pub(crate) mod metrics;

@@ -16,8 +16,8 @@
 //! * [`only`] selects cells.
 //! * `recorded_run` is the run that is resumed, and `trust` says whether its author is trusted.
 
-pub mod commits;
 pub mod bundled_plan;
+pub mod commits;
 pub mod estimate;
 pub(crate) mod installed;
 pub(crate) mod library;

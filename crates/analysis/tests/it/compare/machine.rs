@@ -34,7 +34,7 @@ impl Random {
     }
 
     /// Student's t with three degrees of freedom.
-    fn student3(&mut self) -> f64 {
+    pub fn student3(&mut self) -> f64 {
         let squares: f64 = (0..3).map(|_| self.normal().powi(2)).sum();
         self.normal() / (squares / 3.0).sqrt()
     }

@@ -4,6 +4,7 @@
 //! The answer is both: fields for scripts, and the text that other printers show.
 
 mod effects;
+mod history;
 
 use analysis::{
     compare::{ComparedStep, Interval, Overall, RequirementResult, Sample},
@@ -12,6 +13,7 @@ use analysis::{
 use serde_json::{Value, json};
 
 pub use effects::effects_json;
+pub use history::history_json;
 
 use crate::model::comparison::{ComparedRun, Comparison, mean_of, pairing_name};
 use crate::model::metric::unit_of;

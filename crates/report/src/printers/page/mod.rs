@@ -30,7 +30,7 @@ mod brief;
 mod charts;
 mod curve;
 mod distributions;
-mod encode;
+pub(crate) mod encode;
 mod engine;
 mod flame;
 mod functions;

@@ -13,6 +13,7 @@
 pub(crate) mod bundles;
 pub(crate) mod comparisons;
 pub(crate) mod effects;
+pub(crate) mod history;
 mod layout;
 pub(crate) mod runs;
 pub(crate) mod writer;

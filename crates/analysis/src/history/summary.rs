@@ -1,0 +1,196 @@
+//! What history needs of a run: its facts, and the values of its steps. It is a few kilobytes, so
+//! that a thousand runs are read in seconds, and so that it can be kept when the run is deleted.
+
+use std::collections::BTreeMap;
+
+use record::{Run, RunDir, Status};
+use serde::{Deserialize, Serialize};
+
+use crate::compare::{THROUGHPUT, VERDICT_METRICS};
+use crate::compat::{Facts, Work, machine_facts, target_facts};
+use crate::figures::{Figures, Row, throughput, throughput_unit};
+
+/// The version of the file; others are read anew from the run.
+const FORMAT: u32 = 1;
+/// The most steps of a run, repeats of a step, and letters of a name: a record from elsewhere may
+/// have any number.
+const STEPS_MAX: usize = 5_000;
+const REPEATS_MAX: usize = 1_000;
+const LETTERS_MAX: usize = 300;
+
+/// The 99th percentile of response times.
+pub const RESPONSE_P99: &str = "response_p99";
+
+/// Returns the metrics that have a history: those with verdicts, and [`RESPONSE_P99`].
+pub fn history_metrics() -> impl Iterator<Item = &'static str> {
+    VERDICT_METRICS.iter().map(|(name, _)| *name).chain([RESPONSE_P99])
+}
+
+/// A run in a history.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RunSummary {
+    /// The version of this format.
+    pub format: u32,
+    /// The checksum of the `run.json` that it was made of, in hexadecimal.
+    pub run_crc32: String,
+    /// The globally unique identifier of the run.
+    pub id: String,
+    /// The plan's name.
+    pub plan: String,
+    /// The time at which the run started.
+    pub started_unix_ns: u64,
+    /// The Assay that started it.
+    pub assay: String,
+    /// What its plan asks of the engine.
+    pub work: Work,
+    /// The facts of the machine that last. Empty if they are unknown.
+    pub machine: Facts,
+    /// The targets.
+    pub targets: Vec<TargetFacts>,
+    /// The values of steps.
+    pub steps: Vec<StepSummary>,
+}
+
+/// What a target is made of.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TargetFacts {
+    /// The target's name.
+    pub name: String,
+    /// The version of its build, as the engine reports it.
+    pub version: String,
+    /// The facts of its build: version and hashes of its files.
+    pub build: Facts,
+    /// The facts of its config: settings, limits, and texts of its files.
+    pub config: Facts,
+}
+
+/// The values of a step of a target, over the repeats of a run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct StepSummary {
+    /// The target.
+    pub target: String,
+    /// The workload's variant, if the plan has variants.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variant: Option<String>,
+    /// The number of clients.
+    pub clients: u32,
+    /// The step.
+    pub step: String,
+    /// The unit of throughput: `rows/s`.
+    pub unit: String,
+    /// The values of each metric, one for each valid repeat.
+    pub values: BTreeMap<String, Vec<f64>>,
+}
+
+impl RunSummary {
+    /// Summarizes a run with its figures.
+    pub fn new(run: &Run, figures: &Figures, run_crc32: String) -> Self {
+        Self {
+            format: FORMAT,
+            run_crc32,
+            id: cut(&run.id),
+            plan: cut(&run.name),
+            started_unix_ns: run.started_unix_ns,
+            assay: cut(&run.assay.to_string()),
+            work: Work::of(run),
+            machine: machine_facts(run),
+            targets: targets(run),
+            steps: steps(figures),
+        }
+    }
+
+    /// Returns the text of a file that holds the summary.
+    ///
+    /// # Errors
+    /// A value can't be written as JSON.
+    pub fn to_json(&self) -> serde_json::Result<String> {
+        Ok(serde_json::to_string(self)? + "\n")
+    }
+
+    /// Reads a text from [`RunSummary::to_json`]. `None`: it is of another version, or damaged.
+    pub fn parse(text: &[u8]) -> Option<Self> {
+        let read: Self = serde_json::from_slice(text).ok()?;
+        let is_bounded = read.steps.len() <= STEPS_MAX
+            && read
+                .steps
+                .iter()
+                .all(|step| step.values.values().all(|all| all.len() <= REPEATS_MAX));
+        (read.format == FORMAT && is_bounded).then_some(read)
+    }
+
+    /// Returns the facts of a target.
+    pub fn target(&self, name: &str) -> Option<&TargetFacts> {
+        self.targets.iter().find(|target| target.name == name)
+    }
+}
+
+fn cut(text: &str) -> String {
+    text.chars().take(LETTERS_MAX).collect()
+}
+
+fn targets(run: &Run) -> Vec<TargetFacts> {
+    let of_run = run.targets.iter().filter(|target| run.has_cell_of(&target.name));
+    of_run
+        .map(|target| {
+            let build = run.builds.iter().find(|build| build.name == target.build);
+            let (build_facts, config) = target_facts(run, target);
+            TargetFacts {
+                name: target.name.clone(),
+                version: build.map_or(String::new(), |build| cut(&build.version)),
+                build: build_facts,
+                config,
+            }
+        })
+        .collect()
+}
+
+fn steps(figures: &Figures) -> Vec<StepSummary> {
+    let mut steps: Vec<StepSummary> = Vec::new();
+    let counts = |row: &&Row| row.reported && row.valid && row.status == Status::Complete;
+    for row in figures.rows.iter().filter(counts) {
+        let is_of_row = |step: &StepSummary| {
+            step.step == row.step
+                && step.target == row.cell.target
+                && step.variant == row.cell.variant
+                && step.clients == row.cell.clients
+        };
+        let known = steps.iter().position(is_of_row);
+        if known.is_none() && steps.len() == STEPS_MAX {
+            break;
+        }
+        let place = known.unwrap_or_else(|| {
+            steps.push(StepSummary {
+                target: row.cell.target.clone(),
+                variant: row.cell.variant.clone(),
+                clients: row.cell.clients,
+                step: row.step.clone(),
+                unit: throughput_unit(row.kind, row.main_operation()),
+                values: BTreeMap::new(),
+            });
+            steps.len() - 1
+        });
+        for metric in history_metrics() {
+            let value = if metric == THROUGHPUT { throughput(row) } else { row.metric(metric) };
+            // Only these have a logarithm.
+            if let Some(value) = value.filter(|value| value.is_finite() && *value > 0.0) {
+                let values = steps[place].values.entry(metric.to_owned()).or_default();
+                if values.len() < REPEATS_MAX {
+                    values.push(value);
+                }
+            }
+        }
+    }
+    steps
+}
+
+/// Reads what history needs of a run's record. The figures are those of this run alone.
+///
+/// # Errors
+/// `run.json` can't be read.
+pub fn summarize(
+    directory: &RunDir,
+    figures: &Figures,
+    run_crc32: String,
+) -> Result<RunSummary, record::RecordError> {
+    Ok(RunSummary::new(&directory.read_run()?, figures, run_crc32))
+}

@@ -1,0 +1,108 @@
+//! `assay history`: since when steps changed, over all runs below a folder.
+
+use analysis::history::{HistoryOptions, LevelOptions, history};
+use anyhow::Context;
+use report::{HistoryView, terminal_text};
+use runner::failure::UsageError;
+use words::counted;
+
+use crate::cli::{Format, HistoryArgs};
+use crate::exit::Exit;
+use crate::history::{Reading, places, read_all};
+use crate::output::{eprint_line, json_text, print, style};
+
+/// Prints the history of the runs below a folder.
+pub fn run(args: &HistoryArgs) -> anyhow::Result<Exit> {
+    let mut reading = read_all(&places(&args.folder));
+    say_what_is_left_out(&reading);
+    keep_wanted(&mut reading, args);
+    if reading.runs.is_empty() {
+        return Err(nothing_to_show(args).into());
+    }
+
+    let options = HistoryOptions {
+        levels: LevelOptions {
+            error_rate: args.error_rate / 100.0,
+            effect: args.threshold / 100.0,
+        },
+        order: args.by.into(),
+        metrics: args.metrics.clone(),
+        recent_runs: args.recent,
+    };
+    let found = history(&reading.runs, &options);
+    let folder = args.folder.display().to_string();
+    let view = HistoryView {
+        folder: &folder,
+        runs: &reading.runs,
+        names: &reading.names,
+        history: &found,
+        error_rate: options.levels.error_rate,
+        effect: options.levels.effect,
+    };
+    print(&match args.format {
+        Format::Table => report::history(&view, style()),
+        Format::Json => json_text(&report::history_json(&view))?,
+        Format::Csv => report::history_csv(&view),
+        Format::Markdown => report::history_markdown(&view),
+    })?;
+    if let Some(file) = &args.html {
+        fs_err::write(file, report::history_page(&view)).context("cannot write the page")?;
+        eprint_line!("page: {}", terminal_text(&file.display().to_string()));
+    }
+
+    let is_regressed = found.changes().iter().any(|(_, change)| change.fails_gate());
+    Ok(if args.gate && is_regressed {
+        Exit::Regressed
+    } else if reading.failures.is_empty() {
+        Exit::Ok
+    } else {
+        Exit::Failed
+    })
+}
+
+/// Prints which runs are not part of the history, and why.
+fn say_what_is_left_out(reading: &Reading) {
+    for failure in &reading.failures {
+        eprint_line!("error: {}", terminal_text(failure));
+    }
+    if reading.in_progress > 0 {
+        eprint_line!("note: {} in progress left out", counted(reading.in_progress, "run"));
+    }
+    if reading.copies > 0 {
+        eprint_line!(
+            "note: {} left out: each run counts once",
+            counted(reading.copies, "duplicate")
+        );
+    }
+}
+
+/// Keeps the plans and steps that are asked for.
+fn keep_wanted(reading: &mut Reading, args: &HistoryArgs) {
+    if !args.steps.is_empty() {
+        for run in &mut reading.runs {
+            run.steps.retain(|step| args.steps.contains(&step.step));
+        }
+    }
+    if args.plans.is_empty() {
+        return;
+    }
+    let names = std::mem::take(&mut reading.names);
+    let runs = std::mem::take(&mut reading.runs);
+    for (name, run) in names.into_iter().zip(runs) {
+        if args.plans.contains(&run.plan) {
+            reading.names.push(name);
+            reading.runs.push(run);
+        }
+    }
+}
+
+fn nothing_to_show(args: &HistoryArgs) -> UsageError {
+    let shown = terminal_text(&args.folder.display().to_string());
+    let message = if args.plans.is_empty() {
+        format!("there are no runs below `{shown}`")
+    } else {
+        format!("there are no runs of that plan below `{shown}`")
+    };
+    let help = "give the folder that `assay run` writes to, which is `results` without `--results`";
+    UsageError::new(message, Some(help.into()))
+}

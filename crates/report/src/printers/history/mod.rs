@@ -1,0 +1,174 @@
+//! The history of runs as one self-contained page: a sparkline for each series, those with the
+//! largest change first, and the details of a series on demand.
+//!
+//! Names come from records that strangers may have made. Text is escaped, and the page's policy
+//! forbids it to load anything.
+
+mod data;
+mod spark;
+
+use analysis::compare::metric_label;
+use analysis::history::{Change, SeriesHistory};
+use maud::{DOCTYPE, Markup, PreEscaped, html as markup};
+
+use crate::model::history::{HistoryView, change_text, load_text, newest, plan_text};
+use crate::model::number::{rate_text, typeset, with_microseconds};
+use crate::model::table::{Table, anchor};
+use crate::model::text::clean;
+use crate::printers::page::{STYLE, head_start, table};
+use crate::prose::history::{heading, method};
+use crate::tables::history;
+
+const OWN_STYLE: &str = include_str!("style.css");
+/// The first keeps the state of the page in its address.
+const SCRIPTS: [&str; 2] = [include_str!("../page/script/view.js"), include_str!("script.js")];
+
+/// Returns the page.
+pub fn history_page(view: &HistoryView<'_>) -> String {
+    let data = data::of(view);
+    markup! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                (head_start("", SCRIPTS.into_iter()))
+                link rel="icon" href="data:,";
+                title { "History - Assay" }
+                style { (PreEscaped(STYLE)) (PreEscaped(OWN_STYLE)) }
+            }
+            body.history {
+                header {
+                    h1 { "History of " (clean(view.folder)) }
+                    p { (clean(&heading(view))) }
+                }
+                main {
+                    (named_table(&history::pending(view)))
+                    (filter())
+                    section id="series" { @for series in &view.history.series { (row(view, series)) } }
+                    @for sentence in method(view) { p.note { (sentence) } }
+                    noscript { p { "The details of a series need JavaScript; `assay history --format json` has them as well." } }
+                }
+                script type="application/json" id="data" { (PreEscaped(data)) }
+                @for script in SCRIPTS { script { (PreEscaped(script)) } }
+            }
+        }
+    }
+    .into_string()
+}
+
+fn named_table(of: &Table) -> Markup {
+    table(&crate::model::names::Names::default(), of)
+}
+
+fn filter() -> Markup {
+    markup! {
+        form.filter role="search" {
+            input type="search" placeholder="plan, target, step, metric or version" aria-label="words of series";
+            label { input type="checkbox" name="changed"; " only with changes" }
+            output {}
+        }
+    }
+}
+
+/// Returns the identifier of a series in addresses, which stays the same with more runs.
+pub(super) fn id(series: &SeriesHistory) -> String {
+    let key = &series.key;
+    let metric = &key.metric;
+    anchor(&format!(
+        "{} {} {} {} {metric}",
+        plan_text(series),
+        key.target,
+        load_text(series),
+        key.step
+    ))
+}
+
+/// Returns a series as one line, which opens.
+fn row(view: &HistoryView<'_>, series: &SeriesHistory) -> Markup {
+    let largest = series.changes.iter().max_by(|a, b| {
+        let size = |change: &Change| change.level.ratio.ln().abs();
+        size(a).total_cmp(&size(b))
+    });
+    let now = newest(series).map_or(String::new(), |point| {
+        with_microseconds(&format!("{} {}", rate_text(point.mean), series.unit))
+    });
+    markup! {
+        details.series id=(id(series)) data-changed=(series.changes.len()) {
+            summary {
+                (spark::line(series))
+                span.name {
+                    b { (clean(&series.key.step)) } " " (metric_label(&series.key.metric))
+                    br;
+                    span.soft { (clean(&series.key.target)) " " (clean(&load_text(series))) ", " (clean(&plan_text(series))) }
+                }
+                span.now { (now) }
+                span.change {
+                    @if let Some(change) = largest {
+                        b class=(class(change)) { (typeset(&change_text(change))) }
+                        " " (clean(&view.since(series, change)))
+                        br;
+                        span.soft { (change.cause.text()) }
+                    } @else { span.soft { "no change" } }
+                }
+            }
+            div.detail {}
+        }
+    }
+}
+
+/// Returns the class of a change: its color says whether it is better, if it is the target's.
+pub(super) fn class(change: &Change) -> &'static str {
+    match (change.cause, change.is_worse) {
+        (analysis::history::Cause::Target, true) => "worse",
+        (analysis::history::Cause::Target, false) => "better",
+        _ => "other",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use analysis::history::{HistoryOptions, RunSummary, StepSummary, history};
+
+    use super::*;
+
+    fn run(number: u64, value: f64) -> RunSummary {
+        let evil = "</script><script>alert(1)</script>".to_owned();
+        let values = [("throughput".to_owned(), vec![value])].into();
+        let step = StepSummary {
+            target: "a.b".into(),
+            step: evil.clone(),
+            clients: 1,
+            values,
+            ..StepSummary::default()
+        };
+        RunSummary {
+            plan: evil,
+            started_unix_ns: number,
+            steps: vec![step],
+            ..RunSummary::default()
+        }
+    }
+
+    #[test]
+    fn what_a_stranger_wrote_is_text_and_all_series_have_a_place() {
+        let runs: Vec<RunSummary> =
+            (0..20).map(|number| run(number, 100.0 + number as f64)).collect();
+        let names: Vec<String> = (0..20).map(|number| format!("<img src={number}>")).collect();
+        let found = history(&runs, &HistoryOptions::default());
+        let view = HistoryView {
+            folder: "<b>",
+            runs: &runs,
+            names: &names,
+            history: &found,
+            error_rate: 0.05,
+            effect: 0.01,
+        };
+        let html = history_page(&view);
+        assert!(
+            !html.contains("<img")
+                && !html.contains("alert(1)</script>")
+                && !html.contains("<b>\"")
+        );
+        assert!(html.contains("default-src 'none'") && html.contains("<svg"));
+        assert_eq!(html.matches("<details").count(), 1);
+    }
+}
