@@ -287,7 +287,7 @@ mod tests {
     }
 
     fn levels(steps: &[(usize, f64)]) -> Vec<f64> {
-        let level = |at: usize| steps.iter().filter(|(from, _)| at >= *from).last().map(|s| s.1);
+        let level = |at: usize| steps.iter().rfind(|(from, _)| at >= *from).map(|step| step.1);
         (0..32).map(|at| level(at).unwrap_or(1.0)).collect()
     }
 
