@@ -70,7 +70,7 @@ fn change_data(change: &Change) -> Value {
         "text": typeset(&change_text(change)),
         "cause": change.cause.text(),
         "class": super::class(change),
-        "details": details.iter().map(|text| typeset(&clean(text))).collect::<Value>(),
+        "details": details.iter().map(|text| typeset(&clean(text)).replace('`', "")).collect::<Value>(),
     })
 }
 
