@@ -94,6 +94,9 @@ pub fn target_facts(run: &Run, target: &Target) -> (Facts, Facts) {
         if build.engine != "null" {
             build_facts.insert("version".to_owned(), build.version.clone());
         }
+        if let Some(commit) = &build.commit {
+            build_facts.insert("commit".to_owned(), commit.described.clone());
+        }
         for file in &build.files {
             let name = file.path.rsplit('/').next().unwrap_or_default().to_owned();
             build_facts.insert(name, file.sha256.clone());

@@ -75,6 +75,9 @@ pub enum HistoryOrder {
     Time,
     /// The version of the target's build, then the time.
     Version,
+    /// The time of the commit that the target's build was made from, then the time. Builds of no
+    /// commit come first.
+    Commit,
 }
 
 /// A series, before its levels are known.
@@ -115,16 +118,26 @@ pub(super) fn collect(
             }
         }
     }
-    if order == HistoryOrder::Version {
-        for series in &mut all {
-            let target = series.key.target.clone();
-            series.points.sort_by_cached_key(|point| {
-                let version = runs[point.run].target(&target).map(|target| target.version.as_str());
-                (version_key(version.unwrap_or_default()), point.run)
-            });
-        }
+    for series in &mut all {
+        sort(series, runs, order);
     }
     all
+}
+
+/// Sorts the points of a series, which are in the order of their runs.
+fn sort(series: &mut RawSeries, runs: &[RunSummary], order: HistoryOrder) {
+    let target_of = |point: &HistoryPoint| runs[point.run].target(&series.key.target);
+    match order {
+        HistoryOrder::Time => {}
+        HistoryOrder::Version => series.points.sort_by_cached_key(|point| {
+            let version = target_of(point).map(|target| target.version.as_str());
+            (version_key(version.unwrap_or_default()), point.run)
+        }),
+        HistoryOrder::Commit => series.points.sort_by_cached_key(|point| {
+            let committed = target_of(point).and_then(|target| target.committed_unix_s);
+            (committed, point.run)
+        }),
+    }
 }
 
 fn key_of(run: &RunSummary, work: usize, step: &StepSummary, metric: &str) -> SeriesKey {
@@ -183,11 +196,34 @@ fn version_key(version: &str) -> Vec<(u64, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::history::TargetFacts;
 
     #[test]
     fn versions_are_in_the_order_of_their_numbers() {
         let mut versions = ["10.2.1", "9.11.2", "10.10.1", "9.2", "10.2"];
         versions.sort_by_key(|version| version_key(version));
         assert_eq!(versions, ["9.2", "9.11.2", "10.2", "10.2.1", "10.10.1"]);
+    }
+
+    #[test]
+    fn points_can_be_in_the_order_of_commits_whenever_they_were_measured() {
+        let measured = |committed_unix_s: Option<i64>| {
+            let target =
+                TargetFacts { name: "t".into(), committed_unix_s, ..TargetFacts::default() };
+            let step = StepSummary {
+                target: "t".into(),
+                step: "scan".into(),
+                values: [("throughput".to_owned(), vec![100.0])].into(),
+                ..StepSummary::default()
+            };
+            RunSummary { targets: vec![target], steps: vec![step], ..RunSummary::default() }
+        };
+        let runs = [Some(30), Some(10), None, Some(20)].map(measured);
+        let order = |order| {
+            let series = collect(&runs, order, &[]);
+            series[0].points.iter().map(|point| point.run).collect::<Vec<usize>>()
+        };
+        assert_eq!(order(HistoryOrder::Commit), [2, 1, 3, 0]);
+        assert_eq!(order(HistoryOrder::Time), [0, 1, 2, 3]);
     }
 }

@@ -58,6 +58,9 @@ pub struct TargetFacts {
     pub name: String,
     /// The version of its build, as the engine reports it.
     pub version: String,
+    /// The time of the commit that its build was made from, in seconds since 1970 UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub committed_unix_s: Option<i64>,
     /// The facts of its build: version and hashes of its files.
     pub build: Facts,
     /// The facts of its config: settings, limits, and texts of its files.
@@ -137,6 +140,9 @@ fn targets(run: &Run) -> Vec<TargetFacts> {
             TargetFacts {
                 name: target.name.clone(),
                 version: build.map_or(String::new(), |build| cut(&build.version)),
+                committed_unix_s: build
+                    .and_then(|build| build.commit.as_ref())
+                    .map(|commit| commit.committed_unix_s),
                 build: build_facts,
                 config,
             }

@@ -67,6 +67,8 @@ pub enum By {
     Time,
     /// The version of the target's build, then the start of the run
     Version,
+    /// The time of the commit that the target's build was made from, then the start of the run
+    Commit,
 }
 
 impl From<By> for HistoryOrder {
@@ -74,6 +76,7 @@ impl From<By> for HistoryOrder {
         match by {
             By::Time => Self::Time,
             By::Version => Self::Version,
+            By::Commit => Self::Commit,
         }
     }
 }

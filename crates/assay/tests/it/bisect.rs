@@ -21,10 +21,22 @@ void rocksdb_write(void *db, void *options, void *batch, char **error) {
 }
 "#;
 
-/// To count so far makes a write much slower than all others on the machine do.
-const SECONDS: u32 = 1_000_000;
-/// To count so far is more work than all else that a write does.
-const WORK: u32 = 20_000;
+/// To count so far makes a write many times as slow.
+const SECONDS: u32 = 50_000;
+/// To count so far is about as much work as all else that a write does.
+const WORK: u32 = 2_000;
+
+/// Compares the work of a few operations.
+const BY_WORK: [&str; 8] = [
+    "--metric",
+    "work",
+    "--set",
+    "exact.repeats=2",
+    "--set",
+    "exact.operations=100",
+    "--set",
+    "exact.warmup=20",
+];
 
 /// What a commit of the history is.
 #[derive(Clone, Copy, PartialEq)]
@@ -59,11 +71,10 @@ impl History {
         }
 
         let plan = format!(
-            "name = \"search\"\n[workload.kv]\nkeys = 400\nsteps = [\"fillseq\", \"overwrite\"]\n\
+            "name = \"search\"\n[workload.kv]\nkeys = 4000\nsteps = [\"fillseq\", \"overwrite\"]\n\
              read-write-time = \"500ms\"\n\
              [build.mine]\ngit = \"repository\"\nengine = \"rocksdb\"\nref = \"main\"\n\
-             make = '''sh build.sh '{}' '''\ngives = \"librocksdb.so\"\n\
-             [exact]\nrepeats = 2\noperations = 100\nwarmup = 20\n",
+             make = '''sh build.sh '{}' '''\ngives = \"librocksdb.so\"\n",
             libraries[0].display()
         );
         fs_err::write(place.join("plan.toml"), plan).unwrap();
@@ -184,7 +195,7 @@ fn equal_ends_show_no_change_unless_the_middle_is_explored() {
     let Some(history) = History::new(&kinds) else {
         return;
     };
-    let by_work = ["--metric", "work", "--threshold", "50"];
+    let by_work = [&BY_WORK[..], &["--threshold", "50"]].concat();
     let none = history.search(&by_work).expect_code(4);
     none.expect_in_stdout(&["fillseq does not differ between", "`--explore` measures"]);
     let both = history.search(&[&by_work[..], &["--explore"]].concat()).expect_code(0);
@@ -203,9 +214,7 @@ fn a_predicate_ends_with_the_exit_codes_of_git_bisect() {
     let judge = |candidate: &str, step: &str| {
         let args =
             ["bisect", "plan.toml", "--predicate", "--good", &good, "--candidate", candidate];
-        history.place.assay(
-            &[&args[..], &["--step", step, "--metric", "work", "--threshold", "50"]].concat(),
-        )
+        history.place.assay(&[&args[..], &["--step", step, "--threshold", "50"], &BY_WORK].concat())
     };
     judge(&good, "fillseq").expect_code(0);
     let slow = format!("dir:{}", history.library_of_last_commit(&libraries[0]).display());

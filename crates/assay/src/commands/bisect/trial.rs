@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
-use analysis::bisect::{Judgement, MeasuredBy, Trial, TrialResult, judge};
+use analysis::bisect::{Judgement, MeasuredBy, Trial, TrialKind, TrialResult, judge};
 use analysis::figures::Figures;
 use anyhow::Context as _;
 use record::{Run, RunDir, Status};
@@ -18,6 +18,9 @@ use crate::runs::retain_steps;
 /// The repeats after which a trial is judged for the first time: fewer have no intervals that hold
 /// at any time.
 const REPEATS_FIRST: u32 = 3;
+
+/// The filter for cells of time.
+const REPEATS: &str = "*/*/r*";
 
 /// A trial to measure.
 pub(super) struct Measuring<'a> {
@@ -106,9 +109,17 @@ impl Measuring<'_> {
             plan: PlanRequest { plan: Some(self.question.plan.clone()), sets },
             repeats: Some(Repeats::Count(repeats)),
             exact: by.is_work().then_some(ExactRequest { simulate: None }),
+            only: self.only(by),
             results: self.directory.join(RUNS),
             ..self.place.request()
         })
+    }
+
+    /// Returns the filters of cells. Those with a profile and exact ones of the plan decide nothing
+    /// about time, but explain the answer.
+    fn only(&self, by: &MeasuredBy) -> Vec<String> {
+        let explains = self.trial.kind == TrialKind::Confirmation;
+        if explains || by.is_work() { Vec::new() } else { vec![REPEATS.to_owned()] }
     }
 
     /// Returns the change of a plan by which the trial's candidates are its only targets.
@@ -124,6 +135,7 @@ impl Measuring<'_> {
         RunRequest {
             resume: Some(PathBuf::from(run)),
             repeats,
+            only: self.only(&MeasuredBy::named(&self.question.metric)),
             results: self.directory.join(RUNS),
             ..self.place.request()
         }

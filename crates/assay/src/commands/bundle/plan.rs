@@ -182,7 +182,11 @@ fn sources(
                     NO_BUILD.to_owned()
                 }
             },
-            _ => {
+            BuildSource::Commit(_) => {
+                limits.push(format!("build `{name}` was made from a commit: {set}"));
+                NO_BUILD.to_owned()
+            }
+            BuildSource::Url(_) => {
                 limits.push(format!("build `{name}` was a server that Assay did not start: {set}"));
                 NO_BUILD.to_owned()
             }
