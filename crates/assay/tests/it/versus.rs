@@ -125,7 +125,8 @@ fn expect_answer(place: &Place, ended: Ended, targets: [&str; 2]) {
     let address = format!("report: file://{}\n", report.display());
     assert!(report.is_file() && ended.stderr.contains(&address), "{ended}");
     let nexts = ended.stderr.matches("next: ").count();
-    assert_eq!(nexts, 2, "{ended}");
+    // A change that is shown can be bundled.
+    assert!((2..=3).contains(&nexts), "{ended}");
     for target in targets {
         assert!(ended.stdout.contains(target), "{ended}");
     }
