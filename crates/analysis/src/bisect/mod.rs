@@ -112,9 +112,9 @@ impl Link {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Finding {
-    /// They differ: the interval excludes 1.
+    /// The candidates differ: the interval excludes 1.
     Differs,
-    /// They do not differ by the threshold.
+    /// The candidates do not differ by the threshold.
     Same,
     /// Neither is shown.
     Undecided,

@@ -38,7 +38,7 @@ pub enum Next {
 pub enum Outcome {
     /// The ends do not differ by the threshold, and neither does the middle if it was explored.
     NoChange,
-    /// It is not known whether the ends differ.
+    /// Whether the ends differ is not known.
     EndsUndecided,
     /// The changes, in the order of the candidates.
     Changes(Vec<Change>),

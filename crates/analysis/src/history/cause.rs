@@ -219,6 +219,7 @@ impl Evidence<'_> {
             let Some(noise) = &levels.noise else {
                 continue;
             };
+
             let inside = other
                 .points
                 .iter()
@@ -228,6 +229,7 @@ impl Evidence<'_> {
             let Some(now) = new.first().and_then(|point| facts(point.run)) else {
                 continue;
             };
+
             let is_same = |run: usize| {
                 facts(run)
                     .is_some_and(|facts| facts.build == now.build && facts.config == now.config)
@@ -241,6 +243,7 @@ impl Evidence<'_> {
             if old.len().min(new.len()) < REFERENCE_POINTS_MIN {
                 continue;
             }
+
             let size = difference(&old, &new, noise);
             let reach = quantile(STAYED_P, noise.freedom) * noise.error([old.len(), new.len()]);
             found.push(ReferenceMove {

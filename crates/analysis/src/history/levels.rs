@@ -233,7 +233,7 @@ impl<'v> Fit<'v> {
             let levels = if self.values.is_empty() { Vec::new() } else { vec![all] };
             return Levels { levels, ..Levels::default() };
         }
-        let ranges = self.ranges();
+
         let q = quantile(level, self.noise.freedom);
         let changes = (0..self.changes.len()).map(|change| {
             let place = self.place(change);
@@ -250,8 +250,11 @@ impl<'v> Fit<'v> {
             }
         });
         let changes = changes.collect();
+
+        let ranges = self.ranges();
         let newest = ranges.last().cloned().unwrap_or(0..0);
         let confirming = self.confirming(newest.len(), alone);
+
         Levels {
             levels: ranges
                 .iter()

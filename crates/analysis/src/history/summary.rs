@@ -164,6 +164,7 @@ fn steps(figures: &Figures) -> Vec<StepSummary> {
         if known.is_none() && steps.len() == STEPS_MAX {
             break;
         }
+
         let place = known.unwrap_or_else(|| {
             steps.push(StepSummary {
                 target: row.cell.target.clone(),
@@ -175,6 +176,7 @@ fn steps(figures: &Figures) -> Vec<StepSummary> {
             });
             steps.len() - 1
         });
+
         for metric in history_metrics() {
             let value = if metric == THROUGHPUT { throughput(row) } else { row.metric(metric) };
             // Only these have a logarithm.

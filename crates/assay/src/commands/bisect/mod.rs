@@ -12,7 +12,7 @@ mod trial;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
-use analysis::bisect::{Finding, Next, Outcome, Trial, TrialKind, TrialResult};
+use analysis::bisect::{Finding, MeasuredBy, Next, Outcome, Trial, TrialKind, TrialResult};
 use anyhow::Context as _;
 use builds::Spec;
 use fs_err as fs;
@@ -221,6 +221,7 @@ impl<'a> Bisection<'a> {
             trial: *trial,
             candidates: trial.candidates().iter().map(|at| &self.log.candidates[*at]).collect(),
             question,
+            by: MeasuredBy::named(&question.metric),
             engine: candidates::engine(&self.plan)?,
             steps,
             workload: variant.workload.name(),

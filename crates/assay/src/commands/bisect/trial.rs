@@ -28,6 +28,7 @@ pub(super) struct Measuring<'a> {
     /// Those of the trial, the oldest first.
     pub candidates: Vec<&'a Candidate>,
     pub question: &'a Question,
+    pub by: MeasuredBy,
     pub engine: &'a str,
     /// The names of the steps to run; the last one is that of the question.
     pub steps: Vec<&'a str>,
@@ -61,10 +62,9 @@ impl Measuring<'_> {
         begun: &mut dyn FnMut(&str) -> anyhow::Result<()>,
     ) -> anyhow::Result<Measured> {
         let view = RunView::new(self.place).without_warnings_of_plan();
-        let by = MeasuredBy::named(&self.question.metric);
         let mut request = match run {
             Some(name) => self.resumed(&self.directory.join(RUNS).join(name), None),
-            None => self.first(&by)?,
+            None => self.first()?,
         };
         loop {
             let outcome = runner::run(&request, &view)?;
@@ -77,12 +77,12 @@ impl Measuring<'_> {
             }
 
             let figures = self.figures(&outcome.directory)?;
-            let result = self.judge(&outcome.run, &figures, &by);
+            let result = self.judge(&outcome.run, &figures);
             let repeats = repeat_count(&outcome.run);
             if result.links.iter().all(|link| link.ratio.is_none()) {
                 return Ok(Measured::Unusable(why_unusable(&figures)));
             }
-            if result.is_decided() || by.is_work() || repeats >= self.question.repeats_max {
+            if result.is_decided() || self.by.is_work() || repeats >= self.question.repeats_max {
                 return Ok(Measured::Judged(result));
             }
             // The run is locked until its outcome is dropped.
@@ -92,7 +92,7 @@ impl Measuring<'_> {
     }
 
     /// Returns the request for a new run.
-    fn first(&self, by: &MeasuredBy) -> anyhow::Result<RunRequest> {
+    fn first(&self) -> anyhow::Result<RunRequest> {
         let mut sets = self.question.sets.clone();
         for candidate in &self.candidates {
             sets.push(candidate.set(self.engine)?);
@@ -104,12 +104,12 @@ impl Measuring<'_> {
             sets.push(format!("base={}", plan::quoted(&format!("{}.{config}", oldest.build))));
         }
 
-        let repeats = if by.is_work() { 0 } else { REPEATS_FIRST };
+        let repeats = if self.by.is_work() { 0 } else { REPEATS_FIRST };
         Ok(RunRequest {
             plan: PlanRequest { plan: Some(self.question.plan.clone()), sets },
             repeats: Some(Repeats::Count(repeats)),
-            exact: by.is_work().then_some(ExactRequest { simulate: None }),
-            only: self.only(by),
+            exact: self.by.is_work().then_some(ExactRequest { simulate: None }),
+            only: self.only(),
             results: self.directory.join(RUNS),
             ..self.place.request()
         })
@@ -117,9 +117,9 @@ impl Measuring<'_> {
 
     /// Returns the filters of cells. Those with a profile and exact ones of the plan decide nothing
     /// about time, but explain the answer.
-    fn only(&self, by: &MeasuredBy) -> Vec<String> {
+    fn only(&self) -> Vec<String> {
         let explains = self.trial.kind == TrialKind::Confirmation;
-        if explains || by.is_work() { Vec::new() } else { vec![REPEATS.to_owned()] }
+        if explains || self.by.is_work() { Vec::new() } else { vec![REPEATS.to_owned()] }
     }
 
     /// Returns the change of a plan by which the trial's candidates are its only targets.
@@ -135,7 +135,7 @@ impl Measuring<'_> {
         RunRequest {
             resume: Some(PathBuf::from(run)),
             repeats,
-            only: self.only(&MeasuredBy::named(&self.question.metric)),
+            only: self.only(),
             results: self.directory.join(RUNS),
             ..self.place.request()
         }
@@ -150,7 +150,7 @@ impl Measuring<'_> {
         Ok(figures)
     }
 
-    fn judge(&self, run: &Run, figures: &Figures, by: &MeasuredBy) -> TrialResult {
+    fn judge(&self, run: &Run, figures: &Figures) -> TrialResult {
         let mut targets = Vec::new();
         for candidate in &self.candidates {
             let of_build = run.targets.iter().find(|target| target.build == candidate.build);
@@ -158,7 +158,7 @@ impl Measuring<'_> {
         }
         let judgement = Judgement {
             step: &self.question.step,
-            by,
+            by: &self.by,
             targets: &targets,
             level: self.trial.level,
             threshold: self.threshold,

@@ -42,6 +42,7 @@ fn series_json(view: &HistoryView<'_>, series: &SeriesHistory) -> Value {
         .levels
         .pending
         .map(|pending| json!({ "runs": pending.points, "ratio": pending.ratio }));
+
     json!({
         "plan": key.plan,
         "work": key.work,
@@ -73,6 +74,7 @@ fn change_json(view: &HistoryView<'_>, series: &SeriesHistory, change: &Change) 
             "high": reference.high,
         })
     });
+
     json!({
         "at": level.at,
         "run": name(level.at),
