@@ -237,6 +237,11 @@ impl PlanDiagnostics {
         Self { diagnostics: diagnostics.to_vec(), name, text, sets }
     }
 
+    /// Returns the messages alone.
+    pub fn messages(&self) -> impl Iterator<Item = &str> {
+        self.diagnostics.iter().map(|diagnostic| diagnostic.message.as_str())
+    }
+
     /// Returns the diagnostics with the lines of the plan; empty if there are none.
     pub fn render(&self, has_color: bool) -> String {
         if self.diagnostics.is_empty() {

@@ -49,12 +49,18 @@ pub enum TrialKind {
 }
 
 impl Trial {
+    /// Returns the candidate between the ends; `None` if only the ends are measured.
+    pub fn middle(&self) -> Option<usize> {
+        match self.kind {
+            TrialKind::Middle(middle) => Some(middle),
+            TrialKind::Ends | TrialKind::Confirmation => None,
+        }
+    }
+
     /// Returns its candidates, the oldest first.
     pub fn candidates(&self) -> Vec<usize> {
-        match self.kind {
-            TrialKind::Middle(middle) => vec![self.low, middle, self.high],
-            TrialKind::Ends | TrialKind::Confirmation => vec![self.low, self.high],
-        }
+        let ends = [Some(self.low), self.middle(), Some(self.high)];
+        ends.into_iter().flatten().collect()
     }
 
     /// Returns the pairs of candidates that it compares, each with the older one first.

@@ -73,7 +73,7 @@ impl History {
         }
 
         let plan = format!(
-            "name = \"search\"\n[workload.kv]\nkeys = 4000\nsteps = [\"fillseq\", \"overwrite\"]\n\
+            "name = \"search\"\nbase = \"mine.default\"\n[workload.kv]\nkeys = 4000\nsteps = [\"fillseq\", \"overwrite\"]\n\
              read-write-time = \"500ms\"\n\
              [build.mine]\ngit = \"repository\"\nengine = \"rocksdb\"\nref = \"main\"\n\
              make = '''sh build.sh '{}' '''\ngives = \"librocksdb.so\"\n",
@@ -188,6 +188,48 @@ fn an_interrupted_search_goes_on_where_it_was() {
     fs_err::write(history.place.join("plan.toml"), "name = \"other\"\n").unwrap();
     let changed = history.place.assay(&["bisect", "--resume", name]).expect_code(2);
     changed.expect_in_stderr(&["has changed since the search began"]);
+}
+
+#[test]
+fn a_search_ends_if_a_candidate_that_was_measured_can_not_be_used_any_more() {
+    let Some(libraries) = rocksdb_or_test_is_skipped() else {
+        return;
+    };
+    let Some(history) = History::new(&[Kind::Same, Kind::Slow(WORK)]) else {
+        return;
+    };
+    let place = &history.place;
+    let slow = history.library_of_last_commit(&libraries[0]);
+    let copies = ["a", "b", "c"].map(|name| {
+        let folder = place.join(name);
+        fs_err::create_dir(&folder).unwrap();
+        let copy = folder.join("librocksdb.so.9.9.3");
+        fs_err::copy(if name == "c" { &slow } else { &libraries[0] }, &copy).unwrap();
+        copy
+    });
+    let builds = copies.each_ref().map(|copy| format!("dir:{}", copy.display())).join(",");
+    let search = ["bisect", "plan.toml", "--builds", &builds, "--step", "fillseq"];
+    let search = [&search[..], &BY_WORK].concat();
+
+    let mut running = place.spawn(&search);
+    eventually("the ends are compared", || {
+        running.must_run("its second trial");
+        let results = place.join("results");
+        results.is_dir() && entries(&results).iter().any(|path| trial_count(path) > 0)
+    });
+    running.signal(Signal::INT);
+    running.wait().expect_code(130);
+
+    // The newer end is measured with the candidate between the ends.
+    fs_err::write(&copies[2], "no library").unwrap();
+    let directory = history.directory();
+    let resumed = ["bisect", "--resume", directory.to_str().unwrap()];
+    let failed = place.assay(&resumed).expect_code(2);
+    assert!(!failed.stderr.contains("skipped"), "{failed}");
+
+    fs_err::copy(&slow, &copies[2]).unwrap();
+    let ended = place.assay(&resumed).expect_code(0);
+    ended.expect_in_stdout(&["fillseq changed in"]);
 }
 
 #[test]

@@ -44,8 +44,8 @@ pub(super) struct Question {
     pub sets: Vec<String>,
     pub step: String,
     pub metric: String,
-    /// The config of the targets, if the plan has several.
-    pub config: Option<String>,
+    /// The config of all candidates.
+    pub config: String,
     /// The smallest change to find; `None`: it depends on that between the ends.
     pub threshold: Option<f64>,
     pub explores: bool,

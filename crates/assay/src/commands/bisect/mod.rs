@@ -59,19 +59,20 @@ fn begin(args: &BisectArgs) -> anyhow::Result<(PathBuf, Log)> {
         return Err(UsageError::new("a search needs a plan", Some(help.into())).into());
     };
     let path = fs::canonicalize(path).map_err(|error| UsageError::new(error.to_string(), None))?;
-    let question = Question {
+    let mut question = Question {
         plan_text: fs::read_to_string(&path)?,
         plan: path,
         sets: args.plan.sets.clone(),
         step: args.step.clone().unwrap_or_default(),
         metric: args.metric.clone(),
-        config: args.config.clone(),
+        config: args.config.clone().unwrap_or_default(),
         threshold: args.threshold.map(|percent| percent / 100.0),
         explores: args.explore,
         repeats_max: args.repeats_max,
     };
     let plan = question.plan()?;
     question.check(&plan)?;
+    question.config = only_config(&plan, args.config.as_deref())?;
     let log = Log::new(question, candidates::candidates(args, &plan)?);
 
     let name = format!("bisect-{}", log.question.step);
@@ -200,11 +201,13 @@ impl<'a> Bisection<'a> {
 
         let measured = self.measuring(trial)?.measure(run.as_deref(), stop, &mut begun);
         self.log = log;
-        measured.or_else(|error| match trial.kind {
-            // The ends could be measured, so the candidate is the reason.
-            TrialKind::Middle(_) => Ok(Measured::Unusable(in_one_line(&error))),
-            TrialKind::Ends | TrialKind::Confirmation => Err(error),
-        })
+        let (Err(error), Some(middle)) = (&measured, trial.middle()) else {
+            return measured;
+        };
+        let why = in_one_line(error);
+        // Any other error, such as a full disk, would skip each candidate in turn.
+        let build = format!("build `{}`", self.log.candidates[middle].build);
+        if why.contains(&build) { Ok(Measured::Unusable(why)) } else { measured }
     }
 
     fn measuring(&self, trial: &Trial) -> anyhow::Result<Measuring<'_>> {
@@ -256,7 +259,7 @@ impl<'a> Bisection<'a> {
     }
 
     fn skip_or_fail(&mut self, trial: &Trial, error: anyhow::Error) -> anyhow::Result<()> {
-        let TrialKind::Middle(candidate) = trial.kind else {
+        let Some(candidate) = trial.middle() else {
             return Err(error.context("the ends of the search can't be measured"));
         };
         let why = in_one_line(&error);
@@ -294,7 +297,7 @@ impl<'a> Bisection<'a> {
             let ends = (change.older, change.newer);
             let with_run = self.log.trials.iter().filter(|logged| {
                 let trial = logged.trial;
-                (trial.low, trial.high) == ends && !matches!(trial.kind, TrialKind::Middle(_))
+                (trial.low, trial.high) == ends && trial.middle().is_none()
             });
             let run = with_run.filter_map(|logged| logged.run.as_ref()).next_back();
             runs.extend(run.map(|run| self.directory.join(RUNS).join(run)));
@@ -331,20 +334,26 @@ impl Question {
             return Err(unknown_step(&self.step, names).into());
         }
 
-        let engine = candidates::engine(plan)?;
-        let configs = plan.configs.iter().filter(|config| config.engine.name() == engine);
-        let configs: Vec<&str> = configs.map(|config| config.name.as_str()).collect();
-        match &self.config {
-            Some(config) if !configs.contains(&config.as_str()) => usage(
-                &format!("the plan has no config `{config}`"),
-                &format!("its configs are `{}`", configs.join("`, `")),
-            ),
-            None if configs.len() > 1 => usage(
-                "the plan has several configs",
-                &format!("choose one with `--config`: `{}`", configs.join("`, `")),
-            ),
-            _ => Ok(()),
-        }
+        Ok(())
+    }
+}
+
+/// Returns the name of the config of all candidates: the chosen one, or the plan's only one.
+fn only_config(plan: &Plan, chosen: Option<&str>) -> anyhow::Result<String> {
+    let engine = candidates::engine(plan)?;
+    let configs = plan.configs.iter().filter(|config| config.engine.name() == engine);
+    let names: Vec<&str> = configs.map(|config| config.name.as_str()).collect();
+    match (chosen, &names[..]) {
+        (Some(name), _) if names.contains(&name) => Ok(name.to_owned()),
+        (None, [only]) => Ok((*only).to_owned()),
+        (Some(name), _) => usage(
+            &format!("the plan has no config `{name}`"),
+            &format!("its configs are `{}`", names.join("`, `")),
+        ),
+        (None, _) => usage(
+            "the plan has several configs",
+            &format!("choose one with `--config`: `{}`", names.join("`, `")),
+        ),
     }
 }
 

@@ -7,7 +7,7 @@ use analysis::bisect::{Judgement, MeasuredBy, Trial, TrialKind, TrialResult, jud
 use analysis::figures::Figures;
 use anyhow::Context as _;
 use record::{Run, RunDir, Status};
-use runner::failure::failure_of;
+use runner::failure::{Errors, PlanRefused, error_text};
 use runner::{ExactRequest, PlanRequest, Repeats, RunRequest};
 
 use super::log::{Candidate, Question, RUNS};
@@ -80,7 +80,7 @@ impl Measuring<'_> {
             let result = self.judge(&outcome.run, &figures);
             let repeats = repeat_count(&outcome.run);
             if result.links.iter().all(|link| link.ratio.is_none()) {
-                return Ok(Measured::Unusable(why_unusable(&figures)));
+                return self.why_unusable(&outcome.run, &figures).map(Measured::Unusable);
             }
             if result.is_decided() || self.by.is_work() || repeats >= self.question.repeats_max {
                 return Ok(Measured::Judged(result));
@@ -99,10 +99,9 @@ impl Measuring<'_> {
         }
         sets.push(self.target());
         sets.push(format!("workload.{}.steps=[\"{}\"]", self.workload, self.steps.join("\",\"")));
-        let oldest = self.candidates[0];
-        if let Some(config) = &self.question.config {
-            sets.push(format!("base={}", plan::quoted(&format!("{}.{config}", oldest.build))));
-        }
+        // The base that the plan names may not be a candidate of this trial.
+        let base = format!("{}.{}", self.candidates[0].build, self.question.config);
+        sets.push(format!("base={}", plan::quoted(&base)));
 
         let repeats = if self.by.is_work() { 0 } else { REPEATS_FIRST };
         Ok(RunRequest {
@@ -126,9 +125,8 @@ impl Measuring<'_> {
     fn target(&self) -> String {
         let builds = self.candidates.iter().map(|candidate| plan::quoted(&candidate.build));
         let builds = builds.collect::<Vec<_>>().join(",");
-        let config = self.question.config.as_ref();
-        let configs = config.map(|config| format!(",configs=[{}]", plan::quoted(config)));
-        format!("target=[{{builds=[{builds}]{}}}]", configs.unwrap_or_default())
+        let config = plan::quoted(&self.question.config);
+        format!("target=[{{builds=[{builds}],configs=[{config}]}}]")
     }
 
     fn resumed(&self, run: &Path, repeats: Option<Repeats>) -> RunRequest {
@@ -150,12 +148,27 @@ impl Measuring<'_> {
         Ok(figures)
     }
 
+    /// Returns why a trial has nothing to compare.
+    ///
+    /// # Errors
+    /// The candidate between the ends is not the reason.
+    fn why_unusable(&self, run: &Run, figures: &Figures) -> anyhow::Result<String> {
+        let why = match self.trial.middle() {
+            None => first_failure(figures, None),
+            Some(_) => {
+                let own = first_failure(figures, target_of(run, self.candidates[1]));
+                if let (None, Some(other)) = (&own, first_failure(figures, None)) {
+                    anyhow::bail!("a candidate that was measured before failed: {other}");
+                }
+                own
+            }
+        };
+        Ok(why.unwrap_or_else(|| "the step has no value to compare".to_owned()))
+    }
+
     fn judge(&self, run: &Run, figures: &Figures) -> TrialResult {
-        let mut targets = Vec::new();
-        for candidate in &self.candidates {
-            let of_build = run.targets.iter().find(|target| target.build == candidate.build);
-            targets.extend(of_build.map(|target| target.name.clone()));
-        }
+        let names = self.candidates.iter().filter_map(|candidate| target_of(run, candidate));
+        let targets: Vec<String> = names.map(str::to_owned).collect();
         let judgement = Judgement {
             step: &self.question.step,
             by: &self.by,
@@ -173,23 +186,37 @@ fn repeat_count(run: &Run) -> u32 {
     measured.map(|cell| cell.key.repeat).max().unwrap_or(0)
 }
 
-/// Returns why a trial has nothing to compare: the first failure, or the first reason why a step
-/// is invalid.
-fn why_unusable(figures: &Figures) -> String {
-    let failed = figures.unfinished.iter().find(|end| !end.causes.is_empty());
-    if let Some(end) = failed {
-        return format!("{}: {}", end.cell.target, end.causes.join(": "));
-    }
-    let invalid = figures.rows.iter().find(|row| !row.reasons.is_empty());
-    match invalid {
-        Some(row) => format!("{}: {}", row.cell.target, row.reasons.join("; ")),
-        None => "the step has no value to compare".to_owned(),
-    }
+/// Returns the name of a candidate's target.
+fn target_of<'r>(run: &'r Run, candidate: &Candidate) -> Option<&'r str> {
+    let target = run.targets.iter().find(|target| target.build == candidate.build);
+    target.map(|target| target.name.as_str())
 }
 
-/// Returns an error in one line.
+/// Returns the first failure, or the first reason why a step is invalid: of one target, or of any.
+fn first_failure(figures: &Figures, target: Option<&str>) -> Option<String> {
+    let is_wanted = |name: &str| target.is_none_or(|target| target == name);
+    let mut ends = figures.unfinished.iter();
+    let failed = ends.find(|end| is_wanted(&end.cell.target) && !end.causes.is_empty());
+    if let Some(end) = failed {
+        return Some(format!("{}: {}", end.cell.target, end.causes.join(": ")));
+    }
+
+    let mut rows = figures.rows.iter();
+    let invalid = rows.find(|row| is_wanted(&row.cell.target) && !row.reasons.is_empty());
+    invalid.map(|row| format!("{}: {}", row.cell.target, row.reasons.join("; ")))
+}
+
+/// Returns an error in one line: the first of several, or the first of a plan.
 pub(super) fn in_one_line(error: &anyhow::Error) -> String {
-    let text = failure_of(error).causes.join(": ");
-    let first = text.lines().next().unwrap_or_default();
-    first.to_owned()
+    if let Some(Errors(errors)) = error.downcast_ref()
+        && let Some(first) = errors.first()
+    {
+        return in_one_line(first);
+    }
+    let refused = error.downcast_ref::<PlanRefused>();
+    let text = match refused.and_then(|PlanRefused(diagnostics)| diagnostics.messages().next()) {
+        Some(message) => message.to_owned(),
+        None => error_text(error),
+    };
+    text.lines().next().unwrap_or_default().to_owned()
 }
