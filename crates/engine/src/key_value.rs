@@ -23,17 +23,7 @@ pub enum Direction {
     Reverse,
 }
 
-/// The view of the data that a scan reads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum View {
-    /// The current data, with a new iterator that is released after the scan.
-    Now,
-    /// The view of the last kept iterator, unless it was [released](KeyValueSession::release): it
-    /// does not see later writes. Without one, the current data, whose iterator is then kept.
-    Kept,
-}
-
-/// A scan: a seek, then a number of entries.
+/// A scan of the current data: a seek, then a number of entries.
 #[derive(Clone, Copy, Debug)]
 pub struct Scan<'a> {
     /// The key at which the scan starts.
@@ -42,8 +32,6 @@ pub struct Scan<'a> {
     pub direction: Direction,
     /// The maximum number of entries, including the one that the seek finds.
     pub limit: u64,
-    /// The view of the data.
-    pub view: View,
     /// The order of the keys is checked. A caller that knows the keys need not check it.
     pub verifies_order: bool,
 }
@@ -74,8 +62,8 @@ pub struct KeyFacts {
 /// allocate.
 ///
 /// A value that is read belongs to the engine, and is borrowed until the session's next call.
-/// [`release`](Self::release) frees what the session holds between calls for that: a pinned block,
-/// a kept iterator.
+/// [`release`](Self::release) frees what the session holds between calls for that, such as a pinned
+/// block.
 pub trait KeyValueSession: Send + 'static {
     /// Prepares the calling thread, which is going to use the session, before its operations are
     /// measured. Sets the engine's per-thread state.
@@ -139,6 +127,6 @@ pub trait KeyValueSession: Send + 'static {
     /// An error of the engine; [`crate::ErrorClass::Protocol`] when a key is out of order.
     fn scan(&mut self, scan: Scan<'_>, visit: impl FnMut(&[u8], &[u8])) -> Result<Scanned, Error>;
 
-    /// Releases the values and the iterator that the session holds.
+    /// Releases the values that the session holds.
     fn release(&mut self);
 }

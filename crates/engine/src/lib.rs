@@ -80,7 +80,7 @@ pub use error::{Error, ErrorClass, SetupError};
 pub use explain::{Capture, CaptureSession, Value};
 pub use freeze::{Freezer, Freezing};
 pub use key_order::KeyOrder;
-pub use key_value::{Direction, Durability, KeyFacts, KeyValueSession, Scan, Scanned, View};
+pub use key_value::{Direction, Durability, KeyFacts, KeyValueSession, Scan, Scanned};
 pub use local::log::{LogParser, events as log_events, tail as log_tail};
 pub use local::server::{ForReplicas, Origin, Server, StartOptions, StoppedDatabase, Wrapper};
 pub use net::network::{Certificate, Network, Port};

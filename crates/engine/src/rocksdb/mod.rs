@@ -32,7 +32,7 @@ pub use trial::try_config;
 
 use crate::{
     Capabilities, Direction, Engine, Error, ErrorClass, KeyFacts, KeyValueSession, LogParser,
-    Observer, Scan, Setting, SettleLimits, Settled, SetupError, Storage, View,
+    Observer, Scan, Setting, SettleLimits, Settled, SetupError, Storage,
 };
 use ffi::{ClockCache, Database, Options};
 use observer::RocksObserver;
@@ -228,7 +228,6 @@ impl RocksDb {
             from: &[],
             direction: Direction::Forward,
             limit: u64::MAX,
-            view: View::Now,
             verifies_order: true,
         };
         let scanned = self.connect().scan(scan, |key, _| {

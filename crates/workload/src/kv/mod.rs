@@ -17,7 +17,7 @@ mod tests;
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::{Direction, Durability, Error, KeyFacts, KeyValueSession, Scan, View};
+use engine::{Direction, Durability, Error, KeyFacts, KeyValueSession, Scan};
 use plan::{KvRead, KvStep, KvStepKind};
 
 use crate::check::ValueCheck;
@@ -319,7 +319,7 @@ fn end_key<S: KeyValueSession>(
     from: &[u8],
 ) -> Result<Option<Vec<u8>>, Error> {
     let mut end = None;
-    let scan = Scan { from, direction, limit: 1, view: View::Now, verifies_order: true };
+    let scan = Scan { from, direction, limit: 1, verifies_order: true };
     session.scan(scan, |key, _| end = Some(key.to_vec()))?;
     Ok(end)
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::{Direction, Error, KeyValueSession, Scan, View};
+use engine::{Direction, Error, KeyValueSession, Scan};
 use plan::KvRead;
 
 use super::data::{self, Data, Fault, KeyChoices, ValueVersion};
@@ -184,7 +184,6 @@ impl<S: KeyValueSession> Reader<S> {
             from: &self.keys,
             direction,
             limit: self.scan_length,
-            view: View::Now,
             // Each entry is compared with the next number, which is stricter.
             verifies_order: false,
         };

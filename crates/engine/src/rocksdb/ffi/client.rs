@@ -11,9 +11,7 @@ use std::sync::Arc;
 
 use super::api::{Api, Opaque, Owned};
 use super::database::{Database, bytes, check};
-use crate::{
-    Direction, Durability, Error, ErrorClass, KeyOrder, KeyValueSession, Scan, Scanned, View,
-};
+use crate::{Direction, Durability, Error, ErrorClass, KeyOrder, KeyValueSession, Scan, Scanned};
 
 /// The value of `rocksdb_disable`, which turns per-thread counters off.
 const PERF_LEVEL_DISABLE: c_int = 1;
@@ -31,8 +29,7 @@ struct MultiGet {
     copied_sizes: Vec<usize>,
 }
 
-/// One thread's session with an open database: options, a batch, an iterator, and the last values
-/// read. The library's objects are dropped before the database.
+/// One thread's session with an open database: options, a batch, and the last values read. The library's objects are dropped before the database.
 #[derive(Debug)]
 pub struct RocksSession {
     api: &'static Api,
@@ -44,8 +41,6 @@ pub struct RocksSession {
     single: Owned,
     /// The last value read.
     pinned: Option<Owned>,
-    /// The kept iterator.
-    iterator: Option<Owned>,
     multi_get: MultiGet,
     order: KeyOrder,
     database: Arc<Database>,
@@ -76,7 +71,6 @@ impl RocksSession {
                 batch: batch(),
                 single: batch(),
                 pinned: None,
-                iterator: None,
                 multi_get: MultiGet::default(),
                 order: KeyOrder::default(),
                 database,
@@ -324,24 +318,18 @@ impl KeyValueSession for RocksSession {
 
     #[inline]
     fn scan(&mut self, scan: Scan<'_>, visit: impl FnMut(&[u8], &[u8])) -> Result<Scanned, Error> {
-        let kept = self.iterator.take_if(|_| scan.view == View::Kept);
         // SAFETY: the database is held open; the iterator is ours. It is destroyed before the
         // database is let go, and when `visit` panics.
-        let iterator = kept.unwrap_or_else(|| unsafe {
+        let iterator = unsafe {
             let raw = (self.api.create_iterator)(self.raw, self.read.raw);
             Owned::new(raw, self.api.iter_destroy)
-        });
-        let scanned = self.walk(iterator.raw, scan, visit);
-        if scan.view == View::Kept {
-            self.iterator = Some(iterator);
-        }
-        scanned
+        };
+        self.walk(iterator.raw, scan, visit)
     }
 
     fn release(&mut self) {
         self.pinned = None;
         self.release_many();
-        self.iterator = None;
     }
 }
 

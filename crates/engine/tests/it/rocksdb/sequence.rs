@@ -2,12 +2,12 @@
 
 use engine::Engine as _;
 use engine::rocksdb::RocksDb;
-use engine::{Direction, Durability, KeyValueSession, Scan, View};
+use engine::{Direction, Durability, KeyValueSession, Scan};
 
 use super::{SMALL, config, key, on_each, small, value};
 
 fn scan(from: &[u8], direction: Direction, limit: u64) -> Scan<'_> {
-    Scan { from, direction, limit, view: View::Now, verifies_order: true }
+    Scan { from, direction, limit, verifies_order: true }
 }
 
 #[test]
@@ -108,26 +108,6 @@ fn scans_go_both_ways_in_order() {
         let beyond = session.scan(scan(&key(9999), Direction::Forward, 3), |_, _| {});
         assert_eq!(beyond.unwrap().entries, 0);
         assert_eq!(session.scan(scan(b"", Direction::Forward, 0), |_, _| {}).unwrap().entries, 0);
-    });
-}
-
-#[test]
-fn a_kept_view_sees_nothing_new_until_it_is_released() {
-    on_each(|library| {
-        let place = tempfile::tempdir().unwrap();
-        let database = small(library, place.path());
-        let mut session = database.connect();
-        session.put(&key(1), b"x").unwrap();
-        let count = |session: &mut engine::rocksdb::RocksSession, view| {
-            let scan = Scan { view, ..scan(b"", Direction::Forward, 100) };
-            session.scan(scan, |_, _| {}).unwrap().entries
-        };
-        assert_eq!(count(&mut session, View::Kept), 1);
-        session.put(&key(2), b"x").unwrap();
-        assert_eq!(count(&mut session, View::Kept), 1);
-        assert_eq!(count(&mut session, View::Now), 2);
-        session.release();
-        assert_eq!(count(&mut session, View::Kept), 2);
     });
 }
 

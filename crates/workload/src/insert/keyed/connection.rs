@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use engine::{Direction, Error, ErrorClass, Interrupt, KeyValueSession, Scan, View};
+use engine::{Direction, Error, ErrorClass, Interrupt, KeyValueSession, Scan};
 
 use super::encoding::{
     EncodedCommit, IndexLayout, Layout, RANGE_START_BYTES, ROW_KEY_BYTES, columns, id, primary_key,
@@ -29,8 +29,7 @@ pub(super) fn scan_up<S: KeyValueSession>(
 ) -> Result<u64, Error> {
     let mut entries = 0;
     let mut visited = Ok(());
-    let scan =
-        Scan { from, direction: Direction::Forward, limit, view: View::Now, verifies_order: true };
+    let scan = Scan { from, direction: Direction::Forward, limit, verifies_order: true };
     session.scan(scan, |key, value| {
         if visited.is_ok() && key.starts_with(id(from)) {
             entries += 1;
@@ -62,13 +61,7 @@ pub(super) fn largest_key<S: KeyValueSession>(
     layout: &Layout,
 ) -> Result<Option<i64>, Error> {
     let from = layout.row_key(i64::MAX);
-    let scan = Scan {
-        from: &from,
-        direction: Direction::Reverse,
-        limit: 1,
-        view: View::Now,
-        verifies_order: true,
-    };
+    let scan = Scan { from: &from, direction: Direction::Reverse, limit: 1, verifies_order: true };
 
     // In an empty table, the scan finds a key of the table or index before it.
     let mut found = None;
