@@ -47,7 +47,7 @@ const TEMPLATES: [Template; 3] = [
             ("write-time", ["3s", "600ms"]),
         ],
         runs_on: |engine| engine.facts().interface == EngineInterface::Keys,
-        engines: "RocksDB and Speedb",
+        engines: "RocksDB, Speedb, and libraries",
     },
 ];
 
@@ -71,7 +71,7 @@ fn options_of(engine: Engine) -> (&'static str, Option<[&'static str; 3]>) {
         Engine::RocksDb => {
             (include_str!("draft/rocksdb.toml"), Some(["lz4", "compression", "kLZ4Compression"]))
         }
-        Engine::Null => ("", None),
+        Engine::Library | Engine::Null => ("", None),
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::cmp::Ordering;
 
-use crate::Direction;
+use crate::{Direction, Error, ErrorClass};
 
 /// Keys of up to this many bytes are copied with two overlapping moves of half as many bytes.
 const SHORT: usize = 32;
@@ -84,8 +84,21 @@ impl KeyOrder {
 
     /// Returns the previous key, or the start of the scan.
     #[inline]
-    pub fn previous(&self) -> &[u8] {
+    fn previous(&self) -> &[u8] {
         &self.buffer[..self.length]
+    }
+
+    /// Returns the error of a scan that returned `key` out of order.
+    #[cold]
+    pub(crate) fn violated_by(&self, key: &[u8]) -> Error {
+        Error::new(
+            ErrorClass::Protocol,
+            format!(
+                "a scan returned keys out of order: `{}` after `{}`",
+                key.escape_ascii(),
+                self.previous().escape_ascii()
+            ),
+        )
     }
 
     #[inline(always)]

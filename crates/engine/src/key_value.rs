@@ -1,18 +1,8 @@
 //! The hot path of an engine with keys and values instead of SQL.
 
-use crate::Error;
+use words::Durability;
 
-/// The durability of a write when it returns.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Durability {
-    /// The write is not logged: unflushed data is lost when the process crashes.
-    NoLog,
-    /// The write is in the log but maybe not on the device: it is lost when the machine crashes.
-    #[default]
-    Log,
-    /// The write is in the log on the device.
-    LogSynced,
-}
+use crate::Error;
 
 /// The direction of a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +59,8 @@ pub trait KeyValueSession: Send + 'static {
     /// measured. Sets the engine's per-thread state.
     fn enter_thread(&mut self) {}
 
-    /// Sets the durability of the following writes. The default is [`Durability::Log`].
+    /// Sets the durability of the following writes. The default is that of the config, or
+    /// [`Durability::Process`].
     fn set_durability(&mut self, durability: Durability);
 
     /// Writes an entry, whether or not the key exists.

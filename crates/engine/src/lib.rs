@@ -37,6 +37,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod custom;
 pub mod freeze;
 pub mod guard;
 pub mod limits;
@@ -57,6 +58,7 @@ mod explain;
 mod figures;
 mod key_order;
 mod key_value;
+mod library;
 mod local;
 mod net;
 mod replication;
@@ -80,7 +82,8 @@ pub use error::{Error, ErrorClass, SetupError};
 pub use explain::{Capture, CaptureSession, Value};
 pub use freeze::{Freezer, Freezing};
 pub use key_order::KeyOrder;
-pub use key_value::{Direction, Durability, KeyFacts, KeyValueSession, Scan, Scanned};
+pub use key_value::{Direction, KeyFacts, KeyValueSession, Scan, Scanned};
+pub use library::{KeyValueEngine, KeyValueLibrary, LibraryConfig, UnknownOption};
 pub use local::log::{LogParser, events as log_events, tail as log_tail};
 pub use local::server::{ForReplicas, Origin, Server, StartOptions, StoppedDatabase, Wrapper};
 pub use net::network::{Certificate, Network, Port};
@@ -95,7 +98,7 @@ pub use schema::{Column, ColumnType, Comparison, Index, Partitions, Table};
 pub use session::{Interrupt, Outcome, ParamType, Rows, Session, Statement};
 pub use trial::{TRIAL_MEMORY_BYTES_MAX, TRIAL_TIMEOUT};
 pub use words::{
-    Counter, CounterKind, DeclaredOption, IndexStatements, OptionStatus, Role, Setting,
+    Counter, CounterKind, DeclaredOption, Durability, IndexStatements, OptionStatus, Role, Setting,
     SettingRole, StatementPlan, UnmetOption,
 };
 
@@ -108,11 +111,12 @@ pub struct EngineKind {
 }
 
 /// All engines. Each has a folder in this crate.
-pub const ENGINES: [EngineKind; 5] = [
+pub const ENGINES: [EngineKind; 6] = [
     EngineKind { name: "sqlite", notation: &sqlite::SqliteNotation },
     EngineKind { name: "postgres", notation: &postgres::PostgresNotation },
     EngineKind { name: "mysql", notation: &mysql::MysqlNotation },
     EngineKind { name: "rocksdb", notation: &rocksdb::RocksdbNotation },
+    EngineKind { name: "library", notation: &null::NullNotation },
     EngineKind { name: "null", notation: &null::NullNotation },
 ];
 

@@ -14,7 +14,7 @@ use crate::wording::{code, key_part, quoted};
 const URL_HELP: &str =
     "a URL looks like `postgresql://USER@HOST:5432/DATABASE` or `mysql://USER@HOST:3306/DATABASE`";
 const SOURCES_HELP: &str = "one of `sqlite = \"bundled\"`, `postgres = \"BUILD\"`, `mysql = \"BUILD\"` (MariaDB too), \
-     `rocksdb = \"BUILD\"` (Speedb too), `null = \"bundled\"`, `git = \"REPOSITORY\"`, `url = \"postgresql://...\"`, `url = \"mysql://...\"`";
+     `rocksdb = \"BUILD\"` (Speedb too), `library = \"PATH\"` (an engine of your own), `null = \"bundled\"`, `git = \"REPOSITORY\"`, `url = \"postgresql://...\"`, `url = \"mysql://...\"`";
 
 /// A build, with its place in the plan.
 #[derive(Clone, Debug)]

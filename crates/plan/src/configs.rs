@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use words::EngineHome;
+use words::{Durability, EngineInterface};
 
 use crate::builds::DeclaredBuild;
 use crate::diagnostic::{Diagnostic, Place};
@@ -15,7 +15,7 @@ use crate::wording::{choices, code, key_part, quoted};
 
 /// Keys of a config, and whether they are tables. In `[config.sqlite]` instead of
 /// `[config.sqlite.NAME]` they are where a name should be.
-const KEYS: [(&str, bool); 14] = [
+const KEYS: [(&str, bool); 15] = [
     ("extends", false),
     ("file", false),
     ("memory", false),
@@ -27,6 +27,7 @@ const KEYS: [(&str, bool); 14] = [
     ("tls", false),
     ("unknown-options", false),
     ("statistics", false),
+    ("durability", false),
     ("set", true),
     ("load", true),
     (FACTORS, true),
@@ -71,6 +72,7 @@ struct WrittenConfig {
     extends: Option<(String, Place)>,
     skips_unknown_options: Option<bool>,
     statistics: Option<bool>,
+    durability: Option<Durability>,
     tls: Option<bool>,
     replicas: Option<u32>,
     logical_replication: Option<bool>,
@@ -184,17 +186,21 @@ fn config(
         replica.finish(cx);
     }
 
-    let (mut skips_unknown_options, mut statistics, mut tls) = (None, None, None);
+    let (mut skips_unknown_options, mut statistics) = (None, None);
+    let (mut durability, mut tls) = (None, None);
     if facts.is_server() {
         tls = cx.given(section, "tls", &Flag);
     }
+    if facts.interface == EngineInterface::Keys {
+        durability = cx.given(section, "durability", &Choice(Durability::NAMES));
+    }
     // Versions of a library differ in the options that they know.
-    if facts.home == EngineHome::Library {
+    if facts.has_load_options {
         skips_unknown_options = cx.given(section, "unknown-options", &UNKNOWN_OPTIONS);
         statistics = cx.given(section, "statistics", &Flag);
     }
     own.set = options(cx, engine, section, "set");
-    if facts.home == EngineHome::Library {
+    if facts.has_load_options {
         own.load = options(cx, engine, section, "load");
     }
     own.factors = factors(cx, section);
@@ -209,6 +215,7 @@ fn config(
         extends: extends.map(|name| (name, extends_at)),
         skips_unknown_options,
         statistics,
+        durability,
         tls,
         replicas,
         logical_replication,
@@ -460,6 +467,7 @@ fn merge(parent: Option<&Config>, written: &WrittenConfig) -> Config {
     merged.skips_unknown_options =
         written.skips_unknown_options.unwrap_or(merged.skips_unknown_options);
     merged.statistics = written.statistics.unwrap_or(merged.statistics);
+    merged.durability = written.durability.unwrap_or(merged.durability);
     merged.tls = written.tls.unwrap_or(merged.tls);
     merged
 }

@@ -9,7 +9,7 @@ use crate::diagnostic::Place;
 use crate::document;
 use crate::reader::Context;
 use crate::spec::{
-    Engine, Insert, InsertStepKind, KvStepKind, Plan, Reuse, Sysbench, SysbenchStepKind, Workload,
+    Insert, InsertStepKind, KvStepKind, Plan, Reuse, Sysbench, SysbenchStepKind, Workload,
 };
 use crate::tree::{Entry, Node, Table, Value};
 use crate::wording::{key_part, quoted};
@@ -232,7 +232,7 @@ fn configs(root: &mut Table, plan: &Plan, wanted: &Excerpt<'_>) -> Option<Table>
             }
             merged.set("set", Value::Table(set));
             // Such a file may be of another version.
-            if config.engine == Engine::RocksDb && merged.get(UNKNOWN_OPTIONS).is_none() {
+            if config.engine.facts().has_load_options && merged.get(UNKNOWN_OPTIONS).is_none() {
                 merged.set(UNKNOWN_OPTIONS, string("skip"));
             }
         }

@@ -388,12 +388,12 @@ fn check_engines(cx: &mut Context<'_>, variants: Option<&[Variant]>, builds: &[D
             (Workload::Kv(_), EngineInterface::Sql) => (
                 "key-value sequence does",
                 "is not a key-value store",
-                "it runs on builds of `rocksdb`; for others use `[workload.insert]`",
+                "it runs on builds of `rocksdb` and `library`; for others use `[workload.insert]`",
             ),
             (Workload::Sysbench(_), EngineInterface::Keys) => (
                 "sysbench microbenchmarks do",
                 "has no SQL",
-                "they run on servers and SQLite; for RocksDB use `[workload.kv]` or `[workload.insert]`",
+                "they run on servers and SQLite; for libraries use `[workload.kv]` or `[workload.insert]`",
             ),
             _ => continue,
         };

@@ -190,8 +190,8 @@ fn results_dir_error(error: RecordError) -> anyhow::Error {
 /// Refuses load ranks for engines that run inside of assay: the ranks would idle.
 pub fn refuse_load_ranks(plan: &Plan, tasks: &[Task]) -> Result<(), UsageError> {
     let is_inside = |target: &&plan::Target| {
-        let engine = plan.builds[target.build].engine;
-        matches!(engine, plan::Engine::Sqlite | plan::Engine::RocksDb)
+        let facts = plan.builds[target.build].engine.facts();
+        !facts.is_server() && facts.stores_data
     };
     let mut targets = tasks.iter().map(|task| &plan.targets[task.cell.target]);
     let Some(target) = targets.find(is_inside) else {

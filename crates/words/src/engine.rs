@@ -15,6 +15,8 @@ crate::named_enum! {
         Mysql = "mysql",
         /// RocksDB and its forks.
         RocksDb = "rocksdb",
+        /// A library with Assay's C interface.
+        Library = "library",
         /// An engine that does nothing, to measure Assay itself.
         Null = "null",
     }
@@ -37,6 +39,9 @@ pub struct EngineFacts {
     pub config_files: ConfigFiles,
     /// Configs may set options.
     pub has_options: bool,
+    /// Configs may set options for the load alone, leave out those that a version lacks, and turn
+    /// statistics on.
+    pub has_load_options: bool,
     /// The words for true and false in its options.
     pub boolean_words: [&'static str; 2],
     /// Tables may be partitioned. True also of an engine that ignores the request.
@@ -92,6 +97,7 @@ const SQLITE: EngineFacts = EngineFacts {
     url_schemes: &[],
     config_files: ConfigFiles::None,
     has_options: true,
+    has_load_options: false,
     boolean_words: ON_OFF,
     has_partitions: false,
     has_replicas: false,
@@ -108,6 +114,7 @@ const POSTGRES: EngineFacts = EngineFacts {
     url_schemes: &["postgresql://", "postgres://"],
     config_files: ConfigFiles::Several,
     has_options: true,
+    has_load_options: false,
     boolean_words: ON_OFF,
     has_partitions: true,
     has_replicas: true,
@@ -124,6 +131,7 @@ const MYSQL: EngineFacts = EngineFacts {
     url_schemes: &["mysql://", "mariadb://"],
     config_files: ConfigFiles::Several,
     has_options: true,
+    has_load_options: false,
     boolean_words: ON_OFF,
     has_partitions: true,
     has_replicas: true,
@@ -140,7 +148,25 @@ const ROCKSDB: EngineFacts = EngineFacts {
     url_schemes: &[],
     config_files: ConfigFiles::One,
     has_options: true,
+    has_load_options: true,
     // RocksDB reads no other words.
+    boolean_words: ["true", "false"],
+    has_partitions: false,
+    has_replicas: false,
+    has_logical_replication: false,
+    assigns_only_primary_keys: false,
+    stores_data: true,
+};
+
+const LIBRARY: EngineFacts = EngineFacts {
+    title: "a library with Assay's C interface",
+    products: &["library"],
+    home: EngineHome::Library,
+    interface: EngineInterface::Keys,
+    url_schemes: &[],
+    config_files: ConfigFiles::None,
+    has_options: true,
+    has_load_options: false,
     boolean_words: ["true", "false"],
     has_partitions: false,
     has_replicas: false,
@@ -157,6 +183,7 @@ const NULL: EngineFacts = EngineFacts {
     url_schemes: &[],
     config_files: ConfigFiles::None,
     has_options: false,
+    has_load_options: false,
     boolean_words: ON_OFF,
     has_partitions: true,
     has_replicas: false,
@@ -173,6 +200,7 @@ impl Engine {
             Self::Postgres => &POSTGRES,
             Self::Mysql => &MYSQL,
             Self::RocksDb => &ROCKSDB,
+            Self::Library => &LIBRARY,
             Self::Null => &NULL,
         }
     }

@@ -33,6 +33,7 @@ mod engine;
 mod log_event;
 mod measurement;
 pub mod metric;
+mod durability;
 mod named_enum;
 mod number;
 mod operation;
@@ -55,6 +56,7 @@ pub use measurement::{
     Warning, format_cpu_quota,
 };
 pub use metric::{Better, Decimals, METRICS, Metric, OPERATION_TIMES};
+pub use durability::Durability;
 pub use named_enum::IndexStatements;
 pub use number::{fixed, grouped};
 pub use operation::{OpChart, OpEffect, OpFacts, OpKind, OpRole, plural_of};

@@ -66,6 +66,8 @@ const MACHINE_PATHS: &str = "(^|[^[:alnum:]_./}>)*-])(/wor[k]([^[:alnum:]_-]|$)|
 const UNSAFE_FILES: &[&str] = &[
     "Cargo.toml",
     "crates/assay/tests/it/tun.rs",
+    "crates/engine/src/custom/ffi/database.rs",
+    "crates/engine/src/custom/ffi/session.rs",
     "crates/engine/src/rocksdb/ffi/api.rs",
     "crates/engine/src/rocksdb/ffi/client.rs",
     "crates/engine/src/rocksdb/ffi/database.rs",

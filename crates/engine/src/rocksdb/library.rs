@@ -1,14 +1,14 @@
 //! Loads a shared library with RocksDB's C API, and identifies its version.
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use fs_err as fs;
 use semver::Version;
 
 use super::ffi::{self, Api, Database, Options};
 use super::options::{self, OptionsFile};
+use crate::library::Loaded;
 use crate::{SetupError, trial};
 
 /// A library that stays loaded until the process ends.
@@ -24,7 +24,9 @@ pub struct Library {
 }
 
 /// The library that this process has loaded.
-static LOADED: Mutex<Option<Arc<Library>>> = Mutex::new(None);
+static LOADED: Loaded<Library> = Loaded::new();
+/// What a build of RocksDB is.
+const WANTED: &str = "a shared library with RocksDB's C API (`assay fetch rocksdb@9.9.3` downloads one)";
 
 impl Library {
     /// Loads the library at `path`, or returns it if it is already loaded. A process can load only
@@ -37,43 +39,14 @@ impl Library {
     /// [`SetupError::Build`] when the file is not a library, is for another architecture, or is not
     /// RocksDB, or another library is already loaded.
     pub fn open(path: &Path) -> Result<Arc<Self>, SetupError> {
-        let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
-        let refused = |what: String, help: &str| SetupError::Build {
-            build: path.display().to_string(),
-            what,
-            help: help.into(),
-        };
-
-        let path = fs::canonicalize(path).map_err(|error| {
-            refused(
-                error.to_string(),
-                "write the path of a shared library with RocksDB's C API, or fetch one with `assay fetch rocksdb@9.9.3`",
-            )
-        })?;
-        match &*loaded {
-            Some(library) if library.path == path => return Ok(Arc::clone(library)),
-            Some(library) => {
-                return Err(refused(
-                    format!("this process has already loaded `{}`", library.path.display()),
-                    "use a separate process for each library",
-                ));
-            }
-            None => {}
-        }
-
-        fits_this_machine(&path).map_err(|what| {
-            refused(
+        LOADED.get_or_load(path, WANTED, |path| {
+            let api = ffi::load(&path).map_err(|what| SetupError::Build {
+                build: path.display().to_string(),
                 what,
-                "write the path of a shared library with RocksDB's C API that was built for this machine",
-            )
-        })?;
-        let api = ffi::load(&path).map_err(|what| {
-            refused(what, "use RocksDB 6.0 to 10.x or Speedb 2.x, built with the C API")
-        })?;
-
-        let library = Arc::new(Self::identify(path.clone(), api)?);
-        *loaded = Some(Arc::clone(&library));
-        Ok(library)
+                help: "use RocksDB 6.0 to 10.x or Speedb 2.x, built with the C API".into(),
+            })?;
+            Self::identify(path, api)
+        })
     }
 
     /// Creates an empty database, and reads the version that the library wrote.
@@ -140,64 +113,9 @@ fn speedb(log: &str) -> Option<&str> {
     Some(own.strip_suffix("-?").unwrap_or(own))
 }
 
-/// Checks by its header that this process can load a library. For another architecture, the dynamic
-/// loader would only report a missing file.
-fn fits_this_machine(path: &Path) -> Result<(), String> {
-    let mut header = [0; 20];
-    fs::File::open(path).and_then(|mut file| file.read_exact(&mut header)).map_err(|error| {
-        match error.kind() {
-            std::io::ErrorKind::UnexpectedEof => {
-                "the file is not a shared library: it is too short".into()
-            }
-            _ => error.to_string(),
-        }
-    })?;
-    check_header(&header)
-}
-
-fn check_header(header: &[u8; 20]) -> Result<(), String> {
-    if !header.starts_with(b"\x7fELF") {
-        return Err("the file is not a shared library".into());
-    }
-    let own: Option<(u8, u16, &str)> = match std::env::consts::ARCH {
-        "x86_64" => Some((2, 62, "x86-64")),
-        "aarch64" => Some((2, 183, "AArch64")),
-        _ => None,
-    };
-    let Some((class, machine, name)) = own else {
-        return Ok(());
-    };
-    let found = u16::from_le_bytes([header[18], header[19]]);
-    if (header[4], found) == (class, machine) {
-        return Ok(());
-    }
-    let found = match found {
-        3 => "32-bit x86".into(),
-        40 => "32-bit ARM".into(),
-        62 => "x86-64".into(),
-        183 => "AArch64".into(),
-        243 => "RISC-V".into(),
-        other => format!("machine {other}"),
-    };
-    Err(format!("the library was built for {found}, but this process runs on {name}"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_header_shows_libraries_of_other_machines() {
-        let mut header = [0; 20];
-        assert!(check_header(&header).unwrap_err().contains("not a shared library"));
-        header[..6].copy_from_slice(b"\x7fELF\x02\x01");
-        let (own, other, name) =
-            if cfg!(target_arch = "x86_64") { (62, 183, "AArch64") } else { (183, 62, "x86-64") };
-        header[18] = own;
-        assert_eq!(check_header(&header), Ok(()));
-        header[18] = other;
-        assert!(check_header(&header).unwrap_err().contains(name));
-    }
 
     #[test]
     fn the_log_shows_the_product() {

@@ -20,53 +20,23 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use serde::{Deserialize, Serialize};
-use words::SettingRole;
+use words::{Durability, SettingRole};
 
 pub use ffi::RocksSession;
 pub use library::Library;
 pub use notation::RocksdbNotation;
 pub use semver::Version;
 pub(crate) use statistics::{add_stall_totals, levels};
-pub use trial::try_config;
 
+use crate::library::durability_setting;
 use crate::{
-    Capabilities, Direction, Engine, Error, ErrorClass, KeyFacts, KeyValueSession, LogParser,
-    Observer, Scan, Setting, SettleLimits, Settled, SetupError, Storage,
+    Capabilities, Engine, Error, ErrorClass, KeyValueEngine, KeyValueLibrary, LibraryConfig,
+    LogParser, Observer, Setting, SettleLimits, Settled, SetupError, Storage, UnknownOption,
 };
 use ffi::{ClockCache, Database, Options};
 use observer::RocksObserver;
 use options::{OptionEntry, OptionsFile};
 use settle::Settling;
-
-/// The treatment of an option that the library's version does not know.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum UnknownOption {
-    /// An unknown option is an error.
-    #[default]
-    Refuse,
-    /// An unknown option is ignored and reported as *not applicable*.
-    Skip,
-}
-
-/// The config of a database.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Config {
-    /// The text of an options file that any version of RocksDB wrote.
-    pub file: Option<String>,
-    /// Options in RocksDB's notation, which override the file. Options of tables may be alone
-    /// (`block_size`), with their table (`block_based_table_factory.block_size`), or combined
-    /// (`block_based_table_factory`, `{...}`). A cache is `block_cache`: a size,
-    /// `{capacity=...;num_shard_bits=...}`,
-    /// `{id=HyperClockCache;capacity=...;estimated_entry_charge=...}`
-    /// or `{id=AutoHyperClockCache;capacity=...}`. Paths (`wal_dir`, `db_paths`, ...) can't be
-    /// set, because assay keeps all files in one directory, which it can wipe.
-    pub set: Vec<(String, String)>,
-    /// The treatment of options that the version does not know.
-    pub unknown: UnknownOption,
-    /// The library keeps its statistics, which are exact counters but cost some speed.
-    pub statistics: bool,
-}
 
 /// The first version that leaves readahead for compaction to the kernel.
 const FIRST_KERNEL_READAHEAD: Version = Version::new(8, 6, 0);
@@ -80,6 +50,7 @@ pub struct RocksDb {
     wal: PathBuf,
     set: Vec<OptionEntry>,
     not_applicable: Vec<String>,
+    durability: Durability,
 }
 
 impl RocksDb {
@@ -91,7 +62,7 @@ impl RocksDb {
     pub fn create(
         library: &Arc<Library>,
         directory: &Path,
-        config: &Config,
+        config: &LibraryConfig,
     ) -> Result<Self, SetupError> {
         Self::start(library, directory, config, true)
     }
@@ -103,7 +74,7 @@ impl RocksDb {
     pub fn open(
         library: &Arc<Library>,
         directory: &Path,
-        config: &Config,
+        config: &LibraryConfig,
     ) -> Result<Self, SetupError> {
         let database = directory.join(DATABASE);
         if !database.join("CURRENT").exists() {
@@ -120,7 +91,7 @@ impl RocksDb {
     fn start(
         library: &Arc<Library>,
         directory: &Path,
-        config: &Config,
+        config: &LibraryConfig,
         create: bool,
     ) -> Result<Self, SetupError> {
         let database = directory.join(DATABASE);
@@ -159,6 +130,7 @@ impl RocksDb {
             wal,
             set: entries,
             not_applicable,
+            durability: config.durability,
         })
     }
 
@@ -167,80 +139,79 @@ impl RocksDb {
         &self.library
     }
 
-    /// Returns the config's options that this version does not know, and that were ignored as the
-    /// config allows.
-    pub fn not_applicable(&self) -> &[String] {
-        &self.not_applicable
-    }
-
     /// Opens a session for one thread of the load. The database is closed with the last session.
     pub fn connect(&self) -> RocksSession {
-        RocksSession::new(Arc::clone(&self.database))
+        RocksSession::new(Arc::clone(&self.database), self.durability)
+    }
+}
+
+impl KeyValueEngine for RocksDb {
+    type Session = RocksSession;
+
+    fn connect(&self) -> Result<RocksSession, Error> {
+        Ok(self.connect())
     }
 
-    /// Opens an observer, which reads counters during the load.
-    pub fn observer(&self) -> Box<dyn Observer> {
+    fn observer(&self) -> Box<dyn Observer> {
         Box::new(RocksObserver::new(Arc::clone(&self.database)))
     }
 
-    /// Writes memtables to files. Afterward, no read needs to sort a memtable that is a vector.
-    ///
-    /// # Errors
-    /// An error of the library.
-    pub fn flush(&self) -> Result<(), Error> {
+    fn flush(&self) -> Result<(), Error> {
         self.database.flush()
     }
 
-    /// Flushes the memtables and waits for compaction, both within `limits`.
-    ///
-    /// # Errors
-    /// An error of the library.
-    pub fn settle(&self, limits: SettleLimits, stop: &AtomicBool) -> Result<Settled, Error> {
-        self.settling(limits, stop).run(false)
-    }
-
-    /// Settles like [`settle`](Self::settle), then compacts the first level into the next and waits
-    /// again, so that reads use the same tree in every version. Without leveled compaction, the
-    /// second part is reported as *not applicable*.
-    ///
-    /// # Errors
-    /// An error of the library.
-    pub fn settle_and_empty_l0(
+    fn settle(
         &self,
+        empties_first_level: bool,
         limits: SettleLimits,
         stop: &AtomicBool,
     ) -> Result<Settled, Error> {
-        self.settling(limits, stop).run(true)
+        let (database, directory) = (&self.database, &self.directory);
+        Settling { database, directory, limits, stop }.run(empties_first_level)
     }
 
-    fn settling<'a>(&'a self, limits: SettleLimits, stop: &'a AtomicBool) -> Settling<'a> {
-        Settling { database: &self.database, directory: &self.directory, limits, stop }
+    fn left_out_options(&self) -> &[String] {
+        &self.not_applicable
+    }
+}
+
+impl KeyValueLibrary for Library {
+    type Database = RocksDb;
+
+    fn load(path: &Path) -> Result<Arc<Self>, SetupError> {
+        Self::open(path)
     }
 
-    /// Counts all keys with a full scan in order.
-    ///
-    /// # Errors
-    /// An error of the library, or keys that are out of order.
-    pub fn inspect(&self) -> Result<KeyFacts, Error> {
-        let mut facts = KeyFacts::default();
-        let mut last = Vec::new();
-        let scan = Scan {
-            from: &[],
-            direction: Direction::Forward,
-            limit: u64::MAX,
-            verifies_order: true,
-        };
-        let scanned = self.connect().scan(scan, |key, _| {
-            if facts.first.is_none() {
-                facts.first = Some(key.to_vec());
-            }
-            last.clear();
-            last.extend_from_slice(key);
-        })?;
-        facts.keys = scanned.entries;
-        facts.bytes = scanned.bytes;
-        facts.last = (scanned.entries > 0).then_some(last);
-        Ok(facts)
+    fn path(&self) -> &Path {
+        self.path()
+    }
+
+    fn version_text(&self) -> &str {
+        self.version_text()
+    }
+
+    fn create_database(
+        self: &Arc<Self>,
+        directory: &Path,
+        config: &LibraryConfig,
+    ) -> Result<RocksDb, SetupError> {
+        RocksDb::create(self, directory, config)
+    }
+
+    fn open_database(
+        self: &Arc<Self>,
+        directory: &Path,
+        config: &LibraryConfig,
+    ) -> Result<RocksDb, SetupError> {
+        RocksDb::open(self, directory, config)
+    }
+
+    fn try_config(self: &Arc<Self>, config: &LibraryConfig) -> Result<Vec<String>, SetupError> {
+        trial::try_config(self, config)
+    }
+
+    fn log_path(directory: &Path) -> Option<PathBuf> {
+        Some(log_path(directory))
     }
 }
 
@@ -316,7 +287,8 @@ impl Engine for RocksDb {
             settings.push(Setting::new("block_cache_capacity_bytes", capacity.to_string()));
         }
 
-        // Not an option of the library, but how assay's connections use it.
+        // Not options of the library, but how assay's connections use it.
+        settings.push(durability_setting(self.durability));
         settings
             .push(Setting { source: Some("assay".into()), ..Setting::new(PERF_LEVEL, "disable") });
 
@@ -420,7 +392,7 @@ fn refuse_missing_cache(
 }
 
 /// Returns the options of the config, which the library has not checked yet.
-fn entries_of(library: &Library, config: &Config) -> Result<Vec<OptionEntry>, SetupError> {
+fn entries_of(library: &Library, config: &LibraryConfig) -> Result<Vec<OptionEntry>, SetupError> {
     let file = config.file.as_deref().map(OptionsFile::parse);
     options::entries(file.as_ref(), &config.set, &library.defaults).map_err(|what| {
         SetupError::config(what, "write options as in the OPTIONS file of a RocksDB database")
@@ -432,7 +404,7 @@ fn entries_of(library: &Library, config: &Config) -> Result<Vec<OptionEntry>, Se
 fn prepare(
     library: &Library,
     entries: &mut Vec<OptionEntry>,
-    config: &Config,
+    config: &LibraryConfig,
 ) -> Result<(Options, Vec<String>), SetupError> {
     let version = library.version_text();
     let mut base = Options::new(library.api);

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::{Config, Library, RocksDb, clock_cache, entries_of, prepare};
-use crate::{Engine as _, SetupError, trial};
+use super::{Library, RocksDb, clock_cache, entries_of, prepare};
+use crate::{Engine as _, KeyValueEngine as _, LibraryConfig, SetupError, trial};
 
 /// The options that the directory for temporary files may not support, or not have room for. Their
 /// failure says nothing of the library.
@@ -21,7 +21,7 @@ const CACHE_BYTES: usize = 1 << 20;
 ///
 /// # Errors
 /// The errors of [`RocksDb::create`].
-pub fn try_config(library: &Arc<Library>, config: &Config) -> Result<Vec<String>, SetupError> {
+pub fn try_config(library: &Arc<Library>, config: &LibraryConfig) -> Result<Vec<String>, SetupError> {
     let place = trial::Directory::create()?;
     // First as the config is, to see that the library takes the options; then without those that
     // depend on the directory.
@@ -31,14 +31,14 @@ pub fn try_config(library: &Arc<Library>, config: &Config) -> Result<Vec<String>
     let others = OF_THE_DIRECTORY.map(|(name, value)| (name.into(), value.into()));
     there.set.extend(others);
     let database = RocksDb::create(library, place.path(), &there)?;
-    let not_applicable = database.not_applicable().to_vec();
+    let not_applicable = database.left_out_options().to_vec();
     database.stop()?;
     Ok(not_applicable)
 }
 
 /// Returns the config with a small lock-free cache, which some versions allocate as a whole when
 /// they create it.
-fn with_small_cache(library: &Library, config: &Config) -> Result<Config, SetupError> {
+fn with_small_cache(library: &Library, config: &LibraryConfig) -> Result<LibraryConfig, SetupError> {
     let mut capped = config.clone();
     for entry in entries_of(library, config)? {
         // An invalid cache is reported when the library gets the options.

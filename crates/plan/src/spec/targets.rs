@@ -1,6 +1,6 @@
 //! Builds, configs, and the targets that they make.
 
-use words::{Engine, Limits, Secret};
+use words::{Durability, Engine, Limits, Secret};
 
 /// One installed version of an engine.
 #[derive(Clone, Debug, PartialEq)]
@@ -81,6 +81,8 @@ pub struct Config {
     pub skips_unknown_options: bool,
     /// RocksDB counts and times its operations, which costs some speed.
     pub statistics: bool,
+    /// The durability of writes to an engine with keys and values, unless a step has its own.
+    pub durability: Durability,
 }
 
 impl Config {
@@ -102,11 +104,12 @@ impl Config {
             tls: false,
             skips_unknown_options: false,
             statistics: false,
+            durability: Durability::Process,
         }
     }
 
     /// Returns the options that the config declares. The names of those for the load begin with
-    /// `load.`. `tls` and the options for replicas are assay's own.
+    /// `load.`. `tls`, `durability` and the options for replicas are assay's own.
     pub fn declared(&self) -> Vec<(String, String)> {
         let with_prefix = |(name, value): &(String, String)| {
             let name = name.strip_prefix(TABLE_OPTION).unwrap_or(name);
@@ -114,7 +117,9 @@ impl Config {
         };
         let of_load = self.load.iter().map(with_prefix);
         let tls = self.tls.then(|| ("tls".to_owned(), "on".to_owned()));
-        let own = tls.into_iter().chain(self.replica_options());
+        let is_usual = self.durability == Durability::Process;
+        let durability = (!is_usual).then(|| ("durability".to_owned(), self.durability.name().to_owned()));
+        let own = tls.into_iter().chain(durability).chain(self.replica_options());
         self.set.iter().cloned().chain(own).chain(of_load).collect()
     }
 

@@ -11,8 +11,11 @@ use std::time::Duration;
 
 use anyhow::Context;
 use engine::limits::in_units;
-use engine::rocksdb::{self, Config, Library};
-use engine::{SetupError, TRIAL_MEMORY_BYTES_MAX, TRIAL_TIMEOUT};
+use engine::custom::CustomLibrary;
+use engine::{
+    KeyValueLibrary, LibraryConfig, SetupError, TRIAL_MEMORY_BYTES_MAX, TRIAL_TIMEOUT, rocksdb,
+};
+use plan::Engine;
 use record::Failure;
 use rustix::process::{Signal, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
@@ -46,13 +49,26 @@ fn refusal(error: SetupError) -> Failure {
 /// # Errors
 /// The input is no config, or what `print` returns.
 pub fn describe_library(
+    engine: &str,
     path: &Path,
     input: impl std::io::Read,
     print: impl Fn(&str) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL))
         .context("cannot watch for the end of the parent process")?;
-    let library = Library::open(path).map_err(refusal);
+    if engine == Engine::RocksDb.name() {
+        describe::<rocksdb::Library>(path, input, print)
+    } else {
+        describe::<CustomLibrary>(path, input, print)
+    }
+}
+
+fn describe<L: KeyValueLibrary>(
+    path: &Path,
+    input: impl std::io::Read,
+    print: impl Fn(&str) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let library = L::load(path).map_err(refusal);
     let identity = library.as_ref().map(|library| Identity {
         version: library.version_text().to_owned(),
         path: library.path().display().to_string(),
@@ -62,10 +78,10 @@ pub fn describe_library(
         return Ok(());
     };
 
-    let config: Option<Config> =
+    let config: Option<LibraryConfig> =
         serde_json::from_reader(input).context("cannot read the config")?;
     if let Some(config) = config {
-        let answer: Answer = rocksdb::try_config(&library, &config).map_err(refusal);
+        let answer: Answer = library.try_config(&config).map_err(refusal);
         print(&(serde_json::to_string(&answer)? + "\n"))?;
     }
     Ok(())
@@ -75,13 +91,13 @@ pub fn describe_library(
 ///
 /// # Errors
 /// A [`UsageError`] for a library that can't be measured.
-pub fn identify(path: &Path) -> anyhow::Result<Identity> {
-    Ok(ask(path, None)?.1)
+pub fn identify(engine: Engine, path: &Path) -> anyhow::Result<Identity> {
+    Ok(ask(engine, path, None)?.1)
 }
 
 /// Tries a config with the library at `path` in another process.
-pub fn try_config(path: &Path, config: &Config) -> anyhow::Result<Tried> {
-    let (ended, identity) = ask(path, Some(config))?;
+pub fn try_config(engine: Engine, path: &Path, config: &LibraryConfig) -> anyhow::Result<Tried> {
+    let (ended, identity) = ask(engine, path, Some(config))?;
     let answer = ended.answers.split(|&byte| byte == b'\n').nth(1).unwrap_or_default();
     Ok(match serde_json::from_slice::<Answer>(answer) {
         Ok(Ok(left_out)) => Tried::Accepted(left_out),
@@ -91,10 +107,14 @@ pub fn try_config(path: &Path, config: &Config) -> anyhow::Result<Tried> {
 }
 
 /// Lets another process identify the library at `path` and try a config with it.
-fn ask(path: &Path, config: Option<&Config>) -> anyhow::Result<(Ended, Identity)> {
+fn ask(
+    engine: Engine,
+    path: &Path,
+    config: Option<&LibraryConfig>,
+) -> anyhow::Result<(Ended, Identity)> {
     let executable = own_path()?;
     let mut command = Command::new(&executable);
-    command.arg(LIBRARY_COMMAND).arg(path);
+    command.arg(LIBRARY_COMMAND).arg(engine.name()).arg(path);
     let input = serde_json::to_vec(&config)?;
     let ended = run_process(command, &input, TRIAL_TIMEOUT, TRIAL_MEMORY_BYTES_MAX)
         .with_context(|| format!("cannot start `{}`", executable.display()))?;

@@ -38,7 +38,7 @@ const HARMLESS: [&str; 18] = [
 const TESTS: &str = ".test.";
 
 /// Keys of a config whose values Assay itself interprets, apart from its tables.
-const CONFIG_KEYS: [&str; 10] = [
+const CONFIG_KEYS: [&str; 11] = [
     "extends",
     "memory",
     "cpus",
@@ -49,6 +49,7 @@ const CONFIG_KEYS: [&str; 10] = [
     "tls",
     "unknown-options",
     "statistics",
+    "durability",
 ];
 
 /// The tables of options in a config.

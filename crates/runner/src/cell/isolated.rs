@@ -22,7 +22,7 @@ use super::cell_run::{keep_log, remove_database};
 use super::life::measure;
 use super::record::{begin, end};
 use crate::before::{commits, plan_file, recorded_run};
-use crate::engines::rocksdb::DIRECTORY;
+use crate::engines::libraries::{self, DIRECTORY};
 use crate::events::{Events, Relay};
 use crate::exact::{self, Tool};
 use crate::failure::LOG_LINES;
@@ -128,9 +128,12 @@ fn run_process(
 
     // It crashed, so this process keeps its log and removes its database.
     let home = session.data_root.join(&target.name);
-    let log = engine::rocksdb::log_path(&home.join(DIRECTORY));
-    let log_tail = engine::log_tail(&log, LOG_LINES);
-    keep_log(directory, &log)?;
+    let engine = plan.builds[target.build].engine;
+    let mut log_tail = Vec::new();
+    if let Some(log) = libraries::log_path(engine, &home.join(DIRECTORY)) {
+        log_tail = engine::log_tail(&log, LOG_LINES);
+        keep_log(directory, &log)?;
+    }
     if !plan.keep_data {
         remove_database(&home, DIRECTORY);
     }

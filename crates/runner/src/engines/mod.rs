@@ -3,7 +3,7 @@
 //! [`RunningTarget`].
 
 mod embedded;
-pub mod rocksdb;
+pub mod libraries;
 mod servers;
 mod sql;
 
@@ -62,6 +62,7 @@ pub fn of(engine: Engine) -> &'static dyn EngineRow {
         Engine::Sqlite => &embedded::Sqlite,
         Engine::Postgres => &servers::POSTGRES,
         Engine::Mysql => &servers::MYSQL,
-        Engine::RocksDb => &rocksdb::RocksDb,
+        Engine::RocksDb => &libraries::ROCKSDB,
+        Engine::Library => &libraries::CUSTOM,
     }
 }

@@ -1,8 +1,7 @@
-//! The key-value sequence on RocksDB and its derivatives.
+//! The key-value sequence on libraries.
 
 use anyhow::Context;
-use engine::Table;
-use engine::rocksdb::RocksDb;
+use engine::{KeyValueEngine, Table};
 use plan::{Checks, KvStepKind};
 use record::{Step, StepKind};
 use workload::kv::{self, Kv};
@@ -14,15 +13,15 @@ use super::{Totals, WorkloadRunner, none_failed};
 const SAMPLES: u64 = 1000;
 
 /// Runs the key-value sequence.
-pub struct KvRunner<'a> {
-    database: &'a RocksDb,
+pub struct KvRunner<'a, D> {
+    database: &'a D,
     workload: &'a mut Kv,
     /// The number of the last step, from 1, so that each step checks other values.
     done: u64,
 }
 
-impl<'a> KvRunner<'a> {
-    pub fn new(database: &'a RocksDb, workload: &'a mut Kv) -> Self {
+impl<'a, D: KeyValueEngine> KvRunner<'a, D> {
+    pub fn new(database: &'a D, workload: &'a mut Kv) -> Self {
         Self { database, workload, done: 0 }
     }
 
@@ -31,7 +30,7 @@ impl<'a> KvRunner<'a> {
     }
 }
 
-impl WorkloadRunner for KvRunner<'_> {
+impl<D: KeyValueEngine> WorkloadRunner for KvRunner<'_, D> {
     fn tables(&self) -> &[Table] {
         &[]
     }
@@ -94,7 +93,7 @@ impl WorkloadRunner for KvRunner<'_> {
     }
 
     fn check(&self) -> anyhow::Result<Vec<Check>> {
-        let mut session = self.database.connect();
+        let mut session = self.database.connect()?;
         let mut checks = match self.workload.plan().policy.checks {
             Checks::Full => self.workload.check(&self.database.inspect()?),
             _ => self.workload.check_keys(&mut session)?,

@@ -13,8 +13,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use engine::rocksdb::RocksDb;
-use engine::{Engine, Error, IndexRows, Observer, SettleLimits, Settled, SqlEngine, Table};
+use engine::{Engine, Error, IndexRows, KeyValueEngine, Observer, SettleLimits, Settled, SqlEngine, Table};
 use plan::Settle;
 use record::{Ops, StatementPlan, Step};
 use workload::{Check, LoadState, OpKind, Summaries, Task};
@@ -133,15 +132,15 @@ fn contents(contents: &TableContents, every: u64) -> String {
     text
 }
 
-/// A RocksDB database.
-pub struct RocksDbSteps<'a> {
-    pub database: &'a RocksDb,
+/// The database of a library.
+pub struct LibrarySteps<'a, D> {
+    pub database: &'a D,
     /// The database is open for the load only. Checks then flush it first, since only closing it
     /// does.
     pub is_loading: bool,
 }
 
-impl StepEngine for RocksDbSteps<'_> {
+impl<D: KeyValueEngine> StepEngine for LibrarySteps<'_, D> {
     fn engine(&self) -> &dyn Engine {
         self.database
     }
@@ -157,10 +156,7 @@ impl StepEngine for RocksDbSteps<'_> {
         limits: SettleLimits,
         stop: &AtomicBool,
     ) -> Result<Settled, Error> {
-        match settle {
-            Settle::Pending => self.database.settle(limits, stop),
-            Settle::EmptyLevel0 => self.database.settle_and_empty_l0(limits, stop),
-        }
+        self.database.settle(settle == Settle::EmptyLevel0, limits, stop)
     }
 
     fn before_check(&self) -> Result<(), Error> {

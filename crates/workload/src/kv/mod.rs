@@ -111,13 +111,13 @@ impl Kv {
     pub fn tasks<S: KeyValueSession>(
         &self,
         step: &KvStep,
-        connect: impl Fn() -> S,
+        connect: impl Fn() -> Result<S, Error>,
     ) -> Result<Vec<Task>, Error> {
         match step.kind {
             KvStepKind::Drain | KvStepKind::Flush => Ok(Vec::new()),
             KvStepKind::FillSeq => {
-                let mut session = connect();
-                session.set_durability(Durability::NoLog);
+                let mut session = connect()?;
+                session.set_durability(Durability::None);
                 let loader = Box::new(Writer::loader(session, &self.data, step.number));
                 Ok(vec![Task::new(0, PUT, Schedule::Closed, loader)?])
             }
@@ -128,7 +128,7 @@ impl Kv {
                 // The only writer has the whole rate.
                 let per_s = write_bytes_per_s as f64 / self.entry_bytes() as f64;
                 let schedule = Schedule::bursts(per_s, BURST);
-                tasks.push(self.writer_task(step, 0, None, schedule, connect())?);
+                tasks.push(self.writer_task(step, 0, None, schedule, connect()?)?);
                 Ok(tasks)
             }
             KvStepKind::OverwriteSome { writes } => {
@@ -139,7 +139,7 @@ impl Kv {
                 let mut tasks = Vec::new();
                 for client in 0..self.clients {
                     let quota = Some(each + u64::from(u64::from(client) < more));
-                    let session = connect();
+                    let session = connect()?;
                     tasks.push(self.writer_task(step, client, quota, Schedule::Closed, session)?);
                 }
                 Ok(tasks)
@@ -147,7 +147,7 @@ impl Kv {
             KvStepKind::Overwrite { .. } => {
                 let mut tasks = Vec::new();
                 for client in 0..self.clients {
-                    let session = connect();
+                    let session = connect()?;
                     tasks.push(self.writer_task(step, client, None, Schedule::Closed, session)?);
                 }
                 Ok(tasks)
@@ -161,7 +161,7 @@ impl Kv {
         step: &KvStep,
         read: KvRead,
         writing: Option<u32>,
-        connect: &impl Fn() -> S,
+        connect: &impl Fn() -> Result<S, Error>,
     ) -> Result<Vec<Task>, Error> {
         let mut tasks = Vec::new();
         for client in 0..self.clients {
@@ -169,7 +169,7 @@ impl Kv {
             let random = Random::stream(self.seed, &path);
             let share = self.plan.verify_share;
             let verifier = ReadVerifier::new(&self.data, &self.history, writing, share);
-            let reader = Reader::new(connect(), &self.plan, read, random, verifier);
+            let reader = Reader::new(connect()?, &self.plan, read, random, verifier);
             tasks.push(Task::new(client, read_kind(read), Schedule::Closed, Box::new(reader))?);
         }
         Ok(tasks)

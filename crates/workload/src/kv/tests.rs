@@ -48,7 +48,7 @@ impl Bench {
 
     fn tasks(&self, kind: KvStepKind) -> (KvStep, Vec<Task>) {
         let step = KvStep { number: self.number, name: String::new(), kind };
-        let tasks = self.kv.tasks(&step, || self.memory.connect()).unwrap();
+        let tasks = self.kv.tasks(&step, || Ok(self.memory.connect())).unwrap();
         (step, tasks)
     }
 
@@ -101,7 +101,7 @@ fn the_load_writes_exactly_its_keys_without_a_log() {
     let mut bench = Bench::new(&plan(), 1);
     let done = bench.step(KvStepKind::FillSeq, u64::MAX);
     assert_eq!((done.works.len(), done.operations, done.unexpected), (1, 1000, 0));
-    assert_eq!(*bench.memory.durability.lock().unwrap(), [Durability::NoLog]);
+    assert_eq!(*bench.memory.durability.lock().unwrap(), [Durability::None]);
     assert_eq!(bench.kv.keys(), 1000);
 
     let facts = bench.memory.facts();

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use super::api::{Api, Opaque, Owned};
 use super::database::{Database, bytes, check};
-use crate::{Direction, Durability, Error, ErrorClass, KeyOrder, KeyValueSession, Scan, Scanned};
+use crate::{Direction, Durability, Error, KeyOrder, KeyValueSession, Scan, Scanned};
 
 /// The value of `rocksdb_disable`, which turns per-thread counters off.
 const PERF_LEVEL_DISABLE: c_int = 1;
@@ -57,11 +57,11 @@ impl Drop for RocksSession {
 }
 
 impl RocksSession {
-    pub(in crate::rocksdb) fn new(database: Arc<Database>) -> Self {
+    pub(in crate::rocksdb) fn new(database: Arc<Database>, durability: Durability) -> Self {
         let api = database.api;
         // SAFETY: no arguments; what is returned is ours, and destroyed by the function of its
         // kind.
-        unsafe {
+        let mut session = unsafe {
             let batch = || Owned::new((api.writebatch_create)(), api.writebatch_destroy);
             Self {
                 api,
@@ -75,7 +75,9 @@ impl RocksSession {
                 order: KeyOrder::default(),
                 database,
             }
-        }
+        };
+        session.set_durability(durability);
+        session
     }
 
     #[inline]
@@ -114,7 +116,7 @@ impl RocksSession {
                 (bytes(key, key_size), bytes(value, value_size))
             };
             if scan.verifies_order && !self.order.follows(scan.from, key) {
-                return Err(out_of_order(key, self.order.previous()));
+                return Err(self.order.violated_by(key));
             }
             scanned.entries += 1;
             scanned.bytes += (key.len() + value.len()) as u64;
@@ -150,9 +152,9 @@ impl KeyValueSession for RocksSession {
 
     fn set_durability(&mut self, durability: Durability) {
         let (is_unlogged, is_synced) = match durability {
-            Durability::NoLog => (1, 0),
-            Durability::Log => (0, 0),
-            Durability::LogSynced => (0, 1),
+            Durability::None => (1, 0),
+            Durability::Process => (0, 0),
+            Durability::Machine => (0, 1),
         };
         // SAFETY: the options are this session's and live.
         unsafe {
@@ -345,16 +347,4 @@ unsafe fn pinned_bytes<'a>(api: &Api, value: Opaque) -> &'a [u8] {
         let start = (api.pinnableslice_value)(value, &mut length);
         bytes(start, length)
     }
-}
-
-#[cold]
-fn out_of_order(key: &[u8], before: &[u8]) -> Error {
-    Error::new(
-        ErrorClass::Protocol,
-        format!(
-            "a scan returned keys out of order: `{}` after `{}`",
-            key.escape_ascii(),
-            before.escape_ascii()
-        ),
-    )
 }

@@ -63,7 +63,7 @@ fn write_until_killed(directory: &Path) -> ! {
     let library = Library::open(Path::new(&std::env::var_os(LIBRARY).unwrap())).unwrap();
     let database = small(&library, directory);
     let mut session = database.connect();
-    session.set_durability(Durability::Log);
+    session.set_durability(Durability::Process);
     for n in 0.. {
         session.put(&key(n), &value(n)).unwrap();
         if (n + 1) % 500 == 0 {

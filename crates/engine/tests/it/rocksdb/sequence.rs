@@ -16,7 +16,7 @@ fn what_is_written_is_read() {
         let place = tempfile::tempdir().unwrap();
         let database = small(library, place.path());
         let mut session = database.connect();
-        for durability in [Durability::NoLog, Durability::Log, Durability::LogSynced] {
+        for durability in [Durability::None, Durability::Process, Durability::Machine] {
             session.set_durability(durability);
             session.put(&key(1), &value(1)).unwrap();
         }

@@ -26,13 +26,13 @@ use encoding::{EncodedCommit, Layout, RANGE_START_BYTES, ROW_KEY_BYTES};
 /// A key-value engine for the benchmark; the function opens a session.
 pub struct Keyed<F>(pub F);
 
-impl<S: KeyValueSession, F: Fn() -> S> Database for Keyed<F> {
+impl<S: KeyValueSession, F: Fn() -> Result<S, Error>> Database for Keyed<F> {
     fn tasks(&self, insert: &Insert, step: &plan::InsertStep) -> Result<Vec<Task>, Error> {
         insert.tasks_on(step, self)
     }
 
     fn check(&self, insert: &Insert, table: usize) -> Result<Vec<Check>, Error> {
-        let mut session = self.0();
+        let mut session = self.0()?;
         if insert.plan.policy.checks == Checks::Full {
             return insert.check_entries(table, &mut session);
         }
@@ -65,7 +65,7 @@ impl<S: KeyValueSession, F: Fn() -> S> Database for Keyed<F> {
     }
 }
 
-impl<S: KeyValueSession, F: Fn() -> S> Connector for Keyed<F> {
+impl<S: KeyValueSession, F: Fn() -> Result<S, Error>> Connector for Keyed<F> {
     type Connection = KeyedConnection<S>;
 
     fn open(&self, part: &ClientStep<'_>, purpose: Purpose) -> Result<Self::Connection, Error> {
@@ -105,7 +105,7 @@ impl<S: KeyValueSession, F: Fn() -> S> Connector for Keyed<F> {
         };
 
         Ok(KeyedConnection {
-            session: self.0(),
+            session: self.0()?,
             layout,
             sizes,
             rows_per_commit,

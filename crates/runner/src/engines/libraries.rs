@@ -1,16 +1,23 @@
-//! RocksDB and its derivatives: key-value libraries. If the config has options for the load only,
-//! the database of a cell is reopened after the load. `db_bench` opens it for each test too.
+//! Engines that are libraries with keys and values: RocksDB and its derivatives, and the engines of
+//! others.
+//!
+//! If the config has options for the load only, the database of a cell is reopened after the load.
+//! `db_bench` opens it for each test too.
 
+use std::marker::PhantomData;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context;
-use engine::rocksdb::{self, Library};
-use engine::{DataDir, Engine};
-use plan::{Build, Config, LOAD_OPTION, Workload};
+use engine::custom::CustomLibrary;
+use engine::{
+    DataDir, Engine as _, KeyValueEngine, KeyValueLibrary, LibraryConfig, UnknownOption, rocksdb,
+};
+use plan::{Build, Config, Engine, LOAD_OPTION, Workload};
 use record::Setting;
 use workload::insert::Insert;
+use workload::insert::keyed::Keyed;
 use workload::kv::Kv;
 
 use super::{BuildFacts, EngineRow};
@@ -22,21 +29,35 @@ use crate::cell::cell_run::{CellRun, keep_log, remove_database};
 use crate::cell::target::{Leftovers, NextOpening, RunningTarget, Stopped, TargetSteps};
 use crate::workloads::insert::InsertRunner;
 use crate::workloads::kv::KvRunner;
-use crate::workloads::{RocksDbSteps, WorkloadRunner};
+use crate::workloads::{LibrarySteps, WorkloadRunner};
 
 /// The directory of a database, in its target's directory.
-pub const DIRECTORY: &str = "rocksdb";
+pub const DIRECTORY: &str = "database";
 
 /// Options that always differ between creating a database and opening it.
 const NEW_DATABASE_ONLY: [&str; 2] = ["create_if_missing", "error_if_exists"];
 
-/// RocksDB or a derivative.
-pub struct RocksDb;
+/// RocksDB and its derivatives.
+pub static ROCKSDB: LibraryRow<rocksdb::Library> = LibraryRow(PhantomData);
+/// The engines of others.
+pub static CUSTOM: LibraryRow<CustomLibrary> = LibraryRow(PhantomData);
 
-impl EngineRow for RocksDb {
+/// Returns the path of the log of a crashed library, if the engine writes one.
+pub fn log_path(engine: Engine, directory: &Path) -> Option<PathBuf> {
+    match engine {
+        Engine::RocksDb => rocksdb::Library::log_path(directory),
+        _ => CustomLibrary::log_path(directory),
+    }
+}
+
+/// An engine whose builds are libraries of one kind.
+pub struct LibraryRow<L>(PhantomData<fn() -> L>);
+
+impl<L: KeyValueLibrary> EngineRow for LibraryRow<L> {
     fn find(&self, build: &Build, configs: &mut Configs<'_>) -> anyhow::Result<BuildFacts> {
         let installed = Installed::of(build)?;
-        let identity = library::identify(Path::new(&installed.place))?;
+        let engine = build.engine;
+        let identity = library::identify(engine, Path::new(&installed.place))?;
         for (&config, &target) in &configs.targets {
             for opening in openings(configs.file, &configs.file.plan.configs[config])? {
                 let path = PathBuf::from(&installed.place);
@@ -44,7 +65,7 @@ impl EngineRow for RocksDb {
                     config,
                     target,
                     version: identity.version.clone(),
-                    try_config: Box::new(move || library::try_config(&path, &opening)),
+                    try_config: Box::new(move || library::try_config(engine, &path, &opening)),
                 });
             }
         }
@@ -57,7 +78,7 @@ impl EngineRow for RocksDb {
     }
 
     fn start(&self, cell: &mut CellRun<'_>) -> anyhow::Result<Box<dyn RunningTarget>> {
-        let library = Library::open(Path::new(&Installed::of(cell.build())?.place))?;
+        let library = L::load(Path::new(&Installed::of(cell.build())?.place))?;
         let workload = KeyValueWorkload::of(cell)?;
         let data_dir = cell.empty_directory(DIRECTORY)?;
         let part = cell.part_of_steps();
@@ -72,14 +93,16 @@ impl EngineRow for RocksDb {
         let mut openings = openings.into_iter();
         let first = openings.next().unwrap_or_default();
         let opened = if is_copy {
-            rocksdb::RocksDb::open(&library, data_dir.path(), &first)
+            library.open_database(data_dir.path(), &first)
         } else {
-            rocksdb::RocksDb::create(&library, data_dir.path(), &first)
+            library.create_database(data_dir.path(), &first)
         };
         let database = match opened {
             Ok(database) => database,
             Err(error) => {
-                keep_log(cell.directory, &rocksdb::log_path(data_dir.path()))?;
+                if let Some(log) = L::log_path(data_dir.path()) {
+                    keep_log(cell.directory, &log)?;
+                }
                 if !cell.keep {
                     remove_database(&cell.home(), DIRECTORY);
                 }
@@ -93,7 +116,8 @@ impl EngineRow for RocksDb {
         let ends_with_load = part.end == loaded && part.end < count;
         let after_load = openings.next().filter(|_| !ends_with_load);
         let load_settings = cell.settings_of_load().filter(|_| has_load_options);
-        Ok(Box::new(RocksDbTarget {
+        Ok(Box::new(LibraryTarget {
+            library,
             database,
             workload,
             data_dir,
@@ -107,22 +131,23 @@ impl EngineRow for RocksDb {
 
 /// Returns the configs with which a database is opened, in order: two if the plan has options for
 /// the load only.
-fn openings(file: &PlanFile, config: &Config) -> anyhow::Result<Vec<rocksdb::Config>> {
-    let step_config = rocksdb::Config {
+fn openings(file: &PlanFile, config: &Config) -> anyhow::Result<Vec<LibraryConfig>> {
+    let step_config = LibraryConfig {
         // At most one: a config with more is rejected before the run.
         file: file.config_texts(config)?.pop(),
         set: config.set.clone(),
         unknown: if config.skips_unknown_options {
-            rocksdb::UnknownOption::Skip
+            UnknownOption::Skip
         } else {
-            rocksdb::UnknownOption::Refuse
+            UnknownOption::Refuse
         },
         statistics: config.statistics,
+        durability: config.durability,
     };
     if config.load.is_empty() {
         return Ok(vec![step_config]);
     }
-    let load_config = rocksdb::Config {
+    let load_config = LibraryConfig {
         set: [config.set.as_slice(), &config.load].concat(),
         ..step_config.clone()
     };
@@ -150,8 +175,9 @@ impl KeyValueWorkload {
 }
 
 /// An open database, with the steps that run on it.
-struct RocksDbTarget {
-    database: rocksdb::RocksDb,
+struct LibraryTarget<L: KeyValueLibrary> {
+    library: Arc<L>,
+    database: L::Database,
     workload: KeyValueWorkload,
     data_dir: DataDir,
     /// The database is open for the load only.
@@ -166,17 +192,17 @@ struct RocksDbTarget {
 
 /// The config and the steps of the database's second opening, after the load.
 struct AfterLoad {
-    config: rocksdb::Config,
+    config: LibraryConfig,
     /// The numbers of the steps.
     part: Range<usize>,
 }
 
-impl RunningTarget for RocksDbTarget {
+impl<L: KeyValueLibrary> RunningTarget for LibraryTarget<L> {
     fn leftovers(&self) -> Leftovers {
         Leftovers::database(self.data_dir.clone(), self.data_dir.path().to_owned())
     }
 
-    fn engine(&self) -> &dyn Engine {
+    fn engine(&self) -> &dyn engine::Engine {
         &self.database
     }
 
@@ -193,17 +219,16 @@ impl RunningTarget for RocksDbTarget {
         let runner: Box<dyn WorkloadRunner + '_> = match &mut self.workload {
             KeyValueWorkload::Sequence(workload) => Box::new(KvRunner::new(database, workload)),
             KeyValueWorkload::Insert(workload) => {
-                let keyed = workload::insert::keyed::Keyed(|| database.connect());
+                let keyed = Keyed(|| database.connect());
                 Box::new(InsertRunner { database: Box::new(keyed), workload })
             }
         };
-        let engine = Box::new(RocksDbSteps { database, is_loading });
+        let engine = Box::new(LibrarySteps { database, is_loading });
         Ok(TargetSteps { engine, runner, part: self.part.clone() })
     }
 
     fn stop(self: Box<Self>) -> Stopped {
-        let Self { database, workload, data_dir, after_load, .. } = *self;
-        let library = Arc::clone(database.library());
+        let Self { library, database, workload, data_dir, after_load, .. } = *self;
         let result = database.stop();
         match after_load {
             None => Stopped { result, next: None },
@@ -216,28 +241,31 @@ impl RunningTarget for RocksDbTarget {
 }
 
 /// A database that is opened again after its load.
-struct Reopening {
-    library: Arc<Library>,
+struct Reopening<L> {
+    library: Arc<L>,
     workload: KeyValueWorkload,
     data_dir: DataDir,
     after_load: AfterLoad,
 }
 
-impl NextOpening for Reopening {
+impl<L: KeyValueLibrary> NextOpening for Reopening<L> {
     fn open(self: Box<Self>, cell: &mut CellRun<'_>) -> anyhow::Result<Box<dyn RunningTarget>> {
         let Self { library, workload, data_dir, after_load } = *self;
         cell.set_load_log_aside()?;
 
-        let opened = rocksdb::RocksDb::open(&library, data_dir.path(), &after_load.config);
+        let opened = library.open_database(data_dir.path(), &after_load.config);
         let database = match opened {
             Ok(database) => database,
             Err(error) => {
-                keep_log(cell.directory, &rocksdb::log_path(data_dir.path()))?;
+                if let Some(log) = L::log_path(data_dir.path()) {
+                    keep_log(cell.directory, &log)?;
+                }
                 return Err(error).context("cannot reopen the database after the load");
             }
         };
         warn_of_left_out_options(cell, &database);
-        Ok(Box::new(RocksDbTarget {
+        Ok(Box::new(LibraryTarget {
+            library,
             database,
             workload,
             data_dir,
@@ -292,9 +320,9 @@ fn declares_for_load(declared: &[(String, String)], name: &str) -> bool {
     })
 }
 
-/// Warns about options of the config that this version of RocksDB lacks.
-fn warn_of_left_out_options(cell: &mut CellRun<'_>, database: &rocksdb::RocksDb) {
-    let left_out = database.not_applicable();
+/// Warns about options of the config that this version lacks.
+fn warn_of_left_out_options(cell: &mut CellRun<'_>, database: &impl KeyValueEngine) {
+    let left_out = database.left_out_options();
     if !left_out.is_empty() {
         let text = format!(
             "{} does not have these options of the config, so they are left out: `{}`",
