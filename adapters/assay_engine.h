@@ -8,7 +8,7 @@
  *
  *   Results   A function that can fail returns one of ASSAY_OK, ASSAY_NOT_FOUND, ... After any but
  *             the first two, error->text says what failed. Never print, and never call exit.
- *   Bytes     Keys and values are any bytes, with their sizes. They have no terminating zero. Keys
+ *   Bytes     Keys have at least one byte. Keys and values are any bytes, with their sizes. Keys
  *             are ordered as memcmp orders them; of two keys, one of which begins with the other,
  *             the shorter one is first.
  *   Lending   What Assay passes is valid during the call. What the engine returns belongs to the
@@ -128,7 +128,8 @@ typedef struct assay_engine_table {
      * and the database is created; otherwise it was created by the same or an older version. */
     int (*open)(const char *directory, int create, const assay_option *options, size_t option_count,
                 assay_database **database, assay_error *error);
-    /* Closes a database without sessions. It releases everything, even if it fails. */
+    /* Closes a database without sessions. All that was written is there when it is opened again,
+     * whatever its durability. It releases everything, even if it fails. */
     int (*close)(assay_database *database, assay_error *error);
 
     /* Opens and closes what one thread needs. */

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct assay_database {
     MDB_env *env;
@@ -62,7 +63,13 @@ static int set_options(assay_database *database, const assay_option *options, si
 
 static int open_database(const char *directory, int create, const assay_option *options,
                          size_t count, assay_database **result, assay_error *error) {
-    (void)create;
+    char file[4096];
+    snprintf(file, sizeof file, "%s/data.mdb", directory);
+    /* LMDB would create it. */
+    if (!create && access(file, F_OK) != 0) {
+        snprintf(error->text, sizeof error->text, "there is no database in %s", directory);
+        return ASSAY_FAILED;
+    }
     assay_database *database = calloc(1, sizeof *database);
     if (!database)
         return failed(ENOMEM, error);
@@ -83,12 +90,10 @@ static int open_database(const char *directory, int create, const assay_option *
         outcome = failed(mdb_txn_begin(database->env, NULL, 0, &txn), error);
     if (outcome == ASSAY_OK)
         outcome = failed(mdb_dbi_open(txn, NULL, 0, &database->dbi), error);
-    if (outcome == ASSAY_OK) {
+    if (outcome == ASSAY_OK)
         outcome = failed(mdb_txn_commit(txn), error);
-    } else {
-        if (txn)
-            mdb_txn_abort(txn);
-    }
+    else if (txn)
+        mdb_txn_abort(txn);
     if (outcome != ASSAY_OK) {
         mdb_env_close(database->env);
         free(database);

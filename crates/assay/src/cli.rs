@@ -3,6 +3,7 @@
 mod bisect;
 mod bundle;
 mod compare;
+mod conform;
 mod draft;
 mod export;
 mod history;
@@ -10,6 +11,7 @@ mod run;
 
 use std::path::PathBuf;
 
+use ::conform::CHECK_COMMAND;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use runner::{CELL_COMMAND, LIBRARY_COMMAND};
 
@@ -18,6 +20,7 @@ pub use self::bundle::BundleArgs;
 pub use self::compare::{
     AnnotationFormat, Annotations, Base, CompareArgs, METRIC_LIST, StepPattern,
 };
+pub use self::conform::{ConformArgs, ConformCheckArgs};
 pub use self::draft::{InitArgs, VersusArgs, WorkloadName};
 pub use self::export::{ExportArgs, ExportFormat, ExportTable};
 pub use self::history::HistoryArgs;
@@ -80,6 +83,8 @@ pub enum Command {
     Builds(BuildsArgs),
     /// Lists, verifies or removes databases that are kept for later cells
     Databases(DatabasesArgs),
+    /// Tests the adapter of a storage engine of your own, before it is measured
+    Conform(ConformArgs),
     /// Describes this machine as a run records it, with warnings
     Host(HostArgs),
     /// Prints the script by which a shell completes commands and options
@@ -96,6 +101,9 @@ Example: `assay plan-schema > plan.schema.json`, and as the first line of a plan
     /// Loads a library and describes it in JSON
     #[command(name = LIBRARY_COMMAND, hide = true)]
     Library(LibraryArgs),
+    /// Runs one check of `conform`
+    #[command(name = CHECK_COMMAND, hide = true)]
+    ConformCheck(ConformCheckArgs),
 }
 
 /// Arguments of `ls`.

@@ -115,6 +115,7 @@ fn execute(command: Command) -> anyhow::Result<Exit> {
         Command::Fetch(args) => commands::builds::fetch(&args),
         Command::Builds(args) => commands::builds::builds(&args),
         Command::Databases(args) => commands::databases::databases(&args),
+        Command::Conform(args) => commands::conform::conform(&args),
         Command::Host(args) => commands::host::host(&args),
         Command::Completions(args) => commands::install::completions(&args),
         Command::Man(args) => commands::install::man(&args),
@@ -123,6 +124,7 @@ fn execute(command: Command) -> anyhow::Result<Exit> {
         // Processes that Assay starts itself.
         Command::Cell(args) => commands::run::cell(&args),
         Command::Library(args) => commands::run::library(&args),
+        Command::ConformCheck(args) => commands::conform::check(&args),
     }
 }
 

@@ -232,7 +232,8 @@ impl<L: KeyValueLibrary> Loaded<L> {
         match &*loaded {
             Some(library) if library.path() == path => return Ok(Arc::clone(library)),
             Some(library) => {
-                let what = format!("this process has already loaded `{}`", library.path().display());
+                let what =
+                    format!("this process has already loaded `{}`", library.path().display());
                 return Err(refused(what, "use a separate process for each library".into()));
             }
             None => {}

@@ -29,11 +29,11 @@ mod cell_kind;
 mod connection;
 mod counter;
 mod cpus;
+mod durability;
 mod engine;
 mod log_event;
 mod measurement;
 pub mod metric;
-mod durability;
 mod named_enum;
 mod number;
 mod operation;
@@ -49,6 +49,7 @@ pub use cell_kind::CellKind;
 pub use connection::ConnectionState;
 pub use counter::{Counter, CounterKind, LATENCY_NS_MAX, Role, WaitView, unit_of};
 pub use cpus::{format_cpus, parse_cpus};
+pub use durability::Durability;
 pub use engine::{ConfigFiles, Engine, EngineFacts, EngineHome, EngineInterface};
 pub use log_event::LogEvent;
 pub use measurement::{
@@ -56,7 +57,6 @@ pub use measurement::{
     Warning, format_cpu_quota,
 };
 pub use metric::{Better, Decimals, METRICS, Metric, OPERATION_TIMES};
-pub use durability::Durability;
 pub use named_enum::IndexStatements;
 pub use number::{fixed, grouped};
 pub use operation::{OpChart, OpEffect, OpFacts, OpKind, OpRole, plural_of};

@@ -88,6 +88,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("words", &[]),
     ("plan", &["words"]),
     ("engine", &["probe", "words"]),
+    ("conform", &["engine", "words"]),
     ("workload", &["engine", "plan", "words"]),
     ("load", &["engine", "words", "workload"]),
     ("probe", &["words"]),
@@ -107,8 +108,8 @@ const EDGES: &[(&str, &[&str])] = &[
     (
         "assay",
         &[
-            "analysis", "builds", "engine", "load", "plan", "probe", "record", "report", "runner",
-            "words", "workload",
+            "analysis", "builds", "conform", "engine", "load", "plan", "probe", "record", "report",
+            "runner", "words", "workload",
         ],
     ),
     // It checks the others, so it uses none of them.

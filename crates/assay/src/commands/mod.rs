@@ -5,6 +5,7 @@ pub mod builds;
 pub mod bundle;
 pub mod check;
 pub mod compare;
+pub mod conform;
 pub mod databases;
 pub mod export;
 pub mod history;

@@ -31,7 +31,8 @@ const DATABASE: &str = "db";
 /// The time that a library may wait before it is asked again, so that a stop is noticed.
 const WAIT_MS: u32 = 100;
 /// What a build of such an engine is.
-const WANTED: &str = "a shared library that includes `assay_engine.h` (`assay conform --header` prints it)";
+const WANTED: &str =
+    "a shared library that includes `assay_engine.h` (`assay conform --header` prints it)";
 
 /// An adapter that stays loaded until the process ends.
 #[derive(Debug)]

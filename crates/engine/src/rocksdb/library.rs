@@ -26,7 +26,8 @@ pub struct Library {
 /// The library that this process has loaded.
 static LOADED: Loaded<Library> = Loaded::new();
 /// What a build of RocksDB is.
-const WANTED: &str = "a shared library with RocksDB's C API (`assay fetch rocksdb@9.9.3` downloads one)";
+const WANTED: &str =
+    "a shared library with RocksDB's C API (`assay fetch rocksdb@9.9.3` downloads one)";
 
 impl Library {
     /// Loads the library at `path`, or returns it if it is already loaded. A process can load only

@@ -21,7 +21,10 @@ const CACHE_BYTES: usize = 1 << 20;
 ///
 /// # Errors
 /// The errors of [`RocksDb::create`].
-pub fn try_config(library: &Arc<Library>, config: &LibraryConfig) -> Result<Vec<String>, SetupError> {
+pub fn try_config(
+    library: &Arc<Library>,
+    config: &LibraryConfig,
+) -> Result<Vec<String>, SetupError> {
     let place = trial::Directory::create()?;
     // First as the config is, to see that the library takes the options; then without those that
     // depend on the directory.
@@ -38,7 +41,10 @@ pub fn try_config(library: &Arc<Library>, config: &LibraryConfig) -> Result<Vec<
 
 /// Returns the config with a small lock-free cache, which some versions allocate as a whole when
 /// they create it.
-fn with_small_cache(library: &Library, config: &LibraryConfig) -> Result<LibraryConfig, SetupError> {
+fn with_small_cache(
+    library: &Library,
+    config: &LibraryConfig,
+) -> Result<LibraryConfig, SetupError> {
     let mut capped = config.clone();
     for entry in entries_of(library, config)? {
         // An invalid cache is reported when the library gets the options.

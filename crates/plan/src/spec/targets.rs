@@ -118,7 +118,8 @@ impl Config {
         let of_load = self.load.iter().map(with_prefix);
         let tls = self.tls.then(|| ("tls".to_owned(), "on".to_owned()));
         let is_usual = self.durability == Durability::Process;
-        let durability = (!is_usual).then(|| ("durability".to_owned(), self.durability.name().to_owned()));
+        let durability =
+            (!is_usual).then(|| ("durability".to_owned(), self.durability.name().to_owned()));
         let own = tls.into_iter().chain(durability).chain(self.replica_options());
         self.set.iter().cloned().chain(own).chain(of_load).collect()
     }

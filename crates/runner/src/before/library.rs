@@ -10,8 +10,8 @@ use std::thread::{Scope, ScopedJoinHandle};
 use std::time::Duration;
 
 use anyhow::Context;
-use engine::limits::in_units;
 use engine::custom::CustomLibrary;
+use engine::limits::in_units;
 use engine::{
     KeyValueLibrary, LibraryConfig, SetupError, TRIAL_MEMORY_BYTES_MAX, TRIAL_TIMEOUT, rocksdb,
 };

@@ -13,7 +13,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use engine::{Engine, Error, IndexRows, KeyValueEngine, Observer, SettleLimits, Settled, SqlEngine, Table};
+use engine::{
+    Engine, Error, IndexRows, KeyValueEngine, Observer, SettleLimits, Settled, SqlEngine, Table,
+};
 use plan::Settle;
 use record::{Ops, StatementPlan, Step};
 use workload::{Check, LoadState, OpKind, Summaries, Task};

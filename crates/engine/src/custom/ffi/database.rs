@@ -72,7 +72,9 @@ impl Api {
         let size = unsafe { start.cast::<usize>().read() };
         if size < size_of::<Table>() {
             let needed = size_of::<Table>();
-            return Err(format!("its table has {size} bytes instead of {needed}: compile it again"));
+            return Err(format!(
+                "its table has {size} bytes instead of {needed}: compile it again"
+            ));
         }
         // SAFETY: the table is at least as long as ours, and of the types in the header.
         let table = unsafe { start.read() };
@@ -323,7 +325,8 @@ impl Database {
             let (name, role) = unsafe { (text(value.name)?, text(value.role)) };
             let kind =
                 if value.is_cumulative == 0 { CounterKind::Gauge } else { CounterKind::Cumulative };
-            Some(Counter::new(name, value.value, kind).with_role(role.and_then(|role| role_named(&role))))
+            let role = role.as_deref().map(role_named);
+            Some(Counter::new(name, value.value, kind).with_role(role))
         };
         values.into_iter().filter_map(counter).collect()
     }
@@ -343,10 +346,9 @@ impl Database {
     }
 }
 
-/// Returns the role with a name in records; `None` if there is none.
-fn role_named(name: &str) -> Option<Role> {
-    let role = serde_json::from_value(serde_json::Value::String(name.to_owned())).ok()?;
-    (role != Role::Unknown).then_some(role)
+/// Returns the role with a name in records.
+fn role_named(name: &str) -> Role {
+    serde_json::from_value(name.into()).unwrap_or(Role::Unknown)
 }
 
 /// Copies a text.
@@ -372,11 +374,7 @@ fn missing(name: &str) -> Error {
     Error::new(ErrorClass::Protocol, format!("the adapter's table lacks the function `{name}`"))
 }
 
-pub(super) fn checked(
-    name: &str,
-    result: std::ffi::c_int,
-    error: &ErrorText,
-) -> Result<(), Error> {
+pub(super) fn checked(name: &str, result: std::ffi::c_int, error: &ErrorText) -> Result<(), Error> {
     match result {
         abi::OK => Ok(()),
         other => Err(failure(name, other, error)),

@@ -93,19 +93,12 @@ impl CustomSession {
         checked("write", result, &self.error)
     }
 
-    /// Reads the entry of a call of `seek` or `next`; `None` at the end of the data.
+    /// Returns whether a call of `seek` or `next` returned an entry.
     #[inline]
-    fn entry<'e>(
-        &self,
-        name: &str,
-        result: std::ffi::c_int,
-        entry: Entry,
-    ) -> Result<Option<(&'e [u8], &'e [u8])>, Error> {
+    fn has_entry(&self, name: &str, result: std::ffi::c_int) -> Result<bool, Error> {
         match result {
-            // SAFETY: the library lends both until the next call with the session; the caller uses
-            // them before.
-            abi::OK => unsafe { Ok(Some((lent(name, entry.key)?, lent(name, entry.value)?))) },
-            abi::NOT_FOUND => Ok(None),
+            abi::OK => Ok(true),
+            abi::NOT_FOUND => Ok(false),
             other => Err(failure(name, other, &self.error)),
         }
     }
@@ -261,9 +254,12 @@ impl KeyValueSession for CustomSession {
                     ("next", (self.api.next)(raw, &raw mut place, error))
                 }
             };
-            let Some((key, value)) = self.entry(name, result, place)? else {
+            if !self.has_entry(name, result)? {
                 break;
-            };
+            }
+            // SAFETY: the library lends both until the next call with the session: below, when
+            // neither is used any more.
+            let (key, value) = unsafe { (lent(name, place.key)?, lent(name, place.value)?) };
             if scan.verifies_order && !self.order.follows(scan.from, key) {
                 return Err(self.order.violated_by(key));
             }

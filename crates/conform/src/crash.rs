@@ -1,0 +1,235 @@
+//! Kills a process that writes, and looks at what is left.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::Child;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use engine::{Engine as _, KeyValueEngine as _, KeyValueLibrary as _};
+use words::{Durability, Random};
+
+use crate::child::{self, print_line};
+use crate::data;
+use crate::model::{Entries, History};
+use crate::place::{Place, connect, difference, scanned, shown};
+use crate::{Part, TIME_MAX, Task, Verdict, claims};
+
+/// The most operations that are acknowledged before a process is killed.
+const OPERATIONS_MAX: u64 = 400;
+/// The longest pause between the last of them and the signal.
+const PAUSE_US_MAX: u64 = 2_000;
+
+/// Kills writing processes, one after the other, and reads the database after each.
+pub(crate) fn check(
+    program: &Path,
+    name: &str,
+    task: &Task,
+    durability: Durability,
+    kills: u32,
+) -> anyhow::Result<Verdict> {
+    let mut random = Random::stream(task.seed, &[durability as u64]);
+    let mut from = 0;
+    for kill in 1..=kills {
+        let task = Task { part: Part::Write { durability, from }, ..task.clone() };
+        let child = child::spawn(program, name, &task)?;
+        let wanted = 1 + random.below(OPERATIONS_MAX);
+        let pause = Duration::from_micros(random.below(PAUSE_US_MAX));
+        let acknowledged = match kill_after(child, from, wanted, pause)? {
+            Written::Killed { acknowledged } => acknowledged,
+            Written::Ended(verdict) => return Ok(verdict),
+        };
+
+        let task = Task { part: Part::Read { durability, acknowledged }, ..task };
+        let ended = child::run(program, name, &task, TIME_MAX)?;
+        from = next_operation(&ended.output).unwrap_or(acknowledged);
+        let verdict = child::verdict(ended);
+        if let Verdict::Failed(why) = verdict {
+            let why = format!("{why} (kill {kill}, after {acknowledged} operations)");
+            return Ok(Verdict::Failed(why));
+        }
+    }
+    Ok(Verdict::Passed)
+}
+
+/// How a process that writes ended.
+enum Written {
+    /// It was killed after it had acknowledged all operations below this number.
+    Killed { acknowledged: u64 },
+    /// It ended by itself.
+    Ended(Verdict),
+}
+
+/// Waits until a process has acknowledged some operations, and kills it a moment later.
+fn kill_after(
+    mut child: Child,
+    from: u64,
+    wanted: u64,
+    pause: Duration,
+) -> anyhow::Result<Written> {
+    let lines = lines_of(&mut child)?;
+    let mut acknowledged = from;
+    let mut last_line = String::new();
+    let mut is_silent = false;
+    while acknowledged < from + wanted {
+        match lines.recv_timeout(TIME_MAX) {
+            Ok(line) => match line.parse::<u64>() {
+                Ok(operation) => acknowledged = operation + 1,
+                Err(_) => last_line = line,
+            },
+            Err(RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Timeout) => {
+                is_silent = true;
+                break;
+            }
+        }
+    }
+    std::thread::sleep(pause);
+    let ended_before = child.try_wait()?;
+    child.kill()?;
+    child.wait()?;
+    // It may have acknowledged more before it was killed.
+    for line in lines {
+        match line.parse::<u64>() {
+            Ok(operation) => acknowledged = operation + 1,
+            Err(_) => last_line = line,
+        }
+    }
+
+    if is_silent {
+        return Ok(Written::Ended(Verdict::failed("a write did not end in time")));
+    }
+    match ended_before {
+        None => Ok(Written::Killed { acknowledged }),
+        Some(status) => Ok(Written::Ended(match serde_json::from_str(&last_line) {
+            Ok(verdict) => verdict,
+            Err(_) => Verdict::failed(format!("the process that writes ended with {status}")),
+        })),
+    }
+}
+
+/// Returns the lines that a process prints, as they come.
+fn lines_of(child: &mut Child) -> anyhow::Result<Receiver<String>> {
+    let out = child.stdout.take().context("the process has no output")?;
+    let (line, lines) = mpsc::channel();
+    std::thread::spawn(move || {
+        for text in BufReader::new(out).lines().map_while(Result::ok) {
+            if line.send(text).is_err() {
+                return;
+            }
+        }
+    });
+    Ok(lines)
+}
+
+/// Returns the operation from which writing can go on, as the reading process printed it.
+fn next_operation(output: &[u8]) -> Option<u64> {
+    let text = String::from_utf8_lossy(output);
+    text.lines().find_map(|line| line.parse().ok())
+}
+
+/// Writes operations until the process is killed, and prints the number of each one that is
+/// acknowledged.
+pub(crate) fn write(place: &Place, durability: Durability, from: u64) -> anyhow::Result<()> {
+    let verdict = match write_on(place, durability, from) {
+        Ok(verdict) => verdict,
+        Err(error) => Verdict::Failed(format!("{error:#}")),
+    };
+    print_line(&serde_json::to_string(&verdict)?)
+}
+
+fn write_on(place: &Place, durability: Durability, from: u64) -> anyhow::Result<Verdict> {
+    if !claims(&place.library, durability) {
+        let what = format!("the adapter does not claim the durability `{}`", durability.name());
+        return Ok(Verdict::NotApplicable(what));
+    }
+    let config = place.config(durability);
+    let database = if from == 0 {
+        place.library.create_database(&place.directory, &config)?
+    } else {
+        place.library.open_database(&place.directory, &config).context("after SIGKILL")?
+    };
+    let has_batches = !database.lacks().batches;
+    let history = History::new(place.seed, has_batches);
+    let mut session = connect(&database)?;
+    for operation in from.. {
+        data::write(&mut session, &history.changes(operation), has_batches)?;
+        print_line(&operation.to_string())?;
+    }
+    Ok(Verdict::Passed)
+}
+
+/// Opens the database after its process was killed, and compares it with what was acknowledged.
+/// Prints the operation from which writing can go on.
+pub(crate) fn read(
+    place: &Place,
+    durability: Durability,
+    acknowledged: u64,
+) -> anyhow::Result<Verdict> {
+    let opened = place.library.open_database(&place.directory, &place.config(durability));
+    let database = opened.context("the database does not open after SIGKILL")?;
+    let history = History::new(place.seed, !database.lacks().batches);
+    let mut session = connect(&database)?;
+    let verdict = if durability == Durability::None {
+        print_line(&(acknowledged + 1).to_string())?;
+        values_were_written(&mut session, &history, acknowledged)?
+    } else {
+        is_complete(&mut session, &history, acknowledged)?
+    };
+    drop(session);
+    database.stop()?;
+    Ok(verdict)
+}
+
+/// Compares a database with what all acknowledged operations leave, and maybe the next one.
+fn is_complete(
+    session: &mut engine::custom::CustomSession,
+    history: &History,
+    acknowledged: u64,
+) -> anyhow::Result<Verdict> {
+    let mut entries = history.after(acknowledged);
+    let Some(why) = difference(session, &entries)? else {
+        print_line(&acknowledged.to_string())?;
+        return Ok(Verdict::Passed);
+    };
+    history.apply(acknowledged, &mut entries);
+    if difference(session, &entries)?.is_none() {
+        print_line(&(acknowledged + 1).to_string())?;
+        return Ok(Verdict::Passed);
+    }
+    Ok(Verdict::Failed(format!("after SIGKILL, {why}")))
+}
+
+/// Looks whether each value is one that some operation wrote for its key.
+fn values_were_written(
+    session: &mut engine::custom::CustomSession,
+    history: &History,
+    acknowledged: u64,
+) -> anyhow::Result<Verdict> {
+    let mut written: Vec<Entries> = Vec::new();
+    for operation in 0..=acknowledged {
+        let changes = history.changes(operation).into_iter();
+        written.push(changes.filter_map(|change| Some((change.key, change.value?))).collect());
+    }
+    for (key, value) in scanned(session, &[], engine::Direction::Forward, u64::MAX)? {
+        let is_known = written.iter().any(|entries| entries.get(&key) == Some(&value));
+        // Of two changes of a key in a batch, only the last one is listed.
+        let is_earlier = || {
+            (0..=acknowledged).any(|operation| {
+                let changes = history.changes(operation);
+                changes
+                    .iter()
+                    .any(|change| change.key == key && change.value.as_ref() == Some(&value))
+            })
+        };
+        if !is_known && !is_earlier() {
+            let why = format!(
+                "after SIGKILL, the key {} has a value that was never written",
+                shown(&key)
+            );
+            return Ok(Verdict::Failed(why));
+        }
+    }
+    Ok(Verdict::Passed)
+}
