@@ -155,7 +155,8 @@ typedef struct assay_engine_table {
 
     /* Each of the following may be null. */
 
-    /* Finds several keys at once; missing ones have a null start. */
+    /* Finds several keys at once. Values have a null start before the call, and missing ones
+     * after it. */
     int (*get_several)(assay_session *session, const assay_bytes *keys, size_t count,
                        assay_bytes *values, assay_error *error);
     /* Makes all that was written survive a loss of power. */

@@ -185,6 +185,21 @@ static int get(assay_session *session, assay_bytes key, assay_bytes *value, assa
     return outcome;
 }
 
+/* All keys are read in one view, so that all values stay. */
+static int get_several(assay_session *session, const assay_bytes *keys, size_t count,
+                       assay_bytes *values, assay_error *error) {
+    int outcome = begin_view(session, error);
+    for (size_t i = 0; i < count && outcome == ASSAY_OK; i++) {
+        MDB_val wanted = {keys[i].size, (void *)keys[i].start}, found;
+        int code = mdb_get(session->view, session->database->dbi, &wanted, &found);
+        if (code == MDB_SUCCESS)
+            values[i] = (assay_bytes){found.mv_data, found.mv_size};
+        else if (code != MDB_NOTFOUND)
+            outcome = failed(code, error);
+    }
+    return outcome;
+}
+
 static int read_entry(MDB_val key, MDB_val value, int code, assay_entry *entry,
                       assay_error *error) {
     if (code == MDB_SUCCESS) {
@@ -277,6 +292,7 @@ const assay_engine_table *assay_engine(void) {
         .seek = seek,
         .next = next,
         .release = release,
+        .get_several = get_several,
         .sync = sync_database,
         .counters = counters,
         .settings = settings,

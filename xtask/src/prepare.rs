@@ -19,7 +19,7 @@ pub const MPI_FEATURE: [&str; 2] = ["--features", "assay/mpi"];
 /// The packages of the test that runs jobs of Slurm.
 pub const SLURM: &str = "slurmctld slurmd slurm-client munge";
 /// The packages that tests need.
-pub const TEST_PACKAGES: [&str; 9] = [
+pub const TEST_PACKAGES: [&str; 10] = [
     "postgresql",
     "chromium",
     "maven",
@@ -28,14 +28,17 @@ pub const TEST_PACKAGES: [&str; 9] = [
     "groff-base",
     "linux-perf",
     "valgrind",
+    KEY_VALUE_LIBRARIES,
     FILE_SYSTEMS,
 ];
+/// The libraries of engines for which there are adapters.
+const KEY_VALUE_LIBRARIES: &str = "liblmdb-dev libleveldb-dev";
 /// The programs that make file systems whose files can share blocks.
 const FILE_SYSTEMS: &str = "xfsprogs btrfs-progs";
 
 /// Debian packages that are needed together, and a shell command that succeeds if their programs
 /// are installed.
-const PACKAGES: [(&str, &str); 15] = [
+const PACKAGES: [(&str, &str); 16] = [
     (COMPILER, "${CC:-cc} --version"),
     (MPI, "mpirun --version && mpicc --showme:version && ls /usr/lib/llvm-*/lib/libclang*.so"),
     // Debian's servers are not on PATH.
@@ -52,6 +55,7 @@ const PACKAGES: [(&str, &str); 15] = [
     ),
     ("linux-perf", "perf --version"),
     ("valgrind", "valgrind --version && vgdb --help"),
+    (KEY_VALUE_LIBRARIES, "ls /usr/include/lmdb.h /usr/include/leveldb/c.h"),
     (FILE_SYSTEMS, "PATH=$PATH:/usr/sbin; mkfs.xfs -V && mkfs.btrfs --version"),
     ("apt", "apt-get --version && dpkg-deb --version"),
     ("sysbench", "sysbench --version"),

@@ -21,7 +21,7 @@ const SKIP_LOG: &str = "ASSAY_SKIP_LOG";
 /// Names engines and programs, such as `chromium`, whose tests must not be skipped.
 const REQUIRE_ENGINES: &str = "ASSAY_REQUIRE_ENGINES";
 /// All engines and programs that tests need.
-const ENGINES: [&str; 19] = [
+const ENGINES: [&str; 20] = [
     "mpi",
     "slurm",
     "perf",
@@ -31,6 +31,7 @@ const ENGINES: [&str; 19] = [
     "mysql",
     "myrocks",
     "rocksdb",
+    "adapters",
     "chromium",
     "groff",
     readers::ALL[0],

@@ -114,10 +114,13 @@ pub(crate) fn wrong(found: &[u8], wanted: &[u8]) -> String {
     format!("a value of {} bytes instead of {}", found.len(), wanted.len())
 }
 
-/// Returns a key for people.
+/// Returns a key for people, in hexadecimal: the beginning and the size of a long one.
 pub(crate) fn shown(key: &[u8]) -> String {
-    const SHOWN_MAX: usize = 24;
-    let first = &key[..key.len().min(SHOWN_MAX)];
-    let rest = if key.len() > SHOWN_MAX { "..." } else { "" };
-    format!("`{}{rest}`", first.escape_ascii())
+    const SHOWN_MAX: usize = 6;
+    let first: String = key.iter().take(SHOWN_MAX).map(|byte| format!("{byte:02x}")).collect();
+    match key.len() {
+        0 => "the beginning".to_owned(),
+        size if size > SHOWN_MAX => format!("`{first}...` ({size} bytes)"),
+        _ => format!("`{first}`"),
+    }
 }

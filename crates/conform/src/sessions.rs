@@ -8,7 +8,7 @@ use engine::{Direction, Engine as _, Error, KeyValueSession as _, Scan};
 
 use crate::Verdict;
 use crate::data::fill;
-use crate::place::{Place, connect, difference, scanned, shown, value_of};
+use crate::place::{self, Place, connect, difference, shown, value_of};
 
 /// The threads that work side by side, and the keys that each writes.
 const THREADS: u64 = 4;
@@ -32,14 +32,15 @@ pub(crate) fn independent(place: &Place) -> anyhow::Result<Verdict> {
         limit: entries.len() as u64,
         verifies_order: false,
     };
-    first.scan(scan, |key, value| {
+    let scanned = first.scan(scan, |key, value| {
         found.push((key.to_vec(), value.to_vec()));
         let step = disturb(&mut second, keys.next().map_or(&[0], Vec::as_slice), &other);
         failure = failure.take().or(step.err());
-    })?;
+    });
     if let Some(error) = failure {
-        return Err(error.context("a session can't work while another one scans"));
+        return Err(error.context("a session can't work while another session scans"));
     }
+    scanned.context("a scan while another session read and wrote")?;
     if !found.iter().map(|(key, value)| (key, value)).eq(entries.iter()) {
         let why = "a scan returned other entries while another session read and wrote";
         return Ok(Verdict::failed(why));
@@ -65,7 +66,7 @@ pub(crate) fn independent(place: &Place) -> anyhow::Result<Verdict> {
 /// Reads a key, scans from it, and writes another one.
 fn disturb(session: &mut CustomSession, key: &[u8], other: &[u8]) -> anyhow::Result<()> {
     value_of(session, key)?;
-    scanned(session, key, Direction::Forward, 3)?;
+    place::scanned(session, key, Direction::Forward, 3)?;
     session.put(other, key).context("an entry can't be written")?;
     Ok(())
 }
@@ -81,7 +82,7 @@ pub(crate) fn fresh(place: &Place) -> anyhow::Result<Verdict> {
             return Ok(Verdict::failed(why));
         }
         writer.put(b"key", &[])?;
-        let seen = scanned(&mut reader, b"key", Direction::Forward, 1)?;
+        let seen = place::scanned(&mut reader, b"key", Direction::Forward, 1)?;
         if seen.first().is_none_or(|(_, value)| !value.is_empty()) {
             let why = "a scan did not see what another session had written before";
             return Ok(Verdict::failed(why));
@@ -156,7 +157,7 @@ fn write_keys(session: &mut CustomSession, thread: u64) -> anyhow::Result<()> {
 /// Reads keys of all threads, until another thread has ended.
 fn read_keys(session: &mut CustomSession, is_over: &AtomicBool) -> anyhow::Result<()> {
     loop {
-        for (key, value) in scanned(session, &[], Direction::Forward, 500)? {
+        for (key, value) in place::scanned(session, &[], Direction::Forward, 500)? {
             anyhow::ensure!(value == key.repeat(3), "the key {} has another value", shown(&key));
         }
         if is_over.load(Relaxed) {
@@ -186,7 +187,7 @@ pub(crate) fn moves(place: &Place) -> anyhow::Result<Verdict> {
     let moved = std::thread::spawn(move || -> anyhow::Result<CustomSession> {
         session.put(b"there", b"2")?;
         value_of(&mut session, b"here")?;
-        scanned(&mut session, &[], Direction::Forward, 10)?;
+        place::scanned(&mut session, &[], Direction::Forward, 10)?;
         Ok(session)
     });
     let session = moved.join().unwrap_or_else(|_| anyhow::bail!("the thread panicked"))?;
@@ -195,7 +196,7 @@ pub(crate) fn moves(place: &Place) -> anyhow::Result<Verdict> {
     closed.join().map_err(|_| anyhow::anyhow!("the thread panicked"))?;
 
     let mut session = connect(&database)?;
-    let found = scanned(&mut session, &[], Direction::Forward, 10)?;
+    let found = place::scanned(&mut session, &[], Direction::Forward, 10)?;
     if found.len() != 2 {
         return Ok(Verdict::failed(format!("{} entries are there, not 2", found.len())));
     }

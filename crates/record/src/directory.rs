@@ -493,7 +493,8 @@ impl CellDir {
         let mut missing = Vec::new();
         let left_out = cell.database.as_ref().map_or(0, |database| database.steps_left_out);
         for (number, name) in (1..).zip(&cell.steps).skip(left_out as usize) {
-            if recorded.iter().any(|step| step.number() == number) {
+            let is_recorded = recorded.iter().any(|step| step.number() == number);
+            if is_recorded || cell.not_applicable.iter().any(|left_out| left_out.step == *name) {
                 continue;
             }
             let directory = step_name(number, name);

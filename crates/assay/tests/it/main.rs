@@ -22,6 +22,7 @@ mod command_line;
 mod commits;
 mod compare;
 mod compare_latency;
+mod conform;
 mod damage;
 mod databases;
 mod decided;
@@ -102,6 +103,16 @@ fn callgrind_is_here_or_test_is_skipped() -> bool {
         not_here("valgrind", "valgrind is not installed");
     }
     is_here
+}
+
+/// Returns whether the libraries of the adapters are here; if not, the test is skipped.
+fn adapters_are_here_or_test_is_skipped() -> bool {
+    let headers = ["/usr/include/lmdb.h", "/usr/include/leveldb/c.h"];
+    let are_here = headers.iter().all(|header| std::path::Path::new(header).exists());
+    if !are_here {
+        not_here("adapters", "liblmdb-dev or libleveldb-dev is not installed");
+    }
+    are_here
 }
 
 /// Returns the build of MySQL or MariaDB that tests use, if it is here and has the storage engine

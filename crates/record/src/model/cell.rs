@@ -52,8 +52,11 @@ pub struct Cell {
     #[serde(alias = "not_had")]
     pub unmet_options: Vec<UnmetOption>,
     /// The steps of the cell, in order; their directories are `steps/NN-NAME`. The first ones may
-    /// have none: see [`KeptDatabase::steps_left_out`].
+    /// have none: see [`KeptDatabase::steps_left_out`]. Nor have those that are not applicable.
     pub steps: Vec<String>,
+    /// The steps that the engine can't run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_applicable: Vec<StepNotApplicable>,
     /// The kept database with which its later steps began; `None` if it loaded its own and went on
     /// with it.
     #[serde(default)]
@@ -66,6 +69,15 @@ pub struct Cell {
     /// [`CellDir`](crate::CellDir).
     #[serde(default)]
     pub files: Vec<StepFile>,
+}
+
+/// A step that the engine can't run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepNotApplicable {
+    /// The name of the step.
+    pub step: String,
+    /// The reason.
+    pub why: String,
 }
 
 impl Cell {

@@ -9,7 +9,7 @@ mod step;
 
 use serde::{Deserialize, Serialize};
 
-pub use cell::{Cell, ServerHost};
+pub use cell::{Cell, ServerHost, StepNotApplicable};
 pub use database::{KeptDatabase, PageCache};
 pub use run::{
     Assay, Build, BuiltCommit, BuiltPatch, CellRef, ClientHost, FactDifference, FileHash, Host,

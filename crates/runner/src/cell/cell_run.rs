@@ -6,7 +6,9 @@ use anyhow::Context;
 use engine::notation;
 use engine::{DataDir, Engine, LogParser, SqlEngine, Table};
 use plan::Workload;
-use record::{Cell, CellDir, Limit, LogEvent, RunDir, ServerHost, Setting, Warning};
+use record::{
+    Cell, CellDir, Limit, LogEvent, RunDir, ServerHost, Setting, StepNotApplicable, Warning,
+};
 
 use super::kept::Part;
 use super::tables;
@@ -129,6 +131,14 @@ impl<'a> CellRun<'a> {
                 self.notes.warnings.push(note);
             }
         }
+    }
+
+    /// Records that the engine can't run a step.
+    pub fn leave_out(&mut self, step: &str, why: String) -> anyhow::Result<()> {
+        let text = format!("`{step}` is not applicable to `{}`: {why}", self.record.key.target);
+        self.session.events.warn(Some("workload::not-applicable"), &text);
+        self.record.not_applicable.push(StepNotApplicable { step: step.to_owned(), why });
+        Ok(self.directory.write(self.record)?)
     }
 
     /// Returns a number that differs between attempts at the cell: each starts at another time.

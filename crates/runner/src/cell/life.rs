@@ -269,6 +269,10 @@ fn run_steps_here(
     }
 
     for number in part {
+        if let Some(why) = step_runner.not_applicable(number) {
+            cell.leave_out(planned_steps[number].name, why)?;
+            continue;
+        }
         let step = step_runner.run(cell.directory, number, &planned_steps[number])?;
         cell.note_step(&step);
         match step.status {

@@ -216,10 +216,23 @@ impl<L: KeyValueLibrary> RunningTarget for LibraryTarget<L> {
 
     fn steps(&mut self, _: &CellRun<'_>) -> anyhow::Result<TargetSteps<'_>> {
         let (database, is_loading) = (&self.database, self.is_loading);
+        let lacks = database.lacks();
+        if matches!(self.workload, KeyValueWorkload::Insert(_))
+            && (lacks.batches || lacks.reverse_scans)
+        {
+            let version = database.version();
+            anyhow::bail!(
+                "the Insert Benchmark needs atomic batches and downward scans, which {version} \
+                 does not offer"
+            );
+        }
         let runner: Box<dyn WorkloadRunner + '_> = match &mut self.workload {
             KeyValueWorkload::Sequence(workload) => Box::new(KvRunner::new(database, workload)),
             KeyValueWorkload::Insert(workload) => {
-                let keyed = Keyed(|| database.connect());
+                let refuses_points = lacks.reads_of_several.then(|| {
+                    format!("{} does not offer reads of several keys", database.version())
+                });
+                let keyed = Keyed { connect: || database.connect(), refuses_points };
                 Box::new(InsertRunner { database: Box::new(keyed), workload })
             }
         };

@@ -113,6 +113,11 @@ impl<'a> StepRunner<'a> {
         })
     }
 
+    /// Returns why the engine can't run a step; `None` if the engine can.
+    pub fn not_applicable(&self, number: usize) -> Option<String> {
+        self.runner.not_applicable(number)
+    }
+
     /// Makes the steps count the engine's work instead of time.
     pub fn count_work(&mut self, counting: Counting) {
         self.counting = Some(counting);

@@ -34,6 +34,10 @@ impl WorkloadRunner for InsertRunner<'_> {
         (self.workload.rows() as f64 * self.workload.row_bytes_mean()) as u64
     }
 
+    fn not_applicable(&self, step: usize) -> Option<String> {
+        self.database.refuses(self.step(step))
+    }
+
     fn describe(&self, step: usize, record: &mut Step) {
         let step = self.step(step);
         record.rows_per_commit = Some(step.rows_per_commit).filter(|rows| *rows > 0);

@@ -2,7 +2,7 @@
 
 use anyhow::Context;
 use engine::{KeyValueEngine, Table};
-use plan::{Checks, KvStepKind};
+use plan::{Checks, KvRead, KvStepKind};
 use record::{Step, StepKind};
 use workload::kv::{self, Kv};
 use workload::{Check, LoadState, Summaries, Task};
@@ -41,6 +41,25 @@ impl<D: KeyValueEngine> WorkloadRunner for KvRunner<'_, D> {
 
     fn data_bytes(&self) -> u64 {
         self.workload.keys() * self.workload.entry_bytes()
+    }
+
+    fn not_applicable(&self, step: usize) -> Option<String> {
+        let lacks = self.database.lacks();
+        let what = match self.kind(step) {
+            KvStepKind::Read { read, .. } | KvStepKind::ReadWhileWriting { read, .. } => match read
+            {
+                KvRead::MultiGet if lacks.reads_of_several => "reads of several keys",
+                KvRead::Reverse if lacks.reverse_scans => "downward scans",
+                _ => return None,
+            },
+            KvStepKind::Overwrite { .. } | KvStepKind::OverwriteSome { .. }
+                if lacks.concurrent_writers && self.workload.clients() > 1 =>
+            {
+                "several sessions that write"
+            }
+            _ => return None,
+        };
+        Some(format!("{} does not offer {what}", self.database.version()))
     }
 
     fn describe(&self, step: usize, record: &mut Step) {

@@ -178,6 +178,11 @@ pub trait WorkloadRunner {
     /// their mean.
     fn data_bytes(&self) -> u64;
 
+    /// Returns why the engine can't run a step; `None` if the engine can.
+    fn not_applicable(&self, _step: usize) -> Option<String> {
+        None
+    }
+
     /// Adds the workload's description of a step to its record.
     fn describe(&self, step: usize, record: &mut Step);
 

@@ -65,6 +65,11 @@ pub trait Database {
         Ok(Vec::new())
     }
 
+    /// Returns why the engine can't run a step at all; `None` if it can.
+    fn refuses(&self, _step: &InsertStep) -> Option<String> {
+        None
+    }
+
     /// Returns the parts of the step's plan that this engine does not support.
     fn not_applicable(&self, insert: &Insert, step: &InsertStep) -> Option<String>;
 }

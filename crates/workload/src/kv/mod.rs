@@ -75,6 +75,11 @@ impl Kv {
         &self.plan
     }
 
+    /// Returns the number of clients.
+    pub fn clients(&self) -> u32 {
+        self.clients
+    }
+
     /// Returns the size of a key and its value in bytes.
     pub fn entry_bytes(&self) -> u64 {
         (self.data.key_size + self.data.value_size) as u64

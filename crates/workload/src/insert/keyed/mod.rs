@@ -15,7 +15,7 @@ mod tests;
 use std::sync::Arc;
 
 use engine::{Comparison, Error, KeyValueSession};
-use plan::{Checks, IndexStatements};
+use plan::{Checks, IndexStatements, InsertStepKind, Query};
 
 use super::schema::{POINT_KEYS, range_queries};
 use super::{ClientStep, Connector, Database, Insert, Purpose};
@@ -23,8 +23,14 @@ use crate::{Check, Program, Task};
 use connection::{DeleteRanges, KeyedConnection, ScannedIndex, largest_key, smallest_key};
 use encoding::{EncodedCommit, Layout, RANGE_START_BYTES, ROW_KEY_BYTES};
 
-/// A key-value engine for the benchmark; the function opens a session.
-pub struct Keyed<F>(pub F);
+/// A key-value engine for the benchmark.
+pub struct Keyed<F> {
+    /// Opens a session.
+    pub connect: F,
+    /// Why the engine can't run steps with point queries, each of which reads several keys at once;
+    /// `None` if it can.
+    pub refuses_points: Option<String>,
+}
 
 impl<S: KeyValueSession, F: Fn() -> Result<S, Error>> Database for Keyed<F> {
     fn tasks(&self, insert: &Insert, step: &plan::InsertStep) -> Result<Vec<Task>, Error> {
@@ -32,7 +38,7 @@ impl<S: KeyValueSession, F: Fn() -> Result<S, Error>> Database for Keyed<F> {
     }
 
     fn check(&self, insert: &Insert, table: usize) -> Result<Vec<Check>, Error> {
-        let mut session = self.0()?;
+        let mut session = (self.connect)()?;
         if insert.plan.policy.checks == Checks::Full {
             return insert.check_entries(table, &mut session);
         }
@@ -43,6 +49,13 @@ impl<S: KeyValueSession, F: Fn() -> Result<S, Error>> Database for Keyed<F> {
         session.release();
 
         Ok(insert.ledgers[table].check_keys(&insert.tables[table], key_min, key_max))
+    }
+
+    fn refuses(&self, step: &plan::InsertStep) -> Option<String> {
+        match step.kind {
+            InsertStepKind::Query { query: Query::Point, .. } => self.refuses_points.clone(),
+            _ => None,
+        }
     }
 
     fn not_applicable(&self, insert: &Insert, _: &plan::InsertStep) -> Option<String> {
@@ -105,7 +118,7 @@ impl<S: KeyValueSession, F: Fn() -> Result<S, Error>> Connector for Keyed<F> {
         };
 
         Ok(KeyedConnection {
-            session: self.0()?,
+            session: (self.connect)()?,
             layout,
             sizes,
             rows_per_commit,

@@ -67,7 +67,7 @@ impl Bench {
     fn begin(&mut self, (kind, rows_per_commit): StepSpec) -> (InsertStep, Vec<Task>) {
         let step = step(self.number, kind, rows_per_commit);
         self.number += 1;
-        let database = Keyed(|| Ok(self.memory.connect()));
+        let database = Keyed { connect: || Ok(self.memory.connect()), refuses_points: None };
         let works = database.tasks(&self.insert, &step).unwrap();
         (step, works)
     }
@@ -109,7 +109,7 @@ impl Bench {
     }
 
     fn checks(&self) -> Vec<Check> {
-        let database = Keyed(|| Ok(self.memory.connect()));
+        let database = Keyed { connect: || Ok(self.memory.connect()), refuses_points: None };
         let tables = 0..self.insert.tables().len();
         let check = |table| database.check(&self.insert, table).unwrap();
         tables.flat_map(check).collect()
@@ -534,7 +534,8 @@ fn unsupported_options_are_reported() {
         let bench = Bench::new(plan);
         let (kind, rows_per_commit) = LOAD;
         let step = step(0, kind, rows_per_commit);
-        Keyed(|| Ok(bench.memory.connect())).not_applicable(&bench.insert, &step)
+        let keyed = Keyed { connect: || Ok(bench.memory.connect()), refuses_points: None };
+        keyed.not_applicable(&bench.insert, &step)
     };
     let names = ": `partitions`, `long-transaction`";
     assert!(not_applicable(&asked).unwrap().ends_with(names));

@@ -1,0 +1,109 @@
+//! Tests of adapters: those of the project keep their promises, and planted faults are found.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::adapters_are_here_or_test_is_skipped;
+use crate::place::Place;
+
+/// A statement that plants a fault, the check that finds it, and a part of the reason.
+const FAULTS: [(&str, &str, &str); 22] = [
+    ("table.write = lost_write", "reads", "the key"),
+    ("table.write = kept_key", "deletes", "still there"),
+    ("table.write = cut_value", "sizes", "a value of 65536 bytes instead of"),
+    ("table.write = batch_in_wrong_order", "batches", "the key"),
+    ("table.write = torn_batch", "crash-process", "after SIGKILL, the key"),
+    ("table.write = late_write", "crash-process", "after SIGKILL, the key"),
+    ("table.write = unsynced_write", "sync-write", "the kernel refused each call"),
+    ("table.next = skipping_next", "scans", "a scan"),
+    (
+        "table.open_session = shared_session; table.close_session = never_close_session",
+        "sessions",
+        "while another session",
+    ),
+    ("table.get = stale_get", "fresh", "a read did not see"),
+    ("table.get = leaking_get", "leaks", "each read keeps about"),
+    ("table.get = crashing_get", "reads", "signal 6"),
+    ("table.open_session = session_with_file", "leaks", "files open"),
+    ("table.counters = shrinking_counters", "counters", "shrank"),
+    ("table.counters = counters_of_unknown_role", "counters", "unknown role"),
+    ("table.open = unknown_options_are_taken", "options", "was accepted"),
+    ("table.sync = sync_that_does_nothing", "sync", "the kernel refused each call"),
+    ("table.write = 0", "table", "lacks the function `write`"),
+    ("table.name = 0", "table", "no name"),
+    ("table.durabilities = 8", "table", "durabilities are 8"),
+    ("table.features = 64", "table", "features are 64"),
+    ("table.size = 16", "table", "16 bytes"),
+];
+
+/// Returns the root of the project.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Compiles an adapter, or a part of the tests, into a library.
+pub(crate) fn compiled(place: &Place, source: &str, name: &str, args: &[&str]) -> PathBuf {
+    let library = place.join(&format!("lib{name}.so"));
+    let mut compile = Command::new("cc");
+    compile.args(["-O2", "-shared", "-fPIC"]).arg(root().join(source)).arg("-o").arg(&library);
+    assert!(compile.args(args).status().unwrap().success(), "{source} does not compile");
+    library
+}
+
+/// Returns what `conform` says of a check.
+fn outcome_of(place: &Place, library: &Path, check: &str) -> Value {
+    let library = library.to_str().unwrap();
+    let ended = place.assay(&["conform", library, "--only", check, "--format", "json"]);
+    let outcomes: Value = serde_json::from_str(&ended.stdout).unwrap();
+    outcomes[0].clone()
+}
+
+#[test]
+fn the_adapters_of_the_project_keep_their_promises() {
+    if !adapters_are_here_or_test_is_skipped() {
+        return;
+    }
+    let place = Place::new();
+    for (source, name, library) in
+        [("adapters/lmdb.c", "lmdb", "-llmdb"), ("adapters/leveldb.c", "leveldb", "-lleveldb")]
+    {
+        let warns = ["-Wall", "-Wextra", "-Werror", library];
+        let adapter = compiled(&place, source, name, &warns);
+        let ended = place.assay(&["conform", adapter.to_str().unwrap()]).expect_code(0);
+        ended.expect_in_stdout(&["0 failed", "ok      crash-machine", "ok      sync-write"]);
+    }
+}
+
+#[test]
+fn planted_faults_in_an_adapter_are_found() {
+    if !adapters_are_here_or_test_is_skipped() {
+        return;
+    }
+    let place = Place::new();
+    for (number, (plant, check, reason)) in FAULTS.into_iter().enumerate() {
+        let name = format!("fault{number}");
+        let plant = format!("-DPLANT={plant}");
+        let source = "crates/conform/tests/faulty.c";
+        let adapter = compiled(&place, source, &name, &[&plant, "-w", "-llmdb"]);
+        let outcome = outcome_of(&place, &adapter, check);
+        let failed = outcome["verdict"]["failed"].as_str().unwrap_or_default();
+        assert!(failed.contains(reason), "{plant}: {outcome}");
+    }
+}
+
+#[test]
+fn a_check_or_a_library_that_does_not_exist_is_refused() {
+    let place = Place::new();
+    let header = place.assay(&["conform", "--header"]).expect_code(0);
+    header.expect_in_stdout(&["#ifndef ASSAY_ENGINE_H"]);
+    place.assay(&["conform", "/nowhere.so"]).expect_code(2).expect_in_stderr(&["does not exist"]);
+    let args = ["conform", "/nowhere.so", "--only", "magic"];
+    place.assay(&args).expect_code(2).expect_in_stderr(&["no check `magic`", "--list"]);
+
+    let libc = Command::new("cc").arg("-print-file-name=libm.so.6").output().unwrap();
+    let libc = String::from_utf8(libc.stdout).unwrap();
+    let other = place.assay(&["conform", libc.trim()]).expect_code(1);
+    other.expect_in_stdout(&["FAILED  table", "does not export `assay_engine`"]);
+}
