@@ -155,6 +155,9 @@ typedef struct assay_engine_table {
 
     /* Each of the following may be null. */
 
+    /* Called by a thread that is going to use a session, before it is measured: for what the
+     * engine keeps for each thread. */
+    void (*enter_thread)(assay_session *session);
     /* Finds several keys at once. Values have a null start before the call, and missing ones
      * after it. */
     int (*get_several)(assay_session *session, const assay_bytes *keys, size_t count,

@@ -3,6 +3,7 @@
 //! Most benchmarks are a [`measure::pair`]: Assay and a peer run in turn, so that both see the same
 //! machine, and the ratios of their figures have bounds.
 
+mod adapter;
 mod causes;
 mod exact;
 mod heartbeat;
@@ -51,6 +52,7 @@ turns              two equal targets: the error of their ratio by the length of 
 rank-intake        what 64 load ranks with 64 connections each cost rank 0
 heartbeat          what watching a replica costs a primary of PostgreSQL that is idle otherwise
 kv                 the key-value sequence on RocksDB against db_bench, 1 and 2 clients, and outside of the library
+adapter            RocksDB by its binding against the same library by an adapter: what the C interface costs
 report             the HTML report of 28 targets x 10 steps x 8 clients x 3600 s: writing it, and opening it in Chromium
 lag-verdicts       simulated lags of known shapes: how often they are found to grow
 verdicts           simulated machines without any change: how often a comparison claims one
@@ -81,6 +83,7 @@ fn benchmark(setup: &Setup, name: &str) -> Result<bool> {
         "rank-intake" => ranks::intake(setup),
         "heartbeat" => heartbeat::run(setup),
         "kv" => kv::run(setup),
+        "adapter" => adapter::run(setup),
         "report" => report::run(setup),
         "verdicts" | "lag-verdicts" | "until-decided" => {
             let example = name.replace('-', "_");

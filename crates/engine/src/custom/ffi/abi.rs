@@ -142,6 +142,7 @@ pub(super) struct Table {
     pub(super) seek: Option<Seek>,
     pub(super) next: Option<Next>,
     pub(super) release: Option<unsafe extern "C" fn(RawSession)>,
+    pub(super) enter_thread: Option<unsafe extern "C" fn(RawSession)>,
     pub(super) get_several: Option<GetSeveral>,
     pub(super) sync: Option<OfDatabase>,
     pub(super) flush: Option<OfDatabase>,

@@ -33,6 +33,7 @@ pub(in crate::custom) struct Api {
     pub(super) next: abi::Next,
     pub(super) release: unsafe extern "C" fn(RawSession),
     pub(super) get_several: Option<abi::GetSeveral>,
+    pub(super) enter_thread: Option<unsafe extern "C" fn(RawSession)>,
     /// All functions; those of the session are not null.
     table: Table,
 }
@@ -134,6 +135,7 @@ impl Api {
             next,
             release,
             get_several: table.get_several,
+            enter_thread: table.enter_thread,
             table,
         })
     }

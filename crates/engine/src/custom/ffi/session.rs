@@ -105,6 +105,13 @@ impl CustomSession {
 }
 
 impl KeyValueSession for CustomSession {
+    fn enter_thread(&mut self) {
+        if let Some(enter) = self.api.enter_thread {
+            // SAFETY: the session is open.
+            unsafe { enter(self.raw) }
+        }
+    }
+
     fn set_durability(&mut self, durability: Durability) {
         // The config's durability is offered, and so is the weakest one that is wanted.
         if let Some(offered) = self.api.durability_at_least(durability) {
