@@ -12,7 +12,7 @@ use crate::version::numbers;
 /// A build in a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundBuild {
-    /// The engine that runs the build: `postgres`, `mysql` or `rocksdb`.
+    /// The engine that runs the build: `postgres`, `mysql`, `rocksdb` or `library`.
     pub engine: &'static str,
     /// The path that the engine needs: a folder with programs, or a library.
     pub path: PathBuf,
@@ -23,7 +23,7 @@ pub struct FoundBuild {
 /// The version that a program prints.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProductVersion {
-    /// The product: `postgres`, `mysql`, `mariadb`, `rocksdb` or `speedb`.
+    /// The product: `postgres`, `mysql`, `mariadb`, `rocksdb`, `speedb` or `library`.
     pub product: &'static str,
     /// The number alone, such as `17.2`.
     pub number: String,
@@ -88,7 +88,15 @@ fn rocksdb(root: &Path) -> Option<FoundBuild> {
 }
 
 fn library(path: PathBuf) -> FoundBuild {
-    FoundBuild { engine: "rocksdb", programs: vec![path.clone()], path }
+    let engine = if is_adapter(&path) { "library" } else { "rocksdb" };
+    FoundBuild { engine, programs: vec![path.clone()], path }
+}
+
+/// Returns whether a library names the function that adapters of engines export.
+fn is_adapter(path: &Path) -> bool {
+    const NAME: &[u8] = b"\0assay_engine\0";
+    let content = fs_err::read(path).unwrap_or_default();
+    content.windows(NAME.len()).any(|part| part == NAME)
 }
 
 fn entries(path: &Path) -> Vec<PathBuf> {
@@ -109,7 +117,7 @@ pub fn version(place: &FoundBuild, program: &Path) -> anyhow::Result<ProductVers
         .into());
     }
     match place.engine {
-        "rocksdb" => Ok(library_version(&place.path)),
+        "rocksdb" | "library" => Ok(library_version(place)),
         _ => server_version(place),
     }
 }
@@ -156,15 +164,15 @@ fn server_version(place: &FoundBuild) -> anyhow::Result<ProductVersion> {
 }
 
 /// Reads a library's version from its file name: the library itself would have to be loaded.
-fn library_version(path: &Path) -> ProductVersion {
-    let real = fs_err::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+fn library_version(place: &FoundBuild) -> ProductVersion {
+    let real = fs_err::canonicalize(&place.path).unwrap_or_else(|_| place.path.clone());
     let name = real.file_name().unwrap_or_default().to_string_lossy();
     let number = match name.split_once(".so.").map(|(_, suffix)| first_number(suffix)) {
         Some(number) if !number.is_empty() => number,
         _ => "unknown".to_owned(),
     };
     ProductVersion {
-        product: if name.contains("speedb") { "speedb" } else { "rocksdb" },
+        product: if name.contains("speedb") { "speedb" } else { place.engine },
         text: number.clone(),
         number,
     }
@@ -218,7 +226,8 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let path = root.path().join("librocksdb.so.7.8.3");
         touch(&path);
-        assert_eq!(library_version(&path).number, "7.8.3");
-        assert_eq!(library_version(&root.path().join("librocksdb.so")).number, "unknown");
+        assert_eq!(library_version(&library(path)).number, "7.8.3");
+        let unversioned = library(root.path().join("librocksdb.so"));
+        assert_eq!(library_version(&unversioned).number, "unknown");
     }
 }

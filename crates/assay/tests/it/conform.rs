@@ -107,3 +107,47 @@ fn a_check_or_a_library_that_does_not_exist_is_refused() {
     let other = place.assay(&["conform", libc.trim()]).expect_code(1);
     other.expect_in_stdout(&["FAILED  table", "does not export `assay_engine`"]);
 }
+
+#[test]
+fn an_engine_of_ones_own_is_measured_beside_others_at_the_same_durability() {
+    if !adapters_are_here_or_test_is_skipped() {
+        return;
+    }
+    let place = Place::new();
+    let lmdb = compiled(&place, "adapters/lmdb.c", "lmdb", &["-llmdb"]);
+    let leveldb = compiled(&place, "adapters/leveldb.c", "leveldb", &["-lleveldb"]);
+    let plan = format!(
+        "name = \"own\"\n[workload.kv]\nkeys = 2000\nread-time = \"200ms\"\n\
+         read-write-time = \"200ms\"\nsteps = [\"fillseq\", \"multireadrandom\", \"revrange\", \
+         \"overwrite\"]\n[build.lmdb]\nlibrary = '{}'\n[build.leveldb]\nlibrary = '{}'\n\
+         [config.library.process]\nset = {{}}\n[config.library.machine]\ndurability = \"machine\"\n",
+        lmdb.display(),
+        leveldb.display()
+    );
+    fs_err::write(place.join("own.toml"), plan).unwrap();
+    let ran = place.assay(&["run", "own.toml", "--repeats", "1"]).expect_code(0);
+    ran.expect_in_stderr(&[
+        "`multireadrandom` is not applicable to `leveldb.process`: LevelDB 1.23 does not offer",
+    ]);
+
+    let run = place.only_run();
+    let cell = |target: &str| {
+        let text = fs_err::read(run.join(format!("cells/{target}/c1/r1/cell.json"))).unwrap();
+        serde_json::from_slice::<Value>(&text).unwrap()
+    };
+    assert_eq!(cell("leveldb.process")["not_applicable"][0]["step"], "multireadrandom");
+    assert!(cell("lmdb.process")["not_applicable"].is_null());
+    let settings = cell("lmdb.machine")["settings"].as_array().unwrap().clone();
+    let durability = settings.iter().find(|setting| setting["name"] == "durability").unwrap();
+    assert_eq!(
+        (&durability["value"], &durability["role"]),
+        (&"machine".into(), &"durability".into())
+    );
+
+    let shown = place.assay(&["compare", run.to_str().unwrap()]).expect_code(0);
+    shown.expect_in_stdout(&["durability (process -> machine)"]);
+
+    // An option that the adapter refuses is an error before anything runs.
+    let set = ["run", "own.toml", "--set", "config.library.process.set.no_such=1"];
+    place.assay(&set).expect_code(2).expect_in_stderr(&["`no_such = 1` is not an option"]);
+}
