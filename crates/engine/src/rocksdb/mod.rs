@@ -25,6 +25,7 @@ use words::SettingRole;
 
 pub use ffi::RocksSession;
 pub use library::Library;
+pub(crate) use library::fits_this_machine;
 pub use notation::RocksdbNotation;
 pub use semver::Version;
 pub(crate) use statistics::{add_stall_totals, levels};

@@ -32,19 +32,21 @@ pub struct Sqlite;
 
 impl EngineRow for Sqlite {
     fn find(&self, _: &Build, configs: &mut Configs<'_>) -> anyhow::Result<BuildFacts> {
-        let version = sqlite::version();
-        configs.each(&format!("SQLite {version}"), |config, _| {
-            Ok(sqlite::Sqlite::try_config(&config.set)?)
+        let bundled = sqlite::Library::bundled();
+        let version = bundled.version();
+        configs.each(&format!("SQLite {version}"), move |config, _| {
+            Ok(sqlite::Sqlite::try_config(bundled, &config.set)?)
         });
         Ok(BuildFacts::bundled(version))
     }
 
     fn start(&self, cell: &mut CellRun<'_>) -> anyhow::Result<Box<dyn RunningTarget>> {
+        let library = sqlite::Library::bundled();
         let data_dir = cell.empty_directory("sqlite")?;
         let opened = if cell.copy_kept_database(&data_dir)? {
-            sqlite::Sqlite::open_with(data_dir.path(), &cell.config().set)
+            sqlite::Sqlite::open_with(library, data_dir.path(), &cell.config().set)
         } else {
-            sqlite::Sqlite::start(data_dir.path(), &cell.config().set)
+            sqlite::Sqlite::start(library, data_dir.path(), &cell.config().set)
         };
         match opened {
             Ok(database) => {
