@@ -31,6 +31,7 @@ const ENGINES: Choice<Engine> = Choice(&[
     ("postgres", Engine::Postgres),
     ("mysql", Engine::Mysql),
     ("rocksdb", Engine::RocksDb),
+    ("sqlite", Engine::Sqlite),
 ]);
 
 /// Returns true for a key of builds of commits that is no source by itself.

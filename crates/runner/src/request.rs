@@ -16,7 +16,8 @@ pub const DATA: &str = "data";
 /// The hidden command by which this program runs one cell in a process of its own:
 /// `cell RUN CELL --data DIR [--reuse DIR]`, and then the arguments of [`Relay`](crate::Relay).
 pub const CELL_COMMAND: &str = "cell";
-/// The hidden command by which this program loads a library and describes it: `library PATH`.
+/// The hidden command by which this program loads a library and describes it:
+/// `library ENGINE PATH`.
 pub const LIBRARY_COMMAND: &str = "library";
 
 /// The plan's key for what exact cells simulate.

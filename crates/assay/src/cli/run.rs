@@ -287,6 +287,8 @@ impl CellArgs {
 /// Arguments of `library`.
 #[derive(Clone, Debug, Args)]
 pub struct LibraryArgs {
+    /// The engine
+    pub engine: String,
     /// The shared library
     pub path: PathBuf,
 }

@@ -12,7 +12,9 @@ use std::time::Duration;
 use anyhow::Context;
 use engine::limits::in_units;
 use engine::rocksdb::{self, Config, Library};
+use engine::sqlite;
 use engine::{SetupError, TRIAL_MEMORY_BYTES_MAX, TRIAL_TIMEOUT};
+use plan::Engine;
 use record::Failure;
 use rustix::process::{Signal, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
@@ -46,42 +48,84 @@ fn refusal(error: SetupError) -> Failure {
 /// # Errors
 /// The input is no config, or what `print` returns.
 pub fn describe_library(
+    engine: &str,
     path: &Path,
     input: impl std::io::Read,
     print: impl Fn(&str) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL))
         .context("cannot watch for the end of the parent process")?;
+    if engine == Engine::Sqlite.name() {
+        return describe_sqlite(path, input, print);
+    }
+
     let library = Library::open(path).map_err(refusal);
     let identity = library.as_ref().map(|library| Identity {
         version: library.version_text().to_owned(),
         path: library.path().display().to_string(),
     });
-    print(&(serde_json::to_string(&identity)? + "\n"))?;
+    print_line(&identity, &print)?;
     let Ok(library) = library else {
         return Ok(());
     };
 
-    let config: Option<Config> =
-        serde_json::from_reader(input).context("cannot read the config")?;
-    if let Some(config) = config {
+    if let Some(config) = read_config(input)? {
         let answer: Answer = rocksdb::try_config(&library, &config).map_err(refusal);
-        print(&(serde_json::to_string(&answer)? + "\n"))?;
+        print_line(&answer, &print)?;
     }
     Ok(())
+}
+
+/// Describes a library of SQLite, whose config is only options.
+fn describe_sqlite(
+    path: &Path,
+    input: impl std::io::Read,
+    print: impl Fn(&str) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let library = sqlite::Library::open(path).map_err(refusal);
+    let identity = library.as_ref().map(|library| Identity {
+        version: library.version().to_owned(),
+        path: path_without_links(path),
+    });
+    print_line(&identity, &print)?;
+    let Ok(library) = library else {
+        return Ok(());
+    };
+
+    if let Some(config) = read_config(input)? {
+        let tried = sqlite::Sqlite::try_config(library, &config.set);
+        let answer: Answer = tried.map(|()| Vec::new()).map_err(refusal);
+        print_line(&answer, &print)?;
+    }
+    Ok(())
+}
+
+fn path_without_links(path: &Path) -> String {
+    fs_err::canonicalize(path).unwrap_or_else(|_| path.to_owned()).display().to_string()
+}
+
+fn read_config(input: impl std::io::Read) -> anyhow::Result<Option<Config>> {
+    serde_json::from_reader(input).context("cannot read the config")
+}
+
+fn print_line(
+    value: &impl Serialize,
+    print: impl Fn(&str) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    print(&(serde_json::to_string(value)? + "\n"))
 }
 
 /// Identifies the library at `path` in another process.
 ///
 /// # Errors
 /// A [`UsageError`] for a library that can't be measured.
-pub fn identify(path: &Path) -> anyhow::Result<Identity> {
-    Ok(ask(path, None)?.1)
+pub fn identify(engine: Engine, path: &Path) -> anyhow::Result<Identity> {
+    Ok(ask(engine, path, None)?.1)
 }
 
 /// Tries a config with the library at `path` in another process.
-pub fn try_config(path: &Path, config: &Config) -> anyhow::Result<Tried> {
-    let (ended, identity) = ask(path, Some(config))?;
+pub fn try_config(engine: Engine, path: &Path, config: &Config) -> anyhow::Result<Tried> {
+    let (ended, identity) = ask(engine, path, Some(config))?;
     let answer = ended.answers.split(|&byte| byte == b'\n').nth(1).unwrap_or_default();
     Ok(match serde_json::from_slice::<Answer>(answer) {
         Ok(Ok(left_out)) => Tried::Accepted(left_out),
@@ -91,10 +135,10 @@ pub fn try_config(path: &Path, config: &Config) -> anyhow::Result<Tried> {
 }
 
 /// Lets another process identify the library at `path` and try a config with it.
-fn ask(path: &Path, config: Option<&Config>) -> anyhow::Result<(Ended, Identity)> {
+fn ask(engine: Engine, path: &Path, config: Option<&Config>) -> anyhow::Result<(Ended, Identity)> {
     let executable = own_path()?;
     let mut command = Command::new(&executable);
-    command.arg(LIBRARY_COMMAND).arg(path);
+    command.arg(LIBRARY_COMMAND).arg(engine.name()).arg(path);
     let input = serde_json::to_vec(&config)?;
     let ended = run_process(command, &input, TRIAL_TIMEOUT, TRIAL_MEMORY_BYTES_MAX)
         .with_context(|| format!("cannot start `{}`", executable.display()))?;

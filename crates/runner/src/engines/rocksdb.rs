@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use engine::rocksdb::{self, Library};
-use engine::{DataDir, Engine};
-use plan::{Build, Config, LOAD_OPTION, Workload};
+use engine::{DataDir, Engine as _};
+use plan::{Build, Config, Engine, LOAD_OPTION, Workload};
 use record::Setting;
 use workload::insert::Insert;
 use workload::kv::Kv;
@@ -36,7 +36,7 @@ pub struct RocksDb;
 impl EngineRow for RocksDb {
     fn find(&self, build: &Build, configs: &mut Configs<'_>) -> anyhow::Result<BuildFacts> {
         let installed = Installed::of(build)?;
-        let identity = library::identify(Path::new(&installed.place))?;
+        let identity = library::identify(Engine::RocksDb, Path::new(&installed.place))?;
         for (&config, &target) in &configs.targets {
             for opening in openings(configs.file, &configs.file.plan.configs[config])? {
                 let path = PathBuf::from(&installed.place);
@@ -44,7 +44,9 @@ impl EngineRow for RocksDb {
                     config,
                     target,
                     version: identity.version.clone(),
-                    try_config: Box::new(move || library::try_config(&path, &opening)),
+                    try_config: Box::new(move || {
+                        library::try_config(Engine::RocksDb, &path, &opening)
+                    }),
                 });
             }
         }
@@ -176,7 +178,7 @@ impl RunningTarget for RocksDbTarget {
         Leftovers::database(self.data_dir.clone(), self.data_dir.path().to_owned())
     }
 
-    fn engine(&self) -> &dyn Engine {
+    fn engine(&self) -> &dyn engine::Engine {
         &self.database
     }
 

@@ -79,7 +79,7 @@ pub fn cell(args: &CellArgs) -> anyhow::Result<Exit> {
 /// Loads the library and prints what it is. If stdin has a config, also prints the result of trying
 /// it.
 pub fn library(args: &LibraryArgs) -> anyhow::Result<Exit> {
-    runner::describe_library(&args.path, std::io::stdin(), print)?;
+    runner::describe_library(&args.engine, &args.path, std::io::stdin(), print)?;
     Ok(Exit::Ok)
 }
 
