@@ -93,7 +93,45 @@ impl Library {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write as _;
+    use std::process::Command;
+
     use super::*;
+
+    /// Compiles a library that has the functions of SQLite, but does nothing. It returns this
+    /// version, and whether it is thread-safe.
+    fn imitation(directory: &Path, version_number: i32, is_thread_safe: bool) -> PathBuf {
+        let mut source = String::new();
+        for name in ffi::REQUIRED {
+            let result = match *name {
+                "sqlite3_libversion" => "(long)\"3.7.2\"".to_owned(),
+                "sqlite3_libversion_number" => version_number.to_string(),
+                "sqlite3_threadsafe" => i32::from(is_thread_safe).to_string(),
+                _ => "0".to_owned(),
+            };
+            writeln!(source, "long {name}(void) {{ return {result}; }}").unwrap();
+        }
+        let file = directory.join("imitation.c");
+        fs::write(&file, source).unwrap();
+        let library = directory.join("libsqlite3.so.0");
+        let mut command = Command::new("cc");
+        command.args(["-shared", "-fPIC", "-o"]).args([&library, &file]);
+        assert!(command.status().unwrap().success());
+        library
+    }
+
+    #[test]
+    fn a_library_that_can_t_be_measured_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let old = imitation(directory.path(), 3_007_002, true);
+        let error = Library::open(&old).unwrap_err().to_string();
+        assert!(error.contains("version 3.7.2 is not supported"), "{error}");
+
+        let directory = tempfile::tempdir().unwrap();
+        let single = imitation(directory.path(), OLDEST, false);
+        let error = Library::open(&single).unwrap_err().to_string();
+        assert!(error.contains("compiled for a single thread"), "{error}");
+    }
 
     #[test]
     fn the_error_says_why_a_file_is_not_sqlite() {

@@ -30,7 +30,7 @@ macro_rules! functions {
         }
 
         /// The names of the required functions.
-        const REQUIRED: &[&str] = &[$( stringify!($name) ),*];
+        pub(in crate::sqlite) const REQUIRED: &[&str] = &[$( stringify!($name) ),*];
 
         /// The functions of the library that is part of this program. The compiler checks that the
         /// table has their signatures.

@@ -5,6 +5,8 @@ mod api;
 mod connection;
 mod lock_waits;
 
+#[cfg(test)]
+pub(super) use api::REQUIRED;
 pub(super) use api::{Api, bundled, load};
 pub(super) use connection::{Connection, Failure, Param};
 pub(super) use lock_waits::{LOCK_WAIT_COUNT, LOCK_WAIT_NS};
