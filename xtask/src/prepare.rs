@@ -1,5 +1,5 @@
 //! Installs what tests and benchmarks need beyond Rust: a C compiler for the bundled SQLite,
-//! rustfmt and clippy, a PostgreSQL server, Chromium for the HTML report, groff for the manual
+//! rustfmt and clippy, a PostgreSQL server, a library of SQLite, Chromium for the HTML report, groff for the manual
 //! pages, and the clients that fetch builds and readers.
 //!
 //! It installs only what is missing, with the system's package manager.
@@ -19,7 +19,7 @@ pub const MPI_FEATURE: [&str; 2] = ["--features", "assay/mpi"];
 /// The packages of the test that runs jobs of Slurm.
 pub const SLURM: &str = "slurmctld slurmd slurm-client munge";
 /// The packages that tests need.
-pub const TEST_PACKAGES: [&str; 10] = [
+pub const TEST_PACKAGES: [&str; 11] = [
     "postgresql",
     "chromium",
     "maven",
@@ -30,15 +30,18 @@ pub const TEST_PACKAGES: [&str; 10] = [
     "valgrind",
     KEY_VALUE_LIBRARIES,
     FILE_SYSTEMS,
+    SQLITE,
 ];
 /// The libraries of engines for which there are adapters.
 const KEY_VALUE_LIBRARIES: &str = "liblmdb-dev libleveldb-dev";
+/// The library of another version of SQLite than the bundled one.
+const SQLITE: &str = "libsqlite3-0";
 /// The programs that make file systems whose files can share blocks.
 const FILE_SYSTEMS: &str = "xfsprogs btrfs-progs";
 
 /// Debian packages that are needed together, and a shell command that succeeds if their programs
 /// are installed.
-const PACKAGES: [(&str, &str); 16] = [
+const PACKAGES: [(&str, &str); 17] = [
     (COMPILER, "${CC:-cc} --version"),
     (MPI, "mpirun --version && mpicc --showme:version && ls /usr/lib/llvm-*/lib/libclang*.so"),
     // Debian's servers are not on PATH.
@@ -57,6 +60,7 @@ const PACKAGES: [(&str, &str); 16] = [
     ("valgrind", "valgrind --version && vgdb --help"),
     (KEY_VALUE_LIBRARIES, "ls /usr/include/lmdb.h /usr/include/leveldb/c.h"),
     (FILE_SYSTEMS, "PATH=$PATH:/usr/sbin; mkfs.xfs -V && mkfs.btrfs --version"),
+    (SQLITE, "ls /usr/lib/*/libsqlite3.so.0"),
     ("apt", "apt-get --version && dpkg-deb --version"),
     ("sysbench", "sysbench --version"),
     ("rocksdb-tools", "db_bench --version"),

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use plan::{Engine, key_part, quoted};
 use runner::ExactRequest;
-use words::{EngineHome, EngineInterface};
+use words::EngineInterface;
 
 use crate::cli::WorkloadName;
 
@@ -238,8 +238,8 @@ impl Draft<'_> {
     fn add_builds(&self, text: &mut String) {
         for build in self.builds {
             let DraftBuild { name, engine, source } = build;
-            // Only one version of an engine is bundled.
-            let has_versions = engine.facts().home != EngineHome::Bundled && !build.is_foreign();
+            let facts = engine.facts();
+            let has_versions = (facts.is_server() || facts.has_libraries) && !build.is_foreign();
             let hint = match self.builds {
                 [_] if has_versions => {
                     "# To compare versions, add a table like this one for each; docs/builds.md shows how to download them.\n"
@@ -280,6 +280,8 @@ impl Draft<'_> {
 
 #[cfg(test)]
 mod tests {
+    use words::EngineHome;
+
     use super::*;
 
     #[test]

@@ -1,11 +1,12 @@
-//! Reads from an ELF header which machine a program was built for, and which loader it needs.
+//! Reads from an ELF file which machine a program was built for, which loader it needs, and what a
+//! library exports.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use object::elf::{FileHeader64, Machine};
-use object::read::elf::{FileHeader, ProgramHeader};
-use object::{LittleEndian, ReadCache};
+use object::read::elf::{ElfFile64, FileHeader, ProgramHeader};
+use object::{LittleEndian, Object as _, ObjectSection as _, ObjectSymbol as _, ReadCache};
 
 /// An ELF file of this machine's word size.
 #[derive(Debug, PartialEq, Eq)]
@@ -37,6 +38,34 @@ impl Elf {
             .and_then(|own| Self::read(&own))
             .is_none_or(|own| own.machine == self.machine)
     }
+}
+
+/// Returns the text that a library exports under a name, as in `const char name[] = "text"`; `None`
+/// when it exports none.
+pub fn exported_text(path: &Path, name: &str) -> Option<String> {
+    /// More than a version has.
+    const TEXT_BYTES_MAX: u64 = 100;
+
+    let data = ReadCache::new(fs_err::File::open(path).ok()?);
+    let file = ElfFile64::<LittleEndian, _>::parse(&data).ok()?;
+    let symbol = file.dynamic_symbols().find(|symbol| symbol.name() == Ok(name))?;
+    let section = file.section_by_index(symbol.section_index()?).ok()?;
+    let size = symbol.size().min(TEXT_BYTES_MAX);
+    let bytes = section.data_range(symbol.address(), size).ok()??;
+    let text = bytes.split(|&byte| byte == 0).next()?;
+    String::from_utf8(text.to_vec()).ok()
+}
+
+/// Returns true when a library exports a name.
+pub fn exports(path: &Path, name: &str) -> bool {
+    let Ok(file) = fs_err::File::open(path) else {
+        return false;
+    };
+    let data = ReadCache::new(file);
+    let Ok(file) = ElfFile64::<LittleEndian, _>::parse(&data) else {
+        return false;
+    };
+    file.dynamic_symbols().any(|symbol| symbol.name() == Ok(name) && symbol.is_definition())
 }
 
 /// Returns true when the kernel can start the file: an ELF file or a script.

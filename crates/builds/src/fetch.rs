@@ -8,11 +8,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use crate::error::BuildError;
 use crate::hash;
 use crate::inspect::{self, FoundBuild, ProductVersion};
-use crate::manifest::{Artifact, FORMAT, Manifest, Program};
+use crate::manifest::{Artifact, Compiled, FORMAT, Manifest, Program};
 use crate::sources::DISK_FULL_HELP;
+use crate::sources::amalgamation;
 use crate::sources::debian::Debian;
-use crate::sources::maven::{Maven, Product};
 use crate::sources::own_libc;
+use crate::sources::products::Product;
 use crate::spec::Spec;
 use crate::store::{self, Build, Lock, Store};
 use crate::version::numbers;
@@ -31,7 +32,7 @@ pub fn available(product: &str, progress: &dyn Fn(&str)) -> anyhow::Result<Vec<S
     // Its lock also creates the folder of downloads.
     let _lock = store.lock(progress)?;
     let what = format!("list the versions of `{}`", product.name);
-    let mut versions = Maven::new(&store.downloads(), product).versions(&what, progress)?;
+    let mut versions = product.versions(&store.downloads(), &what, progress)?;
     versions.retain(|version| numbers(version).is_some());
     Ok(versions)
 }
@@ -104,6 +105,8 @@ struct Unpacked {
     artifacts: Vec<Artifact>,
     /// The end of the default name, after product and version.
     suffix: String,
+    /// How it was compiled, if it was.
+    compiled: Option<Compiled>,
     /// The downloads to delete once the build is in the store.
     downloads: Option<PathBuf>,
 }
@@ -159,6 +162,7 @@ fn install(
         spec: spec_text,
         fetched_unix_s: unix_now_s(),
         path: relative(&place.path),
+        compiled: unpacked.compiled,
         made: None,
         artifacts: unpacked.artifacts,
         programs,
@@ -179,14 +183,21 @@ fn register(path: &Path) -> anyhow::Result<Unpacked> {
     let place = inspect::find(&path).ok_or_else(|| {
         BuildError::new(
                         format!("`{}` contains no build of a supported engine", path.display()),
-            "write the directory that contains `bin/postgres`, `bin/mysqld` or `bin/mariadbd`, or a shared library with RocksDB's C API",
+            "write the directory that contains `bin/postgres`, `bin/mysqld` or `bin/mariadbd`, or a shared library of RocksDB or SQLite",
         )
     })?;
     let version = inspect::version(&place, &place.programs[0])?;
-    Ok(Unpacked { version, place, artifacts: Vec::new(), suffix: String::new(), downloads: None })
+    Ok(Unpacked {
+        version,
+        place,
+        artifacts: Vec::new(),
+        suffix: String::new(),
+        compiled: None,
+        downloads: None,
+    })
 }
 
-/// Downloads and unpacks a version from Maven's repositories.
+/// Downloads and unpacks a version of a product, and compiles it if it is source.
 fn fetch_release(
     downloads: &Path,
     product: &'static Product,
@@ -195,7 +206,7 @@ fn fetch_release(
     progress: &dyn Fn(&str),
 ) -> anyhow::Result<Unpacked> {
     let arch = std::env::consts::ARCH;
-    if arch != "x86_64" {
+    if arch != "x86_64" && !product.is_source() {
         return Err(BuildError::new(
             format!(
                 "`{}@{requested}` is available for x86-64 only; this machine is {arch}",
@@ -206,7 +217,7 @@ fn fetch_release(
         .into());
     }
 
-    let (number, archive) = Maven::new(downloads, product).fetch(requested, progress)?;
+    let (number, archive) = product.fetch(downloads, requested, progress)?;
     let (size_bytes, sha256) = hash::of_file(&archive)?;
     let folder = archive.parent().map(Path::to_path_buf);
     progress("unpacking");
@@ -220,6 +231,11 @@ fn fetch_release(
         return Err(error);
     }
 
+    let compiled = if product.is_source() {
+        Some(amalgamation::compile(downloads, root, progress)?)
+    } else {
+        None
+    };
     let place = inspect::find(root).ok_or_else(|| {
         BuildError::new(
             format!(
@@ -240,6 +256,7 @@ fn fetch_release(
         version,
         artifacts: vec![Artifact { name: name.to_string_lossy().into_owned(), size_bytes, sha256 }],
         suffix: String::new(),
+        compiled,
         downloads: folder,
     })
 }
@@ -260,14 +277,14 @@ fn fetch_packages(
 
     let place = inspect::find(root).ok_or_else(|| {
         BuildError::new(
-                        format!("the packages {} contain no database server", packages.join(", ")),
-            "add the package of the server, such as `postgresql-17`, `mariadb-server` or `mysql-server-core`",
+                        format!("the packages {} contain no database server or library", packages.join(", ")),
+            "add the package of the server, such as `postgresql-17`, `mariadb-server`, `mysql-server-core` or `libsqlite3-0`",
         )
     })?;
 
     // A library has no programs to wrap.
     let mut program = place.programs[0].clone();
-    if place.engine != "rocksdb" {
+    if !place.is_library() {
         let mut bins = BTreeSet::from([root.join("usr/bin"), root.join("usr/sbin")]);
         bins.extend(program.parent().map(Path::to_path_buf));
         bins.retain(|bin| bin.is_dir());
@@ -281,6 +298,7 @@ fn fetch_packages(
         version,
         artifacts,
         suffix: format!("-{suite}"),
+        compiled: None,
         downloads: Some(debian.archives()),
     })
 }

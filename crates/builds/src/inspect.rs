@@ -1,10 +1,10 @@
 //! Finds the build in a folder: its engine, its programs, and the version that its own program
-//! prints.
+//! prints or that its library exports.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::elf::Elf;
+use crate::elf::{Elf, exported_text, exports};
 use crate::error::BuildError;
 use crate::unprivileged::unprivileged;
 use crate::version::numbers;
@@ -12,7 +12,7 @@ use crate::version::numbers;
 /// A build in a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundBuild {
-    /// The engine that runs the build: `postgres`, `mysql`, `rocksdb` or `library`.
+    /// The engine that runs the build: `postgres`, `mysql`, `rocksdb`, `sqlite` or `library`.
     pub engine: &'static str,
     /// The path that the engine needs: a folder with programs, or a library.
     pub path: PathBuf,
@@ -20,10 +20,17 @@ pub struct FoundBuild {
     pub programs: Vec<PathBuf>,
 }
 
+impl FoundBuild {
+    /// Returns true if the build is a shared library, without programs.
+    pub fn is_library(&self) -> bool {
+        LIBRARIES.iter().any(|(engine, _)| *engine == self.engine)
+    }
+}
+
 /// The version that a program prints.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProductVersion {
-    /// The product: `postgres`, `mysql`, `mariadb`, `rocksdb`, `speedb` or `library`.
+    /// The product: `postgres`, `mysql`, `mariadb`, `rocksdb`, `speedb`, `sqlite` or `library`.
     pub product: &'static str,
     /// The number alone, such as `17.2`.
     pub number: String,
@@ -33,12 +40,65 @@ pub struct ProductVersion {
 
 const SERVER_FOLDERS: [&str; 5] = ["bin", "sbin", "libexec", "usr/sbin", "usr/bin"];
 
+const ROCKSDB: &str = "rocksdb";
+const SQLITE: &str = "sqlite";
+/// An adapter of an engine of others.
+const ADAPTER: &str = "library";
+
+/// The engines that are shared libraries, and how the names of the libraries' files begin.
+const LIBRARIES: [(&str, &[&str]); 2] =
+    [(ROCKSDB, &["librocksdb", "libspeedb"]), (SQLITE, &["libsqlite3"])];
+
+/// The folders of libraries in a root, as Debian and others have them.
+const LIBRARY_FOLDERS: [&str; 5] =
+    ["", "lib", "usr/lib", "usr/lib/x86_64-linux-gnu", "usr/lib/aarch64-linux-gnu"];
+
+/// The name under which a library of SQLite exports its version.
+const SQLITE_VERSION: &str = "sqlite3_version";
+
+/// The name of the function that adapters export.
+const ADAPTER_ENTRY: &str = "assay_engine";
+
 /// Finds the build in the folder `root`; `root` may also be a library.
 pub fn find(root: &Path) -> Option<FoundBuild> {
     if root.is_file() {
-        return Elf::read(root).map(|_| library(root.to_path_buf()));
+        Elf::read(root)?;
+        return Some(library(engine_of(root), root.to_path_buf()));
     }
-    postgres(root).or_else(|| mysql(root)).or_else(|| rocksdb(root))
+    let found_library = || {
+        LIBRARIES.iter().find_map(|(engine, _)| Some(library(engine, find_library(engine, root)?)))
+    };
+    postgres(root).or_else(|| mysql(root)).or_else(found_library)
+}
+
+/// Returns the engine of a shared library, by what it exports.
+fn engine_of(path: &Path) -> &'static str {
+    if exports(path, ADAPTER_ENTRY) {
+        ADAPTER
+    } else if exported_text(path, SQLITE_VERSION).is_some() {
+        SQLITE
+    } else {
+        ROCKSDB
+    }
+}
+
+/// Finds a shared library of `engine` in the folder `root`, itself or its usual folders.
+pub fn find_library(engine: &str, root: &Path) -> Option<PathBuf> {
+    let (_, beginnings) = LIBRARIES.iter().find(|(known, _)| *known == engine)?;
+    let mut libraries: Vec<PathBuf> = LIBRARY_FOLDERS
+        .iter()
+        .flat_map(|folder| entries(&root.join(folder)))
+        .filter(|path| is_library_named(path, beginnings))
+        .filter(|path| Elf::read(path).is_some())
+        .collect();
+    libraries.sort();
+    libraries.into_iter().next()
+}
+
+/// Returns true for the name of a shared library that begins with one of these.
+fn is_library_named(path: &Path, beginnings: &[&str]) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name.contains(".so") && beginnings.iter().any(|beginning| name.starts_with(beginning))
 }
 
 fn postgres(root: &Path) -> Option<FoundBuild> {
@@ -71,32 +131,8 @@ fn mysql(root: &Path) -> Option<FoundBuild> {
     Some(FoundBuild { engine: "mysql", path, programs: vec![program] })
 }
 
-fn rocksdb(root: &Path) -> Option<FoundBuild> {
-    let is_library = |path: &PathBuf| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        (name.starts_with("librocksdb") || name.starts_with("libspeedb")) && name.contains(".so")
-    };
-    let mut libraries: Vec<PathBuf> =
-        ["", "lib", "usr/lib", "usr/lib/x86_64-linux-gnu", "usr/lib/aarch64-linux-gnu"]
-            .iter()
-            .flat_map(|name| entries(&root.join(name)))
-            .filter(is_library)
-            .filter(|path| Elf::read(path).is_some())
-            .collect();
-    libraries.sort();
-    libraries.into_iter().next().map(library)
-}
-
-fn library(path: PathBuf) -> FoundBuild {
-    let engine = if is_adapter(&path) { "library" } else { "rocksdb" };
+fn library(engine: &'static str, path: PathBuf) -> FoundBuild {
     FoundBuild { engine, programs: vec![path.clone()], path }
-}
-
-/// Returns whether a library names the function that adapters of engines export.
-fn is_adapter(path: &Path) -> bool {
-    const NAME: &[u8] = b"\0assay_engine\0";
-    let content = fs_err::read(path).unwrap_or_default();
-    content.windows(NAME.len()).any(|part| part == NAME)
 }
 
 fn entries(path: &Path) -> Vec<PathBuf> {
@@ -117,7 +153,8 @@ pub fn version(place: &FoundBuild, program: &Path) -> anyhow::Result<ProductVers
         .into());
     }
     match place.engine {
-        "rocksdb" | "library" => Ok(library_version(place)),
+        ROCKSDB | ADAPTER => Ok(version_in_name(place)),
+        SQLITE => exported_version(&place.path),
         _ => server_version(place),
     }
 }
@@ -163,8 +200,19 @@ fn server_version(place: &FoundBuild) -> anyhow::Result<ProductVersion> {
     })
 }
 
+/// Reads the version that a library of SQLite exports.
+fn exported_version(path: &Path) -> anyhow::Result<ProductVersion> {
+    let number = exported_text(path, SQLITE_VERSION).ok_or_else(|| {
+        BuildError::new(
+            format!("`{}` exports no version of SQLite", path.display()),
+            "use a shared library with SQLite's C API",
+        )
+    })?;
+    Ok(ProductVersion { product: SQLITE, text: number.clone(), number })
+}
+
 /// Reads a library's version from its file name: the library itself would have to be loaded.
-fn library_version(place: &FoundBuild) -> ProductVersion {
+fn version_in_name(place: &FoundBuild) -> ProductVersion {
     let real = fs_err::canonicalize(&place.path).unwrap_or_else(|_| place.path.clone());
     let name = real.file_name().unwrap_or_default().to_string_lossy();
     let number = match name.split_once(".so.").map(|(_, suffix)| first_number(suffix)) {
@@ -226,8 +274,8 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let path = root.path().join("librocksdb.so.7.8.3");
         touch(&path);
-        assert_eq!(library_version(&library(path)).number, "7.8.3");
-        let unversioned = library(root.path().join("librocksdb.so"));
-        assert_eq!(library_version(&unversioned).number, "unknown");
+        assert_eq!(version_in_name(&library(ROCKSDB, path)).number, "7.8.3");
+        let unversioned = library(ROCKSDB, root.path().join("librocksdb.so"));
+        assert_eq!(version_in_name(&unversioned).number, "unknown");
     }
 }

@@ -42,7 +42,7 @@ mod version;
 
 pub use error::BuildError;
 pub use fetch::{available, fetch};
-pub use inspect::{FoundBuild, find as find_in};
+pub use inspect::{FoundBuild, find as find_in, find_library};
 pub use manifest::{Commit, Made, MadePatch, Manifest};
 pub use recipe::{CommitFailure, Interrupted, Patch, Recipe, Repository};
 pub use spec::{Spec, check_name};

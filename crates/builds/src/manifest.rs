@@ -30,9 +30,9 @@ pub struct Manifest {
     pub format: u32,
     /// The name of the build and of its folder.
     pub name: String,
-    /// The engine that runs the build: `postgres`, `mysql` or `rocksdb`.
+    /// The engine that runs the build: `postgres`, `mysql`, `rocksdb` or `sqlite`.
     pub engine: String,
-    /// The product: `postgres`, `mysql`, `mariadb`, `rocksdb` or `speedb`.
+    /// The product: `postgres`, `mysql`, `mariadb`, `rocksdb`, `speedb` or `sqlite`.
     pub product: String,
     /// The version number that its own program prints, such as `17.2`.
     pub version: String,
@@ -48,6 +48,9 @@ pub struct Manifest {
     /// How the build was made, if Assay made it from a commit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made: Option<Made>,
+    /// How the build was compiled, if Assay compiled a published source.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compiled: Option<Compiled>,
     /// The downloads that the build was unpacked from.
     pub artifacts: Vec<Artifact>,
     /// The programs or the library to measure.
@@ -81,6 +84,15 @@ pub struct Made {
     pub flags: BTreeMap<String, String>,
     /// The time that the command took.
     pub duration_ms: u64,
+}
+
+/// How a published source was compiled.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Compiled {
+    /// The first line that the compiler prints as its version.
+    pub compiler: String,
+    /// The compiler's command line, in the build's folder of files.
+    pub command: String,
 }
 
 /// A commit of a git repository.

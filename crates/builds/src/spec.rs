@@ -4,12 +4,12 @@ use std::fmt;
 use std::path::PathBuf;
 
 use crate::error::BuildError;
-use crate::sources::maven::Product;
+use crate::sources::products::Product;
 
 /// A spec, which says what build to fetch.
 #[derive(Clone, Debug)]
 pub enum Spec {
-    /// A version of a product that is published as a Java artifact.
+    /// A version of a product, which Maven's repositories or npm's registry have.
     Release {
         /// The product.
         product: &'static Product,
@@ -32,7 +32,7 @@ pub enum Spec {
     },
 }
 
-const FORMS: &str = "write `postgres@17.2`, `mariadb@11.4.5`, `mysql@8.0`, `rocksdb@9.9.3`, `speedb@2.8.0`, \
+const FORMS: &str = "write `postgres@17.2`, `mariadb@11.4.5`, `mysql@8.0`, `rocksdb@9.9.3`, `speedb@2.8.0`, `sqlite@3.46.1`, \
 `debian:SUITE/PACKAGE,...`, or `dir:/PATH=NAME`";
 
 impl Spec {

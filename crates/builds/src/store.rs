@@ -484,6 +484,7 @@ mod tests {
             spec: spec.into(),
             fetched_unix_s: 0,
             path: "root".into(),
+            compiled: None,
             made: None,
             artifacts: Vec::new(),
             programs: Vec::new(),

@@ -28,3 +28,13 @@ fn nobody() -> Option<(u32, u32)> {
     let mut fields = line.split(':').skip(2);
     Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
 }
+
+/// Returns the first line of what a compiler prints as its version. A recipe may need no compiler.
+pub fn version_of(command: &str) -> String {
+    // The variable may have a prefix and options: `ccache gcc -m64`.
+    let shell = format!("{command} --version");
+    let output = unprivileged(Command::new("sh").args(["-c", &shell])).output();
+    let printed = output.map(|output| output.stdout).unwrap_or_default();
+    let line = String::from_utf8_lossy(&printed).lines().next().map(str::to_owned);
+    line.unwrap_or_else(|| "not found".to_owned())
+}

@@ -21,11 +21,12 @@
 //! places.
 //!
 //! ```
-//! use engine::sqlite::Sqlite;
+//! use engine::sqlite::{Library, Sqlite};
 //! use engine::{ParamType, Session as _, SqlEngine as _};
 //!
 //! let directory = tempfile::tempdir()?;
-//! let sqlite = Sqlite::start(directory.path(), &[("journal_mode".into(), "wal".into())])?;
+//! let pragmas = [("journal_mode".into(), "wal".into())];
+//! let sqlite = Sqlite::start(Library::bundled(), directory.path(), &pragmas)?;
 //! let mut session = sqlite.connect()?;
 //! session.query("create table item (id integer primary key, price integer)")?;
 //!

@@ -250,7 +250,7 @@ impl<L: KeyValueLibrary> Loaded<L> {
 
 /// Checks by its header that this process can load a library. For another architecture, the dynamic
 /// loader would only report a missing file.
-fn fits_this_machine(path: &Path) -> Result<(), String> {
+pub(crate) fn fits_this_machine(path: &Path) -> Result<(), String> {
     let mut header = [0; 20];
     fs::File::open(path).and_then(|mut file| file.read_exact(&mut header)).map_err(|error| {
         match error.kind() {

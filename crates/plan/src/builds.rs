@@ -13,8 +13,11 @@ use crate::wording::{code, key_part, quoted};
 
 const URL_HELP: &str =
     "a URL looks like `postgresql://USER@HOST:5432/DATABASE` or `mysql://USER@HOST:3306/DATABASE`";
-const SOURCES_HELP: &str = "one of `sqlite = \"bundled\"`, `postgres = \"BUILD\"`, `mysql = \"BUILD\"` (MariaDB too), \
+const SOURCES_HELP: &str = "one of `sqlite = \"bundled\"` (or `\"BUILD\"`), `postgres = \"BUILD\"`, `mysql = \"BUILD\"` (MariaDB too), \
      `rocksdb = \"BUILD\"` (Speedb too), `library = \"PATH\"` (an engine of your own), `null = \"bundled\"`, `git = \"REPOSITORY\"`, `url = \"postgresql://...\"`, `url = \"mysql://...\"`";
+
+/// The source, in plans, of an engine that is part of Assay.
+pub const BUNDLED: &str = "bundled";
 
 /// A build, with its place in the plan.
 #[derive(Clone, Debug)]
@@ -169,14 +172,20 @@ fn source(cx: &mut Context<'_>, key: &str, entry: &Entry) -> Option<FoundSource>
         return Some(FoundSource { engine: server.engine, source, shown: server.shown });
     };
 
-    let (source, shown) = if engine.facts().home == EngineHome::Bundled {
-        let bundled = Choice(&[("bundled", ())]);
+    let facts = engine.facts();
+    if facts.home == EngineHome::Bundled && !facts.has_libraries {
+        let bundled = Choice(&[(BUNDLED, ())]);
         bundled.read(cx, key, &entry.node)?;
-        (BuildSource::Bundled, bundled.show(&()))
+        let shown = bundled.show(&());
+        return Some(FoundSource { engine: *engine, source: BuildSource::Bundled, shown });
+    }
+
+    let installed = installed(cx, key, &entry.node)?;
+    let shown = quoted(&installed);
+    let source = if facts.home == EngineHome::Bundled && installed == BUNDLED {
+        BuildSource::Bundled
     } else {
-        let installed = installed(cx, key, &entry.node)?;
-        let shown = quoted(&installed);
-        (BuildSource::Installed(installed), shown)
+        BuildSource::Installed(installed)
     };
     Some(FoundSource { engine: *engine, source, shown })
 }

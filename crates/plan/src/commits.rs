@@ -32,6 +32,7 @@ const ENGINES: Choice<Engine> = Choice(&[
     ("mysql", Engine::Mysql),
     ("rocksdb", Engine::RocksDb),
     ("library", Engine::Library),
+    ("sqlite", Engine::Sqlite),
 ]);
 
 /// Returns true for a key of builds of commits that is no source by itself.

@@ -64,6 +64,7 @@ mod value_kinds;
 mod variants;
 mod wording;
 
+pub use builds::BUNDLED;
 pub use cells::{Cell, NotApplicable};
 pub use diagnostic::{Diagnostic, Place, Severity, Span};
 pub use excerpt::{Excerpt, excerpt};

@@ -189,7 +189,7 @@ fn by_hand(above: [&str; 2], key: &str) -> Option<Json> {
     let map = |values: Json| json!({ "type": "object", "additionalProperties": values });
     Some(match key {
         "set" | "load" | FACTORS => map(json!({ "type": ["string", "number", "boolean"] })),
-        "sqlite" | "null" if above[0] == "build" => json!({ "enum": ["bundled"] }),
+        "null" if above[0] == "build" => json!({ "enum": ["bundled"] }),
         "replica-url" => {
             let list = json!({ "type": "array", "items": text, "minItems": 1 });
             json!({ "anyOf": [text, list] })

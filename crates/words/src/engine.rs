@@ -7,7 +7,7 @@
 crate::named_enum! {
     /// An engine.
     pub enum Engine {
-        /// The bundled SQLite.
+        /// SQLite: the bundled one, or a library of any version.
         Sqlite = "sqlite",
         /// PostgreSQL.
         Postgres = "postgres",
@@ -29,8 +29,11 @@ pub struct EngineFacts {
     pub title: &'static str,
     /// The names that `assay versus` and `assay fetch` take for the engine.
     pub products: &'static [&'static str],
-    /// Where its code runs.
+    /// Where its code runs, if a plan says no more than the engine's name.
     pub home: EngineHome,
+    /// Builds of it may be shared libraries, which run in processes of their own. False for a
+    /// server.
+    pub has_libraries: bool,
     /// How clients use it.
     pub interface: EngineInterface,
     /// The beginnings of the URLs of its servers.
@@ -59,7 +62,7 @@ pub struct EngineFacts {
 /// Where an engine's code runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EngineHome {
-    /// Inside of Assay, in the one version that is part of it.
+    /// Inside of Assay, in the version that is part of it.
     Bundled,
     /// In a process of Assay that loads a library for one cell.
     Library,
@@ -93,6 +96,7 @@ const SQLITE: EngineFacts = EngineFacts {
     title: "SQLite",
     products: &["sqlite"],
     home: EngineHome::Bundled,
+    has_libraries: true,
     interface: EngineInterface::Sql,
     url_schemes: &[],
     config_files: ConfigFiles::None,
@@ -110,6 +114,7 @@ const POSTGRES: EngineFacts = EngineFacts {
     title: "PostgreSQL",
     products: &["postgres"],
     home: EngineHome::Server,
+    has_libraries: false,
     interface: EngineInterface::Sql,
     url_schemes: &["postgresql://", "postgres://"],
     config_files: ConfigFiles::Several,
@@ -127,6 +132,7 @@ const MYSQL: EngineFacts = EngineFacts {
     title: "MySQL",
     products: &["mysql", "mariadb"],
     home: EngineHome::Server,
+    has_libraries: false,
     interface: EngineInterface::Sql,
     url_schemes: &["mysql://", "mariadb://"],
     config_files: ConfigFiles::Several,
@@ -144,6 +150,7 @@ const ROCKSDB: EngineFacts = EngineFacts {
     title: "RocksDB",
     products: &["rocksdb", "speedb"],
     home: EngineHome::Library,
+    has_libraries: true,
     interface: EngineInterface::Keys,
     url_schemes: &[],
     config_files: ConfigFiles::One,
@@ -162,6 +169,7 @@ const LIBRARY: EngineFacts = EngineFacts {
     title: "a library with Assay's C interface",
     products: &["library"],
     home: EngineHome::Library,
+    has_libraries: true,
     interface: EngineInterface::Keys,
     url_schemes: &[],
     config_files: ConfigFiles::None,
@@ -179,6 +187,7 @@ const NULL: EngineFacts = EngineFacts {
     title: "the null engine",
     products: &["null"],
     home: EngineHome::Bundled,
+    has_libraries: false,
     interface: EngineInterface::Sql,
     url_schemes: &[],
     config_files: ConfigFiles::None,
@@ -215,10 +224,5 @@ impl EngineFacts {
     /// Returns whether its server can use TLS and listen on an address.
     pub fn is_server(&self) -> bool {
         self.home == EngineHome::Server
-    }
-
-    /// Returns whether Assay can limit its memory and processors: it has a process of its own.
-    pub fn can_be_limited(&self) -> bool {
-        self.home != EngineHome::Bundled
     }
 }

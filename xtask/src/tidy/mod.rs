@@ -71,6 +71,8 @@ const UNSAFE_FILES: &[&str] = &[
     "crates/engine/src/rocksdb/ffi/api.rs",
     "crates/engine/src/rocksdb/ffi/client.rs",
     "crates/engine/src/rocksdb/ffi/database.rs",
+    "crates/engine/src/sqlite/ffi/api.rs",
+    "crates/engine/src/sqlite/ffi/connection.rs",
     "crates/load/src/clock.rs",
     "crates/ranks/src/job.rs",
     "xtask/src/tidy/mod.rs",

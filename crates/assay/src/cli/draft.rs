@@ -20,8 +20,8 @@ The first target is the base. With one build and one `--config`, the base is the
 the results directory: edit it and run it again with `assay run`.")]
 pub struct VersusArgs {
     /// A version to fetch (`postgres@17.2`), a build listed by `assay builds`, or an engine:
-    /// `sqlite`; `postgres` or `mysql` as installed on the system; `rocksdb` or `speedb` for
-    /// the newest downloaded build
+    /// `sqlite`, which is bundled; `postgres` or `mysql` as installed on the system; `rocksdb` or
+    /// `speedb` for the newest downloaded build
     #[arg(required = true, value_name = "TARGET")]
     pub targets: Vec<String>,
     /// Engine options to compare, separated by spaces and added to the plan's defaults. May be

@@ -13,8 +13,8 @@ use super::compare::percent_above_zero;
 /// A plan and changes to it.
 #[derive(Clone, Debug, Default, Args)]
 pub struct PlanArgs {
-    /// The plan file (TOML), or a bundle: a directory or an archive from `assay bundle` [default: the
-    /// built-in plan]
+    /// The plan file (TOML), or a bundle: a directory or an archive from `assay bundle` [default:
+    /// the built-in plan]
     pub plan: Option<PathBuf>,
     /// Sets a value of the plan, such as `workload.insert.initial-rows=1M`. Engine options use the
     /// engine's own syntax, for example
@@ -110,7 +110,8 @@ impl RunArgs {
 pub struct ExactArg {
     /// Adds cells that count the engine's instructions under `valgrind` instead of time: what an
     /// operation costs, to a tenth of a percent. `run --resume` adds them, too, and `--repeats 0`
-    /// measures nothing else. `cache` simulates caches and branches; without a value, the plan decides
+    /// measures nothing else. `cache` simulates caches and branches; without a value, the plan
+    /// decides
     #[arg(
         id = "exact",
         long,
@@ -287,7 +288,7 @@ impl CellArgs {
 /// Arguments of `library`.
 #[derive(Clone, Debug, Args)]
 pub struct LibraryArgs {
-    /// The engine: `rocksdb` or `library`
+    /// The engine
     pub engine: String,
     /// The shared library
     pub path: PathBuf,

@@ -144,7 +144,7 @@ pub fn builds(args: &BuildsArgs) -> anyhow::Result<Exit> {
 
 /// Returns where a build is from, and how it was made.
 fn description(build: &Build) -> String {
-    let Manifest { name, spec, version_text, made, programs, .. } = &build.manifest;
+    let Manifest { name, spec, version_text, made, compiled, programs, .. } = &build.manifest;
     let mut lines = vec![
         ["name".to_owned(), name.clone()],
         ["spec".to_owned(), spec.clone()],
@@ -153,6 +153,10 @@ fn description(build: &Build) -> String {
     ];
     if let Some(made) = made {
         lines.extend(made_lines(made));
+    }
+    if let Some(compiled) = compiled {
+        lines.push(["compiler".to_owned(), compiled.compiler.clone()]);
+        lines.push(["command".to_owned(), compiled.command.clone()]);
     }
     for program in programs {
         let (path, sha256) = (program.path.display(), &program.sha256);

@@ -336,7 +336,8 @@ fn tables_without_secondary_indexes_are_neither_indexed_nor_scanned() {
 /// Returns all columns of all rows but the key, sorted.
 fn rows_of(place: &Place) -> Vec<Vec<Option<String>>> {
     let directory = place.join("data/lite.base/sqlite");
-    let sqlite = engine::sqlite::Sqlite::start(&directory, &[]).unwrap();
+    let bundled = engine::sqlite::Library::bundled();
+    let sqlite = engine::sqlite::Sqlite::start(bundled, &directory, &[]).unwrap();
     let mut session = sqlite.connect().unwrap();
     let tables = session
         .query("select name from sqlite_master where type = 'table' and name like 'pi%'")

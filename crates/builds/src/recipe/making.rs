@@ -226,6 +226,7 @@ impl Making<'_> {
             spec: self.spec(&described),
             fetched_unix_s: unix_now_s(),
             path: relative(&place.path),
+            compiled: None,
             made: Some(self.made(described, duration)),
             artifacts: Vec::new(),
             programs,

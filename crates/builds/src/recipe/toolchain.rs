@@ -1,11 +1,10 @@
 //! What a recipe uses of this machine, as far as it is known to decide what a build is.
 
 use std::collections::BTreeMap;
-use std::process::Command;
 
 use serde::Serialize;
 
-use crate::unprivileged::unprivileged;
+use crate::unprivileged::version_of;
 
 /// The variables that choose compilers and their flags. `EXTRA_*` are RocksDB's.
 const FLAGS: [&str; 9] = [
@@ -47,14 +46,4 @@ impl Toolchain {
         }
         Self { arch: std::env::consts::ARCH, compilers, flags }
     }
-}
-
-/// Returns the first line of what a compiler prints as its version. A recipe may need no compiler.
-fn version_of(command: &str) -> String {
-    // The variable may have a prefix and options: `ccache gcc -m64`.
-    let shell = format!("{command} --version");
-    let output = unprivileged(Command::new("sh").args(["-c", &shell])).output();
-    let printed = output.map(|output| output.stdout).unwrap_or_default();
-    let line = String::from_utf8_lossy(&printed).lines().next().map(str::to_owned);
-    line.unwrap_or_else(|| "not found".to_owned())
 }

@@ -33,16 +33,19 @@ pub enum Reason {
 }
 
 /// Phrases that clients print, in lower case, and their reasons. The first match is used.
-const PHRASES: [(&str, Reason); 26] = [
+const PHRASES: [(&str, Reason); 30] = [
     ("no space left on device", Reason::DiskFull),
     ("disk quota exceeded", Reason::DiskFull),
     ("enough free space", Reason::DiskFull),
+    ("npm error code enospc", Reason::DiskFull),
+    ("npm error code eintegrity", Reason::Damaged),
     ("checksum validation failed", Reason::Damaged),
     ("hash sum mismatch", Reason::Damaged),
     ("premature end", Reason::Damaged),
     ("premature eof", Reason::Damaged),
     ("file has unexpected size", Reason::Damaged),
     ("unknown host", Reason::NoNetwork),
+    ("npm error code enotfound", Reason::NoNetwork),
     ("unknownhost", Reason::NoNetwork),
     ("temporary failure", Reason::NoNetwork),
     ("could not resolve '", Reason::NoNetwork),
@@ -57,6 +60,7 @@ const PHRASES: [(&str, Reason); 26] = [
     ("connection reset", Reason::NoNetwork),
     ("no route to host", Reason::NoNetwork),
     ("could not find artifact", Reason::NotFound),
+    ("npm error code etarget", Reason::NotFound),
     ("unable to locate package", Reason::NotFound),
     ("has no installation candidate", Reason::NotFound),
     ("does not have a release file", Reason::NotFound),
@@ -119,7 +123,7 @@ impl ClientOutput {
     /// Returns the first error message that the client printed, without addresses.
     fn first_error(&self) -> String {
         let is_error = |line: &&str| {
-            let mut prefixes = ["E: ", "[ERROR]", "error", "tar: ", "dpkg"].iter();
+            let mut prefixes = ["E: ", "[ERROR]", "error", "npm error", "tar: ", "dpkg"].iter();
             prefixes.any(|prefix| line.starts_with(prefix))
         };
         let without_addresses = |line: &str| {

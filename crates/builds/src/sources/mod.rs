@@ -1,9 +1,12 @@
-//! The sources of builds: Maven's repositories and Debian's mirrors.
+//! The sources of builds: Maven's repositories, Debian's mirrors, and npm's registry.
 
+pub mod amalgamation;
 mod client;
 pub mod debian;
-pub mod maven;
+mod maven;
+mod npm;
 pub mod own_libc;
+pub mod products;
 pub mod unpack;
 
 /// The remedy for a full disk.

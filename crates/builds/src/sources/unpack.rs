@@ -135,6 +135,22 @@ pub fn archive_in_jar(jar: &Path, root: &Path, suffix: &str) -> anyhow::Result<(
         .with_context(|| format!("cannot unpack `{name}` in `{}`", jar.display()))
 }
 
+/// Unpacks files of a compressed tar archive below `root`. `select` returns a file's path below
+/// `root`, or `None` to skip the file.
+pub fn tar_gz(
+    archive: &Path,
+    root: &Path,
+    select: impl Fn(&Path) -> Option<PathBuf>,
+) -> anyhow::Result<()> {
+    let file = fs_err::File::open(archive)?;
+    let budget = Budget::of_archive(file.metadata()?.len());
+    let content = flate2::bufread::GzDecoder::new(io::BufReader::new(file));
+    let mut links = Links::default();
+    tar(content, budget, root, &mut links, select)
+        .and_then(|()| links.create(root))
+        .with_context(|| format!("cannot unpack `{}`", archive.display()))
+}
+
 /// Unpacks the files of a Debian package of `packed_bytes` below `root`, in the layout of a system
 /// with merged `/usr`. Its links are added to `links`, which are created after all packages.
 pub fn debian_package(

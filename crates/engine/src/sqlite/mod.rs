@@ -1,4 +1,9 @@
-//! SQLite, bundled and embedded. The database is a file, and the config is pragmas.
+//! SQLite: the bundled library, or a shared one of any version. The database is a file, and the
+//! config is pragmas.
+//!
+//! * `ffi/` calls the C API, of which it has a table of functions ([`Library`] says which
+//!   library's).
+//! * `session.rs` is a connection of the load, and `observer.rs` reads sizes and waits.
 //!
 //! A client's inserter, deleter and reader are connections to one file, so measurements include
 //! waits for the write lock. SQLite's busy handler sleeps up to 100 ms at a time, which would
@@ -6,6 +11,9 @@
 //! waits.
 
 mod dialect;
+mod failure;
+mod ffi;
+mod library;
 mod notation;
 mod observer;
 mod session;
@@ -14,24 +22,19 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use rusqlite::{Connection, ffi};
-
 pub use dialect::SqliteDialect;
+pub use library::Library;
 pub use notation::SqliteNotation;
 pub use session::SqliteSession;
 
 use crate::guard::Deadline;
 use crate::notation::Notation;
 use crate::{
-    Capabilities, Dialect, Engine, Error, ErrorClass, Observer, Setting, SettleLimits, Settled,
-    SetupError, SqlEngine, Storage, Table, trial, waiting,
+    Capabilities, Dialect, Engine, Error, Observer, Setting, SettleLimits, Settled, SetupError,
+    SqlEngine, Storage, Table, trial, waiting,
 };
+use ffi::Connection;
 use observer::SqliteObserver;
-
-/// Returns the version of the bundled library.
-pub fn version() -> &'static str {
-    rusqlite::version()
-}
 
 /// Pragmas that take effect only in an empty database, so they come first.
 const BEFORE_CONTENT: [&str; 3] = ["page_size", "auto_vacuum", "encoding"];
@@ -62,9 +65,16 @@ const REPORTED: [&str; 22] = [
     "hard_heap_limit",
 ];
 
+/// The prefix of the names under which the options of the library's compilation are reported.
+const COMPILE_OPTION: &str = "compile_option.";
+
+/// A pragma that returns nothing, which versions without a list of pragmas seem not to know.
+const SILENT_PRAGMA: &str = "case_sensitive_like";
+
 /// A database file and the pragmas of its connections.
 #[derive(Debug)]
 pub struct Sqlite {
+    library: Library,
     file: PathBuf,
     pragmas: Vec<(String, String)>,
 }
@@ -76,14 +86,17 @@ impl Sqlite {
     /// # Errors
     /// A pragma that SQLite does not know, a value that it refuses, or a directory that it can't
     /// write.
-    pub fn start(directory: &Path, set: &[(String, String)]) -> Result<Self, SetupError> {
-        let sqlite = Self::open_with(directory, set)?;
+    pub fn start(
+        library: Library,
+        directory: &Path,
+        set: &[(String, String)],
+    ) -> Result<Self, SetupError> {
+        let sqlite = Self::open_with(library, directory, set)?;
+        let mut connection = sqlite.connection()?;
         // The first write fixes the page size.
-        let write = "create table assay(v); drop table assay";
-        sqlite
-            .connection()?
-            .execute_batch(write)
-            .map_err(|error| sqlite.failed(session::error(&error)))?;
+        for sql in ["create table assay(v)", "drop table assay"] {
+            connection.execute_text(sql).map_err(|failure| sqlite.failed(failure.into()))?;
+        }
         Ok(sqlite)
     }
 
@@ -91,22 +104,26 @@ impl Sqlite {
     ///
     /// # Errors
     /// The errors of [`start`](Self::start).
-    pub fn open_with(directory: &Path, set: &[(String, String)]) -> Result<Self, SetupError> {
+    pub fn open_with(
+        library: Library,
+        directory: &Path,
+        set: &[(String, String)],
+    ) -> Result<Self, SetupError> {
         let mut pragmas = set.to_vec();
         pragmas.sort_by_key(|(name, _)| !BEFORE_CONTENT.contains(&name.as_str()));
-        let sqlite = Self { file: directory.join("assay.sqlite"), pragmas };
-        let connection = sqlite.connection()?;
+        let sqlite = Self { library, file: directory.join("assay.sqlite"), pragmas };
+        let mut connection = sqlite.connection()?;
 
-        let known = pragma_names(&connection);
+        let known = pragma_names(&mut connection);
         for (name, value) in &sqlite.pragmas {
-            if !known.contains(name) {
+            if !is_known(&mut connection, &known, name) {
                 return Err(SetupError::option(
                     name,
-                    format!("`{name}` is not a pragma of SQLite {}", version()),
+                    format!("`{name}` is not a pragma of SQLite {}", library.version()),
                     "`sqlite3 :memory: 'pragma pragma_list'` lists the pragmas",
                 ));
             }
-            if let Some(effective) = pragma(&connection, name)
+            if let Some(effective) = pragma(&mut connection, name)
                 && !takes_effect(name, value, &effective)
             {
                 return Err(SetupError::option(
@@ -138,21 +155,22 @@ impl Sqlite {
     ///
     /// # Errors
     /// The errors of [`Sqlite::start`].
-    pub fn try_config(set: &[(String, String)]) -> Result<(), SetupError> {
+    pub fn try_config(library: Library, set: &[(String, String)]) -> Result<(), SetupError> {
         let place = trial::Directory::create()?;
-        Self::start(place.path(), set).map(drop)
+        Self::start(library, place.path(), set).map(drop)
     }
 
+    /// Opens a connection with the pragmas of the config.
     fn open(&self) -> Result<Connection, Error> {
-        let mut connection =
-            Connection::open(&self.file).map_err(|error| session::error(&error))?;
-        connection
-            .busy_handler(Some(session::wait_for_lock))
-            .map_err(|error| session::error(&error))?;
+        let mut connection = Connection::open(self.library.api, &self.file)?;
         for (name, value) in &self.pragmas {
-            connection.pragma_update(None, name, value).map_err(|error| Error {
-                message: format!("pragma {name} = {value}: {error}"),
-                ..session::error(&error)
+            if !is_pragma_name(name) {
+                return Err(Error::other(format!("`{name}` is not the name of a pragma")));
+            }
+            let quoted = value.replace('\'', "''");
+            connection.execute_text(&format!("pragma {name} = '{quoted}'")).map_err(|failure| {
+                let error = Error::from(failure);
+                Error { message: format!("pragma {name} = {value}: {}", error.message), ..error }
             })?;
         }
         Ok(connection)
@@ -165,27 +183,44 @@ impl Sqlite {
     }
 }
 
-fn pragma_names(connection: &Connection) -> Vec<String> {
-    let names = || -> rusqlite::Result<Vec<String>> {
-        connection
-            .prepare("select name from pragma_pragma_list")?
-            .query_map([], |row| row.get(0))?
-            .collect()
-    };
-    names().unwrap_or_default()
+/// Returns true if a text can be the name of a pragma. Names reach SQLite unquoted.
+fn is_pragma_name(name: &str) -> bool {
+    name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
+        && name.chars().all(|char| char.is_ascii_alphanumeric() || char == '_')
+}
+
+/// Returns the pragmas that the library lists; none if its version has no list.
+fn pragma_names(connection: &mut Connection) -> Vec<String> {
+    let rows = connection.query("pragma pragma_list").unwrap_or_default();
+    rows.into_iter().filter_map(|row| row.into_iter().next().flatten()).collect()
+}
+
+/// Returns true if the library has a pragma. Without a list, that is one that returns something.
+fn is_known(connection: &mut Connection, listed: &[String], name: &str) -> bool {
+    if listed.is_empty() {
+        let columns = connection.column_count(&format!("pragma {name}"));
+        return name == SILENT_PRAGMA || columns.is_ok_and(|count| count > 0);
+    }
+    listed.iter().any(|known| known == name)
 }
 
 /// Returns the value of a pragma as text; `None` if it has none.
-fn pragma(connection: &Connection, name: &str) -> Option<String> {
-    connection
-        .pragma_query_value(None, name, |row| {
-            Ok(match row.get_ref(0)? {
-                rusqlite::types::ValueRef::Integer(value) => value.to_string(),
-                rusqlite::types::ValueRef::Text(text) => String::from_utf8_lossy(text).into_owned(),
-                _ => String::new(),
-            })
-        })
-        .ok()
+fn pragma(connection: &mut Connection, name: &str) -> Option<String> {
+    let rows = connection.query(&format!("pragma {name}")).ok()?;
+    let first_row = rows.into_iter().next()?;
+    Some(first_row.into_iter().next()?.unwrap_or_default())
+}
+
+/// Returns the options that the library was compiled with, one setting for each.
+fn compile_options(library: Library) -> impl Iterator<Item = Setting> {
+    library.api.compile_options().into_iter().map(|option| {
+        // An option without a value is on.
+        let (name, value) = option.split_once('=').unwrap_or((&option, "on"));
+        Setting {
+            source: Some("build".into()),
+            ..Setting::new(format!("{COMPILE_OPTION}{name}"), value)
+        }
+    })
 }
 
 /// Returns true when SQLite reports `effective` for the value `value`. Many pragmas accept words
@@ -210,7 +245,7 @@ impl Engine for Sqlite {
     }
 
     fn version(&self) -> &str {
-        version()
+        self.library.version()
     }
 
     fn storage(&self) -> Storage {
@@ -220,27 +255,18 @@ impl Engine for Sqlite {
     }
 
     fn settings(&self) -> Result<Vec<Setting>, Error> {
-        let connection = self.open()?;
-        let mut settings: Vec<Setting> = REPORTED
-            .iter()
-            .filter_map(|&name| {
-                let value = pragma(&connection, name)?;
-                let set = self.pragmas.iter().any(|(pragma, _)| pragma == name);
-                Some(Setting {
-                    source: Some(if set { "config" } else { "default" }.into()),
-                    ..Setting::new(name, value)
-                })
-            })
-            .collect();
-
-        let options: Vec<String> = connection
-            .prepare("select compile_options from pragma_compile_options")
-            .and_then(|mut statement| statement.query_map([], |row| row.get(0))?.collect())
-            .map_err(|error| session::error(&error))?;
-        settings.push(Setting {
-            source: Some("build".into()),
-            ..Setting::new("compile_options", options.join(" "))
-        });
+        let mut connection = self.open()?;
+        let mut settings: Vec<Setting> = compile_options(self.library).collect();
+        for name in REPORTED {
+            let Some(value) = pragma(&mut connection, name) else {
+                continue;
+            };
+            let is_set = self.pragmas.iter().any(|(pragma, _)| pragma == name);
+            settings.push(Setting {
+                source: Some(if is_set { "config" } else { "default" }.into()),
+                ..Setting::new(name, value)
+            });
+        }
         settings.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(settings)
     }
@@ -271,23 +297,23 @@ impl SqlEngine for Sqlite {
     ) -> Result<Settled, Error> {
         // Not the time of day, which may change meanwhile.
         let began = Deadline::after(limits.at_most);
-        let connection = self.open()?;
+        let mut connection = self.open()?;
         let observer = SqliteObserver::new(self.open()?, self.wal());
         let mut settled =
             Settled { pending_before: vec![observer.wal_file_bytes()], ..Settled::default() };
 
         for table in tables {
             let (analyze, from) = (format!("analyze {}", table.name), began.elapsed());
-            first_integer(&connection, &analyze)?;
+            first_integer(&mut connection, &analyze)?;
             settled.add_action(analyze, began.elapsed().saturating_sub(from));
         }
 
         // Waits here for connections that use the log, because the handler would wait longer than
         // settling may take.
-        connection.busy_timeout(Duration::ZERO).map_err(|error| session::error(&error))?;
+        connection.stop_waiting_for_locks();
         let (checkpoint, from) = ("pragma wal_checkpoint(truncate)", began.elapsed());
         // The first row says whether something blocked the checkpoint.
-        while first_integer(&connection, checkpoint)? != 0 {
+        while first_integer(&mut connection, checkpoint)? != 0 {
             if began.has_passed() || stop.load(Ordering::Relaxed) {
                 settled.unfinished.push(
                     "the write-ahead log is not written back: another connection uses it".into(),
@@ -305,38 +331,8 @@ impl SqlEngine for Sqlite {
 }
 
 /// Runs a statement, and returns the integer in its first row; 0 if it has none.
-fn first_integer(connection: &Connection, sql: &str) -> Result<i64, Error> {
-    connection.query_row(sql, [], |row| row.get::<_, i64>(0)).or_else(|error| match error {
-        rusqlite::Error::QueryReturnedNoRows => Ok(0),
-        error => Err(session::error(&error)),
-    })
-}
-
-/// Returns the class of an SQLite error.
-fn class_of(error: &ffi::Error) -> ErrorClass {
-    use rusqlite::ErrorCode;
-    const DUPLICATES: [i32; 3] = [
-        ffi::SQLITE_CONSTRAINT_PRIMARYKEY,
-        ffi::SQLITE_CONSTRAINT_ROWID,
-        ffi::SQLITE_CONSTRAINT_UNIQUE,
-    ];
-    match error.code {
-        // The last one means that many readers blocked the write-ahead log for ten seconds.
-        ErrorCode::DatabaseBusy
-        | ErrorCode::DatabaseLocked
-        | ErrorCode::SchemaChanged
-        | ErrorCode::FileLockingProtocolFailed => ErrorClass::Busy,
-        _ if DUPLICATES.contains(&error.extended_code) => ErrorClass::DuplicateKey,
-        ErrorCode::DiskFull => ErrorClass::DiskFull,
-        ErrorCode::OperationInterrupted => ErrorClass::Interrupted,
-        ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::SystemIoFailure => {
-            ErrorClass::ConnectionLost
-        }
-        ErrorCode::PermissionDenied | ErrorCode::ReadOnly | ErrorCode::CannotOpen => {
-            ErrorClass::Refused
-        }
-        _ => ErrorClass::Other,
-    }
+fn first_integer(connection: &mut Connection, sql: &str) -> Result<i64, Error> {
+    Ok(connection.execute_text(sql)?.value.unwrap_or(0))
 }
 
 #[cfg(test)]

@@ -6,9 +6,8 @@
 use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
 
-use rusqlite::Connection;
-
-use super::session::{LOCK_WAIT_COUNT, LOCK_WAIT_NS, error};
+use super::ffi::{Connection, LOCK_WAIT_COUNT, LOCK_WAIT_NS};
+use super::first_integer;
 use crate::{Counter, Error, Observer, Role};
 
 pub(super) struct SqliteObserver {
@@ -30,14 +29,9 @@ impl SqliteObserver {
 
 impl Observer for SqliteObserver {
     fn counters(&mut self) -> Result<Vec<Counter>, Error> {
-        let value = |pragma: &str| -> Result<f64, Error> {
-            self.connection
-                .pragma_query_value(None, pragma, |row| row.get::<_, i64>(0))
-                .map(|value| value as f64)
-                .map_err(|failure| error(&failure))
-        };
-        let (pages, free, size) =
-            (value("page_count")?, value("freelist_count")?, value("page_size")?);
+        let pages = first_integer(&mut self.connection, "pragma page_count")? as f64;
+        let free = first_integer(&mut self.connection, "pragma freelist_count")? as f64;
+        let size = first_integer(&mut self.connection, "pragma page_size")? as f64;
         let mut counters = vec![
             Counter::gauge("database_bytes", pages * size).with_role(Role::DatabaseBytes),
             Counter::gauge("free_bytes", free * size),

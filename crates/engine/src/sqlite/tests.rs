@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Index, IndexRows, ParamType, RangeScan, Session, index_on};
+use crate::{ErrorClass, Index, IndexRows, ParamType, RangeScan, Session, index_on};
 
 fn table() -> Table {
     use crate::{Column, ColumnType};
@@ -22,7 +22,7 @@ fn start(set: &[(&str, &str)]) -> Result<(tempfile::TempDir, Sqlite), SetupError
     let directory = tempfile::tempdir().unwrap();
     let set: Vec<(String, String)> =
         set.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
-    let sqlite = Sqlite::start(directory.path(), &set)?;
+    let sqlite = Sqlite::start(Library::bundled(), directory.path(), &set)?;
     Ok((directory, sqlite))
 }
 
@@ -230,12 +230,6 @@ fn a_duplicate_key_and_a_full_database_have_their_classes() {
         .query("insert into t(at, k, data) with recursive r(n) as (select 1 union all select n + 1 from r limit 9999) select n, n, 'x' from r")
         .unwrap_err();
     assert_eq!(error.class, ErrorClass::DiskFull);
-}
-
-#[test]
-fn a_crowded_log_is_tried_again() {
-    let crowded = ffi::Error::new(ffi::SQLITE_PROTOCOL);
-    assert!(class_of(&crowded).is_transient());
 }
 
 /// Each has its own table, but all share one schema: who waits for the lock finds it changed again

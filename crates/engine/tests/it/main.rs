@@ -15,6 +15,7 @@ mod rocksdb;
 mod script;
 mod server;
 mod skipped;
+mod sqlite;
 mod statements;
 mod strangers;
 mod tables;

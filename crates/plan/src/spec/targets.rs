@@ -1,6 +1,6 @@
 //! Builds, configs, and the targets that they make.
 
-use words::{Durability, Engine, Limits, Secret};
+use words::{Durability, Engine, EngineHome, Limits, Secret};
 
 /// One installed version of an engine.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,6 +15,19 @@ pub struct Build {
     pub replica_urls: Vec<Secret>,
     /// Factors in which it differs from other builds, with their values.
     pub factors: Vec<(String, String)>,
+}
+
+impl Build {
+    /// Returns where the build's code runs. An engine of which one version is bundled may also be a
+    /// library.
+    pub fn home(&self) -> EngineHome {
+        let facts = self.engine.facts();
+        if facts.has_libraries && self.source != BuildSource::Bundled {
+            EngineHome::Library
+        } else {
+            facts.home
+        }
+    }
 }
 
 /// The location of a build.

@@ -14,6 +14,7 @@ use engine::custom::CustomLibrary;
 use engine::limits::in_units;
 use engine::{
     KeyValueLibrary, LibraryConfig, SetupError, TRIAL_MEMORY_BYTES_MAX, TRIAL_TIMEOUT, rocksdb,
+    sqlite,
 };
 use plan::Engine;
 use record::Failure;
@@ -56,7 +57,9 @@ pub fn describe_library(
 ) -> anyhow::Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL))
         .context("cannot watch for the end of the parent process")?;
-    if engine == Engine::RocksDb.name() {
+    if engine == Engine::Sqlite.name() {
+        describe_sqlite(path, input, print)
+    } else if engine == Engine::RocksDb.name() {
         describe::<rocksdb::Library>(path, input, print)
     } else {
         describe::<CustomLibrary>(path, input, print)
@@ -73,18 +76,55 @@ fn describe<L: KeyValueLibrary>(
         version: library.version_text().to_owned(),
         path: library.path().display().to_string(),
     });
-    print(&(serde_json::to_string(&identity)? + "\n"))?;
+    print_line(&identity, &print)?;
     let Ok(library) = library else {
         return Ok(());
     };
 
-    let config: Option<LibraryConfig> =
-        serde_json::from_reader(input).context("cannot read the config")?;
-    if let Some(config) = config {
+    if let Some(config) = read_config(input)? {
         let answer: Answer = library.try_config(&config).map_err(refusal);
-        print(&(serde_json::to_string(&answer)? + "\n"))?;
+        print_line(&answer, &print)?;
     }
     Ok(())
+}
+
+/// Describes a library of SQLite, whose config is only options.
+fn describe_sqlite(
+    path: &Path,
+    input: impl std::io::Read,
+    print: impl Fn(&str) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let library = sqlite::Library::open(path).map_err(refusal);
+    let identity = library.as_ref().map(|library| Identity {
+        version: library.version().to_owned(),
+        path: path_without_links(path),
+    });
+    print_line(&identity, &print)?;
+    let Ok(library) = library else {
+        return Ok(());
+    };
+
+    if let Some(config) = read_config(input)? {
+        let tried = sqlite::Sqlite::try_config(library, &config.set);
+        let answer: Answer = tried.map(|()| Vec::new()).map_err(refusal);
+        print_line(&answer, &print)?;
+    }
+    Ok(())
+}
+
+fn path_without_links(path: &Path) -> String {
+    fs_err::canonicalize(path).unwrap_or_else(|_| path.to_owned()).display().to_string()
+}
+
+fn read_config(input: impl std::io::Read) -> anyhow::Result<Option<LibraryConfig>> {
+    serde_json::from_reader(input).context("cannot read the config")
+}
+
+fn print_line(
+    value: &impl Serialize,
+    print: impl Fn(&str) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    print(&(serde_json::to_string(value)? + "\n"))
 }
 
 /// Identifies the library at `path` in another process.

@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use plan::{BuildSource, Config, Diagnostic, Limits, Place, Plan, Reuse, Target};
 use probe::Proc;
 use record::CellRef;
-use words::{ConfigFiles, EngineFacts};
+use words::{ConfigFiles, EngineFacts, EngineHome};
 
 use super::plan_file::{PlanFile, refusal};
 use super::turns;
@@ -60,6 +60,7 @@ struct TargetCheck<'a> {
     target: &'a Target,
     config: &'a Config,
     facts: &'static EngineFacts,
+    home: EngineHome,
     /// Assay does not start its server.
     is_foreign: bool,
 }
@@ -72,6 +73,7 @@ impl<'a> TargetCheck<'a> {
             target,
             config: &file.plan.configs[target.config],
             facts: build.engine.facts(),
+            home: build.home(),
             is_foreign: matches!(build.source, BuildSource::Url(_)),
         }
     }
@@ -130,7 +132,7 @@ impl<'a> TargetCheck<'a> {
 
     fn limits(&self) -> Option<Problem> {
         let is_limited = self.config.limits != Limits::default();
-        if !is_limited || (self.facts.can_be_limited() && !self.is_foreign) {
+        if !is_limited || (self.home != EngineHome::Bundled && !self.is_foreign) {
             return None;
         }
         Some(Problem {

@@ -8,7 +8,7 @@
 use std::path::Path;
 
 use builds::Spec;
-use plan::{Engine, Place, Resolved};
+use plan::{BUNDLED, Engine, Place, Resolved};
 use words::EngineHome;
 
 /// Keys, and beginnings of keys that end with a dot, whose values are numbers, times, words of
@@ -182,7 +182,8 @@ fn refusal_of_build(key: &str, value: &str) -> Option<&'static str> {
     let Some((_, engine)) = Engine::NAMES.iter().find(|(name, _)| *name == key) else {
         return Some(BUILD);
     };
-    let is_public = engine.facts().home == EngineHome::Bundled || is_public_build(value);
+    let is_bundled = engine.facts().home == EngineHome::Bundled && value == BUNDLED;
+    let is_public = is_bundled || is_public_build(value);
     if is_public { None } else { Some(BUILD) }
 }
 

@@ -22,7 +22,7 @@ use super::cell_run::{keep_log, remove_database};
 use super::life::measure;
 use super::record::{begin, end};
 use crate::before::{commits, plan_file, recorded_run};
-use crate::engines::libraries::{self, DIRECTORY};
+use crate::engines::{self, libraries};
 use crate::events::{Events, Relay};
 use crate::exact::{self, Tool};
 use crate::failure::LOG_LINES;
@@ -50,8 +50,7 @@ struct MissingEnd {
 /// Returns whether a cell is measured in a process of its own.
 pub fn has_own_process(session: &RunSession<'_>, planned: plan::Cell) -> bool {
     let plan = session.plan();
-    let engine = plan.builds[plan.targets[planned.target].build].engine;
-    match engine.facts().home {
+    match plan.builds[plan.targets[planned.target].build].home() {
         EngineHome::Library => true,
         // Only a process of its own runs under a tool that counts its instructions.
         EngineHome::Bundled => planned.kind == CellKind::Exact,
@@ -129,13 +128,14 @@ fn run_process(
     // It crashed, so this process keeps its log and removes its database.
     let home = session.data_root.join(&target.name);
     let engine = plan.builds[target.build].engine;
+    let folder = engines::database_folder(engine);
     let mut log_tail = Vec::new();
-    if let Some(log) = libraries::log_path(engine, &home.join(DIRECTORY)) {
+    if let Some(log) = libraries::log_path(engine, &home.join(folder)) {
         log_tail = engine::log_tail(&log, LOG_LINES);
         keep_log(directory, &log)?;
     }
     if !plan.keep_data {
-        remove_database(&home, DIRECTORY);
+        remove_database(&home, folder);
     }
     if !session.is_stopped() {
         record.failure = Some(crash(&reference.path, ended, &limits, log_tail));

@@ -250,8 +250,8 @@ fn run_steps_here(
     let part = steps.part.clone();
     let counting = match &cell.tool {
         Some(tool) => {
-            let (facts, exact) = (cell.build().engine.facts(), cell.session.plan().exact);
-            Some(Counting::of(&*steps.engine, facts, tool, &cell.home(), exact)?)
+            let (build, exact) = (cell.build(), cell.session.plan().exact);
+            Some(Counting::of(&*steps.engine, build, tool, &cell.home(), exact)?)
         }
         None => None,
     };

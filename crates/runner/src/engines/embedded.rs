@@ -1,6 +1,6 @@
-//! The engines that are part of assay.
+//! The engine that is only a part of assay.
 
-use engine::{null, sqlite};
+use engine::null;
 use plan::Build;
 
 use super::sql::SqlTarget;
@@ -24,38 +24,5 @@ impl EngineRow for Null {
 
     fn connect(&self, _: Option<&str>) -> anyhow::Result<Box<dyn LoadEngine>> {
         Ok(Box::new(null::Null))
-    }
-}
-
-/// SQLite, bundled with assay.
-pub struct Sqlite;
-
-impl EngineRow for Sqlite {
-    fn find(&self, _: &Build, configs: &mut Configs<'_>) -> anyhow::Result<BuildFacts> {
-        let version = sqlite::version();
-        configs.each(&format!("SQLite {version}"), |config, _| {
-            Ok(sqlite::Sqlite::try_config(&config.set)?)
-        });
-        Ok(BuildFacts::bundled(version))
-    }
-
-    fn start(&self, cell: &mut CellRun<'_>) -> anyhow::Result<Box<dyn RunningTarget>> {
-        let data_dir = cell.empty_directory("sqlite")?;
-        let opened = if cell.copy_kept_database(&data_dir)? {
-            sqlite::Sqlite::open_with(data_dir.path(), &cell.config().set)
-        } else {
-            sqlite::Sqlite::start(data_dir.path(), &cell.config().set)
-        };
-        match opened {
-            Ok(database) => {
-                let data = data_dir.path().to_owned();
-                Ok(Box::new(SqlTarget::new(database, Leftovers::database(data_dir, data))))
-            }
-            Err(error) => {
-                // The next run wipes files that can't be removed now.
-                let _ = data_dir.remove();
-                Err(error.into())
-            }
-        }
     }
 }

@@ -6,6 +6,7 @@ mod embedded;
 pub mod libraries;
 mod servers;
 mod sql;
+mod sqlite;
 
 use engine::SetupError;
 use plan::{Build, Engine};
@@ -55,11 +56,19 @@ impl BuildFacts {
     }
 }
 
+/// Returns the folder of the database of a library, in its target's directory.
+pub fn database_folder(engine: Engine) -> &'static str {
+    match engine {
+        Engine::Sqlite => sqlite::FOLDER,
+        _ => libraries::DIRECTORY,
+    }
+}
+
 /// Returns the row of an engine.
 pub fn of(engine: Engine) -> &'static dyn EngineRow {
     match engine {
         Engine::Null => &embedded::Null,
-        Engine::Sqlite => &embedded::Sqlite,
+        Engine::Sqlite => &sqlite::Sqlite,
         Engine::Postgres => &servers::POSTGRES,
         Engine::Mysql => &servers::MYSQL,
         Engine::RocksDb => &libraries::ROCKSDB,

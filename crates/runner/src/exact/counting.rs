@@ -10,11 +10,11 @@ use std::thread;
 use anyhow::Context;
 use engine::SettleLimits;
 use load::StepOutcome;
-use plan::{Exact, Settle};
+use plan::{Build, Exact, Settle};
 use probe::process_tree;
 use profile::callgrind::{Callgrind, Counted, Counter};
 use record::{StepKind, StepWork};
-use words::{EngineFacts, EngineInterface, WorkGraph, WorkRole};
+use words::{EngineInterface, WorkGraph, WorkRole};
 use workload::{Schedule, Task};
 
 use super::Tool;
@@ -63,14 +63,14 @@ pub struct CountedStep {
 }
 
 impl Counting {
-    /// Returns the counting of an engine, with the plan's numbers. The engine runs under `tool`; if
-    /// it is not a server, then with files in the target's directory `home`.
+    /// Returns the counting of an engine of this build, with the plan's numbers. The engine runs
+    /// under `tool`; if it is not a server, then with files in the target's directory `home`.
     ///
     /// # Errors
     /// Assay did not start the engine.
     pub fn of(
         engine: &dyn StepEngine,
-        facts: &EngineFacts,
+        build: &Build,
         tool: &Tool,
         home: &Path,
         exact: Exact,
@@ -89,8 +89,8 @@ impl Counting {
             user,
             exact,
             root,
-            code: EngineCode::of(facts, &own_path()?),
-            writes_later: facts.interface == EngineInterface::Keys,
+            code: EngineCode::of(build.home(), &own_path()?),
+            writes_later: build.engine.facts().interface == EngineInterface::Keys,
         })
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use profile::callgrind::{Counted, split};
-use words::{EngineFacts, EngineHome, WorkFunction, WorkGraph, WorkPart, WorkRole};
+use words::{EngineHome, WorkFunction, WorkGraph, WorkPart, WorkRole};
 use workload::Task;
 
 /// The name of callgrind's event for an executed instruction.
@@ -55,9 +55,10 @@ const SHARED: [&str; 8] =
     ["ld-linux", "libc.", "libc-", "libgcc_s", "libm.", "libpthread", "libstdc++", "linux-vdso"];
 
 impl EngineCode {
-    /// Returns which functions are those of an engine. `executable` is assay's program.
-    pub fn of(facts: &EngineFacts, executable: &Path) -> Self {
-        match facts.home {
+    /// Returns which functions are those of an engine that runs there. `executable` is assay's
+    /// program.
+    pub fn of(home: EngineHome, executable: &Path) -> Self {
+        match home {
             EngineHome::Server => Self::All,
             EngineHome::Library => {
                 let name = executable.file_name().unwrap_or_default();

@@ -179,14 +179,14 @@ fn costs(replica: &str, sampler: &mut Sampler) -> Vec<Counter> {
 #[cfg(test)]
 mod tests {
     use engine::SqlEngine as _;
-    use engine::sqlite::Sqlite;
+    use engine::sqlite::{Library, Sqlite};
 
     use super::*;
 
     #[test]
     fn heartbeats_of_an_earlier_run_are_not_those_of_this_one() {
         let folder = tempfile::tempdir().unwrap();
-        let sqlite = Sqlite::start(folder.path(), &[]).unwrap();
+        let sqlite = Sqlite::start(Library::bundled(), folder.path(), &[]).unwrap();
         let mut session = sqlite.connect().unwrap();
         let watch = |epoch_ns| Watch {
             clock: SystemClock::begin(),

@@ -3,7 +3,7 @@
 use engine::mysql::{MysqlDialect, StorageEngine};
 use engine::null::Null;
 use engine::postgres::PostgresDialect;
-use engine::sqlite::Sqlite;
+use engine::sqlite::{Library, Sqlite};
 use engine::{Interrupt, Outcome};
 use plan::sysbench::Effect;
 
@@ -76,7 +76,7 @@ fn sqlite() -> (tempfile::TempDir, Sqlite) {
     let directory = tempfile::tempdir().unwrap();
     let set = [("journal_mode", "wal"), ("synchronous", "off")];
     let set = set.map(|(name, value)| (name.to_string(), value.to_string()));
-    let sqlite = Sqlite::start(directory.path(), &set).unwrap();
+    let sqlite = Sqlite::start(Library::bundled(), directory.path(), &set).unwrap();
     (directory, sqlite)
 }
 

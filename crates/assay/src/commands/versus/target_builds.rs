@@ -74,7 +74,8 @@ fn find(store: Option<&Store>, target: &str) -> anyhow::Result<TargetBuild> {
         return TargetBuild::available(target, &build.manifest.engine, target, target);
     }
 
-    // Without a version, a server is the system's, and a library the newest that was downloaded.
+    // Without a version, an engine that is part of assay is that one, a server is the system's, and
+    // a library the newest that was downloaded.
     let engine = Engine::all().find(|engine| engine.facts().products.contains(&target));
     match engine.map(|engine| (engine.name(), engine.facts().home)) {
         Some((engine, EngineHome::Bundled)) => {
@@ -123,7 +124,7 @@ fn find_directory(path: &Path, name: Option<&str>) -> anyhow::Result<TargetBuild
     let absolute = fs_err::canonicalize(path)
         .map_err(|error| UsageError::new(format!("cannot use `dir:{given}`: {error}"), None))?;
     let Some(found) = builds::find_in(&absolute) else {
-        let help = "give a directory with `bin/postgres`, `bin/mysqld`, `bin/mariadbd` or `librocksdb.so`, or a library";
+        let help = "give a directory with `bin/postgres`, `bin/mysqld`, `bin/mariadbd`, `librocksdb.so` or `libsqlite3.so`, or a library";
         return usage_error(format!("`{given}` has no build of an engine"), help);
     };
     let source = found.path.display().to_string();
