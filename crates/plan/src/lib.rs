@@ -38,6 +38,7 @@ mod builds;
 mod cells;
 mod commits;
 mod configs;
+mod creation;
 mod descriptions;
 mod diagnostic;
 #[cfg(test)]

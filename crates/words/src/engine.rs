@@ -47,6 +47,10 @@ pub struct EngineFacts {
     pub has_logical_replication: bool,
     /// The engine assigns a key only to a column that is the primary key.
     pub assigns_only_primary_keys: bool,
+    /// The option of its server that names the format of new tables.
+    pub table_format_option: Option<&'static str>,
+    /// Its databases have extensions.
+    pub has_extensions: bool,
     /// It stores what it is given.
     pub stores_data: bool,
 }
@@ -97,6 +101,8 @@ const SQLITE: EngineFacts = EngineFacts {
     has_replicas: false,
     has_logical_replication: false,
     assigns_only_primary_keys: true,
+    table_format_option: None,
+    has_extensions: false,
     stores_data: true,
 };
 
@@ -113,6 +119,8 @@ const POSTGRES: EngineFacts = EngineFacts {
     has_replicas: true,
     has_logical_replication: true,
     assigns_only_primary_keys: false,
+    table_format_option: Some("default_table_access_method"),
+    has_extensions: true,
     stores_data: true,
 };
 
@@ -129,6 +137,8 @@ const MYSQL: EngineFacts = EngineFacts {
     has_replicas: true,
     has_logical_replication: false,
     assigns_only_primary_keys: false,
+    table_format_option: Some("default_storage_engine"),
+    has_extensions: false,
     stores_data: true,
 };
 
@@ -146,6 +156,8 @@ const ROCKSDB: EngineFacts = EngineFacts {
     has_replicas: false,
     has_logical_replication: false,
     assigns_only_primary_keys: false,
+    table_format_option: None,
+    has_extensions: false,
     stores_data: true,
 };
 
@@ -162,6 +174,8 @@ const NULL: EngineFacts = EngineFacts {
     has_replicas: false,
     has_logical_replication: false,
     assigns_only_primary_keys: false,
+    table_format_option: None,
+    has_extensions: false,
     stores_data: false,
 };
 
@@ -189,7 +203,8 @@ impl EngineFacts {
         self.home == EngineHome::Server
     }
 
-    /// Returns whether Assay can limit its memory and processors: it has a process of its own.
+    /// Returns whether Assay starts a process for it, and can limit that one's memory and
+    /// processors.
     pub fn can_be_limited(&self) -> bool {
         self.home != EngineHome::Bundled
     }

@@ -29,6 +29,7 @@ mod cell_kind;
 mod connection;
 mod counter;
 mod cpus;
+mod creation;
 mod engine;
 mod log_event;
 mod measurement;
@@ -48,6 +49,7 @@ pub use cell_kind::CellKind;
 pub use connection::ConnectionState;
 pub use counter::{Counter, CounterKind, LATENCY_NS_MAX, Role, WaitView, unit_of};
 pub use cpus::{format_cpus, parse_cpus};
+pub use creation::Creation;
 pub use engine::{ConfigFiles, Engine, EngineFacts, EngineHome, EngineInterface};
 pub use log_event::LogEvent;
 pub use measurement::{

@@ -1,6 +1,6 @@
 //! Builds, configs, and the targets that they make.
 
-use words::{Engine, Limits, Secret};
+use words::{Creation, Engine, Limits, Secret};
 
 /// One installed version of an engine.
 #[derive(Clone, Debug, PartialEq)]
@@ -64,6 +64,10 @@ pub struct Config {
     pub factors: Vec<(String, String)>,
     /// The part of the machine that its server may use.
     pub limits: Limits,
+    /// The way in which its databases are made.
+    pub creation: Creation,
+    /// Environment variables of its server, or of the process of a library.
+    pub env: Vec<(String, String)>,
     /// The number of the server's replicas.
     pub replicas: u32,
     /// Replicas get the changes of rows instead of the log (PostgreSQL).
@@ -94,6 +98,8 @@ impl Config {
             load: Vec::new(),
             factors: Vec::new(),
             limits: Limits::default(),
+            creation: Creation::default(),
+            env: Vec::new(),
             replicas: 0,
             logical_replication: false,
             replica_set: Vec::new(),
@@ -106,7 +112,7 @@ impl Config {
     }
 
     /// Returns the options that the config declares. The names of those for the load begin with
-    /// `load.`. `tls` and the options for replicas are assay's own.
+    /// `load.`. `tls`, the options for replicas, and [`Self::surroundings`] are assay's own.
     pub fn declared(&self) -> Vec<(String, String)> {
         let with_prefix = |(name, value): &(String, String)| {
             let name = name.strip_prefix(TABLE_OPTION).unwrap_or(name);
@@ -114,8 +120,30 @@ impl Config {
         };
         let of_load = self.load.iter().map(with_prefix);
         let tls = self.tls.then(|| ("tls".to_owned(), "on".to_owned()));
-        let own = tls.into_iter().chain(self.replica_options());
+        let own = tls.into_iter().chain(self.replica_options()).chain(self.surroundings());
         self.set.iter().cloned().chain(own).chain(of_load).collect()
+    }
+
+    /// Returns how its databases are made and the environment of its server, as options that no
+    /// engine reports. The names of environment variables begin with `env.`.
+    pub fn surroundings(&self) -> Vec<(String, String)> {
+        let creation = self.creation.declared().into_iter();
+        let creation = creation.map(|(name, value)| (name.to_owned(), value));
+        let env = self.env.iter().map(|(name, value)| (format!("{ENV}.{name}"), value.clone()));
+        creation.chain(env).collect()
+    }
+
+    /// Returns whether databases of the other config can be used with this one: both are made in
+    /// the same way, and their tables have the same format.
+    pub fn makes_the_same_database(&self, other: &Self) -> bool {
+        self.creation == other.creation && self.table_format() == other.table_format()
+    }
+
+    /// Returns the format of new tables that the config selects by an option.
+    fn table_format(&self) -> Option<&str> {
+        let wanted = self.engine.facts().table_format_option?;
+        let option = self.set.iter().rfind(|(name, _)| name.eq_ignore_ascii_case(wanted));
+        option.map(|(_, value)| value.as_str())
     }
 
     /// Returns the options of its replicas: those of `set` and their own.
@@ -145,6 +173,8 @@ impl Config {
     }
 }
 
+/// The table of environment variables in a config.
+pub(crate) const ENV: &str = "env";
 /// The prefix of options of the load, in a list with other options.
 pub const LOAD_OPTION: &str = "load.";
 /// The prefix that names of RocksDB's table options may have.
