@@ -59,6 +59,7 @@ mod key_order;
 mod key_value;
 mod local;
 mod net;
+mod quiet;
 mod replication;
 mod running;
 mod schema;
@@ -95,7 +96,7 @@ pub use schema::{Column, ColumnType, Comparison, Index, Partitions, Table};
 pub use session::{Interrupt, Outcome, ParamType, Rows, Session, Statement};
 pub use trial::{TRIAL_MEMORY_BYTES_MAX, TRIAL_TIMEOUT};
 pub use words::{
-    Counter, CounterKind, DeclaredOption, IndexStatements, OptionStatus, Role, Setting,
+    Counter, CounterKind, Creation, DeclaredOption, IndexStatements, OptionStatus, Role, Setting,
     SettingRole, StatementPlan, UnmetOption,
 };
 

@@ -49,6 +49,8 @@ pub struct EngineFacts {
     pub assigns_only_primary_keys: bool,
     /// The option of its server that names the format of new tables.
     pub table_format_option: Option<&'static str>,
+    /// The formats that its options alone show to exist.
+    pub known_table_formats: &'static [&'static str],
     /// Its databases have extensions.
     pub has_extensions: bool,
     /// It stores what it is given.
@@ -102,6 +104,7 @@ const SQLITE: EngineFacts = EngineFacts {
     has_logical_replication: false,
     assigns_only_primary_keys: true,
     table_format_option: None,
+    known_table_formats: &[],
     has_extensions: false,
     stores_data: true,
 };
@@ -120,6 +123,7 @@ const POSTGRES: EngineFacts = EngineFacts {
     has_logical_replication: true,
     assigns_only_primary_keys: false,
     table_format_option: Some("default_table_access_method"),
+    known_table_formats: &["heap"],
     has_extensions: true,
     stores_data: true,
 };
@@ -138,6 +142,7 @@ const MYSQL: EngineFacts = EngineFacts {
     has_logical_replication: false,
     assigns_only_primary_keys: false,
     table_format_option: Some("default_storage_engine"),
+    known_table_formats: &["innodb", "rocksdb", "myrocks"],
     has_extensions: false,
     stores_data: true,
 };
@@ -157,6 +162,7 @@ const ROCKSDB: EngineFacts = EngineFacts {
     has_logical_replication: false,
     assigns_only_primary_keys: false,
     table_format_option: None,
+    known_table_formats: &[],
     has_extensions: false,
     stores_data: true,
 };
@@ -175,6 +181,7 @@ const NULL: EngineFacts = EngineFacts {
     has_logical_replication: false,
     assigns_only_primary_keys: false,
     table_format_option: None,
+    known_table_formats: &[],
     has_extensions: false,
     stores_data: false,
 };

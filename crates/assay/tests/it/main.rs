@@ -63,6 +63,7 @@ mod show_json;
 mod slurm;
 mod stall;
 mod sysbench;
+mod table_formats;
 mod tls;
 mod tun;
 mod turns;

@@ -48,7 +48,7 @@ impl SqlEngine for Postgres {
     type Session = PostgresSession;
 
     fn dialect(&self) -> &dyn Dialect {
-        &PostgresDialect
+        &self.kind.dialect
     }
 
     fn connect(&self) -> Result<PostgresSession, Error> {
@@ -90,7 +90,7 @@ impl SqlEngine for Postgres {
         table: &Table,
         index: &Index,
     ) -> Result<Option<IndexRows>, Error> {
-        inspect::count_by_index(session, table, index).map(Some)
+        inspect::count_by_index(session, &self.kind.dialect, table, index).map(Some)
     }
 }
 

@@ -133,6 +133,14 @@ impl Config {
         creation.chain(env).collect()
     }
 
+    /// Returns whether only a server that is started shows whether the config works: its options
+    /// can be read without.
+    pub fn needs_trial_of_creation(&self) -> bool {
+        let known = self.engine.facts().known_table_formats;
+        let is_known = |format: &str| known.iter().any(|known| known.eq_ignore_ascii_case(format));
+        !self.surroundings().is_empty() || !self.table_format().is_none_or(is_known)
+    }
+
     /// Returns whether databases of the other config can be used with this one: both are made in
     /// the same way, and their tables have the same format.
     pub fn makes_the_same_database(&self, other: &Self) -> bool {

@@ -38,7 +38,7 @@ const HARMLESS: [&str; 18] = [
 const TESTS: &str = ".test.";
 
 /// Keys of a config whose values Assay itself interprets, apart from its tables.
-const CONFIG_KEYS: [&str; 10] = [
+const CONFIG_KEYS: [&str; 11] = [
     "extends",
     "memory",
     "cpus",
@@ -49,6 +49,8 @@ const CONFIG_KEYS: [&str; 10] = [
     "tls",
     "unknown-options",
     "statistics",
+    // Only a name.
+    "table-format",
 ];
 
 /// The tables of options in a config.

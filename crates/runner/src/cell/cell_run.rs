@@ -215,7 +215,8 @@ impl<'a> CellRun<'a> {
         }
 
         self.record.settings.extend(limit_settings(self.record));
-        for (name, value) in self.config().replica_options() {
+        let config = self.config();
+        for (name, value) in config.replica_options().into_iter().chain(config.surroundings()) {
             self.record.settings.push(Setting::new(name, value));
         }
         self.describe_settings()?;
