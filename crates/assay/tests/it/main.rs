@@ -62,6 +62,7 @@ mod serve;
 mod show_json;
 mod slurm;
 mod stall;
+mod step_commands;
 mod sysbench;
 mod table_formats;
 mod tls;

@@ -276,6 +276,7 @@ mod tests {
             format!("{WORKLOAD}[build.a]\npostgres = 'distribution'\n[build.b]\npostgres = '15'"),
             format!("{WORKLOAD}[build.a]\nmysql = 'debian:sid/mysql-server-core'"),
             format!("{WORKLOAD}{BUILD}[config.postgres.x]\ntls = true\nmemory = '1GiB'"),
+            format!("{WORKLOAD}{BUILD}[config.postgres.x]\ntable-format = 'heap2'"),
             with_option("postgres", "shared_buffers = '4GB'"),
             with_option("postgres", "synchronous_standby_names = 'FIRST 1 (*)'"),
             with_option("postgres", "max_connections = 100"),
@@ -346,6 +347,19 @@ mod tests {
             ),
         ] {
             assert_eq!(refused_keys(&text), keys, "{text}");
+        }
+        for key in [
+            "table-options = 'tablespace x'",
+            "extensions = ['plpython3u']",
+            "setup-sql = ['copy a to program \"reboot\"']",
+            "init-arguments = ['--wal-segsize=64']",
+            "env.LD_PRELOAD = 'x'",
+        ] {
+            let text = format!("{WORKLOAD}{BUILD}[config.postgres.x]\n{key}");
+            assert_eq!(refused_keys(&text).len(), 1, "{key}");
+        }
+        for key in ["before-step", "after-step"] {
+            assert_eq!(refused_keys(&format!("{key} = 'x'\n{WORKLOAD}{BUILD}")), [key]);
         }
         let text = format!("{}{test}{BUILD}", WORKLOAD.replace("'point-query'", "'mine'"));
         let refused = refused(&text, &[]);
