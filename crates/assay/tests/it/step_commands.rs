@@ -41,7 +41,8 @@ fn commands_run_around_each_step_and_the_record_and_the_report_have_what_they_pr
     }
     assert!(!cell.join("step-command.log").exists());
 
-    let shown = place.assay(&["show", run.to_str().unwrap(), "--all"]).expect_code(0).stdout;
+    let show = ["show", run.to_str().unwrap(), "--table", "commands"];
+    let shown = place.assay(&show).expect_code(0).stdout;
     assert!(shown.contains("Commands before and after the step"), "{shown}");
     assert!(shown.contains("begin l.x of lite.base"), "{shown}");
     let page = fs_err::read_to_string(run.join("report.html")).unwrap();
@@ -96,5 +97,5 @@ fn commands_also_run_around_the_steps_of_a_library() {
     let [before] = commands(&run.join("cells/rocks.a/c1/r1"), "01-fillseq").try_into().unwrap();
     let output = before["output"].as_str().unwrap();
     // The command runs in the cell's process, which has the config's environment.
-    assert!(output.contains("CURRENT") && output.ends_with("hello\n"), "{output}");
+    assert!(output.contains("\ndb\n") && output.ends_with("hello\n"), "{output}");
 }

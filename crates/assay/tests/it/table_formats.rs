@@ -194,7 +194,8 @@ fn a_server_has_the_environment_of_its_config() {
     }
     let place = Place::new();
     let source = place.write("mark.c", "int assay_mark(void) { return 1; }\n");
-    let library = place.join("libmark.so");
+    // Only its name says that it is an allocator.
+    let library = place.join("libjemalloc.so.2");
     let mut compiler = Command::new("cc");
     compiler.args(["-shared", "-fPIC", "-o"]).arg(&library).arg(source);
     assert!(compiler.status().unwrap().success());
@@ -208,8 +209,12 @@ fn a_server_has_the_environment_of_its_config() {
     let run = place.run(&plan, &[]).expect_code(0).run_directory();
     let loaded = cell_of(&run, "pg.loaded");
     assert_eq!(setting(&loaded, "env.LD_PRELOAD"), Some(library.to_string().as_str()));
+    for name in ["build.compiler", "build.cflags", "runtime.c-library"] {
+        assert!(setting(&loaded, name).is_some(), "{name}");
+    }
     let shown = place.assay(&["show", run.to_str().unwrap(), "--all"]).expect_code(0).stdout;
     assert!(shown.contains("only in pg.loaded: env.LD_PRELOAD"), "{shown}");
+    assert!(shown.contains("runtime.allocator: C library -> libjemalloc.so.2"), "{shown}");
 }
 
 #[test]

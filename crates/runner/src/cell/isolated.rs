@@ -265,7 +265,7 @@ pub fn run_cell(request: &CellRequest, events: &dyn Events) -> anyhow::Result<()
 
     let cell_directory = directory.cell(&task.reference)?;
     let record = wait_for_record(&cell_directory)?;
-    let session = RunSession::of_cell(request, events, file, record.invocation, stop);
+    let session = RunSession::of_cell(request, events, file, record.invocation, stop)?;
     let length = session.plan().turns.unwrap_or(TurnLength::Auto);
     let seat = match &request.pipes {
         Some(pipes) => Some(Seat::linked(pipes, &session.clock, length)?),
