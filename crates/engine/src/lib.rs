@@ -62,6 +62,7 @@ mod net;
 mod quiet;
 mod replication;
 mod running;
+mod runtime;
 mod schema;
 #[cfg(test)]
 #[path = "../tests/it/script.rs"]
@@ -92,6 +93,7 @@ pub use running::{
     Action, Capabilities, Engine, IndexRows, Needs, Observer, Obstacle, ServerEngine, SettleLimits,
     Settled, SqlEngine, Storage, TableFacts,
 };
+pub use runtime::settings as runtime_settings;
 pub use schema::{Column, ColumnType, Comparison, Index, Partitions, Table};
 pub use session::{Interrupt, Outcome, ParamType, Rows, Session, Statement};
 pub use trial::{TRIAL_MEMORY_BYTES_MAX, TRIAL_TIMEOUT};

@@ -158,6 +158,11 @@ pub trait SqlKind: Sized + Send + Sync + 'static {
     /// Returns the version that the server reports.
     fn version(&self) -> &str;
 
+    /// Reads how the build was compiled, as far as [`Self::SETTINGS`] does not say.
+    fn build_facts(_session: &mut Self::Session) -> Result<Vec<Setting>, Error> {
+        Ok(Vec::new())
+    }
+
     /// Returns whether tables of the format have transactions.
     fn has_transactions(&self) -> bool {
         true
@@ -494,6 +499,7 @@ impl<K: SqlKind> Engine for SqlServer<K> {
 
         let mut settings: Vec<Setting> = rows.into_iter().filter_map(setting).collect();
         settings.extend(session.stream().settings());
+        settings.extend(K::build_facts(&mut session)?);
         settings.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(settings)
     }

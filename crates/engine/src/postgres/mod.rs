@@ -5,6 +5,7 @@
 //! blocking client that implements the protocol.
 
 mod address;
+mod build_facts;
 mod config;
 mod connection;
 mod dialect;

@@ -8,7 +8,7 @@ use postgres_protocol::password::scram_sha_256;
 use super::address::{self, SCHEME};
 use super::config;
 use super::installation::{self, Installation};
-use super::{Address, PostgresDialect, PostgresSession, failure, log};
+use super::{Address, PostgresDialect, PostgresSession, build_facts, failure, log};
 use crate::data_dir::read_start;
 use crate::guard::Ending;
 use crate::local::config::ConfigText;
@@ -18,7 +18,7 @@ use crate::local::server::{
 };
 use crate::net::creation::{about_init_arguments, check_init_arguments};
 use crate::net::server::{Build, SqlKind};
-use crate::{Error, Session, SetupError, Storage};
+use crate::{Error, Session, Setting, SetupError, Storage};
 use words::Secret;
 
 /// More than `pg_hba.conf` of a new cluster has.
@@ -256,6 +256,10 @@ impl SqlKind for PostgresKind {
 
     fn version(&self) -> &str {
         &self.version
+    }
+
+    fn build_facts(session: &mut PostgresSession) -> Result<Vec<Setting>, Error> {
+        build_facts::read(session)
     }
 
     fn set_table_options(&mut self, options: &str) {
