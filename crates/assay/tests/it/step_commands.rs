@@ -62,6 +62,21 @@ fn a_command_that_fails_fails_the_cell_with_its_output() {
 }
 
 #[test]
+fn a_run_with_commands_is_resumed_only_by_who_trusts_them() {
+    let place = Place::new();
+    for key in ["before-step = 'true'", "after-step = 'true'"] {
+        let run = place.run(&plan(key), &[]).expect_code(0).run_directory();
+        let resume = ["run", "--resume", run.to_str().unwrap(), "--repeats", "2"];
+        let name = key.split(' ').next().unwrap();
+        place
+            .assay(&resume)
+            .expect_code(2)
+            .expect_in_stderr(&[&format!("its plan has `{name}`"), "add `--trust`"]);
+        place.assay(&[&resume[..], &["--trust"]].concat()).expect_code(0);
+    }
+}
+
+#[test]
 fn a_command_that_takes_too_long_is_ended_with_all_that_it_started() {
     let place = Place::new();
     let keys = "step-command-timeout = '1s'\nbefore-step = 'sleep 1000 & sleep 1000'";
