@@ -93,7 +93,7 @@ pub use running::{
     Action, Capabilities, Engine, IndexRows, Needs, Observer, Obstacle, ServerEngine, SettleLimits,
     Settled, SqlEngine, Storage, TableFacts,
 };
-pub use runtime::settings as runtime_settings;
+pub use runtime::{check_preloaded, settings as runtime_settings};
 pub use schema::{Column, ColumnType, Comparison, Index, Partitions, Table};
 pub use session::{Interrupt, Outcome, ParamType, Rows, Session, Statement};
 pub use trial::{TRIAL_MEMORY_BYTES_MAX, TRIAL_TIMEOUT};

@@ -5,11 +5,14 @@ use std::path::Path;
 
 use fs_err as fs;
 
-use crate::Setting;
+use crate::{Setting, SetupError};
 
 /// The beginnings of the names of libraries that allocate memory in the place of the C library.
 const ALLOCATORS: [&str; 5] =
     ["libjemalloc", "libtcmalloc", "libmimalloc", "libsnmalloc", "libhoard"];
+
+/// The variable that makes the loader load libraries into a program before its own.
+const PRELOAD: &str = "LD_PRELOAD";
 
 /// More than the C library has.
 const LIBRARY_BYTES_MAX: u64 = 16 << 20;
@@ -31,6 +34,32 @@ pub fn settings(pid: u32) -> Vec<Setting> {
     let version = c_library.and_then(|path| glibc_version(Path::new(path)));
     settings.extend(version.map(|version| Setting::new("runtime.c-library", version)));
     settings
+}
+
+/// Refuses a process into which the loader has not loaded a library of `LD_PRELOAD`: it only prints
+/// that it ignores one that it can't load. `env` has the variables of the process.
+///
+/// # Errors
+/// [`SetupError::Config`] for such a library, and errors of reading the process's maps.
+pub fn check_preloaded(env: &[(String, String)], pid: u32) -> Result<(), SetupError> {
+    let Some((name, preloaded)) = env.iter().find(|(name, _)| name == PRELOAD) else {
+        return Ok(());
+    };
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps"))?;
+    let loaded = libraries(&maps);
+    for library in preloaded.split([':', ' ']).filter(|library| !library.is_empty()) {
+        // The kernel shows where links lead.
+        let path = fs::canonicalize(library).map(|path| path.display().to_string());
+        let path = path.unwrap_or_else(|_| library.to_owned());
+        if !loaded.iter().any(|known| known.ends_with(&path)) {
+            return Err(SetupError::option(
+                &format!("env.{name}"),
+                format!("the engine's process did not load `{library}`, which `{name}` names"),
+                "name an existing library by its path, which the server's user can read and which suits the build's C library",
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Returns the paths of files in the lines of `/proc/PID/maps`.
@@ -80,6 +109,18 @@ mod tests {
         assert_eq!(names, ["libc.so.6", "libjemalloc.so.2"]);
         assert!(is_c_library(names[0]) && is_allocator(names[1]));
         assert!(!is_c_library("libcrypto.so.3") && !is_c_library("libcap.so.2"));
+    }
+
+    #[test]
+    fn a_library_that_was_not_preloaded_is_refused() {
+        let preloading = |library: &str| {
+            let env = [(PRELOAD.to_owned(), library.to_owned())];
+            check_preloaded(&env, std::process::id())
+        };
+        preloading("/nowhere/libjemalloc.so.2").unwrap_err();
+        let own = std::env::current_exe().unwrap();
+        preloading(own.to_str().unwrap()).unwrap();
+        check_preloaded(&[], std::process::id()).unwrap();
     }
 
     #[test]

@@ -137,6 +137,10 @@ fn a_format_without_transactions_is_measured_and_what_it_lacks_is_not_applicable
     let settled = step_of(&run, "my.aria", "04-settle");
     assert!(settled["settle"]["actions"].to_string().contains("uses no CPU"));
     assert_eq!(of_role(&settled, "table_bytes"), ["total_bytes.pi1"]);
+    let writes = |target| step_of(&run, target, "03-l.i1")["ops"].clone();
+    assert!(writes("my.base")["long_transaction"].is_object());
+    assert!(writes("my.aria")["long_transaction"].is_null());
+
     // What InnoDB does is not what the tables need.
     for role in ["log_bytes", "fsync_count", "dirty_page_count", "history_list_length"] {
         assert_eq!(of_role(&settled, role), [""; 0], "{role}");

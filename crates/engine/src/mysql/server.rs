@@ -114,6 +114,7 @@ impl SqlKind for MysqlKind {
     const DATABASE_EXISTS: &'static str = "1007";
     const SETTINGS: &'static str = "show global variables where variable_name <> 'report_password'";
     const LOG_PARSER: LogParser = log::events;
+    const SMALL_CACHE: (&'static str, &'static str) = ("innodb_buffer_pool_size", "32M");
     const FORMAT_OPTION: &'static str = "default_storage_engine";
     const CHOSEN_FORMAT: &'static str = "select @@default_storage_engine";
     const FORMATS: &'static str = "select engine from information_schema.engines where support in ('YES', 'DEFAULT') order by 1";

@@ -1,17 +1,20 @@
 //! Makes the database of a new server as its config says: extensions, statements, and the format of
 //! tables.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
+
 use fs_err as fs;
+use words::Limits;
 
 use super::server::{SqlKind, SqlServer, connect_alone};
 use crate::local::server::StartOptions;
+use crate::local::user;
+use crate::trial;
 use crate::{Column, ColumnType, Dialect, Error, Session, SetupError, SqlEngine, Table};
 
 /// The table that a trial creates.
 const TRIAL_TABLE: &str = "assay_trial";
-
-/// The variable that makes the loader load libraries into a program before its own.
-const PRELOAD: &str = "LD_PRELOAD";
 
 /// Creates the extensions of a new database, and runs the statements of the config in it.
 pub(super) fn set_up<K: SqlKind>(
@@ -69,29 +72,6 @@ pub(super) fn check_format<K: SqlKind>(session: &mut K::Session) -> Result<(), S
 /// Returns the error for a table format that a server lacks.
 pub(super) fn missing_format<K: SqlKind>(what: String) -> SetupError {
     SetupError::option(K::FORMAT_OPTION, what, K::FORMAT_HELP)
-}
-
-/// Refuses a server into which the loader has not loaded a library of `LD_PRELOAD`: it only prints
-/// that it ignores one that it can't load.
-pub(super) fn check_preloaded(options: &StartOptions<'_>, pid: u32) -> Result<(), SetupError> {
-    let Some((name, libraries)) = options.env.iter().find(|(name, _)| name == PRELOAD) else {
-        return Ok(());
-    };
-    let maps = fs::read_to_string(format!("/proc/{pid}/maps"))?;
-    for library in libraries.split([':', ' ']).filter(|library| !library.is_empty()) {
-        // The kernel shows where links lead.
-        let path = fs::canonicalize(library).map(|path| path.display().to_string());
-        let path = path.unwrap_or_else(|_| library.to_owned());
-        let is_loaded = maps.lines().any(|line| line.ends_with(&path));
-        if !is_loaded {
-            return Err(SetupError::option(
-                &format!("env.{name}"),
-                format!("the server did not load `{library}`, which `{name}` names"),
-                "name an existing library by its path, which the server's user can read and which suits the build's C library",
-            ));
-        }
-    }
-    Ok(())
 }
 
 /// Refuses arguments of the program that creates the data which are assay's own, or which put files
@@ -152,20 +132,20 @@ where
     /// # Errors
     /// [`SetupError::Config`] for what the server refuses, and those of [`Self::start`].
     pub fn try_creation(options: &StartOptions<'_>) -> Result<(), SetupError> {
-        let directory = crate::trial::Directory::create()?;
-        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o711);
-        fs::set_permissions(directory.path(), mode)?;
-        let user = crate::local::user::server_user(
-            K::KIND.name,
-            options.user,
-            K::KIND.user,
-            options.data_dir,
-        )?;
+        let kind = K::KIND;
+        let user = user::server_user(kind.name, options.user, kind.user, options.data_dir)?;
+        let directory = trial::Directory::create()?;
+        // The server's user must be able to enter it.
+        fs::set_permissions(directory.path(), Permissions::from_mode(0o711))?;
+
+        let (name, value) = K::SMALL_CACHE;
+        let small_cache = (name.to_owned(), value.to_owned());
         let started = Self::start(&StartOptions {
+            set: &[options.set, &[small_cache]].concat(),
             data_dir: &directory.path().join("data"),
             user: user.as_ref().map(|user| user.name.as_str()),
             log: &directory.path().join("log"),
-            limits: &words::Limits::default(),
+            limits: &Limits::default(),
             network: None,
             replicas: None,
             wrapper: None,

@@ -8,13 +8,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use super::address::Address;
-use super::creation::{check_format, check_preloaded, missing_format, set_up};
+use super::creation::{check_format, missing_format, set_up};
 use super::stream::Stream;
 use crate::guard::Deadline;
 use crate::local::config::{self, ConfigText};
 use crate::local::log::LogParser;
 use crate::local::program::Readiness;
 use crate::local::server::{Origin, Server, ServerKind, ServerPlace, StartOptions, Trial};
+use crate::runtime::check_preloaded;
 use crate::{Capabilities, Engine, Error, Needs, Obstacle, Session, Setting, SetupError, Storage};
 use words::Secret;
 
@@ -79,6 +80,9 @@ pub trait SqlKind: Sized + Send + Sync + 'static {
 
     /// The parser of its log.
     const LOG_PARSER: LogParser;
+
+    /// The option of the server's cache, with a size that suffices for one table.
+    const SMALL_CACHE: (&'static str, &'static str);
 
     /// The option that selects the format of new tables.
     const FORMAT_OPTION: &'static str;
@@ -279,7 +283,7 @@ impl<K: SqlKind> SqlServer<K> {
             Readiness { server: &name, probe: &|| probe(&socket), config_error: &config_error },
             options.stop,
         )?;
-        check_preloaded(options, guarded.pid())?;
+        check_preloaded(options.env, guarded.pid())?;
         let notes = config.notes.into_iter().chain(build.note()).collect();
         let mut server = place.into_server(guarded, config.text, notes, origin);
 

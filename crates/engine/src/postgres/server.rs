@@ -107,6 +107,7 @@ impl SqlKind for PostgresKind {
     // `current_setting` returns a value with its unit, unlike `pg_settings`.
     const SETTINGS: &'static str = "select name, current_setting(name, true), source from pg_settings where name <> 'primary_conninfo'";
     const LOG_PARSER: LogParser = log::events;
+    const SMALL_CACHE: (&'static str, &'static str) = ("shared_buffers", "16MB");
     const FORMAT_OPTION: &'static str = "default_table_access_method";
     const CHOSEN_FORMAT: &'static str = "select current_setting('default_table_access_method')";
     const FORMATS: &'static str = "select amname from pg_am where amtype = 't' order by 1";
