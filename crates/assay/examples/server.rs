@@ -45,6 +45,8 @@ fn main() -> anyhow::Result<ExitCode> {
         log: &Path::new(directory).join("server.log"),
         connections: 8,
         limits: &engine::limits::Limits::default(),
+        creation: &engine::Creation::default(),
+        env: &[],
         timeout: Duration::from_secs(120),
         network: None,
         database: None,

@@ -35,6 +35,7 @@ fn main() -> ExitCode {
         program: Path::new(program),
         args: arguments.iter().map(Into::into).collect(),
         env: vec![("LC_ALL".into(), "C".into())],
+        program_env: &[],
         env_remove: Vec::new(),
         input: None,
         directory: None,

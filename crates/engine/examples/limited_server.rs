@@ -37,6 +37,8 @@ fn main() -> ExitCode {
         log: &directory.join("server.log"),
         connections: 1,
         limits: &Limits { memory_bytes: Some(args[2].parse().unwrap()), ..Limits::default() },
+        creation: &engine::Creation::default(),
+        env: &[],
         timeout: Duration::from_secs(120),
         network: None,
         database: None,

@@ -63,6 +63,8 @@ fn measure<S: SqlEngine>(
         log: &directory.path().join("server.log"),
         connections: CONNECTIONS + 1,
         limits: &Limits::default(),
+        creation: &engine::Creation::default(),
+        env: &[],
         timeout: Duration::from_secs(120),
         network: None,
         replicas: None,

@@ -204,6 +204,11 @@ pub trait Dialect: Sync {
     }
 }
 
+/// Returns SQL with the options of tables at its end.
+pub(crate) fn with_table_options(sql: String, options: &str) -> String {
+    if options.is_empty() { sql } else { format!("{sql} {options}") }
+}
+
 /// Returns a text as a literal of standard SQL.
 pub(crate) fn text_literal(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))

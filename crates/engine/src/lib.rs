@@ -62,8 +62,10 @@ mod key_value;
 mod library;
 mod local;
 mod net;
+mod quiet;
 mod replication;
 mod running;
+mod runtime;
 mod schema;
 #[cfg(test)]
 #[path = "../tests/it/script.rs"]
@@ -95,11 +97,13 @@ pub use running::{
     Action, Capabilities, Engine, IndexRows, Needs, Observer, Obstacle, ServerEngine, SettleLimits,
     Settled, SqlEngine, Storage, TableFacts,
 };
+pub use runtime::{check_preloaded, settings as runtime_settings};
 pub use schema::{Column, ColumnType, Comparison, Index, Partitions, Table};
 pub use session::{Interrupt, Outcome, ParamType, Rows, Session, Statement};
 pub use trial::{TRIAL_MEMORY_BYTES_MAX, TRIAL_TIMEOUT};
 pub use words::{
-    Counter, CounterKind, DeclaredOption, Durability, IndexStatements, OptionStatus, Role, Setting,
+    Counter, CounterKind, Creation, DeclaredOption, Durability, IndexStatements, OptionStatus,
+    Role, Setting,
     SettingRole, StatementPlan, UnmetOption,
 };
 

@@ -272,9 +272,10 @@ fn role(notation: &dyn Notation, key: &str) -> Option<SettingRole> {
         return Some(*role);
     }
 
-    // A planner's costs and the size of a thread cache limit no processors.
+    // Features of a build, a planner's costs and the size of a thread cache limit no processors.
     let has_word = PROCESSORS.iter().any(|word| key.contains(word));
-    let is_unrelated = key.ends_with("_cost") || key.ends_with("_cache_size");
+    let is_unrelated =
+        key.starts_with("build.") || key.ends_with("_cost") || key.ends_with("_cache_size");
     if has_word && !is_unrelated { Some(SettingRole::Processors) } else { None }
 }
 

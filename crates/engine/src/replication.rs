@@ -35,12 +35,13 @@ pub trait Replicated: ServerEngine + Sized {
     /// An error of the engine.
     fn connect_watcher(&self) -> Result<Self::Session, Error>;
 
-    /// Creates new tables of the primary, which are empty, on a replica. Creates none of them, and
-    /// returns false, if replication does that.
+    /// Creates new tables of the primary, which are empty, on this replica by its session. Creates
+    /// none of them, and returns false, if replication does that.
     ///
     /// # Errors
     /// An error of the engine; then none of the tables is on the replica.
     fn create_tables(
+        &self,
         _primary: &mut Self::Session,
         _replica: &mut Self::Session,
         _tables: &[Table],

@@ -27,6 +27,19 @@ pub struct Capabilities {
     pub stores_data: bool,
 }
 
+impl Capabilities {
+    /// Returns those of a server.
+    pub fn of_server() -> Self {
+        Self {
+            partitions: true,
+            long_transactions: true,
+            embedded: false,
+            writers_max: u32::MAX,
+            stores_data: true,
+        }
+    }
+}
+
 /// The paths of a target's files; empty if assay can't access them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Storage {
@@ -159,13 +172,7 @@ pub enum IndexRows {
 pub trait Engine: Send + Sync {
     /// Returns the engine's capabilities. The default is for servers.
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            partitions: true,
-            long_transactions: true,
-            embedded: false,
-            writers_max: u32::MAX,
-            stores_data: true,
-        }
+        Capabilities::of_server()
     }
 
     /// Returns the version that the engine reports.

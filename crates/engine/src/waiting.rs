@@ -15,6 +15,8 @@ pub(crate) struct Work<'a> {
     pub(crate) stop: &'a AtomicBool,
     /// The engine's error codes for missing privileges.
     pub(crate) denied_codes: &'a [&'a str],
+    /// Its error codes for what the format of a table does not support.
+    pub(crate) unsupported_codes: &'a [&'a str],
 }
 
 /// Work that is still pending.
@@ -30,6 +32,10 @@ pub(crate) fn no_thread(error: &std::io::Error) -> Error {
     Error::other(format!(
         "cannot create a thread: {error}; allow more memory (`ulimit -v`) or threads (`ulimit -u`)"
     ))
+}
+
+fn is_one_of(error: &Error, codes: &[&str]) -> bool {
+    error.code.as_deref().is_some_and(|code| codes.contains(&code))
 }
 
 impl Work<'_> {
@@ -65,15 +71,14 @@ impl Work<'_> {
                 settled.unfinished.push(format!("`{sql}` was canceled before its end"));
                 format!("{sql}: canceled")
             }
-            Err(error) if self.is_denied(&error) => format!("{sql}: not allowed"),
+            Err(error) if is_one_of(&error, self.denied_codes) => format!("{sql}: not allowed"),
+            Err(error) if is_one_of(&error, self.unsupported_codes) => {
+                format!("{sql}: not applicable to this table format")
+            }
             Err(error) => return Err(error),
         };
         settled.add_action(what, started.elapsed());
         Ok(settled)
-    }
-
-    fn is_denied(&self, error: &Error) -> bool {
-        error.code.as_deref().is_some_and(|code| self.denied_codes.contains(&code))
     }
 
     fn watch(&self, is_done: &AtomicBool, interrupt: &Interrupt) {

@@ -1,15 +1,14 @@
 //! Reads builds of commits: `[build.NAME]` with `git`, or with `extends`, which takes what it does
 //! not say from another build of a commit.
 
-use serde_json::{Value as Json, json};
 use words::Engine;
 
 use crate::diagnostic::Place;
 use crate::reader::{Context, Section, ValueKind};
 use crate::spec::CommitSource;
 use crate::tree::{Entry, Node};
-use crate::value_kinds::{Choice, Line};
-use crate::wording::{choices, code, quoted};
+use crate::value_kinds::{Choice, Line, Script};
+use crate::wording::{choices, code};
 
 /// The key of a build that names a repository.
 pub(crate) const GIT: &str = "git";
@@ -65,33 +64,6 @@ pub(crate) struct Extension {
     /// The name of the other build, and its place.
     pub(crate) base: (String, Place),
     keys: RecipeKeys,
-}
-
-/// A command of a shell, of one or more lines.
-struct Script;
-
-impl ValueKind for Script {
-    type Value = String;
-
-    fn read(&self, cx: &mut Context<'_>, name: &str, node: &Node) -> Option<String> {
-        let text = cx.text(name, node, "a string", "")?;
-        let is_bad = |letter: char| letter.is_control() && !['\n', '\t'].contains(&letter);
-        if text.trim().is_empty() || text.contains(is_bad) {
-            let message = format!("{} is no command of a shell: {}", code(name), code(text));
-            cx.error("plan::bad-text", node.place, message)
-                .label("expected one or more lines of text, without other control characters");
-            return None;
-        }
-        Some(text.to_owned())
-    }
-
-    fn show(&self, value: &String) -> String {
-        quoted(value)
-    }
-
-    fn schema(&self) -> Json {
-        json!({ "type": "string", "minLength": 1 })
-    }
 }
 
 impl RecipeKeys {

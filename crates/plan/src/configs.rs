@@ -5,17 +5,18 @@ use std::collections::{HashMap, HashSet};
 use words::{Durability, EngineInterface};
 
 use crate::builds::DeclaredBuild;
+use crate::creation::{self, override_creation};
 use crate::diagnostic::{Diagnostic, Place};
 use crate::quantity::Quantity;
 use crate::reader::{Context, Section, ValueKind, table_of};
-use crate::spec::{Config, Engine, Limits};
+use crate::spec::{Config, ENV, Engine, Limits};
 use crate::tree::{Entry, Node, Value};
 use crate::value_kinds::{Choice, CpuList, Flag, Line, check_name};
 use crate::wording::{choices, code, key_part, quoted};
 
 /// Keys of a config, and whether they are tables. In `[config.sqlite]` instead of
 /// `[config.sqlite.NAME]` they are where a name should be.
-const KEYS: [(&str, bool); 15] = [
+const KEYS: [(&str, bool); 21] = [
     ("extends", false),
     ("file", false),
     ("memory", false),
@@ -28,6 +29,12 @@ const KEYS: [(&str, bool); 15] = [
     ("unknown-options", false),
     ("statistics", false),
     ("durability", false),
+    ("table-format", false),
+    ("table-options", false),
+    ("extensions", false),
+    ("setup-sql", false),
+    ("init-arguments", false),
+    (ENV, true),
     ("set", true),
     ("load", true),
     (FACTORS, true),
@@ -203,6 +210,7 @@ fn config(
     if facts.has_load_options {
         own.load = options(cx, engine, section, "load");
     }
+    creation::read(cx, section, &mut own);
     own.factors = factors(cx, section);
 
     section.finish(cx);
@@ -254,7 +262,12 @@ pub(crate) fn factors(cx: &mut Context<'_>, section: &mut Section) -> Options {
 }
 
 /// Reads a table of options in the engine's notation.
-fn options(cx: &mut Context<'_>, engine: Engine, section: &mut Section, key: &str) -> Options {
+pub(crate) fn options(
+    cx: &mut Context<'_>,
+    engine: Engine,
+    section: &mut Section,
+    key: &str,
+) -> Options {
     let path = section.name_of(key);
     let is_factors = key == FACTORS;
     let mut options = Options::new();
@@ -458,6 +471,8 @@ fn merge(parent: Option<&Config>, written: &WrittenConfig) -> Config {
     override_options(&mut merged.load, &own.load);
     override_options(&mut merged.factors, &own.factors);
     override_options(&mut merged.replica_set, &own.replica_set);
+    override_options(&mut merged.env, &own.env);
+    override_creation(&mut merged.creation, &own.creation);
     override_limits(&mut merged.limits, &own.limits);
     override_limits(&mut merged.replica_limits, &own.replica_limits);
 

@@ -104,6 +104,11 @@ descriptions! {
             => "the IP address of this host on which servers that Assay starts listen, at a free \
                 port. All clients then connect there by TCP, with a password made for the server, \
                 instead of to its private socket";
+        "before-step" "after-step" or "none"
+            => "commands of a shell that run on this host before and after each step \
+                ([below](#commands-around-steps))";
+        "step-command-timeout" or "`\"10m\"`"
+            => "how long such a command may take";
     }
     "workload.insert" {
         "steps"

@@ -38,6 +38,7 @@ mod builds;
 mod cells;
 mod commits;
 mod configs;
+mod creation;
 mod descriptions;
 mod diagnostic;
 #[cfg(test)]
@@ -87,7 +88,9 @@ use reader::{Context, Field, Section, ValueKind};
 use repeats::Repeats;
 use tree::{Entry, Node};
 use turns::TurnKind;
-use value_kinds::{Choice, Flag, IpAddress, Line, ListOf, Name, Optional, ReuseValue, is_name};
+use value_kinds::{
+    Choice, Flag, IpAddress, Line, ListOf, Name, Optional, ReuseValue, Script, is_name,
+};
 use wording::code;
 use words::EngineInterface;
 
@@ -102,6 +105,7 @@ const WORKLOADS: [&str; 3] = ["insert", "kv", "sysbench"];
 /// The most clients that a plan may ask for, more than any machine serves.
 pub const CLIENTS_MAX: u32 = 10_000;
 const SERVER_TIMEOUT: Duration = Duration::from_secs(120);
+const STEP_COMMAND_TIMEOUT: Duration = Duration::from_secs(600);
 /// Not a divisor of the rates at which programs wake up, so that samples don't keep step with them.
 const FREQUENCY_HZ: u32 = 199;
 /// The default number of exact cells of each target. Two are often close to each other by chance.
@@ -216,6 +220,7 @@ fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
         server_timeout: surroundings.server_timeout,
         server_user: surroundings.server_user,
         listen: surroundings.listen,
+        step_commands: surroundings.step_commands,
         profile,
         exact,
         variants: variants?,
@@ -240,6 +245,7 @@ struct Surroundings {
     server_timeout: Duration,
     server_user: Option<String>,
     listen: Option<IpAddr>,
+    step_commands: StepCommands,
 }
 
 impl Surroundings {
@@ -256,6 +262,13 @@ impl Surroundings {
             server_timeout: cx.value(section, "server-timeout", &timeout, SERVER_TIMEOUT),
             server_user: cx.value(section, "server-user", &server_user, None),
             listen: cx.value(section, "listen", &listen, None),
+            step_commands: StepCommands {
+                before: cx.given(section, "before-step", &Script),
+                after: cx.given(section, "after-step", &Script),
+                timeout: cx
+                    .given(section, "step-command-timeout", &timeout)
+                    .unwrap_or(STEP_COMMAND_TIMEOUT),
+            },
         }
     }
 }

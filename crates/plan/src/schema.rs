@@ -12,6 +12,7 @@ use crate::configs::FACTORS;
 use crate::descriptions::Description;
 use crate::document;
 use crate::reader::Context;
+use crate::spec::ENV;
 
 /// Plans that together have every possible table.
 const PLANS: [&str; 3] = [
@@ -188,7 +189,7 @@ fn by_hand(above: [&str; 2], key: &str) -> Option<Json> {
     let computed = json!({ "type": ["integer", "string"] });
     let map = |values: Json| json!({ "type": "object", "additionalProperties": values });
     Some(match key {
-        "set" | "load" | FACTORS => map(json!({ "type": ["string", "number", "boolean"] })),
+        "set" | "load" | ENV | FACTORS => map(json!({ "type": ["string", "number", "boolean"] })),
         "null" if above[0] == "build" => json!({ "enum": ["bundled"] }),
         "replica-url" => {
             let list = json!({ "type": "array", "items": text, "minItems": 1 });

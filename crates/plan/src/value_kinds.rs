@@ -199,6 +199,33 @@ impl ValueKind for Line {
     }
 }
 
+/// A command of a shell, of one or more lines.
+pub(crate) struct Script;
+
+impl ValueKind for Script {
+    type Value = String;
+
+    fn read(&self, cx: &mut Context<'_>, name: &str, node: &Node) -> Option<String> {
+        let text = cx.text(name, node, "a string", "")?;
+        let is_bad = |letter: char| letter.is_control() && !['\n', '\t'].contains(&letter);
+        if text.trim().is_empty() || text.contains(is_bad) {
+            let message = format!("{} is no command of a shell: {}", code(name), code(text));
+            cx.error("plan::bad-text", node.place, message)
+                .label("expected one or more lines of text, without other control characters");
+            return None;
+        }
+        Some(text.to_owned())
+    }
+
+    fn show(&self, value: &String) -> String {
+        quoted(value)
+    }
+
+    fn schema(&self) -> Json {
+        json!({ "type": "string", "minLength": 1 })
+    }
+}
+
 /// A value that may be absent, and the remark that listings show in its absence.
 pub(crate) struct Optional<K>(pub(crate) K, pub(crate) &'static str);
 

@@ -109,7 +109,8 @@ impl std::fmt::Display for FormatVersion {
 /// - 1.2: [`Cell::database`]: a cell may begin with a copy of a kept database, and leave out the
 ///   steps that load.
 /// - 1.3: [`Build::commit`]: the commit that Assay made a build from.
-pub const FORMAT: FormatVersion = FormatVersion { major: 1, minor: 3 };
+/// - 1.4: [`Step::commands`]: what ran before and after a step.
+pub const FORMAT: FormatVersion = FormatVersion { major: 1, minor: 4 };
 
 impl FormatVersion {
     /// Returns whether the JSON files have checksums.

@@ -209,6 +209,7 @@ fn plan_of(
     commits::use_recorded(&mut file, &run.builds)?;
     preflight::reject_impossible(&file)?;
     if !request.is_trusted {
+        trust::refuse_recorded_commands(&file.plan)?;
         trust::refuse_foreign_builds(&file.plan)?;
     }
     Ok(file)

@@ -98,22 +98,21 @@ impl<'a> RunSession<'a> {
         file: PlanFile,
         invocation: u32,
         stop: Arc<AtomicBool>,
-    ) -> Self {
+    ) -> anyhow::Result<Self> {
         events.places_known(&request.data, &request.run);
-        Self {
+        Ok(Self {
             events,
             file,
             invocation,
             data_root: request.data.clone(),
             databases: request.reuse.as_deref().map(Databases::at),
             _own_databases: None,
-            // It starts no server.
-            executable: PathBuf::new(),
+            executable: own_path()?,
             clock: SystemClock::begin(),
             stop,
             ranks: None,
             lock: None,
-        }
+        })
     }
 
     /// Returns the session of one cell of several that take turns, which tells `events`.

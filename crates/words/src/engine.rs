@@ -55,6 +55,12 @@ pub struct EngineFacts {
     pub has_logical_replication: bool,
     /// The engine assigns a key only to a column that is the primary key.
     pub assigns_only_primary_keys: bool,
+    /// The option of its server that names the format of new tables.
+    pub table_format_option: Option<&'static str>,
+    /// The formats that its options alone show to exist.
+    pub known_table_formats: &'static [&'static str],
+    /// Its databases have extensions.
+    pub has_extensions: bool,
     /// It stores what it is given.
     pub stores_data: bool,
 }
@@ -107,6 +113,9 @@ const SQLITE: EngineFacts = EngineFacts {
     has_replicas: false,
     has_logical_replication: false,
     assigns_only_primary_keys: true,
+    table_format_option: None,
+    known_table_formats: &[],
+    has_extensions: false,
     stores_data: true,
 };
 
@@ -125,6 +134,9 @@ const POSTGRES: EngineFacts = EngineFacts {
     has_replicas: true,
     has_logical_replication: true,
     assigns_only_primary_keys: false,
+    table_format_option: Some("default_table_access_method"),
+    known_table_formats: &["heap"],
+    has_extensions: true,
     stores_data: true,
 };
 
@@ -143,6 +155,9 @@ const MYSQL: EngineFacts = EngineFacts {
     has_replicas: true,
     has_logical_replication: false,
     assigns_only_primary_keys: false,
+    table_format_option: Some("default_storage_engine"),
+    known_table_formats: &["innodb", "rocksdb", "myrocks"],
+    has_extensions: false,
     stores_data: true,
 };
 
@@ -162,6 +177,9 @@ const ROCKSDB: EngineFacts = EngineFacts {
     has_replicas: false,
     has_logical_replication: false,
     assigns_only_primary_keys: false,
+    table_format_option: None,
+    known_table_formats: &[],
+    has_extensions: false,
     stores_data: true,
 };
 
@@ -181,6 +199,9 @@ const LIBRARY: EngineFacts = EngineFacts {
     has_logical_replication: false,
     assigns_only_primary_keys: false,
     stores_data: true,
+    table_format_option: None,
+    known_table_formats: &[],
+    has_extensions: false,
 };
 
 const NULL: EngineFacts = EngineFacts {
@@ -198,6 +219,9 @@ const NULL: EngineFacts = EngineFacts {
     has_replicas: false,
     has_logical_replication: false,
     assigns_only_primary_keys: false,
+    table_format_option: None,
+    known_table_formats: &[],
+    has_extensions: false,
     stores_data: false,
 };
 

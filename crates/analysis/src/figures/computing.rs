@@ -98,6 +98,7 @@ impl CellOfRun<'_> {
             damaged: reader.state() == StepState::Damaged,
             ranks: step.ranks.iter().map(RankFigures::new).collect(),
             plans: step.plans.clone(),
+            commands: step.commands.clone(),
             work_counters: work_counters(step),
             fsync_us: fsync_us(self.record, cell),
             read_limits: read_limits(self.record, cell),

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use record::{
-    CellKey, KeptDatabase, OpRole, StatementPlan, Status, StepKind, StepProfile, StepWork, Warning,
+    CellKey, KeptDatabase, OpRole, StatementPlan, Status, StepCommand, StepKind, StepProfile,
+    StepWork, Warning,
 };
 use serde::Serialize;
 use words::{Stacks, WaitView, WorkGraph, WorkRole};
@@ -219,6 +220,8 @@ pub struct Row {
     pub waits: Vec<Waits>,
     /// The plans of the workload's statements after the step. Empty from engines without plans.
     pub plans: Vec<StatementPlan>,
+    /// The plan's commands around the step.
+    pub commands: Vec<StepCommand>,
     /// The sizes of tables and indexes after the step. Empty if the engine reports none.
     pub sizes: Vec<Size>,
     /// The events of the engine's log during the step; `None` if Assay reads no such log.

@@ -47,6 +47,8 @@ fn start<E>(
         log: &log,
         connections: 20,
         limits: &Limits::default(),
+        creation: &engine::Creation::default(),
+        env: &[],
         timeout: Duration::from_secs(60),
         network,
         database: None,

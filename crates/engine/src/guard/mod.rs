@@ -56,6 +56,9 @@ use crate::SetupError;
 /// The hidden subcommand of assay that runs [`main`].
 pub const SUBCOMMAND: &str = "guard";
 
+/// The beginning of the names of variables that the guard passes on without it.
+const FOR_PROGRAM: &str = "ASSAY_FOR_PROGRAM_";
+
 /// The start of the message with the means by which assay freezes the program, in JSON.
 const HOLD_MESSAGE: &str = "hold ";
 
@@ -76,6 +79,10 @@ pub struct Spawn<'a> {
     /// Environment variables to set.
     #[serde(skip)]
     pub env: Vec<(OsString, OsString)>,
+    /// Environment variables that only the program gets: the guard, which may have more rights,
+    /// must not load its libraries.
+    #[serde(skip)]
+    pub program_env: &'a [(String, String)],
     /// Environment variables to remove.
     #[serde(skip)]
     pub env_remove: Vec<OsString>,
@@ -111,6 +118,10 @@ impl Spawn<'_> {
             guard.env_remove(name);
         }
         guard.envs(self.env.iter().map(|(name, value)| (name, value)));
+        // Other users can read command lines, and not environments.
+        for (name, value) in self.program_env {
+            guard.env(format!("{FOR_PROGRAM}{name}"), value);
+        }
         guard.current_dir(self.directory.unwrap_or(Path::new("/")));
 
         let stderr = if self.log.is_some() { Stdio::null() } else { Stdio::inherit() };

@@ -20,7 +20,7 @@ use serde::Deserialize;
 
 use super::descendants::descendants;
 use super::hold::{self, Hold};
-use super::{Confinement, Deadline, Ending, HOLD_MESSAGE, ProgramEnd};
+use super::{Confinement, Deadline, Ending, FOR_PROGRAM, HOLD_MESSAGE, ProgramEnd};
 
 /// The number of checks, 5 ms apart, between SIGQUIT and SIGKILL when assay is gone. It is about 2
 /// s, or longer on a machine that stalls.
@@ -114,6 +114,11 @@ fn prepare_program(guard: &OsStr, args: &[OsString]) -> Result<Command, String> 
     let stdout = output.try_clone().map_err(|error| error.to_string())?;
     let mut command = Command::new(program);
     command.args(args).stdin(stdin).stdout(stdout).stderr(output);
+    for (name, value) in std::env::vars_os() {
+        if let Some(own_name) = name.as_bytes().strip_prefix(FOR_PROGRAM.as_bytes()) {
+            command.env(OsStr::from_bytes(own_name), value).env_remove(name);
+        }
+    }
 
     request.confinement.unwrap_or_default().limit_memory()?;
     if let Some((uid, gid)) = request.user {

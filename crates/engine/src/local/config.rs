@@ -246,6 +246,8 @@ pub(crate) mod tests {
             log: "".as_ref(),
             connections,
             limits: &Limits::default(),
+            creation: &words::Creation::default(),
+            env: &[],
             timeout: std::time::Duration::MAX,
             network: None,
             database: None,

@@ -92,6 +92,7 @@ impl ServerPlace {
             program,
             args,
             env,
+            program_env: &self.env,
             env_remove: self.kind.environment.iter().map(OsString::from).collect(),
             input,
             directory: None,

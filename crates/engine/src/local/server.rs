@@ -13,6 +13,8 @@ use std::time::Duration;
 use fs_err as fs;
 use fs_err::os::unix::fs::OpenOptionsExt as _;
 
+use words::Creation;
+
 use super::socket::{SOCKETS_PREFIX, SocketDirectory, socket_parent};
 use super::user::{self, SystemUser};
 use crate::data_dir::read_start;
@@ -72,6 +74,10 @@ pub struct StartOptions<'a> {
     pub connections: u32,
     /// Limits of the server, and of the programs that create its files.
     pub limits: &'a Limits,
+    /// The way in which its database is made.
+    pub creation: &'a Creation,
+    /// Environment variables of the server, and of the programs that create its files.
+    pub env: &'a [(String, String)],
     /// The time that the server may take to start, and to stop.
     pub timeout: Duration,
     /// The TCP address and the password for its clients; `None`: they use its private socket.
@@ -89,11 +95,12 @@ pub struct StartOptions<'a> {
 /// A tool that runs a server's program, for example to count its instructions. The server is then
 /// configured to do as little as possible by the clock, and may take longer to start.
 pub trait Wrapper: fmt::Debug {
-    /// Returns the name of a directory for the tool's files, which is created in that of the server.
+    /// Returns the name of a directory for the tool's files, which is created in that of the
+    /// server.
     fn folder(&self) -> &str;
 
-    /// Returns the words before the path of the server's program, with the tool's program first. Its
-    /// files go into `folder`.
+    /// Returns the words before the path of the server's program, with the tool's program first.
+    /// Its files go into `folder`.
     fn command(&self, folder: &Path) -> Vec<OsString>;
 }
 
@@ -164,6 +171,8 @@ pub struct ServerPlace {
     pub(crate) log: PathBuf,
     /// The time that each program may take.
     pub(super) timeout: Duration,
+    /// Environment variables of its programs.
+    pub(super) env: Vec<(String, String)>,
     /// The tool that runs the server's program.
     pub(super) wrapped_in: Option<WrappedIn>,
 }
@@ -235,6 +244,7 @@ impl ServerPlace {
             guard_exe,
             log,
             timeout: options.timeout * slowdown,
+            env: options.env.to_vec(),
             wrapped_in,
         })
     }

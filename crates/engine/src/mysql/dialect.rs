@@ -4,7 +4,7 @@
 //! server rounds. Deleters that share a table wait for each other's rows, because `delete` can't
 //! skip locked ones.
 
-use crate::dialect::text_literal;
+use crate::dialect::{text_literal, with_table_options};
 use crate::{BulkLoad, ColumnType, Dialect, Index, IndexStatements, Rows, Table, Value};
 
 /// The columns of a plan, as MySQL has them since 5.7.
@@ -64,6 +64,8 @@ impl StorageEngine {
 pub struct MysqlDialect {
     /// The storage engine of new tables.
     pub storage_engine: StorageEngine,
+    /// SQL after the storage engine in the statements that create tables.
+    pub table_options: String,
 }
 
 impl Dialect for MysqlDialect {
@@ -111,12 +113,13 @@ impl Dialect for MysqlDialect {
             format!("key x{key} ({key})")
         };
 
-        vec![format!(
-            "create table {} ({}, {index}) engine={}{partitions}",
+        let create = format!(
+            "create table {} ({}, {index}) engine={}",
             table.name,
             self.column_definitions(table),
             self.storage_engine.name()
-        )]
+        );
+        vec![with_table_options(create, &self.table_options) + &partitions]
     }
 
     fn create_indexes(&self, table: &Table, statements: IndexStatements) -> Vec<String> {
@@ -269,7 +272,7 @@ mod tests {
     use crate::schema::tests::table;
 
     fn dialect(name: &str) -> MysqlDialect {
-        MysqlDialect { storage_engine: StorageEngine::by_name(name) }
+        MysqlDialect { storage_engine: StorageEngine::by_name(name), table_options: String::new() }
     }
 
     #[test]

@@ -112,6 +112,14 @@ const VOLATILE: [&str; 48] = [
 /// Prefixes of variables that describe the build or the node.
 const VOLATILE_PREFIXES: [&str; 3] = ["version", "wsrep_data_home", "wsrep_node"];
 
+/// Variables with these prefixes that say how the build was compiled.
+const COMPILED: [&str; 4] = [
+    "version_compile_machine",
+    "version_compile_os",
+    "version_malloc_library",
+    "version_ssl_library",
+];
+
 impl Notation for MysqlNotation {
     fn options(&self, file: &str) -> Vec<(String, Option<String>)> {
         let options = option_file::server_options(file).into_iter();
@@ -180,7 +188,7 @@ impl Notation for MysqlNotation {
         let mut prefixes = VOLATILE_PREFIXES.iter();
         FORMAT.reserved.contains(&key)
             || VOLATILE.contains(&key)
-            || prefixes.any(|prefix| key.starts_with(prefix))
+            || prefixes.any(|prefix| key.starts_with(prefix)) && !COMPILED.contains(&key)
     }
 
     fn conditions(&self) -> &'static [Condition] {

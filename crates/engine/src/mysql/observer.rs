@@ -158,9 +158,8 @@ fn figure_counters(figures: &[Figure], values: &HashMap<String, String>) -> Vec<
     figures.iter().filter_map(counter).collect()
 }
 
-/// Returns the counters in the status variables. `is_rocksdb` means that MyRocks stores the tables,
-/// otherwise InnoDB does.
-fn status_counters(status: &HashMap<String, String>, is_rocksdb: bool) -> Vec<Counter> {
+/// Returns the counters in the status variables.
+fn status_counters(status: &HashMap<String, String>) -> Vec<Counter> {
     let number = |name: &str| status.get(name)?.parse::<f64>().ok();
     let mut counters = figure_counters(STATUS, status);
     if let (Some(all), Some(log)) = (number("innodb_data_fsyncs"), number("innodb_os_log_fsyncs")) {
@@ -175,19 +174,44 @@ fn status_counters(status: &HashMap<String, String>, is_rocksdb: bool) -> Vec<Co
         counters.extend(redo_counters(now, Some(checkpoint)));
     }
     counters.extend(stall_counters(status));
+    counters
+}
 
-    for counter in &mut counters {
-        // Only one of the two engines stores the measured tables in its files and log.
-        let is_file_counter = matches!(
-            counter.role,
-            Some(Role::LogFsyncCount | Role::DataFsyncCount | Role::LogBytes)
-        );
+/// Leaves the roles of files and logs only to counters of the storage engine that has the measured
+/// tables. What the others do is other work.
+fn keep_roles_of(counters: &mut [Counter], storage_engine: &StorageEngine) {
+    for counter in counters {
         let is_rocksdb_counter = counter.name.starts_with("rocksdb_");
-        if (is_file_counter || is_rocksdb_counter) && is_rocksdb_counter != is_rocksdb {
+        let is_of_others = match storage_engine {
+            StorageEngine::InnoDb => is_rocksdb_counter,
+            StorageEngine::RocksDb => !is_rocksdb_counter && is_about_files(counter.role),
+            StorageEngine::Other(_) => {
+                is_rocksdb_counter
+                    || is_about_files(counter.role)
+                    || is_about_pending_work(counter.role)
+            }
+        };
+        if is_of_others {
             counter.role = counter.role.map(|_| Role::Work);
         }
     }
-    counters
+}
+
+fn is_about_files(role: Option<Role>) -> bool {
+    matches!(role, Some(Role::LogFsyncCount | Role::DataFsyncCount | Role::LogBytes))
+}
+
+fn is_about_pending_work(role: Option<Role>) -> bool {
+    matches!(
+        role,
+        Some(
+            Role::WrittenBytes
+                | Role::CheckpointAgeBytes
+                | Role::HistoryListLength
+                | Role::DirtyBytes
+                | Role::DirtyPageCount
+        )
+    )
 }
 
 /// Returns the time and number of MyRocks's stalls, by reason.
@@ -330,7 +354,7 @@ struct MysqlObserver {
     session: MysqlSession,
     tables: Vec<Table>,
     is_mariadb: bool,
-    is_rocksdb: bool,
+    storage_engine: StorageEngine,
     /// The prefix of InnoDB's views in `information_schema`.
     innodb_views: &'static str,
     has_binlog: bool,
@@ -364,14 +388,14 @@ pub(super) fn open(mysql: &Mysql, tables: &[Table]) -> Result<Box<dyn Observer>,
         } else {
             "innodb_sys_"
         },
-        is_rocksdb: mysql.kind.dialect.storage_engine == StorageEngine::RocksDb,
+        storage_engine: mysql.kind.dialect.storage_engine.clone(),
     }))
 }
 
 impl MysqlObserver {
     fn server_counters(&mut self) -> Result<Vec<Counter>, Error> {
         let status = pairs(self.session.query("show global status")?);
-        let mut counters = status_counters(&status, self.is_rocksdb);
+        let mut counters = status_counters(&status);
 
         if !counters.iter().any(|counter| counter.name == REDO_BYTES) {
             counters.extend(parse_redo(&innodb_status(&mut self.session)?));
@@ -393,7 +417,10 @@ impl MysqlObserver {
             counters.extend(binlog_counters(&mut self.session)?);
         }
 
-        add_fsyncs(&mut counters);
+        keep_roles_of(&mut counters, &self.storage_engine);
+        if !matches!(self.storage_engine, StorageEngine::Other(_)) {
+            add_fsyncs(&mut counters);
+        }
         Ok(counters)
     }
 }
@@ -402,10 +429,10 @@ impl Observer for MysqlObserver {
     fn counters(&mut self) -> Result<Vec<Counter>, Error> {
         let mut counters = self.server_counters()?;
         let session = &mut self.session;
-        counters.extend(if self.is_rocksdb {
-            rocksdb_counters(session)?
-        } else {
-            sizes::of_innodb(session, &self.tables, self.innodb_views)?
+        counters.extend(match self.storage_engine {
+            StorageEngine::RocksDb => rocksdb_counters(session)?,
+            StorageEngine::InnoDb => sizes::of_innodb(session, &self.tables, self.innodb_views)?,
+            StorageEngine::Other(_) => sizes::of_others(session, &self.tables)?,
         });
         counters.extend(sizes::of_tables(session, &self.tables)?);
         Ok(counters)
@@ -416,7 +443,7 @@ impl Observer for MysqlObserver {
     }
 
     fn status(&mut self) -> Result<Option<String>, Error> {
-        engine_status(&mut self.session, self.is_rocksdb).map(Some)
+        engine_status(&mut self.session, &self.storage_engine).map(Some)
     }
 
     fn server_thread(&mut self) -> Option<u32> {
@@ -449,7 +476,7 @@ mod tests {
     fn a_counter_that_a_server_lacks_is_absent() {
         let status = |pairs: &[(&str, &str)]| {
             let pairs = pairs.iter().map(|(name, value)| (name.to_string(), value.to_string()));
-            status_counters(&pairs.collect(), false)
+            status_counters(&pairs.collect())
         };
         let mariadb = status(&[("innodb_data_fsyncs", "12"), ("innodb_lsn_current", "900")]);
         assert_eq!(value(&mariadb, "innodb_fsync_count"), Some(12.0));
@@ -485,7 +512,7 @@ mod tests {
         add("memtable_limit_slowdowns", 4);
         add("pending_compaction_limit_slowdowns", 5);
         add("l0_file_count_limit_stops", 2);
-        let counters = status_counters(&status, true);
+        let counters = status_counters(&status);
         assert!(counters.iter().all(|counter| counter.role.is_some()));
         let expected = [
             ("rocksdb_stall_seconds", 1.5),
@@ -510,8 +537,9 @@ mod tests {
             ("syncs", "100"),
         ];
         let status: HashMap<_, _> = status.map(|(name, count)| (name.into(), count.into())).into();
-        let of = |is_rocksdb| {
-            let mut counters = status_counters(&status, is_rocksdb);
+        let of = |storage_engine: &str| {
+            let mut counters = status_counters(&status);
+            keep_roles_of(&mut counters, &StorageEngine::by_name(storage_engine));
             add_fsyncs(&mut counters);
             let role = |role| {
                 let mut counters = counters.iter();
@@ -520,8 +548,9 @@ mod tests {
             [Role::FsyncCount, Role::LogFsyncCount, Role::DataFsyncCount, Role::BinlogFsyncCount]
                 .map(role)
         };
-        assert_eq!(of(false), [450.0, 240.0, 60.0, 100.0].map(Some));
-        assert_eq!(of(true), [Some(450.0), Some(50.0), None, Some(100.0)]);
+        assert_eq!(of("innodb"), [450.0, 240.0, 60.0, 100.0].map(Some));
+        assert_eq!(of("rocksdb"), [Some(450.0), Some(50.0), None, Some(100.0)]);
+        assert_eq!(of("aria")[1..], [None, None, Some(100.0)]);
     }
 
     #[test]

@@ -17,7 +17,7 @@ use super::{Mysql, MysqlSession, StorageEngine};
 use crate::guard::Deadline;
 use crate::local::config::{ConfigText, OptionValue};
 use crate::local::server::ServerPlace;
-use crate::net::server::{SqlKind, connect_alone, create_database};
+use crate::net::server::{SqlKind, connect_alone};
 use crate::notation::{Notation, as_boolean};
 use crate::{
     Counter, Engine, Error, ErrorClass, Needs, Obstacle, Replicated, ServerEngine, Session,
@@ -412,7 +412,7 @@ fn launch(
         config.text = format!("# Replication.\n[mysqld]\n{defaults}\n{text}");
         MysqlKind::create_data(options, build, place, config)
     };
-    Mysql::launch(options, create, create_database::<MysqlKind>)
+    Mysql::launch_with_database(options, create)
 }
 
 /// Returns true if a replica of MySQL may show a transaction before an earlier one.

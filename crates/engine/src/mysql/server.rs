@@ -15,12 +15,34 @@ use crate::local::log::LogParser;
 use crate::local::server::{
     self as local, PID_FILE_BYTES_MAX, ServerKind, ServerPlace, StartOptions, Trial,
 };
+use crate::net::creation::{about_init_arguments, check_init_arguments};
 use crate::net::server::SqlKind;
 use crate::{Error, Session, SetupError, Storage};
 use words::Secret;
 
 /// The account that comes with the system tables, here without a password.
 const USER: &str = "root";
+
+/// Arguments of the program that creates the data that are assay's own, or that put files
+/// elsewhere.
+const INIT_RESERVED: [&str; 16] = [
+    "basedir",
+    "bootstrap",
+    "daemonize",
+    "datadir",
+    "defaults-extra-file",
+    "defaults-file",
+    "help",
+    "init-file",
+    "initialize",
+    "initialize-insecure",
+    "log-error",
+    "pid-file",
+    "socket",
+    "tmpdir",
+    "user",
+    "version",
+];
 
 /// The account of clients that connect by TCP.
 const CLIENT: &str = "assay";
@@ -77,6 +99,8 @@ const SYSTEM_TABLES_REQUIRED: [usize; 2] = [0, 2];
 pub struct MysqlKind {
     pub(super) version: MysqlVersion,
     pub(super) dialect: MysqlDialect,
+    /// The storage engine of the tables has transactions.
+    has_transactions: bool,
 }
 
 impl SqlKind for MysqlKind {
@@ -90,6 +114,12 @@ impl SqlKind for MysqlKind {
     const DATABASE_EXISTS: &'static str = "1007";
     const SETTINGS: &'static str = "show global variables where variable_name <> 'report_password'";
     const LOG_PARSER: LogParser = log::events;
+    const SMALL_CACHE: (&'static str, &'static str) = ("innodb_buffer_pool_size", "32M");
+    const FORMAT_OPTION: &'static str = "default_storage_engine";
+    const CHOSEN_FORMAT: &'static str = "select @@default_storage_engine";
+    const FORMATS: &'static str = "select engine from information_schema.engines where support in ('YES', 'DEFAULT') order by 1";
+    const FORMAT_HELP: &'static str = "load the plugin of the storage engine with `set.plugin_load_add`, such as `\"ha_spider\"`, or use a build that has it";
+    const USUAL_FORMAT: Option<&'static str> = None;
 
     fn locate(build: &str) -> Result<Installation, SetupError> {
         installation::locate(build)
@@ -115,9 +145,15 @@ impl SqlKind for MysqlKind {
         create_directories(place)?;
         let option_file = place.write("initial.cnf", &config.initial)?;
         let Installation { program, version, .. } = build;
+        check_init_arguments(options, &INIT_RESERVED)?;
+        let own = &options.creation.init_arguments;
+        let run = |mut args: Vec<OsString>, input| {
+            args.extend(own.iter().map(OsString::from));
+            let ran = place.run(program, args, input, options.stop);
+            ran.map_err(|error| about_init_arguments(options, error))
+        };
         if version.is_mysql_from(5, 7, 0) {
-            let args = with_options(&option_file, &["--initialize-insecure"]);
-            return place.run(program, args, None, options.stop);
+            return run(with_options(&option_file, &["--initialize-insecure"]), None);
         }
 
         let statements = system_table_statements(options.build, build)?;
@@ -134,8 +170,7 @@ impl SqlKind for MysqlKind {
         if version.is_mariadb() {
             args.push("--enforce-storage-engine=");
         }
-        let args = with_options(&option_file, &args);
-        place.run(program, args, Some(&statements), options.stop)
+        run(with_options(&option_file, &args), Some(&statements))
     }
 
     fn adopt_data(place: &ServerPlace) -> Result<(), SetupError> {
@@ -201,11 +236,31 @@ impl SqlKind for MysqlKind {
         })?;
         let engine = session.variable("default_storage_engine")?;
         let storage_engine = StorageEngine::by_name(engine.as_deref().unwrap_or("InnoDB"));
-        Ok(Self { version, dialect: MysqlDialect { storage_engine } })
+        let has_transactions = session.query_i64(
+            "select count(*) from information_schema.engines \
+             where engine = @@default_storage_engine and transactions = 'YES'",
+        )?;
+        Ok(Self {
+            version,
+            dialect: MysqlDialect { storage_engine, table_options: String::new() },
+            has_transactions: has_transactions == Some(1),
+        })
     }
 
     fn version(&self) -> &str {
         &self.version.text
+    }
+
+    fn has_transactions(&self) -> bool {
+        self.has_transactions
+    }
+
+    fn set_table_options(&mut self, options: &str) {
+        options.clone_into(&mut self.dialect.table_options);
+    }
+
+    fn is_about_format(message: &str) -> bool {
+        message.contains("storage engine")
     }
 
     fn refusal(&self, server: &str) -> Option<SetupError> {

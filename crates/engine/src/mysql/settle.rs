@@ -2,7 +2,8 @@
 //!
 //! InnoDB writes back its dirty pages and removes old row versions. This changes some settings,
 //! which are restored and checked afterward. MyRocks finishes its compactions, flushes its
-//! memtables, and compacts its first level if the build supports that.
+//! memtables, and compacts its first level if the build supports that. With any other storage
+//! engine, the server just has to be quiet for a while.
 
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -12,11 +13,15 @@ use super::session::MysqlSession;
 use super::status::innodb_status;
 use super::{Mysql, StorageEngine};
 use crate::guard::Deadline;
+use crate::quiet::wait_until_quiet;
 use crate::waiting::{Pending, Work, rest};
-use crate::{Action, Counter, Error, Role, Session, SettleLimits, Settled, Table};
+use crate::{Action, Counter, Engine as _, Error, Role, Session, SettleLimits, Settled, Table};
 
 /// The error codes for missing privileges.
 const DENIED: [&str; 3] = ["1142", "1227", "1290"];
+
+/// The error codes of a statement that a storage engine does not have.
+const UNSUPPORTED: [&str; 2] = ["1031", "1178"];
 
 /// The number of old row versions that an idle server may keep.
 const HISTORY_SMALL: f64 = 100.0;
@@ -48,7 +53,12 @@ pub(super) fn settle(
     let started = Deadline::after(limits.at_least);
     let mut settling = Settling {
         mysql,
-        work: Work { deadline: Deadline::after(limits.at_most), stop, denied_codes: &DENIED },
+        work: Work {
+            deadline: Deadline::after(limits.at_most),
+            stop,
+            denied_codes: &DENIED,
+            unsupported_codes: &UNSUPPORTED,
+        },
         settled: Settled { pending_before: pending(mysql)?, ..Settled::default() },
     };
 
@@ -61,7 +71,11 @@ pub(super) fn settle(
             settling.analyze(tables)?;
             settling.settle_innodb()?;
         }
-        StorageEngine::Other(_) => settling.analyze(tables)?,
+        StorageEngine::Other(_) => {
+            settling.analyze(tables)?;
+            let waited = wait_until_quiet(&settling.work, mysql.process_id())?;
+            settling.settled.append(waited);
+        }
     }
 
     let mut settled = settling.settled;
@@ -329,8 +343,11 @@ fn compaction(session: &mut MysqlSession) -> Result<(Vec<Option<String>>, bool),
 /// Returns the pending work that the server reports.
 fn pending(mysql: &Mysql) -> Result<Vec<Counter>, Error> {
     let mut session = MysqlSession::connect(&mysql.address)?;
-    if mysql.kind.dialect.storage_engine == StorageEngine::RocksDb {
-        return rocksdb_counters(&mut session);
+    match mysql.kind.dialect.storage_engine {
+        StorageEngine::RocksDb => return rocksdb_counters(&mut session),
+        // The server does not report it in a common form.
+        StorageEngine::Other(_) => return Ok(Vec::new()),
+        StorageEngine::InnoDb => {}
     }
     let mut counters = Vec::new();
     counters

@@ -13,6 +13,12 @@ const TABLES: &[Figure] = figures! {
     Gauge "data_free" => "free_bytes" FreeBytes;
 };
 
+/// The sizes of a table whose storage engine counts them in `information_schema` alone.
+const OTHERS: &[Figure] = figures! {
+    Gauge "data_length + index_length" => "total_bytes" TableBytes;
+    Gauge "data_length" => "rows_bytes" PartBytes;
+};
+
 /// The pages of each index as of the last statistics.
 const INDEXES: &[Figure] = figures! {
     Gauge "size" => "each_index_bytes" PartBytes;
@@ -26,17 +32,34 @@ pub(super) fn of_tables(
     session: &mut MysqlSession,
     tables: &[Table],
 ) -> Result<Vec<Counter>, Error> {
+    figures_of(session, tables, TABLES)
+}
+
+/// Reads figures of each table that the server has in `information_schema`.
+fn figures_of(
+    session: &mut MysqlSession,
+    tables: &[Table],
+    figures: &[Figure],
+) -> Result<Vec<Counter>, Error> {
     if tables.is_empty() {
         return Ok(Vec::new());
     }
-    let columns: Vec<&str> = TABLES.iter().map(|figure| figure.source).collect();
+    let columns: Vec<&str> = figures.iter().map(|figure| figure.source).collect();
     let sql = format!(
         "select table_name, {} from information_schema.tables \
          where table_schema = database() and table_name in ({})",
         columns.join(", "),
         quoted(tables.iter().map(|table| table.name.as_str()))
     );
-    Ok(table_counters(session.query(&sql)?, TABLES))
+    Ok(table_counters(session.query(&sql)?, figures))
+}
+
+/// Reads the sizes of tables of any storage engine, as the server reports them.
+pub(super) fn of_others(
+    session: &mut MysqlSession,
+    tables: &[Table],
+) -> Result<Vec<Counter>, Error> {
+    figures_of(session, tables, OTHERS)
 }
 
 /// Reads the sizes of InnoDB's indexes and files, summed over partitions; those that the user may

@@ -1,5 +1,6 @@
 //! Reads the texts with which the storage engines describe their state.
 
+use super::StorageEngine;
 use super::observer::if_present;
 use super::session::MysqlSession;
 use crate::figures::status_section;
@@ -48,12 +49,15 @@ pub(super) fn innodb_status(session: &mut MysqlSession) -> Result<String, Error>
 }
 
 /// Reads the status of InnoDB, and of MyRocks where it stores the tables.
-pub(super) fn engine_status(session: &mut MysqlSession, is_rocksdb: bool) -> Result<String, Error> {
+pub(super) fn engine_status(
+    session: &mut MysqlSession,
+    storage_engine: &StorageEngine,
+) -> Result<String, Error> {
     let mut all = String::new();
     for (name, text) in texts(session.query("show engine innodb status")?) {
         all += &status_section(&name, &without_statements(&text));
     }
-    if is_rocksdb {
+    if *storage_engine == StorageEngine::RocksDb {
         for (name, text) in texts(session.query("show engine rocksdb status")?) {
             all += &status_section(&name, &text);
         }

@@ -8,17 +8,23 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use super::address::Address;
+use super::creation::{check_format, missing_format, set_up};
 use super::stream::Stream;
 use crate::guard::Deadline;
 use crate::local::config::{self, ConfigText};
 use crate::local::log::LogParser;
 use crate::local::program::Readiness;
 use crate::local::server::{Origin, Server, ServerKind, ServerPlace, StartOptions, Trial};
-use crate::{Engine, Error, Needs, Obstacle, Session, Setting, SetupError, Storage};
+use crate::runtime::check_preloaded;
+use crate::{Capabilities, Engine, Error, Needs, Obstacle, Session, Setting, SetupError, Storage};
 use words::Secret;
 
 /// The database that assay creates. Its name comes from the Insert Benchmark.
 pub(crate) const DATABASE: &str = "ib";
+
+/// The note about tables without transactions.
+const NO_TRANSACTIONS: &str = "the format of the tables has no transactions: each statement commits by itself, \
+     so that `commit` does nothing, and a statement that fails may leave some of its rows";
 
 /// A connection to a server.
 pub trait Client: Session + Sized {
@@ -74,6 +80,20 @@ pub trait SqlKind: Sized + Send + Sync + 'static {
 
     /// The parser of its log.
     const LOG_PARSER: LogParser;
+
+    /// The option of the server's cache, with a size that suffices for one table.
+    const SMALL_CACHE: (&'static str, &'static str);
+
+    /// The option that selects the format of new tables.
+    const FORMAT_OPTION: &'static str;
+    /// Queries for the format of new tables, and for all formats.
+    const CHOSEN_FORMAT: &'static str;
+    const FORMATS: &'static str;
+    /// The remedy if the format is missing.
+    const FORMAT_HELP: &'static str;
+    /// A statement after which a session creates tables in a format that exists from the beginning;
+    /// `None` if the server starts only with a format that exists.
+    const USUAL_FORMAT: Option<&'static str>;
 
     /// Finds a build.
     fn locate(build: &str) -> Result<Self::Build, SetupError>;
@@ -142,6 +162,24 @@ pub trait SqlKind: Sized + Send + Sync + 'static {
     /// Returns the version that the server reports.
     fn version(&self) -> &str;
 
+    /// Reads how the build was compiled, as far as [`Self::SETTINGS`] does not say.
+    fn build_facts(_session: &mut Self::Session) -> Result<Vec<Setting>, Error> {
+        Ok(Vec::new())
+    }
+
+    /// Returns whether tables of the format have transactions.
+    fn has_transactions(&self) -> bool {
+        true
+    }
+
+    /// Adds SQL to the end of the statements that create tables.
+    fn set_table_options(&mut self, options: &str);
+
+    /// Returns whether a message in the log is about a format of tables that does not exist.
+    fn is_about_format(_message: &str) -> bool {
+        false
+    }
+
     /// Returns the error for a server whose version is too old; `None` for any other.
     fn refusal(&self, server: &str) -> Option<SetupError>;
 
@@ -181,7 +219,24 @@ impl<K: SqlKind> SqlServer<K> {
         let create = |build: &K::Build, place: &ServerPlace, config: &mut ConfigText| {
             K::create_data(options, build, place, config)
         };
-        Self::launch(options, create, create_database::<K>)
+        Self::launch_with_database(options, create)
+    }
+
+    /// Starts a server as [`Self::launch`] does, with a database that is made as the config says,
+    /// unless it gets a copy of one.
+    pub(crate) fn launch_with_database(
+        options: &StartOptions<'_>,
+        create: impl FnOnce(&K::Build, &ServerPlace, &mut ConfigText) -> Result<(), SetupError>,
+    ) -> Result<Self, SetupError> {
+        let launched = Self::launch(options, create, create_database::<K>)?;
+        let mut session = connect_alone::<K>(launched.address()).map_err(|source| {
+            SetupError::Server { server: launched.address().to_string(), help: None, source }
+        })?;
+        if options.database.is_none() {
+            set_up::<K>(options, &mut session)?;
+        }
+        check_format::<K>(&mut session)?;
+        Ok(launched)
     }
 
     /// Creates a server's data in an empty place, or copies that of another server, and starts the
@@ -216,6 +271,9 @@ impl<K: SqlKind> SqlServer<K> {
         let name = format!("{} at `{socket}`", build.version());
         let config_error = |log: &[String]| {
             let message = (K::KIND.config_error)(log)?;
+            if K::is_about_format(&message) {
+                return Some(missing_format::<K>(message));
+            }
             let help = config::remedy(&message, &config.text);
             Some(config::refused(&build.version(), &message, &help, Some(config_file.clone())))
         };
@@ -225,8 +283,9 @@ impl<K: SqlKind> SqlServer<K> {
             Readiness { server: &name, probe: &|| probe(&socket), config_error: &config_error },
             options.stop,
         )?;
+        check_preloaded(options.env, guarded.pid())?;
         let notes = config.notes.into_iter().chain(build.note()).collect();
-        let server = place.into_server(guarded, config.text, notes, origin);
+        let mut server = place.into_server(guarded, config.text, notes, origin);
 
         let address = Address { database: DATABASE.into(), ..socket };
         let address = if options.network.is_some() || options.replicas.is_some() {
@@ -236,6 +295,10 @@ impl<K: SqlKind> SqlServer<K> {
         };
         let name = format!("{} at `{address}`", build.version());
         let (mut started, mut session) = Self::connect(address, &name)?;
+        started.kind.set_table_options(&options.creation.table_options);
+        if !started.kind.has_transactions() {
+            server.notes.push(NO_TRANSACTIONS.to_owned());
+        }
         started.process_id = Some(server.process_id());
         started.places = K::places(&mut session);
         started.server = Some(server);
@@ -401,6 +464,13 @@ fn refuse_strangers<K: SqlKind>(
 }
 
 impl<K: SqlKind> Engine for SqlServer<K> {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            long_transactions: self.kind.has_transactions(),
+            ..Capabilities::of_server()
+        }
+    }
+
     fn version(&self) -> &str {
         self.kind.version()
     }
@@ -433,6 +503,7 @@ impl<K: SqlKind> Engine for SqlServer<K> {
 
         let mut settings: Vec<Setting> = rows.into_iter().filter_map(setting).collect();
         settings.extend(session.stream().settings());
+        settings.extend(K::build_facts(&mut session)?);
         settings.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(settings)
     }

@@ -1,6 +1,6 @@
 //! The SQL dialect of PostgreSQL.
 
-use crate::dialect::text_literal;
+use crate::dialect::{text_literal, with_table_options};
 use crate::{ColumnType, Dialect, Index, Table, Value};
 
 /// The number of keys that a session caches from the sequence, as in the Insert Benchmark, so that
@@ -10,9 +10,12 @@ const SEQUENCE_CACHE: u32 = 1000;
 /// parameters.
 const CUSTOM_PLANS: usize = 5;
 
-/// The dialect of PostgreSQL.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct PostgresDialect;
+/// The dialect of PostgreSQL. The server's own option selects the format of new tables.
+#[derive(Clone, Debug, Default)]
+pub struct PostgresDialect {
+    /// SQL at the end of the statements that create tables.
+    pub table_options: String,
+}
 
 /// Returns SQL that counts rows with an index: only an index on those columns has the order without
 /// sorting.
@@ -65,7 +68,12 @@ impl Dialect for PostgresDialect {
         let primary =
             if table.is_key_primary() { format!(", primary key ({key})") } else { String::new() };
 
-        let mut statements = vec![format!("create table {name} ({columns}{primary}){by_range}")];
+        // A partitioned table has no storage of its own.
+        let create = format!("create table {name} ({columns}{primary}){by_range}");
+        let mut statements = match table.partitions {
+            Some(_) => vec![create],
+            None => vec![with_table_options(create, &self.table_options)],
+        };
         if !table.is_key_primary() {
             statements.push(format!("create index {name}_x{key} on {name} ({key})"));
         }
@@ -82,9 +90,10 @@ impl Dialect for PostgresDialect {
                 let before = number.checked_sub(1);
                 let from = key(before.and_then(|before| partitions.end(before)), "minvalue");
                 let to = key(partitions.end(number), "maxvalue");
-                statements.push(format!(
+                let create = format!(
                     "create table {name}_p{number} partition of {name} for values from ({from}) to ({to})"
-                ));
+                );
+                statements.push(with_table_options(create, &self.table_options));
             }
         }
         statements
@@ -185,8 +194,8 @@ mod tests {
 
     #[test]
     fn partitions_have_no_gaps_and_the_last_has_no_end() {
-        let sql =
-            PostgresDialect.create_table(&table(Some(Partitions { count: 3, rows_each: 100 })));
+        let sql = PostgresDialect::default()
+            .create_table(&table(Some(Partitions { count: 3, rows_each: 100 })));
         assert!(
             sql[0].ends_with("primary key (transactionid)) partition by range (transactionid)"),
             "{}",
@@ -199,14 +208,14 @@ mod tests {
 
     #[test]
     fn parameters_are_numbered_row_by_row() {
-        let sql = PostgresDialect.insert(&table(None), 2);
+        let sql = PostgresDialect::default().insert(&table(None), 2);
         assert_eq!(sql, "insert into pi1 (price, data) values ($1, $2), ($3, $4)");
     }
 
     #[test]
     fn index_names_begin_with_the_tables_name() {
         assert_eq!(
-            PostgresDialect.create_indexes(&table(None), IndexStatements::Usual),
+            PostgresDialect::default().create_indexes(&table(None), IndexStatements::Usual),
             [
                 "create index pi1_pdc on pi1 (price, data)",
                 "create index pi1_byprice on pi1 (price)"

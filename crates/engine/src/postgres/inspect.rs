@@ -2,17 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use super::PostgresSession;
-use super::dialect::PostgresDialect;
+use super::{PostgresDialect, PostgresSession};
 use crate::{Dialect, Error, Index, IndexRows, Session, Table, index_on};
 
 pub(super) fn count_by_index(
     session: &mut PostgresSession,
+    dialect: &PostgresDialect,
     table: &Table,
     index: &Index,
 ) -> Result<IndexRows, Error> {
-    let dialect = PostgresDialect;
-    let Some(name) = index_on(session, &dialect, table, &index.columns)? else {
+    let Some(name) = index_on(session, dialect, table, &index.columns)? else {
         return Ok(IndexRows::NoIndex);
     };
 

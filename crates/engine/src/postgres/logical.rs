@@ -7,7 +7,7 @@ use super::server::PostgresKind;
 use super::{Postgres, PostgresDialect, PostgresSession, obstacles};
 use crate::local::config::{ConfigText, OptionValue};
 use crate::local::server::ServerPlace;
-use crate::net::server::{SqlKind, connect_alone, create_database};
+use crate::net::server::{SqlKind, connect_alone};
 use crate::{Dialect, Error, Needs, Obstacle, Session, SetupError, SqlEngine, StartOptions, Table};
 
 /// The publication of all tables.
@@ -52,7 +52,7 @@ pub(super) fn start_replica(
         config.text += "synchronous_standby_names = ''\n";
         PostgresKind::create_data(options, build, place, config)
     };
-    let replica = Postgres::launch(options, create, create_database::<PostgresKind>)?;
+    let replica = Postgres::launch_with_database(options, create)?;
 
     subscribe(primary, &replica, name, conninfo).map_err(|source| SetupError::Server {
         server: name.to_owned(),
@@ -89,6 +89,7 @@ fn subscribe(
 /// Creates new tables of the primary, which are empty, on a replica. Returns false for a physical
 /// replica, which receives DDL.
 pub(super) fn create_tables(
+    dialect: &PostgresDialect,
     primary: &mut PostgresSession,
     replica: &mut PostgresSession,
     tables: &[Table],
@@ -98,7 +99,7 @@ pub(super) fn create_tables(
     }
 
     // All or none of them.
-    let statements = tables.iter().flat_map(|table| PostgresDialect.create_table(table));
+    let statements = tables.iter().flat_map(|table| dialect.create_table(table));
     for sql in ["begin".to_owned()].into_iter().chain(statements) {
         if let Err(error) = replica.query(&sql) {
             replica.query("rollback")?;
@@ -120,7 +121,7 @@ pub(super) fn drop_tables(replica: &mut PostgresSession, tables: &[Table]) -> Re
         return Ok(());
     }
     replica.query(super::DROP_TIMEOUT)?;
-    for sql in tables.iter().flat_map(|table| PostgresDialect.drop_table(table)) {
+    for sql in tables.iter().flat_map(|table| PostgresDialect::default().drop_table(table)) {
         replica.query(&sql)?;
     }
     Ok(())

@@ -5,6 +5,7 @@
 //! blocking client that implements the protocol.
 
 mod address;
+mod build_facts;
 mod config;
 mod connection;
 mod dialect;
@@ -48,7 +49,7 @@ impl SqlEngine for Postgres {
     type Session = PostgresSession;
 
     fn dialect(&self) -> &dyn Dialect {
-        &PostgresDialect
+        &self.kind.dialect
     }
 
     fn connect(&self) -> Result<PostgresSession, Error> {
@@ -90,7 +91,7 @@ impl SqlEngine for Postgres {
         table: &Table,
         index: &Index,
     ) -> Result<Option<IndexRows>, Error> {
-        inspect::count_by_index(session, table, index).map(Some)
+        inspect::count_by_index(session, &self.kind.dialect, table, index).map(Some)
     }
 }
 

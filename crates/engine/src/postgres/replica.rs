@@ -131,11 +131,12 @@ impl Replicated for Postgres {
     }
 
     fn create_tables(
+        &self,
         primary: &mut PostgresSession,
         replica: &mut PostgresSession,
         tables: &[Table],
     ) -> Result<bool, Error> {
-        logical::create_tables(primary, replica, tables)
+        logical::create_tables(&self.kind.dialect, primary, replica, tables)
     }
 
     fn drop_tables(replica: &mut PostgresSession, tables: &[Table]) -> Result<(), Error> {

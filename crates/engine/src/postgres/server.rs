@@ -8,7 +8,7 @@ use postgres_protocol::password::scram_sha_256;
 use super::address::{self, SCHEME};
 use super::config;
 use super::installation::{self, Installation};
-use super::{Address, PostgresSession, failure, log};
+use super::{Address, PostgresDialect, PostgresSession, build_facts, failure, log};
 use crate::data_dir::read_start;
 use crate::guard::Ending;
 use crate::local::config::ConfigText;
@@ -16,12 +16,31 @@ use crate::local::log::LogParser;
 use crate::local::server::{
     self as local, PID_FILE_BYTES_MAX, ServerKind, ServerPlace, StartOptions, Trial, replace_file,
 };
+use crate::net::creation::{about_init_arguments, check_init_arguments};
 use crate::net::server::{Build, SqlKind};
-use crate::{Error, Session, SetupError, Storage};
+use crate::{Error, Session, Setting, SetupError, Storage};
 use words::Secret;
 
 /// More than `pg_hba.conf` of a new cluster has.
 const RULES_BYTES_MAX: u64 = 1 << 20;
+
+/// Arguments of `initdb` that are assay's own, or that put files elsewhere or create no cluster.
+const INIT_RESERVED: [&str; 12] = [
+    "auth",
+    "auth-host",
+    "auth-local",
+    "help",
+    "pgdata",
+    "pwfile",
+    "pwprompt",
+    "show",
+    "sync-only",
+    "username",
+    "version",
+    "waldir",
+];
+/// The argument that turns checksums off.
+const NO_CHECKSUMS: &str = "--no-data-checksums";
 
 /// The role that assay creates.
 const ROLE: &str = "assay";
@@ -70,6 +89,9 @@ pub struct PostgresKind {
     version: String,
     /// The major version, such as 15 in 15.14.
     pub(super) major: u32,
+    /// The format of new tables.
+    pub(super) format: String,
+    pub(super) dialect: PostgresDialect,
 }
 
 impl SqlKind for PostgresKind {
@@ -85,6 +107,14 @@ impl SqlKind for PostgresKind {
     // `current_setting` returns a value with its unit, unlike `pg_settings`.
     const SETTINGS: &'static str = "select name, current_setting(name, true), source from pg_settings where name <> 'primary_conninfo'";
     const LOG_PARSER: LogParser = log::events;
+    const SMALL_CACHE: (&'static str, &'static str) = ("shared_buffers", "16MB");
+    const FORMAT_OPTION: &'static str = "default_table_access_method";
+    const CHOSEN_FORMAT: &'static str = "select current_setting('default_table_access_method')";
+    const FORMATS: &'static str = "select amname from pg_am where amtype = 't' order by 1";
+    const FORMAT_HELP: &'static str =
+        "create the access method with `extensions` or `setup-sql`, or choose another format";
+    // Scripts of extensions create tables before they create the access method.
+    const USUAL_FORMAT: Option<&'static str> = Some("set default_table_access_method = heap");
 
     fn locate(build: &str) -> Result<Installation, SetupError> {
         installation::locate(build)
@@ -104,20 +134,11 @@ impl SqlKind for PostgresKind {
         place: &ServerPlace,
         _config: &ConfigText,
     ) -> Result<(), SetupError> {
-        let args = [
-            "--auth-local=trust",
-            "--auth-host=reject",
-            "--data-checksums",
-            "--encoding=UTF8",
-            "--locale=C",
-            "--no-sync",
-            "--username",
-            ROLE,
-            "--pgdata",
-        ];
-        let mut args: Vec<OsString> = args.map(OsString::from).into();
-        args.push(place.data().into());
-        place.run(&build.bin_dir.join("initdb"), args, None, options.stop)?;
+        check_init_arguments(options, &INIT_RESERVED)?;
+        let args = init_arguments(options, build, &place.data());
+        place
+            .run(&build.bin_dir.join("initdb"), args, None, options.stop)
+            .map_err(|error| about_init_arguments(options, error))?;
 
         if let Some(network) = options.network {
             let path = place.data().join("pg_hba.conf");
@@ -229,11 +250,21 @@ impl SqlKind for PostgresKind {
         let number: u32 = text.parse().map_err(|_| {
             failure::protocol(format!("cannot parse the server's version number `{text}`"))
         })?;
-        Ok(Self { version, major: number / 10_000 })
+        let format = session.setting(Self::FORMAT_OPTION)?;
+        let dialect = PostgresDialect::default();
+        Ok(Self { version, major: number / 10_000, format, dialect })
     }
 
     fn version(&self) -> &str {
         &self.version
+    }
+
+    fn build_facts(session: &mut PostgresSession) -> Result<Vec<Setting>, Error> {
+        build_facts::read(session)
+    }
+
+    fn set_table_options(&mut self, options: &str) {
+        options.clone_into(&mut self.dialect.table_options);
     }
 
     fn refusal(&self, server: &str) -> Option<SetupError> {
@@ -254,6 +285,24 @@ impl SqlKind for PostgresKind {
     fn storage(cluster: &PathBuf) -> Storage {
         Storage { data: vec![cluster.clone()], logs: vec![cluster.join("pg_wal")] }
     }
+}
+
+/// Returns the arguments of `initdb`. Of two arguments of the same name, it uses the last.
+fn init_arguments(options: &StartOptions<'_>, build: &Installation, data: &Path) -> Vec<OsString> {
+    let own = &options.creation.init_arguments;
+    let without_checksums = own.iter().any(|argument| argument == NO_CHECKSUMS);
+    let mut args = vec!["--encoding=UTF8", "--locale=C", "--no-sync"];
+    if !without_checksums {
+        args.push("--data-checksums");
+    }
+    // Before version 18, this is the default, and the argument is unknown.
+    let is_known = |argument: &&str| *argument != NO_CHECKSUMS || build.version.major >= 18;
+    args.extend(own.iter().map(String::as_str).filter(is_known));
+    args.extend(["--auth-local=trust", "--auth-host=reject", "--username", ROLE, "--pgdata"]);
+
+    let mut args: Vec<OsString> = args.into_iter().map(OsString::from).collect();
+    args.push(data.into());
+    args
 }
 
 /// Returns the process in `postmaster.pid` of `cluster`, if it is a live server of that cluster.

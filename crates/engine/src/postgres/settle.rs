@@ -9,8 +9,9 @@ use super::observer::{names, relations, wait_for_closing, wait_for_collector};
 use super::session::PostgresSession;
 use super::{Address, Postgres};
 use crate::guard::Deadline;
+use crate::quiet::wait_until_quiet;
 use crate::waiting::{Pending, Work, no_thread, rest};
-use crate::{Counter, Error, Role, Session, SettleLimits, Settled, Table};
+use crate::{Counter, Engine as _, Error, Role, Session, SettleLimits, Settled, Table};
 
 /// The number of tables that are vacuumed at the same time.
 const CONNECTIONS_MAX: usize = 4;
@@ -21,6 +22,12 @@ const CLOSING_MAX: Duration = Duration::from_secs(1);
 
 /// The error codes for missing privileges.
 const DENIED: [&str; 1] = ["42501"];
+/// The error codes of a statement that a table's access method does not have: a feature that is not
+/// supported, and an object of the wrong kind.
+const UNSUPPORTED: [&str; 2] = ["0A000", "42809"];
+
+/// The table format whose background work the server reports.
+const HEAP: &str = "heap";
 
 pub(super) fn settle(
     postgres: &Postgres,
@@ -29,7 +36,12 @@ pub(super) fn settle(
     stop: &AtomicBool,
 ) -> Result<Settled, Error> {
     let began = Deadline::after(limits.at_least);
-    let work = Work { deadline: Deadline::after(limits.at_most), stop, denied_codes: &DENIED };
+    let work = Work {
+        deadline: Deadline::after(limits.at_most),
+        stop,
+        denied_codes: &DENIED,
+        unsupported_codes: &UNSUPPORTED,
+    };
 
     let mut session = connect(postgres)?;
     wait_for_closing(
@@ -53,6 +65,10 @@ pub(super) fn settle(
             workers => Pending::Some(format!("workers on the tables: {workers}")),
         })
     })?);
+
+    if postgres.kind.format != HEAP {
+        settled.append(wait_until_quiet(&work, postgres.process_id())?);
+    }
 
     settled.actions.extend(rest(&began, limits.at_least, stop));
     settled.pending_after = pending(postgres, &mut session, tables)?;

@@ -74,6 +74,7 @@ pub(crate) fn shell<'a>(exe: &'a Path, log: &'a Path, script: &str) -> Spawn<'a>
         program: Path::new("/bin/sh"),
         args: vec!["-c".into(), script.into()],
         env: vec![("GREETING".into(), "hello".into())],
+        program_env: &[],
         env_remove: Vec::new(),
         input: None,
         directory: None,
@@ -103,6 +104,22 @@ fn a_program_that_ends_by_itself_is_reported_with_its_status() {
     let mut guarded = Guarded::spawn(&shell(&exe, &log, "echo $GREETING; exit 7")).unwrap();
     assert_eq!(guarded.wait(LIMIT).unwrap().code(), Some(7));
     assert_eq!(fs_err::read_to_string(&log).unwrap(), "hello\n");
+}
+
+#[test]
+fn only_the_program_gets_its_own_variables() {
+    let directory = tempfile::tempdir().unwrap();
+    let (exe, log) = (guard_exe(), directory.path().join("log"));
+    let own = [("LD_PRELOAD".to_owned(), "/nowhere/secret.so".to_owned())];
+    // The parent is the guard, and the shell itself prints that it can't load the library.
+    let script = "tr '\\0' '\\n' < /proc/$PPID/environ; echo; tr '\\0' ' ' < /proc/$PPID/cmdline; echo; echo own $LD_PRELOAD";
+    let spawn = Spawn { program_env: &own, ..shell(&exe, &log, script) };
+    Guarded::spawn(&spawn).unwrap().wait(LIMIT).unwrap();
+    let text = fs_err::read_to_string(&log).unwrap();
+    assert!(text.ends_with("own /nowhere/secret.so\n"), "{text}");
+    assert!(!text.lines().any(|line| line.starts_with("LD_PRELOAD=")), "{text}");
+    let command = text.lines().find(|line| line.contains("/bin/sh -c")).unwrap();
+    assert!(!command.contains("secret.so"), "{command}");
 }
 
 #[test]

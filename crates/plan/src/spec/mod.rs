@@ -61,6 +61,8 @@ pub struct Plan {
     pub server_user: Option<String>,
     /// The address on which servers listen; `None` to choose one when needed.
     pub listen: Option<IpAddr>,
+    /// The commands around each step.
+    pub step_commands: StepCommands,
     /// CPU profiles.
     pub profile: Profile,
     /// Exact work.
@@ -76,6 +78,18 @@ pub struct Plan {
     pub targets: Vec<Target>,
     /// Every value with its origin, in the order in which `check` shows them.
     pub resolved: Vec<Resolved>,
+}
+
+/// Commands of a shell that run on this host before and after each step of each cell, outside of
+/// measured time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StepCommands {
+    /// The command before a step.
+    pub before: Option<String>,
+    /// The command after a step.
+    pub after: Option<String>,
+    /// The time that a command may take.
+    pub timeout: Duration,
 }
 
 /// The length of a turn.

@@ -1,6 +1,6 @@
 //! Builds, configs, and the targets that they make.
 
-use words::{Durability, Engine, EngineHome, Limits, Secret};
+use words::{Creation, Durability, Engine, EngineHome, Limits, Secret};
 
 /// One installed version of an engine.
 #[derive(Clone, Debug, PartialEq)]
@@ -77,6 +77,10 @@ pub struct Config {
     pub factors: Vec<(String, String)>,
     /// The part of the machine that its server may use.
     pub limits: Limits,
+    /// The way in which its databases are made.
+    pub creation: Creation,
+    /// Environment variables of its server, or of the process of a library.
+    pub env: Vec<(String, String)>,
     /// The number of the server's replicas.
     pub replicas: u32,
     /// Replicas get the changes of rows instead of the log (PostgreSQL).
@@ -109,6 +113,8 @@ impl Config {
             load: Vec::new(),
             factors: Vec::new(),
             limits: Limits::default(),
+            creation: Creation::default(),
+            env: Vec::new(),
             replicas: 0,
             logical_replication: false,
             replica_set: Vec::new(),
@@ -122,7 +128,8 @@ impl Config {
     }
 
     /// Returns the options that the config declares. The names of those for the load begin with
-    /// `load.`. `tls`, `durability` and the options for replicas are assay's own.
+    /// `load.`. `tls`, `durability`, the options for replicas, and [`Self::surroundings`] are
+    /// assay's own.
     pub fn declared(&self) -> Vec<(String, String)> {
         let with_prefix = |(name, value): &(String, String)| {
             let name = name.strip_prefix(TABLE_OPTION).unwrap_or(name);
@@ -133,8 +140,39 @@ impl Config {
         let is_usual = self.durability == Durability::Process;
         let durability =
             (!is_usual).then(|| ("durability".to_owned(), self.durability.name().to_owned()));
-        let own = tls.into_iter().chain(durability).chain(self.replica_options());
+        let own = tls.into_iter().chain(durability);
+        let own = own.chain(self.replica_options()).chain(self.surroundings());
         self.set.iter().cloned().chain(own).chain(of_load).collect()
+    }
+
+    /// Returns how its databases are made and the environment of its server, as options that no
+    /// engine reports. The names of environment variables begin with `env.`.
+    pub fn surroundings(&self) -> Vec<(String, String)> {
+        let creation = self.creation.declared().into_iter();
+        let creation = creation.map(|(name, value)| (name.to_owned(), value));
+        let env = self.env.iter().map(|(name, value)| (format!("{ENV}.{name}"), value.clone()));
+        creation.chain(env).collect()
+    }
+
+    /// Returns whether only a server that is started shows whether the config works: its options
+    /// can be read without.
+    pub fn needs_trial_of_creation(&self) -> bool {
+        let known = self.engine.facts().known_table_formats;
+        let is_known = |format: &str| known.iter().any(|known| known.eq_ignore_ascii_case(format));
+        !self.surroundings().is_empty() || !self.table_format().is_none_or(is_known)
+    }
+
+    /// Returns whether databases of the other config can be used with this one: both are made in
+    /// the same way, and their tables have the same format.
+    pub fn makes_the_same_database(&self, other: &Self) -> bool {
+        self.creation == other.creation && self.table_format() == other.table_format()
+    }
+
+    /// Returns the format of new tables that the config selects by an option.
+    fn table_format(&self) -> Option<&str> {
+        let wanted = self.engine.facts().table_format_option?;
+        let option = self.set.iter().rfind(|(name, _)| name.eq_ignore_ascii_case(wanted));
+        option.map(|(_, value)| value.as_str())
     }
 
     /// Returns the options of its replicas: those of `set` and their own.
@@ -164,6 +202,8 @@ impl Config {
     }
 }
 
+/// The table of environment variables in a config.
+pub(crate) const ENV: &str = "env";
 /// The prefix of options of the load, in a list with other options.
 pub const LOAD_OPTION: &str = "load.";
 /// The prefix that names of RocksDB's table options may have.

@@ -49,12 +49,13 @@ fn listing(plan: &Plan) -> String {
     for target in &plan.targets {
         let config = &plan.configs[target.config];
         lines.push_str(&format!(
-            "{} files {:?} set {:?}{}{}\n",
+            "{} files {:?} set {:?}{}{}{}\n",
             target.name,
             config.files,
             config.set,
             load_options(config),
-            limits(config)
+            limits(config),
+            surroundings(config)
         ));
     }
     for variant in plan.variants.iter().filter(|variant| variant.name.is_some()) {
@@ -67,6 +68,13 @@ fn load_options(config: &plan::Config) -> String {
     match config.load.as_slice() {
         [] => String::new(),
         load => format!(" load {load:?}"),
+    }
+}
+
+fn surroundings(config: &plan::Config) -> String {
+    match config.surroundings().as_slice() {
+        [] => String::new(),
+        surroundings => format!(" surroundings {surroundings:?}"),
     }
 }
 

@@ -16,7 +16,8 @@ pub use run::{
     Invocation, Plan, PlanFile, RateSearch, ResolvedValue, Run, Target, WorkloadSteps,
 };
 pub use step::{
-    Cpu, LoadPause, RankLoad, Settle, Step, StepKind, StepProfile, StepWork, StorageSize,
+    Cpu, LoadPause, RankLoad, Settle, Step, StepCommand, StepKind, StepProfile, StepWork,
+    StorageSize,
 };
 
 /// The outcome of a run, cell or step. Files first have the status `Incomplete`, so that it is

@@ -123,6 +123,9 @@ pub struct Step {
     /// The plans of the workload's statements after the step; empty from engines without plans.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub plans: Vec<StatementPlan>,
+    /// The plan's commands that ran around the step; empty if the plan has none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub commands: Vec<StepCommand>,
     /// Warnings that concern the step's results, which remain valid.
     pub warnings: Vec<Warning>,
     /// The other files in the step's directory; filled in when the step is finished.
@@ -280,6 +283,25 @@ pub struct StepProfile {
     pub lost: u64,
     /// The number of samples in functions without a symbol.
     pub unknown: u64,
+}
+
+/// A command of the plan that ran before or after a step.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepCommand {
+    /// The key of the plan: `before-step` or `after-step`.
+    pub key: String,
+    /// The text of the command.
+    pub command: String,
+    /// The exit code; `None` if a signal ended the command.
+    pub exit_code: Option<i32>,
+    /// The way in which it ended, in words: `exit status: 0`.
+    pub ended: String,
+    /// The duration.
+    pub took_ns: u64,
+    /// What it printed, or the end of that.
+    pub output: String,
+    /// The size of all that it printed, in bytes.
+    pub output_bytes: u64,
 }
 
 /// What callgrind counted in a step. Functions and their calls are in `work_functions.parquet` and

@@ -331,6 +331,15 @@ pub fn step() -> Step {
             plan: "SEARCH pi1".into(),
             error: None,
         }],
+        commands: vec![record::StepCommand {
+            key: "before-step".into(),
+            command: "sync".into(),
+            exit_code: Some(0),
+            ended: "exit status: 0".into(),
+            took_ns: 7,
+            output: "done\n".into(),
+            output_bytes: 5,
+        }],
         warnings: vec![],
         files: vec![],
     }

@@ -17,8 +17,8 @@ use crate::model::operations::noun;
 use crate::model::table::{Cell, Table, TableHeading, Tone, anchor};
 use crate::model::worth::{Footnotes, footnoted};
 use crate::tables::lsm;
-use crate::tables::plans;
 use crate::tables::sizes;
+use crate::tables::{commands, plans};
 
 /// A column of a table of figures.
 pub(crate) struct Column {
@@ -163,6 +163,7 @@ pub(crate) fn of_host(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Table> {
     tables.extend(log_events(matrix, step));
     tables.extend(sizes::indexes(matrix, step));
     tables.extend(plans::plans(matrix, step));
+    tables.extend(commands::commands(matrix, step));
     tables.extend(client_hosts(matrix, step));
     tables
 }

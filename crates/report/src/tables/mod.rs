@@ -17,6 +17,7 @@
 //! ```
 
 pub(crate) mod classic;
+pub(crate) mod commands;
 pub(crate) mod compared;
 pub(crate) mod grouped;
 pub(crate) mod history;

@@ -396,11 +396,22 @@ impl<'a> NamedOptions<'a> {
         self.words.iter().any(|word| *word == option || *word == short)
     }
 
+    /// Returns true if the refusal may be about the option that selects the format of tables.
+    fn names_table_format(&self) -> bool {
+        let mut options =
+            plan::Engine::all().filter_map(|engine| engine.facts().table_format_option);
+        options.any(|option| self.name(option))
+    }
+
     /// Returns true if the refusal may be about the option of a config's key.
     fn name_key(&self, key: &str) -> bool {
         match key {
             "tls" => self.words.iter().any(|word| word.starts_with("ssl")),
-            "memory" | "cpus" => self.option == Some(key),
+            "table-format" => self.names_table_format(),
+            "memory" | "cpus" | "table-options" | "extensions" | "setup-sql" | "init-arguments" => {
+                self.option == Some(key)
+            }
+            key if key.starts_with("env.") => self.option == Some(key),
             key => {
                 let option = key.strip_prefix("set.").or(key.strip_prefix("load."));
                 option.is_some_and(|option| self.name(option))

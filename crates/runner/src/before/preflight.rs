@@ -96,6 +96,11 @@ impl<'a> TargetCheck<'a> {
             ("the plan does not keep databases", "add `reuse = \"run\"` or `reuse = true`")
         } else if plan.builds[loader.build].engine != plan.builds[self.target.build].engine {
             ("that target has another engine", "name a target of the same engine")
+        } else if !self.config.makes_the_same_database(&plan.configs[loader.config]) {
+            (
+                "that target makes another kind of database",
+                "give both the same `table-format`, `table-options`, `extensions`, `setup-sql` and `init-arguments`",
+            )
         } else if loader.load_with.is_some() {
             ("that target's own database is loaded by another", "name the target that loads it")
         } else {
@@ -193,14 +198,15 @@ impl<'a> TargetCheck<'a> {
 
     fn options(&self) -> Option<Problem> {
         let Config { files, set, tls, .. } = self.config;
-        let is_configured = !files.is_empty() || !set.is_empty() || *tls;
+        let has_surroundings = !self.config.surroundings().is_empty();
+        let is_configured = !files.is_empty() || !set.is_empty() || *tls || has_surroundings;
         let title = self.facts.title;
 
         if self.is_foreign && is_configured {
             return Some(Problem {
                 place: self.place_of_options(),
                 what: "assay can't configure a server that it does not start".into(),
-                help: "remove `file`, `set` and `tls` from its config, and configure the server itself",
+                help: "leave its config empty, and configure the server itself",
             });
         }
 
@@ -258,7 +264,19 @@ impl<'a> TargetCheck<'a> {
     }
 
     fn place_of_options(&self) -> Place {
-        self.place_in_config(|key| key == "file" || key == "tls" || key.starts_with("set."))
+        const KEYS: [&str; 7] = [
+            "file",
+            "tls",
+            "table-format",
+            "table-options",
+            "extensions",
+            "setup-sql",
+            "init-arguments",
+        ];
+        const TABLES: [&str; 2] = ["set.", "env."];
+        self.place_in_config(|key| {
+            KEYS.contains(&key) || TABLES.iter().any(|table| key.starts_with(table))
+        })
     }
 
     fn place_in_workload(&self, end: &str) -> Place {

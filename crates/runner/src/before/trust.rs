@@ -14,6 +14,9 @@ use crate::failure::UsageError;
 const HELP: &str =
     "resuming runs the programs that a record names: if you trust its author, add `--trust`";
 
+const COMMANDS_HELP: &str =
+    "read the plan in the record (`run.json`), and add `--trust` if all of it is yours";
+
 const GROUP_WRITE: u32 = 0o020;
 const OTHERS_WRITE: u32 = 0o002;
 const STICKY: u32 = 0o1000;
@@ -47,6 +50,24 @@ pub fn refuse_foreign_builds(plan: &Plan) -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Refuses a recorded plan that names commands, statements or libraries in its text: unlike a build,
+/// they come with the record, and one that was unpacked from an archive belongs to this user.
+pub fn refuse_recorded_commands(plan: &Plan) -> anyhow::Result<()> {
+    let commands = &plan.step_commands;
+    let configs = || plan.targets.iter().map(|target| &plan.configs[target.config]);
+    let named = [
+        ("before-step", commands.before.is_some()),
+        ("after-step", commands.after.is_some()),
+        ("setup-sql", configs().any(|config| !config.creation.setup_sql.is_empty())),
+        ("env", configs().any(|config| !config.env.is_empty())),
+    ];
+    let Some((key, _)) = named.iter().find(|(_, is_named)| *is_named) else {
+        return Ok(());
+    };
+    let message = format!("won't resume the run: its plan has `{key}`, which could do anything");
+    Err(UsageError::new(message, Some(COMMANDS_HELP.into())).into())
 }
 
 /// Checks the folders around a path: who can write to one of them can exchange what is in it,

@@ -38,7 +38,7 @@ const HARMLESS: [&str; 18] = [
 const TESTS: &str = ".test.";
 
 /// Keys of a config whose values Assay itself interprets, apart from its tables.
-const CONFIG_KEYS: [&str; 11] = [
+const CONFIG_KEYS: [&str; 12] = [
     "extends",
     "memory",
     "cpus",
@@ -50,6 +50,8 @@ const CONFIG_KEYS: [&str; 11] = [
     "unknown-options",
     "statistics",
     "durability",
+    // Only a name.
+    "table-format",
 ];
 
 /// The tables of options in a config.
@@ -276,6 +278,7 @@ mod tests {
             format!("{WORKLOAD}[build.a]\npostgres = 'distribution'\n[build.b]\npostgres = '15'"),
             format!("{WORKLOAD}[build.a]\nmysql = 'debian:sid/mysql-server-core'"),
             format!("{WORKLOAD}{BUILD}[config.postgres.x]\ntls = true\nmemory = '1GiB'"),
+            format!("{WORKLOAD}{BUILD}[config.postgres.x]\ntable-format = 'heap2'"),
             with_option("postgres", "shared_buffers = '4GB'"),
             with_option("postgres", "synchronous_standby_names = 'FIRST 1 (*)'"),
             with_option("postgres", "max_connections = 100"),
@@ -346,6 +349,19 @@ mod tests {
             ),
         ] {
             assert_eq!(refused_keys(&text), keys, "{text}");
+        }
+        for key in [
+            "table-options = 'tablespace x'",
+            "extensions = ['plpython3u']",
+            "setup-sql = ['copy a to program \"reboot\"']",
+            "init-arguments = ['--wal-segsize=64']",
+            "env.LD_PRELOAD = 'x'",
+        ] {
+            let text = format!("{WORKLOAD}{BUILD}[config.postgres.x]\n{key}");
+            assert_eq!(refused_keys(&text).len(), 1, "{key}");
+        }
+        for key in ["before-step", "after-step"] {
+            assert_eq!(refused_keys(&format!("{key} = 'x'\n{WORKLOAD}{BUILD}")), [key]);
         }
         let text = format!("{}{test}{BUILD}", WORKLOAD.replace("'point-query'", "'mine'"));
         let refused = refused(&text, &[]);

@@ -220,12 +220,16 @@ impl<'a> CellRun<'a> {
         self.record.server_host =
             if engine.is_on_other_host() { ServerHost::Remote } else { ServerHost::Local };
         self.record.settings = engine.settings()?;
+        // An embedded engine runs in this process.
+        let process = engine.process_id().or(self.record.embedded.then(std::process::id));
+        self.record.settings.extend(process.map(engine::runtime_settings).unwrap_or_default());
         if is_first {
             self.note_limits(engine.limits());
         }
 
         self.record.settings.extend(limit_settings(self.record));
-        for (name, value) in self.config().replica_options() {
+        let config = self.config();
+        for (name, value) in config.replica_options().into_iter().chain(config.surroundings()) {
             self.record.settings.push(Setting::new(name, value));
         }
         self.describe_settings()?;

@@ -14,7 +14,7 @@ use anyhow::Context;
 use engine::Wrapper as _;
 use engine::guard::{Ending, Guarded, ProgramEnd, Spawn};
 use engine::limits::Enforced;
-use plan::TurnLength;
+use plan::{Config, TurnLength};
 use record::{Cell, CellDir, CellRef, Failure, RunDir, Status};
 use words::{CellKind, EngineHome};
 
@@ -99,11 +99,12 @@ fn run_process(
     let plan = session.plan();
     let target = &plan.targets[planned.target];
     let relay = session.events.hand_over()?;
-    let limits = Enforced::prepare(&plan.configs[target.config].limits)?;
+    let config = &plan.configs[target.config];
+    let limits = Enforced::prepare(&config.limits)?;
     let mut arguments = arguments(session, run, reference, &relay)?;
     arguments.extend(table.map(TableEnd::arguments).unwrap_or_default());
     let command = command(session, planned, &target.name, arguments)?;
-    let mut process = spawn(session, command, &limits)?;
+    let mut process = spawn(session, command, config, &limits)?;
     if let Some(table) = table {
         let frozen = Frozen::of_process(&process, plan.idle)?;
         record.frozen_by = frozen.how();
@@ -171,6 +172,7 @@ fn command(
 fn spawn(
     session: &RunSession<'_>,
     command: CellCommand,
+    config: &Config,
     limits: &Enforced,
 ) -> anyhow::Result<Guarded> {
     let here = std::env::current_dir().context("the working directory can't be found")?;
@@ -179,6 +181,7 @@ fn spawn(
         program: &command.program,
         args: command.args,
         env: Vec::new(),
+        program_env: &config.env,
         env_remove: Vec::new(),
         input: None,
         directory: Some(&here),
@@ -265,7 +268,7 @@ pub fn run_cell(request: &CellRequest, events: &dyn Events) -> anyhow::Result<()
 
     let cell_directory = directory.cell(&task.reference)?;
     let record = wait_for_record(&cell_directory)?;
-    let session = RunSession::of_cell(request, events, file, record.invocation, stop);
+    let session = RunSession::of_cell(request, events, file, record.invocation, stop)?;
     let length = session.plan().turns.unwrap_or(TurnLength::Auto);
     let seat = match &request.pipes {
         Some(pipes) => Some(Seat::linked(pipes, &session.clock, length)?),

@@ -27,7 +27,7 @@ use crate::exact::{Counting, Tool};
 use crate::failure::{AndCleanUp as _, LOG_LINES, failure_of};
 use crate::remote::{CellOrder, LoadRanks};
 use crate::session::RunSession;
-use crate::step::StepRunner;
+use crate::step::{Commands, StepRunner};
 use crate::time::unix_now_ns;
 use crate::turns::{Frozen, Seat};
 
@@ -246,6 +246,7 @@ fn run_steps_here(
     let leftovers = target.leftovers();
     let mut steps = target.steps(cell)?;
     kept::begin_on_copy(cell, &*steps.engine, &mut *steps.runner, &leftovers)?;
+    let commands = Commands::of(cell, &leftovers)?;
     let planned_steps = cell.workload().steps();
     let part = steps.part.clone();
     let counting = match &cell.tool {
@@ -267,6 +268,7 @@ fn run_steps_here(
     if let Some(counting) = counting {
         step_runner.count_work(counting);
     }
+    step_runner.run_around_steps(commands);
 
     for number in part {
         if let Some(why) = step_runner.not_applicable(number) {

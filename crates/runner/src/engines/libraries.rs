@@ -78,6 +78,8 @@ impl<L: KeyValueLibrary> EngineRow for LibraryRow<L> {
     }
 
     fn start(&self, cell: &mut CellRun<'_>) -> anyhow::Result<Box<dyn RunningTarget>> {
+        // The cell's own process, which runs the library.
+        engine::check_preloaded(&cell.config().env, std::process::id())?;
         let library = L::load(Path::new(&Installed::of(cell.build())?.place))?;
         let workload = KeyValueWorkload::of(cell)?;
         let data_dir = cell.empty_directory(DIRECTORY)?;

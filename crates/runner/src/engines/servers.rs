@@ -36,6 +36,8 @@ pub struct Servers<E> {
     locate: fn(&str) -> Result<Located, SetupError>,
     /// Starts an installed build just to read a config.
     try_config: fn(&StartOptions<'_>) -> Result<(), SetupError>,
+    /// Starts a server in a temporary directory, just to make a database and a table.
+    try_creation: fn(&StartOptions<'_>) -> Result<(), SetupError>,
     start: fn(&StartOptions<'_>) -> Result<E, SetupError>,
     attach: fn(&str) -> Result<E, SetupError>,
     check_url: fn(&str) -> Result<(), SetupError>,
@@ -70,6 +72,7 @@ pub const POSTGRES: Servers<Postgres> = Servers {
         })
     },
     try_config: Postgres::try_config,
+    try_creation: Postgres::try_creation,
     start: Postgres::start,
     attach: Postgres::attach,
     check_url: |url| postgres::parse_url(url).map(drop),
@@ -87,6 +90,7 @@ pub const MYSQL: Servers<Mysql> = Servers {
         })
     },
     try_config: Mysql::try_config,
+    try_creation: Mysql::try_creation,
     start: Mysql::start,
     attach: Mysql::attach,
     check_url: |url| mysql::parse_url(url).map(drop),
@@ -175,7 +179,8 @@ impl<E: Replicated + 'static> Servers<E> {
         configs: &mut Configs<'_>,
     ) -> anyhow::Result<()> {
         let executable = own_path()?;
-        let (file, data_root, try_config) = (configs.file, configs.data_root, self.try_config);
+        let (file, data_root) = (configs.file, configs.data_root);
+        let (try_config, try_creation) = (self.try_config, self.try_creation);
         let connections = estimate::of_plan(&file.plan).connections;
         let place = place.to_owned();
         configs.each(version, move |config, target| {
@@ -194,6 +199,8 @@ impl<E: Replicated + 'static> Servers<E> {
                 log: Path::new("log"),
                 connections,
                 limits: &Limits::default(),
+                creation: &config.creation,
+                env: &config.env,
                 timeout: plan.server_timeout,
                 network: network.as_ref(),
                 database: None,
@@ -202,6 +209,9 @@ impl<E: Replicated + 'static> Servers<E> {
                 stop: &AtomicBool::new(false),
             };
             try_config(&options)?;
+            if config.needs_trial_of_creation() {
+                try_creation(&options)?;
+            }
 
             // Replicas may have options of their own.
             if config.replicas > 0 && !config.replica_set.is_empty() {
@@ -426,6 +436,8 @@ impl Launch {
             log,
             connections: self.connections,
             limits: &config.limits,
+            creation: &config.creation,
+            env: &config.env,
             timeout: plan.server_timeout,
             network: self.network.as_ref(),
             database: None,

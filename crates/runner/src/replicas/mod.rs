@@ -252,10 +252,10 @@ impl<E: Replicated + 'static> Replicas<E> {
         let mut of_replica = Link::open(replica).map_err(failed)?;
         let of_primary = Link::open(primary)?;
 
-        let created = of_replica.ask(|replica| {
+        let created = of_replica.ask(|session| {
             // What a killed run left behind.
-            E::drop_tables(replica, table)?;
-            writer.ask(|primary| E::create_tables(primary, replica, table))
+            E::drop_tables(session, table)?;
+            writer.ask(|primary| replica.create_tables(primary, session, table))
         });
         if created.map_err(|error| self.lacks_tables(number, error))? {
             locked(&self.created).extend(table.iter().map(|table| (number, table.clone())));
@@ -435,9 +435,10 @@ impl<E: Replicated + 'static> Replication for Replicas<E> {
     fn create_tables(&self, tables: &[Table]) -> anyhow::Result<()> {
         let mut primary = Link::<E>::to(&self.primary);
         for number in self.logical() {
-            let mut replica = Link::<E>::to(&self.replicas[number].1.url());
+            let replica = &self.replicas[number].1;
+            let mut link = Link::<E>::to(&replica.url());
             let created = primary
-                .ask(|primary| replica.ask(|replica| E::create_tables(primary, replica, tables)));
+                .ask(|primary| link.ask(|session| replica.create_tables(primary, session, tables)));
             created.map_err(|error| self.lacks_tables(number, error))?;
             locked(&self.created).extend(tables.iter().map(|table| (number, table.clone())));
         }

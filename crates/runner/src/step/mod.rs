@@ -9,11 +9,12 @@
 //! * [`measure`] has the load and what follows from it, and [`connections`] what makes it.
 //! * [`sink`] and [`sampling`] record what happens while the load runs.
 //! * [`evidence`] and [`replicas`] read what the engine and its replicas say afterward.
+//! * [`commands`] runs the plan's commands before and after all of that.
 //! * [`remarks`] judges the step by its own behavior.
 
+mod commands;
 mod connections;
 mod evidence;
-
 mod measure;
 mod profiling;
 mod remarks;
@@ -41,6 +42,8 @@ use crate::session::RunSession;
 use crate::time::unix_now_ns;
 use crate::turns::{Placing, Seat, StepClock};
 use crate::workloads::{StepEngine, WorkloadRunner};
+pub use commands::Commands;
+use commands::Moment;
 use remarks::note_unfinished;
 pub use sink::{cpu, seen_states};
 
@@ -64,6 +67,8 @@ pub struct StepRunner<'a> {
     profiling: Option<profile::Settings>,
     /// Counts the engine's work, if the cell is exact.
     counting: Option<Counting>,
+    /// The commands around each step, if the plan has some.
+    commands: Option<Commands>,
 }
 
 /// Warnings and reasons that apply to every step of a cell.
@@ -110,6 +115,7 @@ impl<'a> StepRunner<'a> {
             profiling: (planned.kind == CellKind::Profiled)
                 .then(|| profiling::settings(session.plan().profile, engine.engine())),
             counting: None,
+            commands: None,
         })
     }
 
@@ -121,6 +127,11 @@ impl<'a> StepRunner<'a> {
     /// Makes the steps count the engine's work instead of time.
     pub fn count_work(&mut self, counting: Counting) {
         self.counting = Some(counting);
+    }
+
+    /// Runs commands before and after each step.
+    pub fn run_around_steps(&mut self, commands: Option<Commands>) {
+        self.commands = commands;
     }
 
     /// Runs step `number` of the plan, from 0, and records it, however it ends.
@@ -141,7 +152,16 @@ impl<'a> StepRunner<'a> {
             ..Step::default()
         };
 
-        if let Err(error) = self.run_phases(number, planned, &mut record, &mut writer) {
+        let ready = self.run_command(Moment::Before, &mut record);
+        let result =
+            ready.and_then(|()| self.run_phases(number, planned, &mut record, &mut writer));
+        if let Err(error) = result {
+            self.note_error(&mut record, &error);
+        }
+        // Also after a step that failed: it may end what the other command began.
+        if let Err(error) = self.run_command(Moment::After, &mut record)
+            && record.status == Status::Complete
+        {
             self.note_error(&mut record, &error);
         }
         self.judge(&mut record);

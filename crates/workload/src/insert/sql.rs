@@ -46,13 +46,19 @@ impl<E: SqlEngine> Database for Sql<'_, E> {
     }
 
     fn not_applicable(&self, insert: &Insert, step: &plan::InsertStep) -> Option<String> {
-        let is_asked = step.kind.is_load() && insert.plan.bulk_load;
-        if !is_asked || bulk_load(insert, self.0.dialect()).is_some() {
-            return None;
+        let loads_in_bulk = step.kind.is_load() && insert.plan.bulk_load;
+        if loads_in_bulk && bulk_load(insert, self.0.dialect()).is_none() {
+            let why =
+                "`bulk-load` is ignored: this engine does not support it, or clients share a table";
+            return Some(why.to_owned());
         }
-        let why =
-            "`bulk-load` is ignored: this engine does not support it, or clients share a table";
-        Some(why.to_owned())
+
+        let holds_transactions = !step.kind.is_load() && insert.plan.long_transaction.is_some();
+        if holds_transactions && !self.0.capabilities().long_transactions {
+            let why = "`long-transaction` is not applicable: the tables have no transactions";
+            return Some(why.to_owned());
+        }
+        None
     }
 }
 
@@ -165,6 +171,9 @@ impl<E: SqlEngine> Connector for Sql<'_, E> {
     }
 
     fn long_transaction(&self, part: &ClientStep<'_>) -> Result<Option<Box<dyn Program>>, Error> {
+        if !self.0.capabilities().long_transactions {
+            return Ok(None);
+        }
         let dialect = self.0.dialect();
         Ok(Some(Box::new(LongTransaction {
             session: self.0.connect()?,

@@ -301,7 +301,7 @@ fn ids_that_are_not_unique_may_be_found_more_than_once_but_inserts_stay_exact() 
         let options = EventOptions {
             keys: Sampler::new(Distribution::Uniform, 1, 1501),
             thread: 1,
-            dialect: &PostgresDialect,
+            dialect: &PostgresDialect::default(),
             may_miss: false,
             has_unique_ids,
             is_shared: true,
@@ -326,7 +326,8 @@ fn tables_are_created_as_by_sysbench() {
         dialect.create_table(&Sysbench::new(&plan, OPTIONS).tables()[0])
     };
     let columns = "k int not null default 0, c char(120) not null default '', pad char(60) not null default ''";
-    let mysql = MysqlDialect { storage_engine: StorageEngine::InnoDb };
+    let mysql =
+        MysqlDialect { storage_engine: StorageEngine::InnoDb, table_options: String::new() };
     assert_eq!(
         create(&mysql, true),
         [format!(
@@ -340,11 +341,11 @@ fn tables_are_created_as_by_sysbench() {
         )]
     );
     assert_eq!(
-        create(&PostgresDialect, true),
+        create(&PostgresDialect::default(), true),
         [format!("create table sbtest1 (id serial not null, {columns}, primary key (id))")]
     );
     assert_eq!(
-        create(&PostgresDialect, false),
+        create(&PostgresDialect::default(), false),
         [
             format!("create table sbtest1 (id serial not null, {columns})"),
             "create index sbtest1_xid on sbtest1 (id)".into()
@@ -369,7 +370,7 @@ fn loaded_rows_have_keys_below_those_that_the_server_assigns() {
     let plan = plan("tables=2", &["insert"], "");
     let (_directory, engine, mut sysbench) = loaded(&plan, OPTIONS);
     let table = &sysbench.tables()[1];
-    let dialect: &dyn Dialect = &PostgresDialect;
+    let dialect: &dyn Dialect = &PostgresDialect::default();
     assert_eq!(
         dialect.insert_with_keys(table, 2),
         "insert into sbtest2 (id, k, c, pad) values ($1, $2, $3, $4), ($5, $6, $7, $8)"

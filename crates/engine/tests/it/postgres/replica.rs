@@ -107,9 +107,9 @@ fn a_logical_replica_gets_rows_of_new_tables_and_says_why_it_stopped() {
         session.query(&sql).unwrap();
     }
     let tables = std::slice::from_ref(&table);
-    assert!(Postgres::create_tables(&mut session, &mut reader, tables).unwrap());
+    assert!(replica.create_tables(&mut session, &mut reader, tables).unwrap());
     // It exists, and is left alone.
-    Postgres::create_tables(&mut session, &mut reader, tables).unwrap_err();
+    replica.create_tables(&mut session, &mut reader, tables).unwrap_err();
 
     // Without a primary key, all of a row tells which one it is.
     for sql in [

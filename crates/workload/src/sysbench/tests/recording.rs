@@ -103,7 +103,7 @@ pub(super) fn connection(
     seed: u64,
     mut session: RecordingSession,
 ) -> Runner<RecordingSession> {
-    let dialect = &PostgresDialect;
+    let dialect = &PostgresDialect::default();
     let event = event(test);
     let of_table = |(number, name): (u32, &str)| RunnerTable {
         number,
@@ -126,7 +126,7 @@ pub(super) fn event(test: &Test) -> Event {
     let options = EventOptions {
         keys: Sampler::new(Distribution::Uniform, 1, 1501),
         thread: 1,
-        dialect: &PostgresDialect,
+        dialect: &PostgresDialect::default(),
         may_miss: false,
         has_unique_ids: true,
         is_shared: false,

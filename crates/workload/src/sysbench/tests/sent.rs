@@ -289,7 +289,8 @@ fn another_attempt_writes_other_texts_to_the_same_rows() {
 #[test]
 fn numbers_are_as_wide_as_necessary() {
     let select = r#"{ sql = "SELECT {id} + {far} + {list}", parameters = { id = "id", far = "id * 2000000", list = "consecutive(far, 2)" } }"#;
-    let (sql, types) = event(&own_test("", &[select])).sql(0, "t", &PostgresDialect).unwrap();
+    let (sql, types) =
+        event(&own_test("", &[select])).sql(0, "t", &PostgresDialect::default()).unwrap();
     assert_eq!(sql, "SELECT $1 + $2 + $3, $4");
     let wide = ParamType::Int8;
     assert_eq!(types, [ParamType::Int4, wide, wide, wide]);
