@@ -103,8 +103,7 @@ pub use session::{Interrupt, Outcome, ParamType, Rows, Session, Statement};
 pub use trial::{TRIAL_MEMORY_BYTES_MAX, TRIAL_TIMEOUT};
 pub use words::{
     Counter, CounterKind, Creation, DeclaredOption, Durability, IndexStatements, OptionStatus,
-    Role, Setting,
-    SettingRole, StatementPlan, UnmetOption,
+    Role, Setting, SettingRole, StatementPlan, UnmetOption,
 };
 
 /// An engine's name and notation, which are known before it runs.

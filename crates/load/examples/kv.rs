@@ -22,9 +22,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use engine::rocksdb::{Config, Library, RocksDb};
+use engine::rocksdb::{Library, RocksDb};
 use engine::{
-    Direction, Durability, Engine as _, Error, ErrorClass, KeyOrder, KeyValueSession, Scan, Scanned,
+    Direction, Durability, Engine as _, Error, ErrorClass, KeyOrder, KeyValueEngine as _,
+    KeyValueSession, LibraryConfig, Scan, Scanned,
 };
 use hdrhistogram::Histogram;
 use load::{LatencyKind, Limits, Sink, StepEnd, SystemClock};
@@ -103,15 +104,15 @@ fn measured(kv: &Kv) -> KvStep {
 struct DatabasePlace {
     library: Arc<Library>,
     directory: String,
-    config: Config,
+    config: LibraryConfig,
 }
 
 impl DatabasePlace {
     fn new(library: &str, directory: &str, options: &str, cache: &str) -> anyhow::Result<Self> {
-        let config = Config {
+        let config = LibraryConfig {
             file: Some(fs_err::read_to_string(options)?),
             set: vec![("block_cache".into(), cache.into())],
-            ..Config::default()
+            ..LibraryConfig::default()
         };
         Ok(Self {
             library: Library::open(Path::new(library))?,
@@ -145,12 +146,12 @@ fn on_rocksdb(place: &DatabasePlace, mut kv: Kv, time: Option<Duration>) -> anyh
         database.inspect()?;
         database
     };
-    run(&mut kv, &step, time, || database.connect())?;
+    run(&mut kv, &step, time, || Ok(database.connect()))?;
     if creates {
         // At the end all data is in files, as after db_bench's `flush`.
         let limits =
             engine::SettleLimits { at_least: Duration::ZERO, at_most: Duration::from_secs(60) };
-        database.settle(limits, &AtomicBool::new(false))?;
+        database.settle(false, limits, &AtomicBool::new(false))?;
     }
     database.stop()?;
     Ok(())
@@ -161,20 +162,20 @@ fn on_rocksdb(place: &DatabasePlace, mut kv: Kv, time: Option<Duration>) -> anyh
 fn on_nothing(mut kv: Kv, seconds: u64) -> anyhow::Result<()> {
     let step = measured(&kv);
     if step.kind == KvStepKind::FillSeq {
-        return run(&mut kv, &step, None, || Nothing::new(&Arc::default()));
+        return run(&mut kv, &step, None, || Ok(Nothing::new(&Arc::default())));
     }
     let table = Arc::new(fill(&mut kv, true)?);
     let time = Some(Duration::from_secs(seconds));
-    run(&mut kv, &step, time, || Nothing::new(&table))
+    run(&mut kv, &step, time, || Ok(Nothing::new(&table)))
 }
 
 /// Tells the sequence that it is loaded. Returns the entries in order if `keep`, otherwise none.
 fn fill(kv: &mut Kv, keep: bool) -> anyhow::Result<Table> {
     let kept = Arc::new(Mutex::new(Table::default()));
     let step = kv.plan().steps[0].clone();
-    let mut tasks = kv.tasks(&step, || Nothing {
-        kept: keep.then(|| Arc::clone(&kept)),
-        ..Nothing::new(&Arc::default())
+    let mut tasks = kv.tasks(&step, || {
+        let kept = keep.then(|| Arc::clone(&kept));
+        Ok(Nothing { kept, ..Nothing::new(&Arc::default()) })
     })?;
     for task in &mut tasks {
         while task.program.prepare() != Next::Done {
@@ -225,7 +226,7 @@ fn run<S: KeyValueSession>(
     kv: &mut Kv,
     step: &KvStep,
     time: Option<Duration>,
-    connect: impl Fn() -> S,
+    connect: impl Fn() -> Result<S, Error>,
 ) -> anyhow::Result<()> {
     let mut tasks = kv.tasks(step, connect)?;
     for task in &mut tasks {

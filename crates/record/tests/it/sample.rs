@@ -214,6 +214,7 @@ pub fn cell() -> Cell {
         }],
         database: None,
         steps: vec!["l.i1".into()],
+        not_applicable: Vec::new(),
     }
 }
 

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use engine::Engine as _;
 use engine::rocksdb::RocksDb;
-use engine::{Counter, KeyValueSession, SettleLimits};
+use engine::{Counter, KeyValueEngine as _, KeyValueSession, LibraryConfig, SettleLimits};
 use rustix::time::{ClockId, clock_gettime};
 
-use super::{Config, GO_ON, LIMITS, SMALL, config, key, on_each, small, value};
+use super::{GO_ON, LIMITS, SMALL, config, key, on_each, small, value};
 
 fn get(counters: &[Counter], name: &str) -> f64 {
     let found = counters.iter().find(|counter| counter.name == name);
@@ -30,7 +30,7 @@ fn settling_leaves_nothing_pending_and_the_first_level_empty() {
         let place = tempfile::tempdir().unwrap();
         let database = small(library, place.path());
         write(&database, 10_000);
-        let settled = database.settle_and_empty_l0(LIMITS, &GO_ON).unwrap();
+        let settled = database.settle(true, LIMITS, &GO_ON).unwrap();
         let what: Vec<&str> = settled.actions.iter().map(|it| it.what.as_str()).collect();
         assert_eq!(&what[..2], ["flush", "wait for compaction"]);
         assert!(what[2].starts_with("compact L0"), "{what:?}");
@@ -65,7 +65,7 @@ fn the_first_level_of_a_universal_tree_is_left_alone() {
         set.push(("compaction_style", "kCompactionStyleUniversal"));
         let database = RocksDb::create(library, place.path(), &config(&set)).unwrap();
         write(&database, 1000);
-        let settled = database.settle_and_empty_l0(LIMITS, &GO_ON).unwrap();
+        let settled = database.settle(true, LIMITS, &GO_ON).unwrap();
         assert!(settled.actions[2].what.contains("not applicable"), "{settled:?}");
     });
 }
@@ -79,11 +79,11 @@ fn runs_at_the_trigger(database: &RocksDb) {
             at_most: if run == 3 { Duration::ZERO } else { LIMITS.at_most },
             ..LIMITS
         };
-        database.settle(limits, &GO_ON).unwrap();
+        database.settle(false, limits, &GO_ON).unwrap();
     }
 }
 
-fn large_runs(style: (&'static str, &'static str)) -> Config {
+fn large_runs(style: (&'static str, &'static str)) -> LibraryConfig {
     let mut set = SMALL.to_vec();
     set.retain(|(name, _)| *name != "write_buffer_size");
     set.extend([("write_buffer_size", "16M"), style]);
@@ -100,7 +100,7 @@ fn a_compaction_that_is_pending_but_never_picked_is_not_waited_for() {
             let place = tempfile::tempdir().unwrap();
             let database = RocksDb::create(library, place.path(), &large_runs(style)).unwrap();
             runs_at_the_trigger(&database);
-            let settled = database.settle(LIMITS, &GO_ON).unwrap();
+            let settled = database.settle(false, LIMITS, &GO_ON).unwrap();
             let after = &settled.pending_after;
             assert_eq!(get(after, "level_file_count.0"), 4.0, "{settled:?}");
             assert_eq!(get(after, "compaction_pending"), 1.0, "{settled:?}");
@@ -123,7 +123,7 @@ fn unfinished_work_of_settling_is_reported() {
             (no_time, &GO_ON, "not finished in time", "the time limit was reached"),
             (LIMITS, &stop, "stopped", "the wait was stopped"),
         ] {
-            let settled = database.settle(limits, stop).unwrap();
+            let settled = database.settle(false, limits, stop).unwrap();
             assert!(settled.actions[1].what.ends_with(action), "{settled:?}");
             let [said] = &settled.unfinished[..] else {
                 panic!("{settled:?}");
@@ -138,7 +138,7 @@ fn unfinished_work_of_settling_is_reported() {
         let place = tempfile::tempdir().unwrap();
         let database = small(library, place.path());
         write(&database, 100);
-        let settled = database.settle_and_empty_l0(no_time, &GO_ON).unwrap();
+        let settled = database.settle(true, no_time, &GO_ON).unwrap();
         assert_eq!(settled.actions[2].what, "compact L0: not begun");
         let (first, others) = settled.unfinished.split_first().unwrap();
         assert_eq!(first, "the first level is not empty; files left: 1");
@@ -147,7 +147,7 @@ fn unfinished_work_of_settling_is_reported() {
             others.iter().all(|said| said.ends_with("time limit was reached: 1 flush running")),
             "{others:?}"
         );
-        let settled = database.settle_and_empty_l0(LIMITS, &GO_ON).unwrap();
+        let settled = database.settle(true, LIMITS, &GO_ON).unwrap();
         assert_eq!(settled.unfinished, [""; 0]);
     });
 }
@@ -156,13 +156,13 @@ fn unfinished_work_of_settling_is_reported() {
 fn counters_move_with_the_load() {
     on_each(|library| {
         let place = tempfile::tempdir().unwrap();
-        let with_statistics = Config { statistics: true, ..config(&SMALL) };
+        let with_statistics = LibraryConfig { statistics: true, ..config(&SMALL) };
         let database = RocksDb::create(library, place.path(), &with_statistics).unwrap();
 
         let mut observer = database.observer();
         let before = observer.counters().unwrap();
         write(&database, 20_000);
-        database.settle(LIMITS, &GO_ON).unwrap();
+        database.settle(false, LIMITS, &GO_ON).unwrap();
         let mut session = database.connect();
         for n in 0..2000 {
             assert!(session.get(&key(n)).unwrap().is_some());

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use engine::rocksdb::{Library, RocksDb};
-use engine::{Durability, KeyValueSession};
+use engine::{Durability, KeyValueEngine as _, KeyValueSession};
 
 use super::{LIBRARY, SMALL, config, key, on_each, small, value};
 

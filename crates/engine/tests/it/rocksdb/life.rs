@@ -3,8 +3,11 @@
 use std::path::Path;
 
 use engine::Engine as _;
-use engine::rocksdb::{Config, Library, RocksDb, UnknownOption, try_config};
-use engine::{DataDir, KeyValueSession, SetupError};
+use engine::rocksdb::{Library, RocksDb};
+use engine::{
+    DataDir, KeyValueEngine as _, KeyValueLibrary as _, KeyValueSession, LibraryConfig, SetupError,
+    UnknownOption,
+};
 use fs_err as fs;
 
 use super::{LIBRARY, LIMITS, SMALL, alone, config, key, libraries, on_each, small, value};
@@ -91,14 +94,14 @@ fn options_are_read_back_as_the_library_has_them() {
             .unwrap();
 
         let other = tempfile::tempdir().unwrap();
-        let from_file = Config {
+        let from_file = LibraryConfig {
             file: Some(fs::read_to_string(file).unwrap()),
             set: vec![
                 ("block_size".into(), "8K".into()),
                 // Versions before 6.20 write it as a name alone, which nothing can be made from.
                 ("filter_policy".into(), "bloomfilter:10:false".into()),
             ],
-            ..Config::default()
+            ..LibraryConfig::default()
         };
 
         let database = RocksDb::create(library, other.path(), &from_file).unwrap();
@@ -143,7 +146,7 @@ fn an_unknown_option_is_refused_or_left_out() {
         unknown.unknown = UnknownOption::Skip;
         let database = RocksDb::create(library, place.path(), &unknown).unwrap();
         assert_eq!(
-            database.not_applicable(),
+            database.left_out_options(),
             ["no_such_option", "block_based_table_factory.no_such_either"]
         );
         // A value that can't be is refused in either case.
@@ -161,10 +164,10 @@ fn a_config_is_tried_without_a_database_and_all_errors_are_reported() {
     on_each(|library| {
         let mut tried = config(&SMALL);
         tried.set.extend(config(&[("use_direct_reads", "true")]).set);
-        assert_eq!(try_config(library, &tried).unwrap(), [""; 0]);
+        assert_eq!(library.try_config(&tried).unwrap(), [""; 0]);
         tried.set.extend(config(&[("no_such_option", "1")]).set);
         tried.unknown = UnknownOption::Skip;
-        assert_eq!(try_config(library, &tried).unwrap(), ["no_such_option"]);
+        assert_eq!(library.try_config(&tried).unwrap(), ["no_such_option"]);
         tried.unknown = UnknownOption::Refuse;
         let wrong = config(&[
             ("write_buffer_size", "much"),
@@ -172,7 +175,7 @@ fn a_config_is_tried_without_a_database_and_all_errors_are_reported() {
             ("block_cache", "{id=HyperClockCache;capacity=8M;estimated_entry_charge=4K}"),
         ]);
         tried.set.extend(wrong.set);
-        let text = try_config(library, &tried).unwrap_err().to_string();
+        let text = library.try_config(&tried).unwrap_err().to_string();
         for part in
             ["`write_buffer_size = much`", "`use_direct_reads = perhaps`", "`no_such_option`"]
         {
@@ -187,7 +190,7 @@ fn a_config_is_tried_without_a_database_and_all_errors_are_reported() {
             ("allow_concurrent_memtable_write", "true"),
             ("inplace_update_support", "true"),
         ]);
-        assert!(try_config(library, &contradiction).is_err());
+        assert!(library.try_config(&contradiction).is_err());
     });
 }
 
@@ -209,7 +212,7 @@ fn caches_without_locks_are_there_or_not_applicable() {
                 assert!(text.contains("does not support the cache"), "{text}");
                 with_cache.unknown = UnknownOption::Skip;
                 let database = RocksDb::create(library, place.path(), &with_cache).unwrap();
-                assert_eq!(database.not_applicable().len(), 1);
+                assert_eq!(database.left_out_options().len(), 1);
                 continue;
             }
 
@@ -218,7 +221,7 @@ fn caches_without_locks_are_there_or_not_applicable() {
             for n in 0..2000 {
                 session.put(&key(n), &value(n)).unwrap();
             }
-            database.settle(LIMITS, &super::GO_ON).unwrap();
+            database.settle(false, LIMITS, &super::GO_ON).unwrap();
             for n in 0..2000 {
                 assert_eq!(session.get(&key(n)).unwrap(), Some(&value(n)[..]));
             }
@@ -331,7 +334,7 @@ fn a_number_that_the_library_would_take_for_another_is_refused() {
         ];
 
         let all = wrong.map(|(name, value, _)| (name, value));
-        let text = try_config(library, &config(&all)).unwrap_err().to_string();
+        let text = library.try_config(&config(&all)).unwrap_err().to_string();
         for (name, value, expected) in wrong {
             let said = text.split("; ").find(|part| part.contains(name));
             let said = said.unwrap_or_else(|| panic!("{name}: {text}"));
@@ -347,7 +350,7 @@ fn a_number_that_the_library_would_take_for_another_is_refused() {
                 "num_shard_bits = 4abc",
             ),
         ] {
-            let text = try_config(library, &config(&[(name, value)])).unwrap_err();
+            let text = library.try_config(&config(&[(name, value)])).unwrap_err();
             let part = format!("`{name}.{part}`");
             assert!(text.to_string().contains(&part), "{text}");
         }
@@ -359,7 +362,7 @@ fn a_number_that_the_library_would_take_for_another_is_refused() {
             ("compression_opts", "{window_bits=-13}"),
             ("block_cache", "{capacity=1M;num_shard_bits=-1}"),
         ]);
-        assert_eq!(try_config(library, &right).unwrap(), [""; 0]);
+        assert_eq!(library.try_config(&right).unwrap(), [""; 0]);
     });
 }
 
@@ -368,7 +371,7 @@ fn a_cache_that_the_library_does_not_make_is_refused() {
     on_each(|library| {
         for what in ["num_shard_bits=30", "high_pri_pool_ratio=7"] {
             let cache = format!("{{capacity=1M;{what}}}");
-            let refused = try_config(library, &config(&[("block_cache", &cache)])).unwrap_err();
+            let refused = library.try_config(&config(&[("block_cache", &cache)])).unwrap_err();
             let text = refused.to_string();
             assert!(text.contains("block_cache = {capacity=1M;"), "{text}");
             assert!(text.contains("made no block cache"), "{text}");

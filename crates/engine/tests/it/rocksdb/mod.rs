@@ -15,8 +15,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use engine::SettleLimits;
-use engine::rocksdb::{Config, Library, RocksDb};
+use engine::rocksdb::{Library, RocksDb};
+use engine::{LibraryConfig, SettleLimits};
 
 pub(crate) use libraries::{LIBRARY, alone, libraries, on_each};
 
@@ -35,10 +35,10 @@ pub(crate) const SMALL: [(&str, &str); 9] = [
     ("block_based_table_factory.filter_policy", "bloomfilter:10:false"),
 ];
 
-pub(crate) fn config(set: &[(&str, &str)]) -> Config {
-    Config {
+pub(crate) fn config(set: &[(&str, &str)]) -> LibraryConfig {
+    LibraryConfig {
         set: set.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect(),
-        ..Config::default()
+        ..LibraryConfig::default()
     }
 }
 

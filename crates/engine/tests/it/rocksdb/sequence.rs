@@ -2,7 +2,7 @@
 
 use engine::Engine as _;
 use engine::rocksdb::RocksDb;
-use engine::{Direction, Durability, KeyValueSession, Scan};
+use engine::{Direction, Durability, KeyValueEngine as _, KeyValueSession, Scan};
 
 use super::{SMALL, config, key, on_each, small, value};
 
