@@ -126,11 +126,11 @@ fn an_engine_of_ones_own_is_measured_beside_others_at_the_same_durability() {
     );
     fs_err::write(place.join("own.toml"), plan).unwrap();
     let ran = place.assay(&["run", "own.toml", "--repeats", "1"]).expect_code(0);
-    ran.expect_in_stderr(&[
+    let ran = ran.expect_in_stderr(&[
         "`multireadrandom` is not applicable to `leveldb.process`: LevelDB 1.23 does not offer",
     ]);
 
-    let run = place.only_run();
+    let run = ran.run_directory();
     let cell = |target: &str| {
         let text = fs_err::read(run.join(format!("cells/{target}/c1/r1/cell.json"))).unwrap();
         serde_json::from_slice::<Value>(&text).unwrap()
