@@ -61,6 +61,7 @@ mod scale;
 mod serve;
 mod show_json;
 mod slurm;
+mod sqlite_library;
 mod stall;
 mod sysbench;
 mod tls;
@@ -142,6 +143,15 @@ fn rocksdb_or_test_is_skipped() -> Option<Vec<std::path::PathBuf>> {
         return None;
     }
     Some(libraries)
+}
+
+/// Returns SQLite's library of the system, as with PostgreSQL.
+fn sqlite_library_or_test_is_skipped() -> Option<std::path::PathBuf> {
+    let found = builds::find_library("sqlite", std::path::Path::new("/"));
+    if found.is_none() {
+        not_here("sqlite", "the system has no libsqlite3.so.0");
+    }
+    found
 }
 
 fn not_here(engine: &str, why: &str) {
