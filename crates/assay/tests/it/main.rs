@@ -32,6 +32,7 @@ mod exact;
 mod export;
 mod faults;
 mod fetch;
+mod fetch_sqlite;
 mod find;
 mod foreign_record;
 mod foreign_server;

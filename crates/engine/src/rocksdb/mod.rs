@@ -6,7 +6,7 @@
 
 mod failure;
 mod ffi;
-mod library;
+pub(crate) mod library;
 mod log;
 mod notation;
 mod observer;
@@ -25,7 +25,6 @@ use words::SettingRole;
 
 pub use ffi::RocksSession;
 pub use library::Library;
-pub(crate) use library::fits_this_machine;
 pub use notation::RocksdbNotation;
 pub use semver::Version;
 pub(crate) use statistics::{add_stall_totals, levels};

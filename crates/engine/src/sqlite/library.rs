@@ -7,7 +7,7 @@ use fs_err as fs;
 
 use super::ffi::{self, Api};
 use crate::SetupError;
-use crate::rocksdb::fits_this_machine;
+use crate::rocksdb::library::fits_this_machine;
 
 /// The oldest version that is measured, as SQLite numbers versions. The dialect needs pragmas that
 /// are read like tables.
