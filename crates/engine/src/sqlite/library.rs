@@ -9,10 +9,10 @@ use super::ffi::{self, Api};
 use crate::SetupError;
 use crate::rocksdb::library::fits_this_machine;
 
-/// The oldest version that is measured, as SQLite numbers versions. The dialect needs pragmas that
-/// are read like tables.
-const OLDEST: i32 = 3_016_000;
-const OLDEST_TEXT: &str = "3.16.0";
+/// The oldest version that is measured, as SQLite numbers versions: the first that inserts several
+/// rows with one statement.
+const OLDEST: i32 = 3_007_011;
+const OLDEST_TEXT: &str = "3.7.11";
 
 /// A library that stays loaded until the process ends.
 #[derive(Clone, Copy, Debug)]
