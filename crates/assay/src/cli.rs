@@ -226,6 +226,7 @@ Specs:
   postgres@17.2  mariadb@11.4.5     a version; `postgres@17` is the newest 17. Needs Maven
   mysql@5.6  mysql@5.7  mysql@8.0   a few versions. Needs Maven
   rocksdb@9.9.3  speedb@2.8.0       only the library. Needs Maven
+  sqlite@3.46.1                     the library, compiled from its source. Needs npm and a C compiler
   debian:sid/mysql-server-core      packages of a Debian suite with their dependencies. Needs apt
   debian:bookworm/mariadb-server,mariadb-plugin-rocksdb
   dir:/opt/postgresql-15.3=pg15     a directory of your own, under a name; its files stay where they are

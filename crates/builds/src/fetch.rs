@@ -246,6 +246,11 @@ fn fetch_release(
         )
     })?;
     let mut version = inspect::version(&place, &place.programs[0])?;
+    if product.is_source() && version.number != number {
+        let what =
+            format!("the source that was downloaded for {number} is that of {}", version.number);
+        return Err(BuildError::new(what, "use another version, or a Debian package").into());
+    }
     if place.engine == "rocksdb" {
         // Only loading a library would show its version; the download's is known.
         version = ProductVersion { product: product.name, text: number.clone(), number };

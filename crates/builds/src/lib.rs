@@ -5,8 +5,10 @@
 //!  `postgres@17.2`       spec.rs: what to fetch
 //!        │
 //!        ▼
-//!    sources/            maven.rs, debian.rs: download with the package manager's own client
+//!    sources/            products.rs: where the versions of a product come from
+//!        │               maven.rs, debian.rs, npm.rs: download with the package manager's own client
 //!        │               unpack.rs, own_libc.rs: unpack, and make the programs start here
+//!        │               amalgamation.rs: compile SQLite's source
 //!        ▼
 //!    inspect.rs          which engine is it, which version?
 //!        │

@@ -19,6 +19,7 @@ use crate::show_json::Shown;
 use crate::{
     callgrind_is_here_or_test_is_skipped, mysql_or_test_is_skipped,
     postgres_is_here_or_test_is_skipped, rocksdb_or_test_is_skipped,
+    sqlite_library_or_test_is_skipped,
 };
 
 /// The operations of each connection that are counted.
@@ -138,6 +139,18 @@ fn the_work_of_sqlite_is_counted_and_nothing_is_left() {
     let place = Place::new();
     let cells = count(&place, &(reads() + SQLITE));
     cells.assert_reads_are_counted("point-query", "event", 1_000.0, "sqlite3VdbeExec");
+}
+
+#[test]
+fn the_work_of_a_library_of_sqlite_is_that_of_the_library() {
+    let library = sqlite_library_or_test_is_skipped();
+    let Some(library) = library.filter(|_| callgrind_is_here_or_test_is_skipped()) else {
+        return;
+    };
+    let place = Place::new();
+    let builds = SQLITE.replace("\"bundled\"", &format!("'{}'", library.display()));
+    let cells = count(&place, &(reads() + &builds));
+    cells.assert_reads_are_counted("point-query", "event", 1_000.0, "sqlite3_step");
 }
 
 #[test]

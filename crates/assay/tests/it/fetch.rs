@@ -78,7 +78,7 @@ impl Shop {
         shop
     }
 
-    fn store(&self) -> PathBuf {
+    pub(crate) fn store(&self) -> PathBuf {
         self.place.join("store")
     }
 

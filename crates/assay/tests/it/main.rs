@@ -33,6 +33,7 @@ mod exact;
 mod export;
 mod faults;
 mod fetch;
+mod fetch_sqlite;
 mod find;
 mod foreign_record;
 mod foreign_server;
@@ -62,6 +63,7 @@ mod scale;
 mod serve;
 mod show_json;
 mod slurm;
+mod sqlite_library;
 mod stall;
 mod step_commands;
 mod sysbench;
@@ -155,6 +157,15 @@ fn rocksdb_or_test_is_skipped() -> Option<Vec<std::path::PathBuf>> {
         return None;
     }
     Some(libraries)
+}
+
+/// Returns SQLite's library of the system, as with PostgreSQL.
+fn sqlite_library_or_test_is_skipped() -> Option<std::path::PathBuf> {
+    let found = builds::find_library("sqlite", std::path::Path::new("/"));
+    if found.is_none() {
+        not_here("sqlite", "the system has no libsqlite3.so.0");
+    }
+    found
 }
 
 fn not_here(engine: &str, why: &str) {

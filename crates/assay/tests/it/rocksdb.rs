@@ -75,7 +75,7 @@ fn cell(run: &Path, target: &str) -> PathBuf {
 }
 
 /// Returns the process of the cell that runs: its parent is the guard.
-fn process_of_cell(place: &Place) -> u32 {
+pub(crate) fn process_of_cell(place: &Place) -> u32 {
     let is_cell = |pid: &u32| {
         let command = fs_err::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         command.split(|&byte| byte == 0).nth(1) == Some(b"cell")

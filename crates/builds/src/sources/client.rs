@@ -124,7 +124,9 @@ impl ClientOutput {
     fn first_error(&self) -> String {
         let is_error = |line: &&str| {
             let mut prefixes = ["E: ", "[ERROR]", "error", "npm error", "tar: ", "dpkg"].iter();
-            prefixes.any(|prefix| line.starts_with(prefix))
+            // The code is for programs; the next line has words.
+            let is_code = line.starts_with("npm error code");
+            !is_code && prefixes.any(|prefix| line.starts_with(prefix))
         };
         let without_addresses = |line: &str| {
             let words = line.split_whitespace().filter(|word| !word.contains("://"));

@@ -6,7 +6,7 @@
 
 mod failure;
 mod ffi;
-mod library;
+pub(crate) mod library;
 mod log;
 mod notation;
 mod observer;

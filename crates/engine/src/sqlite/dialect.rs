@@ -24,7 +24,8 @@ impl Dialect for SqliteDialect {
         format!(" indexed by {}", global_index_name(table, index))
     }
 
-    /// Creates the table with its primary key, which is the table itself.
+    /// Needs SQLite 3.16, whose pragmas can be read like tables. Assay knows the indexes of the
+    /// tables that it makes itself.
     fn list_indexes(&self, table: &Table) -> String {
         format!(
             "select l.name, i.seqno + 1, i.name from pragma_index_list('{0}') l, pragma_index_info(l.name) i \
@@ -34,6 +35,7 @@ impl Dialect for SqliteDialect {
         )
     }
 
+    /// Creates the table with its primary key, which is the table itself.
     fn create_table(&self, table: &Table) -> Vec<String> {
         let columns = self.column_definitions(table);
         vec![format!("create table {} ({columns})", table.name)]

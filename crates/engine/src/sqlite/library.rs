@@ -9,10 +9,10 @@ use super::ffi::{self, Api};
 use crate::SetupError;
 use crate::library::fits_this_machine;
 
-/// The oldest version that is measured, as SQLite numbers versions. The dialect needs pragmas that
-/// are read like tables.
-const OLDEST: i32 = 3_016_000;
-const OLDEST_TEXT: &str = "3.16.0";
+/// The oldest version that is measured, as SQLite numbers versions: the first that inserts several
+/// rows with one statement.
+const OLDEST: i32 = 3_007_011;
+const OLDEST_TEXT: &str = "3.7.11";
 
 /// A library that stays loaded until the process ends.
 #[derive(Clone, Copy, Debug)]
@@ -64,8 +64,12 @@ impl Library {
         fits_this_machine(&path).map_err(|what| {
             refused(what, "write the path of a shared library of SQLite for this machine")
         })?;
-        let api = ffi::load(&path)
-            .map_err(|what| refused(what, "use a shared library of SQLite 3 with its C API"))?;
+        let api = ffi::load(&path).map_err(|what| {
+            refused(
+                what,
+                "use a shared library of SQLite 3 for this system, such as `sqlite@3.46.1`, which is compiled here",
+            )
+        })?;
         if api.version_number() < OLDEST {
             return Err(SetupError::Version {
                 build: path.display().to_string(),
@@ -111,6 +115,10 @@ mod tests {
             };
             writeln!(source, "long {name}(void) {{ return {result}; }}").unwrap();
         }
+        compiled(directory, &source)
+    }
+
+    fn compiled(directory: &Path, source: &str) -> PathBuf {
         let file = directory.join("imitation.c");
         fs::write(&file, source).unwrap();
         let library = directory.join("libsqlite3.so.0");
@@ -126,6 +134,12 @@ mod tests {
         let old = imitation(directory.path(), 3_007_002, true);
         let error = Library::open(&old).unwrap_err().to_string();
         assert!(error.contains("version 3.7.2 is not supported"), "{error}");
+
+        let directory = tempfile::tempdir().unwrap();
+        let source = "int nowhere(void); int f(void) { return nowhere(); }";
+        let incomplete = compiled(directory.path(), source);
+        let error = Library::open(&incomplete).unwrap_err().to_string();
+        assert!(error.contains("undefined symbol: nowhere"), "{error}");
 
         let directory = tempfile::tempdir().unwrap();
         let single = imitation(directory.path(), OLDEST, false);

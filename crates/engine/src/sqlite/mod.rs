@@ -111,17 +111,17 @@ impl Sqlite {
     ) -> Result<Self, SetupError> {
         let mut pragmas = set.to_vec();
         pragmas.sort_by_key(|(name, _)| !BEFORE_CONTENT.contains(&name.as_str()));
+        if let Some((name, _)) = pragmas.iter().find(|(name, _)| !is_pragma_name(name)) {
+            return Err(unknown_pragma(library, name));
+        }
+
         let sqlite = Self { library, file: directory.join("assay.sqlite"), pragmas };
         let mut connection = sqlite.connection()?;
 
         let known = pragma_names(&mut connection);
         for (name, value) in &sqlite.pragmas {
             if !is_known(&mut connection, &known, name) {
-                return Err(SetupError::option(
-                    name,
-                    format!("`{name}` is not a pragma of SQLite {}", library.version()),
-                    "`sqlite3 :memory: 'pragma pragma_list'` lists the pragmas",
-                ));
+                return Err(unknown_pragma(library, name));
             }
             if let Some(effective) = pragma(&mut connection, name)
                 && !takes_effect(name, value, &effective)
@@ -164,9 +164,6 @@ impl Sqlite {
     fn open(&self) -> Result<Connection, Error> {
         let mut connection = Connection::open(self.library.api, &self.file)?;
         for (name, value) in &self.pragmas {
-            if !is_pragma_name(name) {
-                return Err(Error::other(format!("`{name}` is not the name of a pragma")));
-            }
             let quoted = value.replace('\'', "''");
             connection.execute_text(&format!("pragma {name} = '{quoted}'")).map_err(|failure| {
                 let error = Error::from(failure);
@@ -181,6 +178,14 @@ impl Sqlite {
         wal.push("-wal");
         wal.into()
     }
+}
+
+fn unknown_pragma(library: Library, name: &str) -> SetupError {
+    SetupError::option(
+        name,
+        format!("`{name}` is not a pragma of SQLite {}", library.version()),
+        "`sqlite3 :memory: 'pragma pragma_list'` lists the pragmas",
+    )
 }
 
 /// Returns true if a text can be the name of a pragma. Names reach SQLite unquoted.

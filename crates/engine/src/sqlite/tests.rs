@@ -175,6 +175,7 @@ fn pragmas_take_effect_or_are_refused() {
     assert_eq!(values, ["8192", "wal", "1", "-65536"]);
     let message = |set| start(&[set]).unwrap_err().to_string();
     assert!(message(("cache_sise", "1")).contains("`cache_sise` is not a pragma"));
+    assert!(message(("x; drop table t", "1")).contains("`x; drop table t` is not a pragma"));
     assert!(message(("page_size", "1000")).contains("`page_size = 1000` did not take effect"));
     assert!(message(("journal_mode", "wall")).contains("did not take effect"));
     assert!(message(("synchronous", "fulll")).contains("did not take effect"));

@@ -5,6 +5,7 @@
     reason = "functions are loaded by name, so the compiler can't check their signatures"
 )]
 
+use std::error::Error as _;
 use std::ffi::{CStr, c_char, c_int, c_uchar, c_uint, c_void};
 use std::path::Path;
 
@@ -154,8 +155,14 @@ pub(in crate::sqlite) fn bundled() -> &'static Api {
 pub(in crate::sqlite) fn load(path: &Path) -> Result<&'static Api, String> {
     // SAFETY: the library's constructors run: it is the user's own choice to measure it, and a
     // process of its own is what it is loaded into.
-    let library = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) }
-        .map_err(|error| error.to_string())?;
+    let library =
+        unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) }.map_err(|error| match error
+            .source()
+        {
+            // The loader's own message, which names what is missing.
+            Some(reason) => format!("the library can't be loaded: {reason}"),
+            None => error.to_string(),
+        })?;
     let has = |name: &str| {
         // SAFETY: this only checks that the name exists; nothing is called or read.
         unsafe { library.get::<*const c_void>(name.as_bytes()) }.is_ok()

@@ -22,6 +22,9 @@ use super::api::Api;
 use super::lock_waits::wait_for_lock;
 use crate::{Outcome, Rows};
 
+/// The part of a statement that an error shows: a load inserts many rows with one.
+const SHOWN_CHARS_MAX: usize = 200;
+
 /// A failure that the library reports.
 #[derive(Debug)]
 pub(in crate::sqlite) struct Failure {
@@ -264,7 +267,8 @@ impl Connection {
         };
         if code != SQLITE_OK {
             let Failure { code, message } = self.failure(code);
-            return Err(Failure { code, message: format!("{message} in `{sql}`") });
+            let beginning: String = sql.chars().take(SHOWN_CHARS_MAX).collect();
+            return Err(Failure { code, message: format!("{message} in `{beginning}`") });
         }
         let used = (rest as usize).saturating_sub(start as usize);
         Ok((statement, sql.get(used..).unwrap_or_default()))
