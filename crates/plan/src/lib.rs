@@ -188,9 +188,7 @@ fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
     }
     check_engines(cx, variants.as_deref(), &builds);
     if let Some(node) = &twin_node {
-        let index = index_named(cx, base_at, "against-itself", node, &targets, are_known);
-        targets =
-            index.map_or(Vec::new(), |index| targets::with_twin(cx, node.place, &targets[index]));
+        targets = twins(cx, base_at, node, &targets, are_known);
     }
     repeats.check(cx, &targets);
 
@@ -286,6 +284,20 @@ fn index_named(
     let shown = Line.show(&targets[index].name);
     cx.resolve_at(listed_at, key, shown, node.place);
     Some(index)
+}
+
+/// Returns the target that `against-itself` names and its twin; none if it names no target.
+fn twins(
+    cx: &mut Context<'_>,
+    listed_at: usize,
+    node: &Node,
+    targets: &[Target],
+    are_known: bool,
+) -> Vec<Target> {
+    match index_named(cx, listed_at, "against-itself", node, targets, are_known) {
+        Some(index) => targets::with_twin(cx, node.place, &targets[index]),
+        None => Vec::new(),
+    }
 }
 
 /// Makes the target `first` the base, and lists it at `listed_at`. Returns `None` without targets.

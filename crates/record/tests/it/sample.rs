@@ -265,6 +265,18 @@ fn connection(client: u32) -> Connection {
     }
 }
 
+fn command() -> record::StepCommand {
+    record::StepCommand {
+        key: "before-step".into(),
+        command: "sync".into(),
+        exit_code: Some(0),
+        ended: "exit status: 0".into(),
+        took_ns: 7,
+        output: "done\n".into(),
+        output_bytes: 5,
+    }
+}
+
 pub fn step() -> Step {
     Step {
         name: "l.i1".into(),
@@ -332,15 +344,7 @@ pub fn step() -> Step {
             plan: "SEARCH pi1".into(),
             error: None,
         }],
-        commands: vec![record::StepCommand {
-            key: "before-step".into(),
-            command: "sync".into(),
-            exit_code: Some(0),
-            ended: "exit status: 0".into(),
-            took_ns: 7,
-            output: "done\n".into(),
-            output_bytes: 5,
-        }],
+        commands: vec![command()],
         warnings: vec![],
         files: vec![],
     }

@@ -20,7 +20,7 @@ use record::{Cell, CellDir, CellRef, RunDir, Status};
 use super::cell_run::{CellRun, EngineLog};
 use super::kept::{self, LoadPart, Part, SharedLoad};
 use super::record::{begin, end};
-use super::target::{NextOpening, RunningTarget, Stopped};
+use super::target::{Leftovers, NextOpening, RunningTarget, Stopped};
 use crate::databases::Entry;
 use crate::engines;
 use crate::exact::{Counting, Tool};
@@ -238,6 +238,26 @@ fn run_ranked_steps(
     result.and_clean_up(ranks.end_cell())
 }
 
+/// Returns the commands that the plan wants around each step, with what they may know of the cell;
+/// `None` if there are none.
+fn commands_around_steps(
+    cell: &CellRun<'_>,
+    leftovers: &Leftovers,
+) -> anyhow::Result<Option<Commands>> {
+    let planned = &cell.session.plan().step_commands;
+    if planned.before.is_none() && planned.after.is_none() {
+        return Ok(None);
+    }
+    let folder = fs_err::canonicalize(cell.directory.path())?;
+    let mut variables = vec![
+        ("ASSAY_TARGET".into(), (&cell.record.key.target).into()),
+        ("ASSAY_CELL".into(), (&folder).into()),
+    ];
+    variables.extend(leftovers.data.iter().map(|data| ("ASSAY_DATA".into(), data.into())));
+    variables.extend(cell.url.iter().map(|url| ("ASSAY_URL".into(), url.into())));
+    Ok(Some(Commands::new(planned, &folder, variables)))
+}
+
 /// Runs the steps one after the other, until one does not complete.
 fn run_steps_here(
     cell: &mut CellRun<'_>,
@@ -246,7 +266,7 @@ fn run_steps_here(
     let leftovers = target.leftovers();
     let mut steps = target.steps(cell)?;
     kept::begin_on_copy(cell, &*steps.engine, &mut *steps.runner, &leftovers)?;
-    let commands = Commands::of(cell, &leftovers)?;
+    let commands = commands_around_steps(cell, &leftovers)?;
     let planned_steps = cell.workload().steps();
     let part = steps.part.clone();
     let counting = match &cell.tool {

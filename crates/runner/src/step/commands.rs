@@ -6,16 +6,15 @@
 use std::ffi::OsString;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use engine::SetupError;
 use engine::guard::{Ending, Guarded, ProgramEnd, Spawn};
+use load::Clock as _;
 use record::{Step, StepCommand};
 
 use super::StepRunner;
-use crate::cell::cell_run::CellRun;
-use crate::cell::target::Leftovers;
 
 /// The most bytes of a command's output that the record has.
 const OUTPUT_BYTES_MAX: u64 = 64 << 10;
@@ -56,28 +55,20 @@ pub struct Commands {
 }
 
 impl Commands {
-    /// Returns the commands around the steps of a cell; `None` if the plan has none.
-    pub fn of(cell: &CellRun<'_>, leftovers: &Leftovers) -> anyhow::Result<Option<Self>> {
-        let planned = &cell.session.plan().step_commands;
-        if planned.before.is_none() && planned.after.is_none() {
-            return Ok(None);
-        }
-
-        let folder = fs_err::canonicalize(cell.directory.path())?;
-        let log = folder.join("step-command.log");
-        let mut env: Vec<(OsString, OsString)> = vec![
-            ("ASSAY_TARGET".into(), (&cell.record.key.target).into()),
-            ("ASSAY_CELL".into(), folder.into()),
-        ];
-        env.extend(leftovers.data.iter().map(|data| ("ASSAY_DATA".into(), data.into())));
-        env.extend(cell.url.iter().map(|url| ("ASSAY_URL".into(), url.into())));
-        Ok(Some(Self {
+    /// Returns the commands of a plan. `variables` tell them about the cell, whose record is in
+    /// `folder`.
+    pub fn new(
+        planned: &plan::StepCommands,
+        folder: &Path,
+        variables: Vec<(OsString, OsString)>,
+    ) -> Self {
+        Self {
             before: planned.before.clone(),
             after: planned.after.clone(),
             timeout: planned.timeout,
-            env,
-            log,
-        }))
+            env: variables,
+            log: folder.join("step-command.log"),
+        }
     }
 
     fn at(&self, moment: Moment) -> Option<&str> {
@@ -102,10 +93,10 @@ impl StepRunner<'_> {
         };
 
         remove(&commands.log)?;
-        let began = Instant::now();
+        let began_ns = self.session.clock.now();
         let mut guarded = self.spawn_command(commands, command, &record.name)?;
         let ended = self.wait_for_command(&mut guarded, commands.timeout)?;
-        let took_ns = began.elapsed().as_nanos() as u64;
+        let took_ns = self.session.clock.now().saturating_sub(began_ns);
         let printed = Printed::read(&commands.log)?;
         remove(&commands.log)?;
 
@@ -113,7 +104,7 @@ impl StepRunner<'_> {
             Some(ended) if ended.is_success() => None,
             Some(ended) => Some(ended.to_string()),
             None => Some(format!(
-                "it did not end within {} s: raise `step-command-timeout`, or shorten it",
+                "it did not end within {} s: raise `step-command-timeout`, or shorten the command",
                 commands.timeout.as_secs()
             )),
         };
@@ -172,19 +163,19 @@ impl StepRunner<'_> {
         guarded: &mut Guarded,
         timeout: Duration,
     ) -> anyhow::Result<Option<ProgramEnd>> {
-        let began = Instant::now();
+        let began_ns = self.session.clock.now();
+        let timeout_ns = timeout.as_nanos() as u64;
         loop {
             if let Some(ended) = guarded.wait(TICK) {
                 return Ok(Some(ended));
             }
-            let is_stopped = self.session.is_stopped();
-            if is_stopped || began.elapsed() > timeout {
+            if self.session.is_stopped() {
                 guarded.stop(&[(Ending::Terminate, END_TIMEOUT)])?;
-            }
-            if is_stopped {
                 bail!("the run was interrupted");
             }
-            if began.elapsed() > timeout {
+            let took_ns = self.session.clock.now().saturating_sub(began_ns);
+            if took_ns > timeout_ns {
+                guarded.stop(&[(Ending::Terminate, END_TIMEOUT)])?;
                 return Ok(None);
             }
         }
