@@ -4,6 +4,8 @@
 //! write and an entry of a scan, in ns: the least of several rounds, since others on the machine
 //! can only add to it.
 
+#![expect(clippy::print_stdout, reason = "prints its results")]
+
 use std::path::Path;
 use std::sync::Arc;
 

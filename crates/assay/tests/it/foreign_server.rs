@@ -2,6 +2,7 @@
 
 use std::net::Ipv4Addr;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -24,6 +25,49 @@ pub(crate) struct Foreign {
     place: Place,
 }
 
+/// Makes a cluster with the role `me`, which may log in by TCP, and returns its directory. Assay
+/// makes it; then it is run by other rules.
+fn make_cluster(data: &Path, log: &Path) -> PathBuf {
+    let postgres = Postgres::start(&StartOptions {
+        build: "distribution",
+        data_dir: data,
+        config_files: &["fsync = off\nshared_buffers = 16MB\n".to_owned()],
+        set: &[],
+        user: None,
+        guard_exe: ASSAY.as_ref(),
+        log,
+        connections: 10,
+        limits: &engine::limits::Limits::default(),
+        creation: &engine::Creation::default(),
+        env: &[],
+        timeout: Duration::from_secs(60),
+        network: None,
+        database: None,
+        replicas: None,
+        wrapper: None,
+        stop: &AtomicBool::new(false),
+    })
+    .unwrap();
+    let mut session = postgres.connect().unwrap();
+    for sql in [
+        "set password_encryption = 'scram-sha-256'",
+        "create role me superuser login password 'right'",
+    ] {
+        session.query(sql).unwrap();
+    }
+    drop(session);
+    let cluster = postgres.storage().data[0].clone();
+    postgres.stop().unwrap();
+    let rules = cluster.join("pg_hba.conf");
+    fs_err::write(
+        &rules,
+        "host all all 127.0.0.1/32 scram-sha-256\nhost all all samenet scram-sha-256\n",
+    )
+    .unwrap();
+    fs_err::set_permissions(&rules, PermissionsExt::from_mode(0o644)).unwrap();
+    cluster
+}
+
 impl Foreign {
     pub(crate) fn start() -> Self {
         Self::start_at(&Ipv4Addr::LOCALHOST.to_string())
@@ -33,47 +77,10 @@ impl Foreign {
     fn start_at(address: &str) -> Self {
         let place = Place::new();
         let log = place.join("server.log");
-        let data = place.join("data");
-        // Assay makes the cluster; then it is run by other rules.
-        let postgres = Postgres::start(&StartOptions {
-            build: "distribution",
-            data_dir: &data,
-            config_files: &["fsync = off\nshared_buffers = 16MB\n".to_owned()],
-            set: &[],
-            user: None,
-            guard_exe: ASSAY.as_ref(),
-            log: &log,
-            connections: 10,
-            limits: &engine::limits::Limits::default(),
-            creation: &engine::Creation::default(),
-            env: &[],
-            timeout: Duration::from_secs(60),
-            network: None,
-            database: None,
-            replicas: None,
-            wrapper: None,
-            stop: &AtomicBool::new(false),
-        })
-        .unwrap();
-        let mut session = postgres.connect().unwrap();
-        for sql in [
-            "set password_encryption = 'scram-sha-256'",
-            "create role me superuser login password 'right'",
-        ] {
-            session.query(sql).unwrap();
-        }
-        drop(session);
-        let cluster = postgres.storage().data[0].clone();
+        let cluster = make_cluster(&place.join("data"), &log);
         let program = engine::postgres::locate("distribution").unwrap().bin_dir.join("postgres");
         let owner = fs_err::metadata(&cluster).unwrap();
-        postgres.stop().unwrap();
-        let rules = cluster.join("pg_hba.conf");
-        fs_err::write(
-            &rules,
-            "host all all 127.0.0.1/32 scram-sha-256\nhost all all samenet scram-sha-256\n",
-        )
-        .unwrap();
-        fs_err::set_permissions(&rules, PermissionsExt::from_mode(0o644)).unwrap();
+
         let port = Port::reserve(Ipv4Addr::LOCALHOST.into()).unwrap();
         let mut args = vec!["-D".into(), cluster.into_os_string()];
         for option in [
