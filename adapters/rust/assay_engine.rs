@@ -8,6 +8,8 @@
 //!     table::<MyDatabase>()
 //! }
 //! ```
+//!
+//! A panic ends the process, which Assay reports as a failed cell.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::fmt::Display;
@@ -317,9 +319,9 @@ impl From<Entry<'_>> for Found {
     }
 }
 
-// SAFETY of what follows: Assay passes databases and sessions that these functions have given, places
-// for what they return, and texts and bytes that live during the call. It uses a session by one
-// thread at a time, and a database that is closed or a session that is closed never again.
+// SAFETY of what follows: Assay passes databases and sessions that these functions have given,
+// places for what they return, and texts and bytes that live during the call. One thread at a time
+// uses a session. What is closed is not used again.
 
 unsafe extern "C" fn open<D: Database>(
     directory: *const c_char,
