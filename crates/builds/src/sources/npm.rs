@@ -1,5 +1,5 @@
-//! Downloads packages from npm's registry with npm's own client, and checks nothing itself: the
-//! client compares a package with the hash that the registry lists.
+//! Downloads packages from npm's registry with npm's own client, which compares each with the hash
+//! that the registry lists.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
