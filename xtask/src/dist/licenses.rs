@@ -118,7 +118,9 @@ mod tests {
     #[test]
     fn the_binary_has_the_licenses_of_what_is_linked_and_of_nothing_else() {
         let text = text(&Workspace::here()).unwrap();
-        for linked in ["\nserde ", "\nlibsqlite3-sys ", "\nuPlot\n", "SQLite is in the public domain"] {
+        for linked in
+            ["\nserde ", "\nlibsqlite3-sys ", "\nuPlot\n", "SQLite is in the public domain"]
+        {
             assert!(text.contains(linked), "no {linked}");
         }
         assert!(text.contains("Permission is hereby granted"), "it has no texts");
