@@ -233,6 +233,41 @@ fn a_duplicate_key_and_a_full_database_have_their_classes() {
     assert_eq!(error.class, ErrorClass::DiskFull);
 }
 
+#[test]
+fn a_parameter_without_a_value_is_null_even_if_it_had_one() {
+    let (_directory, _sqlite, mut session) = filled(1);
+    let types = [ParamType::Text, ParamType::Int4];
+    let find =
+        session.prepare("select count(*) from t where data = ? and ? is null", &types).unwrap();
+    session.start(find);
+    session.text("text");
+    session.int4(7);
+    assert_eq!(session.execute().unwrap().value, Some(0));
+    session.start(find);
+    session.text("text");
+    assert_eq!(session.execute().unwrap().value, Some(1));
+    session.start(find);
+    assert_eq!(session.execute().unwrap().value, Some(0), "no text is found by NULL");
+}
+
+#[test]
+fn a_text_has_exactly_one_statement() {
+    let (_directory, _sqlite, mut session) = filled(1);
+    let mut message = |sql: &str| session.query(sql).unwrap_err().message;
+    assert!(message("select 1; select 2").contains("several statements"));
+    assert!(message("-- nothing").contains("no statement"));
+    assert!(session.query("select 1; -- that is all").is_ok());
+}
+
+#[test]
+fn an_error_shows_only_the_beginning_of_a_long_statement() {
+    let (_directory, _sqlite, mut session) = filled(1);
+    let rows = vec!["(1, 2, 3, 4, 5)"; 1000].join(", ");
+    let error = session.query(&format!("insert into t values {rows}")).unwrap_err();
+    let text = error.message;
+    assert!(text.contains("insert into t values (1") && text.len() < 400, "{text}");
+}
+
 /// Each has its own table, but all share one schema: who waits for the lock finds it changed again
 /// and again.
 #[test]
