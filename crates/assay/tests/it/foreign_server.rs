@@ -2,6 +2,7 @@
 
 use std::net::Ipv4Addr;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -33,40 +34,10 @@ impl Foreign {
     fn start_at(address: &str) -> Self {
         let place = Place::new();
         let log = place.join("server.log");
-        let data = place.join("data");
         // Assay makes the cluster; then it is run by other rules.
-        let postgres = Postgres::start(&StartOptions {
-            build: "distribution",
-            data_dir: &data,
-            config_files: &["fsync = off\nshared_buffers = 16MB\n".to_owned()],
-            set: &[],
-            user: None,
-            guard_exe: ASSAY.as_ref(),
-            log: &log,
-            connections: 10,
-            limits: &engine::limits::Limits::default(),
-            creation: &engine::Creation::default(),
-            env: &[],
-            timeout: Duration::from_secs(60),
-            network: None,
-            database: None,
-            replicas: None,
-            wrapper: None,
-            stop: &AtomicBool::new(false),
-        })
-        .unwrap();
-        let mut session = postgres.connect().unwrap();
-        for sql in [
-            "set password_encryption = 'scram-sha-256'",
-            "create role me superuser login password 'right'",
-        ] {
-            session.query(sql).unwrap();
-        }
-        drop(session);
-        let cluster = postgres.storage().data[0].clone();
+        let cluster = Self::make_cluster(&place, &log);
         let program = engine::postgres::locate("distribution").unwrap().bin_dir.join("postgres");
         let owner = fs_err::metadata(&cluster).unwrap();
-        postgres.stop().unwrap();
         let rules = cluster.join("pg_hba.conf");
         fs_err::write(
             &rules,
@@ -105,6 +76,41 @@ impl Foreign {
             Postgres::attach(&foreign.url("right")).is_ok()
         });
         foreign
+    }
+
+    /// Makes a cluster with a role that logs in by its password, and returns its directory.
+    fn make_cluster(place: &Place, log: &Path) -> PathBuf {
+        let postgres = Postgres::start(&StartOptions {
+            build: "distribution",
+            data_dir: &place.join("data"),
+            config_files: &["fsync = off\nshared_buffers = 16MB\n".to_owned()],
+            set: &[],
+            user: None,
+            guard_exe: ASSAY.as_ref(),
+            log,
+            connections: 10,
+            limits: &engine::limits::Limits::default(),
+            creation: &engine::Creation::default(),
+            env: &[],
+            timeout: Duration::from_secs(60),
+            network: None,
+            database: None,
+            replicas: None,
+            wrapper: None,
+            stop: &AtomicBool::new(false),
+        })
+        .unwrap();
+        let mut session = postgres.connect().unwrap();
+        for sql in [
+            "set password_encryption = 'scram-sha-256'",
+            "create role me superuser login password 'right'",
+        ] {
+            session.query(sql).unwrap();
+        }
+        drop(session);
+        let cluster = postgres.storage().data[0].clone();
+        postgres.stop().unwrap();
+        cluster
     }
 
     fn must_be_alive(&mut self) {
