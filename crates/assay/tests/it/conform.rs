@@ -130,7 +130,7 @@ fn an_engine_of_ones_own_is_measured_beside_others_at_the_same_durability() {
         "`multireadrandom` is not applicable to `leveldb.process`: LevelDB 1.23 does not offer",
     ]);
 
-    let run = ran.run_directory();
+    let run = place.join(ran.stdout.lines().last().unwrap());
     let cell = |target: &str| {
         let text = fs_err::read(run.join(format!("cells/{target}/c1/r1/cell.json"))).unwrap();
         serde_json::from_slice::<Value>(&text).unwrap()
