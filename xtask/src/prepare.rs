@@ -33,7 +33,7 @@ pub const TEST_PACKAGES: [&str; 11] = [
     SQLITE,
 ];
 /// The libraries of engines for which there are adapters.
-const KEY_VALUE_LIBRARIES: &str = "liblmdb-dev libleveldb-dev";
+const KEY_VALUE_LIBRARIES: &str = "liblmdb-dev libleveldb-dev libwiredtiger-dev";
 /// The library of another version of SQLite than the bundled one.
 const SQLITE: &str = "libsqlite3-0";
 /// The programs that make file systems whose files can share blocks.
@@ -58,7 +58,7 @@ const PACKAGES: [(&str, &str); 17] = [
     ),
     ("linux-perf", "perf --version"),
     ("valgrind", "valgrind --version && vgdb --help"),
-    (KEY_VALUE_LIBRARIES, "ls /usr/include/lmdb.h /usr/include/leveldb/c.h"),
+    (KEY_VALUE_LIBRARIES, "ls /usr/include/lmdb.h /usr/include/leveldb/c.h /usr/include/wiredtiger.h"),
     (FILE_SYSTEMS, "PATH=$PATH:/usr/sbin; mkfs.xfs -V && mkfs.btrfs --version"),
     (SQLITE, "ls /usr/lib/*/libsqlite3.so.0"),
     ("apt", "apt-get --version && dpkg-deb --version"),

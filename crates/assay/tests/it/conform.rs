@@ -60,19 +60,42 @@ fn outcome_of(place: &Place, library: &Path, check: &str) -> Value {
     outcomes[0].clone()
 }
 
+/// Compiles an adapter in Rust into a library. All of them share what they depend on.
+fn built_by_cargo(name: &str) -> PathBuf {
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("adapters");
+    let manifest = root().join("adapters").join(name).join("Cargo.toml");
+    let mut build = Command::new(env!("CARGO"));
+    build.args(["build", "--quiet", "--locked", "--manifest-path"]).arg(manifest);
+    build.arg("--target-dir").arg(&target);
+    assert!(build.status().unwrap().success(), "the adapter of {name} does not compile");
+    target.join(format!("debug/lib{name}_assay.so"))
+}
+
+/// Runs all checks with few kills, of which each waits for the device many times.
+fn keeps_its_promises(place: &Place, adapter: &Path) {
+    let ended = place.assay(&["conform", adapter.to_str().unwrap(), "--kills", "3"]);
+    let ended = ended.expect_code(0);
+    ended.expect_in_stdout(&["0 failed", "ok      crash-machine", "ok      sync-write"]);
+}
+
 #[test]
-fn the_adapters_of_the_project_keep_their_promises() {
+fn the_adapters_in_c_keep_their_promises() {
     if !adapters_are_here_or_test_is_skipped() {
         return;
     }
     let place = Place::new();
-    for (source, name, library) in
-        [("adapters/lmdb.c", "lmdb", "-llmdb"), ("adapters/leveldb.c", "leveldb", "-lleveldb")]
-    {
-        let warns = ["-Wall", "-Wextra", "-Werror", library];
-        let adapter = compiled(&place, source, name, &warns);
-        let ended = place.assay(&["conform", adapter.to_str().unwrap()]).expect_code(0);
-        ended.expect_in_stdout(&["0 failed", "ok      crash-machine", "ok      sync-write"]);
+    for name in ["lmdb", "leveldb", "wiredtiger"] {
+        let source = format!("adapters/{name}.c");
+        let args = ["-Wall", "-Wextra", "-Werror", &format!("-l{name}")];
+        keeps_its_promises(&place, &compiled(&place, &source, name, &args));
+    }
+}
+
+#[test]
+fn the_adapters_in_rust_keep_their_promises() {
+    let place = Place::new();
+    for name in ["redb", "fjall"] {
+        keeps_its_promises(&place, &built_by_cargo(name));
     }
 }
 

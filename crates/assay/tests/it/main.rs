@@ -111,10 +111,11 @@ fn callgrind_is_here_or_test_is_skipped() -> bool {
 
 /// Returns whether the libraries of the adapters are here; if not, the test is skipped.
 fn adapters_are_here_or_test_is_skipped() -> bool {
-    let headers = ["/usr/include/lmdb.h", "/usr/include/leveldb/c.h"];
-    let are_here = headers.iter().all(|header| std::path::Path::new(header).exists());
+    let headers = ["lmdb.h", "leveldb/c.h", "wiredtiger.h"];
+    let are_here =
+        headers.iter().all(|header| std::path::Path::new("/usr/include").join(header).exists());
     if !are_here {
-        not_here("adapters", "liblmdb-dev or libleveldb-dev is not installed");
+        not_here("adapters", "liblmdb-dev, libleveldb-dev or libwiredtiger-dev is not installed");
     }
     are_here
 }
