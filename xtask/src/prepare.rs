@@ -58,7 +58,10 @@ const PACKAGES: [(&str, &str); 17] = [
     ),
     ("linux-perf", "perf --version"),
     ("valgrind", "valgrind --version && vgdb --help"),
-    (KEY_VALUE_LIBRARIES, "ls /usr/include/lmdb.h /usr/include/leveldb/c.h /usr/include/wiredtiger.h"),
+    (
+        KEY_VALUE_LIBRARIES,
+        "ls /usr/include/lmdb.h /usr/include/leveldb/c.h /usr/include/wiredtiger.h",
+    ),
     (FILE_SYSTEMS, "PATH=$PATH:/usr/sbin; mkfs.xfs -V && mkfs.btrfs --version"),
     (SQLITE, "ls /usr/lib/*/libsqlite3.so.0"),
     ("apt", "apt-get --version && dpkg-deb --version"),

@@ -8,7 +8,7 @@
 //!
 //! Each check runs in a process of its own, in an empty directory: an adapter that crashes or hangs
 //! fails the check, and no other. What should be in the database is known from a model
-//! ([`model`]), which both the writing and the reading process can compute.
+//! (`model.rs`), which both the writing and the reading process can compute.
 
 mod child;
 mod crash;
@@ -28,7 +28,7 @@ use words::Durability;
 
 use place::Place;
 
-/// The hidden command by which the program runs one check: `conform-check CHECK` with a [`Task`] as
+/// The hidden command by which the program runs one check: `conform-check CHECK` with its task as
 /// JSON on standard input.
 pub const CHECK_COMMAND: &str = "conform-check";
 
@@ -214,7 +214,7 @@ pub fn run(request: &Request, ended: &mut dyn FnMut(&Outcome)) -> anyhow::Result
     Ok(outcomes)
 }
 
-/// Runs the part of a check that a [`Task`] on standard input asks for, and prints its result.
+/// Runs the part of a check that a task on standard input asks for, and prints its result.
 ///
 /// # Errors
 /// The input is no task, or the result can't be printed.

@@ -7,7 +7,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::commits::CommitPlace;
-use crate::place::{Ended, entries, eventually};
+use crate::place::{Ended, Running, entries, eventually};
 use crate::rocksdb_or_test_is_skipped;
 
 /// A library with RocksDB's C API, whose writes count to `SLOW` first.
@@ -133,6 +133,18 @@ fn trial_count(directory: &Path) -> usize {
     trials.iter().filter(|trial| !trial["result"].is_null()).count()
 }
 
+/// Interrupts a search as soon as one trial has ended, and returns how it ended.
+fn interrupted_after_a_trial(place: &CommitPlace, mut running: Running) -> Ended {
+    let results = place.join("results");
+    let has_trial = |path: &PathBuf| path.join("bisect.json").is_file() && trial_count(path) > 0;
+    eventually("the ends are compared", || {
+        running.must_run("its second trial");
+        results.is_dir() && entries(&results).iter().any(has_trial)
+    });
+    running.signal(Signal::INT);
+    running.wait().expect_code(130)
+}
+
 #[test]
 fn the_slow_one_of_32_commits_is_found_among_broken_ones_and_one_that_was_reverted() {
     let mut kinds = [Kind::Same; 32];
@@ -163,17 +175,8 @@ fn an_interrupted_search_goes_on_where_it_was() {
         return;
     };
     let args = history.search_args(&[]);
-    let mut running = history.place.spawn(&args.iter().map(String::as_str).collect::<Vec<_>>());
-    let results = history.place.join("results");
-    eventually("the ends are compared", || {
-        running.must_run("its second trial");
-        results.is_dir()
-            && entries(&results)
-                .iter()
-                .any(|path| path.join("bisect.json").is_file() && trial_count(path) > 0)
-    });
-    running.signal(Signal::INT);
-    let ended = running.wait().expect_code(130);
+    let running = history.place.spawn(&args.iter().map(String::as_str).collect::<Vec<_>>());
+    let ended = interrupted_after_a_trial(&history.place, running);
     ended.expect_in_stderr(&["assay bisect --resume"]);
 
     let directory = history.directory();
@@ -211,14 +214,8 @@ fn a_search_ends_if_a_candidate_that_was_measured_can_not_be_used_any_more() {
     let search = ["bisect", "plan.toml", "--builds", &builds, "--step", "fillseq"];
     let search = [&search[..], &BY_WORK].concat();
 
-    let mut running = place.spawn(&search);
-    eventually("the ends are compared", || {
-        running.must_run("its second trial");
-        let results = place.join("results");
-        results.is_dir() && entries(&results).iter().any(|path| trial_count(path) > 0)
-    });
-    running.signal(Signal::INT);
-    running.wait().expect_code(130);
+    let running = place.spawn(&search);
+    interrupted_after_a_trial(place, running);
 
     // The newer end is measured with the candidate between the ends.
     fs_err::write(&copies[2], "no library").unwrap();

@@ -21,7 +21,7 @@ fn what_can_not_be_compared_says_why_and_what_can() {
         versus oracle@9 sqlite | 2 | unknown product `oracle` | `postgres@17.2` | `sqlite`, `postgres`
         versus sqlit null | 2 | invalid build spec `sqlit` | `assay builds`
         versus --aa rocksdb | 2 | no build of `rocksdb` is downloaded | `rocksdb@9.9.3`
-        versus sqlite null --workload kv | 2 | runs only on RocksDB and Speedb, but the engine of `sqlite` is sqlite | `--workload insert`
+        versus sqlite null --workload kv | 2 | runs only on RocksDB, Speedb, and libraries, but the engine of `sqlite` is sqlite | `--workload insert`
         versus sqlite null --config a=1 | 2 | options of one engine | `--dry-run`
         versus sqlite --config jit | 2 | `--config 'jit'`: expected options | OPTION=VALUE
         versus --aa null --clients 0 | 2 | 0 is not in 1..=10000

@@ -133,7 +133,7 @@ fn the_recipes_of_the_documentation_are_read() {
 
     let blocks = section.split("```toml\n").skip(1);
     let recipes: Vec<&str> = blocks.filter_map(|block| Some(block.split_once("```")?.0)).collect();
-    assert_eq!(recipes.len(), 4);
+    assert_eq!(recipes.len(), 5);
     for recipe in recipes {
         let build = format!("[build.x]\ngit = \"clone\"\nref = \"main\"\n{recipe}");
         let text = format!("[workload.insert]\n{build}");
