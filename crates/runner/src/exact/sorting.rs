@@ -10,6 +10,9 @@ use workload::Task;
 /// The name of callgrind's event for an executed instruction.
 const INSTRUCTIONS: &str = "Ir";
 
+/// The name of the part with all threads of a server.
+const ALL_THREADS: &str = "all threads";
+
 /// A connection of a step.
 pub struct Connection {
     role: &'static str,
@@ -68,6 +71,10 @@ impl EngineCode {
         }
     }
 
+    fn is_all(&self) -> bool {
+        matches!(self, Self::All)
+    }
+
     /// Returns whether a call leads from the client into the engine.
     fn is_entered(&self, caller: &WorkFunction, callee: &WorkFunction) -> bool {
         self.side(callee) == Some(Side::Engine) && self.side(caller) != Some(Side::Engine)
@@ -102,8 +109,15 @@ pub fn sorted(
     code: &EngineCode,
 ) -> (Vec<WorkPart>, BTreeMap<WorkRole, WorkGraph>) {
     let mut sorting = Sorting::default();
+    let all = Connection::all(connections);
+    let is_divided = !code.is_all() || connections.iter().all(|one| one.server_thread.is_some());
     for counted in counted {
-        let served = connections.iter().find(|connection| connection.is_served_by(&counted));
+        let served = if is_divided {
+            connections.iter().find(|connection| connection.is_served_by(&counted))
+        } else {
+            // Not the background's: that of another server has no connections in it.
+            Some(&all)
+        };
         let role = if served.is_some() { WorkRole::Serving } else { WorkRole::Background };
         // Nobody calls into a thread of the engine itself, such as one that compacts.
         if !code.has_client(&counted.graph) {
@@ -119,6 +133,18 @@ pub fn sorted(
 }
 
 impl Connection {
+    /// Returns what stands for all threads of a server that does not tell which of them serves a
+    /// connection.
+    fn all(connections: &[Self]) -> Self {
+        let mut kinds: Vec<String> = Vec::new();
+        for kind in connections.iter().flat_map(|connection| &connection.kinds) {
+            if !kinds.contains(kind) {
+                kinds.push(kind.clone());
+            }
+        }
+        Self { role: ALL_THREADS, kinds, server_thread: None, client_thread: None }
+    }
+
     /// Returns whether a thread or process works for this connection.
     fn is_served_by(&self, counted: &Counted) -> bool {
         let served = self.server_thread.or(self.client_thread);
@@ -167,5 +193,44 @@ impl Sorting {
         for (event, count) in events.iter().filter(|(event, _)| *event != INSTRUCTIONS) {
             *part.events.entry(event.clone()).or_default() += count;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns a thread of a server with this number and so many instructions.
+    fn thread(number: u32, own: u64) -> Counted {
+        let name = format!("function{number}");
+        let function = WorkFunction { name, object: "server".into(), own };
+        Counted {
+            process: 1,
+            thread: Some(number),
+            events: BTreeMap::new(),
+            graph: WorkGraph { functions: vec![function], calls: Vec::new() },
+        }
+    }
+
+    fn connection(server_thread: Option<u32>) -> Connection {
+        let kinds = vec!["query".to_owned()];
+        Connection { role: "reader", kinds, server_thread, client_thread: None }
+    }
+
+    /// Returns the role, the name and the instructions of each part.
+    fn parts(connections: &[Connection]) -> Vec<(WorkRole, String, u64)> {
+        let (parts, _) = sorted(vec![thread(2, 10), thread(3, 5)], connections, &EngineCode::All);
+        parts.into_iter().map(|part| (part.role, part.name, part.instructions)).collect()
+    }
+
+    #[test]
+    fn threads_of_a_server_that_does_not_tell_whom_they_serve_are_one_part() {
+        let told = parts(&[connection(Some(2))]);
+        let background = (WorkRole::Background, WorkRole::Background.name().to_owned(), 5);
+        assert_eq!(told, [(WorkRole::Serving, "reader".to_owned(), 10), background]);
+
+        let all = [(WorkRole::Serving, "all threads".to_owned(), 15)];
+        assert_eq!(parts(&[connection(None)]), all);
+        assert_eq!(parts(&[connection(Some(2)), connection(None)]), all);
     }
 }
