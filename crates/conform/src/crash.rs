@@ -1,5 +1,6 @@
 //! Kills a process that writes, and looks at what is left.
 
+use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::Child;
@@ -7,12 +8,13 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use engine::{Engine as _, KeyValueEngine as _, KeyValueLibrary as _};
+use engine::custom::CustomSession;
+use engine::{Direction, Engine as _, KeyValueEngine as _, KeyValueLibrary as _};
 use words::{Durability, Random};
 
 use crate::child::{self, print_line};
 use crate::data;
-use crate::model::{Entries, History};
+use crate::model::History;
 use crate::place::{Place, connect, difference, scanned, shown};
 use crate::{Part, TIME_MAX, Task, Verdict, claims};
 
@@ -72,6 +74,7 @@ fn kill_after(
     let mut acknowledged = from;
     let mut last_line = String::new();
     let mut is_silent = false;
+
     while acknowledged < from + wanted {
         match lines.recv_timeout(TIME_MAX) {
             Ok(line) => match line.parse::<u64>() {
@@ -85,6 +88,7 @@ fn kill_after(
             }
         }
     }
+
     std::thread::sleep(pause);
     let ended_before = child.try_wait()?;
     child.kill()?;
@@ -184,7 +188,7 @@ pub(crate) fn read(
 
 /// Compares a database with what all acknowledged operations leave, and maybe the next one.
 fn is_complete(
-    session: &mut engine::custom::CustomSession,
+    session: &mut CustomSession,
     history: &History,
     acknowledged: u64,
 ) -> anyhow::Result<Verdict> {
@@ -201,33 +205,24 @@ fn is_complete(
     Ok(Verdict::Failed(format!("after SIGKILL, {why}")))
 }
 
-/// Looks whether each value is one that some operation wrote for its key.
+/// Looks whether each value is one that some operation wrote for its key, acknowledged or not.
 fn values_were_written(
-    session: &mut engine::custom::CustomSession,
+    session: &mut CustomSession,
     history: &History,
     acknowledged: u64,
 ) -> anyhow::Result<Verdict> {
-    let mut written: Vec<Entries> = Vec::new();
+    let mut written: BTreeMap<Vec<u8>, Vec<Vec<u8>>> = BTreeMap::new();
     for operation in 0..=acknowledged {
-        let changes = history.changes(operation).into_iter();
-        written.push(changes.filter_map(|change| Some((change.key, change.value?))).collect());
+        for change in history.changes(operation) {
+            written.entry(change.key).or_default().extend(change.value);
+        }
     }
-    for (key, value) in scanned(session, &[], engine::Direction::Forward, u64::MAX)? {
-        let is_known = written.iter().any(|entries| entries.get(&key) == Some(&value));
-        // Of two changes of a key in a batch, only the last one is listed.
-        let is_earlier = || {
-            (0..=acknowledged).any(|operation| {
-                let changes = history.changes(operation);
-                changes
-                    .iter()
-                    .any(|change| change.key == key && change.value.as_ref() == Some(&value))
-            })
-        };
-        if !is_known && !is_earlier() {
-            let why = format!(
-                "after SIGKILL, the key {} has a value that was never written",
-                shown(&key)
-            );
+
+    for (key, value) in scanned(session, &[], Direction::Forward, u64::MAX)? {
+        let is_known = written.get(&key).is_some_and(|values| values.contains(&value));
+        if !is_known {
+            let key = shown(&key);
+            let why = format!("after SIGKILL, the key {key} has a value that was never written");
             return Ok(Verdict::Failed(why));
         }
     }

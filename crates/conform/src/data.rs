@@ -59,6 +59,7 @@ pub(crate) fn reads(place: &Place) -> anyhow::Result<Verdict> {
     let mut random = Random::stream(place.seed, &[1]);
     let mut entries = Entries::new();
     let mut session = connect(&database)?;
+
     for operation in 0..OPERATIONS {
         write(&mut session, &history.changes(operation), has_batches)?;
         history.apply(operation, &mut entries);
@@ -92,6 +93,7 @@ pub(crate) fn deletes(place: &Place) -> anyhow::Result<Verdict> {
     let database = place.create()?;
     let mut entries = fill(place, &database)?;
     let mut session = connect(&database)?;
+
     session.delete(b"no such key").context("a missing key can't be removed")?;
     for number in (0..KEY_COUNT).step_by(3) {
         let key = key(number);
@@ -225,10 +227,12 @@ pub(crate) fn several(place: &Place) -> anyhow::Result<Verdict> {
     let entries = fill(place, &database)?;
     let mut session = connect(&database)?;
     let mut random = Random::stream(place.seed, &[3]);
+
     for count in 0..100 {
         let keys: Vec<Vec<u8>> = (0..count).map(|_| key(random.below(KEY_COUNT))).collect();
         let lent = keys.iter().map(Vec::as_slice);
         let found = session.multi_get(lent).context("several keys can't be read")?;
+
         let mut there = 0;
         for (index, key) in keys.iter().enumerate() {
             let wanted = entries.get(key).map(Vec::as_slice);
@@ -242,6 +246,7 @@ pub(crate) fn several(place: &Place) -> anyhow::Result<Verdict> {
             return Ok(Verdict::failed(format!("{found} of {count} keys exist, not {there}")));
         }
     }
+
     session.release();
     drop(session);
     database.stop()?;

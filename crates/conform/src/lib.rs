@@ -19,7 +19,7 @@ mod place;
 mod sessions;
 mod sync;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use engine::custom::CustomLibrary;
@@ -185,23 +185,9 @@ pub fn run(request: &Request, ended: &mut dyn FnMut(&Outcome)) -> anyhow::Result
     let mut outcomes = Vec::new();
     for check in CHECKS.iter().filter(wanted) {
         let began = now();
-        let directory = tempfile::Builder::new().prefix("assay-conform-").tempdir()?;
-        let task = Task {
-            library: library.clone(),
-            options: request.options.clone(),
-            directory: directory.path().to_owned(),
-            seed: request.seed,
-            part: Part::Whole,
-        };
-        let verdict = match check.kind {
-            Kind::Inside(_) => {
-                child::verdict(child::run(&request.program, check.name, &task, TIME_MAX)?)
-            }
-            Kind::Crash(durability) => {
-                crash::check(&request.program, check.name, &task, durability, request.kills)?
-            }
-        };
+        let verdict = check.verdict(request, &library)?;
         let seconds = began.elapsed().as_secs_f64();
+
         let outcome = Outcome { check: check.name, promise: check.promise, verdict, seconds };
         ended(&outcome);
         let is_unusable = check.name == CHECKS[0].name && outcome.verdict.is_failure();
@@ -212,6 +198,28 @@ pub fn run(request: &Request, ended: &mut dyn FnMut(&Outcome)) -> anyhow::Result
         }
     }
     Ok(outcomes)
+}
+
+impl Check {
+    /// Runs the check in an empty directory.
+    fn verdict(&self, request: &Request, library: &Path) -> anyhow::Result<Verdict> {
+        let directory = tempfile::Builder::new().prefix("assay-conform-").tempdir()?;
+        let task = Task {
+            library: library.to_owned(),
+            options: request.options.clone(),
+            directory: directory.path().to_owned(),
+            seed: request.seed,
+            part: Part::Whole,
+        };
+        match self.kind {
+            Kind::Inside(_) => {
+                Ok(child::verdict(child::run(&request.program, self.name, &task, TIME_MAX)?))
+            }
+            Kind::Crash(durability) => {
+                crash::check(&request.program, self.name, &task, durability, request.kills)
+            }
+        }
+    }
 }
 
 /// Runs the part of a check that a task on standard input asks for, and prints its result.

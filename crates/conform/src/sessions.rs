@@ -100,6 +100,7 @@ pub(crate) fn threads(place: &Place) -> anyhow::Result<Verdict> {
     let database = place.create()?;
     let writers = u64::from(database.capabilities().writers_max).min(THREADS);
     let is_over = AtomicBool::new(false);
+
     let ended: anyhow::Result<()> = std::thread::scope(|scope| {
         let mut handles = Vec::new();
         for thread in 0..THREADS {
@@ -111,6 +112,7 @@ pub(crate) fn threads(place: &Place) -> anyhow::Result<Verdict> {
                 read.with_context(|| format!("thread {thread} of {THREADS}"))
             }));
         }
+
         let mut first = Ok(());
         for handle in handles {
             let ended = handle.join().unwrap_or_else(|_| anyhow::bail!("a thread panicked"));
