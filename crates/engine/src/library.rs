@@ -204,10 +204,10 @@ pub trait KeyValueLibrary: Sized + Send + Sync + 'static {
     fn log_path(directory: &Path) -> Option<PathBuf>;
 }
 
-/// The library of one kind that this process has loaded.
-pub(crate) struct Loaded<L>(Mutex<Option<Arc<L>>>);
+/// The library of one kind that this process has loaded, with its path.
+pub(crate) struct Loaded<L>(Mutex<Option<(PathBuf, Arc<L>)>>);
 
-impl<L: KeyValueLibrary> Loaded<L> {
+impl<L> Loaded<L> {
     pub(crate) const fn new() -> Self {
         Self(Mutex::new(None))
     }
@@ -230,10 +230,9 @@ impl<L: KeyValueLibrary> Loaded<L> {
         let path = fs::canonicalize(path)
             .map_err(|error| refused(error.to_string(), format!("write the path of {wanted}")))?;
         match &*loaded {
-            Some(library) if library.path() == path => return Ok(Arc::clone(library)),
-            Some(library) => {
-                let what =
-                    format!("this process has already loaded `{}`", library.path().display());
+            Some((known, library)) if *known == path => return Ok(Arc::clone(library)),
+            Some((known, _)) => {
+                let what = format!("this process has already loaded `{}`", known.display());
                 return Err(refused(what, "use a separate process for each library".into()));
             }
             None => {}
@@ -242,15 +241,15 @@ impl<L: KeyValueLibrary> Loaded<L> {
         fits_this_machine(&path).map_err(|what| {
             refused(what, format!("write the path of {wanted} that was built for this machine"))
         })?;
-        let library = Arc::new(load(path)?);
-        *loaded = Some(Arc::clone(&library));
+        let library = Arc::new(load(path.clone())?);
+        *loaded = Some((path, Arc::clone(&library)));
         Ok(library)
     }
 }
 
 /// Checks by its header that this process can load a library. For another architecture, the dynamic
 /// loader would only report a missing file.
-pub(crate) fn fits_this_machine(path: &Path) -> Result<(), String> {
+fn fits_this_machine(path: &Path) -> Result<(), String> {
     let mut header = [0; 20];
     fs::File::open(path).and_then(|mut file| file.read_exact(&mut header)).map_err(|error| {
         match error.kind() {

@@ -1,13 +1,10 @@
 //! A library with SQLite's C API: the bundled one, or one of another version.
 
-use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
-
-use fs_err as fs;
+use std::path::Path;
 
 use super::ffi::{self, Api};
 use crate::SetupError;
-use crate::library::fits_this_machine;
+use crate::library::Loaded;
 
 /// The oldest version that is measured, as SQLite numbers versions: the first that inserts several
 /// rows with one statement.
@@ -20,8 +17,10 @@ pub struct Library {
     pub(super) api: &'static Api,
 }
 
-/// The library that this process has loaded, with its path.
-static LOADED: Mutex<Option<(PathBuf, Library)>> = Mutex::new(None);
+/// The library that this process has loaded.
+static LOADED: Loaded<Library> = Loaded::new();
+/// What a build of SQLite is.
+const WANTED: &str = "a shared library of SQLite (`assay fetch sqlite@3.46.1` downloads one)";
 
 impl Library {
     /// Returns the library that is part of this program.
@@ -37,56 +36,33 @@ impl Library {
     /// SQLite, when the library is not thread-safe, or when another one is already loaded.
     /// [`SetupError::Version`] when it is too old.
     pub fn open(path: &Path) -> Result<Self, SetupError> {
-        let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
-        let refused = |what: String, help: &str| SetupError::Build {
-            build: path.display().to_string(),
+        let library = LOADED.get_or_load(path, WANTED, |path| Self::load(&path))?;
+        Ok(*library)
+    }
+
+    /// Loads the library, and checks that it can be measured.
+    fn load(path: &Path) -> Result<Self, SetupError> {
+        let build = path.display().to_string();
+        let api = ffi::load(path).map_err(|what| SetupError::Build {
+            build: build.clone(),
             what,
-            help: help.into(),
-        };
-
-        let path = fs::canonicalize(path).map_err(|error| {
-            refused(
-                error.to_string(),
-                "write the path of a shared library of SQLite, or fetch one with `assay fetch sqlite@3.46.1`",
-            )
-        })?;
-        match &*loaded {
-            Some((known, library)) if *known == path => return Ok(*library),
-            Some((known, _)) => {
-                return Err(refused(
-                    format!("this process has already loaded `{}`", known.display()),
-                    "use a separate process for each library",
-                ));
-            }
-            None => {}
-        }
-
-        fits_this_machine(&path).map_err(|what| {
-            refused(what, "write the path of a shared library of SQLite for this machine")
-        })?;
-        let api = ffi::load(&path).map_err(|what| {
-            refused(
-                what,
-                "use a shared library of SQLite 3 for this system, such as `sqlite@3.46.1`, which is compiled here",
-            )
+            help: "use a shared library of SQLite 3 for this system, such as `sqlite@3.46.1`, which is compiled here".into(),
         })?;
         if api.version_number() < OLDEST {
             return Err(SetupError::Version {
-                build: path.display().to_string(),
+                build,
                 found: api.version().into(),
                 supported: format!("SQLite {OLDEST_TEXT} or newer"),
             });
         }
         if !api.is_thread_safe() {
-            return Err(refused(
-                "the library was compiled for a single thread".into(),
-                "compile it with `-DSQLITE_THREADSAFE=1`",
-            ));
+            return Err(SetupError::Build {
+                build,
+                what: "the library was compiled for a single thread".into(),
+                help: "compile it with `-DSQLITE_THREADSAFE=1`".into(),
+            });
         }
-
-        let library = Self { api };
-        *loaded = Some((path, library));
-        Ok(library)
+        Ok(Self { api })
     }
 
     /// Returns the version: `3.40.1`.
@@ -98,7 +74,10 @@ impl Library {
 #[cfg(test)]
 mod tests {
     use std::fmt::Write as _;
+    use std::path::PathBuf;
     use std::process::Command;
+
+    use fs_err as fs;
 
     use super::*;
 
