@@ -54,6 +54,7 @@ mod catalog;
 mod copying;
 mod data_dir;
 mod dialect;
+mod dynamic;
 mod error;
 mod explain;
 mod figures;

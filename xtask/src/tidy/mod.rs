@@ -68,6 +68,7 @@ const UNSAFE_FILES: &[&str] = &[
     "crates/assay/tests/it/tun.rs",
     "crates/engine/src/custom/ffi/database.rs",
     "crates/engine/src/custom/ffi/session.rs",
+    "crates/engine/src/dynamic.rs",
     "crates/engine/src/rocksdb/ffi/api.rs",
     "crates/engine/src/rocksdb/ffi/client.rs",
     "crates/engine/src/rocksdb/ffi/database.rs",

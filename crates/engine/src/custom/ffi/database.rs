@@ -9,12 +9,11 @@ use std::ffi::{CStr, CString, c_char};
 use std::path::Path;
 use std::ptr::null_mut;
 
-use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use words::{Counter, CounterKind, Durability, Role};
 
 use super::abi::{self, CounterValue, ErrorText, OptionText, RawDatabase, RawSession, Table};
 use crate::library::Lacking;
-use crate::{Error, ErrorClass};
+use crate::{Error, ErrorClass, dynamic};
 
 /// The most counters or settings that are read.
 const REPORTED_MAX: usize = 1024;
@@ -50,10 +49,7 @@ impl Api {
     /// # Errors
     /// The message of the dynamic loader, or what is wrong with the adapter's table.
     pub(in crate::custom) fn load(path: &Path) -> Result<&'static Self, String> {
-        // SAFETY: the library's constructors run: it is the user's own choice to measure it, and a
-        // process of its own is what it is loaded into.
-        let library = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) }
-            .map_err(|error| error.to_string())?;
+        let library = dynamic::open(path)?;
         type Entry = unsafe extern "C" fn() -> *const Table;
         // SAFETY: the header gives the type of the only function with this name.
         let entry = unsafe { library.get::<Entry>(abi::ENTRY.as_bytes()) };

@@ -8,7 +8,9 @@
 use std::ffi::{c_char, c_int, c_uchar, c_void};
 use std::path::Path;
 
-use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+use libloading::os::unix::Library;
+
+use crate::dynamic::open_with;
 
 /// Pointers to opaque objects of the library.
 pub(super) type Opaque = *mut c_void;
@@ -147,25 +149,10 @@ impl Api {
 /// # Errors
 /// The message of the dynamic loader, or the missing functions.
 pub(in crate::rocksdb) fn load(path: &Path) -> Result<&'static Api, String> {
-    // SAFETY: the library's constructors run: it is the user's own choice to measure it, and a
-    // process of its own is what it is loaded into.
-    let library = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) }
-        .map_err(|error| error.to_string())?;
-    let has = |name: &str| {
-        // SAFETY: this only checks that the name exists; nothing is called or read.
-        unsafe { library.get::<*const c_void>(name.as_bytes()) }.is_ok()
-    };
-    let missing: Vec<&str> = REQUIRED.iter().copied().filter(|name| !has(name)).collect();
-    if missing.len() == REQUIRED.len() {
-        return Err("the library has no function of RocksDB's C API, so it is not RocksDB".into());
-    }
-    match Api::resolve(&library) {
-        Some(api) if missing.is_empty() => {
-            std::mem::forget(library);
-            Ok(Box::leak(Box::new(api)))
-        }
-        _ => Err(format!("the library lacks functions of RocksDB's C API: {}", missing.join(", "))),
-    }
+    let library = open_with(path, "RocksDB", REQUIRED)?;
+    let api = Api::resolve(&library).ok_or("the library changed while it was loaded")?;
+    std::mem::forget(library);
+    Ok(Box::leak(Box::new(api)))
 }
 
 /// An object of the library that is destroyed on drop.

@@ -5,13 +5,14 @@
     reason = "functions are loaded by name, so the compiler can't check their signatures"
 )]
 
-use std::error::Error as _;
 use std::ffi::{CStr, c_char, c_int, c_uchar, c_uint, c_void};
 use std::path::Path;
 
-use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+use libloading::os::unix::Library;
 use libsqlite3_sys as bundled_library;
 use libsqlite3_sys::{sqlite3, sqlite3_stmt};
+
+use crate::dynamic::open_with;
 
 /// The function that waits for a lock: its own argument, and the number of calls so far.
 type BusyHandler = Option<unsafe extern "C" fn(*mut c_void, c_int) -> c_int>;
@@ -153,29 +154,8 @@ pub(in crate::sqlite) fn bundled() -> &'static Api {
 /// # Errors
 /// The message of the dynamic loader, or the missing functions.
 pub(in crate::sqlite) fn load(path: &Path) -> Result<&'static Api, String> {
-    // SAFETY: the library's constructors run: it is the user's own choice to measure it, and a
-    // process of its own is what it is loaded into.
-    let library =
-        unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) }.map_err(|error| match error
-            .source()
-        {
-            // The loader's own message, which names what is missing.
-            Some(reason) => format!("the library can't be loaded: {reason}"),
-            None => error.to_string(),
-        })?;
-    let has = |name: &str| {
-        // SAFETY: this only checks that the name exists; nothing is called or read.
-        unsafe { library.get::<*const c_void>(name.as_bytes()) }.is_ok()
-    };
-    let missing: Vec<&str> = REQUIRED.iter().copied().filter(|name| !has(name)).collect();
-    if missing.len() == REQUIRED.len() {
-        return Err("the library has no function of SQLite's C API, so it is not SQLite".into());
-    }
-    match Api::resolve(&library) {
-        Some(api) if missing.is_empty() => {
-            std::mem::forget(library);
-            Ok(Box::leak(Box::new(api)))
-        }
-        _ => Err(format!("the library lacks functions of SQLite's C API: {}", missing.join(", "))),
-    }
+    let library = open_with(path, "SQLite", REQUIRED)?;
+    let api = Api::resolve(&library).ok_or("the library changed while it was loaded")?;
+    std::mem::forget(library);
+    Ok(Box::leak(Box::new(api)))
 }
