@@ -94,7 +94,8 @@ fn a_build_of_sqlite_that_is_none_is_refused_before_anything_runs() {
         (text.to_str().unwrap(), "not a shared library"),
         (place.join("data").to_str().unwrap(), "has no shared library of SQLite"),
         ("/nowhere/libsqlite3.so.0", "No such file"),
-        ("sqlite@3.40.1", "the build `sqlite@3.40.1` is not downloaded"),
+        // A version that does not exist, so no store has it.
+        ("sqlite@3.40.99", "the build `sqlite@3.40.99` is not downloaded"),
     ] {
         place.run(&plan(build), &[]).expect_code(2).expect_in_stderr(&[why]);
     }
