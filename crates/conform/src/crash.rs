@@ -57,9 +57,9 @@ pub(crate) fn check(
 
 /// How a process that writes ended.
 enum Written {
-    /// It was killed after it had acknowledged all operations below this number.
+    /// The process was killed after it had acknowledged all operations below this number.
     Killed { acknowledged: u64 },
-    /// It ended by itself.
+    /// The process ended by itself.
     Ended(Verdict),
 }
 
@@ -93,7 +93,7 @@ fn kill_after(
     let ended_before = child.try_wait()?;
     child.kill()?;
     child.wait()?;
-    // It may have acknowledged more before it was killed.
+    // More may have been acknowledged before the signal.
     for line in lines {
         match line.parse::<u64>() {
             Ok(operation) => acknowledged = operation + 1,

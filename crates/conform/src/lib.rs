@@ -58,7 +58,7 @@ pub struct Request {
 pub enum Verdict {
     /// The adapter keeps the promise.
     Passed,
-    /// It does not, for this reason.
+    /// The adapter breaks the promise, for this reason.
     Failed(String),
     /// The adapter does not offer what is tested.
     NotApplicable(String),
@@ -261,7 +261,7 @@ impl Verdict {
     }
 }
 
-/// Returns the durabilities that an adapter claims, in a process that may load it.
+/// Returns whether an adapter claims a durability.
 fn claims(library: &CustomLibrary, durability: Durability) -> bool {
     library.durabilities().contains(&durability)
 }

@@ -28,7 +28,7 @@ const SYNCS: [i64; 7] = [
     libc::SYS_sync_file_range,
     libc::SYS_syncfs,
     libc::SYS_sync,
-    // It may contain any of them.
+    // A ring may contain any of them.
     libc::SYS_io_uring_enter,
 ];
 
