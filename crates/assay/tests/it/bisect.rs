@@ -7,7 +7,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::commits::CommitPlace;
-use crate::place::{Ended, Running, entries, eventually};
+use crate::place::{Ended, Running, comes_about, entries};
 use crate::rocksdb_or_test_is_skipped;
 
 /// A library with RocksDB's C API, whose writes count to `SLOW` first.
@@ -137,10 +137,14 @@ fn trial_count(directory: &Path) -> usize {
 fn interrupted_after_a_trial(place: &CommitPlace, mut running: Running) -> Ended {
     let results = place.join("results");
     let has_trial = |path: &PathBuf| path.join("bisect.json").is_file() && trial_count(path) > 0;
-    eventually("the ends are compared", || {
+
+    // A trial of exact work takes a minute beside other tests.
+    let has_compared_the_ends = comes_about(600, || {
         running.must_run("its second trial");
         results.is_dir() && entries(&results).iter().any(has_trial)
     });
+    assert!(has_compared_the_ends, "no trial ended within 600 s");
+
     running.signal(Signal::INT);
     running.wait().expect_code(130)
 }
