@@ -1,7 +1,7 @@
 //! Simulates histories of which the truth is known: how often changes are false, which changes are
-//! shown and when. Prints the tables of `docs/history.md`, through the same code as `assay history`.
-//! `cargo xtask bench history` runs it, and compares it with another program on the series that
-//! `--series` prints.
+//! shown and when. Prints the tables of `docs/history.md`, through the same code as `assay
+//! history`. `cargo xtask bench history` runs it, and compares it with another program on the
+//! series that `--series` prints.
 
 #![allow(clippy::print_stdout, reason = "it prints tables")]
 

@@ -78,7 +78,8 @@ impl Plan {
         self.variants[variant].workload.not_applicable_to(engine)
     }
 
-    /// Returns the cells in the order in which they run; those that are profiled or exact come last.
+    /// Returns the cells in the order in which they run; those that are profiled or exact come
+    /// last.
     pub fn cells(&self) -> Vec<Cell> {
         let mut cells = self.rounds(self.repeats, CellKind::Measured, &self.clients);
         cells.extend(self.rounds(self.profile.repeats, CellKind::Profiled, &self.clients));

@@ -264,8 +264,8 @@ impl StepWriter {
         Ok(())
     }
 
-    /// Writes `work_functions.parquet` and `work_calls.parquet`: the functions that were executed, by
-    /// their part in the step, and who called whom.
+    /// Writes `work_functions.parquet` and `work_calls.parquet`: the functions that were executed,
+    /// by their part in the step, and who called whom.
     ///
     /// # Errors
     /// A file can't be written, or there is one already.

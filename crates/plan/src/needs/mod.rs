@@ -25,8 +25,8 @@ pub trait WorkloadNeeds {
     /// Returns the maximum number of connections that its load opens at a time.
     fn connections(&self, clients: u32) -> u32;
 
-    /// Returns the maximum number of connections that work at a time in a measured step. It excludes
-    /// those that load, observe, or only hold a transaction open.
+    /// Returns the maximum number of connections that work at a time in a measured step. It
+    /// excludes those that load, observe, or only hold a transaction open.
     fn working_connections(&self, clients: u32) -> u32;
 
     /// Returns the reserve of connections for observers.

@@ -1,5 +1,5 @@
-//! The plan of a bundle: it is refused if it could do more than measure what everybody can fetch, and
-//! the builds that it names are fetched before it runs.
+//! The plan of a bundle: it is refused if it could do more than measure what everybody can fetch,
+//! and the builds that it names are fetched before it runs.
 
 use std::path::{Path, PathBuf};
 

@@ -149,8 +149,8 @@ pub struct MoreRepeats {
 
 /// Adds repeats to the cells of a run that match `filters`, in the plan's order: until each has
 /// `repeats`, and the profiled and exact ones that are asked for. Their numbers follow those of the
-/// run, which may have only one of the plan's repeats. Adds no target and no load that the run did not
-/// begin with.
+/// run, which may have only one of the plan's repeats. Adds no target and no load that the run did
+/// not begin with.
 pub fn add_repeats(
     plan: &mut Plan,
     cells: &mut Vec<CellRef>,

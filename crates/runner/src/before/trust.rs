@@ -52,8 +52,9 @@ pub fn refuse_foreign_builds(plan: &Plan) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Refuses a recorded plan that names commands, statements or libraries in its text: unlike a build,
-/// they come with the record, and one that was unpacked from an archive belongs to this user.
+/// Refuses a recorded plan that names commands, statements or libraries in its text: unlike a
+/// build, they come with the record, and one that was unpacked from an archive belongs to this
+/// user.
 pub fn refuse_recorded_commands(plan: &Plan) -> anyhow::Result<()> {
     let commands = &plan.step_commands;
     let configs = || plan.targets.iter().map(|target| &plan.configs[target.config]);

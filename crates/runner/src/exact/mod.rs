@@ -75,8 +75,8 @@ impl Wrapper for Tool {
     }
 }
 
-/// Creates an empty directory for callgrind's files in a target's directory, which no other user can
-/// enter.
+/// Creates an empty directory for callgrind's files in a target's directory, which no other user
+/// can enter.
 pub fn begin_folder(home: &Path) -> anyhow::Result<PathBuf> {
     let folder = DataDir::create(home, FOLDER)?;
     folder.wipe()?;

@@ -99,8 +99,8 @@ impl Seat {
         matches!(self.place, Place::Here { .. })
     }
 
-    /// Removes the values of a sample that are not of this target alone: those of the host, and those
-    /// of a process that other targets share.
+    /// Removes the values of a sample that are not of this target alone: those of the host, and
+    /// those of a process that other targets share.
     pub fn leave_out_others(&self, sample: &mut Sample) {
         for (name, value) in &mut sample.values {
             let is_own = name.starts_with("server_")

@@ -36,8 +36,8 @@ pub struct ChangedFunction {
     pub name: String,
     /// The program or library, without its version.
     pub object: String,
-    /// The function's part of the change in instructions per operation, with what the function calls
-    /// more often, and without what was only moved.
+    /// The function's part of the change in instructions per operation, with what the function
+    /// calls more often, and without what was only moved.
     pub difference: f64,
     /// The function in the base.
     pub base: FunctionWork,
