@@ -43,7 +43,7 @@ const KEYS: [(&str, bool); 21] = [
 pub(crate) const FACTORS: &str = "factors";
 
 /// Values of `assay compare --by` that do not name a factor of the plan.
-const RESERVED_FACTORS: [&str; 2] = ["build", "all"];
+const RESERVED_FACTORS: [&str; 3] = ["build", "all", "design"];
 
 /// The treatment of options that a version does not have.
 const UNKNOWN_OPTIONS: Choice<bool> = Choice(&[("refuse", false), ("skip", true)]);
@@ -72,7 +72,8 @@ pub(crate) const IMPLICIT: &str = "default";
 pub(crate) type Options = Vec<(String, String)>;
 
 /// A config as the plan writes it.
-struct WrittenConfig {
+#[derive(Clone, Debug)]
+pub(crate) struct WrittenConfig {
     /// The config's own values, without those of the config that it extends.
     own: Config,
     place: Place,
@@ -89,10 +90,15 @@ struct WrittenConfig {
 /// A config, with its place in the plan.
 #[derive(Clone, Debug)]
 pub(crate) struct DeclaredConfig {
+    /// The config, with all that it extends.
     pub(crate) config: Config,
     pub(crate) place: Place,
     /// Another config extends it.
     pub(crate) is_extended: bool,
+    /// The index of the config that it extends.
+    pub(crate) parent: Option<usize>,
+    /// What it changes; `None` for an empty config that the plan does not have.
+    pub(crate) written: Option<WrittenConfig>,
 }
 
 /// Reads `[config]`. Adds an empty config for each engine that has a build and no config.
@@ -108,7 +114,7 @@ pub(crate) fn read(
     // Errors and listings follow the order of the plan, not that of engines.
     written.sort_by_key(|config| config.place);
 
-    let mut declared = extend(cx, &written);
+    let mut declared = extend(cx, written);
     for DeclaredBuild { build, .. } in builds {
         let engine = build.engine;
         if !declared.iter().any(|other| other.config.engine == engine) {
@@ -118,6 +124,8 @@ pub(crate) fn read(
                 config: Config::new(IMPLICIT, engine),
                 place: Place::Nowhere,
                 is_extended: false,
+                parent: None,
+                written: None,
             });
         }
     }
@@ -299,7 +307,7 @@ pub(crate) fn options(
 
 /// Returns true if an option or a factor of the table `path` may have this name; reports it
 /// otherwise.
-fn check_option_name(
+pub(crate) fn check_option_name(
     cx: &mut Context<'_>,
     path: &str,
     name: &str,
@@ -328,15 +336,16 @@ fn check_option_name(
     false
 }
 
-struct OptionValue {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct OptionValue {
     /// The value in the engine's notation.
-    text: String,
+    pub(crate) text: String,
     /// The value in the plan's notation.
-    shown: String,
+    pub(crate) shown: String,
 }
 
 /// Reads the value of the option `name`, whose dotted name is `key`.
-fn option(
+pub(crate) fn option(
     cx: &mut Context<'_>,
     engine: Engine,
     key: &str,
@@ -382,14 +391,14 @@ fn option(
 
 /// Merges each config with those that it extends. Reports a config that extends an unknown one, or
 /// itself.
-fn extend(cx: &mut Context<'_>, written: &[WrittenConfig]) -> Vec<DeclaredConfig> {
-    let parents = find_parents(cx, written);
+fn extend(cx: &mut Context<'_>, written: Vec<WrittenConfig>) -> Vec<DeclaredConfig> {
+    let parents = find_parents(cx, &written);
     let extended: HashSet<usize> = parents.iter().flatten().copied().collect();
 
     let mut merged: Vec<Option<Config>> = vec![None; written.len()];
     let mut options_total = 0;
     for index in 0..written.len() {
-        for ancestor in unmerged_lineage(cx, written, &parents, &merged, index) {
+        for ancestor in unmerged_lineage(cx, &written, &parents, &merged, index) {
             let parent = parents[ancestor].and_then(|parent| merged[parent].as_ref());
             let config = merge(parent, &written[ancestor]);
             options_total += config.set.len() + config.load.len() + config.files.len();
@@ -407,6 +416,8 @@ fn extend(cx: &mut Context<'_>, written: &[WrittenConfig]) -> Vec<DeclaredConfig
             config,
             place: written.place,
             is_extended: extended.contains(&index),
+            parent: parents[index],
+            written: Some(written),
         })
         .collect()
 }
@@ -459,7 +470,7 @@ fn unmerged_lineage(
 }
 
 /// Returns the values of `written` over those of its merged parent.
-fn merge(parent: Option<&Config>, written: &WrittenConfig) -> Config {
+pub(crate) fn merge(parent: Option<&Config>, written: &WrittenConfig) -> Config {
     let own = &written.own;
     let mut merged = match parent {
         Some(parent) => Config { name: own.name.clone(), ..parent.clone() },
@@ -488,7 +499,7 @@ fn merge(parent: Option<&Config>, written: &WrittenConfig) -> Config {
 }
 
 /// Replaces options of the same names, and adds the others.
-fn override_options(options: &mut Options, overrides: &Options) {
+pub(crate) fn override_options(options: &mut Options, overrides: &Options) {
     for option in overrides {
         let mut earlier = options.iter_mut();
         match earlier.find(|(other, _)| other.eq_ignore_ascii_case(&option.0)) {

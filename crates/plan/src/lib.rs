@@ -45,6 +45,7 @@ mod diagnostic;
 mod doc_tables;
 mod document;
 mod excerpt;
+mod factors;
 mod insert;
 mod kv;
 mod needs;
@@ -171,24 +172,38 @@ fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
     // What is compared.
     let errors = cx.errors();
     let builds = builds::read(cx, section.take("build"));
-    let configs = configs::read(cx, section.take("config"), &builds);
-    let parts = targets::TargetParts { builds: &builds, configs: &configs };
+    let mut configs = configs::read(cx, section.take("config"), &builds);
     let target = section.take("target").map(|entry| entry.node);
+    let entries = factors::DesignEntries {
+        design: section.take("design"),
+        factors: section.take("factors"),
+        base: base_node.clone(),
+        target: target.as_ref().map(|node| node.place),
+    };
     let mut targets = Vec::new();
+    let mut designed = None;
     // A name that could not be read would be reported again as unknown.
-    if cx.errors() == errors {
+    if cx.errors() == errors && entries.are_given() {
+        if let Some(made) = factors::read(cx, entries, &builds, &mut configs) {
+            (targets, designed) = (made.targets, Some(made.designed));
+        }
+    } else if cx.errors() == errors {
+        let parts = targets::TargetParts { builds: &builds, configs: &configs };
         targets = targets::read(cx, target, &parts);
     }
     let are_known = cx.errors() == errors;
     section.finish(cx);
 
-    // A plan against itself measures one of its targets; the others are not mistakes.
-    if are_known && twin_node.is_none() {
+    // A plan against itself measures one of its targets; the others are not mistakes. Configs of a
+    // design may be levels.
+    if are_known && twin_node.is_none() && designed.is_none() {
+        let parts = targets::TargetParts { builds: &builds, configs: &configs };
         targets::report_unused(cx, &parts, &targets);
     }
     check_engines(cx, variants.as_deref(), &builds);
     if let Some(node) = &twin_node {
         targets = twins(cx, base_at, node, &targets, are_known);
+        designed = None;
     }
     repeats.check(cx, &targets);
 
@@ -225,6 +240,7 @@ fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
         builds: builds.into_iter().map(|declared| declared.build).collect(),
         configs: configs.into_iter().map(|declared| declared.config).collect(),
         targets,
+        designed,
         resolved: std::mem::take(&mut cx.resolved),
     })
 }

@@ -274,10 +274,29 @@ fn describe(
         builds,
         targets: targets.collect::<anyhow::Result<_>>()?,
         base: plan.targets[plan.base].name.clone(),
+        design: plan.designed.as_ref().map(design_record),
         cells,
         workloads: matrix::steps_of_variants(plan),
         is_open_ended: plan.until_decided.is_some(),
         search: request.search.clone().map(|search| RateSearch { repeats: plan.repeats, ..search }),
         ..Run::default()
     })
+}
+
+/// Returns the record of a design.
+pub fn design_record(designed: &plan::Designed) -> record::Design {
+    let factors = designed.factors.iter().map(|factor| record::DesignFactor {
+        name: factor.name.clone(),
+        levels: factor.levels.clone(),
+    });
+    let targets = designed.targets.iter().map(|target| record::DesignedTarget {
+        target: target.target.clone(),
+        levels: target.levels.clone(),
+        is_folded: target.is_folded,
+    });
+    record::Design {
+        kind: designed.kind.name().to_owned(),
+        factors: factors.collect(),
+        targets: targets.collect(),
+    }
 }

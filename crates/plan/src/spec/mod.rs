@@ -36,8 +36,8 @@ pub struct Plan {
     pub until_decided: Option<UntilDecided>,
     /// The order of the cells.
     pub order: Order,
-    /// The turns that the targets of a repeat take within each step; `None` if each cell is measured
-    /// alone.
+    /// The turns that the targets of a repeat take within each step; `None` if each cell is
+    /// measured alone.
     pub turns: Option<TurnLength>,
     /// What a target does between its turns.
     pub idle: Idle,
@@ -76,6 +76,8 @@ pub struct Plan {
     pub configs: Vec<Config>,
     /// The targets, in the order of the file.
     pub targets: Vec<Target>,
+    /// The design that made the targets; `None` if the plan lists them.
+    pub designed: Option<Designed>,
     /// Every value with its origin, in the order in which `check` shows them.
     pub resolved: Vec<Resolved>,
 }

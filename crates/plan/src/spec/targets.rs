@@ -221,3 +221,35 @@ pub struct Target {
     /// Index in the plan's targets of the one that loads its database; `None`: the target itself.
     pub load_with: Option<usize>,
 }
+
+/// A designed experiment: its targets tell the effects of factors.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Designed {
+    /// The kind of the design.
+    pub kind: design::Kind,
+    /// The factors.
+    pub factors: Vec<DesignFactor>,
+    /// The targets, in the order of [`Plan::targets`](crate::Plan::targets). The first one is the
+    /// base.
+    pub targets: Vec<DesignedTarget>,
+}
+
+/// A factor of a design.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DesignFactor {
+    /// The name: an option, an environment variable, or a name of the plan.
+    pub name: String,
+    /// The levels; the first one is the base's.
+    pub levels: Vec<String>,
+}
+
+/// A target of a design.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DesignedTarget {
+    /// The name of the target.
+    pub target: String,
+    /// The index of the level of each factor.
+    pub levels: Vec<usize>,
+    /// The target was added to separate effects from interactions.
+    pub is_folded: bool,
+}

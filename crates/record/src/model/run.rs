@@ -39,6 +39,9 @@ pub struct Run {
     pub targets: Vec<Target>,
     /// The target that the others are compared with.
     pub base: String,
+    /// The design that made the targets; `None` if the plan lists them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub design: Option<Design>,
     /// The cells in the order in which they run.
     pub cells: Vec<CellRef>,
     /// The steps of each workload and variant of the plan.
@@ -78,6 +81,38 @@ impl Run {
     pub fn has_cell_of(&self, target: &str) -> bool {
         self.cells.iter().any(|cell| cell.key.target == target)
     }
+}
+
+/// A designed experiment, whose targets together tell the effects of factors.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Design {
+    /// The kind: `screening`, `full` or `one-at-a-time`.
+    pub kind: String,
+    /// The factors.
+    pub factors: Vec<DesignFactor>,
+    /// The targets. The first one is the base.
+    pub targets: Vec<DesignedTarget>,
+}
+
+/// A factor of a design.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DesignFactor {
+    /// The name: an option, an environment variable, or a name of the plan.
+    pub name: String,
+    /// The levels; the first one is the base's.
+    pub levels: Vec<String>,
+}
+
+/// A target of a design.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DesignedTarget {
+    /// The name of the target.
+    pub target: String,
+    /// The index of the level of each factor.
+    pub levels: Vec<usize>,
+    /// The target was added to separate effects from interactions.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_folded: bool,
 }
 
 /// A search for the highest rate at which a step meets its bounds. Each rate that it tries is a
