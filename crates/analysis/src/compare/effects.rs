@@ -5,6 +5,7 @@
 
 use serde::Serialize;
 
+use super::designed::DesignedEffects;
 use super::draft::{Measured, TargetPair, UndecidedRow, draft};
 use super::estimate::Estimate;
 use super::matching::{BothSides, NamedSide, deviations};
@@ -37,6 +38,9 @@ pub struct Effects {
     pub unfinished: Option<String>,
     /// Notes that concern all of them.
     pub notes: Vec<String>,
+    /// The design of which they are the effects; `None` if each factor has all combinations of the
+    /// others.
+    pub design: Option<DesignedEffects>,
 }
 
 /// The effect of one level of a factor on one metric of one step.
@@ -158,6 +162,7 @@ pub fn effects(figures: &Figures, factors: Vec<Factor>, options: &CompareOptions
         error_rate: options.error_rate,
         unfinished: unfinished(figures),
         notes: notes.iter().map(Note::to_string).collect(),
+        design: None,
     }
 }
 

@@ -102,6 +102,25 @@ impl Estimate {
         }
     }
 
+    /// Estimates a ratio whose logarithm is known with its error. `spread` is the standard
+    /// deviation of what one of `count` repeats says of it.
+    pub fn of_known(measured: Mean, spread: f64, rounding: f64, count: usize) -> Self {
+        let floor = rounding.max(RESOLUTION);
+        let measured = Mean { error: measured.error.max(floor), ..measured };
+        Self {
+            measured,
+            detrended: measured,
+            resampled: Vec::new(),
+            spread,
+            borrowed: 1.0,
+            floor,
+            count: count as f64,
+            looks: Looks::Once,
+            machine_spread: None,
+            is_coarse: measured.error <= rounding,
+        }
+    }
+
     /// Returns the estimate for results that are looked at in this way.
     pub fn for_looks(self, looks: Looks) -> Self {
         Self { looks, ..self }

@@ -9,7 +9,8 @@
 //!
 //! * [`compare()`] returns [`Compared`], with a [`ComparedStep`] for each step, target and metric:
 //!   its ratio, [`Interval`] and [`Verdict`].
-//! * [`effects()`] compares the levels of factors: [`Effects`].
+//! * [`effects()`] compares the levels of factors: [`Effects`]. [`designed_effects`] does so for
+//!   the targets of a design.
 //! * [`gate()`] accepts or refuses a change by its verdicts: [`Gate`].
 //! * [`noise_floor`] says which changes a machine can show: [`NoiseFloor`].
 //! * [`Requirement`]s are bounds that take the place of a base.
@@ -30,6 +31,7 @@ mod bootstrap;
 mod borrowed;
 mod databases;
 mod decision;
+mod designed;
 mod difference;
 mod draft;
 mod drift;
@@ -68,6 +70,9 @@ use power::PowerAnalysis;
 
 pub use anova::VarianceShare;
 pub use decision::Decision;
+pub use designed::{
+    Clarity, DesignedEffects, InteractionEffect, MixedInteraction, designed_effects,
+};
 pub(crate) use difference::Difference;
 pub use effects::{CombinationEffect, Deviation, Effect, Effects, effects};
 pub use gate::{Gate, Judged, Thresholds, WORK, gate, judged, judged_work, repeats_to_judge};

@@ -145,6 +145,10 @@ pub(super) enum Note {
     },
     /// The combinations of a factor that differ from the mean of all.
     Interactions { family: &'static str, comparison_count: usize, shown_count: usize },
+    /// The interactions of a design that are shown.
+    DesignInteractions { family: &'static str, comparison_count: usize, shown_count: usize },
+    /// The targets of a design were measured once.
+    SingleRepeatOfDesign,
     /// Cells used databases that other cells of their target had loaded.
     SharedLoads { cell_count: usize, of: usize },
     /// A target opened databases that another had loaded. Times are the shortest and the longest.
@@ -211,6 +215,14 @@ impl fmt::Display for Note {
                 }
                 write!(f, "the start took {:.1} to {:.1} s", open_s[0], open_s[1])
             }
+            Self::DesignInteractions { family, comparison_count, shown_count } => write!(
+                f,
+                "interactions of factors on {family}: {shown_count} of {comparison_count} are shown"
+            ),
+            Self::SingleRepeatOfDesign => f.write_str(
+                "each target was measured once, so intervals assume that most factors have no effect; with two repeats or \
+                 more they rest on the noise of repeats",
+            ),
             Self::Interactions { family, comparison_count, shown_count } => write!(
                 f,
                 "{family}: a combination differs from the mean of all in {shown_count} of {}",

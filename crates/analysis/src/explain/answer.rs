@@ -22,6 +22,8 @@ pub struct Answer {
     pub effect: f64,
     /// The levels of factors whose effect on any step is shown, the largest effect first.
     pub factors: Vec<FactorAnswer>,
+    /// The levels of a design's factors without a shown effect; `None` without a design.
+    pub without_effect: Option<WithoutEffect>,
     /// The other targets, in the order of the figures; those that were not measured come last.
     pub targets: Vec<TargetAnswer>,
     /// The number of combinations of a variant with a number of clients.
@@ -53,6 +55,19 @@ pub struct FactorAnswer {
     /// The effects. The name of the target is that of the change.
     #[serde(flatten)]
     pub outcome: TargetAnswer,
+}
+
+/// The summary of the levels of a design's factors that have no shown effect on any step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct WithoutEffect {
+    /// The number of these levels.
+    pub level_count: usize,
+    /// Their effects that matter are ruled out.
+    pub no_change_shown: usize,
+    /// Their effects that are too noisy to say.
+    pub too_noisy: usize,
+    /// Their effects that have no verdict: measured once, or not comparable.
+    pub not_compared: usize,
 }
 
 /// The summary of a target against the base: each comparison is in one of the fields.
@@ -160,6 +175,7 @@ impl Answer {
             base: compared.base.clone(),
             effect: compared.effect,
             factors: shown_factors(effects),
+            without_effect: effects.design.as_ref().map(|_| WithoutEffect::of(effects)),
             targets: others.map(of_target).collect(),
             load_count: distinct(rows().map(|row| row.cell.load())).len(),
             repeats: counts().min().zip(counts().max()),
@@ -274,15 +290,33 @@ fn effects_on_throughput(effects: &Effects) -> impl Iterator<Item = &Effect> {
     effects.rows.iter().filter(|effect| effect.compared.metric == THROUGHPUT)
 }
 
-/// Returns the levels with an effect that is shown, the largest effect first.
-fn shown_factors(effects: &Effects) -> Vec<FactorAnswer> {
+/// Returns all levels of factors but the base's.
+fn all_levels(effects: &Effects) -> Vec<FactorAnswer> {
     let levels =
         distinct(effects_on_throughput(effects).map(|effect| (effect.factor, effect.level)));
-    let mut answers: Vec<FactorAnswer> = levels
-        .into_iter()
-        .map(|(factor, level)| FactorAnswer::new(effects, factor, level))
-        .collect();
+    let levels = levels.into_iter();
+    levels.map(|(factor, level)| FactorAnswer::new(effects, factor, level)).collect()
+}
 
+impl WithoutEffect {
+    fn of(effects: &Effects) -> Self {
+        let mut levels = all_levels(effects);
+        levels.retain(|level| level.outcome.largest().is_none());
+
+        let mut summary = Self { level_count: levels.len(), ..Self::default() };
+        for FactorAnswer { outcome, .. } in &levels {
+            summary.no_change_shown += outcome.no_change_shown;
+            summary.too_noisy += outcome.too_noisy;
+            summary.not_compared += outcome.comparison_count();
+        }
+        summary.not_compared -= summary.no_change_shown + summary.too_noisy;
+        summary
+    }
+}
+
+/// Returns the levels with an effect that is shown, the largest effect first.
+fn shown_factors(effects: &Effects) -> Vec<FactorAnswer> {
+    let mut answers = all_levels(effects);
     let size = |answer: &FactorAnswer| answer.outcome.largest().map_or(0.0, Change::size);
     answers.retain(|answer| answer.outcome.largest().is_some());
     answers.sort_by(|a, b| size(b).total_cmp(&size(a)));

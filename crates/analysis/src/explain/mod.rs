@@ -47,7 +47,7 @@ use crate::figures::index::RowIndex;
 use case::{Case, Context};
 use explanation::Explanation;
 
-pub use answer::{Answer, Change, CostGap, FactorAnswer, TargetAnswer};
+pub use answer::{Answer, Change, CostGap, FactorAnswer, TargetAnswer, WithoutEffect};
 pub use finding::{Evidence, FINDINGS_SHOWN_MAX, Finding, FindingKind};
 pub use gap::Cost;
 pub use prose::amount::AmountChange;

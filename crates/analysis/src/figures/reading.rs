@@ -139,6 +139,8 @@ impl RunsReader {
         self.figures.is_open_ended |= record.is_open_ended;
         let effects = self.figures.effect.into_iter().chain(record.plan.effect());
         self.figures.effect = effects.reduce(f64::min);
+        // Targets of several runs have the names of their runs.
+        self.figures.design = record.design.clone().filter(|_| run == 0);
         let mut cells = Vec::new();
         for reference in in_round_order(&record) {
             let loaded = LoadedCell::read(directory, &record, reference)?;

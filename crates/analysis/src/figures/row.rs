@@ -40,6 +40,9 @@ pub struct Figures {
     /// The smallest relative change that matters, by the plans of the runs: the least of them.
     #[serde(skip)]
     pub effect: Option<f64>,
+    /// The design that made the targets of the run; `None` of several runs.
+    #[serde(skip)]
+    pub design: Option<record::Design>,
     /// The differences between the targets of each run.
     pub settings: Settings,
     /// The steps of profiled cells, whose figures are not among `rows`.

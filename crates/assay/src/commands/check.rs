@@ -16,6 +16,7 @@ use runner::matrix::pace::about;
 use runner::matrix::{factors, matching, references};
 use runner::{DATA, Events as _, RESULTS};
 
+use super::check_design::design_text;
 use super::show::pair_of;
 use crate::cli::CheckArgs;
 use crate::display::Display;
@@ -51,11 +52,15 @@ pub fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
 
     let mut text = summary(plan, (&selected, &only), &data_root);
     text.push_str(&builds_text(&located, &unbuilt));
-    let base = &plan.targets[plan.base].name;
-    let differences = declared_differences(&plan_targets(&file, &located.builds)?, base);
-    if !differences.is_empty() {
-        let _ = writeln!(text, "\ndifferences between the configs and the base:");
-        text.push_str(&differences_text(differences));
+    if let Some(designed) = &plan.designed {
+        text.push_str(&design_text(designed));
+    } else {
+        let base = &plan.targets[plan.base].name;
+        let differences = declared_differences(&plan_targets(&file, &located.builds)?, base);
+        if !differences.is_empty() {
+            let _ = writeln!(text, "\ndifferences between the configs and the base:");
+            text.push_str(&differences_text(differences));
+        }
     }
     if args.all {
         text.push_str(&everything(plan, &selected))

@@ -4,6 +4,7 @@ pub mod bisect;
 pub mod builds;
 pub mod bundle;
 pub mod check;
+mod check_design;
 pub mod compare;
 pub mod conform;
 pub mod databases;

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use analysis::{
     compare::{
         CompareOptions, Compared, ComparedStep, EFFECT, Effects, Pairing, Sample, compare, costs,
-        effects,
+        designed_effects, effects,
     },
     explain::{Finding, explain},
     figures::Figures,
@@ -63,10 +63,13 @@ impl<'a> Comparison<'a> {
     }
 }
 
-/// Computes the effects of the factors of each engine whose targets are a full matrix of two
-/// factors or more; of others there are none. Like a comparison, this needs the figures of all
-/// steps.
+/// Computes the effects of the factors of the run's design, or of each engine whose targets are a
+/// full matrix of two factors or more; of others there are none. Like a comparison, this needs the
+/// figures of all steps.
 pub fn effects_of_matrices(figures: &Figures, options: &CompareOptions) -> Effects {
+    if let Some(effects) = designed_effects(figures, options) {
+        return effects;
+    }
     let found = Factors::find(&figures.settings.profiles, std::slice::from_ref(&options.base));
     effects(figures, found.of_full_matrices(), options)
 }

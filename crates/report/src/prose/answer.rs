@@ -44,10 +44,13 @@ pub(crate) fn passage(comparison: &Comparison<'_>) -> Passage {
         said.heading = format!("{incomplete} {}", said.heading);
     }
     let mut tables = Vec::new();
-    if !answer.factors.is_empty() {
+    if !answer.factors.is_empty() || answer.without_effect.is_some() {
         tables = effect_tables::of_throughput(&comparison.factor_effects());
     }
-    tables.extend(verdicts(comparison));
+    // The targets of a design differ from the base in many factors, so each alone says little.
+    if answer.without_effect.is_none() {
+        tables.extend(verdicts(comparison));
+    }
     Passage { doubt, figures: tables, ..said }
 }
 
@@ -76,6 +79,9 @@ impl<'a> AnswerWriter<'a> {
     /// Returns the answer without the figures that it rests on.
     fn passage(&self) -> Passage {
         let answer = self.answer;
+        if let Some(without_effect) = answer.without_effect {
+            return self.of_design(without_effect);
+        }
         let has_single = answer.targets.iter().any(|target| !target.single.is_empty());
         let said = match answer.targets.as_slice() {
             [] => return self.without_others(),

@@ -1,7 +1,7 @@
 //! Describes factors, and how their effects are computed.
 
 use analysis::{
-    compare::Effects,
+    compare::{Clarity, DesignedEffects, Effects},
     counted,
     settings::{Factor, Factors},
 };
@@ -40,11 +40,35 @@ pub(crate) fn described(factor: &Factor) -> String {
 }
 
 /// Describes how effects are computed.
-pub(crate) fn how(effects: &Effects) -> &'static str {
+pub(crate) fn how(effects: &Effects) -> String {
+    if let Some(design) = &effects.design {
+        return how_in_design(design);
+    }
     if has_combinations(effects) {
         "An effect is the geometric mean over all combinations of the other factors, with equal weights; each repeat \
          gives one value."
+            .to_owned()
     } else {
-        "There is only one combination of the other factors."
+        "There is only one combination of the other factors.".to_owned()
     }
+}
+
+/// Describes a design, and what it can tell.
+fn how_in_design(design: &DesignedEffects) -> String {
+    let targets = counted(design.target_count, "target");
+    let mut text =
+        format!("Each effect is measured by all {targets} of the design (`{}`)", design.kind);
+    if design.folded_count > 0 {
+        text += &format!(", {} of which were added to it", design.folded_count);
+    }
+    text += match design.clarity {
+        Clarity::Mixed => {
+            ". Where two factors interact, that may look like the effect of a third one: the table below lists which."
+        }
+        Clarity::EffectsClear => {
+            ". Interactions of two factors change no effect, but some of them can't be told from each other."
+        }
+        Clarity::AllClear => ". It also tells each interaction of two factors.",
+    };
+    text
 }

@@ -1,6 +1,7 @@
 //! `assay compare --by`: shows the effects of factors.
 
 use analysis::{
+    compare::{Effects, designed_effects},
     figures::Figures,
     settings::{Factor, Factors},
 };
@@ -20,6 +21,9 @@ const LIST: &str = "?";
 /// The argument that selects all factors.
 const ALL: &str = "all";
 
+/// The argument that selects all factors of a design.
+const DESIGN: &str = "design";
+
 /// The number of missing combinations that an error lists.
 const LISTED_MAX: usize = 40;
 
@@ -33,13 +37,21 @@ pub fn by_factor(
 ) -> anyhow::Result<Exit> {
     let from_args = args.bases.iter().map(|base| base.target.clone());
     let bases: Vec<String> = from_args.chain([run.base.clone()]).collect();
-    let known = Factors::find(&figures.settings.profiles, &bases);
+    let options = options(args, &run.base, &figures);
+    let designed = designed_effects(&figures, &options);
+    let known = match &designed {
+        Some(effects) => Factors { factors: effects.factors.clone(), ..Factors::default() },
+        None => Factors::find(&figures.settings.profiles, &bases),
+    };
     if args.by.iter().any(|name| name == LIST) {
         print(&report::factors(&known, style()))?;
         return Ok(Exit::Ok);
     }
-    let options = options(args, &run.base, &figures);
-    let mut effects = analysis::compare::effects(&figures, select(known, &args.by)?, &options);
+
+    let mut effects = match designed {
+        Some(effects) => selected(effects, &known, &args.by)?,
+        None => analysis::compare::effects(&figures, select(known, &args.by)?, &options),
+    };
     effects.notes.extend(notes);
     if !args.steps.is_empty() {
         retain_steps(&mut figures, &args.steps);
@@ -56,8 +68,29 @@ pub fn by_factor(
     Ok(exit_of_reading(&figures))
 }
 
+/// Returns the effects of the `wanted` factors of a design.
+fn selected(
+    mut effects: Effects,
+    known: &Factors,
+    wanted: &[String],
+) -> Result<Effects, UsageError> {
+    if wanted.iter().any(|name| [ALL, DESIGN].contains(&name.as_str())) {
+        return Ok(effects);
+    }
+    if let Some(name) = wanted.iter().find(|name| !is_known(known, name)) {
+        return Err(unknown(known, name));
+    }
+    effects.rows.retain(|row| wanted.contains(&effects.factors[row.factor].name));
+    Ok(effects)
+}
+
 /// Returns the `wanted` factors. Refuses a factor without all of its combinations.
 fn select(known: Factors, wanted: &[String]) -> Result<Vec<Factor>, UsageError> {
+    if wanted.iter().any(|name| name == DESIGN) {
+        let message = "the run has no design: its plan lists the targets";
+        let help = "add `[factors]` to the plan, or use `--by all`";
+        return Err(UsageError::new(message, Some(help.into())));
+    }
     if let Some(name) = wanted.iter().find(|name| !is_known(&known, name)) {
         return Err(unknown(&known, name));
     }

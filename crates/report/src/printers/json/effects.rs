@@ -1,7 +1,7 @@
 //! The effects of factors as JSON.
 
 use analysis::{
-    compare::{CombinationEffect, Effect},
+    compare::{CombinationEffect, DesignedEffects, Effect, MixedInteraction},
     settings::Factor,
 };
 use serde_json::{Value as Json, json};
@@ -19,6 +19,7 @@ pub fn effects_json(shown: &FactorEffects<'_>) -> Json {
         .collect();
     json!({
         "effects": {
+            "design": effects.design.as_ref().map(|design| design_json(&effects.factors, design)),
             "factors": effects.factors,
             "effect": effects.effect,
             "error_rate": effects.error_rate,
@@ -26,6 +27,29 @@ pub fn effects_json(shown: &FactorEffects<'_>) -> Json {
             "runs": runs_json(shown.runs),
             "rows": rows,
         },
+    })
+}
+
+fn design_json(factors: &[Factor], design: &DesignedEffects) -> Json {
+    let name = |factor: usize| &factors[factor].name;
+    let mixed = |mixed: &MixedInteraction| json!({ "interaction": mixed.factors.map(name), "share": mixed.share });
+    let confounded = factors.iter().zip(&design.mixed).map(|(factor, of_factor)| {
+        let may_be: Vec<Json> = of_factor.iter().map(mixed).collect();
+        json!({ "factor": factor.name, "may_also_be": may_be })
+    });
+    let interactions = design.interactions.iter().map(|interaction| {
+        let mut json = row_json(&interaction.compared);
+        json["interactions"] =
+            json!(interaction.pairs.iter().map(|pair| pair.map(name)).collect::<Vec<_>>());
+        json
+    });
+    json!({
+        "kind": design.kind,
+        "targets": design.target_count,
+        "folded": design.folded_count,
+        "clarity": design.clarity,
+        "confounding": confounded.collect::<Vec<_>>(),
+        "interactions": interactions.collect::<Vec<_>>(),
     })
 }
 

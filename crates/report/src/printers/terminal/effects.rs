@@ -44,7 +44,7 @@ fn write(out: &mut TerminalWriter, shown: &FactorEffects<'_>) {
     for factor in &effects.factors {
         out.wrapped("  ", &factor_prose::described(factor));
     }
-    out.line(factor_prose::how(effects));
+    out.wrapped("", &factor_prose::how(effects));
     out.method(&Method::of_effects(effects));
     out.tables(effect_tables::tables(shown));
 }

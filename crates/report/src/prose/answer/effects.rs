@@ -3,11 +3,11 @@
 
 use analysis::{
     counted, distinct,
-    explain::{Change, FactorAnswer, factor_within},
+    explain::{Change, FactorAnswer, WithoutEffect, factor_within},
 };
 
 use super::{AnswerWriter, NAMED};
-use crate::model::number::ratio_text;
+use crate::model::number::{percent, ratio_text};
 use crate::prose::Passage;
 
 impl AnswerWriter<'_> {
@@ -35,6 +35,46 @@ impl AnswerWriter<'_> {
         }
         sentences.extend(best_and_worst.cloned());
         Passage { heading: format!("All else equal, {largest}"), sentences, ..Passage::default() }
+    }
+
+    /// Returns the answer of a design: the effects that are shown, and what is known of the others.
+    pub(super) fn of_design(&self, others: WithoutEffect) -> Passage {
+        let mut effects = self.answer.factors.iter().take(NAMED).map(|factor| self.effect(factor));
+        let heading = match effects.next() {
+            Some(largest) => format!("All else equal, {largest}"),
+            None => "No factor is shown to change the throughput of any step.".to_owned(),
+        };
+        let mut sentences: Vec<String> = effects.collect();
+        let shown_count = self.answer.factors.len();
+        if shown_count > NAMED {
+            let more = counted(shown_count - NAMED, "other level");
+            sentences.push(format!("The tables show the effects of {more}."));
+        }
+
+        sentences.extend(self.without_effect(others));
+        Passage { heading, sentences, ..Passage::default() }
+    }
+
+    /// Returns what is known of the levels without a shown effect.
+    fn without_effect(&self, others: WithoutEffect) -> Option<String> {
+        if others.level_count == 0 {
+            return None;
+        }
+        let levels = if self.answer.factors.is_empty() {
+            format!("Of the {}", counted(others.level_count, "level"))
+        } else {
+            format!("Of the {}", counted(others.level_count, "other level"))
+        };
+        let ruled_out = format!("rule out an effect above {}", percent(self.answer.effect));
+        let counts = [
+            (others.no_change_shown, ruled_out.as_str()),
+            (others.too_noisy, "are too noisy to say"),
+            (others.not_compared, "have no verdict"),
+        ];
+        let counts = counts.into_iter().filter(|(count, _)| *count > 0);
+        let parts: Vec<String> =
+            counts.map(|(count, what)| format!("{} {what}", self.count(count))).collect();
+        Some(format!("{levels}, {}.", parts.join("; ")))
     }
 
     /// Returns the sentence about a level: `synchronous=off is faster than synchronous=full in 2 of

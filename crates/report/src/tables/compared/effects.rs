@@ -7,8 +7,8 @@ use analysis::{
 };
 use record::CellKey;
 
-use super::notes;
 use super::relative::ratio_cell;
+use super::{confounding, notes};
 use crate::model::comparison::FactorEffects;
 use crate::model::grid::{ACROSS_MAX, Grid, NamedLine, TestLines};
 use crate::model::matrix::{Keys, Matrix, StepHead};
@@ -22,6 +22,53 @@ const DIFFERS: &str = "≠";
 
 /// The prefix of the identifiers of tables of single combinations.
 pub(crate) const EACH: &str = "effects-each";
+
+/// What the figures of interactions mean.
+const INTERACTION: &str = "1.10 in the line of `a × b`: with the second level of b, the second level of a is 1.10 times \
+     as good as over all targets, and with the first level as much worse. `or`: the design can't tell which of them it is";
+
+/// What the lines of a table are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Scope {
+    /// Effects over all combinations of the other factors.
+    Effects,
+    /// Effects in each combination.
+    EachCombination,
+    /// Interactions of two factors, of a design.
+    Interactions,
+}
+
+impl Scope {
+    const ALL: [Self; 3] = [Self::Effects, Self::EachCombination, Self::Interactions];
+
+    /// Returns the prefix of the identifiers of its tables.
+    fn id(self) -> &'static str {
+        match self {
+            Self::Effects => "effects",
+            Self::EachCombination => EACH,
+            Self::Interactions => "interactions",
+        }
+    }
+
+    /// Returns the heads of the columns that name a line.
+    fn lead(self) -> &'static [&'static str] {
+        match self {
+            Self::Effects => &["effect of"],
+            Self::EachCombination => &["effect of", "where"],
+            Self::Interactions => &["interaction of"],
+        }
+    }
+
+    /// Returns what a mark of a difference means.
+    fn difference(self) -> &'static str {
+        match self {
+            Self::EachCombination => "the ratio differs from the mean of all combinations",
+            Self::Effects | Self::Interactions => {
+                "the effect differs between combinations of the other factors"
+            }
+        }
+    }
+}
 
 /// Returns true if any effect is a mean over several combinations.
 pub(crate) fn has_combinations(effects: &Effects) -> bool {
@@ -51,8 +98,11 @@ impl EffectLine<'_> {
     }
 }
 
-/// Returns the lines of one metric: effects over all combinations, or those in each combination.
-fn lines<'a>(effects: &'a Effects, metric: &str, in_each: bool) -> Vec<EffectLine<'a>> {
+/// Returns the lines of one metric.
+fn lines<'a>(effects: &'a Effects, metric: &str, scope: Scope) -> Vec<EffectLine<'a>> {
+    if scope == Scope::Interactions {
+        return interactions(effects, metric);
+    }
     let engines = distinct(effects.factors.iter().map(|factor| &factor.engine));
 
     let mut lines: Vec<EffectLine<'a>> = Vec::new();
@@ -65,7 +115,7 @@ fn lines<'a>(effects: &'a Effects, metric: &str, in_each: bool) -> Vec<EffectLin
         }
 
         let key = &effect.compared.cell;
-        if !in_each {
+        if scope == Scope::Effects {
             let row = EffectRow { compared: &effect.compared, differs: effect.differs() };
             add_row(&mut lines, key, vec![change], row);
             continue;
@@ -85,6 +135,19 @@ fn lines<'a>(effects: &'a Effects, metric: &str, in_each: bool) -> Vec<EffectLin
     lines
 }
 
+/// Returns the interactions of a design, in lines of one metric.
+fn interactions<'a>(effects: &'a Effects, metric: &str) -> Vec<EffectLine<'a>> {
+    let mut lines = Vec::new();
+    for interaction in effects.design.iter().flat_map(|design| &design.interactions) {
+        let compared = &interaction.compared;
+        if compared.metric == metric {
+            let row = EffectRow { compared, differs: false };
+            add_row(&mut lines, &compared.cell, vec![compared.cell.target.clone()], row);
+        }
+    }
+    lines
+}
+
 /// Adds a row to the line with these names and the same clients and variant.
 fn add_row<'a>(
     lines: &mut Vec<EffectLine<'a>>,
@@ -99,14 +162,14 @@ fn add_row<'a>(
     }
 }
 
-/// Returns the tables of throughput and of every other metric with verdicts: effects, and effects
-/// in each combination.
+/// Returns the tables of throughput and of every other metric with verdicts: effects, effects in
+/// each combination, and the interactions of a design. What a design can't tell comes first.
 pub(crate) fn tables(shown: &FactorEffects<'_>) -> Vec<Table> {
     let matrix = Matrix::new(shown.run, shown.figures);
-    let mut tables = Vec::new();
+    let mut tables = Vec::from_iter(confounding::table(shown.effects));
     for metric in &shown.effects.metrics {
-        for in_each in [false, true] {
-            tables.extend(of_metric(&matrix, shown.effects, metric, in_each));
+        for scope in Scope::ALL {
+            tables.extend(of_metric(&matrix, shown.effects, metric, scope));
         }
     }
     tables
@@ -114,15 +177,15 @@ pub(crate) fn tables(shown: &FactorEffects<'_>) -> Vec<Table> {
 
 /// Returns the tables of the effects on throughput over all combinations.
 pub(crate) fn of_throughput(shown: &FactorEffects<'_>) -> Vec<Table> {
-    of_metric(&Matrix::new(shown.run, shown.figures), shown.effects, THROUGHPUT, false)
+    of_metric(&Matrix::new(shown.run, shown.figures), shown.effects, THROUGHPUT, Scope::Effects)
 }
 
 /// Returns the tables of one metric that have figures: a table for each grid.
-fn of_metric(matrix: &Matrix<'_>, effects: &Effects, metric: &str, in_each: bool) -> Vec<Table> {
-    let lines = lines(effects, metric, in_each);
-    let grids = grids(matrix, &lines, in_each);
+fn of_metric(matrix: &Matrix<'_>, effects: &Effects, metric: &str, scope: Scope) -> Vec<Table> {
+    let lines = lines(effects, metric, scope);
+    let grids = grids(matrix, &lines, scope);
     let mut tables: Vec<Table> =
-        grids.iter().map(|grid| table(effects, metric, in_each, grid)).collect();
+        grids.iter().map(|grid| table(effects, metric, scope, grid)).collect();
     tables.retain(Table::has_figures);
     tables
 }
@@ -132,7 +195,7 @@ fn of_metric(matrix: &Matrix<'_>, effects: &Effects, metric: &str, in_each: bool
 fn grids<'a, 'l>(
     matrix: &Matrix<'a>,
     lines: &'l [EffectLine<'l>],
-    in_each: bool,
+    scope: Scope,
 ) -> Vec<Grid<'a, &'l EffectLine<'l>>> {
     let keys = Keys::among(lines.iter().map(|line| &line.key));
     let loads = distinct(lines.iter().map(|line| line.key.load()));
@@ -144,7 +207,7 @@ fn grids<'a, 'l>(
 
     let grids = by_group.into_iter().flat_map(|(group, steps)| {
         if group.is_none() || !are_tests_rows {
-            return vec![grid_of_lines(lines, keys, in_each, group, steps)];
+            return vec![grid_of_lines(lines, keys, scope, group, steps)];
         }
 
         let of_loads = loads.iter().enumerate().map(|(number, load)| {
@@ -166,14 +229,13 @@ fn grids<'a, 'l>(
 fn grid_of_lines<'a, 'l>(
     lines: &'l [EffectLine<'l>],
     keys: Keys,
-    in_each: bool,
+    scope: Scope,
     group: Option<&str>,
     steps: Vec<StepHead<'a>>,
 ) -> Grid<'a, &'l EffectLine<'l>> {
-    let mut lead = keys.lead("effect of");
-    if in_each {
-        lead.insert(1, "where".to_string());
-    }
+    let (first, others) = scope.lead().split_first().unwrap_or((&"", &[]));
+    let mut lead = keys.lead(first);
+    lead.splice(1..1, others.iter().map(|head| (*head).to_owned()));
 
     let named = lines.iter().map(|line| {
         let mut names = keys.lead_of(&line.names[0], &line.key, 0);
@@ -188,13 +250,8 @@ fn broken(name: &str) -> String {
     name.replace(": ", ":\n").replace(", ", ",\n")
 }
 
-fn table(
-    effects: &Effects,
-    metric: &str,
-    in_each: bool,
-    grid: &Grid<'_, &EffectLine<'_>>,
-) -> Table {
-    let mut id = if in_each { EACH.to_string() } else { "effects".to_string() };
+fn table(effects: &Effects, metric: &str, scope: Scope, grid: &Grid<'_, &EffectLine<'_>>) -> Table {
+    let mut id = scope.id().to_owned();
     if metric != THROUGHPUT {
         id += &format!("-{}", anchor(metric));
     }
@@ -204,16 +261,20 @@ fn table(
             return Cell::not_run();
         };
         // A mean over combinations is meaningless if one of them is zero.
-        let is_meaningless = row.compared.ratio.is_none() && !in_each && has_combinations(effects);
+        let is_mean = scope == Scope::Effects && has_combinations(effects);
+        let is_meaningless = row.compared.ratio.is_none() && is_mean;
         let cell = if is_meaningless { Cell::not_applicable() } else { ratio_cell(row.compared) };
         marked(cell, line, row, &mut reasons)
     });
 
     let subject = metric::subject(grid.name.as_deref(), metric);
-    table.title = match (in_each, &grid.name) {
-        (true, _) => format!("{subject} by combination of the other factors"),
-        (false, Some(name)) => format!("{name}: effects on {}", metric_label(metric)),
-        (false, None) => format!("Effects on {}", metric_label(metric)),
+    let on = metric_label(metric);
+    table.title = match (scope, &grid.name) {
+        (Scope::EachCombination, _) => format!("{subject} by combination of the other factors"),
+        (Scope::Effects, Some(name)) => format!("{name}: effects on {on}"),
+        (Scope::Effects, None) => format!("Effects on {on}"),
+        (Scope::Interactions, Some(name)) => format!("{name}: interactions on {on}"),
+        (Scope::Interactions, None) => format!("Interactions on {on}"),
     };
 
     let rows: Vec<EffectRow<'_>> = grid
@@ -222,15 +283,13 @@ fn table(
         .flat_map(|step| grid.lines.iter().filter_map(|named| named.line.row(step.name)))
         .collect();
     if rows.iter().any(|row| row.differs) {
-        let meaning = if in_each {
-            "the ratio differs from the mean of all combinations"
-        } else {
-            "the effect differs between combinations of the other factors"
-        };
-        table.notes.push(format!("`{DIFFERS}` {meaning}"));
+        table.notes.push(format!("`{DIFFERS}` {}", scope.difference()));
     }
     table.notes.extend(metric::meaning(metric));
-    if !in_each {
+    if scope == Scope::Interactions {
+        table.notes.push(INTERACTION.to_owned());
+    }
+    if scope == Scope::Effects {
         table.notes.extend(notes::detectable(rows.iter().map(|row| row.compared)));
         table.notes.extend(widest(effects, metric, grid));
     }

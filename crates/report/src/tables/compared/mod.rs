@@ -11,10 +11,12 @@
 //!    ├─ waits, plans, functions      where the time went, and why
 //!    ├─ requirements                 what a target must reach, whatever the base does
 //!    └─ noise                        a target compared with itself
-//! FactorEffects ─► effects           the same for factors, by their levels
+//! FactorEffects ─┬─ effects           the same for factors, by their levels
+//!                └─ confounding       what a design of few targets can't tell apart
 //! ```
 
 mod board;
+mod confounding;
 mod costs;
 pub(crate) mod effects;
 pub(crate) mod functions;
