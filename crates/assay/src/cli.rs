@@ -24,7 +24,7 @@ pub use self::conform::{ConformArgs, ConformCheckArgs};
 pub use self::draft::{InitArgs, VersusArgs, WorkloadName};
 pub use self::export::{ExportArgs, ExportFormat, ExportTable};
 pub use self::history::HistoryArgs;
-pub use self::run::{CellArgs, CheckArgs, FindArgs, LibraryArgs, PlaceArgs, RunArgs};
+pub use self::run::{AugmentArgs, CellArgs, CheckArgs, FindArgs, LibraryArgs, PlaceArgs, RunArgs};
 
 /// Measures database storage engines and explains what changed.
 #[derive(Debug, Parser)]
@@ -56,6 +56,8 @@ pub enum Command {
     Run(RunArgs),
     /// Finds the highest rate at which response times and replication lag stay within bounds
     Find(FindArgs),
+    /// Adds the opposite targets to a designed experiment, to tell effects from interactions
+    Augment(AugmentArgs),
     /// Finds the version or the commit that changed a step
     Bisect(BisectArgs),
     /// Checks a plan without running it, and estimates its time and disk space

@@ -84,6 +84,10 @@ fn execute(command: Command) -> anyhow::Result<Exit> {
             commands::run::run(&args.request(), &args.place)
         }
         Command::Find(args) => commands::run::find(&args),
+        Command::Augment(mut args) => {
+            args.run = run_paths::one(&args.run)?;
+            commands::run::run(&args.request(), &args.place)
+        }
         Command::Bisect(args) => commands::bisect::bisect(&args),
         Command::Check(args) => commands::check::check(&args),
 

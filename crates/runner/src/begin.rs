@@ -249,20 +249,6 @@ fn describe(
     started_unix_ns: u64,
 ) -> anyhow::Result<Run> {
     let plan = &file.plan;
-    let targets = plan.targets.iter().map(|target| {
-        let (build, config) = (&plan.builds[target.build], &plan.configs[target.config]);
-        Ok(Target {
-            name: target.name.clone(),
-            build: build.name.clone(),
-            config: config.name.clone(),
-            engine: build.engine.name().into(),
-            set: config.declared(),
-            declared: file.declared(config)?,
-            factors: [build.factors.as_slice(), &config.factors].concat(),
-            files: config.files.clone(),
-        })
-    });
-
     Ok(Run {
         id: host::random_id()?,
         assay: request.assay.clone(),
@@ -272,7 +258,7 @@ fn describe(
         plan: file.to_record(),
         seed: plan.seed,
         builds,
-        targets: targets.collect::<anyhow::Result<_>>()?,
+        targets: target_records(file)?,
         base: plan.targets[plan.base].name.clone(),
         design: plan.designed.as_ref().map(design_record),
         cells,
@@ -281,6 +267,26 @@ fn describe(
         search: request.search.clone().map(|search| RateSearch { repeats: plan.repeats, ..search }),
         ..Run::default()
     })
+}
+
+/// Returns the records of a plan's targets.
+pub fn target_records(file: &PlanFile) -> anyhow::Result<Vec<Target>> {
+    let plan = &file.plan;
+    let mut targets = Vec::new();
+    for target in &plan.targets {
+        let (build, config) = (&plan.builds[target.build], &plan.configs[target.config]);
+        targets.push(Target {
+            name: target.name.clone(),
+            build: build.name.clone(),
+            config: config.name.clone(),
+            engine: build.engine.name().into(),
+            set: config.declared(),
+            declared: file.declared(config)?,
+            factors: [build.factors.as_slice(), &config.factors].concat(),
+            files: config.files.clone(),
+        });
+    }
+    Ok(targets)
 }
 
 /// Returns the record of a design.

@@ -86,6 +86,8 @@ pub struct RunRequest {
     pub is_profiled: bool,
     /// The engine's instructions are counted in cells of their own; `None`: the plan decides.
     pub exact: Option<ExactRequest>,
+    /// The opposite targets are added to those of a resumed run's design.
+    pub folds_over: bool,
     /// Cells are measured even if another cell of their target failed before its first step was
     /// complete.
     pub keeps_going: bool,

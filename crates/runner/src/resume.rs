@@ -9,7 +9,7 @@ use crate::before::only::CellFilters;
 use crate::before::plan_file::{self, PlanFile};
 use crate::before::recorded_run::{self, LockedRun};
 use crate::before::{commits, locate, preflight, trust};
-use crate::begin::{needs, refuse_load_ranks};
+use crate::begin::{design_record, needs, refuse_load_ranks, target_records};
 use crate::conduct::{OpenRun, RunEnd, RunOutcome, conduct};
 use crate::databases::after_loaders;
 use crate::events::Events;
@@ -25,6 +25,9 @@ use crate::session::{Machine, RunSession};
 use crate::time::unix_now_ns;
 use words::CellKind;
 
+/// The key of a plan that adds the opposite targets to those of its design.
+const FOLD_OVER: &str = "design.fold-over";
+
 /// Measures the cells of a run that are missing or failed.
 pub fn resume(
     request: &RunRequest,
@@ -34,7 +37,11 @@ pub fn resume(
 ) -> anyhow::Result<RunOutcome> {
     let started_unix_ns = unix_now_ns();
     let LockedRun { directory, mut run, lock } = recorded_run::open(path, request.is_trusted)?;
-    let more = add_repeats(request, &directory, &mut run, events)?;
+    let more = if request.folds_over {
+        Some(fold_over(request, &mut run, events)?)
+    } else {
+        add_repeats(request, &directory, &mut run, events)?
+    };
     let growth = growth(request, &run, more.as_ref())?;
     let only = CellFilters::new(&request.only, &run.cells)?;
     if is_complete(&directory, &run, &growth)? {
@@ -77,6 +84,37 @@ pub fn resume(
     (run.status, run.ended_unix_ns) = (Status::Incomplete, None);
     directory.write_run(&run)?;
     conduct(request, session, OpenRun { directory, run, matrix, growth, lock })
+}
+
+/// Adds the opposite targets to a run's design, with as many repeats as the others have. Returns the
+/// plan with them.
+fn fold_over(request: &RunRequest, run: &mut Run, events: &dyn Events) -> anyhow::Result<PlanFile> {
+    recorded_run::refuse_redundant_plan(&run.plan, &request.plan)?;
+    let Some(design) = &run.design else {
+        let message = "the run has no design, so there are no opposite targets";
+        let help = "`assay augment` is for plans with `[factors]`";
+        return Err(UsageError::new(message, Some(help.into())).into());
+    };
+    if design.targets.iter().any(|target| target.is_folded) {
+        let help = "add repeats with `assay run --resume RUN --repeats N`";
+        return Err(UsageError::new("the run has the opposite targets", Some(help.into())).into());
+    }
+
+    let file = recorded_run::plan(&run.plan, &request.plan, events)?;
+    let mut file = plan_file::with_set_instead(&file, FOLD_OVER, "true")?;
+    recorded_run::raise_repeats(&mut file.plan, &run.cells);
+    if file.plan.targets.len() == run.targets.len() {
+        let message = "the design has all opposite targets already";
+        return Err(UsageError::new(message, None).into());
+    }
+
+    let mut new = matrix::references(&file.plan);
+    new.retain(|cell| !run.targets.iter().any(|target| target.name == cell.key.target));
+    run.cells.extend(new);
+    run.plan = file.to_record();
+    run.targets = target_records(&file)?;
+    run.design = file.plan.designed.as_ref().map(design_record);
+    Ok(file)
 }
 
 /// Adds the repeats that the request asks for to the cells of a run. Returns the plan with them;

@@ -57,6 +57,7 @@ report             the HTML report of 28 targets x 10 steps x 8 clients x 3600 s
 lag-verdicts       simulated lags of known shapes: how often they are found to grow
 verdicts           simulated machines without any change: how often a comparison claims one
 until-decided      simulated runs that add repeats until each comparison is decided: false verdicts, and repeats
+designs            simulated designed experiments: effects found and false ones, beside one factor at a time
 history            simulated histories: false changes, which are shown and when, beside Apache Otava; and 1,000 runs
 causes             effects with known causes on real engines: whether a comparison names them; 40 minutes
 causes-busy        the same while other threads use 80% of the processors
@@ -85,7 +86,7 @@ fn benchmark(setup: &Setup, name: &str) -> Result<bool> {
         "kv" => kv::run(setup),
         "adapter" => adapter::run(setup),
         "report" => report::run(setup),
-        "verdicts" | "lag-verdicts" | "until-decided" => {
+        "verdicts" | "lag-verdicts" | "until-decided" | "designs" => {
             let example = name.replace('-', "_");
             let run = format!("run --quiet --release --package analysis --example {example}");
             succeeds(&mut setup.workspace.cargo(&run))

@@ -190,6 +190,36 @@ pub struct FindArgs {
     pub place: PlaceArgs,
 }
 
+/// Arguments of `augment`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "\
+Example: `assay augment latest`, then `assay compare latest --by design`
+
+A target is opposite to another if it has the other level of each factor. With both, an effect can be told from interactions of two other \
+factors.")]
+pub struct AugmentArgs {
+    /// The run, whose plan has `[factors]`
+    #[arg(value_name = "RUN")]
+    pub run: PathBuf,
+    /// Also runs the programs that the record of another user names
+    #[arg(long)]
+    pub trust: bool,
+    #[command(flatten)]
+    pub place: PlaceArgs,
+}
+
+impl AugmentArgs {
+    /// Returns the run for the runner.
+    pub fn request(&self) -> RunRequest {
+        RunRequest {
+            resume: Some(self.run.clone()),
+            is_trusted: self.trust,
+            folds_over: true,
+            ..self.place.request()
+        }
+    }
+}
+
 /// The directories that a run uses, and how it shows its progress.
 #[derive(Clone, Debug, Default, Args)]
 pub struct PlaceArgs {
