@@ -110,6 +110,19 @@ descriptions! {
         "step-command-timeout" or "`\"10m\"`"
             => "how long such a command may take";
     }
+    "design" {
+        "kind"
+            => "which targets to measure: `\"screening\"`, `\"full\"` or `\"one-at-a-time\"` \
+                ([designs.md](designs.md#the-design))";
+        "targets" or "the fewest of 4, 8, 16 and 32"
+            => "the number of targets of a screening: 4, 8, 12, 16, 20, 24 or 32";
+        "exclude" or "none"
+            => "levels that can't go together: a list of tables such as \
+                `{ full_page_writes = false, wal_compression = \"lz4\" }`";
+        "fold-over"
+            => "also measures the opposite of each target, which tells effects from interactions \
+                of two factors. `assay augment RUN` adds them to a run";
+    }
     "workload.insert" {
         "steps"
             => "any list of `l.i0`, `l.x`, `l.i1`, `l.i2`, `settle`, `qrN`, `qpN`; a suffix \

@@ -152,7 +152,9 @@ fn the_tables_of_metrics_are_those_of_the_code() {
 #[test]
 fn the_tables_of_keys_are_those_of_the_code() {
     let mut document = Document::open("plan.md");
-    for table in ["", "workload.insert", "workload.kv", "workload.sysbench", "profile", "exact"] {
+    const TABLES: [&str; 7] =
+        ["", "design", "workload.insert", "workload.kv", "workload.sysbench", "profile", "exact"];
+    for table in TABLES {
         let name = if table.is_empty() { "keys".to_owned() } else { format!("keys of {table}") };
         document.tables.push((name, keys_of(table)));
     }
@@ -164,10 +166,11 @@ fn every_key_of_a_described_table_has_a_description() {
     let mut tables: Vec<&str> = DESCRIPTIONS.iter().map(|row| row.table).collect();
     tables.dedup();
     // Tables in a plan have sections of their own in the document.
-    let is_table = |key: &str| {
-        ["build", "config", "target", "workload", "profile", "exact", "variant", "test", "step"]
-            .contains(&key)
-    };
+    const PLAN_TABLES: [&str; 11] = [
+        "build", "config", "target", "design", "factors", "workload", "profile", "exact",
+        "variant", "test", "step",
+    ];
+    let is_table = |key: &str| PLAN_TABLES.contains(&key);
     for table in tables {
         for key in schema::keys_of(table).into_iter().filter(|key| !is_table(key)) {
             let is_described =

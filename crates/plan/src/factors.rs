@@ -367,7 +367,8 @@ fn check_factors(cx: &mut Context<'_>, factors: &[Factor], place: Place) {
         let name = code(&factor.name);
         let count = factor.levels.len();
         if !(2..=LEVELS_MAX).contains(&count) {
-            let message = format!("factor {name} has {count} levels; expected 2 to {LEVELS_MAX}");
+            let levels = words::counted(count, "level");
+            let message = format!("factor {name} has {levels}; expected 2 to {LEVELS_MAX}");
             cx.error("plan::bad-value", factor.place, message)
                 .label("the first level is the base's")
                 .help("list the base's value first, then the others");

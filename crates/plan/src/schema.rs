@@ -15,12 +15,13 @@ use crate::reader::Context;
 use crate::spec::ENV;
 
 /// Plans that together have every possible table.
-const PLANS: [&str; 3] = [
+const PLANS: [&str; 4] = [
     "repeats = 'until decided'\n[profile]\n[exact]\n[workload.insert.step.'l.i1']\ntime = '1s'\n\
      [build.a]\nsqlite = 'bundled'\n[config.sqlite.a]\n[config.postgres.a]\n[config.mysql.a]\n[config.null.a]\n[[target]]\n",
     "[workload.kv]\n[build.a]\nrocksdb = 'a'\n[config.rocksdb.a]\n[config.library.a]\n",
     "[workload.sysbench.test.a]\ngroup = 'point'\n[[workload.sysbench.test.a.statement]]\nsql = 'SELECT 1'\n\
      [build.a]\nsqlite = 'bundled'\n",
+    "[workload.insert]\n[build.a]\nsqlite = 'bundled'\n[design]\n[factors.set]\na = [1, 2]\n",
 ];
 
 /// Tables whose keys are names that users choose, as are the keys of `config.ENGINE`.
@@ -188,8 +189,15 @@ fn by_hand(above: [&str; 2], key: &str) -> Option<Json> {
     let text = json!({ "type": "string", "minLength": 1 });
     let computed = json!({ "type": ["integer", "string"] });
     let map = |values: Json| json!({ "type": "object", "additionalProperties": values });
+    let scalar = json!({ "type": ["string", "number", "boolean"] });
+    let is_at_top = above == ["", ""];
     Some(match key {
-        "set" | "load" | ENV | FACTORS => map(json!({ "type": ["string", "number", "boolean"] })),
+        FACTORS if is_at_top => table(),
+        "exclude" => json!({ "type": "array", "items": map(scalar) }),
+        _ if above == ["", FACTORS] => {
+            map(json!({ "type": "array", "items": scalar, "minItems": 2 }))
+        }
+        "set" | "load" | ENV | FACTORS => map(scalar),
         "null" if above[0] == "build" => json!({ "enum": ["bundled"] }),
         "replica-url" => {
             let list = json!({ "type": "array", "items": text, "minItems": 1 });

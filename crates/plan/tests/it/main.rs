@@ -4,6 +4,7 @@
 
 mod chains;
 mod corpus;
+mod designs;
 mod order;
 mod robustness;
 mod shipped;
