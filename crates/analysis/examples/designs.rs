@@ -160,6 +160,7 @@ impl Experiment {
             level_counts: &level_counts,
             target_count: Some(self.target_count),
             excluded: &[],
+            listed: &[],
         };
         let targets = generate(&request).expect("there is such a design").targets;
 

@@ -31,6 +31,8 @@ named_enum! {
         Full = "full",
         /// The base, and for each other level of a factor the base with that level.
         OneAtATime = "one-at-a-time",
+        /// The base, and given combinations. They need not tell the effects of all factors.
+        Listed = "listed",
     }
 }
 
@@ -59,6 +61,8 @@ pub struct Request<'a> {
     pub target_count: Option<usize>,
     /// Levels that can't go together.
     pub excluded: &'a [Exclusion],
+    /// The combinations of [`Kind::Listed`].
+    pub listed: &'a [Levels],
 }
 
 /// Why there is no design.
@@ -113,6 +117,11 @@ pub fn generate(request: &Request<'_>) -> Result<Design, DesignError> {
         Kind::Screening => screening(request)?,
         Kind::Full => full(request.level_counts)?,
         Kind::OneAtATime => one_at_a_time(request.level_counts),
+        Kind::Listed => {
+            let mut targets = vec![base];
+            targets.extend_from_slice(request.listed);
+            return Ok(Design { level_counts: request.level_counts.to_vec(), targets });
+        }
     };
     targets.retain(|target| !request.excluded.iter().any(|exclusion| exclusion.forbids(target)));
 
@@ -192,7 +201,7 @@ mod tests {
     use super::*;
 
     fn design(kind: Kind, level_counts: &[usize], target_count: Option<usize>) -> Design {
-        generate(&Request { kind, level_counts, target_count, excluded: &[] }).unwrap()
+        generate(&Request { kind, level_counts, target_count, excluded: &[], listed: &[] }).unwrap()
     }
 
     #[test]
@@ -229,6 +238,7 @@ mod tests {
             level_counts,
             target_count,
             excluded: &[],
+            listed: &[],
         };
         let many = [2; 32];
         for (request, expected) in [

@@ -112,13 +112,16 @@ descriptions! {
     }
     "design" {
         "kind"
-            => "which targets to measure: `\"screening\"`, `\"full\"` or `\"one-at-a-time\"` \
-                ([designs.md](designs.md#the-design))";
+            => "which targets to measure: `\"screening\"`, `\"full\"`, \
+                `\"one-at-a-time\"` or `\"listed\"` ([designs.md](designs.md#the-design))";
         "targets" or "the fewest of 4, 8, 16 and 32"
             => "the number of targets of a screening: 4, 8, 12, 16, 20, 24 or 32";
         "exclude" or "none"
             => "levels that can't go together: a list of tables such as \
                 `{ full_page_writes = false, wal_compression = \"lz4\" }`";
+        "combinations" or "none"
+            => "the targets of a listed design beside the base: a list of tables as for `exclude`. \
+                Factors that a table does not name have the base's level";
         "fold-over"
             => "also measures the opposite of each target, which tells effects from interactions \
                 of two factors. `assay augment RUN` adds them to a run";

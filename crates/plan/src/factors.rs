@@ -85,6 +85,8 @@ struct DesignKeys {
     target_count: Option<usize>,
     folds: bool,
     exclusions: Vec<Exclusion>,
+    /// The levels of each combination of a listed design.
+    combinations: Vec<Levels>,
     place: Place,
 }
 
@@ -386,24 +388,57 @@ fn check_factors(cx: &mut Context<'_>, factors: &[Factor], place: Place) {
 /// Reads `[design]`.
 fn design_keys(cx: &mut Context<'_>, section: &mut Section, factors: &[Factor]) -> DesignKeys {
     let counts = Optional(Quantity::count(4..=32), "(the fewest of 4, 8, 16 or 32)");
-    DesignKeys {
+    let keys = DesignKeys {
         kind: cx.value(section, "kind", &Choice(Kind::NAMES), Kind::Screening),
         target_count: cx.value(section, "targets", &counts, None).map(|count: u32| count as usize),
         folds: cx.value(section, "fold-over", &Flag, false),
         exclusions: exclusions(cx, section, factors),
+        combinations: combinations(cx, section, factors),
         place: section.place,
+    };
+
+    if (keys.kind == Kind::Listed) == keys.combinations.is_empty() {
+        let message = "`design.combinations` is for `kind = \"listed\"`, which needs it";
+        cx.error("plan::conflict", section.place, message)
+            .label("in this table")
+            .help("list the levels of each target: `combinations = [{ FACTOR = LEVEL }]`");
     }
+    keys
 }
 
 /// Reads the levels that can't go together.
 fn exclusions(cx: &mut Context<'_>, section: &mut Section, factors: &[Factor]) -> Vec<Exclusion> {
-    const KEY: &str = "exclude";
-    let path = section.name_of(KEY);
-    let Some(entry) = section.take(KEY) else {
+    let tables = tables_of_levels(cx, section, "exclude", factors).into_iter();
+    tables.map(|levels| Exclusion { levels }).collect()
+}
+
+/// Reads the combinations of a listed design. Factors that a combination does not name have the
+/// base's level.
+fn combinations(cx: &mut Context<'_>, section: &mut Section, factors: &[Factor]) -> Vec<Levels> {
+    let mut combinations = Vec::new();
+    for given in tables_of_levels(cx, section, "combinations", factors) {
+        let mut levels = vec![0; factors.len()];
+        for (factor, level) in given {
+            levels[factor] = level;
+        }
+        combinations.push(levels);
+    }
+    combinations
+}
+
+/// Reads a list of tables of factors and levels, as indexes.
+fn tables_of_levels(
+    cx: &mut Context<'_>,
+    section: &mut Section,
+    key: &str,
+    factors: &[Factor],
+) -> Vec<Vec<(usize, usize)>> {
+    let path = section.name_of(key);
+    let Some(entry) = section.take(key) else {
         return Vec::new();
     };
 
-    let mut exclusions = Vec::new();
+    let mut tables = Vec::new();
     let mut shown = Vec::new();
     for node in tables_of(cx, &path, entry.node.clone(), |_, _| {}) {
         let Value::Table(table) = node.value else {
@@ -414,21 +449,24 @@ fn exclusions(cx: &mut Context<'_>, section: &mut Section, factors: &[Factor]) -
         let mut levels = Vec::new();
         let mut written = Vec::new();
         for Entry { key, key_place, node } in table.entries {
-            let Some(level) = excluded_level(cx, &key, key_place, &node, factors) else {
-                continue;
-            };
-            written.push(format!("{} = {}", key_part(&key), node.literal().unwrap_or_default()));
-            levels.push(level);
+            if let Some(level) = named_level(cx, &key, key_place, &node, factors) {
+                written.push(format!(
+                    "{} = {}",
+                    key_part(&key),
+                    node.literal().unwrap_or_default()
+                ));
+                levels.push(level);
+            }
         }
         shown.push(format!("{{ {} }}", written.join(", ")));
-        exclusions.push(Exclusion { levels });
+        tables.push(levels);
     }
     cx.resolve(path, format!("[{}]", shown.join(", ")), entry.node.place);
-    exclusions
+    tables
 }
 
 /// Returns the index of a factor and of its level.
-fn excluded_level(
+fn named_level(
     cx: &mut Context<'_>,
     name: &str,
     place: Place,
@@ -490,6 +528,7 @@ fn rows(
         level_counts: &level_counts,
         target_count: keys.target_count,
         excluded: &keys.exclusions,
+        listed: &keys.combinations,
     };
     let design = match design::generate(&request) {
         Ok(design) => design,

@@ -193,7 +193,7 @@ fn by_hand(above: [&str; 2], key: &str) -> Option<Json> {
     let is_at_top = above == ["", ""];
     Some(match key {
         FACTORS if is_at_top => table(),
-        "exclude" => json!({ "type": "array", "items": map(scalar) }),
+        "exclude" | "combinations" => json!({ "type": "array", "items": map(scalar) }),
         _ if above == ["", FACTORS] => {
             map(json!({ "type": "array", "items": scalar, "minItems": 2 }))
         }
