@@ -10,6 +10,7 @@
 //!                         ├─► compat   whether runs can be compared at all
 //!                         ├─► search   which rate to try next
 //!                         ├─► bisect   which version to try next
+//!                         ├─► tune     which options to try next
 //!                         └─► history  since when, over many runs
 //! ```
 //!
@@ -25,6 +26,7 @@
 //! | [`compat`] | [`Recorded`](compat::Recorded), [`Incomparable`](compat::Incomparable) |
 //! | [`bisect`] | [`Search`](bisect::Search), [`Trial`](bisect::Trial), [`Link`](bisect::Link) |
 //! | [`history`] | [`History`](history::History), [`Levels`](history::Levels), [`RunSummary`](history::RunSummary) |
+//! | [`tune`] | [`Phase`](tune::Phase), [`Goal`](tune::Goal) |
 //! | [`search`] | [`SearchedTarget`](search::SearchedTarget), [`RateTrial`](search::RateTrial) |
 //!
 //! This crate is pure: the same record always gives the same figures. It reads run directories and
@@ -78,6 +80,7 @@ mod parallel;
 pub mod search;
 pub mod settings;
 mod shade;
+pub mod tune;
 
 pub use json::{json, missing_json, settings_json};
 pub use order::distinct;

@@ -8,6 +8,7 @@ mod draft;
 mod export;
 mod history;
 mod run;
+mod tune;
 
 use std::path::PathBuf;
 
@@ -25,6 +26,7 @@ pub use self::draft::{InitArgs, VersusArgs, WorkloadName};
 pub use self::export::{ExportArgs, ExportFormat, ExportTable};
 pub use self::history::HistoryArgs;
 pub use self::run::{AugmentArgs, CellArgs, CheckArgs, FindArgs, LibraryArgs, PlaceArgs, RunArgs};
+pub use self::tune::TuneArgs;
 
 /// Measures database storage engines and explains what changed.
 #[derive(Debug, Parser)]
@@ -58,6 +60,8 @@ pub enum Command {
     Find(FindArgs),
     /// Adds the opposite targets to a designed experiment, to tell effects from interactions
     Augment(AugmentArgs),
+    /// Finds the smallest configuration that is shown to be better than the base
+    Tune(TuneArgs),
     /// Finds the version or the commit that changed a step
     Bisect(BisectArgs),
     /// Checks a plan without running it, and estimates its time and disk space

@@ -88,6 +88,7 @@ fn execute(command: Command) -> anyhow::Result<Exit> {
             args.run = run_paths::one(&args.run)?;
             commands::run::run(&args.request(), &args.place)
         }
+        Command::Tune(args) => commands::tune::tune(&args),
         Command::Bisect(args) => commands::bisect::bisect(&args),
         Command::Check(args) => commands::check::check(&args),
 

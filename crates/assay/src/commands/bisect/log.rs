@@ -2,14 +2,13 @@
 //! that were made.
 
 use std::collections::BTreeMap;
-use std::io::Read as _;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use analysis::bisect::{Search, Trial, TrialResult};
 use anyhow::Context as _;
-use runner::failure::UsageError;
 use serde::{Deserialize, Serialize};
+
+use crate::commands::own_log;
 
 /// The file in the directory of a search.
 const FILE: &str = "bisect.json";
@@ -17,8 +16,6 @@ const FILE: &str = "bisect.json";
 pub(super) const RUNS: &str = "runs";
 /// The version of the format.
 const FORMAT: u32 = 1;
-/// The largest file that is read.
-const BYTES_MAX: u64 = 16 << 20;
 
 /// A search, as it is recorded.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -91,22 +88,7 @@ impl Log {
     /// Reads the log of a search that this user began: its plan and builds are run.
     pub(super) fn read(directory: &Path) -> anyhow::Result<Self> {
         let path = directory.join(FILE);
-        let file = record::open_regular(&path).map_err(|error| {
-            let message = format!("cannot resume `{}`: {error}", path.display());
-            UsageError::new(message, Some("give the directory of a search".into()))
-        })?;
-        let metadata = file.metadata()?;
-        let own = rustix::process::geteuid().as_raw();
-        if metadata.uid() != own {
-            let message = format!("`{}` belongs to another user", path.display());
-            let help = "a search runs what its log names: begin your own";
-            return Err(UsageError::new(message, Some(help.into())).into());
-        }
-
-        let mut text = String::new();
-        file.take(BYTES_MAX).read_to_string(&mut text)?;
-        let log: Self = serde_json::from_str(&text)
-            .with_context(|| format!("`{}` is damaged", path.display()))?;
+        let log: Self = own_log::read(directory, FILE)?;
         log.check().with_context(|| format!("`{}` is damaged", path.display()))?;
         Ok(log)
     }
@@ -123,18 +105,15 @@ impl Log {
             anyhow::ensure!(is_ordered && is_known, "a trial has unknown candidates");
             let has_links = |result: &TrialResult| result.links.len() == trial.pairs().len();
             anyhow::ensure!(result.as_ref().is_none_or(has_links), "a trial has too few results");
-            let is_name = |run: &String| !run.contains('/') && run != "." && run != "..";
-            anyhow::ensure!(run.as_ref().is_none_or(is_name), "the run of a trial is no name");
+            let is_name = run.as_deref().is_none_or(own_log::is_folder_name);
+            anyhow::ensure!(is_name, "the run of a trial is no name");
         }
         Ok(())
     }
 
     /// Replaces the file in the directory of the search.
     pub(super) fn write(&self, directory: &Path) -> anyhow::Result<()> {
-        let mut text = serde_json::to_vec_pretty(self)?;
-        text.push(b'\n');
-        record::replace_file(directory, FILE, &text)?;
-        Ok(())
+        own_log::write(directory, FILE, self)
     }
 
     /// Returns the state of the search.

@@ -1,0 +1,152 @@
+//! Judges what the phases of a tuning measured.
+
+use record::Design;
+
+use super::{Contender, Levels, RaceResult, ScreenedLevel, without};
+use crate::compare::{
+    CompareOptions, Compared, ComparedStep, EFFECT, THROUGHPUT, Verdict, compare, designed_effects,
+};
+use crate::figures::Figures;
+
+/// A step whose throughput must not fall below a share of the base's.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Keep {
+    /// The step.
+    pub step: String,
+    /// The share: 0.95 lets it lose 5 %.
+    pub share: f64,
+}
+
+/// What a tuning is to achieve.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Goal {
+    /// The step whose throughput is to grow.
+    pub step: String,
+    /// The steps that must not suffer.
+    pub keeps: Vec<Keep>,
+}
+
+impl Goal {
+    /// Returns the steps that decide.
+    pub fn steps(&self) -> Vec<&str> {
+        let kept = self.keeps.iter().map(|keep| keep.step.as_str());
+        std::iter::once(self.step.as_str()).chain(kept).collect()
+    }
+
+    /// Judges a screening. `None` if its targets can't tell the effects of the factors.
+    pub fn screened(&self, figures: &Figures) -> Option<Vec<ScreenedLevel>> {
+        let effects = designed_effects(figures, &CompareOptions::default())?;
+        let rows = || effects.rows.iter().filter(|row| row.compared.metric == THROUGHPUT);
+        let mut levels = Vec::new();
+        for effect in rows().filter(|row| row.compared.step == self.step) {
+            let of_level =
+                || rows().filter(|row| (row.factor, row.level) == (effect.factor, effect.level));
+            let breaks_bound = self.keeps.iter().any(|keep| {
+                let mut kept = of_level().filter(|row| row.compared.step == keep.step);
+                kept.any(|row| is_below(&row.compared, keep.share))
+            });
+            levels.push(ScreenedLevel {
+                factor: effect.factor,
+                level: effect.level,
+                ratio: effect.compared.ratio.unwrap_or(1.0),
+                helps: effect.compared.verdict == Verdict::Faster,
+                breaks_bound,
+            });
+        }
+        Some(levels)
+    }
+
+    /// Judges a race of a combination. `None` if it was not measured.
+    pub fn raced(&self, figures: &Figures, design: &Design, levels: &Levels) -> Option<RaceResult> {
+        let combination = target_of(design, levels)?;
+        let base = &design.targets.first()?.target;
+        let compared = relative_to(figures, combination);
+
+        let mut result = RaceResult::default();
+        for factor in (0..levels.len()).filter(|factor| levels[*factor] > 0) {
+            let rival = target_of(design, &without(levels, factor))?;
+            result.without.push(self.contender(&compared, rival, factor));
+        }
+
+        let broken = self.keeps.iter().find(|keep| self.is_broken(&compared, base, keep));
+        result.worst_for_bound = broken.and_then(|keep| {
+            let gains = result.without.iter().filter_map(|contender| {
+                let rival = target_of(design, &without(levels, contender.factor))?;
+                let ratio = row_of(&compared, rival, &keep.step)?.ratio?;
+                Some((contender.factor, ratio))
+            });
+            let best = gains.max_by(|(_, a), (_, b)| a.total_cmp(b));
+            best.map(|(factor, _)| factor)
+        });
+        Some(result)
+    }
+
+    /// Judges a combination against the base. `None` if one of them was not measured.
+    pub fn verified(
+        &self,
+        figures: &Figures,
+        design: &Design,
+        levels: &Levels,
+    ) -> Option<Contender> {
+        let combination = target_of(design, levels)?;
+        let base = &design.targets.first()?.target;
+        let compared = relative_to(figures, combination);
+        row_of(&compared, base, &self.step)?;
+        Some(self.contender(&compared, base, 0))
+    }
+
+    /// Returns how the combination that is the base of `compared` does against another target.
+    fn contender(&self, compared: &Compared, rival: &str, factor: usize) -> Contender {
+        let row = row_of(compared, rival, &self.step);
+        let ratio = row.and_then(|row| row.ratio).unwrap_or(1.0);
+        let interval = row.and_then(|row| row.interval);
+        Contender {
+            factor,
+            ratio: 1.0 / ratio,
+            interval: interval.map(|interval| super::race::RatioInterval {
+                low: 1.0 / interval.high,
+                high: 1.0 / interval.low,
+            }),
+            is_better: row.is_some_and(|row| row.verdict == Verdict::Slower),
+            breaks_bound: self.keeps.iter().any(|keep| self.is_broken(compared, rival, keep)),
+        }
+    }
+
+    /// Returns whether the combination is shown to be below its bound relative to another target.
+    fn is_broken(&self, compared: &Compared, rival: &str, keep: &Keep) -> bool {
+        let row = row_of(compared, rival, &keep.step);
+        // The ratio is that of the other target to the combination.
+        row.and_then(|row| row.interval).is_some_and(|interval| 1.0 / interval.low < keep.share)
+    }
+}
+
+impl Contender {
+    /// Returns whether more repeats would change nothing: the gain is shown, or a gain that matters
+    /// is ruled out.
+    pub fn is_decided(&self) -> bool {
+        let is_ruled_out = self.interval.is_some_and(|interval| interval.high <= 1.0 + EFFECT);
+        self.is_better || self.breaks_bound || is_ruled_out
+    }
+}
+
+/// Compares all targets with a combination.
+fn relative_to(figures: &Figures, combination: &str) -> Compared {
+    let options = CompareOptions { base: combination.to_owned(), ..CompareOptions::default() };
+    compare(figures, &options)
+}
+
+/// Returns the name of the target with these levels.
+pub fn target_of<'d>(design: &'d Design, levels: &Levels) -> Option<&'d str> {
+    let target = design.targets.iter().find(|target| target.levels == *levels)?;
+    Some(&target.target)
+}
+
+/// Returns the comparison of throughput of a target in a step.
+fn row_of<'c>(compared: &'c Compared, target: &str, step: &str) -> Option<&'c ComparedStep> {
+    let mut rows = compared.rows.iter().filter(|row| row.metric == THROUGHPUT);
+    rows.find(|row| row.cell.target == target && row.step == step)
+}
+
+fn is_below(row: &ComparedStep, share: f64) -> bool {
+    row.interval.is_some_and(|interval| interval.high < share)
+}
