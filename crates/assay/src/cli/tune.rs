@@ -37,6 +37,9 @@ pub struct TuneArgs {
     /// Goes on with a tuning
     #[arg(long, value_name = "DIR", conflicts_with_all = ["plan", "step", "keep"])]
     pub resume: Option<PathBuf>,
+    /// With `--resume`, also runs the programs that the records name
+    #[arg(long, requires = "resume")]
+    pub trust: bool,
     #[command(flatten)]
     pub place: PlaceArgs,
 }

@@ -27,6 +27,7 @@ mod damage;
 mod databases;
 mod decided;
 mod delay;
+mod designs;
 mod differences;
 mod documents;
 mod exact;

@@ -87,7 +87,9 @@ impl Measuring<'_> {
             }
             // The run is locked until its outcome is dropped.
             drop(outcome);
-            request = self.resumed(&path, Some(Repeats::Count(repeats + 1)));
+            // This invocation has written the record.
+            let more = self.resumed(&path, Some(Repeats::Count(repeats + 1)));
+            request = RunRequest { is_trusted: true, ..more };
         }
     }
 

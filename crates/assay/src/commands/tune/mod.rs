@@ -17,7 +17,7 @@ use runner::failure::UsageError;
 
 use self::log::{Log, Question, RUNS};
 use self::phase::{Measured, Measuring};
-use crate::cli::{PlaceArgs, TuneArgs};
+use crate::cli::TuneArgs;
 use crate::exit::Exit;
 use crate::output::{eprint_line, print};
 use crate::runs::unknown_step;
@@ -29,7 +29,7 @@ pub fn tune(args: &TuneArgs) -> anyhow::Result<Exit> {
         Some(directory) => (directory.clone(), Log::read(directory)?),
         None => begin(args)?,
     };
-    let mut tuning = Tuning::open(directory, log, &args.place, end)?;
+    let mut tuning = Tuning::open(directory, log, args, end)?;
     match tuning.search()? {
         Some(outcome) => {
             print(&printed::answer(&tuning.log, &tuning.designed, &outcome))?;
@@ -106,7 +106,7 @@ struct Tuning<'a> {
     log: Log,
     plan: Plan,
     designed: Designed,
-    place: &'a PlaceArgs,
+    args: &'a TuneArgs,
     /// The time at which no further repeat begins.
     end: Option<Instant>,
 }
@@ -116,7 +116,7 @@ impl<'a> Tuning<'a> {
     fn open(
         directory: PathBuf,
         log: Log,
-        place: &'a PlaceArgs,
+        args: &'a TuneArgs,
         end: Option<Instant>,
     ) -> anyhow::Result<Self> {
         let path = &log.question.plan;
@@ -128,7 +128,7 @@ impl<'a> Tuning<'a> {
         let Some(designed) = plan.designed.clone() else {
             return usage("the plan has no `[factors]`", "begin another tuning");
         };
-        Ok(Self { directory, log, plan, designed, place, end })
+        Ok(Self { directory, log, plan, designed, args, end })
     }
 
     /// Measures until there is a result; returns `None` if the time is up, or the operator
@@ -162,8 +162,9 @@ impl<'a> Tuning<'a> {
             plan: &self.plan,
             designed: &self.designed,
             directory: &self.directory,
-            place: self.place,
+            place: &self.args.place,
             end: self.end,
+            is_trusted: self.args.trust,
         };
 
         let (log, directory) = (&mut self.log, &self.directory);

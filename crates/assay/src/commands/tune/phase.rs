@@ -33,6 +33,8 @@ pub(super) struct Measuring<'a> {
     pub place: &'a PlaceArgs,
     /// The time at which no further repeat begins.
     pub end: Option<Instant>,
+    /// The operator trusts the records of an earlier invocation.
+    pub is_trusted: bool,
 }
 
 /// What a phase came to.
@@ -54,7 +56,10 @@ impl Measuring<'_> {
     ) -> anyhow::Result<Measured> {
         let view = RunView::new(self.place).without_warnings_of_plan();
         let mut request = match run {
-            Some(name) => self.resumed(&self.directory.join(RUNS).join(name), None),
+            Some(name) => {
+                let path = self.directory.join(RUNS).join(name);
+                RunRequest { is_trusted: self.is_trusted, ..self.resumed(&path, None) }
+            }
             None => self.first(),
         };
         loop {
@@ -76,7 +81,9 @@ impl Measuring<'_> {
             }
             // The run is locked until its outcome is dropped.
             drop(outcome);
-            request = self.resumed(&path, Some(Repeats::Count(repeats + 1)));
+            // This invocation has written the record.
+            let more = self.resumed(&path, Some(Repeats::Count(repeats + 1)));
+            request = RunRequest { is_trusted: true, ..more };
         }
     }
 
