@@ -10,6 +10,7 @@ use serde::Serialize;
 use words::{Stacks, WaitView, WorkGraph, WorkRole};
 
 use super::client_hosts::ClientHostFigures;
+use super::disk_floor::StepFloor;
 use super::fairness::Fairness;
 use super::latency::{Buckets, Percentiles};
 use super::metrics::Lsm;
@@ -241,6 +242,9 @@ pub struct Row {
     /// the median at the start of the invocation. `None`: not measured, or others started the
     /// server, whose files may be elsewhere.
     pub fsync_us: Option<f64>,
+    /// The floor of the data's disk; `None`: not measured. Left out of JSON.
+    #[serde(skip)]
+    pub floor: Option<StepFloor>,
     /// The limits on the size of reads of the data's disk; `None`: not known. Left out of JSON.
     #[serde(skip)]
     pub read_limits: Option<ReadLimits>,

@@ -79,6 +79,11 @@ pub struct RunArgs {
     /// there, as `--set reuse=true` does in the default folder. `assay databases` lists them
     #[arg(long, value_name = "DIR")]
     pub reuse: Option<PathBuf>,
+    /// Measures what the disk of the databases can do for a program alone, before the first cell
+    /// and after the last, as `--set disk-floor=true` does. `assay host --disk` shows it without a
+    /// run
+    #[arg(long, conflicts_with = "resume")]
+    pub disk_floor: bool,
     #[command(flatten)]
     pub place: PlaceArgs,
 }
@@ -88,6 +93,7 @@ impl RunArgs {
     pub fn request(&self) -> RunRequest {
         let mut plan = self.plan.request();
         plan.sets.extend(self.turns.iter().map(|length| format!("turns={length}")));
+        plan.sets.extend(self.disk_floor.then(|| "disk-floor=true".to_owned()));
         RunRequest {
             plan,
             only: self.only.clone(),

@@ -55,6 +55,9 @@ pub struct Plan {
     pub keep_data: bool,
     /// Cells that need the same database share one load.
     pub reuse: Reuse,
+    /// What the disk of the databases can do for a program alone is measured before the first cell
+    /// and after the last.
+    pub disk_floor: bool,
     /// The time that a server may take to start or stop.
     pub server_timeout: Duration,
     /// The system user for servers that refuse to run as root; `None` to choose one when needed.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use words::{DeclaredOption, FsyncLatency, Warning};
+use words::{DeclaredOption, DiskFloor, FsyncLatency, Warning};
 
 use super::{Status, StepFile};
 use crate::CellKey;
@@ -177,6 +177,9 @@ pub struct Invocation {
     pub client_hosts: Vec<ClientHost>,
     /// The latency of `fdatasync` after a write of 4 KiB in the data directory.
     pub fsync: Option<FsyncLatency>,
+    /// The floor of the disk of the data directory: before the first cell and after the last one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub disk_floors: Vec<DiskFloor>,
 }
 
 /// A host on which load ranks ran, but not the server.
