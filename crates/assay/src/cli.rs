@@ -340,6 +340,7 @@ impl FloorArgs {
             block_bytes: self.block_sizes.clone(),
             file_bytes: self.file_size,
             time: self.time,
+            ..FloorRequest::new(dir)
         }
     }
 }

@@ -75,9 +75,9 @@ pub use table::{ColumnSpec, ColumnType, TableWriter, Value};
 pub use turns::{ServerUse, TurnRow};
 pub use words::{
     Check, Connection, ConnectionState, Counter, DeclaredOption, DiskFloor, FsyncLatency,
-    IntervalRow, IoMode, IoRate, Limit,
-    LogEvent, OpKind, OpRole, Ops, OptionStatus, ProcessorEvents, Role, Setting, SettingRole,
-    StatementPlan, ReadFloor, SyncFloor, SyncPlace, ThreadUse, UnmetOption, Warning,
+    IntervalRow, IoMode, IoRate, Limit, LogEvent, OpKind, OpRole, Ops, OptionStatus,
+    ProcessorEvents, ReadFloor, Role, Setting, SettingRole, StatementPlan, SyncFloor, SyncPlace,
+    ThreadUse, UnmetOption, Warning,
 };
 
 use serde::{Deserialize, Serialize};

@@ -11,8 +11,8 @@ use crate::session::RunSession;
 /// The code of the warning about a disk that can't be measured.
 const UNKNOWN: &str = "host::no-disk-floor";
 
-/// Measures the floor of the disk of the databases, if the plan says so, and records it. A disk that
-/// can't be measured is a warning, because the cells still can be.
+/// Measures the floor of the disk of the databases, if the plan says so, and records it. A disk
+/// that can't be measured is a warning, because the cells still can be.
 ///
 /// # Errors
 /// The record can't be written.
@@ -40,7 +40,8 @@ pub(crate) fn measure(
         Ok(None) => return Ok(()),
         Err(error) => {
             let causes = failure_of(&error).causes.join(": ");
-            let warning = Warning::new(UNKNOWN, format!("the floor of the disk is unknown: {causes}"));
+            let warning =
+                Warning::new(UNKNOWN, format!("the floor of the disk is unknown: {causes}"));
             if !run.warnings.contains(&warning) {
                 session.events.warn(Some(UNKNOWN), &warning.text);
                 run.warnings.push(warning);

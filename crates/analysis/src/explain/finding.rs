@@ -43,6 +43,8 @@ pub enum FindingKind {
     Unexplained,
     /// The client is the limit.
     ClientBound,
+    /// The disk is the limit.
+    DiskFloor,
     /// Clients of one step ended far apart.
     Unfair,
     /// The requested rate was missed.

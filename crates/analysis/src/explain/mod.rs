@@ -30,6 +30,7 @@ mod change;
 mod clients;
 mod counters;
 mod difference;
+mod disk_floor;
 mod explanation;
 mod finding;
 mod gap;
@@ -83,6 +84,7 @@ fn explanations<'a>(context: Context<'a>, cases: &'a [Case<'a>]) -> Vec<Explanat
     explanations.extend(clients::bound(cases));
     explanations.extend(clients::unfair(context));
     explanations.extend(clients::missed_rates(context));
+    explanations.extend(disk_floor::explain(context));
     explanations.extend(no_effect::explain(context, cases));
     explanations.extend(hidden_cost::explain(context, cases));
     explanations.extend(measured_once::facts(cases));

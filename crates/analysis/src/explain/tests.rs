@@ -4,6 +4,7 @@ mod causes;
 mod caveats;
 mod clients;
 mod difference;
+mod disk_floor;
 mod noise;
 mod page;
 mod versions;

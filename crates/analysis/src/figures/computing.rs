@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 use record::{
-    Cell, Counter, HostSeries, Invocation, OpRole, Ops, RecordError, Role, Run, ServerHost, SettingRole,
-    Status, Step, StepReader, StepState, Warning,
+    Cell, Counter, HostSeries, Invocation, OpRole, Ops, RecordError, Role, Run, ServerHost,
+    SettingRole, Status, Step, StepReader, StepState, Warning,
 };
 
 use super::consistency::contradictions;
@@ -45,8 +45,7 @@ impl CellOfRun<'_> {
         warnings.extend(counters.warning());
 
         let embedded = self.cell.embedded;
-        let mut metrics =
-            metrics::metrics(step, &data.host, &series.ops, &series.engine, embedded);
+        let mut metrics = metrics::metrics(step, &data.host, &series.ops, &series.engine, embedded);
         let floor = StepFloor::new(self.record, self.cell, step, &metrics);
         if let Some(floor) = &floor {
             metrics.extend(floor.efficiencies(step, &metrics));

@@ -45,7 +45,8 @@ fn metric(metrics: &Metrics, name: &str) -> Option<f64> {
 
 impl StepFloor {
     /// Returns the floor for a step; `None` if it was not measured, or the engine's files may be on
-    /// another disk. A step that took turns with others has none either, since they shared the disk.
+    /// another disk. A step that took turns with others has none either, since they shared the
+    /// disk.
     pub(super) fn new(run: &Run, cell: &Cell, step: &Step, metrics: &Metrics) -> Option<Self> {
         if step.turns.is_some() || cell.server_host == ServerHost::Remote {
             return None;
@@ -70,9 +71,8 @@ impl StepFloor {
         step: &Step,
         metrics: &Metrics,
     ) -> [(&'static str, Option<f64>); 2] {
-        let share = |per_s: Option<f64>, floor: Option<FloorRate>| {
-            Some(100.0 * per_s? / floor?.per_s)
-        };
+        let share =
+            |per_s: Option<f64>, floor: Option<FloorRate>| Some(100.0 * per_s? / floor?.per_s);
         [
             ("io_efficiency", share(own_reads_per_s(metrics), self.reads)),
             ("fsync_efficiency", share(log_syncs_per_s(step), self.syncs)),
@@ -148,7 +148,12 @@ mod tests {
     }
 
     fn metrics(rps: f64, kib: f64, own_share: f64) -> Metrics {
-        let figures = [("rps", rps), ("rareqsz", kib), ("rkbpq", 8.0), ("own_read_kb_per_op", 8.0 * own_share)];
+        let figures = [
+            ("rps", rps),
+            ("rareqsz", kib),
+            ("rkbpq", 8.0),
+            ("own_read_kb_per_op", 8.0 * own_share),
+        ];
         figures.into_iter().map(|(name, value)| (name, Some(value))).collect()
     }
 

@@ -28,6 +28,7 @@ mod databases;
 mod decided;
 mod delay;
 mod differences;
+mod disk_floor;
 mod documents;
 mod exact;
 mod export;

@@ -36,8 +36,8 @@ pub struct Plan {
     pub until_decided: Option<UntilDecided>,
     /// The order of the cells.
     pub order: Order,
-    /// The turns that the targets of a repeat take within each step; `None` if each cell is measured
-    /// alone.
+    /// The turns that the targets of a repeat take within each step; `None` if each cell is
+    /// measured alone.
     pub turns: Option<TurnLength>,
     /// What a target does between its turns.
     pub idle: Idle,

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rustix::fs::statfs;
-use words::{DiskFloor, IoMode, IoRate, counted};
+use words::{DiskFloor, IoMode, IoRate, SyncPlace, counted};
 
 use crate::timing::percentile;
 
@@ -32,6 +32,10 @@ pub struct FloorRequest<'a> {
     pub depths: Vec<u32>,
     /// The sizes of reads, each at least 512.
     pub block_bytes: Vec<u32>,
+    /// The places of blocks that are written and synced.
+    pub places: Vec<SyncPlace>,
+    /// The modes of reads and of writes.
+    pub modes: Vec<IoMode>,
     /// The size of the file that is read.
     pub file_bytes: u64,
     /// The time for which each rate is measured.
@@ -46,6 +50,8 @@ impl<'a> FloorRequest<'a> {
             dir,
             depths: vec![1],
             block_bytes: vec![4 << 10, 8 << 10, 16 << 10],
+            places: vec![SyncPlace::Append, SyncPlace::Overwrite],
+            modes: vec![IoMode::Direct, IoMode::Buffered],
             file_bytes: 1 << 30,
             time: Duration::from_secs(2),
         }
@@ -53,9 +59,8 @@ impl<'a> FloorRequest<'a> {
 
     /// Returns the time that the measurement takes, without writing the file.
     pub fn time_total(&self) -> Duration {
-        let reads = self.depths.len() * self.block_bytes.len() * MODES.len();
-        let syncs = syncs::PLACES.len() * MODES.len();
-        self.time * (reads + syncs) as u32
+        let requests = self.depths.len() * self.block_bytes.len() + self.places.len();
+        self.time * (requests * self.modes.len()) as u32
     }
 
     /// Returns the space that must be free: that of the file, and as much as keeps the file system
@@ -133,9 +138,6 @@ pub enum FloorError {
 /// File systems in memory, by `f_type` of `statfs(2)`.
 const TMPFS_MAGIC: u64 = 0x0102_1994;
 const RAMFS_MAGIC: u64 = 0x8584_58f6;
-
-/// The modes, in the order in which they are measured.
-const MODES: [IoMode; 2] = [IoMode::Direct, IoMode::Buffered];
 
 /// Measures the floor of the disk of a directory. Its files are removed at the end. Returns `None`
 /// if `stop` was set meanwhile.

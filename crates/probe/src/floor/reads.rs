@@ -12,7 +12,7 @@ use rustix::fs::{Advice, fadvise};
 use words::{DiskFloor, IoMode, IoRate, Random, ReadFloor, counted};
 
 use super::direct::{AlignedBlock, is_unsupported, set_mode};
-use super::{FloorRequest, MODES, Requests, rate_of};
+use super::{FloorRequest, Requests, rate_of};
 use crate::Proc;
 use crate::parse::parse_process_io;
 use crate::timing::{now, whole_ns};
@@ -32,13 +32,16 @@ pub(super) fn measure(
     stop: &AtomicBool,
     floor: &mut DiskFloor,
 ) -> io::Result<()> {
+    if request.depths.is_empty() {
+        return Ok(());
+    }
     let Some(file) = written_file(request.dir, request.file_bytes, stop)? else {
         return Ok(());
     };
 
     for &block_bytes in &request.block_bytes {
         for &depth in &request.depths {
-            for mode in MODES {
+            for &mode in &request.modes {
                 if stop.load(Ordering::Relaxed) {
                     return Ok(());
                 }

@@ -9,15 +9,12 @@ use rustix::fs::{FallocateFlags, fallocate};
 use words::{DiskFloor, IoMode, IoRate, SyncFloor, SyncPlace};
 
 use super::direct::{AlignedBlock, is_unsupported, set_mode};
-use super::{FloorRequest, MODES, Requests, rate_of};
+use super::{FloorRequest, Requests, rate_of};
 use crate::scratch::ScratchFile;
 use crate::timing::{now, whole_ns};
 
 /// The size of a block.
 const BLOCK_BYTES: usize = 4096;
-
-/// The places, in the order in which they are measured.
-pub(super) const PLACES: [SyncPlace; 2] = [SyncPlace::Append, SyncPlace::Overwrite];
 
 /// The most blocks of a file that grows. Its measurement ends before it is over only on a disk with
 /// more syncs than this in its time.
@@ -34,8 +31,8 @@ pub(super) fn measure(
     stop: &AtomicBool,
     floor: &mut DiskFloor,
 ) -> io::Result<()> {
-    for place in PLACES {
-        for mode in MODES {
+    for &place in &request.places {
+        for &mode in &request.modes {
             if stop.load(Ordering::Relaxed) {
                 return Ok(());
             }

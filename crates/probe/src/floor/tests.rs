@@ -16,6 +16,7 @@ fn small(dir: &Path) -> FloorRequest<'_> {
         block_bytes: vec![4096, 16_384],
         file_bytes: 4 << 20,
         time: Duration::from_millis(20),
+        ..FloorRequest::new(dir)
     }
 }
 

@@ -26,8 +26,7 @@ impl FloorRate<'_> {
 pub(crate) fn tables_of_runs<'r>(runs: impl IntoIterator<Item = &'r Run>) -> Vec<Table> {
     let invocations = runs.into_iter().flat_map(|run| &run.invocations);
     let floors = invocations.map(|invocation| invocation.disk_floors.as_slice());
-    let mut tables: Vec<Table> =
-        floors.filter(|floors| !floors.is_empty()).map(table).collect();
+    let mut tables: Vec<Table> = floors.filter(|floors| !floors.is_empty()).map(table).collect();
     for (index, table) in tables.iter_mut().enumerate().skip(1) {
         table.id = format!("{ID}-{}", index + 1);
     }
@@ -54,7 +53,9 @@ pub(crate) fn table(floors: &[DiskFloor]) -> Table {
         cells.extend([p50_ns, p99_ns, max_ns].map(microseconds));
         for others in &later {
             let again = others.iter().find(|other| other.lead() == rate.lead());
-            cells.push(again.map_or_else(Cell::not_applicable, |again| per_second(again.rate.per_s)));
+            cells.push(
+                again.map_or_else(Cell::not_applicable, |again| per_second(again.rate.per_s)),
+            );
         }
         table.push(rate.lead(), cells);
     }

@@ -4,6 +4,7 @@ pub(super) mod amount;
 mod cause;
 pub(super) mod caveat;
 mod difference;
+mod disk_floor;
 pub(super) mod gap;
 pub(super) mod numbers;
 mod witnesses;
@@ -47,6 +48,7 @@ pub(super) fn finding(base: &str, explanation: Explanation<'_>) -> Option<Findin
             (change_title(change, &finding), change_text(change))
         }
         Statement::ClientBound(cases) => client_bound(cases, &finding),
+        Statement::AtFloor(steps) => disk_floor::text(steps, &finding),
         Statement::Unfair(step) => unfair(step, &finding),
         Statement::SlaMissed { missed, reached_by } => sla_missed(missed, reached_by, &finding),
         Statement::NoEffect(settings) => no_effect(settings, &finding),
@@ -63,7 +65,7 @@ pub(super) fn finding(base: &str, explanation: Explanation<'_>) -> Option<Findin
     let is_compared = match kind {
         FindingKind::SlaMissed => finding.cause.is_some(),
         FindingKind::Unfair => finding.evidence.iter().any(|evidence| evidence.base.is_some()),
-        FindingKind::Machines => false,
+        FindingKind::Machines | FindingKind::DiskFloor => false,
         _ => true,
     };
     finding.base = finding.base.filter(|_| is_compared);
