@@ -45,6 +45,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let reads = floor.reads.iter().map(|read| read.rate);
     let rate = reads.chain(floor.syncs.iter().map(|sync| sync.rate)).next();
     let rate = rate.ok_or_else(|| floor.notes.join("; "))?;
-    println!("per_s: {:.3}", rate.per_s);
+    println!("per_s: {:.3}", rate.requests_per_s);
     Ok(())
 }

@@ -92,7 +92,7 @@ pub struct IoRate {
     /// The number of requests.
     pub count: u64,
     /// Requests per second.
-    pub per_s: f64,
+    pub requests_per_s: f64,
     /// The median time of a request.
     pub p50_ns: u64,
     /// The 99th percentile.
@@ -143,15 +143,15 @@ impl DiskFloor {
 }
 
 fn fastest<'a>(rates: impl Iterator<Item = &'a IoRate>) -> Option<f64> {
-    rates.map(|rate| rate.per_s).filter(|rate| *rate > 0.0).max_by(f64::total_cmp)
+    rates.map(|rate| rate.requests_per_s).filter(|rate| *rate > 0.0).max_by(f64::total_cmp)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn read(depth: u32, kib: u32, mode: IoMode, per_s: f64) -> ReadFloor {
-        let rate = IoRate { per_s, ..IoRate::default() };
+    fn read(depth: u32, kib: u32, mode: IoMode, requests_per_s: f64) -> ReadFloor {
+        let rate = IoRate { requests_per_s, ..IoRate::default() };
         ReadFloor { depth, block_bytes: kib * 1024, mode, rate }
     }
 
@@ -191,11 +191,11 @@ mod tests {
 
     #[test]
     fn the_floor_of_syncs_is_their_fastest_way() {
-        let sync = |place, mode, per_s| SyncFloor {
+        let sync = |place, mode, requests_per_s| SyncFloor {
             place,
             mode,
             block_bytes: 4096,
-            rate: IoRate { per_s, ..IoRate::default() },
+            rate: IoRate { requests_per_s, ..IoRate::default() },
         };
         let syncs = vec![
             sync(SyncPlace::Append, IoMode::Buffered, 500.0),

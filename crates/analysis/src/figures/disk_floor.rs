@@ -106,7 +106,7 @@ mod tests {
     use crate::figures::counters::tests::counter;
 
     fn floor(reads_per_s: f64, syncs_per_s: f64) -> DiskFloor {
-        let rate = |per_s| IoRate { per_s, ..IoRate::default() };
+        let rate = |per_s| IoRate { requests_per_s: per_s, ..IoRate::default() };
         let read = |kib: u32, per_s| ReadFloor {
             depth: 4,
             block_bytes: kib * 1024,

@@ -78,10 +78,7 @@ fn a_measurement_that_is_interrupted_leaves_no_file() {
 #[test]
 fn options_of_the_floor_need_a_disk_and_sizes_of_blocks() {
     let place = Place::new();
-    place
-        .assay(&["host", "data", "--depth", "2"])
-        .expect_code(2)
-        .expect_in_stderr(&["--disk"]);
+    place.assay(&["host", "data", "--depth", "2"]).expect_code(2).expect_in_stderr(&["--disk"]);
     place
         .assay(&["host", "data", "--disk", "--block-size", "5000B"])
         .expect_code(2)

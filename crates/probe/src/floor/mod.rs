@@ -173,17 +173,17 @@ struct Requests {
 /// Returns the rate of all threads together. They began together, and each ended with its last
 /// request.
 fn rate_of(threads: Vec<Requests>) -> IoRate {
-    let per_s = threads.iter().map(|thread| {
+    let rates = threads.iter().map(|thread| {
         let seconds = thread.elapsed.as_secs_f64();
         if seconds > 0.0 { thread.times_ns.len() as f64 / seconds } else { 0.0 }
     });
-    let per_s = per_s.sum();
+    let requests_per_s = rates.sum();
 
     let mut times_ns: Vec<u64> = threads.into_iter().flat_map(|thread| thread.times_ns).collect();
     times_ns.sort_unstable();
     IoRate {
         count: times_ns.len() as u64,
-        per_s,
+        requests_per_s,
         p50_ns: percentile(&times_ns, 50),
         p99_ns: percentile(&times_ns, 99),
         max_ns: percentile(&times_ns, 100),

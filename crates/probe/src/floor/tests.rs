@@ -37,7 +37,7 @@ fn each_rate_is_measured_or_has_a_note_and_no_file_is_left() {
     let mut rates = reads.chain(floor.syncs.iter().map(|sync| &sync.rate));
     assert!(rates.all(|rate| {
         rate.count > 0
-            && rate.per_s > 0.0
+            && rate.requests_per_s > 0.0
             && rate.p50_ns <= rate.p99_ns
             && rate.p99_ns <= rate.max_ns
     }));
@@ -101,7 +101,7 @@ fn the_rate_of_threads_is_the_sum_of_theirs() {
         elapsed: Duration::from_millis(ms),
     };
     let rate = rate_of(vec![thread(100, 1000), thread(50, 250)]);
-    assert_eq!((rate.count, rate.per_s), (150, 300.0));
+    assert_eq!((rate.count, rate.requests_per_s), (150, 300.0));
     assert_eq!((rate.p50_ns, rate.p99_ns, rate.max_ns), (38, 99, 100));
     assert_eq!(rate_of(Vec::new()), IoRate::default());
 }

@@ -48,13 +48,15 @@ pub(crate) fn table(floors: &[DiskFloor]) -> Table {
 
     let mut table = Table::new(ID, title, lead, heads);
     for rate in &rates {
-        let IoRate { per_s, p50_ns, p99_ns, max_ns, .. } = *rate.rate;
-        let mut cells = vec![per_second(per_s)];
+        let IoRate { requests_per_s, p50_ns, p99_ns, max_ns, .. } = *rate.rate;
+        let mut cells = vec![per_second(requests_per_s)];
         cells.extend([p50_ns, p99_ns, max_ns].map(microseconds));
         for others in &later {
             let again = others.iter().find(|other| other.lead() == rate.lead());
             cells.push(
-                again.map_or_else(Cell::not_applicable, |again| per_second(again.rate.per_s)),
+                again.map_or_else(Cell::not_applicable, |again| {
+                    per_second(again.rate.requests_per_s)
+                }),
             );
         }
         table.push(rate.lead(), cells);
