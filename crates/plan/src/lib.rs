@@ -34,6 +34,7 @@
 //! assert!(shown.contains("demo.toml:2:11") && shown.contains("did you mean `insert`?"));
 //! ```
 
+mod alone;
 mod builds;
 mod cells;
 mod commits;
@@ -166,7 +167,9 @@ fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
     let surroundings = Surroundings::read(cx, section);
     let profile = profile(cx, section);
     let exact = exact(cx, section);
-    let variants = workload(cx, section, largest_count(&clients));
+    let alone = cx.given(section, "alone", &ListOf(Line, "a list of steps")).unwrap_or_default();
+    let in_sequence = workload(cx, section, largest_count(&clients));
+    let variants = alone::add_variants(cx, in_sequence, &alone);
 
     // What is compared.
     let errors = cx.errors();

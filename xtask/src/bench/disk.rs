@@ -1,5 +1,6 @@
 //! Compares the floor of a disk with what fio measures.
 
+use std::io::Read as _;
 use std::path::Path;
 use std::process::Command;
 
@@ -17,6 +18,9 @@ const FILE_MIB: u32 = 512;
 
 /// The largest relative difference between the medians of both programs.
 const APART_MAX: f64 = 0.05;
+
+/// The name of the file that fio reads.
+const FIO_FILE: &str = "fio";
 
 /// One rate, as both programs measure it.
 struct Case {
@@ -36,6 +40,7 @@ pub fn run(setup: &Setup) -> Result<bool> {
     let program = setup.build("probe", "--example disk_floor")?.join("examples/disk_floor");
     // The folder for temporary files may be in memory.
     let folder = tempfile::tempdir_in(setup.workspace.target_directory()?)?;
+    write_file(&folder.path().join(FIO_FILE))?;
 
     let mut passed = true;
     for case in cases() {
@@ -59,6 +64,14 @@ pub fn run(setup: &Setup) -> Result<bool> {
         );
     }
     Ok(passed)
+}
+
+/// Writes the file that fio reads, with contents that no layer below compresses.
+fn write_file(path: &Path) -> Result<()> {
+    let mut file = fs_err::File::create(path)?;
+    let random = fs_err::File::open("/dev/urandom")?;
+    std::io::copy(&mut random.take(u64::from(FILE_MIB) << 20), &mut file)?;
+    Ok(file.sync_all()?)
 }
 
 fn cases() -> Vec<Case> {
@@ -101,13 +114,22 @@ impl Case {
         Ok(rate.trim().parse()?)
     }
 
-    /// Returns the rate that fio measures, on a file that it writes just before, as Assay does.
+    /// Returns the rate that fio measures. It would empty the page cache within the measured time, so
+    /// `dd` does that before.
     fn fio(&self, folder: &Path) -> Result<f64> {
-        let file = folder.join("fio");
+        let file = match self.request {
+            Request::Read { .. } => folder.join(FIO_FILE),
+            Request::Sync { .. } => folder.join("synced"),
+        };
+        if file.exists() {
+            let input = format!("if={}", file.display());
+            stdout(Command::new("dd").args([&input, "iflag=nocache", "count=0"]))?;
+        }
+
         let mut command = Command::new("fio");
         command
             .args(["--name=floor", "--ioengine=psync", "--thread", "--group_reporting"])
-            .args(["--time_based", "--randrepeat=0", "--unlink=1", "--output-format=json"])
+            .args(["--time_based", "--randrepeat=0", "--invalidate=0", "--output-format=json"])
             .arg(format!("--filename={}", file.display()))
             .arg(format!("--runtime={MILLISECONDS}ms"))
             .arg(format!("--direct={}", u8::from(self.mode == "direct")));
@@ -122,7 +144,7 @@ impl Case {
                 "read"
             }
             Request::Sync { place } => {
-                command.args(["--rw=write", "--bs=4k", "--fdatasync=1"]);
+                command.args(["--rw=write", "--bs=4k", "--fdatasync=1", "--unlink=1"]);
                 let (size, overwrite) = if place == "append" { (256, 0) } else { (4, 1) };
                 command.args([format!("--size={size}M"), format!("--overwrite={overwrite}")]);
                 "write"

@@ -40,6 +40,8 @@ pub(super) enum Statement<'a> {
     ClientBound(Vec<(f64, &'a Case<'a>)>),
     /// The disk is the limit.
     AtFloor(AtFloor<'a>),
+    /// A step after others differs from the same step right after the load.
+    Sequence(SequencedStep),
     /// Clients of one step ended far apart.
     Unfair(UnfairStep),
     /// A requested rate was missed.
@@ -78,6 +80,17 @@ pub(super) struct Change<'a> {
     /// Neither chance nor the host makes the change, so that a setting that alone differs is the
     /// cause.
     pub is_sure: bool,
+}
+
+/// A step of a target that others come before, against the same step right after the load.
+#[derive(Debug)]
+pub(super) struct SequencedStep {
+    /// The target, with its variant and clients where several were compared.
+    pub who: String,
+    /// The steps that come before it only in sequence.
+    pub before: Vec<String>,
+    /// The comparison, whose base is the step alone.
+    pub compared: Box<ComparedStep>,
 }
 
 /// The requests to the disk for which operations wait.
@@ -178,6 +191,7 @@ impl Statement<'_> {
             Self::Change(change) => change.cause.kind(),
             Self::ClientBound(_) => FindingKind::ClientBound,
             Self::AtFloor(_) => FindingKind::DiskFloor,
+            Self::Sequence(_) => FindingKind::Sequence,
             Self::Unfair(_) => FindingKind::Unfair,
             Self::SlaMissed { .. } => FindingKind::SlaMissed,
             Self::NoEffect(_) => FindingKind::NoEffect,

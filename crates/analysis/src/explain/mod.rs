@@ -22,6 +22,7 @@
 //! `docs/findings.md` states the rules.
 
 mod accounting;
+mod alone;
 mod answer;
 mod case;
 mod cause;
@@ -85,6 +86,7 @@ fn explanations<'a>(context: Context<'a>, cases: &'a [Case<'a>]) -> Vec<Explanat
     explanations.extend(clients::unfair(context));
     explanations.extend(clients::missed_rates(context));
     explanations.extend(disk_floor::explain(context));
+    explanations.extend(alone::explain(context));
     explanations.extend(no_effect::explain(context, cases));
     explanations.extend(hidden_cost::explain(context, cases));
     explanations.extend(measured_once::facts(cases));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 use record::{
-    Cell, Counter, HostSeries, Invocation, OpRole, Ops, RecordError, Role, Run, ServerHost,
+    AloneStep, Cell, Counter, HostSeries, Invocation, OpRole, Ops, RecordError, Role, Run, ServerHost,
     SettingRole, Status, Step, StepReader, StepState, Warning,
 };
 
@@ -107,9 +107,22 @@ impl CellOfRun<'_> {
             commands: step.commands.clone(),
             work_counters: work_counters(step),
             fsync_us: fsync_us(self.record, cell),
+            alone: self.alone(step),
             read_limits: read_limits(self.record, cell),
             ..Row::default()
         }
+    }
+}
+
+impl CellOfRun<'_> {
+    /// Returns the step that the cell measured right after the load, if it is this one.
+    fn alone(&self, step: &Step) -> Option<AloneStep> {
+        let cell = self.cell;
+        let mut workloads = self.record.workloads.iter();
+        let steps = workloads.find(|steps| {
+            (&steps.workload, &steps.variant) == (&cell.workload, &cell.key.variant)
+        })?;
+        steps.alone.clone().filter(|alone| alone.step == step.name)
     }
 }
 

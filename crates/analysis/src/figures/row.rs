@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use record::{
-    CellKey, KeptDatabase, OpRole, StatementPlan, Status, StepCommand, StepKind, StepProfile,
+    AloneStep, CellKey, KeptDatabase, OpRole, StatementPlan, Status, StepCommand, StepKind, StepProfile,
     StepWork, Warning,
 };
 use serde::Serialize;
@@ -242,6 +242,10 @@ pub struct Row {
     /// the median at the start of the invocation. `None`: not measured, or others started the
     /// server, whose files may be elsewhere.
     pub fsync_us: Option<f64>,
+    /// The cell measured this step right after the load: the variant that has it in sequence. Left
+    /// out of JSON.
+    #[serde(skip)]
+    pub alone: Option<AloneStep>,
     /// The floor of the data's disk; `None`: not measured. Left out of JSON.
     #[serde(skip)]
     pub floor: Option<StepFloor>,

@@ -189,6 +189,17 @@ pub struct Variant {
     pub name: Option<String>,
     /// The workload, with the changes of the variant.
     pub workload: Workload,
+    /// The step that it measures right after the load; `None` for a variant in the plan.
+    pub alone: Option<Alone>,
+}
+
+/// A step that is measured right after the load, without the steps before it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Alone {
+    /// The step.
+    pub step: String,
+    /// The variant that has the step after others; `None` if the plan declares no variants.
+    pub in_sequence: Option<String>,
 }
 
 /// A workload with its parameters.

@@ -111,6 +111,18 @@ pub struct WorkloadSteps {
     pub variant: Option<String>,
     /// The steps in their order.
     pub steps: Vec<String>,
+    /// The step that the variant measures right after the load; `None` for a variant in the plan.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alone: Option<AloneStep>,
+}
+
+/// A step that is measured right after the load, without the steps before it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AloneStep {
+    /// The step.
+    pub step: String,
+    /// The variant that has the step after others; `None` if the plan declares no variants.
+    pub in_sequence: Option<String>,
 }
 
 /// A build of Assay.
