@@ -11,7 +11,7 @@ use probe::{FloorRequest, measure_disk_floor};
 use words::{IoMode, SyncPlace};
 
 /// The size of the file that is read.
-const FILE_BYTES: u64 = 512 << 20;
+const FILE_BYTES: u64 = 128 << 20;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

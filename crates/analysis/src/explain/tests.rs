@@ -1,5 +1,6 @@
 //! Findings from figures that are made by hand: what the rules return, and what they do not.
 
+mod alone;
 mod causes;
 mod caveats;
 mod clients;

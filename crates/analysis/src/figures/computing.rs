@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 use record::{
-    AloneStep, Cell, Counter, HostSeries, Invocation, OpRole, Ops, RecordError, Role, Run, ServerHost,
-    SettingRole, Status, Step, StepReader, StepState, Warning,
+    AloneStep, Cell, Counter, HostSeries, Invocation, OpRole, Ops, RecordError, Role, Run,
+    ServerHost, SettingRole, Status, Step, StepReader, StepState, Warning,
 };
 
 use super::consistency::contradictions;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use record::{
-    AloneStep, CellKey, KeptDatabase, OpRole, StatementPlan, Status, StepCommand, StepKind, StepProfile,
-    StepWork, Warning,
+    AloneStep, CellKey, KeptDatabase, OpRole, StatementPlan, Status, StepCommand, StepKind,
+    StepProfile, StepWork, Warning,
 };
 use serde::Serialize;
 use words::{Stacks, WaitView, WorkGraph, WorkRole};

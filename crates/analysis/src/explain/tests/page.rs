@@ -16,7 +16,7 @@ use crate::explain::caveats::LargeReadAhead;
 use crate::explain::difference::OtherBuild;
 use crate::explain::explanation::{
     AtFloor, AtFloorStep, Change, CountedCaveat, Fact, FloorRequests, MachineVariance, MissedRate,
-    NoEffect, UnfairStep,
+    NoEffect, SequencedStep, UnfairStep,
 };
 use crate::explain::finding::place;
 use crate::explain::witnesses::{Agreement, Witnesses};
@@ -347,6 +347,11 @@ fn all_others<'a>(
         work(Agreement::UnknownTime, None, 1),
         busy(1),
         busy(2),
+        Statement::Sequence(SequencedStep {
+            who: "b.c".to_owned(),
+            before: vec!["overwrite".to_owned(), "readwhilewriting".to_owned()],
+            compared: Box::new(cases[0].compared.clone()),
+        }),
         at_floor(FloorRequests::Commits, 1, 1.04),
         at_floor(FloorRequests::Commits, 3, 1.3),
         at_floor(FloorRequests::Reads, 2, 1.0),
@@ -485,7 +490,7 @@ fn all_findings_and_caveats_read_like_this() {
         assert!(sentences <= 3, "{text}");
     }
     kinds.extend(findings.iter().map(|finding| finding.kind));
-    assert_eq!(kinds.len(), 21, "{kinds:?}");
+    assert_eq!(kinds.len(), 22, "{kinds:?}");
     for (number, caveat) in all_caveats().into_iter().enumerate() {
         let counted = CountedCaveat {
             caveat,
