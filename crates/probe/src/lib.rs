@@ -5,13 +5,14 @@
 //! /proc, /sys ──► Proc ──► parse/ ─┬─► Sampler       one row of Sample::COLUMNS per second
 //!                                  ├─► ThreadStates  what connections and the engine's threads wait for
 //!                                  └─► host ─────┐
-//!                     data directory ──► measure_fsync ──► warnings
+//!                     data directory ─┬─► measure_fsync ──► warnings
+//!                                     └─► measure_disk_floor
 //! ```
 //!
 //! [`Sampler`] takes the samples of a step. [`host()`] describes the machine, [`measure_fsync`]
-//! measures a flush in the data directory, and [`warnings()`] says what disturbs a measurement. All
-//! files are read through [`Proc`], so tests can use files of other kernels. The parsers in `parse`
-//! are pure functions.
+//! measures a flush in the data directory, [`measure_disk_floor`] the rates of its disk, and
+//! [`warnings()`] says what disturbs a measurement. All files are read through [`Proc`], so tests can
+//! use files of other kernels. The parsers in `parse` are pure functions.
 //!
 //! This crate is not part of the measured path. A sample takes CPU time of its thread, which
 //! `assay_cpu_ns` includes.
