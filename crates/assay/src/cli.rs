@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use ::conform::CHECK_COMMAND;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use probe::FloorRequest;
+use probe::{FLOOR_DEPTH_MAX, FloorRequest};
 use runner::{CELL_COMMAND, LIBRARY_COMMAND};
 
 pub use self::bisect::BisectArgs;
@@ -314,7 +314,7 @@ pub struct FloorArgs {
     /// The numbers of reads in progress, such as `1,8`: that many threads, each with one read
     #[arg(
         long = "depth", value_name = "COUNT", requires = "disk", value_delimiter = ',',
-        default_value = "1", value_parser = clap::value_parser!(u32).range(1..=1024)
+        default_value = "1", value_parser = clap::value_parser!(u32).range(1..=i64::from(FLOOR_DEPTH_MAX))
     )]
     pub depths: Vec<u32>,
     /// The sizes of reads

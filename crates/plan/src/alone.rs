@@ -72,7 +72,8 @@ fn report(cx: &mut Context<'_>, variants: &[Variant], step: &str, place: Place) 
         "the workload has no such step"
     };
     let help = if measurable.is_empty() {
-        "remove the key: this workload has no step that comes later than right after its load".to_owned()
+        "remove the key: this workload has no step that comes later than right after its load"
+            .to_owned()
     } else {
         format!("steps here: {}", measurable.join(", "))
     };

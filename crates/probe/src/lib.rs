@@ -56,7 +56,7 @@ mod warnings;
 pub use addresses::host_addresses;
 pub use columns::{Column, Sample};
 pub use error::{Malformed, ProbeError};
-pub use floor::{FloorError, FloorRequest, measure_disk_floor};
+pub use floor::{FLOOR_DEPTH_MAX, FloorError, FloorRequest, measure_disk_floor};
 pub use fsync::measure_fsync;
 pub use group::{Group, Version};
 pub use host::{HostFacts, host, host_at};

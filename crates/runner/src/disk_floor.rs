@@ -1,7 +1,7 @@
 //! The floor of the disk of the databases, which a run measures before its first cell and after its
 //! last.
 
-use probe::FloorRequest;
+use probe::{FLOOR_DEPTH_MAX, FloorRequest};
 use record::{Run, RunDir, Warning};
 
 use crate::failure::failure_of;
@@ -55,6 +55,7 @@ pub(crate) fn measure(
 /// progress, so that they are the depths at which engines read.
 fn client_counts(run: &Run) -> Vec<u32> {
     let mut counts: Vec<u32> = run.cells.iter().map(|cell| cell.key.clients).collect();
+    counts.retain(|count| *count <= FLOOR_DEPTH_MAX);
     counts.sort_unstable();
     counts.dedup();
     counts

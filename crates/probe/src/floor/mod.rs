@@ -23,12 +23,15 @@ use words::{DiskFloor, IoMode, IoRate, SyncPlace, counted};
 
 use crate::timing::percentile;
 
+/// The most reads in progress that can be measured.
+pub const FLOOR_DEPTH_MAX: u32 = 1024;
+
 /// What is measured, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FloorRequest<'a> {
     /// The directory whose storage is measured. It must exist.
     pub dir: &'a Path,
-    /// The numbers of threads that read, each at least 1.
+    /// The numbers of threads that read, each from 1 to [`FLOOR_DEPTH_MAX`].
     pub depths: Vec<u32>,
     /// The sizes of reads, each at least 512.
     pub block_bytes: Vec<u32>,

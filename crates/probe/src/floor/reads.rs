@@ -2,7 +2,7 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::Barrier;
+use std::sync::RwLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -126,12 +126,21 @@ impl ReadLoad<'_> {
     /// Lets each thread read blocks of its own, until the time is up or it has read them all.
     fn run(&self, blocks: &[u32]) -> io::Result<IoRate> {
         let blocks_each = blocks.len() / self.depth as usize;
-        let begin = Barrier::new(self.depth as usize);
+        let parts = blocks.chunks_exact(blocks_each).take(self.depth as usize);
+        let gate = &RwLock::new(());
         let threads: io::Result<Vec<Requests>> = std::thread::scope(|scope| {
-            let parts = blocks.chunks_exact(blocks_each).take(self.depth as usize);
-            let begin = &begin;
-            let threads: Vec<_> =
-                parts.map(|part| scope.spawn(move || self.read(part, begin))).collect();
+            // The threads begin together when all of them are there, or end if one can't be made.
+            let closed = gate.write();
+            let mut threads = Vec::new();
+            for part in parts {
+                let thread = std::thread::Builder::new().name("disk-floor".into());
+                threads.push(thread.spawn_scoped(scope, move || {
+                    drop(gate.read());
+                    self.read(part)
+                })?);
+            }
+            drop(closed);
+
             let results = threads.into_iter().map(|thread| {
                 thread
                     .join()
@@ -143,10 +152,9 @@ impl ReadLoad<'_> {
     }
 
     /// Reads blocks one after the other.
-    fn read(&self, blocks: &[u32], begin: &Barrier) -> io::Result<Requests> {
+    fn read(&self, blocks: &[u32]) -> io::Result<Requests> {
         let mut block = AlignedBlock::new(self.block_bytes as usize);
         let mut times_ns = Vec::with_capacity(blocks.len());
-        begin.wait();
 
         let start = now();
         let mut last = start;

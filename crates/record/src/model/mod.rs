@@ -12,8 +12,9 @@ use serde::{Deserialize, Serialize};
 pub use cell::{Cell, ServerHost, StepNotApplicable};
 pub use database::{KeptDatabase, PageCache};
 pub use run::{
-    AloneStep, Assay, Build, BuiltCommit, BuiltPatch, CellRef, ClientHost, FactDifference, FileHash, Host,
-    Invocation, Plan, PlanFile, RateSearch, ResolvedValue, Run, Target, WorkloadSteps,
+    AloneStep, Assay, Build, BuiltCommit, BuiltPatch, CellRef, ClientHost, FactDifference,
+    FileHash, Host, Invocation, Plan, PlanFile, RateSearch, ResolvedValue, Run, Target,
+    WorkloadSteps,
 };
 pub use step::{
     Cpu, LoadPause, RankLoad, Settle, Step, StepCommand, StepKind, StepProfile, StepWork,
