@@ -106,7 +106,8 @@ fn a_run_records_the_floor_before_and_after_its_cells() {
 
     let [before, after] = floors.as_array().unwrap().as_slice() else { panic!("{floors}") };
     let times = [before, after].map(|floor| floor["measured_unix_ns"].as_u64().unwrap());
-    let cell = json(&path.join("cells/null.base/c1/r1/cell.json"));
+    let cell_path = path.join(run["cells"][0]["path"].as_str().unwrap());
+    let cell = json(&cell_path.join("cell.json"));
     let began = cell["started_unix_ns"].as_u64().unwrap();
     assert!(times[0] < began && began < times[1]);
 
