@@ -41,7 +41,7 @@ const FILE_SYSTEMS: &str = "xfsprogs btrfs-progs";
 
 /// Debian packages that are needed together, and a shell command that succeeds if their programs
 /// are installed.
-const PACKAGES: [(&str, &str); 17] = [
+const PACKAGES: [(&str, &str); 18] = [
     (COMPILER, "${CC:-cc} --version"),
     (MPI, "mpirun --version && mpicc --showme:version && ls /usr/lib/llvm-*/lib/libclang*.so"),
     // Debian's servers are not on PATH.
@@ -67,6 +67,7 @@ const PACKAGES: [(&str, &str); 17] = [
     ("apt", "apt-get --version && dpkg-deb --version"),
     ("sysbench", "sysbench --version"),
     ("rocksdb-tools", "db_bench --version"),
+    ("fio", "fio --version"),
 ];
 
 /// Installs packages. Those of PostgreSQL would create a cluster and start it, and those of Slurm

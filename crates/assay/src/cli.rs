@@ -10,10 +10,12 @@ mod history;
 mod run;
 mod tune;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use ::conform::CHECK_COMMAND;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use probe::{FLOOR_DEPTH_MAX, FloorRequest};
 use runner::{CELL_COMMAND, LIBRARY_COMMAND};
 
 pub use self::bisect::BisectArgs;
@@ -292,6 +294,75 @@ pub struct HostArgs {
     /// The directory for databases
     #[arg(default_value = ".")]
     pub directory: PathBuf,
+    /// Also measures what the disk of the directory can do for a program alone: random reads and
+    /// `fdatasync` calls per second, direct and through the page cache. Takes 20 s, and 1 GiB
+    #[arg(long)]
+    pub disk: bool,
+    #[command(flatten)]
+    pub floor: FloorArgs,
+    /// The output format
+    #[arg(long, value_enum, default_value_t = HostFormat::Table)]
+    pub format: HostFormat,
+}
+
+/// The output format of `host`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum HostFormat {
+    /// Tables for people
+    Table,
+    /// All data, for scripts
+    Json,
+}
+
+/// Arguments of `host --disk`.
+#[derive(Clone, Debug, Args)]
+pub struct FloorArgs {
+    /// The numbers of reads in progress, such as `1,8`: that many threads, each with one read
+    #[arg(
+        long = "depth", value_name = "COUNT", requires = "disk", value_delimiter = ',',
+        default_value = "1", value_parser = clap::value_parser!(u32).range(1..=i64::from(FLOOR_DEPTH_MAX))
+    )]
+    pub depths: Vec<u32>,
+    /// The sizes of reads
+    #[arg(
+        long = "block-size", value_name = "SIZE", requires = "disk", value_delimiter = ',',
+        default_value = "4KiB,8KiB,16KiB", value_parser = block_size
+    )]
+    pub block_sizes: Vec<u32>,
+    /// The size of the file that is read. A small one may fit into a cache of the device
+    #[arg(long, value_name = "SIZE", requires = "disk", default_value = "1GiB", value_parser = file_size)]
+    pub file_size: u64,
+    /// The time for which each rate is measured
+    #[arg(long, value_name = "TIME", requires = "disk", default_value = "2s", value_parser = plan::parse_duration)]
+    pub time: Duration,
+}
+
+impl FloorArgs {
+    /// Returns the measurement of a directory.
+    pub fn request<'a>(&self, dir: &'a Path) -> FloorRequest<'a> {
+        FloorRequest {
+            dir,
+            depths: self.depths.clone(),
+            block_bytes: self.block_sizes.clone(),
+            file_bytes: self.file_size,
+            time: self.time,
+            ..FloorRequest::new(dir)
+        }
+    }
+}
+
+/// Reads the size of a block.
+fn block_size(text: &str) -> Result<u32, String> {
+    let size = plan::parse_size(text).ok().and_then(|size| u32::try_from(size).ok());
+    let size = size.filter(|size| size.is_power_of_two() && (512..=16 << 20).contains(size));
+    size.ok_or_else(|| "expected a power of two from `512B` to `16MiB`".to_owned())
+}
+
+/// Reads the size of the file. A larger one than this has too many blocks to put in random order.
+fn file_size(text: &str) -> Result<u64, String> {
+    let size = plan::parse_size(text)?;
+    let in_range = (1 << 20..=1 << 36).contains(&size);
+    in_range.then_some(size).ok_or_else(|| "expected a size from `1MiB` to `64GiB`".to_owned())
 }
 
 /// Arguments of `completions`.

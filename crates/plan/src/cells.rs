@@ -95,11 +95,22 @@ impl Plan {
         self.why_not_applicable(target, variant).is_none()
     }
 
+    /// Returns the variants in their order in a repeat. If steps are compared between variants,
+    /// every even repeat mirrors the one before, so that no variant always comes later.
+    fn variants_in(&self, repeat: u32) -> Vec<usize> {
+        let mut variants: Vec<usize> = (0..self.variants.len()).collect();
+        let are_compared = self.variants.iter().any(|variant| variant.alone.is_some());
+        if are_compared && repeat.is_multiple_of(2) {
+            variants.reverse();
+        }
+        variants
+    }
+
     /// Returns all cells of a kind.
     fn rounds(&self, repeats: u32, kind: CellKind, clients: &[u32]) -> Vec<Cell> {
         let mut cells = Vec::new();
         for repeat in 1..=repeats {
-            for variant in 0..self.variants.len() {
+            for variant in self.variants_in(repeat) {
                 for &clients in clients {
                     let seed = [self.seed, variant as u64, clients.into()];
                     for target in round(self.targets.len(), seed, repeat) {

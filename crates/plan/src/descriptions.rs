@@ -96,6 +96,16 @@ descriptions! {
             => "keep the database that the first steps load, and begin later cells with a copy of \
                 it: `true` in all runs, `\"run\"` only in this one. [Databases](databases.md) says \
                 what is then measured. `--reuse DIR` chooses the directory";
+        "alone" or "none"
+            => "steps to measure also right after the load, without the steps before them, in cells \
+                of their own (variants such as `alone-readrandom`). A finding says if such a step \
+                differs from the same step in sequence ([findings.md](findings.md#steps-in-sequence)). \
+                `assay run --alone STEP` sets this key";
+        "disk-floor" or "`false`"
+            => "measure what the disk of the databases can do for a program alone, before the first \
+                cell and after the last: random reads of 4, 8 and 16 KiB at each number of \
+                `clients`, and `fdatasync` calls. `io_efficiency` and `fsync_efficiency` \
+                ([metrics.md](metrics.md#the-floor-of-the-disk)) compare steps with it";
         "server-timeout"
             => "how long a server may take to start, and to stop";
         "server-user" or "`postgres` or `mysql`, else the owner of the data directory, else `nobody`"

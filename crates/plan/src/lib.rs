@@ -34,6 +34,7 @@
 //! assert!(shown.contains("demo.toml:2:11") && shown.contains("did you mean `insert`?"));
 //! ```
 
+mod alone;
 mod builds;
 mod cells;
 mod commits;
@@ -71,7 +72,7 @@ pub use cells::{Cell, NotApplicable};
 pub use diagnostic::{Diagnostic, Place, Severity, Span};
 pub use excerpt::{Excerpt, excerpt};
 pub use needs::WorkloadNeeds;
-pub use quantity::{parse_duration, parse_rate};
+pub use quantity::{parse_duration, parse_rate, parse_size};
 pub use reader::Resolved;
 pub use render::render;
 pub use repeats::{REPEATS_MAX, UNTIL_DECIDED};
@@ -168,7 +169,9 @@ fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
     let surroundings = Surroundings::read(cx, section);
     let profile = profile(cx, section);
     let exact = exact(cx, section);
-    let variants = workload(cx, section, largest_count(&clients));
+    let alone = cx.given(section, "alone", &ListOf(Line, "a list of steps")).unwrap_or_default();
+    let in_sequence = workload(cx, section, largest_count(&clients));
+    let variants = alone::add_variants(cx, in_sequence, &alone);
 
     // What is compared.
     let errors = cx.errors();
@@ -231,6 +234,7 @@ fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
         data_dir: surroundings.data_dir,
         keep_data: surroundings.keep_data,
         reuse: surroundings.reuse,
+        disk_floor: surroundings.disk_floor,
         server_timeout: surroundings.server_timeout,
         server_user: surroundings.server_user,
         listen: surroundings.listen,
@@ -257,6 +261,7 @@ struct Surroundings {
     data_dir: Option<String>,
     keep_data: bool,
     reuse: Reuse,
+    disk_floor: bool,
     server_timeout: Duration,
     server_user: Option<String>,
     listen: Option<IpAddr>,
@@ -274,6 +279,7 @@ impl Surroundings {
             data_dir: cx.value(section, "data-dir", &data_dir, None),
             keep_data: cx.value(section, "keep-data", &Flag, false),
             reuse: cx.value(section, "reuse", &ReuseValue, Reuse::Off),
+            disk_floor: cx.given(section, "disk-floor", &Flag).unwrap_or(false),
             server_timeout: cx.value(section, "server-timeout", &timeout, SERVER_TIMEOUT),
             server_user: cx.value(section, "server-user", &server_user, None),
             listen: cx.value(section, "listen", &listen, None),

@@ -258,6 +258,16 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
     positive.ok_or_else(|| "expected a duration such as `500us`, `20ms` or `1s`".to_owned())
 }
 
+/// Parses a size as plans have it, in bytes: `4KiB`, `1.5GiB`.
+///
+/// # Errors
+/// The text is no size above 0: what was expected instead.
+pub fn parse_size(text: &str) -> Result<u64, String> {
+    let parsed = SIZE.parse(text).ok();
+    let positive = parsed.filter(|size| *size > 0);
+    positive.ok_or_else(|| "expected a size such as `4KiB` or `1GiB`".to_owned())
+}
+
 /// Parses things per second as plans have them: `100`, `20k`, `20k/s`.
 ///
 /// # Errors

@@ -28,7 +28,7 @@ pub(crate) fn read(
     let noted = cx.resolved.len();
     let workload = read_one(cx, node);
     let Some(declared) = declared else {
-        return Some(vec![Variant { name: None, workload: workload? }]);
+        return Some(vec![Variant { name: None, workload: workload?, alone: None }]);
     };
 
     let variants_path = format!("{path}.variant");
@@ -65,7 +65,11 @@ pub(crate) fn read(
         if cx.resolved.len() == before {
             cx.resolve(variant_path, "{}".to_owned(), entry.key_place);
         }
-        variants.extend(workload.map(|workload| Variant { name: Some(entry.key), workload }));
+        variants.extend(workload.map(|workload| Variant {
+            name: Some(entry.key),
+            workload,
+            alone: None,
+        }));
     }
     workload.map(|_| variants)
 }

@@ -2,15 +2,13 @@
 
 use std::io;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use fs_err::File;
-use fs_err::os::unix::fs::{FileExt, OpenOptionsExt as _};
-use rustix::fs::{FlockOperation, OFlags, flock};
+use fs_err::os::unix::fs::FileExt;
 use words::FsyncLatency;
 
-/// The prefix of the file's name.
-const PREFIX: &str = ".assay-fsync-";
+use crate::scratch::ScratchFile;
+use crate::timing::{now, percentile, whole_ns};
 
 /// The size of one write.
 const BLOCK_BYTES: usize = 4096;
@@ -34,13 +32,8 @@ const SAMPLE_COUNT_MAX: usize = 1000;
 /// Fails if the file can't be created, written or flushed: the directory is missing or read-only,
 /// or the disk is full.
 pub fn measure_fsync(dir: &Path, limit: Duration) -> io::Result<FsyncLatency> {
-    remove_leftovers(dir);
-
-    let (file, path) = tempfile::Builder::new().prefix(PREFIX).tempfile_in(dir)?.into_parts();
-    // The lock keeps other processes from removing the file. Without locks in the file system,
-    // nobody removes any.
-    let _ = flock(&file, FlockOperation::NonBlockingLockExclusive);
-    let file = File::from_parts(file, &*path);
+    let scratch = ScratchFile::create(dir)?;
+    let file = &scratch.file;
 
     let mut block = [0x5au8; BLOCK_BYTES];
     for index in 0..BLOCK_COUNT {
@@ -56,48 +49,14 @@ pub fn measure_fsync(dir: &Path, limit: Duration) -> io::Result<FsyncLatency> {
         let written = now();
         file.sync_data()?;
         let after = now();
-        samples.push(u64::try_from((after - written).as_nanos()).unwrap_or(u64::MAX));
+        samples.push(whole_ns(after - written));
         if samples.len() == SAMPLE_COUNT_MAX || after - start >= limit {
             break;
         }
     }
 
-    match path.close() {
-        // Another process removed the file before it was locked.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        result => result?,
-    }
+    scratch.remove()?;
     Ok(summary(&mut samples))
-}
-
-/// Removes the unlocked files of processes that were killed during a measurement. Ignores files
-/// that can't be removed.
-fn remove_leftovers(dir: &Path) {
-    for entry in fs_err::read_dir(dir).into_iter().flatten().flatten() {
-        let is_ours = entry.file_name().to_string_lossy().starts_with(PREFIX);
-        if is_ours
-            && entry.file_type().is_ok_and(|kind| kind.is_file())
-            && let Ok(file) = open_without_waiting(&entry.path())
-            && flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()
-        {
-            let _ = fs_err::remove_file(entry.path());
-        }
-    }
-}
-
-/// Opens a file that others may replace by a link or a pipe.
-fn open_without_waiting(path: &Path) -> io::Result<File> {
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let mut options = fs_err::OpenOptions::new();
-    options.read(true).custom_flags(flags.bits().cast_signed()).open(path)
-}
-
-#[allow(
-    clippy::disallowed_methods,
-    reason = "this measurement is outside of the steps and their clock"
-)]
-fn now() -> Instant {
-    Instant::now()
 }
 
 /// Returns the nearest-rank percentiles of at least one sample.
@@ -109,11 +68,6 @@ fn summary(samples: &mut [u64]) -> FsyncLatency {
         p99_ns: percentile(samples, 99),
         max_ns: percentile(samples, 100),
     }
-}
-
-fn percentile(sorted: &[u64], percent: usize) -> u64 {
-    let rank = (sorted.len() * percent).div_ceil(100).max(1);
-    sorted.get(rank - 1).copied().unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -140,20 +94,6 @@ mod tests {
             0 < sample.p50_ns && sample.p50_ns <= sample.p99_ns && sample.p99_ns <= sample.max_ns
         );
         assert_eq!(fs_err::read_dir(dir.path()).unwrap().count(), 0);
-    }
-
-    #[test]
-    fn the_file_of_a_killed_process_is_removed_and_a_locked_one_is_not() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = |name: &str| dir.path().join(name);
-        for name in [".assay-fsync-leftover", ".assay-fsync-locked", "theirs"] {
-            fs_err::write(path(name), "x").unwrap();
-        }
-        let locked = fs_err::File::open(path(".assay-fsync-locked")).unwrap();
-        flock(&locked, FlockOperation::NonBlockingLockExclusive).unwrap();
-        measure_fsync(dir.path(), Duration::from_millis(1)).unwrap();
-        assert!(!path(".assay-fsync-leftover").exists());
-        assert!(path(".assay-fsync-locked").exists() && path("theirs").exists());
     }
 
     #[test]

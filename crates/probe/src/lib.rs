@@ -5,13 +5,14 @@
 //! /proc, /sys ──► Proc ──► parse/ ─┬─► Sampler       one row of Sample::COLUMNS per second
 //!                                  ├─► ThreadStates  what connections and the engine's threads wait for
 //!                                  └─► host ─────┐
-//!                     data directory ──► measure_fsync ──► warnings
+//!                     data directory ─┬─► measure_fsync ──► warnings
+//!                                     └─► measure_disk_floor
 //! ```
 //!
 //! [`Sampler`] takes the samples of a step. [`host()`] describes the machine, [`measure_fsync`]
-//! measures a flush in the data directory, and [`warnings()`] says what disturbs a measurement. All
-//! files are read through [`Proc`], so tests can use files of other kernels. The parsers in `parse`
-//! are pure functions.
+//! measures a flush in the data directory, [`measure_disk_floor`] the rates of its disk, and
+//! [`warnings()`] says what disturbs a measurement. All files are read through [`Proc`], so tests can
+//! use files of other kernels. The parsers in `parse` are pure functions.
 //!
 //! This crate is not part of the measured path. A sample takes CPU time of its thread, which
 //! `assay_cpu_ns` includes.
@@ -35,6 +36,7 @@ mod columns;
 mod device;
 mod disk;
 mod error;
+mod floor;
 mod frequency;
 mod fsync;
 mod group;
@@ -42,9 +44,11 @@ mod host;
 mod network;
 mod parse;
 mod sampler;
+mod scratch;
 mod source;
 mod storage;
 mod thread_states;
+mod timing;
 mod tree;
 mod tree_use;
 mod warnings;
@@ -52,6 +56,7 @@ mod warnings;
 pub use addresses::host_addresses;
 pub use columns::{Column, Sample};
 pub use error::{Malformed, ProbeError};
+pub use floor::{FLOOR_DEPTH_MAX, FloorError, FloorRequest, measure_disk_floor};
 pub use fsync::measure_fsync;
 pub use group::{Group, Version};
 pub use host::{HostFacts, host, host_at};

@@ -74,9 +74,10 @@ pub use step_writer::{HostColumn, StepWriter};
 pub use table::{ColumnSpec, ColumnType, TableWriter, Value};
 pub use turns::{ServerUse, TurnRow};
 pub use words::{
-    Check, Connection, ConnectionState, Counter, DeclaredOption, FsyncLatency, IntervalRow, Limit,
-    LogEvent, OpKind, OpRole, Ops, OptionStatus, ProcessorEvents, Role, Setting, SettingRole,
-    StatementPlan, ThreadUse, UnmetOption, Warning,
+    Check, Connection, ConnectionState, Counter, DeclaredOption, DiskFloor, FsyncLatency,
+    IntervalRow, IoMode, IoRate, Limit, LogEvent, OpKind, OpRole, Ops, OptionStatus,
+    ProcessorEvents, ReadFloor, Role, Setting, SettingRole, StatementPlan, SyncFloor, SyncPlace,
+    ThreadUse, UnmetOption, Warning,
 };
 
 use serde::{Deserialize, Serialize};
@@ -110,7 +111,9 @@ impl std::fmt::Display for FormatVersion {
 ///   steps that load.
 /// - 1.3: [`Build::commit`]: the commit that Assay made a build from.
 /// - 1.4: [`Step::commands`]: what ran before and after a step.
-pub const FORMAT: FormatVersion = FormatVersion { major: 1, minor: 4 };
+/// - 1.5: [`Invocation::disk_floors`]: what the disk can do for a program alone.
+///   [`WorkloadSteps::alone`]: a step that is measured right after the load.
+pub const FORMAT: FormatVersion = FormatVersion { major: 1, minor: 5 };
 
 impl FormatVersion {
     /// Returns whether the JSON files have checksums.

@@ -101,8 +101,8 @@ pub use printers::terminal::comparisons::{compared, compared_markdown, noise_flo
 pub use printers::terminal::effects::{effects, effects_markdown, factors};
 pub use printers::terminal::history::{history, history_markdown};
 pub use printers::terminal::runs::{
-    differences, metric_list, tables, tables_brief, tables_markdown, tables_named, tables_overview,
-    tables_summary, verbatim,
+    differences, disk_floor, metric_list, tables, tables_brief, tables_markdown, tables_named,
+    tables_overview, tables_summary, verbatim,
 };
 pub use printers::terminal::writer::TableStyle;
 pub use prose::brief::result_in_brief;

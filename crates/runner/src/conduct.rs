@@ -7,6 +7,7 @@ use plan::Plan;
 use record::{CellKey, Run, RunDir, Status};
 
 use crate::cell;
+use crate::disk_floor;
 use crate::events::{MatrixProgress, NameLengths};
 use crate::failure::AndCleanUp as _;
 use crate::host::free_bytes;
@@ -153,8 +154,23 @@ struct Rounds {
 }
 
 impl Rounds {
-    /// Measures the cells of the matrix, and then those that a growing run adds.
+    /// Measures the cells of the matrix, and then those that a growing run adds; before and after
+    /// them the disk, if the plan says so.
     fn run(
+        &mut self,
+        session: &mut RunSession<'_>,
+        directory: &RunDir,
+        run: &mut Run,
+        matrix: Matrix,
+        only: &[String],
+    ) -> anyhow::Result<Status> {
+        disk_floor::measure(session, directory, run)?;
+        let status = self.run_rounds(session, directory, run, matrix, only)?;
+        disk_floor::measure(session, directory, run)?;
+        Ok(status)
+    }
+
+    fn run_rounds(
         &mut self,
         session: &mut RunSession<'_>,
         directory: &RunDir,

@@ -1,11 +1,15 @@
 //! Describes the machine that a run uses.
 
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::Context;
-use probe::HostContext;
-use record::{Host, Warning};
+use probe::{FloorError, FloorRequest, HostContext};
+use record::{DiskFloor, Host, Warning};
+
+use crate::failure::UsageError;
+use crate::time::unix_now_ns;
 
 /// The time for which the flush latency is measured.
 const FSYNC_TIME: Duration = Duration::from_secs(1);
@@ -28,6 +32,34 @@ pub fn describe(needs: HostContext<'_>) -> anyhow::Result<(Host, Vec<Warning>)> 
         fsync: Some(fsync),
     };
     Ok((host, warnings))
+}
+
+/// Measures what the disk of a directory can do for a program alone. Returns `None` if `stop` was
+/// set meanwhile.
+///
+/// # Errors
+/// The disk can't be measured: the directory is on none, or has too little space.
+pub fn disk_floor(
+    request: &FloorRequest<'_>,
+    stop: &AtomicBool,
+) -> anyhow::Result<Option<DiskFloor>> {
+    let measured_unix_ns = unix_now_ns();
+    let floor = probe::measure_disk_floor(request, stop).map_err(|error| match error {
+        FloorError::Io { .. } => anyhow::Error::from(error),
+        FloorError::NoDisk { .. } => {
+            let help = "give a directory on the disk that databases will use";
+            UsageError::new(error.to_string(), Some(help.into())).into()
+        }
+        FloorError::LittleSpace { .. } => {
+            let help = "free some space, or measure with a smaller file: `--file-size 256MiB`";
+            UsageError::new(error.to_string(), Some(help.into())).into()
+        }
+        FloorError::SmallFile { .. } => {
+            let help = "use a larger `--file-size`, or a smaller `--depth` or `--block-size`";
+            UsageError::new(error.to_string(), Some(help.into())).into()
+        }
+    })?;
+    Ok(floor.map(|floor| DiskFloor { measured_unix_ns, ..floor }))
 }
 
 /// Describes this machine without its disks.

@@ -47,6 +47,7 @@ pub mod bundle;
 mod cell;
 mod conduct;
 pub mod databases;
+mod disk_floor;
 mod engines;
 pub mod events;
 mod exact;

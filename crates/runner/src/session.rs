@@ -217,6 +217,7 @@ impl Machine {
             left_out: Vec::new(),
             client_hosts: ranks.map(LoadRanks::client_hosts).unwrap_or_default(),
             fsync: self.host.fsync,
+            disk_floors: Vec::new(),
         }
     }
 }

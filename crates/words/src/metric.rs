@@ -334,6 +334,8 @@ metrics! {
     "net_sent_kb_per_op"             "sent"                "KB/op"      PerOperation Less Network      Certain "net_sent_kib_per_op"                        "to other hosts";
     "net_packets_per_op"             "packets"             "/op"        PerOperation Less Network      Certain "net_packets_per_op"                         "received and sent";
     "tcp_retransmits_per_s"          "retransmits"         "/s"         Rate         Less Network      Certain "tcp_retransmits_per_s"                      "TCP segments that were sent again";
+    "io_efficiency"                  "io_eff"              "% of floor" One          More InputOutput  Certain "io_efficiency_pct"                          "the engine's reads per second, of what the disk does for a program alone";
+    "fsync_efficiency"               "fsync_eff"           "% of floor" One          More Durability   Certain "fsync_efficiency_pct"                       "fsyncs of logs per second, of what the disk does for a program alone";
 }
 
 metrics! {

@@ -162,7 +162,7 @@ pub fn figures<const N: usize>(
 }
 
 /// Returns the median; NaN without values, or if any of them is NaN.
-fn median(values: &[f64]) -> f64 {
+pub fn median(values: &[f64]) -> f64 {
     if values.is_empty() || values.iter().any(|value| value.is_nan()) {
         return f64::NAN;
     }

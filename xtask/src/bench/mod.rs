@@ -5,6 +5,7 @@
 
 mod adapter;
 mod causes;
+mod disk;
 mod exact;
 mod heartbeat;
 mod history;
@@ -51,6 +52,7 @@ reuse              repeats that share one load against repeats that load, on SQL
 turns              two equal targets: the error of their ratio by the length of turns and by placement; hours
 rank-intake        what 64 load ranks with 64 connections each cost rank 0
 heartbeat          what watching a replica costs a primary of PostgreSQL that is idle otherwise
+disk               the floor of the disk that has the builds against fio in turn: random reads, and fdatasync
 kv                 the key-value sequence on RocksDB against db_bench, 1 and 2 clients, and outside of the library
 adapter            RocksDB by its binding against the same library by an adapter: what the C interface costs
 report             the HTML report of 28 targets x 10 steps x 8 clients x 3600 s: writing it, and opening it in Chromium
@@ -83,6 +85,7 @@ fn benchmark(setup: &Setup, name: &str) -> Result<bool> {
         "turns" => turns::run(setup),
         "rank-intake" => ranks::intake(setup),
         "heartbeat" => heartbeat::run(setup),
+        "disk" => disk::run(setup),
         "kv" => kv::run(setup),
         "adapter" => adapter::run(setup),
         "report" => report::run(setup),

@@ -43,29 +43,29 @@ pub(super) fn bound<'a>(cases: &'a [Case<'a>]) -> Option<Explanation<'a>> {
 }
 
 /// Returns the rows that count, by step: workload and name.
-fn by_step(figures: &Figures) -> Vec<((&str, &str), Vec<&Row>)> {
+pub(super) fn by_step(figures: &Figures) -> Vec<((&str, &str), Vec<&Row>)> {
     let rows = figures.rows.iter().filter(|row| row.valid && row.reported);
     grouped(rows.map(|row| ((row.workload.as_str(), row.step.as_str()), row)))
 }
 
 /// A figure of each repeat of one target's cell.
-struct RepeatFigures<'a, T> {
+pub(super) struct RepeatFigures<'a, T> {
     /// The target, with its variant and clients as far as several were compared.
-    who: String,
+    pub(super) who: String,
     /// The worst first.
     repeats: Vec<(&'a Row, &'a T)>,
 }
 
 impl<'a, T> RepeatFigures<'a, T> {
     /// Returns the median figure: more than half of the repeats are as bad, or worse.
-    fn typical(&self) -> (&'a Row, &'a T) {
+    pub(super) fn typical(&self) -> (&'a Row, &'a T) {
         self.repeats[self.repeats.len() / 2]
     }
 }
 
 /// Returns the figures of each target, variant and number of clients, those with the worst typical
 /// figure first.
-fn by_cell<'a, T>(
+pub(super) fn by_cell<'a, T>(
     rows: &[&'a Row],
     context: Context<'a>,
     figure: impl Fn(&'a Row) -> Option<&'a T>,

@@ -9,7 +9,7 @@ use super::finding::{Evidence, Place};
 use super::gap::CostGaps;
 use super::witnesses::Witnesses;
 use crate::compare::{ComparedStep, VarianceShare};
-use crate::figures::Sla;
+use crate::figures::{FloorRate, Sla};
 use crate::settings::Difference;
 
 /// The result of one rule.
@@ -38,6 +38,10 @@ pub(super) enum Statement<'a> {
     /// Client threads have no time left: the share of their time in which they are busy, the
     /// largest first.
     ClientBound(Vec<(f64, &'a Case<'a>)>),
+    /// The disk is the limit.
+    AtFloor(AtFloor<'a>),
+    /// A step after others differs from the same step right after the load.
+    Sequence(SequencedStep),
     /// Clients of one step ended far apart.
     Unfair(UnfairStep),
     /// A requested rate was missed.
@@ -76,6 +80,56 @@ pub(super) struct Change<'a> {
     /// Neither chance nor the host makes the change, so that a setting that alone differs is the
     /// cause.
     pub is_sure: bool,
+}
+
+/// A step of a target that others come before, against the same step right after the load.
+#[derive(Debug)]
+pub(super) struct SequencedStep {
+    /// The target, with its variant and clients where several were compared.
+    pub who: String,
+    /// The steps that come before it only in sequence.
+    pub before: Vec<String>,
+    /// The comparison, whose base is the step alone.
+    pub compared: Box<ComparedStep>,
+}
+
+/// The requests to the disk for which operations wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FloorRequests {
+    /// Fsyncs of the log.
+    Commits,
+    /// Reads.
+    Reads,
+}
+
+/// Steps whose requests come close to the floor of the disk.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct AtFloor<'a> {
+    pub requests: FloorRequests,
+    /// At least one, the closest first.
+    pub steps: Vec<AtFloorStep<'a>>,
+}
+
+/// A typical repeat of a target in a step that the disk limits.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct AtFloorStep<'a> {
+    /// The target, with its variant and clients where several were compared.
+    pub who: String,
+    pub step: &'a str,
+    /// Its requests per second, in percent of the floor.
+    pub percent: f64,
+    pub floor: FloorRate,
+    pub clients: u32,
+    /// The mean size of a read.
+    pub read_kb: Option<f64>,
+    pub commits_per_fsync: Option<f64>,
+}
+
+impl AtFloorStep<'_> {
+    /// Returns the step's own requests per second.
+    pub(super) fn per_s(&self) -> f64 {
+        self.percent / 100.0 * self.floor.per_s
+    }
 }
 
 /// The differences between the ends of one step's clients.
@@ -136,6 +190,8 @@ impl Statement<'_> {
         match self {
             Self::Change(change) => change.cause.kind(),
             Self::ClientBound(_) => FindingKind::ClientBound,
+            Self::AtFloor(_) => FindingKind::DiskFloor,
+            Self::Sequence(_) => FindingKind::Sequence,
             Self::Unfair(_) => FindingKind::Unfair,
             Self::SlaMissed { .. } => FindingKind::SlaMissed,
             Self::NoEffect(_) => FindingKind::NoEffect,

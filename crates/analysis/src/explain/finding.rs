@@ -43,6 +43,10 @@ pub enum FindingKind {
     Unexplained,
     /// The client is the limit.
     ClientBound,
+    /// The disk is the limit.
+    DiskFloor,
+    /// A step after others differs from the same step right after the load.
+    Sequence,
     /// Clients of one step ended far apart.
     Unfair,
     /// The requested rate was missed.

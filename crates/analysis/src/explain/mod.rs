@@ -22,6 +22,7 @@
 //! `docs/findings.md` states the rules.
 
 mod accounting;
+mod alone;
 mod answer;
 mod case;
 mod cause;
@@ -30,6 +31,7 @@ mod change;
 mod clients;
 mod counters;
 mod difference;
+mod disk_floor;
 mod explanation;
 mod finding;
 mod gap;
@@ -83,6 +85,8 @@ fn explanations<'a>(context: Context<'a>, cases: &'a [Case<'a>]) -> Vec<Explanat
     explanations.extend(clients::bound(cases));
     explanations.extend(clients::unfair(context));
     explanations.extend(clients::missed_rates(context));
+    explanations.extend(disk_floor::explain(context));
+    explanations.extend(alone::explain(context));
     explanations.extend(no_effect::explain(context, cases));
     explanations.extend(hidden_cost::explain(context, cases));
     explanations.extend(measured_once::facts(cases));

@@ -1,9 +1,11 @@
 //! Findings from figures that are made by hand: what the rules return, and what they do not.
 
+mod alone;
 mod causes;
 mod caveats;
 mod clients;
 mod difference;
+mod disk_floor;
 mod noise;
 mod page;
 mod versions;

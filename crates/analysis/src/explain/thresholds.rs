@@ -95,6 +95,21 @@ pub(super) const DEBT: f64 = 2.0;
 /// Client threads that use this share of their time on their own CPU are the limit.
 pub(super) const CLIENT_BUSY: f64 = 0.8;
 
+/// Requests that come this close to the floor of the disk, in percent, are limited by it: a device
+/// that must answer requests as they come reaches a little less than one that always has the next.
+pub(super) const FLOOR_PCT_MIN: f64 = 80.0;
+
+/// Above this, in percent, the floor is not that of the step: something answered faster than the
+/// disk did.
+pub(super) const FLOOR_PCT_MAX: f64 = 120.0;
+
+/// Floors before and after the cells that differ by this factor are those of different disks: a
+/// virtual one may allow bursts.
+pub(super) const FLOOR_DRIFT_MAX: f64 = 1.5;
+
+/// A factor between these floors that a finding mentions.
+pub(super) const FLOOR_DRIFT_TOLD: f64 = 1.1;
+
 /// Clients that end further apart than this, in percent of the fastest, were treated unequally.
 /// InnoDB and MyRocks stay within a few percent in published results; the best of 15 configurations
 /// of PostgreSQL has 18, the others 54 to 317.

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 use record::{
-    Cell, Counter, HostSeries, OpRole, Ops, RecordError, Role, Run, ServerHost, SettingRole,
-    Status, Step, StepReader, StepState, Warning,
+    AloneStep, Cell, Counter, HostSeries, Invocation, OpRole, Ops, RecordError, Role, Run,
+    ServerHost, SettingRole, Status, Step, StepReader, StepState, Warning,
 };
 
 use super::consistency::contradictions;
+use super::disk_floor::StepFloor;
 use super::fairness::fairness;
 use super::latency::{buckets, curve, percentiles};
 use super::remarks::remarks;
@@ -44,7 +45,11 @@ impl CellOfRun<'_> {
         warnings.extend(counters.warning());
 
         let embedded = self.cell.embedded;
-        let metrics = metrics::metrics(step, &data.host, &series.ops, &series.engine, embedded);
+        let mut metrics = metrics::metrics(step, &data.host, &series.ops, &series.engine, embedded);
+        let floor = StepFloor::new(self.record, self.cell, step, &metrics);
+        if let Some(floor) = &floor {
+            metrics.extend(floor.efficiencies(step, &metrics));
+        }
         let stalled_pct = metrics.get("stall%").copied().flatten();
         let lag = metrics::lag(step, &series.engine);
 
@@ -52,6 +57,7 @@ impl CellOfRun<'_> {
             valid: step.valid && step.status == Status::Complete && reasons.is_empty(),
             reasons,
             ops: data.op_figures(),
+            floor,
             lsm: metrics::lsm(step, &series.engine),
             sla: data.sla(),
             fairness: fairness(step),
@@ -101,9 +107,22 @@ impl CellOfRun<'_> {
             commands: step.commands.clone(),
             work_counters: work_counters(step),
             fsync_us: fsync_us(self.record, cell),
+            alone: self.alone(step),
             read_limits: read_limits(self.record, cell),
             ..Row::default()
         }
+    }
+}
+
+impl CellOfRun<'_> {
+    /// Returns the step that the cell measured right after the load, if it is this one.
+    fn alone(&self, step: &Step) -> Option<AloneStep> {
+        let cell = self.cell;
+        let mut workloads = self.record.workloads.iter();
+        let steps = workloads.find(|steps| {
+            (&steps.workload, &steps.variant) == (&cell.workload, &cell.key.variant)
+        })?;
+        steps.alone.clone().filter(|alone| alone.step == step.name)
     }
 }
 
@@ -230,14 +249,18 @@ fn of_server(cell: &Cell, step: &Step, mut host: HostSeries) -> HostSeries {
 /// Returns the latency of fsyncs at the start of a cell's invocation, in microseconds: see
 /// [`Row::fsync_us`].
 fn fsync_us(run: &Run, cell: &Cell) -> Option<f64> {
+    Some(invocation_here(run, cell)?.fsync.as_ref()?.p50_ns as f64 / 1e3)
+}
+
+/// Returns the invocation that measured a cell; `None` if others started the server, whose files
+/// may be on another disk.
+pub(super) fn invocation_here<'r>(run: &'r Run, cell: &Cell) -> Option<&'r Invocation> {
     let mut builds = run.builds.iter();
     let is_elsewhere = builds.any(|build| build.name == cell.build && build.source.contains("://"));
     if is_elsewhere {
         return None;
     }
-
-    let invocation = run.invocations.get(cell.invocation.checked_sub(1)? as usize)?;
-    Some(invocation.fsync.as_ref()?.p50_ns as f64 / 1e3)
+    run.invocations.get(cell.invocation.checked_sub(1)? as usize)
 }
 
 /// Returns the limits of reads of the disk with a cell's data.
@@ -344,7 +367,7 @@ fn work_counters(step: &Step) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use record::{Build, FsyncLatency, Invocation};
+    use record::{Build, FsyncLatency};
 
     use super::*;
 

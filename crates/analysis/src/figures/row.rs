@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use record::{
-    CellKey, KeptDatabase, OpRole, StatementPlan, Status, StepCommand, StepKind, StepProfile,
-    StepWork, Warning,
+    AloneStep, CellKey, KeptDatabase, OpRole, StatementPlan, Status, StepCommand, StepKind,
+    StepProfile, StepWork, Warning,
 };
 use serde::Serialize;
 use words::{Stacks, WaitView, WorkGraph, WorkRole};
 
 use super::client_hosts::ClientHostFigures;
+use super::disk_floor::StepFloor;
 use super::fairness::Fairness;
 use super::latency::{Buckets, Percentiles};
 use super::metrics::Lsm;
@@ -244,6 +245,13 @@ pub struct Row {
     /// the median at the start of the invocation. `None`: not measured, or others started the
     /// server, whose files may be elsewhere.
     pub fsync_us: Option<f64>,
+    /// The cell measured this step right after the load: the variant that has it in sequence. Left
+    /// out of JSON.
+    #[serde(skip)]
+    pub alone: Option<AloneStep>,
+    /// The floor of the data's disk; `None`: not measured. Left out of JSON.
+    #[serde(skip)]
+    pub floor: Option<StepFloor>,
     /// The limits on the size of reads of the data's disk; `None`: not known. Left out of JSON.
     #[serde(skip)]
     pub read_limits: Option<ReadLimits>,

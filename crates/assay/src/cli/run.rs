@@ -79,6 +79,16 @@ pub struct RunArgs {
     /// there, as `--set reuse=true` does in the default folder. `assay databases` lists them
     #[arg(long, value_name = "DIR")]
     pub reuse: Option<PathBuf>,
+    /// Measures this step also right after the load, in cells of their own, as
+    /// `--set alone=STEP` does. A difference to the same step after others is a finding.
+    /// May be repeated
+    #[arg(long, value_name = "STEP", conflicts_with = "resume")]
+    pub alone: Vec<String>,
+    /// Measures what the disk of the databases can do for a program alone, before the first cell
+    /// and after the last, as `--set disk-floor=true` does. `assay host --disk` shows it without a
+    /// run
+    #[arg(long, conflicts_with = "resume")]
+    pub disk_floor: bool,
     #[command(flatten)]
     pub place: PlaceArgs,
 }
@@ -88,6 +98,10 @@ impl RunArgs {
     pub fn request(&self) -> RunRequest {
         let mut plan = self.plan.request();
         plan.sets.extend(self.turns.iter().map(|length| format!("turns={length}")));
+        if !self.alone.is_empty() {
+            plan.sets.push(format!("alone={}", self.alone.join(",")));
+        }
+        plan.sets.extend(self.disk_floor.then(|| "disk-floor=true".to_owned()));
         RunRequest {
             plan,
             only: self.only.clone(),

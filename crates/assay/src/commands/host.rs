@@ -1,14 +1,18 @@
 //! `assay host`: describes the machine as a run records it.
 
-use probe::HostContext;
+use probe::{FloorRequest, HostContext};
+use record::{DiskFloor, Host, Warning};
+use report::terminal_text;
 use runner::failure::UsageError;
-use runner::host::describe;
+use runner::host::{describe, disk_floor};
+use serde_json::json;
 
-use crate::cli::HostArgs;
+use crate::cli::{HostArgs, HostFormat};
 use crate::exit::Exit;
-use crate::output::print;
+use crate::output::{eprint_line, json_text, print, style};
 
-/// Prints a description of the machine, the flush latency of a directory, and warnings.
+/// Prints a description of the machine, the flush latency of a directory, warnings, and the floor
+/// of its disk if asked.
 pub fn host(args: &HostArgs) -> anyhow::Result<Exit> {
     if !args.directory.is_dir() {
         let message = format!("`{}` is not a directory", args.directory.display());
@@ -25,10 +29,42 @@ pub fn host(args: &HostArgs) -> anyhow::Result<Exit> {
         fsync: None,
     })?;
 
+    let mut floor = None;
+    if args.disk {
+        floor = floor_unless_stopped(&args.floor.request(&args.directory))?;
+        if floor.is_none() {
+            return Ok(Exit::Interrupted);
+        }
+    }
+
+    print(&match args.format {
+        HostFormat::Table => text(&host, &warnings, floor.as_ref()),
+        HostFormat::Json => {
+            let data = json!({ "host": host, "warnings": warnings, "disk_floor": floor });
+            json_text(&data)?
+        }
+    })?;
+    Ok(Exit::Ok)
+}
+
+/// Measures the floor of a disk; `None` if the operator interrupts it.
+fn floor_unless_stopped(request: &FloorRequest<'_>) -> anyhow::Result<Option<DiskFloor>> {
+    let stop = runner::stop::watch()?;
+    eprint_line!(
+        "measuring the disk of `{}`: {} s, and the time to write {} MiB",
+        terminal_text(&request.dir.display().to_string()),
+        request.time_total().as_secs(),
+        request.file_bytes >> 20
+    );
+    disk_floor(request, &stop)
+}
+
+/// Returns the description for people.
+fn text(host: &Host, warnings: &[Warning], floor: Option<&DiskFloor>) -> String {
     let mut text = String::new();
     let width = host.facts.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     for (name, value) in &host.facts {
-        let value = report::terminal_text(value);
+        let value = terminal_text(value);
         text.push_str(&format!("{name:width$}  {value}\n"));
     }
     if let Some(fsync) = host.fsync {
@@ -42,13 +78,14 @@ pub fn host(args: &HostArgs) -> anyhow::Result<Exit> {
         ));
     }
 
-    for warning in &warnings {
-        let warning_text = report::terminal_text(&warning.text);
+    for warning in warnings {
+        let warning_text = terminal_text(&warning.text);
         text.push_str(&format!("\nwarning[{}]: {warning_text}\n", warning.code));
     }
-
-    print(&text)?;
-    Ok(Exit::Ok)
+    if let Some(floor) = floor {
+        text.push_str(&format!("\n{}\n", report::disk_floor(floor, style()).trim()));
+    }
+    text
 }
 
 /// Returns a time in microseconds, with its unit.

@@ -29,6 +29,7 @@ mod decided;
 mod delay;
 mod designs;
 mod differences;
+mod disk_floor;
 mod documents;
 mod exact;
 mod export;

@@ -55,6 +55,9 @@ pub struct Plan {
     pub keep_data: bool,
     /// Cells that need the same database share one load.
     pub reuse: Reuse,
+    /// What the disk of the databases can do for a program alone is measured before the first cell
+    /// and after the last.
+    pub disk_floor: bool,
     /// The time that a server may take to start or stop.
     pub server_timeout: Duration,
     /// The system user for servers that refuse to run as root; `None` to choose one when needed.
@@ -188,6 +191,17 @@ pub struct Variant {
     pub name: Option<String>,
     /// The workload, with the changes of the variant.
     pub workload: Workload,
+    /// The step that it measures right after the load; `None` for a variant in the plan.
+    pub alone: Option<Alone>,
+}
+
+/// A step that is measured right after the load, without the steps before it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Alone {
+    /// The step.
+    pub step: String,
+    /// The variant that has the step after others; `None` if the plan declares no variants.
+    pub in_sequence: Option<String>,
 }
 
 /// A workload with its parameters.

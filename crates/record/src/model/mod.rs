@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub use cell::{Cell, ServerHost, StepNotApplicable};
 pub use database::{KeptDatabase, PageCache};
 pub use run::{
-    Assay, Build, BuiltCommit, BuiltPatch, CellRef, ClientHost, Design, DesignFactor,
+    AloneStep, Assay, Build, BuiltCommit, BuiltPatch, CellRef, ClientHost, Design, DesignFactor,
     DesignedTarget, FactDifference, FileHash, Host, Invocation, Plan, PlanFile, RateSearch,
     ResolvedValue, Run, Target, WorkloadSteps,
 };

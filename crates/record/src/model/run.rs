@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use words::{DeclaredOption, FsyncLatency, Warning};
+use words::{DeclaredOption, DiskFloor, FsyncLatency, Warning};
 
 use super::{Status, StepFile};
 use crate::CellKey;
@@ -146,6 +146,18 @@ pub struct WorkloadSteps {
     pub variant: Option<String>,
     /// The steps in their order.
     pub steps: Vec<String>,
+    /// The step that the variant measures right after the load; `None` for a variant in the plan.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alone: Option<AloneStep>,
+}
+
+/// A step that is measured right after the load, without the steps before it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AloneStep {
+    /// The step.
+    pub step: String,
+    /// The variant that has the step after others; `None` if the plan declares no variants.
+    pub in_sequence: Option<String>,
 }
 
 /// A build of Assay.
@@ -212,6 +224,9 @@ pub struct Invocation {
     pub client_hosts: Vec<ClientHost>,
     /// The latency of `fdatasync` after a write of 4 KiB in the data directory.
     pub fsync: Option<FsyncLatency>,
+    /// The floor of the disk of the data directory: before the first cell and after the last one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub disk_floors: Vec<DiskFloor>,
 }
 
 /// A host on which load ranks ran, but not the server.

@@ -5,11 +5,12 @@ use std::path::Path;
 
 use record::{
     Assay, Build, BuiltCommit, BuiltPatch, Cell, CellDir, CellRef, Check, Connection,
-    ConnectionState, Counter, Cpu, DeclaredOption, FORMAT, FactDifference, Failure, FileHash,
-    FsyncLatency, Host, HostColumn, IntervalRow, Invocation, Limit, LoadPause, OpRole, Ops,
-    OptionStatus, Plan, PlanFile, RateSearch, ResolvedValue, Role, Run, RunDir, ServerHost,
-    Setting, SettingRole, Settle, Status, Step, StepKind, StorageSize, Target, UnmetOption,
-    Warning, WorkloadSteps, latency_histogram,
+    ConnectionState, Counter, Cpu, DeclaredOption, DiskFloor, FORMAT, FactDifference, Failure,
+    FileHash, FsyncLatency, Host, HostColumn, IntervalRow, Invocation, IoMode, IoRate, Limit,
+    LoadPause, OpRole, Ops, OptionStatus, Plan, PlanFile, RateSearch, ReadFloor, ResolvedValue,
+    Role, Run, RunDir, ServerHost, Setting, SettingRole, Settle, Status, Step, StepKind,
+    StorageSize, SyncFloor, SyncPlace, Target, UnmetOption, Warning, WorkloadSteps,
+    latency_histogram,
 };
 
 pub const HOST_COLUMNS: [HostColumn<'static>; 2] = [
@@ -163,6 +164,23 @@ fn invocation() -> Invocation {
         left_out: Vec::new(),
         client_hosts: Vec::new(),
         fsync: Some(FsyncLatency::default()),
+        disk_floors: vec![disk_floor()],
+    }
+}
+
+fn disk_floor() -> DiskFloor {
+    let rate = IoRate { count: 9, requests_per_s: 4.5, p50_ns: 200, p99_ns: 300, max_ns: 400 };
+    DiskFloor {
+        measured_unix_ns: 1_795_287_731_300_000_000,
+        file_bytes: 1 << 30,
+        reads: vec![ReadFloor { depth: 8, block_bytes: 4096, mode: IoMode::Direct, rate }],
+        syncs: vec![SyncFloor {
+            place: SyncPlace::Append,
+            block_bytes: 4096,
+            mode: IoMode::Buffered,
+            rate,
+        }],
+        notes: vec!["direct writes that append: the file system refuses them".into()],
     }
 }
 

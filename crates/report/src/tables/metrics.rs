@@ -104,12 +104,7 @@ fn of_section(
 /// Returns the costs of an operation in one step, the users of the CPU, and the client's cost of
 /// each kind of row.
 pub(crate) fn costs(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
-    let mut columns = Column::all(COSTS);
-    columns.retain(|column| {
-        let metric = Metric::named(column.name);
-        let is_of_all_steps = metric.is_some_and(|metric| metric.steps == StepScope::All);
-        is_of_all_steps || applies(matrix, step, column.name)
-    });
+    let columns = in_scope(matrix, step, COSTS);
     let title = format!("Cost per {}; host includes client and server", noun(step));
     let heading = TableHeading { id: "costs", title: &title };
     figure_table(matrix, step, heading, &columns, Row::metric)
@@ -154,7 +149,7 @@ pub(crate) fn of_host(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Table> {
     for (columns, id, title) in of_samples {
         if columns.iter().any(|(name, _)| applies(matrix, step, name)) {
             let heading = TableHeading { id, title };
-            let columns = Column::all(columns);
+            let columns = in_scope(matrix, step, columns);
             tables.push(figure_table(matrix, step, heading, &columns, Row::metric));
         }
     }
@@ -284,6 +279,17 @@ fn client_hosts(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
         table.push(lead, cells);
     }
     Some(table)
+}
+
+/// Returns the columns of a step, without those that only other kinds of steps have.
+fn in_scope(matrix: &Matrix<'_>, step: StepHead<'_>, columns: &Columns) -> Vec<Column> {
+    let mut columns = Column::all(columns);
+    columns.retain(|column| {
+        let metric = Metric::named(column.name);
+        let is_of_all_steps = metric.is_some_and(|metric| metric.steps == StepScope::All);
+        is_of_all_steps || applies(matrix, step, column.name)
+    });
+    columns
 }
 
 /// Returns true if any line has this metric in a step.

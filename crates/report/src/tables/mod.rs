@@ -12,6 +12,7 @@
 //!                          ├─ lsm       stalls, amplification, levels of trees
 //!                          └─ times     outcomes and latencies by kind of operation
 //! searches      the rates that a search tried
+//! disk_floor    what the disk does for a program alone
 //! compared/     targets relative to their base, and effects of factors
 //! metric_list   the metrics that can be compared
 //! ```
@@ -19,6 +20,7 @@
 pub(crate) mod classic;
 pub(crate) mod commands;
 pub(crate) mod compared;
+pub(crate) mod disk_floor;
 pub(crate) mod grouped;
 pub(crate) mod history;
 pub(crate) mod lsm;

@@ -24,7 +24,7 @@ use std::time::Duration;
 use analysis::counted;
 use anyhow::Context;
 use plan::{Plan, Workload};
-use record::{CellKey, CellRef, RunDir, Status, WorkloadSteps};
+use record::{AloneStep, CellKey, CellRef, RunDir, Status, WorkloadSteps};
 use words::CellKind;
 
 use crate::before::estimate::{self, Estimate};
@@ -240,6 +240,10 @@ pub fn steps_of_variants(plan: &Plan) -> Vec<WorkloadSteps> {
         workload: variant.workload.name().into(),
         variant: variant.name.clone(),
         steps: step_names(&variant.workload),
+        alone: variant.alone.as_ref().map(|alone| AloneStep {
+            step: alone.step.clone(),
+            in_sequence: alone.in_sequence.clone(),
+        }),
     });
     steps.collect()
 }

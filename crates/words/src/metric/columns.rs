@@ -89,7 +89,7 @@ pub const CPU_VERDICT_METRICS: [(&str, &str); 2] = [
     ("instructions_per_op", "instructions per operation"),
 ];
 
-/// The columns of iostat for the disks of the data, with its headings.
+/// The columns of iostat for the disks of the data, with its headings, and the share of the floor.
 pub const IOSTAT: &Columns = &[
     ("rps", ""),
     ("rmbps", "rMBps\nMB/s"),
@@ -101,6 +101,7 @@ pub const IOSTAT: &Columns = &[
     ("wareqsz", ""),
     ("aqu-sz", ""),
     ("util%", ""),
+    ("io_efficiency", "io_eff\n% of floor"),
 ];
 
 /// The columns of vmstat for all processors, with its headings.

@@ -238,6 +238,11 @@ formulas! {
         "the same as `rkbpq`";
     "wKB/o"
         "growth of bytes written / D1";
+    "io_efficiency"
+        "100 x `rps` x (bytes that the engine read / bytes that all read) / random reads per \
+         second of the [floor](#the-floor-of-the-disk) at as many reads in progress as there are \
+         clients, of the size `rareqsz`"
+        "not published";
     // Network
     "net_received_mb_per_s"
         "growth of `network_received_bytes`";
@@ -270,6 +275,10 @@ formulas! {
     "flushes_per_commit"
         "growth of `disk_flush_count` x elapsed / commits: cache flushes that the disks of the \
          data completed, whichever process asked for them";
+    "fsync_efficiency"
+        "100 x growth of the counter of `log_fsyncs_per_commit`, and of `binlog_sync_count` if \
+         there is one / elapsed / `fdatasync` calls per second of the \
+         [floor](#the-floor-of-the-disk)";
     // Write amplification
     "write_amplification"
         "growth of `disk_write_bytes` x elapsed / (rows inserted x mean size of a row): bytes \

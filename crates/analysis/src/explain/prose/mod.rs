@@ -4,6 +4,7 @@ pub(super) mod amount;
 mod cause;
 pub(super) mod caveat;
 mod difference;
+mod disk_floor;
 pub(super) mod gap;
 pub(super) mod numbers;
 mod witnesses;
@@ -14,7 +15,8 @@ use super::case::Case;
 use super::cause::Cause;
 use super::clients::rate_unit;
 use super::explanation::{
-    Change, Explanation, Fact, MachineVariance, MissedRate, NoEffect, Statement, UnfairStep,
+    Change, Explanation, Fact, MachineVariance, MissedRate, NoEffect, SequencedStep, Statement,
+    UnfairStep,
 };
 use super::gap::CostGaps;
 use super::thresholds::{BEGINS_FACTOR, UNFAIR_PCT};
@@ -47,6 +49,8 @@ pub(super) fn finding(base: &str, explanation: Explanation<'_>) -> Option<Findin
             (change_title(change, &finding), change_text(change))
         }
         Statement::ClientBound(cases) => client_bound(cases, &finding),
+        Statement::AtFloor(steps) => disk_floor::text(steps, &finding),
+        Statement::Sequence(step) => sequence(step),
         Statement::Unfair(step) => unfair(step, &finding),
         Statement::SlaMissed { missed, reached_by } => sla_missed(missed, reached_by, &finding),
         Statement::NoEffect(settings) => no_effect(settings, &finding),
@@ -63,7 +67,7 @@ pub(super) fn finding(base: &str, explanation: Explanation<'_>) -> Option<Findin
     let is_compared = match kind {
         FindingKind::SlaMissed => finding.cause.is_some(),
         FindingKind::Unfair => finding.evidence.iter().any(|evidence| evidence.base.is_some()),
-        FindingKind::Machines => false,
+        FindingKind::Machines | FindingKind::DiskFloor | FindingKind::Sequence => false,
         _ => true,
     };
     finding.base = finding.base.filter(|_| is_compared);
@@ -249,6 +253,23 @@ fn client_bound(cases: &[(f64, &Case<'_>)], about: &Finding) -> (String, Vec<Str
         format!("{target} in {place} ({})", percent(*share))
     });
     text.extend(list_any(others).map(|others| format!("Also {others}.")));
+    (title, text)
+}
+
+fn sequence(sequenced: &SequencedStep) -> (String, Vec<String>) {
+    let SequencedStep { who, before, compared } = sequenced;
+    let step = &compared.step;
+    let changed = pace(compared.ratio.unwrap_or(1.0), compared.interval);
+    let after = list_any(before.iter().cloned()).unwrap_or_else(|| "other steps".to_owned());
+    let title = format!("{who}: {step} is {changed} after {after} than right after the load");
+    let text = vec![
+        format!(
+            "In sequence, {step} of {who} is {changed} than in cells of its own, right after the load{}.",
+            interval(compared)
+        ),
+        format!("Between them {after} changed the data, and may have left unfinished work."),
+        "To tell the two apart, let the engine settle before the step.".to_owned(),
+    ];
     (title, text)
 }
 

@@ -15,11 +15,12 @@ use crate::explain::cause::LevelShift;
 use crate::explain::caveats::LargeReadAhead;
 use crate::explain::difference::OtherBuild;
 use crate::explain::explanation::{
-    Change, CountedCaveat, Fact, MachineVariance, MissedRate, NoEffect, UnfairStep,
+    AtFloor, AtFloorStep, Change, CountedCaveat, Fact, FloorRequests, MachineVariance, MissedRate,
+    NoEffect, SequencedStep, UnfairStep,
 };
 use crate::explain::finding::place;
 use crate::explain::witnesses::{Agreement, Witnesses};
-use crate::figures::{ConcurrentChange, Shift, Sla, Stall};
+use crate::figures::{ConcurrentChange, FloorRate, Shift, Sla, Stall};
 
 const FAST: &[(&str, f64)] = &[("op_client_cpu_us", 20.0), ("op_server_cpu_us", 75.0)];
 const SLOW: &[(&str, f64)] = &[("op_client_cpu_us", 21.0), ("op_server_cpu_us", 94.0)];
@@ -277,6 +278,19 @@ fn all_others<'a>(
             target_count: 15,
         })
     };
+    let at_floor = |requests, count: usize, drift| {
+        let step = |percent, commits_per_fsync| AtFloorStep {
+            who: "b.c".to_owned(),
+            step: "q100",
+            percent,
+            floor: FloorRate { per_s: 512.0, drift },
+            clients: 4,
+            read_kb: Some(8.2),
+            commits_per_fsync,
+        };
+        let steps = [step(96.0, Some(1.0)), step(88.0, Some(3.4)), step(81.0, None)];
+        Statement::AtFloor(AtFloor { requests, steps: steps[3 - count..].to_vec() })
+    };
     let missed = |sla, who: &str| MissedRate {
         who: who.to_owned(),
         step: "q100",
@@ -333,6 +347,14 @@ fn all_others<'a>(
         work(Agreement::UnknownTime, None, 1),
         busy(1),
         busy(2),
+        Statement::Sequence(SequencedStep {
+            who: "b.c".to_owned(),
+            before: vec!["overwrite".to_owned(), "readwhilewriting".to_owned()],
+            compared: Box::new(cases[0].compared.clone()),
+        }),
+        at_floor(FloorRequests::Commits, 1, 1.04),
+        at_floor(FloorRequests::Commits, 3, 1.3),
+        at_floor(FloorRequests::Reads, 2, 1.0),
         unfair(1, 5),
         unfair(14, 1),
         Statement::SlaMissed { missed: vec![missed(writes, "b.c")], reached_by: Vec::new() },
@@ -468,7 +490,7 @@ fn all_findings_and_caveats_read_like_this() {
         assert!(sentences <= 3, "{text}");
     }
     kinds.extend(findings.iter().map(|finding| finding.kind));
-    assert_eq!(kinds.len(), 20, "{kinds:?}");
+    assert_eq!(kinds.len(), 22, "{kinds:?}");
     for (number, caveat) in all_caveats().into_iter().enumerate() {
         let counted = CountedCaveat {
             caveat,

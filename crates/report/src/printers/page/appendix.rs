@@ -8,18 +8,23 @@ use analysis::{
 use maud::{Markup, html as markup};
 use record::{BuiltCommit, Cell, FileHash, Host, Run, Target};
 
+use crate::model::names::Names;
 use crate::model::number::{bytes, moment_of_seconds, typeset};
 use crate::model::text::clean;
+use crate::printers::page::table::table;
 use crate::printers::page::{CellRecord, Source, UPLOT_LICENSE, measured_targets, permalink};
 use crate::prose::settings::{heading, of_targets};
+use crate::tables::disk_floor;
 
 /// Returns the last sections of a report.
-pub(super) fn sections(sources: &[Source], figures: &Figures) -> Markup {
+pub(super) fn sections(names: &Names<'_>, sources: &[Source], figures: &Figures) -> Markup {
     let are_several = sources.len() > 1;
+    let floors = disk_floor::tables_of_runs(sources.iter().map(|source| &source.run));
     markup! {
         section id="host" {
             h2 { "Host" (permalink("host")) }
             @for source in sources { (host(source, are_several)) }
+            @for floor in &floors { (table(names, floor)) }
         }
         section id="settings" {
             h2 { "Targets and their settings" (permalink("settings")) }

@@ -190,7 +190,7 @@ pub fn html_page(page: &Page<'_>) -> String {
                     }
                     (work(&names, &comparison))
                     (functions::section(&names, &comparison))
-                    (appendix::sections(sources, figures))
+                    (appendix::sections(&names, sources, figures))
                 }
                 (legend.data(named))
                 script { (PreEscaped(UPLOT_SCRIPT)) }

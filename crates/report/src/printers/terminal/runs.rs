@@ -1,7 +1,7 @@
 //! The tables of one run, for a terminal or as Markdown.
 
 use analysis::{figures::Figures, settings::Settings};
-use record::Run;
+use record::{DiskFloor, Run};
 
 use super::writer::{TableStyle, TerminalWriter};
 use crate::model::comparison::{Comparison, Explained, is_repeated, with_measured_base};
@@ -11,7 +11,7 @@ use crate::prose::answer;
 use crate::prose::method::Method;
 use crate::tables::compared::{other_verdicts, work};
 use crate::tables::{
-    classic, grouped, lsm, metric_list as metric_tables, quality, searches, steps,
+    classic, disk_floor, grouped, lsm, metric_list as metric_tables, quality, searches, steps,
 };
 
 /// The maximum number of lines with which the tables of operations are shown for all steps.
@@ -59,6 +59,7 @@ fn write_tables(out: &mut TerminalWriter, run: &Run, figures: &Figures) {
     out.tables(grouped::times(&matrix));
     out.tables(classic::lengths(&matrix));
     out.table(&quality::debt(&matrix));
+    out.tables(disk_floor::tables_of_runs([run]));
     out.settings(&figures.settings);
     out.problems(run, figures, &matrix);
 
@@ -154,6 +155,7 @@ fn all_tables<'m>(run: &Run, figures: &Figures, matrix: &'m Matrix<'_>) -> Vec<N
     over_steps.extend(grouped::times(matrix));
     over_steps.extend(classic::lengths(matrix));
     over_steps.push(quality::debt(matrix));
+    over_steps.extend(disk_floor::tables_of_runs([run]));
 
     let mut tables = Vec::new();
     for table in over_steps {
@@ -269,6 +271,13 @@ pub fn tables_summary(run: &Run, figures: &Figures, style: TableStyle) -> String
     let run = with_measured_base(run, figures);
     let explained = Explained::new(&run, figures);
     out.answer(&answer::passage(&explained.comparison()));
+    out.finish()
+}
+
+/// Formats the floor of a disk.
+pub fn disk_floor(floor: &DiskFloor, style: TableStyle) -> String {
+    let mut out = TerminalWriter::new(style);
+    out.table(&disk_floor::table(std::slice::from_ref(floor)));
     out.finish()
 }
 

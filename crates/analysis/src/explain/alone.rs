@@ -1,0 +1,151 @@
+//! Compares a step in sequence with the same step right after the load, in cells of their own: it
+//! may inherit unfinished work from the step before.
+
+use record::CellKey;
+
+use super::case::{Context, Pair};
+use super::explanation::{Explanation, SequencedStep, Statement};
+use super::finding::{Evidence, place_of};
+use crate::compare::{CompareOptions, ComparedStep, Sample, THROUGHPUT, compare};
+use crate::figures::operation::throughput_unit;
+use crate::figures::{Figures, Row, StartedCell};
+use crate::order::distinct;
+
+/// The sides of the comparison, which take the place of targets.
+const ALONE: &str = "alone";
+const IN_SEQUENCE: &str = "in sequence";
+
+/// A step of a target that was measured alone.
+#[derive(Clone, Debug, PartialEq)]
+struct Measured<'a> {
+    target: &'a str,
+    /// The variant of the cells alone.
+    alone: Option<&'a str>,
+    /// The variant that has the step after others.
+    in_sequence: Option<&'a str>,
+    step: &'a str,
+}
+
+impl<'a> Measured<'a> {
+    fn of(row: &'a Row) -> Option<Self> {
+        let alone = row.alone.as_ref()?;
+        Some(Self {
+            target: &row.cell.target,
+            alone: row.cell.variant.as_deref(),
+            in_sequence: alone.in_sequence.as_deref(),
+            step: &row.step,
+        })
+    }
+
+    /// Returns the side that a cell is of; `None` if it is of another target or variant.
+    fn side_of(&self, cell: &CellKey) -> Option<&'static str> {
+        match cell.variant.as_deref() {
+            _ if cell.target != self.target => None,
+            variant if variant == self.alone => Some(ALONE),
+            variant if variant == self.in_sequence => Some(IN_SEQUENCE),
+            _ => None,
+        }
+    }
+
+    /// Returns the name that takes the place of the variant.
+    fn label(&self) -> String {
+        let parts = [Some(self.target), self.in_sequence, Some(self.step)];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
+    }
+
+    /// Returns the key of a cell with its side as target; `None` if it has none.
+    fn key(&self, cell: &CellKey) -> Option<CellKey> {
+        let target = self.side_of(cell)?.to_owned();
+        Some(CellKey { target, variant: Some(self.label()), ..cell.clone() })
+    }
+}
+
+/// Returns one explanation for each step of a target that is shown to be slower or faster after
+/// other steps than right after the load.
+pub(super) fn explain<'a>(context: Context<'a>) -> Vec<Explanation<'a>> {
+    let all = distinct(context.figures.rows.iter().filter_map(Measured::of));
+    if all.is_empty() {
+        return Vec::new();
+    }
+
+    let options = CompareOptions {
+        base: ALONE.to_owned(),
+        effect: context.compared.effect,
+        error_rate: context.compared.error_rate,
+        ..CompareOptions::default()
+    };
+    let compared = compare(&with_sides(context.figures, &all), &options);
+    let steps = compared.rows.into_iter();
+    let changed = steps.filter(|step| step.metric == THROUGHPUT && step.verdict.is_change());
+    changed.filter_map(|step| explanation(context, &all, step)).collect()
+}
+
+/// Returns the figures of the steps with their sides as targets.
+fn with_sides(figures: &Figures, all: &[Measured<'_>]) -> Figures {
+    let mut sides = Figures {
+        is_open_ended: figures.is_open_ended,
+        effect: figures.effect,
+        ..Figures::default()
+    };
+    for measured in all {
+        for row in figures.rows.iter().filter(|row| row.step == measured.step) {
+            let key = measured.key(&row.cell);
+            sides.rows.extend(key.map(|cell| Row { cell, ..row.clone() }));
+        }
+        for cell in &figures.begun {
+            let key = measured.key(&cell.cell);
+            sides.begun.extend(key.map(|key| StartedCell { cell: key, ..cell.clone() }));
+        }
+    }
+    sides
+}
+
+fn explanation<'a>(
+    context: Context<'a>,
+    all: &[Measured<'a>],
+    step: ComparedStep,
+) -> Option<Explanation<'a>> {
+    let measured = all.iter().find(|measured| {
+        measured.step == step.step && step.cell.variant == Some(measured.label())
+    })?;
+    let of_side = |side| {
+        context.figures.rows.iter().find(|row| {
+            row.step == measured.step
+                && row.cell.clients == step.cell.clients
+                && measured.side_of(&row.cell) == Some(side)
+        })
+    };
+    let (in_sequence, alone) = (of_side(IN_SEQUENCE)?, of_side(ALONE)?);
+
+    let throughput =
+        Pair { base: geometric_mean(&step.base_values), value: geometric_mean(&step.values) };
+    let unit = throughput_unit(in_sequence.kind, in_sequence.main_operation());
+    Some(Explanation {
+        places: vec![place_of(in_sequence)],
+        evidence: vec![Evidence::throughput(&unit, throughput)],
+        caveats: Vec::new(),
+        weight: step.ratio?.ln().abs(),
+        statement: Statement::Sequence(SequencedStep {
+            who: context.named(measured.target, &in_sequence.cell),
+            before: steps_between(context.figures, in_sequence, alone),
+            compared: Box::new(step),
+        }),
+    })
+}
+
+fn geometric_mean(samples: &[Sample]) -> f64 {
+    let logs: f64 = samples.iter().map(|sample| sample.value.ln()).sum();
+    (logs / samples.len() as f64).exp()
+}
+
+/// Returns the steps of a cell before one of its steps, without those that the cell alone has too.
+fn steps_between(figures: &Figures, in_sequence: &Row, alone: &Row) -> Vec<String> {
+    let steps_before = |of: &Row| -> Vec<String> {
+        let rows = figures.rows.iter().filter(|row| (row.run, &row.cell) == (of.run, &of.cell));
+        rows.map(|row| row.step.clone()).take_while(|step| *step != of.step).collect()
+    };
+    let load = steps_before(alone);
+    let mut before = steps_before(in_sequence);
+    before.retain(|step| !load.contains(step));
+    before
+}
