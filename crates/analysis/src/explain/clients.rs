@@ -43,7 +43,7 @@ pub(super) fn bound<'a>(cases: &'a [Case<'a>]) -> Option<Explanation<'a>> {
 }
 
 /// Returns the rows that count, by step: workload and name.
-fn by_step(figures: &Figures) -> Vec<((&str, &str), Vec<&Row>)> {
+pub(super) fn by_step(figures: &Figures) -> Vec<((&str, &str), Vec<&Row>)> {
     let rows = figures.rows.iter().filter(|row| row.valid && row.reported);
     grouped(rows.map(|row| ((row.workload.as_str(), row.step.as_str()), row)))
 }

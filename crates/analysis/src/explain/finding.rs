@@ -45,6 +45,8 @@ pub enum FindingKind {
     ClientBound,
     /// Clients of one step ended far apart.
     Unfair,
+    /// Throughput rises and falls with a period.
+    Swing,
     /// The requested rate was missed.
     SlaMissed,
     /// A setting differs and shows no effect.

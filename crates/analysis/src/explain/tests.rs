@@ -6,6 +6,7 @@ mod clients;
 mod difference;
 mod noise;
 mod page;
+mod swings;
 mod versions;
 mod witnesses;
 
@@ -260,7 +261,7 @@ fn causes(findings: &[Finding]) -> Vec<FindingKind> {
     kinds.retain(|kind| {
         !matches!(
             kind,
-            HostBusy | Unexplained | ClientBound | Unfair | SlaMissed | NoEffect | Facts
+            HostBusy | Unexplained | ClientBound | Unfair | Swing | SlaMissed | NoEffect | Facts
         )
     });
     kinds

@@ -6,6 +6,7 @@ pub(super) mod caveat;
 mod difference;
 pub(super) mod gap;
 pub(super) mod numbers;
+mod swing;
 mod witnesses;
 
 use words::{OpRole, excerpt};
@@ -56,6 +57,7 @@ pub(super) fn finding(base: &str, explanation: Explanation<'_>) -> Option<Findin
             known_differences(gaps, facts),
         ),
         Statement::Machines(variance) => machines(variance),
+        Statement::Swings(targets) => swing::text(targets, &finding),
         Statement::Work(all) => witnesses::text(all, &finding),
     };
 
@@ -63,7 +65,7 @@ pub(super) fn finding(base: &str, explanation: Explanation<'_>) -> Option<Findin
     let is_compared = match kind {
         FindingKind::SlaMissed => finding.cause.is_some(),
         FindingKind::Unfair => finding.evidence.iter().any(|evidence| evidence.base.is_some()),
-        FindingKind::Machines => false,
+        FindingKind::Machines | FindingKind::Swing => false,
         _ => true,
     };
     finding.base = finding.base.filter(|_| is_compared);
