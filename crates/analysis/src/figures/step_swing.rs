@@ -15,7 +15,7 @@ use super::swing::{self, Candidate, Source, Surroundings, Swing};
 const RUNNING: &str = " running";
 
 /// The names of the host's other load.
-const OTHER_PROGRAMS: &str = "other programs";
+const OTHER_PROGRAMS: &str = "other programs on the host";
 const HYPERVISOR: &str = "the hypervisor";
 
 /// Returns the period of a step's throughput, and what keeps step with it; `None` if it has none.

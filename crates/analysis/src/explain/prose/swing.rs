@@ -27,9 +27,6 @@ pub(super) fn text(targets: &[SwingingTarget<'_>], about: &Finding) -> (String, 
 fn title_end(swing: &Swing) -> String {
     let in_step = swing.host_load.as_ref().or_else(|| swing.in_step.first());
     match in_step {
-        Some(InStep { source: Source::Host, name, .. }) => {
-            format!("in step with {name} on the host")
-        }
         Some(InStep { name, .. }) => format!("in step with {name}"),
         None => "in step with nothing that was recorded".to_owned(),
     }

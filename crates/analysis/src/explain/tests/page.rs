@@ -433,7 +433,7 @@ fn all_swings() -> Vec<Swing> {
         Vec::new(),
     ];
     let of_engine = of_engine.map(|in_step| Swing { in_step, ..swing.clone() });
-    let of_host = ["other programs", "the hypervisor"]
+    let of_host = ["other programs on the host", "the hypervisor"]
         .map(|name| Swing { host_load: Some(in_step(Source::Host, name)), ..swing.clone() });
     of_engine.into_iter().chain(of_host).collect()
 }

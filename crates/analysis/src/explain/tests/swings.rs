@@ -66,7 +66,7 @@ fn a_neighbor_in_one_repeat_is_named_instead_of_the_engine() {
     let mut of_engine = swing(7.0);
     of_engine.in_step = vec![in_step(Source::Event, "flush")];
     let mut beside_neighbor = swing(7.1);
-    beside_neighbor.host_load = Some(in_step(Source::Host, "other programs"));
+    beside_neighbor.host_load = Some(in_step(Source::Host, "other programs on the host"));
 
     let figures = repeats(&[Some(of_engine.clone()), Some(of_engine), Some(beside_neighbor)]);
     let finding = only(&figures, FindingKind::Swing);

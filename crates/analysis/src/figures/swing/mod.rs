@@ -102,7 +102,7 @@ pub fn find(rates: &[f64], surroundings: &Surroundings) -> Option<Swing> {
         cycles: rates.len() as f64 * rhythm.frequency,
         variance_share: rhythm.variance_share,
         range_of_mean: rhythm.range / mean,
-        p: rhythm.p,
+        p: rhythm.p(),
         host_load: steps.host_load,
         in_step: steps.engine,
         candidate_count: steps.candidate_count,

@@ -2,8 +2,6 @@
 
 use std::f64::consts::TAU;
 
-use statrs::function::gamma::gamma_ur;
-
 use super::fourier::Wave;
 use super::spectrum::Spectrum;
 use super::waves::{without_drift, without_spikes};
@@ -52,8 +50,8 @@ pub(super) struct Rhythm {
     pub multiple_count: usize,
     /// The number of segments in each of which the phase is the same.
     segment_count: usize,
-    /// The p-value, corrected for everything that was tried.
-    pub p: f64,
+    /// The logarithm of the p-value, corrected for everything that was tried.
+    log_p: f64,
     /// See [`super::Swing::variance_share`].
     pub variance_share: f64,
     /// The mean difference between the highest and the lowest value of a cycle.
@@ -83,6 +81,13 @@ struct Search<'a> {
     test_count: f64,
 }
 
+impl Rhythm {
+    /// Returns the p-value, corrected for everything that was tried.
+    pub(super) fn p(&self) -> f64 {
+        self.log_p.exp()
+    }
+}
+
 impl<'a> Search<'a> {
     fn new(values: &'a [f64]) -> Self {
         let counts = SEGMENT_COUNTS.into_iter();
@@ -106,16 +111,16 @@ impl<'a> Search<'a> {
             let last = spectrum.index(1.0 / PERIOD_SECONDS_MIN);
             for index in first..=last {
                 for multiple_count in MULTIPLE_COUNTS {
-                    let Some(p) = self.p(spectrum, index, multiple_count) else {
+                    let Some(log_p) = self.log_p(spectrum, index, multiple_count) else {
                         continue;
                     };
-                    let is_better = best.as_ref().is_none_or(|best| p < best.p);
+                    let is_better = best.as_ref().is_none_or(|best| log_p < best.log_p);
                     if is_better && self.is_in_halves(spectrum, index, multiple_count) {
                         best = Some(Rhythm {
                             frequency: spectrum.frequency(index),
                             multiple_count,
                             segment_count: spectrum.segment_count,
-                            p,
+                            log_p,
                             variance_share: 0.0,
                             range: 0.0,
                         });
@@ -126,22 +131,19 @@ impl<'a> Search<'a> {
         best
     }
 
-    /// Returns the corrected p-value of a frequency with its multiples; `None` if noise explains
-    /// it.
-    fn p(&self, spectrum: &Spectrum, index: usize, multiple_count: usize) -> Option<f64> {
-        // Most frequencies end here: no tail is smaller than that of a single power.
-        let sum: f64 = spectrum.multiples(index, multiple_count).sum();
-        if self.test_count * (-sum * spectrum.segment_count as f64).exp() > P_MAX {
-            return None;
-        }
+    /// Returns the logarithm of the corrected p-value of a frequency with its multiples; `None` if
+    /// noise explains it.
+    fn log_p(&self, spectrum: &Spectrum, index: usize, multiple_count: usize) -> Option<f64> {
+        let log_max = P_MAX.ln() - self.test_count.ln();
+
         // The surroundings take longer, and only raise the p-value.
         let powers = spectrum.multiples(index, multiple_count);
-        if self.test_count * tail(spectrum.segment_count, powers) > P_MAX {
+        if log_tail(spectrum.segment_count, powers) > log_max {
             return None;
         }
         let powers = spectrum.multiples_over_surroundings(index, multiple_count);
-        let p = self.test_count * tail(spectrum.segment_count, powers);
-        (p <= P_MAX).then_some(p)
+        let log_tail = log_tail(spectrum.segment_count, powers);
+        (log_tail <= log_max).then_some(log_tail + self.test_count.ln())
     }
 
     /// Returns true if each half of the series shows a rhythm. A few stalls that are equally far
@@ -153,7 +155,7 @@ impl<'a> Search<'a> {
             let of_half = Spectrum::new(half, segment_count);
             let index = of_half.index(spectrum.frequency(index));
             let powers = of_half.multiples(index, multiple_count);
-            tail(segment_count, powers) <= P_OF_HALF_MAX
+            log_tail(segment_count, powers) <= P_OF_HALF_MAX.ln()
         })
     }
 }
@@ -164,19 +166,22 @@ fn frequency_min(spectrum: &Spectrum, seconds: usize) -> f64 {
     of_segment.max(CYCLES_MIN / seconds as f64)
 }
 
-/// Returns the probability that noise has powers with so large a sum, each the mean of some
-/// segments.
-fn tail(segment_count: usize, powers: impl Iterator<Item = f64>) -> f64 {
-    let (mut count, mut sum) = (0, 0.0);
+/// Returns the logarithm of the probability that noise has powers with so large a sum, each the
+/// mean of some segments: the tail of a gamma distribution with a whole shape. The probability
+/// itself would be zero for several multiples of a strong rhythm's period.
+fn log_tail(segment_count: usize, powers: impl Iterator<Item = f64>) -> f64 {
+    let (mut shape, mut sum) = (0, 0.0);
     for power in powers {
-        count += segment_count;
+        shape += segment_count;
         sum += power * segment_count as f64;
     }
-    if count == 0 {
-        1.0
-    } else {
-        gamma_ur(f64::from(u32::try_from(count).unwrap_or(u32::MAX)), sum)
+
+    let (mut terms, mut term) = (0.0, 1.0);
+    for number in 1..=shape {
+        terms += term;
+        term *= sum / number as f64;
     }
+    if shape == 0 { 0.0 } else { terms.ln() - sum }
 }
 
 /// Returns a rhythm with the frequency that explains the most variance, and with that share.

@@ -43,6 +43,17 @@ fn a_period_of_20_seconds_is_found_with_its_share_of_the_variance() {
 }
 
 #[test]
+fn a_strict_rhythm_of_7_seconds_has_no_multiple_of_its_period() {
+    let neighbor = |second: usize| if second % 7 < 3 { 20.0 } else { 1000.0 };
+    for seconds in [60, 126, 600] {
+        let values: Vec<f64> =
+            (0..seconds).map(|second| neighbor(second) + noise(second)).collect();
+        let swing = find(&values, &Surroundings::default()).unwrap();
+        assert!((swing.period_seconds - 7.0).abs() < 0.1, "{swing:?}");
+    }
+}
+
+#[test]
 fn work_that_runs_while_the_rate_is_low_keeps_step_and_its_consequences_do_not() {
     let rates = rates(&work());
     let follows = rates.iter().map(|rate| 3.0 * rate).collect();
