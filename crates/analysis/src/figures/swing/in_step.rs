@@ -39,7 +39,7 @@ pub(super) struct Steps {
 /// Returns what keeps step with the rhythm of some rates: other load of the host, or else what the
 /// engine did.
 pub(super) fn judge(rates: &[f64], rhythm: &Rhythm, around: &Surroundings) -> Steps {
-    let seconds = rates.len().min(SECONDS_MAX);
+    let seconds = whole_cycles(rhythm, rates.len().min(SECONDS_MAX));
     let bands = Bands::new(rhythm, seconds);
     let rate = bands.part(&without_spikes(&without_drift(&rates[..seconds])));
 
@@ -48,6 +48,14 @@ pub(super) fn judge(rates: &[f64], rhythm: &Rhythm, around: &Surroundings) -> St
     let candidate_count = compared.len();
     let engine = if host_load.is_some() { Vec::new() } else { in_step(compared) };
     Steps { host_load, engine, candidate_count }
+}
+
+/// Returns the number of seconds with a whole number of cycles. A strict rhythm is then as regular
+/// after a shift, where its end meets its beginning, as without: else no shift could be as close.
+fn whole_cycles(rhythm: &Rhythm, seconds: usize) -> usize {
+    let cycles = (seconds as f64 * rhythm.frequency).floor();
+    let whole = (cycles / rhythm.frequency).round() as usize;
+    whole.min(seconds)
 }
 
 /// Returns the other load of the host that rises when the rate falls.
