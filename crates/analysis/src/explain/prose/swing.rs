@@ -25,9 +25,8 @@ pub(super) fn text(targets: &[SwingingTarget<'_>], about: &Finding) -> (String, 
 
 /// Returns the last part of a title: `in step with autovacuum`.
 fn title_end(swing: &Swing) -> String {
-    let in_step = swing.host_load.as_ref().or_else(|| swing.in_step.first());
-    match in_step {
-        Some(InStep { name, .. }) => format!("in step with {name}"),
+    match swing.closest() {
+        Some(closest) => format!("in step with {}", closest.name),
         None => "in step with nothing that was recorded".to_owned(),
     }
 }
@@ -40,7 +39,7 @@ fn opening(target: &SwingingTarget<'_>, step: &str) -> String {
     };
     format!(
         "In {step}, the throughput of {who} rises and falls every {} s over {} cycles{repeats}: by {} of its mean, which \
-         is {} of the variance of the seconds.",
+         explains {} of the variance of the seconds.",
         figure(swing.period_seconds),
         figure(swing.cycles.round()),
         percent(swing.range_of_mean),
@@ -50,8 +49,7 @@ fn opening(target: &SwingingTarget<'_>, step: &str) -> String {
 
 /// States what keeps step.
 fn cause(swing: &Swing) -> String {
-    let in_step = swing.host_load.as_ref().or_else(|| swing.in_step.first());
-    let Some(InStep { source, name, correlation, p }) = in_step else {
+    let Some(InStep { source, name, correlation, p }) = swing.closest() else {
         return "Nothing that was recorded of the engine keeps step with it more closely than chance explains."
             .to_owned();
     };
@@ -66,7 +64,7 @@ fn cause(swing: &Swing) -> String {
         Source::Counter => (format!("The counter `{name}`"), "grows"),
     };
     let chance = match p {
-        Some(p) => format!(", as do {} of shifted series", share(*p)),
+        Some(p) => format!(", as do {} of shifted series", small_percent(*p)),
         None => ", so nothing of the engine is named".to_owned(),
     };
     let others = swing.in_step.iter().skip(1).map(|other| format!("`{}`", other.name));
@@ -78,6 +76,6 @@ fn cause(swing: &Swing) -> String {
 }
 
 /// Returns a small share, such as `0.4%`.
-fn share(share: f64) -> String {
+fn small_percent(share: f64) -> String {
     format!("{}%", figure(100.0 * share))
 }

@@ -40,6 +40,13 @@ pub struct Swing {
     pub candidate_count: usize,
 }
 
+impl Swing {
+    /// Returns what keeps step most closely; `None` if nothing does.
+    pub fn closest(&self) -> Option<&InStep> {
+        self.host_load.as_ref().or_else(|| self.in_step.first())
+    }
+}
+
 /// A series that keeps step with a swing, and works against the rate.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct InStep {
