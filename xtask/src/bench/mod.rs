@@ -57,6 +57,7 @@ kv                 the key-value sequence on RocksDB against db_bench, 1 and 2 c
 adapter            RocksDB by its binding against the same library by an adapter: what the C interface costs
 report             the HTML report of 28 targets x 10 steps x 8 clients x 3600 s: writing it, and opening it in Chromium
 lag-verdicts       simulated lags of known shapes: how often they are found to grow
+swings             simulated throughputs: how often a period is claimed of noise, or found, and its cause named
 verdicts           simulated machines without any change: how often a comparison claims one
 until-decided      simulated runs that add repeats until each comparison is decided: false verdicts, and repeats
 designs            simulated designed experiments: effects found and false ones, beside one factor at a time
@@ -89,7 +90,7 @@ fn benchmark(setup: &Setup, name: &str) -> Result<bool> {
         "kv" => kv::run(setup),
         "adapter" => adapter::run(setup),
         "report" => report::run(setup),
-        "verdicts" | "lag-verdicts" | "until-decided" | "designs" => {
+        "verdicts" | "lag-verdicts" | "until-decided" | "designs" | "swings" => {
             let example = name.replace('-', "_");
             let run = format!("run --quiet --release --package analysis --example {example}");
             succeeds(&mut setup.workspace.cargo(&run))

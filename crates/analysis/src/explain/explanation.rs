@@ -9,7 +9,8 @@ use super::finding::{Evidence, Place};
 use super::gap::CostGaps;
 use super::witnesses::Witnesses;
 use crate::compare::{ComparedStep, VarianceShare};
-use crate::figures::{FloorRate, Sla};
+use crate::figures::swing::Swing;
+use crate::figures::{FloorRate, Row, Sla};
 use crate::settings::Difference;
 
 /// The result of one rule.
@@ -44,6 +45,8 @@ pub(super) enum Statement<'a> {
     Sequence(SequencedStep),
     /// Clients of one step ended far apart.
     Unfair(UnfairStep),
+    /// Throughput of one step swings: its targets, the largest range first.
+    Swings(Vec<SwingingTarget<'a>>),
     /// A requested rate was missed.
     SlaMissed {
         /// The smallest share first.
@@ -145,6 +148,19 @@ pub(super) struct UnfairStep {
     pub target_count: usize,
 }
 
+/// A target whose throughput swings in a step.
+pub(super) struct SwingingTarget<'a> {
+    /// The target, with its variant and clients where several were compared.
+    pub who: String,
+    /// A typical repeat.
+    pub row: &'a Row,
+    /// The swing of this repeat.
+    pub swing: &'a Swing,
+    /// The number of repeats with about this period.
+    pub swinging_repeats: usize,
+    pub repeat_count: usize,
+}
+
 /// One setting in which targets differ from the base, each with its name.
 pub(super) struct NoEffect<'a> {
     /// The settings with their names: at least one, all of one name.
@@ -193,6 +209,7 @@ impl Statement<'_> {
             Self::AtFloor(_) => FindingKind::DiskFloor,
             Self::Sequence(_) => FindingKind::Sequence,
             Self::Unfair(_) => FindingKind::Unfair,
+            Self::Swings(_) => FindingKind::Swing,
             Self::SlaMissed { .. } => FindingKind::SlaMissed,
             Self::NoEffect(_) => FindingKind::NoEffect,
             Self::HiddenCost { .. } => FindingKind::HiddenCost,

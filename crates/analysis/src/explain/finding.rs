@@ -49,6 +49,8 @@ pub enum FindingKind {
     Sequence,
     /// Clients of one step ended far apart.
     Unfair,
+    /// Throughput rises and falls with a period.
+    Swing,
     /// The requested rate was missed.
     SlaMissed,
     /// A setting differs and shows no effect.

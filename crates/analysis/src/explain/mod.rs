@@ -40,6 +40,7 @@ mod machines;
 mod measured_once;
 mod no_effect;
 mod prose;
+mod swings;
 mod thresholds;
 mod witnesses;
 
@@ -87,6 +88,7 @@ fn explanations<'a>(context: Context<'a>, cases: &'a [Case<'a>]) -> Vec<Explanat
     explanations.extend(clients::missed_rates(context));
     explanations.extend(disk_floor::explain(context));
     explanations.extend(alone::explain(context));
+    explanations.extend(swings::explain(context));
     explanations.extend(no_effect::explain(context, cases));
     explanations.extend(hidden_cost::explain(context, cases));
     explanations.extend(measured_once::facts(cases));

@@ -8,6 +8,7 @@ mod difference;
 mod disk_floor;
 mod noise;
 mod page;
+mod swings;
 mod versions;
 mod witnesses;
 
@@ -262,7 +263,7 @@ fn causes(findings: &[Finding]) -> Vec<FindingKind> {
     kinds.retain(|kind| {
         !matches!(
             kind,
-            HostBusy | Unexplained | ClientBound | Unfair | SlaMissed | NoEffect | Facts
+            HostBusy | Unexplained | ClientBound | Unfair | Swing | SlaMissed | NoEffect | Facts
         )
     });
     kinds

@@ -53,6 +53,9 @@ pub(super) const LEVEL_SAME: f64 = 0.05;
 /// Shifts of one step beyond which its rate swings and has no levels.
 pub(super) const LEVELS_MAX: usize = 3;
 
+/// Periods of repeats whose ratio has a logarithm of at most this size are the same period.
+pub(super) const SAME_PERIOD: f64 = 0.2;
+
 /// An engine's counter that changed by less, per operation, is not listed.
 pub(super) const COUNTER: f64 = 1.25;
 

@@ -12,6 +12,7 @@
 //!   them in [`figures_and`].
 //! * [`metrics()`] computes the metrics that [`words::METRICS`] names, and `quality` how even the
 //!   throughput was: [`Quality`].
+//! * [`swing`] finds a period in the throughput, and what keeps step with it.
 //!
 //! A type stands next to the code that computes it: [`Sla`], [`Fairness`], [`Waits`], [`Lsm`],
 //! [`Lag`], [`Size`]. Only [`Row`] knows all of them, so none of them can depend on another one by
@@ -44,6 +45,8 @@ pub(crate) mod series;
 mod sizes;
 mod sla;
 pub(crate) mod step_figures;
+mod step_swing;
+pub mod swing;
 mod turns;
 mod waits;
 

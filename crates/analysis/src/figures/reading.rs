@@ -17,6 +17,7 @@ use super::machines::Machines;
 use super::row::{
     CopiedDatabase, ExactStep, Figures, ProfiledStep, Row, StartedCell, UnfinishedCell,
 };
+use super::step_swing::step_swing;
 use crate::parallel::map_parallel;
 use crate::settings::RunSettings;
 use words::CellKind;
@@ -361,6 +362,7 @@ fn row_with_events(
 ) -> Result<Row, RecordError> {
     let mut row = row_or_damage(cell, reader)?;
     row.events = events.map(|events| log_events::of_step(reader.step(), events));
+    row.swing = step_swing(cell.cell, reader.step(), &row);
     Ok(row)
 }
 

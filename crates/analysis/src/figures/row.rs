@@ -17,6 +17,7 @@ use super::metrics::Lsm;
 use super::operation::MainOperation;
 use super::series::Series;
 use super::sla::Sla;
+use super::swing::Swing;
 use super::turns::TurnTotals;
 use super::waits::Waits;
 use crate::figures::{Lag, Quality, Remark, SettleWork, Size, StepEvents, step_figures};
@@ -233,6 +234,9 @@ pub struct Row {
     /// The evenness of its throughput; `None` where nothing is counted second by second, and in
     /// steps of less than a second.
     pub quality: Option<Quality>,
+    /// The period of its throughput, and what keeps step with it; `None` if it has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub swing: Option<Swing>,
     /// The work of settling the engine; `None` if it was not settled.
     pub settled: Option<SettleWork>,
     /// The engine's counters: differences of cumulative ones, final values of gauges.

@@ -7,6 +7,7 @@ mod difference;
 mod disk_floor;
 pub(super) mod gap;
 pub(super) mod numbers;
+mod swing;
 mod witnesses;
 
 use words::{OpRole, excerpt};
@@ -60,6 +61,7 @@ pub(super) fn finding(base: &str, explanation: Explanation<'_>) -> Option<Findin
             known_differences(gaps, facts),
         ),
         Statement::Machines(variance) => machines(variance),
+        Statement::Swings(targets) => swing::text(targets, &finding),
         Statement::Work(all) => witnesses::text(all, &finding),
     };
 
@@ -67,7 +69,10 @@ pub(super) fn finding(base: &str, explanation: Explanation<'_>) -> Option<Findin
     let is_compared = match kind {
         FindingKind::SlaMissed => finding.cause.is_some(),
         FindingKind::Unfair => finding.evidence.iter().any(|evidence| evidence.base.is_some()),
-        FindingKind::Machines | FindingKind::DiskFloor | FindingKind::Sequence => false,
+        FindingKind::Machines
+        | FindingKind::DiskFloor
+        | FindingKind::Sequence
+        | FindingKind::Swing => false,
         _ => true,
     };
     finding.base = finding.base.filter(|_| is_compared);

@@ -16,10 +16,11 @@ use crate::explain::caveats::LargeReadAhead;
 use crate::explain::difference::OtherBuild;
 use crate::explain::explanation::{
     AtFloor, AtFloorStep, Change, CountedCaveat, Fact, FloorRequests, MachineVariance, MissedRate,
-    NoEffect, SequencedStep, UnfairStep,
+    NoEffect, SequencedStep, SwingingTarget, UnfairStep,
 };
 use crate::explain::finding::place;
 use crate::explain::witnesses::{Agreement, Witnesses};
+use crate::figures::swing::{InStep, Source, Swing};
 use crate::figures::{ConcurrentChange, FloorRate, Shift, Sla, Stall};
 
 const FAST: &[(&str, f64)] = &[("op_client_cpu_us", 20.0), ("op_server_cpu_us", 75.0)];
@@ -268,6 +269,7 @@ fn all_others<'a>(
     jit: &'a [Difference],
     sla: &'a [Sla; 2],
     counted: &'a ComparedWork,
+    swings: &'a [Swing],
 ) -> Vec<Statement<'a>> {
     let unfair = |unfair_count, repeat_count| {
         Statement::Unfair(UnfairStep {
@@ -290,6 +292,16 @@ fn all_others<'a>(
         };
         let steps = [step(96.0, Some(1.0)), step(88.0, Some(3.4)), step(81.0, None)];
         Statement::AtFloor(AtFloor { requests, steps: steps[3 - count..].to_vec() })
+    };
+    let swinging = |swings: &'a [Swing]| {
+        let targets = ["b.c", "c.c"].into_iter().zip(swings).map(|(who, swing)| SwingingTarget {
+            who: who.to_owned(),
+            row: cases[0].side.rows[0],
+            swing,
+            swinging_repeats: 2,
+            repeat_count: swings.len(),
+        });
+        Statement::Swings(targets.collect())
     };
     let missed = |sla, who: &str| MissedRate {
         who: who.to_owned(),
@@ -357,6 +369,10 @@ fn all_others<'a>(
         at_floor(FloorRequests::Reads, 2, 1.0),
         unfair(1, 5),
         unfair(14, 1),
+        swinging(&swings[..1]),
+        swinging(&swings[1..4]),
+        swinging(&swings[4..5]),
+        swinging(&swings[5..]),
         Statement::SlaMissed { missed: vec![missed(writes, "b.c")], reached_by: Vec::new() },
         Statement::SlaMissed {
             missed: vec![missed(writes, "b.c"), missed(writes, "c.c at 8 clients")],
@@ -417,6 +433,33 @@ fn work() -> ComparedWork {
     }
 }
 
+/// Returns swings with everything that may keep step with one.
+fn all_swings() -> Vec<Swing> {
+    let in_step = |source, name: &str| InStep {
+        source,
+        name: name.to_owned(),
+        correlation: -0.83,
+        p: (source != Source::Host).then_some(0.031),
+    };
+    let swing = Swing {
+        period_seconds: 20.39,
+        cycles: 11.8,
+        variance_share: 0.33,
+        range_of_mean: 0.27,
+        ..Swing::default()
+    };
+    let of_engine = [
+        vec![in_step(Source::Event, "autovacuum"), in_step(Source::Thread, "autovacuum worker")],
+        vec![in_step(Source::Thread, "rocksdb:low")],
+        vec![in_step(Source::Counter, "stall_seconds")],
+        Vec::new(),
+    ];
+    let of_engine = of_engine.map(|in_step| Swing { in_step, ..swing.clone() });
+    let of_host = ["other programs on the host", "the hypervisor"]
+        .map(|name| Swing { host_load: Some(in_step(Source::Host, name)), ..swing.clone() });
+    of_engine.into_iter().chain(of_host).collect()
+}
+
 /// Puts a statement about these cases in words.
 fn finding(statement: Statement<'_>, cases: &[&Case<'_>]) -> Finding {
     let explanation = Explanation {
@@ -463,7 +506,7 @@ fn all_findings_and_caveats_read_like_this() {
         ..Sla::default()
     });
 
-    let counted = work();
+    let (counted, swings) = (work(), all_swings());
     let (mut findings, mut kinds) = (Vec::new(), BTreeSet::new());
     for cause in all_causes_of_changes() {
         findings.push(change(cause.clone(), &slower[..1], &[]));
@@ -480,7 +523,7 @@ fn all_findings_and_caveats_read_like_this() {
     findings.push(change(missed(), &slower, &shared[..5]));
     findings.push(change(missed(), &slower, &shared));
     findings.push(change(missed(), &[slower.as_slice(), &faster].concat(), &[]));
-    let others = all_others(&cases, &jit, &sla, &counted).into_iter();
+    let others = all_others(&cases, &jit, &sla, &counted, &swings).into_iter();
     findings.extend(others.map(|statement| finding(statement, &slower[..1])));
 
     let mut page = String::new();
@@ -490,7 +533,7 @@ fn all_findings_and_caveats_read_like_this() {
         assert!(sentences <= 3, "{text}");
     }
     kinds.extend(findings.iter().map(|finding| finding.kind));
-    assert_eq!(kinds.len(), 22, "{kinds:?}");
+    assert_eq!(kinds.len(), 23, "{kinds:?}");
     for (number, caveat) in all_caveats().into_iter().enumerate() {
         let counted = CountedCaveat {
             caveat,

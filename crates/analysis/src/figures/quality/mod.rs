@@ -5,7 +5,7 @@
 
 mod concurrent;
 mod history;
-mod rates;
+pub(super) mod rates;
 mod settle_work;
 mod shifts;
 mod spread;

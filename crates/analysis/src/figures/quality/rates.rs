@@ -19,7 +19,7 @@ const OPERATIONS_MIN: f64 = 5.0;
 const OPERATIONS_EACH_MIN: f64 = 2.0;
 
 /// The work of each whole second, and the clients that did it.
-pub(super) struct Rates<'a> {
+pub(in crate::figures) struct Rates<'a> {
     /// The kind of operation.
     pub kind: &'a str,
     /// The work of each second: rows, operations or queries.
@@ -43,7 +43,10 @@ pub(super) struct Rates<'a> {
 impl<'a> Rates<'a> {
     /// Reads the seconds of a step; `None` if nothing is counted second by second, or the step is
     /// shorter than a second.
-    pub(super) fn new(step: &'a Step, ops: &'a BTreeMap<String, OpSeries>) -> Option<Self> {
+    pub(in crate::figures) fn new(
+        step: &'a Step,
+        ops: &'a BTreeMap<String, OpSeries>,
+    ) -> Option<Self> {
         let kind = step.main_operation()?;
         let series = ops.get(kind)?;
         let role = connection_role(step, kind);
