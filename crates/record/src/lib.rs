@@ -112,7 +112,8 @@ impl std::fmt::Display for FormatVersion {
 /// - 1.3: [`Build::commit`]: the commit that Assay made a build from.
 /// - 1.4: [`Step::commands`]: what ran before and after a step.
 /// - 1.5: [`Invocation::disk_floors`]: what the disk can do for a program alone.
-///   [`WorkloadSteps::alone`]: a step that is measured right after the load.
+///   [`WorkloadSteps::alone`]: a step that is measured right after the load. [`Run::design`]: the
+///   levels of the targets of a designed experiment.
 pub const FORMAT: FormatVersion = FormatVersion { major: 1, minor: 5 };
 
 impl FormatVersion {
