@@ -89,14 +89,15 @@ const OPENS: &str = "File::(open|create)|fs_err::(read|read_to_string|read_dir|r
 /// plan -> engine + workload -> load + probe -> record -> analysis -> report.
 const EDGES: &[(&str, &[&str])] = &[
     ("words", &[]),
-    ("plan", &["words"]),
+    ("design", &["words"]),
+    ("plan", &["design", "words"]),
     ("engine", &["probe", "words"]),
     ("conform", &["engine", "words"]),
     ("workload", &["engine", "plan", "words"]),
     ("load", &["engine", "words", "workload"]),
     ("probe", &["words"]),
     ("record", &["words"]),
-    ("analysis", &["record", "words"]),
+    ("analysis", &["design", "record", "words"]),
     ("report", &["analysis", "record", "words"]),
     ("builds", &[]),
     ("profile", &["words"]),
@@ -111,8 +112,8 @@ const EDGES: &[(&str, &[&str])] = &[
     (
         "assay",
         &[
-            "analysis", "builds", "conform", "engine", "load", "plan", "probe", "record", "report",
-            "runner", "words", "workload",
+            "analysis", "builds", "conform", "design", "engine", "load", "plan", "probe", "record",
+            "report", "runner", "words", "workload",
         ],
     ),
     // It checks the others, so it uses none of them.

@@ -5,6 +5,9 @@ use std::collections::BTreeSet;
 use record::{Run, RunDir};
 use runner::matrix::incomplete::resume_command;
 
+/// The kind of designs whose effects may be interactions.
+const SCREENING: &str = "screening";
+
 /// Returns the commands that tell more about a complete run.
 pub fn next_commands(directory: &RunDir, run: &Run) -> Vec<String> {
     let path = directory.path().display();
@@ -22,6 +25,10 @@ pub fn next_commands(directory: &RunDir, run: &Run) -> Vec<String> {
             format!("`assay compare {path} LATER-RUN --by-run` compares a later run with this one"),
         ]
         .into(),
+        repeats if run.design.is_some() => {
+            let more = more(2 * repeats.max(1), "doubles the repeats, for narrower intervals");
+            of_design(run, &path.to_string(), more)
+        }
         0 | 1 => [more(5, "adds the repeats that verdicts need"), tables].into(),
         repeats => [
             format!("`assay compare {path}` also shows what each operation costs"),
@@ -32,4 +39,22 @@ pub fn next_commands(directory: &RunDir, run: &Run) -> Vec<String> {
         ]
         .into(),
     }
+}
+
+/// Returns the commands that tell more about a designed experiment.
+fn of_design(run: &Run, path: &str, more: String) -> Vec<String> {
+    let mut commands = vec![
+        format!(
+            "`assay compare {path} --by design` shows all effects, and what they may be instead"
+        ),
+        more,
+    ];
+    let can_be_folded = run.design.as_ref().is_some_and(|design| {
+        let is_folded = design.targets.iter().any(|target| target.is_folded);
+        design.kind == SCREENING && !is_folded
+    });
+    if can_be_folded {
+        commands.push(format!("`assay augment {path}` tells effects from interactions"));
+    }
+    commands
 }
