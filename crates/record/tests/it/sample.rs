@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use record::{
-    Assay, Build, BuiltCommit, BuiltPatch, Cell, CellDir, CellRef, Check, Connection,
-    ConnectionState, Counter, Cpu, DeclaredOption, DiskFloor, FORMAT, FactDifference, Failure,
-    FileHash, FsyncLatency, Host, HostColumn, IntervalRow, Invocation, IoMode, IoRate, Limit,
-    LoadPause, OpRole, Ops, OptionStatus, Plan, PlanFile, RateSearch, ReadFloor, ResolvedValue,
-    Role, Run, RunDir, ServerHost, Setting, SettingRole, Settle, Status, Step, StepKind,
-    StorageSize, SyncFloor, SyncPlace, Target, UnmetOption, Warning, WorkloadSteps,
-    latency_histogram,
+    AloneStep, Assay, Build, BuiltCommit, BuiltPatch, Cell, CellDir, CellRef, Check, Connection,
+    ConnectionState, Counter, Cpu, DeclaredOption, Design, DesignFactor, DesignedTarget, DiskFloor,
+    FORMAT, FactDifference, Failure, FileHash, FsyncLatency, Host, HostColumn, IntervalRow,
+    Invocation, IoMode, IoRate, Limit, LoadPause, OpRole, Ops, OptionStatus, Plan, PlanFile,
+    RateSearch, ReadFloor, ResolvedValue, Role, Run, RunDir, ServerHost, Setting, SettingRole,
+    Settle, Status, Step, StepKind, StorageSize, SyncFloor, SyncPlace, Target, UnmetOption,
+    Warning, WorkloadSteps, latency_histogram,
 };
 
 pub const HOST_COLUMNS: [HostColumn<'static>; 2] = [
@@ -57,11 +57,24 @@ pub fn run() -> Run {
         }],
         targets: vec![target()],
         base: "bundled.base".into(),
+        design: Some(Design {
+            kind: "full".into(),
+            factors: vec![DesignFactor {
+                name: "jit".into(),
+                levels: vec!["off".into(), "on".into()],
+            }],
+            targets: vec![DesignedTarget {
+                target: "bundled.base".into(),
+                levels: vec![0],
+                is_folded: false,
+            }],
+        }),
         cells: vec![cell_ref()],
         workloads: vec![WorkloadSteps {
             workload: "insert".into(),
             variant: None,
             steps: vec!["l.i1".into()],
+            alone: Some(AloneStep { step: "l.i1".into(), in_sequence: None }),
         }],
         warnings: vec![Warning { code: "host::swap-in-use".into(), text: "swap is in use".into() }],
         search: Some(RateSearch {
