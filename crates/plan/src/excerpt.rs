@@ -9,7 +9,8 @@ use crate::diagnostic::Place;
 use crate::document;
 use crate::reader::Context;
 use crate::spec::{
-    Insert, InsertStepKind, KvStepKind, Plan, Reuse, Sysbench, SysbenchStepKind, Workload,
+    Designed, ENV, Insert, InsertStepKind, KvStepKind, Plan, Reuse, Sysbench, SysbenchStepKind,
+    Workload,
 };
 use crate::tree::{Entry, Node, Table, Value};
 use crate::wording::{key_part, quoted};
@@ -210,16 +211,19 @@ fn builds(root: &mut Table, plan: &Plan, wanted: &Excerpt<'_>) -> Option<Table> 
 /// Returns the configs of the targets by engine, each with all that it extends.
 fn configs(root: &mut Table, plan: &Plan, wanted: &Excerpt<'_>) -> Option<Table> {
     let declared = taken_table(root, "config");
+    let factors = taken_table(root, "factors");
     let mut configs = Table::default();
     for (target, file_options) in wanted.targets.iter().zip(&wanted.file_options) {
         let config = &plan.configs[target_named(plan, target)?.config];
         let engine = config.engine.name();
-        let Some(of_engine) = declared.table(engine) else {
+        let mut merged = match (declared.table(engine), &plan.designed) {
+            (of_engine, Some(designed)) => {
+                designed_config(of_engine, &factors, plan, designed, target)?
+            }
+            (Some(of_engine), None) => merged_config(of_engine, &config.name)?,
             // The plan has none for this engine: its targets have the empty one.
-            continue;
+            (None, None) => continue,
         };
-
-        let mut merged = merged_config(of_engine, &config.name)?;
         merged.take("extends");
         merged.take("file");
         if !file_options.is_empty() {
@@ -244,6 +248,43 @@ fn configs(root: &mut Table, plan: &Plan, wanted: &Excerpt<'_>) -> Option<Table>
         configs.set(engine, Value::Table(known));
     }
     Some(configs)
+}
+
+/// Returns the config that a design made for a target: the base's, with what the levels of configs
+/// change, and the options and variables of all levels.
+fn designed_config(
+    of_engine: Option<&Table>,
+    factors: &Table,
+    plan: &Plan,
+    designed: &Designed,
+    target: &str,
+) -> Option<Table> {
+    let of_target = designed.targets.iter().find(|other| other.target == target)?;
+    let mut merged = Table::default();
+    if let Some(of_engine) = of_engine {
+        let base = &plan.configs[plan.targets[plan.base].config].name;
+        merged = merged_config(of_engine, base)?;
+
+        let of_configs = factors.table("configs");
+        for (factor, level) in designed.factors.iter().zip(&of_target.levels) {
+            let is_of_configs = of_configs.is_some_and(|all| all.get(&factor.name).is_some());
+            if is_of_configs && *level > 0 {
+                merge(&mut merged, &merged_config(of_engine, &factor.levels[*level])?);
+            }
+        }
+    }
+
+    let config = &plan.configs[target_named(plan, target)?.config];
+    for (key, options) in [("set", &config.set), (ENV, &config.env)] {
+        let mut table = Table::default();
+        for (name, value) in options {
+            table.set(name, string(value));
+        }
+        if !table.entries.is_empty() {
+            merged.set(key, Value::Table(table));
+        }
+    }
+    Some(merged)
 }
 
 /// Returns a config with the values of those that it extends.
@@ -433,120 +474,4 @@ fn is_literal(text: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::parse;
-
-    const PLAN: &str = r#"
-name = "nightly" # secret-comment
-clients = [1, 4]
-repeats = 3
-data-dir = "/home/joe/data"
-[profile]
-[workload.sysbench]
-rows = 1000
-steps = ["load", "index", "point-query", "update-index", "insert"]
-step."update-index".time = "3s"
-step."insert".time = "4s"
-[build.a]
-postgres = "/home/joe/pg"
-factors.compiler = "O3"
-[build.b]
-postgres = "17.2"
-[build.c]
-postgres = "16"
-[config.postgres.base]
-file = "base.conf"
-set = { work_mem = "1MB", jit = false }
-[config.postgres.more]
-extends = "base"
-set = { WORK_MEM = "2MB" }
-"#;
-
-    fn wanted<'a>(steps: &[&str]) -> Excerpt<'a> {
-        Excerpt {
-            name: "finding",
-            targets: ["b.more", "a.base"],
-            clients: 4,
-            variant: None,
-            steps: steps.iter().map(|step| (*step).to_owned()).collect(),
-            repeats: 7,
-            sources: [("a".to_owned(), "postgres@15.3".to_owned())].into(),
-            file_options: [
-                vec![("jit".into(), "on".into()), ("fsync".into(), "off".into())],
-                Vec::new(),
-            ],
-            left_out: vec!["config.postgres.more.set.effective_io_concurrency".into()],
-            is_profiled: false,
-            is_exact: true,
-        }
-    }
-
-    #[test]
-    fn an_excerpt_has_two_targets_and_what_one_step_needs() {
-        let sets = ["config.postgres.more.set.effective_io_concurrency=0".to_owned()];
-        let (plan, _) = parse("p.toml", PLAN, &sets).unwrap();
-        let steps = plan.variants[0].workload.steps_to_reach("update-index");
-        assert_eq!(steps, ["load", "index", "update-index"]);
-
-        let steps: Vec<&str> = steps.iter().map(String::as_str).collect();
-        let text = excerpt(&plan, PLAN, &sets, &wanted(&steps)).unwrap();
-        let (cut, warnings) = parse("x.toml", &text, &[]).unwrap_or_else(|errors| {
-            panic!("{}\n{text}", crate::render(&errors, "x", &text, &[], false))
-        });
-        assert!(warnings.is_empty(), "{warnings:?}");
-        let names: Vec<&str> = cut.targets.iter().map(|target| target.name.as_str()).collect();
-        assert_eq!((names, cut.base), (vec!["b.more", "a.base"], 0));
-        assert_eq!((cut.repeats, cut.clients.as_slice()), (7, [4].as_slice()));
-        assert_eq!((cut.profile.repeats, cut.exact.repeats), (0, crate::EXACT_REPEATS));
-        assert!(!text.contains("secret-comment") && !text.contains("joe"), "{text}");
-
-        // The options of files come first, and those of `set` override them.
-        let more = &cut.configs[cut.targets[0].config];
-        let set: BTreeMap<&str, &str> =
-            more.set.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-        let expected = [("WORK_MEM", "2MB"), ("fsync", "off"), ("jit", "off")];
-        assert_eq!(set, expected.into(), "{text}");
-        assert_eq!(cut.builds[1].factors, [("compiler".to_owned(), "O3".to_owned())]);
-        assert!(text.contains("postgres = \"postgres@15.3\""), "{text}");
-    }
-
-    #[test]
-    fn a_variant_becomes_the_workload() {
-        let text = "[workload.insert]\ninitial-rows = 1000\nsteps = ['l.i0', 'l.x', 'settle', 'qr0', 'l.i1', 'qr100']\n\
-                    [workload.insert.variant.big]\n[workload.insert.variant.small]\ntransactions = 'small'\n\
-                    step.'l.i1'.rows = 2000\n[build.a]\nsqlite = 'bundled'\n[config.sqlite.x]\n[config.sqlite.y]\n";
-        let (plan, _) = parse("p.toml", text, &[]).unwrap();
-        let steps = plan.variants[1].workload.steps_to_reach("qr100");
-        assert_eq!(steps, ["l.i0", "l.x", "settle", "l.i1", "qr100"]);
-        let wanted = Excerpt {
-            targets: ["a.x", "a.y"],
-            variant: Some("small"),
-            sources: BTreeMap::new(),
-            file_options: Default::default(),
-            is_exact: false,
-            ..wanted(&[])
-        };
-        let wanted = Excerpt { steps, ..wanted };
-        let cut = excerpt(&plan, text, &[], &wanted).unwrap();
-        let (cut, _) = parse("x.toml", &cut, &[]).unwrap();
-        assert_eq!((cut.variants.len(), cut.targets.len()), (1, 2));
-        let Workload::Insert(insert) = &cut.variants[0].workload else { panic!("{cut:?}") };
-        assert!(matches!(insert.steps[3].kind, InsertStepKind::Write { .. }), "{insert:?}");
-        assert_eq!(insert.steps[0].rows_per_commit, 10);
-    }
-
-    #[test]
-    fn what_a_set_argument_gave_is_written_as_toml() {
-        for (text, is_number) in [
-            ("5", true),
-            ("0.5", true),
-            ("true", true),
-            ("05", false),
-            ("5s", false),
-            ("inf", false),
-        ] {
-            assert_eq!(is_literal(text), is_number, "{text}");
-        }
-    }
-}
+mod tests;
