@@ -85,6 +85,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use builds::DeclaredBuild;
+use configs::DeclaredConfig;
 use quantity::Quantity;
 use reader::{Context, Field, Section, ValueKind};
 use repeats::Repeats;
@@ -173,47 +174,20 @@ fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
     let in_sequence = workload(cx, section, largest_count(&clients));
     let variants = alone::add_variants(cx, in_sequence, &alone);
 
-    // What is compared.
-    let errors = cx.errors();
-    let builds = builds::read(cx, section.take("build"));
-    let mut configs = configs::read(cx, section.take("config"), &builds);
-    let target = section.take("target").map(|entry| entry.node);
-    let entries = factors::DesignEntries {
-        design: section.take("design"),
-        factors: section.take("factors"),
-        base: base_node.clone(),
-        target: target.as_ref().map(|node| node.place),
-    };
-    let mut targets = Vec::new();
-    let mut designed = None;
-    // A name that could not be read would be reported again as unknown.
-    if cx.errors() == errors && entries.are_given() {
-        if let Some(made) = factors::read(cx, entries, &builds, &mut configs) {
-            (targets, designed) = (made.targets, Some(made.designed));
-        }
-    } else if cx.errors() == errors {
-        let parts = targets::TargetParts { builds: &builds, configs: &configs };
-        targets = targets::read(cx, target, &parts);
-    }
-    let are_known = cx.errors() == errors;
+    let is_against_itself = twin_node.is_some();
+    let mut compared = Compared::read(cx, section, base_node.as_ref(), is_against_itself);
     section.finish(cx);
-
-    // A plan against itself measures one of its targets; the others are not mistakes. Configs of a
-    // design may be levels.
-    if are_known && twin_node.is_none() && designed.is_none() {
-        let parts = targets::TargetParts { builds: &builds, configs: &configs };
-        targets::report_unused(cx, &parts, &targets);
-    }
-    check_engines(cx, variants.as_deref(), &builds);
+    check_engines(cx, variants.as_deref(), &compared.builds);
     if let Some(node) = &twin_node {
-        targets = twins(cx, base_at, node, &targets, are_known);
-        designed = None;
+        compared.targets = twins(cx, base_at, node, &compared.targets, compared.are_known);
+        compared.designed = None;
     }
+    let Compared { builds, configs, targets, designed, are_known } = compared;
     repeats.check(cx, &targets);
 
     let first = first_measured(cx, variants.as_deref(), &builds, &targets);
     let base = match base_node {
-        Some(node) if twin_node.is_none() => {
+        Some(node) if !is_against_itself => {
             index_named(cx, base_at, "base", &node, &targets, are_known)
         }
         _ => default_base(cx, base_at, first, &targets),
@@ -229,7 +203,7 @@ fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
         idle,
         placement,
         base: base?,
-        against_itself: twin_node.is_some(),
+        against_itself: is_against_itself,
         seed,
         data_dir: surroundings.data_dir,
         keep_data: surroundings.keep_data,
@@ -248,6 +222,65 @@ fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
         designed,
         resolved: std::mem::take(&mut cx.resolved),
     })
+}
+
+/// What a plan compares.
+struct Compared {
+    builds: Vec<DeclaredBuild>,
+    configs: Vec<DeclaredConfig>,
+    targets: Vec<Target>,
+    designed: Option<Designed>,
+    /// Nothing of it has an error, so that a name that is not among the targets is unknown.
+    are_known: bool,
+}
+
+impl Compared {
+    /// Reads builds and configs, and the targets that the plan lists or that a design makes of
+    /// factors. `base` is the value of the plan's key.
+    fn read(
+        cx: &mut Context<'_>,
+        section: &mut Section,
+        base: Option<&Node>,
+        is_against_itself: bool,
+    ) -> Self {
+        let errors = cx.errors();
+        let builds = builds::read(cx, section.take("build"));
+        let configs = configs::read(cx, section.take("config"), &builds);
+        let target = section.take("target").map(|entry| entry.node);
+        let entries = factors::DesignEntries {
+            design: section.take("design"),
+            factors: section.take("factors"),
+            base: base.cloned(),
+            target: target.as_ref().map(|node| node.place),
+        };
+        let mut compared =
+            Self { builds, configs, targets: Vec::new(), designed: None, are_known: false };
+
+        // A name that could not be read would be reported again as unknown.
+        if cx.errors() > errors {
+            return compared;
+        }
+        if entries.are_given() {
+            let made = factors::read(cx, entries, &compared.builds, &mut compared.configs);
+            if let Some(made) = made {
+                (compared.targets, compared.designed) = (made.targets, Some(made.designed));
+            }
+        } else {
+            compared.targets = targets::read(cx, target, &compared.parts());
+        }
+        compared.are_known = cx.errors() == errors;
+
+        // A plan against itself measures one of its targets; the others are not mistakes. Configs of
+        // a design may be levels.
+        if compared.are_known && !is_against_itself && compared.designed.is_none() {
+            targets::report_unused(cx, &compared.parts(), &compared.targets);
+        }
+        compared
+    }
+
+    fn parts(&self) -> targets::TargetParts<'_> {
+        targets::TargetParts { builds: &self.builds, configs: &self.configs }
+    }
 }
 
 /// Returns the largest number of clients; `None` if not all numbers could be read.
