@@ -189,20 +189,13 @@ impl fmt::Display for Note {
                 "each run or invocation has only one repeat, so whatever the machine does in each of them again, such as \
                  slowing down from the start, counts as a change",
             ),
-            Self::Family { family, comparison_count, shown_count, level_min, level_max } => {
-                let confidence = if level_min < level_max {
-                    let (low, high) = (percent(1.0 - level_max), percent(1.0 - level_min));
-                    format!("{low}% to {high}%, by target")
-                } else {
-                    format!("{}%", percent(1.0 - level_max))
-                };
-                write!(
-                    f,
-                    "{} of {family}: {}; the confidence of each interval is {confidence}",
-                    counted(*comparison_count, "comparison"),
-                    shown_changes(*shown_count, *level_max),
-                )
-            }
+            Self::Family { family, comparison_count, shown_count, level_min, level_max } => write!(
+                f,
+                "{} of {family}: {}; the confidence of each interval is {}",
+                counted(*comparison_count, "comparison"),
+                shown_changes(*shown_count, *level_max),
+                confidence(*level_min, *level_max),
+            ),
             Self::SharedLoads { cell_count, of } => write!(
                 f,
                 "{cell_count} of {of} cells began with a copy of a database that another cell had loaded, and did not load: \
@@ -230,6 +223,13 @@ impl fmt::Display for Note {
             ),
         }
     }
+}
+
+/// Formats the confidence of intervals that were decided at these levels.
+fn confidence(level_min: f64, level_max: f64) -> String {
+    let high = percent(1.0 - level_min);
+    let low = percent(1.0 - level_max);
+    if level_min < level_max { format!("{low}% to {high}%, by target") } else { format!("{low}%") }
 }
 
 fn shown_changes(count: usize, level: f64) -> String {

@@ -8,7 +8,6 @@ mod phase;
 mod printed;
 
 use std::path::PathBuf;
-use std::time::Instant;
 
 use analysis::tune::{Goal, Next, Outcome, Phase, next};
 use fs_err as fs;
@@ -16,7 +15,7 @@ use plan::{Designed, Plan};
 use runner::failure::UsageError;
 
 use self::log::{Log, Question, RUNS};
-use self::phase::{Measured, Measuring};
+use self::phase::{Deadline, Measured, Measuring};
 use crate::cli::TuneArgs;
 use crate::exit::Exit;
 use crate::output::{eprint_line, print};
@@ -24,12 +23,12 @@ use crate::runs::unknown_step;
 
 /// Begins a tuning, or goes on with one.
 pub fn tune(args: &TuneArgs) -> anyhow::Result<Exit> {
-    let end = args.time.map(|time| Instant::now() + time);
+    let deadline = Deadline::after(args.time);
     let (directory, log) = match &args.resume {
         Some(directory) => (directory.clone(), Log::read(directory)?),
         None => begin(args)?,
     };
-    let mut tuning = Tuning::open(directory, log, args, end)?;
+    let mut tuning = Tuning::open(directory, log, args, deadline)?;
     match tuning.search()? {
         Some(outcome) => {
             print(&printed::answer(&tuning.log, &tuning.designed, &outcome))?;
@@ -107,8 +106,7 @@ struct Tuning<'a> {
     plan: Plan,
     designed: Designed,
     args: &'a TuneArgs,
-    /// The time at which no further repeat begins.
-    end: Option<Instant>,
+    deadline: Deadline,
 }
 
 impl<'a> Tuning<'a> {
@@ -117,7 +115,7 @@ impl<'a> Tuning<'a> {
         directory: PathBuf,
         log: Log,
         args: &'a TuneArgs,
-        end: Option<Instant>,
+        deadline: Deadline,
     ) -> anyhow::Result<Self> {
         let path = &log.question.plan;
         if fs::read_to_string(path)? != log.question.plan_text {
@@ -128,7 +126,7 @@ impl<'a> Tuning<'a> {
         let Some(designed) = plan.designed.clone() else {
             return usage("the plan has no `[factors]`", "begin another tuning");
         };
-        Ok(Self { directory, log, plan, designed, args, end })
+        Ok(Self { directory, log, plan, designed, args, deadline })
     }
 
     /// Measures until there is a result; returns `None` if the time is up, or the operator
@@ -163,7 +161,7 @@ impl<'a> Tuning<'a> {
             designed: &self.designed,
             directory: &self.directory,
             place: &self.args.place,
-            end: self.end,
+            deadline: self.deadline,
             is_trusted: self.args.trust,
         };
 

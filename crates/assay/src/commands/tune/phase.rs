@@ -2,7 +2,7 @@
 //! until all is decided.
 
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use analysis::figures::Figures;
 use analysis::tune::{Contender, Levels, Phase, PhaseResult, without};
@@ -22,6 +22,24 @@ const SCREENING_REPEATS_MIN: u32 = 2;
 /// any time.
 const REPEATS_FIRST: u32 = 3;
 
+/// The time at which no further repeat begins; never if there is none.
+#[derive(Clone, Copy)]
+pub(super) struct Deadline(Option<Instant>);
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "it limits the time of a tuning, and is not measured"
+)]
+impl Deadline {
+    pub(super) fn after(time: Option<Duration>) -> Self {
+        Self(time.map(|time| Instant::now() + time))
+    }
+
+    fn has_passed(self) -> bool {
+        self.0.is_some_and(|end| Instant::now() >= end)
+    }
+}
+
 /// A phase to measure.
 pub(super) struct Measuring<'a> {
     pub phase: &'a Phase,
@@ -31,8 +49,7 @@ pub(super) struct Measuring<'a> {
     /// The directory of the tuning.
     pub directory: &'a Path,
     pub place: &'a PlaceArgs,
-    /// The time at which no further repeat begins.
-    pub end: Option<Instant>,
+    pub deadline: Deadline,
     /// The operator trusts the records of an earlier invocation.
     pub is_trusted: bool,
 }
@@ -76,7 +93,7 @@ impl Measuring<'_> {
             if is_decided(&result) || repeats >= self.question.repeats_max {
                 return Ok(Measured::Judged(result));
             }
-            if self.end.is_some_and(|end| Instant::now() >= end) {
+            if self.deadline.has_passed() {
                 return Ok(Measured::TimeIsUp);
             }
             // The run is locked until its outcome is dropped.
