@@ -18,7 +18,7 @@ set = { journal_mode = "wal", synchronous = "off" }
 const STEPS: &str = r#"steps = ["l.i0", "l.x", "l.i1", "settle", "qr0", "qr100", "qr500", "qr100.pre", "qr100.post"]"#;
 
 /// Commands that need more than a run on SQLite.
-const NEED_MORE: [(&str, &str); 12] = [
+const NEED_MORE: [(&str, &str); 14] = [
     ("folded", "a profile"),
     ("pprof", "a profile"),
     ("firefox", "a profile"),
@@ -31,6 +31,8 @@ const NEED_MORE: [(&str, &str); 12] = [
     ("sync_binlog", "configs of MySQL"),
     ("mysql.bl1_sync1_dw1", "configs of MySQL"),
     ("mysql=mysql.bl1_sync1_dw1", "configs of MySQL"),
+    ("design", "a designed experiment"),
+    ("wal_compression", "a designed experiment"),
 ];
 
 /// Returns the arguments of a command on these runs, or `None` if it does not read runs or needs
