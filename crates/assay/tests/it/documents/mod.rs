@@ -18,7 +18,7 @@ set = { journal_mode = "wal", synchronous = "off" }
 const STEPS: &str = r#"steps = ["l.i0", "l.x", "l.i1", "settle", "qr0", "qr100", "qr500", "qr100.pre", "qr100.post"]"#;
 
 /// Commands that need more than a run on SQLite.
-const NEED_MORE: [(&str, &str); 14] = [
+const NEED_MORE: [(&str, &str); 15] = [
     ("folded", "a profile"),
     ("pprof", "a profile"),
     ("firefox", "a profile"),
@@ -31,6 +31,7 @@ const NEED_MORE: [(&str, &str); 14] = [
     ("sync_binlog", "configs of MySQL"),
     ("mysql.bl1_sync1_dw1", "configs of MySQL"),
     ("mysql=mysql.bl1_sync1_dw1", "configs of MySQL"),
+    ("disk-floor", "the floor of the disk"),
     ("design", "a designed experiment"),
     ("wal_compression", "a designed experiment"),
 ];
