@@ -10,8 +10,10 @@ pub(super) fn transform(real: &mut [f64], imaginary: &mut [f64]) {
 
     let mut half = 1;
     while half < size {
+        // Each pair turns by one step more, which is cheaper than another sine.
+        let (step_sine, step_cosine) = (-PI / half as f64).sin_cos();
+        let (mut sine, mut cosine) = (0.0, 1.0);
         for pair in 0..half {
-            let (sine, cosine) = (-PI * pair as f64 / half as f64).sin_cos();
             for low in (pair..size).step_by(2 * half) {
                 let high = low + half;
                 let turned_real = cosine * real[high] - sine * imaginary[high];
@@ -21,6 +23,9 @@ pub(super) fn transform(real: &mut [f64], imaginary: &mut [f64]) {
                 real[low] += turned_real;
                 imaginary[low] += turned_imaginary;
             }
+            let turned = cosine * step_cosine - sine * step_sine;
+            sine = cosine * step_sine + sine * step_cosine;
+            cosine = turned;
         }
         half *= 2;
     }

@@ -135,10 +135,12 @@ impl Spectrum {
     fn noise(&self) -> Noise {
         let last = self.segment_seconds / 2;
         let lines = (FITTED_MIN..last).step_by((last / FITTED_MAX).max(1));
-        let logs: Vec<(f64, f64)> = lines
-            .map(|line| self.independent(line))
-            .map(|(frequency, power)| (frequency, power.max(f64::MIN_POSITIVE).ln()))
-            .collect();
+        // Many shapes are tried at the same frequencies, so each cosine is computed once.
+        let mut logs: Vec<(f64, f64)> = Vec::new();
+        for line in lines {
+            let (frequency, power) = self.independent(line);
+            logs.push(((TAU * frequency).cos(), power.max(f64::MIN_POSITIVE).ln()));
+        }
 
         let mut best = Noise { correlation: 0.0, white_share: 0.0, level: 1.0 };
         let mut least = f64::INFINITY;
@@ -147,7 +149,7 @@ impl Spectrum {
                 let shape = Noise { correlation, white_share, level: 1.0 };
                 let residuals: Vec<f64> = logs
                     .iter()
-                    .map(|&(frequency, log)| log - shape.power(frequency).ln())
+                    .map(|&(cosine, log)| log - shape.power_of_cosine(cosine).ln())
                     .collect();
                 let middle = median(residuals.iter().copied()).unwrap_or(0.0);
                 let deviation: f64 =
@@ -173,9 +175,14 @@ struct Noise {
 impl Noise {
     /// Returns the mean power at a frequency, per second.
     fn power(self, frequency: f64) -> f64 {
+        self.power_of_cosine((TAU * frequency).cos())
+    }
+
+    /// Returns the mean power at the frequency whose angle per second has this cosine.
+    fn power_of_cosine(self, cosine: f64) -> f64 {
         let Self { correlation, white_share, level } = self;
         let square = correlation * correlation;
-        let slow = (1.0 - square) / (1.0 - 2.0 * correlation * (TAU * frequency).cos() + square);
+        let slow = (1.0 - square) / (1.0 - 2.0 * correlation * cosine + square);
         level * (slow + white_share)
     }
 }
