@@ -34,8 +34,8 @@ fn place_with_plan() -> Option<Place> {
 
     let library = folder.join("librocksdb.so.9.9.3");
     let plan = format!(
-        "repeats = 2\n[workload.kv]\nkeys = 4000\nsteps = [\"fillseq\", \"readrandom\"]\nread-time = \"200ms\"\n\
-         [build.mine]\nrocksdb = '{}'\n[factors.env]\nSLOW = [50000, 0]\nONE = [0, 1]\nTWO = [0, 1]\n",
+        "repeats = 3\n[workload.kv]\nkeys = 4000\nsteps = [\"fillseq\", \"readrandom\"]\nread-time = \"200ms\"\n\
+         [build.mine]\nrocksdb = '{}'\n[factors.env]\nSLOW = [200000, 0]\nONE = [0, 1]\nTWO = [0, 1]\n",
         library.display()
     );
     fs_err::write(place.join("plan.toml"), plan).unwrap();
