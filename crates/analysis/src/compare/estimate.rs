@@ -82,24 +82,15 @@ impl Estimate {
         let floor = rounding.max(RESOLUTION);
         let measured = difference_of(&base, &values, floor);
         let count = base.len().min(values.len());
-        let bootstrapped = count >= BOOTSTRAP_REPEATS;
-        Self {
-            measured,
-            detrended: measured,
-            resampled: if bootstrapped {
-                let difference = |drawn: &[Vec<f64>]| difference_of(&drawn[0], &drawn[1], floor);
-                bootstrap::studentized(&[&base, &values], difference, resamples, seed)
-            } else {
-                Vec::new()
-            },
-            spread: (variance(&base) + variance(&values)).sqrt(),
-            borrowed: 1.0,
-            floor,
-            count: count as f64,
-            looks: Looks::Once,
-            machine_spread: None,
-            is_coarse: measured.error <= rounding,
+        let spread = (variance(&base) + variance(&values)).sqrt();
+        let mut estimate = Self::of_known(measured, spread, rounding, count);
+
+        if count >= BOOTSTRAP_REPEATS {
+            let difference = |drawn: &[Vec<f64>]| difference_of(&drawn[0], &drawn[1], floor);
+            estimate.resampled =
+                bootstrap::studentized(&[&base, &values], difference, resamples, seed);
         }
+        estimate
     }
 
     /// Estimates a ratio whose logarithm is known with its error. `spread` is the standard
