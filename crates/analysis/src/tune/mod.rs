@@ -6,13 +6,11 @@
 mod judge;
 mod race;
 
+pub use design::Levels;
 use serde::{Deserialize, Serialize};
 
 pub use judge::{Goal, Keep, target_of};
 pub use race::{Contender, RaceResult, RatioInterval};
-
-/// The level of each factor; 0 is the base's.
-pub type Levels = Vec<usize>;
 
 /// The effect of a level of a factor, as the screening shows it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
