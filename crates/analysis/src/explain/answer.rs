@@ -62,11 +62,11 @@ pub struct FactorAnswer {
 pub struct WithoutEffect {
     /// The number of these levels.
     pub level_count: usize,
-    /// Their effects that matter are ruled out.
+    /// The comparisons that rule out an effect that matters.
     pub no_change_shown: usize,
-    /// Their effects that are too noisy to say.
+    /// The comparisons that are too noisy to say.
     pub too_noisy: usize,
-    /// Their effects that have no verdict: measured once, or not comparable.
+    /// The comparisons without a verdict: measured once, or not comparable.
     pub not_compared: usize,
 }
 
