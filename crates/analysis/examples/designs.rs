@@ -8,6 +8,8 @@
 #[path = "../tests/it/compare/machine.rs"]
 #[allow(dead_code, reason = "the tests use what this does not")]
 mod machine;
+#[path = "../tests/it/random.rs"]
+mod random;
 
 use std::process::ExitCode;
 

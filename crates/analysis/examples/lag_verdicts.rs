@@ -3,6 +3,8 @@
 
 #![allow(clippy::print_stdout, reason = "it prints a table")]
 
+#[path = "../tests/it/random.rs"]
+mod random;
 #[path = "../tests/it/lag/shapes.rs"]
 mod shapes;
 

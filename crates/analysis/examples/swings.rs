@@ -4,6 +4,8 @@
 
 #![allow(clippy::print_stdout, reason = "it prints tables")]
 
+#[path = "../tests/it/random.rs"]
+mod random;
 #[path = "../tests/it/swing/shapes.rs"]
 mod shapes;
 

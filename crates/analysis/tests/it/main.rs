@@ -7,6 +7,7 @@ mod compare;
 mod exact;
 mod history;
 mod lag;
+mod random;
 mod swing;
 
 use std::collections::BTreeMap;

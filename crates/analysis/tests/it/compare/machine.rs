@@ -3,30 +3,13 @@
 
 use std::collections::BTreeMap;
 
+pub use crate::random::Random;
 use analysis::figures::{Figures, Row, StartedCell};
 use record::{Status, StepKind};
 
 pub const BASE: &str = "old.base";
 
-/// Random numbers, also of other distributions than the uniform one.
-pub struct Random(words::Random);
-
 impl Random {
-    pub fn new(seed: u64) -> Self {
-        Self(words::Random::new(seed))
-    }
-
-    /// Returns a number in (0, 1).
-    pub fn uniform(&mut self) -> f64 {
-        ((self.0.next_u64() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
-    }
-
-    /// Box and Muller.
-    pub fn normal(&mut self) -> f64 {
-        let radius = (-2.0 * self.uniform().ln()).sqrt();
-        radius * (std::f64::consts::TAU * self.uniform()).cos()
-    }
-
     fn shuffle(&mut self, order: &mut [usize]) {
         for last in (1..order.len()).rev() {
             order.swap(last, (self.uniform() * (last + 1) as f64) as usize);

@@ -2,28 +2,9 @@
 
 use std::collections::BTreeMap;
 
+pub use crate::random::Random;
 use analysis::figures::{CounterSeries, LagVerdict};
 use record::Step;
-
-/// Random numbers.
-pub struct Random(words::Random);
-
-impl Random {
-    pub fn new(seed: u64) -> Self {
-        Self(words::Random::new(seed))
-    }
-
-    /// Returns a number in (0, 1).
-    fn uniform(&mut self) -> f64 {
-        ((self.0.next_u64() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
-    }
-
-    /// Box and Muller.
-    fn normal(&mut self) -> f64 {
-        let radius = (-2.0 * self.uniform().ln()).sqrt();
-        radius * (std::f64::consts::TAU * self.uniform()).cos()
-    }
-}
 
 /// Returns the lag of each second of a step with so many seconds, in milliseconds and without the
 /// noise of the measurement.
