@@ -4,6 +4,7 @@ use std::io::{Read, Write as _};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -25,6 +26,12 @@ pub(crate) struct Ended {
 }
 
 impl Ended {
+    /// Returns the end of a process whose output somebody else has read.
+    pub(crate) fn without_output(status: ExitStatus, messages: JoinHandle<Vec<u8>>) -> Self {
+        let messages = messages.join().unwrap_or_default();
+        Self { output: Vec::new(), message: last_line(&messages), status: Some(status) }
+    }
+
     /// Returns how the process ended: `it was killed by signal 11: what it said`.
     pub(crate) fn text(&self) -> String {
         let end = match self.status {
@@ -111,7 +118,7 @@ pub(crate) fn verdict(ended: Ended) -> Verdict {
 }
 
 /// Reads a pipe in a thread, so that the process never waits for it to be read.
-fn reader(pipe: Option<impl Read + Send + 'static>) -> std::thread::JoinHandle<Vec<u8>> {
+pub(crate) fn reader(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<Vec<u8>> {
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
         // What was read before an error is kept.

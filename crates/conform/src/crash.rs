@@ -14,12 +14,14 @@ use words::{Durability, Random};
 
 use crate::child::{self, print_line};
 use crate::data;
-use crate::model::History;
+use crate::model::{Change, History};
 use crate::place::{Place, connect, difference, scanned, shown};
 use crate::{Part, TIME_MAX, Task, Verdict, claims};
 
 /// The most operations that are acknowledged before a process is killed.
 const OPERATIONS_MAX: u64 = 400;
+/// The operations that a process computes at a time before it writes them: enough for most kills.
+const OPERATIONS_AHEAD: u64 = OPERATIONS_MAX + 100;
 /// The longest pause between the last of them and the signal.
 const PAUSE_US_MAX: u64 = 2_000;
 
@@ -71,55 +73,66 @@ fn kill_after(
     pause: Duration,
 ) -> anyhow::Result<Written> {
     let lines = lines_of(&mut child)?;
+    let messages = child::reader(child.stderr.take());
     let mut acknowledged = from;
-    let mut last_line = String::new();
-    let mut is_silent = false;
 
     while acknowledged < from + wanted {
         match lines.recv_timeout(TIME_MAX) {
-            Ok(line) => match line.parse::<u64>() {
-                Ok(operation) => acknowledged = operation + 1,
-                Err(_) => last_line = line,
-            },
-            Err(RecvTimeoutError::Disconnected) => break,
+            Ok(Line::Acknowledged(operation)) => acknowledged = operation + 1,
+            Ok(Line::Verdict(verdict)) => {
+                child.wait()?;
+                return Ok(Written::Ended(verdict));
+            }
             Err(RecvTimeoutError::Timeout) => {
-                is_silent = true;
-                break;
+                child.kill()?;
+                child.wait()?;
+                let why = "a write did not end in time";
+                return Ok(Written::Ended(Verdict::failed(why)));
+            }
+            // A process that closes its output is about to end. A signal would hide how.
+            Err(RecvTimeoutError::Disconnected) => {
+                let status = child.wait()?;
+                let ended = child::Ended::without_output(status, messages);
+                return Ok(Written::Ended(Verdict::Failed(ended.text())));
             }
         }
     }
 
     std::thread::sleep(pause);
-    let ended_before = child.try_wait()?;
     child.kill()?;
     child.wait()?;
-    // More may have been acknowledged before the signal.
+
+    // More may have been acknowledged before the signal, or a write may have failed.
     for line in lines {
-        match line.parse::<u64>() {
-            Ok(operation) => acknowledged = operation + 1,
-            Err(_) => last_line = line,
+        match line {
+            Line::Acknowledged(operation) => acknowledged = operation + 1,
+            Line::Verdict(verdict) => return Ok(Written::Ended(verdict)),
         }
     }
+    Ok(Written::Killed { acknowledged })
+}
 
-    if is_silent {
-        return Ok(Written::Ended(Verdict::failed("a write did not end in time")));
-    }
-    match ended_before {
-        None => Ok(Written::Killed { acknowledged }),
-        Some(status) => Ok(Written::Ended(match serde_json::from_str(&last_line) {
-            Ok(verdict) => verdict,
-            Err(_) => Verdict::failed(format!("the process that writes ended with {status}")),
-        })),
-    }
+/// What a process that writes prints.
+enum Line {
+    /// The number of an operation that is acknowledged.
+    Acknowledged(u64),
+    /// Why the process does not write any more.
+    Verdict(Verdict),
 }
 
 /// Returns the lines that a process prints, as they come.
-fn lines_of(child: &mut Child) -> anyhow::Result<Receiver<String>> {
+fn lines_of(child: &mut Child) -> anyhow::Result<Receiver<Line>> {
     let out = child.stdout.take().context("the process has no output")?;
-    let (line, lines) = mpsc::channel();
+    let (sender, lines) = mpsc::channel();
     std::thread::spawn(move || {
         for text in BufReader::new(out).lines().map_while(Result::ok) {
-            if line.send(text).is_err() {
+            let line = match text.parse() {
+                Ok(operation) => Some(Line::Acknowledged(operation)),
+                // The library may print lines of its own.
+                Err(_) => serde_json::from_str(&text).ok().map(Line::Verdict),
+            };
+            let is_wanted = line.is_none_or(|line| sender.send(line).is_ok());
+            if !is_wanted {
                 return;
             }
         }
@@ -143,6 +156,7 @@ pub(crate) fn write(place: &Place, durability: Durability, from: u64) -> anyhow:
     print_line(&serde_json::to_string(&verdict)?)
 }
 
+/// Writes operations until the process is killed. Returns only why the adapter can't be tested.
 fn write_on(place: &Place, durability: Durability, from: u64) -> anyhow::Result<Verdict> {
     if !claims(&place.library, durability) {
         let what = format!("the adapter does not claim the durability `{}`", durability.name());
@@ -157,11 +171,17 @@ fn write_on(place: &Place, durability: Durability, from: u64) -> anyhow::Result<
     let has_batches = !database.lacks().batches;
     let history = History::new(place.seed, has_batches);
     let mut session = connect(&database)?;
-    for operation in from.. {
-        data::write(&mut session, &history.changes(operation), has_batches)?;
-        print_line(&operation.to_string())?;
+    let mut operation = from;
+    loop {
+        // Changes are computed ahead, so that the signal finds the process inside the adapter.
+        let computed: Vec<Vec<Change>> =
+            (operation..operation + OPERATIONS_AHEAD).map(|next| history.changes(next)).collect();
+        for changes in computed {
+            data::write(&mut session, &changes, has_batches)?;
+            print_line(&operation.to_string())?;
+            operation += 1;
+        }
     }
-    Ok(Verdict::Passed)
 }
 
 /// Opens the database after its process was killed, and compares it with what was acknowledged.
