@@ -27,9 +27,12 @@ pub(crate) struct Ended {
 
 impl Ended {
     /// Returns the end of a process whose output somebody else has read.
-    pub(crate) fn without_output(status: ExitStatus, messages: JoinHandle<Vec<u8>>) -> Self {
+    pub(crate) fn without_output(
+        status: Option<ExitStatus>,
+        messages: JoinHandle<Vec<u8>>,
+    ) -> Self {
         let messages = messages.join().unwrap_or_default();
-        Self { output: Vec::new(), message: last_line(&messages), status: Some(status) }
+        Self { output: Vec::new(), message: last_line(&messages), status }
     }
 
     /// Returns how the process ended: `it was killed by signal 11: what it said`.
@@ -88,21 +91,26 @@ pub(crate) fn run(
     let output = reader(child.stdout.take());
     let messages = reader(child.stderr.take());
 
+    let status = end_of(&mut child, time_max)?;
+    let output = output.join().unwrap_or_default();
+    let messages = messages.join().unwrap_or_default();
+    Ok(Ended { output, message: last_line(&messages), status })
+}
+
+/// Waits for the end of a process, and kills it after a time. `None`: it was killed.
+pub(crate) fn end_of(child: &mut Child, time_max: Duration) -> anyhow::Result<Option<ExitStatus>> {
     let began = now();
-    let status = loop {
+    loop {
         if let Some(status) = child.try_wait()? {
-            break Some(status);
+            return Ok(Some(status));
         }
         if began.elapsed() > time_max {
             child.kill()?;
             child.wait()?;
-            break None;
+            return Ok(None);
         }
         std::thread::sleep(LOOK);
-    };
-    let output = output.join().unwrap_or_default();
-    let messages = messages.join().unwrap_or_default();
-    Ok(Ended { output, message: last_line(&messages), status })
+    }
 }
 
 /// Returns the verdict that a process printed, or how it failed to.

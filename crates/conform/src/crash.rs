@@ -80,6 +80,7 @@ fn kill_after(
         match lines.recv_timeout(TIME_MAX) {
             Ok(Line::Acknowledged(operation)) => acknowledged = operation + 1,
             Ok(Line::Verdict(verdict)) => {
+                child.kill()?;
                 child.wait()?;
                 return Ok(Written::Ended(verdict));
             }
@@ -91,7 +92,7 @@ fn kill_after(
             }
             // A process that closes its output is about to end. A signal would hide how.
             Err(RecvTimeoutError::Disconnected) => {
-                let status = child.wait()?;
+                let status = child::end_of(&mut child, TIME_MAX)?;
                 let ended = child::Ended::without_output(status, messages);
                 return Ok(Written::Ended(Verdict::Failed(ended.text())));
             }
