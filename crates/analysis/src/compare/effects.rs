@@ -119,7 +119,7 @@ struct FactorLevel<'f> {
 impl FactorLevel<'_> {
     /// Returns a level of the factor with its name: `build=pg17`.
     fn named(self, level: usize) -> String {
-        format!("{}={}", self.factor.name, self.factor.levels[level])
+        format!("{}={}", self.factor.label(), self.factor.levels[level])
     }
 }
 

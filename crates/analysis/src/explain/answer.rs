@@ -267,7 +267,7 @@ impl FactorAnswer {
         let factor = &effects.factors[factor];
         Self {
             engine: factor.engine.clone(),
-            factor: factor.name.clone(),
+            factor: factor.label().to_owned(),
             base_level: factor.levels[0].clone(),
             level: factor.levels[level].clone(),
             differing: shown.filter(|effect| effect.differs()).count(),

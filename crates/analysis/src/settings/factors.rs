@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
+use words::Engine;
 
 use super::Profile;
 use crate::order::distinct;
@@ -82,9 +83,17 @@ impl Factor {
         missing
     }
 
+    /// Returns the name for readers. The path of an option of RocksDB is left out, since it is long
+    /// and says little: `block_size` of `block_based_table_factory.block_size`.
+    pub fn label(&self) -> &str {
+        let last_part =
+            self.name.rsplit('.').next().filter(|_| self.engine == Engine::RocksDb.name());
+        last_part.unwrap_or(&self.name)
+    }
+
     /// Returns the change of a level from the base's: `synchronous_commit: on -> off`.
     pub fn change(&self, level: usize) -> String {
-        format!("{}: {} -> {}", self.name, self.levels[0], self.levels[level])
+        format!("{}: {} -> {}", self.label(), self.levels[0], self.levels[level])
     }
 
     /// Returns whether `name` is the factor's name, or that of a setting that always changes with
@@ -488,5 +497,19 @@ mod tests {
         assert!(found.factors.is_empty());
         let pair = ["x.a", "x.a-again"].map(str::to_owned);
         assert_eq!(found.alike, [pair]);
+    }
+
+    #[test]
+    fn options_of_rocksdb_are_shown_without_their_path() {
+        let named = |engine: &str, name: &str| Factor {
+            engine: engine.into(),
+            name: name.into(),
+            ..Factor::default()
+        };
+        let block_size = named("rocksdb", "block_based_table_factory.block_size");
+        assert_eq!(block_size.label(), "block_size");
+        assert_eq!(named("rocksdb", "compression").label(), "compression");
+        // The prefix of an extension of PostgreSQL says whose option it is.
+        assert_eq!(named("postgres", "auto_explain.log_timing").label(), "auto_explain.log_timing");
     }
 }

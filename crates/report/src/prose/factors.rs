@@ -11,7 +11,7 @@ use crate::tables::compared::effects::has_combinations;
 /// Returns the title of a report of effects.
 pub(crate) fn title(effects: &Effects) -> String {
     match &effects.factors[..] {
-        [factor] => format!("The effect of {}, all else equal", factor.name),
+        [factor] => format!("The effect of {}, all else equal", factor.label()),
         factors => format!("The effects of {} factors, all else equal", factors.len()),
     }
 }

@@ -1,6 +1,9 @@
 //! What a design can't tell apart: the interactions that an effect may be instead.
 
-use analysis::compare::{Clarity, Effects, MixedInteraction};
+use analysis::{
+    compare::{Clarity, Effects, MixedInteraction},
+    settings::Factor,
+};
 
 use crate::model::number::percent;
 use crate::model::table::{Cell, Table};
@@ -18,7 +21,7 @@ const NOTE: &str = "an effect is that of the factor plus those of these interact
 /// effects are clear of them.
 pub(super) fn table(effects: &Effects) -> Option<Table> {
     let design = effects.design.as_ref().filter(|design| design.clarity == Clarity::Mixed)?;
-    let names: Vec<&str> = effects.factors.iter().map(|factor| factor.name.as_str()).collect();
+    let names: Vec<&str> = effects.factors.iter().map(Factor::label).collect();
     let title = "What the design can't tell apart";
     let mut table = Table::new("confounding", title, vec!["effect of".into()], ["may also be"]);
     for (name, mixed) in names.iter().zip(&design.mixed) {
