@@ -2,7 +2,10 @@
 //! differs between the combinations of the other factors.
 
 use analysis::{
-    compare::{CombinationEffect, ComparedStep, Effect, Effects, THROUGHPUT, metric_label},
+    compare::{
+        CombinationEffect, ComparedStep, Effect, Effects, InteractionEffect, THROUGHPUT,
+        metric_label,
+    },
     distinct,
 };
 use record::CellKey;
@@ -137,13 +140,21 @@ fn lines<'a>(effects: &'a Effects, metric: &str, scope: Scope) -> Vec<EffectLine
 
 /// Returns the interactions of a design, in lines of one metric.
 fn interactions<'a>(effects: &'a Effects, metric: &str) -> Vec<EffectLine<'a>> {
+    let all = effects.design.iter().flat_map(|design| &design.interactions);
+    let of_metric: Vec<&InteractionEffect> =
+        all.filter(|interaction| interaction.compared.metric == metric).collect();
+    // Long lines of pairs that can't be told apart say nothing if none of them is shown.
+    let say_something = of_metric.iter().any(|interaction| {
+        interaction.pairs.len() == 1 || interaction.compared.verdict.is_change()
+    });
+    if !say_something {
+        return Vec::new();
+    }
+
     let mut lines = Vec::new();
-    for interaction in effects.design.iter().flat_map(|design| &design.interactions) {
-        let compared = &interaction.compared;
-        if compared.metric == metric {
-            let row = EffectRow { compared, differs: false };
-            add_row(&mut lines, &compared.cell, vec![compared.cell.target.clone()], row);
-        }
+    for InteractionEffect { compared, .. } in of_metric {
+        let row = EffectRow { compared, differs: false };
+        add_row(&mut lines, &compared.cell, vec![compared.cell.target.clone()], row);
     }
     lines
 }
