@@ -71,7 +71,7 @@ use power::PowerAnalysis;
 pub use anova::VarianceShare;
 pub use decision::Decision;
 pub use designed::{
-    Clarity, DesignedEffects, InteractionEffect, MixedInteraction, designed_effects,
+    Clarity, DesignedEffects, HalfNormal, InteractionEffect, MixedInteraction, designed_effects,
 };
 pub(crate) use difference::Difference;
 pub use effects::{CombinationEffect, Deviation, Effect, Effects, effects};
@@ -485,7 +485,7 @@ pub enum Verdict {
 
 impl Verdict {
     /// Returns whether a change is shown.
-    pub(crate) fn is_change(self) -> bool {
+    pub fn is_change(self) -> bool {
         matches!(self, Self::Faster | Self::Slower)
     }
 }

@@ -3,7 +3,7 @@
 use analysis::figures::Figures;
 use record::Run;
 
-use super::{Plot, chart_plot, chart_sections, over, subject, verdicts};
+use super::{Plot, chart_plot, chart_sections, effects, over, subject, verdicts};
 use crate::model::comparison::{Explained, with_measured_base};
 use crate::tables::compared::Board;
 
@@ -29,7 +29,8 @@ pub fn plots(run: &Run, figures: &Figures, files: PlotFiles<'_>) -> Vec<(String,
 
     let subject = subject(&board);
     let charts = chart_sections(&board).into_iter().flat_map(|section| section.plots);
-    let plots = verdicts(&board).into_iter().chain(over_steps(&board)).chain(charts);
+    let comparisons = [effects(&board), verdicts(&board), over_steps(&board)];
+    let plots = comparisons.into_iter().flatten().chain(charts);
     let file = |plot: Plot<'_>| {
         let svg = match files.width {
             Some(width) => plot.file_within(&subject, width),

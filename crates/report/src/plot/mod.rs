@@ -6,9 +6,10 @@
 //! legend.
 //!
 //! ```text
-//! Board ─┬─ ratios ────────────────────► Forest, one per target ─┐             ┌─► page, wide and narrow
-//!        │                               Heat, of many targets ──┼─► [Panel] ──┤
-//!        └─ over targets, clients, rates ► Chart, one per step ──┘             └─► file
+//! Board ─┬─ effects of factors ─────────► Forest, one per level ──┐
+//!        ├─ ratios ─────────────────────► Forest, one per target ─┤             ┌─► page, wide and narrow
+//!        │                                Heat, of many targets ──┼─► [Panel] ──┤
+//!        └─ over factors, targets, ... ─► Chart, one per step ────┘             └─► file
 //! ```
 //!
 //! A page shows the ratios as a table of [strips](StripScale), so forest plots and heat maps are
@@ -26,11 +27,11 @@ mod scale;
 mod strip;
 mod svg;
 
-use analysis::compare::{ComparedStep, THROUGHPUT};
+use analysis::compare::{ComparedStep, Effect, THROUGHPUT};
 use maud::{Markup, html as markup};
 
 use crate::model::matrix::StepHead;
-use crate::model::number::percent;
+use crate::model::number::{percent, typeset};
 use crate::model::table::Tone;
 use crate::model::text::clean;
 use crate::tables::compared::{self, Board, RepeatedLine};
@@ -91,6 +92,10 @@ pub(crate) struct PlotSection {
     pub plots: Vec<Plot<'static>>,
 }
 
+/// The identifiers of the sections whose figures the matrices of a page have, too.
+pub(crate) const FACTORS: &str = "factors";
+pub(crate) const OVER_TARGETS: &str = "over-targets";
+
 /// Returns the plot of all verdicts; `None` if nothing could be compared.
 pub(crate) fn verdicts<'a>(board: &'a Board<'a>) -> Option<Plot<'a>> {
     let steps: Vec<StepHead<'_>> = board.matrix.measured().collect();
@@ -117,6 +122,46 @@ pub(crate) fn verdicts<'a>(board: &'a Board<'a>) -> Option<Plot<'a>> {
     let forests = forests(board, others);
     let note = forest_note(&forests, board.comparison.compared.effect);
     Some(Plot { id: "forest", title, note, drawing: Drawing::Forests(forests) })
+}
+
+/// Returns the plot of the effects of all factors on throughput; `None` without any.
+pub(crate) fn effects<'a>(board: &'a Board<'a>) -> Option<Plot<'a>> {
+    let effects = board.comparison.effects;
+    let of_throughput = effects.rows.iter().filter(|effect| {
+        let row = &effect.compared;
+        row.metric == THROUGHPUT && board.matrix.shows(&row.step)
+    });
+    let mut rows: Vec<&Effect> = of_throughput.collect();
+    rows.sort_by_key(|effect| (effect.compared.cell.load(), effect.factor, effect.level));
+    if rows.iter().all(|effect| effect.compared.ratio.is_none()) {
+        return None;
+    }
+
+    let reach = strip::reach(rows.iter().map(|effect| &effect.compared), effects.effect);
+    let forest = |of_level: &[&'a Effect]| {
+        let factor = &effects.factors[of_level[0].factor];
+        let change = typeset(&factor.change(of_level[0].level));
+        let load = board.keys.group_label(&of_level[0].compared.cell);
+        Forest {
+            name: load.map_or(change.clone(), |load| format!("{change}, {load}")),
+            base: factor.levels[0].clone(),
+            rows: of_level.iter().map(|effect| &effect.compared).collect(),
+            missed: Vec::new(),
+            effect: effects.effect,
+            reach,
+        }
+    };
+    let levels = rows.chunk_by(|a, b| {
+        let [first, second] = [a, b].map(|effect| (effect.factor, effect.level));
+        first == second && a.compared.cell.load() == b.compared.cell.load()
+    });
+    let forests: Vec<Forest<'a>> = levels.map(forest).collect();
+    Some(Plot {
+        id: "effects",
+        title: "Effects of factors on throughput, all else equal".to_owned(),
+        note: forest_note(&forests, effects.effect),
+        drawing: Drawing::Forests(forests),
+    })
 }
 
 /// A line with its comparisons of throughput.
@@ -334,9 +379,34 @@ fn mark_keys(tones: &[Tone]) -> Vec<(Markup, String)> {
         .collect()
 }
 
-/// Returns the plots over targets, clients and rates.
-pub(crate) fn chart_sections(board: &Board<'_>) -> [PlotSection; 3] {
-    [target_charts(board), client_charts(board), rate_charts(board)]
+/// Returns the plots of factors, and those over targets, clients and rates.
+pub(crate) fn chart_sections(board: &Board<'_>) -> [PlotSection; 4] {
+    [factor_charts(board), target_charts(board), client_charts(board), rate_charts(board)]
+}
+
+fn factor_charts(board: &Board<'_>) -> PlotSection {
+    const LEVELS: &str = "A point is the mean of all targets with the level, and a small dot is that of one \
+        repeat. Steep lines are large effects. The first level is the base's.";
+    const PAIRS: &str = "A small dot is a target. If the lines of a pair are not parallel, one option changes \
+        what the other does. Only interactions that are shown have a chart.";
+    const NOISE: &str = "Effects are sorted by size. Those of noise alone lie near the dotted line, which most of \
+        the small effects determine. An effect far above the line is real.";
+
+    let plots = [
+        chart_plot("main-effects", "Throughput at each level", LEVELS, over::main_effects(board)),
+        chart_plot(
+            "interactions",
+            "Options that depend on each other",
+            PAIRS,
+            over::interactions(board),
+        ),
+        chart_plot("half-normal", "Effects and noise", NOISE, over::half_normal(board)),
+    ];
+    PlotSection {
+        id: FACTORS,
+        heading: "Effects of factors",
+        plots: plots.into_iter().flatten().collect(),
+    }
 }
 
 fn target_charts(board: &Board<'_>) -> PlotSection {
@@ -345,7 +415,7 @@ fn target_charts(board: &Board<'_>) -> PlotSection {
         is its interval; the band is a change that does not matter.";
     let plot =
         chart_plot("over-targets", "Throughput relative to the base", NOTE, over::targets(board));
-    PlotSection { id: "over-targets", heading: "Over targets", plots: plot.into_iter().collect() }
+    PlotSection { id: OVER_TARGETS, heading: "Over targets", plots: plot.into_iter().collect() }
 }
 
 fn client_charts(board: &Board<'_>) -> PlotSection {

@@ -3,6 +3,7 @@
 
 use design::{Effect, Levels, Weights, weights};
 
+use super::half_normal::pseudo_standard_error;
 use crate::compare::mean::{Mean, mean};
 
 /// From this number of effects on, the effects of a single repeat tell its noise (Lenth 1989).
@@ -205,23 +206,11 @@ fn compare_with_each_other(effects: &mut [FittedEffect]) {
         return;
     }
     let sizes: Vec<f64> = effects.iter().map(|effect| effect.center.abs() / effect.scale).collect();
-    let first = 1.5 * median(&sizes);
-    let small: Vec<f64> = sizes.iter().copied().filter(|size| *size < 2.5 * first).collect();
-    let noise =
-        Noise { variance: (1.5 * median(&small)).powi(2), freedom: effects.len() as f64 / 3.0 };
+    let noise = Noise {
+        variance: pseudo_standard_error(&sizes).powi(2),
+        freedom: effects.len() as f64 / 3.0,
+    };
     effects.iter_mut().for_each(|effect| effect.compare_with(noise));
-}
-
-/// Returns the median; zero without values.
-fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let middle = sorted.len() / 2;
-    match sorted.len() {
-        0 => 0.0,
-        count if count % 2 == 1 => sorted[middle],
-        _ => (sorted[middle - 1] + sorted[middle]) / 2.0,
-    }
 }
 
 #[cfg(test)]

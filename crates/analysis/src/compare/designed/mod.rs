@@ -2,6 +2,7 @@
 //! differ in one factor alone. `docs/statistics.md` says how, and what it rests on.
 
 mod fit;
+mod half_normal;
 
 use design::{Confounding, Design, Effect as DesignEffect, Levels, Mixed, Resolution};
 use serde::Serialize;
@@ -19,6 +20,7 @@ use crate::figures::index::StepPlace;
 use crate::order::distinct;
 use crate::settings::Factor;
 use fit::{FittedEffect, Value, Values};
+pub use half_normal::HalfNormal;
 
 /// What a design says about the effects that it estimates.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -313,7 +315,7 @@ impl<'r> RecordedDesign<'r> {
     /// Returns the names of pairs: `a × b or c × d`.
     fn named_pairs(&self, pairs: &[[usize; 2]]) -> String {
         let names = pairs.iter().map(|pair| {
-            let [a, b] = pair.map(|factor| self.factors[factor].name.as_str());
+            let [a, b] = pair.map(|factor| self.factors[factor].label());
             format!("{a} × {b}")
         });
         names.collect::<Vec<_>>().join(" or ")

@@ -3,6 +3,7 @@
 //! ```text
 //! targets   ratios to the base, in the plan's order: where does a series of versions change?
 //! steps     ratios to the base of all targets: in which steps does which target differ?
+//! factors   the levels of each option, pairs that interact, and effects against noise
 //! clients   throughput, cost and scale-up: where does a target stop scaling?
 //! rates     response times over requested rates: where does a target saturate?
 //! search    the rates that `assay find` tried, with their bounds
@@ -11,6 +12,7 @@
 
 mod clients;
 mod curves;
+mod factors;
 mod rates;
 mod search;
 mod steps;
@@ -19,6 +21,7 @@ mod targets;
 mod tests;
 
 pub(super) use clients::{OverClients, clients};
+pub(super) use factors::{half_normal, interactions, main_effects};
 pub(super) use rates::rates;
 pub(super) use search::search;
 pub(super) use steps::steps;

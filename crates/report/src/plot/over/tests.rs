@@ -1,11 +1,12 @@
 use std::collections::BTreeMap;
 
 use analysis::figures::{Figures, OpFigures, Percentiles, Row, Sla};
-use record::{CellKey, Run, Status, StepKind, Target};
+use record::{CellKey, Design, DesignFactor, DesignedTarget, Run, Status, StepKind, Target};
 
 use super::*;
 use crate::model::comparison::Explained;
 use crate::model::table::Tone;
+use crate::plot::chart::Curve;
 use crate::tables::compared::Board;
 
 fn row(target: &str, clients: u32, repeat: u32, step: &str, rate: f64) -> Row {
@@ -215,4 +216,103 @@ fn of_many_targets_the_base_and_the_ends_stand_out() {
     let colored: Vec<&str> = colored.map(|curve| curve.name.as_str()).collect();
     assert_eq!(charts[0].curves.len(), 12);
     assert_eq!(colored, ["t0.a", "t3.a", "t11.a"]);
+}
+
+/// Returns a run of a design with two levels of each factor, and figures in which `speed` gives the
+/// throughput of the levels of a target.
+fn designed(
+    factors: &[&str],
+    targets: &[Vec<usize>],
+    speed: impl Fn(&[usize]) -> f64,
+) -> (Run, Figures) {
+    let names: Vec<String> = (0..targets.len()).map(|at| format!("db.{at}")).collect();
+    let factor = |name: &&str| DesignFactor {
+        name: (*name).to_owned(),
+        levels: vec!["off".to_owned(), "on".to_owned()],
+    };
+    let target = |(name, levels): (&String, &Vec<usize>)| DesignedTarget {
+        target: name.clone(),
+        levels: levels.clone(),
+        is_folded: false,
+    };
+    let design = Design {
+        kind: "screening".to_owned(),
+        factors: factors.iter().map(factor).collect(),
+        targets: names.iter().zip(targets).map(target).collect(),
+    };
+
+    let measured = |(at, name): (usize, &String)| {
+        (1..=3).map(move |repeat| (at, name.clone(), repeat)).collect::<Vec<_>>()
+    };
+    let rows = names.iter().enumerate().flat_map(measured).map(|(at, name, repeat)| {
+        // Noise of up to 0.6 %, other in each target.
+        let noise = 1.0 + 0.001 * ((at * 5 + repeat as usize * 3) % 7) as f64;
+        row(&name, 1, repeat, "l.i0", noise * speed(&targets[at]))
+    });
+    let figures =
+        Figures { rows: rows.collect(), design: Some(design.clone()), ..Figures::default() };
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    (Run { design: Some(design), ..run(&names, "db.0") }, figures)
+}
+
+#[test]
+fn the_one_factor_that_matters_stands_above_the_line_of_noise() {
+    let factors = ["a", "b", "c", "d", "e", "f", "g"];
+    // A saturated design: the last factors are products of the first three.
+    let targets: Vec<Vec<usize>> = (0..8_usize)
+        .map(|at| {
+            let [a, b, c] = [at & 1, at >> 1 & 1, at >> 2 & 1];
+            vec![a, b, c, a ^ b, a ^ c, b ^ c, a ^ b ^ c]
+        })
+        .collect();
+    let (run, figures) =
+        designed(&factors, &targets, |levels| if levels[1] == 1 { 1300.0 } else { 1000.0 });
+
+    let explained = Explained::new(&run, &figures);
+    let comparison = explained.comparison();
+    let board = Board::new(&comparison);
+    let [half_normal] = &half_normal(&board)[..] else {
+        panic!("one step, one chart");
+    };
+    let named: Vec<&Curve> = half_normal.curves.iter().filter(|curve| !curve.is_faint).collect();
+    let [shown] = named[..] else {
+        panic!("one effect is shown: {named:?}");
+    };
+    assert_eq!(shown.name, "b: off -> on");
+    let (_, end_of_line) = half_normal.ideal[half_normal.ideal.len() - 1];
+    assert!((shown.points[0].y - 1.3).abs() < 0.01, "{shown:?}");
+    assert!(end_of_line < 1.02, "noise is small: {end_of_line}");
+    let largest = half_normal.curves.last().map(|curve| curve.name.as_str());
+    assert_eq!(largest, Some("b: off -> on"), "effects are sorted by size");
+
+    let [levels] = &main_effects(&board)[..] else {
+        panic!("one step, one chart");
+    };
+    assert_eq!(levels.curves.len(), 7);
+    let slopes: Vec<f64> =
+        levels.curves.iter().map(|curve| curve.points[1].y / curve.points[0].y).collect();
+    assert!((slopes[1] - 1.3).abs() < 0.01, "{slopes:?}");
+    assert!(slopes.iter().enumerate().all(|(at, slope)| at == 1 || (slope - 1.0).abs() < 0.02));
+    // A screening of seven factors in eight targets tells no interaction.
+    assert!(interactions(&board).is_empty());
+}
+
+#[test]
+fn a_pair_that_interacts_has_lines_that_are_not_parallel() {
+    let targets: Vec<Vec<usize>> = (0..4_usize).map(|at| vec![at & 1, at >> 1]).collect();
+    // The second option helps only where the first is on.
+    let speed = |levels: &[usize]| if levels == [1, 1] { 2000.0 } else { 1000.0 };
+    let (run, figures) = designed(&["a", "b"], &targets, speed);
+
+    let explained = Explained::new(&run, &figures);
+    let comparison = explained.comparison();
+    let [chart] = &interactions(&Board::new(&comparison))[..] else {
+        panic!("one pair, one step");
+    };
+    assert_eq!(chart.title, "a \u{d7} b");
+    let slopes: Vec<f64> =
+        chart.curves.iter().map(|line| line.points[1].y / line.points[0].y).collect();
+    assert!((slopes[0] - 1.0).abs() < 0.02 && (slopes[1] - 2.0).abs() < 0.04, "{slopes:?}");
+    let names: Vec<&str> = chart.curves.iter().map(|line| line.name.as_str()).collect();
+    assert_eq!(names, ["b off", "b on"]);
 }

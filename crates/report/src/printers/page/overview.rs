@@ -10,12 +10,12 @@ use analysis::{
 use maud::{Markup, html as markup};
 use record::{CellKey, Status};
 
-use crate::model::comparison::{Comparison, FactorEffects};
-use crate::model::matrix::{Keys, Matrix, StepHead};
+use crate::model::comparison::Comparison;
+use crate::model::matrix::{Keys, StepHead};
 use crate::model::number::{rate_text, ratio_text, typeset};
 use crate::model::operations::{count_alike, unit};
 use crate::model::table::{Cell, Tone};
-use crate::plot::{StripScale, save_link, subject, verdicts};
+use crate::plot::{StripScale, effects, save_link, subject, verdicts};
 use crate::tables::compared::{Board, RepeatedLine, ratio_cell};
 
 /// The maximum number of columns whose ratios have room for their intervals beside them.
@@ -80,9 +80,8 @@ pub(super) struct Overview<'a> {
 /// there is nothing to compare.
 pub(crate) fn overview(comparison: &Comparison<'_>) -> Markup {
     let board = Board::new(comparison);
-    let factors = comparison.factor_effects();
     markup! {
-        @if let Some(effects) = Overview::of_effects(&factors, &board.matrix) { (effects.markup()) }
+        @if let Some(effects) = Overview::of_effects(&board) { (effects.markup()) }
         @if let Some(targets) = Overview::of_targets(&board) { (targets.markup()) }
     }
 }
@@ -126,8 +125,9 @@ impl<'a> Overview<'a> {
     }
 
     /// Returns the matrix of the effects of factors; `None` without any.
-    fn of_effects(shown: &FactorEffects<'a>, matrix: &Matrix<'a>) -> Option<Self> {
-        let effects = shown.effects;
+    fn of_effects(board: &'a Board<'a>) -> Option<Self> {
+        let plot = effects(board)?;
+        let effects = board.comparison.effects;
         let mut rows: Vec<&Effect> = effects.rows.iter().collect();
         rows.retain(|row| row.compared.metric == THROUGHPUT);
         let changes = distinct(rows.iter().map(|row| FactorChange::of(row)));
@@ -137,7 +137,7 @@ impl<'a> Overview<'a> {
         let keys = Keys::among(rows.iter().map(|row| &row.compared.cell));
         let (mut places, mut squares) = (Vec::new(), Vec::new());
         for load in loads_of(rows.iter().map(|row| &row.compared.cell)) {
-            for step in matrix.measured() {
+            for step in board.matrix.measured() {
                 let mut of_place = rows.clone();
                 of_place.retain(|row| {
                     row.compared.step == step.name && row.compared.cell.load() == load.load()
@@ -166,7 +166,7 @@ impl<'a> Overview<'a> {
             squares,
             without_results: Vec::new(),
             effect,
-            file: markup! {},
+            file: save_link(&plot, &subject(board)),
         })
     }
 }

@@ -5,7 +5,7 @@ use maud::{Markup, PreEscaped, html as markup};
 use super::permalink;
 use crate::model::comparison::Comparison;
 use crate::model::text::clean;
-use crate::plot::{Plot, PlotSection, chart_sections, save_link, subject};
+use crate::plot::{FACTORS, OVER_TARGETS, Plot, PlotSection, chart_sections, save_link, subject};
 use crate::tables::compared::Board;
 
 /// Returns the sections of a page with the other plots.
@@ -17,16 +17,25 @@ pub(super) fn sections(comparison: &Comparison<'_>) -> Markup {
             @if !plots.is_empty() {
                 section id={ "plots-" (id) } {
                     h3 { (heading) (permalink(&format!("plots-{id}"))) }
-                    // The matrix on the first screen says the same in less space.
-                    @if id == "over-targets" {
+                    // A matrix on the first screen says the same in less space.
+                    @if let Some(summary) = summary(id) {
                         details {
-                            summary { "each step over the targets, in the plan's order" }
+                            summary { (summary) }
                             @for plot in &plots { (figure(plot, &subject)) }
                         }
                     } @else { @for plot in &plots { (figure(plot, &subject)) } }
                 }
             }
         }
+    }
+}
+
+/// Returns what is said of a section that is folded; `None` if it is open.
+fn summary(id: &str) -> Option<&'static str> {
+    match id {
+        FACTORS => Some("levels, interactions and noise, step by step"),
+        OVER_TARGETS => Some("each step over the targets, in the plan's order"),
+        _ => None,
     }
 }
 
