@@ -1,5 +1,6 @@
 //! Shows a run on the terminal and, if it is asked to, to browsers and Prometheus.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -23,7 +24,8 @@ pub struct RunView {
     pub display: Display,
     live: LiveView,
     so_far: Mutex<SoFar>,
-    warns_of_plan: bool,
+    /// The warnings that were shown, in a series of runs that would repeat them.
+    shown_warnings: Option<Mutex<BTreeSet<String>>>,
     /// The finding that the run repeats.
     finding: Option<String>,
 }
@@ -35,14 +37,15 @@ impl RunView {
             display: Display::new(place.quiet),
             live: LiveView::new(place),
             so_far: Mutex::default(),
-            warns_of_plan: true,
+            shown_warnings: None,
             finding: None,
         }
     }
 
-    /// Returns the view of one of many runs of a plan, whose warnings would be repeated.
-    pub fn without_warnings_of_plan(self) -> Self {
-        Self { warns_of_plan: false, ..self }
+    /// Returns the view of a series of runs of one plan. The warnings of the plan are left out, and
+    /// each other warning is shown once.
+    pub fn of_series(place: &PlaceArgs) -> Self {
+        Self { shown_warnings: Some(Mutex::default()), ..Self::new(place) }
     }
 
     /// Keeps the finding of a bundle in the directory of its run.
@@ -58,7 +61,7 @@ impl RunView {
         }
         let live = LiveView::connected(args.live.as_deref())?;
         let so_far = Mutex::default();
-        Ok(Self { display, live, so_far, warns_of_plan: true, finding: None })
+        Ok(Self { display, live, so_far, shown_warnings: None, finding: None })
     }
 
     /// Shows on the live page which cells have ended since the last time.
@@ -84,11 +87,17 @@ impl Events for RunView {
     }
 
     fn warn(&self, code: Option<&str>, text: &str) {
+        if let Some(shown) = &self.shown_warnings {
+            let mut shown = shown.lock().unwrap_or_else(PoisonError::into_inner);
+            if !shown.insert(text.to_owned()) {
+                return;
+            }
+        }
         self.display.warn(code, text);
     }
 
     fn warn_of_plan(&self, warnings: &PlanDiagnostics) {
-        if self.warns_of_plan {
+        if self.shown_warnings.is_none() {
             self.display.warn_of_plan(warnings);
         }
     }

@@ -27,6 +27,7 @@ use crate::commands::builds::fetch_each;
 use crate::commands::versus::target_builds::find_all;
 use crate::exit::{Exit, report_error};
 use crate::output::{eprint_line, print};
+use crate::run_view::RunView;
 use crate::runs::unknown_step;
 
 /// The smallest change to find, where nothing is known about its size.
@@ -117,6 +118,7 @@ struct Bisection<'a> {
     log: Log,
     plan: Plan,
     place: &'a PlaceArgs,
+    view: RunView,
 }
 
 impl<'a> Bisection<'a> {
@@ -129,7 +131,7 @@ impl<'a> Bisection<'a> {
             return Err(UsageError::new(message, Some(help.into())).into());
         }
         let plan = log.question.plan()?;
-        Ok(Self { directory, log, plan, place })
+        Ok(Self { directory, log, plan, place, view: RunView::of_series(place) })
     }
 
     /// Measures until there is a result; returns `None` if the operator interrupts it.
@@ -231,6 +233,7 @@ impl<'a> Bisection<'a> {
             threshold: self.threshold(),
             directory: &self.directory,
             place: self.place,
+            view: &self.view,
         })
     }
 

@@ -38,6 +38,7 @@ pub(super) struct Measuring<'a> {
     /// The directory of the search.
     pub directory: &'a Path,
     pub place: &'a PlaceArgs,
+    pub view: &'a RunView,
 }
 
 /// What a trial came to.
@@ -61,13 +62,12 @@ impl Measuring<'_> {
         stop: &AtomicBool,
         begun: &mut dyn FnMut(&str) -> anyhow::Result<()>,
     ) -> anyhow::Result<Measured> {
-        let view = RunView::new(self.place).without_warnings_of_plan();
         let mut request = match run {
             Some(name) => self.resumed(&self.directory.join(RUNS).join(name), None),
             None => self.first()?,
         };
         loop {
-            let outcome = runner::run(&request, &view)?;
+            let outcome = runner::run(&request, self.view)?;
             let outcome = outcome.context("a search runs without load ranks")?;
             let path = outcome.directory.path().to_path_buf();
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();

@@ -19,6 +19,7 @@ use self::phase::{Deadline, Measured, Measuring};
 use crate::cli::TuneArgs;
 use crate::exit::Exit;
 use crate::output::{eprint_line, print};
+use crate::run_view::RunView;
 use crate::runs::unknown_step;
 
 /// Begins a tuning, or goes on with one.
@@ -106,6 +107,7 @@ struct Tuning<'a> {
     plan: Plan,
     designed: Designed,
     args: &'a TuneArgs,
+    view: RunView,
     deadline: Deadline,
 }
 
@@ -126,7 +128,8 @@ impl<'a> Tuning<'a> {
         let Some(designed) = plan.designed.clone() else {
             return usage("the plan has no `[factors]`", "begin another tuning");
         };
-        Ok(Self { directory, log, plan, designed, args, deadline })
+        let view = RunView::of_series(&args.place);
+        Ok(Self { directory, log, plan, designed, args, view, deadline })
     }
 
     /// Measures until there is a result; returns `None` if the time is up, or the operator
@@ -161,6 +164,7 @@ impl<'a> Tuning<'a> {
             designed: &self.designed,
             directory: &self.directory,
             place: &self.args.place,
+            view: &self.view,
             deadline: self.deadline,
             is_trusted: self.args.trust,
         };

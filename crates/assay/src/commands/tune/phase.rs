@@ -49,6 +49,7 @@ pub(super) struct Measuring<'a> {
     /// The directory of the tuning.
     pub directory: &'a Path,
     pub place: &'a PlaceArgs,
+    pub view: &'a RunView,
     pub deadline: Deadline,
     /// The operator trusts the records of an earlier invocation.
     pub is_trusted: bool,
@@ -71,7 +72,6 @@ impl Measuring<'_> {
         run: Option<&str>,
         begun: &mut dyn FnMut(&str) -> anyhow::Result<()>,
     ) -> anyhow::Result<Measured> {
-        let view = RunView::new(self.place).without_warnings_of_plan();
         let mut request = match run {
             Some(name) => {
                 let path = self.directory.join(RUNS).join(name);
@@ -80,7 +80,7 @@ impl Measuring<'_> {
             None => self.first(),
         };
         loop {
-            let outcome = runner::run(&request, &view)?;
+            let outcome = runner::run(&request, self.view)?;
             let outcome = outcome.context("a tuning runs without load ranks")?;
             let path = outcome.directory.path().to_path_buf();
             begun(&path.file_name().unwrap_or_default().to_string_lossy())?;
