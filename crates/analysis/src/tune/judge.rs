@@ -92,7 +92,8 @@ impl Goal {
         let base = &design.targets.first()?.target;
         let compared = relative_to(figures, combination);
         row_of(&compared, base, &self.step)?;
-        Some(self.contender(&compared, base, 0))
+        let breaks_bound = self.keeps.iter().any(|keep| self.is_broken(&compared, base, keep));
+        Some(Contender { breaks_bound, ..self.contender(&compared, base, 0) })
     }
 
     /// Returns how the combination that is the base of `compared` does against another target.
@@ -108,14 +109,14 @@ impl Goal {
                 high: 1.0 / interval.low,
             }),
             is_better: row.is_some_and(|row| row.verdict == Verdict::Slower),
-            breaks_bound: self.keeps.iter().any(|keep| self.is_broken(compared, rival, keep)),
+            breaks_bound: false,
         }
     }
 
-    /// Returns whether the combination is shown to be below its bound relative to another target.
-    fn is_broken(&self, compared: &Compared, rival: &str, keep: &Keep) -> bool {
-        let row = row_of(compared, rival, &keep.step);
-        // The ratio is that of the other target to the combination.
+    /// Returns whether the combination is shown to be below its bound relative to the base.
+    fn is_broken(&self, compared: &Compared, base: &str, keep: &Keep) -> bool {
+        let row = row_of(compared, base, &keep.step);
+        // The ratio is that of the base to the combination.
         row.and_then(|row| row.interval).is_some_and(|interval| 1.0 / interval.low < keep.share)
     }
 }

@@ -13,7 +13,8 @@ pub struct Contender {
     pub interval: Option<RatioInterval>,
     /// The combination is shown to be better.
     pub is_better: bool,
-    /// In a step that must not suffer, the combination is shown to be below its bound.
+    /// In a step that must not suffer, the combination is shown to be below its bound. Bounds are
+    /// relative to the base, so this is false where the other one is another combination.
     pub breaks_bound: bool,
 }
 
