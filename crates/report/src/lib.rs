@@ -88,7 +88,7 @@ pub use model::number::{moment_of_seconds, rate_text};
 pub use model::outline::{Outline, RunState};
 pub use model::step_points::{Spread, StepPoint, TREND_METRICS, TrendMetric, step_points};
 pub use model::text::{is_printable, terminal_text};
-pub use plot::{PlotFiles, plots};
+pub use plot::{PlotFiles, VersionChart, VersionLevel, plots};
 pub use printers::catalog::{
     CatalogRow, ComparedSides, RunList, RunPage, SideChoice, Trend, TrendPoint, comparison_page,
     list_page, paths, refused_page, run_page, trend_page,

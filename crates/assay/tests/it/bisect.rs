@@ -240,7 +240,18 @@ fn equal_ends_show_no_change() {
     };
     let by_work = [&BY_WORK[..], &["--threshold", "50"]].concat();
     let none = history.search(&by_work).expect_code(4);
-    none.expect_in_stdout(&["fillseq does not differ between", "`--explore` measures"]);
+    let none = none.expect_in_stdout(&[
+        "fillseq does not differ between",
+        "`--explore` measures",
+        "chart: ",
+    ]);
+    let chart = fs_err::read_to_string(history.directory().join("bisect.svg")).unwrap();
+    let ends = [0, 2].map(|at| log(&history.directory())["candidates"][at]["title"].clone());
+    for end in ends {
+        // A long title is cut.
+        let hash = end.as_str().unwrap().split(' ').next().unwrap();
+        assert!(chart.contains(hash), "no {hash} in the chart\n{none}");
+    }
 }
 
 #[test]

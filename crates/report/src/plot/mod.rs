@@ -26,6 +26,7 @@ mod over;
 mod scale;
 mod strip;
 mod svg;
+mod versions;
 
 use analysis::compare::{ComparedStep, Effect, THROUGHPUT};
 use maud::{Markup, html as markup};
@@ -45,6 +46,7 @@ pub(crate) use chart::{COLOR_COUNT, DASHES};
 pub use files::{PlotFiles, plots};
 pub(crate) use strip::{StripScale, strip_keys};
 pub(crate) use svg::STYLE;
+pub use versions::{VersionChart, VersionLevel};
 
 /// The maximum number of forest plots, one per target; more targets are shown as a heat map.
 const FORESTS_MAX: usize = 4;

@@ -30,6 +30,9 @@ use crate::output::{eprint_line, print};
 use crate::run_view::RunView;
 use crate::runs::unknown_step;
 
+/// The file with the chart of the candidates, in the directory of a search.
+const DRAWING: &str = "bisect.svg";
+
 /// The smallest change to find, where nothing is known about its size.
 const THRESHOLD_MIN: f64 = 0.03;
 
@@ -280,14 +283,17 @@ impl<'a> Bisection<'a> {
         eprint_line!("interrupted; `assay bisect --resume {}` goes on", self.directory.display());
     }
 
-    /// Prints the table of all candidates, the answer, and the directory.
+    /// Prints the table of all candidates, the answer, and the directory. Draws the table as a file.
     fn print(&self, outcome: &Outcome) -> anyhow::Result<()> {
         print(&printed::table(&self.log))?;
         print(&printed::answer(&self.log, outcome))?;
         for run in self.runs_of_changes(outcome) {
             print(&printed::explanation(&run, &self.log.question.step)?)?;
         }
-        print(&format!("{}\n", self.directory.display()))
+        let drawing = printed::drawing(&self.log, self.threshold());
+        record::replace_file(&self.directory, DRAWING, drawing.as_bytes())?;
+        let chart = self.directory.join(DRAWING);
+        print(&format!("chart: {}\n{}\n", chart.display(), self.directory.display()))
     }
 
     /// Returns the runs that compared the neighbors of the changes.

@@ -5,9 +5,9 @@ use std::path::Path;
 use analysis::bisect::{Change, ChangeEnd, Finding, Link, Outcome, Trial, TrialKind};
 use analysis::compare::{CompareOptions, compare};
 use record::RunDir;
-use report::{ComparedRun, Comparison, terminal_text};
+use report::{ComparedRun, Comparison, VersionChart, VersionLevel, terminal_text};
 
-use super::log::{Candidate, Log};
+use super::log::{Candidate, Log, Question};
 use crate::exit::Exit;
 use crate::output::{columns, style};
 use crate::runs::retain_steps;
@@ -110,6 +110,19 @@ pub(super) fn table(log: &Log) -> String {
         ]);
     }
     columns(&lines)
+}
+
+/// Returns the chart of the candidates that were measured, as an SVG file.
+pub(super) fn drawing(log: &Log, threshold: f64) -> String {
+    let mut measured = Vec::new();
+    for (candidate, level) in log.candidates.iter().zip(levels(log)) {
+        if let Some(Level { ratio, interval }) = level {
+            let name = terminal_text(&candidate.title);
+            measured.push(VersionLevel { name, ratio, interval });
+        }
+    }
+    let Question { step, metric, .. } = &log.question;
+    VersionChart { step, metric, threshold, levels: &measured }.file()
 }
 
 /// A chart of levels on a logarithmic scale.

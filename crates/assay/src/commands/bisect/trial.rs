@@ -80,7 +80,8 @@ impl Measuring<'_> {
             let result = self.judge(&outcome.run, &figures);
             let repeats = repeat_count(&outcome.run);
             if result.links.iter().all(|link| link.ratio.is_none()) {
-                return self.why_unusable(&outcome.run, &figures).map(Measured::Unusable);
+                let why = self.why_unusable(&outcome.directory, &outcome.run, &figures)?;
+                return Ok(Measured::Unusable(why));
             }
             if result.is_decided() || self.by.is_work() || repeats >= self.question.repeats_max {
                 return Ok(Measured::Judged(result));
@@ -154,7 +155,12 @@ impl Measuring<'_> {
     ///
     /// # Errors
     /// The candidate between the ends is not the reason.
-    fn why_unusable(&self, run: &Run, figures: &Figures) -> anyhow::Result<String> {
+    fn why_unusable(
+        &self,
+        directory: &RunDir,
+        run: &Run,
+        figures: &Figures,
+    ) -> anyhow::Result<String> {
         let why = match self.trial.middle() {
             None => first_failure(figures, None),
             Some(_) => {
@@ -165,7 +171,14 @@ impl Measuring<'_> {
                 own
             }
         };
-        Ok(why.unwrap_or_else(|| "the step has no value to compare".to_owned()))
+        let Question { step, metric, .. } = self.question;
+        let no_value = || {
+            format!(
+                "the trial ended without `{metric}` of `{step}` on both sides: `assay show {}` says what was measured",
+                directory.path().display()
+            )
+        };
+        Ok(why.unwrap_or_else(no_value))
     }
 
     fn judge(&self, run: &Run, figures: &Figures) -> TrialResult {

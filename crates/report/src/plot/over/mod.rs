@@ -25,4 +25,4 @@ pub(super) use factors::{half_normal, interactions, main_effects};
 pub(super) use rates::rates;
 pub(super) use search::search;
 pub(super) use steps::steps;
-pub(super) use targets::targets;
+pub(super) use targets::{ends_of_ratios, targets};

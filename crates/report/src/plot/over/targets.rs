@@ -152,7 +152,7 @@ pub(super) fn ratio_point(at: usize, row: &ComparedStep) -> Option<Point> {
 
 /// Returns the ends of an axis of ratios. All ratios and the band of `effect` fit, and of the
 /// intervals and repeats as much as leaves room for them.
-pub(super) fn ends_of_ratios(curves: &[Curve], effect: f64) -> (f64, f64) {
+pub(in crate::plot) fn ends_of_ratios(curves: &[Curve], effect: f64) -> (f64, f64) {
     let band = (1.0 - effect, 1.0 + effect);
     let (low, high) = points(curves).map(|point| point.y).fold(band, widened);
 
