@@ -156,7 +156,7 @@ fn workload(root: &mut Table, plan: &Plan, wanted: &Excerpt<'_>) -> Option<Table
     let mut table = taken_table(&mut taken_table(root, "workload"), name);
 
     let mut declared = taken_table(&mut table, "variant");
-    if let Some(variant) = wanted.variant {
+    if let Some(variant) = declared_variant(plan, wanted) {
         let changes = taken_table(&mut declared, variant);
         variants::override_table(&mut table, changes, 0);
     }
@@ -174,6 +174,17 @@ fn workload(root: &mut Table, plan: &Plan, wanted: &Excerpt<'_>) -> Option<Table
     let mut workload = Table::default();
     workload.set(name, Value::Table(table));
     Some(workload)
+}
+
+/// Returns the name of the wanted variant in the plan. A step that is measured alone has the changes
+/// of the variant in which it comes after others.
+fn declared_variant<'a>(plan: &'a Plan, wanted: &Excerpt<'a>) -> Option<&'a str> {
+    let mut variants = plan.variants.iter();
+    let variant = variants.find(|variant| variant.name.as_deref() == wanted.variant)?;
+    match &variant.alone {
+        Some(alone) => alone.in_sequence.as_deref(),
+        None => wanted.variant,
+    }
 }
 
 /// Keeps the wanted entries of a table, and the table if any is left.

@@ -103,6 +103,34 @@ fn a_variant_becomes_the_workload() {
 }
 
 #[test]
+fn a_step_alone_keeps_the_changes_of_its_variant_and_not_the_steps_before_it() {
+    let text = "alone = ['l.i2']\n[workload.insert]\ninitial-rows = 1000\n\
+                    steps = ['l.i0', 'l.x', 'settle', 'l.i1', 'l.i2']\n\
+                    [workload.insert.variant.big]\n[workload.insert.variant.small]\ntransactions = 'small'\n\
+                    [build.a]\nsqlite = 'bundled'\n[config.sqlite.x]\n[config.sqlite.y]\n";
+    let (plan, _) = parse("p.toml", text, &[]).unwrap();
+    let alone =
+        plan.variants.iter().find(|variant| variant.name.as_deref() == Some("small-alone-l-i2"));
+    let steps = alone.unwrap().workload.steps_to_reach("l.i2");
+    assert_eq!(steps, ["l.i0", "l.x", "settle", "l.i2"]);
+
+    let wanted = Excerpt {
+        targets: ["a.x", "a.y"],
+        variant: Some("small-alone-l-i2"),
+        sources: BTreeMap::new(),
+        file_options: Default::default(),
+        is_exact: false,
+        steps,
+        ..wanted(&[])
+    };
+    let cut = excerpt(&plan, text, &[], &wanted).unwrap();
+    let (cut, _) = parse("x.toml", &cut, &[]).unwrap();
+    let Workload::Insert(insert) = &cut.variants[0].workload else { panic!("{cut:?}") };
+    assert_eq!(insert.steps.len(), 4);
+    assert_eq!(insert.steps[0].rows_per_commit, 10, "small transactions");
+}
+
+#[test]
 fn what_a_set_argument_gave_is_written_as_toml() {
     for (text, is_number) in
         [("5", true), ("0.5", true), ("true", true), ("05", false), ("5s", false), ("inf", false)]
