@@ -117,7 +117,8 @@ fn a_pipe_in_the_place_of_a_file_is_told_by_every_command() {
     let path = run.to_str().unwrap();
     let cell = run.join("cells/lite.base/c1/r1");
     let step = cell.join("steps/01-l.i0");
-    let files = ["step.json", "host.parquet", "intervals.parquet", "latency_total.hlog"];
+    let files =
+        ["step.json", "host.parquet", "intervals.parquet", "latency.hlog", "latency_total.hlog"];
     let files = files.map(|name| step.join(name)).into_iter().chain([cell.join("cell.json")]);
     for file in files {
         let aside = place.join("aside");
