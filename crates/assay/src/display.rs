@@ -19,7 +19,7 @@ use runner::matrix::pace::about;
 use words::{CellKind, counted};
 
 use crate::judged;
-use crate::output::{eprint_line, has_color, print_failure};
+use crate::output::{eprint_colored, eprint_line, has_color, print_failure};
 use crate::throughput::{EndedThroughput, Throughput};
 
 /// The seconds between plain lines that report the progress of a long step.
@@ -141,7 +141,7 @@ impl Events for Display {
     fn warn_of_plan(&self, warnings: &PlanDiagnostics) {
         let text = warnings.render(has_color(&std::io::stderr()));
         if !text.is_empty() {
-            self.suspend(|| eprint_line!("{text}"));
+            self.suspend(|| eprint_colored(&text));
         }
     }
 

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use runner::failure::{Errors, PlanRefused, failure_of, is_usage};
 
-use crate::output::{eprint_line, has_color, print_failure};
+use crate::output::{eprint_colored, has_color, print_failure};
 
 /// The exit codes of all commands. Scripts rely on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,7 +37,7 @@ impl From<Exit> for ExitCode {
 /// Prints an error and returns its exit code.
 pub fn report_error(error: &anyhow::Error) -> Exit {
     if let Some(PlanRefused(diagnostics)) = error.downcast_ref() {
-        eprint_line!("{}", diagnostics.render(has_color(&std::io::stderr())));
+        eprint_colored(&diagnostics.render(has_color(&std::io::stderr())));
         return Exit::Usage;
     }
     if let Some(Errors(errors)) = error.downcast_ref() {

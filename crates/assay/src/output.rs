@@ -7,15 +7,30 @@ use anyhow::Context;
 use record::Failure;
 use report::{TableStyle, is_printable, terminal_text};
 
-/// Writes a line to stderr, as `eprintln!` does, but ignores errors: a run must not end because its
-/// terminal was closed.
+/// Writes a line to stderr, as `eprintln!` does, but without what a terminal would obey: names and
+/// reasons may come from the record of a stranger. Colored text is for [`eprint_colored`].
 macro_rules! eprint_line {
-    ($($text:tt)*) => {{
-        use std::io::Write as _;
-        let _ = writeln!(std::io::stderr(), $($text)*);
-    }};
+    ($($text:tt)*) => {
+        $crate::output::eprint_plain(&format!($($text)*))
+    };
 }
 pub(crate) use eprint_line;
+
+/// Writes text and a line break to stderr; see [`eprint_line`].
+pub fn eprint_plain(text: &str) {
+    eprint_colored(&text.chars().filter(|letter| is_safe(*letter)).collect::<String>());
+}
+
+/// Writes text and a line break to stderr. Whoever colored the text has removed the escapes of
+/// others from it. Ignores errors: a run must not end because its terminal was closed.
+pub fn eprint_colored(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
+
+/// Returns true if a terminal prints the character, or breaks the line or aligns with it.
+fn is_safe(letter: char) -> bool {
+    matches!(letter, '\n' | '\t') || is_printable(letter)
+}
 
 /// Prints to stdout. A closed pipe is not an error.
 pub fn print(text: &str) -> anyhow::Result<()> {
@@ -62,7 +77,6 @@ pub fn json_text(value: &serde_json::Value) -> anyhow::Result<String> {
 /// Prints an error in the command line. What was typed may hold escapes that somebody else chose.
 pub fn print_clap_error(error: &clap::Error) {
     let plain = error.render().to_string();
-    let is_safe = |letter: char| matches!(letter, '\n' | '\t') || is_printable(letter);
     if plain.chars().all(is_safe) {
         // With colors.
         let _ = error.print();

@@ -53,7 +53,7 @@ fn replaced(text: &str, replacement: impl Fn(usize) -> String) -> String {
 
 /// Returns the ranges of passwords, in ascending order: the text between `:` and the last `@` of a
 /// URL, the value of a `password` parameter, and in a server's URL without `@` a port that is not a
-/// number.
+/// number. Outside of URLs, the value of `password` in a connection string of `libpq`.
 fn passwords(text: &str) -> Vec<Range<usize>> {
     let mut ranges = Vec::new();
     let mut from = 0;
@@ -65,13 +65,35 @@ fn passwords(text: &str) -> Vec<Range<usize>> {
             ["postgres", "mysql", "mariadb"].iter().any(|prefix| scheme.starts_with(prefix));
         let end = start + length_of(&text[start..], before, is_server);
 
+        ranges.extend(passwords_in_words(text, from..start));
         let url = &text[start..end];
         for range in passwords_in_url(url, is_server) {
             ranges.push(start + range.start..start + range.end);
         }
         from = end;
     }
+    ranges.extend(passwords_in_words(text, from..text.len()));
     ranges.retain(|range| !range.is_empty());
+    ranges
+}
+
+/// Returns the ranges of the values of `password=` in `within`, a part of a text without a URL. A
+/// value in quotes may contain spaces.
+fn passwords_in_words(text: &str, within: Range<usize>) -> Vec<Range<usize>> {
+    const KEY: &str = "password=";
+    let mut ranges = Vec::new();
+    let mut from = within.start;
+    while let Some(key) = text[from..within.end].find(KEY) {
+        let value = from + key + KEY.len();
+        let rest = &text[value..within.end];
+        let length = match rest.chars().next() {
+            Some(quote @ ('\'' | '"')) => rest[1..].find([quote, '\n']).map(|end| end + 1),
+            _ => rest.find(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '&')),
+        };
+        let end = value + length.unwrap_or(rest.len());
+        ranges.push(value..end);
+        from = end;
+    }
     ranges
 }
 
@@ -161,6 +183,21 @@ mod tests {
         );
         let comment = "# see https://a.b:80/c and write to d@e";
         assert_eq!(redact(comment), comment);
+    }
+
+    #[test]
+    fn passwords_of_connection_strings_are_redacted() {
+        for (text, shown) in [
+            ("url = \"host=h password=s3cret user=u\"", "url = \"host=h password=*** user=u\""),
+            ("conninfo = 'user=u password=s3cret'", "conninfo = 'user=u password=***'"),
+            ("build.a.url=host=h password=s3cret", "build.a.url=host=h password=***"),
+            ("x = \"password='s3 cret' user=u\"", "x = \"password=***' user=u\""),
+            ("a://b:c@d password=s3cret\ny = 1", "a://b:***@d password=***\ny = 1"),
+            ("password = 1 # password=", "password = 1 # password="),
+        ] {
+            assert_eq!(redact(text), shown);
+            assert_eq!(mask(text).len(), text.len());
+        }
     }
 
     #[test]

@@ -366,9 +366,10 @@ fn row_with_events(
     Ok(row)
 }
 
-/// Returns the figures of one step, or an empty row if a file of it is missing or damaged.
+/// Returns the figures of one step, or an empty row if a file of it is missing or damaged, also one
+/// from which no figure comes: what is told of a record must not depend on who reads it.
 fn row_or_damage(cell: &CellOfRun<'_>, reader: &StepReader) -> Result<Row, RecordError> {
-    let mut row = match cell.row(reader) {
+    let mut row = match reader.verify_files().and_then(|()| cell.row(reader)) {
         Ok(row) => row,
         Err(error) => cell.row(&reader.damaged(&error))?,
     };

@@ -141,3 +141,34 @@ fn steps_of_cells_that_are_gone_count_as_well() {
     let says = format!("all {all} step results are valid");
     assert!(whole.stdout.contains(&says), "{whole}");
 }
+
+#[test]
+fn damage_is_told_by_every_reader_even_of_files_without_figures() {
+    let place = Place::new();
+    let run = two_repeats(&place);
+    let path = run.to_str().unwrap();
+    let all = step_count(&place, &run);
+    let html = place.join("damaged.html");
+    let commands = [
+        vec!["show", path],
+        vec!["report", path, "-o", html.to_str().unwrap()],
+        vec!["export", path, "--format", "csv"],
+    ];
+
+    // Only one export reads the latencies of each second.
+    let file = step(&run, "l.i1").join("latency.hlog");
+    let whole = fs_err::read(&file).unwrap();
+    let mut changed = whole.clone();
+    changed[whole.len() / 2] ^= 1;
+    for damaged in [Some(changed), None] {
+        match damaged {
+            Some(bytes) => fs_err::write(&file, bytes).unwrap(),
+            None => fs_err::remove_file(&file).unwrap(),
+        }
+        for command in &commands {
+            place.assay(command).expect_code(1).expect_in_stderr(&["latency.hlog"]);
+        }
+    }
+
+    measure_what_is_lacking(&place, &run, all);
+}

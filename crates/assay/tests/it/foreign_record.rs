@@ -4,6 +4,7 @@ use std::fs::Permissions;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
+use crate::forged::change_json;
 use crate::place::{Place, QUICK, SQLITE, workload};
 
 /// Returns a complete run of SQLite.
@@ -116,7 +117,8 @@ fn a_pipe_in_the_place_of_a_file_is_told_by_every_command() {
     let path = run.to_str().unwrap();
     let cell = run.join("cells/lite.base/c1/r1");
     let step = cell.join("steps/01-l.i0");
-    let files = ["step.json", "host.parquet", "intervals.parquet", "latency_total.hlog"];
+    let files =
+        ["step.json", "host.parquet", "intervals.parquet", "latency.hlog", "latency_total.hlog"];
     let files = files.map(|name| step.join(name)).into_iter().chain([cell.join("cell.json")]);
     for file in files {
         let aside = place.join("aside");
@@ -138,4 +140,40 @@ fn a_pipe_in_the_place_of_a_file_is_told_by_every_command() {
         fs_err::remove_file(&file).unwrap();
         fs_err::rename(&aside, &file).unwrap();
     }
+}
+
+#[test]
+fn no_command_hands_the_escapes_of_a_record_to_the_terminal() {
+    const HOSTILE: &str = "\u{1b}[31mred\u{202e}\u{9b}";
+
+    let place = Place::new();
+    let run = measured(&place);
+    let path = run.to_str().unwrap();
+    for target in ["lite.base", "lite.next"] {
+        let file = run.join("cells").join(target).join("c1/r1/steps/01-l.i0/step.json");
+        change_json(&file, |step| {
+            step["valid"] = false.into();
+            step["reasons"] = [HOSTILE].as_slice().into();
+        });
+    }
+
+    let mut told_count = 0;
+    for args in [
+        &["show", path, "--all"][..],
+        &["show", path, "--format", "json"],
+        &["show", path, "--format", "csv"],
+        &["compare", path],
+        &["compare", path, "--gate"],
+        &["export", path, "--format", "csv"],
+        &["export", path, "--format", "benchstat"],
+        &["ls", "--all"],
+    ] {
+        let ended = place.assay(args);
+        for text in [&ended.stdout, &ended.stderr] {
+            assert!(!text.contains(['\u{1b}', '\u{202e}', '\u{9b}']), "{args:?}: {text:?}");
+            told_count += text.matches("[31mred").count();
+        }
+    }
+    // The reasons themselves are told.
+    assert!(told_count >= 4, "{told_count}");
 }

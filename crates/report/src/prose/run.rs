@@ -120,3 +120,31 @@ fn config_value(run: &Run, engine: &str, config: &str, key: &str) -> Option<Stri
     let resolved = run.plan.resolved.iter().find(|value| value.key == name)?;
     Some(resolved.value.trim_matches('"').to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use record::Invocation;
+
+    use super::*;
+
+    #[test]
+    fn the_time_of_a_run_has_neither_pauses_nor_jumps_of_the_clock() {
+        const SECOND_NS: u64 = 1_000_000_000;
+
+        let invocation = |seconds: u64| Invocation {
+            elapsed_ns: Some(seconds * SECOND_NS),
+            ..Invocation::default()
+        };
+        // By the wall clock, an hour passed between its start and its end.
+        let mut run = Run {
+            started_unix_ns: 0,
+            ended_unix_ns: Some(3600 * SECOND_NS),
+            invocations: vec![invocation(8), invocation(5)],
+            ..Run::default()
+        };
+        assert_eq!(took(&run), Some(duration(13.0)));
+
+        run.ended_unix_ns = None;
+        assert_eq!(took(&run), None);
+    }
+}

@@ -1,6 +1,6 @@
 //! Reads a plan and the files that it names.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
@@ -215,20 +215,33 @@ impl PlanFile {
     /// Returns the first value of a config, or of a config that it extends, whose key within the
     /// config `is_wanted`.
     pub fn value_in(&self, config: &Config, is_wanted: impl Fn(&str) -> bool) -> Option<&Resolved> {
-        let engine = config.engine.name();
+        let values_of = self.values_of_configs(config.engine);
         let mut name = config.name.as_str();
         for _ in &self.plan.configs {
-            let prefix = format!("config.{engine}.{name}.");
-            let value_of = |is_wanted: &dyn Fn(&str) -> bool| {
-                let mut values = self.plan.resolved.iter();
-                values.find(|value| value.key.strip_prefix(&prefix).is_some_and(is_wanted))
-            };
-            if let Some(value) = value_of(&is_wanted) {
-                return Some(value);
+            let values = values_of.get(name)?;
+            if let Some(value) = values.iter().find(|value| is_wanted(value.key)) {
+                return Some(value.resolved);
             }
-            name = value_of(&|key| key == "extends")?.value.trim_matches('"');
+            let extends = values.iter().find(|value| value.key == "extends")?;
+            name = extends.resolved.value.trim_matches('"');
         }
         None
+    }
+
+    /// Returns the values that each config of an engine has itself, by its name. Plans may have
+    /// chains of thousands of configs, so walking up a chain must not look at all values again for
+    /// each of them.
+    fn values_of_configs(&self, engine: plan::Engine) -> HashMap<&str, Vec<ConfigValue<'_>>> {
+        let prefix = format!("config.{}.", engine.name());
+        let mut values_of: HashMap<&str, Vec<ConfigValue<'_>>> = HashMap::new();
+        for resolved in &self.plan.resolved {
+            // Names have no dots.
+            let value = resolved.key.strip_prefix(&prefix).and_then(|key| key.split_once('.'));
+            if let Some((name, key)) = value {
+                values_of.entry(name).or_default().push(ConfigValue { key, resolved });
+            }
+        }
+        values_of
     }
 
     /// Returns the error that an engine refuses a config. Its place is the option that is wrong,
@@ -367,6 +380,13 @@ impl PlanFile {
         let help = "give a text file; paths are relative to the plan's directory";
         Ok(text.map_err(|problem| UsageError::new(problem, Some(help.into())))?)
     }
+}
+
+/// A value that a config has itself.
+struct ConfigValue<'a> {
+    /// Its key within the config.
+    key: &'a str,
+    resolved: &'a Resolved,
 }
 
 /// The options that a refusal may be about: the one that the engine's error has, or else all words

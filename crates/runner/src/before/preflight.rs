@@ -218,15 +218,14 @@ impl<'a> TargetCheck<'a> {
             });
         }
 
-        let place = self.place_in_config(|key| key == "file");
         match self.facts.config_files {
             ConfigFiles::None if !files.is_empty() => Some(Problem {
-                place,
+                place: self.place_in_config(|key| key == "file"),
                 what: format!("{title} has no configuration file"),
                 help: "set its options with `set`",
             }),
             ConfigFiles::One if files.len() > 1 => Some(Problem {
-                place,
+                place: self.place_in_config(|key| key == "file"),
                 what: format!("{title} accepts only one options file"),
                 help: "merge the files, or set options with `set`",
             }),
@@ -341,4 +340,38 @@ pub fn not_applicable(plan: &Plan, is_wanted: impl Fn(&CellRef) -> bool) -> Vec<
         }
     }
     sentences
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+
+    use super::*;
+    use crate::before::plan_file;
+
+    fn plan_of(configs: &str) -> PlanFile {
+        let text = format!("[workload.insert]\n[build.a]\nsqlite = \"bundled\"\n{configs}");
+        let nothing = record::Plan::default();
+        plan_file::recorded(&nothing, text, Vec::new(), &crate::Silent).unwrap()
+    }
+
+    #[test]
+    fn a_long_chain_of_configs_is_checked_without_reading_it_for_each_of_them() {
+        // Walking up the chain from each config would take minutes.
+        let mut configs = String::from("[config.sqlite.c0]\nset.cache_size = 7\n");
+        for index in 1..10_000 {
+            let _ = writeln!(configs, "[config.sqlite.c{index}]\nextends = \"c{}\"", index - 1);
+        }
+        let file = plan_of(&configs);
+        reject_impossible(&file).unwrap();
+
+        // The last config still has its value from the first one.
+        let last = file.plan.configs.last().unwrap();
+        let value = file.value_in(last, |key| key == "set.cache_size").unwrap();
+        assert_eq!(
+            (value.key.as_str(), value.value.as_str()),
+            ("config.sqlite.c0.set.cache_size", "7")
+        );
+        assert_eq!(file.value_in(last, |key| key == "file"), None);
+    }
 }

@@ -27,6 +27,11 @@ const LAST_SPAN_MIN: f64 = 0.125;
 /// many random steps.
 const DEVIATIONS_MIN: f64 = 1.6;
 
+/// The share of the step that its last seconds are, at least [`LAST_SECONDS_MIN`].
+const LAST_SECONDS_SHARE: f64 = 0.05;
+/// The least number of last seconds: the median of one is a single value.
+const LAST_SECONDS_MIN: usize = 2;
+
 /// The trend of the lag of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trend {
@@ -72,7 +77,7 @@ impl Quarters {
             && growth >= OF_MIDDLE_MIN * span(&middle)
             && growth >= OF_EARLIER_MIN * earlier;
         if !ends_high {
-            return Trend::None;
+            return if self.jumps_at_the_end() { Trend::EndsHigh } else { Trend::None };
         }
 
         let grows = growth >= OF_EARLIER_MIN_TO_GROW * earlier
@@ -81,6 +86,17 @@ impl Quarters {
             && self.rises_to_the_end(growth)
             && last - first >= DEVIATIONS_MIN * self.random_growth();
         if grows { Trend::Grows } else { Trend::EndsHigh }
+    }
+
+    /// Returns true if the last seconds are far above every second before the last quarter. Medians
+    /// of quarters don't see a rise that has just begun.
+    fn jumps_at_the_end(&self) -> bool {
+        let last = &self.quarters[3];
+        let before = &self.all[..self.all.len() - last.len()];
+        let share = (LAST_SECONDS_SHARE * self.all.len() as f64) as usize;
+        let count = share.clamp(LAST_SECONDS_MIN, last.len());
+        let end = median(&last[last.len() - count..]);
+        before.iter().all(|lag| end >= lag + GROWTH_MS_MIN)
     }
 
     /// Returns true if three quarters of the last quarter's seconds are above all of the first

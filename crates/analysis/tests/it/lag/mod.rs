@@ -51,6 +51,20 @@ fn a_lag_that_grew_faster_and_faster_for_25_seconds_grows() {
 }
 
 #[test]
+fn a_lag_that_rises_only_at_its_very_end_is_not_called_bounded() {
+    for seconds in LENGTHS {
+        let rise_begins = 0.9 * seconds as f64;
+        let measured = |lag: &dyn Fn(f64) -> f64| -> Vec<f64> {
+            (0..seconds).map(|second| lag(second as f64)).collect()
+        };
+        let stopped = measured(&|second| 100.0 + 1000.0 * (second - rise_begins).max(0.0));
+        let jumped = measured(&|second| if second < rise_begins { 100.0 } else { 4000.0 });
+        assert_eq!(verdict(&stopped), LagVerdict::Undecided, "{seconds} s");
+        assert_eq!(verdict(&jumped), LagVerdict::Undecided, "{seconds} s");
+    }
+}
+
+#[test]
 fn a_lag_that_ends_far_above_its_middle_after_a_burst_is_not_decided() {
     let burst_and_growth = |second: usize| {
         let second = second as f64;

@@ -89,7 +89,7 @@ pub const SHAPES: [Shape; 26] = [
 
 /// Shapes that had no part in choosing the thresholds.
 #[allow(dead_code, reason = "only the table has them")]
-pub const HELD_OUT: [Shape; 11] = [
+pub const HELD_OUT: [Shape; 12] = [
     growing("4 s · x³", |_, seconds| of_share(seconds, |x| 4000.0 * x.powi(3))),
     growing("exponential, 0.2 s to 4 s", |_, seconds| {
         of_share(seconds, |x| 200.0 * (3.0 * x).exp())
@@ -99,6 +99,9 @@ pub const HELD_OUT: [Shape; 11] = [
     }),
     growing("400 ms/s in the last quarter", |_, seconds| {
         each(seconds, |second| 400.0 * (second - 0.75 * seconds as f64).max(0.0))
+    }),
+    growing("1 s/s in the last tenth", |_, seconds| {
+        each(seconds, |second| 1000.0 * (second - 0.9 * seconds as f64).max(0.0))
     }),
     growing("100 ms/s, sawtooth of 5 s, 1 s", |random, seconds| {
         let offset = random.uniform();
