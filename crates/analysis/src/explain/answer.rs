@@ -5,6 +5,7 @@
 use record::CellKey;
 use serde::Serialize;
 
+use super::apart::Apart;
 use super::case::Context;
 use super::gap::{self, Cost, CostGaps};
 use super::{Finding, cases, prose};
@@ -35,6 +36,8 @@ pub struct Answer {
     pub cause: Option<String>,
     /// The largest differences in cost of targets that were measured once, one for each cost.
     pub gaps: Vec<CostGap>,
+    /// If nothing is shown: the comparison of any metric whose repeats are the furthest apart.
+    pub apart: Option<Apart>,
     /// Competition by other programs, which hides small differences.
     pub host: Option<Competition>,
 }
@@ -171,6 +174,7 @@ impl Answer {
             let repeated = rows().filter(|row| row.interval.is_some());
             repeated.map(|row| row.values.len())
         };
+        let shows_something = compared.rows.iter().any(|row| row.verdict.is_change());
         Self {
             base: compared.base.clone(),
             effect: compared.effect,
@@ -181,6 +185,7 @@ impl Answer {
             repeats: counts().min().zip(counts().max()),
             cause: cause_of_all(rows(), findings).map(str::to_owned),
             gaps: gaps(figures, compared),
+            apart: if shows_something { None } else { Apart::furthest(compared) },
             host: competition(figures),
         }
     }

@@ -24,6 +24,7 @@
 mod accounting;
 mod alone;
 mod answer;
+mod apart;
 mod case;
 mod cause;
 mod caveats;
@@ -51,6 +52,7 @@ use case::{Case, Context};
 use explanation::Explanation;
 
 pub use answer::{Answer, Change, CostGap, FactorAnswer, TargetAnswer, WithoutEffect};
+pub use apart::Apart;
 pub use finding::{Evidence, FINDINGS_SHOWN_MAX, Finding, FindingKind};
 pub use gap::Cost;
 pub use prose::amount::AmountChange;

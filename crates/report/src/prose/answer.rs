@@ -1,6 +1,7 @@
 //! The answer to a comparison in a few sentences, with the verdicts that it rests on and what makes
 //! them doubtful.
 
+mod apart;
 mod effects;
 mod once;
 mod work;
@@ -92,8 +93,9 @@ impl<'a> AnswerWriter<'a> {
         self.headed_by_effects(said)
     }
 
-    /// Adds the cause of the changes, and the interval of the largest.
+    /// Adds what is far apart, the cause of the changes, and the interval of the largest.
     fn with_evidence(&self, mut said: Passage) -> Passage {
+        said.sentences.extend(self.apart());
         said.sentences.extend(self.cause());
         said.sentences.extend(self.largest());
         said
@@ -179,14 +181,18 @@ impl<'a> AnswerWriter<'a> {
         format!("{what} in {place} ({})", listed(&texts, NAMED, ", "))
     }
 
-    /// Returns the place of a change: `scan`, `scan of small at 8 clients`.
     fn place(&self, change: &Change) -> String {
+        self.place_of(&change.step, change.variant.as_deref(), change.clients)
+    }
+
+    /// Returns a place: `scan`, `scan of small at 8 clients`.
+    fn place_of(&self, step: &str, variant: Option<&str>, clients: u32) -> String {
         if self.answer.load_count < 2 {
-            return change.step.clone();
+            return step.to_owned();
         }
-        let variant = change.variant.as_ref().map(|variant| format!(" of {variant}"));
-        let clients = counted(change.clients as usize, "client");
-        format!("{}{} at {clients}", change.step, variant.unwrap_or_default())
+        let variant = variant.map(|variant| format!(" of {variant}"));
+        let clients = counted(clients as usize, "client");
+        format!("{step}{} at {clients}", variant.unwrap_or_default())
     }
 
     /// Counts the comparisons that show no change, by the reason.

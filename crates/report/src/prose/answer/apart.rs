@@ -1,0 +1,75 @@
+//! The answer's sentence about a difference that is not shown, but whose repeats are far apart.
+
+use analysis::compare::metric_label;
+use words::Metric;
+
+use super::AnswerWriter;
+use crate::model::number::ratio_text;
+
+impl AnswerWriter<'_> {
+    /// Returns the sentence; `None` if something is shown, or nothing is far apart.
+    pub(super) fn apart(&self) -> Option<String> {
+        let apart = self.answer.apart.as_ref()?;
+        let known = Metric::named(&apart.metric).filter(|metric| !metric.meaning.is_empty());
+        let what = match known {
+            Some(metric) => format!("{} ({})", metric.meaning, metric.head),
+            None => metric_label(&apart.metric).to_owned(),
+        };
+        let side = if apart.ratio > 1.0 { "above" } else { "below" };
+        Some(format!(
+            "Not shown, but far apart: {what} of {} in {} is {}x that of {}, and all {} repeats are at least {}x {side} \
+             those of the base. More repeats tell whether that is noise.",
+            apart.target,
+            self.place_of(&apart.step, apart.variant.as_deref(), apart.clients),
+            ratio_text(apart.ratio),
+            self.short(&self.answer.base),
+            apart.repeats,
+            ratio_text(apart.distance),
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use analysis::compare::{Compared, ComparedStep, Effects, Sample, Verdict};
+    use analysis::explain::Answer;
+    use analysis::figures::Figures;
+    use record::CellKey;
+
+    use super::*;
+
+    fn sentence(compared: &Compared) -> Option<String> {
+        let figures = Figures::default();
+        let answer = Answer::new(&figures, compared, &Effects::default(), &[]);
+        AnswerWriter::new(&answer, &figures).apart()
+    }
+
+    #[test]
+    fn if_nothing_is_shown_the_metric_whose_repeats_are_far_apart_is_named() {
+        let values = |values: [f64; 3]| {
+            let sample = |(repeat, value)| Sample { run: 0, repeat, value };
+            (1..).zip(values).map(sample).collect()
+        };
+        let reads = ComparedStep {
+            cell: CellKey::new("v8_6.base", None, 1, 0),
+            step: "overwrite".into(),
+            metric: "r/o".into(),
+            ratio: Some(11.6),
+            base_values: values([0.0042, 0.0062, 0.0048]),
+            values: values([0.0547, 0.0495, 0.0722]),
+            verdict: Verdict::TooNoisy,
+            ..ComparedStep::default()
+        };
+        let mut compared =
+            Compared { base: "v8_5.base".into(), rows: vec![reads], ..Compared::default() };
+        assert_eq!(
+            sentence(&compared).unwrap(),
+            "Not shown, but far apart: disk reads per operation (r/o) of v8_6.base in overwrite is 11.6x that of v8_5.base, and \
+             all 3 repeats are at least 7.98x above those of the base. More repeats tell whether that is noise."
+        );
+
+        // What is shown needs no hint.
+        compared.rows.push(ComparedStep { verdict: Verdict::Slower, ..ComparedStep::default() });
+        assert_eq!(sentence(&compared), None);
+    }
+}
