@@ -2,12 +2,13 @@
 //! effects apart from noise.
 
 use analysis::compare::{
-    DesignedEffects, Effect, Effects, HalfNormal, InteractionEffect, Sample, THROUGHPUT,
+    ComparedStep, DesignedEffects, Effect, Effects, HalfNormal, InteractionEffect, Sample,
+    THROUGHPUT,
 };
 use analysis::figures::throughput;
-use record::{CellKey, Design};
+use record::{CellKey, Design, DesignedTarget};
 
-use super::curves::ends;
+use super::curves::{ends, points, widened};
 use crate::model::comparison::mean_of;
 use crate::model::matrix::StepHead;
 use crate::model::operations::unit;
@@ -106,20 +107,18 @@ fn main_effect_chart(board: &Board<'_>, effects: &Effects, place: &Place<'_>) ->
 
 /// Returns the point of a level: the mean of the repeats; `None` without any.
 fn level_point(at: usize, values: &[Sample]) -> Option<Point> {
-    let repeats = if values.len() > 1 {
-        values.iter().map(|sample| sample.value).collect()
-    } else {
-        Vec::new()
-    };
-    Some(Point { x: at as f64, y: mean_of(values)?, repeats, ..Point::default() })
+    let mut point = Point { x: at as f64, y: mean_of(values)?, ..Point::default() };
+    if values.len() > 1 {
+        point.repeats = values.iter().map(|sample| sample.value).collect();
+    }
+    Some(point)
 }
 
 /// Returns an axis for means. Ratios matter, not distances from zero.
 fn scale_of(curves: &[Curve]) -> Scale {
     let (low, high) = ends(curves);
-    let repeats = curves.iter().flat_map(|curve| &curve.points).flat_map(|point| &point.repeats);
-    let (low, high) =
-        repeats.fold((low, high), |(low, high), value| (value.min(low), value.max(high)));
+    let repeats = points(curves).flat_map(|point| point.repeats.iter().copied());
+    let (low, high) = repeats.fold((low, high), widened);
     Scale::linear(low, high)
 }
 
@@ -148,33 +147,26 @@ fn interaction_chart(
     interaction: &InteractionEffect,
 ) -> Option<Chart> {
     let [across, beside] = interaction.pairs[0];
+    let (on_axis, in_lines) = (design.factors.get(across)?, design.factors.get(beside)?);
     let row = &interaction.compared;
     let step = board.matrix.measured().find(|step| step.name == row.step)?;
-    let [on_axis, in_lines] = [across, beside].map(|factor| design.factors.get(factor));
-    let (on_axis, in_lines) = (on_axis?, in_lines?);
 
     let mut curves = Vec::new();
-    for (number, level) in in_lines.levels.iter().enumerate() {
-        let points = (0..on_axis.levels.len()).filter_map(|at| {
-            let has_levels = |levels: &[usize]| {
-                levels.get(across) == Some(&at) && levels.get(beside) == Some(&number)
-            };
-            let means: Vec<Sample> = design
-                .targets
-                .iter()
-                .filter(|target| has_levels(&target.levels))
-                .filter_map(|target| {
-                    mean_of_target(board, &target.target, row.step.as_str(), &row.cell)
-                })
-                .collect();
-            level_point(at, &means)
-        });
+    for (line, line_level) in in_lines.levels.iter().enumerate() {
+        let mut points = Vec::new();
+        for at in 0..on_axis.levels.len() {
+            let levels = [
+                FactorLevel { factor: across, level: at },
+                FactorLevel { factor: beside, level: line },
+            ];
+            points.extend(level_point(at, &means_of_targets(board, design, levels, row)));
+        }
         curves.push(Curve {
-            number,
-            name: format!("{} {level}", in_lines.name),
+            number: line,
+            name: format!("{} {line_level}", in_lines.name),
             is_faint: false,
             is_joined: true,
-            points: points.collect(),
+            points,
         });
     }
 
@@ -192,18 +184,49 @@ fn interaction_chart(
     })
 }
 
-/// Returns the mean throughput of a target in a step under a load, as one sample.
-fn mean_of_target(board: &Board<'_>, target: &str, step: &str, load: &CellKey) -> Option<Sample> {
-    let lines = board.matrix.lines.iter();
-    let of_target =
-        lines.filter(|line| line.cell.target == target && line.cell.load() == load.load());
-    let rows = of_target.flat_map(|line| &line.rows);
-    let valid = rows.filter(|row| row.step == step && comparable(row));
-    let samples: Vec<Sample> = valid
-        .filter_map(|row| {
-            Some(Sample { run: row.run, repeat: row.cell.repeat, value: throughput(row)? })
-        })
-        .collect();
+/// The level of a factor of a design, by their indexes.
+#[derive(Clone, Copy)]
+struct FactorLevel {
+    factor: usize,
+    level: usize,
+}
+
+impl FactorLevel {
+    fn is_of(self, target: &DesignedTarget) -> bool {
+        target.levels.get(self.factor) == Some(&self.level)
+    }
+}
+
+/// Returns the mean of each target with both levels, in the step and under the load of a
+/// comparison.
+fn means_of_targets(
+    board: &Board<'_>,
+    design: &Design,
+    levels: [FactorLevel; 2],
+    compared: &ComparedStep,
+) -> Vec<Sample> {
+    let mut means = Vec::new();
+    for target in &design.targets {
+        if levels.iter().all(|level| level.is_of(target)) {
+            means.extend(mean_of_target(board, &target.target, compared));
+        }
+    }
+    means
+}
+
+/// Returns the mean throughput of a target in the step and under the load of a comparison, as one
+/// sample.
+fn mean_of_target(board: &Board<'_>, target: &str, compared: &ComparedStep) -> Option<Sample> {
+    let mut samples = Vec::new();
+    for line in &board.matrix.lines {
+        if line.cell.target != target || line.cell.load() != compared.cell.load() {
+            continue;
+        }
+        for row in line.rows.iter().filter(|row| row.step == compared.step && comparable(row)) {
+            let sample = |value| Sample { run: row.run, repeat: row.cell.repeat, value };
+            samples.extend(throughput(row).map(sample));
+        }
+    }
     let first = samples.first()?;
     Some(Sample { value: mean_of(&samples)?, ..*first })
 }
@@ -217,19 +240,18 @@ pub(in crate::plot) fn half_normal(board: &Board<'_>) -> Vec<Chart> {
     places(board).iter().filter_map(|place| half_normal_chart(board, place)).collect()
 }
 
-fn half_normal_chart(board: &Board<'_>, place: &Place<'_>) -> Option<Chart> {
-    /// The size of an effect: the absolute value of the logarithm of its ratio.
-    struct Sized<'a> {
-        effect: &'a Effect,
-        size: f64,
-    }
+/// An effect with its size: the absolute value of the logarithm of its ratio.
+struct SizedEffect<'a> {
+    effect: &'a Effect,
+    size: f64,
+}
 
-    let size = |effect: &Effect| effect.compared.ratio.map(|ratio| ratio.ln().abs());
-    let mut sized: Vec<Sized<'_>> = place
-        .effects
-        .iter()
-        .filter_map(|effect| Some(Sized { effect, size: size(effect)? }))
-        .collect();
+fn half_normal_chart(board: &Board<'_>, place: &Place<'_>) -> Option<Chart> {
+    let mut sized = Vec::new();
+    for effect in place.effects.iter().copied() {
+        let size = effect.compared.ratio.map(|ratio| ratio.ln().abs());
+        sized.extend(size.map(|size| SizedEffect { effect, size }));
+    }
     if sized.len() < HALF_NORMAL_MIN {
         return None;
     }
@@ -238,7 +260,7 @@ fn half_normal_chart(board: &Board<'_>, place: &Place<'_>) -> Option<Chart> {
     let sizes: Vec<f64> = sized.iter().map(|sized| sized.size).collect();
     let places = HalfNormal::of(&sizes);
     let mut curves = Vec::new();
-    for (Sized { effect, size }, quantile) in sized.iter().zip(&places.quantiles) {
+    for (SizedEffect { effect, size }, quantile) in sized.iter().zip(&places.quantiles) {
         let row = &effect.compared;
         let is_shown = row.verdict.is_change();
         curves.push(Curve {
