@@ -2,11 +2,14 @@
 //! may inherit unfinished work from the step before.
 
 use record::CellKey;
+use serde::Serialize;
 
 use super::case::{Context, Pair};
 use super::explanation::{Explanation, SequencedStep, Statement};
 use super::finding::{Evidence, place_of};
-use crate::compare::{CompareOptions, ComparedStep, Sample, THROUGHPUT, compare};
+use crate::compare::{
+    CompareOptions, Compared, ComparedStep, Interval, Sample, THROUGHPUT, Verdict, compare,
+};
 use crate::figures::operation::throughput_unit;
 use crate::figures::{Figures, Row, StartedCell};
 use crate::order::distinct;
@@ -53,6 +56,11 @@ impl<'a> Measured<'a> {
         parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
     }
 
+    /// Returns whether a comparison of sides is that of this step.
+    fn is_compared_in(&self, step: &ComparedStep) -> bool {
+        self.step == step.step && step.cell.variant == Some(self.label())
+    }
+
     /// Returns the key of a cell with its side as target; `None` if it has none.
     fn key(&self, cell: &CellKey) -> Option<CellKey> {
         let target = self.side_of(cell)?.to_owned();
@@ -63,21 +71,77 @@ impl<'a> Measured<'a> {
 /// Returns one explanation for each step of a target that is shown to be slower or faster after
 /// other steps than right after the load.
 pub(super) fn explain<'a>(context: Context<'a>) -> Vec<Explanation<'a>> {
-    let all = distinct(context.figures.rows.iter().filter_map(Measured::of));
+    let all = measured(context.figures);
+    let steps = compare_sides(context.figures, context.compared, &all).into_iter();
+    let changed = steps.filter(|step| step.verdict.is_change());
+    changed.filter_map(|step| explanation(context, &all, step)).collect()
+}
+
+/// A step in sequence against the same step alone, without a shown difference.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct UnshownSequence {
+    /// The target.
+    pub target: String,
+    /// The step.
+    pub step: String,
+    /// The variant that has the step after others.
+    pub variant: Option<String>,
+    /// Clients.
+    pub clients: u32,
+    /// The throughput in sequence / alone; `None` if there is none to compare.
+    pub ratio: Option<f64>,
+    /// The interval of the true ratio; `None` without repeats.
+    pub interval: Option<Interval>,
+    /// The verdict.
+    pub verdict: Verdict,
+}
+
+/// Returns the steps that were measured alone whose difference is not shown: who asks for it wants
+/// an answer, too.
+pub(super) fn unshown(figures: &Figures, compared: &Compared) -> Vec<UnshownSequence> {
+    let all = measured(figures);
+    let mut unshown = Vec::new();
+    for step in compare_sides(figures, compared, &all) {
+        let measured = all.iter().find(|measured| measured.is_compared_in(&step));
+        let Some(measured) = measured.filter(|_| !step.verdict.is_change()) else {
+            continue;
+        };
+        unshown.push(UnshownSequence {
+            target: measured.target.to_owned(),
+            step: step.step,
+            variant: measured.in_sequence.map(str::to_owned),
+            clients: step.cell.clients,
+            ratio: step.ratio,
+            interval: step.interval,
+            verdict: step.verdict,
+        });
+    }
+    unshown
+}
+
+/// Returns the steps that were measured alone.
+fn measured(figures: &Figures) -> Vec<Measured<'_>> {
+    distinct(figures.rows.iter().filter_map(Measured::of))
+}
+
+/// Compares the throughput of steps in sequence with that of the same steps alone.
+fn compare_sides(
+    figures: &Figures,
+    compared: &Compared,
+    all: &[Measured<'_>],
+) -> Vec<ComparedStep> {
     if all.is_empty() {
         return Vec::new();
     }
-
     let options = CompareOptions {
         base: ALONE.to_owned(),
-        effect: context.compared.effect,
-        error_rate: context.compared.error_rate,
+        effect: compared.effect,
+        error_rate: compared.error_rate,
         ..CompareOptions::default()
     };
-    let compared = compare(&with_sides(context.figures, &all), &options);
-    let steps = compared.rows.into_iter();
-    let changed = steps.filter(|step| step.metric == THROUGHPUT && step.verdict.is_change());
-    changed.filter_map(|step| explanation(context, &all, step)).collect()
+    let mut rows = compare(&with_sides(figures, all), &options).rows;
+    rows.retain(|row| row.metric == THROUGHPUT);
+    rows
 }
 
 /// Returns the figures of the steps with their sides as targets.
@@ -105,9 +169,7 @@ fn explanation<'a>(
     all: &[Measured<'a>],
     step: ComparedStep,
 ) -> Option<Explanation<'a>> {
-    let measured = all.iter().find(|measured| {
-        measured.step == step.step && step.cell.variant == Some(measured.label())
-    })?;
+    let measured = all.iter().find(|measured| measured.is_compared_in(&step))?;
     let of_side = |side| {
         context.figures.rows.iter().find(|row| {
             row.step == measured.step

@@ -5,6 +5,7 @@
 use record::CellKey;
 use serde::Serialize;
 
+use super::alone::{self, UnshownSequence};
 use super::apart::Apart;
 use super::case::Context;
 use super::gap::{self, Cost, CostGaps};
@@ -38,6 +39,8 @@ pub struct Answer {
     pub gaps: Vec<CostGap>,
     /// If nothing is shown: the comparison of any metric whose repeats are the furthest apart.
     pub apart: Option<Apart>,
+    /// The steps that were also measured alone, and are not shown to differ in sequence.
+    pub unshown_sequences: Vec<UnshownSequence>,
     /// Competition by other programs, which hides small differences.
     pub host: Option<Competition>,
 }
@@ -186,6 +189,7 @@ impl Answer {
             cause: cause_of_all(rows(), findings).map(str::to_owned),
             gaps: gaps(figures, compared),
             apart: if shows_something { None } else { Apart::furthest(compared) },
+            unshown_sequences: alone::unshown(figures, compared),
             host: competition(figures),
         }
     }

@@ -51,6 +51,7 @@ use crate::figures::index::RowIndex;
 use case::{Case, Context};
 use explanation::Explanation;
 
+pub use alone::UnshownSequence;
 pub use answer::{Answer, Change, CostGap, FactorAnswer, TargetAnswer, WithoutEffect};
 pub use apart::Apart;
 pub use finding::{Evidence, FINDINGS_SHOWN_MAX, Finding, FindingKind};

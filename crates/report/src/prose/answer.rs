@@ -1,6 +1,7 @@
 //! The answer to a comparison in a few sentences, with the verdicts that it rests on and what makes
 //! them doubtful.
 
+mod alone;
 mod apart;
 mod effects;
 mod once;
@@ -85,12 +86,12 @@ impl<'a> AnswerWriter<'a> {
         }
         let has_single = answer.targets.iter().any(|target| !target.single.is_empty());
         let said = match answer.targets.as_slice() {
-            [] => return self.without_others(),
+            [] => return self.with_sequences(self.without_others()),
             _ if has_single && answer.repeats.is_none() => return self.measured_once(),
             [one] => Passage { heading: self.one_target(one), ..Passage::default() },
             _ => self.several_targets(),
         };
-        self.headed_by_effects(said)
+        self.with_sequences(self.headed_by_effects(said))
     }
 
     /// Adds what is far apart, the cause of the changes, and the interval of the largest.

@@ -3,6 +3,7 @@
 use record::AloneStep;
 
 use super::*;
+use crate::explain::alone::unshown;
 
 /// Five repeats of a target whose `overwrite` comes before `readrandom`, and of cells alone.
 fn with_alone(in_sequence: f64, alone: f64) -> Figures {
@@ -55,6 +56,20 @@ fn equal_steps_and_a_single_pair_are_no_finding() {
     let mut without = with_alone(20_000.0, 30_000.0);
     without.rows.retain(|row| row.cell.variant.is_none());
     assert_eq!(sequences(&without), []);
+}
+
+#[test]
+fn who_asks_for_a_step_alone_gets_an_answer_if_nothing_is_shown() {
+    let compared = Compared { effect: 0.03, error_rate: 0.05, ..Compared::default() };
+    let equal = unshown(&with_alone(30_000.0, 30_000.0), &compared);
+    let [sequence] = &equal[..] else {
+        panic!("one step: {equal:?}");
+    };
+    assert_eq!((sequence.target.as_str(), sequence.step.as_str()), ("a.c", "readrandom"));
+    assert!(is_about(sequence.ratio.unwrap(), 1.0) && sequence.interval.is_some(), "{sequence:?}");
+
+    // What is shown is a finding instead.
+    assert_eq!(unshown(&with_alone(20_000.0, 30_000.0), &compared), []);
 }
 
 #[test]
