@@ -74,10 +74,12 @@ impl Scrubber {
 
     /// Returns a text without what is removed.
     pub fn clean(&self, text: &str) -> String {
-        let mut clean = words::redact(text);
+        let mut clean = text.to_owned();
         for (text, by) in &self.replacements {
             clean = replaced_words(&clean, text, by);
         }
+        // Only now: a connection string without its password is no longer that of the run.
+        clean = words::redact(&clean);
         for folder in HOMES {
             clean = without_users(&clean, folder);
         }
