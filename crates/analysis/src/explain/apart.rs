@@ -96,6 +96,7 @@ mod tests {
     use ::words::Random;
 
     use super::*;
+    use crate::explain::tests::noise::Normal;
 
     #[test]
     fn sides_are_far_apart_if_the_gap_is_wider_than_either() {
@@ -117,25 +118,17 @@ mod tests {
     #[test]
     fn noise_alone_seldom_looks_like_a_difference_unless_it_is_wild() {
         const TABLES: usize = 300;
-        let mut random = Random::new(7);
+        let mut noise = Normal(Random::new(7));
         for (repeats, deviation, share_max) in
             [(3, 0.3, 0.03), (3, 0.5, 0.16), (3, 2.5, 0.45), (5, 0.5, 0.02), (5, 2.5, 0.02)]
         {
-            let mut side = || -> Vec<f64> {
-                (0..repeats).map(|_| (deviation * normal(&mut random)).exp()).collect()
-            };
+            let mut side =
+                || -> Vec<f64> { (0..repeats).map(|_| noise.factor(deviation)).collect() };
             let mut has_one = || (0..57).any(|_| distance(&side(), &side()).is_some());
             let found = (0..TABLES).filter(|_| has_one()).count();
             let share = found as f64 / TABLES as f64;
             println!("{repeats} repeats, deviation {deviation}: {:.1} %", 100.0 * share);
             assert!(share <= share_max, "{repeats} repeats, deviation {deviation}: {share}");
         }
-    }
-
-    /// Box and Muller.
-    fn normal(random: &mut Random) -> f64 {
-        let mut uniform = || ((random.next_u64() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64;
-        let radius = (-2.0 * uniform().ln()).sqrt();
-        radius * (std::f64::consts::TAU * uniform()).cos()
     }
 }

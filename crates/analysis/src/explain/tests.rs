@@ -6,7 +6,7 @@ mod caveats;
 mod clients;
 mod difference;
 mod disk_floor;
-mod noise;
+pub(super) mod noise;
 mod page;
 mod swings;
 mod versions;

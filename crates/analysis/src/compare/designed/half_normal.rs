@@ -3,6 +3,8 @@
 
 use statrs::function::erf::erf_inv;
 
+use crate::figures::average::median;
+
 /// The places of effects on a half-normal plot, and the line on which those of noise alone lie.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HalfNormal {
@@ -28,21 +30,9 @@ impl HalfNormal {
 /// Returns the noise that the sizes of effects tell: most factors have no effect, so the median of
 /// the small sizes is that of noise (Lenth, *Technometrics* 31, 1989).
 pub(super) fn pseudo_standard_error(sizes: &[f64]) -> f64 {
-    let first = 1.5 * median(sizes);
-    let small: Vec<f64> = sizes.iter().copied().filter(|size| *size < 2.5 * first).collect();
-    1.5 * median(&small)
-}
-
-/// Returns the median; zero without values.
-fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let middle = sorted.len() / 2;
-    match sorted.len() {
-        0 => 0.0,
-        count if count % 2 == 1 => sorted[middle],
-        _ => (sorted[middle - 1] + sorted[middle]) / 2.0,
-    }
+    let first = 1.5 * median(sizes.iter().copied()).unwrap_or(0.0);
+    let small = sizes.iter().copied().filter(|size| *size < 2.5 * first);
+    1.5 * median(small).unwrap_or(0.0)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use super::*;
 
 /// A reproducible stream of numbers from a normal distribution.
-struct Normal(::words::Random);
+pub(in crate::explain) struct Normal(pub(in crate::explain) ::words::Random);
 
 impl Normal {
     fn next(&mut self) -> f64 {
@@ -12,7 +12,7 @@ impl Normal {
     }
 
     /// Returns a factor around 1 with this standard deviation of its logarithm.
-    fn factor(&mut self, spread: f64) -> f64 {
+    pub(in crate::explain) fn factor(&mut self, spread: f64) -> f64 {
         (spread * self.next()).exp()
     }
 }
