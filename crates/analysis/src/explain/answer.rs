@@ -162,10 +162,9 @@ impl Answer {
         effects: &Effects,
         findings: &[Finding],
     ) -> Self {
-        let rows = || {
-            let rows = compared.rows.iter();
-            rows.filter(|row| row.metric == THROUGHPUT)
-        };
+        let rows = || compared.rows.iter().filter(|row| row.metric == THROUGHPUT);
+
+        // Targets without any result are named, too.
         let unfinished = figures.unfinished.iter().map(|cell| &cell.cell);
         let cells = rows().map(|row| &row.cell).chain(unfinished);
         let targets = distinct(cells.map(|cell: &CellKey| cell.target.as_str()));
@@ -173,11 +172,15 @@ impl Answer {
         let of_target = |target: &str| {
             TargetAnswer::new(target, rows().filter(|row| row.cell.target == target))
         };
+
         let counts = || {
             let repeated = rows().filter(|row| row.interval.is_some());
             repeated.map(|row| row.values.len())
         };
+
+        // A change of any metric says more than a difference that is not shown.
         let shows_something = compared.rows.iter().any(|row| row.verdict.is_change());
+
         Self {
             base: compared.base.clone(),
             effect: compared.effect,

@@ -3,7 +3,7 @@
 use analysis::figures::Figures;
 use record::Run;
 
-use super::{Plot, chart_plot, chart_sections, effects, over, subject, verdicts};
+use super::{Plot, chart_plot, chart_sections, effects_of_factors, over, subject, verdicts};
 use crate::model::comparison::{Explained, with_measured_base};
 use crate::tables::compared::Board;
 
@@ -29,7 +29,7 @@ pub fn plots(run: &Run, figures: &Figures, files: PlotFiles<'_>) -> Vec<(String,
 
     let subject = subject(&board);
     let charts = chart_sections(&board).into_iter().flat_map(|section| section.plots);
-    let comparisons = [effects(&board), verdicts(&board), over_steps(&board)];
+    let comparisons = [effects_of_factors(&board), verdicts(&board), over_steps(&board)];
     let plots = comparisons.into_iter().flatten().chain(charts);
     let file = |plot: Plot<'_>| {
         let svg = match files.width {

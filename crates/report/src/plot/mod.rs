@@ -127,7 +127,7 @@ pub(crate) fn verdicts<'a>(board: &'a Board<'a>) -> Option<Plot<'a>> {
 }
 
 /// Returns the plot of the effects of all factors on throughput; `None` without any.
-pub(crate) fn effects<'a>(board: &'a Board<'a>) -> Option<Plot<'a>> {
+pub(crate) fn effects_of_factors<'a>(board: &'a Board<'a>) -> Option<Plot<'a>> {
     let effects = board.comparison.effects;
     let of_throughput = effects.rows.iter().filter(|effect| {
         let row = &effect.compared;
@@ -139,6 +139,7 @@ pub(crate) fn effects<'a>(board: &'a Board<'a>) -> Option<Plot<'a>> {
         return None;
     }
 
+    // One reach for all, so that plots next to each other can be compared.
     let reach = strip::reach(rows.iter().map(|effect| &effect.compared), effects.effect);
     let forest = |of_level: &[&'a Effect]| {
         let factor = &effects.factors[of_level[0].factor];
@@ -153,11 +154,13 @@ pub(crate) fn effects<'a>(board: &'a Board<'a>) -> Option<Plot<'a>> {
             reach,
         }
     };
+
     let levels = rows.chunk_by(|a, b| {
         let [first, second] = [a, b].map(|effect| (effect.factor, effect.level));
         first == second && a.compared.cell.load() == b.compared.cell.load()
     });
     let forests: Vec<Forest<'a>> = levels.map(forest).collect();
+
     Some(Plot {
         id: "effects",
         title: "Effects of factors on throughput, all else equal".to_owned(),

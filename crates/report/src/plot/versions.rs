@@ -41,6 +41,7 @@ impl VersionChart<'_> {
                 ..Point::default()
             });
         }
+
         let curves = vec![Curve {
             number: 0,
             name: self.metric.to_owned(),
@@ -61,6 +62,7 @@ impl VersionChart<'_> {
             curves,
             remark: None,
         };
+
         let plot = Plot {
             id: "versions",
             title: "the versions that were measured".to_owned(),

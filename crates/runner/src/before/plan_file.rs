@@ -384,7 +384,7 @@ impl PlanFile {
 
 /// A value that a config has itself.
 struct ConfigValue<'a> {
-    /// Its key within the config.
+    /// The key within the config: `set.cache_size`.
     key: &'a str,
     resolved: &'a Resolved,
 }

@@ -72,6 +72,8 @@ fn main_effect_chart(board: &Board<'_>, effects: &Effects, place: &Place<'_>) ->
     for of_factor in place.effects.chunk_by(|a, b| a.factor == b.factor) {
         let factor = &effects.factors[of_factor[0].factor];
         let base = &of_factor[0].compared.base_values;
+
+        // A level stands at the index of its name on the axis.
         let mut points = Vec::new();
         points.extend(level_point(names.len(), base));
         names.push(factor.levels[0].clone());
@@ -81,6 +83,7 @@ fn main_effect_chart(board: &Board<'_>, effects: &Effects, place: &Place<'_>) ->
             points.extend(point.map(|point| Point { tone: Some(tone(&effect.compared)), ..point }));
             names.push(factor.levels[effect.level].clone());
         }
+
         curves.push(Curve {
             number: of_factor[0].factor,
             name: factor.label().to_owned(),
@@ -259,6 +262,8 @@ fn half_normal_chart(board: &Board<'_>, place: &Place<'_>) -> Option<Chart> {
 
     let sizes: Vec<f64> = sized.iter().map(|sized| sized.size).collect();
     let places = HalfNormal::of(&sizes);
+
+    // Only effects that are shown have a name and a color.
     let mut curves = Vec::new();
     for (SizedEffect { effect, size }, quantile) in sized.iter().zip(&places.quantiles) {
         let row = &effect.compared;
@@ -277,6 +282,7 @@ fn half_normal_chart(board: &Board<'_>, place: &Place<'_>) -> Option<Chart> {
         });
     }
 
+    // The axis is one of ratios, on which the line of noise is a curve.
     let last = places.quantiles.last().copied().unwrap_or_default();
     let ideal = [0.0, 0.25, 0.5, 0.75, 1.0].map(|share| {
         let quantile = share * last;

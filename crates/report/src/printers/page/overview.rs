@@ -15,7 +15,7 @@ use crate::model::matrix::{Keys, StepHead};
 use crate::model::number::{rate_text, ratio_text, typeset};
 use crate::model::operations::{count_alike, unit};
 use crate::model::table::{Cell, Tone};
-use crate::plot::{StripScale, effects, save_link, subject, verdicts};
+use crate::plot::{StripScale, effects_of_factors, save_link, subject, verdicts};
 use crate::tables::compared::{Board, RepeatedLine, ratio_cell};
 
 /// The maximum number of columns whose ratios have room for their intervals beside them.
@@ -126,7 +126,8 @@ impl<'a> Overview<'a> {
 
     /// Returns the matrix of the effects of factors; `None` without any.
     fn of_effects(board: &'a Board<'a>) -> Option<Self> {
-        let plot = effects(board)?;
+        let plot = effects_of_factors(board)?;
+
         let effects = board.comparison.effects;
         let mut rows: Vec<&Effect> = effects.rows.iter().collect();
         rows.retain(|row| row.compared.metric == THROUGHPUT);
@@ -134,6 +135,7 @@ impl<'a> Overview<'a> {
         let mut subjects: Vec<Subject<'_>> =
             changes.iter().map(|change| change.subject(effects)).collect();
 
+        // A place is a step under a load. Places without any effect have no row.
         let keys = Keys::among(rows.iter().map(|row| &row.compared.cell));
         let (mut places, mut squares) = (Vec::new(), Vec::new());
         for load in loads_of(rows.iter().map(|row| &row.compared.cell)) {
