@@ -10,6 +10,7 @@ use runner::before::bundled_plan::builds_to_fetch;
 use runner::bundle::{Bundle, FINDING, text_in};
 use runner::failure::UsageError;
 use runner::{PlanRequest, RunRequest};
+use words::shell_quoted;
 
 use crate::commands::builds::fetch_each;
 use crate::commands::bundle::{
@@ -152,7 +153,8 @@ impl Outcome {
         let was = there.ratio_text();
         let more = |repeats: usize| {
             let repeats = (2 * repeats).max(5);
-            format!("`assay run --resume {} --repeats {repeats}` adds repeats", run.display())
+            let path = shell_quoted(&run.display().to_string());
+            format!("`assay run --resume {path} --repeats {repeats}` adds repeats")
         };
         match self {
             Self::Reproduced { here } => {

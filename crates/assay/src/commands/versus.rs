@@ -369,19 +369,9 @@ fn command_line() -> String {
     let mut line = "assay".to_owned();
     for arg in std::env::args().skip(1).filter(|arg| arg != "--dry-run") {
         let word = words::redact(&arg).replace(char::is_control, " ");
-        line += &format!(" {}", quoted(&word));
+        line += &format!(" {}", words::shell_quoted(&word));
     }
     line
-}
-
-/// Quotes a word for a shell if needed.
-fn quoted(word: &str) -> String {
-    let is_plain = |char: char| char.is_alphanumeric() || "@._-/=:,+".contains(char);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
 }
 
 #[cfg(test)]

@@ -29,9 +29,11 @@ fn plan(place: &Place) -> String {
     )
 }
 
-/// Runs the plan, and bundles its finding.
+/// Runs the plan, whose end tells how to bundle a finding, and bundles one.
 fn bundle_of(place: &Place, output: &str) -> PathBuf {
-    let run = place.run(&plan(place), &[]).expect_code(0).run_directory();
+    let ended = place.run(&plan(place), &[]).expect_code(0);
+    let run = ended.run_directory();
+    ended.expect_in_stderr(&["next: `assay bundle ", " --between lite.base lite.full --step l.i"]);
     let run = run.to_str().unwrap();
     let args =
         ["bundle", run, "--between", "lite.base", "lite.full", "--step", "l.i1", "-o", output];

@@ -2,6 +2,7 @@
 
 use analysis::counted;
 use record::{Run, RunDir, Status};
+use words::shell_quoted;
 
 use super::status;
 
@@ -50,7 +51,7 @@ impl IncompleteCells {
 /// Returns the command that resumes a run. A plan with a password, which is not recorded, must be
 /// given again.
 pub fn resume_command(directory: &RunDir, run: &Run) -> String {
-    let path = directory.path().display();
+    let path = shell_quoted(&directory.path().display().to_string());
     let plan = if run.plan.password_removed { " PLAN" } else { "" };
     format!("assay run --resume {path}{plan}")
 }

@@ -268,7 +268,7 @@ fn print_unfinished(runs: &Runs, figures: &Figures) {
         };
         eprint_line!(
             "help: {cells} not complete; measure the rest with `assay run --resume {}`",
-            terminal_text(&path.display().to_string())
+            terminal_text(&words::shell_quoted(&path.display().to_string()))
         );
     }
 }

@@ -111,7 +111,7 @@ fn show_measured(
         display.say(&format!("report: {}", file_url(&report)));
     }
     if run.status == Status::Complete {
-        for next in next_commands(directory, run) {
+        for next in next_commands(directory, run, &figures) {
             display.say(&format!("next: {next}"));
         }
     }

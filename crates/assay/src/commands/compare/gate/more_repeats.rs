@@ -74,7 +74,7 @@ impl Again {
     /// Returns the command that measures the cells again.
     fn command(&self, runs: &Runs, run: usize) -> String {
         let plan = if runs.recorded[run].run.plan.password_removed { " PLAN" } else { "" };
-        let path = quoted(&runs.paths[run].display().to_string());
+        let path = words::shell_quoted(&runs.paths[run].display().to_string());
         let mut command = format!("assay run --resume {path}{plan} --repeats {}", self.repeats);
         for filter in &self.filters {
             command += &format!(" --only '{filter}'");
@@ -121,16 +121,6 @@ pub(super) fn repeats_needed(row: &ComparedStep, thresholds: &Thresholds) -> Opt
     repeats_to_judge(row, thresholds.of(&row.metric)?)
 }
 
-/// Quotes a path for a shell if needed.
-fn quoted(path: &str) -> String {
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "./_-+:,@=".contains(letter);
-    if path.chars().all(is_plain) {
-        path.to_owned()
-    } else {
-        format!("'{}'", path.replace('\'', "'\\''"))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::tests::row;
@@ -175,11 +165,5 @@ mod tests {
         let (row, thresholds) = noisy(2.0);
         assert_eq!(more_repeats(&row, &thresholds), None);
         assert_eq!(repeats_needed(&row, &thresholds), Some(REPEATS_CAP));
-    }
-
-    #[test]
-    fn a_path_is_quoted_for_the_shell() {
-        assert_eq!(quoted("results/20261121T190211Z-a.b"), "results/20261121T190211Z-a.b");
-        assert_eq!(quoted("my runs/it's"), "'my runs/it'\\''s'");
     }
 }
