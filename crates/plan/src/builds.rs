@@ -265,7 +265,8 @@ fn server_url(cx: &mut Context<'_>, key: &str, node: &Node) -> Option<ServerUrl>
         let schemes = engine.facts().url_schemes;
         schemes.iter().any(|scheme| url.len() > scheme.len() && url.starts_with(scheme))
     }) else {
-        let message = format!("{} is not the URL of a server: {}", code(key), code(&url));
+        // The value may hold a password in a place where nothing looks for one.
+        let message = format!("{} is not the URL of a server", code(key));
         cx.error("plan::bad-url", node.place, message)
             .label("expected `postgresql://...` or `mysql://...`")
             .help(URL_HELP);

@@ -53,7 +53,8 @@ fn replaced(text: &str, replacement: impl Fn(usize) -> String) -> String {
 
 /// Returns the ranges of passwords, in ascending order: the text between `:` and the last `@` of a
 /// URL, the value of a `password` parameter, and in a server's URL without `@` a port that is not a
-/// number. Outside of URLs, the value of `password` in a connection string of `libpq`.
+/// number. Outside of URLs, the value of `password` in a connection string of `libpq`, and what is
+/// between `:` and `@` in a plan's `url` without a scheme.
 fn passwords(text: &str) -> Vec<Range<usize>> {
     let mut ranges = Vec::new();
     let mut from = 0;
@@ -65,15 +66,53 @@ fn passwords(text: &str) -> Vec<Range<usize>> {
             ["postgres", "mysql", "mariadb"].iter().any(|prefix| scheme.starts_with(prefix));
         let end = start + length_of(&text[start..], before, is_server);
 
-        ranges.extend(passwords_in_words(text, from..start));
+        ranges.extend(passwords_outside_urls(text, from..start));
         let url = &text[start..end];
         for range in passwords_in_url(url, is_server) {
             ranges.push(start + range.start..start + range.end);
         }
         from = end;
     }
-    ranges.extend(passwords_in_words(text, from..text.len()));
+    ranges.extend(passwords_outside_urls(text, from..text.len()));
     ranges.retain(|range| !range.is_empty());
+    ranges
+}
+
+/// Returns the ranges of passwords in `within`, a part of a text without a URL.
+fn passwords_outside_urls(text: &str, within: Range<usize>) -> Vec<Range<usize>> {
+    let mut ranges = passwords_in_words(text, within.clone());
+    ranges.extend(passwords_without_scheme(text, within));
+    ranges.sort_by_key(|range| range.start);
+
+    // A value can be found in both ways. What is masked once must not be masked again.
+    let mut end = 0;
+    ranges.retain(|range| {
+        let is_apart = range.start >= end;
+        end = end.max(range.end);
+        is_apart
+    });
+    ranges
+}
+
+/// Returns the ranges of what looks like a password in the values of `url` keys, as in
+/// `url = "joe:s3cret@db"`. Such a plan is refused, and the message shows the line.
+fn passwords_without_scheme(text: &str, within: Range<usize>) -> Vec<Range<usize>> {
+    const KEY: &str = "url";
+    let mut ranges = Vec::new();
+    let mut from = within.start;
+    while let Some(key) = text[from..within.end].find(KEY) {
+        from += key + KEY.len();
+        let line = text[from..within.end].lines().next().unwrap_or("");
+        let Some(value) = line.trim_start().strip_prefix('=') else { continue };
+
+        let start = from + line.len() - value.len();
+        let Some(at) = value.rfind('@') else { continue };
+        // After a mistyped scheme, as in `postgres:/joe:s3cret@db`, the next colon counts.
+        let mut colons = value[..at].match_indices(':').map(|(colon, _)| colon + 1);
+        if let Some(password) = colons.find(|after| !value[*after..].starts_with('/')) {
+            ranges.push(start + password..start + at);
+        }
+    }
     ranges
 }
 
@@ -194,6 +233,13 @@ mod tests {
             ("x = \"password='s3 cret' user=u\"", "x = \"password=***' user=u\""),
             ("a://b:c@d password=s3cret\ny = 1", "a://b:***@d password=***\ny = 1"),
             ("password = 1 # password=", "password = 1 # password="),
+            ("url = \"joe:s3cret@db/x\"", "url = \"joe:***@db/x\""),
+            (
+                "url=\"postgres:/joe:s3@cret@db\"\nb = \"c:d@e\"",
+                "url=\"postgres:/joe:***@db\"\nb = \"c:d@e\"",
+            ),
+            ("build.a.url=joe:password=s3cret@db", "build.a.url=joe:***@db"),
+            ("url = \"/run/db\" # a@b", "url = \"/run/db\" # a@b"),
         ] {
             assert_eq!(redact(text), shown);
             assert_eq!(mask(text).len(), text.len());
