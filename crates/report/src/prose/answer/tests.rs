@@ -1,0 +1,201 @@
+use analysis::{
+    compare::{Compared, ComparedStep, Effects, Interval, Pairing, Sample, THROUGHPUT, Verdict},
+    explain::{Finding, FindingKind},
+    figures::{ExactStep, Row},
+};
+use record::{CellKey, StepWork};
+
+use super::*;
+
+const STEPS: [&str; 7] = ["l.i0", "l.x", "l.i1", "l.i2", "qr100", "qp100", "qr500"];
+
+/// Target, and of each step the ratio with the verdict.
+type Target<'a> = (&'a str, &'a [(f64, Verdict)]);
+
+fn row(target: &str, step: &str, ratio: f64, verdict: Verdict) -> ComparedStep {
+    let sample = Sample { run: 0, repeat: 1, value: 1.0 };
+    let is_single = verdict == Verdict::Single;
+    let is_absent = matches!(verdict, Verdict::Invalid | Verdict::NotComparable);
+    ComparedStep {
+        cell: CellKey::new(target, None, 1, 0),
+        step: step.into(),
+        metric: THROUGHPUT.into(),
+        ratio: (!is_absent).then_some(ratio),
+        interval: (!is_single && !is_absent).then_some(Interval {
+            low: ratio * 0.95,
+            high: ratio * 1.05,
+            confidence: 0.98,
+        }),
+        pairing: if is_single || is_absent { Pairing::Single } else { Pairing::Paired },
+        values: vec![sample; if is_single { 1 } else { 5 }],
+        verdict,
+        ..ComparedStep::default()
+    }
+}
+
+/// Returns the sentences about some targets against `base`, which all have rows in the figures.
+fn text_of(base: &str, targets: &[Target<'_>], cause: Option<&str>) -> String {
+    let mut figures = Figures::default();
+    let names = targets.iter().map(|(name, _)| *name);
+    for name in std::iter::once(base).chain(names) {
+        let (build, config) = name.split_once('.').unwrap_or((name, ""));
+        figures.rows.push(Row {
+            cell: CellKey::new(name, None, 1, 1),
+            build: build.into(),
+            config: config.into(),
+            ..Row::default()
+        });
+    }
+    let rows = targets.iter().flat_map(|(name, steps)| {
+        let steps = STEPS.iter().zip(*steps);
+        steps.map(|(step, &(ratio, verdict))| row(name, step, ratio, verdict))
+    });
+    let compared =
+        Compared { base: base.into(), effect: 0.03, rows: rows.collect(), ..Compared::default() };
+    let finding = cause.map(|cause| Finding {
+        kind: FindingKind::Cpu,
+        cause: Some(cause.into()),
+        target: String::new(),
+        targets: targets.iter().map(|(name, _)| (*name).to_owned()).collect(),
+        base: None,
+        workload: String::new(),
+        variant: None,
+        clients: None,
+        step: None,
+        steps: STEPS.map(str::to_owned).to_vec(),
+        title: String::new(),
+        text: String::new(),
+        evidence: Vec::new(),
+        caveats: Vec::new(),
+        weight: 1.0,
+    });
+    let findings: Vec<Finding> = finding.into_iter().collect();
+    said_of(&figures, &compared, &findings)
+}
+
+fn said_of(figures: &Figures, compared: &Compared, findings: &[Finding]) -> String {
+    let answer = Answer::new(figures, compared, &Effects::default(), findings);
+    let said = AnswerWriter::new(&answer, figures).passage();
+    said.whole()
+}
+
+use Verdict::{Faster, Invalid, NoChangeShown, Single, Slower, TooNoisy};
+
+#[test]
+fn the_largest_change_comes_first_and_a_cause_explains_all() {
+    let steps =
+        [(1.05, TooNoisy), (1.56, Faster), (1.57, Faster), (1.0, NoChangeShown), (0.9, TooNoisy)];
+    assert_eq!(
+        text_of("pg15.base", &[("pg17.base", &steps)], Some("less CPU per operation")),
+        "pg17.base is faster than pg15 in 2 of 5 steps (l.i1 1.57x, l.x 1.56x), slower in none; 2 are too noisy to say, \
+         1 shows no change of 3% or more. Less CPU per operation explains both. Over 5 repeats it is 1.49x to 1.65x \
+         faster in l.i1."
+    );
+}
+
+#[test]
+fn what_is_slower_is_so_by_a_factor_above_one() {
+    let steps = [(0.003_21, Slower), (1.2, Faster), (1.0, Invalid)];
+    assert_eq!(
+        text_of("lite.full", &[("lite.off", &steps)], None),
+        "lite.off is faster than full in 1 of 3 steps (l.x 1.20x), slower in 1 (l.i0 312x); 1 is not compared. Over 5 \
+         repeats it is 297x to 328x slower in l.i0."
+    );
+    assert_eq!(
+        text_of("lite.full", &[("lite.off", &[(0.5, Slower)])], Some("more CPU per operation")),
+        "lite.off is slower than full in 1 of 1 step (l.i0 2.00x), faster in none. More CPU per operation explains it. \
+         Over 5 repeats it is 1.90x to 2.11x slower in l.i0."
+    );
+}
+
+#[test]
+fn without_a_change_that_is_shown_nothing_is_faster() {
+    let steps = [(1.5, TooNoisy), (1.0, NoChangeShown), (1.0, NoChangeShown)];
+    assert_eq!(
+        text_of("a.x", &[("b.y", &steps)], None),
+        "No change is shown between b.y and a.x in 3 steps: 1 is too noisy to say, 2 show no change of 3% or more. \
+         Each target has 5 repeats."
+    );
+    let targets: [Target<'_>; 4] = [
+        ("b.x", &[(1.5, TooNoisy), (1.5, TooNoisy)]),
+        ("c.x", &[(1.0, NoChangeShown), (1.5, TooNoisy)]),
+        ("d.x", &[(1.0, NoChangeShown), (1.0, NoChangeShown)]),
+        ("e.x", &[(1.0, NoChangeShown), (1.0, NoChangeShown)]),
+    ];
+    assert_eq!(
+        text_of("a.x", &targets, None),
+        "4 targets against a.x in 2 steps: 2 show no change of 3% or more, 1 is too noisy to say, 1 shows no change of \
+         3% or more in some steps and too much noise in others. Each target has 5 repeats."
+    );
+    let noisy = text_of("a.x", &[targets[0], ("f.x", targets[0].1)], None);
+    assert!(noisy.contains("in 2 steps: both are too noisy to say."), "{noisy}");
+}
+
+#[test]
+fn one_run_shows_nothing() {
+    let steps = [(0.83, Single), (1.2, Single), (1.0, Invalid)];
+    assert_eq!(
+        text_of("a.x", &[("b.x", &steps)], None),
+        "b.x had 0.83x to 1.20x the throughput of a in 2 steps, measured once: one run can't show a change; 1 is not \
+         compared. `assay run --resume RUN --repeats 5` adds the repeats that verdicts need."
+    );
+    let answer = text_of("a.x", &[("b.x", &steps[..1]), ("c.x", &steps[..1])], None);
+    let first = "2 targets had 0.83x the throughput of a.x in 1 step, measured once: one run can't show a change.";
+    assert!(answer.starts_with(first), "{answer}");
+}
+
+#[test]
+fn targets_that_were_not_measured_do_not_count() {
+    let once: &[(f64, Verdict)] = &[(0.83, Single), (1.2, Single)];
+    let none: &[(f64, Verdict)] = &[(1.0, Invalid), (1.0, Invalid)];
+    let answer = text_of("a.x", &[("b.x", once), ("c.x", once), ("d.x", none)], None);
+    assert!(answer.starts_with("2 targets had 0.83x to 1.20x"), "{answer}");
+
+    let noisy: &[(f64, Verdict)] = &[(1.5, TooNoisy), (1.5, TooNoisy)];
+    let answer = text_of("a.x", &[("b.x", noisy), ("d.x", none)], None);
+    assert!(answer.ends_with(" Each compared step has 5 repeats."), "{answer}");
+}
+
+#[test]
+fn of_many_targets_the_best_and_the_worst_are_named() {
+    let targets: [Target<'_>; 5] = [
+        ("pg13.x", &[(1.2, Faster), (1.0, TooNoisy)]),
+        ("pg14.x", &[(0.5, Slower), (1.0, TooNoisy)]),
+        ("pg15.x", &[(1.9, Faster), (0.9, Slower)]),
+        ("pg16.x", &[(1.0, TooNoisy), (1.0, TooNoisy)]),
+        ("pg17.x", &[(1.0, Invalid), (1.0, Invalid)]),
+    ];
+    assert_eq!(
+        text_of("pg12.x", &targets, None),
+        "5 targets against pg12.x in 2 steps: 1 is faster in some steps, 1 is slower in some steps, 1 is faster in some \
+         steps and slower in others, 1 is too noisy to say, 1 is not compared. pg15 does best: faster in 1 of 2 steps (l.i0 1.90x), slower in \
+         1 (l.x 1.11x). pg14 does worst: slower in 1 of 2 steps (l.i0 2.00x), faster in none. Over 5 repeats pg14 is \
+         1.90x to 2.11x slower in l.i0."
+    );
+}
+
+#[test]
+fn what_has_no_other_target_or_no_base_is_not_compared() {
+    assert_eq!(
+        text_of("a.x", &[], None),
+        "a.x is the only target that was measured: there is nothing to compare it with."
+    );
+    assert_eq!(
+        text_of("run 1", &[("run 2", &[(1.0, Invalid), (1.0, Invalid)])], None),
+        "run 2 is not compared with run 1: none of 2 steps is valid and complete on both sides."
+    );
+    let nothing = said_of(&Figures::default(), &Compared::default(), &[]);
+    assert_eq!(nothing, "Nothing was measured.");
+
+    // Exact cells alone have no rows.
+    let exact = ExactStep {
+        row: Row { cell: CellKey::new("a.x", None, 1, 1), ..Row::default() },
+        work: StepWork::default(),
+        graphs: BTreeMap::new(),
+    };
+    let figures = Figures { exact: vec![exact], ..Figures::default() };
+    assert_eq!(
+        said_of(&figures, &Compared::default(), &[]),
+        "a.x is the only target whose work was counted: there is nothing to compare it with."
+    );
+}
