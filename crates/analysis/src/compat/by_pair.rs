@@ -51,6 +51,8 @@ pub fn by_pair(
             help: "choose another target, or another run",
         });
     }
+
+    // Targets of one run had the same host and did the same work.
     let mut remarks = Vec::new();
     if is_of_two_runs {
         refuse_copies(runs)?;
@@ -66,6 +68,7 @@ pub fn by_pair(
         }
     };
     let pair = Pair { sides, names: sides.map(name) };
+
     for rows in [&mut figures.rows, &mut figures.missing] {
         rows.retain_mut(|row| pair.rename(row.run, &mut row.cell));
     }
@@ -82,6 +85,7 @@ pub fn by_pair(
         figures.settings.profiles.retain(|profile| is_of_pair(&profile.target));
     }
 
+    // The run that the printers get: the first side's, with both targets.
     let [base, other] = targets;
     let [base_name, other_name] = pair.names;
     let shown = Run {

@@ -172,6 +172,8 @@ impl Evidence<'_> {
         };
         let [left, right] =
             [change, change + 1].map(|level| &points[levels.levels[level].points.clone()]);
+
+        // The mean of what each machine shows, weighted by its number of points on both sides.
         let (mut weighted, mut weights) = (0.0, 0.0);
         for machine in 0..=self.machines.iter().copied().max().unwrap_or(0) {
             let logs = |side: &[super::series::HistoryPoint]| -> Vec<f64> {
@@ -179,9 +181,11 @@ impl Evidence<'_> {
                 of_machine.map(|point| point.mean.ln()).collect()
             };
             let (old, new) = (logs(left), logs(right));
+
             if old.len().min(new.len()) < REFERENCE_POINTS_MIN {
                 continue;
             }
+
             let weight = 1.0 / (1.0 / old.len() as f64 + 1.0 / new.len() as f64);
             weighted += weight * difference(&old, &new, noise);
             weights += weight;
@@ -189,6 +193,7 @@ impl Evidence<'_> {
         if weights == 0.0 {
             return false;
         }
+
         let size = levels.changes[change].ratio.ln();
         let shown = weighted / weights * size.signum();
         let error = noise.spread / weights.sqrt();
@@ -204,6 +209,7 @@ impl Evidence<'_> {
             let points = &own.points[levels.levels[level].points.clone()];
             points.iter().map(|point| point.run).collect::<Vec<_>>()
         });
+
         // In the order of versions, the runs of another target have another order.
         let in_time = old_runs.iter().chain(&new_runs).is_sorted();
         if !in_time || first_new == 0 {

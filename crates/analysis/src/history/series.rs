@@ -95,6 +95,8 @@ pub(super) fn collect(
     metrics: &[String],
 ) -> Vec<RawSeries> {
     let works = works(runs);
+
+    // Where the series of each key is in `all`.
     let mut places: HashMap<SeriesKey, usize> = HashMap::new();
     let mut all: Vec<RawSeries> = Vec::new();
     for (run, summary) in runs.iter().enumerate() {
@@ -105,6 +107,7 @@ pub(super) fn collect(
                 if !is_wanted || values.is_empty() || !values.iter().all(is_usable) {
                     continue;
                 }
+
                 let key = key_of(summary, works[run], step, metric);
                 let place = *places.entry(key).or_insert_with_key(|key| {
                     all.push(RawSeries {
@@ -118,6 +121,7 @@ pub(super) fn collect(
             }
         }
     }
+
     for series in &mut all {
         sort(series, runs, order);
     }

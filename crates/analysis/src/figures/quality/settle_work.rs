@@ -53,33 +53,41 @@ pub(crate) fn settled(
     metrics: &BTreeMap<&'static str, Option<f64>>,
 ) -> Option<SettleWork> {
     let settle = step.settle.as_ref()?;
-    let seconds = |ns: u64| ns as f64 / 1e9;
-    let (before, after) = (&settle.pending_before, &settle.pending_after);
-    let value = |counters: &[Counter], name: &str| {
-        let mut counters = counters.iter();
-        counters.find(|counter| counter.name == name).map(|counter| counter.value)
-    };
-    let role_of = |name: &str| {
-        let recorded = before.iter().chain(after).find(|counter| counter.name == name);
-        recorded.and_then(|counter| counter.role).or_else(|| Role::of_pending(name))
-    };
-    let names = distinct(before.iter().chain(after).map(|counter| &counter.name));
-    let pending = names.into_iter().map(|name| Pending {
-        name: name.clone(),
-        role: role_of(name),
-        before: value(before, name),
-        after: value(after, name),
-    });
+
+    let mut actions = Vec::new();
+    for (what, ns) in &settle.actions {
+        actions.push(SettleAction { what: what.clone(), seconds: *ns as f64 / 1e9 });
+    }
+
     Some(SettleWork {
-        seconds: settle.actions.iter().map(|(_, ns)| seconds(*ns)).sum(),
+        seconds: actions.iter().map(|action| action.seconds).sum(),
         written_bytes: written_bytes(step, metrics),
-        actions: settle
-            .actions
-            .iter()
-            .map(|(what, ns)| SettleAction { what: what.clone(), seconds: seconds(*ns) })
-            .collect(),
-        pending: pending.collect(),
+        actions,
+        pending: pending(&settle.pending_before, &settle.pending_after),
     })
+}
+
+/// Returns the pending work of each name, in the order in which the engine reported them.
+fn pending(before: &[Counter], after: &[Counter]) -> Vec<Pending> {
+    let reported = || before.iter().chain(after);
+
+    let mut all = Vec::new();
+    for name in distinct(reported().map(|counter| &counter.name)) {
+        // Older records have no roles.
+        let first = reported().find(|counter| counter.name == *name);
+        let role = first.and_then(|counter| counter.role);
+        all.push(Pending {
+            name: name.clone(),
+            role: role.or_else(|| Role::of_pending(name)),
+            before: value_of(before, name),
+            after: value_of(after, name),
+        });
+    }
+    all
+}
+
+fn value_of(counters: &[Counter], name: &str) -> Option<f64> {
+    counters.iter().find(|counter| counter.name == name).map(|counter| counter.value)
 }
 
 /// Returns bytes that the engine wrote while it settled, by its own counters: those of flushes and
