@@ -54,8 +54,8 @@ impl Key {
 
         let after_slash = target.strip_prefix('/')?;
         let (given, _) = after_slash.split_once('/')?;
-        // The rest begins with the slash after the key.
 
+        // The rest begins with the slash after the key.
         self.is(given).then(|| &after_slash[given.len()..])
     }
 

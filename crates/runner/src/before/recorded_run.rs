@@ -110,7 +110,6 @@ pub fn plan(
     }
 
     // The record lacks the password, so the plan must come with it, and be the same otherwise.
-
     let refused = |message: String| UsageError::new(message, Some(help_to_pass(recorded)));
     if !is_given(args) {
         let message = "the plan of this run has a password, which is not recorded";

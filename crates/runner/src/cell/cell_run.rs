@@ -126,8 +126,8 @@ impl<'a> CellRun<'a> {
     pub fn note(&mut self, code: &str, notes: &[String]) {
         for text in notes {
             let note = Warning::new(code, text);
-            // An engine that is started twice may warn twice.
 
+            // An engine that is started twice may warn twice.
             if !self.notes.warnings.contains(&note) {
                 self.session.events.warn(Some(code), text);
                 self.notes.warnings.push(note);

@@ -222,7 +222,6 @@ impl<E: Replicated + 'static> Replicas<E> {
     fn start_threads(&mut self, primary: &E, table: &[Table]) -> anyhow::Result<()> {
         // The threads are not joined: one that waits for a server would delay the end of that
         // server.
-
         let mut writer = Link::open(primary)?;
         let mut sampled = Vec::new();
         for (number, (name, replica)) in self.replicas.iter().enumerate() {

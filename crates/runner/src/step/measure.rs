@@ -237,7 +237,6 @@ impl<'a> StepRunner<'a> {
         self.notes.warnings.extend(notes);
 
         // The first sample opens the files of the server's processes: that is not the step's time.
-
         let _ = sampler.sample();
         sampler
     }
