@@ -51,6 +51,7 @@ pub fn fetch(
 ) -> anyhow::Result<Build> {
     let (spec_text, name) = match spec {
         Spec::Directory { path, name: name_in_spec } => {
+            // Without links and relative parts, so that it is found again from anywhere.
             let path = fs_err::canonicalize(path).map_err(|error| {
                 BuildError::usage(
                     error.to_string(),
@@ -139,6 +140,7 @@ fn install(
         None => format!("{}-{}{}", version.product, version.number, unpacked.suffix),
     };
 
+    // Programs were found with or without links in the path of the folder.
     let canonical = fs_err::canonicalize(partial)?;
     let relative = |path: &Path| {
         let stripped = path.strip_prefix(&canonical).or_else(|_| path.strip_prefix(partial));
@@ -186,7 +188,7 @@ fn register(path: &Path) -> anyhow::Result<Unpacked> {
     let path = fs_err::canonicalize(path)?;
     let place = inspect::find(&path).ok_or_else(|| {
         BuildError::new(
-                        format!("`{}` contains no build of a supported engine", path.display()),
+            format!("`{}` contains no build of a supported engine", path.display()),
             "write the directory that contains `bin/postgres`, `bin/mysqld` or `bin/mariadbd`, or a shared library of RocksDB or SQLite",
         )
     })?;

@@ -192,6 +192,7 @@ fn server_version(place: &FoundBuild) -> anyhow::Result<ProductVersion> {
 
     let (args, prefix): (&[&str], _) = match place.engine {
         "postgres" => (&["--version"], "(PostgreSQL) "),
+        // Option files of the machine may hold what this version refuses.
         _ => (&["--no-defaults", "--version"], "Ver "),
     };
 

@@ -78,6 +78,7 @@ impl RunDir {
                 Err(error) => return Err(RecordError::io("create directory", &path)(error)),
             }
         };
+        // Until the outer folder is synced, a power failure may take the new name away.
         Folder::of_run(results.to_owned()).sync()?;
 
         let directory = Self {
@@ -285,10 +286,13 @@ impl RunDir {
             return Ok(());
         }
 
+        // Reading replaces the list by that of the file, so it comes before the change.
         let run = self.read_run()?;
         let mut ended_cells = self.ended_cells();
         ended_cells.retain(|file| file.name != name);
         ended_cells.extend(entry);
+
+        // Writing locks the list again.
         drop(ended_cells);
         self.write_run(&run)
     }

@@ -458,8 +458,8 @@ fn read_rows(
     count: usize,
 ) -> Result<Rows, ParquetError> {
     let mut defined = optional.then(Vec::new);
-
     let levels = &mut defined;
+
     let values = match reader {
         ColumnReader::Int64ColumnReader(column) => Values::Integer(read(column, count, levels)?),
         ColumnReader::DoubleColumnReader(column) => Values::Number(read(column, count, levels)?),

@@ -27,6 +27,7 @@ pub fn wrap_programs(folder: &Path, root: &Path, bins: &BTreeSet<PathBuf>) -> an
     for bin in bins {
         for entry in fs_err::read_dir(bin)? {
             let entry = entry?;
+            // Scripts and static programs have no loader, and need none of the packages' own.
             if entry.file_type()?.is_file()
                 && let Some(loader) = Elf::read(&entry.path()).and_then(|elf| elf.loader)
             {
