@@ -67,14 +67,13 @@ impl Display {
             Mode::Quiet
         } else if std::io::stderr().is_terminal() {
             let bar = ProgressBar::new_spinner();
-            bar.set_style(
-                ProgressStyle::with_template("{wide_msg}\n{prefix}")
-                    .unwrap_or_else(|_| ProgressStyle::default_spinner()),
-            );
+            let style = ProgressStyle::with_template("{wide_msg}\n{prefix}");
+            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
             Mode::Terminal(bar)
         } else {
             Mode::Plain
         };
+
         Self { mode, state: Mutex::default() }
     }
 
@@ -169,13 +168,16 @@ impl Events for Display {
             Some(variant) => format!(", variant {variant}"),
             None => String::new(),
         };
+
         let what = match kind {
             CellKind::Measured => "repeat",
             CellKind::Profiled => "profile",
             CellKind::Exact => "exact work",
         };
+
         let clients = counted(*clients as usize, "client");
         let remaining = remaining_text(progress);
+
         self.say(&format!(
             "cell {number} of {count}: {target}{variant}, {clients}, {what} {repeat} ({remaining}{})",
             self.free_space_text()
@@ -191,6 +193,7 @@ impl Events for Display {
             1 => "an earlier cell".to_owned(),
             count => format!("{count} earlier cells"),
         };
+
         let first = failure.causes.first().map_or("", String::as_str);
         let text = format!("error: it failed as {earlier} did: {first}");
         self.suspend(|| eprint_line!("{}", terminal_text(&text)));
@@ -204,6 +207,7 @@ impl Events for Display {
                 known += &format!("{}/s {what}, ", report::rate_text(rate));
             }
         }
+
         let again = if next.is_again { "once more " } else { "" };
         self.say(&format!(
             "{} with {}: {}next {again}{}/s, {} per client",
@@ -230,15 +234,18 @@ impl Events for Display {
     /// Shows the progress of the step once a second on a terminal, else rarely.
     fn load_progress(&self, progress: &Progress, _: Option<Duration>) {
         let mut state = self.state();
+
         let Some(step) = &mut state.step else { return };
         let seconds = progress.elapsed_ns / 1_000_000_000;
         if seconds <= step.second {
             return;
         }
+
         let rate = step.note_second(progress);
         let is_due = seconds / PLAIN_EVERY_S > step.second / PLAIN_EVERY_S;
         step.second = seconds;
         let line = step.line(progress, rate);
+        // Drawing asks for the state again.
         drop(state);
 
         match &self.mode {
@@ -254,6 +261,7 @@ impl Events for Display {
     fn step_ends(&self, step: &Step) {
         self.reset_bar();
         self.state().step = None;
+
         if let Mode::Terminal(bar) = &self.mode {
             bar.set_message("");
             bar.set_prefix("");
@@ -272,6 +280,7 @@ impl Display {
         let Some(progress) = self.matrix_progress() else {
             return String::new();
         };
+
         let MatrixProgress { number, count, .. } = progress;
         let remaining = remaining_text(&progress);
         format!("cell {number} of {count}, {remaining}{}", self.free_space_text())
@@ -282,13 +291,13 @@ impl Display {
         let Some([data, results]) = self.state().disks.clone() else {
             return String::new();
         };
-        let left = |path: &Path| {
-            free_bytes(path).map_or("an unknown amount".into(), |free| match free as f64 / 1e9 {
-                little if little < 1.0 => format!("{:.0} MB", little * 1e3),
-                free => format!("{free:.1} GB"),
-            })
+        let left = |path: &Path| match free_bytes(path) {
+            Some(free) => size_text(free),
+            None => "an unknown amount".to_owned(),
         };
+        // One number is enough for a disk that holds both.
         let device = |path: &Path| fs_err::metadata(path).ok().map(|metadata| metadata.dev());
+
         if device(&data) == device(&results) {
             format!(", {} of disk free", left(&data))
         } else {
@@ -306,13 +315,25 @@ impl Display {
     }
 }
 
+/// Returns a size in MB or GB.
+pub fn size_text(bytes: u64) -> String {
+    let gigabytes = bytes as f64 / 1e9;
+    if gigabytes < 1.0 {
+        format!("{:.0} MB", gigabytes * 1e3)
+    } else {
+        format!("{gigabytes:.1} GB")
+    }
+}
+
 /// Returns how many cells failed and how long the others will take.
 fn remaining_text(progress: &MatrixProgress) -> String {
     let failed = match progress.failed {
         0 => String::new(),
         failed => format!("{failed} failed, "),
     };
+
     let left = progress.time_left.saturating_sub(progress.since.elapsed().unwrap_or_default());
+
     format!("{failed}{} left", about(left))
 }
 
@@ -352,30 +373,46 @@ impl StepDisplay {
 
     /// Returns the rate of the last second, if it is known, and notes the worst one.
     fn note_second(&mut self, progress: &Progress) -> Option<f64> {
-        let rate = progress.last_second.as_ref().and_then(|done| {
-            let throughput = self.throughput.as_ref()?;
-            let amount = done.get(throughput.kind.as_str()).copied();
-            Some(throughput.count(amount.unwrap_or_default()))
-        });
+        let rate = self.rate_of_last_second(progress);
+
         self.worst = match (self.worst, rate) {
             (Some(worst), Some(rate)) => Some(worst.min(rate)),
             (worst, rate) => worst.or(rate),
         };
+
         rate
+    }
+
+    fn rate_of_last_second(&self, progress: &Progress) -> Option<f64> {
+        let (done, throughput) = (progress.last_second.as_ref()?, self.throughput.as_ref()?);
+        let amount = done.get(throughput.kind.as_str()).copied();
+        Some(throughput.count(amount.unwrap_or_default()))
     }
 
     fn line(&self, progress: &Progress, rate: Option<f64>) -> String {
         let seconds = progress.elapsed_ns as f64 / 1e9;
-        let done = self.throughput.as_ref().map(|throughput| {
-            let amount = progress.total.get(throughput.kind.as_str()).copied();
-            amount.unwrap_or_default()
-        });
-        let left = self.time.map(|time| time.as_secs_f64() - seconds).or({
-            let done = done.map_or(0, |done| done.rows);
-            let is_known = done > 0 && self.rows > 0;
-            is_known.then(|| seconds * (self.rows as f64 / done as f64 - 1.0))
-        });
-        let left = left.map_or(String::new(), |left| format!(", {:.0} s left", left.max(0.0)));
+        let done = match &self.throughput {
+            Some(throughput) => {
+                let amount = progress.total.get(throughput.kind.as_str()).copied();
+                Some(amount.unwrap_or_default())
+            }
+            None => None,
+        };
+
+        let done_rows = done.map_or(0, |done| done.rows);
+        let seconds_left = if let Some(time) = self.time {
+            Some(time.as_secs_f64() - seconds)
+        } else if done_rows > 0 && self.rows > 0 {
+            // The rest is taken to be as fast as what is done.
+            Some(seconds * (self.rows as f64 / done_rows as f64 - 1.0))
+        } else {
+            None
+        };
+        let left = match seconds_left {
+            Some(seconds) => format!(", {:.0} s left", seconds.max(0.0)),
+            None => String::new(),
+        };
+
         let rate = match (&self.throughput, rate, self.worst) {
             (Some(throughput), Some(rate), Some(worst)) => {
                 let mean = throughput.count(done.unwrap_or_default()) / seconds.max(1e-9);
@@ -389,6 +426,7 @@ impl StepDisplay {
             }
             _ => String::new(),
         };
+
         format!("{} {seconds:5.0} s{left}{rate}", self.label)
     }
 }
@@ -396,6 +434,7 @@ impl StepDisplay {
 /// Returns the line about a step that has ended.
 fn end_line(step: &Step, names: NameLengths) -> String {
     let seconds = step.elapsed_ns as f64 / 1e9;
+
     let what = match EndedThroughput::of(step) {
         // What it did until it failed is no rate.
         _ if step.status == Status::Failed => String::new(),
@@ -405,6 +444,7 @@ fn end_line(step: &Step, names: NameLengths) -> String {
         }
         None => "settled".to_owned(),
     };
+
     let verdict = match step.status {
         Status::Complete if step.valid => String::new(),
         Status::Complete => format!("  INVALID: {}", step.reasons.join("; ")),
@@ -412,6 +452,7 @@ fn end_line(step: &Step, names: NameLengths) -> String {
         Status::Interrupted => "  interrupted".into(),
         Status::Incomplete => "  incomplete".into(),
     };
+
     format!("{} {seconds:8.1} s  {what}{verdict}", label(step, names))
 }
 

@@ -23,6 +23,7 @@ fn check_filters(plan: &PlanRequest, only: &[String]) -> anyhow::Result<()> {
     let Some(path) = path.filter(|path| path.exists()) else {
         return Ok(());
     };
+
     let request = PlanRequest { plan: Some(path), sets: plan.sets.clone() };
     let file = plan_file::read(&request, &runner::Silent)?;
     CellFilters::new(only, &references(&file.plan))?;
@@ -40,6 +41,7 @@ fn refusal(words: &[String], is_whole: bool) -> Option<String> {
         Err(error) if !is_whole && error.kind() == ErrorKind::MissingRequiredArgument => Ok(()),
         Err(error) => Err(error.into()),
     };
+
     refused.err().map(|error| format!("{error:#}"))
 }
 
@@ -47,6 +49,7 @@ fn refusal(words: &[String], is_whole: bool) -> Option<String> {
 fn every_command_of_the_documents_is_accepted() {
     let commands = extract::commands();
     assert!(commands.len() > 100, "{} commands were found", commands.len());
+
     let mut refused = Vec::new();
     for command in commands {
         let value = |word: &String| {
@@ -58,5 +61,6 @@ fn every_command_of_the_documents_is_accepted() {
             refused.push(format!("{}: {words:?}: {why}", command.file.display()));
         }
     }
+
     assert!(refused.is_empty(), "{}", refused.join("\n"));
 }

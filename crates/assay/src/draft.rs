@@ -202,6 +202,7 @@ impl Draft<'_> {
             text += "reuse = \"run\"  # only the first repeat loads; false: every repeat does\n";
         }
         text.push('\n');
+
         self.add_exact(&mut text);
         text += &self.workload_section();
         self.add_builds(&mut text);
@@ -211,6 +212,7 @@ impl Draft<'_> {
             let configs: Vec<String> = configs.iter().map(|name| quoted(name)).collect();
             let _ = write!(text, "\n[[target]]\nconfigs = [{}]\n", configs.join(", "));
         }
+
         text
     }
 
@@ -221,6 +223,7 @@ impl Draft<'_> {
             let value = if self.is_quick { quick } else { usual };
             section = section.replace(&format!("{{{blank}}}"), value);
         }
+
         section
     }
 
@@ -228,6 +231,7 @@ impl Draft<'_> {
         let Some(exact) = self.exact else {
             return;
         };
+
         text.push_str("[exact]  # also counts instructions per operation, under valgrind\n");
         if let Some(simulate) = exact.simulate {
             let _ = writeln!(text, "simulate = {}", quoted(simulate.name()));
@@ -246,6 +250,7 @@ impl Draft<'_> {
                 }
                 _ => "",
             };
+
             let key = if build.is_foreign() { "url" } else { engine.name() };
             let _ = write!(text, "\n{hint}[build.{name}]\n{key} = {}\n", quoted(source));
         }
@@ -266,6 +271,8 @@ impl Draft<'_> {
                 let _ = write!(text, "\n# {note}\n[{path}.{BASE}]\n");
                 continue;
             }
+
+            // The first config has the options that matter most, for users to edit.
             let _ = write!(text, "\n[{path}.{BASE}.set]\n{}", options_of(engine).0);
             for DraftConfig { name, options } in self.configs {
                 let _ = write!(text, "\n[{path}.{name}]\nextends = \"{BASE}\"\n");

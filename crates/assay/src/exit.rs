@@ -40,6 +40,7 @@ pub fn report_error(error: &anyhow::Error) -> Exit {
         eprint_colored(&diagnostics.render(has_color(&std::io::stderr())));
         return Exit::Usage;
     }
+
     if let Some(Errors(errors)) = error.downcast_ref() {
         let exits: Vec<Exit> = errors.iter().map(report_error).collect();
         return exits.into_iter().min().unwrap_or(Exit::Failed);

@@ -14,6 +14,7 @@ pub fn lines(judged: &JudgedRepeat<'_>) -> Vec<String> {
     if judged.repeat < REPEATS_WITH_VERDICT && judged.next == NextRepeat::Begins {
         return Vec::new();
     }
+
     let mut groups: Vec<(&CellKey, Vec<&JudgedComparison>)> = Vec::new();
     for comparison in judged.comparisons {
         match groups.iter_mut().find(|(cell, _)| cell.is_repeat_of(&comparison.cell)) {
@@ -26,6 +27,7 @@ pub fn lines(judged: &JudgedRepeat<'_>) -> Vec<String> {
     for (cell, group) in &groups {
         lines.push(format!("{}: {}", name(cell), decisions(group)));
     }
+
     lines.push(format!("after repeat {}: {}", judged.repeat, outlook(judged)));
     lines
 }
@@ -51,11 +53,13 @@ fn decisions(group: &[&JudgedComparison]) -> String {
     if !open.is_empty() {
         parts.push(format!("open in {}", open.join(", ")));
     }
+
     let given_up = group.iter().filter(|judged| judged.decision == Decision::GivenUp);
     let given_up: Vec<&str> = given_up.map(|judged| judged.step.as_str()).collect();
     if !given_up.is_empty() {
         parts.push(format!("given up in {}", given_up.join(", ")));
     }
+
     parts.join("; ")
 }
 
@@ -76,19 +80,20 @@ fn open_step(judged: &JudgedComparison) -> Option<String> {
 
 /// Returns what happens next, and how long it takes.
 fn outlook(judged: &JudgedRepeat<'_>) -> String {
-    let comparisons = judged.comparisons.iter();
-    let open = comparisons.filter(|judged| judged.decision.is_open()).count();
-    let open = format!("{open} of {} open", counted(judged.comparisons.len(), "comparison"));
+    let open_count = judged.comparisons.iter().filter(|judged| judged.decision.is_open()).count();
+    let open = format!("{open_count} of {} open", counted(judged.comparisons.len(), "comparison"));
     let rest = match judged.time_needed {
         Some(time) => format!("{open}; the rest would take {}", about(time)),
         None => open,
     };
+
     match judged.next {
         NextRepeat::Begins => {
             format!("{rest}; {} left", about(judged.time_left))
         }
         NextRepeat::NoneNeeded if judged.comparisons.is_empty() => "nothing to compare".to_owned(),
         NextRepeat::NoneNeeded => "no comparison is open".to_owned(),
+        // Too few repeats are another problem than open comparisons.
         NextRepeat::NoTime if judged.repeat < REPEATS_WITH_VERDICT => format!(
             "the time is up, but verdicts need {REPEATS_WITH_VERDICT} repeats; `{}` goes on",
             judged.resume_command

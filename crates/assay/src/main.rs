@@ -56,6 +56,7 @@ fn main() -> ExitCode {
     if args.next().is_some_and(|arg| arg == engine::guard::SUBCOMMAND) {
         return engine::guard::main(args);
     }
+
     runner::stop::fail_writes_beyond_the_size_limit();
     let exit = match cli::Cli::try_parse() {
         Ok(cli) => execute(cli.command).unwrap_or_else(|error| report_error(&error)),
@@ -65,6 +66,7 @@ fn main() -> ExitCode {
             if error.use_stderr() { Exit::Usage } else { Exit::Ok }
         }
     };
+
     exit.into()
 }
 
@@ -140,5 +142,6 @@ fn export(args: &cli::ExportArgs) -> anyhow::Result<Exit> {
         // already.
         return commands::export::export(args);
     }
+
     read_until_stable(&args.runs, || commands::export::export(args))
 }

@@ -46,6 +46,7 @@ pub fn columns<const COLUMNS: usize>(lines: &[[String; COLUMNS]]) -> String {
         let cells = lines.iter().map(|line| line[column].chars().count());
         cells.max().unwrap_or(0)
     });
+
     let mut text = String::new();
     for line in lines {
         let mut row = String::new();
@@ -70,6 +71,7 @@ pub fn json_text(value: &serde_json::Value) -> anyhow::Result<String> {
             let _ = write!(text, "\\u{:04x}", u32::from(letter));
         }
     }
+
     text.push('\n');
     Ok(text)
 }
@@ -82,6 +84,7 @@ pub fn print_clap_error(error: &clap::Error) {
         let _ = error.print();
         return;
     }
+
     for line in plain.lines() {
         eprint_line!("{}", terminal_text(line));
     }
@@ -94,6 +97,7 @@ pub fn style() -> TableStyle {
         let size = rustix::termios::tcgetwinsize(&stdout).ok()?;
         Some(usize::from(size.ws_col)).filter(|&width| width > 0)
     });
+
     TableStyle {
         color: has_color(&stdout),
         width: width.flatten(),
@@ -106,6 +110,7 @@ pub fn style() -> TableStyle {
 fn is_utf8() -> bool {
     let set = ["LC_ALL", "LC_CTYPE", "LANG"].map(std::env::var_os);
     let charset = set.into_iter().flatten().find(|value| !value.is_empty());
+
     charset.is_some_and(|value| {
         let value = value.to_string_lossy().to_ascii_lowercase();
         value.contains("utf-8") || value.contains("utf8")
@@ -123,16 +128,19 @@ pub fn print_failure(failure: &Failure) {
         Some(cause) => cause.as_str(),
         None => "it failed for an unknown reason",
     };
+
     eprint_line!("error: {}", terminal_text(first));
     for cause in failure.causes.iter().skip(1) {
         eprint_line!("  caused by: {}", terminal_text(cause));
     }
+
     if !failure.log_tail.is_empty() {
         eprint_line!("  the last lines of the log:");
         for line in &failure.log_tail {
             eprint_line!("    {}", terminal_text(line));
         }
     }
+
     if let Some(help) = &failure.help {
         eprint_line!("help: {}", terminal_text(help));
     }

@@ -31,11 +31,13 @@ pub fn prepare(request: &RunRequest) -> anyhow::Result<Option<String>> {
     let Some(bundle) = Bundle::open(plan)? else {
         return Ok(None);
     };
+    // Refused before anything is fetched: the finding is what the run is for.
     parse(&bundle.finding).map_err(|problem| {
         let message = format!("cannot use `{}`: `{FINDING}` {problem}", plan.display());
         let help = format!("run its plan alone: `assay run {}`", bundle.plan_path.display());
         UsageError::new(message, Some(help))
     })?;
+
     fetch_missing(&request.plan)?;
     Ok(Some(bundle.finding))
 }
@@ -46,6 +48,7 @@ fn fetch_missing(request: &PlanRequest) -> anyhow::Result<()> {
     if missing.is_empty() || runner::is_further_rank() {
         return Ok(());
     }
+
     let specs: Result<Vec<_>, _> = missing.iter().map(|spec| builds::Spec::parse(spec)).collect();
     fetch_each(&specs?, None, |fetched| fetched.map(|_| ()))
 }
@@ -54,9 +57,11 @@ fn fetch_missing(request: &PlanRequest) -> anyhow::Result<()> {
 fn parse(text: &str) -> Result<BundledFinding, String> {
     let finding: BundledFinding =
         serde_json::from_str(text).map_err(|error| format!("is not a finding: {error}"))?;
+
     if finding.format != FORMAT {
         return Err(format!("has format {}, and this assay reads format {FORMAT}", finding.format));
     }
+
     Ok(finding)
 }
 
@@ -86,10 +91,12 @@ pub struct Reproduction {
 pub fn judge(directory: &RunDir, run: &Run, figures: &Figures) -> Option<Reproduction> {
     let text = text_in(directory.path(), FINDING).ok()?;
     let finding = parse(&text).ok()?;
+
     let outcome = Outcome::of(&finding, &new_figure(&finding, figures));
-    let mut lines = vec![outcome.sentence(&finding, directory.path())];
-    lines.extend(other_builds(&finding, run));
-    let lines = lines.iter().map(|line| terminal_text(line)).collect();
+    let mut sentences = vec![outcome.sentence(&finding, directory.path())];
+    sentences.extend(other_builds(&finding, run));
+
+    let lines = sentences.iter().map(|sentence| terminal_text(sentence)).collect();
     Some(Reproduction { lines, exit: outcome.exit() })
 }
 
@@ -103,6 +110,7 @@ fn new_figure(finding: &BundledFinding, figures: &Figures) -> BundledFigure {
         variant: None,
         clients: None,
     };
+
     let mut all = figures_of(&compared, &place).into_iter();
     all.find(|figure| figure.is_same_as(&finding.finding)).unwrap_or_default()
 }
@@ -127,9 +135,11 @@ impl Outcome {
         if here.ratio.is_none() {
             return Self::NotCompared;
         }
+
         if here.direction().is_some() && here.direction() == there.direction() {
             return Self::Reproduced { here };
         }
+
         let are_apart = match (here.interval, there.interval) {
             (Some(here), Some(there)) => here.high < there.low || there.high < here.low,
             _ => false,
@@ -156,6 +166,7 @@ impl Outcome {
             let path = shell_quoted(&run.display().to_string());
             format!("`assay run --resume {path} --repeats {repeats}` adds repeats")
         };
+
         match self {
             Self::Reproduced { here } => {
                 format!("reproduced: {what} is {} here, and was {was}", here.ratio_text())
@@ -182,6 +193,7 @@ fn other_builds(finding: &BundledFinding, run: &Run) -> Vec<String> {
         let Some(is) = run.builds.iter().find(|build| build.name == was.name) else {
             continue;
         };
+
         let name = &was.name;
         if is.version != was.version {
             lines.push(format!(
@@ -190,12 +202,15 @@ fn other_builds(finding: &BundledFinding, run: &Run) -> Vec<String> {
             ));
             continue;
         }
+
+        // Builds of one version may differ, such as in their compiler.
         let hashes = file_hashes(is);
         let changed = was.files.iter().find(|(file, sha256)| hashes.get(*file) != Some(*sha256));
         if let Some((file, _)) = changed {
             lines.push(format!("note: build {name} has another {file} here, by its SHA-256"));
         }
     }
+
     lines
 }
 

@@ -33,6 +33,7 @@ pub fn one(path: &Path) -> anyhow::Result<PathBuf> {
     if path.symlink_metadata().is_err() {
         return begun_by(path);
     }
+
     match runs_in(path)?.pop() {
         None => Ok(path.to_owned()),
         Some(newest) => {
@@ -55,9 +56,13 @@ pub fn all(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
         } else if let Some(folder) = folder_of_latest(path) {
             runs.push(newest_in(&folder)?);
         } else if path.symlink_metadata().is_err() {
-            let run = begun_by(path);
-            // Of several runs, the command that reads them leaves out those that are not there.
-            runs.push(if paths.len() > 1 { run.unwrap_or_else(|_| path.clone()) } else { run? });
+            let run = match begun_by(path) {
+                Ok(run) => run,
+                // Of several runs, the command that reads them leaves out those that are not there.
+                Err(_) if paths.len() > 1 => path.clone(),
+                Err(error) => return Err(error),
+            };
+            runs.push(run);
         } else {
             let inside = runs_in(path)?;
             if inside.is_empty() && (paths.len() == 1 || !path.exists()) {
@@ -69,10 +74,12 @@ pub fn all(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
             runs.extend(inside);
         }
     }
+
     if runs.is_empty() && !paths.is_empty() {
         let help = "give directories that `assay run` wrote, or a folder of them";
         return Err(UsageError::new("none of the paths is a run", Some(help.into())).into());
     }
+
     Ok(runs)
 }
 
@@ -111,8 +118,10 @@ fn begun_by(path: &Path) -> anyhow::Result<PathBuf> {
     let mut begun = runs.clone();
     begun.retain(|run| {
         let name = run.file_name().unwrap_or_default();
+        // Names need not be UTF-8.
         name.as_encoded_bytes().starts_with(begin.as_encoded_bytes())
     });
+
     match begun.as_slice() {
         [run] => Ok(run.clone()),
         [] => {
@@ -130,11 +139,12 @@ fn begun_by(path: &Path) -> anyhow::Result<PathBuf> {
 
 /// Lists the names of the newest runs, and counts the others. `runs` begin with the oldest.
 fn newest_names(runs: &[PathBuf]) -> String {
-    let name = |run: &PathBuf| {
+    let mut names: Vec<String> = Vec::new();
+    for run in runs.iter().rev().take(LISTED_MAX) {
         let name = run.file_name().unwrap_or_default().to_string_lossy();
-        format!("`{}`", report::terminal_text(&name))
-    };
-    let names: Vec<String> = runs.iter().rev().take(LISTED_MAX).map(name).collect();
+        names.push(format!("`{}`", report::terminal_text(&name)));
+    }
+
     match runs.len() - names.len() {
         0 => names.join(", "),
         more => format!("{} and {more} more; `assay ls` lists them", names.join(", ")),
@@ -161,6 +171,7 @@ pub fn runs_in(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
         }
         Err(error) => return Err(error.into()),
     };
+
     let mut runs = Vec::new();
     for entry in entries {
         let path = entry?.path();
@@ -169,6 +180,7 @@ pub fn runs_in(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
             runs.push(path);
         }
     }
+
     runs.sort();
     Ok(runs)
 }

@@ -93,6 +93,7 @@ impl Events for RunView {
                 return;
             }
         }
+
         self.display.warn(code, text);
     }
 
@@ -114,11 +115,13 @@ impl Events for RunView {
         if let Some(finding) = &self.finding {
             reproduced::keep(finding, directory)?;
         }
+
         let announcement = self.live.announcement();
         self.live.run_begins(run, directory, clock)?;
         if let Some(line) = announcement {
             self.display.say_even_if_quiet(&line);
         }
+
         self.so_far().begin(run, directory);
         self.show_ended();
         Ok(())
@@ -130,6 +133,7 @@ impl Events for RunView {
         if let Some(line) = self.so_far().new_line() {
             self.say(&terminal_text(&line));
         }
+
         self.display.cell_begins(cell, progress);
         self.live.cell_begins(cell, progress);
     }
@@ -187,9 +191,11 @@ impl Events for RunView {
     }
 
     /// Clears the progress line, and returns the arguments that [`Self::of_cell`] reads.
+    // The process of the cell draws the line from here on.
     fn hand_over(&self) -> anyhow::Result<Relay> {
         self.display.finish();
         let mut relay = Relay { arguments: Vec::new(), pipe: None };
+
         if let Some(progress) = self.display.matrix_progress() {
             relay.arguments.push("--matrix-progress".into());
             relay.arguments.push(serde_json::to_string(&progress)?.into());
@@ -201,6 +207,7 @@ impl Events for RunView {
         if self.display.is_quiet() {
             relay.arguments.push("--quiet".into());
         }
+
         Ok(relay)
     }
 }

@@ -57,9 +57,11 @@ pub fn figures<T: Send>(
     let paths: Vec<&Path> = runs.iter().map(RunDir::path).collect();
     let before = SetAsideCounts::of(&paths);
     let (figures, taken) = analysis::figures::figures_and(runs, take)?;
+
     if !figures.missing.is_empty() || !figures.damages.is_empty() {
         before.refuse_changes(&paths)?;
     }
+
     Ok((figures, taken))
 }
 
@@ -111,6 +113,7 @@ pub fn retain_steps(figures: &mut Figures, wanted: &[String]) {
 pub fn check_steps(figures: &Figures, wanted: &[String]) -> Result<(), UsageError> {
     let rows = figures.rows.iter().chain(&figures.missing);
     let steps = distinct(rows.map(|row| row.step.as_str()));
+
     match wanted.iter().find(|step| !steps.contains(&step.as_str())) {
         Some(unknown) => Err(unknown_step(unknown, steps)),
         None => Ok(()),

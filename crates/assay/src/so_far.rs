@@ -88,6 +88,7 @@ impl SoFar {
         let Ok(ended) = self.read_ended() else {
             return false;
         };
+
         let has_changed = ended != self.ended;
         self.ended = ended;
         has_changed
@@ -98,6 +99,7 @@ impl SoFar {
             return Ok(Vec::new());
         };
         let directory = RunDir::open(path)?;
+
         let mut ended = Vec::new();
         for cell in &directory.read_run()?.cells {
             // A cell that failed may be measured again, and a complete one never is.
@@ -109,6 +111,7 @@ impl SoFar {
                 ended.extend(EndedCell::read(&directory, cell)?);
             }
         }
+
         Ok(ended)
     }
 
@@ -134,6 +137,7 @@ impl SoFar {
             let Some(of_base) = self.ended.iter().find(|other| other.cell == of_base) else {
                 continue;
             };
+
             let cell = ended.cell.all_repeats();
             let at = found.iter().position(|known| known.cell == cell).unwrap_or_else(|| {
                 found.push(RelativeRepeats { cell, logs: Vec::new(), repeats: 0 });
@@ -141,6 +145,7 @@ impl SoFar {
             });
             found[at].add(ended, of_base);
         }
+
         found.iter().filter_map(RelativeRepeats::relative).collect()
     }
 
@@ -163,6 +168,7 @@ impl EndedCell {
         if !directory.exists() {
             return Ok(None);
         }
+
         let status = directory.read()?.status;
         if status == Status::Incomplete {
             return Ok(None);
@@ -171,6 +177,7 @@ impl EndedCell {
         let mut steps = Vec::new();
         for reader in directory.read_steps()? {
             let step = reader.step();
+            // As in the final tables.
             let is_shown = !step.unreported && step.kind != StepKind::Settle;
             if reader.state() != StepState::Finished || !is_shown {
                 continue;
@@ -180,6 +187,7 @@ impl EndedCell {
                 steps.push(EndedStep { name: step.name.clone(), per_second, unit, is_valid });
             }
         }
+
         Ok(Some(Self { cell: cell.key.clone(), status, steps }))
     }
 
@@ -206,6 +214,7 @@ impl RelativeRepeats {
             let Some((rate, base)) = rates else {
                 continue;
             };
+
             let log = (rate / base).ln();
             match self.logs.iter_mut().find(|(name, _)| *name == step.name) {
                 Some((_, logs)) => logs.push(log),
@@ -220,7 +229,9 @@ impl RelativeRepeats {
         if means.is_empty() {
             return None;
         }
+
         let names = self.logs.iter().map(|(name, _)| name.clone());
+
         Some(RelativeTarget {
             cell: self.cell.clone(),
             repeats: self.repeats,
@@ -242,7 +253,9 @@ fn line(base: &str, targets: &[RelativeTarget]) -> Option<String> {
     for target in targets {
         *by_load.entry(target.cell.load()).or_default() += 1;
     }
+
     let text = |target: &RelativeTarget| {
+        // Targets of one load need no name of it.
         let name = name(&target.cell, by_load.len() > 1);
         format!("{name} {}", ratio_text(target.mean))
     };
@@ -254,6 +267,7 @@ fn line(base: &str, targets: &[RelativeTarget]) -> Option<String> {
         let most = targets.iter().max_by(|a, b| a.mean.total_cmp(&b.mean))?;
         format!("{} to {} of {}", text(least), text(most), counted(targets.len(), "target"))
     };
+
     Some(format!(
         "so far, throughput relative to {base}: {ratios} (mean of {}, {}; no verdict yet)",
         counted(steps, "step"),

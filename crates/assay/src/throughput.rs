@@ -22,6 +22,7 @@ impl Throughput {
         if matches!(step.kind, StepKind::Index | StepKind::Settle) {
             return None;
         }
+
         let kind = step.main_op.clone()?;
         Some(Self {
             is_of_rows: step.kind == StepKind::Load,

@@ -24,10 +24,12 @@ impl Elf {
         let data = ReadCache::new(fs_err::File::open(path).ok()?);
         let header = FileHeader64::<LittleEndian>::parse(&data).ok()?;
         let mut segments = header.program_headers(LittleEndian, &data).ok()?.iter();
+
         let loader = segments
             .find_map(|segment| segment.interpreter(LittleEndian, &data).ok()?)
             .and_then(|name| std::str::from_utf8(name).ok())
             .map(PathBuf::from);
+
         Some(Self { machine: header.e_machine(LittleEndian), loader })
     }
 
@@ -50,8 +52,10 @@ pub fn exported_text(path: &Path, name: &str) -> Option<String> {
     let file = ElfFile64::<LittleEndian, _>::parse(&data).ok()?;
     let symbol = file.dynamic_symbols().find(|symbol| symbol.name() == Ok(name))?;
     let section = file.section_by_index(symbol.section_index()?).ok()?;
+
     let size = symbol.size().min(TEXT_BYTES_MAX);
     let bytes = section.data_range(symbol.address(), size).ok()??;
+
     let text = bytes.split(|&byte| byte == 0).next()?;
     String::from_utf8(text.to_vec()).ok()
 }
@@ -61,10 +65,12 @@ pub fn exports(path: &Path, name: &str) -> bool {
     let Ok(file) = fs_err::File::open(path) else {
         return false;
     };
+
     let data = ReadCache::new(file);
     let Ok(file) = ElfFile64::<LittleEndian, _>::parse(&data) else {
         return false;
     };
+
     file.dynamic_symbols().any(|symbol| symbol.name() == Ok(name) && symbol.is_definition())
 }
 

@@ -28,11 +28,14 @@ pub fn available(product: &str, progress: &dyn Fn(&str)) -> anyhow::Result<Vec<S
             BuildError::usage(message, format!("known are `{}`", known.join("`, `"))).into()
         );
     };
+
     let store = Store::of_user()?;
     // Its lock also creates the folder of downloads.
     let _lock = store.lock(progress)?;
+
     let what = format!("list the versions of `{}`", product.name);
     let mut versions = product.versions(&store.downloads(), &what, progress)?;
+
     versions.retain(|version| numbers(version).is_some());
     Ok(versions)
 }
@@ -48,6 +51,7 @@ pub fn fetch(
 ) -> anyhow::Result<Build> {
     let (spec_text, name) = match spec {
         Spec::Directory { path, name: name_in_spec } => {
+            // Without links and relative parts, so that it is found again from anywhere.
             let path = fs_err::canonicalize(path).map_err(|error| {
                 BuildError::usage(
                     error.to_string(),
@@ -135,6 +139,8 @@ fn install(
         Some(name) => name.to_owned(),
         None => format!("{}-{}{}", version.product, version.number, unpacked.suffix),
     };
+
+    // Programs were found with or without links in the path of the folder.
     let canonical = fs_err::canonicalize(partial)?;
     let relative = |path: &Path| {
         let stripped = path.strip_prefix(&canonical).or_else(|_| path.strip_prefix(partial));
@@ -182,10 +188,11 @@ fn register(path: &Path) -> anyhow::Result<Unpacked> {
     let path = fs_err::canonicalize(path)?;
     let place = inspect::find(&path).ok_or_else(|| {
         BuildError::new(
-                        format!("`{}` contains no build of a supported engine", path.display()),
+            format!("`{}` contains no build of a supported engine", path.display()),
             "write the directory that contains `bin/postgres`, `bin/mysqld` or `bin/mariadbd`, or a shared library of RocksDB or SQLite",
         )
     })?;
+
     let version = inspect::version(&place, &place.programs[0])?;
     Ok(Unpacked {
         version,
@@ -220,6 +227,7 @@ fn fetch_release(
     let (number, archive) = product.fetch(downloads, requested, progress)?;
     let (size_bytes, sha256) = hash::of_file(&archive)?;
     let folder = archive.parent().map(Path::to_path_buf);
+
     progress("unpacking");
     if let Err(error) = product.unpack(&number, &archive, root) {
         if let Some(folder) = folder
@@ -245,16 +253,19 @@ fn fetch_release(
             "try another version, or register a build with `dir:/PATH=NAME`",
         )
     })?;
+
     let mut version = inspect::version(&place, &place.programs[0])?;
     if product.is_source() && version.number != number {
         let what =
             format!("the source that was downloaded for {number} is that of {}", version.number);
         return Err(BuildError::new(what, "use another version, or a Debian package").into());
     }
+
     if place.engine == "rocksdb" {
         // Only loading a library would show its version; the download's is known.
         version = ProductVersion { product: product.name, text: number.clone(), number };
     }
+
     let name = archive.file_name().unwrap_or_default();
     Ok(Unpacked {
         place,

@@ -15,10 +15,12 @@ pub fn of_file(path: &Path) -> io::Result<(u64, String)> {
         if length == 0 {
             break;
         }
+
         hasher.update(bytes);
         size += length as u64;
         file.consume(length);
     }
+
     Ok((size, hexadecimal(&hasher.finalize())))
 }
 

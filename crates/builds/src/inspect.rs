@@ -65,10 +65,16 @@ pub fn find(root: &Path) -> Option<FoundBuild> {
         Elf::read(root)?;
         return Some(library(engine_of(root), root.to_path_buf()));
     }
-    let found_library = || {
-        LIBRARIES.iter().find_map(|(engine, _)| Some(library(engine, find_library(engine, root)?)))
-    };
-    postgres(root).or_else(|| mysql(root)).or_else(found_library)
+
+    if let Some(build) = postgres(root).or_else(|| mysql(root)) {
+        return Some(build);
+    }
+    for (engine, _) in LIBRARIES {
+        if let Some(path) = find_library(engine, root) {
+            return Some(library(engine, path));
+        }
+    }
+    None
 }
 
 /// Returns the engine of a shared library, by what it exports.
@@ -85,12 +91,13 @@ fn engine_of(path: &Path) -> &'static str {
 /// Finds a shared library of `engine` in the folder `root`, itself or its usual folders.
 pub fn find_library(engine: &str, root: &Path) -> Option<PathBuf> {
     let (_, beginnings) = LIBRARIES.iter().find(|(known, _)| *known == engine)?;
-    let mut libraries: Vec<PathBuf> = LIBRARY_FOLDERS
-        .iter()
-        .flat_map(|folder| entries(&root.join(folder)))
-        .filter(|path| is_library_named(path, beginnings))
-        .filter(|path| Elf::read(path).is_some())
-        .collect();
+
+    let mut libraries: Vec<PathBuf> = Vec::new();
+    for folder in LIBRARY_FOLDERS {
+        libraries.extend(entries(&root.join(folder)));
+    }
+    // A folder may have scripts of the linker with such a name.
+    libraries.retain(|path| is_library_named(path, beginnings) && Elf::read(path).is_some());
     libraries.sort();
     libraries.into_iter().next()
 }
@@ -107,16 +114,20 @@ fn postgres(root: &Path) -> Option<FoundBuild> {
     // The newest version wins.
     packaged.sort_by_key(|path| numbers(&path.file_name().unwrap_or_default().to_string_lossy()));
     homes.extend(packaged.into_iter().rev());
-    homes.into_iter().find_map(|home| {
-        let bin = [home.join("bin"), home.clone()]
-            .into_iter()
-            .find(|bin| bin.join("postgres").is_file())?;
-        Some(FoundBuild {
-            engine: "postgres",
-            path: home,
-            programs: vec![bin.join("postgres"), bin.join("initdb")],
-        })
-    })
+
+    for home in homes {
+        for bin in [home.join("bin"), home.clone()] {
+            let server = bin.join("postgres");
+            if server.is_file() {
+                return Some(FoundBuild {
+                    engine: "postgres",
+                    path: home,
+                    programs: vec![server, bin.join("initdb")],
+                });
+            }
+        }
+    }
+    None
 }
 
 fn mysql(root: &Path) -> Option<FoundBuild> {
@@ -124,10 +135,12 @@ fn mysql(root: &Path) -> Option<FoundBuild> {
         .iter()
         .flat_map(|bin| ["mariadbd", "mysqld"].map(|name| root.join(bin).join(name)));
     let program = programs.into_iter().find(|path| path.is_file())?;
+
     let mut path = root.join("usr");
     if !program.starts_with(&path) {
         path = root.to_path_buf();
     }
+
     Some(FoundBuild { engine: "mysql", path, programs: vec![program] })
 }
 
@@ -152,6 +165,7 @@ pub fn version(place: &FoundBuild, program: &Path) -> anyhow::Result<ProductVers
         )
         .into());
     }
+
     match place.engine {
         ROCKSDB | ADAPTER => Ok(version_in_name(place)),
         SQLITE => exported_version(&place.path),
@@ -168,6 +182,7 @@ fn server_version(place: &FoundBuild) -> anyhow::Result<ProductVersion> {
         )
         .into());
     }
+
     let failed = |reason: &str| {
         BuildError::new(
             format!("`{}` does not run on this machine: {reason}", program.display()),
@@ -177,8 +192,10 @@ fn server_version(place: &FoundBuild) -> anyhow::Result<ProductVersion> {
 
     let (args, prefix): (&[&str], _) = match place.engine {
         "postgres" => (&["--version"], "(PostgreSQL) "),
+        // Option files of the machine may hold what this version refuses.
         _ => (&["--no-defaults", "--version"], "Ver "),
     };
+
     let output = unprivileged(Command::new(program).args(args))
         .output()
         .map_err(|error| failed(&error.to_string()))?;
@@ -208,6 +225,7 @@ fn exported_version(path: &Path) -> anyhow::Result<ProductVersion> {
             "use a shared library with SQLite's C API",
         )
     })?;
+
     Ok(ProductVersion { product: SQLITE, text: number.clone(), number })
 }
 
@@ -219,6 +237,7 @@ fn version_in_name(place: &FoundBuild) -> ProductVersion {
         Some(number) if !number.is_empty() => number,
         _ => "unknown".to_owned(),
     };
+
     ProductVersion {
         product: if name.contains("speedb") { "speedb" } else { place.engine },
         text: number.clone(),
@@ -230,6 +249,7 @@ fn version_in_name(place: &FoundBuild) -> ProductVersion {
 fn first_number(text: &str) -> String {
     let end = text.find(|char: char| !char.is_ascii_digit() && char != '.').unwrap_or(text.len());
     let number = text[..end].trim_end_matches('.');
+
     // Keeps the letters of `17beta1` and `19devel`.
     match text[end..].chars().next() {
         Some(char) if char.is_ascii_alphabetic() => {

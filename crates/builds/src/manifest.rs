@@ -170,6 +170,7 @@ fn read_regular(path: &Path) -> std::io::Result<String> {
         let what = format!("`{}` is not a regular file", path.display());
         return Err(std::io::Error::other(what));
     }
+
     let mut text = String::new();
     file.take(MANIFEST_BYTES_MAX).read_to_string(&mut text)?;
     Ok(text)
@@ -211,6 +212,7 @@ impl Manifest {
             )
             .into());
         }
+
         Ok(Some(serde_json::from_str(&text).with_context(damaged)?))
     }
 
@@ -237,6 +239,7 @@ impl Manifest {
                 return Err(format!("`{}` has changed", path.display()));
             }
         }
+
         Ok(())
     }
 }

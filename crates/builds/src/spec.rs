@@ -40,12 +40,14 @@ impl Spec {
     pub fn parse(text: &str) -> Result<Self, BuildError> {
         let invalid =
             |why: String| BuildError::usage(format!("invalid build spec `{text}`: {why}"), FORMS);
+
         if let Some(path_and_name) = text.strip_prefix("dir:") {
             return Self::directory(path_and_name, invalid);
         }
         if let Some(suite_and_packages) = text.strip_prefix("debian:") {
             return Self::debian(suite_and_packages).map_err(invalid);
         }
+
         Self::release(text).map_err(invalid)
     }
 
@@ -57,9 +59,11 @@ impl Spec {
             Some((path, name)) => (path, Some(name)),
             None => (path_and_name, None),
         };
+
         if path.is_empty() {
             return Err(invalid("the path is missing after `dir:`".into()));
         }
+
         name.map_or(Ok(()), check_name)?;
         Ok(Self::Directory { path: path.into(), name: name.map(str::to_owned) })
     }
@@ -75,6 +79,7 @@ impl Spec {
         if let Some(bad) = words.find(|word| !is_word(word, "+-.")) {
             return Err(format!("`{bad}` is not the name of a suite or a package"));
         }
+
         let packages = packages.into_iter().map(str::to_owned).collect();
         Ok(Self::Debian { suite: suite.into(), packages })
     }
@@ -86,10 +91,12 @@ impl Spec {
         let Some(product) = Product::named(name) else {
             return Err(format!("unknown product `{name}`"));
         };
+
         let is_number = version.starts_with(|char: char| char.is_ascii_digit());
         if !is_number || !is_word(version, ".-") {
             return Err(format!("`{version}` is not a version number"));
         }
+
         Ok(Self::Release { product, version: version.into() })
     }
 

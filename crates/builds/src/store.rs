@@ -61,6 +61,7 @@ impl Build {
         for program in &self.manifest.programs {
             self.verify_file(&program.path, &program.sha256)?;
         }
+
         let Some(expected) = &self.manifest.files_sha256 else {
             return Ok(());
         };
@@ -74,6 +75,7 @@ impl Build {
                 line.split_once("  ").ok_or_else(|| format!("`{}` is damaged", list.display()))?;
             self.verify_file(Path::new(path), sha256)?;
         }
+
         Ok(())
     }
 
@@ -187,6 +189,7 @@ impl Store {
                 "set ASSAY_BUILDS to a folder without these characters",
             ));
         }
+
         Ok(Self { root })
     }
 
@@ -208,6 +211,7 @@ impl Store {
         let missing: Vec<&Path> = self.root.ancestors().take_while(|path| !path.exists()).collect();
         let failed = "cannot create the folder for builds; ASSAY_BUILDS may name another";
         fs_err::create_dir_all(&self.root).context(failed)?;
+
         for folder in missing {
             // Independent of the umask: servers run as other users.
             fs_err::set_permissions(folder, PermissionsExt::from_mode(0o755))?;
@@ -233,6 +237,7 @@ impl Store {
                 remove_tree(&entry.path())?;
             }
         }
+
         Ok(Lock { _file: file })
     }
 
@@ -243,6 +248,7 @@ impl Store {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(error).context("cannot list the builds"),
         };
+
         let mut builds = BTreeMap::new();
         for entry in entries {
             let entry = entry?;
@@ -256,6 +262,7 @@ impl Store {
                 builds.insert(name, build);
             }
         }
+
         Ok(builds.into_iter().collect())
     }
 
@@ -316,8 +323,10 @@ impl Store {
                 && is_version(&build.manifest.version, version)
                 && product.is_none_or(|product| build.manifest.product == product)
         });
+
         let newest = builds.iter().map(Build::numbers).max();
         builds.retain(|build| Some(build.numbers()) == newest);
+
         if builds.len() > 1 {
             let names: Vec<&str> =
                 builds.iter().map(|build| build.manifest.name.as_str()).collect();
@@ -327,6 +336,7 @@ impl Store {
             )
             .into());
         }
+
         Ok(builds.pop())
     }
 
@@ -412,6 +422,7 @@ fn hashes_of_files(build: &Path) -> anyhow::Result<String> {
             lines.push_str(&format!("{sha256}  {relative}\n"));
         }
     }
+
     Ok(lines)
 }
 
@@ -421,6 +432,7 @@ pub fn remove_tree(folder: &Path) -> std::io::Result<()> {
     if !removed.as_ref().is_err_and(|error| error.kind() == ErrorKind::PermissionDenied) {
         return removed;
     }
+
     allow_writing(folder)?;
     fs_err::remove_dir_all(folder)
 }
@@ -434,6 +446,7 @@ fn allow_writing(folder: &Path) -> std::io::Result<()> {
             allow_writing(&entry.path())?;
         }
     }
+
     Ok(())
 }
 
@@ -464,6 +477,7 @@ fn entries_below(folder: &Path) -> std::io::Result<Vec<(PathBuf, std::fs::Metada
         }
         entries.push((path, metadata));
     }
+
     Ok(entries)
 }
 

@@ -35,6 +35,7 @@ pub fn version_of(command: &str) -> String {
     let shell = format!("{command} --version");
     let output = unprivileged(Command::new("sh").args(["-c", &shell])).output();
     let printed = output.map(|output| output.stdout).unwrap_or_default();
+
     let line = String::from_utf8_lossy(&printed).lines().next().map(str::to_owned);
     line.unwrap_or_else(|| "not found".to_owned())
 }

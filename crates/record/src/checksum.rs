@@ -21,6 +21,7 @@ impl ChecksummedFile {
     pub(crate) fn finish(self) -> Result<StepFile, RecordError> {
         let path = self.file.path().to_owned();
         self.file.sync_all().map_err(RecordError::io("sync", &path))?;
+
         Ok(StepFile {
             name: file_name(&path),
             size_bytes: self.size_bytes,

@@ -64,6 +64,7 @@ impl RunDir {
     /// It can't be created or written.
     pub fn create(results: &Path, run: &Run) -> Result<Self, RecordError> {
         fs_err::create_dir_all(results).map_err(RecordError::io("create directory", results))?;
+
         let base_name = run_name(run);
         let mut number = 1;
         let path = loop {
@@ -77,6 +78,7 @@ impl RunDir {
                 Err(error) => return Err(RecordError::io("create directory", &path)(error)),
             }
         };
+        // Until the outer folder is synced, a power failure may take the new name away.
         Folder::of_run(results.to_owned()).sync()?;
 
         let directory = Self {
@@ -85,6 +87,7 @@ impl RunDir {
             is_summed: true,
             ended_cells: Arc::default(),
         };
+
         directory.write_run(&Run { status: Status::Incomplete, ..run.clone() })?;
         Ok(directory)
     }
@@ -253,11 +256,13 @@ impl RunDir {
         let around = cell.folder.outer();
         // Also fails if it is a link, in which every name would seem to exist.
         around.create_all()?;
+
         if around.has(&name) {
             let mut names = (1..).map(|number| format!("{name}{SET_ASIDE}{number}"));
             let unused = names.find(|unused| !around.has(unused)).unwrap_or_default();
             around.rename(&name, &unused)?;
         }
+
         cell.folder.folder(STEPS).create_all()?;
         Ok(cell)
     }
@@ -281,10 +286,13 @@ impl RunDir {
             return Ok(());
         }
 
+        // Reading replaces the list by that of the file, so it comes before the change.
         let run = self.read_run()?;
         let mut ended_cells = self.ended_cells();
         ended_cells.retain(|file| file.name != name);
         ended_cells.extend(entry);
+
+        // Writing locks the list again.
         drop(ended_cells);
         self.write_run(&run)
     }
@@ -294,6 +302,7 @@ impl RunDir {
 fn no_run(path: PathBuf) -> RecordError {
     let what =
         if path.exists() { format!("it has no `{RUN_FILE}`") } else { "it does not exist".into() };
+
     RecordError::Missing {
         path,
         expected: "a run directory",
@@ -363,10 +372,12 @@ impl CellDir {
         if !self.folder.has(CELL_FILE) {
             return Ok(None);
         }
+
         let cell = self.read()?;
         let Some(listed) = cell.file(LOG_EVENTS_FILE) else {
             return Ok(None);
         };
+
         let mut file = self.folder.open(LOG_EVENTS_FILE)?;
         checksum::verify(&mut file, listed, CELL_FILE)?;
         log_events::read(file).map(Some)
@@ -405,16 +416,20 @@ impl CellDir {
         if let Some(ended) = &self.ended {
             checksum::verify_bytes(&path, &bytes, ended, RUN_FILE)?;
         }
+
         let cell: Cell = json::parse(&path, &bytes, self.is_summed)?;
+        // Older records do not say which cell they are of.
         if !self.is_summed {
             return Ok(cell);
         }
+
         if cell.run != self.run_id {
             return Err(RecordError::damaged(&path, "it is a cell of another run"));
         }
         if self.key.as_ref().is_some_and(|key| *key != cell.key) {
             return Err(RecordError::damaged(&path, "it is another cell of the run"));
         }
+
         Ok(cell)
     }
 
@@ -443,6 +458,7 @@ impl CellDir {
             let what = format!("the step `{name}` a second time");
             return Err(RecordError::unrecordable(&steps.path().join(finished), what));
         }
+
         StepWriter::create(self.clone(), (number, name), unix_now_ns(), host_columns)
     }
 
@@ -483,6 +499,7 @@ impl CellDir {
                 Err(error) => step.damaged(error),
             });
         }
+
         readers.sort_by_cached_key(|step| (step.number(), step.path().to_owned()));
         Ok(readers)
     }
@@ -503,6 +520,7 @@ impl CellDir {
             let step = FoundStep::new(self.steps().folder(directory), number, name);
             missing.push(step.missing(is_lost));
         }
+
         missing
     }
 
@@ -516,6 +534,7 @@ impl CellDir {
             Ok(cell) if cell.status == Status::Complete => cell,
             _ => return Ok(false),
         };
+
         let steps = self.read_steps()?;
         let has_all = self.missing_steps(&cell, &steps).is_empty();
         let has_events = self.read_log_events().is_ok();
@@ -527,6 +546,7 @@ impl CellDir {
         if file_name_of(name) == name && !name.ends_with(PARTIAL) {
             return Ok(name);
         }
+
         let what = format!(
             "the name `{name}` (only letters, digits, `.`, `_` and `-`, not starting with `.`)"
         );

@@ -97,6 +97,7 @@ impl RecordError {
             text += &format!(": {error}");
             cause = error.source();
         }
+
         text
     }
 
@@ -146,6 +147,7 @@ fn cause(error: io::Error) -> io::Error {
         .and_then(|inner| inner.source())
         .and_then(|source| source.downcast_ref::<io::Error>())
         .and_then(io::Error::raw_os_error);
+
     match code {
         Some(code) => io::Error::from_raw_os_error(code),
         None => error,

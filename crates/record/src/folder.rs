@@ -68,6 +68,7 @@ impl Folder {
                 Mode::empty(),
             )?;
         }
+
         Ok(handle)
     }
 
@@ -91,6 +92,7 @@ impl Folder {
                 return Some((path, kind_name(kind)));
             }
         }
+
         None
     }
 
@@ -106,6 +108,7 @@ impl Folder {
     pub(crate) fn open(&self, name: &str) -> Result<fs_err::File, RecordError> {
         let path = self.path.join(name);
         require_plain_name(&path, name)?;
+
         let handle = self.open_self("open")?;
         let error = |error: Errno| RecordError::io("open", &path)(error.into());
 
@@ -124,14 +127,17 @@ impl Folder {
     pub(crate) fn read(&self, name: &str) -> Result<Vec<u8>, RecordError> {
         let file = self.open(name)?;
         let path = file.path().to_owned();
+
         let mut bytes = Vec::new();
         file.take(TEXT_BYTES_MAX + 1)
             .read_to_end(&mut bytes)
             .map_err(RecordError::io("read", &path))?;
+
         if bytes.len() as u64 > TEXT_BYTES_MAX {
             let what = format!("it is larger than {} MiB", TEXT_BYTES_MAX >> 20);
             return Err(RecordError::damaged(&path, what));
         }
+
         Ok(bytes)
     }
 
@@ -174,6 +180,7 @@ impl Folder {
             }
             outer = outer.folder(&*name);
         }
+
         self.open_self("open").map(drop)
     }
 
@@ -223,10 +230,12 @@ pub(crate) struct FolderEntry {
 pub fn open_regular(path: &Path) -> io::Result<fs_err::File> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = rustix::fs::open(path, flags, Mode::empty())?;
+
     let kind = FileType::from_raw_mode(rustix::fs::fstat(&file)?.st_mode);
     if kind != FileType::RegularFile {
         return Err(io::Error::other(format!("it is {}, not a regular file", kind_name(kind))));
     }
+
     Ok(fs_err::File::from_parts(file.into(), path))
 }
 
@@ -242,6 +251,7 @@ pub fn replace_file(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), Recor
 /// Replaces a file in an open folder, durably.
 fn replace_in(folder: &OwnedFd, name: &str, bytes: &[u8]) -> io::Result<()> {
     let temporary = format!("{name}.tmp");
+
     // A process that was killed may have left one.
     match rustix::fs::unlinkat(folder, &*temporary, AtFlags::empty()) {
         Ok(()) | Err(Errno::NOENT) => {}
@@ -264,12 +274,14 @@ fn entries_of(folder: &OwnedFd) -> io::Result<Vec<FolderEntry>> {
         if matches!(name.to_bytes(), b"." | b"..") {
             continue;
         }
+
         let status = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
         entries.push(FolderEntry {
             name: name.to_string_lossy().into_owned(),
             is_folder: FileType::from_raw_mode(status.st_mode) == FileType::Directory,
         });
     }
+
     Ok(entries)
 }
 

@@ -71,6 +71,7 @@ pub(crate) fn parse<T: DeserializeOwned>(
 ) -> Result<T, RecordError> {
     let value = serde_json::from_slice(bytes)
         .map_err(|error| RecordError::damaged(path, error.to_string()))?;
+
     match own_sum(bytes) {
         Some(OwnSum { recorded, computed }) if recorded != computed => {
             Err(RecordError::damaged(path, "its checksum, `crc32`, does not match its contents"))

@@ -60,6 +60,7 @@ impl LatencyLogWriter {
         let Some(started_unix_ns) = self.header.take() else {
             return Ok(());
         };
+
         let started = UNIX_EPOCH + Duration::from_nanos(started_unix_ns);
         let mut builder = IntervalLogWriterBuilder::new();
         builder
@@ -88,6 +89,7 @@ impl LatencyLogWriter {
             let what = format!("the tag `{tag}` (no commas, spaces or line ends)");
             return Err(RecordError::unrecordable(&self.path, what));
         };
+
         // A builder without a header only continues the log.
         IntervalLogWriterBuilder::new()
             .begin_log_with(&mut self.file, &mut self.serializer)
@@ -153,6 +155,7 @@ impl Latencies {
             let total = by_tag.entry(tag_of(entry)?).or_insert_with(latency_histogram);
             total.add(&histogram).map_err(|error| error.to_string())
         };
+
         self.each(add, |()| Ok::<_, RecordError>(()))?;
         Ok(by_tag)
     }
@@ -177,6 +180,7 @@ impl Latencies {
         let Some(mut file) = self.file else {
             return Ok(());
         };
+
         let path = file.get_ref().path().to_owned();
         let mut line = Vec::new();
         for number in 1.. {
@@ -199,6 +203,7 @@ impl Latencies {
                 Some(Err(_)) => return Err(damaged("not a line of an interval log".into()).into()),
             }
         }
+
         Ok(())
     }
 }
@@ -233,10 +238,12 @@ fn require_small_payload(compressed: &[u8]) -> Result<(), String> {
     flate2::read::ZlibDecoder::new(zlib)
         .read_exact(&mut head)
         .map_err(|error| error.to_string())?;
+
     let [.., a, b, c, d] = head;
     if u32::from_be_bytes([a, b, c, d]) > PAYLOAD_BYTES_MAX {
         return Err("a histogram is too large".to_owned());
     }
+
     Ok(())
 }
 

@@ -38,6 +38,7 @@ fn to_bytes_with(events: &[LogEvent], columns: &[ColumnSpec]) -> io::Result<Vec<
             Value::Integer(event.more),
         ])?;
     }
+
     table.finish()
 }
 
@@ -67,10 +68,12 @@ pub(crate) fn read(file: fs_err::File) -> Result<Vec<LogEvent>, RecordError> {
         else {
             unreachable!("a batch has the columns that were selected")
         };
+
         let more = match more {
             Some(Values::Integer(more)) => more,
             _ => vec![0; unix_ns.len()],
         };
+
         let duration_ns = duration_ns.into_optional_integers();
         let bytes = bytes.into_optional_integers();
 
@@ -90,6 +93,7 @@ pub(crate) fn read(file: fs_err::File) -> Result<Vec<LogEvent>, RecordError> {
             });
         }
     }
+
     Ok(events)
 }
 

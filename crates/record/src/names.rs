@@ -33,9 +33,11 @@ impl CellRef {
     /// Returns a cell with its directory: `cells/TARGET/[VARIANT/]cCLIENTS/rREPEAT`, with another
     /// letter for `r` if it is not measured: see [`words::CellKind::letter`].
     pub fn of(key: CellKey, workload: &str) -> Self {
-        let variant = key.variant.as_deref();
-        let variant_directory =
-            variant.map(|variant| format!("{}/", file_name_of(variant))).unwrap_or_default();
+        let variant_directory = match &key.variant {
+            Some(variant) => format!("{}/", file_name_of(variant)),
+            None => String::new(),
+        };
+
         let letter = key.kind.letter();
         Self {
             workload: workload.to_owned(),
@@ -82,8 +84,9 @@ fn compact_time(unix_ns: u64) -> String {
 
 /// Replaces characters that a file name should not have.
 pub(crate) fn file_name_of(name: &str) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-');
-    let plain: String = name.chars().map(|c| if is_plain(c) { c } else { '-' }).collect();
+    let is_plain = |letter: char| letter.is_alphanumeric() || matches!(letter, '.' | '_' | '-');
+    let plain = name.replace(|letter| !is_plain(letter), "-");
+
     match plain.chars().next() {
         None => "-".into(),
         Some('.') => format!("-{}", &plain[1..]),

@@ -52,6 +52,7 @@ impl FoundStep {
         let Some(listed) = cell.file(&step_file_name(&directory)) else {
             return self.not_listed();
         };
+
         match self.read_listed(cell, listed) {
             Ok(step) => self.finished(step),
             Err(error) => self.damaged(&error),
@@ -62,7 +63,9 @@ impl FoundStep {
         let path = self.folder.path().join(STEP_FILE);
         let bytes = self.folder.read(STEP_FILE)?;
         checksum::verify_bytes(&path, &bytes, listed, CELL_FILE)?;
+
         let step: Step = json::parse(&path, &bytes, true)?;
+
         if step.cell == cell.key && step.number == self.number && step.name == self.name {
             Ok(step)
         } else {
@@ -100,6 +103,7 @@ impl FoundStep {
         } else {
             "missing: the plan has this step, but the record does not".to_owned()
         };
+
         StepReader { is_lost, ..self.without_data(StepState::Missing, reason) }
     }
 
@@ -145,6 +149,7 @@ impl StepReader {
     /// Returns this step as damaged, with `error` as the reason and without measurements.
     pub fn damaged(&self, error: &RecordError) -> Self {
         let name = &self.step.name;
+
         let mut damaged = FoundStep::new(self.folder.clone(), self.number, name).damaged(error);
         damaged.step = Step {
             kind: self.step.kind,
@@ -154,6 +159,7 @@ impl StepReader {
             unreported: self.step.unreported,
             ..damaged.step
         };
+
         damaged
     }
 
@@ -218,6 +224,7 @@ impl StepReader {
         if self.state != StepState::Finished {
             return Ok(None);
         }
+
         let Some(recorded) = self.step.files.iter().find(|file| file.name == name) else {
             let what = format!("it does not list `{name}`");
             return Err(RecordError::damaged(&self.path().join(STEP_FILE), what));
@@ -240,6 +247,7 @@ impl StepReader {
         let Some(mut table) = self.table(INTERVALS_FILE, &interval_columns())? else {
             return Ok(());
         };
+
         while let Some(batch) = table.next_values()? {
             let [
                 Values::Integer(second),
@@ -270,6 +278,7 @@ impl StepReader {
                 });
             }
         }
+
         Ok(())
     }
 
@@ -286,6 +295,7 @@ impl StepReader {
         let Some(mut table) = self.table(COUNTERS_FILE, columns)? else {
             return Ok(());
         };
+
         while let Some(batch) = table.next_values()? {
             let [
                 Values::Integer(at_ns),
@@ -306,6 +316,7 @@ impl StepReader {
                 });
             }
         }
+
         Ok(())
     }
 
@@ -317,6 +328,7 @@ impl StepReader {
         if !self.has_file(PROFILE_FILE) {
             return Ok(None);
         }
+
         let Some(mut table) = self.table(PROFILE_FILE, &profile_columns())? else {
             return Ok(None);
         };
@@ -336,6 +348,7 @@ impl StepReader {
                 });
             }
         }
+
         Ok(Some(tree.into_stacks()))
     }
 
@@ -349,15 +362,18 @@ impl StepReader {
         if !self.has_file(WORK_FUNCTIONS_FILE) {
             return Ok(graphs);
         }
+
         let functions = self.table(WORK_FUNCTIONS_FILE, &function_columns())?;
         let calls = self.table(WORK_CALLS_FILE, &call_columns())?;
         let (Some(mut functions), Some(mut calls)) = (functions, calls) else {
             return Ok(graphs);
         };
+
         functions.limit_rows(WORK_ROWS_MAX)?;
         work::read_functions(&mut functions, &mut graphs)?;
         calls.limit_rows(WORK_ROWS_MAX)?;
         work::read_calls(&mut calls, &mut graphs)?;
+
         Ok(graphs)
     }
 
@@ -369,9 +385,11 @@ impl StepReader {
         if !self.has_file(TURNS_FILE) {
             return Ok(Vec::new());
         }
+
         let Some(mut table) = self.table(TURNS_FILE, &turn_columns())? else {
             return Ok(Vec::new());
         };
+        // A file may claim any number of rows, and all of them are kept.
         table.limit_rows(TURN_ROWS_MAX)?;
         turns::read(&mut table)
     }
@@ -390,13 +408,16 @@ impl StepReader {
     /// The file is missing or damaged.
     pub fn host_of(&self, rank: u32) -> Result<HostSeries, RecordError> {
         let mut series = HostSeries::default();
+
         let name = host_file(rank);
         if rank != 0 && !self.has_file(&name) {
             return Ok(series);
         }
+
         let Some(mut table) = self.table(&name, &[])? else {
             return Ok(series);
         };
+
         table.limit_rows(SECONDS_MAX)?;
 
         let note = table.note(CUMULATIVE_NOTE).map(serde_json::from_str::<Vec<String>>);
@@ -409,6 +430,7 @@ impl StepReader {
         let mut columns = table.columns();
         columns.retain(|column| column.optional && column.holds == ColumnType::Integer);
         table.select(&[&sample_columns(), columns.as_slice()].concat())?;
+
         for column in columns {
             series.columns.push(HostColumnSeries {
                 cumulative: cumulative.contains(&column.name),
@@ -430,6 +452,7 @@ impl StepReader {
                 column.values.extend(rows.into_optional_integers());
             }
         }
+
         Ok(series)
     }
 
@@ -442,14 +465,17 @@ impl StepReader {
         if !self.has_file(STATUS_FILE) {
             return Ok(None);
         }
+
         let Some(file) = self.verified(STATUS_FILE)? else {
             return Ok(None);
         };
+
         let path = self.path().join(STATUS_FILE);
         let mut text = String::new();
         file.take(TEXT_BYTES_MAX)
             .read_to_string(&mut text)
             .map_err(RecordError::io("read", &path))?;
+
         Ok(Some(text))
     }
 

@@ -87,6 +87,7 @@ impl HostTable {
                 cumulative.push(column.name);
             }
         }
+
         let note = serde_json::Value::from(cumulative).to_string();
         Self { columns, notes: [(CUMULATIVE_NOTE.to_owned(), note)] }
     }
@@ -109,6 +110,7 @@ impl StepWriter {
     ) -> Result<Self, RecordError> {
         let finished = step_name(number, name);
         let folder = cell.steps().create_folder(&format!("{finished}{PARTIAL}"))?;
+
         let latency_log = |name: &str| -> Result<LatencyLogWriter, RecordError> {
             Ok(LatencyLogWriter::new(folder.create(name)?, started_unix_ns))
         };
@@ -181,11 +183,13 @@ impl StepWriter {
         histogram: &Histogram<u64>,
     ) -> Result<(), RecordError> {
         self.latency.write(second, Duration::from_secs(1), tag, histogram)?;
+
         // `entry` would copy the tag each time.
         let total = match self.totals.get_mut(tag) {
             Some(total) => total,
             None => self.totals.entry(tag.to_owned()).or_insert_with(latency_histogram),
         };
+
         total.add(histogram).map_err(|error| {
             let path = self.path().join(LATENCY_FILE);
             RecordError::unrecordable(&path, format!("a histogram ({error})"))
@@ -219,6 +223,7 @@ impl StepWriter {
             Entry::Occupied(table) => table.into_mut(),
             Entry::Vacant(place) => place.insert(self.host_table.create(&self.folder, &name)?),
         };
+
         let sample = [Value::Integer(second.into()), Value::Integer(at_ns)];
         let sampled = values.iter().map(|value| value.map_or(Value::Absent, Value::Integer));
         table.push(sample.into_iter().chain(sampled)).map_err(RecordError::io("write", &path))
@@ -256,10 +261,12 @@ impl StepWriter {
     pub fn profile(&mut self, stacks: &Stacks) -> Result<(), RecordError> {
         let path = self.path().join(PROFILE_FILE);
         let mut table = create_table(&self.folder, PROFILE_FILE, &profile_columns(), &[])?;
+
         for node in stacks.tree() {
             let row = [integer(node.depth as u64), Value::Text(node.frame), integer(node.samples)];
             table.push(row).map_err(RecordError::io("write", &path))?;
         }
+
         self.others.push(finish(table, &self.folder, PROFILE_FILE)?);
         Ok(())
     }
@@ -290,9 +297,11 @@ impl StepWriter {
     pub fn turns(&mut self, turns: &[TurnRow]) -> Result<(), RecordError> {
         let path = self.path().join(TURNS_FILE);
         let mut table = create_table(&self.folder, TURNS_FILE, &turn_columns(), &[])?;
+
         for turn in turns {
             turn.push_to(&mut table).map_err(RecordError::io("write", &path))?;
         }
+
         self.others.push(finish(table, &self.folder, TURNS_FILE)?);
         Ok(())
     }
@@ -315,6 +324,7 @@ impl StepWriter {
         file.write_all(kept.as_bytes())
             .and_then(|()| file.write_all(note.as_bytes()))
             .map_err(RecordError::io("write", &path))?;
+
         self.others.push(file.finish()?);
         Ok(())
     }

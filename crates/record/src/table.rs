@@ -124,6 +124,7 @@ impl Rows {
                 return;
             }
         }
+
         match (&mut self.values, value) {
             (Values::Integer(values), Value::Integer(value)) => values.push(value),
             (Values::Number(values), Value::Number(value)) => values.push(value),
@@ -146,6 +147,7 @@ impl Rows {
             Values::Boolean(values) => write::<BoolType>(column, values, defined),
             Values::Text(values) => write::<ByteArrayType>(column, values, defined),
         }?;
+
         self.defined.iter_mut().for_each(Vec::clear);
         Ok(())
     }
@@ -198,10 +200,12 @@ impl<W: Write> TableWriter<W> {
                 None => unreachable!("a row has a value for each column"),
             }
         }
+
         self.rows += 1;
         if self.rows < self.rows_per_group {
             return Ok(());
         }
+
         self.write_group()
     }
 
@@ -209,6 +213,8 @@ impl<W: Write> TableWriter<W> {
         if self.rows == 0 {
             return Ok(());
         }
+
+        // Cleared first: a group that can't be written is not tried again.
         self.rows = 0;
         encode(&mut self.encoder, &mut self.columns).map_err(io_error)?;
         self.sink.write_all(&std::mem::take(self.encoder.inner_mut()))
@@ -255,6 +261,7 @@ fn encoder(
             ColumnType::Number | ColumnType::Boolean => properties,
         };
     }
+
     SerializedFileWriter::new(Vec::new(), Arc::new(schema), Arc::new(properties.build()))
 }
 
@@ -269,6 +276,7 @@ fn field(column: &ColumnSpec) -> Result<Arc<Type>, ParquetError> {
             (Physical::INT64, Some(since_1970_utc))
         }
     };
+
     let repetition = if column.optional { Repetition::OPTIONAL } else { Repetition::REQUIRED };
     let field = Type::primitive_type_builder(&column.name, physical)
         .with_repetition(repetition)
@@ -290,6 +298,7 @@ fn encode(
         column.close()?;
     }
     group.close()?;
+
     Ok(())
 }
 
@@ -321,8 +330,10 @@ impl TableReader {
         let (file, path) = file.into_parts();
         let file = without_panic(|| SerializedFileReader::new(file))
             .map_err(|what| RecordError::damaged(&path, what))?;
+
         let mut table =
             Self { path, file, selected: Vec::new(), group: 0, rows_left: 0, readers: Vec::new() };
+
         table.select(columns)?;
         Ok(table)
     }
@@ -339,10 +350,12 @@ impl TableReader {
         for group in self.file.metadata().row_groups() {
             rows = rows.saturating_add(u64::try_from(group.num_rows()).unwrap_or(u64::MAX));
         }
+
         if rows > rows_max {
             let what = format!("it has {rows} rows, of at most {rows_max}");
             return Err(RecordError::damaged(&self.path, what));
         }
+
         Ok(())
     }
 
@@ -360,6 +373,7 @@ impl TableReader {
             let optional = column.self_type().is_optional();
             columns.push(ColumnSpec { name: column.name().to_owned(), holds, optional });
         }
+
         columns
     }
 
@@ -386,6 +400,7 @@ impl TableReader {
             };
             self.selected.push(SelectedColumn { position, optional: column.optional });
         }
+
         Ok(())
     }
 
@@ -419,19 +434,20 @@ impl TableReader {
             let group = self.file.get_row_group(self.group)?;
             self.group += 1;
             self.rows_left = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
-            self.readers = self
-                .selected
-                .iter()
-                .map(|column| group.get_column_reader(column.position))
-                .collect::<Result<_, _>>()?;
+            self.readers.clear();
+            for column in &self.selected {
+                self.readers.push(group.get_column_reader(column.position)?);
+            }
         }
 
         let count = self.rows_left.min(ROWS_PER_BATCH);
         self.rows_left -= count;
+
         let mut batch = Vec::with_capacity(self.readers.len());
         for (reader, column) in self.readers.iter_mut().zip(&self.selected) {
             batch.push(read_rows(reader, column.optional, count)?);
         }
+
         Ok(Some(batch))
     }
 }
@@ -443,6 +459,7 @@ fn read_rows(
 ) -> Result<Rows, ParquetError> {
     let mut defined = optional.then(Vec::new);
     let levels = &mut defined;
+
     let values = match reader {
         ColumnReader::Int64ColumnReader(column) => Values::Integer(read(column, count, levels)?),
         ColumnReader::DoubleColumnReader(column) => Values::Number(read(column, count, levels)?),
@@ -450,6 +467,7 @@ fn read_rows(
         ColumnReader::ByteArrayColumnReader(column) => Values::Text(read(column, count, levels)?),
         _ => return Err(General("a column of a type that no table has".into())),
     };
+
     Ok(Rows { values, defined })
 }
 

@@ -55,13 +55,17 @@ impl TurnRow {
     /// Adds a row for each kind of operation; one with an empty kind for a turn in which no
     /// operation has ended, such as one within the creation of an index.
     pub(crate) fn push_to<W: Write + Send>(&self, table: &mut TableWriter<W>) -> io::Result<()> {
-        let server = self.server.map(ServerUse::values);
-        let server = server.map_or([Value::Absent; 5], |values| values.map(integer));
+        let server = match self.server {
+            Some(server) => server.values().map(integer),
+            None => [Value::Absent; 5],
+        };
+
         let mut counts: Vec<(&str, u64)> =
             self.ok.iter().map(|(kind, ok)| (kind.as_str(), *ok)).collect();
         if counts.is_empty() {
             counts.push(("", 0));
         }
+
         for (kind, ok) in counts {
             let own = [
                 integer(self.number.into()),
@@ -76,6 +80,7 @@ impl TurnRow {
             ];
             table.push(own.into_iter().chain(server))?;
         }
+
         Ok(())
     }
 }
@@ -119,9 +124,11 @@ pub(crate) fn read(table: &mut TableReader) -> Result<Vec<TurnRow>, RecordError>
         let batch = TurnBatch::of(columns);
         for (row, kind) in batch.kinds.iter().enumerate() {
             let turn = batch.turn(row);
+            // A turn has a row for each kind of operation.
             if turns.last().is_none_or(|last| last.number != turn.number) {
                 turns.push(turn);
             }
+
             let kind = table.text(kind)?;
             if let Some(last) = turns.last_mut()
                 && !kind.is_empty()
@@ -131,6 +138,7 @@ pub(crate) fn read(table: &mut TableReader) -> Result<Vec<TurnRow>, RecordError>
             }
         }
     }
+
     Ok(turns)
 }
 
@@ -149,6 +157,7 @@ impl TurnBatch {
                 batch.integers.insert(spec.name, column.into_optional_integers());
                 continue;
             }
+
             match column.values {
                 Values::Text(kinds) => batch.kinds = kinds,
                 Values::Integer(values) => {
@@ -159,6 +168,7 @@ impl TurnBatch {
                 }
             }
         }
+
         batch
     }
 
@@ -172,6 +182,7 @@ impl TurnBatch {
     fn turn(&self, row: usize) -> TurnRow {
         let count = |column| self.count(column, row).unwrap_or(0);
         let number = |column| u32::try_from(count(column)).unwrap_or(u32::MAX);
+
         TurnRow {
             number: number("turn"),
             block: number("block"),

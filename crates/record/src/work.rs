@@ -78,6 +78,7 @@ pub(crate) fn read_functions(
         else {
             unreachable!("a batch has the columns that were selected")
         };
+
         for row in 0..own.len() {
             let role = role_named(table, table.text(&role[row])?)?;
             graphs.entry(role).or_default().functions.push(WorkFunction {
@@ -102,6 +103,7 @@ pub(crate) fn read_calls(table: &mut TableReader, graphs: &mut Graphs) -> Result
         else {
             unreachable!("a batch has the columns that were selected")
         };
+
         for row in 0..caller.len() {
             let role = role_named(table, table.text(&role[row])?)?;
             let graph = graphs.entry(role).or_default();
@@ -111,12 +113,15 @@ pub(crate) fn read_calls(table: &mut TableReader, graphs: &mut Graphs) -> Result
                 count: unsigned(count[row]),
                 inclusive: unsigned(inclusive[row]),
             };
+
+            // Whoever follows the calls takes the functions from the list.
             if calls.caller.max(calls.callee) >= graph.functions.len() {
                 return Err(table.damaged("it has calls of a function that is not listed".into()));
             }
             graph.calls.push(calls);
         }
     }
+
     Ok(())
 }
 

@@ -33,6 +33,7 @@ pub fn begin(
 ) -> anyhow::Result<RunOutcome> {
     let started_unix_ns = unix_now_ns();
     let PlannedRun { mut file, only, cells } = plan_run(request, events)?;
+
     let mut matrix = Matrix::begin(&file.plan, &cells)?;
     after_loaders(&file.plan, &mut matrix.tasks);
 
@@ -42,8 +43,11 @@ pub fn begin(
     if ranks.is_some() {
         refuse_load_ranks(&file.plan, &matrix.tasks)?;
     }
+
     let cells_to_run: Vec<plan::Cell> =
         matrix.tasks.iter().flat_map(|task| with_loader(&file.plan, task.cell)).collect();
+
+    // Located after that: a build may be of a commit that is built only here.
     commits::build(&mut file, cells_to_run.iter().copied(), events)?;
     let located = locate::locate(&file, cells_to_run.into_iter(), Some(&data_root), events)?.builds;
 
@@ -56,6 +60,7 @@ pub fn begin(
     run.host = machine.host.clone();
     run.warnings.clone_from(&machine.warnings);
     run.invocations.push(machine.invocation(&session, request, started_unix_ns));
+
     let directory = RunDir::create(&request.results, &run).map_err(results_dir_error)?;
     let lock = lock::run_directory(directory.path())?;
 
@@ -76,6 +81,7 @@ fn plan_run(request: &RunRequest, events: &dyn Events) -> anyhow::Result<Planned
     if request.is_profiled && file.plan.profile.repeats == 0 {
         file = plan_file::with_sets(&file, vec!["profile.repeats=1".into()])?;
     }
+
     if let Some(exact) = request.exact {
         let simulate = exact.simulate_value();
         let mut sets = Vec::from_iter(simulate.map(|value| format!("{SIMULATE}={value}")));
@@ -84,9 +90,11 @@ fn plan_run(request: &RunRequest, events: &dyn Events) -> anyhow::Result<Planned
         }
         file = plan_file::with_sets(&file, sets)?;
     }
+
     if request.reuse.is_some() && file.plan.reuse != Reuse::Always {
         file = plan_file::with_sets(&file, vec!["reuse=true".into()])?;
     }
+
     if let Some(search) = &request.search {
         file = find::first_plan(&file, search)?;
     }
@@ -97,10 +105,12 @@ fn plan_run(request: &RunRequest, events: &dyn Events) -> anyhow::Result<Planned
     if request.is_against_itself {
         file = against_itself::plan(&file, &request.plan, &planned, &only)?;
     }
+
     preflight::reject_impossible(&file)?;
     if file.plan.exact.repeats > 0 {
         exact::require_tool()?;
     }
+    // An edit of the plan's files during the run has no effect from here on.
     file.keep_files()?;
 
     let mut cells = matrix::references(&file.plan);
@@ -112,6 +122,7 @@ fn plan_run(request: &RunRequest, events: &dyn Events) -> anyhow::Result<Planned
     if let Some(search) = &request.search {
         find::refuse_without_replicas(&file.plan, search, &cells)?;
     }
+
     Ok(PlannedRun { file, only, cells })
 }
 
@@ -121,9 +132,11 @@ fn plan_request(request: &RunRequest) -> PlanRequest {
     if let Some(repeats) = request.repeats {
         plan.sets.push(format!("repeats={}", repeats.plan_value()));
     }
+
     if let Some(time) = request.time {
         plan.sets.push(format!("time={}ms", time.as_millis()));
     }
+
     plan
 }
 
@@ -140,6 +153,7 @@ fn data_root(request: &RunRequest, plan: &Plan) -> PathBuf {
 /// first repeat.
 fn warn_of_little_time(session: &RunSession<'_>, matrix: &Matrix, time: Duration) {
     let needed = REPEATS_WITH_VERDICT * matrix.time_left(0);
+
     if needed > time {
         let text = format!(
             "the time, {}, may be too short: verdicts need at least {REPEATS_WITH_VERDICT} repeats, which take {}",
@@ -161,14 +175,17 @@ fn warn_of_plan(
     for text in preflight::not_applicable(session.plan(), |cell| only.matches(cell)) {
         machine.warn(session, "target::not-applicable", text);
     }
+
     if let Some(until_decided) = session.plan().until_decided {
         warn_of_little_time(session, matrix, until_decided.time);
     }
+
     let targets = matrix.tasks.iter().map(|task| task.cell.target);
     let host_bytes = machine.host.memory_total_bytes;
     for text in memory::oversized_caches(&session.file, targets, host_bytes)? {
         machine.warn(session, memory::CACHE_CODE, text);
     }
+
     Ok(())
 }
 
@@ -176,15 +193,17 @@ fn warn_of_plan(
 /// is full.
 fn results_dir_error(error: RecordError) -> anyhow::Error {
     use std::io::ErrorKind::{QuotaExceeded, StorageFull};
-    match &error {
-        RecordError::Io { source, .. } if matches!(source.kind(), QuotaExceeded | StorageFull) => {
-            error.into()
-        }
-        _ => {
-            let Failure { causes, help, .. } = failure_of(&error.into());
-            UsageError::new(causes.join(": "), help).into()
-        }
+
+    let is_full = match &error {
+        RecordError::Io { source, .. } => matches!(source.kind(), QuotaExceeded | StorageFull),
+        _ => false,
+    };
+    if is_full {
+        return error.into();
     }
+
+    let Failure { causes, help, .. } = failure_of(&error.into());
+    UsageError::new(causes.join(": "), help).into()
 }
 
 /// Refuses load ranks for engines that run inside of assay: the ranks would idle.
@@ -193,10 +212,12 @@ pub fn refuse_load_ranks(plan: &Plan, tasks: &[Task]) -> Result<(), UsageError> 
         let facts = plan.builds[target.build].engine.facts();
         !facts.is_server() && facts.stores_data
     };
+
     let mut targets = tasks.iter().map(|task| &plan.targets[task.cell.target]);
     let Some(target) = targets.find(is_inside) else {
         return Ok(());
     };
+
     let engine = plan.builds[target.build].engine.name();
     let message = format!(
         "`{}` can't have load ranks: `{engine}` runs inside assay's own process",
@@ -211,11 +232,13 @@ fn refuse_turns(plan: &Plan, is_search: bool, has_ranks: bool) -> Result<(), Usa
     if plan.turns.is_none() || !(is_search || has_ranks) {
         return Ok(());
     }
+
     let why = if is_search {
         "a search measures each target at rates of its own"
     } else {
         "load ranks can't wait for their turn yet"
     };
+
     let message = format!("the targets can't take turns: {why}");
     Err(UsageError::new(message, Some("remove `turns` from the plan".into())))
 }
@@ -227,8 +250,10 @@ pub fn needs<'a>(
     data_dir: &'a Path,
     ranks: Option<&LoadRanks>,
 ) -> HostContext<'a> {
+    // A host on which no server runs can't be short of its memory or connections.
     let shares_host = ranks.is_none_or(LoadRanks::has_server_host);
     let estimate = estimate::sum(tasks.iter().map(|task| task.estimate));
+
     HostContext {
         data_dir,
         needed_bytes: Some(estimate.disk_bytes),
@@ -274,7 +299,8 @@ pub fn target_records(file: &PlanFile) -> anyhow::Result<Vec<Target>> {
     let plan = &file.plan;
     let mut targets = Vec::new();
     for target in &plan.targets {
-        let (build, config) = (&plan.builds[target.build], &plan.configs[target.config]);
+        let build = &plan.builds[target.build];
+        let config = &plan.configs[target.config];
         targets.push(Target {
             name: target.name.clone(),
             build: build.name.clone(),
@@ -286,6 +312,7 @@ pub fn target_records(file: &PlanFile) -> anyhow::Result<Vec<Target>> {
             files: config.files.clone(),
         });
     }
+
     Ok(targets)
 }
 
@@ -295,11 +322,13 @@ pub fn design_record(designed: &plan::Designed) -> record::Design {
         name: factor.name.clone(),
         levels: factor.levels.clone(),
     });
+
     let targets = designed.targets.iter().map(|target| record::DesignedTarget {
         target: target.target.clone(),
         levels: target.levels.clone(),
         is_folded: target.is_folded,
     });
+
     record::Design {
         kind: designed.kind.name().to_owned(),
         factors: factors.collect(),

@@ -84,6 +84,7 @@ pub(crate) fn conduct(
     let OpenRun { directory, mut run, matrix, growth, lock } = open;
     let events = session.events;
     session.invocation = run.invocations.len() as u32;
+
     events.say(&matrix.summary(session.plan()));
     let began_ns = session.clock.now();
     events.run_begins(&run, &directory, &session.clock)?;
@@ -95,27 +96,33 @@ pub(crate) fn conduct(
 
     // The other ranks end here, before the record does.
     drop(session.ranks.take());
+
     let status = *result.as_ref().unwrap_or(&Status::Failed);
     let incomplete = IncompleteCells::of(&directory, &run);
+
     let elapsed_ns = session.clock.now().saturating_sub(began_ns);
     end_record(&mut run, status, &incomplete, rounds.failures, elapsed_ns);
     let written = directory.write_run(&run);
     events.run_ends();
 
+    // The record tells which cells are missing only if the run ended well: say it here otherwise.
     if let (Err(_), Ok(incomplete)) = (&result, &incomplete)
         && let Some(text) = incomplete.text(&directory, &run)
     {
         events.say(&text);
     }
+
     // A record that cannot be written ended the run: that is reported, not that its end cannot be
     // recorded either.
     let incomplete = result.and(incomplete).and_clean_up(written.map_err(Into::into))?;
+
     let measured = Measured {
         is_part: status == Status::Complete && run.status != Status::Complete,
         cells: rounds.measured,
         is_against_itself: session.plan().against_itself,
         incomplete: incomplete.text(&directory, &run),
     };
+
     let locks = std::iter::once(lock).chain(session.lock).collect();
     Ok(RunOutcome { directory, run, end: RunEnd::Measured(measured), _locks: locks })
 }
@@ -130,17 +137,21 @@ fn end_record(
 ) {
     let now = unix_now_ns();
     if let Some(invocation) = run.invocations.last_mut() {
-        (invocation.status, invocation.ended_unix_ns) = (status, Some(now));
+        invocation.status = status;
+        invocation.ended_unix_ns = Some(now);
         invocation.left_out = failures.left_out;
         invocation.elapsed_ns = Some(elapsed_ns);
     }
+
     run.status = match (incomplete, status) {
         (Ok(incomplete), Status::Complete) if incomplete.failed > 0 => Status::Failed,
         (Ok(incomplete), Status::Complete) if incomplete.missing > 0 => Status::Incomplete,
         (Ok(_), status) => status,
         (Err(_), _) => Status::Failed,
     };
-    run.ended_unix_ns = (run.status != Status::Incomplete).then_some(now);
+
+    // Cells of an incomplete run may still be measured, so it has not ended.
+    run.ended_unix_ns = if run.status == Status::Incomplete { None } else { Some(now) };
 }
 
 /// The rounds of an invocation: a growing run adds cells after each, any other run has only one.
@@ -214,19 +225,17 @@ impl Rounds {
             since: SystemTime::now(),
             names: name_lengths(session.plan(), &matrix.tasks),
         };
+
         let mut next = 0;
         while next < matrix.tasks.len() {
             if session.is_stopped() {
                 return Ok(Status::Interrupted);
             }
+
             let group = matrix.group_at(next, session.plan().turns.is_some());
             next = group.end;
             for index in group.clone() {
-                let task = &matrix.tasks[index];
-                progress.number = task.number;
-                progress.time_left = matrix.time_left(index);
-                progress.since = SystemTime::now();
-                session.events.cell_begins(&task.reference, &progress);
+                tell_begin(session, matrix, index, &mut progress);
             }
             warn_of_low_disk_space(session, &matrix.tasks[group.clone()]);
 
@@ -235,27 +244,15 @@ impl Rounds {
                 [task] => vec![run_cell(session, directory, task)?],
                 tasks => turns::group::run(session, directory, tasks)?,
             };
+            // Cells that take turns last as long as the group, in which each works for its share.
             let took = began.elapsed().unwrap_or_default() / group.len() as u32;
 
             // A failure may leave out tasks after this group, but none of it.
             for (index, status) in group.zip(&statuses) {
-                let task = &matrix.tasks[index];
-                directory.end_cell(&task.reference)?;
-                match status {
-                    Status::Complete => {
-                        let (cell, estimate) = (task.cell, task.estimate.time);
-                        matrix.pace.observe(cell, took, estimate);
-                        progress.complete += 1;
-                    }
-                    Status::Interrupted => {}
-                    Status::Failed | Status::Incomplete => {
-                        progress.failed += 1;
-                        let cell = directory.cell(&task.reference)?;
-                        self.failures.tell(session.events, &cell)?;
-                        self.failures.leave_out(session.events, &cell, matrix, index)?;
-                    }
-                }
+                let ended = EndedCell { index, status: *status, took };
+                self.end_cell(session, directory, matrix, &ended, &mut progress)?;
             }
+
             if statuses.contains(&Status::Interrupted) {
                 return Ok(Status::Interrupted);
             }
@@ -265,6 +262,57 @@ impl Rounds {
         session.events.cells_ended(&progress);
         Ok(if progress.failed > 0 { Status::Failed } else { Status::Complete })
     }
+
+    /// Notes the end of a cell, and what follows from it for the cells after it.
+    fn end_cell(
+        &mut self,
+        session: &RunSession<'_>,
+        directory: &RunDir,
+        matrix: &mut Matrix,
+        ended: &EndedCell,
+        progress: &mut MatrixProgress,
+    ) -> anyhow::Result<()> {
+        let task = &matrix.tasks[ended.index];
+        directory.end_cell(&task.reference)?;
+
+        match ended.status {
+            Status::Complete => {
+                let (cell, estimate) = (task.cell, task.estimate.time);
+                matrix.pace.observe(cell, ended.took, estimate);
+                progress.complete += 1;
+            }
+            Status::Interrupted => {}
+            Status::Failed | Status::Incomplete => {
+                progress.failed += 1;
+                let cell = directory.cell(&task.reference)?;
+                self.failures.tell(session.events, &cell)?;
+                self.failures.leave_out(session.events, &cell, matrix, ended.index)?;
+            }
+        }
+
+        Ok(())
+    }
+}
+
+/// A cell that was measured, by its index in the matrix.
+struct EndedCell {
+    index: usize,
+    status: Status,
+    took: Duration,
+}
+
+/// Tells that a cell begins, with the progress so far.
+fn tell_begin(
+    session: &RunSession<'_>,
+    matrix: &Matrix,
+    index: usize,
+    progress: &mut MatrixProgress,
+) {
+    let task = &matrix.tasks[index];
+    progress.number = task.number;
+    progress.time_left = matrix.time_left(index);
+    progress.since = SystemTime::now();
+    session.events.cell_begins(&task.reference, progress);
 }
 
 /// Returns the lengths of the names in some tasks.
@@ -272,6 +320,7 @@ fn name_lengths(plan: &Plan, tasks: &[Task]) -> NameLengths {
     let length = |name: &String| name.chars().count();
     let steps = steps_of_variants(plan).into_iter().flat_map(|variant| variant.steps);
     let targets = tasks.iter().map(|task| length(&task.reference.key.target));
+
     NameLengths {
         step: steps.map(|name| length(&name)).max().unwrap_or(0),
         target: targets.max().unwrap_or(0),
@@ -292,6 +341,7 @@ fn run_cell(session: &RunSession<'_>, directory: &RunDir, task: &Task) -> anyhow
 fn warn_of_low_disk_space(session: &RunSession<'_>, tasks: &[Task]) {
     let needed: u64 = tasks.iter().map(|task| task.estimate.disk_bytes).sum();
     let cells = if tasks.len() == 1 { "this cell needs" } else { "these cells need" };
+
     if let Some(free) = free_bytes(&session.data_root)
         && free < needed
     {

@@ -42,12 +42,14 @@ pub(crate) fn measure(
             let causes = failure_of(&error).causes.join(": ");
             let warning =
                 Warning::new(UNKNOWN, format!("the floor of the disk is unknown: {causes}"));
+            // The disk is measured before and after the cells: one warning is enough.
             if !run.warnings.contains(&warning) {
                 session.events.warn(Some(UNKNOWN), &warning.text);
                 run.warnings.push(warning);
             }
         }
     }
+
     Ok(directory.write_run(run)?)
 }
 

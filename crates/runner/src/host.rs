@@ -21,16 +21,21 @@ pub fn describe(needs: HostContext<'_>) -> anyhow::Result<(Host, Vec<Warning>)> 
     let fsync = probe::measure_fsync(directory, FSYNC_TIME).with_context(|| {
         format!("cannot measure the flush latency in `{}`", directory.display())
     })?;
+
     let facts = probe::host(directory);
+
     let context = HostContext { fsync: Some(fsync), ..needs };
     let warnings = probe::warnings(&facts, context);
+
     let id = host_id().map(|id| ("host_id".to_owned(), id));
+
     let host = Host {
         facts: id.into_iter().chain(facts.facts).collect(),
         cpu_count: facts.cpu_count,
         memory_total_bytes: facts.memory_total_bytes,
         fsync: Some(fsync),
     };
+
     Ok((host, warnings))
 }
 
@@ -59,6 +64,7 @@ pub fn disk_floor(
             UsageError::new(error.to_string(), Some(help.into())).into()
         }
     })?;
+
     Ok(floor.map(|floor| DiskFloor { measured_unix_ns, ..floor }))
 }
 
@@ -67,6 +73,7 @@ pub fn without_disks() -> Host {
     let mut facts = probe::host(Path::new("/"));
     let of_disks = ["data_", "disk."];
     facts.facts.retain(|(name, _)| !of_disks.iter().any(|prefix| name.starts_with(prefix)));
+
     Host {
         facts: facts.facts,
         cpu_count: facts.cpu_count,
@@ -81,13 +88,14 @@ const HOST: &str = "ASSAY_HOST";
 /// Returns an id of this machine: the value of `ASSAY_HOST`, or a hash of `/etc/machine-id`, which
 /// is confidential itself.
 fn host_id() -> Option<String> {
-    let from_environment = std::env::var(HOST).ok();
-    let hashed = || {
-        let text = fs_err::read_to_string("/etc/machine-id").ok()?;
-        let id = text.trim();
-        (!id.is_empty()).then(|| format!("{:016x}", fnv1a(id.as_bytes())))
-    };
-    from_environment.filter(|name| !name.is_empty()).or_else(hashed)
+    let from_environment = std::env::var(HOST).unwrap_or_default();
+    if !from_environment.is_empty() {
+        return Some(from_environment);
+    }
+
+    let text = fs_err::read_to_string("/etc/machine-id").ok()?;
+    let id = text.trim();
+    if id.is_empty() { None } else { Some(format!("{:016x}", fnv1a(id.as_bytes()))) }
 }
 
 /// Returns the FNV-1a hash. From 64 bits the 128 random bits of a machine id can't be recovered.

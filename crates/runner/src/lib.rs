@@ -102,7 +102,9 @@ pub fn run(request: &RunRequest, events: &dyn Events) -> anyhow::Result<Option<R
         remote::serve(job, &request.assay, clock, &stop)?;
         return Ok(None);
     }
+
     let ranks = LoadRanks::join(job, &request.assay, clock, stop)?;
+
     conduct_run(request, events, Some(ranks)).map(Some)
 }
 

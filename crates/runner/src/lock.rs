@@ -37,19 +37,25 @@ pub struct Lock {
 pub fn data_root(path: &Path, stop: &AtomicBool, events: &dyn Events) -> anyhow::Result<Lock> {
     let goes_on = |waited| {
         let is_stopped = stop.load(Ordering::Relaxed);
+        // Said once, and not for what ends in a moment.
         if !is_stopped && waited == RETRY_INTERVAL * 10 {
             events.say("waiting for the processes of an earlier run to end");
         }
         !is_stopped
     };
+
     let taken = take_with_timeout(path, goes_on).context("cannot lock the data directory")?;
+
     let Some(file) = taken else {
         let what = format!("another run of assay uses the data directory `{}`", path.display());
         let help = "wait for it, or give another directory with `--data`";
         return Err(UsageError::new(what, Some(help.into())).into());
     };
+
+    // Inherited by the processes that are started from here on.
     rustix::io::fcntl_setfd(&file, FdFlags::empty())
         .context("cannot pass the data directory's lock to servers")?;
+
     Ok(Lock { _file: file })
 }
 
@@ -57,15 +63,17 @@ pub fn data_root(path: &Path, stop: &AtomicBool, events: &dyn Events) -> anyhow:
 /// lock a moment longer.
 pub fn run_directory(path: &Path) -> anyhow::Result<Lock> {
     let taken = take_with_timeout(path, |_| true).context("cannot lock the run's directory")?;
-    let file = taken.ok_or_else(|| {
+    let Some(file) = taken else {
         let who = match owner(path) {
             Some(Owner { pid, is_here: true }) => format!(" (process {pid})"),
             Some(Owner { pid, .. }) => format!(" (process {pid} of another machine)"),
             None => String::new(),
         };
         let message = format!("`{}` is in use by another assay{who}", path.display());
-        UsageError::new(message, Some("wait for it to end, or interrupt it".into()))
-    })?;
+        let help = "wait for it to end, or interrupt it";
+        return Err(UsageError::new(message, Some(help.into())).into());
+    };
+
     Ok(Lock { _file: file })
 }
 
@@ -78,13 +86,15 @@ fn take_with_timeout(
     let mut waited = Duration::ZERO;
     loop {
         let taken = take(path)?;
-        if taken.is_some()
-            || owner(path).is_some_and(|owner| owner.is_here && is_alive(owner.pid))
-            || waited >= TIMEOUT
-            || !goes_on(waited)
-        {
+        if taken.is_some() || waited >= TIMEOUT {
             return Ok(taken);
         }
+
+        let is_owned = owner(path).is_some_and(|owner| owner.is_here && is_alive(owner.pid));
+        if is_owned || !goes_on(waited) {
+            return Ok(None);
+        }
+
         std::thread::sleep(RETRY_INTERVAL);
         waited += RETRY_INTERVAL;
     }
@@ -98,10 +108,14 @@ fn take(directory: &Path) -> anyhow::Result<Option<fs_err::File>> {
         Err(Errno::WOULDBLOCK) => return Ok(None),
         Err(error) => return Err(error).with_context(|| format!("`{}`", file.path().display())),
     }
+
+    // Process ids are used again after a reboot, so the owner's boot is noted, too.
     let boot = host::boot_id().unwrap_or_default();
     let owner = format!("{} {boot}\n", std::process::id());
+
     file.set_len(0)?;
     std::os::unix::fs::FileExt::write_all_at(file.file(), owner.as_bytes(), 0)?;
+
     Ok(Some(file))
 }
 
@@ -115,6 +129,7 @@ fn open_lock(path: &Path) -> anyhow::Result<fs_err::File> {
         .write(true)
         .custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed())
         .open(path);
+
     let is_usable = match &file {
         Ok(file) => {
             let metadata = file.metadata()?;
@@ -123,11 +138,13 @@ fn open_lock(path: &Path) -> anyhow::Result<fs_err::File> {
         // A link or a pipe.
         Err(_) => fs_err::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file()),
     };
+
     if !is_usable && path.symlink_metadata().is_ok() {
         let what = format!("`{}` is not an assay lock file", path.display());
         let help = "another program or user created it: remove it, or choose another directory";
         return Err(UsageError::new(what, Some(help.into())).into());
     }
+
     Ok(file?)
 }
 

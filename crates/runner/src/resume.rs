@@ -36,14 +36,19 @@ pub fn resume(
     ranks: Option<LoadRanks>,
 ) -> anyhow::Result<RunOutcome> {
     let started_unix_ns = unix_now_ns();
+
+    // Cells are added first: a run that was complete may have something to measure again.
     let LockedRun { directory, mut run, lock } = recorded_run::open(path, request.is_trusted)?;
+
     let more = if request.folds_over {
         Some(fold_over(request, &mut run, events)?)
     } else {
         add_repeats(request, &directory, &mut run, events)?
     };
+
     let growth = growth(request, &run, more.as_ref())?;
     let only = CellFilters::new(&request.only, &run.cells)?;
+
     if is_complete(&directory, &run, &growth)? {
         return already_complete(directory, run, lock, events);
     }
@@ -52,6 +57,7 @@ pub fn resume(
     if let Growth::UntilDecided(until_decided) = growth {
         file.plan.until_decided = Some(until_decided);
     }
+
     let mut matrix = Matrix::resume(&file.plan, &run.cells, &directory, &only)?;
     after_loaders(&file.plan, &mut matrix.tasks);
     if matrix.tasks.is_empty() && !growth.goes_on(&directory, &run, &only)? {
@@ -62,11 +68,13 @@ pub fn resume(
     // The builds must be those that the run began with.
     let before = run.invocations.last().cloned();
     let data_root = data_root(request, before.as_ref())?;
+    // A growing run measures cells of its targets later, even if none is missing now.
     let growing = growing_cells(&file, &run, &growth, &only)?;
     let tasks = growing.as_ref().unwrap_or(&matrix.tasks);
     if ranks.is_some() {
         refuse_load_ranks(&file.plan, tasks)?;
     }
+
     let cells_to_run = tasks.iter().map(|task| task.cell);
     let located = locate::locate(&file, cells_to_run, Some(&data_root), events)?.builds;
     recorded_run::refuse_other_builds(&run.builds, &located)?;
@@ -76,13 +84,16 @@ pub fn resume(
     let mut machine = Machine::inspect(&session, needs)?;
     let mut invocation = machine.invocation(&session, request, started_unix_ns);
     invocation.host_differences = host_differences(&run.host, &machine.host);
+
     recorded_run::note_elapsed(&directory, &mut run)?;
     warn_of_changes(&session, &mut machine, &run, before.as_ref(), &invocation);
 
     add_warnings(&mut run, &machine);
     run.invocations.push(invocation);
-    (run.status, run.ended_unix_ns) = (Status::Incomplete, None);
+    run.status = Status::Incomplete;
+    run.ended_unix_ns = None;
     directory.write_run(&run)?;
+
     conduct(request, session, OpenRun { directory, run, matrix, growth, lock })
 }
 
@@ -103,6 +114,7 @@ fn fold_over(request: &RunRequest, run: &mut Run, events: &dyn Events) -> anyhow
     let file = recorded_run::plan(&run.plan, &request.plan, events)?;
     let mut file = plan_file::with_set_instead(&file, FOLD_OVER, "true")?;
     recorded_run::raise_repeats(&mut file.plan, &run.cells);
+    // In a full design, each target has its opposite.
     if file.plan.targets.len() == run.targets.len() {
         let message = "the design has all opposite targets already";
         return Err(UsageError::new(message, None).into());
@@ -114,6 +126,7 @@ fn fold_over(request: &RunRequest, run: &mut Run, events: &dyn Events) -> anyhow
     run.plan = file.to_record();
     run.targets = target_records(&file)?;
     run.design = file.plan.designed.as_ref().map(design_record);
+
     Ok(file)
 }
 
@@ -134,7 +147,8 @@ fn add_repeats(
     if request.repeats == Some(Repeats::UntilDecided) && file.plan.until_decided.is_none() {
         let value = Repeats::UntilDecided.plan_value();
         file = plan_file::with_set_instead(&file, "repeats", &value)?;
-        (run.is_open_ended, run.plan) = (true, file.to_record());
+        run.is_open_ended = true;
+        run.plan = file.to_record();
     }
 
     if let Some(exact) = request.exact {
@@ -144,8 +158,11 @@ fn add_repeats(
             run.plan = file.to_record();
         }
     }
+
     let had_pairs = has_pairs(directory, run)?;
+
     let count = run.cells.len();
+
     let more = recorded_run::MoreRepeats {
         repeats: match request.repeats {
             Some(Repeats::Count(repeats)) => repeats,
@@ -154,9 +171,12 @@ fn add_repeats(
         is_profiled: request.is_profiled,
         is_exact: request.exact.is_some(),
     };
+
     recorded_run::add_repeats(&mut file.plan, &mut run.cells, more, &request.only)?;
+    // Whoever adds repeats after a comparison may have chosen to by what it showed.
     let has_more = run.cells[count..].iter().any(|cell| cell.key.kind.is_measured());
     run.is_open_ended |= has_more && had_pairs;
+
     Ok(Some(file))
 }
 
@@ -179,6 +199,7 @@ fn with_simulation(
         let help = "begin another run, or leave out the value of `--exact`";
         return Err(UsageError::new(message, Some(help.into())).into());
     }
+
     let value = exact.simulate_value().unwrap_or_default();
     plan_file::with_set_instead(file, SIMULATE, &value).map(Some)
 }
@@ -196,6 +217,7 @@ fn has_pairs(directory: &RunDir, run: &Run) -> anyhow::Result<bool> {
         }
         complete.push(&cell.key);
     }
+
     Ok(false)
 }
 
@@ -204,15 +226,18 @@ fn has_pairs(directory: &RunDir, run: &Run) -> anyhow::Result<bool> {
 fn growth(request: &RunRequest, run: &Run, more: Option<&PlanFile>) -> anyhow::Result<Growth> {
     let mut growth = match more {
         Some(file) => Growth::of(&file.plan, run),
+        // The plan is needed only if it may add cells.
         None if run.is_open_ended || run.search.is_some() => {
             Growth::of(&plan_file::recorded_quietly(&run.plan)?.plan, run)
         }
         None => Growth::Fixed,
     };
+
     let has_count = matches!(request.repeats, Some(Repeats::Count(_)));
     if has_count && matches!(growth, Growth::UntilDecided(_)) {
         growth = Growth::Fixed;
     }
+
     if let Some(time) = request.time {
         let Growth::UntilDecided(until_decided) = &mut growth else {
             let message = "`--time` is only for runs that add repeats until all is decided";
@@ -221,6 +246,7 @@ fn growth(request: &RunRequest, run: &Run, more: Option<&PlanFile>) -> anyhow::R
         };
         until_decided.time = time;
     }
+
     Ok(growth)
 }
 
@@ -243,13 +269,16 @@ fn plan_of(
         Some(file) => file,
         None => recorded_run::plan(&run.plan, &request.plan, events)?,
     };
+
     recorded_run::raise_repeats(&mut file.plan, &run.cells);
     commits::use_recorded(&mut file, &run.builds)?;
     preflight::reject_impossible(&file)?;
+
     if !request.is_trusted {
         trust::refuse_recorded_commands(&file.plan)?;
         trust::refuse_foreign_builds(&file.plan)?;
     }
+
     Ok(file)
 }
 
@@ -260,6 +289,7 @@ fn nothing_matches(matrix: &Matrix) -> String {
         1 => "1 other cell is not".to_owned(),
         others => format!("{others} other cells are not"),
     };
+
     format!("all matching cells are complete; {others}")
 }
 
@@ -289,6 +319,7 @@ fn growing_cells(
         Growth::UntilDecided(_) => tasks
             .retain(|task| only.matches(&task.reference) || task.reference.key.target == run.base),
     }
+
     Ok(Some(tasks))
 }
 
@@ -301,12 +332,14 @@ fn warn_of_changes(
     invocation: &Invocation,
 ) {
     let number = run.invocations.len() + 1;
+
     if let Some(what) = recorded_run::other_machine(before, invocation) {
         let text = format!(
             "the machine has changed between the start of the run and invocation {number}: {what}"
         );
         machine.warn(session, "resume::other-machine", text);
     }
+
     if run.assay != invocation.assay {
         let text = format!(
             "this run was started by assay {} and is resumed by {} in invocation {number}; results may not be comparable",
@@ -348,7 +381,8 @@ fn already_complete(
     for cell in &run.cells {
         ended_unix_ns = ended_unix_ns.max(directory.cell(cell)?.read()?.ended_unix_ns);
     }
-    (run.status, run.ended_unix_ns) = (Status::Complete, ended_unix_ns);
+    run.status = Status::Complete;
+    run.ended_unix_ns = ended_unix_ns;
     directory.write_run(&run)?;
     Ok(RunOutcome::unchanged(directory, run, RunEnd::BecameComplete, lock))
 }

@@ -63,6 +63,7 @@ impl<'a> RunSession<'a> {
         let is_of_results = request.data.is_none() && data_root.starts_with(&request.results);
         let data_root = create_data_root(data_root, is_of_results)?;
         let lock = lock::data_root(&data_root, &stop, events)?;
+
         events.places_known(&data_root, results);
         events.say(&format!("data in {}, results in {}", data_root.display(), results.display()));
 
@@ -72,6 +73,7 @@ impl<'a> RunSession<'a> {
             events.warn(Some("database::load-ranks"), text);
             databases = None;
         }
+
         // Only a run that has locked the directory for data may use or remove them.
         let is_own = file.plan.reuse == Reuse::Run;
         let own_databases = databases.clone().filter(|_| is_own).map(RunDatabases::begin);
@@ -178,6 +180,7 @@ impl Machine {
     pub fn inspect(session: &RunSession<'_>, needs: HostContext<'_>) -> anyhow::Result<Self> {
         let data_dir = &session.data_root;
         let (mut host, warnings) = host::describe(HostContext { data_dir, ..needs })?;
+
         let clock = session.clock.source().into();
         host.facts.push(("assay_clock".into(), clock));
 
@@ -186,6 +189,7 @@ impl Machine {
         for Warning { code, text } in warnings.into_iter().chain(rank_warnings) {
             machine.warn(session, &code, text);
         }
+
         Ok(machine)
     }
 
@@ -225,9 +229,14 @@ impl Machine {
 /// Creates the data directory if needed, and returns its full path.
 fn create_data_root(path: &Path, is_of_results: bool) -> anyhow::Result<PathBuf> {
     engine::create_enterable(path).map_err(|error| {
-        let help = if is_of_results { "use `--results` to choose a writable directory; databases are made in it unless `--data` names another" } else { "use `--data` to choose a writable directory" };
+        let help = if is_of_results {
+            "use `--results` to choose a writable directory; databases are made in it unless `--data` names another"
+        } else {
+            "use `--data` to choose a writable directory"
+        };
         let message = format!("cannot create the data directory: {error}");
         UsageError::new(message, Some(help.into()))
     })?;
+
     Ok(fs_err::canonicalize(path)?)
 }

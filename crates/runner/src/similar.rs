@@ -16,13 +16,16 @@ const NAMES_MAX: usize = 12;
 pub fn did_you_mean(names: &mut [impl AsRef<str>], unknown: &str, what: &str) -> Option<String> {
     most_similar_first(names, unknown, |name| name.as_ref());
     let nearest = names.first()?.as_ref();
+
     let is_similar = strsim::normalized_damerau_levenshtein(unknown, nearest) >= SIMILARITY_MIN;
     let proposal = if is_similar { format!("did you mean `{nearest}`? ") } else { String::new() };
-    let listed = names.iter().take(NAMES_MAX).map(AsRef::as_ref);
-    let listed: Vec<&str> = listed.collect();
+
+    let listed: Vec<&str> = names.iter().take(NAMES_MAX).map(AsRef::as_ref).collect();
+
     let more = match names.len() - listed.len() {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
+
     Some(format!("{proposal}available {what}: `{}`{more}", listed.join("`, `")))
 }

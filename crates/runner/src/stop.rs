@@ -45,26 +45,32 @@ fn set_at_signals(stop: &Arc<AtomicBool>) -> std::io::Result<()> {
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         flag::register(signal, Arc::clone(stop))?;
     }
+
     // Otherwise the kernel would dump all memory, including an embedded engine's cache, to a file.
     let always = Arc::new(AtomicBool::new(true));
     flag::register_conditional_shutdown(SIGQUIT, 131, always)?;
+
     Ok(())
 }
 
 fn end_at_second_signal() -> std::io::Result<()> {
     let impatient = Arc::new(AtomicBool::new(false));
     let (mut first, sender) = UnixStream::pair()?;
+
     for signal in [SIGINT, SIGTERM] {
         flag::register_conditional_shutdown(signal, 130, Arc::clone(&impatient))?;
     }
+
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         pipe::register(signal, sender.try_clone()?)?;
     }
+
     std::thread::Builder::new().name("signals".into()).spawn(move || {
         if first.read_exact(&mut [0]).is_ok() {
             std::thread::sleep(TOGETHER);
             impatient.store(true, Ordering::Relaxed);
         }
     })?;
+
     Ok(())
 }

@@ -172,17 +172,17 @@ impl std::str::FromStr for StepPattern {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let (base, other) = text.split_once('=').unwrap_or((text, ""));
         let is_suffix = |text: &str| text.len() > 1 && text.starts_with('.');
-        match (is_suffix(base), other) {
-            _ if base == other => Err("a step can't be compared with itself"),
-            (true, "") => Ok(()),
-            (true, other) if is_suffix(other) => Ok(()),
-            (false, other) if !(base.is_empty() || other.is_empty() || other.starts_with('.')) => {
-                Ok(())
-            }
-            _ => {
-                Err("write two steps, as in `qr0=qr100`, or suffixes, as in `.pre` or `.pre=.post`")
-            }
-        }?;
+        let is_allowed = match (is_suffix(base), other) {
+            _ if base == other => return Err("a step can't be compared with itself"),
+            (true, other) => other.is_empty() || is_suffix(other),
+            (false, other) => !(base.is_empty() || other.is_empty() || other.starts_with('.')),
+        };
+        if !is_allowed {
+            return Err(
+                "write two steps, as in `qr0=qr100`, or suffixes, as in `.pre` or `.pre=.post`",
+            );
+        }
+
         Ok(Self { base: base.to_owned(), other: other.to_owned() })
     }
 }
@@ -213,11 +213,13 @@ impl std::str::FromStr for Annotations {
             Some((format, file)) => (format, Some(PathBuf::from(file))),
             None => (text, None),
         };
+
         let format = match format {
             "github" => AnnotationFormat::Github,
             "gitlab" => AnnotationFormat::Gitlab,
             other => return Err(format!("unknown format `{other}`; use `github` or `gitlab`")),
         };
+
         Ok(Self { format, file })
     }
 }
@@ -239,9 +241,11 @@ impl std::str::FromStr for Threshold {
             Some((metric, percent)) => (Some(metric), percent),
             None => (None, text),
         };
+
         if let Some(metric) = metric.filter(|metric| *metric != WORK) {
             check_metric(metric)?;
         }
+
         let percent = percent_of(percent)?;
         if percent < 0.0 {
             return Err(format!(
@@ -277,20 +281,26 @@ fn check_metric(text: &str) -> Result<(), String> {
 /// Returns the metric that an unknown name most likely means.
 fn nearest_metric(text: &str) -> String {
     // `p95` is no metric, and `query_response_us_p95` is the name of one in exported tables.
-    let mut times = OPERATION_TIMES.iter();
-    let time = times.find_map(|metric| {
+    for metric in OPERATION_TIMES {
         if metric.name.strip_prefix("response_") == Some(text) {
-            return Some(metric.name.to_owned());
+            return metric.name.to_owned();
         }
-        match text.strip_suffix(metric.column)?.strip_suffix('_')? {
-            "main" => Some(metric.name.to_owned()),
-            kind => Some(format!("{}:{kind}", metric.name)),
+        match kind_in_column_name(text, metric.column) {
+            Some("main") => return metric.name.to_owned(),
+            Some(kind) => return format!("{}:{kind}", metric.name),
+            None => {}
         }
-    });
+    }
+
     let similarity = |name: &&str| strsim::normalized_damerau_levenshtein(text, name);
     let names = Metric::all().map(|metric| metric.name).chain([THROUGHPUT]);
     let nearest = names.max_by(|a, b| similarity(a).total_cmp(&similarity(b)));
-    time.unwrap_or_else(|| nearest.unwrap_or(THROUGHPUT).to_owned())
+    nearest.unwrap_or(THROUGHPUT).to_owned()
+}
+
+/// Returns `query` of `query_response_us_p95` if the rest is this column.
+fn kind_in_column_name<'a>(name: &'a str, column: &str) -> Option<&'a str> {
+    name.strip_suffix(column)?.strip_suffix('_')
 }
 
 /// The signs of bounds, longer ones first.
@@ -305,10 +315,12 @@ pub(super) fn requirement(text: &str) -> Result<Requirement, String> {
     let [step, metric] = what.split_whitespace().collect::<Vec<_>>()[..] else {
         return Err(usage.to_owned());
     };
+
     check_metric(metric)?;
     let (sign, bound) =
         BOUNDS.into_iter().find(|(sign, _)| bounded.starts_with(sign)).ok_or(usage)?;
     let value = bounded[sign.len()..].trim();
+
     Ok(Requirement {
         text: format!("{step} {metric} {sign} {value}"),
         step: step.to_owned(),
@@ -330,26 +342,34 @@ fn in_unit_of(metric: &str, text: &str) -> Result<f64, String> {
     let unit = Metric::named(metric).map_or("/s", |metric| metric.unit);
     let end = text.find(|letter: char| !letter.is_ascii_digit() && letter != '.');
     let (number, given) = text.split_at(end.unwrap_or(text.len()));
+
     let number: f64 = number
         .parse()
         .map_err(|_| format!("`{text}` is not a number with a unit, such as `5ms`"))?;
     let given = given.trim();
-    factor(unit, given).map(|factor| number * factor).ok_or_else(|| wrong_unit(metric, unit, given))
+
+    match factor(unit, given) {
+        Some(factor) => Ok(number * factor),
+        None => Err(wrong_unit(metric, unit, given)),
+    }
 }
 
 /// Returns how many of a metric's units the given one is; `None` if it is of another kind.
 fn factor(unit: &str, given: &str) -> Option<f64> {
     let us_in = |name: &str| TIMES.iter().find(|(known, _)| *known == name).map(|(_, us)| *us);
+
     // Costs may leave out what they are per.
     let (time, per) = unit.split_at(unit.find('/').unwrap_or(unit.len()));
     if let Some(own_us) = us_in(time) {
         return Some(us_in(given.strip_suffix(per).unwrap_or(given))? / own_us);
     }
+
     let is_percent = given == "%" && unit.starts_with('%');
     let is_rate = given == "/s" && unit.ends_with("/s");
     if given.is_empty() || given == unit || is_percent || is_rate {
         return Some(1.0);
     }
+
     let power = given.strip_suffix("/s").unwrap_or(given);
     POWERS.iter().find(|(known, _)| *known == power).map(|(_, factor)| *factor)
 }
@@ -357,6 +377,7 @@ fn factor(unit: &str, given: &str) -> Option<f64> {
 fn wrong_unit(metric: &str, unit: &str, given: &str) -> String {
     let own = if unit.is_empty() { "no unit".to_owned() } else { format!("the unit `{unit}`") };
     let given = if given.is_empty() { "no unit".to_owned() } else { format!("`{given}`") };
+
     // Published reports call rates `p50` and `p99`.
     let time = Metric::named(&format!("response_{metric}"));
     let hint = time.map(|time| format!("; the time of operations is `{}`", time.name));

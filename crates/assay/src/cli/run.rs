@@ -97,11 +97,16 @@ impl RunArgs {
     /// Returns the run for the runner.
     pub fn request(&self) -> RunRequest {
         let mut plan = self.plan.request();
-        plan.sets.extend(self.turns.iter().map(|length| format!("turns={length}")));
+        if let Some(length) = &self.turns {
+            plan.sets.push(format!("turns={length}"));
+        }
         if !self.alone.is_empty() {
             plan.sets.push(format!("alone={}", self.alone.join(",")));
         }
-        plan.sets.extend(self.disk_floor.then(|| "disk-floor=true".to_owned()));
+        if self.disk_floor {
+            plan.sets.push("disk-floor=true".to_owned());
+        }
+
         RunRequest {
             plan,
             only: self.only.clone(),
@@ -158,10 +163,13 @@ fn repeats(text: &str) -> Result<Repeats, String> {
     if text == UNTIL_DECIDED {
         return Ok(Repeats::UntilDecided);
     }
-    let count = text.parse().ok().filter(|count| (0..=plan::REPEATS_MAX).contains(count));
-    count.map(Repeats::Count).ok_or_else(|| {
-        format!("expected a number from 0 to {}, or `{UNTIL_DECIDED}`", plan::REPEATS_MAX)
-    })
+
+    match text.parse() {
+        Ok(count) if (0..=plan::REPEATS_MAX).contains(&count) => Ok(Repeats::Count(count)),
+        _ => {
+            Err(format!("expected a number from 0 to {}, or `{UNTIL_DECIDED}`", plan::REPEATS_MAX))
+        }
+    }
 }
 
 /// Arguments of `find`.

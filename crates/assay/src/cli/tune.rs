@@ -47,11 +47,11 @@ pub struct TuneArgs {
 /// Reads `qr100 >= 0.95`.
 fn keep(text: &str) -> Result<Keep, String> {
     let expected = "expected a step and a share of the base's throughput, such as `qr100 >= 0.95`";
-    let (step, share) = text.split_once(">=").ok_or(expected)?;
-    let share = share.trim().parse().ok().filter(|share| (0.0..=1.0).contains(share));
-    let step = step.trim().to_owned();
-    match share {
-        Some(share) if !step.is_empty() => Ok(Keep { step, share }),
+    let (left, right) = text.split_once(">=").ok_or(expected)?;
+    let step = left.trim().to_owned();
+
+    match right.trim().parse() {
+        Ok(share) if (0.0..=1.0).contains(&share) && !step.is_empty() => Ok(Keep { step, share }),
         _ => Err(expected.to_owned()),
     }
 }

@@ -20,6 +20,7 @@ pub fn fetch(args: &FetchArgs) -> anyhow::Result<Exit> {
             return Err(BuildError::usage(message, "fetch each build by itself").into());
         }
     }
+
     let mut exit = Exit::Ok;
     fetch_each(&specs, args.name.as_deref(), |fetched| {
         match fetched {
@@ -51,6 +52,7 @@ pub fn fetch_each(
         // The logs of an earlier fetch would mislead; a log that can't be removed is harmless.
         let _ = fs_err::remove_file(store.downloads().join(log));
     }
+
     for spec in specs {
         let print_line = |line: &str| eprintln!("{spec}: {line}");
         take(builds::fetch(&store, &lock, spec, name, &print_line))?;
@@ -65,6 +67,7 @@ fn warn_of_private_store(root: &Path) {
     if !rustix::process::geteuid().is_root() {
         return;
     }
+
     let is_private = |path: &&Path| {
         let metadata = path.metadata();
         metadata.is_ok_and(|metadata| metadata.mode() & 0o001 == 0)
@@ -162,7 +165,9 @@ fn description(build: &Build) -> String {
         let (path, sha256) = (program.path.display(), &program.sha256);
         lines.push(["SHA-256".to_owned(), format!("{sha256}  {path}")]);
     }
+
     let text = columns(&lines);
+    // Recipes and subjects of commits come from strangers.
     text.lines().map(|line| format!("{}\n", terminal_text(line))).collect()
 }
 
@@ -183,5 +188,6 @@ fn made_lines(made: &Made) -> Vec<[String; 2]> {
     for (name, version) in made.compilers.iter().chain(&made.flags) {
         lines.push([name.clone(), version.clone()]);
     }
+
     lines
 }

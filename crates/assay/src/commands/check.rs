@@ -19,7 +19,7 @@ use runner::{DATA, Events as _, RESULTS};
 use super::check_design::design_text;
 use super::show::pair_of;
 use crate::cli::CheckArgs;
-use crate::display::Display;
+use crate::display::{Display, size_text};
 use crate::exit::Exit;
 use crate::output::{print, style};
 
@@ -32,18 +32,19 @@ pub fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
     }
     reject_impossible(&file)?;
 
-    let data_root = args
-        .data
-        .clone()
-        .or_else(|| file.plan.data_dir.as_ref().map(PathBuf::from))
-        .unwrap_or_else(|| Path::new(RESULTS).join(DATA));
+    let data_root = match (&args.data, &file.plan.data_dir) {
+        (Some(given), _) => given.clone(),
+        (None, Some(planned)) => PathBuf::from(planned),
+        (None, None) => Path::new(RESULTS).join(DATA),
+    };
     let references = references(&file.plan);
     let only = CellFilters::new(&args.only, &references)?;
-    let selected: Vec<plan::Cell> =
-        matching(&file.plan, &references, &only)?.into_iter().map(|task| task.cell).collect();
+    let tasks = matching(&file.plan, &references, &only)?;
+    let selected: Vec<plan::Cell> = tasks.into_iter().map(|task| task.cell).collect();
 
     let unbuilt = commits::use_stored(&mut file, selected.iter().copied())?;
     let located = locate::locate(&file, selected.iter().copied(), Some(&data_root), &display)?;
+
     let plan = &file.plan;
     let host_bytes = probe::host(Path::new("/")).memory_total_bytes;
     for warning in memory::oversized_caches(&file, 0..plan.targets.len(), host_bytes)? {
@@ -52,6 +53,7 @@ pub fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
 
     let mut text = summary(plan, (&selected, &only), &data_root);
     text.push_str(&builds_text(&located, &unbuilt));
+    // A design says itself how its targets differ.
     if let Some(designed) = &plan.designed {
         text.push_str(&design_text(designed));
     } else {
@@ -62,11 +64,13 @@ pub fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
             text.push_str(&differences_text(differences));
         }
     }
+
     if args.all {
         text.push_str(&everything(plan, &selected))
     } else {
         text.push_str("\n`--all` shows every value and its origin, and the order of the cells\n")
     }
+
     print(&text)?;
     Ok(Exit::Ok)
 }
@@ -83,6 +87,8 @@ fn builds_text(located: &Located, unbuilt: &[Unbuilt]) -> String {
         }
         text.push('\n');
     }
+
+    // A check builds nothing, so it does not know what the configs of these do.
     for build in unbuilt {
         let (name, recipe) = (&build.name, &build.recipe);
         let time = match build.last_duration {
@@ -96,6 +102,7 @@ fn builds_text(located: &Located, unbuilt: &[Unbuilt]) -> String {
             build.what()
         );
     }
+
     if !located.left_out.is_empty() {
         let _ = writeln!(text, "\noptions left out because the version lacks them:");
         for (option, targets) in &located.left_out {
@@ -111,6 +118,7 @@ fn summary(plan: &Plan, selected: (&[plan::Cell], &CellFilters), data_root: &Pat
     let estimate = estimate::of_cells(plan, cells);
 
     let mut text = format!("cells        {}", factors(plan));
+    // The factors are those of the whole plan.
     if cells.len() < plan.cells().len() {
         let _ = write!(text, "; `--only` selects {}", cells.len());
     }
@@ -135,20 +143,12 @@ fn summary(plan: &Plan, selected: (&[plan::Cell], &CellFilters), data_root: &Pat
         "\nconnections  at most {}, including Assay's own for loading, checks and monitoring",
         estimate.connections
     );
+
     for left_out in not_applicable(plan, |cell| only.matches(cell)) {
         let _ = writeln!(text, "left out     {left_out}");
     }
-    text
-}
 
-/// Returns a size in MB or GB.
-fn size_text(bytes: u64) -> String {
-    let gigabytes = bytes as f64 / 1e9;
-    if gigabytes < 1.0 {
-        format!("{:.0} MB", gigabytes * 1e3)
-    } else {
-        format!("{gigabytes:.1} GB")
-    }
+    text
 }
 
 /// Returns the throughput that the estimate assumes, as text after `if`. All variants belong to one
@@ -182,6 +182,7 @@ fn everything(plan: &Plan, cells: &[plan::Cell]) -> String {
             cell.clients, cell.repeat
         );
     }
+
     text
 }
 
@@ -199,8 +200,12 @@ fn check_between(file: &PlanFile, pair: &[String]) -> anyhow::Result<Exit> {
     let targets = plan_targets(file, &[])?;
     let (a, b) = pair_of(pair, targets.iter().map(|target| target.name.as_str()))?;
     let find = |name: &str| targets.iter().find(|target| target.name == name);
-    let differences = find(a).zip(find(b)).map(|(a, b)| b.against(a));
-    print(&differences_text(Vec::from_iter(differences)))?;
+
+    let mut differences = Vec::new();
+    if let (Some(a), Some(b)) = (find(a), find(b)) {
+        differences.push(b.against(a));
+    }
+    print(&differences_text(differences))?;
     Ok(Exit::Ok)
 }
 
@@ -213,20 +218,22 @@ fn differences_text(differences: Vec<analysis::settings::Comparison>) -> String 
 /// if any.
 fn plan_targets(file: &PlanFile, located: &[record::Build]) -> anyhow::Result<Vec<PlanTarget>> {
     let plan = &file.plan;
-    let targets = plan.targets.iter().map(|target| {
+    let mut targets = Vec::new();
+    for target in &plan.targets {
         let (build, config) = (&plan.builds[target.build], &plan.configs[target.config]);
         let engine = build.engine.name();
         let found = located.iter().find(|located| located.name == build.name);
-        Ok(PlanTarget {
+        targets.push(PlanTarget {
             name: target.name.clone(),
             build: build.name.clone(),
             engine: engine.to_owned(),
             version: found.map(|located| located.version.clone()).unwrap_or_default(),
             declared: file.declared(config)?,
             ..PlanTarget::default()
-        })
-    });
-    targets.collect()
+        });
+    }
+
+    Ok(targets)
 }
 
 #[cfg(test)]

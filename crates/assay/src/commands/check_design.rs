@@ -25,6 +25,7 @@ pub fn design_text(designed: &Designed) -> String {
     if let Some(confounding) = Confounding::of(&design, &blocks) {
         text.push_str(&confusions(designed, &confounding));
     }
+
     text.push_str(&levels(designed));
     text
 }
@@ -34,10 +35,12 @@ fn precision(kind: Kind, design: &Design, blocks: &[usize]) -> String {
     let Some(weights) = weights(&design.level_counts, &design.targets, blocks, &[]) else {
         return String::new();
     };
+
     // The ratio of two targets has the variance of two values.
     let pairs: Vec<f64> = weights.iter().map(|weights| 2.0 / weights.error().powi(2)).collect();
     let least = pairs.iter().copied().fold(f64::INFINITY, f64::min);
     let most = pairs.iter().copied().fold(0.0, f64::max);
+
     let range = if most - least < 0.05 {
         format!("{least:.1}")
     } else {
@@ -47,6 +50,8 @@ fn precision(kind: Kind, design: &Design, blocks: &[usize]) -> String {
     let mut text = format!(
         "  each repeat says as much about a factor as {range} repeats of two targets alone\n"
     );
+
+    // A screening makes better use of as many targets.
     if kind == Kind::OneAtATime {
         let target_count = design.targets.len() as f64;
         let screening = target_count / 2.0;
@@ -55,6 +60,7 @@ fn precision(kind: Kind, design: &Design, blocks: &[usize]) -> String {
             "  a screening with as many targets would say as much as {screening:.1}: use `kind = \"screening\"`"
         );
     }
+
     text
 }
 
@@ -79,18 +85,22 @@ fn mistakes(designed: &Designed, confounding: &Confounding) -> String {
         let Effect::Level { factor, level: 1 } = *effect else {
             continue;
         };
+
         let what = if mixed.len() > LISTED_MAX {
             let largest = mixed.iter().map(|mixed| mixed.share.abs()).fold(0.0, f64::max);
             format!("up to {:.0}% of each of {} interactions", 100.0 * largest, mixed.len())
         } else {
-            let names = mixed.iter().map(|Mixed { factors, .. }| {
+            let mut names = Vec::new();
+            for Mixed { factors, .. } in mixed {
                 let [a, b] = factors.map(|factor| designed.factors[factor].name.as_str());
-                format!("{a} x {b}")
-            });
-            names.collect::<Vec<_>>().join(", ")
+                names.push(format!("{a} x {b}"));
+            }
+            names.join(", ")
         };
+
         let _ = writeln!(text, "    {}: {what}", designed.factors[factor].name);
     }
+
     text.push_str("  `fold-over = true`, or `assay augment` after the run, tells them apart\n");
     text
 }
@@ -105,6 +115,7 @@ fn levels(designed: &Designed) -> String {
                 changes.push(format!("{}={}", factor.name, factor.levels[*level]));
             }
         }
+
         let changes = if changes.is_empty() { "the base".to_owned() } else { changes.join(", ") };
         let _ = writeln!(text, "  {}: {changes}", target.target);
     }

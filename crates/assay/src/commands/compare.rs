@@ -56,29 +56,8 @@ pub fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {
         return Err(UsageError::new(message, Some(help.into())).into());
     }
 
-    let (mut comparisons, mut printed) = (Vec::new(), Vec::new());
-    let mut markdown = String::new();
-    for group in &mut groups {
-        let Group { run, figures } = group;
-        // Effects rest on all steps, of which `compared_with` leaves those to show.
-        let options = options(args, &run.base, figures);
-        let effects = report::effects_of_matrices(figures, &options);
-        let compared = compared_with(args, run, figures, notes.clone());
-        let findings = analysis::explain::explain(figures, &compared);
-        let comparison = Comparison {
-            run,
-            runs: &sources,
-            figures,
-            compared: &compared,
-            effects: &effects,
-            findings: &findings,
-        };
-        printed.push(formatted(args.format, &comparison));
-        if args.markdown.is_some() {
-            markdown += &report::compared_markdown(&comparison);
-        }
-        comparisons.push(compared);
-    }
+    let ComparedGroups { comparisons, printed, markdown } =
+        compare_groups(args, &sources, &notes, &mut groups);
     print(&joined(printed)?)?;
 
     let mut exits = Vec::new();
@@ -89,8 +68,10 @@ pub fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {
             exits.push(gate::judge(args, &runs, &group.figures, compared, &lines));
             judgements.extend(ci::of_gate(args, &group.figures, compared, &lines));
         }
+        // Without a gate, only damage to the records counts.
         _ => exits.extend(groups.iter().map(|group| exit_of_reading(&group.figures))),
     }
+
     for compared in &comparisons {
         exits.push(requirements::judge(&compared.requirements));
         judgements.extend(ci::of_requirements(&compared.requirements));
@@ -111,6 +92,48 @@ fn sources(runs: &Runs) -> Vec<ComparedRun<'_>> {
         sources.push(ComparedRun { name: path.display().to_string(), run: &recorded.run });
     }
     sources
+}
+
+/// The comparisons of all groups, and how they are shown.
+struct ComparedGroups {
+    comparisons: Vec<Compared>,
+    printed: Vec<Printed>,
+    /// All comparisons for a file of Markdown; empty if none is wanted.
+    markdown: String,
+}
+
+/// Compares the targets of each group with its base.
+fn compare_groups(
+    args: &CompareArgs,
+    sources: &[ComparedRun<'_>],
+    notes: &[String],
+    groups: &mut [Group],
+) -> ComparedGroups {
+    let mut all =
+        ComparedGroups { comparisons: Vec::new(), printed: Vec::new(), markdown: String::new() };
+    for Group { run, figures } in groups {
+        // Effects rest on all steps, of which `compared_with` leaves those to show.
+        let options = options(args, &run.base, figures);
+        let effects = report::effects_of_matrices(figures, &options);
+        let compared = compared_with(args, run, figures, notes.to_vec());
+        let findings = analysis::explain::explain(figures, &compared);
+
+        let comparison = Comparison {
+            run,
+            runs: sources,
+            figures,
+            compared: &compared,
+            effects: &effects,
+            findings: &findings,
+        };
+        all.printed.push(formatted(args.format, &comparison));
+        if args.markdown.is_some() {
+            all.markdown += &report::compared_markdown(&comparison);
+        }
+        all.comparisons.push(compared);
+    }
+
+    all
 }
 
 /// Formats the comparison of one group.
@@ -155,6 +178,7 @@ fn joined(mut all: Vec<Printed>) -> anyhow::Result<String> {
             Printed::Json(json) => groups.push(json),
         }
     }
+
     if groups.is_empty() { Ok(text) } else { json_text(&serde_json::json!({ "groups": groups })) }
 }
 
@@ -186,9 +210,11 @@ fn compared_with(
 ) -> Compared {
     let mut compared = analysis::compare::compare(figures, &options(args, &shown.base, figures));
     compared.notes.extend(notes);
+
     if !args.steps.is_empty() {
         retain_steps(figures, &args.steps);
     }
+
     compared
 }
 
@@ -212,9 +238,11 @@ fn prepare(
 
     // The seconds of many long steps would take gigabytes; the rows have their totals.
     let (mut figures, _) = figures(directories, |row| row.series = Series::default())?;
-    let by_step = (!args.by_step.is_empty())
-        .then(|| steps::by_step(&recorded[0].run, &mut figures, &args.by_step))
-        .transpose()?;
+    let by_step = if args.by_step.is_empty() {
+        None
+    } else {
+        Some(steps::by_step(&recorded[0].run, &mut figures, &args.by_step)?)
+    };
     check_steps(&figures, &args.steps)?;
     check_metrics(&figures, args)?;
     requirements::check(&figures, &args.requirements)?;
@@ -247,29 +275,31 @@ fn check_metrics(figures: &Figures, args: &CompareArgs) -> Result<(), UsageError
             return Err(UsageError::new(message, lacking_metric(&rows, name)));
         }
     }
+
     Ok(())
 }
 
 /// Returns the help for a metric that none of the rows has.
 fn lacking_metric(rows: &[&Row], name: &str) -> Option<String> {
-    if let Some(needed) =
-        rows.iter().find_map(|row| analysis::figures::operations_needed(row, name))
-    {
+    let needed = rows.iter().find_map(|row| analysis::figures::operations_needed(row, name));
+    if let Some(needed) = needed {
         return Some(format!("`{name}` needs at least {needed} operations in a step"));
     }
+
     if let Some((time, kind)) = name.split_once(':') {
         let mut kinds = distinct(rows.iter().flat_map(|row| row.ops.keys().map(String::as_str)));
         let help = did_you_mean(&mut kinds, kind, "kinds of operation");
         return help.map(|kinds| format!("write `{time}:KIND`; {kinds}"));
     }
+
     // Published reports call rates `p50` and `p99`, which short steps don't have.
-    let time = Metric::named(&format!("response_{name}"));
-    if let Some(time) = time {
+    if let Some(time) = Metric::named(&format!("response_{name}")) {
         return Some(format!(
             "`{name}` is a rate, and needs steps of at least 10 seconds; the time of operations is `{}`",
             time.name
         ));
     }
+
     let mut present: Vec<&str> = Metric::all().map(|metric| metric.name).collect();
     present.retain(|name| rows.iter().any(|row| row.metric(name).is_some()));
     did_you_mean(&mut present, name, "metrics")
@@ -282,6 +312,7 @@ fn open(args: &CompareArgs) -> anyhow::Result<(Vec<RunDir>, Runs)> {
         let help = "give the base run first, then the runs to compare with it";
         return Err(UsageError::new("`--by-run` needs at least two runs", Some(help.into())).into());
     }
+
     let runs = Runs { paths: args.runs.clone(), recorded: Recorded::read(&directories)? };
     Ok((directories, runs))
 }
@@ -319,6 +350,7 @@ fn merged(runs: &[Recorded], base: Option<&str>) -> anyhow::Result<Run> {
         );
         shown.base = measured;
     }
+
     Ok(shown)
 }
 
@@ -328,6 +360,7 @@ fn refuse_single_target(runs: &[Recorded]) -> Result<(), UsageError> {
     let [only] = targets[..] else {
         return Ok(());
     };
+
     let message = format!("there is nothing to compare: `{only}` is the only target");
     let help = "add a run of another target, or compare two runs of this target with `--by-run`; `assay show` and \
                 `assay report` show one target";
@@ -343,9 +376,13 @@ fn effect(args: &CompareArgs, figures: &Figures) -> f64 {
 fn options(args: &CompareArgs, base: &str, figures: &Figures) -> CompareOptions {
     let mut metrics = analysis::compare::costs(figures);
     for threshold in &args.thresholds {
-        let name = threshold.metric.clone().filter(|name| name != THROUGHPUT && name != WORK);
-        metrics.extend(name.filter(|name| !metrics.contains(name)));
+        // Throughput and work are compared in any case.
+        let Some(name) = &threshold.metric else { continue };
+        if name != THROUGHPUT && name != WORK && !metrics.contains(name) {
+            metrics.push(name.clone());
+        }
     }
+
     CompareOptions {
         base: base.to_owned(),
         effect: effect(args, figures),

@@ -14,6 +14,7 @@ pub fn conform(args: &ConformArgs) -> anyhow::Result<Exit> {
         print(&if args.header { engine::custom::HEADER.to_owned() } else { list() })?;
         return Ok(Exit::Ok);
     };
+
     refuse_unknown_checks(&args.only)?;
     if !library.exists() {
         let message = format!("`{}` does not exist", library.display());
@@ -42,6 +43,7 @@ pub fn conform(args: &ConformArgs) -> anyhow::Result<Exit> {
     } else {
         print(&json_text(&serde_json::to_value(&outcomes)?)?)?;
     }
+
     let has_failed = outcomes.iter().any(|outcome| outcome.verdict.is_failure());
     Ok(if has_failed { Exit::Failed } else { Exit::Ok })
 }
@@ -60,13 +62,12 @@ fn list() -> String {
 
 fn refuse_unknown_checks(names: &[String]) -> anyhow::Result<()> {
     let is_known = |name: &&String| conform::checks().any(|(known, _)| known == name.as_str());
-    match names.iter().find(|name| !is_known(name)) {
-        None => Ok(()),
-        Some(name) => {
-            let help = "`assay conform --list` lists the checks";
-            Err(UsageError::new(format!("there is no check `{name}`"), Some(help.into())).into())
-        }
-    }
+    let Some(name) = names.iter().find(|name| !is_known(name)) else {
+        return Ok(());
+    };
+
+    let help = "`assay conform --list` lists the checks";
+    Err(UsageError::new(format!("there is no check `{name}`"), Some(help.into())).into())
 }
 
 /// Returns the line of a check, and why it did not pass.
@@ -76,10 +77,12 @@ fn line(outcome: &Outcome) -> String {
         Verdict::Failed(why) => ("FAILED", Some(why)),
         Verdict::NotApplicable(why) => ("n/a", Some(why)),
     };
+
     let mut text = format!("{word:<7} {:<14} {}\n", outcome.check, outcome.promise);
     if let Some(why) = why {
         text += &format!("        {:<14} {}\n", "", terminal_text(why));
     }
+
     text
 }
 
@@ -88,9 +91,11 @@ fn sum(outcomes: &[Outcome]) -> String {
     let count = |is_wanted: fn(&Verdict) -> bool| {
         outcomes.iter().filter(|outcome| is_wanted(&outcome.verdict)).count()
     };
+
     let passed = count(|verdict| *verdict == Verdict::Passed);
     let failed = count(Verdict::is_failure);
     let others = count(|verdict| matches!(verdict, Verdict::NotApplicable(_)));
+
     let end = if failed == 0 { "the adapter keeps its promises" } else { "don't measure it yet" };
     format!("\n{passed} passed, {failed} failed, {others} not applicable: {end}\n")
 }

@@ -15,11 +15,13 @@ pub fn databases(args: &DatabasesArgs) -> anyhow::Result<Exit> {
         Some(folder) => Databases::at(folder),
         None => Databases::of_user()?,
     };
+
     if let Some(name) = &args.remove {
         let freed = databases.remove(name)?;
         eprintln!("removed `{name}`: {} MB", freed.div_ceil(1_000_000));
         return Ok(Exit::Ok);
     }
+
     if let Some(name) = &args.name {
         print(&description(&databases.open(name)?))?;
         return Ok(Exit::Ok);
@@ -55,6 +57,7 @@ pub fn databases(args: &DatabasesArgs) -> anyhow::Result<Exit> {
         );
         return Ok(exit);
     }
+
     print(&terminal_lines(&columns(&lines)))?;
     Ok(exit)
 }
@@ -83,16 +86,19 @@ fn workload_text(manifest: &Manifest) -> String {
             text += &format!(", {value} {name}");
         }
     }
+
     text + &format!(", seed {}", manifest.part("seed").unwrap_or("?"))
 }
 
 /// Returns the options of the config in words; `-` without any.
 fn config_text(manifest: &Manifest) -> String {
-    let options = manifest
-        .key
-        .iter()
-        .filter_map(|part| Some(format!("{}={}", part.name.strip_prefix("config.")?, part.value)));
-    let options: Vec<String> = options.collect();
+    let mut options = Vec::new();
+    for part in &manifest.key {
+        if let Some(option) = part.name.strip_prefix("config.") {
+            options.push(format!("{option}={}", part.value));
+        }
+    }
+
     if options.is_empty() { "-".to_owned() } else { options.join(" ") }
 }
 
@@ -108,9 +114,14 @@ fn description(entry: &Entry) -> String {
         ["steps".to_owned(), manifest.steps.to_string()],
         ["made by run".to_owned(), manifest.made_by.clone()],
     ];
-    lines.extend(entry.runs().into_iter().map(|run| ["used by run".to_owned(), run]));
-    let parts = manifest.key.iter();
-    lines.extend(parts.map(|part| [format!("key: {}", part.name), part.value.replace('\n', " ")]));
+    for run in entry.runs() {
+        lines.push(["used by run".to_owned(), run]);
+    }
+    for part in &manifest.key {
+        // A config file has several lines, and a table's cell one.
+        lines.push([format!("key: {}", part.name), part.value.replace('\n', " ")]);
+    }
+
     terminal_lines(&columns(&lines))
 }
 
@@ -123,6 +134,7 @@ fn terminal_lines(text: &str) -> String {
 fn age_text(made_unix_ns: u64) -> String {
     let made = UNIX_EPOCH + Duration::from_nanos(made_unix_ns);
     let seconds = SystemTime::now().duration_since(made).unwrap_or_default().as_secs();
+
     match seconds {
         0..120 => format!("{seconds} s"),
         120..7200 => format!("{} min", seconds / 60),

@@ -33,6 +33,7 @@ pub fn export(args: &ExportArgs) -> anyhow::Result<Exit> {
     }
 
     let output = args.output.as_deref();
+    // Profiles of all forms are selected and merged in the same way.
     let profile_form = match args.format {
         ExportFormat::Csv => return export_tables(args, Form::Csv),
         ExportFormat::Parquet => return export_tables(args, Form::Parquet),
@@ -88,11 +89,14 @@ impl Selection {
     fn new(args: &ExportArgs) -> anyhow::Result<Self> {
         let opened: Result<Vec<_>, _> = args.runs.iter().map(RunDir::open).collect();
         let directories = opened?;
+
         // Nobody would notice in a table that a measurement counts twice.
         let recorded = Recorded::read(&directories)?;
         refuse_copies(&recorded).map_err(UsageError::from)?;
+
         let runs: Vec<Run> = recorded.into_iter().map(|recorded| recorded.run).collect();
         let cells: Vec<_> = runs.iter().flat_map(|run| run.cells.clone()).collect();
+
         let selection = Self {
             directories,
             runs,
@@ -100,6 +104,7 @@ impl Selection {
             only: CellFilters::new(&args.only, &cells)?,
             saw_damage: Cell::new(false),
         };
+
         selection.check_steps()?;
         Ok(selection)
     }
@@ -121,6 +126,7 @@ impl Selection {
         if self.steps.is_empty() {
             return Ok(());
         }
+
         let mut known: Vec<String> = Vec::new();
         for (directory, run) in self.directories.iter().zip(&self.runs) {
             for cell in &run.cells {
@@ -133,6 +139,7 @@ impl Selection {
                 }
             }
         }
+
         match self.steps.iter().find(|step| !known.contains(step)) {
             Some(unknown) => {
                 let known = known.iter().map(String::as_str).collect();
@@ -161,17 +168,21 @@ impl Selection {
     ) -> anyhow::Result<()> {
         let paths: Vec<&Path> = self.directories.iter().map(RunDir::path).collect();
         let before = SetAsideCounts::of(&paths);
+
         analysis::figures::for_each_row(&self.directories, |step, row| {
             if row.damaged || step.state() == StepState::Missing {
                 before.refuse_changes(&paths)?;
             }
+
             if row.damaged || step.is_lost() {
                 self.saw_damage.set(true);
                 eprint_line!("error: {}", report::terminal_text(&row.reasons.join("; ")));
             }
+
             if self.has(&row) {
                 take(step, row)?;
             }
+
             Ok(())
         })
     }
@@ -201,19 +212,23 @@ impl Selection {
         let of_rows = [ExportTable::Steps, ExportTable::Metrics];
         let takes_rows = tables.iter().any(|table| of_rows.contains(table));
         let rows = if takes_rows { self.rows()? } else { Vec::new() };
-        let compare = || {
+
+        let mut answer = None;
+        if tables.contains(&ExportTable::Verdicts) {
             let recorded = Recorded::read(&self.directories)?;
             let paths = self.directories.iter().map(|directory| directory.path().to_owned());
             let args = CompareArgs::with_defaults(paths.collect(), self.steps.clone());
-            compare::answer(&self.directories, &recorded, &args)
-        };
-        let has_verdicts = tables.contains(&ExportTable::Verdicts);
-        let answer = has_verdicts.then(compare).transpose()?;
+            answer = Some(compare::answer(&self.directories, &recorded, &args)?);
+        }
+
         // `rows` has already reported damage.
-        if let Some(answer) = answer.as_ref().filter(|_| !takes_rows) {
+        if let Some(answer) = &answer
+            && !takes_rows
+        {
             let is_damaged = say_damages(&answer.figures);
             self.saw_damage.set(self.saw_damage.get() || is_damaged);
         }
+
         Ok(Figures { rows, answer })
     }
 
@@ -236,6 +251,7 @@ impl Selection {
                 self.write_verdicts(answer, engine, form, sink)
             }
             (ExportTable::Seconds, _) => {
+                // Rows of seconds are too many to be kept: each step is written as it is read.
                 let mut seconds = SecondTable::new(form, &runs, sink)?;
                 self.each(|step, row| {
                     if is_of_engine(&row, engine) {
@@ -276,6 +292,7 @@ impl Selection {
             effects: &Effects::default(),
             findings: &[],
         };
+
         Ok(report::verdict_table(&comparison, engine, form, sink)?)
     }
 
@@ -296,6 +313,7 @@ impl Selection {
             )
             .into());
         }
+
         let figures = self.figures(tables)?;
         for &table in tables {
             let name = file_name(table.name(), form);
@@ -303,6 +321,7 @@ impl Selection {
                 self.write_table((table, form), &figures, None, sink)
             })?;
         }
+
         Ok(self.exit())
     }
 
@@ -318,10 +337,12 @@ impl Selection {
             [] => vec![ExportTable::Steps, ExportTable::Metrics, ExportTable::Verdicts],
             tables => tables.to_owned(),
         };
+
         // A run without anything to compare still has its other tables.
         if !has_comparison(run) {
             tables.retain(|table| *table != ExportTable::Verdicts);
         }
+
         let figures = self.figures(&tables)?;
         let engines = distinct(run.targets.iter().map(|target| target.engine.as_str()));
         let file = file_name(&run.id, form);
@@ -332,12 +353,14 @@ impl Selection {
                     // A record may name anything, which must not lead elsewhere.
                     .join(format!("engine={}", engine.replace(['/', '\0'], "_")))
                     .join(format!("date={}", report::day(run.started_unix_ns)));
+
                 fs_err::create_dir_all(&directory)?;
                 write_file(&directory.join(&file), |sink| {
                     self.write_table((table, form), &figures, Some(engine), sink)
                 })?;
             }
         }
+
         Ok(())
     }
 
@@ -353,10 +376,12 @@ impl Selection {
             );
             return Ok(Exit::Invalid);
         }
+
         write_to(output, "benchmarks.txt", false, |mut sink| {
             sink.write_all(benchmarks.text.as_bytes())?;
             Ok(sink)
         })?;
+
         Ok(self.exit())
     }
 }
@@ -374,6 +399,8 @@ fn write_partitions(args: &ExportArgs, form: Form, directory: &Path) -> anyhow::
                 continue;
             }
         };
+
+        // The files of a run are named by its id, so one would overwrite the other.
         let id = &selection.runs[0].id;
         if let Some((first, _)) = readable.iter().find(|(_, known)| known.runs[0].id == *id) {
             let (first, second) = (first.display(), path.display());
@@ -383,6 +410,7 @@ fn write_partitions(args: &ExportArgs, form: Form, directory: &Path) -> anyhow::
             )
             .into());
         }
+
         readable.push((path, selection));
     }
 
@@ -396,6 +424,7 @@ fn write_partitions(args: &ExportArgs, form: Form, directory: &Path) -> anyhow::
             }
             Err(error) => return Err(error),
         }
+
         exit = exit.max(selection.exit());
     }
 
@@ -403,10 +432,12 @@ fn write_partitions(args: &ExportArgs, form: Form, directory: &Path) -> anyhow::
         Errors::combine(errors)?;
         return Ok(exit);
     }
+
     for error in &errors {
         report_error(error);
         exit = Exit::Failed;
     }
+
     print(&format!("{}\n", directory.display()))?;
     Ok(exit)
 }

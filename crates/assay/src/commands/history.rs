@@ -29,6 +29,7 @@ pub fn run(args: &HistoryArgs) -> anyhow::Result<Exit> {
         metrics: args.metrics.clone(),
         recent_runs: args.recent,
     };
+
     let found = history(&reading.runs, &options);
     let folder = args.folder.display().to_string();
     let view = HistoryView {
@@ -39,17 +40,20 @@ pub fn run(args: &HistoryArgs) -> anyhow::Result<Exit> {
         error_rate: options.levels.error_rate,
         effect: options.levels.effect,
     };
+
     print(&match args.format {
         Format::Table => report::history(&view, style()),
         Format::Json => json_text(&report::history_json(&view))?,
         Format::Csv => report::history_csv(&view),
         Format::Markdown => report::history_markdown(&view),
     })?;
+
     if let Some(file) = &args.html {
         fs_err::write(file, report::history_page(&view)).context("cannot write the page")?;
         eprint_line!("page: {}", terminal_text(&file.display().to_string()));
     }
 
+    // A regression says more than a run that can't be read.
     let is_regressed = found.changes().iter().any(|(_, change)| change.fails_gate());
     Ok(if args.gate && is_regressed {
         Exit::Regressed
@@ -65,6 +69,7 @@ fn say_what_is_left_out(reading: &Reading) {
     for failure in &reading.failures {
         eprint_line!("error: {}", terminal_text(failure));
     }
+
     if reading.in_progress > 0 {
         eprint_line!("note: {} in progress left out", counted(reading.in_progress, "run"));
     }
@@ -83,6 +88,7 @@ fn keep_wanted(reading: &mut Reading, args: &HistoryArgs) {
             run.steps.retain(|step| args.steps.contains(&step.step));
         }
     }
+
     if args.plans.is_empty() {
         return;
     }
@@ -103,6 +109,7 @@ fn nothing_to_show(args: &HistoryArgs) -> UsageError {
     } else {
         format!("there are no runs of that plan below `{shown}`")
     };
+
     let help = "give the folder that `assay run` writes to, which is `results` without `--results`";
     UsageError::new(message, Some(help.into()))
 }

@@ -24,6 +24,7 @@ pub fn host(args: &HostArgs) -> anyhow::Result<Exit> {
         data_dir: &args.directory,
         needed_bytes: None,
         has_local_server: true,
+        // No run is planned, so there is nothing that could lack connections.
         connections: 0,
         active_connections: 0,
         fsync: None,
@@ -67,6 +68,7 @@ fn text(host: &Host, warnings: &[Warning], floor: Option<&DiskFloor>) -> String 
         let value = terminal_text(value);
         text.push_str(&format!("{name:width$}  {value}\n"));
     }
+
     if let Some(fsync) = host.fsync {
         text.push_str(&format!(
             "{:width$}  p50 {}, p99 {}, max {} ({} writes of 4 KiB, each with fdatasync)\n",
@@ -85,6 +87,7 @@ fn text(host: &Host, warnings: &[Warning], floor: Option<&DiskFloor>) -> String 
     if let Some(floor) = floor {
         text.push_str(&format!("\n{}\n", report::disk_floor(floor, style()).trim()));
     }
+
     text
 }
 

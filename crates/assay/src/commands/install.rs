@@ -16,8 +16,10 @@ pub fn completions(args: &CompletionsArgs) -> anyhow::Result<Exit> {
         .disable_help_subcommand(true)
         .version(env!("CARGO_PKG_VERSION"))
         .subcommands(shown.cloned());
+
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut shown, "assay", &mut script);
+
     print(&String::from_utf8(script)?)?;
     Ok(Exit::Ok)
 }
@@ -30,8 +32,10 @@ pub fn man(args: &ManArgs) -> anyhow::Result<Exit> {
         clap_mangen::generate_to(command, directory).with_context(cannot)?;
         return Ok(Exit::Ok);
     }
+
     let mut page = Vec::new();
     clap_mangen::Man::new(command).render(&mut page)?;
+
     print(&String::from_utf8(page)?)?;
     Ok(Exit::Ok)
 }

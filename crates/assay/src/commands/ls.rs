@@ -44,6 +44,7 @@ pub fn ls(args: &LsArgs) -> anyhow::Result<Exit> {
     if more > 0 {
         eprint_line!("note: {} not listed; `--all` lists all", counted(more, "older run"));
     }
+
     let is_readable = listed.iter().all(|run| run.outline.is_ok() && run.result.is_ok());
     Ok(if is_readable { Exit::Ok } else { Exit::Failed })
 }
@@ -69,6 +70,7 @@ fn newest_first(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
             "give the folder that `assay run` writes to, which is `results` without `--results`";
         return Err(UsageError::new(format!("`{shown}` has no runs"), Some(help.into())).into());
     }
+
     runs.reverse();
     Ok(runs)
 }
@@ -76,11 +78,13 @@ fn newest_first(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
 fn listed(path: &Path) -> Listed {
     let outline = catalog::outline(path).map_err(|error| format!("{error:#}"));
     let result = match &outline {
-        Ok(_) => catalog::outcome(path)
-            .map(|outcome| outcome.result)
-            .map_err(|error| format!("{error:#}")),
+        Ok(_) => match catalog::outcome(path) {
+            Ok(outcome) => Ok(outcome.result),
+            Err(error) => Err(format!("{error:#}")),
+        },
         Err(why) => Err(why.clone()),
     };
+
     Listed { name: catalog::name(path), path: path.to_owned(), outline, result }
 }
 
@@ -91,6 +95,7 @@ fn line(run: &Listed) -> [String; 6] {
         Ok(result) => terminal_text(result),
         Err(why) => terminal_text(why),
     };
+
     match &run.outline {
         Ok(outline) => [
             name,

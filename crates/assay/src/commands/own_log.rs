@@ -22,6 +22,7 @@ pub fn read<T: DeserializeOwned>(directory: &Path, file_name: &str) -> anyhow::R
         let message = format!("cannot resume `{}`: {error}", path.display());
         UsageError::new(message, Some("give the directory of a search".into()))
     })?;
+
     let metadata = file.metadata()?;
     let own = rustix::process::geteuid().as_raw();
     let refusal = if metadata.uid() != own {
@@ -31,12 +32,14 @@ pub fn read<T: DeserializeOwned>(directory: &Path, file_name: &str) -> anyhow::R
     } else {
         None
     };
+
     if let Some(message) = refusal {
         let help = "a search runs what its log names: begin your own";
         return Err(UsageError::new(message, Some(help.into())).into());
     }
 
     let mut text = String::new();
+    // A log of the user can be damaged, and then of any size.
     file.take(BYTES_MAX).read_to_string(&mut text)?;
     serde_json::from_str(&text).with_context(|| format!("`{}` is damaged", path.display()))
 }

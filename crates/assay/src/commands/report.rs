@@ -24,13 +24,16 @@ pub fn report(args: &ReportArgs) -> anyhow::Result<Exit> {
     let notes = check_repeats(&runs).map_err(UsageError::from)?;
     let (figures, curves) = figures(&directories, Curves::take)?;
     check_steps(&figures, &args.steps)?;
+
     let output = args.output.as_deref();
     let output = write_report(&directories, &figures, &curves, &notes, output)?;
     print(&format!("{}\n", output.display()))?;
+
     if let (Some(folder), Some(first)) = (&args.svg, runs.first()) {
         let files = PlotFiles { width: args.width.map(f64::from), steps: &args.steps };
         write_plots(&first.run, &figures, files, folder)?;
     }
+
     Ok(exit_of_reading(&figures))
 }
 
@@ -45,10 +48,12 @@ pub fn write_report(
 ) -> anyhow::Result<PathBuf> {
     let html = html_of(directories, figures, curves, notes)?;
     let failed = "cannot write the report; `-o FILE` chooses another file";
+
     if let Some(output) = output {
         fs_err::write(output, html).context(failed)?;
         return Ok(output.to_owned());
     }
+
     let folder = directories[0].path();
     record::replace_file(folder, REPORT_FILE, html.as_bytes()).context(failed)?;
     Ok(folder.join(REPORT_FILE))
@@ -79,17 +84,20 @@ fn write_plots(
         );
         return Ok(());
     }
+
     fs_err::create_dir_all(folder).context("cannot write the plots")?;
     for (name, svg) in plots {
         let name = format!("{name}.svg");
         record::replace_file(folder, &name, svg.as_bytes()).context("cannot write the plots")?;
         print(&format!("{}\n", folder.join(name).display()))?;
     }
+
     Ok(())
 }
 
 fn source(directory: &RunDir) -> anyhow::Result<Source> {
     let run = directory.read_run()?;
+
     let mut cells = Vec::new();
     for cell in &run.cells {
         let directory = directory.cell(cell)?;
@@ -99,5 +107,6 @@ fn source(directory: &RunDir) -> anyhow::Result<Source> {
             cells.push(CellRecord { cell, steps });
         }
     }
+
     Ok(Source { run, cells })
 }

@@ -23,6 +23,7 @@ pub fn show(args: &ShowArgs) -> anyhow::Result<Exit> {
     }
 
     let run = directory.read_run()?;
+    // The series of seconds are kept, unlike in a comparison: some tables show them.
     let (mut figures, _) = figures(std::slice::from_ref(&directory), |_| ())?;
     if !args.steps.is_empty() {
         keep_steps(&mut figures, &args.steps)?;
@@ -63,6 +64,7 @@ fn named_tables(
 ) -> anyhow::Result<String> {
     let mut names = args.tables.clone();
     names.retain(|name| name != ENGINE_STATUS);
+
     let mut text = String::new();
     if names.len() < args.tables.len() {
         let texts = engine_statuses(directory, run, &args.steps)?;
@@ -73,6 +75,7 @@ fn named_tables(
         }
         text = report::verbatim(&texts, style);
     }
+
     if !names.is_empty() {
         let tables = report::tables_named(run, figures, &names, style);
         text += &tables.map_err(|(unknown, mut known)| {
@@ -81,6 +84,7 @@ fn named_tables(
             UsageError::new(format!("the run has no table `{unknown}`"), help)
         })?;
     }
+
     Ok(text)
 }
 
@@ -95,12 +99,16 @@ fn engine_statuses(
     for cell in &run.cells {
         for step in directory.cell(cell)?.read_steps()? {
             let name = &step.step().name;
-            if steps.is_empty() || steps.contains(name) {
-                let text = step.engine_status()?;
-                texts.extend(text.map(|text| (format!("{name} of {}", cell.name()), text)));
+            if !steps.is_empty() && !steps.contains(name) {
+                continue;
+            }
+
+            if let Some(text) = step.engine_status()? {
+                texts.push((format!("{name} of {}", cell.name()), text));
             }
         }
     }
+
     Ok(texts)
 }
 
@@ -114,6 +122,7 @@ fn show_between(
     let of_run = RunSettings::read(directory)?;
     let (a, b) = pair_of(pair, of_run.targets())?;
     let settings = of_run.between(a, b);
+
     let text = match format {
         Format::Table => report::differences(&settings, style),
         Format::Json => json_text(&analysis::settings_json(&settings))?,
@@ -125,6 +134,7 @@ fn show_between(
             .into());
         }
     };
+
     print(&text)?;
     Ok(Exit::Ok)
 }
@@ -138,11 +148,13 @@ pub fn pair_of<'a>(
     let [a, b] = pair else {
         unreachable!("the command line has two names or none");
     };
+
     for name in [a, b] {
         if !targets.contains(&name.as_str()) {
             let help = did_you_mean(&mut targets, name, "targets");
             return Err(UsageError::new(format!("unknown target `{name}`"), help).into());
         }
     }
+
     Ok((a, b))
 }

@@ -59,10 +59,12 @@ pub fn versus(args: &VersusArgs) -> anyhow::Result<Exit> {
     let stem = stem(&draft, args.aa);
     let title = draft.template.title;
     let text_at = |path: &str| Draft { head: head(args, title, path), ..draft }.text(repeats);
+
     if args.dry_run {
         print(&text_at("PLAN"))?;
         return Ok(Exit::Ok);
     }
+
     let path = save(&args.place.results, &stem, text_at)?;
     if !args.place.quiet {
         eprintln!("plan: {}", path.display());
@@ -93,6 +95,7 @@ fn find_or_fetch(args: &VersusArgs) -> anyhow::Result<Vec<TargetBuild>> {
         errors.extend(fetched.err());
         Ok(())
     })?;
+
     Errors::combine(errors)?;
     find_all(&args.targets)
 }
@@ -121,6 +124,7 @@ fn head(args: &VersusArgs, title: &str, path: &str) -> String {
     if args.quick {
         head += &format!("Quick: {QUICK}.\n");
     }
+
     head + &format!(
         "To measure something else, edit this file, then run\n  assay check {path}\n  assay run {path}"
     )
@@ -132,11 +136,15 @@ pub fn init(args: &InitArgs) -> anyhow::Result<Exit> {
     let target_builds = find_all(&targets)?;
     let fetch = target_builds[0].missing().map(|spec| format!("assay fetch {spec}; "));
     let NamedBuilds { builds, .. } = name_builds(&targets, target_builds)?;
-    let second = DraftConfig::second_of(builds[0].engine);
-    let configs = Vec::from_iter(second.filter(|_| !builds[0].is_foreign()));
+    let mut configs = Vec::new();
+    // Assay can't change the settings of a server that it does not start.
+    if !builds[0].is_foreign() {
+        configs.extend(DraftConfig::second_of(builds[0].engine));
+    }
 
     let output = args.output.display();
     let next = format!("{}assay check {output}; assay run {output}", fetch.unwrap_or_default());
+
     let template = template(args.workload, &builds, false)?;
     let draft = Draft {
         head: format!(
@@ -176,25 +184,33 @@ pub fn init(args: &InitArgs) -> anyhow::Result<Exit> {
 fn configs(arguments: &[String]) -> anyhow::Result<Vec<DraftConfig>> {
     let mut configs: Vec<DraftConfig> = Vec::new();
     for (number, text) in (1..).zip(arguments) {
-        let options = text.split_whitespace().map(|option| {
-            let option = option.split_once('=').filter(|(name, _)| !name.is_empty());
-            let (name, value) = option.ok_or_else(|| {
-                let help = "write `--config 'OPTION=VALUE OPTION=VALUE'`; for anything else, edit the plan that `--dry-run` prints";
-                let message = format!("`--config '{text}'`: expected options as OPTION=VALUE");
-                UsageError::new(message, Some(help.into()))
-            })?;
-            Ok((name.to_owned(), value.to_owned()))
-        });
-        let options = options.collect::<Result<Vec<_>, UsageError>>()?;
+        let mut options = Vec::new();
+        for option in text.split_whitespace() {
+            match option.split_once('=') {
+                Some((name, value)) if !name.is_empty() => {
+                    options.push((name.to_owned(), value.to_owned()));
+                }
+                _ => {
+                    let help = "write `--config 'OPTION=VALUE OPTION=VALUE'`; for anything else, edit the plan that `--dry-run` prints";
+                    let message = format!("`--config '{text}'`: expected options as OPTION=VALUE");
+                    return Err(UsageError::new(message, Some(help.into())).into());
+                }
+            }
+        }
+
         let words: Vec<String> =
             options.iter().map(|(name, value)| format!("{name}-{value}")).collect();
         let mut name = plan_name(&words.join("_"));
+
         let is_taken = |name: &str| configs.iter().any(|other| other.name == name);
         if name.is_empty() || name.len() > 40 || name == BASE || is_taken(&name) {
+            // The options make no usable name.
             name = format!("config{number}");
         }
+
         configs.push(DraftConfig { name, options });
     }
+
     Ok(configs)
 }
 
@@ -204,12 +220,12 @@ fn reject_duplicates(
     identities: &[String],
     configs: &[DraftConfig],
 ) -> anyhow::Result<()> {
-    let target = &args.targets[0];
     let help = |target: &str| {
         format!(
             "to measure the noise of this machine, compare one target with itself: `assay versus --aa {target}`"
         )
     };
+
     for (index, identity) in identities.iter().enumerate() {
         if let Some(first) = identities[..index].iter().position(|known| known == identity) {
             let (one, other) = (&args.targets[first], &args.targets[index]);
@@ -221,12 +237,14 @@ fn reject_duplicates(
             return Err(UsageError::new(message, Some(help(one))).into());
         }
     }
+
     for (index, config) in configs.iter().enumerate() {
         if configs[..index].iter().any(|known| known.options == config.options) {
             let message = format!("`--config '{}'` is given twice", args.configs[index]);
-            return Err(UsageError::new(message, Some(help(target))).into());
+            return Err(UsageError::new(message, Some(help(&args.targets[0]))).into());
         }
     }
+
     Ok(())
 }
 
@@ -261,6 +279,7 @@ fn template(
         );
     }
 
+    // Only the Insert Benchmark runs on all engines.
     let default_workload = is_mixed.then_some(WorkloadName::Insert);
     let template = Template::of(workload.or(default_workload), first);
     if let Some(build) = builds.iter().find(|build| !(template.runs_on)(build.engine)) {
@@ -274,6 +293,7 @@ fn template(
         let help = "choose `--workload insert`, which runs on all engines";
         return usage_error(message, help);
     }
+
     Ok(template)
 }
 
@@ -290,6 +310,7 @@ fn repeats(args: &VersusArgs, draft: &Draft<'_>) -> anyhow::Result<DraftRepeats>
 
     // The first repeat may take longer, since it loads.
     let each_s = two_s - one_s;
+
     let repeats = (1.0 + (f64::from(args.minutes) * 60.0 - one_s) / each_s) as u64;
     if repeats < u64::from(REPEATS_MIN) {
         let least_s = one_s + each_s * f64::from(REPEATS_MIN - 1);
@@ -301,6 +322,7 @@ fn repeats(args: &VersusArgs, draft: &Draft<'_>) -> anyhow::Result<DraftRepeats>
         let help = format!("use `--minutes {minutes}`, or `--quick` for shorter steps");
         return usage_error(message, help);
     }
+
     Ok(if args.aa {
         DraftRepeats::Count(repeats.min(plan::REPEATS_MAX.into()) as u32)
     } else {
@@ -342,6 +364,7 @@ fn save(directory: &Path, stem: &str, text_at: impl Fn(&str) -> String) -> anyho
                 return Ok(path);
             }
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                // A plan that says the same is used again, so that repeated commands leave one.
                 if has_text(&path, &text).unwrap_or(false) {
                     return Ok(path);
                 }
@@ -371,6 +394,7 @@ fn command_line() -> String {
         let word = words::redact(&arg).replace(char::is_control, " ");
         line += &format!(" {}", words::shell_quoted(&word));
     }
+
     line
 }
 

@@ -30,6 +30,7 @@ pub fn places(folder: &Path) -> Vec<Place> {
     let mut found = Vec::new();
     let mut open = vec![(folder.to_owned(), String::new(), 0)];
     let mut searched = 0;
+
     while let Some((path, name, depth)) = open.pop() {
         searched += 1;
         let has_record = depth > 0 && RunDir::exists_at(&path);
@@ -37,12 +38,15 @@ pub fn places(folder: &Path) -> Vec<Place> {
             found.push(Place { path, name, has_record });
             continue;
         }
+
         if depth == DEPTH_MAX || searched > FOLDERS_MAX {
             continue;
         }
+
         let Ok(entries) = fs_err::read_dir(&path) else {
             continue;
         };
+
         for entry in entries.flatten() {
             let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
             let own = entry.file_name().to_string_lossy().into_owned();
@@ -52,6 +56,7 @@ pub fn places(folder: &Path) -> Vec<Place> {
             }
         }
     }
+
     found.sort_by(|a, b| a.name.cmp(&b.name));
     found
 }

@@ -57,6 +57,7 @@ pub fn read_all(places: &[Place]) -> Reading {
             outcomes.push((place.name.clone(), outcome));
         }
     };
+
     std::thread::scope(|scope| {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         for _ in 1..processors.min(THREADS_MAX) {
@@ -64,6 +65,7 @@ pub fn read_all(places: &[Place]) -> Reading {
         }
         work();
     });
+
     let outcomes = outcomes.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     in_order(outcomes)
 }
@@ -83,9 +85,11 @@ fn in_order(outcomes: Vec<(String, Outcome)>) -> Reading {
             Outcome::Failed(why) => reading.failures.push(format!("{name}: {why}")),
         }
     }
+
     found.sort_by(|(a_name, a, _), (b_name, b, _)| {
         (a.started_unix_ns, a_name).cmp(&(b.started_unix_ns, b_name))
     });
+    // Threads end in any order.
     reading.failures.sort();
 
     let mut known = HashSet::new();
@@ -94,9 +98,11 @@ fn in_order(outcomes: Vec<(String, Outcome)>) -> Reading {
             reading.copies += 1;
             continue;
         }
+
         reading.names.push(name);
         reading.runs.push(summary);
     }
+
     reading
 }
 
@@ -108,10 +114,12 @@ fn read(place: &Place) -> Outcome {
             None => Outcome::Failed(format!("`{SUMMARY_FILE}` is damaged, and there is no record")),
         };
     }
+
     let sum = run_crc32(&place.path);
     if let Some(summary) = kept.filter(|kept| sum.as_ref() == Some(&kept.run_crc32)) {
         return Outcome::Kept(summary);
     }
+
     match read_record(&place.path, sum.unwrap_or_default()) {
         Ok(Some(summary)) => Outcome::Recorded(summary),
         Ok(None) => Outcome::InProgress,
@@ -133,8 +141,10 @@ fn run_crc32(run: &Path) -> Option<String> {
     let mut file = open_regular(&run.join("run.json")).ok()?;
     let length = file.metadata().ok()?.len();
     file.seek(SeekFrom::Start(length.saturating_sub(END_BYTES))).ok()?;
+
     let mut end = String::new();
     file.take(END_BYTES).read_to_string(&mut end).ok()?;
+
     let (_, after) = end.rsplit_once("\"crc32\": \"")?;
     Some(after.split('"').next()?.to_owned())
 }
@@ -146,6 +156,7 @@ fn read_record(path: &Path, sum: String) -> anyhow::Result<Option<RunSummary>> {
         if directory.read_run()?.is_running {
             return Ok(None);
         }
+
         let directories = [directory];
         let (figures, _) = figures(&directories, |row| row.series = Series::default())?;
         // What is left of a damaged record would be taken for all of it.
@@ -154,10 +165,15 @@ fn read_record(path: &Path, sum: String) -> anyhow::Result<Option<RunSummary>> {
         }
         Ok(Some(summarize(&directories[0], &figures, sum.clone())?))
     })?;
-    if let Some(summary) = summary.as_ref().filter(|_| !sum.is_empty()) {
+
+    // Records without a checksum have nothing by which a later reading could trust the summary.
+    if let Some(summary) = &summary
+        && !sum.is_empty()
+    {
         // A folder that can't be written to is read anew the next time.
         let text = summary.to_json()?;
         let _ = record::replace_file(path, SUMMARY_FILE, text.as_bytes());
     }
+
     Ok(summary)
 }

@@ -31,10 +31,12 @@ impl AllowedHosts {
         if port != Some(self.listening.port()) {
             return false;
         }
+
         let is_known = |known: &str| known.eq_ignore_ascii_case(name);
         if LOCAL.iter().copied().any(is_known) || is_known(&self.given) {
             return true;
         }
+
         // Only names can be made to lead here, not addresses.
         let address: Option<IpAddr> = name.trim_matches(['[', ']']).parse().ok();
         address.is_some_and(|address| {

@@ -54,6 +54,7 @@ impl Key {
 
         let after_slash = target.strip_prefix('/')?;
         let (given, _) = after_slash.split_once('/')?;
+
         // The rest begins with the slash after the key.
         self.is(given).then(|| &after_slash[given.len()..])
     }
@@ -90,6 +91,7 @@ impl Key {
             return Err(UsageError::new(what, Some(help.into())).into());
         }
 
+        // Only now: a file that is refused keeps its content.
         file.set_len(0)?;
         writeln!(file, "{}", self.0.expose())?;
         Ok(())

@@ -64,10 +64,12 @@ pub(super) fn reply(
         Received::Refused(content) => return Some(Reply::now(content)),
         Received::Request(request) => request,
     };
+
     if !matches!(method, "GET" | "HEAD") {
         let refusal = Content::text("405 Method Not Allowed", "only GET and HEAD are supported");
         return Some(Reply::now(refusal));
     }
+
     Some(Reply { answer: site.answer(target, now_ns), is_head: method == "HEAD" })
 }
 
@@ -78,9 +80,11 @@ pub(super) fn bytes(content: &Content, is_head: bool) -> Vec<u8> {
     let mut reply = format!(
         "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n{HEADERS}\r\n"
     );
+
     if !is_head {
         reply += body;
     }
+
     reply.into_bytes()
 }
 
@@ -166,12 +170,14 @@ fn read_headers<'r>(lines: impl Iterator<Item = &'r str>) -> Result<Headers<'r>,
         if name.is_empty() || name.contains([' ', '\t']) {
             return Err("a header has an invalid name");
         }
+
         if name.eq_ignore_ascii_case("host") {
             headers.hosts.push(value.trim());
         } else if name.eq_ignore_ascii_case("authorization") {
             headers.authorization = Some(value.trim());
         }
     }
+
     Ok(headers)
 }
 
@@ -185,7 +191,9 @@ fn may_begin_request(received: &[u8]) -> bool {
     let method = received.split(|&byte| byte == b' ').next().unwrap_or_default();
     let is_method = method.iter().all(u8::is_ascii_uppercase) && method.len() <= METHOD_BYTES_MAX;
     let has_method = !method.is_empty() || received.is_empty();
+
     let has_bare_line_end = received.first() == Some(&b'\n')
         || received.windows(2).any(|two| two[1] == b'\n' && two[0] != b'\r');
+
     is_method && has_method && !has_bare_line_end
 }

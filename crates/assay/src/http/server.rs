@@ -61,20 +61,25 @@ impl Listener {
 /// Listens on `address`, with a new key. Only if `anywhere` is set may other machines reach it.
 pub fn bind(address: &str, anywhere: bool) -> anyhow::Result<Listener> {
     let wrong = |what: String, help: &str| UsageError::new(what, Some(help.into()));
+
     let addresses = address.to_socket_addrs().map_err(|error| {
         let what = format!("invalid address `{address}` for `--listen`: {error}");
         wrong(what, "use HOST:PORT, for example `127.0.0.1:9187`")
     })?;
+
     let addresses: Vec<_> = addresses.collect();
     if !anywhere && addresses.iter().any(|address| !address.ip().is_loopback()) {
         let what = format!("other machines could reach `{address}`, and there is no encryption");
         let help = "listen on 127.0.0.1, which `ssh -L` can forward, or add `--listen-anywhere`";
         return Err(wrong(what, help).into());
     }
+
     let socket = TcpListener::bind(addresses.as_slice()).map_err(|error| {
         let what = format!("cannot listen on `{address}`: {error}");
         wrong(what, "choose another port, or port 0 to let the system choose one")
     })?;
+
+    // One thread serves all connections, so it must never wait for one.
     socket.set_nonblocking(true)?;
     let bound = socket.local_addr()?;
     let access = Access { hosts: AllowedHosts::new(address, bound), key: Key::random()? };
@@ -125,6 +130,7 @@ impl<S: Site> Server<S> {
         self.accept(now);
 
         let (site, access) = (&mut self.site, &self.access);
+
         self.connections.retain_mut(|connection| {
             connection.advance(access, site, now).unwrap_or(false)
                 && (connection.is_awaiting() || connection.ends_at > now)
@@ -142,6 +148,7 @@ impl<S: Site> Server<S> {
             };
             awaited.push(PollFd::new(&connection.stream, flags));
         }
+
         let is_awaiting = self.connections.iter().any(Connection::is_awaiting);
         // If polling fails, the next round tries again.
         let _ = poll(&mut awaited, Some(if is_awaiting { &AWAITING } else { &TICK }));
@@ -153,12 +160,15 @@ impl<S: Site> Server<S> {
             let Ok((stream, _)) = self.listener.accept() else {
                 break;
             };
+
             if stream.set_nonblocking(true).is_err() {
                 continue;
             }
+
             if self.connections.len() == CONNECTIONS_MAX {
                 self.connections.remove(0);
             }
+
             self.connections.push(Connection {
                 stream,
                 ends_at: now + CONNECTION_NS_MAX,
@@ -187,6 +197,7 @@ impl Connection {
                 Ok(count) => received.extend_from_slice(&bytes[..count]),
                 Err(error) => return is_not_ready(error),
             }
+
             match request::reply(received, access, site, now_ns) {
                 None => return Ok(true),
                 Some(Reply { answer: Answer::Now(content), is_head }) => {
@@ -206,6 +217,7 @@ impl Connection {
                     Content::text("500 Internal Server Error", "the answer could not be made")
                 }
             };
+
             self.state = Exchange::Sending(request::bytes(&content, *is_head));
             // What took time has not used up the time for sending.
             self.ends_at = now_ns + CONNECTION_NS_MAX;
@@ -218,9 +230,11 @@ impl Connection {
             Ok(count) => drop(left.drain(..count)),
             Err(error) => return is_not_ready(error),
         }
+
         if left.is_empty() {
             self.stream.shutdown(Shutdown::Write)?;
         }
+
         Ok(!left.is_empty())
     }
 }

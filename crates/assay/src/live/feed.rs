@@ -43,6 +43,7 @@ impl StepFeed {
             max_ns: all.max(),
             ..Latency::default()
         };
+
         // Once: there are thousands of buckets.
         for step in all.iter_recorded() {
             let (ns, count) = (step.value_iterated_to(), step.count_at_value());
@@ -56,6 +57,7 @@ impl StepFeed {
                 }
             }
         }
+
         self.latencies.push(latency);
     }
 
@@ -69,13 +71,15 @@ impl StepFeed {
 
     fn send(&mut self, live: &Live) {
         live.send(|| {
-            let counts = std::mem::take(&mut self.counts).into_iter();
-            let counts =
-                counts.map(|((second, kind), count)| Count { second, kind: kind.into(), ..count });
+            let mut counts = Vec::new();
+            for ((second, kind), count) in std::mem::take(&mut self.counts) {
+                counts.push(Count { second, kind: kind.into(), ..count });
+            }
+
             Event::Progress(Progress {
                 elapsed_s: self.elapsed_s,
                 lag_s: self.lag_s,
-                counts: counts.collect(),
+                counts,
                 latencies: std::mem::take(&mut self.latencies),
             })
         });

@@ -37,75 +37,94 @@ const TIMES: [LatencyMetric; 2] = [
 /// Returns the metrics at `now_ns`.
 pub fn text(state: &RunState, now_ns: u64) -> String {
     let mut text = String::new();
-    let (about, cells) = (&state.about, state.cells);
+    add_run(&mut text, state, now_ns);
 
+    let steps: Vec<(String, &StepState)> =
+        state.steps.iter().map(|step| (of_step(step), step)).collect();
+    add_steps(&mut text, &steps);
+
+    let mut kinds: Vec<(String, &OpState)> = Vec::new();
+    for (of_step, step) in &steps {
+        for (name, kind) in &step.kinds {
+            let own = labels(&[("role", &kind.role), ("kind", name)]);
+            kinds.push((format!("{of_step},{own}"), kind));
+        }
+    }
+    add_operations(&mut text, &kinds);
+
+    // Scrapers take a text without an end for one that was cut off.
+    text += "# EOF\n";
+    text
+}
+
+/// Writes what is known of the run, its targets and its cells.
+fn add_run(text: &mut String, state: &RunState, now_ns: u64) {
+    let (about, cells) = (&state.about, state.cells);
     let run = labels(&[
         ("name", &about.name),
         ("directory", &about.directory),
         ("base", &about.base),
         ("version", &about.assay),
     ]);
-    family(&mut text, "info", "assay_run", "The run", [(&run, 1)]);
+    family(text, "info", "assay_run", "The run", [(&run, 1)]);
 
     let targets = about.targets.iter().map(|target| {
         let names = ["target", "build", "config", "engine"];
         let pairs: Vec<_> = names.into_iter().zip(target.iter().map(String::as_str)).collect();
         (labels(&pairs), 1)
     });
-    let help = "A target of the run";
-    family(&mut text, "info", "assay_target", help, targets);
+    family(text, "info", "assay_target", "A target of the run", targets);
 
     for (name, help, count) in [
         ("assay_cells", "Cells of the run", cells.count),
         ("assay_cells_complete", "Cells that are measured", cells.complete),
         ("assay_cells_failed", "Cells that failed in this invocation", cells.failed),
     ] {
-        family(&mut text, "gauge", name, help, [("", count)]);
+        family(text, "gauge", name, help, [("", count)]);
     }
 
     let help = "Estimated time of the remaining cells";
     let left_s = state.left_s(now_ns);
-    family(&mut text, "gauge", "assay_left_seconds", help, [("", left_s)]);
+    family(text, "gauge", "assay_left_seconds", help, [("", left_s)]);
+}
 
-    let steps: Vec<(String, &StepState)> =
-        state.steps.iter().map(|step| (of_step(step), step)).collect();
+/// Writes the progress of steps, each with its labels.
+fn add_steps(text: &mut String, steps: &[(String, &StepState)]) {
     let running = steps.iter().map(|(labels, step)| {
         let is_running = !matches!(step.state, StepPhase::Ended { .. });
         let labels = format!("{labels},state=\"{}\"", step.state.name());
         (labels, u8::from(is_running))
     });
     let help = "Phase of a step: 1 while it runs, 0 once it has ended";
-    family(&mut text, "gauge", "assay_step_running", help, running);
+    family(text, "gauge", "assay_step_running", help, running);
+
     let elapsed = steps.iter().map(|(labels, step)| (labels, step.elapsed_s));
     let help = "How long a step has been measuring";
-    family(&mut text, "gauge", "assay_step_elapsed_seconds", help, elapsed);
+    family(text, "gauge", "assay_step_elapsed_seconds", help, elapsed);
+
     let left = steps.iter().filter_map(|(labels, step)| Some((labels, step.left_s()?)));
     let help = "Estimated time until a step stops measuring";
-    family(&mut text, "gauge", "assay_step_left_seconds", help, left);
+    family(text, "gauge", "assay_step_left_seconds", help, left);
 
     let lag = steps.iter().filter_map(|(labels, step)| Some((labels, step.lag_s?)));
     let help = "Largest lag of a replica";
-    family(&mut text, "gauge", "assay_step_replica_lag_seconds", help, lag);
+    family(text, "gauge", "assay_step_replica_lag_seconds", help, lag);
+}
 
-    let kinds = steps.iter().flat_map(|(step, state)| {
-        state.kinds.iter().map(move |(name, kind)| {
-            let own = labels(&[("role", &kind.role), ("kind", name)]);
-            (format!("{step},{own}"), kind)
-        })
-    });
-    let kinds: Vec<(String, &OpState)> = kinds.collect();
+/// Writes the counts and times of the operations of steps, each kind with its labels.
+fn add_operations(text: &mut String, kinds: &[(String, &OpState)]) {
     for (name, help, of) in COUNTERS {
         let counts = kinds.iter().filter_map(|(labels, kind)| Some((labels, of(kind)?)));
-        family(&mut text, "counter", name, help, counts);
+        family(text, "counter", name, help, counts);
     }
+
     for (name, help, of) in TIMES {
-        family(&mut text, "histogram", name, help, [("", 0); 0]);
-        for (labels, kind) in &kinds {
-            histogram(&mut text, name, labels, of(kind));
+        // A family has its help once, also if it has no sample yet.
+        family(text, "histogram", name, help, [("", 0); 0]);
+        for (labels, kind) in kinds {
+            histogram(text, name, labels, of(kind));
         }
     }
-    text += "# EOF\n";
-    text
 }
 
 /// Writes a metric's type and help, and a sample for each set of labels.
@@ -121,11 +140,13 @@ fn family<L: AsRef<str>, V: Display>(
         let _ = writeln!(text, "# UNIT {name} seconds");
     }
     let _ = writeln!(text, "# HELP {name} {help}.");
+
     let end = match kind {
         "info" => "_info",
         "counter" => "_total",
         _ => "",
     };
+
     for (labels, value) in samples {
         let _ = match labels.as_ref() {
             "" => writeln!(text, "{name}{end} {value}"),
@@ -140,13 +161,16 @@ fn histogram(text: &mut String, name: &str, labels: &str, times: &Distribution) 
     if count == 0 {
         return;
     }
+
     let seconds = |bound: &u64| (*bound as f64 / 1e9).to_string();
     let bounds = BOUNDS.iter().map(seconds).chain(["+Inf".into()]);
+
     let mut below = 0;
     for (bound, bucket) in bounds.zip(times.buckets) {
         below += bucket;
         let _ = writeln!(text, "{name}_bucket{{{labels},le=\"{bound}\"}} {below}");
     }
+
     let _ = writeln!(text, "{name}_count{{{labels}}} {count}");
     let _ = writeln!(text, "{name}_sum{{{labels}}} {}", times.sum_s);
 }
@@ -164,10 +188,11 @@ fn of_step(step: &StepState) -> String {
 
 /// Returns labels with their values escaped.
 fn labels(all: &[(&str, &str)]) -> String {
-    let label = |(name, value): &(&str, &str)| {
+    let mut written = Vec::new();
+    for (name, value) in all {
         // Backslashes first: the other replacements add some.
         let escaped = value.replace('\\', r"\\").replace('"', "\\\"").replace('\n', "\\n");
-        format!("{name}=\"{escaped}\"")
-    };
-    all.iter().map(label).collect::<Vec<_>>().join(",")
+        written.push(format!("{name}=\"{escaped}\""));
+    }
+    written.join(",")
 }

@@ -178,6 +178,7 @@ impl Live {
     pub fn connect(pipe: &Path) -> anyhow::Result<Self> {
         let mut pipe = fs_err::OpenOptions::new().write(true).open(pipe)?;
         let (watcher, events) = channel::<Event>();
+
         let forward = move || {
             for event in events {
                 let line = serde_json::to_vec(&event).map(|line| [line, vec![b'\n']].concat());
@@ -187,6 +188,7 @@ impl Live {
                 }
             }
         };
+
         Ok(Self { watcher: Some(watcher), forwarder: Some(spawn("live", forward)?) })
     }
 
@@ -204,12 +206,15 @@ impl Live {
             return Ok(None);
         };
         let (reader, writer) = std::io::pipe().context("a pipe can't be made")?;
+
         spawn("live-relay", move || {
             let lines = BufReader::new(reader).lines().map_while(Result::ok);
             for event in lines.map_while(|line| serde_json::from_str(&line).ok()) {
+                // A watcher that has ended needs no more events.
                 let _ = watcher.send(event);
             }
         })?;
+
         Ok(Some(writer))
     }
 }

@@ -36,17 +36,20 @@ fn content(target: &str, state: &RunState, now_ns: u64) -> Content {
         "/" => Content::ok(HTML, PAGE.clone()),
         METRICS => Content::ok(metrics::CONTENT_TYPE, metrics::text(state, now_ns)),
         "/live.json" => {
-            let number = |name: &str| {
-                let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
-                let value = pairs.find(|(key, _)| *key == name)?.1;
-                value.parse().ok()
+            let known = Known {
+                step: number_in(query, "step").unwrap_or(0),
+                seconds: number_in(query, "from").unwrap_or(0),
+                so_far: number_in(query, "seen").unwrap_or(0),
             };
-            let [step, seconds, so_far] =
-                ["step", "from", "seen"].map(|name| number(name).unwrap_or(0));
-            let known = Known { step, seconds, so_far };
             let json = state.to_json(known, now_ns).to_string();
             Content::ok("application/json", json)
         }
         _ => Content::text("404 Not Found", "there is no such page"),
     }
+}
+
+fn number_in(query: &str, name: &str) -> Option<usize> {
+    let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+    let (_, value) = pairs.find(|(key, _)| *key == name)?;
+    value.parse().ok()
 }

@@ -1,6 +1,7 @@
 //! The state of a run while it is measured.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use record::{CellKey, Run, RunDir, Status};
 use serde_json::{Value, json};
@@ -35,6 +36,7 @@ impl RunInfo {
             [&target.name, &target.build, &target.config, &target.engine].map(String::clone)
         };
         let base = run.measured_base(|target| run.has_cell_of(target));
+
         Self {
             name: run.name.clone(),
             base: base.unwrap_or_default().to_owned(),
@@ -179,6 +181,23 @@ impl OpState {
         &mut self.seconds[at]
     }
 
+    /// Returns the JSON for the page: the totals, and these seconds.
+    fn to_json(&self, name: &str, seconds: Range<usize>) -> Value {
+        let nothing = Second::default();
+        let column = |of: fn(&Second) -> u64| -> Vec<u64> {
+            let at = |second| self.seconds.get(second).unwrap_or(&nothing);
+            seconds.clone().map(|second| of(at(second))).collect()
+        };
+
+        json!({
+            "kind": name, "role": self.role,
+            "scheduled": self.response.count() > 0,
+            "total": {"ok": self.ok, "rows": self.rows, "failed": self.failed, "retried": self.retried},
+            "ok": column(|second| second.ok), "rows": column(|second| second.rows), "failed": column(|second| second.failed),
+            "p50_ns": column(|second| second.p50_ns), "p99_ns": column(|second| second.p99_ns), "max_ns": column(|second| second.max_ns),
+        })
+    }
+
     /// Adds latencies. The page shows response times if there is a schedule, else service times.
     fn time(&mut self, latency: &Latency) {
         let count = latency.buckets.iter().sum();
@@ -187,6 +206,7 @@ impl OpState {
         } else {
             self.service.add(latency)
         }
+
         let is_scheduled = self.response.count() > 0;
         let second = self.second(latency.second);
         // A second is repeated if a connection was late: the larger part of its operations counts.
@@ -195,6 +215,7 @@ impl OpState {
             second.p50_ns = latency.p50_ns;
             second.p99_ns = latency.p99_ns;
         }
+
         second.max_ns = second.max_ns.max(latency.max_ns);
     }
 }
@@ -203,7 +224,9 @@ impl StepState {
     fn take(&mut self, event: Event, now_ns: u64) {
         match event {
             Event::Load { time_s, main_kind, rows, roles } => {
-                (self.time_s, self.rows, self.state) = (time_s, rows, StepPhase::Measuring);
+                self.time_s = time_s;
+                self.rows = rows;
+                self.state = StepPhase::Measuring;
                 self.main_kind = main_kind;
                 for (kind, role) in roles {
                     self.kinds.entry(kind).or_default().role = role;
@@ -227,18 +250,22 @@ impl StepState {
     }
 
     fn progress(&mut self, progress: &Progress) {
-        (self.elapsed_s, self.lag_s) = (progress.elapsed_s, progress.lag_s);
+        self.elapsed_s = progress.elapsed_s;
+        self.lag_s = progress.lag_s;
+
         for count in &progress.counts {
             let kind = self.kinds.entry(count.kind.clone()).or_default();
             kind.ok += count.ok;
             kind.failed += count.failed;
             kind.retried += count.retried;
             kind.rows += count.rows;
+
             let second = kind.second(count.second);
             second.ok += count.ok;
             second.failed += count.failed;
             second.rows += count.rows;
         }
+
         for latency in &progress.latencies {
             let kind = self.kinds.entry(latency.kind.clone()).or_default();
             kind.time(latency);
@@ -250,12 +277,18 @@ impl StepState {
         if self.state != StepPhase::Measuring {
             return None;
         }
-        let left = self.time_s.map(|time| time - self.elapsed_s).or_else(|| {
-            let done = self.kinds.get(self.main_kind.as_ref()?)?.rows;
-            let is_known = done > 0 && self.rows > 0;
-            is_known.then(|| self.elapsed_s * (self.rows as f64 / done as f64 - 1.0))
-        });
-        left.map(|left| left.max(0.0))
+
+        if let Some(time_s) = self.time_s {
+            return Some((time_s - self.elapsed_s).max(0.0));
+        }
+
+        let done = self.kinds.get(self.main_kind.as_ref()?)?.rows;
+        if done == 0 || self.rows == 0 {
+            return None;
+        }
+        // The rest is taken to be as fast as what is done.
+        let left_s = self.elapsed_s * (self.rows as f64 / done as f64 - 1.0);
+        Some(left_s.max(0.0))
     }
 
     /// Returns the number of complete seconds.
@@ -272,27 +305,20 @@ impl StepState {
     fn to_json(&self, from: usize) -> Value {
         let seconds = self.seconds();
         let from = from.clamp(seconds.saturating_sub(SECONDS_MAX), seconds);
+
         // The main kind comes first.
         let mut kinds: Vec<_> = self.kinds.iter().collect();
         kinds.sort_by_key(|(name, _)| Some(*name) != self.main_kind.as_ref());
-        let kinds = kinds.into_iter().map(|(name, kind)| {
-            let nothing = Second::default();
-            let column = |of: fn(&Second) -> u64| -> Vec<u64> {
-                let at = |at| kind.seconds.get(at).unwrap_or(&nothing);
-                (from..seconds).map(|second| of(at(second))).collect()
-            };
-            json!({
-                "kind": name, "role": kind.role,
-                "scheduled": kind.response.count() > 0,
-                "total": {"ok": kind.ok, "rows": kind.rows, "failed": kind.failed, "retried": kind.retried},
-                "ok": column(|second| second.ok), "rows": column(|second| second.rows), "failed": column(|second| second.failed),
-                "p50_ns": column(|second| second.p50_ns), "p99_ns": column(|second| second.p99_ns), "max_ns": column(|second| second.max_ns),
-            })
-        });
+
+        let mut shown = Vec::new();
+        for (name, kind) in kinds {
+            shown.push(kind.to_json(name, from..seconds));
+        }
+
         json!({
             "number": self.number, "cell": self.cell, "name": self.name, "state": self.state.name(),
             "elapsed_s": self.elapsed_s, "left_s": self.left_s(), "lag_s": self.lag_s,
-            "from": from, "kinds": kinds.collect::<Vec<_>>(),
+            "from": from, "kinds": shown,
         })
     }
 }
@@ -311,7 +337,10 @@ impl RunState {
         });
 
         match event {
-            Event::Cells(cells) => (self.cells, self.cells_at_ns) = (cells, now_ns),
+            Event::Cells(cells) => {
+                self.cells = cells;
+                self.cells_at_ns = now_ns;
+            }
             Event::SoFar(so_far) => {
                 self.so_far = so_far;
                 self.so_far_number += 1;
@@ -360,7 +389,9 @@ impl RunState {
             let is_same = running.number == known.step;
             running.to_json(if is_same { known.seconds } else { 0 })
         });
+
         let so_far = (known.so_far != self.so_far_number).then(|| self.so_far_json());
+
         json!({
             "name": self.about.name, "assay": self.about.assay, "directory": self.about.directory,
             "cells": {"count": count, "complete": complete, "failed": failed, "left_s": self.left_s(now_ns)},
@@ -374,6 +405,7 @@ impl RunState {
     fn so_far_json(&self) -> Value {
         let SoFarSnapshot { base, relative, cells } = &self.so_far;
         let left_out = cells.len().saturating_sub(CELLS_MAX);
+
         json!({
             "number": self.so_far_number, "base": base, "relative": relative,
             "cells": cells[left_out..], "left_out": left_out,

@@ -62,12 +62,14 @@ impl LiveView {
     pub fn announcement(&self) -> Option<String> {
         let listener = self.listener();
         let listener = listener.as_ref()?;
+
         let mut line = format!("live: {}", listener.url());
         if let Some(file) = &self.key_file {
             let metrics = listener.url_without_key(METRICS);
             let file = terminal_text(&file.display().to_string());
             let _ = write!(line, " and, for Prometheus, {metrics} with the key in `{file}`");
         }
+
         Some(line)
     }
 
@@ -114,10 +116,12 @@ impl Events for LiveView {
         let Some(address) = &self.address else {
             return Ok(());
         };
+
         let listener = http::bind(address, self.is_anywhere)?;
         if let Some(file) = &self.key_file {
             listener.write_key(file)?;
         }
+
         *self.listener() = Some(listener);
         Ok(())
     }

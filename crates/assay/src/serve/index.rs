@@ -110,6 +110,7 @@ impl Index {
     /// Returns all runs, the newest first. Waits at most this long for their facts to be read.
     pub(super) fn runs(&self, patience: Duration) -> anyhow::Result<Vec<IndexedRun>> {
         self.scan()?;
+
         let until_ns = self.clock.now() + patience.as_nanos() as u64;
         let mut runs = self.lock();
         while runs.by_name.values().any(|run| run.outline.is_none()) {
@@ -120,6 +121,7 @@ impl Index {
             let waited = self.changed.wait_timeout(runs, Duration::from_nanos(left_ns));
             runs = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
+
         Ok(runs.by_name.values().rev().cloned().collect())
     }
 
@@ -129,6 +131,7 @@ impl Index {
         let Some(mut run) = self.lock().by_name.get(name).cloned() else {
             return Ok(None);
         };
+
         if run.outline.is_none() {
             run.outline = Some(outline_of(&run.path));
         }
@@ -140,6 +143,7 @@ impl Index {
         let Some(mut run) = self.run(name)? else {
             return Ok(None);
         };
+
         if run.outcome.is_none() && run.has_readable_outline() {
             run.outcome = Some(outcome_of(&run.path));
             self.keep(&run);
@@ -151,7 +155,9 @@ impl Index {
     fn keep(&self, read: &IndexedRun) {
         let mut runs = self.lock();
         let known = runs.by_name.get_mut(&read.name);
-        if let Some(known) = known.filter(|known| known.stamp == read.stamp) {
+        if let Some(known) = known
+            && known.stamp == read.stamp
+        {
             if read.outline.is_some() {
                 known.outline.clone_from(&read.outline);
             }
@@ -159,6 +165,7 @@ impl Index {
                 known.outcome.clone_from(&read.outcome);
             }
         }
+
         drop(runs);
         self.changed.notify_all();
     }
@@ -192,9 +199,11 @@ impl Index {
             }
             runs.by_name.insert(run.name.clone(), run);
         }
+
         runs.scanned_at_ns = Some(self.clock.now());
         drop(runs);
         self.changed.notify_all();
+
         Ok(())
     }
 
@@ -215,10 +224,12 @@ impl Index {
         let Some((mut run, reading)) = next_unread(&self.lock()) else {
             return;
         };
+
         match reading {
             Reading::Outline => run.outline = Some(outline_of(&run.path)),
             Reading::Outcome => run.outcome = Some(outcome_of(&run.path)),
         }
+
         self.keep(&run);
     }
 }
@@ -228,6 +239,7 @@ fn next_unread(runs: &Runs) -> Option<(IndexedRun, Reading)> {
     if let Some(run) = newest_first().find(|run| run.outline.is_none()) {
         return Some((run.clone(), Reading::Outline));
     }
+
     let without_outcome =
         newest_first().find(|run| run.outcome.is_none() && run.has_readable_outline());
     without_outcome.map(|run| (run.clone(), Reading::Outcome))
@@ -239,6 +251,7 @@ fn is_anything_unread(runs: &Runs) -> bool {
 
 fn outline_of(path: &Path) -> Result<Arc<Outline>, String> {
     let mut outline = careful(|| catalog::outline(path))?;
+    // One damaged record must not make every page huge.
     outline.targets.truncate(NAMES_MAX);
     outline.steps.truncate(NAMES_MAX);
     let lists = [&mut outline.targets, &mut outline.steps, &mut outline.engines];
@@ -247,6 +260,7 @@ fn outline_of(path: &Path) -> Result<Arc<Outline>, String> {
             name.truncate(end);
         }
     }
+
     Ok(Arc::new(outline))
 }
 

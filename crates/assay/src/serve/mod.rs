@@ -45,11 +45,13 @@ fn require_folder(folder: &Path) -> anyhow::Result<()> {
         let message = format!("`{shown}` is a run, not a folder of runs");
         return Err(UsageError::new(message, Some(help)).into());
     }
+
     if !folder.is_dir() {
         let help =
             "give the folder that `assay run` writes to, which is `results` without `--results`";
         let message = format!("`{shown}` is not a directory");
         return Err(UsageError::new(message, Some(help.into())).into());
     }
+
     Ok(())
 }

@@ -28,6 +28,7 @@ pub(super) const PATIENCE: Duration = Duration::from_millis(500);
 pub(super) fn answer(target: &str, index: &Index) -> anyhow::Result<Content> {
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let query = Query::read(query);
+
     match path {
         paths::LIST => list(&query, index),
         paths::RUN => {
@@ -58,6 +59,7 @@ fn of_run<P: Into<Page>>(
     let Some(run) = index.run(name)? else {
         return Ok(not_found(name));
     };
+
     match &run.outline {
         Some(Ok(outline)) => Ok(page(&run, outline)?.into().0),
         Some(Err(why)) => {
@@ -112,7 +114,9 @@ fn list(query: &Query, index: &Index) -> anyhow::Result<Content> {
     let page = query.text("page").parse().unwrap_or(1).clamp(1, page_count);
     let rows = selected.iter().skip((page - 1) * RUNS_A_PAGE).take(RUNS_A_PAGE);
     let folder = index.folder().display().to_string();
+    // A run whose facts can't be read has no results either.
     let is_read = |run: &&IndexedRun| run.outcome.is_some() || matches!(run.outline, Some(Err(_)));
+
     Ok(Content::ok(
         HTML,
         report::list_page(&RunList {
@@ -134,10 +138,12 @@ fn row(run: &IndexedRun) -> CatalogRow<'_> {
         Ok(outline) => Ok(&**outline),
         Err(why) => Err(why.as_str()),
     });
+
     let result = run.outcome.as_ref().map(|outcome| match outcome {
         Ok(outcome) => Ok(outcome.result.as_str()),
         Err(why) => Err(why.as_str()),
     });
+
     CatalogRow { name: &run.name, outline, result }
 }
 
@@ -150,6 +156,7 @@ fn has_word(run: &IndexedRun, word: &str) -> bool {
             || has(outline.state.text())
             || lists.into_iter().flatten().any(|name| has(name))
     });
+
     has(&run.name) || is_in_facts || result_of(run).is_some_and(has)
 }
 
@@ -167,6 +174,7 @@ fn compared(query: &Query, base: &IndexedRun, other: &IndexedRun) -> anyhow::Res
         return Ok(not_found(&other.name));
     };
     let is_same_run = base.name == other.name;
+
     let base_target = query.given("base_target").unwrap_or(&base_facts.base);
     let other_target = query
         .given("other_target")
@@ -179,6 +187,7 @@ fn compared(query: &Query, base: &IndexedRun, other: &IndexedRun) -> anyhow::Res
     let runs = if is_same_run { vec![base] } else { vec![base, other] };
     let places: Vec<_> = runs.iter().map(|run| &run.path).collect();
     let html = read_until_stable(&places, || comparison_html(&sides, &runs))?;
+
     Ok(Content::ok(HTML, html))
 }
 
@@ -189,6 +198,7 @@ fn default_other<'o>(other: &'o Outline, base_target: &'o str, is_same_run: bool
     if has_base && !is_same_run {
         return base_target;
     }
+
     let different = other.targets.iter().find(|target| *target != base_target);
     different.unwrap_or(&other.base)
 }
@@ -219,11 +229,10 @@ fn comparison_html(sides: &ComparedSides<'_>, runs: &[&IndexedRun]) -> anyhow::R
     compared.notes.extend(notes);
     let findings = explain(&figures, &compared);
 
-    let compared_runs: Vec<ComparedRun<'_>> = runs
-        .iter()
-        .zip(&recorded)
-        .map(|(run, recorded)| ComparedRun { name: run.name.clone(), run: &recorded.run })
-        .collect();
+    let mut compared_runs = Vec::new();
+    for (run, recorded) in runs.iter().zip(&recorded) {
+        compared_runs.push(ComparedRun { name: run.name.clone(), run: &recorded.run });
+    }
     let comparison = Comparison {
         run: &shown,
         runs: &compared_runs,
@@ -232,6 +241,7 @@ fn comparison_html(sides: &ComparedSides<'_>, runs: &[&IndexedRun]) -> anyhow::R
         effects: &Effects::default(),
         findings: &findings,
     };
+
     Ok(report::comparison_page(sides, &comparison))
 }
 

@@ -28,6 +28,7 @@ impl Query {
 fn decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
+
     while let Some((&first, after)) = rest.split_first() {
         rest = after;
         match (first, escaped(after)) {
@@ -39,6 +40,7 @@ fn decoded(text: &str) -> String {
             _ => bytes.push(first),
         }
     }
+
     String::from_utf8_lossy(&bytes).into_owned()
 }
 

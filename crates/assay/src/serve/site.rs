@@ -31,10 +31,12 @@ impl CatalogSite {
         let index = Arc::new(Index::new(folder));
         let (requests, received) = sync_channel(WAITING_MAX);
         let received = Arc::new(Mutex::new(received));
+
         for number in 0..MAKERS {
             let (index, received) = (Arc::clone(&index), Arc::clone(&received));
             spawn(&format!("pages-{number}"), move || make_pages(&index, &received))?;
         }
+
         spawn("index", move || index.keep_reading())?;
         Ok(Self { requests })
     }
@@ -66,6 +68,7 @@ fn make_pages(index: &Index, received: &Mutex<Receiver<Request>>) {
         let Ok(Request { target, reply }) = next else {
             return;
         };
+
         let content = careful(|| pages::answer(&target, index)).unwrap_or_else(|why| {
             let why = report::terminal_text(&why);
             Content::text("500 Internal Server Error", &format!("the page can't be made: {why}"))

@@ -25,6 +25,7 @@ impl<'q> Wanted<'q> {
     fn read(query: &'q Query) -> Self {
         let name = query.text("metric");
         let metric = TREND_METRICS.iter().position(|metric| metric.name() == name);
+
         Self {
             target: query.text("target"),
             variant: query.given("variant"),
@@ -65,6 +66,7 @@ pub(super) fn trend(
     for run in &of_plan {
         started.push(run.facts().map(|facts| facts.started()).unwrap_or_default());
     }
+
     let wanted = Wanted::read(query);
     let (mut points, mut unit) = (Vec::new(), String::new());
     for (run, started) in of_plan.iter().zip(&started) {
@@ -82,6 +84,7 @@ pub(super) fn trend(
         let known = Metric::named(metric.name()).map_or("", |known| known.unit);
         unit = known.replace("us", "\u{b5}s");
     }
+
     Ok(report::trend_page(&Trend {
         run: &run.name,
         plan: &outline.plan,

@@ -18,17 +18,20 @@ fn check_cases(place: &Place, cases: &str) {
         let mut field = || fields.next().unwrap();
         let (name, args, code) = (field(), field(), field().parse().unwrap());
         let args: Vec<&str> = args.split_whitespace().collect();
+
         let ended = place.assay(&args);
         assert_eq!(ended.code, Some(code), "{name}\n{ended}");
         for word in fields {
             assert!(ended.stderr.contains(word), "{name}: no `{word}`\n{ended}");
         }
+
         assert!(!ended.stderr.contains("panicked"), "{name}\n{ended}");
         // What was refused before it began has printed no result.
         if code == 2 {
             assert!(ended.stdout.is_empty(), "{name}\n{ended}");
         }
     }
+
     place.assert_no_process_is_left();
 }
 
@@ -45,6 +48,7 @@ fn place_with_plans() -> Place {
 #[test]
 fn a_wrong_command_line_is_a_usage_error() {
     let place = place_with_plans();
+
     place.write("file", "no directory");
     check_cases(
         &place,
@@ -63,6 +67,7 @@ fn a_wrong_command_line_is_a_usage_error() {
         host of no directory | host file | 2 | `file` is not a directory | help:
         "#,
     );
+
     assert_eq!(entries(&place.join("results")).len(), 0);
 }
 
@@ -72,6 +77,7 @@ fn a_wrong_plan_is_refused_with_line_and_column() {
     let plan = |name: &str, more: &str| {
         place.write(name, &(workload(2_000, 1_000, QUICK, more) + SQLITE));
     };
+
     plan("key.toml", "initial-row = 3");
     plan("unit.toml", "settle-at-most = \"3 parsecs\"");
     plan("type.toml", "delete-per-insert = \"yes\"");
@@ -87,6 +93,7 @@ fn a_wrong_plan_is_refused_with_line_and_column() {
         &(workload(2_000, 1_000, QUICK, "")
             + "[build.pg]\npostgres = \"distribution\"\n[config.postgres.c]\nfile = \"nowhere.conf\"\n"),
     );
+
     check_cases(
         &place,
         r#"
@@ -100,12 +107,14 @@ fn a_wrong_plan_is_refused_with_line_and_column() {
         partitions on SQLite | run lite.toml --set workload.insert.partitions=4 | 2 | --set workload.insert.partitions=4 | `lite.base` | SQLite has no partitions | help:
         "#,
     );
+
     if postgres_is_here_or_test_is_skipped() {
         check_cases(
             &place,
             "missing config | check missing-file.toml | 2 | missing-file.toml:10:8 | nowhere.conf | No such file | help:",
         );
     }
+
     assert_eq!(entries(&place.join("results")).len(), 0);
 }
 
@@ -119,6 +128,7 @@ fn a_file_that_holds_no_text_is_refused_at_its_place() {
         );
         place.write(&format!("{number}.toml"), &(steps.clone() + &engine));
     }
+
     // Nobody writes into it: who opens it waits for ever.
     rustix::fs::mknodat(
         rustix::fs::CWD,
@@ -132,6 +142,7 @@ fn a_file_that_holds_no_text_is_refused_at_its_place() {
     huge.set_len(1 << 40).unwrap();
     fs_err::write(place.join("latin"), b"work_mem = 8MB\n# caf\xe9\n").unwrap();
     fs_err::write(place.join("latin.toml"), b"name = 'a'\n# caf\xe9\n").unwrap();
+
     check_cases(
         &place,
         r#"
@@ -144,6 +155,7 @@ fn a_file_that_holds_no_text_is_refused_at_its_place() {
         a plan without an end | check /dev/zero | 2 | `/dev/zero` is larger than 16 MiB
         "#,
     );
+
     assert_eq!(entries(&place.join("results")).len(), 0);
 }
 
@@ -151,6 +163,7 @@ fn a_file_that_holds_no_text_is_refused_at_its_place() {
 fn a_url_that_is_wrong_is_refused_at_its_place_without_its_password() {
     let place = place_with_plans();
     let steps = workload(2_000, 1_000, QUICK, "steps = [\"l.i0\"]");
+
     for (number, (url, said)) in [
         ("postgresql://me:hunter2", "the port is not a number"),
         ("postgresql://me:hun/ter2@127.0.0.1/ib", "write `/` as `%2F`"),
@@ -167,6 +180,7 @@ fn a_url_that_is_wrong_is_refused_at_its_place_without_its_password() {
             &place,
             &format!("{url} | run {name} | 2 | {name}:8:7 | {said} | build `theirs` | help:"),
         );
+
         let ended = place.assay(&["check", &name]).expect_code(2);
         for part in ["hunter2", "hun/", "ter2", "12?"] {
             assert!(!ended.stderr.contains(part), "{part}: {ended}");
@@ -184,6 +198,7 @@ fn processors_that_are_not_there_are_refused_at_their_place() {
     let engine =
         format!("{POSTGRES}cpus = \"0-999\"\n[config.postgres.next]\nextends = \"base\"\n");
     place.write("cpus.toml", &(steps + &engine));
+
     for command in ["check", "run"] {
         let said = "cpus.toml:12:8 | targets `pg.base`, `pg.next`: config: `cpus` lists | 999, which are not online \
         | help: choose from the processors that are online: 0 | 1 error in `cpus.toml`";
@@ -198,10 +213,12 @@ fn options_and_limits_of_replicas_are_tried_before_the_run() {
     }
     let place = place_with_plans();
     let steps = workload(2_000, 1_000, QUICK, "steps = [\"l.i0\"]");
+
     for (name, line) in [("cpus", "cpus = \"0-999\""), ("set", "set.work_mem = \"many\"")] {
         let engine = format!("{POSTGRES}replicas = 1\nreplica.{line}\n");
         place.write(&format!("{name}.toml"), &(steps.clone() + &engine));
     }
+
     check_cases(
         &place,
         r#"
@@ -215,6 +232,7 @@ fn options_and_limits_of_replicas_are_tried_before_the_run() {
 fn an_invalid_build_is_refused() {
     let place = place_with_plans();
     fs_err::create_dir(place.join("empty")).unwrap();
+
     for (build, says) in [("old", "postgres (PostgreSQL) 11.22"), ("strange", "hello")] {
         for program in ["postgres", "initdb"] {
             place.write_program(
@@ -223,6 +241,7 @@ fn an_invalid_build_is_refused() {
             );
         }
     }
+
     check_cases(
         &place,
         r#"
@@ -233,6 +252,7 @@ fn an_invalid_build_is_refused() {
         no version | run pg.toml --set build.pg.postgres={}/strange | 1 | the program prints no version of PostgreSQL | hello
         "#,
     );
+
     assert_eq!(entries(&place.join("results")).len(), 0);
 }
 
@@ -245,8 +265,10 @@ fn an_option_that_an_engine_does_not_know_is_refused_at_its_place() {
         let text = format!("{steps}{engine}[config.sqlite.next]\nextends = \"base\"\n{set}\n");
         place.write(name, &text);
     };
+
     lite("unknown.toml", "set.jurnal_mode = \"wal\"");
     lite("value.toml", "set.journal_mode = \"wall\"");
+
     check_cases(
         &place,
         r#"
@@ -255,6 +277,7 @@ fn an_option_that_an_engine_does_not_know_is_refused_at_its_place() {
         one that is extended, by `--set` | check value.toml --set config.sqlite.base.set.jurnal=1 | 2 | --set config.sqlite.base.set.jurnal=1 | targets `lite.base`, `lite.next`: config: `jurnal` is not a pragma of the build | 1 error in `--set`
         "#,
     );
+
     if let Some(build) = mysql_or_test_is_skipped("innodb") {
         let engine = mysql(&build, "innodb") + "innodb_bufer_pool_size = \"1G\"\n";
         let engine = engine.replace(" }\n", " }\n[config.mysql.next.set]\n");
@@ -264,6 +287,7 @@ fn an_option_that_an_engine_does_not_know_is_refused_at_its_place() {
             "MySQL | run my.toml | 2 | my.toml:13:26 | target `my.next`: config: | unknown variable | help:",
         );
     }
+
     if postgres_is_here_or_test_is_skipped() {
         place.write("base.conf", "work_mem = 8MB\nshared_buffers = lots\n");
         let engine =
@@ -279,6 +303,7 @@ fn an_option_that_an_engine_does_not_know_is_refused_at_its_place() {
             check_cases(&place, &case);
         }
     }
+
     assert_eq!(entries(&place.join("results")).len(), 0);
     assert_eq!(entries(&place.join("data")).len(), 0);
 }
@@ -291,10 +316,12 @@ fn a_server_that_can_not_be_reached_is_named_without_its_password() {
         let url = format!("postgresql://me:hunter2@127.0.0.1:{port}/ib");
         place.write(name, &format!("{steps}[build.theirs]\nurl = \"{url}\"\n{more}"));
     };
+
     let closed = Port::reserve(Ipv4Addr::LOCALHOST.into()).unwrap();
     plan("closed.toml", closed.number(), "");
     plan("config.toml", closed.number(), "[config.postgres.c]\nset = { work_mem = \"4MB\" }\n");
     place.write("no-url.toml", &format!("{steps}[build.theirs]\nurl = \"http://127.0.0.1/\"\n"));
+
     // Something that listens but is not PostgreSQL.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     plan("other.toml", listener.local_addr().unwrap().port(), "");
@@ -303,6 +330,7 @@ fn a_server_that_can_not_be_reached_is_named_without_its_password() {
         let _ = stream.read(&mut [0; 8]);
         let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
     });
+
     check_cases(
         &place,
         r#"
@@ -313,8 +341,10 @@ fn a_server_that_can_not_be_reached_is_named_without_its_password() {
         "#,
     );
     other.join().unwrap();
+
     let ended = place.assay(&["run", "closed.toml"]);
     assert!(!ended.stderr.contains("hunter2"), "{ended}");
+
     assert_eq!(entries(&place.join("results")).len(), 0);
 }
 
@@ -332,7 +362,9 @@ fn a_place_that_can_not_be_written_is_named() {
         both | run null.toml --results file | 2 | `file/data` | help: | use `--results`
         "#,
     );
+
     assert_eq!(fs_err::read_to_string(place.join("file")).unwrap(), "precious");
+
     // What root may do all the same.
     if !rustix::process::geteuid().is_root() {
         let closed = place.join("closed");
@@ -353,14 +385,17 @@ fn a_database_directory_of_somebody_else_is_left_alone() {
     if postgres_is_here_or_test_is_skipped() {
         engines.push(("pg.toml", "pg.base/postgres"));
     }
+
     for (plan, directory) in engines {
         let directory = format!("data/{directory}");
         let precious = place.write(&format!("{directory}/precious"), "data");
         let link = place.join(&directory).join("link");
         std::os::unix::fs::symlink(&precious, &link).unwrap();
+
         let said = "not assay's: it has no marker | help:";
         let case = format!("{plan} | run {plan} --data data | 1 | {directory} | {said}");
         check_cases(&place, &case);
+
         assert_eq!(fs_err::read_to_string(&precious).unwrap(), "data");
         assert_eq!(entries(&place.join(&directory)), [link, precious]);
     }
@@ -384,6 +419,7 @@ fn a_run_of_a_later_format_is_refused_with_the_version_to_use() {
     let place = place_with_plans();
     let args = ["run", "null.toml", "--results", "results", "--data", "data"];
     place.assay(&args).expect_code(0);
+
     let run = place.only_run();
     let file = run.join("run.json");
     let mut json: serde_json::Value =
@@ -392,6 +428,7 @@ fn a_run_of_a_later_format_is_refused_with_the_version_to_use() {
     json["format"]["major"] = (major + 1).into();
     json["assay"]["version"] = "99.1.0".into();
     fs_err::write(&file, json.to_string()).unwrap();
+
     let run = run.to_str().unwrap();
     for args in [format!("show {run}"), format!("report {run} -o never.html")] {
         let later = major + 1;

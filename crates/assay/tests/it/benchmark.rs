@@ -22,15 +22,18 @@ const ALL_STEPS: [&str; 11] = [
 fn run_well(plan: &str, more: &[&str]) -> (Place, Shown) {
     let place = Place::new();
     let ended = place.run(plan, more).expect_code(0);
+
     let run = ended.run_directory();
     let report = fs_err::read_to_string(run.join("report.html")).unwrap();
     for outside in ["src=\"http", "href=\"http", "url(http", "@import", "src=\"//"] {
         assert!(!report.contains(outside), "the report needs `{outside}`");
     }
+
     let shown = Shown::read(&place, &run);
     shown.assert_all_valid();
     assert_eq!(shown.status(), "complete");
     assert!(shown.json["unfinished"].as_array().unwrap().is_empty());
+
     (place, shown)
 }
 
@@ -41,6 +44,7 @@ const SCHEDULED: &str = "1s";
 /// machine decides whether all of it is done.
 fn assert_rates(shown: &Shown) {
     let queries = shown.rows().iter().filter(|row| row["kind"] == "query");
+
     for row in queries {
         let sla = &row["sla"];
         let asked = number(&sla["target"]);
@@ -51,6 +55,7 @@ fn assert_rates(shown: &Shown) {
             assert_eq!(rows * offered, asked * count, "{ops}");
             assert!(count > 0.0, "{ops}");
         }
+
         let had = number(&sla["achieved"]) / asked;
         assert!(had <= 1.001, "{sla}");
         assert_eq!(sla["met"], had >= 0.95, "{sla}");
@@ -142,12 +147,15 @@ fn a_bulk_load_of_myrocks_ends_with_all_rows_in_place() {
                     [workload.insert.variant.rows]\n\
                     [workload.insert.variant.bulk]\nbulk-load = true\nindex-statements = \"one\"\n";
     let plan = workload(5_000, 2_000, QUICK, variants) + &mysql(&build, "rocksdb");
+
     let (_, shown) = run_well(&plan, &["--set", "clients=[2]"]);
+
     let of = |variant: &str, step: &str| {
         let rows = shown.rows();
         let mut rows = rows.iter();
         rows.find(|row| row["variant"] == variant && row["step"] == step).unwrap()["ops"].clone()
     };
+
     assert_eq!(of("bulk", "l.i0")["bulk_load_end"]["count"], 2);
     assert!(of("rows", "l.i0")["bulk_load_end"].is_null());
     assert_eq!(of("bulk", "l.x")["create_index"]["count"], 2);
@@ -167,16 +175,19 @@ fn limits_of_a_server_are_kept_and_recorded_and_invalid_where_they_are_not() {
         "[config.postgres.small]\nextends = \"base\"\nmemory = \"256MiB\"\ncpus = \"{cpu}\"\n\
          [[target]]\nbuilds = [\"pg\"]\nconfigs = [\"small\"]\n"
     );
+
     let plan = workload(2_000, 1_000, QUICK, "steps = [\"l.i0\", \"l.x\"]") + POSTGRES + &limits;
     let place = Place::new();
     let ended = place.run(&plan, &[]);
     let run = ended.run_directory();
+
     let cell = fs_err::read_to_string(run.join("cells/pg.small/c1/r1/cell.json")).unwrap();
     let cell: serde_json::Value = serde_json::from_str(&cell).unwrap();
     let limits = cell["limits"].as_array().unwrap();
     assert_eq!(limits.len(), 2, "{limits:?}");
     let limit = |what: &str| limits.iter().find(|it| it["what"] == what).unwrap();
     assert_eq!(limit("cpus")["effective"], *cpu, "{limits:?}");
+
     let shown = Shown::read(&place, &run);
     if limit("memory")["effective"].is_string() {
         ended.expect_code(0);
@@ -201,7 +212,9 @@ fn a_shared_table_on_all_engines() {
     if let Some(build) = &mysql_build {
         plan += &mysql(build, "innodb");
     }
+
     let (_, shown) = run_well(&plan, &["--set", "clients=[2]"]);
+
     let engines = 1 + usize::from(with_postgres) + usize::from(mysql_build.is_some());
     assert_eq!(shown.rows().len(), engines * 6);
     for row in shown.rows().iter().filter(|row| row["step"] == "l.i0") {
@@ -273,11 +286,13 @@ const VARIATIONS: &str = "secondary-indexes = 2\nstep.\"l.i1\".time = \"1s\"\n\
 fn variations_on(targets: &[&str], engines: &str) {
     let plan = workload(20_000, 10_000, QUICK, VARIATIONS) + engines;
     let (_, shown) = run_well(&plan, &["--set", "clients=[2]"]);
+
     for target in targets {
         let steps = ["l.x", "l.i0", "l.i1", "settle", "qr0", "qp0", "qr100"];
         assert_eq!(shown.steps(target), steps.map(|step| (step, "complete", true)));
         let load = shown.row(target, "l.i0");
         assert_eq!(load["ops"]["insert"]["rows"], 40_000);
+
         let write = shown.row(target, "l.i1");
         let seconds = number(&write["seconds"]);
         assert!((1.0..5.0).contains(&seconds), "{seconds}");
@@ -286,6 +301,7 @@ fn variations_on(targets: &[&str], engines: &str) {
         // Of two clients neither connection is more than eight commits ahead of the other.
         let apart = (rows("insert") - rows("delete")).abs();
         assert!(rows("insert") > 0.0 && apart <= 2.0 * 8.0 * 50.0, "{apart}");
+
         for step in ["qr0", "qp0"] {
             let row = shown.row(target, step);
             assert!(number(&row["ops"]["query"]["count"]) > 0.0);
@@ -338,17 +354,21 @@ fn rows_of(place: &Place) -> Vec<Vec<Option<String>>> {
     let directory = place.join("data/lite.base/sqlite");
     let bundled = engine::sqlite::Library::bundled();
     let sqlite = engine::sqlite::Sqlite::start(bundled, &directory, &[]).unwrap();
+
     let mut session = sqlite.connect().unwrap();
     let tables = session
         .query("select name from sqlite_master where type = 'table' and name like 'pi%'")
         .unwrap();
+
     assert_eq!(tables.len(), 1);
     let table = tables[0][0].as_deref().unwrap();
+
     let columns = session
         .query(&format!("select group_concat(name) from pragma_table_info('{table}') where pk = 0"))
         .unwrap();
     let columns = columns[0][0].as_deref().unwrap();
     assert!(columns.split(',').count() >= 6, "{columns}");
+
     let mut rows = session.query(&format!("select {columns} from {table}")).unwrap();
     rows.sort();
     rows
@@ -359,6 +379,7 @@ fn the_same_seed_makes_the_same_rows_whatever_the_number_of_clients() {
     let more =
         "tables = \"shared\"\ndelete-per-insert = false\nsteps = [\"l.i0\", \"l.x\", \"l.i1\"]";
     let plan = format!("keep-data = true\n{}{SQLITE}", workload(4_000, 2_000, QUICK, more));
+
     let rows = |clients: &str, seed: &str| {
         let place = Place::new();
         let clients = format!("clients=[{clients}]");
@@ -367,6 +388,7 @@ fn the_same_seed_makes_the_same_rows_whatever_the_number_of_clients() {
         ended.expect_code(0);
         rows_of(&place)
     };
+
     let one = rows("1", "7");
     assert_eq!(one.len(), 4_000 + 100 + 1_600);
     assert!(one == rows("2", "7"), "two clients made other rows");
@@ -377,20 +399,24 @@ fn the_same_seed_makes_the_same_rows_whatever_the_number_of_clients() {
 fn a_report_and_tables_are_made_again_from_the_run_directory_alone() {
     let plan = workload(2_000, 1_000, QUICK, "steps = [\"l.i0\", \"l.x\", \"qr100\"]") + SQLITE;
     let (place, _) = run_well(&plan, &[]);
+
     let elsewhere = Place::new();
     let moved = elsewhere.join("moved");
     fs_err::rename(place.only_run(), &moved).unwrap();
     drop(place);
+
     elsewhere.assay(&["report", "moved", "-o", "again.html"]).expect_code(0);
     assert!(
         fs_err::read_to_string(elsewhere.join("again.html")).unwrap()
             == fs_err::read_to_string(moved.join("report.html")).unwrap(),
         "another report was made"
     );
+
     let tables = elsewhere.assay(&["show", "moved", "--all"]).expect_code(0);
     for word in ["l.i0", "qr100", "lite.base"] {
         assert!(tables.stdout.contains(word), "{tables}");
     }
+
     let csv = elsewhere.assay(&["show", "moved", "--format", "csv"]).expect_code(0);
     assert_eq!(csv.stdout.lines().count(), 1 + 3, "{csv}");
 }
@@ -400,10 +426,12 @@ fn a_run_that_was_killed_leaves_a_database_that_the_next_one_takes_over() {
     let place = Place::new();
     let steps = "steps = [\"l.i0\", \"l.x\", \"qr100\"]";
     let plan = workload(2_000, 1_000, "30s", steps) + SQLITE;
+
     let mut running = place.spawn_run(&plan, &[]);
     place.wait_for_step(&mut running, "03-qr100");
     running.signal(Signal::KILL);
     assert_eq!(running.wait().signal, Some(9));
+
     let database = place.join("data/lite.base/sqlite");
     assert!(entries(&database).len() > 1, "there is no database");
     let neighbor = place.write("data/lite.base/notes", "precious");
@@ -411,6 +439,7 @@ fn a_run_that_was_killed_leaves_a_database_that_the_next_one_takes_over() {
         Shown::read(&place, &place.only_run()).steps("lite.base"),
         [("l.i0", "complete", true), ("l.x", "complete", true), ("qr100", "incomplete", false)]
     );
+
     let plan = workload(2_000, 1_000, QUICK, steps) + SQLITE;
     place.run(&plan, &[]).expect_code(0);
     assert!(!Path::exists(&database) && neighbor.exists());

@@ -179,6 +179,7 @@ fn an_interrupted_search_goes_on_where_it_was() {
         return;
     };
     let args = history.search_args(&[]);
+
     let running = history.place.spawn(&args.iter().map(String::as_str).collect::<Vec<_>>());
     let ended = interrupted_after_a_trial(&history.place, running);
     ended.expect_in_stderr(&["assay bisect --resume"]);
@@ -207,6 +208,7 @@ fn a_search_ends_if_a_candidate_that_was_measured_can_not_be_used_any_more() {
     };
     let place = &history.place;
     let slow = history.library_of_last_commit(&libraries[0]);
+
     let copies = ["a", "b", "c"].map(|name| {
         let folder = place.join(name);
         fs_err::create_dir(&folder).unwrap();
@@ -239,12 +241,14 @@ fn equal_ends_show_no_change() {
         return;
     };
     let by_work = [&BY_WORK[..], &["--threshold", "50"]].concat();
+
     let none = history.search(&by_work).expect_code(4);
     let none = none.expect_in_stdout(&[
         "fillseq does not differ between",
         "`--explore` measures",
         "chart: ",
     ]);
+
     let chart = fs_err::read_to_string(history.directory().join("bisect.svg")).unwrap();
     let ends = [0, 2].map(|at| log(&history.directory())["candidates"][at]["title"].clone());
     for end in ends {
@@ -262,12 +266,14 @@ fn a_predicate_ends_with_the_exit_codes_of_git_bisect() {
     let Some(libraries) = rocksdb_or_test_is_skipped() else {
         return;
     };
+
     let good = format!("dir:{}", libraries[0].display());
     let judge = |candidate: &str, step: &str| {
         let args =
             ["bisect", "plan.toml", "--predicate", "--good", &good, "--candidate", candidate];
         history.place.assay(&[&args[..], &["--step", step, "--threshold", "50"], &BY_WORK].concat())
     };
+
     judge(&good, "fillseq").expect_code(0);
     let slow = format!("dir:{}", history.library_of_last_commit(&libraries[0]).display());
     judge(&slow, "fillseq").expect_code(1);

@@ -137,6 +137,7 @@ fn exact_work_is_repeated() {
          warmup = \"0s\"\nchecks = \"off\"\nread-time = \"{QUICK}\"\nwrite-time = \"{QUICK}\"\n\
          steps = [\"load\", \"point-query\", \"insert\"]\n{SQLITE}{FULL}"
     );
+
     let run = place.run(&plan, &[]).expect_code(0).run_directory();
     let run = run.to_str().unwrap();
     let args = [
@@ -150,12 +151,14 @@ fn exact_work_is_repeated() {
         "-o",
         "work.tar.gz",
     ];
+
     // Once is enough for work, but not for throughput.
     place.assay(&args).expect_code(0);
     copy(&place.join("work.tar.gz"), &other.join("work.tar.gz"));
 
     let ended = other.assay(&["run", "work.tar.gz"]).expect_code(0);
     ended.expect_in_stderr(&["\nreproduced: insert of lite.full against lite.base: work of "]);
+
     let finding = fs_err::read_to_string(run_in(&other).join("finding.json")).unwrap();
     let finding: Value = serde_json::from_str(&finding).unwrap();
     assert_eq!(finding["finding"]["metric"], "work");
@@ -167,10 +170,12 @@ fn a_run_without_a_finding_is_not_bundled() {
     let twice = "[config.sqlite.next]\nextends = \"base\"\n";
     let plan = format!("{}{SQLITE}{twice}", workload(300, 300, QUICK, "steps = [\"l.i0\"]"));
     let run = place.run(&plan, &[]).expect_code(0).run_directory();
+
     let bundle = |more: &[&str]| {
         let args = ["bundle", run.to_str().unwrap(), "--between", "lite.base"];
         place.assay(&[&args[..], more].concat()).expect_code(2)
     };
+
     bundle(&["lite.next", "--step", "l.i0"]).expect_in_stderr(&[
         "there is no finding to bundle: `l.i0` of `lite.next` against `lite.base` shows no change",
         "assay run --resume RUN --repeats 10",
@@ -206,8 +211,10 @@ fn options_that_name_programs_and_passwords_stay_at_home() {
          [config.postgres.sync]\nextends = \"base\"\nset = {{ fsync = true, synchronous_commit = true, commit_delay = 100000, commit_siblings = 0 }}\n",
         workload(300, 300, QUICK, steps),
     );
+
     let run = place.run(&plan, &[]).expect_code(0).run_directory();
     let run = run.to_str().unwrap();
+
     let args =
         ["bundle", run, "--between", "own.base", "own.sync", "--step", "l.i0", "-o", "finding"];
     let ended = place.assay(&args).expect_code(0).expect_in_stderr(&[
@@ -217,6 +224,7 @@ fn options_that_name_programs_and_passwords_stay_at_home() {
     ]);
     assert!(!ended.stderr.contains("planted"), "{ended}");
     let bundle = place.join("finding");
+
     assert_has_none_of(&bundle, &["planted", directory, place.path().to_str().unwrap()]);
     let text = fs_err::read_to_string(bundle.join("plan.toml")).unwrap();
     assert!(text.contains("shared_buffers = \"32MB\"") && text.contains("commit_delay"), "{text}");
@@ -227,6 +235,7 @@ fn options_that_name_programs_and_passwords_stay_at_home() {
         "a bundle can't have `build.own.postgres`: it does not name a build that everybody can fetch",
         "`assay run finding/plan.toml`",
     ]);
+
     let set = format!("build.own.postgres={directory}");
     let ended = other.assay(&["run", "finding", "--set", &set]).expect_code(0);
     ended.expect_in_stderr(&["\nreproduced: l.i0 of own.sync against own.base"]);
@@ -314,6 +323,7 @@ fn an_archive_of_a_stranger_reaches_no_file() {
         }
         fill(&mut builder);
         fs_err::write(place.join("b.tar"), builder.into_inner().unwrap()).unwrap();
+
         place.assay(&["run", "b.tar"]).expect_code(2).expect_in_stderr(&["as a bundle", why]);
     };
     let add = |builder: &mut tar::Builder<Vec<u8>>, name: &str, kind: EntryType, size: u64| {
@@ -325,6 +335,7 @@ fn an_archive_of_a_stranger_reaches_no_file() {
         header.set_cksum();
         builder.append(&header, &b""[..]).unwrap();
     };
+
     refused(&|tar| add(tar, "x/link", EntryType::Symlink, 0), "`x/link` is a link");
     refused(&|tar| add(tar, "../up", EntryType::Regular, 0), "leads out of the archive");
     refused(&|tar| add(tar, "/tmp/up", EntryType::Regular, 0), "leads out of the archive");
@@ -334,6 +345,7 @@ fn an_archive_of_a_stranger_reaches_no_file() {
     std::os::unix::fs::symlink("/etc/passwd", place.join("linked/plan.toml")).unwrap();
     let ended = place.assay(&["run", "linked"]).expect_code(2);
     ended.expect_in_stderr(&["`linked/plan.toml` is not a regular file"]);
+
     place.write("empty/other", "");
     place
         .assay(&["run", "empty"])
@@ -347,6 +359,7 @@ fn the_builds_of_a_bundle_are_fetched() {
     shop.offer_rocksdb("9.9.3");
     let plan = "[workload.kv]\nsteps = [\"fillseq\"]\n[build.x]\nrocksdb = \"rocksdb@9.9.3\"\n";
     stranger(&shop.place, plan);
+
     // What the shop has is no library, so the run ends there.
     shop.check(
         "
@@ -355,6 +368,7 @@ fn the_builds_of_a_bundle_are_fetched() {
         check bundle | 2 | build `x`
         ",
     );
+
     let calls = shop.calls();
     let downloads = calls.iter().filter(|call| call.ends_with(":9.9.3:jar"));
     assert_eq!(downloads.count(), 1, "{calls:?}");

@@ -64,10 +64,12 @@ fn shell_steps(yaml: &str) -> Vec<ShellStep> {
         if !line.ends_with("run: |") && line.trim() != "- |" {
             continue;
         }
+
         let inside = |other: &&&str| indent(other) > indent(line) || other.trim().is_empty();
         let block: Vec<&str> = lines[number + 1..].iter().take_while(inside).copied().collect();
         steps.push(ShellStep { name: name.clone(), script: block.join("\n") });
     }
+
     steps
 }
 
@@ -100,6 +102,7 @@ fn run_steps(place: &Place, file: &str, event: Event) -> Vec<i32> {
     let path = std::env::var("PATH").unwrap_or_default();
     let path = format!("{}:{binaries}:{path}", place.join("bin").display());
     let other = std::env::var("ASSAY_TEST_OTHER_POSTGRES");
+
     let mut codes = Vec::new();
     for ShellStep { name, script } in shell_steps(&text(&root.join("ci").join(file))) {
         let is_of_other_event = match event {
@@ -123,7 +126,9 @@ fn run_steps(place: &Place, file: &str, event: Event) -> Vec<i32> {
             .env("CHANGE", other.as_deref().unwrap_or("distribution"))
             .output()
             .unwrap();
+
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
+
         let code = output.status.code().unwrap();
         // The gate may find anything: its result depends on the machine.
         let expected: &[i32] = if script.contains("--gate") { &[0, 3, 4] } else { &[0] };
@@ -153,6 +158,7 @@ fn the_workflow_for_github_measures_judges_publishes_and_keeps_the_history() {
         return;
     }
     let place = Place::new();
+
     git_repository(&place);
     run_steps(&place, "github-workflow.yml", Event::Change);
     let summary = text(&place.join("summary.md"));
@@ -173,6 +179,7 @@ fn the_workflow_for_github_measures_judges_publishes_and_keeps_the_history() {
         let page = text(&place.join("history.html"));
         assert!(page.contains(&format!("over {nights} run")), "{nights}");
     }
+
     let comment = text(&place.join("comment.md"));
     assert!(comment.contains("History") && comment.contains("over 2 runs"), "{comment}");
 }
@@ -183,6 +190,7 @@ fn the_template_for_gitlab_measures_judges_publishes_and_keeps_the_history() {
         return;
     }
     let place = Place::new();
+
     run_steps(&place, "gitlab-template.yml", Event::Change);
     let report = text(&place.join("gl-code-quality-report.json"));
     assert!(serde_json::from_str::<Value>(&report).unwrap().is_array());

@@ -176,6 +176,7 @@ fn a_resumed_run_keeps_its_commits_and_builds_nothing() {
     };
     let place = CommitPlace::new();
     let make = format!("{MAKE} '{}'", libraries[0].display());
+
     place.write_plan(&build("x", "main", &make));
     let ended = place.run().expect_code(0);
     let run = place.join(ended.stdout.trim_end().rsplit('\n').next().unwrap());
@@ -189,6 +190,7 @@ fn a_resumed_run_keeps_its_commits_and_builds_nothing() {
 
     let stored = before["commit"]["stored"].as_str().unwrap();
     place.assay(&["builds", "--remove", stored]).expect_code(0);
+
     for more in [&[][..], &["--trust"]] {
         let refused =
             place.assay(&[&["run", "--resume", run_text, "--repeats", "3"], more].concat());
@@ -197,6 +199,7 @@ fn a_resumed_run_keeps_its_commits_and_builds_nothing() {
             "resuming a run never builds what a record names",
         ]);
     }
+
     assert_eq!(place.runs_of_recipes(), 1);
     let gone = place.assay(&["builds", stored]).expect_code(2);
     gone.expect_in_stderr(&["there is no build", "`assay builds` lists the builds"]);
@@ -226,7 +229,9 @@ fn a_plan_whose_commits_are_not_there_is_refused_at_its_line() {
         + &build("option", "--output=x", MAKE)
         + missing
         + &elsewhere;
+
     place.write_plan(&builds);
+
     for command in ["check", "run"] {
         place.assay(&[command, "plan.toml"]).expect_code(2).expect_in_stderr(&[
             "build `unknown`: `missing` is no commit of",
@@ -246,6 +251,7 @@ fn a_build_ends_with_assay_however_that_ends() {
     let endless = "echo $$ > ../../../noted/new; mv ../../../noted/new ../../../noted/begun\n\
                    exec tail -f /dev/null";
     place.write_plan(&build("x", "v1", endless));
+
     let begun = place.join("noted/begun");
     for signal in [Signal::KILL, Signal::TERM, Signal::INT] {
         let running = place.spawn(&["run", "plan.toml"]);
@@ -253,6 +259,7 @@ fn a_build_ends_with_assay_however_that_ends() {
         let pid: u32 = fs_err::read_to_string(&begun).unwrap().trim().parse().unwrap();
         send(running.id(), signal);
         running.wait();
+
         eventually("the recipe ends", || {
             let stat = fs_err::read_to_string(format!("/proc/{pid}/stat"));
             stat.map_or(true, |stat| stat.contains(") Z") || stat.contains(") X"))

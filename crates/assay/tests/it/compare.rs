@@ -21,7 +21,7 @@ pub(crate) fn load(repeats: u32, rows: u32, configs: &str) -> String {
 }
 
 /// The same config twice.
-const TWICE: &str = "[config.sqlite.next]\nextends = \"base\"\n";
+pub(crate) const TWICE: &str = "[config.sqlite.next]\nextends = \"base\"\n";
 
 pub(crate) fn measured(place: &Place, plan: &str) -> String {
     let ended = place.run(plan, &["--quiet"]).expect_code(0);
@@ -40,10 +40,12 @@ pub(crate) fn with_known_times(run: &str) {
             && setting["value"] == "delete"
             && setting["source"] == "config"
     };
+
     for target in entries(&Path::new(run).join("cells")) {
         for (repeat, cell) in (1_u64..).zip(entries(&target.join("c1"))) {
             let settings = &json(&cell.join("cell.json"))["settings"];
             let waits = settings.as_array().unwrap().iter().any(is_waiting);
+
             let path = cell.join("steps/01-l.i0/step.json");
             let ms = (100 + repeat) * if waits { 10 } else { 1 };
             change_json(&path, |step| {
@@ -58,13 +60,13 @@ pub(crate) fn with_known_times(run: &str) {
     }
 }
 
-fn compared(place: &Place, args: &[&str]) -> Ended {
+pub(crate) fn compared(place: &Place, args: &[&str]) -> Ended {
     let mut all = vec!["compare"];
     all.extend(args);
     place.assay(&all)
 }
 
-fn rows(place: &Place, args: &[&str]) -> Vec<Value> {
+pub(crate) fn rows(place: &Place, args: &[&str]) -> Vec<Value> {
     let mut all = args.to_vec();
     all.extend(["--format", "json"]);
     let ended = compared(place, &all).expect_code(0);
@@ -82,6 +84,7 @@ fn a_run_ends_with_its_verdicts_where_its_report_is_and_the_next_command() {
         "2 repeats of each target and of the base, in pairs",
         "With 2 repeats, a few bursts of noise can look like a change",
     ]);
+
     let run = repeated.run_directory();
     assert!(run.join("report.html").is_file());
     let repeated = repeated.expect_in_stderr(&[
@@ -89,6 +92,7 @@ fn a_run_ends_with_its_verdicts_where_its_report_is_and_the_next_command() {
         "/report.html",
         "next: `assay compare results/",
     ]);
+
     let summary = place.assay(&["show", "--summary", run.to_str().unwrap()]);
     let summary = summary.expect_code(0).stdout;
     assert!(repeated.stdout.contains(summary.trim()), "{summary}");
@@ -101,6 +105,7 @@ fn a_run_ends_with_its_verdicts_where_its_report_is_and_the_next_command() {
         "next: `assay run --resume results/",
         " --repeats 5` adds the repeats",
     ]);
+
     let alone = place.run(&load(1, 50, ""), &[]).expect_code(0);
     alone.expect_in_stderr(&["next: `assay show results/"]);
 }
@@ -113,6 +118,7 @@ fn a_slower_config_is_shown_and_fails_the_gate() {
     let row = &rows(&place, &[&run])[0];
     assert_eq!(row["verdict"], "slower", "{row}");
     assert_eq!(row["pairing"], "paired", "{row}");
+
     assert!(row["interval"]["high"].as_f64().unwrap() < 1.0, "{row}");
     assert_eq!(row["values"].as_array().unwrap().len(), 5);
 
@@ -129,6 +135,7 @@ fn a_slower_config_is_shown_and_fails_the_gate() {
         "regression: throughput in 1 of 1 comparison",
         "lite.full c1 l.i0: slower, 0.",
     ]);
+
     // The other way round it is faster, and what is faster passes.
     let gate = compared(&place, &[&run, "--gate", "--base", "lite.full"]).expect_code(0);
     gate.expect_in_stderr(&["no regression is shown: throughput in 1 comparison"]);
@@ -140,6 +147,7 @@ fn a_slower_config_is_shown_and_fails_the_gate() {
     let csv = compared(&place, &[&run, "--format", "csv"]).expect_code(0);
     assert!(csv.stdout.starts_with("run_ids,run_name,"), "{csv}");
     csv.expect_in_stdout(&[",lite.base,lite.full,sqlite,insert,"]);
+
     let shown = place.assay(&["show", &run, "--format", "markdown"]).expect_code(0);
     assert!(shown.stdout.starts_with("## test: complete"), "{shown}");
     assert!(shown.stdout.contains("### Throughput"), "{shown}");
@@ -160,6 +168,7 @@ fn single_runs_are_in_doubt_until_there_are_repeats() {
     let place = Place::new();
     let run = measured(&place, &load(1, 500, FULL_AND_OFF));
     let table = compared(&place, &[&run]).expect_code(0);
+
     assert!(table.stdout.contains("The comparison uses single runs"), "{table}");
     let gate = compared(&place, &[&run, "--gate"]).expect_code(4);
     let command = gate
@@ -167,6 +176,7 @@ fn single_runs_are_in_doubt_until_there_are_repeats() {
         .lines()
         .find_map(|line| line.split_once("measure only these comparisons again: assay "));
     let (_, command) = command.unwrap_or_else(|| panic!("no command in {gate}"));
+
     assert_eq!(
         command,
         format!("run --resume {run} --repeats 5 --only 'lite.base/c1/*' --only 'lite.full/c1/*'")
@@ -177,10 +187,12 @@ fn single_runs_are_in_doubt_until_there_are_repeats() {
     let args: Vec<&str> = command.split(' ').map(|arg| arg.trim_matches('\'')).collect();
     let more = place.assay(&args).expect_code(0);
     more.expect_in_stderr(&["10 cells; 2 complete; 8 to be measured"]);
+
     with_known_times(&run);
     let row = &rows(&place, &[&run])[0];
     assert_eq!(row["values"].as_array().unwrap().len(), 5, "{row}");
     compared(&place, &[&run, "--gate"]).expect_code(3);
+
     // What is there is enough; what is recorded is untouched and known without the option.
     let again = place.assay(&args).expect_code(0);
     again.expect_in_stderr(&["are complete: nothing to measure"]);
@@ -192,6 +204,7 @@ fn single_runs_are_in_doubt_until_there_are_repeats() {
 fn the_same_plan_run_again_is_more_repeats_and_by_run_it_is_compared() {
     let place = Place::new();
     let plan = load(2, 2_000, FULL_AND_OFF);
+
     let (first, second) = (measured(&place, &plan), measured(&place, &plan));
     let together = rows(&place, &[&first, &second]);
     assert_eq!(together.len(), 1);
@@ -205,14 +218,17 @@ fn the_same_plan_run_again_is_more_repeats_and_by_run_it_is_compared() {
         assert_eq!((&row["target"], &row["variant"]), (&"run 2".into(), &target.into()));
         assert_eq!(row["pairing"], "independent");
     }
+
     let only_full = "[[target]]\nbuilds = [\"lite\"]\nconfigs = [\"full\"]\n";
     let third = measured(&place, &(plan.clone() + only_full));
     let only_base = only_full.replace("full", "base");
     let fourth = measured(&place, &(plan + &only_base));
+
     let across = rows(&place, &[&third, &fourth, "--base", "lite.base"]);
     assert_eq!(across.len(), 1);
     assert_eq!(across[0]["target"], "lite.full");
     assert_eq!(across[0]["pairing"], "independent");
+
     let refused = compared(&place, &[&third]).expect_code(2);
     refused.expect_in_stderr(&["`lite.full` is the only target", "--by-run"]);
     let refused = compared(&place, &[&third, &fourth, "--by-run"]).expect_code(2);
@@ -239,6 +255,7 @@ fn what_can_not_be_compared_is_refused_with_the_way_out() {
     let other_config = measured(&place, &other_config);
     let copy = place.path().join("copy").display().to_string();
     copy_directory(run.as_ref(), copy.as_ref());
+
     for (args, texts) in [
         (
             &[run.as_str(), &other_work][..],
@@ -266,6 +283,7 @@ fn what_can_not_be_compared_is_refused_with_the_way_out() {
         assert_ne!(ended.code, Some(0), "{ended}");
         ended.expect_in_stderr(texts);
     }
+
     let apart = rows(&place, &[&run, &other_config, "--by-run"]);
     assert_eq!(apart.len(), 2);
 
@@ -316,20 +334,24 @@ fn copy_directory(from: &Path, to: &Path) {
 fn by_run_the_changes_of_targets_are_shown() {
     let place = Place::new();
     let before = load(1, 500, FULL_AND_OFF);
+
     let after =
         before.replace("\"delete\", synchronous = \"extra\"", "\"wal\", synchronous = \"off\"");
     assert_ne!(before, after);
     let (before, after) = (measured(&place, &before), measured(&place, &after));
     with_known_times(&before);
     with_known_times(&after);
+
     let ended = compared(&place, &[&before, &after, "--by-run", "--format", "json"]);
     let json: Value = serde_json::from_str(&ended.expect_code(0).stdout).unwrap();
+
     let notes = json["compared"]["notes"].as_array().unwrap();
     let changed: Vec<&Value> =
         notes.iter().filter(|note| note.to_string().contains("the same in run 2")).collect();
     let expected = "Target `lite.full` is not the same in run 2 as in run 1: `journal_mode` delete -> wal, \
                     `synchronous` extra -> off.";
     assert_eq!(changed, [expected]);
+
     let findings = json["findings"].as_array().unwrap().iter();
     let texts: Vec<&str> = findings.filter_map(|it| it["text"].as_str()).collect();
     // Measured once: that is a fact and no cause.
@@ -343,6 +365,7 @@ fn another_way_of_measuring_is_reported() {
     let place = Place::new();
     let plan = load(1, 500, TWICE);
     let (before, after) = (measured(&place, &plan), measured(&place, &plan));
+
     let notes = |args: &[&str]| {
         let ended = compared(&place, &[args, &["--format", "json"]].concat());
         let json: Value = serde_json::from_str(&ended.expect_code(0).stdout).unwrap();
@@ -350,6 +373,7 @@ fn another_way_of_measuring_is_reported() {
     };
     const NOTE: &str =
         "Run 2 was measured in another way than run 1: `perf_level` not set -> disable.";
+
     assert!(!notes(&[&before, &after]).contains("measured in another way"));
     // As a version writes it that knows of such a setting.
     for cell in ["lite.base", "lite.next"] {
@@ -357,6 +381,7 @@ fn another_way_of_measuring_is_reported() {
         let own = serde_json::json!({"name": "perf_level", "value": "disable", "source": "assay"});
         change_json(&path, |cell| cell["settings"].as_array_mut().unwrap().push(own));
     }
+
     for args in [&[before.as_str(), &after][..], &[&before, &after, "--by-run"]] {
         let told = notes(args);
         assert!(told.contains(NOTE), "{told}");
@@ -370,6 +395,7 @@ fn missing_measurements_do_not_pass() {
     let only_base = "[[target]]\nbuilds = [\"lite\"]\nconfigs = [\"base\"]\n";
     let (yesterday, today) =
         (measured(&place, &plan), measured(&place, &(plan.clone() + only_base)));
+
     // Nothing is beyond such a threshold, so that all which is compared passes.
     let gate = ["--gate", "--threshold", "100"];
     let by_run = [&[&yesterday, &today, "--by-run"][..], &gate].concat();
@@ -378,6 +404,7 @@ fn missing_measurements_do_not_pass() {
         "some measurements are missing; judged: throughput in 1 comparison",
         "run 2 lite.next c1: was not measured, unlike run 1",
     ]);
+
     // A target that is new today has nothing to have become worse than.
     let new = [&[&today, &yesterday, "--by-run"][..], &gate].concat();
     compared(&place, &new).expect_code(0);
@@ -408,184 +435,24 @@ fn a_target_against_itself_tells_the_noise() {
     let ended = ended
         .expect_in_stderr(&["2 targets x 5 repeats = 10 cells"])
         .expect_in_stdout(&["Noise of this machine: throughput of lite.next compared with itself"]);
+
     let run = ended.run_directory().to_str().unwrap().to_owned();
     let row = &rows(&place, &[&run])[0];
     assert_eq!(row["target"], "lite.next-again");
     assert_eq!(row["pairing"], "paired");
     assert_eq!(row["values"].as_array().unwrap().len(), 5);
+
     let table = compared(&place, &[&run]).expect_code(0);
     assert!(table.stdout.contains("Noise of this machine"), "{table}");
+
     // The record is complete: the run can be resumed like any other.
     let more = place.assay(&["run", "--resume", &run, "--repeats", "6", "--quiet"]).expect_code(0);
     assert!(more.stdout.contains("results/"), "{more}");
     let value = &rows(&place, &[&run])[0]["base_values"];
     assert_eq!(value.as_array().unwrap().len(), 6, "{value}");
+
     // The requested number of repeats.
     let two = place.run(&plan, &["--aa", "--set", "repeats=2"]).expect_code(0);
     two.expect_in_stderr(&["2 targets x 2 repeats = 4 cells"])
         .expect_in_stdout(&["throughput of lite.base compared with itself"]);
-}
-
-#[test]
-fn effects_of_factors_are_shown_and_missing_combinations_are_named() {
-    let configs = ["wal", "delete"].map(|journal| {
-        ["off", "full"].map(|synchronous| {
-            format!(
-                "[config.sqlite.{journal}_{synchronous}]\n\
-                 set = {{ journal_mode = \"{journal}\", synchronous = \"{synchronous}\" }}\n"
-            )
-        })
-    });
-    let place = Place::new();
-    let plan = load(2, 50, &configs.concat().concat());
-    // The config that is not one of the matrix.
-    let only = ["--quiet", "--only", "lite.wal_*", "--only", "lite.delete_*"];
-    let ended = place.run(&plan, &only).expect_code(0);
-    let run = ended.run_directory().to_str().unwrap().to_owned();
-    let base = ["--base", "lite.wal_off"];
-    let by = |names: &[&str], format: &str| {
-        let mut args = vec![run.as_str(), "--format", format];
-        args.extend(base);
-        args.extend(names.iter().flat_map(|name| ["--by", name]));
-        compared(&place, &args)
-    };
-    by(&["?"], "table").expect_code(0).expect_in_stdout(&[
-        "journal_mode of sqlite: wal, delete; in 2 combinations of the other factors",
-        "synchronous of sqlite: 0, 2; in 2 combinations of the other factors",
-    ]);
-    by(&["all"], "table").expect_code(0).expect_in_stdout(&[
-        "The effects of 2 factors, all else equal",
-        "Effects on throughput",
-        "journal_mode: wal -> delete",
-        "Throughput by combination of the other factors",
-    ]);
-    let json: Value =
-        serde_json::from_str(&by(&["synchronous"], "json").expect_code(0).stdout).unwrap();
-    let rows = json["effects"]["rows"].as_array().unwrap();
-    assert!(rows.iter().all(|row| row["factor"] == "synchronous"), "{json}");
-    assert_eq!(rows[0]["pairing"], "paired");
-    assert_eq!(rows[0]["values"].as_array().unwrap().len(), 2);
-
-    let with_metric = |metric: &str| {
-        let args = [&run, "--by", "synchronous", "--metric", metric];
-        compared(&place, &[&args[..], &base].concat())
-    };
-    with_metric("maxop")
-        .expect_code(0)
-        .expect_in_stdout(&["Effects on maxop", "maxop: longest response"]);
-    for (metric, says) in [
-        ("cpupqq", "did you mean `cpupq`?"),
-        ("lsm_sz", "none of the compared steps has the metric `lsm_sz`"),
-    ] {
-        with_metric(metric).expect_code(2).expect_in_stderr(&[says]);
-    }
-    let unknown = by(&["synchronus"], "table").expect_code(2);
-    unknown.expect_in_stderr(&[
-        "unknown factor `synchronus`",
-        "the most similar first: synchronous (0, 2); journal_mode (wal, delete)",
-    ]);
-    let ended = place
-        .run(&plan, &["--quiet", "--only", "lite.wal_*", "--only", "lite.delete_full"])
-        .expect_code(0);
-    let part = ended.run_directory().to_str().unwrap().to_owned();
-    let gap = compared(&place, &[&part, "--base", "lite.wal_off", "--by", "all"]).expect_code(2);
-    gap.expect_in_stderr(&["one is missing", "journal_mode=delete, synchronous=0"]);
-}
-
-#[test]
-fn steps_of_a_cell_are_compared_in_pairs_by_repeat() {
-    let place = Place::new();
-    let steps =
-        r#"["l.i0", "l.x", "settle", "qr0.pre", "qp0.pre", "l.i1", "settle.2", "qr0", "qp0"]"#;
-    let plan = format!(
-        "name = \"test\"\nrepeats = 2\n[workload.insert]\ninitial-rows = 500\nwrite-rows = 500\n\
-         read-write-time = \"100ms\"\nsteps = {steps}\n\
-         [build.lite]\nsqlite = \"bundled\"\n[config.sqlite.base]\n{TWICE}"
-    );
-    let run = measured(&place, &plan);
-    let found = rows(&place, &[&run, "--by-step", ".pre"]);
-    let of = |key: &str| {
-        let mut values: Vec<&str> = found.iter().filter_map(|row| row[key].as_str()).collect();
-        values.dedup();
-        values
-    };
-    assert_eq!(of("target"), ["X"]);
-    assert_eq!(of("variant"), ["lite.base", "lite.next"]);
-    let first = &found[0];
-    assert_eq!(first["step"], "qr0");
-    assert_eq!(first["pairing"], "paired");
-    assert_eq!(first["values"].as_array().unwrap().len(), 2);
-    compared(&place, &[&run, "--by-step", "qr0.pre=qr0"]).expect_code(0).expect_in_stdout(&[
-        "qr0 compared with qr0.pre",
-        "Steps of a cell always run in the same order",
-    ]);
-    for (pattern, says) in [
-        ("qr0=l.i1", "do not count the same operations"),
-        ("qr0=qp", "the run has no step `qp`"),
-        (".post", "no pair of steps `X.post` and `X`"),
-        ("qr0", "write two steps"),
-        ("qr0=qr0", "compared with itself"),
-    ] {
-        let refused = compared(&place, &[&run, "--by-step", pattern]).expect_code(2);
-        refused.expect_in_stderr(&[says]);
-    }
-    let two = ["--by-step", ".pre", "--by-step", "qr0=qp0"];
-    let refused = compared(&place, &[&[run.as_str()][..], &two].concat()).expect_code(2);
-    refused.expect_in_stderr(&["`X.pre` and `qr0` are given"]);
-}
-
-#[test]
-fn what_a_plan_names_a_factor_is_one_though_no_setting_tells() {
-    let place = Place::new();
-    let plan = load(
-        2,
-        50,
-        "[config.sqlite.next]\nextends = \"base\"\nfactors = { disk = \"ram\" }\n\
-         [build.other]\nsqlite = \"bundled\"\nfactors = { compiler = \"clang\" }\n",
-    );
-    let run = measured(&place, &plan);
-    let by = |name: &str| compared(&place, &[&run, "--by", name]);
-    by("?").expect_code(0).expect_in_stdout(&[
-        "compiler of sqlite: not set, clang; in 2 combinations of the other factors; changes together with build",
-        "disk of sqlite: not set, ram; in 2 combinations of the other factors",
-    ]);
-    let disk = by("disk").expect_code(0);
-    disk.expect_in_stdout(&["disk: not set -> ram", "compiler=clang"]);
-    by("compilr").expect_code(2).expect_in_stderr(&[
-        "unknown factor `compilr`",
-        "the most similar first: compiler (not set, clang)",
-    ]);
-}
-
-#[test]
-fn targets_of_each_engine_or_build_are_compared_with_a_base_of_their_own() {
-    let place = Place::new();
-    let other = "[build.null]\nnull = \"bundled\"\n[config.null.a]\n[config.null.b]\n";
-    let run = measured(&place, &load(2, 50, &(TWICE.to_owned() + other)));
-    let bases = ["--base", "sqlite=lite.next", "--base", "null=null.a"];
-    let of = |format: &str, bases: &[&str]| {
-        let mut args = vec![run.as_str(), "--format", format];
-        args.extend(bases);
-        compared(&place, &args)
-    };
-    of("table", &bases)
-        .expect_code(0)
-        .expect_in_stdout(&["lite.base compared with lite.next", "null.b compared with null.a"]);
-    let csv = of("csv", &bases).expect_code(0).stdout;
-    assert_eq!(csv.matches("base,target,").count(), 1, "{csv}");
-    assert!(csv.contains(",lite.next,lite.base,"), "{csv}");
-    assert!(csv.contains(",null.a,null.b,"), "{csv}");
-    let json: Value = serde_json::from_str(&of("json", &bases).expect_code(0).stdout).unwrap();
-    assert_eq!(json["groups"][1]["compared"]["base"], "null.a");
-
-    let one = of("table", &bases[2..]).expect_code(0);
-    one.expect_in_stderr(&["no `--base` is given for them: lite.base, lite.next"]);
-    for (bases, says) in [
-        (["--base", "lite.base", "--base", "null.a"], "each `--base` must name its group"),
-        (["--base", "null=null.a", "--base", "lite=null.a"], "`lite` has no target `null.a`"),
-        (["--base", "null=null.a", "--base", "pg=null.a"], "no engine or build `pg`"),
-        (["--base", "null=null.a", "--base", "null=null.b"], "given twice for the group `null`"),
-    ] {
-        of("table", &bases).expect_code(2).expect_in_stderr(&[says]);
-    }
 }

@@ -29,11 +29,13 @@ fn times_of_operations_have_verdicts_from_the_percentiles_of_each_repeat() {
         ["--metric", "response_p99:query", "--metric", "service_max:query", "--metric", "sla"];
     let ended = compared(&place, &run, &[&args[..], &["--format", "json"]].concat()).expect_code(0);
     let json = json(&ended);
+
     let rows = json["compared"]["rows"].as_array().unwrap();
     let row = |metric: &str| {
         let is_it = |row: &&Value| row["metric"] == metric && row["step"] == "qr100";
         rows.iter().find(is_it).unwrap_or_else(|| panic!("{metric} in {ended}"))
     };
+
     for (metric, us) in [("response_p99:query", 1000.0), ("service_max:query", 250_000.0)] {
         let row = row(metric);
         assert_eq!((&row["unit"], &row["more_is_better"]), (&"us".into(), &false.into()), "{row}");
@@ -49,11 +51,13 @@ fn times_of_operations_have_verdicts_from_the_percentiles_of_each_repeat() {
             assert!((value / us - 1.0).abs() < 0.001, "{row}");
         }
     }
+
     assert_eq!(row("sla")["more_is_better"], true);
     compared(&place, &run, &args).expect_code(0).expect_in_stdout(&[
         "response_p99:query relative to old",
         "sla: share of the requested rate",
     ]);
+
     let csv = [&args[..], &["--format", "csv"]].concat();
     compared(&place, &run, &csv)
         .expect_code(0)
@@ -84,6 +88,7 @@ fn a_metric_that_no_step_has_leads_to_the_one_that_was_meant() {
         let ended = compared(&place, &run, &["--metric", metric]).expect_code(2);
         ended.expect_in_stderr(&[metric, help]);
     }
+
     let listed = place.assay(&["compare", "--metric", "?"]).expect_code(0);
     listed.expect_in_stdout(&["response_p99.9 ", "fairness ", "fsyncs_per_commit ", "throughput "]);
 }
@@ -93,9 +98,11 @@ fn a_requirement_is_met_missed_or_in_doubt_and_sets_the_exit_code() {
     let (place, run) = recorded_run(5);
     let met = ["--require", "qr100 response_p99:query < 5ms"];
     let missed = ["--require", "qr100 response_max:query<=100ms"];
+
     let ended = compared(&place, &run, &met).expect_code(0);
     assert!(ended.stderr.is_empty(), "{ended}");
     ended.expect_in_stdout(&["Requirements", "qr100 response_p99:query < 5ms", " met"]);
+
     let both = [met, missed].concat();
     compared(&place, &run, &both).expect_code(3).expect_in_stderr(&[
         "missed: qr100 response_max:query <= 100ms for old.tuned c2",
@@ -108,6 +115,7 @@ fn a_requirement_is_met_missed_or_in_doubt_and_sets_the_exit_code() {
     let verdicts: Vec<&str> = results.iter().map(|it| it["verdict"].as_str().unwrap()).collect();
     assert_eq!(verdicts, ["met", "met", "missed", "missed"], "{ended}");
     assert_eq!((&results[0]["bound"], &results[0]["unit"]), (&5000.0.into(), &"us".into()));
+
     let markdown = [&both[..], &["--format", "markdown"]].concat();
     compared(&place, &run, &markdown)
         .expect_code(3)

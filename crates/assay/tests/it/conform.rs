@@ -104,12 +104,14 @@ fn planted_faults_in_an_adapter_are_found() {
     if !adapters_are_here_or_test_is_skipped() {
         return;
     }
+
     let place = Place::new();
     for (number, (plant, check, reason)) in FAULTS.into_iter().enumerate() {
         let name = format!("fault{number}");
         let plant = format!("-DPLANT={plant}");
         let source = "crates/conform/tests/faulty.c";
         let adapter = compiled(&place, source, &name, &[&plant, "-w", "-llmdb"]);
+
         let outcome = outcome_of(&place, &adapter, check);
         let failed = outcome["verdict"]["failed"].as_str().unwrap_or_default();
         assert!(failed.contains(reason), "{plant}: {outcome}");
@@ -136,6 +138,7 @@ fn an_engine_of_ones_own_is_measured_beside_others_at_the_same_durability() {
     if !adapters_are_here_or_test_is_skipped() {
         return;
     }
+
     let place = Place::new();
     let lmdb = compiled(&place, "adapters/lmdb.c", "lmdb", &["-llmdb"]);
     let leveldb = compiled(&place, "adapters/leveldb.c", "leveldb", &["-lleveldb"]);
@@ -147,6 +150,7 @@ fn an_engine_of_ones_own_is_measured_beside_others_at_the_same_durability() {
         lmdb.display(),
         leveldb.display()
     );
+
     fs_err::write(place.join("own.toml"), plan).unwrap();
     let ran = place.assay(&["run", "own.toml", "--repeats", "1"]).expect_code(0);
     let ran = ran.expect_in_stderr(&[

@@ -65,15 +65,18 @@ fn a_damaged_step_is_reported_with_the_others_and_measured_again() {
     for text in ["l.i2", "qr100", "damaged: ", "r1 l.i1", "intervals.parquet"] {
         assert!(table.stdout.contains(text), "{text}: {table}");
     }
+
     let help = "copy the run directory again";
     let told = [&table.stdout, &table.stderr].map(|text| text.matches(help).count());
     assert_eq!(told, [0, 1], "{table}");
     let table = table.expect_in_stderr(&["error: ", damaged.to_str().unwrap(), "--resume"]);
     assert_eq!(table.stderr.matches("error: ").count(), 1, "{table}");
+
     let html = place.join("damaged.html");
     let args = ["report", path, "-o", html.to_str().unwrap()];
     place.assay(&args).expect_code(1).expect_in_stderr(&["intervals.parquet"]);
     assert!(fs_err::read_to_string(&html).unwrap().contains(&says));
+
     let args = ["export", path, "--format", "csv"];
     let table = place.assay(&args).expect_code(1);
     assert_eq!(table.stdout.lines().count(), 1 + all, "{table}");
@@ -95,15 +98,18 @@ fn a_step_that_is_gone_is_missing_everywhere_and_measured_again() {
     assert!(table.stdout.contains("(lite.base r1: l.i1)"), "{table}");
     let table = table.expect_in_stderr(&["missing: it was recorded, but ", "l.i1` is gone"]);
     assert_eq!(table.stderr.matches("copy the run directory").count(), 1, "{table}");
+
     let json = shown(&place, &run, "json").expect_code(1);
     let json: Value = serde_json::from_str(&json.stdout).unwrap();
     let missing = &json["missing"];
     assert_eq!(missing.as_array().map(Vec::len), Some(1), "{missing}");
     assert_eq!((&missing[0]["step"], &missing[0]["repeat"]), (&"l.i1".into(), &1.into()));
     assert_eq!(json["unfinished"][0]["status"], "complete");
+
     let html = place.join("missing.html");
     place.assay(&["report", path, "-o", html.to_str().unwrap()]).expect_code(1);
     assert!(fs_err::read_to_string(&html).unwrap().contains(&says));
+
     for table in [
         place.assay(&["export", path, "--format", "csv"]).expect_code(1),
         shown(&place, &run, "csv").expect_code(1),
@@ -126,16 +132,19 @@ fn steps_of_cells_that_are_gone_count_as_well() {
     let half = all / 2;
     let says = format!("{half} of {all} step results valid, {half} missing, 1 cell not finished");
     assert!(one.stdout.contains(&says), "{one}");
+
     let other = first_cell(&run).with_file_name("r2").join("cell.json");
     fs_err::write(&other, "{").unwrap();
     let none = shown(&place, &run, "table").expect_code(1).expect_in_stderr(&["cell.json"]);
     let says = format!("0 of {all} step results valid, {all} missing, 2 cells not finished");
     assert!(none.stdout.contains(&says), "{none}");
+
     let path = run.to_str().unwrap();
     place
         .assay(&["export", path, "--format", "csv"])
         .expect_code(1)
         .expect_in_stderr(&["cell.json"]);
+
     place.assay(&["run", "--resume", path]).expect_code(0);
     let whole = shown(&place, &run, "table").expect_code(0);
     let says = format!("all {all} step results are valid");

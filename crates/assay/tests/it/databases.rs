@@ -85,6 +85,7 @@ fn loads_once(target: &str, targets: &str) {
     for repeat in [1, 2] {
         assert_eq!(recorded_steps(&second, target, repeat), ["03-l.i1", "04-qr100"]);
     }
+
     assert_equal_rows(&[&first, &second], target);
     assert_eq!(kept(&place).len(), 1);
 
@@ -99,6 +100,7 @@ fn loads_once(target: &str, targets: &str) {
         let checks = copied["checks"].as_array().unwrap();
         assert!(!checks.is_empty() && checks.iter().all(|check| check["holds"] == true));
     }
+
     assert_eq!(cell(&second, target, 1)["database"]["steps_left_out"], 2);
 }
 
@@ -155,17 +157,21 @@ fn rocksdb_is_loaded_once_and_the_settings_of_its_load_are_recorded_for_each_cel
          read-write-time = \"{QUICK}\"\nwrite-rate = \"1MiB/s\"\n\
          steps = [\"fillseq\", \"drain\", \"readrandom\", \"readwhilewriting\"]\n{target}"
     );
+
     let ended = place.run(&plan, &[]).expect_code(0);
     let run = ended.run_directory();
     Shown::read(&place, &run).assert_all_valid();
+
     let rest = ["03-readrandom", "04-readwhilewriting"];
     assert_eq!(recorded_steps(&run, "rocks.base", 2), rest);
+
     let settings = |repeat| cell(&run, "rocks.base", repeat)["settings"].clone();
     let names = |settings: Value| -> Vec<(String, String)> {
         let text = |setting: &Value, key: &str| setting[key].as_str().unwrap().to_owned();
         let all = settings.as_array().unwrap().clone();
         all.iter().map(|setting| (text(setting, "name"), text(setting, "value"))).collect()
     };
+
     let of_load = ("[CFOptions] load.disable_auto_compactions".to_owned(), "true".to_owned());
     for repeat in [1, 2] {
         let found = names(settings(repeat));
@@ -188,6 +194,7 @@ fn sysbench_goes_on_with_the_tables_of_another_cell() {
     let ended = ended.expect_code(0);
     let run = ended.run_directory();
     Shown::read(&place, &run).assert_all_valid();
+
     // The number of clients does not matter for the load.
     let loaded = entries(&run.join("cells/lite.base")).into_iter().flat_map(|c| entries(&c));
     let loaded = loaded.filter(|repeat| repeat.join("steps/01-load").exists());
@@ -212,13 +219,16 @@ fn the_databases_of_one_run_are_removed_with_its_end() {
 #[test]
 fn what_shapes_a_database_tells_it_apart() {
     let place = Place::new();
+
     run(&place, SQLITE);
     let other_seed = format!("seed = 2\n{}", plan("true", SQLITE));
     place.run(&other_seed, &[]).expect_code(0);
     assert_eq!(kept(&place).len(), 2);
+
     let other_pages = SQLITE.replace("journal_mode", "page_size = 8192, journal_mode");
     run(&place, &other_pages);
     assert_eq!(kept(&place).len(), 3);
+
     // The steps after the load don't matter.
     let longer = plan("true", SQLITE).replace(QUICK, "300ms");
     let ended = place.run(&longer, &[]).expect_code(0);
@@ -283,12 +293,14 @@ fn a_kept_database_and_its_copy_belong_to_nobody_else() {
         return;
     }
     let place = Place::new();
+
     run(&place, POSTGRES);
     let own = rustix::process::geteuid().as_raw();
     for path in [kept(&place)[0].clone(), kept(&place)[0].join("data")] {
         let metadata = fs_err::metadata(&path).unwrap();
         assert_eq!((metadata.uid(), metadata.mode() & 0o777), (own, 0o700), "{}", path.display());
     }
+
     let version = kept(&place)[0].join("data/PG_VERSION");
     assert_eq!(fs_err::metadata(version).unwrap().uid(), own);
 }
@@ -343,6 +355,7 @@ fn kill_and_run_again(place: &Place, targets: &str, is_time: impl Fn() -> bool) 
         }
         is_time()
     });
+
     running.signal(Signal::KILL);
     assert_eq!(running.wait().signal, Some(9));
     eventually("its processes end", || place.processes().is_empty());
@@ -397,14 +410,17 @@ fn mount_file_system(place: &Place, kind: &str) -> Option<Disk> {
     let (image, path) = (place.join("image"), place.join("disk"));
     fs_err::File::create(&image).unwrap().set_len(400 << 20).unwrap();
     fs_err::create_dir(&path).unwrap();
+
     let run = |program: &str, args: &[&str]| {
         let output = Command::new(program).args(args).output();
         output.is_ok_and(|output| output.status.success())
     };
+
     let (image, mounted_at) = (image.to_str().unwrap(), path.to_str().unwrap());
     let is_mounted = rustix::process::geteuid().is_root()
         && run(&format!("mkfs.{kind}"), &["-q", image])
         && run("mount", &["-o", "loop", image, mounted_at]);
+
     if !is_mounted {
         say_skipped(&format!("no {kind} can be made in a file and mounted"));
         return None;
@@ -420,10 +436,12 @@ fn blocks_are_shared(kind: &str) {
     };
     let [data, databases] =
         ["data", "databases"].map(|name| disk.path.join(name).to_str().unwrap().to_owned());
+
     let mut targets = vec![("lite.base", SQLITE)];
     if postgres_is_here_or_test_is_skipped() {
         targets.push(("pg.base", POSTGRES));
     }
+
     for (target, text) in targets {
         let more = ["--data", &data, "--reuse", &databases];
         let ended = place.run(&plan("true", text), &more).expect_code(0);
@@ -491,6 +509,7 @@ fn upgraded(first: &str, second: &str, config: &str) -> Value {
         let steps = recorded_steps(&run, target, repeat);
         assert_eq!(steps, ["03-l.i1", "04-qr100"], "{ended}");
     }
+
     let database = cell(&run, target, 2)["database"].clone();
     assert_eq!(database["loaded_by"], "old.base");
     assert!(number(&database["open_ns"]) > 0.0, "{database}");
@@ -535,6 +554,7 @@ fn a_target_whose_database_nobody_loads_fails_and_says_what_to_measure() {
         "no database that `old.default` loaded is kept",
         "measure `old.default` in the same run",
     ]);
+
     place
         .run(&plan("false", targets), &[])
         .expect_code(2)
@@ -549,14 +569,17 @@ fn versus_loads_in_the_first_repeat_of_each_target_unless_it_is_told_not_to() {
         args.extend(more);
         place.assay(&args).expect_code(0)
     };
+
     let ended = versus(&[]);
     let run = entries(&place.join("results")).into_iter().find(|path| path.join("cells").exists());
     let run = run.unwrap();
+
     let steps_of = |target: &str, repeat| recorded_steps(&run, target, repeat);
     for target in ["sqlite.base", "sqlite.synchronous-off"] {
         assert_eq!(steps_of(target, 1)[0], "01-l.i0", "{ended}");
         assert_eq!(steps_of(target, 2)[0], "03-l.i1", "{ended}");
     }
+
     let printed = versus(&["--no-reuse", "--dry-run"]).stdout;
     assert!(!printed.contains("\nreuse = "), "{printed}");
 }

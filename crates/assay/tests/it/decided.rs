@@ -72,6 +72,7 @@ fn an_interrupted_run_goes_on_until_all_is_decided() {
         ": no comparison is open",
     ]);
     assert!(!resumed.stderr.contains("after repeat 1:"), "{resumed}");
+
     let repeats = common_repeat_count(&run);
     assert!(repeats >= 3, "no verdict is possible before: {repeats}");
     assert_eq!(run_json(&run)["is_open_ended"], true);
@@ -80,6 +81,7 @@ fn an_interrupted_run_goes_on_until_all_is_decided() {
     // What decided the run decides its comparison, which says how it was measured.
     let comparison = compared(&place, name);
     assert_eq!(comparison["looks"], "any_time");
+
     // A run ends when its verdicts exclude 1. How far from 1 their intervals end depends on the
     // machine's noise, so the threshold is small.
     let gate = place.assay(&["compare", name, "--gate", "--threshold", "1"]).expect_code(3);
@@ -146,6 +148,7 @@ fn a_run_of_a_fixed_number_of_repeats_can_go_on_until_all_is_decided() {
     place.assay(&until).expect_code(0).expect_in_stderr(&["verdicts need 3 repeats"]);
     assert_eq!(run_json(&run)["is_open_ended"], true);
     assert_eq!(common_repeat_count(&run), 2);
+
     // It stays a run until all is decided.
     let again = place.assay(&["run", "--resume", name, "--time", "1us"]).expect_code(0);
     again.expect_in_stderr(&["verdicts need 3 repeats"]);

@@ -30,6 +30,7 @@ fn pass_on(
     let (sender, receiver) = mpsc::channel::<(u64, Vec<u8>)>();
     let clock = SystemClock::begin();
     let reader_clock = clock.clone();
+
     std::thread::spawn(move || {
         let mut buffer = vec![0; 1 << 16];
         while let Ok(length @ 1..) = from.read(&mut buffer) {
@@ -39,6 +40,7 @@ fn pass_on(
             }
         }
     });
+
     std::thread::spawn(move || {
         for (due, part) in receiver {
             std::thread::sleep(Duration::from_nanos(due.saturating_sub(clock.now())));
@@ -80,6 +82,7 @@ fn relay(port: u16, delay: Duration) -> u16 {
     let delay = Arc::new(AtomicU64::new(delay.as_nanos() as u64));
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let own_port = listener.local_addr().unwrap().port();
+
     std::thread::spawn(move || {
         for client in listener.incoming().map_while(Result::ok) {
             let Ok(server) = TcpStream::connect((Ipv4Addr::LOCALHOST, port)) else {
@@ -89,6 +92,7 @@ fn relay(port: u16, delay: Duration) -> u16 {
                 end.set_nodelay(true).unwrap();
                 Connection(end.try_clone().unwrap())
             });
+
             let [client_again, server_again] = ends;
             pass_on(Connection(client), server_again, &delay);
             pass_on(Connection(server), client_again, &delay);
@@ -113,16 +117,19 @@ fn measure(url: &str) -> Measured {
     let steps = "steps = [\"l.i0\", \"l.x\", \"qr100\"]";
     let workload = workload(600, 200, "2s", steps);
     let plan = format!("clients = [2]\n{workload}[build.theirs]\nurl = \"{url}\"\n");
+
     ranks::run(&place, &plan, 2).expect_code(0);
     let run = place.only_run();
     let shown = Shown::read(&place, &run);
     shown.assert_all_valid();
+
     let histograms = step(&run, "qr100").histograms().unwrap();
     let shortest = |of: &str| {
         let kinds = histograms.iter().filter(|(kind, _)| kind.ends_with(of));
         let shortest = kinds.map(|(_, histogram)| histogram.min());
         shortest.min().unwrap() as f64 / 1e3
     };
+
     let ranks = shown.row("theirs.default", "qr100")["ranks"].as_array().unwrap();
     Measured {
         query_us: shortest("query.service"),
@@ -140,17 +147,20 @@ fn a_delay_on_the_way_to_the_server_is_in_every_operation_once() {
     if !ranks::mpi_is_here_or_test_is_skipped() {
         return;
     }
+
     let server = Foreign::start();
     let near = server.url("right");
     let port = server.port();
     // There and back.
     let far_port = relay(port, Duration::from_millis(1));
     let far = near.replace(&format!(":{port}/"), &format!(":{far_port}/"));
+
     let (near, far) = (measure(&near), measure(&far));
     assert!(near.query_us < 2000.0, "{} us", near.query_us);
     assert!(far.shortest_us >= 2000.0, "{} us", far.shortest_us);
     let growth_us = far.query_us - near.query_us;
     assert!(growth_us < 4000.0, "{} us", growth_us);
+
     for (near, far) in near.round_trips_us.iter().zip(&far.round_trips_us) {
         assert!(*far >= 2000.0 && near < far, "{near} us and {far} us");
     }
@@ -180,15 +190,18 @@ fn the_true_offset_of_a_clock_is_within_the_uncertainty_whichever_way_is_slow() 
         Ok(delays) => delays,
         Err(error) => return not_here("tun", &format!("`/dev/net/tun`: {error}")),
     };
+
     let set = |there_ms: u64, back_ms: u64| {
         there.store(there_ms * 1_000_000, Relaxed);
         back.store(back_ms * 1_000_000, Relaxed);
     };
+
     let place = Place::new();
     let steps = "steps = [\"l.i0\", \"l.x\", \"qr100\", \"qp100\"]";
     let plan = format!("clients = [1]\n{}{POSTGRES}", workload(600, 200, "3s", steps));
     place.write("plan.toml", &plan);
     let args = ["run", "plan.toml", "--results", "results", "--data", "data"];
+
     set(9, 1);
     let mut running = hosts.spawn(&place, &args);
     place.wait_for_step(&mut running, "03-qr100");
@@ -196,11 +209,14 @@ fn the_true_offset_of_a_clock_is_within_the_uncertainty_whichever_way_is_slow() 
     running.wait().expect_code(0);
     eventually("all processes have ended", || place.processes().is_empty());
     place.assert_nothing_is_left();
+
     let shown = Shown::read(&place, &place.only_run());
     shown.assert_all_valid();
+
     // Each query waits 10 ms for messages on their way.
     let metrics = &shown.row("pg.base", "qr100")["metrics"];
     assert!(number(metrics, "op_handover_us") >= 5000.0, "{metrics}");
+
     // The clocks of both ranks are one machine's: the offset is the same all the time.
     let (mut lowest, mut highest) = (f64::MAX, f64::MIN);
     let (mut at_least, mut at_most) = (f64::MIN, f64::MAX);
@@ -216,6 +232,7 @@ fn the_true_offset_of_a_clock_is_within_the_uncertainty_whichever_way_is_slow() 
             at_most = at_most.min(offset + uncertainty);
         }
     }
+
     assert!(highest - lowest > 4000.0, "the way did not change: {lowest} to {highest} us");
     assert!(at_least <= at_most, "no offset is possible: {at_least} to {at_most} us");
 }

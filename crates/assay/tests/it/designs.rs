@@ -133,6 +133,7 @@ fn a_tuning_refuses_a_plan_without_factors_and_steps_that_it_lacks() {
     let factors = ["--set", "factors.set.cache_size=[1000,2000]"];
     let unknown = [&["tune", "plan.toml", "--step", "l.i9"][..], &factors].concat();
     place.assay(&unknown).expect_code(2).expect_in_stderr(&["no step `l.i9`"]);
+
     let rated = ["--step", "l.i0", "--set", "workload.insert.step.'l.i0'.rate=10"];
     let rated = [&["tune", "plan.toml"][..], &rated, &factors].concat();
     place.assay(&rated).expect_code(2);

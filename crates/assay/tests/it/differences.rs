@@ -39,6 +39,7 @@ fn check_tells_in_which_options_configs_differ() {
     ] {
         assert!(lines(all).contains(&line), "{line} in {all}");
     }
+
     let pair = ["check", "plan.toml", "--between", "lite.mapped", "lite.again"];
     let pair = place.assay(&pair).expect_code(0).stdout;
     assert_eq!(
@@ -49,6 +50,7 @@ fn check_tells_in_which_options_configs_differ() {
             "synchronous: normal -> 0",
         ]
     );
+
     place
         .assay(&["check", "plan.toml", "--between", "lite.base", "lite.bas"])
         .expect_code(2)
@@ -63,6 +65,7 @@ fn show_tells_in_which_settings_targets_differ_and_what_they_do_not_have() {
     let place = Place::new();
     let run = place.run(&plan(), &["--quiet"]).expect_code(0).run_directory();
     let run = run.to_str().unwrap();
+
     let text = place.assay(&["show", run, "--all"]).expect_code(0).stdout;
     let (_, section) = text.split_once("\nWhat differs between targets\n").unwrap();
     for line in [
@@ -71,6 +74,7 @@ fn show_tells_in_which_settings_targets_differ_and_what_they_do_not_have() {
     ] {
         assert!(lines(section).contains(&line), "{line} in {section}");
     }
+
     // More than the library maps: it takes what it can, and says nothing.
     let cut = "mmap_size = 1000000000000: the server has ";
     assert!(section.contains(cut), "{section}");
@@ -85,22 +89,26 @@ fn show_tells_in_which_settings_targets_differ_and_what_they_do_not_have() {
         let text = place.assay(&args).expect_code(0).stdout;
         serde_json::from_str(&text).unwrap()
     };
+
     let (all, pair) = (json(&["show", run, "--all"]), json(&pair));
     let identical = &all["differences"][0];
     assert_eq!(identical["b"], "lite.again");
     assert_eq!(identical["identical"], true);
     let of_pair = &pair["differences"][0];
     assert_eq!(of_pair["a"], "lite.again");
+
     let synchronous = of_pair["settings"]
         .as_array()
         .unwrap()
         .iter()
         .find(|setting| setting["name"] == "synchronous")
         .unwrap();
+
     assert_eq!(
         *synchronous,
         serde_json::json!({"name": "synchronous", "a": "0", "b": "1", "mark": "declared"})
     );
+
     let ignored = &of_pair["ignored"][0];
     assert_eq!(ignored["target"], "lite.mapped");
     assert_eq!(ignored["declared"], "1000000000000");
@@ -110,6 +118,7 @@ fn show_tells_in_which_settings_targets_differ_and_what_they_do_not_have() {
         .assay(&["show", run, "--step", "l.i1"])
         .expect_code(2)
         .expect_in_stderr(&["the run has no step `l.i1`", "available steps: `l.i0`"]);
+
     let step = place.assay(&["show", run, "--step", "l.i0"]).expect_code(0);
     assert!(step.stdout.contains("━━ l.i0 ━━"), "{step}");
 }
@@ -131,10 +140,12 @@ file = "base.conf"
 extends = "base"
 set = { shared_buffers = "64MB", temp_buffers = "1001kB" }
 "#;
+
     let run = place.run(&plan, &["--quiet"]).expect_code(0).run_directory();
     let run = run.to_str().unwrap();
     let pair = ["show", run, "--between", "pg.base", "pg.large"];
     let text = place.assay(&pair).expect_code(0).stdout;
+
     for line in [
         "shared_buffers: 32MB -> 64MB",
         "temp_buffers: 8MB -> 1000kB",
@@ -145,6 +156,7 @@ set = { shared_buffers = "64MB", temp_buffers = "1001kB" }
     for noise in ["data_directory", "unix_socket", "config_file", "work_mem", "fsync"] {
         assert!(!text.contains(noise), "{noise} in {text}");
     }
+
     let args = ["show", run, "--format", "json"];
     let json: Value = serde_json::from_str(&place.assay(&args).expect_code(0).stdout).unwrap();
     for row in json["rows"].as_array().unwrap() {

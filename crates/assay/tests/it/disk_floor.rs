@@ -28,6 +28,7 @@ fn the_floor_of_a_disk_is_shown_as_a_table_and_as_json() {
         return;
     }
     let table = table.expect_code(0).stdout;
+
     assert!(table.contains("Floor of the disk"), "{table}");
     for (start, count) in
         [("random read", 12), ("append + fdatasync", 2), ("overwrite + fdatasync", 2)]
@@ -61,6 +62,7 @@ fn a_measurement_that_is_interrupted_leaves_no_file() {
         names.any(|path| path.to_string_lossy().contains(".assay-disk-"))
     };
     let mut is_refused = false;
+
     eventually("a file is synced", || {
         is_refused = running.said().contains("which has no disk");
         is_refused || has_file() && running.said().contains("measuring the disk")
@@ -96,7 +98,9 @@ fn a_run_records_the_floor_before_and_after_its_cells() {
     let ended = place.run(&plan, &["--disk-floor"]).expect_code(0);
     let is_in_memory = is_in_memory(&ended);
     let path = ended.run_directory();
+
     let run = json(&path.join("run.json"));
+
     let floors = &run["invocations"][0]["disk_floors"];
     if is_in_memory {
         assert!(floors.is_null());
@@ -129,6 +133,7 @@ fn data_in_memory_has_no_floor_and_the_run_goes_on() {
     let ended = place.run(&plan, &["--set", "disk-floor=true", "--data", data]).expect_code(0);
     let ended = ended.expect_in_stderr(&["host::no-disk-floor", "which has no disk"]);
     let run = json(&ended.run_directory().join("run.json"));
+
     let warnings = run["warnings"].as_array().unwrap().iter();
     let of_floor = warnings.filter(|warning| warning["code"] == "host::no-disk-floor");
     assert_eq!(of_floor.count(), 1);

@@ -86,17 +86,20 @@ impl ExactCells {
         for work in self.work(step) {
             assert_eq!(work.missing, None);
             assert_eq!(work.operations, expected);
+
             let serving: Vec<_> =
                 work.parts.iter().filter(|part| part.role == WorkRole::Serving).collect();
             assert_eq!(serving.len(), 1, "{:?}", work.parts);
             assert_eq!(serving[0].operations, [kind]);
             instructions.push(serving[0].instructions as f64 / OPERATIONS as f64);
         }
+
         let [first, second] = instructions[..] else {
             panic!("there are not two exact cells: {instructions:?}");
         };
         assert!(first.min(second) >= least, "{instructions:?}");
         assert!((first - second).abs() / first.min(second) < READ_NOISE, "{instructions:?}");
+
         self.assert_is_executed(step, function);
     }
 
@@ -159,6 +162,7 @@ fn each_connection_of_a_postgres_has_a_part_and_the_rates_are_not_judged() {
         return;
     }
     let place = Place::new();
+
     let cells = count(&place, &(reads_and_writes() + POSTGRES));
     for work in cells.work("qr100") {
         assert_eq!(work.missing, None);
@@ -173,6 +177,7 @@ fn each_connection_of_a_postgres_has_a_part_and_the_rates_are_not_judged() {
             assert!(part.instructions > 10_000 * operations, "{:?}", work.parts);
         }
     }
+
     cells.assert_is_executed("qr100", "PostgresMain");
     cells.assert_is_executed("qr100", "ExecutorRun");
 }
@@ -194,14 +199,17 @@ fn the_work_of_rocksdb_is_that_of_its_library() {
     let Some(libraries) = libraries.filter(|_| callgrind_is_here_or_test_is_skipped()) else {
         return;
     };
+
     let place = Place::new();
     let plan = format!(
         "name = \"test\"\n[workload.kv]\nkeys = 2000\nkey-size = 16\nvalue-size = 100\n\
          read-time = \"{QUICK}\"\nsteps = [\"fillseq\", \"readrandom\"]\n[build.b0]\nrocksdb = '{}'\n",
         libraries[0].display()
     );
+
     let cells = count(&place, &plan);
     cells.assert_reads_are_counted("readrandom", "get", 1_000.0, "rocksdb::DBImpl::Get");
+
     // A load that a library continues in the background is counted as a whole, after its warm-up.
     for work in cells.work("fillseq") {
         assert_eq!(work.operations, BTreeMap::from([("put".to_owned(), 1_990)]));
@@ -239,9 +247,11 @@ fn work_alone_is_counted_compared_and_judged() {
         return;
     }
     let place = Place::new();
+
     let small_cache = "[config.sqlite.next]\nextends = \"base\"\nset = { cache_size = 1 }\n";
     let simulated = exact(OPERATIONS) + "simulate = \"cache\"\n";
     let plan = reads() + SQLITE + small_cache + &simulated;
+
     let ended = place.run(&plan, &["--exact", "--repeats", "0"]).expect_code(0);
     let ended = ended
         .expect_in_stdout(&["lite.next does more work per operation than lite.base in 1 of 1"]);
@@ -250,9 +260,11 @@ fn work_alone_is_counted_compared_and_judged() {
     // `--exact` without a value leaves the simulation to the plan.
     let cells = ExactCells::read(&run);
     assert_eq!(cells.0.len(), 4);
+
     let name = run.to_str().unwrap();
     let gate = place.assay(&["compare", name, "--gate"]).expect_code(3);
     gate.expect_in_stderr(&["regression: exact work in 1 of 1 comparison"]);
+
     let same_side = ["compare", name, "--gate", "--base", "lite.next"];
     let passed = place.assay(&same_side).expect_code(0);
     passed.expect_in_stderr(&["no regression is shown: exact work in 1 comparison"]);
@@ -290,6 +302,7 @@ fn times_of_exact_cells_are_not_compared() {
     for row in rows {
         assert_eq!(counts(row), [1, 1], "{row}");
     }
+
     let work = compared["work"].as_array().unwrap().iter().filter(of_reads);
     assert!(work.clone().count() > 0);
     for row in work {
@@ -319,6 +332,7 @@ fn targets_whose_work_can_not_be_counted_are_named_and_have_no_exact_cells() {
     let foreign = Foreign::start();
     let attached = format!("[build.theirs]\nurl = \"{}\"\n", foreign.url("right"));
     let replicated = POSTGRES.to_owned() + "replicas = 1\n";
+
     for (targets, why) in [
         (attached, "the work of `theirs.default` can't be counted: its server runs already"),
         (replicated, "the work of `pg.base` can't be counted: it has replicas"),

@@ -30,6 +30,7 @@ fn a_killed_server_fails_its_step_alone(
     let only = [format!("{base}/long/*/*"), format!("{next}/short/*/*")];
     let mut running = place.spawn_run(&plan, &["--only", &only[0], "--only", &only[1]]);
     place.wait_for_step(&mut running, "03-qr100");
+
     send(victim(place.server(&base)), Signal::KILL);
     let ended = running.wait().expect_code(1).expect_in_stderr(&[
         &format!("error: step `qr100` of `{base}` failed"),
@@ -39,8 +40,10 @@ fn a_killed_server_fails_its_step_alone(
     ]);
     assert!(ended.stdout.contains("Problems and warnings"), "{ended}");
     place.assert_nothing_is_left();
+
     let shown = Shown::read(&place, &place.only_run());
     assert_eq!(shown.status(), "failed");
+
     let mut expected = BOTH_DONE.to_vec();
     expected.push(("qr100", "failed", false));
     assert_eq!(shown.steps(&base), expected);
@@ -79,9 +82,11 @@ fn interrupted_in_good_order(signals: &[Signal], target: &str, engine: &str) {
     let place = Place::new();
     let mut running = place.spawn_run(&plan("60s", engine), &[]);
     place.wait_for_step(&mut running, "03-qr100");
+
     for &signal in signals {
         running.signal(signal);
     }
+
     let ended = running.wait().expect_code(130);
     assert_eq!(
         ended.stdout.lines().last().map(|line| place.join(line)),
@@ -89,9 +94,11 @@ fn interrupted_in_good_order(signals: &[Signal], target: &str, engine: &str) {
         "{ended}"
     );
     place.assert_nothing_is_left();
+
     let shown = Shown::read(&place, &place.only_run());
     assert_eq!(shown.status(), "interrupted");
     assert!(shown.json["run"]["ended_unix_ns"].is_u64());
+
     let mut expected = BOTH_DONE.to_vec();
     expected.push(("qr100", "interrupted", false));
     assert_eq!(shown.steps(target), expected);
@@ -143,6 +150,7 @@ fn sigterm_while_the_server_starts_leaves_nothing_either() {
     let cluster = place.join("data/pg.base/postgres/cluster");
     eventually("the cluster is being made", || cluster.exists());
     running.signal(Signal::TERM);
+
     running.wait().expect_code(130);
     assert!(place.processes().is_empty());
     assert_eq!(entries(&place.join("tmp")).len(), 0);
@@ -168,18 +176,22 @@ fn no_server_survives_a_killed_assay(target: &str, engine: &str) {
     let place = Place::new();
     let mut running = place.spawn_run(&plan("60s", engine), &[]);
     place.wait_for_step(&mut running, "03-qr100");
+
     // Assay, the guard and the server at least.
     assert!(place.processes().len() >= 3, "{:?}", place.processes());
     running.signal(Signal::KILL);
     assert_eq!(running.wait().signal, Some(9));
     eventually("the server and its guard are gone", || place.processes().is_empty());
     assert_eq!(entries(&place.join("tmp")).len(), 0);
+
     let run = place.only_run();
     let shown = Shown::read(&place, &run);
     assert_eq!(shown.status(), "incomplete");
+
     let mut expected = BOTH_DONE.to_vec();
     expected.push(("qr100", "incomplete", false));
     assert_eq!(shown.steps(target), expected);
+
     // A report can be made of it too, and the next run takes the place over.
     place.assay(&["report", run.to_str().unwrap()]).expect_code(0);
     place.run(&plan(QUICK, engine), &[]).expect_code(0);
@@ -195,6 +207,7 @@ fn two_runs_do_not_share_a_data_directory() {
         .wait()
         .expect_code(2)
         .expect_in_stderr(&["another run of assay uses the data directory", "help: "]);
+
     first.must_run("it was interrupted");
     first.signal(Signal::INT);
     first.wait().expect_code(130);
@@ -213,6 +226,7 @@ fn a_second_simultaneous_run_has_its_own_directory() {
     let second =
         place.spawn_run(&plan(QUICK, POSTGRES), &["--data", "other", "--results", "others"]).wait();
     second.expect_code(0);
+
     first.must_run("it was interrupted");
     first.signal(Signal::INT);
     first.wait().expect_code(130);

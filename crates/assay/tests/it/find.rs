@@ -42,9 +42,11 @@ fn a_rate_that_meets_its_bound_is_the_answer() {
         "Highest rate of l.i1 with p99 of at most 10,000 ms",
         "none.a sustains 2,000/s in l.i1 with p99 of at most 10,000 ms, the highest rate allowed by --to.",
     ]);
+
     place.assert_nothing_is_left();
     let page = fs_err::read_to_string(place.only_run().join("report.html")).unwrap();
     assert!(page.contains("<h1>none.a sustains 2,000/s in l.i1"));
+
     let shown = Shown::read(&place, &place.only_run());
     shown.assert_all_valid();
     // The steps after the searched one are left out.
@@ -76,23 +78,28 @@ fn an_interrupted_search_is_resumed() {
         "--only",
         "none.a",
     ];
+
     let mut running = place.spawn(&args);
     let cells = place.join("results");
     eventually("the third rate is tried", || {
         running.must_run("its third rate");
         entries(&cells).iter().any(|run| entries(&run.join("cells/none.a")).len() > 2)
     });
+
     running.signal(Signal::INT);
     let goes_on = "The search for none.a has not ended: assay run --resume RUN continues it.";
     running.wait().expect_code(130).expect_in_stdout(&[goes_on]);
+
     let run = place.only_run();
     let before = searches(&place)[0]["trials"].as_array().unwrap().len();
+
     // A profile of each rate so far may be added.
     let resumed = place.assay(&["run", "--resume", run.to_str().unwrap(), "--profile"]);
     resumed
         .expect_code(0)
         .expect_in_stdout(&["none.a sustains no rate in l.i1 with p99"])
         .expect_in_stderr(&["none.a with 2 clients: ", "/s misses a bound, next "]);
+
     let search = &searches(&place)[0];
     let trials = search["trials"].as_array().unwrap();
     assert!(trials.len() > before, "{search}");
@@ -101,6 +108,7 @@ fn an_interrupted_search_is_resumed() {
     assert!(rated.iter().all(is_missed), "{search}");
     assert_eq!(last["rate"], Value::Null);
     place.assert_nothing_is_left();
+
     // It has ended: there is nothing to resume.
     let again = place.assay(&["run", "--resume", run.to_str().unwrap()]);
     again.expect_code(0).expect_in_stderr(&["nothing to measure"]);
@@ -119,10 +127,12 @@ fn what_fails_ends_its_own_search_only() {
         "none.a sustains no rate in l.i1",
         "The search for lite.full stopped: rate-100000 can't be judged: ",
     ]);
+
     let shown = Shown::read(&place, &place.only_run());
     let cells = shown.json["run"]["cells"].as_array().unwrap();
     let of = |target: &str| cells.iter().filter(|cell| cell["target"] == target).count();
     assert_eq!((of("none.a"), of("lite.full")), (7, 1));
+
     // It was measured once, though the other search had further rates.
     let begun = ended.stderr.matches(": lite.full, variant rate-100000").count();
     assert_eq!(begun, 1, "{ended}");
@@ -135,6 +145,7 @@ fn what_cannot_be_searched_is_refused() {
     let refused = |plan: &str, more: &[&str], texts: &[&str]| {
         find(&place, plan, more).expect_code(2).expect_in_stderr(texts);
     };
+
     let p99 = ["--p99", "10ms", "--step"];
     refused(
         PLAN,
@@ -152,6 +163,7 @@ fn what_cannot_be_searched_is_refused() {
         &["the plan gives step `qr100` a rate", "--to"],
     );
     refused(PLAN, &["--step", "l.i1", "--lag", "1s"], &["`none.a` has no replica", "replicas = 1"]);
+
     // A target that is not searched needs no replica.
     let replica = format!(
         "{PLAN}[build.pg]\npostgres = \"/nowhere\"\n[config.postgres.base]\nreplicas = 1\n"
@@ -159,12 +171,14 @@ fn what_cannot_be_searched_is_refused() {
     let lag = ["--step", "l.i1", "--lag", "1s"];
     refused(&replica, &lag, &["`none.a` has no replica"]);
     refused(&replica, &[&lag[..], &["--only", "pg.base"]].concat(), &["/nowhere"]);
+
     refused(PLAN, &["--step", "l.i1"], &["--p99", "--lag"]);
     refused(
         PLAN,
         &["--step", "l.i1", "--p99", "10"],
         &["expected a duration such as `500us`, `20ms`"],
     );
+
     let variants = format!("{PLAN}\n[workload.insert.variant.x]\n");
     refused(&variants, &[&p99[..], &["l.i1"]].concat(), &["the plan has variants"]);
 }

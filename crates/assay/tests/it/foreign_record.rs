@@ -37,6 +37,7 @@ fn a_run_that_another_user_owns_is_resumed_only_with_trust() {
     let path = run.to_str().unwrap();
     let cell = run.join("cells/lite.base/c1/r1");
     fs_err::remove_dir_all(cell.join("steps")).unwrap();
+
     for given_away in [run.clone(), run.join("run.json"), cell.clone(), cell.join("cell.json")] {
         give_away(&given_away);
         let refused = place.assay(&["run", "--resume", path]).expect_code(2);
@@ -44,6 +45,7 @@ fn a_run_that_another_user_owns_is_resumed_only_with_trust() {
         refused.expect_in_stderr(&["won't resume the run: ", &what, "add `--trust`"]);
         fs_err::os::unix::fs::chown(&given_away, Some(0), Some(0)).unwrap();
     }
+
     give_away(&run);
     place.assay(&["run", "--resume", path, "--trust"]).expect_code(0);
     place.assay(&["show", path]).expect_code(0);
@@ -57,6 +59,7 @@ fn a_build_that_others_can_write_to_is_not_run_by_a_resume() {
     let place = Place::new();
     let bin = place.join("build/bin");
     fs_err::create_dir_all(&bin).unwrap();
+
     // The server's user says there that it ran.
     let said = place.join("said");
     fs_err::create_dir(&said).unwrap();
@@ -69,6 +72,7 @@ fn a_build_that_others_can_write_to_is_not_run_by_a_resume() {
         fs_err::write(&path, text).unwrap();
         fs_err::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
     }
+
     let pg = format!(
         "[build.pg]\npostgres = \"{}\"\n[config.postgres.base]\n",
         place.join("build").display()
@@ -125,6 +129,7 @@ fn a_pipe_in_the_place_of_a_file_is_told_by_every_command() {
         fs_err::rename(&file, &aside).unwrap();
         let mode = rustix::fs::Mode::RWXU;
         rustix::fs::mknodat(rustix::fs::CWD, &file, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+
         let html = place.join("x.html");
         for args in [
             &["show", path][..],
@@ -135,6 +140,7 @@ fn a_pipe_in_the_place_of_a_file_is_told_by_every_command() {
             let told = place.assay(args).expect_code(1);
             told.expect_in_stderr(&["it is a pipe, not a regular file"]);
         }
+
         let listed = place.assay(&["ls"]).expect_code(1);
         listed.expect_in_stdout(&["damaged: ", "it is a pipe, not a regular file"]);
         fs_err::remove_file(&file).unwrap();
@@ -174,6 +180,7 @@ fn no_command_hands_the_escapes_of_a_record_to_the_terminal() {
             told_count += text.matches("[31mred").count();
         }
     }
+
     // The reasons themselves are told.
     assert!(told_count >= 4, "{told_count}");
 }

@@ -48,6 +48,7 @@ fn make_cluster(data: &Path, log: &Path) -> PathBuf {
         stop: &AtomicBool::new(false),
     })
     .unwrap();
+
     let mut session = postgres.connect().unwrap();
     for sql in [
         "set password_encryption = 'scram-sha-256'",
@@ -56,8 +57,10 @@ fn make_cluster(data: &Path, log: &Path) -> PathBuf {
         session.query(sql).unwrap();
     }
     drop(session);
+
     let cluster = postgres.storage().data[0].clone();
     postgres.stop().unwrap();
+
     let rules = cluster.join("pg_hba.conf");
     fs_err::write(
         &rules,
@@ -106,6 +109,7 @@ impl Foreign {
             input: None,
         })
         .unwrap();
+
         let mut foreign = Self { guarded, port, place };
         eventually("it lets somebody in", || {
             foreign.must_be_alive();
@@ -228,6 +232,7 @@ impl OtherHost {
             format!("-n {name} address add {net}.2/30 dev {there}"),
             format!("-n {name} link set {there} up"),
         ];
+
         for command in commands {
             let done = Command::new("ip").args(command.split(' ')).output();
             let why = match done {
@@ -263,6 +268,7 @@ fn the_figures_of_the_clients_machine_are_not_those_of_a_server_on_another() {
     let Some(other) = OtherHost::make_or_test_is_skipped() else {
         return;
     };
+
     let server = Foreign::start_at(&other.address);
     let measured = |url: &str, command: Command| -> (Value, Value) {
         let place = Place::new();
@@ -278,10 +284,12 @@ fn the_figures_of_the_clients_machine_are_not_those_of_a_server_on_another() {
         let cell = serde_json::to_value(cell[0].read().unwrap()).unwrap();
         (cell["server_host"].clone(), row.clone())
     };
+
     // All of what was sampled of the machine.
     let of_host = ["cpupq", "cpu/o", "cpups", "csps", "cspq", "cs/o", "wps", "wkbpi"];
     let of_clients = ["qps", "client_cpu_us_per_op", "maxop"];
     let traffic = ["net_received_kb_per_op", "net_sent_kb_per_op"];
+
     let url = server.url("right");
     let (host, row) = measured(&url, Command::new(ASSAY));
     assert_eq!(host, "local");
@@ -291,6 +299,7 @@ fn the_figures_of_the_clients_machine_are_not_those_of_a_server_on_another() {
     for name in traffic {
         assert!(row["metrics"][name].is_null(), "{name}: {row}");
     }
+
     let away = url.replace("127.0.0.1", &other.address);
     let (host, row) = measured(&away, other.assay());
     assert_eq!(host, "remote");
@@ -304,6 +313,7 @@ fn the_figures_of_the_clients_machine_are_not_those_of_a_server_on_another() {
     for name in traffic {
         assert!(row["metrics"][name].as_f64() > Some(0.0), "{name}: {row}");
     }
+
     // From this machine, the same address is this machine.
     let (host, _) = measured(&away, Command::new(ASSAY));
     assert_eq!(host, "local");
@@ -315,6 +325,7 @@ fn what_would_stop_a_run_on_a_server_is_reported_before_it_begins() {
     if !postgres_is_here_or_test_is_skipped() {
         return;
     }
+
     let server = Foreign::start();
     let postgres = Postgres::attach(&server.url("right")).unwrap();
     let mut session = postgres.connect().unwrap();
@@ -328,6 +339,7 @@ fn what_would_stop_a_run_on_a_server_is_reported_before_it_begins() {
         "create role weak login password 'right'",
         "revoke create on schema public from public",
     ]);
+
     let place = Place::new();
     let url = server.url("right").replace("me:", "weak:");
     let plan = workload(2_000, 1_000, QUICK, "steps = [\"l.i0\"]")
@@ -337,6 +349,7 @@ fn what_would_stop_a_run_on_a_server_is_reported_before_it_begins() {
         let ended = ended.expect_in_stderr(words);
         assert!(!ended.stderr.contains("right"), "{ended}");
     };
+
     let one = "clients=1";
     refused(
         one,
@@ -346,12 +359,14 @@ fn what_would_stop_a_run_on_a_server_is_reported_before_it_begins() {
             "help: run `grant create on schema public to weak`",
         ],
     );
+
     run_all(&[
         "grant create on schema public to weak",
         "alter role weak set statement_timeout = '7s'",
         "alter role weak set search_path = nowhere",
         "alter role weak connection limit 4",
     ]);
+
     // All at once.
     refused(
         one,
@@ -364,6 +379,7 @@ fn what_would_stop_a_run_on_a_server_is_reported_before_it_begins() {
             "3 errors in `plan.toml`",
         ],
     );
+
     run_all(&[
         "alter role weak reset all",
         "alter role weak set default_transaction_read_only = on",
@@ -373,8 +389,10 @@ fn what_would_stop_a_run_on_a_server_is_reported_before_it_begins() {
         one,
         &["transactions are read-only by default", "set default_transaction_read_only = off`"],
     );
+
     run_all(&["alter role weak reset all"]);
     refused("clients=100", &["but the server accepts only", "help: raise `max_connections`, or"]);
+
     assert_eq!(entries(&place.join("results")).len(), 0);
     place.run(&plan, &[]).expect_code(0);
     assert_eq!(server.tables(), Vec::<String>::new());
@@ -392,6 +410,7 @@ fn a_table_that_cannot_be_created_is_reported_with_its_own_reason() {
     let mut session = postgres.connect().unwrap();
     // A type has the name of the table.
     session.query("create type pi1 as enum ('x')").unwrap();
+
     let place = Place::new();
     let ended = place.run(&server.plan("right"), &[]).expect_code(1);
     let ended = ended
@@ -409,6 +428,7 @@ fn a_role_whose_sessions_may_be_idle_for_less_than_a_step_takes_loses_neither_th
     }
     let server = Foreign::start();
     let postgres = Postgres::attach(&server.url("right")).unwrap();
+
     let mut session = postgres.connect().unwrap();
     if session.query("alter role me set idle_session_timeout = '6s'").is_ok() {
         drop(session);
@@ -423,6 +443,7 @@ fn a_role_whose_sessions_may_be_idle_for_less_than_a_step_takes_loses_neither_th
         Shown::read(&place, &ended.run_directory()).assert_all_valid();
         assert_eq!(server.tables(), Vec::<String>::new());
     }
+
     server.stop();
 }
 
@@ -433,6 +454,7 @@ fn a_killed_run_goes_on_with_its_password_and_drops_the_tables_that_it_made() {
     }
     let server = Foreign::start();
     let place = Place::new();
+
     // Longer than the signal may be late; a resumed run begins the step again.
     let plan = server.plan("right").replace(QUICK, "3s");
     let mut running = place.spawn_run(&plan, &[]);
@@ -440,6 +462,7 @@ fn a_killed_run_goes_on_with_its_password_and_drops_the_tables_that_it_made() {
     running.signal(Signal::KILL);
     let ended = running.wait();
     assert_eq!(ended.signal, Some(9), "{ended}");
+
     assert_eq!(server.tables(), ["pi1"]);
     let run = place.only_run();
     let run = run.to_str().unwrap();
@@ -449,6 +472,7 @@ fn a_killed_run_goes_on_with_its_password_and_drops_the_tables_that_it_made() {
         "the plan of this run has a password, which is not recorded",
         "PLAN was plan.toml",
     ]);
+
     place.write("other.toml", &plan.replace("2000", "2001"));
     let other = place.assay(&["run", "--resume", run, "other.toml"]);
     let other = other.expect_code(2).expect_in_stderr(&[

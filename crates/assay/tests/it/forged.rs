@@ -20,6 +20,7 @@ pub fn change_json(path: &Path, change: impl FnOnce(&mut Value)) {
         "cell.json" => "run.json",
         _ => return,
     };
+
     let mut folders = path.ancestors().skip(1);
     let folder = folders.find(|folder| folder.join(lister).exists()).unwrap();
     let name = path.strip_prefix(folder).unwrap().to_str().unwrap();

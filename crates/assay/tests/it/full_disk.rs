@@ -20,6 +20,7 @@ impl Disk {
             say_skipped("only root may mount a small file system to fill");
             return None;
         }
+
         let path = place.join("disk");
         fs_err::create_dir(&path).unwrap();
         let mounted = Command::new("mount")
@@ -73,19 +74,23 @@ fn the_data_disk_fills_up(target: &str, engine: &str, mebibytes: u32, words: &[&
     let Some(disk) = Disk::mount(&place, mebibytes) else {
         return;
     };
+
     let mut running = place.spawn_run(&plan(engine), &["--data", "disk/data"]);
     place.wait_for_step(&mut running, "03-l.i1");
     disk.fill();
+
     let failed = format!("step `l.i1` of `{target}` failed");
     let ended = running.wait().expect_code(1).expect_in_stderr(&[&failed]);
     let says = |word: &&str| ended.stderr.contains(word);
     assert!(words.iter().any(says), "none of {words:?}\n{ended}");
     assert!(place.processes().is_empty(), "{ended}");
+
     let shown = Shown::read(&place, &place.only_run());
     assert_eq!(shown.status(), "failed");
     assert_eq!(shown.steps(target)[..2], FINISHED);
     let row = shown.row(target, "l.i1");
     assert!(row["status"] == "failed" && row["valid"] == false, "{row}");
+
     let database = disk.path.join("data").join(target);
     assert!(!any_database(&database), "the database was left");
 }
@@ -123,9 +128,11 @@ fn the_results_disk_fills_up(target: &str, engine: &str) {
     let Some(disk) = Disk::mount(&place, 16) else {
         return;
     };
+
     let mut running = place.spawn_run(&plan(engine), &["--results", "disk/results"]);
     let results = disk.path.join("results");
     place.wait_for_step_in(&results, &mut running, "03-l.i1");
+
     let filler = disk.fill();
     running.wait().expect_code(1).expect_in_stderr(&[
         "disk/results/",
@@ -133,6 +140,7 @@ fn the_results_disk_fills_up(target: &str, engine: &str) {
         "help: free some space, or choose another place with `--results`",
     ]);
     place.assert_nothing_is_left();
+
     fs_err::remove_file(filler).unwrap();
     let runs = crate::place::entries(&results);
     let shown = Shown::read(&place, &runs[0]);

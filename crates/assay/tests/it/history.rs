@@ -65,6 +65,7 @@ fn nights(place: &Place, folder: &str, nights: &[Night]) -> String {
         fs_err::create_dir_all(&path).unwrap();
         fs_err::write(path.join("history.json"), summary.to_string()).unwrap();
     }
+
     folder.to_owned()
 }
 
@@ -116,6 +117,7 @@ fn a_slower_build_is_found_with_its_run_its_size_and_its_version_and_fails_the_g
         "0.90",
         "version 3.34 -> 3.35",
     ]);
+
     let page = fs_err::read_to_string(place.join("history.html")).unwrap();
     assert!(
         page.contains("<details class=\"series\"") && page.contains("20260035T000000Z-nightly")
@@ -148,6 +150,7 @@ fn a_change_of_the_machine_is_never_put_down_to_the_target() {
         "other",
         &changed_after(40, 6, |night| Night { machine: 2, ..slower(night) }),
     );
+
     let found = changes(&history(&place, &other), "lite.base");
     assert_eq!(found[0]["cause"], "machine", "{found:#?}");
     place.assay(&["history", &other, "--gate"]).expect_code(0);
@@ -158,6 +161,7 @@ fn a_change_of_the_machine_is_never_put_down_to_the_target() {
         "both",
         &changed_after(40, 6, |night| Night { speeds: [900.0, 930.0], ..night }),
     );
+
     let found = history(&place, &both);
     assert_eq!(changes(&found, "lite.base")[0]["cause"], "reference");
     assert_eq!(changes(&found, "lite.steady")[0]["cause"], "same_target");

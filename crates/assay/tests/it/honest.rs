@@ -29,6 +29,7 @@ fn a_config_with_which_no_server_starts_is_tried_once_and_its_failure_is_told_on
     if !postgres_is_here_or_test_is_skipped() {
         return;
     }
+
     let place = Place::new();
     let plan = "repeats = 3\n".to_owned() + &one_step(POSTGRES) + UNUSABLE;
     let ended = place.run(&plan, &[]).expect_code(1).expect_in_stderr(&[
@@ -36,6 +37,7 @@ fn a_config_with_which_no_server_starts_is_tried_once_and_its_failure_is_told_on
         "no_such_library",
         "--keep-going",
     ]);
+
     let run = ended.run_directory();
     let begun = |target: &str| entries(&run.join("cells").join(target).join("c1")).len();
     assert_eq!((begun("pg.base"), begun("pg.unusable")), (3, 1), "{ended}");
@@ -95,11 +97,13 @@ fn as_root_new_data_directories_are_enterable_despite_the_umask() {
         say_skipped("only root starts servers as another user");
         return;
     }
+
     let place = Place::new();
     place.write("plan.toml", &one_step(POSTGRES));
     let script = "umask 077; exec \"$0\" run plan.toml --results results --data new/deep";
     let ended = by_shell(&place, script).expect_code(0);
     let mode = |name: &str| fs_err::metadata(place.join(name)).unwrap().permissions().mode();
+
     // Entered, not listed.
     assert_eq!((mode("new") & 0o777, mode("new/deep") & 0o777), (0o711, 0o711), "{ended}");
 }
@@ -142,7 +146,9 @@ fn a_cache_that_exceeds_the_memory_of_the_host_is_a_warning_of_check() {
     if !postgres_is_here_or_test_is_skipped() {
         return;
     }
+
     let place = Place::new();
+
     // Less than the largest value that the server accepts.
     let huge = "[config.postgres.huge]\nset.shared_buffers = \"8000GB\"\n";
     place.write("plan.toml", &(one_step(POSTGRES) + huge));

@@ -34,6 +34,7 @@ fn bash_completes_commands_and_options() {
     assert_eq!(after(&["assay", "comp"]), ["compare", "completions"]);
     assert_eq!(after(&["assay", "check", "--bet"]), ["--between"]);
     assert_eq!(after(&["assay", "show", "--format", "c"]), ["csv"]);
+
     // Commands for assay alone.
     let commands = after(&["assay", ""]);
     assert!(commands.contains(&"run".to_owned()), "{commands:?}");
@@ -53,6 +54,7 @@ fn groff_formats_every_manual_page_without_a_warning() {
     for name in ["assay.1", "assay-run.1", "printed.1"] {
         assert!(pages.contains(&place.join(name)), "{pages:?}");
     }
+
     assert!(!pages.contains(&place.join("assay-cell.1")), "{pages:?}");
     for page in pages {
         let mut groff = Command::new("groff");
@@ -113,6 +115,7 @@ fn the_schema_takes_good_plans_and_refuses_unknown_keys() {
     let Some(python) = std::env::var_os(VARIABLE) else {
         return not_here("fastjsonschema", &format!("{VARIABLE} names none"));
     };
+
     let place = Place::new();
     let schema = place.assay(&["plan-schema"]).expect_code(0).stdout;
     place.write("schema.json", &schema);
@@ -132,6 +135,7 @@ fn the_schema_takes_good_plans_and_refuses_unknown_keys() {
         let begin = format!("{}\t", path.display());
         stdout.lines().any(|line| line.starts_with(&begin))
     };
+
     good.retain(refused);
     assert!(good.is_empty(), "{stdout}");
     bad.retain(|path| !refused(path));

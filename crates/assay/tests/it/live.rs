@@ -36,6 +36,7 @@ impl Watched {
             });
             watched.is_some()
         });
+
         watched.unwrap()
     }
 
@@ -75,6 +76,7 @@ fn a_run_is_watched_from_its_first_step_to_its_last_whoever_else_is_connected() 
     let plan = workload(2_000, 1_000, "3s", steps) + SQLITE;
     let mut running = place.spawn_run(&plan, &["--listen", "127.0.0.1:0"]);
     let watched = Watched::find(&mut running);
+
     // They ask for nothing, and more of them than are kept.
     let silent: Vec<_> = (0..40).map(|_| TcpStream::connect(watched.address).unwrap()).collect();
     assert!(watched.get("").contains("live.json"));
@@ -83,6 +85,7 @@ fn a_run_is_watched_from_its_first_step_to_its_last_whoever_else_is_connected() 
             sum(&watched.get("metrics"), name, text) > least
         });
     };
+
     is_seen("assay_operations_total", r#"step="l.i0""#, 0.0);
     is_seen("assay_operations_total", r#"step="qr100",role="query""#, 0.0);
     let metrics = watched.get("metrics");
@@ -112,6 +115,7 @@ fn between_cells_a_run_compares_what_it_has_measured_so_far() {
         "base = \"lite.base\"\nrepeats = 2\n{}{SQLITE}[config.sqlite.other]\n",
         workload(2_000, 1_000, "2s", "steps = [\"l.i0\", \"l.x\", \"qr100\"]")
     );
+
     let mut running = place.spawn_run(&plan, &["--listen", "127.0.0.1:0"]);
     let watched = Watched::find(&mut running);
 
@@ -125,6 +129,7 @@ fn between_cells_a_run_compares_what_it_has_measured_so_far() {
         so_far = serde_json::from_str::<Value>(&told).unwrap()["so_far"].take();
         so_far["relative"][0]["steps"].as_array().is_some_and(|steps| steps.len() == 3)
     });
+
     assert_eq!(so_far["base"], "lite.base");
     assert_eq!(so_far["relative"][0]["cell"]["target"], "lite.other");
     assert!(so_far["cells"].as_array().unwrap().len() >= 2, "{so_far}");
@@ -139,18 +144,21 @@ fn a_library_in_a_process_of_its_own_is_watched_as_well() {
     let Some(libraries) = rocksdb_or_test_is_skipped() else {
         return;
     };
+
     let place = Place::new();
     let plan = format!(
         "name = \"test\"\n[workload.kv]\nkeys = 2000\nread-time = \"60s\"\nsteps = [\"fillseq\", \"readrandom\"]\n\
          [build.rocks]\nrocksdb = '{}'\n",
         libraries[0].display()
     );
+
     let mut running = place.spawn_run(&plan, &["--listen", "127.0.0.1:0"]);
     let watched = Watched::find(&mut running);
     eventually("reads are seen", || {
         running.must_run("it was seen");
         sum(&watched.get("metrics"), "assay_operations_total", r#"kind="get""#) > 0.0
     });
+
     let metrics = watched.get("metrics");
     assert_eq!(sum(&metrics, "assay_operations_total", r#"kind="put""#), 2000.0);
     assert!(metrics.contains(r#"step="readrandom",state="measuring"} 1"#), "{metrics}");
@@ -185,6 +193,7 @@ fn a_key_is_not_written_where_another_user_could_read_it() {
         let path = place.write(name, "what was there before, which is longer than a key");
         fs_err::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
     }
+
     std::os::unix::fs::symlink(place.join("closed"), place.join("linked")).unwrap();
     let plan = workload(200, 1, QUICK, "steps = [\"l.i0\"]") + SQLITE;
     let run_with =
@@ -217,6 +226,7 @@ fn an_address_that_cannot_be_listened_at_ends_it_before_anything_starts() {
         let ended = ended.expect_in_stderr(&[what, "help: "]);
         assert!(ended.stdout.is_empty(), "{ended}");
     }
+
     assert_eq!(fs_err::read_dir(place.join("results")).unwrap().count(), 0);
     assert_eq!(fs_err::read_dir(place.join("data")).unwrap().count(), 0);
 }
@@ -258,6 +268,7 @@ fn start_prometheus(
          \x20   authorization: {{credentials_file: \"{}\"}}}}]\n",
         key_file.display()
     );
+
     let config = place.write("prometheus.yml", &config);
     let mut command = Command::new(program);
     command
@@ -276,6 +287,7 @@ fn prometheus_scrapes_it() {
         not_here("prometheus", "ASSAY_TEST_PROMETHEUS names none");
         return;
     };
+
     let place = Place::new();
     let plan = workload(2_000, 1_000, "60s", "") + SQLITE;
     let arguments = ["--listen", "127.0.0.1:0", "--listen-key-file", "key"];
@@ -298,6 +310,7 @@ fn prometheus_scrapes_it() {
             !query(own, text).is_empty()
         });
     }
+
     // It knows what is a counter and what a histogram, with their units.
     let known = answered(own, "/api/v1/metadata").unwrap();
     for text in [
@@ -307,6 +320,7 @@ fn prometheus_scrapes_it() {
         let is_known = known.contains(text) || known.contains(&text.replace("_total", ""));
         assert!(is_known, "{known}");
     }
+
     running.signal(Signal::INT);
     running.wait().expect_code(130);
 }

@@ -36,6 +36,7 @@ fn runs_are_listed_the_newest_first_and_go_by_the_beginning_of_their_names() {
     for name in ["2020", "results/2020", "20200101T000000Z-older"] {
         place.assay(&["show", "--summary", name]).expect_code(0);
     }
+
     let several = place.assay(&["show", "results/20"]).expect_code(2);
     several.expect_in_stderr(&["may be any of 2 runs", "20200101T000000Z-older"]);
     let none = place.assay(&["compare", "1999"]).expect_code(2);

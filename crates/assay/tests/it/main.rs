@@ -21,6 +21,7 @@ mod ci;
 mod command_line;
 mod commits;
 mod compare;
+mod compare_factors;
 mod compare_latency;
 mod conform;
 mod damage;

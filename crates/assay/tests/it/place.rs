@@ -170,17 +170,20 @@ impl Running {
             status = self.child.try_wait().unwrap();
             status.is_some()
         });
+
         let text = |path: &Path| {
             let mut bytes = Vec::new();
             fs_err::File::open(path).unwrap().read_to_end(&mut bytes).unwrap();
             String::from_utf8_lossy(&bytes).into_owned()
         };
+
         let ended = Ended {
             code: status.and_then(|status| status.code()),
             signal: ended.then(|| status.and_then(|status| status.signal())).flatten(),
             stdout: text(&self.stdout),
             stderr: text(&self.stderr),
         };
+
         assert!(status.is_some(), "it did not end within {LONGEST_S} s\n{ended}");
         ended
     }
@@ -278,6 +281,7 @@ impl Place {
                 command.env_remove(name);
             }
         }
+
         Running { child: command.spawn().unwrap(), stdout, stderr }
     }
 
@@ -380,6 +384,7 @@ impl Place {
             let command = fs_err::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
             (cwd || String::from_utf8_lossy(&command).contains(here)) && is_alive(*pid)
         };
+
         entries(Path::new("/proc"))
             .iter()
             .filter_map(|path| path.file_name()?.to_str()?.parse().ok())
@@ -412,6 +417,7 @@ pub(crate) fn with_children(pid: u32) -> Vec<u32> {
         let fields = stat.rsplit(')').next().unwrap_or_default();
         fields.split_whitespace().nth(1) == Some(&pid.to_string())
     };
+
     let mut all = vec![pid];
     all.extend(
         entries(Path::new("/proc"))
@@ -419,6 +425,7 @@ pub(crate) fn with_children(pid: u32) -> Vec<u32> {
             .filter_map(|path| path.file_name()?.to_str()?.parse().ok())
             .filter(is_child),
     );
+
     all
 }
 

@@ -36,6 +36,7 @@ fn statements_are_explained(config: &str, target: &str, of_delete: &str, of_quer
         let statement = it["statement"].as_str().unwrap();
         statement.contains(" order by ") && it["plan"].as_str().unwrap().contains(of_query)
     });
+
     assert!(scans.count() >= 3, "{queries:?}");
     place
         .assay(&["show", run.to_str().unwrap(), "--table", "plans"])
@@ -51,6 +52,7 @@ fn statements_are_explained(config: &str, target: &str, of_delete: &str, of_quer
         }
         _ => drop(shown.expect_code(2).expect_in_stderr(&["has an engine status"])),
     }
+
     place.assert_nothing_is_left();
 }
 
@@ -73,6 +75,7 @@ fn a_plan_that_postgres_changed_is_shown_with_its_base() {
     if !postgres_is_here_or_test_is_skipped() {
         return;
     }
+
     let place = Place::new();
     let scan = "[config.postgres.scan]\nextends = \"base\"\n\
                 set = { enable_indexscan = false, enable_indexonlyscan = false, enable_bitmapscan = false }\n";
@@ -88,6 +91,7 @@ fn a_plan_that_postgres_changed_is_shown_with_its_base() {
         let size = sizes.find(|it| it["part"] == part).unwrap();
         ["bytes", "bytes_per_row", "leaf_density_percent"].map(|key| size[key].as_f64())
     };
+
     let [table, all] = ["table", "all"].map(|part| of_part(part.into())[0].unwrap());
     assert!(8192.0 < table && table < all, "{sizes}");
     let [bytes, per_row, dense] =
@@ -98,10 +102,12 @@ fn a_plan_that_postgres_changed_is_shown_with_its_base() {
         "pi1_registersegment",
         "B/row",
     ]);
+
     let of_step = |step: &str| {
         let mut steps = json["plans"].as_array().unwrap().iter();
         steps.find(|it| it["step"] == step)
     };
+
     assert_eq!(of_step("l.i0"), None, "inserts have the same plan");
     let statements = of_step("l.i2").unwrap()["statements"].as_array().unwrap();
     let mut deletes = statements.iter();
@@ -114,5 +120,6 @@ fn a_plan_that_postgres_changed_is_shown_with_its_base() {
         "Seq Scan on pi1",
         DELETE,
     ]);
+
     place.assert_nothing_is_left();
 }

@@ -30,6 +30,7 @@ fn each_cell_goes_on_from_the_tables_as_the_one_before_left_them() {
     if !postgres_is_here_or_test_is_skipped() {
         return;
     }
+
     let server = Foreign::start();
     let url = server.url("right");
     let postgres = Postgres::attach(&url).unwrap();
@@ -37,6 +38,7 @@ fn each_cell_goes_on_from_the_tables_as_the_one_before_left_them() {
     for sql in PREPARED {
         session.query(sql).unwrap();
     }
+
     let place = Place::new();
     let steps = r#"["points-covered-si", "oltp_insert", "oltp_point_select"]"#;
     let ended = place.run(&plan(&url, steps), &[]).expect_code(0);
@@ -48,11 +50,13 @@ fn each_cell_goes_on_from_the_tables_as_the_one_before_left_them() {
         "warning[sysbench::tables]: `sbtest1` has ",
         " rows at the start of the cell instead of the plan's `rows = 3000`",
     ]);
+
     assert_eq!(
         ended.stderr.matches("warning[sysbench::tables]").count(),
         1,
         "the first cell found what the plan says: {ended}"
     );
+
     // The index is counted under any name.
     let run = record::RunDir::open(run).unwrap();
     for cell in run.started_cells().unwrap() {
@@ -64,6 +68,7 @@ fn each_cell_goes_on_from_the_tables_as_the_one_before_left_them() {
             assert_eq!(of_index.found, checks[0].found);
         }
     }
+
     let rows = session.query_i64("select count(*) from sbtest1").unwrap();
     assert!(rows > Some(3000), "{rows:?}");
 
@@ -74,6 +79,7 @@ fn each_cell_goes_on_from_the_tables_as_the_one_before_left_them() {
         "`sbtest1` has no index on `k`",
         "`create index k_sbtest1 on sbtest1 (k)`",
     ]);
+
     let unindexed = plan(&url, r#"["oltp_point_select"]"#)
         .replace("rows = 3000", "rows = 3000\nsecondary-index = false");
     place.run(&unindexed, &[]).expect_code(0);

@@ -80,6 +80,7 @@ fn compared(place: &Place, library: &Path, base_us: f64, target_us: f64) -> Valu
         "repeats = 5\n[profile]\nfrequency = 499\n[workload.kv]\nkeys = 2000\nread-time = \"1s\"\nsteps = [\"fillseq\", \"readrandom\"]\n\
          [build.base]\nrocksdb = {base:?}\n[build.target]\nrocksdb = {target:?}\n[config.rocksdb.x]\n[[target]]\nconfigs = [\"x\"]\n"
     );
+
     let ended = place.run(&plan, &[]).expect_code(0);
     let run = ended.run_directory();
     let run = run.to_str().unwrap();
@@ -92,9 +93,11 @@ fn a_slower_function_is_named_with_its_cost(times: usize) {
     if !perf_is_here_or_test_is_skipped() {
         return;
     }
+
     let Some(libraries) = rocksdb_or_test_is_skipped() else {
         return;
     };
+
     for _ in 0..times {
         let place = Place::new();
         let compared = compared(&place, &libraries[0], 5.0, 5.0 + SLOWER_US);
@@ -130,9 +133,11 @@ fn equal_libraries_seldom_show_a_function_that_changed() {
     if !perf_is_here_or_test_is_skipped() {
         return;
     }
+
     let Some(libraries) = rocksdb_or_test_is_skipped() else {
         return;
     };
+
     let shows_a_change = |_: &u32| {
         let place = Place::new();
         let compared = compared(&place, &libraries[0], 5.0, 5.0);
@@ -141,7 +146,9 @@ fn equal_libraries_seldom_show_a_function_that_changed() {
             |it: &Value| it["own"]["is_shown"] == true || it["inclusive"]["is_shown"] == true;
         functions.iter().any(is_shown)
     };
+
     let shown = (0..20).filter(shows_a_change).count();
+
     // At an error rate of 5 %, more than 4 happen in one of 400 cases.
     assert!(shown <= 4, "{shown} of 20");
 }
@@ -151,6 +158,7 @@ fn profiled_cells_are_not_compared_and_can_be_added_to_a_run() {
     if !perf_is_here_or_test_is_skipped() || !postgres_is_here_or_test_is_skipped() {
         return;
     }
+
     let place = Place::new();
     let steps = "steps = [\"l.i0\", \"l.x\", \"qr100\"]\n";
     let plan = format!("{}{POSTGRES}", workload(2_000, 200, QUICK, steps));
@@ -170,6 +178,7 @@ fn profiled_cells_are_not_compared_and_can_be_added_to_a_run() {
             assert!(row["profile"]["samples"].as_u64().unwrap() > 0, "{row}");
         }
     }
+
     let table = place
         .assay(&["export", run.to_str().unwrap(), "--format", "csv", "--table", "steps"])
         .expect_code(0);
@@ -238,6 +247,7 @@ fn a_profiler_ends_with_assay() {
     if !perf_is_here_or_test_is_skipped() {
         return;
     }
+
     let place = Place::new();
     let (running, _) = in_the_midst(&place, "data");
     running.signal(Signal::KILL);
@@ -279,10 +289,12 @@ fn samples_that_fill_the_disk_do_not_fail_the_step() {
     if !perf_is_here_or_test_is_skipped() {
         return;
     }
+
     let place = Place::new();
     let Some(disk) = Disk::mount(&place, 64) else {
         return;
     };
+
     let (running, _) = in_the_midst(&place, "disk/data");
     let filler = disk.fill();
     running.wait().expect_code(0);

@@ -65,8 +65,10 @@ fn the_notebooks_run() {
     let Some(python) = tool_or_test_is_skipped("polars", "ASSAY_TEST_POLARS") else {
         return;
     };
+
     let place = Place::new();
     let run = run_of_two(&place);
+
     // The notebooks find the program as a user's shell does.
     let program_folder = Path::new(ASSAY).parent().unwrap();
     let path = format!("{}:{}", program_folder.display(), std::env::var("PATH").unwrap());
@@ -93,6 +95,7 @@ fn python_reads_the_tables_of_a_run() {
         say_skipped("python3 is missing");
         return;
     };
+
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{stderr}");
     assert_eq!(String::from_utf8_lossy(&output.stdout), "read 4\n");

@@ -72,6 +72,7 @@ impl Life {
                 data,
             ],
         };
+
         let args: Vec<&str> = args.iter().map(|arg| arg.to_str().unwrap()).collect();
         spawn(&self.place, LOAD_RANKS, &args)
     }
@@ -84,9 +85,11 @@ impl Life {
             process = victim.process(&running);
             process.is_some() || self.place.processes().is_empty()
         });
+
         if let Some(process) = process {
             send(process, signal);
         }
+
         let began = SystemTime::now();
         let ended = running.wait();
         eventually("all processes have ended", || self.place.processes().is_empty());
@@ -95,6 +98,7 @@ impl Life {
         if let Some(run) = self.run() {
             self.seen.look(&run);
         }
+
         ended.code != Some(0)
     }
 
@@ -116,6 +120,7 @@ fn kill_in_mid_step(signals: &[(Victim, Signal)], check: impl Fn(&Value)) {
     if !mpi_is_here_or_test_is_skipped() {
         return;
     }
+
     // Longer than the signal may be late; a resumed run begins the cell again.
     let mut life = Life::new("[4]", "8s", POSTGRES);
     let mut cell = PathBuf::new();
@@ -132,6 +137,7 @@ fn kill_in_mid_step(signals: &[(Victim, Signal)], check: impl Fn(&Value)) {
         let record = fs_err::read(cell.join("cell.json")).unwrap();
         check(&serde_json::from_slice(&record).unwrap());
     }
+
     life.begin_or_resume().wait().expect_code(0);
     let again = life.begin_or_resume().wait().expect_code(0);
     again.expect_in_stderr(&["nothing to measure"]);

@@ -84,6 +84,7 @@ fn one_plan_does_the_same_work_on_any_number_of_load_ranks() {
     if !mpi_is_here_or_test_is_skipped() {
         return;
     }
+
     let alone = Place::new();
     let ended = alone.run(&plan(QUICK, ""), &[]).expect_code(0);
     let shown = Shown::read(&alone, &ended.run_directory());
@@ -149,6 +150,7 @@ pub(crate) fn a_stall_shows_on_all_ranks(place: &Place) {
     let run = place.only_run();
     Shown::read(place, &run).assert_all_valid();
     let step = step(&run, "qr1000");
+
     // Rank 0 samples its host by the clock by which the load ranks begin.
     let host = step.host().unwrap();
     let elapsed_ns = step.step().elapsed_ns.cast_signed();
@@ -157,6 +159,7 @@ pub(crate) fn a_stall_shows_on_all_ranks(place: &Place) {
     let histograms = step.histograms().unwrap();
     let late = at_least(&histograms["insert.response"], 100);
     let seconds = stall.least_ns.saturating_sub(100_000_000) as f64 / 1e9;
+
     // Each rank's connection may have sent one before the stall.
     let due = seconds * (2 * 1000 / ROWS_PER_COMMIT) as f64 - 2.0;
     assert!(late as f64 >= due, "{late} inserts were late, not {due}");
@@ -169,6 +172,7 @@ fn a_stall_of_a_load_rank_makes_the_step_invalid() {
     if !mpi_is_here_or_test_is_skipped() {
         return;
     }
+
     let place = Place::new();
     let running = start_with_rate(&place, 100);
     let load_rank = rank(&running, 1).unwrap();
@@ -183,6 +187,7 @@ fn a_stall_of_a_load_rank_makes_the_step_invalid() {
     assert_eq!(row["valid"], false, "{row}");
     let reasons = row["reasons"].to_string();
     assert!(reasons.contains("assay itself was stalled"), "{reasons}");
+
     // Both sides of the connections were sampled.
     for waited in ["op_read_us", "op_lock_us", "op_handover_us"] {
         assert!(row["metrics"][waited].is_number(), "{waited}: {row}");
@@ -219,15 +224,18 @@ fn a_load_rank_of_another_build_is_refused() {
     if !mpi_is_here_or_test_is_skipped() {
         return;
     }
+
     let version = Command::new(ASSAY).arg("--version").output().unwrap().stdout;
     let version = String::from_utf8(version).unwrap();
     let Some((_, hash)) = version.split_once('(') else {
         return not_here("git", "assay was built without git");
     };
+
     let hash = hash.split(',').next().unwrap();
     let other_hash: String = hash.chars().rev().collect();
     let place = Place::new();
     let other = place.join("other");
+
     // Not written by this process: a child that is being started would have it open.
     let copied = Command::new("sh")
         .args([
@@ -255,6 +263,7 @@ fn a_load_rank_of_another_build_is_refused() {
         "but rank 0 is assay ",
         "help: install the same build of assay on all hosts",
     ]);
+
     eventually("all processes have ended", || place.processes().is_empty());
     place.assert_nothing_is_left();
 }
@@ -298,12 +307,14 @@ impl Hosts {
             bridge: format!("as{id}br"),
             network: format!("10.{}.{}", 192 + id / 256, id % 256),
         };
+
         let (bridge, network) = (&hosts.bridge, &hosts.network);
         let mut commands = Vec::new();
         if link == Link::Bridge {
             commands.push(format!("link add {bridge} type bridge"));
             commands.push(format!("link set {bridge} up"));
         }
+
         for (index, name) in hosts.names.iter().enumerate() {
             let wire = format!("as{id}w{index}");
             commands.push(format!("netns add {name}"));
@@ -320,6 +331,7 @@ impl Hosts {
                 format!("-n {name} link set lo up"),
             ]);
         }
+
         for command in commands {
             let done = Command::new("ip").args(command.split(' ')).output();
             if !done.is_ok_and(|done| done.status.success()) {
@@ -327,6 +339,7 @@ impl Hosts {
                 return None;
             }
         }
+
         Some(hosts)
     }
 
@@ -337,9 +350,11 @@ impl Hosts {
             "agent",
             "#!/bin/sh\nhost=$1\nshift\nexec ip netns exec $host unshare --uts sh -c \"hostname $host; $*\"\n",
         );
+
         let [first, ..] = &self.names[..] else {
             panic!("no hosts");
         };
+
         let network = format!("{}.0/24", self.network);
         let mut command = Command::new(&agent);
         command
@@ -373,9 +388,11 @@ fn run_on_three_hosts(engine: &str, target: &str, listen: Option<&str>) {
     if !mpi_is_here_or_test_is_skipped() {
         return;
     }
+
     let Some(hosts) = Hosts::make_or_test_is_skipped(3, Link::Bridge) else {
         return;
     };
+
     let place = Place::new();
     let steps = "steps = [\"l.i0\", \"l.x\", \"l.i1\", \"qr100\", \"qp100\"]\n";
     let plan = format!("clients = [3]\n{}{engine}", workload(1_000, 200, QUICK, steps));
@@ -392,11 +409,13 @@ fn run_on_three_hosts(engine: &str, target: &str, listen: Option<&str>) {
     for traffic in ["net_received_kb_per_op", "net_sent_kb_per_op"] {
         assert!(row["metrics"][traffic].as_f64() > Some(0.0), "{row}");
     }
+
     assert_server_threads_are_measured(row);
     let of = |list: &str, key: &str| -> Vec<Value> {
         let items = row[list].as_array().unwrap().iter();
         items.map(|item| item[key].clone()).collect()
     };
+
     let clients = &hosts.names[1..];
     assert_eq!(of("ranks", "host"), clients);
     assert_eq!(of("ranks", "clients"), [2, 1]);
@@ -406,6 +425,7 @@ fn run_on_three_hosts(engine: &str, target: &str, listen: Option<&str>) {
             assert!(metrics[name].as_f64() > Some(0.0), "{name}: {metrics}");
         }
     }
+
     let run = place.only_run();
     let table = ["show", run.to_str().unwrap(), "--table", "client-hosts"];
     let table = place.assay(&table).expect_code(0).stdout;
@@ -414,6 +434,7 @@ fn run_on_three_hosts(engine: &str, target: &str, listen: Option<&str>) {
         assert!(table.contains(host.as_str()), "{table}");
         assert!(report.contains(&format!("client host {host}")));
     }
+
     let described = record::RunDir::open(run).unwrap().read_run().unwrap();
     let described = &described.invocations[0].client_hosts;
     assert_eq!(described.len(), 2);
@@ -440,9 +461,11 @@ fn an_address_that_load_ranks_do_not_reach_fails_the_cell() {
     if !mpi_is_here_or_test_is_skipped() {
         return;
     }
+
     let Some(hosts) = Hosts::make_or_test_is_skipped(2, Link::Bridge) else {
         return;
     };
+
     let place = Place::new();
     place.write("plan.toml", &format!("listen = \"127.0.0.1\"\n{}", plan(QUICK, "")));
     let args = ["run", "plan.toml", "--results", "results", "--data", "data"];

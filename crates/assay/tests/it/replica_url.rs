@@ -56,6 +56,7 @@ fn start<E>(
         wrapper: None,
         stop: &GO_ON,
     };
+
     let started = start(&options);
     started.unwrap_or_else(|error| panic!("{error}\n{}", fs_err::read_to_string(log).unwrap()))
 }
@@ -108,6 +109,7 @@ fn measures(place: &Place, plan: &str) -> std::path::PathBuf {
     for name in ["lag_ms_max", "lag_bytes_max", "catch_up_s"] {
         assert!(metric(name) >= 0.0, "{name}");
     }
+
     assert!(metric("replica_cpu_us_per_op") > metric("server_cpu_us_per_op"));
     let step = crate::stall::step(&run, "l.i1");
     let mut checks = step.step().checks.iter();
@@ -117,6 +119,7 @@ fn measures(place: &Place, plan: &str) -> std::path::PathBuf {
         let text = fs_err::read_to_string(run.join(file)).unwrap();
         assert!(!text.contains(":right"), "`{file}` holds the password");
     }
+
     run
 }
 
@@ -125,12 +128,14 @@ fn a_replica_that_runs_is_measured_and_left_as_it_was() {
     if !postgres_is_here_or_test_is_skipped() {
         return;
     }
+
     let (servers, place) = (Place::new(), Place::new());
     let pair = Pair::start(&servers, false);
     measures(&place, &pair.plan());
     for server in [&pair.primary, &pair.replica] {
         assert!(engine::guard::is_alive(server.process_id().unwrap()));
     }
+
     assert_eq!(tables(&pair.primary), Vec::<String>::new());
     let mut session = pair.primary.connect().unwrap();
     let theirs = "create table assay_heartbeat as select 1 as precious";
@@ -146,16 +151,20 @@ fn a_replica_that_runs_is_measured_and_left_as_it_was() {
         "assay can't configure or limit replicas that it does not start",
         "remove `replica` from its config",
     ]);
+
     let needed = |plan: &str| -> u32 {
         let ended = place.run(plan, &["--set", "clients=[500]"]).expect_code(2);
         let (_, rest) = ended.stderr.split_once("the run needs ").unwrap();
         rest.split(' ').next().unwrap().parse().unwrap()
     };
+
     let watched = pair.plan();
     let (alone, _) = watched.split_once("replica-url").unwrap();
     let of_engine = "\n[config.postgres.base]\n";
+
     // One writes heartbeats, and three watch the replica.
     assert_eq!(needed(&watched), needed(&format!("{alone}{of_engine}")) + 4);
+
     // A replica that can't show the heartbeat is refused without waiting for `server-timeout`.
     let mut session = pair.primary.connect().unwrap();
     session.query("create role weak superuser login password 'right'").unwrap();
@@ -169,12 +178,14 @@ fn a_replica_that_runs_is_measured_and_left_as_it_was() {
         "permission denied for table assay_heartbeat",
         "grant its user `select`",
     ]);
+
     let other = pair.replica.url().replacen("/ib", "/other", 1);
     let ended = place.run(&plan(&pair.primary.url(), &other, "postgres"), &[]).expect_code(2);
     ended.expect_in_stderr(&["replica_1: its URL names database `other`", "primary's is `ib`"]);
     session.query("drop database other").unwrap();
     session.query("drop role weak").unwrap();
     drop(session);
+
     // A server is no replica of itself.
     let url = pair.primary.url();
     let ended = place.run(&plan(&url, &url, "postgres"), &[]).expect_code(2);
@@ -187,6 +198,7 @@ fn a_run_ends_though_commits_wait_for_a_lost_replica() {
     if !postgres_is_here_or_test_is_skipped() {
         return;
     }
+
     let (servers, place) = (Place::new(), Place::new());
     let pair = Pair::start(&servers, false);
     let mut session = pair.primary.connect().unwrap();
@@ -207,6 +219,7 @@ fn a_logical_replica_that_runs_gets_the_tables_of_its_primary_and_loses_only_the
     if !postgres_is_here_or_test_is_skipped() {
         return;
     }
+
     let (servers, place) = (Place::new(), Place::new());
     let pair = Pair::start(&servers, true);
     let mut session = pair.replica.connect().unwrap();
@@ -217,12 +230,14 @@ fn a_logical_replica_that_runs_gets_the_tables_of_its_primary_and_loses_only_the
     ] {
         session.query(sql).unwrap();
     }
+
     let two_kept = ["--set", "clients=[2]", "--set", "keep-data=true"];
     let ended = place.run(&pair.plan(), &two_kept).expect_code(1);
     ended.expect_in_stderr(&[
         "replica_1 can't get the tables of its primary",
         "relation \"pi2\" already exists",
     ]);
+
     // Those of a failed cell are dropped by the next one of its run, but only on the primary.
     assert_eq!(tables(&pair.primary), ["pi1", "pi2"]);
     assert_eq!(tables(&pair.replica), ["pi2"]);
@@ -239,12 +254,14 @@ fn a_logical_replica_that_runs_gets_the_tables_of_its_primary_and_loses_only_the
         "replica_1: only `assay` may add tables to subscription `theirs`",
         "help: use `assay` as the user in `replica-url`",
     ]);
+
     assert!(!ended.stderr.contains(":right"), "{ended}");
 
     measures(&place, &pair.plan());
     for server in [&pair.primary, &pair.replica] {
         assert_eq!(tables(server), Vec::<String>::new());
     }
+
     assert_eq!(Postgres::replication_error(&mut session).unwrap(), None);
     session.query("alter subscription theirs disable").unwrap();
     let ended = place.run(&pair.plan(), &[]).expect_code(2);
@@ -257,6 +274,7 @@ fn a_replica_of_mysql_that_runs_is_measured_and_left_as_it_was() {
     let Some(build) = mysql_or_test_is_skipped("innodb") else {
         return;
     };
+
     let (servers, place) = (Place::new(), Place::new());
     let (port, of_primary, of_replica) = (port(), network(), network());
     let replicas = Some(ForReplicas { port: &port, logical: false });

@@ -48,6 +48,7 @@ impl LagByLog {
             let points = series[name].iter().copied();
             points.filter(|(at, _)| *at > half).collect()
         };
+
         let written = &series[position];
         let lacks = second_half("replica_1.replayed_bytes");
         let replayed = |lacks: &[(f64, f64)]| -> Vec<(f64, f64)> {
@@ -55,10 +56,12 @@ impl LagByLog {
             let position = |at| interpolated(written.iter().copied(), at);
             points.map(|(at, lacks)| (*at, position(*at) - lacks)).collect()
         };
+
         let lag = |(at, bytes): &(f64, f64)| {
             let swapped = written.iter().map(|(at, bytes)| (*bytes, *at));
             (*at, at - interpolated(swapped, *bytes))
         };
+
         let lags: Vec<(f64, f64)> = replayed(&lacks).iter().map(lag).collect();
         let lag_ms = &series["replica_1.lag_ms"];
         let then = |(at, _): &(f64, f64)| (*at, interpolated(lag_ms.iter().copied(), *at) / 1e3);
@@ -104,10 +107,12 @@ pub(crate) fn lag_agrees_with_the_log(place: &Place, plan: &str, target: &str, p
     assert_eq!(row["lag"]["verdict"], "grows", "{row}");
     let by_log = LagByLog::of(&run, "l.i1", position);
     let ratio = by_log.lag_s / by_log.lag_s_by_log;
+
     // A replica that waits for a processor reports its position late, to the log as to the
     // heartbeats.
     assert!((0.8..1.25).contains(&ratio), "{by_log:?} {row}");
     let catch_up_s = number(&row["metrics"]["catch_up_s"]);
+
     // The replica replays some of the log faster than the rest, and shares processors with its
     // primary and other tests.
     let ratio = catch_up_s / by_log.catch_up_s_by_log;
@@ -147,21 +152,25 @@ fn a_stopped_replica_lags_by_as_much_and_leaves_the_primary_alone() {
     if !postgres_is_here_or_test_is_skipped() {
         return;
     }
+
     let place = Place::new();
     let run = run_with_a_stopped_replica(&place, &plan("time = '12s'", ""), "pg.base");
     let shown = Shown::read(&place, &run);
     shown.assert_all_valid();
     let row = shown.row("pg.base", "l.i1");
     let lag_ms = number(&row["metrics"]["lag_ms_max"]);
+
     // The resolution of the lag is 0.1 s.
     assert!(lag_ms >= 4_800.0, "{row}");
     assert!(longest_write_ms(row) < 4_000.0, "{row}");
     for metric in ["lag_bytes_max", "replica_cpu_us_per_op"] {
         assert!(number(&row["metrics"][metric]) > 0.0, "{row}");
     }
+
     assert!(number(&row["metrics"]["debt_replica_mb"]) >= 0.0, "{row}");
     let catch_up_s = number(&row["metrics"]["catch_up_s"]);
     assert!(catch_up_s < lag_ms / 1e3, "{row}");
+
     // Rows, keys and indexes of the replica were compared.
     let step = crate::stall::step(&run, "l.i1");
     let mut checks = step.step().checks.iter();
@@ -178,8 +187,10 @@ pub(crate) fn a_primary_waits_for_a_stopped_replica(place: &Place) {
     shown.assert_all_valid();
     let row = shown.row("pg.base", "l.i1");
     assert!(longest_write_ms(row) >= 4_500.0, "{row}");
+
     // The heartbeat does not wait.
     assert!(number(&row["metrics"]["lag_ms_max"]) >= 4_500.0, "{row}");
+
     // The inserter and the deleter do.
     let mut samples = BTreeMap::new();
     let step = crate::stall::step(&run, "l.i1");
@@ -201,7 +212,9 @@ fn a_replica_that_does_not_start_leaves_its_log_and_nothing_else() {
     if !postgres_is_here_or_test_is_skipped() {
         return;
     }
+
     let place = Place::new();
+
     // A replica needs as many as its primary.
     let too_few = "replica.set.max_worker_processes = 0\n";
     place
@@ -222,8 +235,10 @@ fn reads_from_a_replica_cost_the_replica_and_not_the_primary_and_pass_their_chec
     if !postgres_is_here_or_test_is_skipped() {
         return;
     }
+
     let place = Place::new();
     let steps = "steps = [\"l.i0\", \"l.x\", \"qr100\", \"qp100\"]";
+
     // Costs are the difference of two samples, and a busy machine may take one in two seconds.
     let text = workload(5_000, 1_000, "6s", steps)
         + POSTGRES
@@ -251,6 +266,7 @@ fn reads_from_a_replica_cost_the_replica_and_not_the_primary_and_pass_their_chec
             assert!(metric(far, name) > 0.0, "{name}");
         }
     }
+
     let cell = fs_err::read_to_string(run.join("cells/pg.far/c1/r1/cell.json")).unwrap();
     assert!(cell.contains("\"reads\""), "{cell}");
     let refused = place.run(&text.replace("replicas = 2", "replicas = 0"), &[]);
@@ -262,6 +278,7 @@ fn commits_that_wait_for_a_lost_replica_fail_the_step() {
     if !postgres_is_here_or_test_is_skipped() {
         return;
     }
+
     let warm_up = "name = \"test\"\n[workload.sysbench]\ntables = 1\nrows = 1000\nwarmup = \"100s\"\n\
                    steps = [\"load\", \"update-index\"]\n";
     let warm_up = warm_up.to_owned() + POSTGRES + "replicas = 1\n";
@@ -286,6 +303,7 @@ fn a_replica_goes_with_assay_and_a_lost_one_fails_the_step_which_is_resumed() {
     if !postgres_is_here_or_test_is_skipped() {
         return;
     }
+
     let place = Place::new();
     let mut running = place.spawn_run(&plan("time = '2s'", ""), &[]);
     place.wait_for_step(&mut running, "03-l.i1");

@@ -29,9 +29,11 @@ fn replicates(build: &str) {
         let row = shown.row("pg.base", step);
         number(&row["metrics"][metric])
     };
+
     for name in ["lag_ms_max", "lag_bytes_max", "catch_up_s"] {
         assert!(metric("qr100", name) >= 0.0, "{name}");
     }
+
     let [primary, replica] = ["server", "replica"].map(|it| format!("{it}_cpu_us_per_op"));
     assert!(metric("qr100", &replica) > metric("qr100", &primary));
     for name in ["l.x", "l.i1", "qr100"] {
@@ -41,6 +43,7 @@ fn replicates(build: &str) {
         let check = check.unwrap();
         assert!(check.holds && check.found.contains("pdc"), "{check:?}");
     }
+
     let cell = fs_err::read_to_string(run.join("cells/pg.base/c1/r1/cell.json")).unwrap();
     assert!(cell.contains("\"replication\""), "{cell}");
 
@@ -92,7 +95,9 @@ fn a_row_that_was_changed_on_a_logical_replica_makes_the_step_invalid() {
     if !postgres_is_here_or_test_is_skipped() {
         return;
     }
+
     let place = Place::new();
+
     // Else the row would be deleted before it is looked at.
     let plan = plan("rows = 20_000").replace("partitions = 3", "delete-per-insert = false");
     let mut running = place.spawn_run(&plan, &[]);
@@ -114,9 +119,11 @@ fn a_conflict_on_a_logical_replica_fails_the_step_with_the_servers_error() {
     if !postgres_is_here_or_test_is_skipped() {
         return;
     }
+
     let place = Place::new();
     let running = in_l_i1(&place, 40_000);
     let mut session = session_on_replica(&place);
+
     // The step has not come as far as that.
     session.query("insert into pi1 values (40000, now(), 0, 0, 0, 0, '')").unwrap();
     drop(session);
@@ -126,6 +133,7 @@ fn a_conflict_on_a_logical_replica_fails_the_step_with_the_servers_error() {
         "its subscription does not apply changes",
         "duplicate key value violates unique constraint \"pi1_p2_pkey\"",
     ]);
+
     place.assert_nothing_is_left();
 }
 
@@ -135,6 +143,7 @@ fn a_lost_logical_replica_fails_the_step() {
     if !postgres_is_here_or_test_is_skipped() {
         return;
     }
+
     let place = Place::new();
     let running = in_l_i1(&place, 10_000);
     send(place.server("pg.base/replica_1"), Signal::KILL);
@@ -144,6 +153,7 @@ fn a_lost_logical_replica_fails_the_step() {
         "its server has ended",
         "logical replication apply worker",
     ]);
+
     place.assert_nothing_is_left();
 }
 
@@ -152,6 +162,7 @@ fn a_config_that_rules_logical_replication_out_is_refused_before_the_run() {
     if !postgres_is_here_or_test_is_skipped() {
         return;
     }
+
     let place = Place::new();
     place.write("plan.toml", &plan("rows = 1000"));
     let base = "config.postgres.base";

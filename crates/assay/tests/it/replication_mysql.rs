@@ -21,6 +21,7 @@ fn plan(build: &str, storage_engine: &str, l_i1: &str) -> String {
         false if version.number < (8, 0, 26) => "slave_parallel_workers",
         false => "replica_parallel_workers",
     };
+
     let waits = if is_mariadb { "rpl_semi_sync_master_enabled = 1, " } else { "" };
     let config = mysql(build, storage_engine).replace("set = { ", &format!("set = {{ {waits}"));
     let replica = format!("replicas = 1\nreplica.set.{threads} = 3\n");
@@ -31,6 +32,7 @@ fn has_the_data_of_its_primary(storage_engine: &str) {
     let Some(build) = mysql_or_test_is_skipped(storage_engine) else {
         return;
     };
+
     let place = Place::new();
     let ended = place.run(&plan(&build, storage_engine, "3s"), &[]);
     let run = ended.expect_code(0).run_directory();
@@ -41,12 +43,14 @@ fn has_the_data_of_its_primary(storage_engine: &str) {
     for metric in ["lag_bytes_max", "replica_cpu_us_per_op"] {
         assert!(number(&metrics[metric]) > 0.0, "{metrics}");
     }
+
     let run_name = run.display().to_string();
     place.assay(&["show", &run_name, "--table", "replication"]).expect_code(0).expect_in_stdout(&[
         "catch_up",
         "lag_bytes",
         "replica_cpu",
     ]);
+
     let step = crate::stall::step(&run, "l.i1");
     let mut checks = step.step().checks.iter();
     let check = checks.find(|check| check.what == "contents of pi1 on replica_1");
@@ -105,7 +109,9 @@ fn a_row_that_was_changed_on_a_replica_makes_the_step_invalid() {
     let Some(build) = mysql_or_test_is_skipped("innodb") else {
         return;
     };
+
     let place = Place::new();
+
     // Else the row would be deleted before it is looked at.
     let plan = plan(&build, "innodb", "6s");
     let plan = plan.replace("read-write-time", "delete-per-insert = false\nread-write-time");
@@ -127,9 +133,11 @@ fn a_replica_that_commits_wait_for_lags_while_it_is_stopped() {
     let Some(build) = mysql_or_test_is_skipped("innodb") else {
         return;
     };
+
     if !build_is_mariadb(&build) {
         return;
     }
+
     let place = Place::new();
     let run = run_with_a_stopped_replica(&place, &plan(&build, "innodb", "12s"), "my.base");
     let shown = Shown::read(&place, &run);
@@ -142,6 +150,7 @@ fn a_replica_that_somebody_writes_to_fails_the_step_with_the_servers_error() {
     let Some(build) = mysql_or_test_is_skipped("innodb") else {
         return;
     };
+
     let place = Place::new();
     let mut running = place.spawn_run(&plan(&build, "innodb", "6s"), &[]);
     place.wait_for_step(&mut running, "03-l.i1");
@@ -151,6 +160,7 @@ fn a_replica_that_somebody_writes_to_fails_the_step_with_the_servers_error() {
     } else {
         "replica"
     };
+
     // The replica's threads hold no locks meanwhile, in which the deletion of all rows could be
     // caught.
     for sql in
@@ -158,6 +168,7 @@ fn a_replica_that_somebody_writes_to_fails_the_step_with_the_servers_error() {
     {
         session.query(sql).unwrap();
     }
+
     let ended = running.wait().expect_code(1);
     ended.expect_in_stderr(&["replica_1", "no longer follows", "Can't find record in 'pi1'"]);
     place.assert_nothing_is_left();

@@ -102,6 +102,7 @@ fn each_library_runs_the_whole_sequence_and_is_checked() {
     let Some((place, libraries)) = place_with_libraries() else {
         return;
     };
+
     let steps = [
         "fillseq",
         "flush",
@@ -115,6 +116,7 @@ fn each_library_runs_the_whole_sequence_and_is_checked() {
         "readwhilewriting",
         "overwrite",
     ];
+
     let plan = sequence(30_000, &steps, WRITE_RATE) + &builds(&libraries);
     let ended = place.run(&plan, &[]).expect_code(0);
     let run = ended.run_directory();
@@ -163,11 +165,13 @@ fn each_library_runs_the_whole_sequence_and_is_checked() {
         assert!(waited.contains("wait for compaction"), "{waited}");
         assert_writes_were_offered(&shown, &target);
     }
+
     let builds = json(&run.join("run.json"))["builds"].clone();
     for (build, version) in builds.as_array().unwrap().iter().zip(&versions) {
         assert_eq!(build["version"], **version);
         assert_eq!(build["files"][0]["sha256"].as_str().unwrap().len(), 64);
     }
+
     versions.sort();
     versions.dedup();
     assert_eq!(versions.len(), libraries.len(), "{versions:?}");
@@ -178,11 +182,13 @@ fn the_insert_benchmark_runs_on_a_library_and_is_checked() {
     let Some((place, libraries)) = place_with_libraries() else {
         return;
     };
+
     let steps = ["l.x", "l.i0", "l.i1", "l.i2", "settle", "qr100", "qp100", "settle.2", "qr0"];
     let more = format!(
         "secondary-indexes = 2\nstep.\"l.i2\".time = \"300ms\"\ndelete-per-insert = true\n\
          steps = {steps:?}"
     );
+
     // More files in the first level are needed than settling would compact by itself.
     let plan = "clients = [2]\n".to_owned()
         + &workload(4_000, 2_000, QUICK, &more)
@@ -204,6 +210,7 @@ fn the_insert_benchmark_runs_on_a_library_and_is_checked() {
     for what in ["rows of pi1", "rows of pi2", "smallest key", "largest key"] {
         assert!(found.contains(what), "{what}: {found}");
     }
+
     let deleted = &shown.row("b0.small", "l.i1")["ops"]["delete"];
     assert_eq!(number(&deleted["rows"]), 3_200.0);
 }
@@ -213,10 +220,12 @@ fn clients_share_a_table_on_each_library_and_it_is_checked() {
     let Some((place, libraries)) = place_with_libraries() else {
         return;
     };
+
     let steps = ["l.i0", "l.x", "l.i1", "qr100", "qp100"];
     let more = format!("tables = \"shared\"\nsteps = {steps:?}");
     let plan =
         "clients = [2]\n".to_owned() + &workload(4_000, 2_000, QUICK, &more) + &builds(&libraries);
+
     // The machine may be too slow, but the results must be correct in any case.
     let _ended = place.run(&plan, &[]);
     for number in 0..libraries.len() {
@@ -236,6 +245,7 @@ fn the_load_has_options_of_its_own_and_the_database_is_opened_anew_after_it() {
     let Some((place, libraries)) = place_with_libraries() else {
         return;
     };
+
     let steps = ["fillseq", "readrandom", "overwritesome", "flush", "fwdrange"];
     let plan = sequence(30_000, &steps, "")
         + &builds(&libraries)
@@ -272,6 +282,7 @@ fn the_load_has_options_of_its_own_and_the_database_is_opened_anew_after_it() {
         let plain = stored(&format!("b{number_of_build}.small"));
         assert!(stored(&target) < 0.8 * plain, "{} {plain}", stored(&target));
     }
+
     // The differences between configs are shown, and each target has what it declares.
     let run = run.to_str().unwrap();
     let shown = place.assay(&["show", run, "--between", "b0.small", "b0.packed"]);
@@ -285,10 +296,12 @@ fn a_cell_that_needs_more_memory_than_its_config_allows_has_failed_for_that_reas
     let Some((place, libraries)) = place_with_libraries() else {
         return;
     };
+
     if !rustix::process::geteuid().is_root() {
         say_skipped("only root may limit memory without preparation");
         return;
     }
+
     let plan = sequence(1_500_000, &["fillseq"], "checks = \"off\"")
         + &builds(&libraries[..1])
         + "[config.rocksdb.tight]\nextends = \"small\"\nmemory = \"64MiB\"\n\
@@ -299,6 +312,7 @@ fn a_cell_that_needs_more_memory_than_its_config_allows_has_failed_for_that_reas
         say_skipped("memory can't be limited here");
         return;
     }
+
     ended
         .expect_code(1)
         .expect_in_stderr(&["it needed more than the 64 MiB that its config allows"]);
@@ -309,8 +323,10 @@ fn a_library_that_crashes_is_a_failed_cell_and_the_next_is_run() {
     let Some((place, libraries)) = place_with_libraries() else {
         return;
     };
+
     let twice = [libraries[0].clone(), libraries[0].clone()];
     let steps = ["fillseq", "overwrite"];
+
     // The step that crashes lasts a minute, that of the next cell a second.
     let variants =
         "[workload.kv.variant.long]\nread-write-time = \"60s\"\n[workload.kv.variant.short]\n";
@@ -324,6 +340,7 @@ fn a_library_that_crashes_is_a_failed_cell_and_the_next_is_run() {
         "SIGABRT",
         "the last lines of the log",
     ]);
+
     place.assert_nothing_is_left();
     let run = place.only_run();
     assert!(cell(&run, "b0.small/long").join("server.log").is_file(), "the log of a crash is kept");
@@ -333,6 +350,7 @@ fn a_library_that_crashes_is_a_failed_cell_and_the_next_is_run() {
         shown.steps("b1.small"),
         [("fillseq", "complete", true), ("overwrite", "complete", true)]
     );
+
     assert_eq!(shown.steps("b0.small").first(), Some(&("fillseq", "complete", true)));
 }
 
@@ -366,6 +384,7 @@ fn a_killed_run_leaves_no_process_and_can_be_resumed() {
     let Some((place, libraries)) = place_with_libraries() else {
         return;
     };
+
     // Longer than the signal may be late; a resumed run begins the step again.
     let long = "step.overwrite.time = \"3s\"";
     let plan = sequence(5_000, &["fillseq", "overwrite"], long) + &builds(&libraries[..1]);
@@ -386,6 +405,7 @@ fn sigint_ends_the_cell_in_good_order() {
     let Some((place, libraries)) = place_with_libraries() else {
         return;
     };
+
     let long = "step.readrandom.time = \"60s\"";
     let plan = sequence(5_000, &["fillseq", "readrandom"], long) + &builds(&libraries[..1]);
     let mut running = place.spawn_run(&plan, &[]);
@@ -406,9 +426,11 @@ fn a_full_disk_fails_the_step_that_compacts() {
     let Some((place, libraries)) = place_with_libraries() else {
         return;
     };
+
     let Some(disk) = Disk::mount(&place, 64) else {
         return;
     };
+
     let long = "step.overwrite.time = \"60s\"";
     let plan = sequence(20_000, &["fillseq", "overwrite"], long) + &builds(&libraries[..1]);
     let mut running = place.spawn_run(&plan, &["--data", "disk/data"]);
@@ -424,6 +446,7 @@ fn a_full_disk_fails_the_step_that_compacts() {
         shown.steps("b0.small"),
         [("fillseq", "complete", true), ("overwrite", "failed", false)]
     );
+
     assert!(!disk.path.join("data/b0.small/rocksdb").exists());
 }
 
@@ -432,6 +455,7 @@ fn an_option_that_a_version_does_not_know_is_left_out_where_the_plan_says_so() {
     let Some((place, libraries)) = place_with_libraries() else {
         return;
     };
+
     let plan = sequence(500, &["fillseq"], "")
         + &builds(&libraries[..1])
         + "no_such_option = 3\n[config.rocksdb.skip]\nextends = \"small\"\nunknown-options = \"skip\"\n\
@@ -450,6 +474,7 @@ fn configs_that_a_library_does_not_take_are_refused_all_at_once_before_the_run()
     let Some((place, libraries)) = place_with_libraries() else {
         return;
     };
+
     let plan = sequence(500, &["fillseq"], "")
         + &builds(&libraries)
         + "write_bufer_size = 1\n[config.rocksdb.packed]\nextends = \"small\"\nunknown-options = \"skip\"\n\
@@ -498,6 +523,7 @@ fn other_libraries_than_rocksdb_are_refused_before_the_run() {
         "crash",
         "#include <stdlib.h>\n__attribute__((constructor)) static void at_load(void) { abort(); }",
     );
+
     for (file, words) in [
         ("none.so", "No such file"),
         ("text.so", "not a shared library"),

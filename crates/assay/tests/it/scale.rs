@@ -22,6 +22,7 @@ fn all_is_measured(place: &Place, ended: Ended) -> (Shown, Ended) {
             all_valid = false;
         }
     }
+
     let ended = ended.expect_code(if all_valid { 0 } else { 4 });
     (shown, ended)
 }
@@ -82,7 +83,9 @@ pub(crate) fn memory_does_not_grow(place: &Place) {
         seen.push(memory);
         std::thread::sleep(Duration::from_secs(1));
     }
+
     all_is_measured(place, running.wait());
+
     // Buffers grow to their size in some of the seconds, but what grows steadily does so in all of
     // them.
     let grown = seen.windows(4).map(|four| four[3] - four[0]).min();

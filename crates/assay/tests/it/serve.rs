@@ -77,6 +77,7 @@ fn runs_are_listed_compared_and_shown_over_time() {
     let list = served.page_with("/", "finished");
     assert!(list.contains(&first) && list.contains(&second), "{list}");
     let filtered = served.page(&format!("/?q={second}+finished"));
+
     // One name may begin with the other.
     let link = |run: &str| format!("\"./run?name={run}\"");
     assert!(filtered.contains(&link(&second)) && !filtered.contains(&link(&first)), "{filtered}");
@@ -118,6 +119,7 @@ fn a_page_from_elsewhere_and_a_writer_are_refused() {
     for header in ["frame-ancestors 'none'", "Referrer-Policy: no-referrer", "nosniff"] {
         assert!(head.contains(header), "{head}");
     }
+
     place.assay(&["serve", "results", "--listen", "0.0.0.0:0"]).expect_code(2);
     place.assay(&["serve", "nowhere"]).expect_code(2);
 }
@@ -170,6 +172,7 @@ fn nothing_but_runs_of_the_folder_can_be_asked_for() {
             assert_eq!(served.get(&format!("/{page}={run}")).status, "404 Not Found", "{page}");
         }
     }
+
     for path in [format!("/{name}/run.json"), format!("/results/{name}/report.html")] {
         assert_eq!(served.get(&path).status, "404 Not Found");
     }
@@ -195,6 +198,7 @@ fn what_a_stranger_put_into_a_run_is_text() {
         assert!(!page.contains(script), "it is no text");
         assert!(page.contains("default-src 'none'"), "it has no policy");
     }
+
     let unreadable = served.get("/report?name=20990101T000000Z-damaged");
     assert_eq!(unreadable.status, "422 Unprocessable Content");
     assert!(!Path::new(&run).join("index.html").exists());

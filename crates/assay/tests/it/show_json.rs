@@ -79,9 +79,11 @@ fn hold_to_contract(row: &Value) {
     for key in ["target", "build", "config", "engine", "workload", "step"] {
         assert!(row[key].is_string(), "`{key}` in {row}");
     }
+
     for key in ["clients", "repeat"] {
         assert!(count(&row[key]) > 0, "`{key}` in {row}");
     }
+
     assert!(number(&row["seconds"]) >= 0.0);
     let reasons = row["reasons"].as_array().unwrap();
     assert_eq!(row["valid"].as_bool().unwrap(), reasons.is_empty(), "{row}");
@@ -98,9 +100,11 @@ fn hold_to_contract(row: &Value) {
             assert!(at("mean") <= at("max"), "{kind} {time}");
         }
     }
+
     for (name, value) in row["metrics"].as_object().unwrap() {
         assert!(value.is_number(), "metric `{name}` is {value}");
     }
+
     let is_written = |kind: &&str| row["ops"][*kind].is_object();
     let has_rate = ["insert", "put"].iter().any(is_written);
     if row["kind"] == "query" && row["status"] == "complete" && has_rate {

@@ -94,10 +94,12 @@ SlurmdPidFile={here}/%n.pid
 PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 "
         );
+
         for (number, port) in (1..).zip(nodes) {
             config +=
                 &format!("NodeName=n{number} NodeHostname={host} NodeAddr=127.0.0.1 Port={port}\n");
         }
+
         place.write("slurm.conf", &config);
         let key = place.write("munge.key", &"a key that nobody else has ".repeat(4));
         let only_owner = std::os::unix::fs::PermissionsExt::from_mode(0o400);
@@ -118,11 +120,13 @@ PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
         for node in ["n1", "n2", "n3"] {
             cluster.daemon("slurmd", &daemon(node));
         }
+
         eventually("all nodes are idle", || {
             cluster.daemons.iter_mut().for_each(|it| it.must_run("the nodes are idle"));
             let ended = cluster.slurm("sinfo", &["-h", "-o", "%t %D"]);
             ended.stdout.trim() == "idle 3"
         });
+
         cluster
     }
 
@@ -170,12 +174,14 @@ PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
             let mut args = command.split(|byte| *byte == 0);
             args.next() == Some(b"assay".as_slice()) && args.any(|arg| arg == filter.as_bytes())
         };
+
         let mut process = None;
         eventually(&format!("{repeat} is being measured"), || {
             process = self.place.processes().into_iter().find(is_of_repeat);
             let run = run_of(&results, repeat);
             process.is_some() && run.is_some_and(|run| any_below(&run, "03-qr100.partial"))
         });
+
         process.unwrap()
     }
 }
@@ -261,6 +267,7 @@ fn assert_pooled(row: &Value, pairs: &[[f64; 2]]) {
         let mean = mean(values);
         pairs.iter().map(|pair| (values(pair) - mean).powi(2)).sum::<f64>() / 2.0
     };
+
     let ratio = |[base, target]: &[f64; 2]| target - base;
     let level = |[base, target]: &[f64; 2]| f64::midpoint(*base, *target);
     assert_eq!(
@@ -268,11 +275,14 @@ fn assert_pooled(row: &Value, pairs: &[[f64; 2]]) {
         (&"paired".into(), &3.into()),
         "{row}"
     );
+
     assert_near(&row["ratio"], mean(&ratio).exp(), "ratio");
     assert_near(&row["spread"], variance(&ratio).sqrt(), "spread");
+
     // Student's t with two degrees of freedom has a closed form.
     let t = mean(&ratio).abs() / (variance(&ratio) / 3.0).sqrt();
     assert_near(&row["p_value"], 1.0 - t / (2.0 + t * t).sqrt(), "p");
+
     // Mean squares of the analysis of variance, two values of each machine.
     let (between, residual) = (2.0 * variance(&level), variance(&ratio) / 2.0);
     let share = ((between - residual) / (between + residual)).max(0.0);
@@ -285,6 +295,7 @@ fn each_repeat_of_a_plan_has_a_machine_of_its_own_and_goes_on_after_a_kill() {
     if !slurm_is_here_or_test_is_skipped() {
         return;
     }
+
     let cluster = Cluster::start();
     let place = &cluster.place;
     let steps = "steps = [\"l.i0\", \"l.x\", \"qr100\"]";
@@ -326,11 +337,13 @@ fn each_repeat_of_a_plan_has_a_machine_of_its_own_and_goes_on_after_a_kill() {
     for row in rows {
         assert_pooled(row, &pairs(place, &runs, row["step"].as_str().unwrap()));
     }
+
     let of_machines = |finding: &&Value| finding["kind"] == "machines";
     assert!(
         compared["findings"].as_array().unwrap().iter().any(|it| of_machines(&it)),
         "{compared}"
     );
+
     let said = "3 repeats of each target and of the base, in pairs, from 3 machines";
     let text = place.assay(&[&["compare"], &paths[..]].concat()).expect_code(0);
     text.expect_in_stdout(&[said, "3 machines measured the repeats: "]);

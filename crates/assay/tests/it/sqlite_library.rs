@@ -24,6 +24,7 @@ fn a_library_takes_turns_with_the_bundled_one_and_is_checked() {
     let Some(library) = sqlite_library_or_test_is_skipped() else {
         return;
     };
+
     let place = Place::new();
     let steps = "steps = [\"l.i0\", \"l.x\", \"l.i1\", \"qr100\", \"settle\"]";
     let plan =
@@ -54,12 +55,14 @@ fn sysbench_runs_on_a_library() {
     let Some(library) = sqlite_library_or_test_is_skipped() else {
         return;
     };
+
     let place = Place::new();
     let plan = format!(
         "name = \"test\"\nclients = [2]\n[workload.sysbench]\nrows = 1000\nwarmup = \"0s\"\n\
          read-time = \"{QUICK}\"\nwrite-time = \"{QUICK}\"\n{}",
         builds(&library)
     );
+
     let run = place.run(&plan, &["--only", "own.*"]).expect_code(0).run_directory();
     Shown::read(&place, &run).assert_all_valid();
 }
@@ -69,6 +72,7 @@ fn a_library_of_sqlite_that_crashes_is_a_failed_cell_and_the_next_is_run() {
     let Some(library) = sqlite_library_or_test_is_skipped() else {
         return;
     };
+
     let place = Place::new();
     let steps = format!("steps = [\"l.i0\", \"l.x\", \"qr100\"]\n{LONG_AND_SHORT}");
     let plan = workload(1_000, 200, "300ms", &steps) + &builds(&library);
@@ -106,6 +110,7 @@ fn a_pragma_that_a_library_lacks_is_refused_for_that_library_alone() {
     let Some(library) = sqlite_library_or_test_is_skipped() else {
         return;
     };
+
     let place = Place::new();
     let plan = workload(1_000, 200, QUICK, "")
         + &builds(&library)

@@ -72,6 +72,7 @@ pub(crate) fn a_stall_shows(place: &Place) {
     Shown::read(place, &run).assert_all_valid();
 
     let step = step(&run, "qr1000");
+
     // Every second has its row for every kind.
     let mut seconds: BTreeMap<u32, BTreeMap<String, Done>> = BTreeMap::new();
     step.for_each_interval(|row| {
@@ -113,6 +114,7 @@ pub(crate) fn a_stall_shows(place: &Place) {
         }
         assert!(response.max() as f64 >= 0.95 * stall.least_ns as f64);
     }
+
     // The only operation of each connection that waited for the server itself.
     for kind in ["insert", "delete", "query"] {
         let waited = at_least(of(&format!("{kind}.service")), 1000);
@@ -147,8 +149,10 @@ fn a_stall_of_assay_itself_makes_the_step_invalid_and_is_not_a_stall_of_the_engi
     let step = step(&run, "qr100");
     let held_ns = step.step().held_up.iter().map(|it| it.to_ns - it.from_ns);
     let held_s = held_ns.sum::<u64>() as f64 / 1e9;
+
     // On a slow machine, the pause may have begun before the step.
     assert!(held_s > 0.9 * STALL_S as f64, "{held_s} s");
+
     // With it the engine stood still: whole seconds of nothing.
     let mut idle_count = 0;
     step.for_each_interval(|row| idle_count += u32::from(row.kind == "query" && row.ok == 0))

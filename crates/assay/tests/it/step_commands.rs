@@ -39,6 +39,7 @@ fn commands_run_around_each_step_and_the_record_and_the_report_have_what_they_pr
         let kept = after["output"].as_str().unwrap();
         assert!(kept.len() == 64 << 10 && kept.ends_with("xxx"), "{}", kept.len());
     }
+
     assert!(!cell.join("step-command.log").exists());
 
     let show = ["show", run.to_str().unwrap(), "--table", "commands"];
@@ -101,6 +102,7 @@ fn commands_also_run_around_the_steps_of_a_library() {
     let Some(libraries) = rocksdb_or_test_is_skipped() else {
         return;
     };
+
     let place = Place::new();
     let plan = format!(
         "before-step = 'ls $ASSAY_DATA; echo pid $ASSAY_PID; echo $GREETING'\nname = \"test\"\n\
@@ -108,9 +110,11 @@ fn commands_also_run_around_the_steps_of_a_library() {
          [build.rocks]\nrocksdb = '{}'\n[config.rocksdb.a]\nenv.GREETING = \"hello\"\n",
         libraries[0].display()
     );
+
     let run = place.run(&plan, &[]).expect_code(0).run_directory();
     let [before] = commands(&run.join("cells/rocks.a/c1/r1"), "01-fillseq").try_into().unwrap();
     let output = before["output"].as_str().unwrap();
+
     // The command runs in the cell's process, which has the config's environment.
     assert!(output.contains("\ndb\n") && output.ends_with("hello\n"), "{output}");
 }

@@ -66,11 +66,13 @@ fn tests() -> Vec<Shape> {
         let sql = known.clone().find(|known| known.0 == name);
         (sql.map_or(name, |known| known.1), times.parse().unwrap())
     };
+
     let test = |line: &'static str| {
         let mut fields = line.split(" | ");
         let (name, queries) = (fields.next().unwrap(), fields.next().unwrap());
         (name, queries.parse().unwrap(), fields.map(statement).collect())
     };
+
     TESTS.trim().lines().map(test).collect()
 }
 
@@ -103,9 +105,11 @@ fn shape(sql: &str) -> String {
             rest = &rest[first.len_utf8()..];
         }
     }
+
     while out.contains("?, ?") && out.contains('(') {
         out = out.replace("?, ?", "?");
     }
+
     out
 }
 
@@ -117,6 +121,7 @@ fn hold_to_shapes(shown: &Shown, target: &str, executed: &[String]) {
     for sql in executed {
         *found.entry(shape(sql)).or_default() += 1;
     }
+
     let mut expected: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
     let mut transactions = (0, 0);
     for (test, queries, statements) in tests() {
@@ -138,6 +143,7 @@ fn hold_to_shapes(shown: &Shown, target: &str, executed: &[String]) {
             *most += tried * u64::from(times);
         }
     }
+
     expected.insert("commit", transactions);
     for (statement, (least, most)) in expected {
         let times = found.get(statement).copied().unwrap_or(0);
@@ -157,6 +163,7 @@ fn every_test_is_valid_on_sqlite() {
     assert_eq!(shown.rows().len(), tests().len() + 3);
     let loaded = shown.row("lite.base", "load");
     assert_eq!(number(&loaded["ops"]["insert"]["rows"]), 6000.0);
+
     // It has one writer: the others of `load-connections` would wait for it.
     let run = record::RunDir::open(ended.run_directory()).unwrap();
     let steps = run.started_cells().unwrap()[0].read_steps().unwrap();
@@ -168,6 +175,7 @@ fn postgres_executes_the_statements_that_were_published() {
     if !postgres_is_here_or_test_is_skipped() {
         return;
     }
+
     let place = Place::new();
     let engine = POSTGRES.replace("fsync = false", "fsync = false, log_statement = \"all\"");
     let ended = place.run(&plan(&engine), &[]).expect_code(0);
@@ -192,6 +200,7 @@ fn mysql_executes_the_statements_that_were_published() {
     let Some(build) = mysql_or_test_is_skipped("innodb") else {
         return;
     };
+
     let place = Place::new();
     let logs = place.join("logs");
     fs_err::create_dir(&logs).unwrap();
@@ -222,6 +231,7 @@ fn what_an_engine_cannot_do_is_left_out_and_no_failure() {
          steps = [\"load\", \"index\", \"point-query\"]\n[workload.sysbench.variant.keyed]\n\
          [workload.sysbench.variant.keyless]\nprimary-key = false\n{SQLITE}\n"
     );
+
     const SAID: &str =
         "`lite.base` with variant `keyless` can't be measured and is left out: SQLite ";
     let ended = place.run(&plan, &[]).expect_code(0);
@@ -265,6 +275,7 @@ fn a_mix_of_statements_and_literals_with_braces_run_as_the_plan_says() {
         {SQLITE}
         "#
     );
+
     let ended = place.run(&plan, &[]).expect_code(0);
     let shown = Shown::read(&place, &ended.run_directory());
     shown.assert_all_valid();
@@ -275,6 +286,7 @@ fn a_mix_of_statements_and_literals_with_braces_run_as_the_plan_says() {
     let step = steps[2].step();
     let inserted = step.checks[0].found.parse::<u64>().unwrap() - 500;
     let events = step.ops["event"].ok;
+
     // A half, within six standard deviations.
     let share = inserted as f64 / events as f64;
     assert!((share - 0.5).abs() < 3.0 / (events as f64).sqrt(), "{inserted} of {events}");

@@ -82,6 +82,7 @@ fn a_format_that_assay_does_not_know_is_measured_and_settled_by_what_the_server_
     if !postgres_is_here_or_test_is_skipped() {
         return;
     }
+
     let place = Place::new();
     let steps = "steps = [\"l.i0\", \"l.x\", \"l.i1\", \"settle\", \"qr100\"]\npartitions = 2\n";
     let ended = place.run(&(workload(600, 200, QUICK, steps) + POSTGRES), &[]).expect_code(0);
@@ -99,6 +100,7 @@ fn a_format_that_assay_does_not_know_is_measured_and_settled_by_what_the_server_
     ] {
         assert_eq!(setting(&cell, name), Some(value), "{name}");
     }
+
     assert_eq!(setting(&cell_of(&run, "pg.base"), "data_checksums"), Some("on"));
 
     let settled = step_of(&run, "pg.heap2", "04-settle");
@@ -125,6 +127,7 @@ fn a_format_without_transactions_is_measured_and_what_it_lacks_is_not_applicable
     let Some(build) = mariadb_or_test_is_skipped() else {
         return;
     };
+
     let place = Place::new();
     let steps =
         "steps = [\"l.i0\", \"l.x\", \"l.i1\", \"settle\", \"qr100\"]\nlong-transaction = \"1s\"\n";
@@ -168,6 +171,7 @@ fn what_a_server_can_not_make_is_refused_before_the_run() {
     if !postgres_is_here_or_test_is_skipped() {
         return;
     }
+
     let place = Place::new();
     let build = workload(600, 100, QUICK, "") + "[build.pg]\npostgres = \"distribution\"\n";
     for (key, texts) in [
@@ -196,8 +200,10 @@ fn a_server_has_the_environment_of_its_config() {
     if !postgres_is_here_or_test_is_skipped() {
         return;
     }
+
     let place = Place::new();
     let source = place.write("mark.c", "int assay_mark(void) { return 1; }\n");
+
     // Only its name says that it is an allocator.
     let library = place.join("libjemalloc.so.2");
     let mut compiler = Command::new("cc");
@@ -216,6 +222,7 @@ fn a_server_has_the_environment_of_its_config() {
     for name in ["build.compiler", "build.cflags", "runtime.c-library"] {
         assert!(setting(&loaded, name).is_some(), "{name}");
     }
+
     let shown = place.assay(&["show", run.to_str().unwrap(), "--all"]).expect_code(0).stdout;
     assert!(shown.contains("only in pg.loaded: env.LD_PRELOAD"), "{shown}");
     assert!(shown.contains("runtime.allocator: C library -> libjemalloc.so.2"), "{shown}");
@@ -226,6 +233,7 @@ fn a_kept_database_is_used_only_by_configs_that_make_the_same_one() {
     if !postgres_is_here_or_test_is_skipped() {
         return;
     }
+
     let place = Place::new();
     let steps = "steps = [\"l.i0\", \"settle\", \"l.i1\"]\n";
     let plan =
@@ -233,6 +241,7 @@ fn a_kept_database_is_used_only_by_configs_that_make_the_same_one() {
     for _ in 0..2 {
         place.run(&plan, &[]).expect_code(0);
     }
+
     // One for each config: the second run loads nothing.
     let kept = fs_err::read_dir(place.join("databases")).unwrap();
     let kept = kept.filter(|entry| entry.as_ref().unwrap().path().is_dir());

@@ -69,6 +69,7 @@ fn every_client_is_encrypted(start: impl FnOnce(&Place, &[&str]) -> Running) {
         "select count(*), count(*) filter (where ssl) from pg_stat_activity join pg_stat_ssl using (pid) \
          where backend_type = 'client backend' and pid <> pg_backend_pid()",
     );
+
     drop(session);
     running.signal(Signal::INT);
     running.wait();
@@ -76,6 +77,7 @@ fn every_client_is_encrypted(start: impl FnOnce(&Place, &[&str]) -> Running) {
     place.assert_no_process_is_left();
     let rows = rows.unwrap();
     let [all, encrypted] = [0, 1].map(|at| rows[0][at].clone().unwrap().parse::<u32>().unwrap());
+
     // Two clients, each with a connection that queries and one that inserts, and one that reads
     // counters.
     assert!(all >= 5, "{all} clients");

@@ -35,6 +35,7 @@ fn turns_of(run: &Path, repeat: u32) -> BTreeMap<String, TurnsOfStep> {
             of_step.insert(cell.key.target.clone(), turns);
         }
     }
+
     steps
 }
 
@@ -78,6 +79,7 @@ fn check_blocks(of_targets: &TurnsOfStep) {
             blocks.entry(turn.block).or_default().insert(turn.number, target);
         }
     }
+
     // A load that ends leaves the rest to the others.
     let whole: Vec<Vec<&str>> = blocks
         .into_values()
@@ -136,6 +138,7 @@ fn three_servers_take_turns_and_rest_between_them() {
     if !postgres_is_here_or_test_is_skipped() {
         return;
     }
+
     let place = Place::new();
     let others = "[config.postgres.b]\nextends = \"base\"\nset.work_mem = \"8MB\"\n\
                   [config.postgres.c]\nextends = \"base\"\nset.work_mem = \"16MB\"\n";
@@ -156,6 +159,7 @@ fn libraries_in_processes_of_their_own_take_turns() {
     let Some(libraries) = rocksdb_or_test_is_skipped() else {
         return;
     };
+
     let place = Place::new();
     let library = libraries[0].display();
     let builds = format!(
@@ -172,6 +176,7 @@ fn a_target_that_fails_leaves_the_turns_to_the_others() {
     if !postgres_is_here_or_test_is_skipped() {
         return;
     }
+
     let place = Place::new();
     let broken = "[config.postgres.broken]\nextends = \"base\"\nset.temp_file_limit = 0\n\
                   set.maintenance_work_mem = \"1MB\"\n";
@@ -194,6 +199,7 @@ fn an_interrupted_group_is_measured_again() {
         running.must_run("its query step");
         running.said().matches("l.i1").count() == 2
     });
+
     running.signal(Signal::INT);
     running.wait().expect_code(130);
 
@@ -205,6 +211,7 @@ fn an_interrupted_group_is_measured_again() {
         let cells = run.join("cells/lite.base/c1");
         entries(&cells).len() == 2
     });
+
     again.signal(Signal::INT);
     again.wait().expect_code(130);
 }

@@ -30,6 +30,7 @@ fn what_can_not_be_compared_says_why_and_what_can() {
         versus rocksdb@1 rocksdb@9.9.3 | 1 | version 1 of rocksdb cannot be fetched | similar versions are 9.9.3
         ",
     );
+
     assert!(!shop.place.join("results/versus-rocksdb1-rocksdb9_9_3.toml").exists());
 }
 
@@ -41,6 +42,7 @@ fn the_plan_adds_repeats_as_long_as_the_time_allows() {
         assert!(output.status.success(), "{output:?}");
         String::from_utf8(output.stdout).unwrap()
     };
+
     insta::assert_snapshot!(printed("versus postgres@15.3 postgres@17.2 --dry-run"));
     for (args, lines) in [
         (
@@ -80,6 +82,7 @@ fn the_plan_adds_repeats_as_long_as_the_time_allows() {
         let told = String::from_utf8(checked.stderr).unwrap();
         assert!(checked.status.success() || told.contains("not downloaded"), "{told}");
     }
+
     assert!(shop.calls().is_empty(), "nothing is fetched");
 }
 
@@ -89,6 +92,7 @@ fn what_is_missing_is_fetched_and_the_plan_stays_to_be_edited() {
     shop.offer_rocksdb("9.9.3");
     shop.offer_rocksdb("10.2.1");
     let plan = "results/versus-rocksdb9_9_3-rocksdb10_2_1.toml";
+
     // These libraries are no more than a header.
     shop.check(&format!(
         "versus rocksdb@9.9.3 rocksdb@10.2.1 --quick | 2 | downloading version 10.2.1 | plan: {plan} | quick: 5 repeats | {plan}:"
@@ -113,6 +117,7 @@ fn a_first_plan_passes_check_and_is_not_overwritten() {
         init rocksdb@9.9.3 --workload insert -o none/pg.toml | 2 | cannot write the plan
         ",
     );
+
     let text = fs_err::read_to_string(shop.place.join("pg.toml")).unwrap();
     assert!(text.contains("postgres = \"postgres@17.2\""), "{text}");
 }
@@ -125,11 +130,13 @@ fn expect_answer(place: &Place, ended: Ended, targets: [&str; 2]) {
     let address = format!("report: file://{}\n", report.display());
     assert!(report.is_file() && ended.stderr.contains(&address), "{ended}");
     let nexts = ended.stderr.matches("next: ").count();
+
     // A change that is shown can be bundled.
     assert!((2..=3).contains(&nexts), "{ended}");
     for target in targets {
         assert!(ended.stdout.contains(target), "{ended}");
     }
+
     let run = fs_err::read_to_string(run.join("run.json")).unwrap();
     assert!(run.contains("results/versus-"), "the plan is in the record");
     place.assert_nothing_is_left();
@@ -150,6 +157,7 @@ fn servers_at_urls_are_targets_and_no_password_is_printed() {
         "postgresql://bench@db-a.example/ib",
         "postgresql://bench@db-b.example/ib?sslmode=require",
     ];
+
     let args = [&["versus", "--clients", "16", "--minutes", "30", "--dry-run"][..], &urls].concat();
     let plan = place.assay(&args).expect_code(0).stdout;
     for line in [
@@ -161,6 +169,7 @@ fn servers_at_urls_are_targets_and_no_password_is_printed() {
     ] {
         assert!(plan.contains(line), "no `{line}` in\n{plan}");
     }
+
     assert!(!plan.contains("shared_buffers") && !plan.contains("\nreuse"), "{plan}");
     place.assay(&["init", urls[0], "-o", "first.toml"]).expect_code(0);
     let first = fs_err::read_to_string(place.join("first.toml")).unwrap();
@@ -179,6 +188,7 @@ fn servers_at_urls_are_targets_and_no_password_is_printed() {
         assert!(!format!("{refused}").contains(secret), "{refused}");
         refused.expect_in_stderr(&["://me:***@db.example/ib` has a password", "leave it out"]);
     }
+
     let mixed = place.assay(&["versus", urls[0], "sqlite"]).expect_code(2);
     mixed.expect_in_stderr(&["servers at URLs"]);
     let config = ["versus", urls[0], urls[1], "--config", "work_mem=1MB"];
@@ -190,17 +200,21 @@ fn two_builds_of_postgres_are_compared() {
     let Some(other) = other_postgres_or_test_is_skipped() else {
         return;
     };
+
     if !postgres_is_here_or_test_is_skipped() {
         return;
     }
+
     let place = Place::new();
     let assay = |args: &[&str]| {
         let mut command = Command::new(ASSAY);
         command.env("ASSAY_BUILDS", place.join("store"));
         place.spawn_as(command, args).wait().expect_code(0)
     };
+
     let other = format!("dir:{other}=other");
     let args = ["versus", "postgres", &other, "--quick", "--config", "fsync=off", "--dry-run"];
+
     // `versus` itself runs a plan to its end on SQLite; here its plan is made smaller.
     let plan = "results/versus-builds.toml";
     place.write(plan, &assay(&args).stdout);
@@ -213,5 +227,6 @@ fn two_builds_of_postgres_are_compared() {
     ] {
         args.extend(["--set", set]);
     }
+
     expect_answer(&place, assay(&args), ["postgres.fsync-off", "other.fsync-off"]);
 }

@@ -17,6 +17,7 @@ fn sleeping_sessions_are_seen(engine: &str, target: &str, sleep: &str, state: &s
          steps = [\"load\", \"nap\"]\n[workload.sysbench.test.nap]\ngroup = \"point\"\n\
          [[workload.sysbench.test.nap.statement]]\nsql = \"SELECT {sleep}\"\n{engine}"
     );
+
     let ended = place.run(&plan, &[]).expect_code(0);
     let shown = Shown::read(&place, &ended.run_directory());
     let row = shown.row(target, "nap");
@@ -27,27 +28,33 @@ fn sleeping_sessions_are_seen(engine: &str, target: &str, sleep: &str, state: &s
         assert!(of_view["samples"].as_f64().unwrap() > 0.0);
         of_view["states"].as_array().unwrap().clone()
     };
+
     let waits = in_view("engine");
     assert_eq!(waits[0]["name"], state, "{waits:?}");
     let number = |wait: &Value, key: &str| wait[key].as_f64().unwrap();
     let percent = number(&waits[0], "percent");
+
     // Samples may find a session between two statements, on a busy machine often.
     assert!((20.0..=101.0).contains(&percent), "{waits:?}");
     let us = number(&waits[0], "us_per_op");
     assert!(us >= 0.5 * percent / 100.0 * 50_000.0, "{waits:?}");
+
     // The kernel sees the same threads wait.
     let waits = in_view("kernel");
     assert!(waits[0]["name"].as_str().unwrap().starts_with("lock"), "{waits:?}");
     assert!((20.0..=101.0).contains(&number(&waits[0], "percent")), "{waits:?}");
+
     // Threads that sleep until there is work are not at work.
     let background = in_view("background");
     let is_asleep = |it: &Value| {
         let name = it["name"].as_str().unwrap();
         name.contains("lock") || name.contains("sleep")
     };
+
     assert!(!background.iter().any(is_asleep), "{background:?}");
     let run = ended.run_directory();
     let show = ["show", run.to_str().unwrap(), "--table", "waits"];
+
     // A head of several words has a line for each.
     let column = state.rsplit([':', ' ']).next().unwrap();
     place.assay(&show).expect_code(0).expect_in_stdout(&[column]);
@@ -77,7 +84,9 @@ fn the_time_in_which_rocksdb_stalls_writes_is_measured() {
     let Some(libraries) = rocksdb_or_test_is_skipped() else {
         return;
     };
+
     let place = Place::new();
+
     // One file in the first level is enough to slow down writes.
     let plan = format!(
         "name = \"test\"\nclients = [2]\n[workload.kv]\nkeys = 5000\nkey-size = 16\nvalue-size = 100\nread-write-time = \"3s\"\n\
@@ -86,6 +95,7 @@ fn the_time_in_which_rocksdb_stalls_writes_is_measured() {
          delayed_write_rate = 65536 }}\n",
         libraries[0].display()
     );
+
     let ended = place.run(&plan, &[]).expect_code(0);
     let shown = Shown::read(&place, &ended.run_directory());
     let row = shown.row("b.slow", "overwrite");
@@ -96,13 +106,16 @@ fn the_time_in_which_rocksdb_stalls_writes_is_measured() {
     assert_eq!(stall["name"], "write stall", "{views:?}");
     assert_eq!((&views[0]["samples"], &stall["sightings"]), (&0.0.into(), &Value::Null));
     assert!(stall["percent"].as_f64().unwrap() > 1.0, "{views:?}");
+
     // One writes for both: it sleeps, and the other waits for it.
     let kernel = views[1]["states"].as_array().unwrap();
     let waits = |state: &str| {
         let mut names = kernel.iter().filter_map(|it| it["name"].as_str());
         names.any(|name| name.starts_with(state))
     };
+
     assert!(waits("sleep") && waits("lock"), "{views:?}");
+
     // Flushes and compactions are at work, and a sample may catch the threads of the process that
     // hosts the library, while they read the statistics.
     let background: Vec<&str> = views[2]["states"]
@@ -117,6 +130,7 @@ fn the_time_in_which_rocksdb_stalls_writes_is_measured() {
             ["rocksdb:", "host ", "observer "].iter().any(|thread| name.starts_with(thread));
         assert!(is_known, "{views:?}");
     }
+
     let run = ended.run_directory();
     let show = ["show", run.to_str().unwrap(), "--table", "engine-status"];
     place.assay(&show).expect_code(0).expect_in_stdout(&[
@@ -125,5 +139,6 @@ fn the_time_in_which_rocksdb_stalls_writes_is_measured() {
         "Level Files Size(MB)",
         "rocksdb.bytes.written COUNT",
     ]);
+
     place.assert_nothing_is_left();
 }

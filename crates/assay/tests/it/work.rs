@@ -26,6 +26,7 @@ fn written(place: &Place, more: u64) -> String {
             exact.push(CellRef::of(key, "insert"));
         }
     }
+
     run.cells.extend(exact.iter().cloned());
     directory.write_run(&run).unwrap();
 
@@ -33,6 +34,7 @@ fn written(place: &Place, more: u64) -> String {
         let is_base = cell.key.target == run.base;
         write_cell(&directory, cell, graph(if is_base { 0 } else { more }));
     }
+
     path.display().to_string()
 }
 
@@ -43,6 +45,7 @@ fn graph(more: u64) -> WorkGraph {
         object: "postgres".into(),
         own: each * OPERATIONS,
     };
+
     let range = 30_000 + more;
     WorkGraph {
         functions: vec![function("serve", 20_000), function("range", range)],
@@ -77,6 +80,7 @@ fn write_cell(directory: &RunDir, cell: &CellRef, graph: WorkGraph) {
         instructions: graph.total(),
         events: [].into(),
     };
+
     let mut step = begun.begin_step(1, "qr100", &[]).unwrap();
     step.work(&[(WorkRole::Serving, graph)].into()).unwrap();
     step.finish(&Step {

@@ -42,6 +42,7 @@ pub fn check_out(
         objects: repository.objects().to_path_buf(),
         git_folder: repository.git_folder().to_path_buf(),
     };
+
     fs_err::create_dir(source)?;
     objects.check_out(&commit.hash, source, log)
 }
@@ -68,6 +69,7 @@ impl Objects<'_> {
         if !checked_out.is_success || !missing.stdout.is_empty() {
             return Err(self.lacks_objects(hash, checked_out.first_error()).into());
         }
+
         self.check_out_submodules(hash, source, log)
     }
 
@@ -79,6 +81,7 @@ impl Objects<'_> {
     ) -> anyhow::Result<()> {
         let index = output(git_of_scratch(source).args(["ls-files", "--stage", "-z"]))?;
         anyhow::ensure!(index.is_success, "`git ls-files` failed: {}", index.first_error());
+
         let submodules: Vec<Submodule> =
             index.stdout.split(|&byte| byte == 0).filter_map(Submodule::parse).collect();
         if submodules.is_empty() {
@@ -103,6 +106,7 @@ impl Objects<'_> {
             let inner = Objects { repository: self.repository, objects, git_folder };
             inner.check_out(&submodule.hash, &source, log)?;
         }
+
         Ok(())
     }
 
@@ -141,6 +145,7 @@ impl Submodule {
         if facts.next() != Some(SUBMODULE_MODE) {
             return None;
         }
+
         let path = PathBuf::from(OsStr::from_bytes(path.get(1..)?));
         Some(Self { path, hash: facts.next()?.to_owned() })
     }
@@ -158,6 +163,7 @@ fn submodule_names(hash: &str, source: &Path) -> anyhow::Result<Vec<NamedSubmodu
     let blob = format!("{hash}:.gitmodules");
     command.args(["config", "--null", "--blob", &blob, "--get-regexp", r"^submodule\..*\.path$"]);
     let listed = output(&mut command)?;
+
     // Without the file there are no names, and the submodules stay empty.
     let parse = |entry: &[u8]| {
         let newline = entry.iter().position(|&byte| byte == b'\n')?;
@@ -174,6 +180,7 @@ pub fn apply_patch(source: &Path, patch: &[u8]) -> anyhow::Result<Result<(), Str
     let mut command = git_of_scratch(source);
     command.args(["apply", "--whitespace=nowarn", "-"]);
     let applied = output_with_input(&mut command, patch).context("cannot apply the patch")?;
+
     if applied.is_success {
         return Ok(Ok(()));
     }

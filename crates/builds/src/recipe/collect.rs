@@ -51,6 +51,7 @@ pub fn collect(source: &Path, gives: &Path, root: &Path) -> anyhow::Result<PathB
     let real = rustix::fs::readlinkat(CWD, proc_path(&file), Vec::new())?;
     let name = Path::new(OsStr::from_bytes(real.to_bytes())).file_name();
     let copy = root.join(name.context("the file has no name")?);
+
     copy_file(file, &copy)?;
     Ok(copy)
 }
@@ -69,6 +70,7 @@ fn copy_folder(folder: BorrowedFd<'_>, path: &Path, to: &Path) -> anyhow::Result
         if name == c"." || name == c".." {
             continue;
         }
+
         let path = path.join(OsStr::from_bytes(name.to_bytes()));
         let copy = to.join(OsStr::from_bytes(name.to_bytes()));
         copy_entry(folder, name, &path, &copy)
@@ -102,6 +104,7 @@ fn copy_entry(folder: BorrowedFd<'_>, name: &CStr, path: &Path, copy: &Path) -> 
         // No build needs pipes or sockets.
         _ => {}
     }
+
     Ok(())
 }
 
@@ -109,8 +112,10 @@ fn copy_entry(folder: BorrowedFd<'_>, name: &CStr, path: &Path, copy: &Path) -> 
 fn copy_file(mut file: std::fs::File, to: &Path) -> anyhow::Result<()> {
     let metadata = file.metadata()?;
     anyhow::ensure!(metadata.is_file(), "it is not a regular file");
+
     let mut copy = fs_err::File::create_new(to)?;
     io::copy(&mut file, copy.file_mut())?;
+
     let mode = if metadata.mode() & 0o100 == 0 { 0o644 } else { 0o755 };
     // Independent of the umask: servers run as other users.
     fs_err::set_permissions(to, PermissionsExt::from_mode(mode))?;
@@ -128,6 +133,7 @@ fn stays_inside(path: &Path, target: &Path) -> bool {
             Component::ParentDir | Component::RootDir | Component::Prefix(_) => return false,
         }
     }
+
     true
 }
 

@@ -43,7 +43,9 @@ pub fn git(folder: &Path) -> Command {
     ] {
         command.args(["-c", setting]);
     }
+
     command.arg("-C").arg(folder);
+
     without_redirections(&mut command)
         .env("LC_ALL", "C")
         .env("GIT_NO_LAZY_FETCH", "1")
@@ -66,6 +68,7 @@ pub fn git_of_scratch(folder: &Path) -> Command {
         .env("XDG_CONFIG_HOME", "/dev/null")
         .env_remove("GIT_CONFIG_GLOBAL")
         .env_remove("GIT_CONFIG_SYSTEM");
+
     command
 }
 
@@ -119,10 +122,12 @@ pub fn output_with_input(command: &mut Command, input: &[u8]) -> anyhow::Result<
         .stderr(Stdio::piped())
         .spawn()
         .map_err(cannot_start)?;
+
     if let Some(mut stdin) = child.stdin.take() {
         // If git ends without reading everything, its error says why.
         let _ = stdin.write_all(input);
     }
+
     Ok(child.wait_with_output().context("cannot wait for `git`")?.into())
 }
 

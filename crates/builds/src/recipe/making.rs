@@ -54,6 +54,7 @@ impl Making<'_> {
         if !is_this {
             return Err(store::name_is_taken(&self.name));
         }
+
         build.check(build.manifest.quick_check(&build.folder))?;
         Ok(Some(build))
     }
@@ -68,6 +69,7 @@ impl Making<'_> {
         is_stopped: &dyn Fn() -> bool,
     ) -> anyhow::Result<Build> {
         let Recipe { repository, make, .. } = self.recipe;
+
         let (source, home) = (partial.join("source"), partial.join("home"));
         let described = repository.describe(self.commit)?;
         let mut log = self.begin_log()?;
@@ -75,6 +77,7 @@ impl Making<'_> {
         progress(&format!("checking out {}", self.commit.short()));
         checkout::check_out(repository, self.commit, &source, &mut log)?;
         self.apply_patch(&source)?;
+
         fs_err::create_dir(&home)?;
         for folder in [&source, &home] {
             give_to_other_user(folder)?;
@@ -84,6 +87,7 @@ impl Making<'_> {
         let started_at = now();
         let status = shell::run(make, &source, &home, &log, is_stopped)?;
         let duration = started_at.elapsed();
+
         let Some(status) = status else {
             return Err(Interrupted { commit: self.commit.short().to_owned() }.into());
         };
@@ -97,10 +101,12 @@ impl Making<'_> {
             store::remove_tree(folder)?;
         }
         fs_err::copy(&self.log_path, partial.join("build.log"))?;
+
         let manifest = self.manifest(partial, collected, described, duration)?;
         let build = store.finish(lock, partial, manifest)?;
         // The build has a copy of it.
         let _ = fs_err::remove_file(&self.log_path);
+
         Ok(build)
     }
 
@@ -114,9 +120,11 @@ impl Making<'_> {
             .read(true)
             .create_new(true)
             .open(&self.log_path)?;
+
         let path = repository.path().display();
         writeln!(log, "assay: commit {} of `{path}`: {}", self.commit.hash, self.commit.subject)?;
         writeln!(log, "assay: {make}")?;
+
         Ok(log)
     }
 
@@ -127,6 +135,7 @@ impl Making<'_> {
         let Err(error) = checkout::apply_patch(source, &patch.content)? else {
             return Ok(());
         };
+
         let why = format!("the patch `{}` does not apply: {error}", patch.name);
         let help = "make the patch with `git diff` on this commit";
         Err(self.failure(why, Vec::new(), help.into()).into())
@@ -139,6 +148,7 @@ impl Making<'_> {
             let what = format!("cannot build commit {}: the disk is full", self.commit.short());
             return Ok(BuildError::new(what, DISK_FULL_HELP).into());
         }
+
         let is_killed = tail.iter().any(|line| line.contains(KILLED_COMPILER));
         if is_killed || shell::is_ended_by_others(status) {
             let what = format!("the build of commit {} was killed", self.commit.short());
@@ -148,6 +158,7 @@ impl Making<'_> {
             );
             return Ok(BuildError::new(what, help).into());
         }
+
         let why = format!("its recipe failed with {status}");
         let help = format!(
             "correct `make` in the plan, or choose another commit; the whole output is in `{}`",
@@ -169,10 +180,12 @@ impl Making<'_> {
         let Some(place) = inspect::find(&copy) else {
             return Err(self.useless("is no build of a supported engine")?);
         };
+
         let engine = &self.recipe.engine;
         if place.engine != engine {
             return Err(self.useless(&format!("is a build of {}, not {engine}", place.engine))?);
         }
+
         match inspect::version(&place, &place.programs[0]) {
             Ok(version) => Ok(Collected { place, version }),
             Err(error) => Err(self.useless(&format!("can't be used: {error}"))?),
@@ -187,6 +200,7 @@ impl Making<'_> {
             the output of the recipe is in `{}`",
             self.log_path.display()
         );
+
         Ok(self.failure(why, last_lines(&self.log_path)?, help).into())
     }
 
@@ -211,6 +225,7 @@ impl Making<'_> {
     ) -> anyhow::Result<Manifest> {
         let Collected { place, version } = collected;
         let relative = |path: &Path| path.strip_prefix(partial).unwrap_or(path).to_path_buf();
+
         let mut programs = Vec::new();
         for program in place.programs.iter().filter(|program| program.is_file()) {
             programs.push(Program::read(partial, relative(program))?);
@@ -244,9 +259,12 @@ impl Making<'_> {
     }
 
     fn made(&self, described: String, duration: Duration) -> Made {
-        let patch = self.recipe.patch.as_ref();
-        let patch =
-            patch.map(|patch| MadePatch { name: patch.name.clone(), sha256: patch.sha256.clone() });
+        let patch = self
+            .recipe
+            .patch
+            .as_ref()
+            .map(|patch| MadePatch { name: patch.name.clone(), sha256: patch.sha256.clone() });
+
         Made {
             key: self.key.clone(),
             repository: self.recipe.repository.path().to_path_buf(),
@@ -273,11 +291,13 @@ fn give_to_other_user(folder: &Path) -> anyhow::Result<()> {
     let Some((user, group)) = other_user() else {
         return Ok(());
     };
+
     if folder.is_dir() && !folder.is_symlink() {
         for entry in fs_err::read_dir(folder)? {
             give_to_other_user(&entry?.path())?;
         }
     }
+
     Ok(fs_err::os::unix::fs::lchown(folder, Some(user), Some(group))?)
 }
 
@@ -286,10 +306,13 @@ fn last_lines(path: &Path) -> anyhow::Result<Vec<String>> {
     let mut file = fs_err::File::open(path).context("cannot read the log")?;
     let length = file.metadata()?.len();
     file.seek(SeekFrom::Start(length.saturating_sub(LOG_END_BYTES)))?;
+
     let mut bytes = Vec::new();
     file.take(LOG_END_BYTES).read_to_end(&mut bytes)?;
+
     let text = String::from_utf8_lossy(&bytes);
     let lines: Vec<&str> = text.lines().collect();
     let first = lines.len().saturating_sub(LOG_LINES);
+
     Ok(lines[first..].iter().map(|line| (*line).to_owned()).collect())
 }

@@ -75,6 +75,7 @@ impl Patch {
     /// A [`BuildError`] for a file that can't be read or is too large.
     pub fn read(path: &Path) -> Result<Self, BuildError> {
         let refused = |why: String| BuildError::usage(why, "give a file in the form of `git diff`");
+
         let metadata = fs_err::metadata(path).map_err(|error| refused(error.to_string()))?;
         // A pipe or a device may never end.
         if !metadata.is_file() || metadata.len() > PATCH_BYTES_MAX {
@@ -82,8 +83,10 @@ impl Patch {
             let path = path.display();
             return Err(refused(format!("`{path}` is not a regular file of at most {limit} MiB")));
         }
+
         let content = fs_err::read(path).map_err(|error| refused(error.to_string()))?;
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+
         Ok(Self { name, sha256: hash::of_bytes(&content), content })
     }
 }
@@ -157,6 +160,7 @@ impl Recipe {
         if let Some(build) = making.find(store)? {
             return Ok(build);
         }
+
         let partial = store.begin(&lock)?;
         let made = making.make(store, &lock, &partial, progress, is_stopped);
         if made.is_err() {
@@ -176,6 +180,7 @@ impl Recipe {
                 last = last.max(Some((manifest.fetched_unix_s, made.duration_ms)));
             }
         }
+
         Ok(last.map(|(_, duration_ms)| Duration::from_millis(duration_ms)))
     }
 
@@ -190,6 +195,7 @@ impl Recipe {
             patch_sha256: self.patch.as_ref().map(|patch| patch.sha256.as_str()),
             toolchain: &toolchain,
         };
+
         let key = hash::of_bytes(&serde_json::to_vec(&facts)?);
         let name = format!("{}-{}-{}", self.engine, commit.short(), &key[..8]);
         let log_path = store.downloads().join(format!("{name}.log"));

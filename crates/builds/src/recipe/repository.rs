@@ -34,6 +34,7 @@ impl Repository {
         let path = fs_err::canonicalize(path).map_err(|error| {
             BuildError::usage(error.to_string(), "`git` names a clone on this machine")
         })?;
+
         let mut command = git(&path);
         command.args(["rev-parse", "--git-common-dir", "--git-path", "objects"]);
         let answer = output(&mut command)?;
@@ -52,6 +53,7 @@ impl Repository {
 
         let format = output(git(&path).args(["rev-parse", "--show-object-format"]))?;
         let object_format = if format.is_success { format.text() } else { "sha1".to_owned() };
+
         Ok(Self { path, git_folder, objects, object_format })
     }
 
@@ -87,6 +89,7 @@ impl Repository {
                 ),
             )
         };
+
         // Git would take it for an option.
         if reference.starts_with('-') {
             return Err(unknown("a reference does not begin with `-`").into());
@@ -100,6 +103,7 @@ impl Repository {
         if !hash.is_success {
             return Err(unknown("git finds nothing of this name").into());
         }
+
         let log = self.log(&["--max-count=1", &hash.text()])?;
         log.into_iter().next().context("`git log` printed no commit")
     }
@@ -122,28 +126,29 @@ impl Repository {
         command.args(["merge-base", "--is-ancestor", &good.hash, &bad.hash]);
         if !output(&mut command)?.is_success {
             let base = output(git(&self.path).args(["merge-base", &good.hash, &bad.hash]))?;
-            let help = if base.is_success {
-                let base = base.text();
-                let base = base.get(..12).unwrap_or(&base);
-                format!(
-                    "they are on different branches: give `{base}`, where these part, as the good one"
-                )
-            } else {
-                "give commits of one branch; a shallow clone lacks the history between them: `git fetch --unshallow`".to_owned()
-            };
-            return Err(BuildError::usage(
-                format!(
-                    "the good commit {} is no ancestor of the bad one, {}",
-                    good.short(),
-                    bad.short()
-                ),
-                help,
-            )
-            .into());
+            return Err(self.not_an_ancestor(good, bad, &base).into());
         }
 
         let range = format!("{}..{}", good.hash, bad.hash);
         self.log(&["--first-parent", "--reverse", &range])
+    }
+
+    /// Returns the error that no commit between the two can be asked for. `base` is what git says
+    /// of where their branches part.
+    fn not_an_ancestor(&self, good: &Commit, bad: &Commit, base: &GitOutput) -> BuildError {
+        let help = if base.is_success {
+            let hash = base.text();
+            let short = hash.get(..12).unwrap_or(&hash);
+            format!(
+                "they are on different branches: give `{short}`, where these part, as the good one"
+            )
+        } else {
+            "give commits of one branch; a shallow clone lacks the history between them: `git fetch --unshallow`".to_owned()
+        };
+
+        let (good, bad) = (good.short(), bad.short());
+        let message = format!("the good commit {good} is no ancestor of the bad one, {bad}");
+        BuildError::usage(message, help)
     }
 
     /// Returns the name that git gives a commit, from the last tag before it.
@@ -163,6 +168,7 @@ impl Repository {
         if !log.is_success {
             return Err(refused(&self.path, &log).into());
         }
+
         log.text().lines().map(parse_commit).collect()
     }
 }
@@ -173,8 +179,10 @@ fn parse_commit(line: &str) -> anyhow::Result<Commit> {
     let mut field = || fields.next().context("`git log` printed an incomplete commit");
     let hash = field()?.to_owned();
     let committed_unix_s = field()?.parse().context("`git log` printed no time")?;
+
     // A terminal would interpret what a stranger wrote.
     let subject = field()?.replace(char::is_control, "\u{FFFD}");
+
     Ok(Commit { hash, committed_unix_s, subject })
 }
 
@@ -190,12 +198,14 @@ fn refused(path: &Path, answer: &GitOutput) -> BuildError {
             ),
         );
     }
+
     if error.contains("not a git repository") {
         return BuildError::usage(
             format!("`{shown}` is not a git repository"),
             "`git` names a clone on this machine, such as `/src/rocksdb`; `git clone` makes one",
         );
     }
+
     BuildError::new(
         format!("git cannot read the repository `{shown}`: {}", answer.first_error()),
         format!("`git -C {shown} fsck` checks the repository"),

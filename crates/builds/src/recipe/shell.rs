@@ -50,6 +50,7 @@ pub fn run(
     if other_user().is_some() {
         command.env("HOME", home).env_remove("TMPDIR").env_remove("XDG_CACHE_HOME");
     }
+
     let log = log.file();
     let mut child = command
         .current_dir(source)
@@ -66,6 +67,7 @@ pub fn run(
     // What the command left running would write into the source, and reads no more.
     let group = Pid::from_child(&child);
     let _ = kill_process_group(group, Signal::KILL);
+
     let status = child.wait()?;
     Ok(has_ended?.then_some(status))
 }
@@ -79,6 +81,7 @@ fn cannot_start(error: &std::io::Error, source: &Path) -> BuildError {
             "set ASSAY_BUILDS to a folder that everybody can enter, or let everybody enter this one: `chmod a+x`",
         );
     }
+
     let help = "a recipe is a command of the shell `sh`, which must be installed";
     BuildError::new(format!("cannot start `sh`: {error}"), help)
 }
@@ -101,6 +104,7 @@ fn wait(child: &Child, is_stopped: &dyn Fn() -> bool) -> anyhow::Result<bool> {
         if waitid(WaitId::Pid(Pid::from_child(child)), options)?.is_some() {
             return Ok(true);
         }
+
         if is_stopped() {
             return Ok(false);
         }

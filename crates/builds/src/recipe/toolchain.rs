@@ -39,11 +39,13 @@ impl Toolchain {
         let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         let flags: BTreeMap<String, String> =
             FLAGS.into_iter().filter_map(|name| Some((name.to_owned(), set(name)?))).collect();
+
         let mut compilers = BTreeMap::new();
         for (name, default) in COMPILERS {
             let command = flags.get(name).map_or(default, String::as_str);
             compilers.insert(command.to_owned(), version_of(command));
         }
+
         Self { arch: std::env::consts::ARCH, compilers, flags }
     }
 }

@@ -136,9 +136,11 @@ fn source_file(path: &Path) -> Option<PathBuf> {
 pub fn compile(downloads: &Path, root: &Path, progress: &dyn Fn(&str)) -> anyhow::Result<Compiled> {
     progress("compiling, for up to a minute");
     fs_err::create_dir_all(root.join("lib"))?;
+
     let library = format!("lib/{LIBRARY}");
     let soname = format!("-Wl,-soname,{LIBRARY}");
     let source = format!("source/{SOURCE}");
+
     let mut arguments: Vec<&str> = FLAGS.to_vec();
     arguments.extend([soname.as_str(), "-o", library.as_str(), source.as_str()]);
     arguments.extend(LIBRARIES);
@@ -150,6 +152,7 @@ pub fn compile(downloads: &Path, root: &Path, progress: &dyn Fn(&str)) -> anyhow
     if !output.is_success {
         return Err(output.error("cannot compile SQLite", COMPILER, &log).into());
     }
+
     Ok(Compiled {
         compiler: version_of(COMPILER),
         command: format!("{COMPILER} {}", arguments.join(" ")),

@@ -128,10 +128,12 @@ impl ClientOutput {
             let is_code = line.starts_with("npm error code");
             !is_code && prefixes.any(|prefix| line.starts_with(prefix))
         };
+
         let without_addresses = |line: &str| {
             let words = line.split_whitespace().filter(|word| !word.contains("://"));
             words.collect::<Vec<_>>().join(" ")
         };
+
         let mut errors = self.all.lines().map(str::trim).filter(is_error).map(without_addresses);
         // A client may print an error as a line with only its mark, then the reason.
         errors
@@ -149,10 +151,13 @@ pub fn run(command: &mut Command, log: &Path, install: &str) -> anyhow::Result<C
         .stdin(Stdio::null())
         .output()
         .map_err(|error| not_started(&name, install, error))?;
+
     let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
     let all = format!("{stdout}{}", String::from_utf8_lossy(&output.stderr));
+
     append(log, &format!("$ {command:?}\n{all}\n"))
         .with_context(|| format!("cannot write the output of `{name}` to a file"))?;
+
     Ok(ClientOutput { is_success: output.status.success(), stdout, all })
 }
 

@@ -60,10 +60,12 @@ impl<'a> Debian<'a> {
             listed.len(),
             total.div_ceil(1_000_000)
         ));
+
         let output = self.apt(&["install", "--yes", "--download-only"], packages)?;
         if !output.is_success {
             return Err(output.error(&what, "apt-get", &self.log()).into());
         }
+
         listed.into_iter().map(|package| self.check(package)).collect()
     }
 
@@ -109,9 +111,11 @@ impl<'a> Debian<'a> {
 
             let output = child.wait_with_output()?;
             unpacked.with_context(|| format!("cannot unpack `{name}`"))?;
+
             let stderr = String::from_utf8_lossy(&output.stderr);
             anyhow::ensure!(output.status.success(), "cannot unpack `{name}`: {}", stderr.trim());
         }
+
         links.create(root)
     }
 
@@ -163,6 +167,7 @@ impl<'a> Debian<'a> {
         command.args(["indextargets", "--format", "$(REPO_URI) $(RELEASE)"]);
         command.arg("Created-By: Packages");
         let output = client::run(&mut command, &self.log(), INSTALL)?;
+
         choose_mirror(&output.stdout).ok_or_else(|| {
             anyhow::Error::new(BuildError::new(
                 "no Debian mirror is configured in this machine's apt",
@@ -173,11 +178,13 @@ impl<'a> Debian<'a> {
 
     fn apt(&self, args: &[&str], packages: &[String]) -> anyhow::Result<ClientOutput> {
         let mut command = Command::new("apt-get");
+
         // apt reads this file after the system's: it overrides folders, but not proxies.
         command.arg("--config-file").arg(self.config());
         command.args(["-o", "APT::Install-Recommends=false"]);
         command.args(args).args(packages);
         command.env("DEBIAN_FRONTEND", "noninteractive");
+
         client::run(&mut command, &self.log(), INSTALL)
     }
 
@@ -193,6 +200,7 @@ impl<'a> Debian<'a> {
     fn check(&self, package: Artifact) -> anyhow::Result<Artifact> {
         let path = self.archives().join(&package.name);
         let (size_bytes, sha256) = hash::of_file(&path)?;
+
         if !["", &sha256].contains(&package.sha256.as_str()) {
             // The next attempt downloads the package again.
             let _ = fs_err::remove_file(&path);
@@ -202,6 +210,7 @@ impl<'a> Debian<'a> {
             )
             .into());
         }
+
         Ok(Artifact { name: package.name, size_bytes, sha256 })
     }
 }
@@ -246,6 +255,7 @@ fn choose_mirror(lines: &str) -> Option<String> {
             && uri.trim_end_matches('/').ends_with("/debian")
             && !uri.starts_with("cdrom:")
     });
+
     Some(mirror?.0.to_owned())
 }
 
@@ -272,6 +282,7 @@ fn package_error(output: &ClientOutput, suite: &str) -> String {
     let Some(word) = message.and_then(|message| message.split_whitespace().next()) else {
         return "apt cannot satisfy the dependencies".into();
     };
+
     let package = word.trim_matches(['\'', '"']);
     format!("`{suite}` has no package `{package}`")
 }

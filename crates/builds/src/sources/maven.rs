@@ -60,6 +60,7 @@ impl Artifact {
             }
             None => format!("{}-{version}.{}", self.name, self.kind),
         };
+
         self.folder().join(version).join(file)
     }
 }
@@ -117,7 +118,9 @@ impl<'a> Maven<'a> {
     fn get(&self, coordinates: &str) -> anyhow::Result<ClientOutput> {
         let mut repository = std::ffi::OsString::from("-Dmaven.repo.local=");
         repository.push(self.repository());
+
         let mut command = Command::new("mvn");
+
         command
             // Refuses a download that fails its checksum. Looks again for a version that was
             // missing before.
@@ -131,6 +134,7 @@ impl<'a> Maven<'a> {
             .arg(format!("-Dartifact={coordinates}"))
             // Keeps Maven from reading a project in the working directory.
             .current_dir(self.downloads);
+
         client::run(&mut command, &self.log(), INSTALL)
     }
 
@@ -138,6 +142,7 @@ impl<'a> Maven<'a> {
     fn listed_versions(&self, folder: &Path) -> Vec<String> {
         let entries = fs_err::read_dir(self.repository().join(folder));
         let mut versions = Vec::new();
+
         for entry in entries.into_iter().flatten().flatten() {
             let file_name = entry.file_name();
             let name = file_name.to_string_lossy();
@@ -148,8 +153,10 @@ impl<'a> Maven<'a> {
                 versions.extend(versions_in(&list));
             }
         }
+
         versions.sort_by_key(|version| numbers(version));
         versions.dedup();
+
         versions
     }
 }

@@ -42,12 +42,15 @@ impl<'a> Npm<'a> {
         let partial = packages.join(format!("{version}.partial"));
         let _ = fs_err::remove_dir_all(&partial);
         fs_err::create_dir_all(&partial)?;
+
         let output = self.pack(&format!("{package}@{version}"), &partial)?;
         if !output.is_success {
             return Err(output.error(what, "npm", &self.log()).into());
         }
+
         let _ = fs_err::remove_dir_all(&folder);
         fs_err::rename(&partial, &folder)?;
+
         Ok(archive)
     }
 

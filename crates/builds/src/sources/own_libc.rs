@@ -27,6 +27,7 @@ pub fn wrap_programs(folder: &Path, root: &Path, bins: &BTreeSet<PathBuf>) -> an
     for bin in bins {
         for entry in fs_err::read_dir(bin)? {
             let entry = entry?;
+            // Scripts and static programs have no loader, and need none of the packages' own.
             if entry.file_type()?.is_file()
                 && let Some(loader) = Elf::read(&entry.path()).and_then(|elf| elf.loader)
             {
@@ -45,6 +46,7 @@ pub fn wrap_programs(folder: &Path, root: &Path, bins: &BTreeSet<PathBuf>) -> an
         let path = path.strip_prefix(&canonical).or_else(|_| path.strip_prefix(folder))?;
         Ok(path.to_path_buf())
     };
+
     let library_path = library_folders(root, &loader)
         .iter()
         .map(|path| relative(path))
@@ -58,6 +60,7 @@ pub fn wrap_programs(folder: &Path, root: &Path, bins: &BTreeSet<PathBuf>) -> an
         fs_err::write(&path, script(&loader, &library_path, &relative(&path)?))?;
         fs_err::set_permissions(&path, PermissionsExt::from_mode(0o755))?;
     }
+
     Ok(())
 }
 
@@ -68,6 +71,7 @@ fn library_folders(root: &Path, loader: &Path) -> Vec<PathBuf> {
     folders.push(lib.clone());
     folders.retain(|folder| folder.is_dir());
     folders.extend(private_folders(&lib));
+
     folders
 }
 
@@ -95,9 +99,11 @@ fn check_loader(loader: &Path) -> anyhow::Result<()> {
         let text = [output.stdout, output.stderr].concat();
         String::from_utf8_lossy(&text).contains("--argv0")
     });
+
     if is_new {
         return Ok(());
     }
+
     Err(BuildError::new(
         "programs of this suite can't run here: its C library is older than glibc 2.33, or for another machine",
         "use bookworm or a later suite, or `postgres@VERSION` or `mariadb@VERSION`",
@@ -121,8 +127,10 @@ fn script(loader: &Path, library_path: &[PathBuf], path: &Path) -> String {
     let depth = path.components().count() - 1;
     let home = std::iter::repeat_n("/..", depth).collect::<String>();
     let name = path.file_name().unwrap_or_default().display();
+
     let libraries: Vec<String> =
         library_path.iter().map(|path| format!("$home/{}", path.display())).collect();
+
     format!(
         "#!/bin/sh\n\
          # Starts `{name}` with the loader and the libraries that it was built for.\n\

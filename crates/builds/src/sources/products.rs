@@ -146,8 +146,10 @@ impl Product {
             }
             Versions::Listed(artifact) => artifact,
         };
+
         progress("reading Maven's list of versions");
         let maven = Maven::new(downloads);
+
         Ok(maven.versions(artifact)?.map_err(|output| output.error(what, "mvn", &maven.log()))?)
     }
 
@@ -168,8 +170,10 @@ impl Product {
         }
 
         let versions = self.versions(downloads, &what, progress)?;
+
         let unknown = || unknown_version(self, requested, &versions);
         let version = choose(&versions, requested).ok_or_else(unknown)?;
+
         let Some((artifact, published)) = self.artifact(version) else {
             let fetched = amalgamation::fetch(downloads, version, &what, progress)?;
             return Ok((version.to_owned(), fetched.ok_or_else(unknown)?));
@@ -230,21 +234,23 @@ fn fetch_artifact(
         progress("already downloaded");
         return Ok(Ok(archive));
     }
+
     progress(&format!("downloading version {version}"));
+
     maven.fetch(artifact, published)
 }
 
 /// Returns the newest version that matches `requested`. A pre-release matches only by its full
 /// version.
 fn choose<'a>(versions: &'a [String], requested: &str) -> Option<&'a str> {
-    let exact = versions.iter().find(|version| *version == requested);
-    let newest = || {
-        versions
-            .iter()
-            .filter(|version| is_version(version, requested) && numbers(version).is_some())
-            .max_by_key(|version| numbers(version))
-    };
-    exact.or_else(newest).map(String::as_str)
+    if let Some(exact) = versions.iter().find(|version| *version == requested) {
+        return Some(exact);
+    }
+
+    let released = versions
+        .iter()
+        .filter(|version| is_version(version, requested) && numbers(version).is_some());
+    released.max_by_key(|version| numbers(version)).map(String::as_str)
 }
 
 fn unknown_version(product: &Product, requested: &str, versions: &[String]) -> BuildError {
@@ -269,6 +275,7 @@ fn unknown_version(product: &Product, requested: &str, versions: &[String]) -> B
         let majors = released.chunk_by(|one, next| major(one) == major(next));
         similar.extend(majors.filter_map(|versions| versions.last()));
     }
+
     let help = format!(
         "similar versions are {}; register any other one with `dir:/PATH=NAME`",
         similar.join(", ")

@@ -76,11 +76,13 @@ impl Budget {
 fn open(jar: &Path) -> anyhow::Result<zip::ZipArchive<io::BufReader<fs_err::File>>> {
     let archive = zip::ZipArchive::new(io::BufReader::new(fs_err::File::open(jar)?))
         .with_context(|| format!("`{}` is not a jar or zip archive", jar.display()))?;
+
     anyhow::ensure!(
         archive.len() <= ENTRIES_MAX,
         "`{}` has more than {ENTRIES_MAX} entries",
         jar.display()
     );
+
     Ok(archive)
 }
 
@@ -122,12 +124,14 @@ pub fn archive_in_jar(jar: &Path, root: &Path, suffix: &str) -> anyhow::Result<(
         .find(|name| name.ends_with(suffix))
         .map(std::borrow::Cow::into_owned)
         .with_context(|| format!("`{}` contains no file `*{suffix}`", jar.display()))?;
+
     let entry = io::BufReader::new(archive.by_name(&name)?);
     let content: Box<dyn Read + '_> = if name.ends_with(".gz") {
         Box::new(flate2::bufread::GzDecoder::new(entry))
     } else {
         Box::new(lzma_rust2::XzReader::new(entry, true))
     };
+
     let mut links = Links::default();
     let budget = Budget::of_archive(fs_err::metadata(jar)?.len());
     tar(content, budget, root, &mut links, |path| Some(path.to_path_buf()))
@@ -145,6 +149,7 @@ pub fn tar_gz(
     let file = fs_err::File::open(archive)?;
     let budget = Budget::of_archive(file.metadata()?.len());
     let content = flate2::bufread::GzDecoder::new(io::BufReader::new(file));
+
     let mut links = Links::default();
     tar(content, budget, root, &mut links, select)
         .and_then(|()| links.create(root))
@@ -193,6 +198,7 @@ impl Links {
                     .with_context(|| format!("cannot create the link `{}`", full.display()))?,
             }
         }
+
         Ok(())
     }
 }
@@ -247,10 +253,12 @@ fn tar(
         let Some(target) = destination(&target)? else {
             continue;
         };
+
         let full = root.join(&path);
         make_parent(&full)?;
         fs_err::hard_link(root.join(target), full)?;
     }
+
     Ok(())
 }
 
@@ -282,10 +290,12 @@ fn relative_target(link: &Path, target: &Path) -> anyhow::Result<PathBuf> {
             _ => {}
         }
     }
+
     let shared = folder.components().zip(inside.components()).take_while(|(a, b)| a == b).count();
     let up = folder.components().count() - shared;
     let parents: PathBuf = std::iter::repeat_n("..", up).collect();
     let below: PathBuf = inside.components().skip(shared).collect();
+
     let relative = parents.join(below);
     Ok(if relative.as_os_str().is_empty() { PathBuf::from(".") } else { relative })
 }
@@ -302,6 +312,7 @@ fn normalize(path: &Path) -> anyhow::Result<PathBuf> {
             }
         }
     }
+
     Ok(normalized)
 }
 
@@ -320,6 +331,7 @@ fn make_real_parent(root: &Path, path: &Path) -> anyhow::Result<()> {
             folder.display()
         );
     }
+
     Ok(fs_err::create_dir_all(folder)?)
 }
 

@@ -183,6 +183,7 @@ impl std::fmt::Display for Assay {
 
         let tree = self.git_dirty.map(|is_dirty| if is_dirty { "dirty" } else { "clean" });
         let known = [self.git_hash.as_deref(), tree, self.profile.as_deref()];
+
         let parts: Vec<&str> = known.into_iter().flatten().collect();
         if parts.is_empty() {
             return f.write_str(version);

@@ -24,6 +24,7 @@ pub fn refuse_values(file: &PlanFile, bundle: &Path) -> anyhow::Result<()> {
         diagnostics.push(refusal("bundle::refused", place, message, help));
     }
 
+    // What can be done about it is said once, below the last mistake.
     if let Some(last) = diagnostics.last_mut() {
         let is_unpacked = bundle.is_dir();
         let plan = if is_unpacked { bundle.join(PLAN) } else { PathBuf::from(PLAN) };
@@ -34,6 +35,7 @@ pub fn refuse_values(file: &PlanFile, bundle: &Path) -> anyhow::Result<()> {
             plan.display()
         ));
     }
+
     Ok(file.refuse(&diagnostics)?)
 }
 
@@ -44,9 +46,11 @@ pub fn refuse_values(file: &PlanFile, bundle: &Path) -> anyhow::Result<()> {
 pub fn builds_to_fetch(request: &PlanRequest) -> anyhow::Result<Vec<String>> {
     let file = plan_file::read(request, &Silent)?;
     let mut specs: Vec<String> = Vec::new();
+
     for build in &file.plan.builds {
         let missing = missing_spec(build)?.map(str::to_owned);
         specs.extend(missing.filter(|spec| !specs.contains(spec)));
     }
+
     Ok(specs)
 }

@@ -40,12 +40,15 @@ pub fn use_stored(
     let mut diagnostics = Vec::new();
     let mut errors = Vec::new();
     let mut unbuilt = Vec::new();
+
     for index in used_commits(&file.plan, cells) {
         let build = &file.plan.builds[index];
         match find(file, build) {
             Ok(Found::Stored(stored)) => file.use_built(&build.name.clone(), &stored),
             Ok(Found::Unbuilt(found)) => unbuilt.push(*found),
             Err(error) if is_usage(&error) => {
+                // The causes and the help become parts of the plan's own diagnostic, at the build's
+                // place.
                 let failure = failure_of(&error);
                 let message = format!("build `{}`: {}", build.name, failure.causes.join(": "));
                 let place = file.place_of_build(build);
@@ -56,11 +59,12 @@ pub fn use_stored(
         }
     }
 
+    // The plan's own mistakes come first.
     if let Err(refused) = file.refuse(&diagnostics) {
-        // The plan's own mistakes come first.
         errors.insert(0, refused.into());
     }
     Errors::combine(errors)?;
+
     Ok(unbuilt)
 }
 
@@ -76,35 +80,42 @@ pub fn build(
 ) -> anyhow::Result<()> {
     for unbuilt in use_stored(file, cells)? {
         let Unbuilt { name, commit, recipe, .. } = &unbuilt;
+
         events.say(&format!("building `{name}`, {}", unbuilt.what()));
         let progress = |line: &str| events.say(&format!("build `{name}`: {line}"));
+
         // A signal ends this process, and the build with it.
-        let built = recipe.build(&Store::of_user()?, commit, &progress, &|| false);
-        let built = built.map_err(|error| error.context(format!("build `{name}`")))?;
+        let built = recipe
+            .build(&Store::of_user()?, commit, &progress, &|| false)
+            .map_err(|error| error.context(format!("build `{name}`")))?;
         file.use_built(name, &built.manifest.name);
     }
+
     Ok(())
 }
 
 /// Lets the plan of a run use the builds that the run recorded, which must still be in the store.
 pub fn use_recorded(file: &mut PlanFile, recorded: &[record::Build]) -> anyhow::Result<()> {
-    let names: Vec<String> = file
-        .plan
-        .builds
-        .iter()
-        .filter(|build| matches!(build.source, BuildSource::Commit(_)))
-        .map(|build| build.name.clone())
-        .collect();
+    let mut names: Vec<String> = Vec::new();
+    for build in &file.plan.builds {
+        if matches!(build.source, BuildSource::Commit(_)) {
+            names.push(build.name.clone());
+        }
+    }
+
     for name in names {
         let build = recorded.iter().find(|build| build.name == name);
         let Some(commit) = build.and_then(|build| build.commit.as_ref()) else {
             // Cells of another invocation did not use it.
             continue;
         };
+
+        // A build of that name may have been made of another commit since.
         let stored = Store::of_user()?.by_name(&commit.stored)?;
         let is_same = stored.is_some_and(|stored| {
             stored.manifest.made.is_some_and(|made| made.commit.hash == commit.hash)
         });
+
         if !is_same {
             let message = format!(
                 "the build `{name}` of commit {} is not in the store of builds",
@@ -114,8 +125,10 @@ pub fn use_recorded(file: &mut PlanFile, recorded: &[record::Build]) -> anyhow::
                 resuming a run never builds what a record names";
             return Err(UsageError::new(message, Some(help.into())).into());
         }
+
         file.use_built(&name, &commit.stored);
     }
+
     Ok(())
 }
 
@@ -138,12 +151,15 @@ fn find(file: &PlanFile, build: &Build) -> anyhow::Result<Found> {
     let BuildSource::Commit(source) = &build.source else {
         anyhow::bail!("the build is not of a commit");
     };
+
     let store = Store::of_user()?;
     let recipe = recipe(file, build.engine, source)?;
     let commit = recipe.repository.resolve(&source.reference)?;
+
     if let Some(stored) = recipe.find(&store, &commit)? {
         return Ok(Found::Stored(stored.manifest.name));
     }
+
     let last_duration = recipe.last_duration(&store)?;
     let name = build.name.clone();
     Ok(Found::Unbuilt(Box::new(Unbuilt { name, commit, recipe, last_duration })))
@@ -156,6 +172,7 @@ fn find(file: &PlanFile, build: &Build) -> anyhow::Result<Found> {
 pub fn recipe(file: &PlanFile, engine: Engine, source: &CommitSource) -> anyhow::Result<Recipe> {
     let directory = file.path.as_deref().and_then(Path::parent).unwrap_or(Path::new(""));
     let patch = source.patch.as_ref().map(|path| Patch::read(&directory.join(path))).transpose()?;
+
     Ok(Recipe {
         engine: engine.name().into(),
         repository: Repository::open(&directory.join(&source.repository))?,
@@ -175,6 +192,7 @@ fn used_commits(plan: &Plan, cells: impl Iterator<Item = plan::Cell>) -> BTreeSe
 /// Returns what a record says of the commit of a build in the store; `None` for other builds.
 pub fn recorded(manifest: &Manifest) -> Option<BuiltCommit> {
     let made = manifest.made.clone()?;
+
     Some(BuiltCommit {
         stored: manifest.name.clone(),
         repository: made.repository.display().to_string(),

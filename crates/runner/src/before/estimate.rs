@@ -36,6 +36,7 @@ pub fn connections(variant: &Variant, clients: u32) -> u32 {
 /// Returns the needs of a cell from a server that assay did not start.
 pub fn needs(variant: &Variant, clients: u32) -> Needs {
     let needs = variant.workload.needs();
+
     Needs {
         // Two more connections observe.
         connections: needs.connections(clients) + 2,
@@ -77,10 +78,12 @@ pub fn of_cell(plan: &Plan, cell: &plan::Cell) -> Estimate {
     let build = &plan.builds[target.build];
     let copies = 1 + u64::from(plan.configs[target.config].replicas);
     let facts = build.engine.facts();
+
+    // A server that assay does not start keeps its data where it wants.
     let is_elsewhere = matches!(build.source, BuildSource::Url(_));
     let server_bytes = if facts.is_server() && !is_elsewhere { SERVER_BYTES } else { 0 };
     let stored_bytes =
-        if is_elsewhere || !facts.stores_data { 0 } else { needs.stored_bytes(cell.clients) };
+        if facts.stores_data && !is_elsewhere { needs.stored_bytes(cell.clients) } else { 0 };
 
     // Only the first repeat loads a database that cells share; it is kept beside that of the cell.
     let shares_load = plan.reuse != Reuse::Off;
@@ -92,6 +95,7 @@ pub fn of_cell(plan: &Plan, cell: &plan::Cell) -> Estimate {
 
     let settling = variant.workload.policy().settle_at_least;
     let steps = variant.workload.steps();
+
     let run_steps = steps.iter().enumerate().skip(first_step);
     let is_exact = cell.kind == CellKind::Exact;
     let times = run_steps.map(|(number, step)| match (step.time, step.measures) {
@@ -100,6 +104,7 @@ pub fn of_cell(plan: &Plan, cell: &plan::Cell) -> Estimate {
         (None, true) => needs.work_time(number, cell.clients),
         (None, false) => settling.max(Duration::from_secs(1)),
     });
+
     Estimate {
         time: times.sum::<Duration>() + CELL_OVERHEAD,
         disk_bytes: copies * (stored_bytes + server_bytes),

@@ -34,6 +34,7 @@ impl Installed {
             None if is_spec(text) => return Err(not_fetched(&[text]).into()),
             None => text.to_owned(),
         };
+
         Ok(Self { place, stored })
     }
 
@@ -48,6 +49,7 @@ impl Installed {
         let Some(stored) = &self.stored else {
             return engine_files.iter().map(|file| file_hash(file)).collect();
         };
+
         let mut hashes = Vec::new();
         for program in &stored.manifest.programs {
             let file = file_hash(&stored.folder.join(&program.path))?;
@@ -56,6 +58,7 @@ impl Installed {
             } else {
                 Err(format!("`{}` has changed", file.path))
             };
+
             stored.check(state)?;
             hashes.push(file);
         }
@@ -74,17 +77,21 @@ pub fn missing_spec(build: &Build) -> anyhow::Result<Option<&str>> {
 /// Returns the error that lists the builds to fetch, with the places that name them.
 pub fn not_fetched_at(missing: &[(&str, Place)]) -> Option<Diagnostic> {
     let (&(_, first), others) = missing.split_first()?;
+
     let mut specs: Vec<&str> = Vec::new();
     for (spec, _) in missing {
         if !specs.contains(spec) {
             specs.push(spec);
         }
     }
+
     let UsageError { message, help } = not_fetched(&specs);
+
     let mut diagnostic = refusal("build::not-fetched", first, message, help.as_deref());
     for (_, place) in others {
         diagnostic.also(*place, "");
     }
+
     Some(diagnostic)
 }
 
@@ -96,6 +103,7 @@ fn not_fetched(specs: &[&str]) -> UsageError {
             (format!("{count} builds are not downloaded: `{names}`"), "them")
         }
     };
+
     let specs = specs.join(" ");
     let help = format!(
         "`assay fetch {specs}` downloads {them}; `assay builds` lists the builds on this machine"

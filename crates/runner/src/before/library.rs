@@ -55,8 +55,10 @@ pub fn describe_library(
     input: impl std::io::Read,
     print: impl Fn(&str) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
+    // A library may hang: nothing else would end this process then.
     set_parent_process_death_signal(Some(Signal::KILL))
         .context("cannot watch for the end of the parent process")?;
+
     if engine == Engine::Sqlite.name() {
         describe_sqlite(path, input, print)
     } else if engine == Engine::RocksDb.name() {
@@ -72,6 +74,8 @@ fn describe<L: KeyValueLibrary>(
     print: impl Fn(&str) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let library = L::load(path).map_err(refusal);
+
+    // Identified at once: what the library does with a config may end this process.
     let identity = library.as_ref().map(|library| Identity {
         version: library.version_text().to_owned(),
         path: library.path().display().to_string(),
@@ -85,6 +89,7 @@ fn describe<L: KeyValueLibrary>(
         let answer: Answer = library.try_config(&config).map_err(refusal);
         print_line(&answer, &print)?;
     }
+
     Ok(())
 }
 
@@ -95,6 +100,8 @@ fn describe_sqlite(
     print: impl Fn(&str) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let library = sqlite::Library::open(path).map_err(refusal);
+
+    // Identified at once: what the library does with a config may end this process.
     let identity = library.as_ref().map(|library| Identity {
         version: library.version().to_owned(),
         path: path_without_links(path),
@@ -109,6 +116,7 @@ fn describe_sqlite(
         let answer: Answer = tried.map(|()| Vec::new()).map_err(refusal);
         print_line(&answer, &print)?;
     }
+
     Ok(())
 }
 
@@ -138,6 +146,8 @@ pub fn identify(engine: Engine, path: &Path) -> anyhow::Result<Identity> {
 /// Tries a config with the library at `path` in another process.
 pub fn try_config(engine: Engine, path: &Path, config: &LibraryConfig) -> anyhow::Result<Tried> {
     let (ended, identity) = ask(engine, path, Some(config))?;
+
+    // The first line identifies the library.
     let answer = ended.answers.split(|&byte| byte == b'\n').nth(1).unwrap_or_default();
     Ok(match serde_json::from_slice::<Answer>(answer) {
         Ok(Ok(left_out)) => Tried::Accepted(left_out),
@@ -155,9 +165,12 @@ fn ask(
     let executable = own_path()?;
     let mut command = Command::new(&executable);
     command.arg(LIBRARY_COMMAND).arg(engine.name()).arg(path);
+
     let input = serde_json::to_vec(&config)?;
+
     let ended = run_process(command, &input, TRIAL_TIMEOUT, TRIAL_MEMORY_BYTES_MAX)
         .with_context(|| format!("cannot start `{}`", executable.display()))?;
+
     let identity = parse_identity(path, &ended)?;
     Ok((ended, identity))
 }
@@ -224,6 +237,7 @@ fn run_process(
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+
     let (line, lines) = mpsc::channel();
     std::thread::scope(|threads| {
         // If the process ends without reading its input, its stderr or its status says why.
@@ -246,10 +260,12 @@ fn run_process(
                 Ok(answer) => {
                     answers.extend(answer.into_iter().chain([b'\n']));
                     waited = Duration::ZERO;
+                    // Lines still come, so the library works, however long all of them take.
                 }
                 Err(RecvTimeoutError::Disconnected) => break None,
                 Err(RecvTimeoutError::Timeout) => waited += LOOK_INTERVAL,
             }
+
             if waited >= timeout {
                 break Some(Limit::Time(timeout));
             }
@@ -263,11 +279,12 @@ fn run_process(
         }
 
         let status = child.wait()?;
-        let messages = messages.join().unwrap_or_default();
-        let messages = String::from_utf8_lossy(&messages);
+        let message_bytes = messages.join().unwrap_or_default();
+        let text = String::from_utf8_lossy(&message_bytes);
+
         Ok(Ended {
             answers,
-            message: messages.lines().last().unwrap_or_default().to_owned(),
+            message: text.lines().last().unwrap_or_default().to_owned(),
             status,
             exceeded,
         })
@@ -295,16 +312,20 @@ fn start<'scope, T: Send + 'scope>(
 fn parse_identity(path: &Path, ended: &Ended) -> anyhow::Result<Identity> {
     let line = ended.answers.split(|&byte| byte == b'\n').next().unwrap_or_default();
     let path = path.display();
+
     match serde_json::from_slice::<Result<Identity, Failure>>(line) {
         Ok(Ok(identity)) => Ok(identity),
         Ok(Err(refusal)) => Err(UsageError::new(refusal.causes.join(": "), refusal.help).into()),
         Err(_) => {
+            // The library is not to blame for that.
             if let Some(why) = ended.interruption() {
                 anyhow::bail!("the process that loads the library `{path}` was ended: {why}");
             }
+
             let ending = ended.text();
             let help =
                 "it may need another processor or another C library; try another build of it";
+
             Err(UsageError::new(
                 format!("the library `{path}` ended the process that loaded it, by {ending}"),
                 Some(help.into()),
@@ -323,7 +344,9 @@ fn crashed(identity: &Identity, ended: &Ended) -> Tried {
              with {version} was ended: {why}"
         ));
     }
+
     let ending = ended.text();
+
     let failure = Failure {
         causes: vec![format!(
             "{version} ended the process that opened a database with it, by {ending}"

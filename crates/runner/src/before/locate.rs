@@ -45,9 +45,11 @@ pub fn locate(
     events: &dyn Events,
 ) -> anyhow::Result<Located> {
     let mut search = Search::new(file);
+
     for used in used_builds(&file.plan, cells) {
         search.find(used, data_root);
     }
+
     search.try_configs(events);
     search.finish(events)
 }
@@ -67,15 +69,18 @@ fn used_builds(plan: &Plan, cells: impl Iterator<Item = plan::Cell>) -> Vec<Used
     for cell in cells {
         let target = &plan.targets[cell.target];
         let needs = estimate::needs(&plan.variants[cell.variant], cell.clients);
+
         let used = used.entry(target.build).or_insert_with(|| UsedBuild {
             build: &plan.builds[target.build],
             targets: BTreeMap::new(),
             needs,
         });
+        // Several configs use the build: a trial checks for the largest need of any of them.
         used.targets.entry(target.config).or_insert(&target.name);
         used.needs.connections = used.needs.connections.max(needs.connections);
         used.needs.makes_tables |= needs.makes_tables;
     }
+
     used.into_values().collect()
 }
 
@@ -114,11 +119,14 @@ impl<'a> Search<'a> {
     /// Finds a build, and notes the trials that its configs need.
     fn find(&mut self, used: UsedBuild<'a>, data_root: Option<&'a Path>) {
         let UsedBuild { build, targets, needs } = used;
+
         self.check_limits(&targets);
+
         if matches!(build.source, BuildSource::Commit(_)) {
             // Only a run builds it.
             return;
         }
+
         let spec = match missing_spec(build) {
             Ok(spec) => spec,
             Err(error) => return self.note_error(build, error),
@@ -137,14 +145,17 @@ impl<'a> Search<'a> {
             obstacles: Vec::new(),
         };
         let found = engines::of(build.engine).find(build, &mut configs);
+
         self.owners.extend(configs.trials.iter().map(|_| build));
         self.trials.extend(configs.trials);
+
         for obstacle in configs.obstacles {
             let message = format!("the server of build `{}`: {}", build.name, obstacle.what);
             let place = self.file.place_of_build(build);
             self.diagnostics.push(refusal("server::unfit", place, message, Some(&obstacle.help)));
         }
 
+        // A build whose server is unfit is found all the same.
         match found {
             Ok(facts) => self.builds.push(record::Build {
                 name: build.name.clone(),
@@ -162,11 +173,12 @@ impl<'a> Search<'a> {
     fn check_limits(&mut self, targets: &BTreeMap<usize, &str>) {
         for (&config, &target) in targets {
             let options = &self.file.plan.configs[config];
-            let checked = match engine::limits::check(&options.limits) {
-                Ok(()) if options.replicas > 0 => engine::limits::check(&options.replica_limits)
-                    .map_err(|error| anyhow::Error::from(error).context(ITS_REPLICAS)),
-                checked => checked.map_err(anyhow::Error::from),
-            };
+            let mut checked = engine::limits::check(&options.limits).map_err(anyhow::Error::from);
+            if checked.is_ok() && options.replicas > 0 {
+                checked = engine::limits::check(&options.replica_limits)
+                    .map_err(|error| anyhow::Error::from(error).context(ITS_REPLICAS));
+            }
+
             if let Err(error) = checked {
                 self.outcomes.add(config, target, "", Tried::Refused(Refusal::of(&error)));
             }
@@ -178,6 +190,7 @@ impl<'a> Search<'a> {
         let results = trials::run_all(&self.trials, events);
         let trials = std::mem::take(&mut self.trials);
         let owners = std::mem::take(&mut self.owners);
+
         for ((trial, build), result) in trials.iter().zip(owners).zip(results) {
             match result {
                 Ok(tried) => {
@@ -193,6 +206,7 @@ impl<'a> Search<'a> {
     fn note_error(&mut self, build: &Build, error: anyhow::Error) {
         let error = error.context(format!("build `{}`", build.name));
         let failure = failure_of(&error);
+
         if !is_usage(&error) {
             if !self.errors.iter().any(|known| failure_of(known).causes == failure.causes) {
                 self.errors.push(error);
@@ -200,6 +214,7 @@ impl<'a> Search<'a> {
             return;
         }
 
+        // A directory that can't hold databases is a mistake of `data-dir`, not of the build.
         let is_of_data = error
             .chain()
             .any(|cause| matches!(cause.downcast_ref(), Some(SetupError::Directory { .. })));
@@ -208,6 +223,7 @@ impl<'a> Search<'a> {
         } else {
             self.file.place_of_build(build)
         };
+
         let message = failure.causes.join(": ");
         if !self.diagnostics.iter().any(|known| known.message == message) {
             let help = failure.help.as_deref();
@@ -219,8 +235,9 @@ impl<'a> Search<'a> {
     fn finish(mut self, events: &dyn Events) -> anyhow::Result<Located> {
         self.diagnostics.extend(not_fetched_at(&self.missing));
         self.diagnostics.extend(self.outcomes.diagnostics(self.file));
+
+        // The plan's own mistakes come first.
         if let Err(refused) = self.file.refuse(&self.diagnostics) {
-            // The plan's own mistakes come first.
             self.errors.insert(0, refused.into());
         }
         Errors::combine(self.errors)?;
@@ -228,6 +245,7 @@ impl<'a> Search<'a> {
         for warning in self.outcomes.warnings() {
             events.warn(None, &warning);
         }
+
         Ok(Located { builds: self.builds, left_out: self.outcomes.left_out })
     }
 }

@@ -24,6 +24,8 @@ pub fn oversized_caches(
     host_bytes: u64,
 ) -> anyhow::Result<Vec<String>> {
     let plan = &file.plan;
+
+    // Targets that share a config have the same problem: one warning names them all.
     let mut by_problem: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for target in targets.map(|target| &plan.targets[target]) {
         for problem in problems_of(file, target, host_bytes)? {
@@ -49,6 +51,7 @@ fn problems_of(file: &PlanFile, target: &Target, host_bytes: u64) -> anyhow::Res
     if !has_cache || matches!(build.source, BuildSource::Url(_)) {
         return Ok(Vec::new());
     }
+
     let limit = config.limits.memory_bytes.filter(|&bytes| bytes < host_bytes);
     let (most, whose) = match limit {
         Some(limit) => (limit, "`memory` of its config"),
@@ -60,7 +63,9 @@ fn problems_of(file: &PlanFile, target: &Target, host_bytes: u64) -> anyhow::Res
         // The limits of a server are declared, too.
         let is_cache =
             option.role == Some(SettingRole::CacheSize) && !option.name.starts_with(LIMIT_PREFIX);
+
         let bytes = cache_bytes(build.engine, &option.value);
+
         if is_cache && bytes.is_some_and(|bytes| bytes > most as f64) {
             let most_gb = most as f64 / 1e9;
             let (name, value) = (&option.name, &option.value);
@@ -68,20 +73,21 @@ fn problems_of(file: &PlanFile, target: &Target, host_bytes: u64) -> anyhow::Res
                 .push(format!("`{name} = {value}` is more than the {most_gb:.1} GB of {whose}"));
         }
     }
+
     Ok(problems)
 }
 
 /// Parses the size of a cache in the notation of an engine; `None` for other texts.
 fn cache_bytes(engine: Engine, text: &str) -> Option<f64> {
-    let text = match text.split_once("capacity=") {
+    let size = match text.split_once("capacity=") {
         Some((_, capacity)) if engine == Engine::RocksDb => {
-            capacity.split([';', '}']).next().unwrap_or_default()
+            capacity.split([';', '}']).next().unwrap_or_default().trim()
         }
-        _ => text,
+        _ => text.trim(),
     };
-    let text = text.trim();
-    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
+
+    let digits = size.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(size.len());
+    let (number, unit) = size.split_at(digits);
     let number: f64 = number.parse().ok()?;
     let factor = match unit.trim().to_ascii_lowercase().trim_end_matches('b') {
         "" if engine == Engine::Postgres && !unit.ends_with(['b', 'B']) => POSTGRES_PAGE_BYTES,
@@ -92,6 +98,7 @@ fn cache_bytes(engine: Engine, text: &str) -> Option<f64> {
         "t" => 1024.0_f64.powi(4),
         _ => return None,
     };
+
     Some(number * factor)
 }
 

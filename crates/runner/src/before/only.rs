@@ -30,17 +30,17 @@ struct Filter {
 impl CellFilters {
     /// Parses filters, each of which must match at least one of `cells`.
     pub fn new(filters: &[String], cells: &[CellRef]) -> Result<Self, UsageError> {
-        let filters: Vec<Filter> = filters
-            .iter()
-            .map(|text| {
-                let filter = Filter::new(text)?;
-                if !cells.iter().any(|cell| filter.matches(cell)) {
-                    return Err(no_match(text, &filter, cells));
-                }
-                Ok(filter)
-            })
-            .collect::<Result<_, _>>()?;
-        Ok(Self { filters })
+        let mut parsed = Vec::new();
+        for text in filters {
+            let filter = Filter::new(text)?;
+            // A filter without a cell is a mistake in writing, and would measure too little.
+            if !cells.iter().any(|cell| filter.matches(cell)) {
+                return Err(no_match(text, &filter, cells));
+            }
+            parsed.push(filter);
+        }
+
+        Ok(Self { filters: parsed })
     }
 
     /// Returns whether any filter matches the cell.
@@ -53,12 +53,14 @@ impl Filter {
     fn new(text: &str) -> Result<Self, UsageError> {
         // What is in a folder is in its subfolders, too.
         let whole = if text.ends_with("/*") { format!("{text}*") } else { text.to_owned() };
+
         let pattern = Pattern::new(&whole).map_err(|error| {
             UsageError::new(
                 format!("`--only {text}`: {} (at character {})", error.msg, error.pos + 1),
                 Some("`*` matches any part of a name, `?` one character, `[ab]` one of several, `**` any directories".into()),
             )
         })?;
+
         Ok(Self { pattern, matches_target_only: !text.contains('/') })
     }
 
@@ -76,16 +78,19 @@ fn no_match(text: &str, filter: &Filter, cells: &[CellRef]) -> UsageError {
     let mut names: Vec<&str> = cells.iter().map(|cell| filter.name(cell)).collect();
     names.sort_unstable();
     names.dedup();
+
     // The most similar first, then by name.
     most_similar_first(&mut names, text, |name| name);
     let count = names.len();
     names.truncate(NEAREST);
+
     let what = if filter.matches_target_only { "targets" } else { "cells" };
     let shown: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     let more = match count - names.len() {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
+
     UsageError::new(
         format!("`--only {text}` matches no cell"),
         Some(format!("similar {what}: {}{more}", shown.join(", "))),

@@ -43,6 +43,7 @@ pub fn read(request: &PlanRequest, events: &dyn Events) -> anyhow::Result<PlanFi
             None => read_text(path)?,
         },
     };
+
     parse(request.plan.clone(), text, request.sets.clone(), None, events)
 }
 
@@ -66,6 +67,7 @@ pub fn read_text(path: &Path) -> anyhow::Result<String> {
             Some("give the path of a TOML file; `assay init ENGINE` writes a first plan".into()),
         )
     })?;
+
     Ok(text)
 }
 
@@ -74,8 +76,10 @@ const TEXT_BYTES_MAX: u64 = 16 << 20;
 
 /// Returns the text of a file, or what is wrong with the file.
 fn bounded_text(path: &Path) -> Result<String, String> {
-    let mut bytes = Vec::new();
     let file = fs_err::File::open(path).map_err(|error| error.to_string())?;
+
+    // One byte more than is allowed shows that a file is too large, even if it never ends.
+    let mut bytes = Vec::new();
     file.take(TEXT_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
     if bytes.len() as u64 > TEXT_BYTES_MAX {
         let limit = TEXT_BYTES_MAX >> 20;
@@ -84,19 +88,28 @@ fn bounded_text(path: &Path) -> Result<String, String> {
             path.display()
         ));
     }
-    String::from_utf8(bytes).map_err(|error| {
-        let invalid_at = error.utf8_error().valid_up_to();
-        let bytes = error.as_bytes();
-        let before = &bytes[..invalid_at];
-        let line_start = before.iter().rposition(|&byte| byte == b'\n');
-        let line = before.iter().filter(|&&byte| byte == b'\n').count() + 1;
-        let byte = invalid_at - line_start.map_or(0, |newline| newline + 1) + 1;
-        format!(
-            "`{}` is not UTF-8: line {line}, byte {byte} is 0x{:02X}",
-            path.display(),
-            bytes[invalid_at]
-        )
-    })
+
+    String::from_utf8(bytes).map_err(|error| not_utf8(path, &error))
+}
+
+/// Says where a file has a byte that is not UTF-8.
+fn not_utf8(path: &Path, error: &std::string::FromUtf8Error) -> String {
+    let bytes = error.as_bytes();
+    let invalid_at = error.utf8_error().valid_up_to();
+    let before = &bytes[..invalid_at];
+
+    let line = before.iter().filter(|&&byte| byte == b'\n').count() + 1;
+    let line_start = match before.iter().rposition(|&byte| byte == b'\n') {
+        Some(newline) => newline + 1,
+        None => 0,
+    };
+    let byte = invalid_at - line_start + 1;
+
+    format!(
+        "`{}` is not UTF-8: line {line}, byte {byte} is 0x{:02X}",
+        path.display(),
+        bytes[invalid_at]
+    )
 }
 
 /// Parses the plan of a record, with its files as recorded. `text` and `sets` are the recorded
@@ -132,10 +145,13 @@ pub fn with_sets(file: &PlanFile, more: Vec<String>) -> anyhow::Result<PlanFile>
 /// Parses the plan of `file` with the value of one key instead of its own one.
 pub fn with_set_instead(file: &PlanFile, key: &str, value: &str) -> anyhow::Result<PlanFile> {
     let is_of_key = |set: &String| set.split_once('=').is_some_and(|(name, _)| name.trim() == key);
+
     let mut sets = file.sets.clone();
     sets.retain(|set| !is_of_key(set));
     sets.push(format!("{key}={value}"));
+
     let parsed = parse(file.path.clone(), file.text.clone(), sets, file.files.clone(), &Silent)?;
+    // The builds of commits that were found for the plan are still those of the other one.
     Ok(parsed.with_built(&file.built))
 }
 
@@ -216,12 +232,15 @@ impl PlanFile {
     /// config `is_wanted`.
     pub fn value_in(&self, config: &Config, is_wanted: impl Fn(&str) -> bool) -> Option<&Resolved> {
         let values_of = self.values_of_configs(config.engine);
+
         let mut name = config.name.as_str();
+        // No chain is longer than the list of configs, so this ends even if one were a circle.
         for _ in &self.plan.configs {
             let values = values_of.get(name)?;
             if let Some(value) = values.iter().find(|value| is_wanted(value.key)) {
                 return Some(value.resolved);
             }
+            // A config has its parent's values wherever it has none itself.
             let extends = values.iter().find(|value| value.key == "extends")?;
             name = extends.resolved.value.trim_matches('"');
         }
@@ -241,6 +260,7 @@ impl PlanFile {
                 values_of.entry(name).or_default().push(ConfigValue { key, resolved });
             }
         }
+
         values_of
     }
 
@@ -263,6 +283,7 @@ impl PlanFile {
             return refused;
         }
 
+        // The option may be in a config file, which has no places of its own in the plan.
         let texts = self.config_texts(config).unwrap_or_default();
         for (name, text) in config.files.iter().zip(&texts) {
             if let Some(line) = text.lines().position(|line| options.name_line(line)) {
@@ -271,6 +292,7 @@ impl PlanFile {
                 return refused;
             }
         }
+
         if let Some(name) = config.files.first() {
             refused.place = self.place_of_file(name);
         }
@@ -279,14 +301,16 @@ impl PlanFile {
 
     /// Returns an error for each file of a config that can't be read.
     pub fn unreadable_files(&self, config: &Config) -> Vec<Diagnostic> {
-        let diagnostic_of = |name: &String| {
-            let error = self.file_text(name).err()?;
+        let mut unreadable = Vec::new();
+        for name in &config.files {
+            let Err(error) = self.file_text(name) else { continue };
             let message = format!("config `{}`: {error}", config.name);
             let help = help_of(&error);
             let place = self.place_of_file(name);
-            Some(refusal("config::file", place, message, help.as_deref()))
-        };
-        config.files.iter().filter_map(diagnostic_of).collect()
+            unreadable.push(refusal("config::file", place, message, help.as_deref()));
+        }
+
+        unreadable
     }
 
     /// Returns the place of a config's file.
@@ -297,6 +321,7 @@ impl PlanFile {
                 && value.key.ends_with(".file")
                 && value.value.trim_matches('"') == name
         };
+
         values.find(names_file).map_or(Place::Nowhere, |value| value.place)
     }
 
@@ -312,12 +337,15 @@ impl PlanFile {
     /// Returns everything that a config declares: the options of its files, its own options, and
     /// its limits.
     pub fn declared(&self, config: &Config) -> anyhow::Result<Vec<DeclaredOption>> {
-        let files = self.config_texts(config)?;
-        let files = files.iter().map(String::as_str);
+        let texts = self.config_texts(config)?;
+
         let notation = engine::notation_of(config.engine.name());
-        let mut declared = notation::declared(notation, files, &config.declared());
+        let mut declared =
+            notation::declared(notation, texts.iter().map(String::as_str), &config.declared());
+
         let limits = config.limits.declared().into_iter();
         declared.extend(limits.map(|(name, value)| declared_limit(name, &value)));
+
         Ok(declared)
     }
 
@@ -333,6 +361,7 @@ impl PlanFile {
                 }
             }
         }
+
         self.files = Some(files);
         Ok(())
     }
@@ -341,25 +370,26 @@ impl PlanFile {
     pub fn to_record(&self) -> record::Plan {
         let text = words::redact(&self.text);
         let sets: Vec<String> = self.sets.iter().map(|set| words::redact(set)).collect();
+        let mut resolved = Vec::new();
+        for value in &self.plan.resolved {
+            resolved.push(record::ResolvedValue {
+                key: value.key.clone(),
+                value: value.value.clone(),
+                origin: value.origin.clone(),
+            });
+        }
+
         record::Plan {
             path: self.path.as_ref().map(|path| path.display().to_string()),
             password_removed: text != self.text || sets != self.sets,
             text,
             sets,
-            resolved: self
-                .plan
-                .resolved
-                .iter()
-                .map(|resolved| record::ResolvedValue {
-                    key: resolved.key.clone(),
-                    value: resolved.value.clone(),
-                    origin: resolved.origin.clone(),
-                })
-                .collect(),
+            resolved,
             files: self.files.clone().unwrap_or_default(),
         }
     }
 
+    /// Returns the text of a config's file: the recorded one if the plan is from a record.
     fn file_text(&self, name: &str) -> anyhow::Result<String> {
         if let Some(files) = &self.files {
             let kept = files.iter().find(|file| file.name == name);
@@ -367,6 +397,7 @@ impl PlanFile {
                 .map(|file| file.text.clone())
                 .with_context(|| format!("the record lacks the text of the config file `{name}`"));
         }
+
         let directory = self.path.as_deref().and_then(Path::parent).unwrap_or(Path::new(""));
         let path = directory.join(name);
         // A pipe or a device may never end, and can't be read twice.
@@ -377,6 +408,7 @@ impl PlanFile {
             }
             Ok(_) => bounded_text(&path),
         };
+
         let help = "give a text file; paths are relative to the plan's directory";
         Ok(text.map_err(|problem| UsageError::new(problem, Some(help.into())))?)
     }
@@ -405,6 +437,7 @@ impl<'a> NamedOptions<'a> {
                 .map(|word| plain(word.trim_matches('.')))
                 .collect(),
         };
+
         Self { option, words }
     }
 

@@ -25,6 +25,7 @@ pub fn reject_impossible(file: &PlanFile) -> anyhow::Result<()> {
             None => refused.extend(file.unreadable_files(&file.plan.configs[target.config])),
         }
     }
+
     refused.extend(invalid_urls(file));
     refused.extend(unusable_address(file));
     refused.extend(turns::impossible_turns(file));
@@ -33,6 +34,7 @@ pub fn reject_impossible(file: &PlanFile) -> anyhow::Result<()> {
     // Several targets may share a config, and so its mistake: report it once.
     refused.sort_by_key(|diagnostic| diagnostic.place);
     refused.dedup_by(|one, other| one.place == other.place && one.place != Place::Nowhere);
+
     Ok(file.refuse(&refused)?)
 }
 
@@ -42,6 +44,7 @@ fn no_cells(file: &PlanFile) -> Option<Diagnostic> {
     if plan.repeats > 0 || plan.exact.repeats > 0 {
         return None;
     }
+
     let message = "there is nothing to measure: `repeats` is 0".to_owned();
     let help = "with `repeats = 0` only work is counted: add `[exact]` to the plan, or `--exact`";
     Some(refusal("plan::conflict", Place::Nowhere, message, Some(help)))
@@ -106,6 +109,7 @@ impl<'a> TargetCheck<'a> {
         } else {
             return None;
         };
+
         Some(Problem {
             place: self.file.place_of(|key| key == "target.load-with"),
             what: format!("`{}` can't load its database: {what}", loader.name),
@@ -119,6 +123,7 @@ impl<'a> TargetCheck<'a> {
         if let Some(problem) = self.load_with() {
             return Some(problem);
         }
+
         let why = if plan.reuse == Reuse::Off {
             return None;
         } else if self.is_foreign {
@@ -128,6 +133,7 @@ impl<'a> TargetCheck<'a> {
         } else {
             return None;
         };
+
         Some(Problem {
             place: self.file.place_of(|key| key == "reuse"),
             what: format!("`reuse` is not possible: {why}"),
@@ -137,9 +143,11 @@ impl<'a> TargetCheck<'a> {
 
     fn limits(&self) -> Option<Problem> {
         let is_limited = self.config.limits != Limits::default();
+
         if !is_limited || (self.home != EngineHome::Bundled && !self.is_foreign) {
             return None;
         }
+
         Some(Problem {
             place: self.place_in_config(|key| matches!(key, "memory" | "cpus" | "cpu-quota")),
             what: "only a server that assay starts can be limited in memory and CPUs".into(),
@@ -177,6 +185,7 @@ impl<'a> TargetCheck<'a> {
         if !self.config.reads_replicas {
             return None;
         }
+
         let place = self.place_in_config(|key| key == "reads");
         if !self.file.plan.has_replicas(self.target) {
             return Some(Problem {
@@ -185,6 +194,7 @@ impl<'a> TargetCheck<'a> {
                 help: "set `replicas` in its config, or `replica-url` in a build with a `url`, or remove `reads`",
             });
         }
+
         let needs_tcp = self.config.tls || self.file.plan.listen.is_some();
         if self.config.replicas > 0 && needs_tcp {
             return Some(Problem {
@@ -193,6 +203,7 @@ impl<'a> TargetCheck<'a> {
                 help: "remove `reads` from the config, or `tls` and `listen`",
             });
         }
+
         None
     }
 
@@ -253,6 +264,7 @@ impl<'a> TargetCheck<'a> {
                 help: "begin the steps with `load`; only a server given by `url` may already have the tables of `sysbench prepare`",
             });
         }
+
         None
     }
 
@@ -272,6 +284,7 @@ impl<'a> TargetCheck<'a> {
             "setup-sql",
             "init-arguments",
         ];
+
         const TABLES: [&str; 2] = ["set.", "env."];
         self.place_in_config(|key| {
             KEYS.contains(&key) || TABLES.iter().any(|table| key.starts_with(table))
@@ -298,6 +311,7 @@ fn invalid_urls(file: &PlanFile) -> Vec<Diagnostic> {
             }
         }
     }
+
     errors
 }
 
@@ -305,12 +319,15 @@ fn invalid_urls(file: &PlanFile) -> Vec<Diagnostic> {
 fn unusable_address(file: &PlanFile) -> Option<Diagnostic> {
     let address = file.plan.listen?;
     let error = TcpListener::bind((address, 0)).err()?;
+    // The system knows best on which addresses it can listen: try it, with any free port.
     let own = probe::host_addresses(&Proc::live());
-    let own: Vec<String> = own.iter().map(|own| format!("`{own}`")).collect();
+    let own: Vec<String> = own.iter().map(|address| format!("`{address}`")).collect();
+
     let help = format!(
         "write an address of this host ({}, or `127.0.0.1` for clients on it), or remove `listen`",
         own.join(", ")
     );
+
     let message = format!("a server can't listen on {address}: {error}");
     let place = file.place_of(|key| key == "listen");
     Some(refusal("plan::bad-address", place, message, Some(&help)))
@@ -320,13 +337,16 @@ fn unusable_address(file: &PlanFile) -> Option<Diagnostic> {
 /// without a cell that `is_wanted`.
 pub fn not_applicable(plan: &Plan, is_wanted: impl Fn(&CellRef) -> bool) -> Vec<String> {
     let mut sentences = Vec::new();
+
     for pair in plan.not_applicable() {
         let variant = &plan.variants[pair.variant];
         let (target, name) = (&plan.targets[pair.target].name, variant.name.as_deref());
+        // A filter selects a target's cells, and this target has none: try what they would be.
         let cell = |clients| CellRef::new(target, variant.workload.name(), name, clients, 1);
         if !plan.clients.iter().any(|&clients| is_wanted(&cell(clients))) {
             continue;
         }
+
         let variant = name.map(|name| format!(" with variant `{name}`"));
         sentences.push(format!(
             "`{target}`{} can't be measured and is left out: {}",
@@ -334,11 +354,13 @@ pub fn not_applicable(plan: &Plan, is_wanted: impl Fn(&CellRef) -> bool) -> Vec<
             pair.why
         ));
     }
+
     if plan.exact.repeats > 0 {
         for (target, why) in plan.not_countable() {
             sentences.push(format!("the work of `{}` can't be counted: {why}", target.name));
         }
     }
+
     sentences
 }
 

@@ -32,7 +32,9 @@ pub fn open(path: &Path, is_trusted: bool) -> anyhow::Result<LockedRun> {
     if !is_trusted {
         trust::refuse_foreign_record(&directory)?;
     }
+
     let run = directory.read_run()?;
+    // Another format may lack what the new cells need, or mean something else by it.
     if run.format != record::FORMAT {
         let message = format!(
             "cannot resume `{}`: its record has format {}, and this assay writes format {}",
@@ -43,10 +45,12 @@ pub fn open(path: &Path, is_trusted: bool) -> anyhow::Result<LockedRun> {
         let help = format!("resume it with assay {}, or start a new run", run.assay);
         return Err(UsageError::new(message, Some(help)).into());
     }
+
     let lock = lock::run_directory(path)?;
     // Read again: the previous owner of the lock may have written it. This process has the lock
     // now.
     let run = Run { is_running: false, ..directory.read_run()? };
+
     Ok(LockedRun { run, directory, lock })
 }
 
@@ -57,6 +61,7 @@ pub fn note_elapsed(directory: &RunDir, run: &mut Run) -> Result<(), RecordError
     let Some(last) = run.invocations.last_mut().filter(|last| last.elapsed_ns.is_none()) else {
         return Ok(());
     };
+
     let mut ended_unix_ns = last.ended_unix_ns;
     if ended_unix_ns.is_none() {
         for cell in directory.started_cells()? {
@@ -67,6 +72,7 @@ pub fn note_elapsed(directory: &RunDir, run: &mut Run) -> Result<(), RecordError
             }
         }
     }
+
     let ended_unix_ns = ended_unix_ns.unwrap_or(last.started_unix_ns);
     last.elapsed_ns = Some(ended_unix_ns.saturating_sub(last.started_unix_ns));
     Ok(())
@@ -80,6 +86,7 @@ pub fn refuse_redundant_plan(
     if recorded.password_removed || !is_given(args) {
         return Ok(());
     }
+
     Err(UsageError::new(
         "`--resume` uses the recorded plan: it cannot be combined with PLAN or `--set`",
         Some("remove them, or start a new run with another plan".into()),
@@ -108,10 +115,12 @@ pub fn plan(
         let message = "the plan of this run has a password, which is not recorded";
         return Err(refused(message.into()).into());
     }
+
     let text = match &args.plan {
         Some(path) => plan_file::read_text(path)?,
         None => recorded.text.clone(),
     };
+
     let sets = args.sets.clone();
     if let Some(what) = difference(recorded, &text, &sets) {
         return Err(refused(format!("the plan differs from the recorded one: {what}")).into());
@@ -133,6 +142,7 @@ fn help_to_pass(recorded: &record::Plan) -> String {
     } else {
         format!(", with `--set {}`", recorded.sets.join("` `--set "))
     };
+
     format!("pass PLAN and `--set` as before, including the password: PLAN was {path}{sets}")
 }
 
@@ -165,6 +175,7 @@ pub fn add_repeats(
     if more.is_exact {
         plan.exact.repeats = plan.exact.repeats.max(plan::EXACT_REPEATS);
     }
+
     let mut new = matrix::references(plan);
     new.retain(|cell| more.has(cell, cells));
 
@@ -185,6 +196,7 @@ impl MoreRepeats {
         let numbers: Vec<u32> = repeats.map(|cell| cell.key.repeat).collect();
         match new.key.kind {
             CellKind::Measured => {}
+            // One profile shows where the time goes: cells that have one get no other.
             CellKind::Profiled => {
                 let is_of_run = known.iter().any(|cell| cell.key.is_same_work_as(&new.key));
                 return self.is_profiled && numbers.is_empty() && is_of_run;
@@ -219,26 +231,44 @@ pub fn raise_repeats(plan: &mut Plan, cells: &[CellRef]) {
 /// Returns the differences of a plan from the recorded one, ignoring passwords.
 fn difference(recorded: &record::Plan, text: &str, sets: &[String]) -> Option<String> {
     let text = words::redact(text);
+
     if text != recorded.text {
         let lines = recorded.text.lines().zip(text.lines());
         let alike = lines.take_while(|(was, is)| was == is).count();
+        // Lines that end differently can be alike.
         let [was, is] = [&recorded.text, &text].map(|text| text.lines().nth(alike));
         if was == is {
             return Some("its end differs".into());
         }
-        let shown =
-            |line: Option<&str>| line.map_or("missing".into(), |line| format!("`{}`", line.trim()));
-        let (number, was, is) = (alike + 1, shown(was), shown(is));
+
+        let number = alike + 1;
+        let (was, is) = (shown_line(was), shown_line(is));
         return Some(format!("line {number} was {was} and is now {is}"));
     }
+
     let sets: Vec<String> = sets.iter().map(|set| words::redact(set)).collect();
     if sets == recorded.sets {
         return None;
     }
-    let shown = |sets: &[String]| {
-        if sets.is_empty() { "none".into() } else { format!("`{}`", sets.join("`, `")) }
-    };
-    Some(format!("`--set` was {} and is now {}", shown(&recorded.sets), shown(&sets)))
+
+    let (was, is) = (shown_sets(&recorded.sets), shown_sets(&sets));
+    Some(format!("`--set` was {was} and is now {is}"))
+}
+
+fn shown_line(line: Option<&str>) -> String {
+    match line {
+        Some(line) => format!("`{}`", line.trim()),
+        None => "missing".into(),
+    }
+}
+
+fn shown_sets(sets: &[String]) -> String {
+    if sets.is_empty() { "none".into() } else { format!("`{}`", sets.join("`, `")) }
+}
+
+/// Returns the values of a plan by their keys.
+fn facts_of(plan: &record::Plan) -> Facts {
+    plan.resolved.iter().map(|value| (value.key.clone(), value.value.clone())).collect()
 }
 
 /// Parses the plan and compares its resolved values with the recorded ones: another version of
@@ -250,11 +280,8 @@ fn same_plan(
     events: &dyn Events,
 ) -> anyhow::Result<PlanFile> {
     let file = plan_file::recorded(recorded, text, sets, events)?;
-    let facts = |plan: &record::Plan| -> Facts {
-        let values = plan.resolved.iter();
-        values.map(|value| (value.key.clone(), value.value.clone())).collect()
-    };
-    let differences = differences(&facts(recorded), &facts(&file.to_record()));
+    let differences = differences(&facts_of(recorded), &facts_of(&file.to_record()));
+
     if !differences.is_empty() {
         let message = format!(
             "this version of assay resolves the run's plan differently: {}",
@@ -263,14 +290,19 @@ fn same_plan(
         let help = "resume it with the assay that started it, or start a new run";
         return Err(UsageError::new(message, Some(help.into())).into());
     }
+
     Ok(file)
 }
 
 /// Refuses builds that have changed since the run began.
 pub fn refuse_other_builds(recorded: &[Build], found: &[Build]) -> Result<(), UsageError> {
     for build in found {
-        let was = recorded.iter().find(|was| was.name == build.name);
-        let differences = was.map_or_else(Vec::new, |was| build_differences(was, build));
+        let Some(was) = recorded.iter().find(|was| was.name == build.name) else {
+            // The run has not recorded such a build, so there is nothing to compare.
+            continue;
+        };
+
+        let differences = build_differences(was, build);
         if !differences.is_empty() {
             let message = format!(
                 "build `{}` has changed since the run began: {}",
@@ -281,6 +313,7 @@ pub fn refuse_other_builds(recorded: &[Build], found: &[Build]) -> Result<(), Us
             return Err(UsageError::new(message, Some(help.into())));
         }
     }
+
     Ok(())
 }
 
@@ -288,17 +321,19 @@ pub fn refuse_other_builds(recorded: &[Build], found: &[Build]) -> Result<(), Us
 /// `invocation`.
 pub fn other_machine(last: Option<&Invocation>, invocation: &Invocation) -> Option<String> {
     let differences = &invocation.host_differences;
-    let mut parts: Vec<String> = (!differences.is_empty())
-        .then(|| differences_text(differences, "unknown"))
-        .into_iter()
-        .collect();
+    let mut parts: Vec<String> = Vec::new();
+    if !differences.is_empty() {
+        parts.push(differences_text(differences, "unknown"));
+    }
+
     let boot_id = last.and_then(|last| last.boot_id.as_ref());
     if let (Some(before), Some(now)) = (boot_id, &invocation.boot_id)
         && before != now
     {
         parts.push("it was rebooted".into());
     }
-    (!parts.is_empty()).then(|| parts.join("; "))
+
+    if parts.is_empty() { None } else { Some(parts.join("; ")) }
 }
 
 #[cfg(test)]

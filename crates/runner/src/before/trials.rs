@@ -69,6 +69,7 @@ impl Refusal {
             Some(SetupError::Config { option, .. }) => option.clone(),
             _ => None,
         };
+
         Self {
             failure: failure_of(error),
             option,
@@ -92,9 +93,11 @@ impl Tried {
         let Err(error) = result else {
             return Ok(Self::Accepted(Vec::new()));
         };
+
         if is_usage(&error) {
             return Err(error);
         }
+
         match error.downcast_ref() {
             Some(SetupError::Config { .. } | SetupError::Server { .. }) => {
                 Ok(Self::Refused(Refusal::of(&error)))
@@ -125,19 +128,24 @@ pub struct Trial<'a> {
 /// Runs trials side by side, on as many processors as there are. Returns their results in order.
 pub fn run_all(trials: &[Trial<'_>], events: &dyn Events) -> Vec<anyhow::Result<Tried>> {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
+
     let next = AtomicUsize::new(0);
     let results: Vec<Mutex<Option<anyhow::Result<Tried>>>> =
         trials.iter().map(|_| Mutex::new(None)).collect();
     let done = AtomicUsize::new(0);
+
     events.configs_tried(Some(0), trials.len());
+
     let worker = || {
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
             let (Some(trial), Some(slot)) = (trials.get(index), results.get(index)) else {
                 return;
             };
+
             let result = (trial.try_config)();
             *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+
             let done = done.fetch_add(1, Ordering::Relaxed) + 1;
             events.configs_tried(Some(done), trials.len());
         }
@@ -153,6 +161,7 @@ pub fn run_all(trials: &[Trial<'_>], events: &dyn Events) -> Vec<anyhow::Result<
         }
         worker();
     });
+
     events.configs_tried(None, trials.len());
 
     let slots = results.into_iter().map(Mutex::into_inner);
@@ -168,7 +177,8 @@ impl<'a> Configs<'a> {
     ) {
         let plan = &self.file.plan;
         for (&index, &target) in &self.targets {
-            let (config, try_config) = (&plan.configs[index], try_config.clone());
+            let config = &plan.configs[index];
+            let try_config = try_config.clone();
             self.trials.push(Trial {
                 config: index,
                 target,
@@ -225,10 +235,12 @@ impl Trials {
 
     /// Adds a refusal. Versions that refuse a config for the same reason are reported together.
     fn add_refusal(&mut self, version: &str, refused: Refused) {
+        // Versions that say their own name in an otherwise equal reason have the same reason.
         let without_version = |text: &String| match version {
             "" => text.clone(),
             version => text.replace(version, "the build"),
         };
+
         let general_reason = Failure {
             causes: refused.reason.failure.causes.iter().map(without_version).collect(),
             help: refused.reason.failure.help.as_ref().map(without_version),
@@ -237,6 +249,7 @@ impl Trials {
 
         let mut known_reasons = self.refused.iter_mut();
         match known_reasons.find(|(known, _)| *known == general_reason) {
+            // A target may try several configs, such as one for the load: one refusal tells enough.
             Some((_, all)) if all.iter().any(|known| known.target == refused.target) => {}
             Some((_, all)) => all.push(refused),
             None => self.refused.push((general_reason, vec![refused])),
@@ -256,15 +269,20 @@ impl Trials {
         self.refused.iter().map(|(general_reason, all)| {
             let names: Vec<String> =
                 all.iter().map(|refused| format!("`{}`", refused.target)).collect();
+
+            // A single build may be named by its version.
             let (reason, word) = match all.as_slice() {
                 [one] => (&one.reason.failure, "target"),
                 _ => (general_reason, "targets"),
             };
+
             let message = reason.causes.join(": ");
             let config = &file.plan.configs[all[0].config];
             let mut diagnostic = file.refused_config(config, &message, &all[0].reason);
+
             diagnostic.message = format!("{word} {}: {message}", names.join(", "));
             diagnostic.help.extend(reason.help.clone());
+
             diagnostic
         })
     }

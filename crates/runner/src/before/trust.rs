@@ -24,13 +24,21 @@ const STICKY: u32 = 0o1000;
 /// Refuses a run whose folders or JSON files another user owns or can write to.
 pub fn refuse_foreign_record(directory: &RunDir) -> anyhow::Result<()> {
     let root = directory.path();
-    refuse_foreign_parents(root)
-        .and_then(|()| {
-            refuse_foreign_tree(root, |path| path.extension().is_some_and(|end| end == "json"))
-        })
-        .map_err(|what| {
-            UsageError::new(format!("won't resume the run: {what}"), Some(HELP.into())).into()
-        })
+    let is_json = |path: &Path| path.extension().is_some_and(|ending| ending == "json");
+
+    let mut checked = refuse_foreign_parents(root);
+    if checked.is_ok() {
+        // Only what is read decides what a resumed run does.
+        checked = refuse_foreign_tree(root, is_json);
+    }
+
+    match checked {
+        Ok(()) => Ok(()),
+        Err(what) => {
+            let message = format!("won't resume the run: {what}");
+            Err(UsageError::new(message, Some(HELP.into())).into())
+        }
+    }
 }
 
 /// Refuses installed builds of a recorded plan that another user owns or can write to. Builds that
@@ -40,15 +48,21 @@ pub fn refuse_foreign_builds(plan: &Plan) -> anyhow::Result<()> {
         if !matches!(build.source, BuildSource::Installed(_)) {
             continue;
         }
+
         // A build that can't be found is told with its place in the plan later.
         let Ok(installed) = Installed::of(build) else { continue };
         let Ok(path) = fs_err::canonicalize(&installed.place) else { continue };
-        let checked = refuse_foreign_parents(&path);
-        if let Err(what) = checked.and_then(|()| refuse_foreign_tree(&path, |_| true)) {
+
+        let mut checked = refuse_foreign_parents(&path);
+        if checked.is_ok() {
+            checked = refuse_foreign_tree(&path, |_| true);
+        }
+        if let Err(what) = checked {
             let message = format!("won't run the build `{}`: {what}", build.name);
             return Err(UsageError::new(message, Some(HELP.into())).into());
         }
     }
+
     Ok(())
 }
 
@@ -64,9 +78,11 @@ pub fn refuse_recorded_commands(plan: &Plan) -> anyhow::Result<()> {
         ("setup-sql", configs().any(|config| !config.creation.setup_sql.is_empty())),
         ("env", configs().any(|config| !config.env.is_empty())),
     ];
+
     let Some((key, _)) = named.iter().find(|(_, is_named)| *is_named) else {
         return Ok(());
     };
+
     let message = format!("won't resume the run: its plan has `{key}`, which could do anything");
     Err(UsageError::new(message, Some(COMMANDS_HELP.into())).into())
 }
@@ -80,6 +96,7 @@ fn refuse_foreign_parents(path: &Path) -> Result<(), String> {
             refuse_foreign(parent)?;
         }
     }
+
     Ok(())
 }
 
@@ -89,6 +106,7 @@ fn refuse_foreign_tree(path: &Path, counts: fn(&Path) -> bool) -> Result<(), Str
     if !path.is_dir() {
         return Ok(());
     }
+
     let unreadable = |error: std::io::Error| error.to_string();
     for entry in fs_err::read_dir(path).map_err(unreadable)? {
         let entry = entry.map_err(unreadable)?;
@@ -99,6 +117,7 @@ fn refuse_foreign_tree(path: &Path, counts: fn(&Path) -> bool) -> Result<(), Str
             refuse_foreign(&path)?;
         }
     }
+
     Ok(())
 }
 
@@ -111,15 +130,18 @@ fn refuse_foreign(path: &Path) -> Result<(), String> {
     if owner != user && owner != 0 {
         return Err(format!("`{}` belongs to another user, {owner}", path.display()));
     }
-    let (mode, gid) = (metadata.mode(), metadata.gid());
-    let is_group_foreign = gid != group && gid != 0;
+
     // The mode of a link says nothing.
     if metadata.is_symlink() {
         return Ok(());
     }
+
+    let mode = metadata.mode();
+    let is_group_foreign = metadata.gid() != group && metadata.gid() != 0;
     if mode & OTHERS_WRITE != 0 || (mode & GROUP_WRITE != 0 && is_group_foreign) {
         return Err(format!("other users can write to `{}`", path.display()));
     }
+
     Ok(())
 }
 

@@ -33,6 +33,7 @@ fn obstacle(file: &PlanFile) -> Option<Obstacle> {
             help: "remove `order` or `turns`",
         });
     }
+
     if let Some(target) = plan.targets.iter().find(|target| plan.has_replicas(target)) {
         return Some(Obstacle {
             key: "replicas",
@@ -49,6 +50,7 @@ fn obstacle(file: &PlanFile) -> Option<Obstacle> {
         });
     }
 
+    // Two targets of one server would work on each other's tables.
     let mut urls = HashSet::new();
     for target in &plan.targets {
         let BuildSource::Url(url) = &plan.builds[target.build].source else {
@@ -62,19 +64,22 @@ fn obstacle(file: &PlanFile) -> Option<Obstacle> {
             });
         }
     }
+
     memory_obstacle(file)
 }
 
 /// Returns the obstacle of limits that the host's memory does not hold at the same time.
 fn memory_obstacle(file: &PlanFile) -> Option<Obstacle> {
     let plan = &file.plan;
-    let limits = plan.targets.iter().filter_map(|target| {
-        let limits = &plan.configs[target.config].limits;
-        limits.memory_bytes
-    });
-    let needed: u64 = limits.sum();
+
+    let limits = plan.targets.iter().map(|target| &plan.configs[target.config].limits);
+    let needed: u64 = limits.filter_map(|limits| limits.memory_bytes).sum();
     let host = memory_bytes();
-    (needed > host).then(|| Obstacle {
+    if needed <= host {
+        return None;
+    }
+
+    Some(Obstacle {
         key: "memory",
         what: format!(
             "their limits of `memory` are {:.1} GB together, and this host has {:.1} GB",

@@ -24,6 +24,7 @@ const MODE: u32 = 0o644;
 /// The archive can't be read, lacks a file, or has a link, a path that leads out of it, or more
 /// than a bundle has.
 pub fn read<const N: usize>(path: &Path, names: [&str; N]) -> Result<[String; N], String> {
+    // More bytes than a bundle can have are not unpacked: a small archive may hold any number.
     let file = BufReader::new(fs_err::File::open(path).map_err(|error| error.to_string())?);
     let content: Box<dyn Read> = if path.extension().is_some_and(|ending| ending == "tar") {
         Box::new(file)
@@ -38,6 +39,7 @@ pub fn read<const N: usize>(path: &Path, names: [&str; N]) -> Result<[String; N]
         if index >= ENTRIES_MAX {
             return Err(format!("it has more than {ENTRIES_MAX} entries"));
         }
+
         let mut entry = entry.map_err(damaged)?;
         let inner = checked_name(&entry)?;
         let Some(position) = names.iter().position(|name| Some(*name) == inner.as_deref()) else {
@@ -55,6 +57,7 @@ pub fn read<const N: usize>(path: &Path, names: [&str; N]) -> Result<[String; N]
     if let Some(missing) = found.iter().position(Option::is_none) {
         return Err(format!("it has no `{}`", names[missing]));
     }
+
     Ok(found.map(Option::unwrap_or_default))
 }
 
@@ -62,21 +65,26 @@ pub fn read<const N: usize>(path: &Path, names: [&str; N]) -> Result<[String; N]
 /// below. Refuses what no bundle has.
 fn checked_name<R: Read>(entry: &tar::Entry<'_, R>) -> Result<Option<String>, String> {
     let path = entry.path().map_err(|error| error.to_string())?;
+
     let shown = path.display();
     if path.components().any(|part| !matches!(part, Component::Normal(_) | Component::CurDir)) {
         return Err(format!("the path `{shown}` leads out of the archive"));
     }
+
     if entry.size() > FILE_BYTES_MAX {
         return Err(format!("`{shown}` is larger than {} MiB", FILE_BYTES_MAX >> 20));
     }
+
     match entry.header().entry_type() {
         EntryType::Regular | EntryType::Continuous => {}
         EntryType::Directory | EntryType::XGlobalHeader => return Ok(None),
         _ => return Err(format!("`{shown}` is a link or a special file")),
     }
 
+    // An archive may or may not have a folder around its files.
     let parts = path.components().filter(|part| matches!(part, Component::Normal(_)));
     let parts: Vec<&str> = parts.filter_map(|part| part.as_os_str().to_str()).collect();
+
     Ok(match parts[..] {
         [name] | [_, name] => Some(name.to_owned()),
         _ => None,
@@ -94,6 +102,7 @@ pub fn write(path: &Path, folder: &str, files: &[(&str, &str)]) -> io::Result<()
     } else {
         append(GzEncoder::new(file, Compression::best()), folder, files)?.finish()?;
     }
+
     Ok(())
 }
 
@@ -105,6 +114,7 @@ fn append<W: io::Write>(sink: W, folder: &str, files: &[(&str, &str)]) -> io::Re
         header.set_mode(MODE);
         builder.append_data(&mut header, format!("{folder}/{name}"), text.as_bytes())?;
     }
+
     builder.into_inner()
 }
 

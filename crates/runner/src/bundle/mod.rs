@@ -54,6 +54,7 @@ impl Bundle {
             let help = "give a plan, or a directory or a tar from `assay bundle`";
             UsageError::new(message, Some(help.into()))
         };
+
         let [plan, finding] = if path.is_dir() {
             let text = |name: &str| text_in(path, name).map_err(error);
             [text(PLAN)?, text(FINDING)?]
@@ -62,6 +63,7 @@ impl Bundle {
         } else {
             return Ok(None);
         };
+
         Ok(Some(Self { plan_path: path.join(PLAN), plan, finding }))
     }
 }
@@ -83,6 +85,8 @@ pub fn text_in(directory: &Path, name: &str) -> Result<String, String> {
     if !metadata.is_file() {
         return Err(format!("`{}` is not a regular file", path.display()));
     }
+
+    // The file may have been exchanged for a link or a pipe since it was looked at.
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let mut options = fs_err::OpenOptions::new();
     options.read(true).custom_flags(flags.bits() as i32);
@@ -91,6 +95,7 @@ pub fn text_in(directory: &Path, name: &str) -> Result<String, String> {
     let mut bytes = Vec::new();
     let read = file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes);
     read.map_err(|error| error.to_string())?;
+
     text_of(name, bytes)
 }
 

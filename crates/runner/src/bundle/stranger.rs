@@ -129,12 +129,14 @@ pub fn refused_values(values: &[Resolved]) -> Vec<Refused> {
         if !matches!(value.place, Place::File(_)) {
             continue;
         }
+
         if let Some(why) = refusal_of(&value.key, value.value.trim_matches('"')) {
             let (key, place) = (value.key.clone(), value.place);
             let is_build = is_of_engine(&key);
             refused.push(Refused { key, why, place, is_build });
         }
     }
+
     refused
 }
 
@@ -147,10 +149,12 @@ fn is_of_engine(key: &str) -> bool {
 /// Returns why a bundle may not have a value; `None` if it may.
 fn refusal_of(key: &str, value: &str) -> Option<&'static str> {
     const PLACE: &str = "names a place on the machine";
+
     if let Some(build) = key.strip_prefix("build.") {
         let (_, key) = build.split_once('.').unwrap_or_default();
         return refusal_of_build(key, value);
     }
+
     if let Some(config) = key.strip_prefix("config.") {
         // An empty config has no key.
         let (engine, named) = config.split_once('.')?;
@@ -178,12 +182,15 @@ fn is_key_of(key: &str, known: &str) -> bool {
 /// Returns why a bundle may not have a key of a build.
 fn refusal_of_build(key: &str, value: &str) -> Option<&'static str> {
     const BUILD: &str = "does not name a build that everybody can fetch by its spec or version";
+
     if key.starts_with("factors.") {
         return None;
     }
+
     let Some((_, engine)) = Engine::NAMES.iter().find(|(name, _)| *name == key) else {
         return Some(BUILD);
     };
+
     let is_bundled = engine.facts().home == EngineHome::Bundled && value == BUNDLED;
     let is_public = is_bundled || is_public_build(value);
     if is_public { None } else { Some(BUILD) }
@@ -202,6 +209,7 @@ fn is_public_build(source: &str) -> bool {
 fn refusal_of_option(engine: &str, key: &str, value: &str) -> Option<&'static str> {
     const NAME: &str = "may name a program, a place, or an address";
     const VALUE: &str = "has a value that is not a number or a word";
+
     let Some(name) = OPTION_TABLES.iter().find_map(|table| key.strip_prefix(table)) else {
         let own = key.strip_prefix("replica.").unwrap_or(key);
         return if CONFIG_KEYS.contains(&own) { None } else { Some(NAME) };
@@ -213,9 +221,11 @@ fn refusal_of_option(engine: &str, key: &str, value: &str) -> Option<&'static st
             || VALUE_SIGNS.contains(sign)
             || has_parts && NESTED_VALUE_SIGNS.contains(sign)
     };
+
     if value.chars().count() > VALUE_LENGTH_MAX || !value.chars().all(is_of_value) {
         return Some(VALUE);
     }
+
     if key.starts_with("factors.") || !is_refused_name(engine, name) { None } else { Some(NAME) }
 }
 
@@ -225,11 +235,14 @@ fn is_refused_name(engine: &str, name: &str) -> bool {
     let name = name.trim_matches('"').to_ascii_lowercase();
     let words: Vec<&str> =
         name.split(['_', '-', '.', ' ']).filter(|word| !word.is_empty()).collect();
+
     let Some((last, before)) = words.split_last() else {
         return true;
     };
+
     let is_refused = |word: &&str| REFUSED_WORDS.contains(word);
     let accepts_beginnings = engine == Engine::Mysql.name() && last.len() >= BEGINNING_LENGTH_MIN;
+
     before.iter().any(is_refused)
         || is_refused(last)
         || REFUSED_LAST_WORDS.contains(last)

@@ -116,6 +116,7 @@ impl<'a> CellRun<'a> {
                 self.note("server::limits", &[text]);
             }
         }
+
         let shortfalls = limits.iter().filter_map(Limit::shortfall);
         self.notes.shortfalls.extend(shortfalls);
         self.record.limits.extend_from_slice(limits);
@@ -125,6 +126,7 @@ impl<'a> CellRun<'a> {
     pub fn note(&mut self, code: &str, notes: &[String]) {
         for text in notes {
             let note = Warning::new(code, text);
+
             // An engine that is started twice may warn twice.
             if !self.notes.warnings.contains(&note) {
                 self.session.events.warn(Some(code), text);
@@ -156,12 +158,15 @@ impl<'a> CellRun<'a> {
         let Some(data_dir) = leftovers.data_dir.filter(|_| !self.keep) else {
             return Ok(());
         };
+
         let removed = data_dir.remove();
         for home in leftovers.replica_homes {
             remove_database(&home, self.build().engine.name());
         }
+
         // Only if nothing else is in it.
         let _ = fs_err::remove_dir(self.home());
+
         removed.context("the database can't be removed")
     }
 
@@ -170,6 +175,7 @@ impl<'a> CellRun<'a> {
         if let Some(path) = &log.path {
             keep_log(self.directory, path)?;
         }
+
         match log.parser {
             Some(parser) => self.keep_events(parser),
             None => Ok(()),
@@ -179,15 +185,19 @@ impl<'a> CellRun<'a> {
     /// Gives the kept log of the load another name, before the target is opened again.
     pub fn set_load_log_aside(&self) -> anyhow::Result<()> {
         let log = self.directory.log_path();
-        let names = std::iter::once("load.log".to_owned())
-            .chain((2..).map(|number| format!("load-{number}.log")));
-        let mut places = names.map(|name| self.directory.path().join(name));
-        if log.exists()
-            && let Some(place) = places.find(|place| !place.exists())
-        {
-            fs_err::rename(log, place)?;
+        if !log.exists() {
+            return Ok(());
         }
-        Ok(())
+
+        // A target may be opened more than twice, each time with a log of its own.
+        let mut place = self.directory.path().join("load.log");
+        let mut number = 2;
+        while place.exists() {
+            place = self.directory.path().join(format!("load-{number}.log"));
+            number += 1;
+        }
+
+        Ok(fs_err::rename(log, place)?)
     }
 
     /// Returns the identifier of the run.
@@ -201,6 +211,7 @@ impl<'a> CellRun<'a> {
         if !log.exists() {
             return Ok(());
         }
+
         match engine::log_events(&log, parser) {
             Ok(events) => self.events.extend(events),
             Err(error) => {
@@ -209,29 +220,35 @@ impl<'a> CellRun<'a> {
                 return Ok(());
             }
         }
+
         Ok(self.directory.write_log_events(&self.events)?)
     }
 
     /// Records the engine's version, settings and limits.
     pub fn describe(&mut self, engine: &dyn Engine) -> anyhow::Result<()> {
         let is_first = self.record.engine_version.is_empty();
+
         self.record.engine_version = engine.version().into();
         self.record.embedded = engine.capabilities().embedded;
         self.record.server_host =
             if engine.is_on_other_host() { ServerHost::Remote } else { ServerHost::Local };
         self.record.settings = engine.settings()?;
+
         // An embedded engine runs in this process.
         let process = engine.process_id().or(self.record.embedded.then(std::process::id));
         self.record.settings.extend(process.map(engine::runtime_settings).unwrap_or_default());
+
         if is_first {
             self.note_limits(engine.limits());
         }
 
         self.record.settings.extend(limit_settings(self.record));
+
         let config = self.config();
         for (name, value) in config.replica_options().into_iter().chain(config.surroundings()) {
             self.record.settings.push(Setting::new(name, value));
         }
+
         self.describe_settings()?;
         self.directory.write(self.record)?;
         Ok(())
@@ -277,18 +294,23 @@ impl EngineLog {
 /// Copies an engine's log from its data directory into the record.
 pub fn keep_log(directory: &CellDir, log: &Path) -> anyhow::Result<()> {
     let kept = directory.log_path();
+
     let is_there =
         fs_err::canonicalize(&kept).is_ok_and(|kept| Some(kept) == fs_err::canonicalize(log).ok());
+
     // A server's log may be in the record already: copying a file onto itself would empty it.
     if is_there || !log.exists() {
         return Ok(());
     }
+
     // The server's user can replace its log by a link to what only root can read.
     let mut log = record::open_regular(log).context("cannot read the engine's log")?;
+
     if kept.symlink_metadata().is_ok() {
         fs_err::remove_file(&kept)?;
     }
     std::io::copy(&mut log, &mut fs_err::File::create_new(kept)?)?;
+
     Ok(())
 }
 
@@ -308,8 +330,11 @@ fn limit_settings(record: &Cell) -> Vec<Setting> {
             None => Some(limit.asked.as_str()),
             Some(_) => limit.effective.as_deref(),
         });
+
         notation::limit_setting(what, value)
     };
+
+    // Without any limit, an engine in this process has no such settings to compare.
     if record.embedded && record.limits.is_empty() {
         Vec::new()
     } else {

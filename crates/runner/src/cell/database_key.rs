@@ -8,9 +8,12 @@ use crate::databases::{Key, KeyPart};
 
 /// Returns the key of the database that the first steps of a cell load.
 pub fn key_of(cell: &CellRun<'_>) -> anyhow::Result<Key> {
+    // The run's record says which builds and which assay measure this cell.
     let run = cell.run.read_run()?;
+
     // Another target may load the database.
     let (loader_build, loader_config) = cell.loading_parts();
+
     let build = run.builds.iter().find(|build| build.name == loader_build.name);
     let invocation = run.invocations.get((cell.record.invocation as usize).wrapping_sub(1));
     let assay = invocation.map_or(&run.assay, |invocation| &invocation.assay);
@@ -19,11 +22,14 @@ pub fn key_of(cell: &CellRun<'_>) -> anyhow::Result<Key> {
     let mut add = |name: &str, value: String| {
         parts.push(KeyPart { name: name.to_owned(), value });
     };
+
     add("assay", identity_of(assay));
     add("engine", loader_build.engine.name().to_owned());
     add("version", build.map(|build| build.version.clone()).unwrap_or_default());
     add("build", build.map(files_of).unwrap_or_default());
     add("architecture", std::env::consts::ARCH.to_owned());
+
+    // What the workload loads, and how the config shapes its files.
     add("seed", cell.session.plan().seed.to_string());
     for (name, value) in cell.workload().load_facts(cell.planned.clients) {
         add(name, value);
@@ -31,6 +37,7 @@ pub fn key_of(cell: &CellRun<'_>) -> anyhow::Result<Key> {
     for (name, value) in options_of(cell, loader_config)? {
         add(&name, value);
     }
+
     Ok(Key::new(parts))
 }
 
@@ -40,6 +47,7 @@ fn identity_of(assay: &Assay) -> String {
     if assay.git_dirty == Some(false) {
         return assay.to_string();
     }
+    // A version that is not committed may change from build to build.
     let program = std::env::current_exe().and_then(fs_err::metadata);
     let modified = program.and_then(|metadata| metadata.modified()).ok();
     let since = modified.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
@@ -59,11 +67,15 @@ fn options_of(cell: &CellRun<'_>, config: &Config) -> anyhow::Result<Vec<(String
     for text in cell.session.file.config_texts(config)? {
         options.push(("config file".to_owned(), text));
     }
+
     for (name, value) in config.declared() {
         options.push((format!("config.{name}"), value));
     }
+
     options.push(("unknown options".to_owned(), config.skips_unknown_options.to_string()));
+
     let is_by_tcp = cell.session.plan().listen.is_some();
     options.push(("listens".to_owned(), is_by_tcp.to_string()));
+
     Ok(options)
 }

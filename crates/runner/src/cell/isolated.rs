@@ -69,10 +69,13 @@ pub fn run(
 ) -> anyhow::Result<Status> {
     let (directory, mut record) = begin(session, run, reference, planned)?;
     let ended = run_process(session, run, reference, planned, &directory, &mut record, table);
+
+    // The tool leaves files that no later cell needs.
     if planned.kind == CellKind::Exact {
         let target = &session.plan().targets[planned.target];
         remove_database(&session.data_root.join(&target.name), exact::FOLDER);
     }
+
     match ended {
         Ok(Some(status)) => Ok(status),
         Ok(None) => {
@@ -98,13 +101,18 @@ fn run_process(
 ) -> anyhow::Result<Option<Status>> {
     let plan = session.plan();
     let target = &plan.targets[planned.target];
+
     let relay = session.events.hand_over()?;
     let config = &plan.configs[target.config];
     let limits = Enforced::prepare(&config.limits)?;
     let mut arguments = arguments(session, run, reference, &relay)?;
     arguments.extend(table.map(TableEnd::arguments).unwrap_or_default());
+
     let command = command(session, planned, &target.name, arguments)?;
+
     let mut process = spawn(session, command, config, &limits)?;
+
+    // The process rests at once: other targets may have their turns now.
     if let Some(table) = table {
         let frozen = Frozen::of_process(&process, plan.idle)?;
         record.frozen_by = frozen.how();
@@ -114,7 +122,9 @@ fn run_process(
     // The other process waits for this record, which it ends.
     record.limits = limits.applied(process.pid());
     directory.write(record)?;
+
     let ended = wait(session, &mut process, table)?;
+
     *record = directory.read()?;
     match record.status {
         Status::Incomplete => {}
@@ -122,6 +132,7 @@ fn run_process(
         Status::Interrupted if !session.is_stopped() => return Ok(Some(Status::Incomplete)),
         status => return Ok(Some(status)),
     }
+
     if ended.code() == Some(MISSING_END_CODE) {
         return Err(MissingEnd { cell: reference.path.clone() }.into());
     }
@@ -138,9 +149,11 @@ fn run_process(
     if !plan.keep_data {
         remove_database(&home, folder);
     }
+
     if !session.is_stopped() {
         record.failure = Some(crash(&reference.path, ended, &limits, log_tail));
     }
+
     Ok(None)
 }
 
@@ -161,9 +174,11 @@ fn command(
     let Some(tool) = Tool::of(session, planned)? else {
         return Ok(CellCommand { program: executable.clone(), args });
     };
+
     let folder = exact::begin_folder(&session.data_root.join(target))?;
     let mut command = tool.command(&folder).into_iter();
     let program = command.next().context("the tool has no program")?;
+
     let args = command.chain([executable.into()]).chain(args);
     Ok(CellCommand { program: program.into(), args: args.collect() })
 }
@@ -176,6 +191,7 @@ fn spawn(
     limits: &Enforced,
 ) -> anyhow::Result<Guarded> {
     let here = std::env::current_dir().context("the working directory can't be found")?;
+
     Ok(Guarded::spawn(&Spawn {
         guard_exe: &session.executable,
         program: &command.program,
@@ -204,9 +220,11 @@ fn wait(
         if let Some(status) = process.wait(TICK) {
             return Ok(status);
         }
+
         if session.is_stopped() {
             return Ok(process.stop(&[(Ending::Interrupt, STOP_TIMEOUT)])?.1);
         }
+
         if let Some(table) = table {
             table.let_work()?;
         }
@@ -225,6 +243,7 @@ fn crash(cell: &str, ended: ProgramEnd, limits: &Enforced, log_tail: Vec<String>
             "the library crashed, or the process or its guard was killed; other cells are not affected",
         ),
     };
+
     let what = format!("the process of cell `{cell}` ended unexpectedly");
     Failure { causes: vec![what, ended], help: Some(help.into()), log_tail }
 }
@@ -244,9 +263,13 @@ fn arguments(
         "--data".into(),
         session.data_root.clone().into(),
     ];
-    let reuse =
-        session.databases.iter().flat_map(|databases| ["--reuse".into(), databases.root().into()]);
-    Ok(own.into_iter().chain(reuse).chain(relay.arguments.iter().cloned()).collect())
+
+    let mut arguments = Vec::from(own);
+    if let Some(databases) = &session.databases {
+        arguments.extend(["--reuse".into(), databases.root().into()]);
+    }
+    arguments.extend(relay.arguments.iter().cloned());
+    Ok(arguments)
 }
 
 /// Runs the cell whose record another process begins: see [`CELL_COMMAND`]. An error means that the
@@ -258,23 +281,29 @@ pub fn run_cell(request: &CellRequest, events: &dyn Events) -> anyhow::Result<()
     let stop = stop::watch()?;
     let directory = RunDir::open(&request.run)?;
     let run = directory.read_run()?;
+
     let mut file = plan_file::recorded_quietly(&run.plan)?;
     recorded_run::raise_repeats(&mut file.plan, &run.cells);
     commits::use_recorded(&mut file, &run.builds)?;
+
     let task = matrix::numbered(&file.plan, &run.cells)?
         .into_iter()
         .find(|task| task.reference.path == request.cell)
         .with_context(|| format!("`{}` has no cell `{}`", request.run.display(), request.cell))?;
 
+    // The other process has written this cell's limits into its record.
     let cell_directory = directory.cell(&task.reference)?;
     let record = wait_for_record(&cell_directory)?;
     let session = RunSession::of_cell(request, events, file, record.invocation, stop)?;
+
     let length = session.plan().turns.unwrap_or(TurnLength::Auto);
     let seat = match &request.pipes {
         Some(pipes) => Some(Seat::linked(pipes, &session.clock, length)?),
         None => None,
     };
+
     measure(&session, &directory, &cell_directory, record, task.cell, seat.as_ref())?;
+
     events.run_ends();
     Ok(())
 }
@@ -290,8 +319,10 @@ fn wait_for_record(directory: &CellDir) -> anyhow::Result<Cell> {
                 directory.path().display()
             );
         }
+
         std::thread::sleep(TICK);
         waited += TICK;
     }
+
     Ok(directory.read()?)
 }

@@ -59,10 +59,12 @@ impl SharedLoad {
         let Some(databases) = &cell.session.databases else {
             return Ok(None);
         };
+
         let facts = cell.build().engine.facts();
         if cell.workload().steps_that_load() == 0 || !facts.stores_data {
             return Ok(None);
         }
+
         Ok(Some(Self { databases: databases.clone(), key: key_of(cell)? }))
     }
 
@@ -87,10 +89,13 @@ impl SharedLoad {
         let Part::Load(load) = std::mem::take(&mut cell.part) else {
             bail!("the cell has loaded no database");
         };
+
         if let Some(wrong) = load.wrong {
             bail!("the load left wrong data, so no step can use it: {wrong}");
         }
+
         let state = load.state.context("the workload can't tell what it loaded")?;
+
         let (data_dir, data) = leftovers
             .data_dir
             .as_ref()
@@ -103,17 +108,22 @@ impl SharedLoad {
             state,
             load_settings: cell.record.settings.clone(),
         };
+
+        // Whoever owns the files may have put links between them: no file of others is copied.
         let owner = data_dir.owner()?.uid;
         let loaded = Loaded { data, owner, key: &self.key, contents };
+
         let entry = self
             .databases
             .keep(&loaded, &cell.session.stop)
             .context("the loaded database can't be kept for other cells")?;
+
         cell.session.events.say(&format!(
             "kept the database as `{}` ({:.1} GB)",
             entry.name(),
             entry.manifest.bytes() as f64 / 1e9
         ));
+
         Ok(entry)
     }
 }
@@ -124,21 +134,26 @@ pub fn refuse_without_loader(cell: &CellRun<'_>) -> anyhow::Result<()> {
     let Some(loader) = cell.loader() else {
         return Ok(());
     };
+
     let message = format!("no database that `{}` loaded is kept", loader.name);
     let help = format!(
         "measure `{}` in the same run, or keep its database with `reuse = true`",
         loader.name
     );
+
     Err(UsageError::new(message, Some(help)).into())
 }
 
 /// Makes the cell run its steps after the load on a copy of a kept database.
 pub fn use_copy(cell: &mut CellRun<'_>, entry: Entry, is_made_here: bool) -> anyhow::Result<()> {
     require_space(&cell.session.data_root, entry.manifest.bytes())?;
+
     entry.note_use(&cell.run_id()?)?;
+
     if is_made_here {
         cell.set_load_log_aside()?;
     }
+
     cell.record.database = Some(KeptDatabase {
         name: entry.name(),
         loaded_by: cell.loader().map(|loader| loader.name.clone()),
@@ -148,6 +163,7 @@ pub fn use_copy(cell: &mut CellRun<'_>, entry: Entry, is_made_here: bool) -> any
         steps_left_out: if is_made_here { 0 } else { entry.manifest.steps },
         ..KeptDatabase::default()
     });
+
     cell.part = Part::Rest(Box::new(entry));
     Ok(())
 }
@@ -155,7 +171,8 @@ pub fn use_copy(cell: &mut CellRun<'_>, entry: Entry, is_made_here: bool) -> any
 impl CellRun<'_> {
     /// Returns the numbers of the steps that the target runs, from 0.
     pub fn part_of_steps(&self) -> Range<usize> {
-        let (loaded, count) = (self.workload().steps_that_load(), self.record.steps.len());
+        let loaded = self.workload().steps_that_load();
+        let count = self.record.steps.len();
         match self.part {
             Part::All => 0..count,
             Part::Load(_) => 0..loaded,
@@ -185,11 +202,13 @@ impl CellRun<'_> {
         let Some(database) = self.database_to_copy() else {
             return Ok(false);
         };
+
         let options = CopyOptions {
             owner_before: rustix::process::geteuid().as_raw(),
             owner_after: None,
             stop: &self.session.stop,
         };
+
         match copy_database(&database, data_dir.path(), &options) {
             Ok(copied) => self.note_copy(copied),
             Err(error) => {
@@ -198,6 +217,7 @@ impl CellRun<'_> {
                 return Err(error).context("the kept database can't be copied");
             }
         }
+
         Ok(true)
     }
 
@@ -223,21 +243,25 @@ impl CellRun<'_> {
         let Some(database) = &mut self.record.database else {
             return;
         };
+        // Copying and upgrading have times of their own.
         let of_others = database.copy_ns + database.upgrade_ns.unwrap_or(0);
         database.open_ns = took_ns.saturating_sub(of_others);
 
         let Some(loader) = &database.loaded_by else {
             return;
         };
+
         let seconds = |ns: u64| ns as f64 / 1e9;
         let upgrade = match database.upgrade_ns {
             Some(ns) => format!("`pg_upgrade` took {:.2} s, and ", seconds(ns)),
             None => String::new(),
         };
+
         let text = format!(
             "opened the database that `{loader}` loaded: {upgrade}the start took {:.2} s",
             seconds(database.open_ns)
         );
+
         self.session.events.say(&text);
     }
 
@@ -272,8 +296,10 @@ pub fn begin_on_copy(
     let Part::Rest(entry) = &cell.part else {
         return Ok(());
     };
+
     let (name, state) = (entry.name(), entry.manifest.state.clone());
     let bytes = entry.manifest.bytes();
+
     if !runner.restore(state) {
         bail!(
             "the kept database `{name}` has other tables than the workload; remove it with `assay databases --remove {name}`"
@@ -286,6 +312,7 @@ pub fn begin_on_copy(
         engine.before_check()?;
         runner.check().context("the copy of the kept database can't be checked")?
     };
+
     if let Some(wrong) = checks.iter().find(|check| !check.holds) {
         bail!(
             "the copy of the kept database `{name}` has wrong data: {} is {}, expected {}",
@@ -295,14 +322,17 @@ pub fn begin_on_copy(
         );
     }
 
+    // After the check, which has read an unknown part of the files.
     let page_cache = match (&leftovers.data_dir, &leftovers.data) {
         (Some(data_dir), Some(data)) => set_caches(cell, data, data_dir.owner()?.uid, bytes)?,
         _ => PageCache::Unknown,
     };
+
     if let Some(database) = &mut cell.record.database {
         database.checks = checks;
         database.page_cache = page_cache;
     }
+
     cell.directory.write(cell.record)?;
     Ok(())
 }
@@ -319,6 +349,7 @@ fn set_caches(
 
     let is_unlimited = cell.config().limits.memory_bytes.is_none();
     let is_warm = is_unlimited && bytes < memory_bytes() / PART_OF_MEMORY;
+
     set_page_cache(data, owner, is_warm)?;
     Ok(if is_warm { PageCache::Warmed } else { PageCache::Dropped })
 }

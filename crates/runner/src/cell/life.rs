@@ -30,6 +30,7 @@ use crate::session::RunSession;
 use crate::step::{Commands, StepRunner};
 use crate::time::unix_now_ns;
 use crate::turns::{Frozen, Seat};
+use crate::workloads::StepEngine;
 
 /// Runs a cell in this process and records how it ended; with a `seat`, the cell takes turns with
 /// others. Its failure does not end the run: only a record that cannot be written does.
@@ -61,23 +62,29 @@ pub fn measure(
 /// Runs the steps of a cell on its target, and leaves nothing behind.
 fn live(cell: &mut CellRun<'_>) -> anyhow::Result<Status> {
     cell.tool = Tool::of(cell.session, cell.planned)?;
+
     if cell.tool.is_some() {
         // The load is counted, too.
         return run_target(cell);
     }
+
     let Some(shared) = SharedLoad::of(cell)? else {
         kept::refuse_without_loader(cell)?;
         return run_target(cell);
     };
+
     if let Some(entry) = shared.find(cell) {
         kept::use_copy(cell, entry, false)?;
         return run_target(cell);
     }
+
     kept::refuse_without_loader(cell)?;
+
     match load_and_keep(cell, &shared)? {
         Kept::Entry(entry) => kept::use_copy(cell, *entry, true)?,
         Kept::Unfinished(status) => return Ok(status),
     }
+
     run_target(cell)
 }
 
@@ -95,10 +102,15 @@ fn load_and_keep(cell: &mut CellRun<'_>, shared: &SharedLoad) -> anyhow::Result<
     let target = engines::of(cell.build().engine).start(cell)?;
     let leftovers = target.leftovers();
 
-    let result = run_openings(cell, target).and_then(|status| match status {
-        Status::Complete => shared.keep(cell, &leftovers).map(|entry| Kept::Entry(entry.into())),
-        status => Ok(Kept::Unfinished(status)),
-    });
+    let result = match run_openings(cell, target) {
+        Ok(Status::Complete) => {
+            shared.keep(cell, &leftovers).map(|entry| Kept::Entry(entry.into()))
+        }
+        Ok(status) => Ok(Kept::Unfinished(status)),
+        Err(error) => Err(error),
+    };
+
+    // The database is kept as a copy, and the steps that follow have another one.
     let removed = cell.remove(leftovers);
     result.and_clean_up(removed)
 }
@@ -108,6 +120,7 @@ fn run_target(cell: &mut CellRun<'_>) -> anyhow::Result<Status> {
     let began_ns = cell.session.clock.now();
     let target = engines::of(cell.build().engine).start(cell)?;
     cell.note_start(cell.session.clock.now().saturating_sub(began_ns));
+
     let leftovers = target.leftovers();
 
     let result = run_openings(cell, target);
@@ -124,6 +137,7 @@ fn run_openings(
 ) -> anyhow::Result<Status> {
     loop {
         let Opening { status, next } = run_opening(cell, target)?;
+        // Steps on what a failed load left behind would measure something else.
         match next {
             Some(next) if status == Status::Complete => target = next.open(cell)?,
             Some(_) | None => return Ok(status),
@@ -142,10 +156,16 @@ fn run_opening(
     cell: &mut CellRun<'_>,
     mut target: Box<dyn RunningTarget>,
 ) -> anyhow::Result<Opening> {
-    let seated = sit_down(cell, target.engine());
-    let result = seated.and_then(|()| run_on(cell, &mut *target));
+    let result = match sit_down(cell, target.engine()) {
+        Ok(()) => run_on(cell, &mut *target),
+        Err(error) => Err(error),
+    };
+
     // A stopped target has no processes to freeze.
-    let unseated = cell.seat.map_or(Ok(()), |seat| seat.set_target(Frozen::default()));
+    let unseated = match cell.seat {
+        Some(seat) => seat.set_target(Frozen::default()),
+        None => Ok(()),
+    };
     let result = result.and_clean_up(unseated);
 
     if let Some(failure) = &mut cell.record.failure
@@ -153,6 +173,7 @@ fn run_opening(
     {
         failure.log_tail = target.engine().log_tail(LOG_LINES);
     }
+
     let log = EngineLog::of(target.engine());
     let Stopped { result: stopped, next } = target.stop();
 
@@ -162,6 +183,7 @@ fn run_opening(
     if status == Status::Complete {
         stopped?;
     }
+
     Ok(Opening { status, next })
 }
 
@@ -170,10 +192,12 @@ fn sit_down(cell: &mut CellRun<'_>, engine: &dyn Engine) -> anyhow::Result<()> {
     let Some(seat) = cell.seat else {
         return Ok(());
     };
+
     let target = Frozen::of(engine, cell.session.plan().idle)?;
     if let Some(how) = target.how() {
         cell.record.frozen_by = Some(how);
     }
+
     seat.set_target(target)
 }
 
@@ -189,6 +213,7 @@ fn run_on(cell: &mut CellRun<'_>, target: &mut dyn RunningTarget) -> anyhow::Res
     let result = result.and_clean_up(dropped);
 
     let stopped = target.stop_replicas(cell, ended(&result));
+    // A replica that does not stop spoils only a cell that is otherwise complete.
     match result? {
         Status::Complete => stopped.map(|()| Status::Complete),
         status => Ok(status),
@@ -224,8 +249,10 @@ fn run_ranked_steps(
         share,
         url: cell.url.clone(),
     });
+
     let result = begun.and_then(|()| run_steps_here(cell, target));
 
+    // `mpirun` interrupts this process when another rank dies, and that is no interruption.
     let alive = if cell.session.is_stopped() { ranks.check_alive() } else { Ok(()) };
     if let Err(error) = alive {
         // Before the server is stopped: `mpirun` kills this process soon.
@@ -235,6 +262,7 @@ fn run_ranked_steps(
         cell.directory.write(cell.record)?;
         return Err(error);
     }
+
     result.and_clean_up(ranks.end_cell())
 }
 
@@ -248,13 +276,16 @@ fn commands_around_steps(
     if planned.before.is_none() && planned.after.is_none() {
         return Ok(None);
     }
+
     let folder = fs_err::canonicalize(cell.directory.path())?;
     let mut variables = vec![
         ("ASSAY_TARGET".into(), (&cell.record.key.target).into()),
         ("ASSAY_CELL".into(), (&folder).into()),
     ];
+
     variables.extend(leftovers.data.iter().map(|data| ("ASSAY_DATA".into(), data.into())));
     variables.extend(cell.url.iter().map(|url| ("ASSAY_URL".into(), url.into())));
+
     Ok(Some(Commands::new(planned, &folder, variables)))
 }
 
@@ -266,16 +297,12 @@ fn run_steps_here(
     let leftovers = target.leftovers();
     let mut steps = target.steps(cell)?;
     kept::begin_on_copy(cell, &*steps.engine, &mut *steps.runner, &leftovers)?;
+
     let commands = commands_around_steps(cell, &leftovers)?;
     let planned_steps = cell.workload().steps();
     let part = steps.part.clone();
-    let counting = match &cell.tool {
-        Some(tool) => {
-            let (build, exact) = (cell.build(), cell.session.plan().exact);
-            Some(Counting::of(&*steps.engine, build, tool, &cell.home(), exact)?)
-        }
-        None => None,
-    };
+    let counting = counting_of(cell, &*steps.engine)?;
+
     let mut step_runner = StepRunner::new(
         cell.session,
         &*steps.engine,
@@ -288,6 +315,7 @@ fn run_steps_here(
     if let Some(counting) = counting {
         step_runner.count_work(counting);
     }
+
     step_runner.run_around_steps(commands);
 
     for number in part {
@@ -295,23 +323,43 @@ fn run_steps_here(
             cell.leave_out(planned_steps[number].name, why)?;
             continue;
         }
+
         let step = step_runner.run(cell.directory, number, &planned_steps[number])?;
+
         cell.note_step(&step);
         match step.status {
             Status::Complete => {}
             Status::Interrupted => return Ok(Status::Interrupted),
             Status::Failed | Status::Incomplete => {
-                let mut failure = step.failure.unwrap_or_default();
-                let what = format!("step `{}` of `{}` failed", step.name, cell.record.key.target);
-                failure.causes.insert(0, what);
-                cell.record.failure = Some(failure);
+                note_failed_step(cell, step);
                 return Ok(Status::Failed);
             }
         }
+
+        // A step that is complete in spite of the signal is kept, and no other begins.
         if cell.session.is_stopped() {
             return Ok(Status::Interrupted);
         }
     }
+
     cell.note_state(&*steps.runner);
     Ok(Status::Complete)
+}
+
+/// Returns what counts the work of the steps; `None` for a cell that is timed.
+fn counting_of(cell: &CellRun<'_>, engine: &dyn StepEngine) -> anyhow::Result<Option<Counting>> {
+    let Some(tool) = &cell.tool else {
+        return Ok(None);
+    };
+
+    let exact = cell.session.plan().exact;
+    Ok(Some(Counting::of(engine, cell.build(), tool, &cell.home(), exact)?))
+}
+
+/// Records why a step failed as the reason why its cell did.
+fn note_failed_step(cell: &mut CellRun<'_>, step: record::Step) {
+    let mut failure = step.failure.unwrap_or_default();
+    let what = format!("step `{}` of `{}` failed", step.name, cell.record.key.target);
+    failure.causes.insert(0, what);
+    cell.record.failure = Some(failure);
 }

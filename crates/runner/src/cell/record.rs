@@ -18,6 +18,7 @@ pub fn begin(
     let plan = session.plan();
     let target = &plan.targets[cell.target];
     let build = &plan.builds[target.build];
+
     let record = Cell {
         key: reference.key.clone(),
         build: build.name.clone(),
@@ -29,6 +30,7 @@ pub fn begin(
         steps: step_names(&plan.variants[cell.variant].workload),
         ..Cell::default()
     };
+
     Ok((run.begin_cell(reference)?, record))
 }
 
@@ -42,19 +44,24 @@ pub fn end(
     record.status = match &result {
         Ok(status) => *status,
         Err(error) if session.is_stopped() && !error.is::<LostRank>() => Status::Interrupted,
+        // The engine's own failure, which is recorded already, says more.
         Err(error) => {
             record.failure.get_or_insert_with(|| failure_of(error));
             Status::Failed
         }
     };
+
     record.ended_unix_ns = Some(unix_now_ns());
+
     let written = directory.write(&record);
+
     if let Err(error) = result
         && error.chain().any(|cause| cause.is::<RecordError>())
     {
         // A recording failure ends the run, which reports it.
         return Err(error);
     }
+
     written?;
     Ok(record.status)
 }

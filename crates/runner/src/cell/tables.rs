@@ -14,18 +14,9 @@ pub fn make<E: SqlEngine>(
     for table in tables {
         for (number, sql) in engine.dialect().create_table(table).iter().enumerate() {
             if let Err(error) = session.query(sql) {
-                let is_there = matches!(error.code.as_deref(), Some("42P07" | "1050"));
-                let failed = anyhow::Error::from(error).context(format!("`{sql}`"));
-                return Err(if is_there {
-                    failed.context(format!(
-                    "the table exists, and this run did not create it; if a killed run left it behind, \
-                     resume that run with `assay run --resume` to drop it, or use `drop table {}`",
-                    table.name
-                ))
-                } else {
-                    failed
-                });
+                return Err(creation_error(error, sql, table));
             }
+
             // The first statement creates the table: it must be dropped even if the following ones
             // fail.
             if number == 0 {
@@ -34,6 +25,22 @@ pub fn make<E: SqlEngine>(
         }
     }
     Ok(())
+}
+
+/// Returns the error of a statement that creates a table, with advice if the table exists.
+fn creation_error(error: engine::Error, sql: &str, table: &Table) -> anyhow::Error {
+    // The codes of PostgreSQL and of MySQL for a table that exists.
+    let is_there = matches!(error.code.as_deref(), Some("42P07" | "1050"));
+    let failed = anyhow::Error::from(error).context(format!("`{sql}`"));
+    if !is_there {
+        return failed;
+    }
+
+    failed.context(format!(
+        "the table exists, and this run did not create it; if a killed run left it behind, \
+         resume that run with `assay run --resume` to drop it, or use `drop table {}`",
+        table.name
+    ))
 }
 
 /// Drops the tables that cells of this run created in the server of `build` and could not drop
@@ -47,9 +54,11 @@ pub fn drop_leftover_tables(
         let mut record = directory.read()?;
         if record.build == build && !record.tables_left.is_empty() {
             drop_all(session, &mut record.tables_left, 0)?;
+            // Written for each cell: the tables are gone, whatever happens next.
             directory.write(&record)?;
         }
     }
+
     Ok(())
 }
 
@@ -59,6 +68,7 @@ pub fn drop_all(
     tables: &mut Vec<String>,
     kept: usize,
 ) -> anyhow::Result<()> {
+    // A table leaves the list only when it is gone, so that a later try drops the rest.
     while let Some(table) = tables.get(kept..).and_then(<[String]>::last) {
         let sql = format!("drop table if exists {table}");
         session.query(&sql).with_context(|| format!("`{sql}`"))?;

@@ -31,10 +31,12 @@ impl Entry {
     /// Opens a database, whose files must have the sizes that its manifest lists.
     pub(super) fn open(path: &Path) -> anyhow::Result<Self> {
         refuse_shared(path)?;
-        let lock = EntryLock::shared(path)?;
-        let lock = lock.with_context(|| format!("`{}` is being removed", path.display()))?;
+        let lock = EntryLock::shared(path)?
+            .with_context(|| format!("`{}` is being removed", path.display()))?;
+
         let manifest = Manifest::read(path)?;
         manifest.compare_sizes(&path.join(DATA))?;
+
         Ok(Self { path: path.to_owned(), manifest, _lock: lock })
     }
 
@@ -60,11 +62,13 @@ impl Entry {
     pub fn runs(&self) -> Vec<String> {
         let text = fs_err::read_to_string(self.path.join(USES)).unwrap_or_default();
         let mut runs: Vec<String> = Vec::new();
+
         for line in text.lines() {
             if !runs.iter().any(|run| run == line) {
                 runs.push(line.to_owned());
             }
         }
+
         runs
     }
 
@@ -76,6 +80,7 @@ impl Entry {
             .mode(0o600)
             .custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
             .open(self.path.join(USES))?;
+
         Ok(file.write_all(format!("{run}\n").as_bytes())?)
     }
 
@@ -110,6 +115,7 @@ impl EntryLock {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let folder = rustix::fs::open(path, flags, Mode::empty())
             .with_context(|| format!("cannot open `{}`", path.display()))?;
+
         match flock(&folder, operation) {
             Ok(()) => Ok(Some(Self { _folder: folder })),
             Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),

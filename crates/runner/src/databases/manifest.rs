@@ -69,6 +69,7 @@ impl Contents {
             let (bytes, sha256) = hash::of_file(&data.join(&file.path))?;
             files.push(KeptFile { path: file.path, bytes, sha256 });
         }
+
         // The copies that servers use need the memory more.
         engine::set_page_cache(data, own_uid(), false)?;
 
@@ -105,6 +106,7 @@ impl Manifest {
         let limited = std::io::BufReader::new(std::io::Read::take(file, BYTES_MAX));
         let manifest: Self = serde_json::from_reader(limited)
             .with_context(|| format!("`{}` is damaged", path.display()))?;
+
         if manifest.format != FORMAT {
             bail!("`{}` has the format of another version of assay", path.display());
         }
@@ -115,6 +117,7 @@ impl Manifest {
         if !manifest.files.iter().all(is_inside) {
             bail!("`{}` is damaged: it lists a file elsewhere", path.display());
         }
+
         Ok(manifest)
     }
 
@@ -136,6 +139,7 @@ impl Manifest {
                 _ => bail!("`{}` is not as it was kept", data.join(&file.path).display()),
             }
         }
+
         match listed.next() {
             None => Ok(()),
             Some(missing) => bail!("`{}` is missing", data.join(&missing.path).display()),
@@ -152,6 +156,7 @@ impl Manifest {
                 bail!("`{}` has changed", path.display());
             }
         }
+
         Ok(())
     }
 }

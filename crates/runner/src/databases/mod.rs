@@ -135,9 +135,10 @@ impl Databases {
         if !self.root.join(&name).exists() {
             return Ok(None);
         }
+
         let entry = self.open(&name)?;
         // The name has only a part of the fingerprint.
-        Ok(Some(entry).filter(|entry| entry.manifest.fingerprint == key.fingerprint()))
+        if entry.manifest.fingerprint == key.fingerprint() { Ok(Some(entry)) } else { Ok(None) }
     }
 
     /// Keeps a copy of a loaded database. If another process has kept one with that key meanwhile,
@@ -160,7 +161,9 @@ impl Databases {
         create_private(&data)?;
         let options = CopyOptions { owner_before: loaded.owner, owner_after: None, stop };
         copy_database(loaded.data, &data, &options)?;
+
         let manifest = loaded.contents.clone().manifest_of(loaded.key, &data)?;
+        // A folder gets its name only when it is complete: a name is a promise.
         manifest.write(&partial.path)?;
         partial.publish(&self.root.join(loaded.key.name()))
     }
@@ -172,13 +175,18 @@ impl Databases {
     pub fn remove(&self, name: &str) -> anyhow::Result<u64> {
         refuse_shared(&self.root)?;
         let path = self.existing(name)?;
+
         let lock = EntryLock::exclusive(&path)?.with_context(|| {
             format!("the database `{name}` is in use: try again when the run has ended")
         })?;
+
         let bytes = Manifest::read(&path).map_or(0, |manifest| manifest.bytes());
+
+        // Without its name, nobody finds a database that is removed only in part.
         let doomed = self.root.join(format!("{PARTIAL}{}", random_id()?));
         fs_err::rename(&path, &doomed)?;
         fs_err::remove_dir_all(&doomed)?;
+
         drop(lock);
         Ok(bytes)
     }
@@ -193,6 +201,7 @@ impl Databases {
         if is_name && path.exists() {
             return Ok(path);
         }
+
         let help = format!("`assay databases` lists those in `{}`", self.root.display());
         Err(UsageError::new(format!("no database `{name}`"), Some(help)).into())
     }
@@ -215,8 +224,10 @@ impl Databases {
         let is_new = !self.root.exists();
         let (parent, name) = (self.root.parent(), self.root.file_name());
         let (parent, name) = parent.zip(name).context("the folder for databases has no name")?;
+
         DataDir::create(parent, &name.to_string_lossy())
             .context("databases can't be kept; `--reuse DIR` chooses another folder")?;
+
         if is_new {
             let private = std::os::unix::fs::PermissionsExt::from_mode(0o700);
             fs_err::set_permissions(&self.root, private)?;
@@ -226,10 +237,13 @@ impl Databases {
 
     /// Removes what killed processes left.
     fn remove_partial(&self) {
-        let entries = fs_err::read_dir(&self.root).into_iter().flatten().flatten();
-        for entry in
-            entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(PARTIAL))
-        {
+        let Ok(entries) = fs_err::read_dir(&self.root) else {
+            return;
+        };
+        for entry in entries.flatten() {
+            if !entry.file_name().to_string_lossy().starts_with(PARTIAL) {
+                continue;
+            }
             // A process that still fills it has locked it.
             if let Ok(Some(_lock)) = EntryLock::exclusive(&entry.path()) {
                 let _ = fs_err::remove_dir_all(entry.path());
@@ -277,12 +291,15 @@ impl Partial {
         if name.exists() && Entry::open(name).is_err() {
             remove_damaged(name)?;
         }
+
+        // A rename fails if another process has kept a database with this key meanwhile.
         if fs_err::rename(&self.path, name).is_ok() {
             self.path = name.to_owned();
             sync_directory(name.parent().unwrap_or(name))?;
             // The folder must stay when this value is dropped.
             self.path = PathBuf::new();
         }
+
         drop(self.lock.take());
         Entry::open(name)
     }
@@ -311,15 +328,20 @@ fn remove_damaged(path: &Path) -> anyhow::Result<()> {
 /// The disk has too little space.
 pub(crate) fn require_space(directory: &Path, needed: u64) -> anyhow::Result<()> {
     let existing = directory.ancestors().find(|path| path.exists());
-    let Some(free) = existing.and_then(free_bytes).filter(|free| *free < needed) else {
+    let Some(free) = existing.and_then(free_bytes) else {
         return Ok(());
     };
+    if free >= needed {
+        return Ok(());
+    }
+
     let message = format!(
         "a copy of the database needs {:.1} GB, but `{}` has only {:.1} GB free",
         needed as f64 / 1e9,
         directory.display(),
         free as f64 / 1e9
     );
+
     let help = "free disk space, remove kept databases with `assay databases --remove`, or set `reuse = false`";
     Err(UsageError::new(message, Some(help.into())).into())
 }
@@ -337,15 +359,18 @@ fn refuse_shared(directory: &Path) -> anyhow::Result<()> {
 
     let resolved = fs_err::canonicalize(directory)?;
     let around = resolved.parent().unwrap_or(&resolved);
+    // Who can rename the folder can put another one in its place.
     let is_open = fs_err::metadata(around).is_ok_and(|metadata| {
         let is_writable = metadata.mode() & OTHERS_WRITE != 0 && metadata.mode() & STICKY == 0;
         is_writable || ![0, own].contains(&metadata.uid())
     });
+
     let shared = match (is_private, is_open) {
         (false, _) => directory,
         (true, true) => around,
         (true, false) => return Ok(()),
     };
+
     let message = format!(
         "databases in `{}` are not used: another user can write to `{}`",
         directory.display(),

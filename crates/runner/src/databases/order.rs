@@ -8,20 +8,25 @@ use crate::matrix::Task;
 pub(crate) fn after_loaders(plan: &Plan, tasks: &mut Vec<Task>) {
     let mut waiting = std::mem::take(tasks);
     while !waiting.is_empty() {
-        let is_ready = |task: &Task| {
-            let Some(loader) = plan.targets[task.cell.target].load_with else {
-                return true;
-            };
-            let loads = |other: &Task| {
-                other.cell.target == loader
-                    && other.cell.variant == task.cell.variant
-                    && other.cell.clients == task.cell.clients
-            };
-            tasks.iter().any(loads) || !waiting.iter().any(loads)
-        };
+        // The first one goes on if all wait for each other.
+        let is_ready = |task: &Task| is_after_loader(plan, tasks, &waiting, task);
         let next = waiting.iter().position(is_ready).unwrap_or(0);
         tasks.push(waiting.remove(next));
     }
+}
+
+/// Returns whether the cell that loads the database of `task` comes before it, or not at all.
+fn is_after_loader(plan: &Plan, ordered: &[Task], waiting: &[Task], task: &Task) -> bool {
+    let Some(loader) = plan.targets[task.cell.target].load_with else {
+        return true;
+    };
+
+    let loads = |other: &Task| {
+        other.cell.target == loader
+            && other.cell.variant == task.cell.variant
+            && other.cell.clients == task.cell.clients
+    };
+    ordered.iter().any(loads) || !waiting.iter().any(loads)
 }
 
 /// Returns a cell, and the one that would load its database if that is another target's: its build

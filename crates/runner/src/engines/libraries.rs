@@ -58,6 +58,7 @@ impl<L: KeyValueLibrary> EngineRow for LibraryRow<L> {
         let installed = Installed::of(build)?;
         let engine = build.engine;
         let identity = library::identify(engine, Path::new(&installed.place))?;
+
         for (&config, &target) in &configs.targets {
             for opening in openings(configs.file, &configs.file.plan.configs[config])? {
                 let path = PathBuf::from(&installed.place);
@@ -69,6 +70,7 @@ impl<L: KeyValueLibrary> EngineRow for LibraryRow<L> {
                 });
             }
         }
+
         Ok(BuildFacts {
             files: installed.hashes(&[PathBuf::from(&identity.path)])?,
             version: identity.version,
@@ -81,11 +83,14 @@ impl<L: KeyValueLibrary> EngineRow for LibraryRow<L> {
         // The cell's own process, which runs the library.
         engine::check_preloaded(&cell.config().env, std::process::id())?;
         let library = L::load(Path::new(&Installed::of(cell.build())?.place))?;
+
         let workload = KeyValueWorkload::of(cell)?;
         let data_dir = cell.empty_directory(DIRECTORY)?;
         let part = cell.part_of_steps();
+
         let mut openings = openings(&cell.session.file, cell.config())?;
         let has_load_options = openings.len() > 1;
+
         let is_copy = cell.copy_kept_database(&data_dir)?;
         if is_copy && has_load_options {
             // The load of a copied database is over.
@@ -102,6 +107,7 @@ impl<L: KeyValueLibrary> EngineRow for LibraryRow<L> {
         let database = match opened {
             Ok(database) => database,
             Err(error) => {
+                // The library's log says more than its error, and is gone with the database.
                 if let Some(log) = L::log_path(data_dir.path()) {
                     keep_log(cell.directory, &log)?;
                 }
@@ -113,11 +119,13 @@ impl<L: KeyValueLibrary> EngineRow for LibraryRow<L> {
         };
         warn_of_left_out_options(cell, &database);
 
-        let (count, loaded) = (cell.record.steps.len(), cell.workload().steps_to_load());
+        let count = cell.record.steps.len();
+        let loaded = cell.workload().steps_to_load();
         // A load that is kept for others is opened again by whoever uses it.
         let ends_with_load = part.end == loaded && part.end < count;
         let after_load = openings.next().filter(|_| !ends_with_load);
         let load_settings = cell.settings_of_load().filter(|_| has_load_options);
+
         Ok(Box::new(LibraryTarget {
             library,
             database,
@@ -134,25 +142,26 @@ impl<L: KeyValueLibrary> EngineRow for LibraryRow<L> {
 /// Returns the configs with which a database is opened, in order: two if the plan has options for
 /// the load only.
 fn openings(file: &PlanFile, config: &Config) -> anyhow::Result<Vec<LibraryConfig>> {
+    let unknown =
+        if config.skips_unknown_options { UnknownOption::Skip } else { UnknownOption::Refuse };
     let step_config = LibraryConfig {
         // At most one: a config with more is rejected before the run.
         file: file.config_texts(config)?.pop(),
         set: config.set.clone(),
-        unknown: if config.skips_unknown_options {
-            UnknownOption::Skip
-        } else {
-            UnknownOption::Refuse
-        },
+        unknown,
         statistics: config.statistics,
         durability: config.durability,
     };
+
     if config.load.is_empty() {
         return Ok(vec![step_config]);
     }
+
     let load_config = LibraryConfig {
         set: [config.set.as_slice(), &config.load].concat(),
         ..step_config.clone()
     };
+
     Ok(vec![load_config, step_config])
 }
 
@@ -219,15 +228,15 @@ impl<L: KeyValueLibrary> RunningTarget for LibraryTarget<L> {
     fn steps(&mut self, _: &CellRun<'_>) -> anyhow::Result<TargetSteps<'_>> {
         let (database, is_loading) = (&self.database, self.is_loading);
         let lacks = database.lacks();
-        if matches!(self.workload, KeyValueWorkload::Insert(_))
-            && (lacks.batches || lacks.reverse_scans)
-        {
-            let version = database.version();
+        let is_insert = matches!(self.workload, KeyValueWorkload::Insert(_));
+        if is_insert && (lacks.batches || lacks.reverse_scans) {
             anyhow::bail!(
-                "the Insert Benchmark needs atomic batches and downward scans, which {version} \
-                 does not offer"
+                "the Insert Benchmark needs atomic batches and downward scans, which {} \
+                 does not offer",
+                database.version()
             );
         }
+
         let runner: Box<dyn WorkloadRunner + '_> = match &mut self.workload {
             KeyValueWorkload::Sequence(workload) => Box::new(KvRunner::new(database, workload)),
             KeyValueWorkload::Insert(workload) => {
@@ -238,6 +247,7 @@ impl<L: KeyValueLibrary> RunningTarget for LibraryTarget<L> {
                 Box::new(InsertRunner { database: Box::new(keyed), workload })
             }
         };
+
         let engine = Box::new(LibrarySteps { database, is_loading });
         Ok(TargetSteps { engine, runner, part: self.part.clone() })
     }
@@ -245,6 +255,7 @@ impl<L: KeyValueLibrary> RunningTarget for LibraryTarget<L> {
     fn stop(self: Box<Self>) -> Stopped {
         let Self { library, database, workload, data_dir, after_load, .. } = *self;
         let result = database.stop();
+
         match after_load {
             None => Stopped { result, next: None },
             Some(after_load) => {
@@ -278,7 +289,9 @@ impl<L: KeyValueLibrary> NextOpening for Reopening<L> {
                 return Err(error).context("cannot reopen the database after the load");
             }
         };
+
         warn_of_left_out_options(cell, &database);
+
         Ok(Box::new(LibraryTarget {
             library,
             database,
@@ -309,10 +322,13 @@ fn record_load_settings(cell: &mut CellRun<'_>, load_settings: Vec<Setting>) -> 
             }
             continue;
         }
+
         let name = without_section(&setting.name);
+        // A database that exists keeps what it was made with.
         if NEW_DATABASE_ONLY.contains(&name) {
             continue;
         }
+
         let has_later =
             later.iter().any(|other| other.name == setting.name && other.value == setting.value);
         if !has_later || declares_for_load(&declared, name) {

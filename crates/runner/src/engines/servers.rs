@@ -102,9 +102,11 @@ impl<E: Replicated + 'static> EngineRow for Servers<E> {
         if let BuildSource::Url(url) = &build.source {
             return self.examine(build, url.expose(), configs);
         }
+
         let installed = Installed::of(build)?;
         let located = (self.locate)(&installed.place)?;
         self.add_trials(&installed.place, &located.name, configs)?;
+
         Ok(BuildFacts {
             version: located.version,
             source: located.place.display().to_string(),
@@ -120,16 +122,20 @@ impl<E: Replicated + 'static> EngineRow for Servers<E> {
                 self.start_target(cell)?
             }
         };
+
         let server = &target.engine;
         cell.record.server_user = server.server_user().map(str::to_owned);
         cell.note("server::config", server.notes());
+
         target.is_foreign = server.data_dir().is_none();
         target.leftovers.data_dir = server.data_dir().cloned();
         target.leftovers.data = server.database();
+
         if let Some(origin) = server.origin() {
             cell.note_copy(origin.copied);
             cell.note_upgrade(origin.upgrade);
         }
+
         Ok(Box::new(target))
     }
 
@@ -154,6 +160,7 @@ impl<E: Replicated + 'static> Servers<E> {
         let server = (self.attach)(url)?;
         let obstacles = server.obstacles(with_watching(configs.needs, build));
         configs.obstacles = obstacles.context("cannot read the server's limits and privileges")?;
+
         for (name, replica) in self.attach_replicas(build)? {
             let found = server
                 .obstacles_of(&replica, configs.needs_of_replicas(WATCHING))
@@ -163,6 +170,7 @@ impl<E: Replicated + 'static> Servers<E> {
                 configs.obstacles.push(Obstacle { what, ..obstacle });
             }
         }
+
         Ok(BuildFacts {
             version: server.version().to_owned(),
             source: words::redact(url),
@@ -183,12 +191,14 @@ impl<E: Replicated + 'static> Servers<E> {
         let (try_config, try_creation) = (self.try_config, self.try_creation);
         let connections = estimate::of_plan(&file.plan).connections;
         let place = place.to_owned();
+
         configs.each(version, move |config, target| {
             let plan = &file.plan;
             let home = data_root.map_or_else(std::env::temp_dir, |root| root.join(target));
             let network = network_for(plan, config, None)?;
             let replica_port = port_for_replicas(config)?;
             let texts = file.config_texts(config)?;
+
             let options = StartOptions {
                 build: &place,
                 data_dir: &home,
@@ -208,6 +218,7 @@ impl<E: Replicated + 'static> Servers<E> {
                 wrapper: None,
                 stop: &AtomicBool::new(false),
             };
+
             try_config(&options)?;
             if config.needs_trial_of_creation() {
                 try_creation(&options)?;
@@ -219,8 +230,10 @@ impl<E: Replicated + 'static> Servers<E> {
                 let replica = StartOptions { set, replicas: None, ..options };
                 try_config(&replica).context(ITS_REPLICAS)?;
             }
+
             Ok(())
         });
+
         Ok(())
     }
 
@@ -233,6 +246,7 @@ impl<E: Replicated + 'static> Servers<E> {
                 (self.attach)(url.expose()).with_context(|| format!("{name} can't be used"))?;
             replicas.push((name, replica));
         }
+
         Ok(replicas)
     }
 
@@ -241,8 +255,10 @@ impl<E: Replicated + 'static> Servers<E> {
         let server = (self.attach)(url)?;
         cell.url = Some(url.to_owned());
         let replicas = self.attach_replicas(cell.build())?;
+
         let mut target = SqlTarget::new(server, Leftovers::default());
         target.preparation = Some(Box::new(AttachedReplicas { replicas }));
+
         Ok(target)
     }
 
@@ -252,10 +268,12 @@ impl<E: Replicated + 'static> Servers<E> {
         let launch = Launch::of(cell)?;
         let log = cell.directory.log_path();
         let database = cell.database_to_copy();
+        // An upgrade also needs the build that loaded the database.
         let before = match cell.loader() {
             Some(_) => Some(Installed::of(cell.loading_parts().0)?.place),
             None => None,
         };
+
         let options = StartOptions {
             wrapper: cell.tool.as_ref().map(|tool| tool as &dyn Wrapper),
             database: database
@@ -270,12 +288,15 @@ impl<E: Replicated + 'static> Servers<E> {
         if let Some(text) = server.config_text() {
             cell.directory.write_text(RECORDED_CONFIG, text)?;
         }
+
         let names: Vec<String> = (1..=config.replicas).map(replica_name).collect();
         let replica_homes = names.iter().map(|name| home.join(name)).collect();
         let preparation = StartedReplicas { launch, names, config_file: self.config_file };
+
         let mut target =
             SqlTarget::new(server, Leftovers { replica_homes, ..Leftovers::default() });
         target.preparation = Some(Box::new(preparation));
+
         Ok(target)
     }
 }
@@ -315,11 +336,13 @@ impl<E: Replicated + 'static> Preparation<E> for StartedReplicas {
         if self.names.is_empty() {
             return Ok(None);
         }
+
         let mut replicas = Vec::new();
         for name in &self.names {
             let replica = start_replica(cell, primary, &self.launch, name, self.config_file)?;
             replicas.push((name.clone(), replica));
         }
+
         watch(cell, primary, replicas).map(Some)
     }
 }
@@ -341,6 +364,7 @@ fn start_replica<E: Replicated>(
         network: None,
         ..launch.options(session, config, &home, &log)
     };
+
     let kept = format!("{name}.conf");
     let replica = primary
         .start_replica(name, &options)
@@ -348,12 +372,14 @@ fn start_replica<E: Replicated>(
         .with_context(|| format!("can't start {name}"))?;
 
     cell.directory.write_text(&kept, replica.config_text().unwrap_or_default())?;
-    let limits = replica
-        .limits()
-        .iter()
-        .map(|limit| Limit { what: format!("{name}.{}", limit.what), ..limit.clone() });
-    cell.note_limits(&limits.collect::<Vec<_>>());
+
+    let mut limits = Vec::new();
+    for limit in replica.limits() {
+        limits.push(Limit { what: format!("{name}.{}", limit.what), ..limit.clone() });
+    }
+    cell.note_limits(&limits);
     cell.note("server::config", replica.notes());
+
     Ok(replica)
 }
 
@@ -365,17 +391,20 @@ fn watch<E: Replicated + 'static>(
 ) -> anyhow::Result<Box<dyn Replication>> {
     let session = cell.session;
     if cell.config().reads_replicas {
+        // The ranks get the address of the primary alone.
         if session.ranks.is_some() {
             bail!(
                 "load ranks can't read from replicas: remove `reads` from the config, or run without load ranks"
             );
         }
+
         let replicas: Vec<&E> = replicas.iter().map(|(_, replica)| replica).collect();
         primary.read_from(&replicas);
     }
 
     let timeout = session.plan().server_timeout;
     let is_foreign = primary.server().is_none();
+
     let watched = Replicas::watch(
         primary,
         replicas,
@@ -383,8 +412,10 @@ fn watch<E: Replicated + 'static>(
         timeout,
         &session.stop,
         &|text| session.events.say(text),
+        // What is made in a server of others is noted, so that it is dropped even after a crash.
         |table| if is_foreign { cell.note_table(table) } else { Ok(()) },
     )?;
+
     Ok(Box::new(watched))
 }
 
@@ -407,7 +438,9 @@ impl Launch {
         let plan = session.plan();
         let network = network_for(plan, config, session.ranks.as_ref())?;
         let replica_port = port_for_replicas(config)?;
+
         let variant = &plan.variants[cell.planned.variant];
+
         Ok(Self {
             place: Installed::of(cell.build())?.place,
             config_texts: session.file.config_texts(config)?,
@@ -471,6 +504,7 @@ fn network_for(
     config: &Config,
     ranks: Option<&LoadRanks>,
 ) -> anyhow::Result<Option<Network>> {
+    // Without an address of the plan's, TLS needs TCP all the same: only clients here use it.
     let address = match ranks {
         Some(ranks) if ranks.has_other_host() => Some(ranks.reached_address(plan.listen)?),
         _ => plan.listen.or(config.tls.then_some(Ipv4Addr::LOCALHOST.into())),
@@ -478,7 +512,9 @@ fn network_for(
     let Some(address) = address else {
         return Ok(None);
     };
+
     let port = Port::reserve(address);
+
     Ok(Some(Network {
         port: port.with_context(|| format!("a server can't listen on {address}"))?,
         password: Secret::new(random_id()?),
@@ -513,6 +549,7 @@ fn keep_config(
     if matches!(error, SetupError::Directory { .. }) || cell.keep {
         return error.into();
     }
+
     let name = cell.build().engine.name();
     let place = home.join(name);
     let config = place.join(config_file);
@@ -522,9 +559,12 @@ fn keep_config(
     {
         return error.into();
     }
+
     if place.exists() {
         remove_database(home, name);
     }
+
+    // The file is gone from where the error says, and is in the record instead.
     match error {
         SetupError::Config { what, help, option, config_file: Some(_) } => {
             let config_file = Some(cell.directory.path().join(kept));

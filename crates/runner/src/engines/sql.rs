@@ -101,6 +101,7 @@ impl<E: SqlEngine + 'static> RunningTarget for SqlTarget<E> {
             share: ClientShare::ALL,
             writers_max: self.engine.capabilities().writers_max,
         };
+
         let mut workload = SqlWorkload::new(cell.workload(), options)?;
 
         // Only a server of others may already have tables.
@@ -122,12 +123,15 @@ impl<E: SqlEngine + 'static> RunningTarget for SqlTarget<E> {
             // Others drop what is noted already.
             self.noted = Some(cell.record.tables_left.len());
         }
+
         self.create(cell, &tables)
     }
 
     fn steps(&mut self, cell: &CellRun<'_>) -> anyhow::Result<TargetSteps<'_>> {
         let workload = self.workload.as_mut().context("the tables were not made")?;
+
         let replication = self.replication.as_deref();
+
         Ok(TargetSteps {
             engine: Box::new(SqlSteps { engine: &self.engine, replication }),
             runner: workload.runner(&self.engine),
@@ -140,6 +144,7 @@ impl<E: SqlEngine + 'static> RunningTarget for SqlTarget<E> {
         let Some(noted) = self.noted else {
             return Ok(());
         };
+
         if cell.keep {
             if ended == Some(Status::Complete) {
                 // They belong to the operator now.
@@ -163,11 +168,14 @@ impl<E: SqlEngine + 'static> RunningTarget for SqlTarget<E> {
         };
         // The next cell drops the tables of one that failed, but only on the primary.
         let keeps_tables = cell.keep && ended == Some(Status::Complete);
+
         let StoppedReplicas { cleaned, stopped } = replication.stop(keeps_tables);
+
         match cleaned {
             Ok(()) => cell.record.tables_left.retain(|table| table != HEARTBEAT_TABLE),
             Err(error) => cell.note("replica::left", &[format!("{error:#}")]),
         }
+
         stopped
     }
 

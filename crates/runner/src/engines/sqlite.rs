@@ -32,6 +32,7 @@ impl EngineRow for Sqlite {
         let installed = Installed::of(build)?;
         let path = path_of(&installed)?;
         let identity = library::identify(Engine::Sqlite, &path)?;
+
         for (&config, &target) in &configs.targets {
             let path = path.clone();
             let pragmas = LibraryConfig {
@@ -45,6 +46,7 @@ impl EngineRow for Sqlite {
                 try_config: Box::new(move || library::try_config(Engine::Sqlite, &path, &pragmas)),
             });
         }
+
         Ok(BuildFacts {
             files: installed.hashes(&[PathBuf::from(&identity.path)])?,
             version: identity.version,
@@ -67,6 +69,7 @@ impl EngineRow for Sqlite {
         } else {
             sqlite::Sqlite::start(library, data_dir.path(), &cell.config().set)
         };
+
         match opened {
             Ok(database) => {
                 let data = data_dir.path().to_owned();
@@ -85,9 +88,11 @@ impl EngineRow for Sqlite {
 fn find_bundled(configs: &mut Configs<'_>) -> BuildFacts {
     let bundled = sqlite::Library::bundled();
     let version = bundled.version();
+
     configs.each(&format!("SQLite {version}"), move |config, _| {
         Ok(sqlite::Sqlite::try_config(bundled, &config.set)?)
     });
+
     BuildFacts::bundled(version)
 }
 
@@ -99,6 +104,7 @@ fn path_of(installed: &Installed) -> anyhow::Result<PathBuf> {
         _ if place.is_dir() => place,
         _ => return Ok(place.to_owned()),
     };
+
     builds::find_library(Engine::Sqlite.name(), root).ok_or_else(|| {
         let help = format!(
             "write `{BUNDLED}`, the path of a shared library, or a version to download, as in `sqlite@3.46.1`"

@@ -83,6 +83,7 @@ impl Counting {
             }
             None => (std::process::id(), super::folder_of_process(home), None),
         };
+
         Ok(Self {
             callgrind: tool.callgrind.clone(),
             folder,
@@ -90,6 +91,8 @@ impl Counting {
             exact,
             root,
             code: EngineCode::of(build.home(), &own_path()?),
+            // A library compacts in the background what it was given, after the operation has
+            // ended.
             writes_later: build.engine.facts().interface == EngineInterface::Keys,
         })
     }
@@ -104,7 +107,9 @@ impl Counting {
     ) -> CountedLoad {
         let connections: Vec<Connection> = tasks.iter().map(Connection::of).collect();
         let seats: Vec<window::Connection> = tasks.iter().map(seat_of).collect();
+
         let window = Arc::new(Window::new(self.window_of(step), &seats));
+
         let tasks = take_turns(tasks, &window);
 
         let load_ended = AtomicBool::new(false);
@@ -119,6 +124,7 @@ impl Counting {
             Ok(counted) => self.describe(counted, connections, &window),
             Err(panic) => std::panic::resume_unwind(panic),
         };
+
         CountedLoad { outcome, counted }
     }
 
@@ -134,6 +140,7 @@ impl Counting {
             warmup_operations: window.size().warmup,
             ..StepWork::default()
         };
+
         let counted = match counted {
             Ok(counted) => counted,
             Err(error) => {
@@ -146,10 +153,13 @@ impl Counting {
             *work.operations.entry(kind).or_default() += operations;
         }
         for (connection, thread) in connections.iter_mut().zip(window.threads()) {
+            // Known only now: the load has created the threads.
             connection.client_thread = thread;
         }
+
         let (parts, graphs) = sorted(counted, &connections, &self.code);
         work.parts = parts;
+
         CountedStep { work, graphs }
     }
 
@@ -174,6 +184,7 @@ impl Counting {
         load_ended: &AtomicBool,
     ) -> anyhow::Result<Vec<Counted>> {
         let mut counter = Counter::new(&self.callgrind, &self.folder, self.user);
+
         let mut result = None;
         loop {
             match window.watch() {
@@ -189,10 +200,12 @@ impl Counting {
                 }
                 Phase::WarmUp | Phase::Counting | Phase::Over => {}
             }
+
             if load_ended.load(Relaxed) {
                 break;
             }
         }
+
         result.unwrap_or_else(|| {
             anyhow::bail!(
                 "the step ended before its {} operations of warm-up, or did not complete; \

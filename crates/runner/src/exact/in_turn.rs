@@ -28,13 +28,16 @@ const LOOKS_MAX: u32 = 1000;
 
 /// Makes the connections of a step work in turn.
 pub fn take_turns(tasks: Vec<Task>, window: &Arc<Window>) -> Vec<Task> {
-    let in_turn = |(number, task): (usize, Task)| {
+    let mut in_turn = Vec::new();
+    for (number, task) in tasks.into_iter().enumerate() {
         let window = Arc::clone(window);
         let server = task.server_thread.map(ServingThread::new);
         let program = Box::new(InTurn { program: task.program, window, number, ready: 0, server });
-        Task { program, schedule: workload::Schedule::Closed, ..task }
-    };
-    tasks.into_iter().enumerate().map(in_turn).collect()
+        // The window decides who works next: a schedule would change the order.
+        in_turn.push(Task { program, schedule: workload::Schedule::Closed, ..task });
+    }
+
+    in_turn
 }
 
 impl InTurn {
@@ -44,6 +47,7 @@ impl InTurn {
         let Some(server) = &mut self.server else {
             return;
         };
+
         for _ in 0..LOOKS_MAX {
             if server.waits_for_message() != Some(false) {
                 return;
@@ -70,6 +74,7 @@ impl Program for InTurn {
             Turn::NotYet => return Next::Later,
             Turn::Over => return Next::Done,
         }
+
         match self.program.prepare() {
             Next::Ready(kind) => {
                 self.ready = kind;
@@ -79,6 +84,7 @@ impl Program for InTurn {
                 self.window.pass_turn(self.number);
                 Next::Later
             }
+            // Asked again, so that the step ends only when the window does.
             Next::Done => {
                 self.window.finish(self.number);
                 Next::Later

@@ -54,13 +54,16 @@ impl Tool {
         if planned.kind != CellKind::Exact {
             return Ok(None);
         }
+
         let plan = session.plan();
         let engine = plan.builds[plan.targets[planned.target].build].engine;
+
         let options = Options {
             simulate_cache: plan.exact.simulate == Simulate::Cache,
             // A library's process starts only tools, such as those that count.
             leaves_out_programs: !engine.facts().is_server(),
         };
+
         Ok(Some(Self { callgrind: Callgrind::find()?, options }))
     }
 }

@@ -111,6 +111,7 @@ pub fn sorted(
     let mut sorting = Sorting::default();
     let all = Connection::all(connections);
     let is_divided = !code.is_all() || connections.iter().all(|one| one.server_thread.is_some());
+
     for counted in counted {
         let served = if is_divided {
             connections.iter().find(|connection| connection.is_served_by(&counted))
@@ -118,6 +119,7 @@ pub fn sorted(
             // Not the background's: that of another server has no connections in it.
             Some(&all)
         };
+
         let role = if served.is_some() { WorkRole::Serving } else { WorkRole::Background };
         // Nobody calls into a thread of the engine itself, such as one that compacts.
         if !code.has_client(&counted.graph) {
@@ -129,6 +131,7 @@ pub fn sorted(
         sorting.add(role, served, &parts.engine, &BTreeMap::new());
         sorting.add(WorkRole::Client, None, &parts.client, &BTreeMap::new());
     }
+
     (sorting.parts, sorting.graphs)
 }
 
@@ -142,6 +145,7 @@ impl Connection {
                 kinds.push(kind.clone());
             }
         }
+
         Self { role: ALL_THREADS, kinds, server_thread: None, client_thread: None }
     }
 
@@ -172,8 +176,10 @@ impl Sorting {
         if instructions == 0 {
             return;
         }
+
         self.graphs.entry(role).or_default().merge(graph);
 
+        // Threads of one role are one part: how the engine divides its work is no difference.
         let name = served.map_or(role.name(), |connection| connection.role);
         let known = self.parts.iter_mut().find(|part| part.role == role && part.name == name);
         let part = match known {
@@ -189,6 +195,7 @@ impl Sorting {
                 self.parts.last_mut().expect("one was pushed")
             }
         };
+
         part.instructions += instructions;
         for (event, count) in events.iter().filter(|(event, _)| *event != INSTRUCTIONS) {
             *part.events.entry(event.clone()).or_default() += count;

@@ -113,8 +113,10 @@ impl Window {
             counted: BTreeMap::new(),
             thread: None,
         });
+
         let all_have_rates = connections.iter().all(|connection| connection.has_rate);
         let state = State { phase: Phase::WarmUp, seats: seats.collect(), turn: 0, all_have_rates };
+
         Self { size, state: Mutex::new(state), moved: Condvar::new() }
     }
 
@@ -139,6 +141,7 @@ impl Window {
         let answer = state.answer(number, self.size);
         // The answer may have changed the phase.
         self.moved.notify_all();
+
         if answer == Turn::NotYet {
             state = self.wait(state);
             return state.answer(number, self.size);
@@ -150,11 +153,14 @@ impl Window {
     pub fn end_operation(&self, number: usize, kind: &str) {
         let mut state = self.state();
         let is_counted = state.phase == Phase::Counting;
+
         let seat = &mut state.seats[number];
         seat.done += 1;
+
         if is_counted {
             *seat.counted.entry(kind.to_owned()).or_default() += 1;
         }
+
         state.pass_turn();
         self.moved.notify_all();
     }
@@ -163,11 +169,14 @@ impl Window {
     /// no other works any more, it ends.
     pub fn pass_turn(&self, number: usize) {
         let mut state = self.state();
+
         let mut others = state.seats.iter().enumerate().filter(|(other, _)| *other != number);
         if others.all(|(_, other)| !other.is_awaited()) {
             state.seats[number].is_finished = true;
         }
+
         state.pass_turn();
+
         self.moved.notify_all();
     }
 
@@ -213,6 +222,7 @@ impl State {
         if self.phase == Phase::Over && (self.seats[number].is_finished || !size.goes_on) {
             return Turn::Over;
         }
+
         match self.phase {
             // The step has less work than the warm-up.
             Phase::WarmUp if !self.seats.iter().any(Seat::is_awaited) => self.phase = Phase::Over,
@@ -222,7 +232,9 @@ impl State {
             }
             _ => {}
         }
+
         let rests = matches!(self.phase, Phase::Opening | Phase::Closing);
+
         if rests || self.turn != number || self.seats[number].is_finished {
             return Turn::NotYet;
         }

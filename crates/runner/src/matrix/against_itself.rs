@@ -25,17 +25,21 @@ pub fn plan(
     {
         sets.push(format!("against-itself=\"{}\"", cell.key.target));
     }
+
     let is_asked_for = |key: &str| {
         let keys = request.sets.iter().filter_map(|set| set.split_once('='));
         keys.into_iter().any(|(given, _)| given.trim() == key)
     };
+
     let is_fixed = file.plan.until_decided.is_none();
     if is_fixed && file.plan.repeats < REPEATS && !is_asked_for("repeats") {
         sets.push(format!("repeats={REPEATS}"));
     }
+
     if file.plan.order != Order::Interleaved && !is_asked_for("order") {
         sets.push("order=\"interleaved\"".to_owned());
     }
+
     plan_file::with_sets(file, sets)
 }
 
@@ -45,6 +49,7 @@ pub fn matches(only: &CellFilters, plan: &Plan, cell: &CellRef) -> bool {
     let [target, twin] = plan.targets.as_slice() else {
         return only.matches(cell);
     };
+
     let is_of_twin = cell.key.target == twin.name;
     let original = CellRef::of(cell.key.of_target(&target.name), &cell.workload);
     only.matches(cell) || is_of_twin && only.matches(&original)

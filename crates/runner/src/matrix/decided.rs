@@ -48,21 +48,26 @@ impl OpenComparisons {
     ) -> anyhow::Result<Self> {
         let comparisons = judge(directory, run, until_decided.effect)?;
 
+        // The base and all open targets of a load grow together: a repeat has one round for it.
         let mut loads: Vec<OpenLoad> = Vec::new();
         for comparison in comparisons.iter().filter(|judged| judged.decision.is_open()) {
             let cell = &comparison.cell;
             let of_base = cell.of_target(&run.base);
             let has_base = run.cells.iter().any(|known| known.key.is_repeat_of(&of_base));
             let mut of_target = run.cells.iter().filter(|known| known.key.is_repeat_of(cell));
+
             if !has_base || !of_target.any(|known| only.matches(known)) {
                 continue;
             }
+
             match loads.iter_mut().find(|load| load.like.load() == cell.load()) {
                 Some(load) => load.add(&cell.target),
                 None => loads.push(OpenLoad::new(run, cell)),
             }
         }
+
         loads.retain(|load| load.repeat <= REPEATS_MAX);
+
         Ok(Self { comparisons, loads })
     }
 
@@ -85,11 +90,11 @@ impl OpenComparisons {
     fn repeats_needed(&self) -> Option<u32> {
         let mut needed = 0;
         for judged in &self.comparisons {
-            if let Decision::Open { repeats_needed } = judged.decision {
-                let total = repeats_needed.filter(|total| *total < REPEATS_CAP)?;
-                needed = needed.max(total.saturating_sub(judged.repeats));
-            }
+            let Decision::Open { repeats_needed } = judged.decision else { continue };
+            let total = repeats_needed.filter(|total| *total < REPEATS_CAP)?;
+            needed = needed.max(total.saturating_sub(judged.repeats));
         }
+
         Some(needed)
     }
 }
@@ -130,6 +135,7 @@ fn judge(directory: &RunDir, run: &Run, effect: f64) -> anyhow::Result<Vec<Judge
     let mut figures = analysis::figures::figures(std::slice::from_ref(directory))?;
     // A run that was resumed until all is decided is not yet recorded as one.
     figures.is_open_ended = true;
+
     let options = CompareOptions {
         base: run.base.clone(),
         effect,
@@ -139,6 +145,7 @@ fn judge(directory: &RunDir, run: &Run, effect: f64) -> anyhow::Result<Vec<Judge
 
     let compared = compare(&figures, &options);
     let rows = compared.rows.into_iter().filter(|row| row.metric == THROUGHPUT);
+    // Cells that failed count as tried: a target that always fails would go on forever.
     let comparisons = rows.map(|row| {
         let tried = run.cells.iter().filter(|cell| cell.key.is_repeat_of(&row.cell)).count();
         JudgedComparison {
@@ -148,6 +155,7 @@ fn judge(directory: &RunDir, run: &Run, effect: f64) -> anyhow::Result<Vec<Judge
             step: row.step,
         }
     });
+
     Ok(comparisons.collect())
 }
 
@@ -162,6 +170,7 @@ pub fn extend(
     let open = OpenComparisons::of(growing.directory, growing.run, only, until_decided)?;
     let round = growing.next_round(open.repeat(), |cell| open.have_next(cell))?;
 
+    // A repeat that would not end in time is not begun: half of one says nothing.
     let time_left = until_decided.time.saturating_sub(elapsed);
     let repeat_time = round.matrix.time_left(0);
     let next = if !open.has_any() {
@@ -171,6 +180,7 @@ pub fn extend(
     } else {
         NextRepeat::Begins
     };
+
     growing.events.repeat_judged(&JudgedRepeat {
         repeat: last_repeat(growing.run, |_| true),
         comparisons: &open.comparisons,

@@ -45,6 +45,7 @@ impl Failures {
             told.count += 1;
             return told.count;
         }
+
         self.told.push(Told { causes, count: 1 });
         1
     }
@@ -62,8 +63,11 @@ impl Failures {
         if self.keeps_going || steps.any(|step| step.step().status == Status::Complete) {
             return Ok(());
         }
+
+        // Nothing of the target works yet, so its later cells would fail, too.
         let target = matrix.tasks[index].reference.key.target.clone();
         let left_out = matrix.leave_out(&target, index + 1);
+
         if !left_out.is_empty() {
             let cells = match left_out.len() {
                 1 => "1 other cell".to_owned(),
@@ -75,6 +79,7 @@ impl Failures {
             );
             events.warn(None, &text);
         }
+
         self.left_out.extend(left_out);
         Ok(())
     }
@@ -84,12 +89,14 @@ impl Failures {
 fn without_numbers(text: &str) -> String {
     let mut general = String::with_capacity(text.len());
     for letter in text.chars() {
+        // Failures that differ only in numbers, such as of processes or of times, are alike.
         match letter {
             '0'..='9' if general.ends_with('0') => {}
             '0'..='9' => general.push('0'),
             letter => general.push(letter),
         }
     }
+
     general
 }
 

@@ -28,17 +28,20 @@ pub fn first_plan(file: &PlanFile, search: &RateSearch) -> anyhow::Result<PlanFi
     let [Variant { name: None, workload, .. }] = &file.plan.variants[..] else {
         return Err(has_variants().into());
     };
+
     if file.plan.repeats == 0 {
         let message = "`find` measures time, so `repeats` can't be 0";
         let help = "give the number of repeats: `--set repeats=1`";
         return Err(UsageError::new(message, Some(help.into())).into());
     }
+
     if file.plan.until_decided.is_some() {
         let message =
             "`find` compares nothing, so the plan's repeats can't go on until all is decided";
         let help = "give the number of repeats: `--set repeats=1`";
         return Err(UsageError::new(message, Some(help.into())).into());
     }
+
     let steps: Vec<&str> = workload.steps().iter().map(|step| step.name).collect();
     let step = search.step.as_str();
     let Some(at) = steps.iter().position(|name| *name == step) else {
@@ -64,10 +67,12 @@ pub fn first_plan(file: &PlanFile, search: &RateSearch) -> anyhow::Result<PlanFi
     if workload.steps()[at].time.is_none() && !has_rows {
         sets.push(format!("{step_path}.time={TIME}"));
     }
+
     sets.push(match search.rate_max {
         None => format!("{path}.variant.{UNLIMITED}={{}}"),
         Some(rate) => rate_set(&path, step, rate),
     });
+
     plan_file::with_sets(file, sets)
 }
 
@@ -88,11 +93,13 @@ fn refuse_unfit_rate(
         };
         return Err(UsageError::new(format!("step `{step}` can't have a rate"), Some(help)));
     };
+
     if rate.is_some() && search.rate_max.is_none() {
         let message = format!("the plan gives step `{step}` a rate, so it can't run without one");
         let help = "give the highest rate to try, per second and client, with `--to`";
         return Err(UsageError::new(message, Some(help.into())));
     }
+
     Ok(())
 }
 
@@ -105,6 +112,7 @@ pub fn refuse_without_replicas(
     if search.lag_ms.is_none() {
         return Ok(());
     }
+
     for target in &plan.targets {
         let is_searched = cells.iter().any(|cell| cell.key.target == target.name);
         if is_searched && !plan.has_replicas(target) {
@@ -113,6 +121,7 @@ pub fn refuse_without_replicas(
             return Err(UsageError::new(message, Some(help.into())));
         }
     }
+
     Ok(())
 }
 
@@ -176,7 +185,9 @@ pub fn next_rates(
     if run.search.is_none() {
         return Ok(Vec::new());
     }
+
     let figures = analysis::figures::figures(std::slice::from_ref(directory))?;
+
     let mut next = Vec::new();
     for searched in analysis::search::rate_searches(run, &figures) {
         let SearchState::Next(rate) = searched.state else { continue };
@@ -185,6 +196,7 @@ pub fn next_rates(
             next.push(NextTry { searched, rate });
         }
     }
+
     Ok(next)
 }
 
@@ -194,13 +206,17 @@ fn is_of(searched: &SearchedTarget, cell: &CellRef) -> bool {
 
 /// Returns true if the search of a target with a measured cell has stopped without an answer.
 pub fn has_no_answer(run: &Run, figures: &Figures, is_measured: impl Fn(&CellKey) -> bool) -> bool {
-    let searched = analysis::search::rate_searches(run, figures);
-    let mut stopped =
-        searched.iter().filter(|searched| matches!(searched.state, SearchState::Stopped(_)));
-    stopped.any(|searched| {
+    for searched in analysis::search::rate_searches(run, figures) {
+        if !matches!(searched.state, SearchState::Stopped(_)) {
+            continue;
+        }
         let mut cells = run.cells.iter();
-        cells.any(|cell| is_of(searched, cell) && is_measured(&cell.key))
-    })
+        if cells.any(|cell| is_of(&searched, cell) && is_measured(&cell.key)) {
+            return true;
+        }
+    }
+
+    false
 }
 
 /// Adds the rates to try next to the plan and to the record of a run. Returns the cells to measure;
@@ -217,16 +233,20 @@ pub fn extend(
 
     *growing.file = plan_file::with_sets(growing.file, new_rate_sets(growing.file, search, &next))?;
     raise_repeats(&mut growing.file.plan, &growing.run.cells);
+
     let planned = growing.file.plan.repeats;
     let first_try = if search.repeats > 0 { search.repeats } else { planned };
+
     let is_next = |cell: &CellRef| next.iter().any(|next| next.has(cell, first_try));
+    // A second try of a rate has as many repeats again, numbered after those of the first.
     let round = growing.next_round(2 * search.repeats, is_next)?;
 
     for next in &next {
         next.tell(growing.events);
     }
+
     let matrix = growing.record(round)?;
-    Ok(Some(matrix).filter(|matrix| !matrix.tasks.is_empty()))
+    if matrix.tasks.is_empty() { Ok(None) } else { Ok(Some(matrix)) }
 }
 
 /// Returns the `--set` arguments of rates that the plan lacks.
@@ -239,5 +259,6 @@ fn new_rate_sets(file: &PlanFile, search: &RateSearch, next: &[NextTry]) -> Vec<
             sets.push(set);
         }
     }
+
     sets
 }

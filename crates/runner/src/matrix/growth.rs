@@ -104,6 +104,7 @@ impl GrowingRun<'_> {
         plan.repeats = plan.repeats.max(repeats);
         let mut new = references(plan);
         new.retain(|cell| are_next(cell) && !self.run.cells.contains(cell));
+
         let cells = [self.run.cells.clone(), new].concat();
         plan.repeats = planned;
         raise_repeats(plan, &cells);

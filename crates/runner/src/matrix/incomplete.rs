@@ -26,19 +26,23 @@ impl IncompleteCells {
                 None | Some(Status::Incomplete | Status::Interrupted) => incomplete.missing += 1,
             }
         }
+
         Ok(incomplete)
     }
 
     /// Returns how many there are, and the command that measures them; `None` if there are none.
     pub fn text(&self, directory: &RunDir, run: &Run) -> Option<String> {
-        let parts: Vec<String> = [(self.failed, "failed"), (self.missing, "missing")]
-            .iter()
-            .filter(|(count, _)| *count > 0)
-            .map(|(count, state)| format!("{count} {state}"))
-            .collect();
+        let mut parts: Vec<String> = Vec::new();
+        if self.failed > 0 {
+            parts.push(format!("{} failed", self.failed));
+        }
+        if self.missing > 0 {
+            parts.push(format!("{} missing", self.missing));
+        }
         if parts.is_empty() {
             return None;
         }
+
         Some(format!(
             "{} of {}: `{}` measures what is not complete",
             parts.join(" and "),

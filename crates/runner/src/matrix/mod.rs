@@ -57,7 +57,8 @@ pub struct Matrix {
 
 /// Returns the cells of a plan in order, as they are recorded.
 pub fn references(plan: &Plan) -> Vec<CellRef> {
-    let reference = |cell: &plan::Cell| {
+    let mut references = Vec::new();
+    for cell in plan.cells() {
         let variant = &plan.variants[cell.variant];
         let key = CellKey {
             target: plan.targets[cell.target].name.clone(),
@@ -66,9 +67,10 @@ pub fn references(plan: &Plan) -> Vec<CellRef> {
             repeat: cell.repeat,
             kind: cell.kind,
         };
-        CellRef::of(key, variant.workload.name())
-    };
-    plan.cells().iter().map(reference).collect()
+        references.push(CellRef::of(key, variant.workload.name()));
+    }
+
+    references
 }
 
 /// Returns the status of a cell; `None` if it was never started. A complete cell was measured to
@@ -78,11 +80,13 @@ pub fn status(directory: &RunDir, cell: &CellRef) -> anyhow::Result<Option<Statu
     if !cell.exists() {
         return Ok(None);
     }
-    Ok(Some(match cell.read() {
+
+    let status = match cell.read() {
         Ok(record) if record.status != Status::Complete || cell.is_complete()? => record.status,
         // Its record is damaged.
         _ => Status::Incomplete,
-    }))
+    };
+    Ok(Some(status))
 }
 
 /// Returns what the cells of all targets in a repeat have in common.
@@ -104,27 +108,32 @@ impl Matrix {
         directory: &RunDir,
         only: &CellFilters,
     ) -> anyhow::Result<Self> {
+        let numbered = numbered(plan, cells)?;
+        let rounds: Vec<plan::Cell> = numbered.iter().map(round_of).collect();
+
         let mut pace = Pace::default();
         let mut complete_count = 0;
         let mut tasks = Vec::new();
-        let numbered = numbered(plan, cells)?;
-        let rounds: Vec<plan::Cell> = numbered.iter().map(round_of).collect();
         for task in numbered {
-            if status(directory, &task.reference)? == Some(Status::Complete) {
-                complete_count += 1;
-                let cell = directory.cell(&task.reference)?.read()?;
-                if let Some(ended) = cell.ended_unix_ns {
-                    let took = Duration::from_nanos(ended.saturating_sub(cell.started_unix_ns));
-                    // Cells that take turns share the time.
-                    let round = round_of(&task);
-                    let at_once = rounds.iter().filter(|other| **other == round).count() as u32;
-                    let sharers = if plan.turns.is_some() { at_once } else { 1 };
-                    pace.observe(task.cell, took / sharers, task.estimate.time);
+            if status(directory, &task.reference)? != Some(Status::Complete) {
+                if only.matches(&task.reference) {
+                    tasks.push(task);
                 }
-            } else if only.matches(&task.reference) {
-                tasks.push(task);
+                continue;
+            }
+
+            complete_count += 1;
+            let cell = directory.cell(&task.reference)?.read()?;
+            if let Some(ended) = cell.ended_unix_ns {
+                let took = Duration::from_nanos(ended.saturating_sub(cell.started_unix_ns));
+                // Cells that take turns share the time.
+                let round = round_of(&task);
+                let at_once = rounds.iter().filter(|other| **other == round).count() as u32;
+                let sharers = if plan.turns.is_some() { at_once } else { 1 };
+                pace.observe(task.cell, took / sharers, task.estimate.time);
             }
         }
+
         Ok(Self { tasks, cell_count: cells.len(), complete_count, pace })
     }
 
@@ -134,8 +143,10 @@ impl Matrix {
         let rest = &self.tasks[from..];
         // Counted work depends on nobody's turns.
         let takes_turns = takes_turns && rest[0].cell.kind != CellKind::Exact;
+
         let is_of_group = |task: &&Task| takes_turns && round_of(task) == round_of(&rest[0]);
         let others = rest.iter().skip(1).take_while(is_of_group).count();
+
         from..from + 1 + others
     }
 
@@ -156,9 +167,11 @@ impl Matrix {
         if self.cell_count != plan.cells().len() {
             text += &format!(", {} of them in this run", self.cell_count);
         }
+
         if self.complete_count > 0 {
             text += &format!("; {} complete", self.complete_count);
         }
+
         let count = self.tasks.len();
         format!("{text}; {count} to be measured, {}", about(self.time_left(0)))
     }
@@ -167,29 +180,36 @@ impl Matrix {
 /// Returns the factors of the matrix as text: `2 targets x 5 repeats = 10 cells`. Leaves out cells
 /// that are not applicable.
 pub fn factors(plan: &Plan) -> String {
-    let variants = plan.variants.iter().filter(|variant| variant.name.is_some());
+    let variant_count = plan.variants.iter().filter(|variant| variant.name.is_some()).count();
     let is_open_ended = plan.until_decided.is_some();
     let factors = [
         (plan.targets.len(), "target", true),
-        (variants.count(), "variant", false),
+        (variant_count, "variant", false),
         (plan.clients.len(), "client count", false),
         (plan.repeats as usize, "repeat", is_open_ended),
     ];
-    let factors: Vec<String> = factors
-        .iter()
-        .filter(|(count, _, always)| *always || *count > 1)
-        .map(|(count, what, _)| counted(*count, what))
-        .collect();
+
+    let mut shown: Vec<String> = Vec::new();
+    for (count, what, is_always_shown) in factors {
+        // A factor of 1 changes nothing in the product.
+        if is_always_shown || count > 1 {
+            shown.push(counted(count, what));
+        }
+    }
+
     let product = plan.cells().len();
-    let mut text = format!("{} = {}", factors.join(" x "), counted(product, "cell"));
+    let mut text = format!("{} = {}", shown.join(" x "), counted(product, "cell"));
+
     let left_out = plan.not_applicable().len() * plan.clients.len() * plan.repeats as usize;
     if left_out > 0 {
         text += &format!(" without {left_out} that are not applicable");
     }
+
     if let Some(until_decided) = plan.until_decided {
         let time = about(until_decided.time);
         text += &format!("; more repeats until all is decided, {time} at most");
     }
+
     text
 }
 
@@ -204,27 +224,22 @@ pub fn matching(plan: &Plan, cells: &[CellRef], only: &CellFilters) -> anyhow::R
 pub fn numbered(plan: &Plan, cells: &[CellRef]) -> anyhow::Result<Vec<Task>> {
     let known: Vec<(CellRef, plan::Cell)> =
         references(plan).into_iter().zip(plan.cells()).collect();
-    cells
-        .iter()
-        .enumerate()
-        .map(|(index, reference)| {
-            let (_, cell) = known
-                .iter()
-                .find(|(known, _)| known.path == reference.path)
-                .with_context(|| {
-                    format!(
-                        "the record has a cell `{}` that its plan does not have",
-                        reference.path
-                    )
-                })?;
-            Ok(Task {
-                number: index + 1,
-                reference: reference.clone(),
-                cell: *cell,
-                estimate: estimate::of_cell(plan, cell),
-            })
-        })
-        .collect()
+
+    let mut tasks = Vec::new();
+    for (index, reference) in cells.iter().enumerate() {
+        let found = known.iter().find(|(known, _)| known.path == reference.path);
+        let (_, cell) = found.with_context(|| {
+            format!("the record has a cell `{}` that its plan does not have", reference.path)
+        })?;
+        tasks.push(Task {
+            number: index + 1,
+            reference: reference.clone(),
+            cell: *cell,
+            estimate: estimate::of_cell(plan, cell),
+        });
+    }
+
+    Ok(tasks)
 }
 
 /// Returns the names of a workload's steps.
@@ -235,17 +250,21 @@ pub fn step_names(workload: &Workload) -> Vec<String> {
 
 /// Returns the steps of each variant of a plan.
 pub fn steps_of_variants(plan: &Plan) -> Vec<WorkloadSteps> {
-    let variants = plan.variants.iter();
-    let steps = variants.map(|variant| WorkloadSteps {
-        workload: variant.workload.name().into(),
-        variant: variant.name.clone(),
-        steps: step_names(&variant.workload),
-        alone: variant.alone.as_ref().map(|alone| AloneStep {
+    let mut steps = Vec::new();
+    for variant in &plan.variants {
+        let alone = variant.alone.as_ref().map(|alone| AloneStep {
             step: alone.step.clone(),
             in_sequence: alone.in_sequence.clone(),
-        }),
-    });
-    steps.collect()
+        });
+        steps.push(WorkloadSteps {
+            workload: variant.workload.name().into(),
+            variant: variant.name.clone(),
+            steps: step_names(&variant.workload),
+            alone,
+        });
+    }
+
+    steps
 }
 
 #[cfg(test)]

@@ -30,7 +30,9 @@ impl Pace {
             (other.cell.variant, other.cell.clients) == (cell.variant, cell.clients)
         };
         let has_same_target = |other: &&Measured| other.cell.target == cell.target;
+
         let all = || self.measured.iter();
+        // The most similar cells that there are say most about this one.
         corrected(estimate, all().filter(is_similar).filter(has_same_target))
             .or_else(|| corrected(estimate, all().filter(is_similar)))
             .or_else(|| corrected(estimate, all()))
@@ -49,6 +51,8 @@ fn corrected<'m>(
         took += one.took;
         expected += one.estimate;
     }
+
+    // Without any, this divides by zero.
     let error = took.as_secs_f64() / expected.as_secs_f64();
     error.is_finite().then(|| estimate.mul_f64(error))
 }
@@ -58,6 +62,7 @@ pub fn about(time: Duration) -> String {
     let seconds = time.as_secs_f64().ceil() as u64;
     let minutes = (seconds + 30) / 60;
     let hours = (minutes + 30) / 60;
+
     if seconds < 100 {
         format!("about {seconds} s")
     } else if minutes < 100 {

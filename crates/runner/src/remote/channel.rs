@@ -86,13 +86,17 @@ impl RankChannel {
         let Some((rank, bytes)) = self.ranks.receive()? else {
             return Ok(false);
         };
-        let index = rank as usize - 1;
+
+        // A late answer to an earlier order says nothing about this one.
         let (numbered, tail) = decode::<Numbered<Report<'_>>>(&bytes)?;
-        if numbered.order == self.order {
-            match numbered.message {
-                Report::Failed(failure) => return Err(self.failure(index, failure)),
-                report => take(index, report, tail)?,
-            }
+        if numbered.order != self.order {
+            return Ok(true);
+        }
+
+        let index = rank as usize - 1;
+        match numbered.message {
+            Report::Failed(failure) => return Err(self.failure(index, failure)),
+            report => take(index, report, tail)?,
         }
         Ok(true)
     }
@@ -118,22 +122,27 @@ impl RankChannel {
         take: impl Fn(Report<'_>) -> Option<T>,
     ) -> anyhow::Result<Vec<T>> {
         let mut answers: Vec<Option<T>> = self.hosts.iter().map(|_| None).collect();
+
         let until = self.clock.now() + timeout_ns;
         while let Some(missing) = answers.iter().position(Option::is_none) {
             let received = self.receive(|index, report, _| {
+                // The first answer of a rank stays: other reports of it may follow.
                 answers[index] = take(report).or(answers[index].take());
                 Ok(())
             })?;
+
             if stop.is_some_and(|stop| stop.load(Relaxed)) {
                 bail!("it was interrupted");
             }
             if self.clock.now() > until {
                 return Err(self.lost(missing).into());
             }
+
             if !received {
                 std::thread::sleep(POLL);
             }
         }
+
         Ok(answers.into_iter().flatten().collect())
     }
 
@@ -153,6 +162,7 @@ impl RankChannel {
             self.order += 1;
             let asked_at = self.clock.now();
             self.send(index, Order::ReadClock)?;
+
             let mut theirs = None;
             // Without pauses, which would be part of the round trip.
             while theirs.is_none() {
@@ -166,12 +176,14 @@ impl RankChannel {
                     return Err(self.lost(index).into());
                 }
             }
+
             readings.extend(theirs.map(|theirs| Reading {
                 asked_at,
                 theirs,
                 answered_at: self.clock.now(),
             }));
         }
+
         Ok(ClockOffset::of(&readings).unwrap_or_default())
     }
 }

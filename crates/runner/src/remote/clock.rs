@@ -27,6 +27,7 @@ impl ClockOffset {
         let best = readings.iter().min_by_key(|reading| reading.answered_at - reading.asked_at)?;
         let round_trip = best.answered_at - best.asked_at;
         let middle = best.asked_at + round_trip / 2;
+
         Some(Self {
             offset_ns: best.theirs.cast_signed() - middle.cast_signed(),
             uncertainty_ns: round_trip.div_ceil(2),

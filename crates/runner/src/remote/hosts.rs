@@ -27,6 +27,7 @@ impl RankHost {
         let boot = fs_err::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
         let network = fs_err::read_link("/proc/self/ns/net").unwrap_or_default();
         let name = rustix::system::uname();
+
         Self {
             assay: assay.clone(),
             name: name.nodename().to_string_lossy().into_owned(),
@@ -42,12 +43,14 @@ pub fn refuse_other_assay(hosts: &[RankHost], here: &RankHost) -> Result<(), Usa
     let Some(rank) = hosts.iter().position(|host| host.assay != here.assay) else {
         return Ok(());
     };
+
     let RankHost { name, assay, .. } = &hosts[rank];
     let message = format!(
         "rank {} on host `{name}` is assay {assay}, but rank 0 is assay {}",
         rank + 1,
         here.assay
     );
+
     let help = "install the same build of assay on all hosts";
     Err(UsageError { message, help: Some(help.into()) })
 }
@@ -61,40 +64,46 @@ pub fn first_on_host(hosts: &[RankHost], index: usize) -> usize {
 /// Returns the hosts of load ranks, given those of all in their order, without the server's host
 /// `here`.
 pub fn client_hosts(hosts: &[RankHost], here: &RankHost) -> Vec<ClientHost> {
-    let are_on = |first: usize| {
+    let mut clients = Vec::new();
+    for (first, host) in hosts.iter().enumerate() {
+        // The first rank on a host stands for it.
+        if host.network == here.network || first_on_host(hosts, first) != first {
+            continue;
+        }
+
         let on_host = (0..hosts.len()).filter(|index| first_on_host(hosts, *index) == first);
-        on_host.map(|index| index as u32 + 1).collect()
-    };
-    let firsts = hosts.iter().enumerate().filter(|(index, host)| {
-        host.network != here.network && first_on_host(hosts, *index) == *index
-    });
-    firsts
-        .map(|(index, host)| ClientHost {
+        clients.push(ClientHost {
             name: host.name.clone(),
-            ranks: are_on(index),
+            ranks: on_host.map(|index| index as u32 + 1).collect(),
             host: host.host.clone(),
-        })
-        .collect()
+        });
+    }
+
+    clients
 }
 
 /// Warns about processors that a rank may not use, and about differences between client hosts.
 pub fn warnings(hosts: &[RankHost], here: &RankHost) -> Vec<Warning> {
     let mut warnings = Vec::from_iter(bound_ranks(hosts, here));
+
     let clients = client_hosts(hosts, here);
-    if let Some((first, others)) = clients.split_first() {
-        for other in others {
-            let found = host_differences(&first.host, &other.host);
-            if !found.is_empty() {
-                let text = format!(
-                    "client hosts `{}` and `{}` differ: {}",
-                    first.name,
-                    other.name,
-                    differences_text(&found, "unknown")
-                );
-                warnings.push(Warning::new("ranks::different-hosts", text));
-            }
+    let Some((first, others)) = clients.split_first() else {
+        return warnings;
+    };
+
+    for other in others {
+        let found = host_differences(&first.host, &other.host);
+        if !found.is_empty() {
+            let text = format!(
+                "client hosts `{}` and `{}` differ: {}",
+                first.name,
+                other.name,
+                differences_text(&found, "unknown")
+            );
+            warnings.push(Warning::new("ranks::different-hosts", text));
         }
     }
+
     warnings
 }
 
@@ -104,17 +113,21 @@ fn bound_ranks(hosts: &[RankHost], here: &RankHost) -> Option<Warning> {
     for (rank, host) in std::iter::once(here).chain(hosts).enumerate() {
         let count = host.host.cpu_count;
         let allowed = host.host.fact("cpu_allowed_count").and_then(|text| text.parse().ok());
-        if let Some(allowed) = allowed.filter(|allowed: &u32| *allowed < count) {
-            let whose = if rank == 0 { " and the server" } else { "" };
-            bound.push(format!(
-                "rank {rank}{whose} on host `{}` may use {allowed} of {count} processors",
-                host.name
-            ));
-        }
+        let Some(allowed) = allowed.filter(|allowed: &u32| *allowed < count) else {
+            continue;
+        };
+
+        let whose = if rank == 0 { " and the server" } else { "" };
+        bound.push(format!(
+            "rank {rank}{whose} on host `{}` may use {allowed} of {count} processors",
+            host.name
+        ));
     }
+
     if bound.is_empty() {
         return None;
     }
+
     let remedy = "`mpirun` binds ranks to processors unless it is told `--bind-to none`";
     Some(Warning::new("ranks::bound", format!("{}: {remedy}", bound.join("; "))))
 }

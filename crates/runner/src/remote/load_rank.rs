@@ -45,7 +45,9 @@ pub fn serve(
     stop: &AtomicBool,
 ) -> anyhow::Result<()> {
     let mut rank = LoadRank { ranks, clock, stop, order: 0, alert_until: 0, sampler: None };
+
     rank.report(&Report::Hello(Box::new(RankHost::of_this_process(assay))))?;
+
     loop {
         match rank.next_order()? {
             Order::Cell(order) => {
@@ -56,6 +58,7 @@ pub fn serve(
             Order::EndCell => rank.report(&Report::Done)?,
             Order::Quit => {
                 rank.report(&Report::Done)?;
+                // Rank 0 waits for this report, so it must have left before this process does.
                 while !rank.ranks.is_sent()? {
                     std::thread::sleep(POLL);
                 }
@@ -86,6 +89,7 @@ impl LoadRank<'_> {
     /// Connects to the target of a cell, and makes the load of its steps.
     fn serve_cell(&mut self, order: &CellOrder) -> anyhow::Result<()> {
         let plan = plan_file::recorded_quietly(&order.plan)?.plan;
+
         let target =
             plan.targets.get(order.target).context("the plan of rank 0 has different targets")?;
         let variant = plan
@@ -121,6 +125,7 @@ impl LoadRank<'_> {
         let mut runner = engine.runner(&mut workload);
         let round_trip_ns = engine.round_trip_ns(&self.clock)?;
         self.report(&Report::Connected { round_trip_ns })?;
+
         loop {
             match self.next_order()? {
                 Order::Prepare { step, is_warm_up, limits, samples_host } => {
@@ -134,6 +139,7 @@ impl LoadRank<'_> {
                 }
                 Order::EndCell => return self.report(&Report::Done),
                 Order::Quit => bail!("rank 0 ended the run in the middle of a cell"),
+                // Orders about a step that failed here.
                 _ => {}
             }
         }
@@ -152,7 +158,9 @@ impl LoadRank<'_> {
             Some(sampler) => sampler,
             None => Sampler::new(Targets::default()),
         };
+
         let halt = AtomicBool::new(false);
+
         let mut sink = RankSink {
             rank: self,
             halt: &halt,
@@ -168,6 +176,7 @@ impl LoadRank<'_> {
             serializer: V2Serializer::new(),
             bytes: Vec::new(),
         };
+
         let mut outcome = load::run(tasks, limits, &clock, &halt, &mut sink);
         // The load did not begin: rank 0 waits for the reason, not for a part of the step.
         if let (Some(_), StepEnd::Failed(reasons)) = (&sink.connections, &outcome.end) {
@@ -178,6 +187,7 @@ impl LoadRank<'_> {
         sink.take_readings(sampled.readings)?;
         let cpu = cpu(sink.first_sample.as_ref(), sink.last_sample.as_ref());
         let pauses = sink.pauses;
+
         self.sampler = sampled.sampler;
         let states = sampled.states.iter().flat_map(ThreadStates::counts);
         for (connection, counts) in outcome.connections.iter_mut().zip(states) {
@@ -212,6 +222,8 @@ impl LoadRank<'_> {
             return Ok(None);
         };
         let (Numbered { order, message }, _) = decode(&bytes)?;
+
+        // The answer's way is part of the measured round trip, so nothing comes before it.
         if let Order::ReadClock = message {
             let now = self.clock.now();
             let answer = Numbered { order, message: Report::Clock { now } };
@@ -219,6 +231,7 @@ impl LoadRank<'_> {
             self.alert_until = now + ALERT_NS;
             return Ok(None);
         }
+
         self.order = order;
         Ok(Some(message))
     }
@@ -230,6 +243,7 @@ impl LoadRank<'_> {
             if let Some(order) = self.poll()? {
                 return Ok(order);
             }
+
             let now = self.clock.now();
             if self.stop.load(Relaxed) && now > *stopped_at.get_or_insert(now) + ORPHANED_NS {
                 bail!(
@@ -237,6 +251,7 @@ impl LoadRank<'_> {
                     self.ranks.rank()
                 );
             }
+            // Questions for the time come in a row, and are answered without a pause.
             if now >= self.alert_until {
                 std::thread::sleep(POLL);
             }
@@ -287,6 +302,7 @@ impl RankSink<'_, '_> {
                 _ => self.halt.store(true, Relaxed),
             }
         }
+
         Ok(())
     }
 
@@ -302,9 +318,25 @@ impl RankSink<'_, '_> {
                     self.first_sample.get_or_insert_with(|| sample.clone());
                     self.last_sample = Some(sample);
                 }
+                // A sample that is missing leaves a gap, which the record shows.
                 Reading::Host(_, Err(_)) | Reading::Engine(..) => {}
             }
         }
+
+        Ok(())
+    }
+
+    /// Begins to sample this process and the threads of its connections when the step begins.
+    fn begin_sampling(&mut self, at: u64, threads: &[ConnectionThreads]) -> Result<(), String> {
+        let Some(sampler) = self.sampler.take() else {
+            return Ok(());
+        };
+
+        let clients: Vec<Option<u32>> = threads.iter().map(|thread| thread.client).collect();
+        let states = ThreadStates::of_one_side(&clients);
+        let clock = StepClock::Host(self.rank.clock.clone());
+        let sampling = Sampling::begin(&clock, at, sampler, None, Some(states));
+        self.sampling = Some(sampling.map_err(|error| error.to_string())?);
         Ok(())
     }
 
@@ -313,6 +345,7 @@ impl RankSink<'_, '_> {
         self.follow()?;
         let readings: Vec<Reading> = self.sampling.iter().flat_map(Sampling::drain).collect();
         self.take_readings(readings)?;
+
         let is_waiting = self.is_waiting;
         let sent_at = self.rank.clock.now();
         self.rank.report(&Report::Alive { is_waiting, sent_at })
@@ -326,21 +359,7 @@ impl Sink for RankSink<'_, '_> {
         let order = ready.and_then(|()| self.rank.next_order());
         match order.map_err(error_text)? {
             Order::Begin { at } => {
-                let clock = &self.rank.clock;
-                let clients: Vec<Option<u32>> =
-                    threads.iter().map(|thread| thread.client).collect();
-                let states = ThreadStates::of_one_side(&clients);
-                let sampler = self.sampler.take();
-                let sampling = sampler.map(|sampler| {
-                    Sampling::begin(
-                        &StepClock::Host(clock.clone()),
-                        at,
-                        sampler,
-                        None,
-                        Some(states),
-                    )
-                });
-                self.sampling = sampling.transpose().map_err(|error| error.to_string())?;
+                self.begin_sampling(at, threads)?;
                 Ok(at)
             }
             _ => Err("rank 0 has given up the step".into()),
@@ -385,6 +404,7 @@ impl Sink for RankSink<'_, '_> {
         self.serializer
             .serialize(histogram, &mut self.bytes)
             .map_err(|error| format!("a histogram can't be sent to rank 0: {error:?}"))?;
+
         let report = Report::Latencies { second, kind, time };
         let sent = self.rank.report_with(&report, &self.bytes);
         sent.map_err(error_text)

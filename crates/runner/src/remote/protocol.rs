@@ -146,10 +146,13 @@ pub fn encode(message: &impl Serialize, tail: &[u8]) -> Vec<u8> {
 pub fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> anyhow::Result<(T, &'a [u8])> {
     let (length, rest) =
         bytes.split_first_chunk().context("a message of another rank is too short")?;
+
     let length = u32::from_le_bytes(*length) as usize;
     ensure!(length <= rest.len(), "a message of another rank is cut off");
+
     let (json, tail) = rest.split_at(length);
     let message = serde_json::from_slice(json)
         .context("a message of another rank can't be read: do all hosts run the same assay?")?;
+
     Ok((message, tail))
 }

@@ -34,8 +34,10 @@ impl LoadRanks {
         stop: Arc<AtomicBool>,
     ) -> anyhow::Result<Self> {
         let load_ranks = ranks.size() as usize - 1;
+        // Until a rank has told its host, only its number is known.
         let unknown = |rank| RankHost { name: format!("of rank {rank}"), ..RankHost::default() };
         let hosts = (1..=load_ranks).map(unknown);
+
         let mut channel = RankChannel {
             ranks,
             clock,
@@ -44,11 +46,14 @@ impl LoadRanks {
             round_trips_ns: Vec::new(),
             order: 0,
         };
+
         channel.hosts = channel.each_answers(JOIN_NS, Some(&stop), |report| match report {
             Report::Hello(host) => Some(*host),
             _ => None,
         })?;
+
         let refused = hosts::refuse_other_assay(&channel.hosts, &channel.here);
+
         // Dropping this ends the other ranks.
         let joined = Self { channel: RefCell::new(channel), stop };
         refused?;
@@ -94,26 +99,28 @@ impl LoadRanks {
     pub fn reached_address(&self, planned: Option<IpAddr>) -> anyhow::Result<IpAddr> {
         let listeners = Listeners::open(planned);
         let candidates = listeners.addresses();
+
         let channel = &mut *self.channel.borrow_mut();
         channel.give(|_| Order::Reach(candidates.clone()))?;
+
         let reached = channel.each_answers(ORDER_NS, None, |report| match report {
             Report::Reached(addresses) => Some(addresses),
             _ => None,
         })?;
+
         let by_all =
             |address: &&SocketAddr| reached.iter().all(|addresses| addresses.contains(address));
-        match candidates.iter().find(by_all) {
-            Some(address) => Ok(address.ip()),
-            None => {
-                let list: Vec<String> =
-                    candidates.iter().map(|address| address.ip().to_string()).collect();
-                let planned = planned.map_or("", |_| ", the `listen` of the plan");
-                bail!(
-                    "the load ranks reach no common address of this host: tried {}{planned}",
-                    list.join(", ")
-                )
-            }
+        if let Some(address) = candidates.iter().find(by_all) {
+            return Ok(address.ip());
         }
+
+        let tried: Vec<String> =
+            candidates.iter().map(|address| address.ip().to_string()).collect();
+        let planned = if planned.is_some() { ", the `listen` of the plan" } else { "" };
+        bail!(
+            "the load ranks reach no common address of this host: tried {}{planned}",
+            tried.join(", ")
+        )
     }
 
     /// Has all ranks connect to a cell's target. `order` gets each rank's clients.
@@ -121,10 +128,12 @@ impl LoadRanks {
         let channel = &mut *self.channel.borrow_mut();
         let parts = channel.hosts.len() as u32;
         channel.give(|part| Order::Cell(Box::new(order(ClientShare { part, parts }))))?;
+
         channel.round_trips_ns = channel.each_answers(ORDER_NS, None, |report| match report {
             Report::Connected { round_trip_ns } => Some(round_trip_ns),
             _ => None,
         })?;
+
         Ok(())
     }
 
@@ -136,21 +145,26 @@ impl LoadRanks {
         limits: Limits,
     ) -> anyhow::Result<RankedStep> {
         let channel = &mut *self.channel.borrow_mut();
-        let is_first = |index| first_on_host(&channel.hosts, index) == index;
-        let sampled: Vec<bool> = (0..channel.hosts.len())
-            .map(|index| !is_warm_up && !channel.is_here(index) && is_first(index))
-            .collect();
+        let mut sampled = Vec::new();
+        for index in 0..channel.hosts.len() {
+            // One rank samples a host, and this process samples its own.
+            let is_first = first_on_host(&channel.hosts, index) == index;
+            sampled.push(!is_warm_up && !channel.is_here(index) && is_first);
+        }
+
         channel.give(|index| Order::Prepare {
             step,
             is_warm_up,
             limits,
             samples_host: sampled[index as usize],
         })?;
+
         let order = channel.order;
         let prepared = channel.each_answers(ORDER_NS, None, |report| match report {
             Report::Prepared { connections } => Some(connections),
             _ => None,
         });
+
         match prepared {
             Ok(connections) => Ok(RankedStep { order, limits, connections }),
             Err(error) => {
@@ -165,6 +179,7 @@ impl LoadRanks {
     pub fn run(&self, step: &RankedStep, sink: &mut dyn Sink) -> anyhow::Result<RankedOutcome> {
         let channel = &mut *self.channel.borrow_mut();
         let result = channel.run(step, &self.stop, sink);
+        // The ranks run the step until they are told to halt.
         if result.is_err() {
             channel.order = step.order;
             let _ = channel.repeat(|_| Order::Halt);
@@ -195,6 +210,7 @@ impl LoadRanks {
     pub fn check_alive(&self) -> anyhow::Result<()> {
         let channel = &mut *self.channel.borrow_mut();
         channel.give(|_| Order::ReadClock)?;
+
         let answers = channel.each_answers(ANSWER_NS, None, |report| match report {
             Report::Clock { .. } => Some(()),
             _ => None,

@@ -52,10 +52,12 @@ impl RankedStep {
     fn threads(&self) -> Vec<ConnectionThreads> {
         let mut connections: Vec<&ConnectionInfo> = self.connections().collect();
         connections.sort_by_key(|connection| connection.client);
-        connections
-            .into_iter()
-            .map(|connection| ConnectionThreads { client: None, server: connection.server_thread })
-            .collect()
+
+        let mut threads = Vec::new();
+        for connection in connections {
+            threads.push(ConnectionThreads { client: None, server: connection.server_thread });
+        }
+        threads
     }
 
     /// Starts to measure the server's threads that serve the connections of each rank.
@@ -65,6 +67,7 @@ impl RankedStep {
             let threads = connections.iter().map(|connection| connection.server_thread);
             meters.push(threads.map(|thread| ThreadMeter::begin(thread?)).collect());
         }
+
         meters
     }
 }
@@ -91,6 +94,7 @@ impl RankChannel {
         let start_at = self.clock.now() + LEAD_NS;
         let begun = sink.begin(start_at, &step.threads());
         let start_at = begun.map_err(|why| anyhow!(why))?;
+
         let mut supervision = Supervision::begin(step, start_at, &before);
 
         // Reading the clocks gave orders of their own: what follows is about the prepared step.
@@ -99,12 +103,14 @@ impl RankChannel {
             let at = offset.theirs(start_at);
             self.send(index, Order::Begin { at })?;
         }
+
         let mut merge = Merge::new(sink);
         let end = self.supervise(step, start_at, stop, &mut supervision, &mut merge)?;
 
         // Read after the step: while it runs a rank answers late.
         let delays_ns = std::mem::take(&mut supervision.delays_ns);
         let parts = supervision.parts();
+
         let after = self.clock_offsets()?;
         let mut ranks = Vec::new();
         let mut pauses = Vec::new();
@@ -128,6 +134,7 @@ impl RankChannel {
         let connections = &part.outcome.connections;
         let clients: BTreeSet<u32> =
             connections.iter().map(|connection| connection.client).collect();
+
         RankLoad {
             rank: index as u32 + 1,
             host: self.hosts[index].name.clone(),
@@ -197,10 +204,12 @@ impl RankChannel {
             let now = self.clock.now();
             let received = self
                 .receive(|index, report, tail| supervision.take(index, now, report, tail, merge))?;
+
             if let Some(index) = supervision.idle.take() {
                 self.send(index, Order::Close)?;
             }
 
+            // Progress is due even if no rank reports anything.
             let elapsed_ns = now.saturating_sub(start_at);
             if elapsed_ns >= next_tick && supervision.recorded.is_ok() {
                 supervision.recorded = merge.tick(elapsed_ns);
@@ -210,6 +219,7 @@ impl RankChannel {
             if end.is_none() {
                 end = supervision.early_end(step, stop, merge);
             }
+
             let has_failed = supervision.has_failed();
             if !has_halted && (end.is_some() || has_failed) {
                 has_halted = true;
@@ -226,10 +236,12 @@ impl RankChannel {
             if now.saturating_sub(supervision.heard_at[missing]) > patience_ns {
                 return Err(self.lost(missing).into());
             }
+
             if !received {
                 std::thread::sleep(STEP_POLL);
             }
         }
+
         Ok(end)
     }
 }
@@ -290,6 +302,7 @@ impl<'a> Supervision<'a> {
                 connection.server_thread = used;
             }
         }
+
         parts
     }
 
@@ -306,8 +319,11 @@ impl<'a> Supervision<'a> {
         // Once the record can't be written, measurements are dropped until the ranks have ended.
         match report {
             Report::Intervals(rows) if self.recorded.is_ok() => {
-                let rows = rows.iter().map(|row| IntervalRow { kind: interned(row.kind), ..*row });
-                self.recorded = merge.intervals(&rows.collect::<Vec<_>>());
+                let mut interned_rows = Vec::new();
+                for row in &rows {
+                    interned_rows.push(IntervalRow { kind: interned(row.kind), ..*row });
+                }
+                self.recorded = merge.intervals(&interned_rows);
             }
             Report::Latencies { second, kind, time } if self.recorded.is_ok() => {
                 let mut bytes = tail;
@@ -346,18 +362,21 @@ impl<'a> Supervision<'a> {
         if stop.load(Relaxed) {
             return Some(StepEnd::Interrupted);
         }
+
         if let Err(why) = &self.recorded {
             let reason = format!("cannot write the record: {why}");
             return Some(StepEnd::Failed(vec![reason]));
         }
+
         let (failed, limit) = (merge.failed(), step.limits.error_limit);
         // Where one rank alone exceeds the limit, it says so with the last error.
-        (failed > limit && !self.has_failed()).then(|| {
-            let reason = format!(
-                "{failed} operations failed on all load ranks, more than the limit of {limit}"
-            );
-            StepEnd::Failed(vec![reason])
-        })
+        if failed <= limit || self.has_failed() {
+            return None;
+        }
+
+        let reason =
+            format!("{failed} operations failed on all load ranks, more than the limit of {limit}");
+        Some(StepEnd::Failed(vec![reason]))
     }
 
     fn has_failed(&self) -> bool {
@@ -379,7 +398,9 @@ fn interned(kind: &str) -> &'static str {
     if let Some(known) = kinds.get(kind) {
         return known;
     }
+
     let kept: &'static str = Box::leak(kind.to_owned().into_boxed_str());
     kinds.insert(kept);
+
     kept
 }

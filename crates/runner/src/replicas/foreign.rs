@@ -18,27 +18,34 @@ impl<E: Replicated + 'static> Replicas<E> {
         if !std::mem::take(&mut self.is_foreign) {
             return Ok(());
         }
+
+        // A heartbeat that is still being written would come after the table is gone.
         let began = self.watch.clock.now();
         while self.writing.as_ref().is_some_and(|thread| !thread.is_finished())
             && !self.is_late(began)
         {
             std::thread::sleep(POLL);
         }
-        // It follows all that was committed.
+
+        // The last heartbeat follows all that was committed.
         let last = self.watch.clock.now();
-        let statements =
-            [self.watch.insert_heartbeat(last), format!("drop table {HEARTBEAT_TABLE}")];
-        let clean_up = || -> anyhow::Result<()> {
-            let mut primary = <E as Replicated>::attach(&self.primary)?.connect_to_clean_up()?;
-            // Both, even if one fails.
-            let done = statements.map(|sql| primary.query(&sql).map(drop));
-            Ok(done.into_iter().fold(Ok(()), Result::and)?)
-        };
-        let cleaned = clean_up().context("can't clean up on the primary");
-        let logical = self.logical().into_iter();
-        let replicas = logical.map(|number| self.clean_up(number, last, keeps_tables, began));
-        // All of them, even if one fails.
-        replicas.fold(cleaned, Result::and)
+        let mut cleaned = self.clean_up_primary(last).context("can't clean up on the primary");
+        // All of the replicas, even if one fails.
+        for number in self.logical() {
+            cleaned = cleaned.and(self.clean_up(number, last, keeps_tables, began));
+        }
+        cleaned
+    }
+
+    /// Writes the heartbeat `last`, and drops the table of the heartbeats.
+    fn clean_up_primary(&self, last: u64) -> anyhow::Result<()> {
+        let mut primary = <E as Replicated>::attach(&self.primary)?.connect_to_clean_up()?;
+
+        // Both, even if one fails.
+        let written = primary.query(&self.watch.insert_heartbeat(last));
+        let dropped = primary.query(&format!("drop table {HEARTBEAT_TABLE}"));
+        written.and(dropped)?;
+        Ok(())
     }
 
     /// Returns true if an end that began at that time takes too long.
@@ -58,11 +65,14 @@ impl<E: Replicated + 'static> Replicas<E> {
         let (name, replica) = &self.replicas[number];
         let mut tables = self.created_on(number);
         tables.retain(|table| !keeps_tables || table.name == HEARTBEAT_TABLE);
+
         let names: Vec<&str> = tables.iter().map(|table| table.name.as_str()).collect();
+        // Told with any error: only the operator can drop them then.
         let left = format!(
             "assay left these tables on {name}: {}; drop them once it has applied all changes",
             names.join(", ")
         );
+
         let mut replica = Link::<E>::to(&replica.url());
         loop {
             let shown = replica.ask(|session| self.watch.newest_heartbeat(session));
@@ -75,7 +85,7 @@ impl<E: Replicated + 'static> Replicas<E> {
             }
             std::thread::sleep(INTERVAL);
         }
-        let dropped = replica.ask(|session| E::drop_tables(session, &tables));
-        dropped.context(left)
+
+        replica.ask(|session| E::drop_tables(session, &tables)).context(left)
     }
 }

@@ -69,6 +69,7 @@ impl Refusal {
             "check that its URL names the primary's database, that it receives all tables of that database, and that \
              it has caught up"
         };
+
         format!("{}; {remedy}", self.error)
     }
 }
@@ -138,6 +139,8 @@ impl Heartbeats {
         if newest_ns >= self.step_end_ns {
             shown.caught_up_at_ns.get_or_insert(now_ns);
         }
+
+        // Heartbeats that all replicas show no longer decide a lag.
         let oldest_ns = self.replicas.iter().map(|shown| shown.newest_ns).min();
         while self.committed.front().map(|beat| beat.0) <= oldest_ns && !self.committed.is_empty() {
             self.committed.pop_front();
@@ -164,9 +167,11 @@ impl Heartbeats {
     /// wait for this replica.
     pub fn lag_ns(&self, replica: usize, now_ns: u64) -> u64 {
         let shown = &self.replicas[replica];
+
         let hangs = now_ns.saturating_sub(shown.looked_at_ns) > 2 * INTERVAL.as_nanos() as u64;
         let at_ns = if hangs { now_ns } else { shown.looked_at_ns };
         let in_flight = self.in_flight_ns.filter(|_| hangs).map(|sent_ns| (sent_ns, sent_ns));
+
         let mut sent = self.committed.iter().copied().chain(in_flight);
         let missing = sent.find(|(heartbeat_ns, _)| *heartbeat_ns > shown.newest_ns);
         missing.map_or(0, |(_, committed_ns)| at_ns.saturating_sub(committed_ns))

@@ -42,6 +42,7 @@ impl<E: Replicated + 'static> Indexes<E> {
             busy.next = Some(tables);
             return;
         }
+
         let urls = urls.map(str::to_owned);
         running.push(Running { number, created: Self::create(&urls, tables), urls, next: None });
     }
@@ -49,15 +50,18 @@ impl<E: Replicated + 'static> Indexes<E> {
     fn create([primary, replica]: &[String; 2], tables: Vec<Table>) -> Receiver<Result<(), Error>> {
         let (sender, receiver) = channel();
         let [mut primary, mut replica] = [primary, replica].map(|url| Link::<E>::to(url));
+
         let refused = sender.clone();
         let spawned = spawn("indexes", move || {
             let created = primary
                 .ask(|primary| replica.ask(|replica| E::create_indexes(primary, replica, &tables)));
             let _ = sender.send(created);
         });
+
         if let Err(error) = spawned {
             let _ = refused.send(Err(Error::new(ErrorClass::Other, error.to_string())));
         }
+
         receiver
     }
 
@@ -72,9 +76,12 @@ impl<E: Replicated + 'static> Indexes<E> {
             let error = match busy.created.try_recv() {
                 Err(TryRecvError::Empty) => return true,
                 Ok(Ok(())) => {
-                    let next = busy.next.take();
-                    let next = next.map(|tables| Self::create(&busy.urls, tables));
-                    return next.map(|next| busy.created = next).is_some();
+                    // Others were asked for meanwhile.
+                    let Some(tables) = busy.next.take() else {
+                        return false;
+                    };
+                    busy.created = Self::create(&busy.urls, tables);
+                    return true;
                 }
                 Ok(Err(error)) => error,
                 Err(TryRecvError::Disconnected) => {
@@ -84,6 +91,7 @@ impl<E: Replicated + 'static> Indexes<E> {
             failed = Some((busy.number, error));
             false
         });
+
         failed.map_or(Ok(running.is_empty()), Err)
     }
 }

@@ -34,9 +34,12 @@ impl<E: Replicated> Link<E> {
             Some(session) => session,
             None => E::attach(&self.url).map_err(failed)?.connect_watcher()?,
         };
+
+        // The next question connects again if this one broke the session.
         let result = act(&mut session);
         let has_ended = matches!(&result, Err(error) if error.class.ends_session());
         self.session = (!has_ended).then_some(session);
+
         result
     }
 }

@@ -184,6 +184,7 @@ impl<E: Replicated + 'static> Replicas<E> {
         let table = heartbeat_table();
         let table = std::slice::from_ref(&table);
         tables::make(primary, &mut primary.connect_watcher()?, table, made)?;
+
         let watch = Arc::new(Watch {
             clock: clock.clone(),
             epoch_ns: unix_now_ns().saturating_sub(clock.now()),
@@ -192,6 +193,7 @@ impl<E: Replicated + 'static> Replicas<E> {
             readings: Mutex::default(),
             done: AtomicBool::new(false),
         });
+        // The threads begin only now: an error before leaves none behind.
         let mut watched = Self {
             replicas,
             primary: primary.url(),
@@ -225,6 +227,7 @@ impl<E: Replicated + 'static> Replicas<E> {
         for (number, (name, replica)) in self.replicas.iter().enumerate() {
             let mut sampler =
                 Sampler::new(Targets { server_pid: replica.process_id(), ..Targets::default() });
+            // Readings are differences: this one is the first to compare with.
             let _ = sampler.sample();
             sampled.push((name.clone(), sampler));
             self.start_threads_of(number, primary, &mut writer, table)?;
@@ -234,6 +237,7 @@ impl<E: Replicated + 'static> Replicas<E> {
         self.writing = Some(spawn("heart", move || watch.write_heartbeats::<E>(writer))?);
         let watch = Arc::clone(&self.watch);
         spawn("replicas", move || watch.read(&mut sampled))?;
+
         Ok(())
     }
 
@@ -247,6 +251,7 @@ impl<E: Replicated + 'static> Replicas<E> {
         table: &[Table],
     ) -> anyhow::Result<()> {
         let (name, replica) = &self.replicas[number];
+
         let failed = |error| self.failure(number, "does not answer", error);
         let poller = Link::open(replica).map_err(failed)?;
         let mut of_replica = Link::open(replica).map_err(failed)?;
@@ -265,6 +270,7 @@ impl<E: Replicated + 'static> Replicas<E> {
         spawn("heartbeats", move || watch.poll_heartbeats::<E>(number, poller))?;
         let (watch, name) = (Arc::clone(&self.watch), name.clone());
         spawn("behind", move || watch.read_behind::<E>(&name, of_primary, of_replica))?;
+
         Ok(())
     }
 
@@ -276,7 +282,9 @@ impl<E: Replicated + 'static> Replicas<E> {
         say: &dyn Fn(&str),
     ) -> anyhow::Result<()> {
         self.end_step(self.watch.clock.now());
+        // Most replicas follow at once: only a wait that takes longer is worth a line.
         let silent = timeout.min(SILENT);
+
         let mut follows = self.catch_up(&[], silent, stop)?.is_some();
         if !follows && !stop.load(Ordering::Relaxed) {
             say(&self.awaited(timeout));
@@ -292,6 +300,7 @@ impl<E: Replicated + 'static> Replicas<E> {
         } else {
             ""
         };
+
         let error = self.last_error(late);
         let why = format!("timed out after {} s{hint}{error}", timeout.as_secs());
         Err(self.failure(late, "did not catch up with its primary", anyhow::Error::msg(why)))
@@ -348,14 +357,13 @@ impl<E: Replicated + 'static> Replicas<E> {
     /// Returns an error about a replica, with its log.
     fn failure(&self, number: usize, what: &str, error: impl Into<anyhow::Error>) -> anyhow::Error {
         let (name, replica) = &self.replicas[number];
-        let what = format!("{name} {what}");
-        let killed = replica.killed_for_memory();
-        LoggedError {
-            what: killed.map_or_else(|| what.clone(), |why| format!("{what}: {why}")),
-            log_tail: replica.log_tail(LOG_LINES),
-            source: error.into(),
-        }
-        .into()
+        // A limit of memory explains more than what the connection noticed.
+        let what = match replica.killed_for_memory() {
+            Some(why) => format!("{name} {what}: {why}"),
+            None => format!("{name} {what}"),
+        };
+
+        LoggedError { what, log_tail: replica.log_tail(LOG_LINES), source: error.into() }.into()
     }
 
     /// Asks a replica about a table. Replay of what the primary still cleans up may cancel the
@@ -395,6 +403,7 @@ impl<E: Replicated + 'static> Replicas<E> {
             let error = anyhow::Error::msg(outage.reason);
             return Err(self.failure(number, no_longer_follows, error));
         }
+
         Ok(())
     }
 
@@ -424,6 +433,7 @@ impl<E: Replicated + 'static> Replication for Replicas<E> {
         for number in 0..self.replicas.len() {
             self.check_replica(number, now)?;
         }
+
         match &*locked(&self.watch.primary) {
             Some(outage) if outage.lasts(now) => {
                 bail!("can't write heartbeats to the primary: {}", outage.reason)
@@ -437,11 +447,13 @@ impl<E: Replicated + 'static> Replication for Replicas<E> {
         for number in self.logical() {
             let replica = &self.replicas[number].1;
             let mut link = Link::<E>::to(&replica.url());
+
             let created = primary
                 .ask(|primary| link.ask(|session| replica.create_tables(primary, session, tables)));
             created.map_err(|error| self.lacks_tables(number, error))?;
             locked(&self.created).extend(tables.iter().map(|table| (number, table.clone())));
         }
+
         Ok(())
     }
 
@@ -451,6 +463,7 @@ impl<E: Replicated + 'static> Replication for Replicas<E> {
         at_most: Duration,
         stop: &AtomicBool,
     ) -> anyhow::Result<Option<Duration>> {
+        // The indexes are created while the replica catches up: both take long.
         let began = self.watch.clock.now();
         for number in self.logical() {
             let mut created = self.created_on(number);
@@ -461,16 +474,19 @@ impl<E: Replicated + 'static> Replication for Replicas<E> {
                 self.indexes.begin(number, [&self.primary, &replica], created);
             }
         }
+
         let mut indexed_after = None;
         loop {
             let waited = Duration::from_nanos(self.watch.clock.now() - began);
             if indexed_after.is_none() && self.have_indexes()? {
                 indexed_after = Some(waited);
             }
+
             let took = locked(&self.watch.heartbeats).caught_up_after();
             if let Some((took, indexed_after)) = took.zip(indexed_after) {
                 return Ok(Some(took.max(indexed_after)));
             }
+
             self.check_following()?;
             if waited >= at_most || stop.load(Ordering::Relaxed) {
                 return Ok(None);
@@ -495,9 +511,9 @@ impl<E: Replicated + 'static> Replication for Replicas<E> {
                 at_least: Duration::ZERO,
                 at_most: limits.at_most.saturating_sub(passed),
             };
-            let settled = replica.settle(tables, limits, stop);
-            let settled =
-                settled.map_err(|error| self.failure(number, "can't be settled", error))?;
+            let settled = replica
+                .settle(tables, limits, stop)
+                .map_err(|error| self.failure(number, "can't be settled", error))?;
 
             for action in settled.actions {
                 let what = format!("{} on {name}", action.what);
@@ -507,6 +523,7 @@ impl<E: Replicated + 'static> Replication for Replicas<E> {
                 all.unfinished.push(format!("{what} on {name}"));
             }
         }
+
         Ok(all)
     }
 
@@ -523,6 +540,7 @@ impl<E: Replicated + 'static> Replication for Replicas<E> {
             let digest = self.ask_again(|| replica.digest(table, every)).map_err(failed)?;
             found.push((name.clone(), TableContents { facts, digest }));
         }
+
         Ok(found)
     }
 
@@ -533,13 +551,16 @@ impl<E: Replicated + 'static> Replication for Replicas<E> {
         for (name, replica) in std::mem::take(&mut self.replicas) {
             stopped = stopped.and_clean_up(stop_replica(&name, replica));
         }
+
         StoppedReplicas { cleaned, stopped }
     }
 }
 
 /// Stops a replica that assay started.
 fn stop_replica<E: Replicated>(name: &str, replica: E) -> anyhow::Result<()> {
+    // The value is gone once it is stopped, and its log may be needed then.
     let log = replica.log_path();
+
     replica.stop().map_err(|error| {
         let tail = log.map(|log| engine::log_tail(&log, LOG_LINES));
         let what = format!("{name} did not stop");

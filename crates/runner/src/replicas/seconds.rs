@@ -27,10 +27,12 @@ pub fn largest_by_second(
             }
         }
     }
+
     let mut rows: BTreeMap<u64, Vec<Counter>> = BTreeMap::new();
     for (at, counter) in largest.into_values() {
         rows.entry(at).or_default().push(counter);
     }
+
     rows
 }
 

@@ -73,14 +73,17 @@ impl Watch {
             // A row that is updated has old versions, whose removal would conflict with queries on
             // replicas.
             let sql = self.insert_heartbeat(sent_at);
+
             locked(&self.heartbeats).send(sent_at);
             let written = primary.ask(|session| session.query(&sql).map(drop));
+
             let now = self.clock.now();
             if written.is_ok() {
                 locked(&self.heartbeats).commit(sent_at, now);
             } else {
                 locked(&self.heartbeats).lose();
             }
+
             let outage = written.err().map(|error| error.to_string());
             Outage::note(&mut locked(&self.primary), outage, now);
         }
@@ -100,6 +103,7 @@ impl Watch {
                 continue;
             }
             second = now / SECOND_NS;
+
             let behind = primary.ask(|primary| {
                 replica.ask(|replica| E::replication_gauges(primary, replica, name))
             });
@@ -114,13 +118,16 @@ impl Watch {
         while self.sleep_until(POLL_AT) {
             let newest = replica.ask(|session| self.newest_heartbeat(session));
             let now = self.clock.now();
+
             // In case of an error, the table is not there yet, or replay canceled the query.
             match &newest {
                 Ok(Some(newest)) => locked(&self.heartbeats).show(number, *newest, now),
                 Ok(None) => {}
                 Err(error) => locked(&self.heartbeats).fail(number, error.clone(), now),
             }
+
             if replica.session.is_none() {
+                // Without a session the replica does not follow, whatever it would say of itself.
                 self.note_of_replica(number, newest.err().map(|error| error.to_string()));
             } else if now / SECOND_NS != second {
                 second = now / SECOND_NS;
@@ -144,12 +151,14 @@ impl Watch {
                 counters.push(Counter::gauge(format!("{name}.lag_ms"), lag_ms));
             }
             drop(heartbeats);
+
             if now / half_second_ns != half_second {
                 half_second = now / half_second_ns;
                 let costs =
                     replicas.iter_mut().flat_map(|replica| costs(&replica.0, &mut replica.1));
                 counters.extend(costs);
             }
+
             locked(&self.readings).push((now, counters));
         }
     }
@@ -168,12 +177,14 @@ fn costs(replica: &str, sampler: &mut Sampler) -> Vec<Counter> {
     let Ok(sample) = sampler.sample() else {
         return Vec::new();
     };
-    let counter = |name: &&str| {
-        let value = sample.get(name)? as f64;
+
+    let mut counters = Vec::new();
+    for name in COSTS {
+        let Some(value) = sample.get(name) else { continue };
         let name = format!("{replica}.{}", name.trim_start_matches("server_"));
-        Some(Counter::cumulative(name, value))
-    };
-    COSTS.iter().filter_map(counter).collect()
+        counters.push(Counter::cumulative(name, value as f64));
+    }
+    counters
 }
 
 #[cfg(test)]

@@ -93,10 +93,13 @@ impl StepRunner<'_> {
         };
 
         remove(&commands.log)?;
+
         let began_ns = self.session.clock.now();
         let mut guarded = self.spawn_command(commands, command, &record.name)?;
         let ended = self.wait_for_command(&mut guarded, commands.timeout)?;
         let took_ns = self.session.clock.now().saturating_sub(began_ns);
+
+        // The output goes into the record, and its file is gone before the next command.
         let printed = Printed::read(&commands.log)?;
         remove(&commands.log)?;
 
@@ -108,6 +111,7 @@ impl StepRunner<'_> {
                 commands.timeout.as_secs()
             )),
         };
+
         record.commands.push(StepCommand {
             key: moment.key().to_owned(),
             command: command.to_owned(),
@@ -117,6 +121,7 @@ impl StepRunner<'_> {
             output: printed.text.clone(),
             output_bytes: printed.bytes,
         });
+
         match failure {
             None => Ok(()),
             Some(status) => Err(SetupError::Command {
@@ -138,8 +143,11 @@ impl StepRunner<'_> {
         let here = std::env::current_dir().context("the working directory can't be found")?;
         let mut env = commands.env.clone();
         env.push(("ASSAY_STEP".into(), step.into()));
-        let process_id = self.engine.engine().process_id();
-        env.extend(process_id.map(|pid| ("ASSAY_PID".into(), pid.to_string().into())));
+        if let Some(process_id) = self.engine.engine().process_id() {
+            env.push(("ASSAY_PID".into(), process_id.to_string().into()));
+        }
+
+        // A guard ends the command if Assay is killed.
         Ok(Guarded::spawn(&Spawn {
             guard_exe: &self.session.executable,
             program: Path::new("/bin/sh"),
@@ -169,10 +177,12 @@ impl StepRunner<'_> {
             if let Some(ended) = guarded.wait(TICK) {
                 return Ok(Some(ended));
             }
+
             if self.session.is_stopped() {
                 guarded.stop(&[(Ending::Terminate, END_TIMEOUT)])?;
                 bail!("the run was interrupted");
             }
+
             let took_ns = self.session.clock.now().saturating_sub(began_ns);
             if took_ns > timeout_ns {
                 guarded.stop(&[(Ending::Terminate, END_TIMEOUT)])?;
@@ -194,9 +204,12 @@ impl Printed {
     fn read(log: &Path) -> anyhow::Result<Self> {
         let mut file = record::open_regular(log).context("the output of a command is lost")?;
         let bytes = file.metadata()?.len();
+        // A command may print without end, and the end of its output says most.
         file.seek(SeekFrom::Start(bytes.saturating_sub(OUTPUT_BYTES_MAX)))?;
+
         let mut end = Vec::new();
         file.take(OUTPUT_BYTES_MAX).read_to_end(&mut end)?;
+
         Ok(Self { text: String::from_utf8_lossy(&end).into_owned(), bytes })
     }
 

@@ -48,6 +48,7 @@ impl StepLoad<'_> {
                 }
             }
         }
+
         roles
     }
 }
@@ -75,8 +76,11 @@ impl<'a> StepRunner<'a> {
             step.find_server_threads(self.engine.engine());
             return Ok(StepLoad::Ranks(ranks, step));
         }
+
         let mut tasks = self.runner.tasks(number, is_warm_up)?;
         find_server_threads(self.engine.engine(), &mut tasks);
+
+        // The warm-up is a load of its own, before that of its step.
         Ok(StepLoad::Local { tasks, number: 2 * number + usize::from(!is_warm_up) })
     }
 
@@ -94,6 +98,7 @@ impl<'a> StepRunner<'a> {
                 Some(seat) => seat.run_load(number, tasks, limits, stop, sink),
                 None => Ok(load::run(tasks, limits, clock, stop, sink)),
             },
+            // Load ranks tell of pauses in their own processes, not in this one.
             StepLoad::Ranks(ranks, step) => {
                 let ranked = ranks.run(&step, sink)?;
                 record.ranks = ranked.ranks;
@@ -125,6 +130,7 @@ impl<'a> StepRunner<'a> {
         let StepLoad::Local { tasks, .. } = load else {
             anyhow::bail!("load ranks can't count the work of an engine");
         };
+
         let (clock, stop) = (&self.session.clock, &self.session.stop);
         let run = |tasks| load::run(tasks, limits, clock, stop, sink);
         Ok(counting.run_load(step, self.engine, tasks, run))
@@ -138,11 +144,13 @@ impl<'a> StepRunner<'a> {
         outcome: &StepOutcome,
     ) -> anyhow::Result<Vec<Check>> {
         let (summaries, totals) = (&outcome.summaries, &outcome.totals);
+        // A failed step's summaries would leave the ranks with another state than this process has.
         if let Some(ranks) = &self.session.ranks
             && outcome.end == StepEnd::Complete
         {
             ranks.apply(number, summaries, totals)?;
         }
+
         Ok(self.runner.apply(number, summaries, totals))
     }
 }

@@ -2,7 +2,7 @@
 //! and the bloat of indexes.
 
 use plan::Checks;
-use record::{StatementPlan, Step, StepWriter, Warning};
+use record::{Step, StepWriter, Warning};
 
 use super::StepRunner;
 
@@ -22,23 +22,26 @@ impl StepRunner<'_> {
                 record.warnings.push(Warning::new("step::status", text));
             }
         }
+
         Ok(())
     }
 
     /// Asks the engine for the plans of the step's statements, after the step: a failure is a
     /// warning.
     pub(super) fn explain(&self, number: usize, record: &mut Step) {
-        let errors = match self.runner.plans(number) {
+        let mut errors = Vec::new();
+        match self.runner.plans(number) {
             Ok(plans) => {
+                for plan in &plans {
+                    if let Some(error) = &plan.error {
+                        errors.push(format!("`{}`: {error}", plan.statement));
+                    }
+                }
                 record.plans = plans;
-                let plans = record.plans.iter();
-                let error = |plan: &StatementPlan| {
-                    Some(format!("`{}`: {}", plan.statement, plan.error.as_ref()?))
-                };
-                plans.filter_map(error).collect()
             }
-            Err(error) => vec![format!("{error:#}")],
-        };
+            Err(error) => errors.push(format!("{error:#}")),
+        }
+
         for error in errors {
             let text = format!("the engine did not explain a statement: {error}");
             record.warnings.push(Warning::new("step::plans", text));
@@ -51,6 +54,7 @@ impl StepRunner<'_> {
         if self.policy.checks != Checks::Full {
             return;
         }
+
         match self.observer.bloat() {
             Ok(gauges) => record.counters_after.extend(gauges),
             Err(error) => {

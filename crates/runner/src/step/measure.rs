@@ -46,6 +46,7 @@ impl<'a> StepRunner<'a> {
     ) -> anyhow::Result<()> {
         self.runner.describe(number, record);
         self.note_lag_before(record);
+
         // An exact cell counts its warm-up by operations, and so its end.
         let is_timed = self.counting.is_none();
         let has_warm_up = is_timed && !planned.warmup.is_zero();
@@ -65,9 +66,11 @@ impl<'a> StepRunner<'a> {
             writer.work(&counted.graphs)?;
             record.work = Some(counted.work);
         }
+
         if let Some(profiler) = load.profiler {
             record.profile = Some(profiler.finish(writer, &self.session.stop)?);
         }
+
         let mut outcome = match load.outcome {
             Ok(outcome) => outcome,
             Err(error) => {
@@ -82,9 +85,11 @@ impl<'a> StepRunner<'a> {
         if let Some(reason) = load.sampling_error {
             outcome.end = StepEnd::Failed(vec![reason]);
         }
+
         if !is_complete(record, &outcome.end) {
             return load.lost.map_or(Ok(()), Err);
         }
+
         self.read_afterward(number, &outcome, record, writer)
     }
 
@@ -97,14 +102,18 @@ impl<'a> StepRunner<'a> {
     ) -> anyhow::Result<bool> {
         let limits = self.limits(Some(time));
         let load = self.prepare(number, true, limits)?;
+
         let placing = Arc::clone(&self.placing);
         let mut followers = self.followers(&placing);
+        // The warm-up's own record is not kept: only its totals are, in that of the step.
         let outcome = self.run_load(load, limits, &mut followers, &mut Step::default())?;
         if let Some(lost) = followers.lost {
             return Err(lost);
         }
+
         record.warm_up_ops.clone_from(&outcome.totals);
         self.apply(number, &outcome)?;
+
         Ok(is_complete(record, &outcome.end))
     }
 
@@ -127,9 +136,11 @@ impl<'a> StepRunner<'a> {
         let session = self.session;
         let limits = self.limits(time);
         let load = self.prepare(number, false, limits)?;
+
         let instruments = self.instruments()?;
         let rows = self.runner.planned_rows(number);
         session.events.load_begins(&LoadBegin { step: record, rows, roles: load.roles() });
+
         let mut profiler = self
             .profiling
             .map(|settings| Profiler::start(settings, self.engine.engine(), &session.data_root));
@@ -140,6 +151,7 @@ impl<'a> StepRunner<'a> {
         let clock = self.clock();
         let mut sink =
             StepSink::new(writer, session.events, clock.clone(), self.seat, instruments, followers);
+
         profiler.iter_mut().for_each(Profiler::enable);
         let (outcome, counted) = match &self.counting {
             Some(counting) => {
@@ -151,6 +163,7 @@ impl<'a> StepRunner<'a> {
             }
             None => (self.run_load(load, limits, &mut sink, record), None),
         };
+        // Instruments that sample go on until the sink ends, so the profiler stops before them.
         let ended_ns = clock.now();
         profiler.iter_mut().for_each(Profiler::disable);
 
@@ -158,6 +171,7 @@ impl<'a> StepRunner<'a> {
         // The next step samples with the same ones.
         (self.sampler, self.second_observer) = (sampled.sampler, sampled.observer);
         record.turns = self.record_turns(started_ns, writer)?;
+
         Ok(EndedLoad {
             outcome,
             ended_ns,
@@ -180,10 +194,12 @@ impl<'a> StepRunner<'a> {
         let Some(seat) = self.seat else {
             return Ok(None);
         };
+
         let mut turns = seat.take_turns();
         for turn in &mut turns {
             turn.began_ns = turn.began_ns.saturating_sub(started_ns.unwrap_or(0));
         }
+
         writer.turns(&turns)?;
         Ok(Some(turns.len() as u32))
     }
@@ -200,6 +216,7 @@ impl<'a> StepRunner<'a> {
             Some(observer) => Some(observer),
             None => Some(self.engine.observer(self.runner.tables())?),
         };
+
         Ok(Instruments {
             sampler,
             is_embedded: self.engine.engine().capabilities().embedded,
@@ -215,6 +232,7 @@ impl<'a> StepRunner<'a> {
             data: storage.data,
             logs: storage.logs,
         });
+
         let notes = sampler.notes().iter().map(|note| Warning::new("host::disk", note));
         self.notes.warnings.extend(notes);
 
@@ -235,6 +253,7 @@ impl<'a> StepRunner<'a> {
         if self.counting.is_none() {
             note_held_up(record);
         }
+
         record.ops.clone_from(&outcome.totals);
 
         let counts: &[StateCounts] = states.map_or(&[], ThreadStates::counts);
@@ -251,10 +270,12 @@ impl<'a> StepRunner<'a> {
             };
             record.connections.push(Connection { states, ..connection.clone() });
         }
+
         if self.seat.is_some_and(Seat::shares_process) {
             // The rest of the process worked for the other targets, too.
             record.cpu.assay_ns = record.cpu.client_user_ns + record.cpu.client_system_ns;
         }
+
         self.add_remarks(record, outcome);
     }
 
@@ -270,6 +291,7 @@ impl<'a> StepRunner<'a> {
         if self.checks_data() {
             record.checks = checks;
         }
+
         record.catch_up_ns = self.catch_up(record)?;
         if record.status != Status::Complete {
             return Ok(());
@@ -295,5 +317,6 @@ fn is_complete(record: &mut Step, end: &StepEnd) -> bool {
             Status::Failed
         }
     };
+
     record.status == Status::Complete
 }

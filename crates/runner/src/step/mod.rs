@@ -92,14 +92,17 @@ impl<'a> StepRunner<'a> {
     ) -> anyhow::Result<Self> {
         let observer =
             engine.observer(runner.tables()).context("the engine's counters can't be read")?;
+
         let plan = session.plan();
         let limits = &plan.configs[plan.targets[planned.target].config].limits;
         let cpus = limits.cpus.as_deref();
-        let placing = Placing::of(engine.engine(), plan.placement, cpus, plan.seed)?;
-        let placing = Arc::new(placing);
+        let placing = Arc::new(Placing::of(engine.engine(), plan.placement, cpus, plan.seed)?);
         if let Some(seat) = seat {
             seat.set_placing(Arc::clone(&placing));
         }
+
+        let is_profiled = planned.kind == CellKind::Profiled;
+        let profiling = is_profiled.then(|| profiling::settings(plan.profile, engine.engine()));
         Ok(Self {
             session,
             engine,
@@ -112,8 +115,7 @@ impl<'a> StepRunner<'a> {
             notes,
             seat,
             placing,
-            profiling: (planned.kind == CellKind::Profiled)
-                .then(|| profiling::settings(session.plan().profile, engine.engine())),
+            profiling,
             counting: None,
             commands: None,
         })
@@ -158,12 +160,14 @@ impl<'a> StepRunner<'a> {
         if let Err(error) = result {
             self.note_error(&mut record, &error);
         }
+
         // Also after a step that failed: it may end what the other command began.
         if let Err(error) = self.run_command(Moment::After, &mut record)
             && record.status == Status::Complete
         {
             self.note_error(&mut record, &error);
         }
+
         self.judge(&mut record);
 
         writer.finish(&record)?;
@@ -196,6 +200,7 @@ impl<'a> StepRunner<'a> {
             }
             record.reasons.extend(failure.causes.first().cloned());
         }
+
         if record.status == Status::Interrupted {
             record.reasons.push("it was interrupted".into());
         }
@@ -220,6 +225,7 @@ impl<'a> StepRunner<'a> {
             record.counters_before = self.counters()?;
             record.status = Status::Complete;
         }
+
         if record.status != Status::Complete {
             return Ok(());
         }
@@ -239,6 +245,7 @@ impl<'a> StepRunner<'a> {
             record.storage = self.storage();
             record.data_bytes = Some(self.runner.data_bytes());
         }
+
         Ok(())
     }
 
@@ -261,12 +268,12 @@ impl<'a> StepRunner<'a> {
         let settled = self.engine.settle(tables, settle, limits, stop)?;
 
         note_unfinished(record, settled.unfinished);
+        let mut actions = Vec::new();
+        for action in settled.actions {
+            actions.push((action.what, action.took.as_nanos() as u64));
+        }
         record.settle = Some(Settle {
-            actions: settled
-                .actions
-                .into_iter()
-                .map(|act| (act.what, act.took.as_nanos() as u64))
-                .collect(),
+            actions,
             pending_before: settled.pending_before,
             pending_after: settled.pending_after,
         });
@@ -288,13 +295,16 @@ impl<'a> StepRunner<'a> {
             let ready = self.engine.before_check().map_err(anyhow::Error::from);
             let checks = ready.and_then(|()| self.runner.check());
             let checks = checks.context("the data can't be checked")?;
+
             // Before those of what the step read.
             record.checks.splice(0..0, checks);
+
             if record.catch_up_ns.is_some() {
                 let indexes = self.policy.checks == Checks::Full;
                 let compared = self.engine.compare_replicas(self.runner.tables(), indexes);
                 record.checks.extend(compared.context("the replicas can't be compared")?);
             }
+
             self.read_bloat(record);
         }
 
@@ -304,6 +314,7 @@ impl<'a> StepRunner<'a> {
                 check.what, check.found, check.expected
             ));
         }
+
         record.checks_ns = self.session.clock.now().saturating_sub(began);
         Ok(())
     }
@@ -317,6 +328,7 @@ impl<'a> StepRunner<'a> {
         if storage.data.is_empty() {
             return None;
         }
+
         let (data_bytes, log_bytes) = probe::storage_size(&storage.data, &storage.logs).ok()?;
         Some(StorageSize { data_bytes, log_bytes })
     }
@@ -324,11 +336,12 @@ impl<'a> StepRunner<'a> {
 
 /// Returns the columns of the host's samples.
 fn host_columns() -> Vec<HostColumn<'static>> {
-    Sample::COLUMNS
-        .iter()
-        .map(|column| HostColumn {
+    let mut columns = Vec::new();
+    for column in Sample::COLUMNS {
+        columns.push(HostColumn {
             name: column.name,
             cumulative: column.kind == CounterKind::Cumulative,
-        })
-        .collect()
+        });
+    }
+    columns
 }

@@ -28,9 +28,11 @@ impl Profiler {
             profiler.facts.missing = Some(why.into());
             return profiler;
         };
+
         profiler.facts.event = settings.event().into();
         profiler.facts.frequency_hz = settings.frequency_hz;
         profiler.facts.call_graph = settings.call_graph.name().into();
+
         let mut processes = probe::process_tree(root);
         let mut recording = Recording::start(&processes, settings, folder);
         for _ in 0..START_RETRIES {
@@ -41,9 +43,11 @@ impl Profiler {
             if !(may_have_missed && matches!(recording, Err(ProfileError::Perf { .. }))) {
                 break;
             }
+
             processes = now;
             recording = Recording::start(&processes, settings, folder);
         }
+
         profiler.recording = profiler.kept(recording);
         profiler
     }
@@ -71,12 +75,14 @@ impl Profiler {
     ) -> Result<StepProfile, RecordError> {
         let recording = self.recording.take();
         let read = recording.map(|recording| recording.finish(stop)).transpose();
+
         if let Some(profile) = self.kept(read).flatten() {
             self.facts.samples = profile.stacks.total();
             self.facts.lost = profile.lost;
             self.facts.unknown = profile.unknown;
             writer.profile(&profile.stacks)?;
         }
+
         Ok(self.facts)
     }
 

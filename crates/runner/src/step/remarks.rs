@@ -63,6 +63,7 @@ fn busiest_client(record: &Step) -> f64 {
         let lasted_ns = connection.ended_ns.saturating_sub(connection.started_ns);
         busiest = busiest.max(cpu_ns as f64 / lasted_ns.max(least_ns).max(1) as f64);
     }
+
     busiest
 }
 
@@ -73,6 +74,7 @@ pub(super) fn add_rank_remarks(record: &mut Step) {
         if rank.is_server_host {
             record.cpu.assay_ns += rank.cpu_ns;
         }
+
         let warnings =
             [busy_host(rank, record.elapsed_ns), inexact_clock(rank), late_reports(rank)];
         record.warnings.extend(warnings.into_iter().flatten());
@@ -81,13 +83,15 @@ pub(super) fn add_rank_remarks(record: &mut Step) {
 
 /// Warns about a client host without spare processors, once for its first rank.
 fn busy_host(rank: &RankLoad, elapsed_ns: u64) -> Option<Warning> {
-    let share = rank.host_cpu_ns as f64 / (elapsed_ns as f64 * f64::from(rank.processors));
+    let sampled_share = rank.host_cpu_ns as f64 / (elapsed_ns as f64 * f64::from(rank.processors));
     // The samples last a little longer than a short step.
-    let share = share.min(1.0);
+    let share = sampled_share.min(1.0);
+
     let is_first = rank.rank == rank.host_rank;
     if rank.is_server_host || !is_first || share <= CLIENT_HOST_BUSY_SHARE {
         return None;
     }
+
     let text = format!(
         "the processors of client host `{}` were busy {:.0}% of the time: it may be the bottleneck; add a host with a load rank",
         rank.host,
@@ -102,7 +106,9 @@ fn inexact_clock(rank: &RankLoad) -> Option<Warning> {
     if rank.clock_uncertainty_ns.max(drift_ns) <= CLOCK_ERROR_NS_MAX {
         return None;
     }
+
     let (known_to_ms, drift_ms) = (rank.clock_uncertainty_ns / 1_000_000, drift_ns / 1_000_000);
+
     let text = format!(
         "the clock of load rank {} on host `{}` is known to within {known_to_ms} ms and drifted by {drift_ms} ms: its seconds may be off by that much",
         rank.rank, rank.host
@@ -115,6 +121,7 @@ fn late_reports(rank: &RankLoad) -> Option<Warning> {
     if rank.report_delay_ns_max <= REPORT_DELAY_NS_MAX {
         return None;
     }
+
     let text = format!(
         "reports of load rank {} on host `{}` reached rank 0 up to {:.1} s late: a host or the network between them is overloaded; figures are complete, but progress and limits on errors lagged",
         rank.rank,

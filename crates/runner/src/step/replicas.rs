@@ -19,7 +19,9 @@ impl StepRunner<'_> {
         let Some(replication) = self.engine.replication() else {
             return;
         };
+
         record.lag_at_most_ns = Some(self.policy.lag_at_most.as_nanos() as u64);
+
         let lag = replication.lag();
         if lag > LAG_BEFORE_MAX {
             let text = format!(
@@ -41,9 +43,11 @@ impl StepRunner<'_> {
         let Some((replication, started_ns)) = self.engine.replication().zip(started_ns) else {
             return Ok(());
         };
+
         let so_far = || self.session.clock.now().saturating_sub(started_ns);
         let elapsed_ns = elapsed_ns.unwrap_or_else(so_far);
         let readings = replication.end_step(started_ns + elapsed_ns);
+
         for (at_ns, counters) in largest_by_second(readings, started_ns, elapsed_ns) {
             let second = (at_ns / 1_000_000_000) as u32;
             writer.counters(second, at_ns as i64, &counters)?;
@@ -57,17 +61,22 @@ impl StepRunner<'_> {
         let Some(replication) = self.engine.replication() else {
             return Ok(());
         };
+
         replication.end_step(self.session.clock.now());
+
         let took = self.catch_up(record)?;
         let tables = self.runner.tables();
+
         let own = replication.settle(tables, self.settle_limits(), &self.session.stop)?;
         note_unfinished(record, own.unfinished);
+
         if let Some(settle) = &mut record.settle {
             settle.actions.extend(took.map(|took| ("replicas catch up".to_owned(), took)));
             for action in own.actions {
                 settle.actions.push((action.what, action.took.as_nanos() as u64));
             }
         }
+
         Ok(())
     }
 
@@ -77,8 +86,10 @@ impl StepRunner<'_> {
         let Some(replication) = self.engine.replication() else {
             return Ok(None);
         };
+
         let at_most = self.policy.settle_at_most;
         let took = replication.catch_up(self.runner.tables(), at_most, &self.session.stop)?;
+
         if took.is_none() && self.session.is_stopped() {
             record.status = Status::Interrupted;
         } else if took.is_none() {
@@ -88,6 +99,7 @@ impl StepRunner<'_> {
             );
             record.warnings.push(Warning::new("replica::behind", text));
         }
+
         Ok(took.map(|took| took.as_nanos() as u64))
     }
 }

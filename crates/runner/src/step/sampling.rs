@@ -41,11 +41,11 @@ const HELD_UP_SHARE_MAX: f64 = 0.05;
 
 /// Reports stalls of the process: as a reason why the step is invalid, or as a warning.
 pub fn note_held_up(step: &mut Step) {
-    let lengths = step.held_up.iter().map(|held| held.to_ns - held.from_ns);
-    let held_ns: u64 = lengths.sum();
+    let held_ns: u64 = step.held_up.iter().map(|held| held.to_ns - held.from_ns).sum();
     if held_ns == 0 {
         return;
     }
+
     let began: Vec<String> =
         step.held_up.iter().map(|held| (held.from_ns / SECOND_NS).to_string()).collect();
     let text = format!(
@@ -53,6 +53,7 @@ pub fn note_held_up(step: &mut Step) {
         held_ns as f64 / 1e9,
         began.join(", ")
     );
+
     let share = held_ns as f64 / step.elapsed_ns.max(1) as f64;
     if held_ns > HELD_UP_NS_MAX || share > HELD_UP_SHARE_MAX {
         step.reasons.push(text);
@@ -121,16 +122,19 @@ impl Sampling {
             watch: None,
         };
 
+        // Only the thread that samples the host also looks for stalls: one of them is enough.
         let host = {
             let (mut seconds, sender) = (seconds.clone(), sender.clone());
             let processes = Arc::clone(&processes);
             seconds.watch = Some(StallDetector { found: sender.clone(), run_delay_ns: 0 });
             spawn("host", move || read_host(seconds, sampler, &processes, &sender))?
         };
+
         let states = states.map(|states| {
             let (seconds, sender) = (seconds.clone(), sender.clone());
             spawn("states", move || sample_states(seconds, states, &processes, &sender))
         });
+
         let engine = observer
             .map(|observer| spawn("observer", move || read_engine(seconds, observer, &sender)));
 
@@ -156,17 +160,13 @@ impl Sampling {
         let engine = self.engine.as_ref().map(JoinHandle::thread);
         let of_states = self.states.as_ref().map(JoinHandle::thread);
         let threads = [Some(self.host.thread()), engine, of_states];
+        // The threads sleep until their next second, unless they are woken up.
         threads.into_iter().flatten().for_each(Thread::unpark);
+
         let sampler = self.host.join().ok();
         let states = self.states.and_then(|states| states.join().ok());
-        let engine = self.engine.filter(|engine| {
-            let mut waited = Duration::ZERO;
-            while !engine.is_finished() && waited < TIMEOUT {
-                std::thread::sleep(Duration::from_millis(5));
-                waited += Duration::from_millis(5);
-            }
-            engine.is_finished()
-        });
+        let engine = self.engine.filter(ends_in_time);
+
         SamplingResult {
             sampler,
             observer: engine.and_then(|engine| engine.join().ok()),
@@ -202,6 +202,7 @@ impl StallDetector {
         if late_ns < HELD_UP_NS_MIN {
             return;
         }
+
         // On a busy machine the thread was ready but others ran, as with any thread of the engine.
         let waited_ns = run_delay_ns().saturating_sub(self.run_delay_ns);
         if late_ns.saturating_sub(waited_ns) >= HELD_UP_NS_MIN {
@@ -221,12 +222,14 @@ impl SecondTimer {
     fn wait(&mut self) -> bool {
         let at = self.next_at();
         self.next += 1;
+
         let is_due = self.wait_until(at);
         if is_due {
             // Seconds that were missed in a stall stay missing.
             let now = self.clock.now();
             self.next = self.next.max((now - self.start_at) / SECOND_NS + 1);
         }
+
         is_due
     }
 
@@ -239,6 +242,7 @@ impl SecondTimer {
             if now >= at {
                 return true;
             }
+
             let nap_ns = match &mut self.watch {
                 Some(watch) => {
                     watch.run_delay_ns = own_cpu_wait_ns();
@@ -247,8 +251,10 @@ impl SecondTimer {
                 None => at - now,
             };
             std::thread::park_timeout(Duration::from_nanos(nap_ns));
+
             let since_start = |at: u64| at.saturating_sub(self.start_at);
             let slept = [now, now + nap_ns, self.clock.now()].map(since_start);
+
             if let Some(watch) = &self.watch {
                 watch.woke(slept, own_cpu_wait_ns);
             }
@@ -261,19 +267,35 @@ impl SecondTimer {
     }
 }
 
+/// Waits for a moment until the thread of an engine's observer has ended. Returns whether it has:
+/// an engine that does not answer keeps its observer.
+fn ends_in_time<T>(thread: &JoinHandle<T>) -> bool {
+    let mut waited = Duration::ZERO;
+    while !thread.is_finished() && waited < TIMEOUT {
+        std::thread::sleep(Duration::from_millis(5));
+        waited += Duration::from_millis(5);
+    }
+
+    thread.is_finished()
+}
+
 fn read_host(
     mut seconds: SecondTimer,
     mut sampler: Sampler,
     processes: &Mutex<Option<Vec<u32>>>,
     readings: &Sender<Reading>,
 ) -> Sampler {
+    // One more reading comes at the step's end, however long its last second was.
     loop {
         let goes_on = seconds.wait();
         let at_ns = seconds.elapsed_ns();
         let _ = readings
             .send(Reading::Host(at_ns, sampler.sample().map_err(|error| error.to_string())));
+
+        // The thread that samples states gets the processes from here: finding them takes time.
         *processes.lock().unwrap_or_else(PoisonError::into_inner) =
             Some(sampler.server_processes());
+
         if !goes_on {
             return sampler;
         }
@@ -291,6 +313,7 @@ fn sample_states(
     let mut at = seconds.start_at;
     let mut seen = SessionStates::default();
     let mut second = 0;
+
     loop {
         at += STATES_EVERY_NS / 2 + random.below(STATES_EVERY_NS);
         let goes_on = seconds.wait_until(at);
@@ -332,6 +355,7 @@ fn read_engine(
     let mut interval_ns = move || LOOK_EVERY_NS / 2 + random.below(LOOK_EVERY_NS);
     let mut look_at = Some(seconds.start_at + interval_ns());
     let mut states = SessionStates::default();
+
     loop {
         if let Some(at) = look_at.filter(|at| *at < seconds.next_at()) {
             if !seconds.wait_until(at) {
@@ -360,9 +384,11 @@ fn read_engine(
         if counters.is_empty() {
             break;
         }
+
         send_states(&mut states, readings);
         let _ = readings.send(Reading::Engine(at_ns, counters));
     }
+
     send_states(&mut states, readings);
     observer
 }

@@ -25,6 +25,7 @@ impl SessionStates {
         self.first_look_ns.get_or_insert(at_ns);
         let (all_samples, sessions) = self.views.entry(view).or_default();
         *all_samples += samples;
+
         for (state, count) in states {
             *sessions.entry(state).or_default() += count;
         }
@@ -37,11 +38,11 @@ impl SessionStates {
         let mut gauges = Vec::new();
         for (view, (samples, sessions)) in views {
             gauges.push(Counter::gauge(view.samples(), samples));
-            let gauge = |(state, count): (String, u64)| {
-                Counter::gauge(format!("{}{state}", view.prefix()), count as f64)
-            };
-            gauges.extend(sessions.into_iter().map(gauge));
+            for (state, count) in sessions {
+                gauges.push(Counter::gauge(format!("{}{state}", view.prefix()), count as f64));
+            }
         }
+
         Some((first_look_ns?, gauges))
     }
 }

@@ -30,26 +30,35 @@ pub fn both_sides(
 ) -> BTreeMap<ConnectionState, u64> {
     use ConnectionState::{Handover, Overlap, Runnable};
     let total = |side: &BTreeMap<ConnectionState, u64>| side.values().sum::<u64>() as f64;
-    let scale = total(server) / total(client);
-    let count = |state| {
-        let of = |side: &BTreeMap<ConnectionState, u64>| side.get(&state).copied().unwrap_or(0);
-        (of(client) as f64 * scale, of(server) as f64)
-    };
-    let (client_waits, server_waits) = count(Handover);
-    let messages = client_waits - (total(server) - server_waits);
+    let server_total = total(server);
+    let scale = server_total / total(client);
+    let of_client = |state| seen(client, state) * scale;
+    let of_server = |state| seen(server, state);
+
+    let messages = of_client(Handover) - (server_total - of_server(Handover));
     let overlap = (-messages).max(0.0);
-    let estimate = |state: ConnectionState| match (state, count(state)) {
-        (Handover, _) => messages,
-        (Overlap, _) => overlap,
-        (Runnable, (client, server)) => client + server - 2.0 * overlap,
-        (_, (client, server)) => client + server,
-    };
-    ConnectionState::ALL
-        .into_iter()
+
+    let mut estimates = BTreeMap::new();
+    for state in ConnectionState::ALL {
+        let of_both = of_client(state) + of_server(state);
+        let estimate = match state {
+            Handover => messages,
+            Overlap => overlap,
+            Runnable => of_both - 2.0 * overlap,
+            _ => of_both,
+        };
         // The cast makes negative numbers and NaN zero.
-        .map(|state| (state, estimate(state).round() as u64))
-        .filter(|(_, count)| *count > 0)
-        .collect()
+        let count = estimate.round() as u64;
+        if count > 0 {
+            estimates.insert(state, count);
+        }
+    }
+    estimates
+}
+
+/// Returns how often one side of a connection was seen in a state.
+fn seen(side: &BTreeMap<ConnectionState, u64>, state: ConnectionState) -> f64 {
+    side.get(&state).copied().unwrap_or(0) as f64
 }
 
 /// The instruments that sample during a step.
@@ -75,12 +84,16 @@ pub struct Followers<'a> {
 impl Followers<'_> {
     /// Ends the load if a replica is lost: commits that wait for it would never end.
     fn check(&mut self) -> Result<(), String> {
-        let followed = self.replication.map_or(Ok(()), Replication::check_following);
-        followed.map_err(|error| {
-            let text = format!("{error:#}");
-            self.lost = Some(error);
-            text
-        })
+        let Some(replication) = self.replication else {
+            return Ok(());
+        };
+        let Err(error) = replication.check_following() else {
+            return Ok(());
+        };
+
+        let text = format!("{error:#}");
+        self.lost = Some(error);
+        Err(text)
     }
 }
 
@@ -164,11 +177,13 @@ impl<'a> StepSink<'a> {
         for reading in std::mem::take(&mut sampled.readings) {
             self.take(reading);
         }
+
         self.events.load_ends();
 
         record.started_unix_ns = self.started_unix_ns;
         record.held_up.extend(self.held_up);
         record.cpu = cpu(self.first.as_ref(), self.last.as_ref());
+
         SinkEnd {
             sampled,
             error: self.error,
@@ -180,13 +195,16 @@ impl<'a> StepSink<'a> {
     fn take(&mut self, reading: Reading) {
         let result = match reading {
             Reading::Host(at_ns, Ok(mut sample)) => {
+                // Processes that targets share, and the host, worked for the others, too.
                 if let Some(seat) = self.seat {
                     seat.leave_out_others(&mut sample);
                 }
+
                 let values: Vec<Option<i64>> =
                     sample.values.iter().map(|(_, value)| *value).collect();
                 self.first.get_or_insert_with(|| sample.clone());
                 self.last = Some(sample);
+
                 let second = (at_ns / 1_000_000_000) as u32;
                 let written = self.writer.host(0, second, at_ns as i64, &values);
                 written.map_err(error_text)
@@ -201,6 +219,7 @@ impl<'a> StepSink<'a> {
                 .counters((at_ns / 1_000_000_000) as u32, at_ns as i64, &sample)
                 .map_err(error_text),
         };
+        // The first error says most: the others may follow from it.
         if let Err(error) = result {
             self.error.get_or_insert(error);
         }
@@ -213,24 +232,16 @@ impl Sink for StepSink<'_> {
         self.started_unix_ns = unix_now_ns() + start_at.saturating_sub(self.clock.now());
         self.started_ns = Some(start_at);
         self.writer.started(self.started_unix_ns);
-        if let Some(instruments) = self.instruments.take() {
-            let Instruments { sampler, observer, is_embedded, own_thread } = instruments;
-            let watched = connections.iter().map(|threads| {
-                let (client, server) = (threads.client?, threads.server);
-                Some(WatchedConnection { client, server })
-            });
-            let states = match watched.collect::<Option<Vec<_>>>() {
-                Some(watched) => ThreadStates::new(&watched),
-                None => {
-                    let servers = connections.iter().map(|threads| threads.server);
-                    ThreadStates::of_one_side(&servers.collect::<Vec<_>>())
-                }
-            };
-            let processes = sampler.server_processes();
-            let states = states.with_engine(is_embedded, processes, own_thread);
-            let sampling = Sampling::begin(&self.clock, start_at, sampler, observer, Some(states));
-            self.sampling = Some(sampling.map_err(|error| error.to_string())?);
-        }
+        let Some(instruments) = self.instruments.take() else {
+            return Ok(start_at);
+        };
+
+        let Instruments { sampler, observer, is_embedded, own_thread } = instruments;
+        let states = states_of(connections);
+        let processes = sampler.server_processes();
+        let states = states.with_engine(is_embedded, processes, own_thread);
+        let sampling = Sampling::begin(&self.clock, start_at, sampler, observer, Some(states));
+        self.sampling = Some(sampling.map_err(|error| error.to_string())?);
         Ok(start_at)
     }
 
@@ -263,8 +274,10 @@ impl Sink for StepSink<'_> {
         for reading in readings {
             self.take(reading);
         }
+
         let lag = self.followers.replication.map(Replication::lag);
         self.events.load_progress(progress, lag);
+
         self.error.take().map_or(Ok(()), Err)?;
         self.followers.check()
     }
@@ -273,6 +286,21 @@ impl Sink for StepSink<'_> {
 /// Returns an error and its causes in one line.
 fn error_text(error: record::RecordError) -> String {
     failure::error_text(&error.into())
+}
+
+/// Returns what samples the states of connections: both sides of each, or only the server's where
+/// the clients are on other hosts.
+fn states_of(connections: &[ConnectionThreads]) -> ThreadStates {
+    let mut watched = Vec::new();
+    for threads in connections {
+        let Some(client) = threads.client else {
+            let servers: Vec<_> = connections.iter().map(|threads| threads.server).collect();
+            return ThreadStates::of_one_side(&servers);
+        };
+        watched.push(WatchedConnection { client, server: threads.server });
+    }
+
+    ThreadStates::new(&watched)
 }
 
 /// Returns the CPU time of assay, the server and the host between two samples.
@@ -285,6 +313,7 @@ pub fn cpu(first: Option<&Sample>, last: Option<&Sample>) -> Cpu {
         }
         Some(sum)
     };
+
     Cpu {
         client_user_ns: 0,
         client_system_ns: 0,

@@ -74,6 +74,7 @@ impl Conductor<'_> {
                 load.fail(&format!("{error:#}"));
                 TurnEnd::LoadEnded
             });
+
             number += 1;
 
             if (self.is_stopped)() {
@@ -109,6 +110,7 @@ impl Conductor<'_> {
             server: load.used(),
             ok: turn.work.ok,
         });
+
         Ok(if turn.is_last { TurnEnd::LoadEnded } else { TurnEnd::TimeIsUp })
     }
 

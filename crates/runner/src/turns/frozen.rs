@@ -28,9 +28,11 @@ impl Frozen {
             Idle::Frozen => engine.freezer().context("the server can't be frozen")?,
             Idle::Running => None,
         };
+
         // Figures of the server's processes are left out where they can't be read.
         let server = engine.server().and(engine.process_id());
         let meter = server.and_then(|server| TreeUse::open(server).ok());
+
         Ok(Self { freezer, meter, at_begin: None })
     }
 
@@ -45,6 +47,7 @@ impl Frozen {
             }
             Idle::Running => None,
         };
+
         Ok(Self { freezer, ..Self::default() })
     }
 
@@ -70,6 +73,7 @@ impl Frozen {
     /// Returns what the processes have used since the turn began, if that is known.
     pub fn used_in_turn(&mut self) -> Option<ServerUse> {
         let used = self.meter.as_mut()?.read().ok()? - self.at_begin?;
+
         Some(ServerUse {
             cpu_ns: used.cpu_ns,
             minor_faults: used.minor_faults,

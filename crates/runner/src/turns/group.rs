@@ -25,6 +25,7 @@ pub fn run(
     let plan = session.plan();
     let length = plan.turns.unwrap_or(TurnLength::Auto);
     let repeat = tasks.first().map_or(0, |task| task.cell.repeat);
+
     let table = Arc::new(Table::new(tasks.len()));
     let conductor = Conductor {
         table: &table,
@@ -55,6 +56,7 @@ pub fn run(
                 table.leave(number);
             }
         }
+
         conductor.conduct();
 
         let mut statuses = Vec::new();
@@ -63,6 +65,7 @@ pub fn run(
             let status = thread.join();
             statuses.push(status.map_err(|_| anyhow::anyhow!("the thread of a cell panicked"))??);
         }
+
         Ok(statuses)
     })
 }
@@ -82,6 +85,7 @@ fn run_seated(
     place: Place,
 ) -> anyhow::Result<Status> {
     let Place { table, number, length } = place;
+
     let (reference, cell) = (&task.reference, task.cell);
     if isolated::has_own_process(session, cell) {
         let end = TableEnd::new(table, number)?;

@@ -125,6 +125,7 @@ impl TableEnd {
         let Some((orders, reports)) = &*offered else {
             return Vec::new();
         };
+
         let paths = [path_of(orders), path_of(reports)];
         let [orders, reports] = paths.map(OsString::from);
         vec!["--orders".into(), orders, "--reports".into(), reports]
@@ -153,6 +154,7 @@ impl TableEnd {
         self.state().is_cut = true;
         lock(&self.0.offered).take();
         self.0.changed.notify_all();
+
         // Its group may go now.
         *lock(&self.0.process) = Frozen::default();
         self.0.table.leave(self.0.cell);
@@ -162,6 +164,7 @@ impl TableEnd {
     fn listen(&self, reports: PipeReader) {
         for line in BufReader::new(reports).lines() {
             let report = line.ok().and_then(|line| serde_json::from_str(&line).ok());
+
             match report {
                 Some(Report::Here) => drop(lock(&self.0.offered).take()),
                 Some(Report::Asks) => {
@@ -173,8 +176,11 @@ impl TableEnd {
                 Some(Report::Failed(why)) => self.state().failure = Some(why),
                 None => break,
             }
+
             self.0.changed.notify_all();
         }
+
+        // The process has ended, or sent what is no report: nobody may wait for it any longer.
         self.state().is_cut = true;
         self.0.changed.notify_all();
     }
@@ -187,6 +193,7 @@ impl TableEnd {
             // reports the error.
             let _ = lock(&self.0.process).thaw();
         }
+
         let connections = Arc::new(self.clone());
         let target = Arc::clone(&self.0.process);
         self.0.table.ready(self.0.cell, ReadyLoad { number, length, connections, target });
@@ -217,7 +224,9 @@ impl TurnTaker for TableEnd {
     }
 
     fn end(&self) -> anyhow::Result<Turn> {
+        // A process that has ended answers nothing, which the wait below notices.
         let _ = self.order(&Order::End);
+
         let state = self.state();
         let goes_on =
             |state: &mut State| state.turn.is_none() && state.failure.is_none() && !state.is_cut;
@@ -227,6 +236,7 @@ impl TurnTaker for TableEnd {
         if let Some(why) = state.failure.take() {
             anyhow::bail!(why);
         }
+
         let turn = state.turn.take().unwrap_or_default();
         Ok(Turn { is_last: turn.is_last || state.is_cut, ..turn })
     }
@@ -272,6 +282,7 @@ impl CellEnd {
         let orders = fs_err::File::open(&pipes.orders)?;
         let reports = fs_err::OpenOptions::new().write(true).open(&pipes.reports)?;
         let answers = reports.try_clone()?;
+
         let (working, work) = channel();
         spawn("link", move || follow(orders, answers, &*connections, &working))?;
 
@@ -314,6 +325,8 @@ fn follow(
             Some(Order::Work) => {
                 let _ = working.send(());
             }
+            // A target that could not begin its turn reports so, and still gets the order to end
+            // it.
             Some(Order::Begin(draw)) => {
                 if let Err(error) = connections.begin(draw) {
                     let _ = send(&mut answers, &Report::Failed(format!("{error:#}")));

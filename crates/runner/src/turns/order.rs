@@ -39,6 +39,7 @@ impl TurnOrder {
                     return Some(NextTurn { cell, block: self.blocks - 1 });
                 }
             }
+
             if loading.is_empty() {
                 return None;
             }
@@ -46,14 +47,18 @@ impl TurnOrder {
         }
     }
 
+    /// Shuffles the cells for the first half of a block. The second half has the reverse order, so
+    /// that each cell comes as early as it comes late.
     fn begin_block(&mut self, loading: &[usize]) {
         let mut half = loading.to_vec();
         for last in (1..half.len()).rev() {
             half.swap(last, self.random.below(last as u64 + 1) as usize);
         }
+
         self.rest.clone_from(&half);
         half.reverse();
         self.rest.extend(half);
+
         self.blocks += 1;
     }
 }

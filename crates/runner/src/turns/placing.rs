@@ -32,6 +32,7 @@ impl Placing {
     ) -> anyhow::Result<Self> {
         let own = own_cpus().context("the processors of assay can't be read")?;
         let processors = Processors::new(&own, limit);
+
         if placement == Placement::Pinned
             && let Some(server) = engine.process_id()
             && engine.server().is_some()
@@ -39,6 +40,7 @@ impl Placing {
             let placed = set_tree_cpus(server, processors.divided().servers());
             placed.context("the server can't be placed on processors")?;
         }
+
         Ok(Self { placement, processors, seed, threads: Mutex::default() })
     }
 
@@ -80,6 +82,7 @@ impl Placing {
             put(thread.client, place.client)?;
             put(thread.server, place.server)?;
         }
+
         Ok(())
     }
 
@@ -93,6 +96,7 @@ fn put(thread: Option<u32>, cpu: u32) -> anyhow::Result<()> {
     let Some(thread) = thread else {
         return Ok(());
     };
+
     match set_thread_cpus(thread, &[cpu]) {
         Err(error) if Errno::from_io_error(&error) == Some(Errno::SRCH) => Ok(()),
         placed => {

@@ -102,10 +102,12 @@ impl Seat {
     /// Removes the values of a sample that are not of this target alone: those of the host, and
     /// those of a process that other targets share.
     pub fn leave_out_others(&self, sample: &mut Sample) {
+        // The server's processes and the database are of this target alone in any case.
         for (name, value) in &mut sample.values {
             let is_own = name.starts_with("server_")
                 || ["data_bytes", "log_bytes"].contains(name)
                 || (name.starts_with("assay_") && !self.shares_process());
+
             if !is_own {
                 *value = None;
             }
@@ -150,16 +152,20 @@ impl Seat {
             Place::Here { table, cell } => table.ask(*cell),
             Place::Linked(end) => end.ask(),
         }
+
         lock(&self.target).thaw()?;
+
         let Some(reason) = lock(&self.connections.failure).take() else {
             return Ok(outcome);
         };
+
         if let StepEnd::Failed(own_reasons) = &outcome.end
             && !own_reasons.iter().any(|own| own.contains(&reason))
         {
             // The server has ended, for one, and its connections say more.
             return Ok(outcome);
         }
+
         Err(anyhow::anyhow!(reason))
     }
 
@@ -173,6 +179,7 @@ impl Seat {
         if let TurnLength::Fixed(length) = self.length {
             return length;
         }
+
         let mut kinds = tasks.iter().flat_map(|task| task.program.kinds());
         if kinds.all(|kind| kind.role.facts().effect == OpEffect::Reads) {
             READING_TURN
@@ -183,10 +190,12 @@ impl Seat {
 
     /// Gives up the work of this cell: its load is ready.
     fn ready(&self, number: usize, length: Duration) -> anyhow::Result<()> {
+        // Servers start processes while connections are opened: all of them rest from here on.
         let mut target = lock(&self.target);
         target.find_processes();
         target.freeze()?;
         drop(target);
+
         match &self.place {
             Place::Here { table, cell } => {
                 let connections = Arc::clone(&self.connections);
@@ -195,6 +204,7 @@ impl Seat {
             }
             Place::Linked(end) => end.ready(number, length)?,
         }
+
         Ok(())
     }
 }
@@ -213,6 +223,7 @@ impl TurnTaker for Connections {
         if let Some(placing) = placing {
             placing.next(draw)?;
         }
+
         self.gate.open();
         Ok(())
     }

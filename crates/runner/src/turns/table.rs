@@ -145,9 +145,11 @@ impl Table {
         let mut places = lock(&self.places);
         places[cell].stage = Stage::Asks;
         self.changed.notify_all();
+
         while places[cell].stage == Stage::Asks && !places[cell].is_free {
             places = self.wait(places);
         }
+
         places[cell].stage = Stage::Works;
     }
 
@@ -159,6 +161,7 @@ impl Table {
             load.release();
             return;
         }
+
         places[cell].stage = Stage::Loads { number: load.number };
         places[cell].load = Some(load);
         self.changed.notify_all();
@@ -181,6 +184,7 @@ impl Table {
             if stages().all(|stage| stage == Stage::Left) {
                 return Next::End;
             }
+
             if !stages().any(|stage| stage == Stage::Works) {
                 let asking = stages().position(|stage| stage == Stage::Asks);
                 if let Some(cell) = asking {
@@ -190,6 +194,7 @@ impl Table {
                     return Next::Turns(first_loads(&mut places));
                 }
             }
+
             places = self.wait(places);
         }
     }
@@ -205,12 +210,14 @@ impl Table {
     /// Lets all cells work at any time: the run is interrupted, or turns have failed.
     pub(super) fn give_up(&self) {
         let mut places = lock(&self.places);
+
         for place in &mut *places {
             place.is_free = true;
             if let Some(load) = place.load.take() {
                 load.release();
             }
         }
+
         self.changed.notify_all();
     }
 

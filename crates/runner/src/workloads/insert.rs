@@ -42,6 +42,7 @@ impl WorkloadRunner for InsertRunner<'_> {
         let step = self.step(step);
         record.rows_per_commit = Some(step.rows_per_commit).filter(|rows| *rows > 0);
         record.row_bytes_mean = Some(self.workload.row_bytes_mean());
+
         let of_all = |rate: f64| rate * f64::from(self.workload.clients());
         let (kind, main_operation) = match step.kind {
             InsertStepKind::Settle => return,
@@ -56,8 +57,11 @@ impl WorkloadRunner for InsertRunner<'_> {
                 (StepKind::Query, insert::QUERY)
             }
         };
+
         record.kind = kind;
         record.set_main_operation(main_operation);
+
+        // The step still runs, and its record says what is missing.
         let why = self.database.not_applicable(self.workload, step);
         let warning = why.map(|text| Warning::new("workload::not-applicable", text));
         record.warnings.extend(warning);
@@ -81,14 +85,19 @@ impl WorkloadRunner for InsertRunner<'_> {
 
     fn apply(&mut self, step: usize, summaries: &Summaries, totals: &Totals) -> Vec<Check> {
         let step = &self.workload.plan().steps[step].clone();
+
         let inserts = totals.get(insert::INSERT.name);
+        // A try that seemed to fail may have inserted all the same.
         let is_flawless = none_failed(totals, insert::INSERT)
             && inserts.is_none_or(|inserts| inserts.retried == 0);
+
         self.workload.apply(step, summaries, is_flawless);
-        let check = totals
-            .get(insert::QUERY.name)
-            .and_then(|queries| self.workload.check_point_queries(step, queries.ok, queries.rows));
-        check.into_iter().collect()
+
+        let mut checks = Vec::new();
+        if let Some(queries) = totals.get(insert::QUERY.name) {
+            checks.extend(self.workload.check_point_queries(step, queries.ok, queries.rows));
+        }
+        checks
     }
 
     fn state(&self) -> Option<LoadState> {

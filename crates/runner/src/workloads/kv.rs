@@ -59,6 +59,7 @@ impl<D: KeyValueEngine> WorkloadRunner for KvRunner<'_, D> {
             }
             _ => return None,
         };
+
         Some(format!("{} does not offer {what}", self.database.version()))
     }
 
@@ -66,6 +67,7 @@ impl<D: KeyValueEngine> WorkloadRunner for KvRunner<'_, D> {
         let entry_bytes = self.workload.entry_bytes() as f64;
         record.rows_per_commit = Some(1);
         record.row_bytes_mean = Some(entry_bytes);
+
         let (kind, main_operation) = match self.kind(step) {
             KvStepKind::Drain | KvStepKind::Flush => return,
             KvStepKind::FillSeq
@@ -75,8 +77,10 @@ impl<D: KeyValueEngine> WorkloadRunner for KvRunner<'_, D> {
                 (StepKind::Query, kv::read_kind(read))
             }
         };
+
         record.kind = kind;
         record.set_main_operation(main_operation);
+
         if let KvStepKind::ReadWhileWriting { write_bytes_per_s, .. } = self.kind(step) {
             record.insert_rate_target_rows_per_s = Some(write_bytes_per_s as f64 / entry_bytes);
         }
@@ -113,12 +117,15 @@ impl<D: KeyValueEngine> WorkloadRunner for KvRunner<'_, D> {
 
     fn check(&self) -> anyhow::Result<Vec<Check>> {
         let mut session = self.database.connect()?;
+
         let mut checks = match self.workload.plan().policy.checks {
             Checks::Full => self.workload.check(&self.database.inspect()?),
             _ => self.workload.check_keys(&mut session)?,
         };
+
         let values = self.workload.check_values(&mut session, SAMPLES, self.done)?;
         checks.push(values);
+
         Ok(checks)
     }
 }

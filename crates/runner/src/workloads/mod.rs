@@ -95,6 +95,7 @@ impl<E: SqlEngine> StepEngine for SqlSteps<'_, E> {
             let every = facts.rows.div_ceil(DIGESTED_ROWS_MAX).max(1);
             let digest = self.engine.digest(table, every)?;
             let expected = TableContents { facts, digest };
+
             for (replica, found) in replication.inspect(table, indexes, every)? {
                 checks.push(Check {
                     what: format!("contents of {} on {replica}", table.name),
@@ -105,6 +106,7 @@ impl<E: SqlEngine> StepEngine for SqlSteps<'_, E> {
                 });
             }
         }
+
         Ok(checks)
     }
 }
@@ -116,14 +118,17 @@ const DIGESTED_ROWS_MAX: u64 = 1_000_000;
 /// Returns the contents of a table as text. Its digest is of one row in `every`.
 fn contents(contents: &TableContents, every: u64) -> String {
     let TableContents { facts, digest } = contents;
+
     let key = |key: Option<i64>| key.map_or("none".to_owned(), |key| key.to_string());
     let (min, max) = (key(facts.key_min), key(facts.key_max));
+
     let mut text = format!("{} rows, keys {min} to {max}", facts.rows);
     for (index, rows) in &facts.index_rows {
         if let IndexRows::Counted(rows) = rows {
             text += &format!(", {rows} in {index}");
         }
     }
+
     if let Some(digest) = digest {
         let of = match every {
             1 => "all columns".to_owned(),
@@ -131,6 +136,7 @@ fn contents(contents: &TableContents, every: u64) -> String {
         };
         text += &format!(", digest {digest} of {of}");
     }
+
     text
 }
 

@@ -102,12 +102,14 @@ impl<E: SqlEngine> LoadEngine for E {
 
     fn round_trip_ns(&self, clock: &SystemClock) -> anyhow::Result<u64> {
         let mut session = self.connect()?;
+
         let mut shortest = u64::MAX;
         for _ in 0..ROUND_TRIPS {
             let sent_at = clock.now();
             session.query("select 1")?;
             shortest = shortest.min(clock.now() - sent_at);
         }
+
         Ok(shortest)
     }
 }

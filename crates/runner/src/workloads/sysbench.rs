@@ -33,6 +33,7 @@ impl<E: SqlEngine> WorkloadRunner for SysbenchRunner<'_, E> {
     fn describe(&self, step: usize, record: &mut Step) {
         let plan = self.workload.plan();
         record.row_bytes_mean = Some(self.workload.row_bytes() as f64);
+
         let (kind, main_operation) = match &plan.steps[step].kind {
             SysbenchStepKind::Settle => return,
             SysbenchStepKind::Load => {
@@ -49,6 +50,7 @@ impl<E: SqlEngine> WorkloadRunner for SysbenchRunner<'_, E> {
                 (StepKind::Query, sysbench::EVENT)
             }
         };
+
         record.kind = kind;
         record.set_main_operation(main_operation);
     }

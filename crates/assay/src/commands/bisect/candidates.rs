@@ -20,6 +20,7 @@ pub(super) fn candidates(args: &BisectArgs, plan: &Plan) -> anyhow::Result<Vec<C
         (_, None, Some(candidate), Some(good)) => of_builds([good, candidate]),
         _ => of_builds(&args.builds),
     };
+
     if candidates.len() < 2 {
         return usage_error(
             "there are fewer than two candidates",
@@ -60,15 +61,8 @@ fn releases(good: &str, bad: &str) -> anyhow::Result<Vec<Candidate>> {
 
     let progress = |line: &str| eprintln!("{product}: {line}");
     let versions = builds::available(product, &progress)?;
-    let place = |version: &str, text: &str| {
-        let at = builds::newest_of(&versions, version);
-        at.ok_or_else(|| {
-            let message = format!("`{text}` is not among the versions that can be downloaded");
-            let help = format!("`assay builds --available {product}` lists them");
-            UsageError::new(message, Some(help))
-        })
-    };
-    let (low, high) = (place(from, good)?, place(to, bad)?);
+    let low = place_of(product, &versions, from, good)?;
+    let high = place_of(product, &versions, to, bad)?;
     if low >= high {
         return usage_error(
             format!("`{good}` is not older than `{bad}`"),
@@ -78,6 +72,20 @@ fn releases(good: &str, bad: &str) -> anyhow::Result<Vec<Candidate>> {
     Ok(of_builds(versions[low..=high].iter().map(|version| format!("{product}@{version}"))))
 }
 
+/// Returns the place among `versions` of the newest that a text means.
+fn place_of(
+    product: &str,
+    versions: &[String],
+    version: &str,
+    text: &str,
+) -> Result<usize, UsageError> {
+    builds::newest_of(versions, version).ok_or_else(|| {
+        let message = format!("`{text}` is not among the versions that can be downloaded");
+        let help = format!("`assay builds --available {product}` lists them");
+        UsageError::new(message, Some(help))
+    })
+}
+
 /// Returns the commits from one to another, which are built as the plan's build of a commit.
 fn commits(
     repository: &Path,
@@ -85,8 +93,12 @@ fn commits(
     bad: &str,
     plan: &Plan,
 ) -> anyhow::Result<Vec<Candidate>> {
-    let recipes = plan.builds.iter().filter(|b| matches!(b.source, BuildSource::Commit(_)));
-    let recipes: Vec<&str> = recipes.map(|build| build.name.as_str()).collect();
+    let mut recipes: Vec<&str> = Vec::new();
+    for build in &plan.builds {
+        if matches!(build.source, BuildSource::Commit(_)) {
+            recipes.push(&build.name);
+        }
+    }
     let [recipe] = recipes[..] else {
         return usage_error(
             format!("the plan has {} builds with a recipe, not one", recipes.len()),
@@ -97,7 +109,9 @@ fn commits(
     let repository = Repository::open(repository)?;
     let (good, bad) = (repository.resolve(good)?, repository.resolve(bad)?);
     let mut commits = repository.commits_between(&good, &bad)?;
+    // The older end is not one of the commits between the two.
     commits.insert(0, good);
+
     let candidates = commits.into_iter().map(|commit| Candidate {
         title: format!("{} {}", commit.short(), commit.subject),
         build: plan_name(&format!("c{}", commit.short())),

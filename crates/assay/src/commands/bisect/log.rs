@@ -96,6 +96,7 @@ impl Log {
     /// Checks what the search relies on.
     fn check(&self) -> anyhow::Result<()> {
         anyhow::ensure!(self.format == FORMAT, "its format is {}, not {FORMAT}", self.format);
+
         let count = self.candidates.len();
         anyhow::ensure!(count >= 2, "it has {count} candidates");
         for LoggedTrial { trial, run, result } in &self.trials {
@@ -103,8 +104,10 @@ impl Log {
             let is_ordered = candidates.is_sorted_by(|a, b| a < b);
             let is_known = candidates.iter().all(|candidate| *candidate < count);
             anyhow::ensure!(is_ordered && is_known, "a trial has unknown candidates");
+
             let has_links = |result: &TrialResult| result.links.len() == trial.pairs().len();
             anyhow::ensure!(result.as_ref().is_none_or(has_links), "a trial has too few results");
+
             let is_name = run.as_deref().is_none_or(own_log::is_folder_name);
             anyhow::ensure!(is_name, "the run of a trial is no name");
         }
@@ -118,11 +121,13 @@ impl Log {
 
     /// Returns the state of the search.
     pub(super) fn search(&self) -> Search {
-        let ended = self
-            .trials
-            .iter()
-            .filter_map(|logged| Some((logged.trial, logged.result.clone()?)))
-            .collect();
+        let mut ended = Vec::new();
+        for logged in &self.trials {
+            if let Some(result) = &logged.result {
+                ended.push((logged.trial, result.clone()));
+            }
+        }
+
         Search {
             count: self.candidates.len(),
             explores: self.question.explores,

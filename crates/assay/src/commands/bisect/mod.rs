@@ -63,6 +63,7 @@ fn begin(args: &BisectArgs) -> anyhow::Result<(PathBuf, Log)> {
         return Err(UsageError::new("a search needs a plan", Some(help.into())).into());
     };
     let path = fs::canonicalize(path).map_err(|error| UsageError::new(error.to_string(), None))?;
+
     let mut question = Question {
         plan_text: fs::read_to_string(&path)?,
         plan: path,
@@ -74,7 +75,9 @@ fn begin(args: &BisectArgs) -> anyhow::Result<(PathBuf, Log)> {
         explores: args.explore,
         repeats_max: args.repeats_max,
     };
+
     let plan = question.plan()?;
+    // Everything that can be refused is, before a directory is created.
     question.check(&plan)?;
     question.config = only_config(&plan, args.config.as_deref())?;
     let log = Log::new(question, candidates::candidates(args, &plan)?);
@@ -95,6 +98,7 @@ fn judge_candidate(searched: anyhow::Result<Bisection<'_>>) -> Exit {
             return Exit::Aborted;
         }
     };
+
     let result = match bisection.search() {
         Ok(Some(_)) => bisection.log.trials.first().and_then(|logged| logged.result.clone()),
         Ok(None) => return Exit::Interrupted,
@@ -103,6 +107,7 @@ fn judge_candidate(searched: anyhow::Result<Bisection<'_>>) -> Exit {
             None
         }
     };
+
     let Some(link) = result.and_then(|result| result.links.first().copied()) else {
         return Exit::Skipped;
     };
@@ -149,10 +154,12 @@ impl<'a> Bisection<'a> {
                 Next::End(outcome) => return Ok(Some(outcome)),
                 Next::Measure(trial) => trial,
             };
+
             eprint_line!("{}", printed::trial(&self.log, &trial));
             if !self.fetch(&trial)? {
                 continue;
             }
+
             match self.measure(&trial, &stop)? {
                 Measured::Interrupted => return Ok(None),
                 Measured::Unusable(why) => self.skip(&trial, why)?,
@@ -177,6 +184,8 @@ impl<'a> Bisection<'a> {
         }
 
         let mut failed = None;
+
+        // The first failure is told, and the other builds are fetched all the same.
         fetch_each(&missing, None, |fetched| {
             failed = failed.take().or(fetched.err());
             Ok(())
@@ -196,6 +205,9 @@ impl<'a> Bisection<'a> {
                 self.log.trials.len() - 1
             }
         };
+
+        // The name of the run is kept as soon as there is one, so that a killed search goes on with
+        // it.
         let run = self.log.trials[logged].run.clone();
         let mut log = self.log.clone();
         let directory = self.directory.clone();
@@ -209,6 +221,7 @@ impl<'a> Bisection<'a> {
         let (Err(error), Some(middle)) = (&measured, trial.middle()) else {
             return measured;
         };
+
         let why = in_one_line(error);
         // Any other error, such as a full disk, would skip each candidate in turn.
         let build = format!("build `{}`", self.log.candidates[middle].build);
@@ -218,6 +231,8 @@ impl<'a> Bisection<'a> {
     fn measuring(&self, trial: &Trial) -> anyhow::Result<Measuring<'_>> {
         let question = &self.log.question;
         let variant = &self.plan.variants[0];
+
+        // The steps after the one that is searched would only take time.
         let mut steps = Vec::new();
         for step in variant.workload.steps() {
             steps.push(step.name);
@@ -225,6 +240,7 @@ impl<'a> Bisection<'a> {
                 break;
             }
         }
+
         Ok(Measuring {
             trial: *trial,
             candidates: trial.candidates().iter().map(|at| &self.log.candidates[*at]).collect(),
@@ -245,6 +261,8 @@ impl<'a> Bisection<'a> {
         if let Some(given) = self.log.question.threshold {
             return given;
         }
+
+        // Half of the change between the ends, so that two equal steps are found.
         let ends = self.log.trials.iter().find(|logged| logged.trial.kind == TrialKind::Ends);
         let result = ends.and_then(|logged| logged.result.as_ref());
         result.map_or(THRESHOLD_MIN, |result| result.links[0].threshold_between(THRESHOLD_MIN))
@@ -254,6 +272,7 @@ impl<'a> Bisection<'a> {
         for (pair, link) in trial.pairs().iter().zip(&result.links) {
             eprint_line!("  {}", printed::link(&self.log, pair.older, pair.newer, link));
         }
+
         let index = self.log.begun(trial).context("the trial was not begun")?;
         self.log.trials[index].result = Some(result);
         self.log.write(&self.directory)
@@ -268,6 +287,7 @@ impl<'a> Bisection<'a> {
         let Some(candidate) = trial.middle() else {
             return Err(error.context("the ends of the search can't be measured"));
         };
+
         let why = in_one_line(&error);
         let title = &self.log.candidates[candidate].title;
         eprint_line!(
@@ -290,6 +310,7 @@ impl<'a> Bisection<'a> {
         for run in self.runs_of_changes(outcome) {
             print(&printed::explanation(&run, &self.log.question.step)?)?;
         }
+
         let drawing = printed::drawing(&self.log, self.threshold());
         record::replace_file(&self.directory, DRAWING, drawing.as_bytes())?;
         let chart = self.directory.join(DRAWING);
@@ -303,6 +324,7 @@ impl<'a> Bisection<'a> {
         };
         let mut runs = Vec::new();
         for change in changes {
+            // The ends of a change may have been compared several times: the last run says most.
             let ends = (change.older, change.newer);
             let with_run = self.log.trials.iter().filter(|logged| {
                 let trial = logged.trial;
@@ -337,6 +359,7 @@ impl Question {
             let help = "choose one: `--set clients=[8]`";
             return usage("the plan has several numbers of clients", help);
         }
+
         let steps = variant.workload.steps();
         let names: Vec<&str> = steps.iter().map(|step| step.name).collect();
         if !names.contains(&self.step.as_str()) {
@@ -352,6 +375,7 @@ fn only_config(plan: &Plan, chosen: Option<&str>) -> anyhow::Result<String> {
     let engine = candidates::engine(plan)?;
     let configs = plan.configs.iter().filter(|config| config.engine.name() == engine);
     let names: Vec<&str> = configs.map(|config| config.name.as_str()).collect();
+
     match (chosen, &names[..]) {
         (Some(name), _) if names.contains(&name) => Ok(name.to_owned()),
         (None, [only]) => Ok((*only).to_owned()),

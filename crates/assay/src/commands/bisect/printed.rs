@@ -21,6 +21,7 @@ const CHART_RANGE_MIN: f64 = 0.02;
 pub(super) fn trial(log: &Log, trial: &Trial) -> String {
     let number = log.trials.iter().filter(|logged| logged.result.is_some()).count() + 1;
     let (low, high) = (title(log, trial.low), title(log, trial.high));
+
     let what = match trial.kind {
         TrialKind::Ends => format!("the ends, {low} and {high}"),
         TrialKind::Middle(middle) => format!("{} between {low} and {high}", title(log, middle)),
@@ -79,15 +80,18 @@ fn levels(log: &Log) -> Vec<Option<Level>> {
         };
         if let (Some(base), Some(ratio)) = (levels[logged.trial.low], link.ratio) {
             let base: Level = base;
+            // Links are relative to the older end of their trial, and levels to the oldest of all.
             let interval = link.interval.map(|interval| interval.map(|end| end * base.ratio));
             levels[newer] = Some(Level { ratio: base.ratio * ratio, interval });
         }
     }
+
     levels
 }
 
 /// Returns the table of all candidates, with a chart of their levels.
 pub(super) fn table(log: &Log) -> String {
+    // All lines have the same scale, so it is chosen first.
     let levels = levels(log);
     let chart = Chart::new(&levels);
     let metric = format!("{} of the oldest", log.question.metric);
@@ -99,15 +103,13 @@ pub(super) fn table(log: &Log) -> String {
             (None, Some(_)) => "skipped".to_owned(),
             (None, None) => "not measured".to_owned(),
         };
-        let interval = level.and_then(|level| level.interval);
-        let interval = interval.map(|[low, high]| format!("{low:.3} to {high:.3}"));
-        let drawn = level.map(|level| chart.line(level));
-        lines.push([
-            terminal_text(title),
-            ratio,
-            interval.unwrap_or_default(),
-            drawn.unwrap_or_default(),
-        ]);
+
+        let interval = match level.and_then(|level| level.interval) {
+            Some([low, high]) => format!("{low:.3} to {high:.3}"),
+            None => String::new(),
+        };
+        let drawn = level.map(|level| chart.line(level)).unwrap_or_default();
+        lines.push([terminal_text(title), ratio, interval, drawn]);
     }
     columns(&lines)
 }
@@ -121,6 +123,7 @@ pub(super) fn drawing(log: &Log, threshold: f64) -> String {
             measured.push(VersionLevel { name, ratio, interval });
         }
     }
+
     let Question { step, metric, .. } = &log.question;
     VersionChart { step, metric, threshold, levels: &measured }.file()
 }
@@ -139,6 +142,7 @@ impl Chart {
             low = least.min(low);
             high = most.max(high);
         }
+
         // An interval may be unbounded.
         Self { low: low.max(0.01), high: high.min(100.0) }
     }
@@ -160,6 +164,7 @@ impl Chart {
             line[from] = '├';
             line[to] = '┤';
         }
+
         line[self.column(level.ratio)] = '●';
         line.into_iter().collect::<String>().trim_end().to_owned()
     }
@@ -176,6 +181,7 @@ pub(super) fn answer(log: &Log, outcome: &Outcome) -> String {
     let step = &log.question.step;
     let (oldest, newest) = (title(log, 0), title(log, log.candidates.len() - 1));
     let mut text = String::from("\n");
+
     match outcome {
         Outcome::NoChange => {
             text += &format!("{step} does not differ between {oldest} and {newest}.\n");
@@ -195,6 +201,7 @@ pub(super) fn answer(log: &Log, outcome: &Outcome) -> String {
             }
         }
     }
+
     for (index, why) in &log.unusable {
         text += &format!("{} was skipped: {}\n", title(log, *index), terminal_text(why));
     }
@@ -206,6 +213,7 @@ fn sentences(log: &Log, change: &Change) -> String {
     let step = &log.question.step;
     let (from, to) = (title(log, *older), title(log, *newer));
     let size = size(log, link);
+
     let answer = match end {
         ChangeEnd::Confirmed if skipped.is_empty() => {
             format!("{step} changed in {to}: {size} of {from}. New instances of both confirm it.")
@@ -246,12 +254,15 @@ pub(super) fn exit(outcome: &Outcome) -> Exit {
 pub(super) fn explanation(run: &Path, step: &str) -> anyhow::Result<String> {
     let directory = RunDir::open(run)?;
     let record = directory.read_run()?;
+
     let mut figures = analysis::figures::figures(std::slice::from_ref(&directory))?;
     retain_steps(&mut figures, &[step.to_owned()]);
+
     let options = CompareOptions { base: record.base.clone(), ..CompareOptions::default() };
     let compared = compare(&figures, &options);
     let effects = report::effects_of_matrices(&figures, &options);
     let findings = analysis::explain::explain(&figures, &compared);
+
     let comparison = Comparison {
         run: &record,
         runs: &[ComparedRun { name: run.display().to_string(), run: &record }],

@@ -66,12 +66,14 @@ impl Measuring<'_> {
             Some(name) => self.resumed(&self.directory.join(RUNS).join(name), None),
             None => self.first()?,
         };
+
         loop {
-            let outcome = runner::run(&request, self.view)?;
-            let outcome = outcome.context("a search runs without load ranks")?;
+            let outcome =
+                runner::run(&request, self.view)?.context("a search runs without load ranks")?;
             let path = outcome.directory.path().to_path_buf();
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             begun(&name)?;
+
             if stop.load(SeqCst) || outcome.run.status == Status::Interrupted {
                 return Ok(Measured::Interrupted);
             }
@@ -100,6 +102,7 @@ impl Measuring<'_> {
         for candidate in &self.candidates {
             sets.push(candidate.set(self.engine)?);
         }
+
         sets.push(self.target());
         sets.push(format!("workload.{}.steps=[\"{}\"]", self.workload, self.steps.join("\",\"")));
         // The base that the plan names may not be a candidate of this trial.
@@ -163,6 +166,7 @@ impl Measuring<'_> {
     ) -> anyhow::Result<String> {
         let why = match self.trial.middle() {
             None => first_failure(figures, None),
+            // An error of the candidate itself lets the search go on without it.
             Some(_) => {
                 let own = first_failure(figures, target_of(run, self.candidates[1]));
                 if let (None, Some(other)) = (&own, first_failure(figures, None)) {
@@ -171,19 +175,20 @@ impl Measuring<'_> {
                 own
             }
         };
+
         let Question { step, metric, .. } = self.question;
-        let no_value = || {
+        Ok(why.unwrap_or_else(|| {
             format!(
                 "the trial ended without `{metric}` of `{step}` on both sides: `assay show {}` says what was measured",
                 directory.path().display()
             )
-        };
-        Ok(why.unwrap_or_else(no_value))
+        }))
     }
 
     fn judge(&self, run: &Run, figures: &Figures) -> TrialResult {
         let names = self.candidates.iter().filter_map(|candidate| target_of(run, candidate));
         let targets: Vec<String> = names.map(str::to_owned).collect();
+
         let judgement = Judgement {
             step: &self.question.step,
             by: &self.by,
@@ -228,6 +233,7 @@ pub(super) fn in_one_line(error: &anyhow::Error) -> String {
     {
         return in_one_line(first);
     }
+
     let refused = error.downcast_ref::<PlanRefused>();
     let text = match refused.and_then(|PlanRefused(diagnostics)| diagnostics.messages().next()) {
         Some(message) => message.to_owned(),

@@ -45,6 +45,7 @@ pub fn finding(
     let [base, target] = pair;
     let place = FindingPlace { target, step, variant: None, clients: None };
     let host = host_facts(&run.host);
+    // A digest shows at a glance whether two machines are alike.
     let fingerprint: Vec<String> =
         host.iter().map(|(name, value)| format!("{name}={value}")).collect();
     let label = chosen.figure.label();
@@ -77,15 +78,18 @@ fn bundled_builds(
 ) -> Vec<BundledBuild> {
     let of_pair = run.targets.iter().filter(|target| pair.contains(&target.name));
     let names: Vec<&str> = of_pair.map(|target| target.build.as_str()).collect();
-    let builds = run.builds.iter().filter(|build| names.contains(&build.name.as_str()));
-    let bundled = |build: &Build| BundledBuild {
-        name: build.name.clone(),
-        engine: build.engine.clone(),
-        version: build.version.clone(),
-        source: sources.get(&build.name).cloned().unwrap_or_default(),
-        files: file_hashes(build),
-    };
-    builds.map(bundled).collect()
+
+    let mut bundled = Vec::new();
+    for build in run.builds.iter().filter(|build| names.contains(&build.name.as_str())) {
+        bundled.push(BundledBuild {
+            name: build.name.clone(),
+            engine: build.engine.clone(),
+            version: build.version.clone(),
+            source: sources.get(&build.name).cloned().unwrap_or_default(),
+            files: file_hashes(build),
+        });
+    }
+    bundled
 }
 
 /// Returns the hashes of a build's files by their names, without the directories.
@@ -124,7 +128,9 @@ fn host_facts(host: &Host) -> BTreeMap<String, String> {
             Some((_, fact)) => host.fact(&format!("disk.{disk}.{fact}")),
             None => host.fact(name),
         };
-        facts.extend(value.map(|value| (name.to_owned(), value.to_owned())));
+        if let Some(value) = value {
+            facts.insert(name.to_owned(), value.to_owned());
+        }
     }
     facts
 }
@@ -146,6 +152,12 @@ pub fn of<'a>(
 ) -> BundleFacts {
     let finding = &source.finding;
     let file = output.file_name().unwrap_or_default().to_string_lossy();
+
+    let mut contents = Vec::new();
+    for name in files.filter(|name| *name != README) {
+        contents.push((name.to_owned(), content_of(name).to_owned()));
+    }
+
     BundleFacts {
         title: finding.sentence.clone(),
         summary: summary(source),
@@ -153,16 +165,14 @@ pub fn of<'a>(
         host: host_lines(source),
         limits: source.facts.limits.clone(),
         commands: commands(finding, name, &file),
-        files: files
-            .filter(|name| *name != README)
-            .map(|name| (name.to_owned(), content_of(name).to_owned()))
-            .collect(),
+        files: contents,
     }
 }
 
 fn summary(source: &Source) -> Vec<String> {
     let Source { run, finding, chosen, .. } = source;
     let repeats = chosen.figure.values.len();
+
     let mut first = format!(
         "Measured with assay {}: step `{}` of the workload `{}`, {}, {} of each target.",
         run.assay,
@@ -171,9 +181,11 @@ fn summary(source: &Source) -> Vec<String> {
         counted(finding.clients as usize, "client"),
         counted(repeats, "repeat"),
     );
+
     if let Some(variant) = &chosen.cell.variant {
         first += &format!(" The variant is `{variant}`.");
     }
+    // A reader may look for loads that the bundle leaves out.
     if chosen.other_loads > 0 {
         first += &format!(
             " The run also has {} of this step, in which the change is less clear or was not asked for.",
@@ -193,6 +205,7 @@ fn programs(finding: &BundledFinding) -> Vec<BundleProgram> {
             file: file.to_owned(),
             sha256: sha256.to_owned(),
         };
+
         programs.extend(build.files.iter().map(|(file, sha256)| program(file, sha256)));
         if build.files.is_empty() {
             programs.push(program("none recorded", "none"));
@@ -204,18 +217,21 @@ fn programs(finding: &BundledFinding) -> Vec<BundleProgram> {
 fn host_lines(source: &Source) -> Vec<(String, String)> {
     let mut lines = Vec::new();
     for (name, shown) in HOST_FACTS {
-        let value = source.finding.host.get(name);
-        let Some(value) = value else {
+        let Some(value) = source.finding.host.get(name) else {
             continue;
         };
-        let bytes = value.parse::<u64>().ok().filter(|_| name.ends_with("_bytes"));
-        let value = bytes.map_or_else(|| value.clone(), |bytes| format!("{} MiB", bytes >> 20));
-        lines.push((shown.to_owned(), value));
+        let shown_value = match value.parse::<u64>() {
+            Ok(bytes) if name.ends_with("_bytes") => format!("{} MiB", bytes >> 20),
+            _ => value.clone(),
+        };
+        lines.push((shown.to_owned(), shown_value));
     }
+
     if let Some(fsync) = source.run.host.fsync {
         let microseconds = fsync.p50_ns / 1000;
         lines.push(("median fdatasync".to_owned(), format!("{microseconds} µs")));
     }
+
     lines
 }
 
@@ -223,6 +239,7 @@ fn host_lines(source: &Source) -> Vec<(String, String)> {
 fn commands(finding: &BundledFinding, name: &str, file: &str) -> Vec<BundleCommand> {
     let command =
         |purpose: &str, command: String| BundleCommand { purpose: purpose.to_owned(), command };
+
     let BundledFinding { base, step, .. } = finding;
     let bundle = if name == file { name } else { file };
     vec![

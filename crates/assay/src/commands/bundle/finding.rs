@@ -127,21 +127,25 @@ impl BundledFigure {
 
     /// Returns the distance of the interval from 1, as a logarithm: how clear the change is.
     fn clearness(&self) -> f64 {
-        let distance = |interval: BundledInterval| match self.direction() {
+        let Some(interval) = self.interval else {
+            return 0.0;
+        };
+
+        match self.direction() {
             Some(Direction::Up) => interval.low.ln(),
             Some(Direction::Down) => -interval.high.ln(),
             None => 0.0,
-        };
-        self.interval.map_or(0.0, distance)
+        }
     }
 
     /// Returns the ratio with its interval, as reports show it.
     pub fn ratio_text(&self) -> String {
-        let interval = self.interval.map(|BundledInterval { low, high, confidence }| Interval {
-            low,
-            high,
-            confidence,
+        let interval = self.interval.map(|bundled| Interval {
+            low: bundled.low,
+            high: bundled.high,
+            confidence: bundled.confidence,
         });
+
         match self.ratio {
             Some(ratio) => report::ratio_with_bounds(ratio, interval),
             None => "no ratio".to_owned(),
@@ -167,6 +171,7 @@ impl BundledFigure {
         let values = |samples: &[analysis::compare::Sample]| {
             samples.iter().map(|sample| sample.value).collect::<Vec<f64>>()
         };
+
         Self {
             metric: row.metric.clone(),
             part: None,
@@ -187,6 +192,7 @@ impl BundledFigure {
             high: ratio + shown_from,
             confidence: 1.0,
         });
+
         Self {
             metric: WORK.to_owned(),
             part: Some(work.part.name().to_owned()),
@@ -249,10 +255,12 @@ fn found(compared: &Compared, place: &FindingPlace<'_>) -> Vec<FoundFigure> {
     for row in compared.rows.iter().filter(|row| place.has_load(&row.cell, &row.step)) {
         all.push(FoundFigure { cell: row.cell.clone(), figure: BundledFigure::of_row(row) });
     }
+
     // The number of clients of exact cells is their own.
     for work in compared.work.iter().filter(|work| place.has(&work.cell, &work.step)) {
         all.push(FoundFigure { cell: work.cell.clone(), figure: BundledFigure::of_work(work) });
     }
+
     all
 }
 
@@ -283,6 +291,7 @@ pub fn choose(
 ) -> Result<ChosenFinding, UsageError> {
     let all = found(compared, place);
     let metrics = metric.map_or(vec![THROUGHPUT, WORK, OWN_CPU], |metric| vec![metric]);
+
     for metric in &metrics {
         let of_metric = all.iter().filter(|found| found.figure.metric == *metric);
         let changes = of_metric.filter(|found| found.figure.is_change());
@@ -290,9 +299,11 @@ pub fn choose(
         let Some(FoundFigure { cell, figure }) = clearest else {
             continue;
         };
+
         let loads = all.iter().map(|found| (&found.cell.variant, found.cell.clients));
         let others = loads.filter(|load| *load != (&cell.variant, cell.clients));
         let other_loads = others.collect::<std::collections::BTreeSet<_>>().len();
+
         return Ok(ChosenFinding { cell: cell.clone(), figure: figure.clone(), other_loads });
     }
     Err(nothing_found(compared, place, &all, &metrics))
@@ -307,6 +318,7 @@ fn nothing_found(
 ) -> UsageError {
     let FindingPlace { target, step, .. } = place;
     let base = &compared.base;
+    // A comparison that shows nothing has another remedy than one that was not made.
     let Some(first) = all.iter().find(|found| metrics.contains(&found.figure.metric.as_str()))
     else {
         let what = if metrics.len() == 1 { format!("`{}` of ", metrics[0]) } else { String::new() };

@@ -66,6 +66,7 @@ pub fn bundle(args: &BundleArgs) -> anyhow::Result<Exit> {
     for limit in &source.facts.limits {
         eprint_line!("note: {}", limit.replace('`', ""));
     }
+
     let readme = output.join(README);
     if runner::bundle::is_archive(&output) {
         let path = output.display();
@@ -75,22 +76,23 @@ pub fn bundle(args: &BundleArgs) -> anyhow::Result<Exit> {
     } else {
         eprint_line!("bug report: {}", readme.display());
     }
+
     print(&format!("{}\n", output.display()))?;
     Ok(Exit::Ok)
 }
 
 /// Returns the path to write, which must not exist.
 fn output_of(args: &BundleArgs, run: &Run) -> anyhow::Result<PathBuf> {
-    let by_default = || PathBuf::from(format!("{}-{}.tar.gz", run.name, args.step));
-    let output = args.output.clone().unwrap_or_else(by_default);
+    let output = match &args.output {
+        Some(output) => output.clone(),
+        None => PathBuf::from(format!("{}-{}.tar.gz", run.name, args.step)),
+    };
     if output.symlink_metadata().is_ok() {
         let message = format!("`{}` exists already", output.display());
-        return Err(UsageError::new(
-            message,
-            Some("remove it, or choose another path with `-o`".into()),
-        )
-        .into());
+        let help = "remove it, or choose another path with `-o`";
+        return Err(UsageError::new(message, Some(help.into())).into());
     }
+
     Ok(output)
 }
 
@@ -132,8 +134,10 @@ impl Source {
         if say_damages(&figures) {
             anyhow::bail!("the record of the run is damaged");
         }
+
         let steps = [args.step.clone()];
         check_steps(&figures, &steps)?;
+
         let mut compared = compare(&figures, base);
         let place = FindingPlace {
             target,
@@ -142,6 +146,7 @@ impl Source {
             clients: args.clients,
         };
         let chosen = choose(&compared, &place, args.metric.as_deref())?;
+
         let is_work = chosen.figure.metric == WORK;
         retain_steps(&mut figures, &steps);
         keep_pair(&mut figures, &mut compared, &pair, &chosen.cell, is_work, &args.step);
@@ -149,6 +154,7 @@ impl Source {
         let mut settings = RunSettings::read(directory)?.between(base, target);
         hide_private(&mut settings);
         let cut = plan::cut(&run, &figures, &chosen, &pair, &args.step)?;
+
         let scrubber = Scrubber::of(&run, directory.path(), &cut.text);
         let mut source = Self {
             run,
@@ -171,10 +177,15 @@ impl Source {
             (PLAN, format!("{}{}", facts::plan_comment(&self.finding), self.plan)),
             (FINDING, json_text(&serde_json::to_value(&self.finding)?)?),
         ]);
-        files.extend(self.profiles().map(|text| (PROFILES, text)));
+        if let Some(profiles) = self.profiles() {
+            files.insert(PROFILES, profiles);
+        }
         if !self.compared.work.is_empty() {
             let work = json_text(&serde_json::to_value(&self.compared.work)?)?;
-            files.extend((work.len() <= FILE_BYTES_MAX).then_some((WORK_FILE, work)));
+            // A bundle is attached to a report: what is too large for that is left out.
+            if work.len() <= FILE_BYTES_MAX {
+                files.insert(WORK_FILE, work);
+            }
         }
 
         let facts = facts::of(self, &name_of(output), output, files.keys().copied());
@@ -188,9 +199,11 @@ impl Source {
             effects: &effects,
             findings: &findings,
         };
+
         let readme = |details| report::bundle_readme(&comparison, &self.settings, &facts, details);
         let mut text = readme(true);
         if text.len() > README_BYTES_MAX {
+            // Trackers refuse long texts.
             text = readme(false);
         }
         files.insert(README, text);
@@ -206,18 +219,22 @@ impl Source {
         if profiles.is_empty() {
             return None;
         }
+
         let folded = ProfileForm::Folded.write(&profiles, Vec::new()).ok()?;
         let text = String::from_utf8_lossy(&folded);
 
+        // The largest stacks first, as many as fit.
         let samples =
             |line: &str| line.rsplit_once(' ').and_then(|(_, count)| count.parse::<u64>().ok());
         let mut lines: Vec<&str> = text.lines().collect();
         lines.sort_by_key(|line| std::cmp::Reverse(samples(line)));
+
         let mut bytes = 0;
         lines.retain(|line| {
             bytes += line.len() + 1;
             bytes <= FILE_BYTES_MAX
         });
+
         Some(lines.iter().map(|line| format!("{line}\n")).collect())
     }
 }
@@ -268,6 +285,7 @@ fn hide_private(settings: &mut Settings) {
             *value = Some(PATH.to_owned());
         }
     };
+
     for comparison in &mut settings.differences {
         comparison.settings.retain(|setting| !is_secret(&setting.name));
         for setting in &mut comparison.settings {
@@ -290,9 +308,11 @@ fn write(output: &Path, files: &BTreeMap<&'static str, String>) -> anyhow::Resul
             files.iter().map(|(name, text)| (*name, text.as_str())).collect();
         return Ok(runner::bundle::write_archive(output, &name_of(output), &files)?);
     }
+
     fs_err::create_dir(output)?;
     for (name, text) in files {
         fs_err::write(output.join(name), text)?;
     }
+
     Ok(())
 }

@@ -8,7 +8,7 @@ use analysis::compare::WORK;
 use analysis::figures::Figures;
 use anyhow::Context as _;
 use builds::{Manifest, Spec};
-use plan::{BuildSource, Excerpt, Plan};
+use plan::{Build, BuildSource, Excerpt, Plan};
 use record::Run;
 use runner::before::plan_file::{self, PlanFile};
 use runner::bundle::refused_values;
@@ -49,23 +49,28 @@ pub fn cut(
         let message = "a run of a target against itself shows noise, which is no finding";
         return Err(UsageError::new(message, None).into());
     }
+
     let mut limits = Vec::new();
     let sources = sources(run, plan, pair, &mut limits);
 
     let cell = &chosen.cell;
-    let variant = plan.variants.iter().find(|variant| variant.name == cell.variant);
-    let variant = variant.context("the recorded plan lacks the variant of the finding")?;
+    let mut variants = plan.variants.iter();
+    let variant = variants
+        .find(|variant| variant.name == cell.variant)
+        .context("the recorded plan lacks the variant of the finding")?;
+
     // The number of clients of exact cells is their own.
     let is_measured = plan.clients.contains(&cell.clients);
     let clients = if is_measured { cell.clients } else { plan.clients[0] };
+
     let counts = [chosen.figure.base_values.len(), chosen.figure.values.len()];
     let repeats = match chosen.figure.metric.as_str() {
         WORK => plan.repeats,
         _ => REPEATS_MIN.max(counts[0].min(counts[1]) as u32),
     };
 
-    let name: String =
-        format!("{}-{step}", run.name).replace('.', "-").chars().take(NAME_LENGTH_MAX).collect();
+    let long_name = format!("{}-{step}", run.name).replace('.', "-");
+    let name: String = long_name.chars().take(NAME_LENGTH_MAX).collect();
     let mut wanted = Excerpt {
         name: &name,
         targets: [&pair[0], &pair[1]],
@@ -82,6 +87,7 @@ pub fn cut(
         is_profiled: !figures.profiled.is_empty(),
         is_exact: !figures.exact.is_empty(),
     };
+
     let text = excerpt(&file, &wanted)?;
     let (parsed, _) = parse(&text)?;
 
@@ -98,9 +104,11 @@ pub fn cut(
             ));
         }
     }
+
     limits.dedup();
     let text = excerpt(&file, &wanted)?;
     parse(&text)?;
+
     Ok(CutPlan { text, sources, limits })
 }
 
@@ -126,23 +134,28 @@ fn file_options(
     target: &str,
     limits: &mut Vec<String>,
 ) -> anyhow::Result<Vec<(String, String)>> {
-    let target = file.plan.targets.iter().find(|known| known.name == target);
-    let config = &file.plan.configs[target.context("the recorded plan lacks a target")?.config];
+    let mut targets = file.plan.targets.iter();
+    let target =
+        targets.find(|known| known.name == target).context("the recorded plan lacks a target")?;
+    let config = &file.plan.configs[target.config];
     let notation = engine::notation_of(config.engine.name());
 
     let mut options = Vec::new();
     for (name, text) in config.files.iter().zip(file.config_texts(config)?) {
-        // An empty value means a name without a value, in plans as well.
-        let of_file = notation.options(&text).into_iter();
-        options.extend(of_file.map(|(name, value)| (name, value.unwrap_or_default())));
+        for (option, value) in notation.options(&text) {
+            // An empty value means a name without a value, in plans as well.
+            options.push((option, value.unwrap_or_default()));
+        }
+
         let includes =
             |line: &str| line.trim_start().trim_start_matches('!').starts_with("include");
         if text.lines().any(includes) {
-            let file = Path::new(name).file_name().unwrap_or_default().to_string_lossy();
-            limits
-                .push(format!("the config file `{file}` includes others, which the bundle lacks"));
+            let name = Path::new(name).file_name().unwrap_or_default().to_string_lossy();
+            let limit = format!("the config file `{name}` includes others, which the bundle lacks");
+            limits.push(limit);
         }
     }
+
     Ok(options)
 }
 
@@ -159,41 +172,49 @@ fn sources(
         if sources.contains_key(&build.name) {
             continue;
         }
-        let name = &build.name;
-        let key = format!("build.{name}.{}", build.engine.name());
-        let set = format!("name one of yours with `--set {key}=DIRECTORY`");
 
-        let source = match &build.source {
-            BuildSource::Bundled => {
-                let engine = build.engine.name();
-                limits.push(format!("{engine} is a part of Assay: this was assay {}", run.assay));
-                "bundled".to_owned()
-            }
-            BuildSource::Installed(text) => match fetchable(run, name, text) {
-                Some(spec) => spec,
-                None if is_of_distribution(text) => {
-                    limits.push(format!(
-                        "build `{name}` is what the distribution had installed, and another machine may have another"
-                    ));
-                    text.clone()
-                }
-                None => {
-                    limits.push(format!("build `{name}` can't be downloaded: {set}"));
-                    NO_BUILD.to_owned()
-                }
-            },
-            BuildSource::Commit(_) => {
-                limits.push(format!("build `{name}` was made from a commit: {set}"));
-                NO_BUILD.to_owned()
-            }
-            BuildSource::Url(_) => {
-                limits.push(format!("build `{name}` was a server that Assay did not start: {set}"));
-                NO_BUILD.to_owned()
-            }
-        };
-        sources.insert(name.clone(), source);
+        let source = source_of(run, build, limits);
+        sources.insert(build.name.clone(), source);
     }
+
     sources
+}
+
+/// Returns the source of a build, and says if others can't get it.
+fn source_of(run: &Run, build: &Build, limits: &mut Vec<String>) -> String {
+    let (name, engine) = (&build.name, build.engine.name());
+    let set = format!("name one of yours with `--set build.{name}.{engine}=DIRECTORY`");
+
+    let (limit, source) = match &build.source {
+        BuildSource::Bundled => {
+            let limit = format!("{engine} is a part of Assay: this was assay {}", run.assay);
+            (limit, "bundled".to_owned())
+        }
+        BuildSource::Installed(text) => {
+            if let Some(spec) = fetchable(run, name, text) {
+                // Others can fetch it, so there is nothing to tell.
+                return spec;
+            }
+            if is_of_distribution(text) {
+                let limit = format!(
+                    "build `{name}` is what the distribution had installed, and another machine may have another"
+                );
+                (limit, text.clone())
+            } else {
+                (format!("build `{name}` can't be downloaded: {set}"), NO_BUILD.to_owned())
+            }
+        }
+        BuildSource::Commit(_) => {
+            (format!("build `{name}` was made from a commit: {set}"), NO_BUILD.to_owned())
+        }
+        BuildSource::Url(_) => {
+            let limit = format!("build `{name}` was a server that Assay did not start: {set}");
+            (limit, NO_BUILD.to_owned())
+        }
+    };
+
+    limits.push(limit);
+    source
 }
 
 /// Returns the spec by which others can fetch a build; `None` if there is none.
@@ -212,6 +233,7 @@ fn fetchable(run: &Run, name: &str, text: &str) -> Option<String> {
             _ => None,
         };
     }
+
     match Spec::parse(text) {
         Ok(Spec::Release { .. } | Spec::Debian { .. }) => Some(text.to_owned()),
         _ => None,

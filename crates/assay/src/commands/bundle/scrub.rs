@@ -48,26 +48,35 @@ impl Scrubber {
             }
         }
 
+        // The folder of the run and the one around it, which is that of all runs.
         let absolute = std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned());
-        let folders = absolute.ancestors().take(2).map(|path| path.display().to_string());
-        folders.for_each(|folder| replace(&folder, DIRECTORY));
-        run.invocations.iter().for_each(|invocation| replace(&invocation.data_dir, DIRECTORY));
+        for folder in absolute.ancestors().take(2) {
+            replace(&folder.display().to_string(), DIRECTORY);
+        }
+        for invocation in &run.invocations {
+            replace(&invocation.data_dir, DIRECTORY);
+        }
         for build in run.builds.iter().filter(|build| build.source.starts_with('/')) {
             replace(&build.source, DIRECTORY);
         }
         if let Some(home) = std::env::home_dir() {
             replace(&home.display().to_string(), HOME);
         }
+
         let system = rustix::system::uname();
         let mut names = vec![(system.nodename().to_string_lossy().into_owned(), "HOST")];
-        let users = ["LOGNAME", "USER", "SUDO_USER"].map(|name| std::env::var(name).ok());
-        names.extend(users.into_iter().flatten().map(|user| (user, "USER")));
+        for variable in ["LOGNAME", "USER", "SUDO_USER"] {
+            if let Ok(user) = std::env::var(variable) {
+                names.push((user, "USER"));
+            }
+        }
         for (name, by) in names {
             if !plan.contains(&name) && !COMMON_NAMES.contains(&name.as_str()) {
                 replace(&name, by);
             }
         }
 
+        // The longest first: what is a part of another text must not break that one.
         replacements.sort_by_key(|(text, _)| std::cmp::Reverse(text.len()));
         Self { replacements }
     }
@@ -78,11 +87,13 @@ impl Scrubber {
         for (text, by) in &self.replacements {
             clean = replaced_words(&clean, text, by);
         }
+
         // Only now: a connection string without its password is no longer that of the run.
         clean = words::redact(&clean);
         for folder in HOMES {
             clean = without_users(&clean, folder);
         }
+
         clean
     }
 }
@@ -100,9 +111,11 @@ fn replaced_words(text: &str, word: &str, by: &str) -> String {
     let mut rest = text;
     while let Some(at) = rest.find(word) {
         let (before, after) = (&rest[..at], &rest[at + word.len()..]);
+        // The letter before may be the end of what was written last.
         let begins_inside = before.chars().next_back().or_else(|| out.chars().next_back());
         let is_part = begins_inside.is_some_and(is_of_word) && word.starts_with(is_of_word)
             || after.starts_with(is_of_word) && word.ends_with(is_of_word);
+
         out.push_str(before);
         out.push_str(if is_part { word } else { by });
         rest = after;

@@ -19,15 +19,19 @@ use crate::output::print;
 
 /// Refuses files that would have no judgements.
 pub(super) fn check(args: &CompareArgs) -> Result<(), UsageError> {
-    let has_judgements = args.gate || !args.requirements.is_empty();
-    let wanted = [(args.junit.is_some(), "--junit"), (args.annotations.is_some(), "--annotations")];
-    match wanted.into_iter().find(|(is_wanted, _)| *is_wanted && !has_judgements) {
-        Some((_, option)) => Err(UsageError::new(
-            format!("`{option}` needs judgements"),
-            Some("add `--gate`, or a bound with `--require`".into()),
-        )),
-        None => Ok(()),
+    if args.gate || !args.requirements.is_empty() {
+        return Ok(());
     }
+
+    let option = if args.junit.is_some() {
+        "--junit"
+    } else if args.annotations.is_some() {
+        "--annotations"
+    } else {
+        return Ok(());
+    };
+    let message = format!("`{option}` needs judgements");
+    Err(UsageError::new(message, Some("add `--gate`, or a bound with `--require`".into())))
 }
 
 /// Writes the files and annotations that the arguments ask for. `markdown` is the comparison.
@@ -40,13 +44,16 @@ pub(super) fn write(
     if let Some(path) = &args.junit {
         write_file(path, &report::junit(plan.name, judgements))?;
     }
+
     if let Some(path) = &args.markdown {
         let summary = match judgements {
+            // Without judgements, the file is the comparison alone.
             [] => String::new(),
             some => report::judgements_markdown(some),
         };
         write_file(path, &(summary + markdown))?;
     }
+
     match &args.annotations {
         Some(Annotations { format: AnnotationFormat::Github, file }) => {
             let lines = report::github_annotations(judgements);
@@ -61,6 +68,7 @@ pub(super) fn write(
         }
         None => {}
     }
+
     Ok(())
 }
 
@@ -83,20 +91,19 @@ pub(super) fn of_gate(
     lines: &[Line<'_>],
 ) -> Vec<Judgement> {
     let thresholds = gate::thresholds(args, compared.effect);
+
     let mut judgements = Vec::new();
     for (index, outcome) in judged(compared, &thresholds) {
         let row = &compared.rows[index];
+        let threshold = thresholds.of(&row.metric).unwrap_or_default();
         judgements.push(Judgement {
             subject: row.cell.target_and_load(),
             what: format!("{}: {}", row.step, metric_label(&row.metric)),
             outcome: judgement_outcome(outcome),
-            sentence: gate::sentence(
-                row,
-                &compared.base,
-                thresholds.of(&row.metric).unwrap_or_default(),
-            ),
+            sentence: gate::sentence(row, &compared.base, threshold),
         });
     }
+
     for (index, outcome) in judged_work(compared, &thresholds) {
         let work = &compared.work[index];
         judgements.push(Judgement {
@@ -106,10 +113,13 @@ pub(super) fn of_gate(
             sentence: gate::work::sentence(work, &compared.base, thresholds.of_work()),
         });
     }
+
     judgements.extend(missing(figures, compared, &thresholds, lines));
+    // A file without judgements would look as if all had passed.
     if judgements.is_empty() {
         judgements.push(undecided("all targets", "throughput", "nothing was compared"));
     }
+
     judgements
 }
 
@@ -132,10 +142,12 @@ fn missing(
     for sentence in gate::missing(compared, lines) {
         judgements.push(undecided(&compared.base, "same loads as the base", &sentence));
     }
+
     for metric in thresholds.without_rows(compared) {
         let sentence = "it has a threshold, but none of the compared steps has this metric";
         judgements.push(undecided("all targets", metric, sentence));
     }
+
     for cell in &figures.unfinished {
         let what = format!("{} in repeat {}", THROUGHPUT, cell.cell.repeat);
         let sentence = match cell.causes.first() {
@@ -144,6 +156,7 @@ fn missing(
         };
         judgements.push(undecided(&cell.cell.target_and_load(), &what, &sentence));
     }
+
     judgements
 }
 
@@ -158,15 +171,20 @@ fn undecided(subject: &str, what: &str, sentence: &str) -> Judgement {
 
 /// Returns the judgements of requirements.
 pub(super) fn of_requirements(results: &[RequirementResult]) -> Vec<Judgement> {
-    let judgement = |result: &RequirementResult| Judgement {
-        subject: result.cell.target_and_load(),
-        what: result.requirement.text.clone(),
-        outcome: match result.verdict {
+    let mut judgements = Vec::new();
+    for result in results {
+        let outcome = match result.verdict {
             RequirementVerdict::Met => JudgementOutcome::Passed,
             RequirementVerdict::Missed => JudgementOutcome::Failed,
             _ => JudgementOutcome::Undecided,
-        },
-        sentence: super::requirements::sentence(result),
-    };
-    results.iter().map(judgement).collect()
+        };
+        judgements.push(Judgement {
+            subject: result.cell.target_and_load(),
+            what: result.requirement.text.clone(),
+            outcome,
+            sentence: super::requirements::sentence(result),
+        });
+    }
+
+    judgements
 }

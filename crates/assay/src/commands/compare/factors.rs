@@ -35,14 +35,16 @@ pub fn by_factor(
     mut figures: Figures,
     notes: Vec<String>,
 ) -> anyhow::Result<Exit> {
-    let from_args = args.bases.iter().map(|base| base.target.clone());
-    let bases: Vec<String> = from_args.chain([run.base.clone()]).collect();
+    let mut bases: Vec<String> = args.bases.iter().map(|base| base.target.clone()).collect();
+    bases.push(run.base.clone());
+
     let options = options(args, &run.base, &figures);
     let designed = designed_effects(&figures, &options);
     let known = match &designed {
         Some(effects) => Factors { factors: effects.factors.clone(), ..Factors::default() },
         None => Factors::find(&figures.settings.profiles, &bases),
     };
+
     if args.by.iter().any(|name| name == LIST) {
         print(&report::factors(&known, style()))?;
         return Ok(Exit::Ok);
@@ -53,6 +55,7 @@ pub fn by_factor(
         None => analysis::compare::effects(&figures, select(known, &args.by)?, &options),
     };
     effects.notes.extend(notes);
+    // Effects rest on all steps: only what is shown of them is cut.
     if !args.steps.is_empty() {
         retain_steps(&mut figures, &args.steps);
     }
@@ -64,6 +67,7 @@ pub fn by_factor(
         Format::Csv => report::effects_csv(&shown),
         Format::Json => json_text(&report::effects_json(&shown))?,
     };
+
     print(&text)?;
     Ok(exit_of_reading(&figures))
 }
@@ -80,6 +84,7 @@ fn selected(
     if let Some(name) = wanted.iter().find(|name| !is_known(known, name)) {
         return Err(unknown(known, name));
     }
+
     effects.rows.retain(|row| wanted.contains(&effects.factors[row.factor].name));
     Ok(effects)
 }
@@ -94,26 +99,26 @@ fn select(known: Factors, wanted: &[String]) -> Result<Vec<Factor>, UsageError> 
     if let Some(name) = wanted.iter().find(|name| !is_known(&known, name)) {
         return Err(unknown(&known, name));
     }
+    // Two such targets would have the same place in the matrix.
     if let Some([first, second]) = known.alike.first() {
-        return Err(UsageError::new(
-            format!(
-                "`{first}` and `{second}` have no factor in which they differ: same build, same declared settings, same \
-                 factors of the plan"
-            ),
-            Some(
-                "declare how they differ under `factors` in the plan, or compare without `--by`"
-                    .into(),
-            ),
-        ));
+        let message = format!(
+            "`{first}` and `{second}` have no factor in which they differ: same build, same declared settings, same \
+             factors of the plan"
+        );
+        let help = "declare how they differ under `factors` in the plan, or compare without `--by`";
+        return Err(UsageError::new(message, Some(help.into())));
     }
+
     let is_wanted = |factor: &Factor| {
         let mut wanted = wanted.iter();
         wanted.any(|name| name == ALL || factor.is_named(name))
     };
     let factors: Vec<Factor> = known.factors.into_iter().filter(is_wanted).collect();
+
     if let Some(factor) = factors.iter().find(|factor| !factor.is_full()) {
         return Err(incomplete(factor));
     }
+
     Ok(factors)
 }
 
@@ -126,24 +131,17 @@ fn unknown(known: &Factors, name: &str) -> UsageError {
     if known.factors.is_empty() {
         let message = "these targets have no factors: targets of the same engine differ neither in their build nor in what \
                        their configs declare";
-        return UsageError::new(
-            message,
-            Some(
-                "`assay show RUN --between A B` shows all settings in which two targets differ"
-                    .into(),
-            ),
-        );
+        let help = "`assay show RUN --between A B` shows all settings in which two targets differ";
+        return UsageError::new(message, Some(help.into()));
     }
+
     let mut determined = known.determined.iter();
     if let Some((_, by)) = determined.find(|(determined, _)| determined == name) {
-        return UsageError::new(
-            format!(
-                "`{name}` has no effect of its own: its value is determined by {}",
-                by.join(", ")
-            ),
-            Some(format!("factors: {}", listed(known, name))),
-        );
+        let by = by.join(", ");
+        let message = format!("`{name}` has no effect of its own: its value is determined by {by}");
+        return UsageError::new(message, Some(format!("factors: {}", listed(known, name))));
     }
+
     UsageError::new(
         format!("unknown factor `{name}`"),
         Some(format!("factors, the most similar first: {}", listed(known, name))),
@@ -162,18 +160,19 @@ fn incomplete(factor: &Factor) -> UsageError {
     let missing = factor.missing();
     let mut listed: Vec<String> = missing.iter().take(LISTED_MAX).cloned().collect();
     let more = missing.len() - listed.len();
-    listed.extend((more > 0).then(|| format!("and {more} more")));
-    UsageError::new(
-        format!(
-            "the effect of `{}` needs a target for each of its values with each combination of the other factors; \
-             {} missing:\n  {}",
-            factor.name,
-            match missing.len() {
-                1 => "one is".to_owned(),
-                count => format!("{count} are"),
-            },
-            listed.join("\n  ")
-        ),
-        Some("measure the missing targets, or compare without `--by`".into()),
-    )
+    if more > 0 {
+        listed.push(format!("and {more} more"));
+    }
+
+    let count = match missing.len() {
+        1 => "one is".to_owned(),
+        count => format!("{count} are"),
+    };
+    let message = format!(
+        "the effect of `{}` needs a target for each of its values with each combination of the other factors; \
+         {count} missing:\n  {}",
+        factor.name,
+        listed.join("\n  ")
+    );
+    UsageError::new(message, Some("measure the missing targets, or compare without `--by`".into()))
 }

@@ -39,6 +39,7 @@ pub fn judge(
     if of_work != Exit::Ok && (passes || compared.is_work_alone()) {
         return of_work;
     }
+
     let of_steps = judge_steps(&thresholds, runs, figures, compared, lines);
     super::most_telling(&[of_work, of_steps])
 }
@@ -64,9 +65,8 @@ fn judge_steps(
     compared: &Compared,
     lines: &[Line<'_>],
 ) -> Exit {
-    let all = compared.rows.iter();
-    let judged: Vec<&ComparedStep> =
-        all.filter(|row| thresholds.of(&row.metric).is_some()).collect();
+    let mut judged: Vec<&ComparedStep> = compared.rows.iter().collect();
+    judged.retain(|row| thresholds.of(&row.metric).is_some());
     let missing = missing(compared, lines);
     let without_rows: Vec<&str> = thresholds.without_rows(compared).collect();
 
@@ -82,6 +82,7 @@ fn judge_steps(
             let doubtful = by_metric(Some(&rows), &judged);
             eprint_line!("not certain: no regression is shown, but Assay can't judge {doubtful}");
             print_rows(&compared.base, &rows, thresholds);
+
             print_missing(&missing, &without_rows);
             let commands = more_repeats::commands(runs, &compared.base, &rows, thresholds, lines);
             print_commands(&commands);
@@ -92,6 +93,7 @@ fn judge_steps(
         Gate::Pass
             if figures.unfinished.is_empty() && missing.is_empty() && without_rows.is_empty() =>
         {
+            // Without any timed step, only work was judged.
             let judged = if compared.is_work_alone() {
                 work::count_text(compared)
             } else {
@@ -133,19 +135,20 @@ fn print_commands(commands: &[String]) {
 /// Without `rows`, counts all comparisons.
 fn by_metric(rows: Option<&[&ComparedStep]>, judged: &[&ComparedStep]) -> String {
     let metrics: Vec<&str> = rows.unwrap_or(judged).iter().map(|row| row.metric.as_str()).collect();
-    let text = |name: &str| {
+    if metrics.is_empty() {
+        return "nothing was compared".to_owned();
+    }
+
+    let mut texts = Vec::new();
+    for name in distinct(metrics) {
         let share = match rows {
             Some(rows) => format!("{} of ", count_of_metric(rows, name)),
             None => String::new(),
         };
         let all = counted(count_of_metric(judged, name), "comparison");
-        format!("{} in {share}{all}", metric_label(name))
-    };
-    if metrics.is_empty() {
-        "nothing was compared".to_owned()
-    } else {
-        distinct(metrics).into_iter().map(text).collect::<Vec<_>>().join(", ")
+        texts.push(format!("{} in {share}{all}", metric_label(name)));
     }
+    texts.join(", ")
 }
 
 fn count_of_metric(rows: &[&ComparedStep], metric: &str) -> usize {
@@ -155,28 +158,30 @@ fn count_of_metric(rows: &[&ComparedStep], metric: &str) -> usize {
 /// Returns a sentence for each variant and number of clients that the base was measured with and a
 /// target was not. No row of the comparison shows these.
 pub(super) fn missing(compared: &Compared, lines: &[Line<'_>]) -> Vec<String> {
-    let of_base: BTreeSet<_> = lines
-        .iter()
-        .filter(|line| line.key.kind.is_measured() && line.key.target == compared.base)
-        .map(|line| line.key.load())
-        .collect();
-    let mut targets: BTreeMap<&str, BTreeSet<_>> = BTreeMap::new();
-    for Line { key, .. } in lines.iter().filter(|line| line.key.target != compared.base) {
-        if !key.kind.is_measured() {
-            continue;
+    let mut of_base: BTreeSet<_> = BTreeSet::new();
+    let mut of_targets: BTreeMap<&str, BTreeSet<_>> = BTreeMap::new();
+    for Line { key, .. } in lines.iter().filter(|line| line.key.kind.is_measured()) {
+        if key.target == compared.base {
+            of_base.insert(key.load());
+        } else {
+            of_targets.entry(&key.target).or_default().insert(key.load());
         }
-        targets.entry(&key.target).or_default().insert(key.load());
     }
+
     let mut missing = Vec::new();
-    for (target, measured) in targets {
+    for (target, measured) in of_targets {
         for (variant, clients) in of_base.difference(&measured) {
-            let variant = variant.map_or(String::new(), |variant| format!("{variant} "));
+            let variant_text = match variant {
+                Some(variant) => format!("{variant} "),
+                None => String::new(),
+            };
             missing.push(format!(
-                "{target} {variant}c{clients}: was not measured, unlike {}",
+                "{target} {variant_text}c{clients}: was not measured, unlike {}",
                 compared.base
             ));
         }
     }
+
     missing
 }
 
@@ -186,6 +191,7 @@ fn print_first(sentences: impl ExactSizeIterator<Item = String>) {
     for sentence in sentences.take(LISTED_MAX) {
         eprint_line!("  {}", terminal_text(&sentence));
     }
+
     if more > 0 {
         eprint_line!("  and {more} more");
     }
@@ -209,6 +215,7 @@ pub(super) fn thresholds(args: &CompareArgs, effect: f64) -> Thresholds {
             None => thresholds.default = share,
         }
     }
+
     thresholds
 }
 
@@ -225,20 +232,24 @@ pub(super) fn sentence(row: &ComparedStep, base: &str, limit: f64) -> String {
     if let Some(variant) = &row.cell.variant {
         text += &format!(" {variant}");
     }
+
     text += &format!(" c{} {}: ", row.cell.clients, row.step);
     if row.metric != THROUGHPUT {
         text += &format!("{} ", metric_label(&row.metric));
     }
+
     text += &match (row.verdict, row.more_is_better) {
         (Verdict::Slower, false) => "higher".to_owned(),
         (verdict, _) => verdict.to_string(),
     };
+
     if let Some(ratio) = row.ratio {
         text += &format!(", {}", ratio_with_bounds(ratio, row.interval));
         let percent = format!("{:.1}", limit * 100.0);
         let percent = percent.trim_end_matches(".0");
         text += &format!(" of {base}; the threshold is {percent}%");
     }
+
     if !row.reasons.is_empty() {
         text += &format!("; {}", row.reasons.join("; "));
     }
@@ -266,6 +277,7 @@ fn print_unfinished(runs: &Runs, figures: &Figures) {
             1 => "1 cell is".to_owned(),
             count => format!("{count} cells are"),
         };
+
         eprint_line!(
             "help: {cells} not complete; measure the rest with `assay run --resume {}`",
             terminal_text(&words::shell_quoted(&path.display().to_string()))

@@ -34,6 +34,7 @@ pub fn by_base(bases: &[Base], run: Run, mut figures: Figures) -> Result<Vec<Gro
         let message = "with several bases, each `--base` must name its group";
         return Err(UsageError::new(message, Some(help.into())));
     };
+
     for (index, GroupBase { group, target }) in groups.iter().enumerate() {
         check(&run, group, target)?;
         if groups[..index].iter().any(|other| other.group == *group) {
@@ -52,6 +53,7 @@ pub fn by_base(bases: &[Base], run: Run, mut figures: Figures) -> Result<Vec<Gro
         let figures = take_figures(&mut figures, &own);
         by_base.push(Group { run: own, figures });
     }
+    // Damages are of the runs, not of targets: one group tells them.
     if let Some(first) = by_base.first_mut() {
         first.figures.damages = figures.damages;
     }
@@ -60,12 +62,14 @@ pub fn by_base(bases: &[Base], run: Run, mut figures: Figures) -> Result<Vec<Gro
     for target in run.targets.iter().filter(|target| group_of(target, &groups).is_none()) {
         ungrouped.push(&target.name);
     }
+
     if !ungrouped.is_empty() {
         eprint_line!(
             "note: these targets are not compared, since no `--base` is given for them: {}",
             ungrouped.join(", ")
         );
     }
+
     Ok(by_base)
 }
 
@@ -88,8 +92,8 @@ fn group_of<'a>(target: &Target, groups: &[GroupBase<'a>]) -> Option<&'a str> {
 /// Refuses a group without targets, and a base outside of its group.
 fn check(run: &Run, group: &str, base: &str) -> Result<(), UsageError> {
     let is_of = |target: &&Target| target.engine == group || target.build == group;
-    let mut names: Vec<&str> =
-        (run.targets.iter().filter(is_of)).map(|target| target.name.as_str()).collect();
+    let of_group = run.targets.iter().filter(is_of);
+    let mut names: Vec<&str> = of_group.map(|target| target.name.as_str()).collect();
     if names.is_empty() {
         let groups = run.targets.iter().flat_map(|target| [&target.engine, &target.build]);
         let mut groups: Vec<&str> = analysis::distinct(groups.map(String::as_str));
@@ -98,27 +102,32 @@ fn check(run: &Run, group: &str, base: &str) -> Result<(), UsageError> {
             did_you_mean(&mut groups, group, "engines and builds"),
         ));
     }
+
     if !names.contains(&base) {
         return Err(UsageError::new(
             format!("`{group}` has no target `{base}`"),
             did_you_mean(&mut names, base, "targets"),
         ));
     }
+
     Ok(())
 }
 
 /// Moves the figures of a run's targets out of `figures`.
 fn take_figures(figures: &mut Figures, run: &Run) -> Figures {
     let is_own = |cell: &CellKey| run.targets.iter().any(|target| target.name == cell.target);
+
     let mut own = Figures { settings: figures.settings.clone(), ..Figures::default() };
     let settings = &mut own.settings;
     let has = |name: &str| run.targets.iter().any(|target| target.name == name);
     settings.differences.retain(|pair| has(&pair.a) && has(&pair.b));
+
     own.rows = figures.rows.extract_if(.., |row| is_own(&row.cell)).collect();
     own.missing = figures.missing.extract_if(.., |row| is_own(&row.cell)).collect();
     own.unfinished = figures.unfinished.extract_if(.., |row| is_own(&row.cell)).collect();
     own.begun = figures.begun.extract_if(.., |row| is_own(&row.cell)).collect();
     own.profiled = figures.profiled.extract_if(.., |step| is_own(&step.row.cell)).collect();
     own.exact = figures.exact.extract_if(.., |step| is_own(&step.row.cell)).collect();
+
     own
 }

@@ -21,12 +21,14 @@ pub fn check(figures: &Figures, requirements: &[Requirement]) -> Result<(), Usag
         if !steps.contains(&step.as_str()) {
             return Err(unknown_step(step, steps));
         }
+
         let of_step: Vec<&Row> = figures.rows.iter().filter(|row| row.step == *step).collect();
         let has = |row: &&Row| match metric.as_str() {
             THROUGHPUT => analysis::figures::throughput(row).is_some(),
             name => row.metric(name).is_some(),
         };
         let has_figures = of_step.iter().any(|row| !row.ops.is_empty());
+        // Without any operation there is nothing that could lack the metric.
         if has_figures && !of_step.iter().any(has) {
             let message = format!("the step `{step}` does not have the metric `{metric}`");
             return Err(UsageError::new(message, lacking_metric(&of_step, metric)));
@@ -47,6 +49,7 @@ pub fn judge(results: &[RequirementResult]) -> Exit {
     for result in not_met {
         eprint_line!("{}", terminal_text(&sentence(result)));
     }
+
     let has = |verdict| results.iter().any(|result| result.verdict == verdict);
     if has(RequirementVerdict::Missed) {
         Exit::Regressed

@@ -19,6 +19,7 @@ pub fn by_step(
 ) -> Result<(Run, Vec<String>), UsageError> {
     let rows = figures.rows.iter().chain(&figures.missing);
     let steps = distinct(rows.map(|row| row.step.as_str()));
+
     let mut pairs: Vec<StepPair> = Vec::new();
     for pattern in patterns {
         let matching = if pattern.has_suffixes() {
@@ -28,6 +29,8 @@ pub fn by_step(
         };
         pairs.extend(matching);
     }
+
+    // All targets of a comparison have the same base.
     let bases = distinct(pairs.iter().map(|pair| &pair.labels[0]));
     if let [first, second, ..] = bases[..] {
         return Err(UsageError::new(
@@ -35,28 +38,33 @@ pub fn by_step(
             Some("run the command once for each base".into()),
         ));
     }
+
     Ok(compat::by_step(run, figures, &pairs)?)
 }
 
 /// Returns the pairs of all steps that have both suffixes.
 fn pairs_by_suffix(pattern: &StepPattern, steps: &[&str]) -> Result<Vec<StepPair>, UsageError> {
     let StepPattern { base, other } = pattern;
-    let pair = |step: &&str| {
-        let name = step.strip_suffix(base.as_str())?;
+    let mut pairs: Vec<StepPair> = Vec::new();
+    for step in steps {
+        let Some(name) = step.strip_suffix(base.as_str()) else { continue };
         let partner = format!("{name}{other}");
-        steps.contains(&partner.as_str()).then(|| StepPair {
-            labels: [format!("{ANY}{base}"), format!("{ANY}{other}")],
-            steps: [(*step).to_owned(), partner],
-            name: name.to_owned(),
-        })
-    };
-    let pairs: Vec<StepPair> = steps.iter().filter_map(pair).collect();
+        if steps.contains(&partner.as_str()) {
+            pairs.push(StepPair {
+                labels: [format!("{ANY}{base}"), format!("{ANY}{other}")],
+                steps: [(*step).to_owned(), partner],
+                name: name.to_owned(),
+            });
+        }
+    }
+
     if pairs.is_empty() {
         return Err(UsageError::new(
             format!("the run has no pair of steps `{ANY}{base}` and `{ANY}{other}`"),
             Some(format!("available steps: `{}`", steps.join("`, `"))),
         ));
     }
+
     Ok(pairs)
 }
 
@@ -70,6 +78,7 @@ fn pair_by_name(
     if let Some(unknown) = both.iter().find(|step| !steps.contains(&step.as_str())) {
         return Err(unknown_step(unknown, steps.to_vec()));
     }
+
     // The steps that are compared with one base are shown as one, by the common beginning of their
     // names.
     let with_base = patterns.iter().filter(|other| other.base == pattern.base);
@@ -79,9 +88,11 @@ fn pair_by_name(
         let length = pairs.take_while(|(a, b)| a == b).map(|(a, _)| a.len_utf8());
         name = &name[..length.sum()];
     }
+
     let name = match name.trim_end_matches('.') {
         "" => &pattern.base,
         name => name,
     };
+
     Ok(StepPair { labels: both.clone(), name: name.to_owned(), steps: both })
 }

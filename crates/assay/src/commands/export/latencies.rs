@@ -24,10 +24,12 @@ impl Selection {
             )
             .into());
         };
+
         fs_err::create_dir_all(directory)?;
         let mut logs = Logs { directory, of_several_runs: self.runs.len() > 1, current: None };
         self.each(|step, row| logs.add(step, &row))?;
         logs.end()?;
+
         print(&format!("{}\n", directory.display()))?;
         Ok(self.exit())
     }
@@ -53,8 +55,10 @@ impl Logs<'_> {
         if row.damaged || step.state() != StepState::Finished {
             return Ok(());
         }
+
         let started = step.step().started_unix_ns;
         let name = self.name(row);
+        // Rows come in the order of their cells, so each log is written at once.
         if self.current.as_ref().is_none_or(|open| open.name != name) {
             self.end()?;
             let file = NewFile::new(&self.directory.join(&name));
@@ -76,6 +80,7 @@ impl Logs<'_> {
                 row.step
             );
         }
+
         let mark = (row.step.as_str(), row.valid);
         step.latencies()?.for_each_line(|line| Ok(log.add(mark, started, &line)?))
     }
@@ -91,16 +96,16 @@ impl Logs<'_> {
 
     /// Returns the file name of a cell: `pg17.base-c8-r1.hlog`.
     fn name(&self, row: &Row) -> String {
-        let run = format!("run{}-", row.run + 1);
-        let variant = row.cell.variant.as_ref().map(|variant| format!("-{variant}"));
+        let run = if self.of_several_runs { format!("run{}-", row.run + 1) } else { String::new() };
+        let variant = match &row.cell.variant {
+            Some(variant) => format!("-{variant}"),
+            None => String::new(),
+        };
         let name = format!(
-            "{}{}{}-c{}-r{}.hlog",
-            if self.of_several_runs { &run } else { "" },
-            row.cell.target,
-            variant.unwrap_or_default(),
-            row.cell.clients,
-            row.cell.repeat
+            "{run}{}{variant}-c{}-r{}.hlog",
+            row.cell.target, row.cell.clients, row.cell.repeat
         );
+
         let in_names = |letter: char| letter.is_alphanumeric() || "._-".contains(letter);
         name.replace(|letter| !in_names(letter), "-")
     }

@@ -27,6 +27,7 @@ impl Selection {
             row.series = analysis::figures::Series::default();
         })?;
         let exit = exit_of_reading(&figures);
+
         // As in a comparison, warm-ups only count if they are asked for.
         figures
             .profiled
@@ -41,6 +42,7 @@ impl Selection {
             eprint_line!("error: no selected step has a profile, so nothing was written");
             return Ok(Exit::Invalid);
         }
+
         let is_binary = form == ProfileForm::Pprof;
         write_to(output, form.file_name(), is_binary, |sink| Ok(form.write(&profiles, sink)?))?;
         Ok(exit)
@@ -51,6 +53,7 @@ impl Selection {
         let cells = self.runs.iter().flat_map(|run| &run.cells);
         let profiled = cells.filter(|cell| cell.key.kind == CellKind::Profiled);
         let names = distinct(profiled.map(|cell| format!("`{}`", cell.name())));
+
         let help = if names.is_empty() {
             "`assay run --resume RUN --profile` adds profiles to a run".into()
         } else {
@@ -69,6 +72,7 @@ fn warn_of_left_out(figures: &Figures) {
             None if stacks.total() == 0 => "no samples".to_owned(),
             None => continue,
         };
+
         let (step, cell, why) = (&row.step, &row.cell, report::terminal_text(&why));
         eprint_line!("warning: left out: {step} of {} (p{}): {why}", cell.target, cell.repeat);
     }

@@ -26,6 +26,7 @@ pub fn run(request: &RunRequest, place: &PlaceArgs) -> anyhow::Result<Exit> {
     let Some(outcome) = runner::run(request, &view)? else {
         return Ok(Exit::Ok);
     };
+
     let display = &view.display;
     match &outcome.end {
         RunEnd::Measured(measured) => show_measured(&outcome, measured, display),
@@ -59,6 +60,7 @@ pub fn find(args: &FindArgs) -> anyhow::Result<Exit> {
         }),
         ..args.place.request()
     };
+
     run(&request, &args.place)
 }
 
@@ -72,6 +74,7 @@ pub fn cell(args: &CellArgs) -> anyhow::Result<Exit> {
         pipes: args.pipes(),
         reuse: args.reuse.clone(),
     };
+
     runner::run_cell(&request, &view)?;
     Ok(Exit::Ok)
 }
@@ -98,6 +101,7 @@ fn show_measured(
     let RunOutcome { directory, run, .. } = outcome;
     let (figures, curves) =
         analysis::figures::figures_and(std::slice::from_ref(directory), Curves::take)?;
+
     let report = write_report(directory, &figures, &curves);
     if !display.is_quiet() {
         print(&report::tables_brief(run, &figures, style()))?;
@@ -110,6 +114,7 @@ fn show_measured(
         let report = std::path::absolute(&report).unwrap_or(report);
         display.say(&format!("report: {}", file_url(&report)));
     }
+
     if run.status == Status::Complete {
         for next in next_commands(directory, run, &figures) {
             display.say(&format!("next: {next}"));
@@ -118,13 +123,18 @@ fn show_measured(
     if let Some(incomplete) = &measured.incomplete {
         display.say(incomplete);
     }
+
     let mut exit = exit_of(run, &figures, measured.is_part.then_some(&measured.cells));
     if let Some(reproduction) = reproduced::judge(directory, run, &figures) {
-        reproduction.lines.iter().for_each(|line| display.say_even_if_quiet(line));
+        for line in &reproduction.lines {
+            display.say_even_if_quiet(line);
+        }
+        // A run that failed has no finding to reproduce, and its own code says so.
         if exit == Exit::Ok {
             exit = reproduction.exit;
         }
     }
+
     finish(outcome, exit)
 }
 
@@ -163,6 +173,7 @@ fn file_url(path: &Path) -> String {
             byte => url += &format!("%{byte:02X}"),
         }
     }
+
     url
 }
 
@@ -179,6 +190,7 @@ fn noise(run: &Run, figures: &Figures) -> String {
 fn exit_of(run: &Run, figures: &Figures, measured: Option<&Vec<CellKey>>) -> Exit {
     let is_measured = |cell: &CellKey| measured.is_none_or(|cells| cells.contains(cell));
     let mut rows = figures.rows.iter().filter(|row| is_measured(&row.cell));
+
     match run.status {
         Status::Interrupted => Exit::Interrupted,
         Status::Incomplete | Status::Failed if measured.is_none() => Exit::Failed,

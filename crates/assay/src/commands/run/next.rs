@@ -15,10 +15,13 @@ const SCREENING: &str = "screening";
 pub fn next_commands(directory: &RunDir, run: &Run, figures: &Figures) -> Vec<String> {
     let path = shell_quoted(&directory.path().display().to_string());
     let tables = format!("`assay show {path} --all` prints all tables");
+
+    // A search adds its own repeats.
     if run.search.is_some() {
         return vec![tables];
     }
 
+    // A base alone can be compared only with what is measured later.
     let has_one_target = run.cells.iter().all(|cell| cell.key.target == run.base);
     if has_one_target {
         let later =
@@ -80,12 +83,14 @@ fn of_design(run: &Run, path: &str, more: String) -> Vec<String> {
         ),
         more,
     ];
-    let can_be_folded = run.design.as_ref().is_some_and(|design| {
-        let is_folded = design.targets.iter().any(|target| target.is_folded);
-        design.kind == SCREENING && !is_folded
-    });
-    if can_be_folded {
+
+    let Some(design) = &run.design else {
+        return commands;
+    };
+    let is_folded = design.targets.iter().any(|target| target.is_folded);
+    if design.kind == SCREENING && !is_folded {
         commands.push(format!("`assay augment {path}` tells effects from interactions"));
     }
+
     commands
 }

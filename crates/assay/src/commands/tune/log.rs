@@ -82,9 +82,11 @@ impl Log {
         anyhow::ensure!(self.format == FORMAT, "its format is {}, not {FORMAT}", self.format);
         let plan = self.question.plan()?;
         let designed = plan.designed.context("its plan has no factors")?;
+
         for LoggedPhase { phase, run, .. } in &self.phases {
             let is_name = run.as_deref().is_none_or(own_log::is_folder_name);
             anyhow::ensure!(is_name, "the run of a phase is no name");
+
             let (Phase::Race(levels) | Phase::Verification(levels)) = phase else {
                 continue;
             };
@@ -93,6 +95,7 @@ impl Log {
                 && levels.iter().zip(counts).all(|(level, count)| *level < count);
             anyhow::ensure!(is_known, "a phase has unknown levels");
         }
+
         Ok(())
     }
 

@@ -29,19 +29,17 @@ pub fn tune(args: &TuneArgs) -> anyhow::Result<Exit> {
         Some(directory) => (directory.clone(), Log::read(directory)?),
         None => begin(args)?,
     };
+
     let mut tuning = Tuning::open(directory, log, args, deadline)?;
-    match tuning.search()? {
-        Some(outcome) => {
-            print(&printed::answer(&tuning.log, &tuning.designed, &outcome))?;
-            print(&format!("{}\n", tuning.directory.display()))?;
-            Ok(if matches!(outcome, Outcome::Better { .. }) { Exit::Ok } else { Exit::Invalid })
-        }
-        None => {
-            let directory = tuning.directory.display();
-            eprint_line!("not finished; `assay tune --resume {directory}` goes on");
-            Ok(Exit::Interrupted)
-        }
-    }
+    let Some(outcome) = tuning.search()? else {
+        let directory = tuning.directory.display();
+        eprint_line!("not finished; `assay tune --resume {directory}` goes on");
+        return Ok(Exit::Interrupted);
+    };
+
+    print(&printed::answer(&tuning.log, &tuning.designed, &outcome))?;
+    print(&format!("{}\n", tuning.directory.display()))?;
+    Ok(if matches!(outcome, Outcome::Better { .. }) { Exit::Ok } else { Exit::Invalid })
 }
 
 /// Creates the directory and the log of a tuning.
@@ -50,6 +48,7 @@ fn begin(args: &TuneArgs) -> anyhow::Result<(PathBuf, Log)> {
         return usage("a tuning needs a plan", "`assay init ENGINE` writes one; add `[factors]`");
     };
     let path = fs::canonicalize(path).map_err(|error| UsageError::new(error.to_string(), None))?;
+
     let question = Question {
         plan_text: fs::read_to_string(&path)?,
         plan: path,
@@ -62,6 +61,7 @@ fn begin(args: &TuneArgs) -> anyhow::Result<(PathBuf, Log)> {
     let name = format!("tune-{}", question.goal.step);
     let directory = args.place.results.join(record::name_with_moment(&name));
     fs::create_dir_all(directory.join(RUNS))?;
+
     let log = Log::new(question);
     log.write(&directory)?;
     Ok((directory, log))
@@ -88,11 +88,14 @@ fn check(question: &Question, plan: &Plan) -> anyhow::Result<()> {
             return Err(unknown_step(step, names).into());
         }
     }
+
     let step = &question.goal.step;
+    // A rate is kept whatever the options are.
     if let Some(Some(_)) = variant.workload.step_rate(step) {
         let message = format!("the step `{step}` has a rate, so its throughput can't grow");
         return usage(&message, "remove the rate, or choose another step");
     }
+
     Ok(())
 }
 
@@ -124,10 +127,12 @@ impl<'a> Tuning<'a> {
             let message = format!("`{}` has changed since the tuning began", path.display());
             return usage(&message, "begin another tuning: phases of two plans can't be joined");
         }
+
         let plan = log.question.plan()?;
         let Some(designed) = plan.designed.clone() else {
             return usage("the plan has no `[factors]`", "begin another tuning");
         };
+
         let view = RunView::of_series(&args.place);
         Ok(Self { directory, log, plan, designed, args, view, deadline })
     }
@@ -169,6 +174,8 @@ impl<'a> Tuning<'a> {
             is_trusted: self.args.trust,
         };
 
+        // The name of the run is kept as soon as there is one, so that a killed tuning goes on with
+        // it.
         let (log, directory) = (&mut self.log, &self.directory);
         measuring.measure(run.as_deref(), &mut |name| {
             log.phases[index].run = Some(name.to_owned());

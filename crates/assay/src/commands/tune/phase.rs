@@ -80,8 +80,8 @@ impl Measuring<'_> {
             None => self.first(),
         };
         loop {
-            let outcome = runner::run(&request, self.view)?;
-            let outcome = outcome.context("a tuning runs without load ranks")?;
+            let outcome =
+                runner::run(&request, self.view)?.context("a tuning runs without load ranks")?;
             let path = outcome.directory.path().to_path_buf();
             begun(&path.file_name().unwrap_or_default().to_string_lossy())?;
             if outcome.run.status == Status::Interrupted {
@@ -93,9 +93,11 @@ impl Measuring<'_> {
             if is_decided(&result) || repeats >= self.question.repeats_max {
                 return Ok(Measured::Judged(result));
             }
+
             if self.deadline.has_passed() {
                 return Ok(Measured::TimeIsUp);
             }
+
             // The run is locked until its outcome is dropped.
             drop(outcome);
             // This invocation has written the record.
@@ -108,15 +110,18 @@ impl Measuring<'_> {
     fn first(&self) -> RunRequest {
         let mut sets = self.question.sets.clone();
         sets.push(self.steps());
+
         let repeats = match self.phase {
             Phase::Screening => self.plan.repeats.max(SCREENING_REPEATS_MIN),
             Phase::Race(levels) | Phase::Verification(levels) => {
+                // The plan's own design is of all factors: a race has combinations of its own.
                 sets.retain(|set| !set.starts_with("design."));
                 sets.push("design.kind=\"listed\"".to_owned());
                 sets.push(self.combinations(levels));
                 REPEATS_FIRST
             }
         };
+
         RunRequest {
             plan: PlanRequest { plan: Some(self.question.plan.clone()), sets },
             repeats: Some(Repeats::Count(repeats)),
@@ -131,6 +136,7 @@ impl Measuring<'_> {
         let steps = workload.steps();
         let deciding = self.question.goal.steps();
         let last = steps.iter().rposition(|step| deciding.contains(&step.name));
+
         let kept = steps.iter().take(last.map_or(steps.len(), |last| last + 1));
         let names: Vec<&str> = kept.map(|step| step.name).collect();
         format!("workload.{}.steps=[\"{}\"]", workload.name(), names.join("\",\""))
@@ -139,13 +145,16 @@ impl Measuring<'_> {
     /// Returns the change of the plan that lists the combinations of the phase.
     fn combinations(&self, levels: &Levels) -> String {
         let mut all = vec![levels.clone()];
+        // Each level proves that it is needed by what its removal costs.
         if matches!(self.phase, Phase::Race(_)) {
             for factor in (0..levels.len()).filter(|factor| levels[*factor] > 0) {
                 all.push(without(levels, factor));
             }
         }
+
         // The base is always a target.
         all.retain(|combination| combination.iter().any(|level| *level > 0));
+
         let tables: Vec<String> = all.iter().map(|levels| self.table(levels)).collect();
         format!("design.combinations=[{}]", tables.join(", "))
     }
@@ -159,6 +168,7 @@ impl Measuring<'_> {
                 entries.push(format!("{} = {value}", plan::key_part(&factor.name)));
             }
         }
+
         format!("{{ {} }}", entries.join(", "))
     }
 
@@ -174,6 +184,7 @@ impl Measuring<'_> {
     /// Judges what was measured so far.
     fn judge(&self, directory: &RunDir, run: &Run) -> anyhow::Result<PhaseResult> {
         let mut figures: Figures = analysis::figures::figures(std::slice::from_ref(directory))?;
+
         let goal = &self.question.goal;
         let steps: Vec<String> = goal.steps().into_iter().map(str::to_owned).collect();
         retain_steps(&mut figures, &steps);

@@ -34,6 +34,7 @@ pub(super) fn result(designed: &Designed, result: &PhaseResult) -> String {
                     if level.breaks_bound { ", but breaks the bound of a kept step" } else { "" };
                 lines.push(format!("  {name} helps: {:.2}x{bound}", level.ratio));
             }
+
             if lines.is_empty() {
                 lines.push("  nothing is shown to help".to_owned());
             }
@@ -45,6 +46,7 @@ pub(super) fn result(designed: &Designed, result: &PhaseResult) -> String {
                     if contender.is_better { "matters" } else { "is not shown to matter" };
                 lines.push(format!("  {} {verdict}: {}", terminal_text(name), size(contender)));
             }
+
             if let Some(factor) = race.worst_for_bound {
                 let name = terminal_text(&designed.factors[factor].name);
                 lines.push(format!("  a kept step is below its bound, most of all by {name}"));
@@ -52,6 +54,7 @@ pub(super) fn result(designed: &Designed, result: &PhaseResult) -> String {
         }
         PhaseResult::Verified(gain) => lines.push(format!("  gain: {}", size(gain))),
     }
+
     lines.join("\n")
 }
 
@@ -66,21 +69,23 @@ pub(super) fn answer(log: &Log, designed: &Designed, outcome: &Outcome) -> Strin
     };
 
     let options = named(designed, levels);
-    let mut text = if matches!(outcome, Outcome::Better { .. }) {
-        format!("{step} is {} of the base with {options}. New instances confirm it.\n", size(gain))
+    let confirmation = if matches!(outcome, Outcome::Better { .. }) {
+        "New instances confirm it."
     } else {
-        format!(
-            "{step} is {} of the base with {options}. New instances do not confirm it.\n",
-            size(gain)
-        )
+        "New instances do not confirm it."
     };
+    let size_of_gain = size(gain);
+    let mut text = format!("{step} is {size_of_gain} of the base with {options}. {confirmation}\n");
+
     for contender in contributions(log, levels) {
         let name = level_name(designed, contender.factor, levels[contender.factor]);
         let _ = writeln!(text, "  {name}: {} of the same without it", size(contender));
     }
+
     if gain.breaks_bound {
         text.push_str("A kept step is below its bound.\n");
     }
+
     text
 }
 

@@ -42,6 +42,7 @@ impl TargetBuild {
         let known = Engine::NAMES.iter().find(|(name, _)| *name == engine);
         let (_, engine) = known
             .with_context(|| format!("plans have no engine `{engine}` (target `{target}`)"))?;
+
         Ok(Self::Available {
             engine: *engine,
             source: source.to_owned(),
@@ -70,7 +71,9 @@ fn find(store: Option<&Store>, target: &str) -> anyhow::Result<TargetBuild> {
     if target.contains("://") {
         return find_server(target);
     }
-    if let Some(build) = store.map(|store| store.by_name(target)).transpose()?.flatten() {
+    if let Some(store) = store
+        && let Some(build) = store.by_name(target)?
+    {
         return TargetBuild::available(target, &build.manifest.engine, target, target);
     }
 
@@ -96,6 +99,7 @@ fn find_server(url: &str) -> anyhow::Result<TargetBuild> {
         let help = "leave it out: clients find it in `PGPASSWORD` or `~/.pgpass`, and in `MYSQL_PWD` or `~/.my.cnf`";
         return usage_error(format!("`{shown}` has a password, which a plan would keep"), help);
     }
+
     let schemes = |engine: Engine| engine.facts().url_schemes;
     let Some(engine) =
         Engine::all().find(|engine| schemes(*engine).iter().any(|scheme| url.starts_with(scheme)))
@@ -106,10 +110,14 @@ fn find_server(url: &str) -> anyhow::Result<TargetBuild> {
     };
 
     // The user says nothing about the server.
-    let (_, place) = url.split_once("://").unwrap_or_default();
-    let place = place.split('?').next().unwrap_or_default();
-    let place = place.rsplit_once('@').map_or(place, |(_, place)| place);
+    let (_, after_scheme) = url.split_once("://").unwrap_or_default();
+    let with_user = after_scheme.split('?').next().unwrap_or_default();
+    let place = match with_user.rsplit_once('@') {
+        Some((_, place)) => place,
+        None => with_user,
+    };
     let name = if place.is_empty() { engine.name() } else { place };
+
     Ok(TargetBuild::Available {
         engine,
         source: url.to_owned(),
@@ -123,27 +131,35 @@ fn find_directory(path: &Path, name: Option<&str>) -> anyhow::Result<TargetBuild
     let given = path.display();
     let absolute = fs_err::canonicalize(path)
         .map_err(|error| UsageError::new(format!("cannot use `dir:{given}`: {error}"), None))?;
+
     let Some(found) = builds::find_in(&absolute) else {
         let help = "give a directory with `bin/postgres`, `bin/mysqld`, `bin/mariadbd`, `librocksdb.so` or `libsqlite3.so`, or a library";
         return usage_error(format!("`{given}` has no build of an engine"), help);
     };
+
     let source = found.path.display().to_string();
     let own_name = absolute.file_name().unwrap_or_default().to_string_lossy();
+
     let mut target = TargetBuild::available(&source, found.engine, &source, &source)?;
     if let TargetBuild::Available { name: in_plan, .. } = &mut target {
         *in_plan = Some(name.map_or(own_name.into_owned(), str::to_owned));
     }
+
     Ok(target)
 }
 
 /// Finds the newest downloaded build of a library.
 fn find_newest(store: Option<&Store>, product: &str) -> anyhow::Result<TargetBuild> {
-    let newest = store.map(|store| store.newest(product)).transpose()?.flatten();
+    let newest = match store {
+        Some(store) => store.newest(product)?,
+        None => None,
+    };
     let Some(build) = newest else {
         let version = if product == "rocksdb" { "9.9.3" } else { "2.8.0" };
         let help = format!("name a version to download, for example `{product}@{version}`");
         return usage_error(format!("no build of `{product}` is downloaded"), help);
     };
+
     let name = &build.manifest.name;
     TargetBuild::available(product, &build.manifest.engine, name, name)
 }
@@ -164,14 +180,17 @@ fn find_spec(store: Option<&Store>, target: &str) -> anyhow::Result<TargetBuild>
     if let Spec::Directory { path, name } = &spec {
         return find_directory(path, name.as_deref());
     }
+
     let stored = match (store, spec.engine()) {
         (None, _) => None,
         (Some(store), Some(engine)) => store.find(engine, target)?,
         (Some(store), None) => store.by_spec(&spec.to_string())?,
     };
+
     let Some(build) = stored else {
         return Ok(TargetBuild::Missing(spec));
     };
+
     let name = &build.manifest.name;
     // A plan names a build by its spec only if the spec says which engine it is.
     let source = if spec.engine().is_some() { target } else { name };
@@ -198,26 +217,35 @@ pub(in crate::commands) fn name_builds(
                 (engine, source, name, identity)
             }
             TargetBuild::Missing(spec) => {
-                let is_of_spec = |(name, _): &&(&str, Engine)| spec.engine() == Some(*name);
-                let Some((_, engine)) = Engine::NAMES.iter().find(is_of_spec) else {
-                    let message =
-                        format!("the engine of `{target}` is not known before its download");
-                    let help = format!("download it first: `assay fetch {target}`");
-                    return usage_error(message, help);
-                };
-                (*engine, target.clone(), None, target.clone())
+                (engine_of_missing(target, &spec)?, target.clone(), None, target.clone())
             }
         };
+
         let text = match (&own_name, source.as_str()) {
             (Some(name), _) => name,
+            // These words would be the same for all engines.
             (None, "bundled" | "distribution") => target,
             (None, source) => source,
         };
+
         let name = unused_name(plan_name(&text.replace('@', "")), &builds);
         builds.push(DraftBuild { name, engine, source });
         identities.push(identity);
     }
+
     Ok(NamedBuilds { builds, identities })
+}
+
+/// Returns the engine of a build that is not downloaded, as its spec tells.
+fn engine_of_missing(target: &str, spec: &Spec) -> anyhow::Result<Engine> {
+    let known = Engine::NAMES.iter().find(|(name, _)| spec.engine() == Some(*name));
+    if let Some((_, engine)) = known {
+        return Ok(*engine);
+    }
+
+    let message = format!("the engine of `{target}` is not known before its download");
+    let help = format!("download it first: `assay fetch {target}`");
+    usage_error(message, help)
 }
 
 /// Returns a name that no other build of the plan has.

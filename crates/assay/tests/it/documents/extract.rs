@@ -28,7 +28,9 @@ pub fn commands() -> Vec<DocumentedCommand> {
         let entries = fs_err::read_dir(root.join(folder)).unwrap();
         files.extend(entries.map(|entry| entry.unwrap().path()));
     }
+
     files.sort();
+
     let mut found: Vec<DocumentedCommand> = Vec::new();
     for file in files {
         let text = match file.extension().and_then(|it| it.to_str()) {
@@ -36,10 +38,12 @@ pub fn commands() -> Vec<DocumentedCommand> {
             Some("toml") => comments(&fs_err::read_to_string(&file).unwrap()),
             _ => continue,
         };
+
         let text = text.replace("\\\n", " ");
         let is_plan = file.extension().is_some_and(|it| it == "toml");
         let whole = blocks(&text, is_plan).into_iter().map(|line| (line, true));
         let mentioned = mentions(&text).into_iter().map(|line| (line, false));
+
         for (line, is_whole) in whole.chain(mentioned) {
             let words = words(&line);
             if !found.iter().any(|known| known.words == words) {
@@ -108,6 +112,7 @@ fn words(line: &str) -> Vec<String> {
             (None, _) => word.get_or_insert_default().push(letter),
         }
     }
+
     words.extend(word);
     words.iter().map(|word| plain(word)).collect()
 }

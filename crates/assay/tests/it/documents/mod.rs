@@ -42,11 +42,13 @@ fn arguments(command: &DocumentedCommand, runs: &[String]) -> Option<Vec<String>
     let [_, subcommand, rest @ ..] = command.words.as_slice() else {
         return None;
     };
+
     let reads_runs = ["show", "compare", "report", "export"].contains(&subcommand.as_str());
     let needs_more = |word: &String| NEED_MORE.iter().any(|(name, _)| name == word);
     if !reads_runs || rest.iter().any(needs_more) {
         return None;
     }
+
     let mut arguments = vec![subcommand.clone()];
     let mut names_run = false;
     for word in rest {
@@ -67,10 +69,12 @@ fn arguments(command: &DocumentedCommand, runs: &[String]) -> Option<Vec<String>
                 continue;
             }
         };
+
         names_run =
             names_run || words.iter().any(|word| word.starts_with("results") || word == "latest");
         arguments.extend(words);
     }
+
     names_run.then_some(arguments)
 }
 
@@ -94,6 +98,7 @@ fn every_command_of_the_documents_that_reads_runs_works() {
     for _ in 0..2 {
         place.run(&plan, &["--quiet"]).expect_code(0);
     }
+
     // As in the default layout.
     fs_err::create_dir_all(place.join("results/data")).unwrap();
     let names =
@@ -115,6 +120,7 @@ fn every_command_of_the_documents_that_reads_runs_works() {
         }
         count += 1;
     }
+
     assert!(failed.is_empty(), "{}", failed.join("\n"));
     assert!(count > 25, "only {count} commands were run");
 }

@@ -10,6 +10,7 @@ fn a_run_is_exported_once_by_whatever_path_it_is_given() {
     let copy = exported.place.join("copy");
     let mut copying = Command::new("cp");
     output(copying.arg("-r").arg(&exported.run).arg(&copy));
+
     for again in [&exported.run, &roundabout, &copy] {
         for format in ["csv", "benchstat"] {
             let options = [again.to_str().unwrap(), "--format", format];

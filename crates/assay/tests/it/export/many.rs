@@ -71,6 +71,7 @@ fn each_run_is_a_file_of_its_tables_engine_and_day() {
             assert_eq!(entries(directory), [directory.join(name)]);
         }
     }
+
     assert_eq!(entries(&place.join("lake")).len(), 3);
 }
 
@@ -103,12 +104,14 @@ fn check_answers(name: &str, tool: (&str, &str), script: &str) {
     let Some(tool) = tool_or_test_is_skipped(tool.0, tool.1) else {
         return;
     };
+
     let place = lake();
     let ask = |query: &str| rows(&python(&tool, script, &[&place.join("."), Path::new(query)]));
     let answers: Vec<_> = queries(name).into_iter().map(ask).collect();
     let [by_day, slower, metrics] = answers.as_slice() else {
         panic!("{answers:?}");
     };
+
     // Three days, two targets; the medians of five repeats and of four: one is invalid.
     assert_eq!(by_day.len(), 6, "{by_day:?}");
     let days = ["2026-11-21", "2026-11-22", "2026-12-03"];
@@ -120,10 +123,12 @@ fn check_answers(name: &str, tool: (&str, &str), script: &str) {
             assert_eq!((row[3].as_f64(), row[4].as_f64()), (Some(median), Some(runs)));
         }
     }
+
     assert_eq!(slower.len(), 2 * 3, "{slower:?}");
     for row in slower {
         assert_eq!((&row[1], &row[2]), (&BASE.into(), &OTHER.into()));
     }
+
     let of = |metric: &str| metrics.iter().filter(|row| row[2] == metric).count();
     assert_eq!(of("throughput"), 4, "{metrics:?}");
     assert_eq!(of("query_response_us_p99"), 2, "{metrics:?}");

@@ -129,19 +129,23 @@ fn lines_of(exported: &Exported, tool: &Path, name: &str, options: &[&str]) -> V
     let parquet = exported.to_file(&format!("{name}.parquet"), &with("parquet"));
     let text = python(tool, READ_CSV, &[&csv]);
     let columns = python(tool, READ_PARQUET, &[&parquet]);
+
     assert_eq!(columns["notes"]["assay.table"], name);
     assert_eq!(columns["notes"]["assay.version"], env!("CARGO_PKG_VERSION"));
     assert_eq!(columns["notes"]["assay.schema_version"], "1");
+
     let runs: Value =
         serde_json::from_str(columns["notes"]["assay.runs"].as_str().unwrap()).unwrap();
     assert_eq!(
         (&runs[0]["run_id"], &runs[0]["name"], &runs[0]["base"]),
         (&recorded::id(0).into(), &"known".into(), &BASE.into())
     );
+
     let types = columns["types"].as_object().unwrap();
     let lines = columns["rows"].as_array().unwrap().clone();
     let text = text.as_array().unwrap();
     assert_eq!(lines.len(), text.len());
+
     for (line, text) in lines.iter().zip(text) {
         let text = text.as_object().unwrap();
         assert_eq!(text.len(), types.len());
@@ -154,11 +158,13 @@ fn lines_of(exported: &Exported, tool: &Path, name: &str, options: &[&str]) -> V
         ] {
             assert_eq!(line[head], known, "{head}");
         }
+
         for (name, of_type) in types {
             let text = typed(text[name].as_str().unwrap(), of_type.as_str().unwrap());
             assert!(same(&line[name], &text), "{name}, {text}, in {line}");
         }
     }
+
     lines
 }
 
@@ -167,15 +173,18 @@ fn a_table_of_steps_is_what_show_says_with_units_and_reasons() {
     let Some(tool) = tool_or_test_is_skipped("duckdb", "ASSAY_TEST_DUCKDB") else {
         return;
     };
+
     let exported = Exported::new();
     let lines = lines_of(&exported, &tool, "steps", &[]);
     let shown = Shown::read(&exported.place, &exported.run);
     assert_eq!(lines.len(), shown.rows().len());
+
     let mut invalid = 0;
     for (line, row) in lines.iter().zip(shown.rows()) {
         for key in ["target", "step", "clients", "repeat", "valid", "main_op"] {
             assert_eq!(line[key], row[key], "{key}");
         }
+
         assert_eq!(line["run_id"], recorded::id(0));
         let (fast, unit) =
             if line["step"] == "l.i0" { ("ips", "rows/s") } else { ("qps", "queries/s") };
@@ -186,9 +195,11 @@ fn a_table_of_steps_is_what_show_says_with_units_and_reasons() {
             let shown = &row["metrics"][metric];
             assert!(same(&line[head], shown), "{head}, {shown}, in {line}");
         }
+
         assert_eq!(line["sla_met"], row["sla"]["met"]);
         // Nothing was read from disks that nobody looked at: that is not zero.
         assert_eq!(line["rps_per_s"], Value::Null);
+
         let main = &row["ops"][row["main_op"].as_str().unwrap()];
         assert_eq!(line["main_ok_count"], main["count"]);
         assert_eq!(line["main_response_us_max"], main["response_us"]["max"]);
@@ -199,6 +210,7 @@ fn a_table_of_steps_is_what_show_says_with_units_and_reasons() {
             assert_eq!(line["reasons"], Value::Null);
         }
     }
+
     assert_eq!(invalid, 1);
 }
 
@@ -207,10 +219,12 @@ fn a_table_of_seconds_has_every_second_and_whether_it_counts() {
     let Some(tool) = tool_or_test_is_skipped("duckdb", "ASSAY_TEST_DUCKDB") else {
         return;
     };
+
     let exported = Exported::new();
     let lines = lines_of(&exported, &tool, "seconds", &["--table", "seconds", "--step", "qr100"]);
     // Two kinds of operation.
     assert_eq!(lines.len() as u32, 2 * REPEATS * 2 * SECONDS);
+
     for line in &lines {
         let target = line["target"].as_str().unwrap();
         let repeat = line["repeat"].as_u64().unwrap() as u32;
@@ -219,9 +233,11 @@ fn a_table_of_seconds_has_every_second_and_whether_it_counts() {
         let second = line["second"].as_u64().unwrap();
         let began = Value::from(1_795_287_751.25 + second as f64);
         assert!(same(&line["unix_s"], &began), "{line}");
+
         let is_invalid = target == OTHER && repeat == REPEATS;
         assert_eq!(line["valid"], !is_invalid);
         assert_eq!(line["reasons"].as_str(), is_invalid.then_some(REASON));
+
         if line["op"] == "query" {
             assert_eq!(line["ok_count"], queries_per_second(target, repeat));
             let slow = second == 2;
@@ -229,6 +245,7 @@ fn a_table_of_seconds_has_every_second_and_whether_it_counts() {
             assert!(same(&line["response_us_max"], &us.into()), "{line}");
         }
     }
+
     let total: u64 = lines
         .iter()
         .filter(|line| line["op"] == "query" && line["target"] == BASE)
@@ -236,6 +253,7 @@ fn a_table_of_seconds_has_every_second_and_whether_it_counts() {
         .sum();
     let expected: u64 =
         (1..=REPEATS).map(|repeat| queries_per_second(BASE, repeat) * u64::from(SECONDS)).sum();
+
     assert_eq!(total, expected);
 }
 
@@ -244,12 +262,14 @@ fn a_table_of_latencies_has_every_operation_once() {
     let Some(tool) = tool_or_test_is_skipped("duckdb", "ASSAY_TEST_DUCKDB") else {
         return;
     };
+
     let exported = Exported::new();
     let lines =
         lines_of(&exported, &tool, "latencies", &["--table", "latencies", "--step", "qr100"]);
     let is_of_query = |line: &&Value| {
         line["op"] == "query" && line["time"] == "response" && line["target"] == BASE
     };
+
     let count = |line: &Value| line["op_count"].as_u64().unwrap();
     let total: u64 = lines.iter().filter(is_of_query).map(count).sum();
     let expected: u64 =
@@ -267,9 +287,11 @@ fn a_table_of_metrics_has_a_line_for_each_figure_that_is_applicable() {
     let Some(tool) = tool_or_test_is_skipped("duckdb", "ASSAY_TEST_DUCKDB") else {
         return;
     };
+
     let exported = Exported::new();
     let steps = lines_of(&exported, &tool, "steps", &[]);
     let metrics = lines_of(&exported, &tool, "metrics", &["--table", "metrics"]);
+
     // Whatever a step has is here by the same name, and nothing else.
     for step in &steps {
         let is_of = |line: &&Value| {
@@ -277,6 +299,7 @@ fn a_table_of_metrics_has_a_line_for_each_figure_that_is_applicable() {
             keys.all(|key| line[key] == step[key])
         };
         let of: Vec<&Value> = metrics.iter().filter(is_of).collect();
+
         let names = words::METRICS.iter().map(|metric| metric.column);
         for name in names.chain(["throughput", "elapsed_s", "sla_target_rows_per_s"]) {
             let named = of.iter().find(|line| line["metric"] == name);
@@ -284,12 +307,14 @@ fn a_table_of_metrics_has_a_line_for_each_figure_that_is_applicable() {
             assert!(same(&step[name], value), "{name} {value} in {step}");
         }
     }
+
     let figure = |metric: &str| {
         let mut lines = metrics.iter();
         let is_it = |line: &&Value| line["metric"] == metric && line["target"] == BASE;
         let line = lines.find(is_it).unwrap();
         (line["unit"].as_str(), line["value"].as_f64().unwrap())
     };
+
     assert_eq!(figure("query_ok_count"), (None, 4040.0));
     assert_eq!(figure("query_response_us_max"), (Some("us"), 250_000.0));
     assert_eq!(figure("cs_per_op").0, Some("/op"));
@@ -300,16 +325,19 @@ fn verdicts_are_those_of_the_comparison() {
     let Some(tool) = tool_or_test_is_skipped("duckdb", "ASSAY_TEST_DUCKDB") else {
         return;
     };
+
     let exported = Exported::with_repeats(5);
     let lines = lines_of(&exported, &tool, "verdicts", &["--table", "verdicts"]);
     let csv = exported.to_file("verdicts.csv", &["--format", "csv", "--table", "verdicts"]);
     let run = exported.run.to_str().unwrap();
     let compared = exported.place.assay(&["compare", run, "--format", "csv"]);
     assert_eq!(compared.expect_code(0).stdout, fs_err::read_to_string(csv).unwrap());
+
     let is_of = |line: &&Value| line["metric"] == "throughput" && line["step"] == "qr100";
     let line = lines.iter().find(is_of).unwrap();
     let ratio = line["ratio"].as_f64().unwrap();
     assert!((0.89..0.91).contains(&ratio), "{line}");
+
     for (key, value) in [
         ("run_ids", recorded::id(0).as_str()),
         ("base", BASE),
@@ -320,6 +348,7 @@ fn verdicts_are_those_of_the_comparison() {
     ] {
         assert_eq!(line[key], value, "{key}");
     }
+
     assert_eq!(line["target_repeat_count"], 4);
 }
 
@@ -328,6 +357,7 @@ fn benchstat_compares_the_targets_and_never_sees_what_is_invalid() {
     let Some(benchstat) = tool_or_test_is_skipped("benchstat", "ASSAY_TEST_BENCHSTAT") else {
         return;
     };
+
     // benchstat gives an interval from six on.
     let exported = Exported::with_repeats(6);
     let file = exported.place.join("benchmarks.txt");
@@ -335,6 +365,7 @@ fn benchstat_compares_the_targets_and_never_sees_what_is_invalid() {
     exported.export(&options).expect_code(0).expect_in_stderr(&[
         "warning: left out: qr100 of new.tuned (c2, r6): rows of pi1: \"9\" found",
     ]);
+
     let compare = |unit: &str| {
         let filter = format!(".unit:\"{unit}\" /step:qr100");
         output(
@@ -343,19 +374,23 @@ fn benchstat_compares_the_targets_and_never_sees_what_is_invalid() {
                 .arg(&file),
         )
     };
+
     let text = compare("queries/s");
     for head in ["run: known", "cpu: Some CPU @ 2 GHz", "engine: postgres"] {
         assert!(text.contains(head), "{text}");
     }
     // The base first, with six samples; the other with five.
     assert!(text.contains(&format!(",{BASE},,{OTHER}")), "{text}");
+
     let result = text
         .lines()
         .find(|line| line.starts_with("Insert/step=qr100/clients=2-2,"))
         .unwrap_or_else(|| panic!("{text}"));
+
     let fields: Vec<&str> = result.split(',').collect();
     assert_eq!((fields[1], fields[3]), ("1035", "930"), "{text}");
     assert_eq!((fields[5], fields[6]), ("-10.14%", "p=0.004 n=6+5"), "{text}");
+
     // Times get their unit's prefix by benchstat itself: it knows them as seconds.
     let text = compare("max-response-sec");
     assert!(text.contains(",0.25,"), "{text}");
@@ -368,6 +403,7 @@ fn a_line_is_a_repeat_and_the_base_comes_first() {
     let ended = exported.export(&["--format", "benchstat", "--step", "qr100"]);
     let text = ended.expect_code(0).stdout;
     let (head, results) = text.split_once("\n\n").unwrap();
+
     let lines: Vec<&str> = head.lines().collect();
     assert_eq!(
         lines[..4],
@@ -375,10 +411,12 @@ fn a_line_is_a_repeat_and_the_base_comes_first() {
     );
     assert!(lines.contains(&"Unit queries/s better=higher"), "{text}");
     assert!(lines.contains(&"Unit switches/op better=lower"), "{text}");
+
     let (base, other) = results.split_once("\n\n").unwrap();
     let base: Vec<&str> = base.lines().collect();
     assert_eq!(base[..2], ["target: old.tuned", "# build old, config tuned, postgres 1.2"]);
     assert_eq!(base.len() as u32, 2 + REPEATS);
+
     assert!(
         base[2].starts_with(
             "BenchmarkInsert/step=qr100/clients=2-2 4040 990099.0099009901 ns/op 1010 queries/s "
@@ -386,6 +424,7 @@ fn a_line_is_a_repeat_and_the_base_comes_first() {
         "{text}"
     );
     assert!(base[2].ends_with(" 250000000 max-response-ns"), "{text}");
+
     assert_eq!(other.lines().count() as u32, 2 + REPEATS - 1);
 }
 
@@ -423,6 +462,7 @@ fn hdrhistogram_reads_the_latencies_of_each_cell() {
     let Some(jar) = tool_or_test_is_skipped("hdrhistogram", "ASSAY_TEST_HDRHISTOGRAM") else {
         return;
     };
+
     let exported = Exported::new();
     let logs = exported.place.join("logs");
     let options = ["--format", "hdr", "-o", logs.to_str().unwrap()];
@@ -438,6 +478,7 @@ fn hdrhistogram_reads_the_latencies_of_each_cell() {
         assert!(tags.contains(tag), "{tags}");
     }
     assert!(!tags.contains("invalid"), "{tags}");
+
     let text = processed(&jar, &log, &["-tag", "qr100.query.response"]);
     let count = queries_per_second(BASE, 1) * u64::from(SECONDS);
     assert!(text.contains(&format!("Total count    = {count:>12}")), "{text}");
@@ -472,14 +513,17 @@ fn a_real_run_comes_out_whole() {
     let Some(jar) = tool_or_test_is_skipped("hdrhistogram", "ASSAY_TEST_HDRHISTOGRAM") else {
         return;
     };
+
     let place = Place::new();
     let plan = workload(1_000, 500, "2s", "steps = [\"l.i0\", \"l.x\", \"qr100\"]") + NULL;
     let run = place.run(&plan, &["--quiet"]).run_directory();
     let run = run.to_str().unwrap();
     place.assay(&["export", run, "--format", "hdr", "-o", "logs"]).expect_code(0);
+
     let shown = Shown::read(&place, Path::new(run));
     let count = |kind: &str| &shown.row("null.default", "qr100")["ops"][kind]["count"];
     let log = entries(&place.join("logs")).remove(0);
+
     for kind in ["insert", "query"] {
         let text = processed(&jar, &log, &["-tag", &format!("qr100.{kind}.service")]);
         let expected = format!("Total count    = {:>12}]", count(kind).as_u64().unwrap());
@@ -493,6 +537,7 @@ fn an_export_says_what_it_cannot_do() {
     let check = |options: &[&str], told: &[&str]| {
         exported.export(options).expect_code(2).expect_in_stderr(told);
     };
+
     check(&["--format", "hdr"], &["one file per cell", "-o DIR"]);
     check(
         &["--format", "benchstat", "--table", "seconds"],

@@ -62,6 +62,7 @@ fn folded_stacks_of_one_profile_can_be_subtracted_and_those_of_several_have_name
         "left out: l.i0 of new.tuned (p1): no samples",
         "left out: qr100 of new.tuned (p3): invalid: rows of pi1",
     ]);
+
     let both = exported.export(&["--format", "folded"]).expect_code(0);
     let mut expected = Stacks::default();
     for target in [BASE, OTHER] {
@@ -70,6 +71,7 @@ fn folded_stacks_of_one_profile_can_be_subtracted_and_those_of_several_have_name
             expected.add([cell.as_str(), "qr100"].into_iter().chain(frames), samples);
         }
     }
+
     assert_eq!(folded(&both.stdout), expected);
 }
 
@@ -82,6 +84,7 @@ fn top(tool: &Path, options: &[&str], files: &[&Path]) -> BTreeMap<String, (f64,
     let ended = command.args(options).args(files).output().unwrap();
     let [text, complaints] = [ended.stdout, ended.stderr].map(|it| String::from_utf8(it).unwrap());
     assert!(ended.status.success() && complaints.is_empty(), "{complaints}");
+
     let heads = ["flat", "flat%", "sum%", "cum", "cum%"];
     let is_head = |line: &&str| line.split_whitespace().eq(heads);
     let lines = text.lines().skip_while(|line| !is_head(line)).skip(1);
@@ -93,6 +96,7 @@ fn top(tool: &Path, options: &[&str], files: &[&Path]) -> BTreeMap<String, (f64,
         let words: Vec<&str> = line.split_whitespace().collect();
         (words[5..].join(" "), (number(words[0]), number(words[3])))
     });
+
     functions.collect()
 }
 
@@ -106,6 +110,7 @@ fn pprof_shows_the_samples_and_the_cost_of_each_function() {
         let options = ["--format", "pprof", "--only", target];
         exported.to_file(&format!("{target}.pb.gz"), &options)
     });
+
     let shown = Shown::read(&exported.place, &exported.run);
     // The other target's second repeat is invalid.
     let cost_us = |target: &str| {
@@ -118,6 +123,7 @@ fn pprof_shows_the_samples_and_the_cost_of_each_function() {
         costs.iter().sum::<f64>() / costs.len() as f64
     };
     let us_per_sample = |target| cost_us(target) / recorded_samples(target).total() as f64;
+
     for (target, file) in [(BASE, &base), (OTHER, &other)] {
         let samples = top(&tool, &["-sample_index=samples"], &[file]);
         let cpu = top(&tool, &["-sample_index=cpu", "-unit=ms"], &[file]);
@@ -138,11 +144,13 @@ fn pprof_shows_the_samples_and_the_cost_of_each_function() {
             check(cost[&function], us_per_sample(target) * 1e6, counts);
         }
     }
+
     let base_option = format!("-diff_base={}", base.display());
     let difference = top(&tool, &["-unit=us", &base_option], &[&other]);
     let of = |target| functions(target)["range"].0 as f64 * us_per_sample(target) * 1e6;
     let (shown, expected) = (difference["range"].0, of(OTHER) - of(BASE));
     assert!((shown - expected).abs() <= 1e-3 * expected, "{shown}, not {expected}");
+
     // Both targets in one file.
     let both = exported.to_file("both.pb.gz", &["--format", "pprof"]);
     let focus = format!("-tagfocus=target={OTHER}");
@@ -218,6 +226,7 @@ fn the_firefox_profilers_tables_are_whole_and_hold_the_samples() {
     let exported = Exported::with_profiles();
     let file = exported.to_file("profile.json", &["--format", "firefox"]);
     let profile: Value = serde_json::from_str(&fs_err::read_to_string(file).unwrap()).unwrap();
+
     let meta = &profile["meta"];
     assert_eq!(meta["preprocessedProfileVersion"], 58);
     assert!(META.iter().all(|key| meta.get(key).is_some()), "{meta}");
@@ -225,10 +234,12 @@ fn the_firefox_profilers_tables_are_whole_and_hold_the_samples() {
     assert!(profile["libs"].is_array());
     let categories = meta["categories"].as_array().unwrap();
     assert_eq!(categories[0]["color"], "grey");
+
     let texts = profile["shared"]["stringArray"].as_array().unwrap();
     for name in ["uuid", "filename"] {
         column(&profile["shared"]["sources"], name);
     }
+
     let mut read: BTreeMap<&str, Stacks> = BTreeMap::new();
     let mut tids = BTreeSet::new();
     let mut main_threads = Vec::new();
@@ -243,6 +254,7 @@ fn the_firefox_profilers_tables_are_whole_and_hold_the_samples() {
                 column(&thread[table], name);
             }
         }
+
         let count = |table: &str| thread[table]["length"].as_u64().unwrap() as usize;
         let [functions, frames] = ["funcTable", "frameTable"].map(|table| &thread[table]);
         let names = indexes(functions, "name", texts.len());
@@ -251,6 +263,7 @@ fn the_firefox_profilers_tables_are_whole_and_hold_the_samples() {
         let stacks = &thread["stackTable"];
         let innermost = indexes(stacks, "frame", count("frameTable"));
         let prefixes = indexes(stacks, "prefix", count("stackTable"));
+
         // Each stack with its thread as the outermost frame.
         let mut whole: Vec<Vec<&str>> = Vec::new();
         for (at, prefix) in prefixes.iter().enumerate() {
@@ -263,6 +276,7 @@ fn the_firefox_profilers_tables_are_whole_and_hold_the_samples() {
             stack.push(text);
             whole.push(stack);
         }
+
         let samples = &thread["samples"];
         let name = thread["processName"].as_str().unwrap();
         let read = read.entry(name).or_default();
@@ -275,6 +289,7 @@ fn the_firefox_profilers_tables_are_whole_and_hold_the_samples() {
             time_ms += weight as f64 * 1e3 / f64::from(FREQUENCY_HZ);
         }
     }
+
     let expected =
         [BASE, OTHER].map(|target| (format!("{target}/c2 qr100"), recorded_samples(target)));
     let read: BTreeMap<String, Stacks> = read.into_iter().map(|(k, v)| (k.to_owned(), v)).collect();
@@ -292,15 +307,18 @@ fn an_export_without_a_profile_says_how_to_get_one() {
         assert_eq!(ended.stdout, "");
         ended.expect_in_stderr(told);
     };
+
     check(&without, 2, &[], &["no profiled step is selected", "--resume RUN --profile"]);
     let told = ["no profiled step is selected", "`old.tuned/c2/p1`"];
     check(&profiled, 2, &["--only", "**/r1"], &told);
     check(&profiled, 2, &["--only", "olde.*"], &["matches no cell"]);
     check(&profiled, 4, &["--step", "l.i0"], &["no samples", "nothing was written"]);
+
     profiled
         .export(&["--format", "csv", "--table", "verdicts", "--only", BASE])
         .expect_code(2)
         .expect_in_stderr(&["comparisons need all cells"]);
+
     let table = profiled.export(&["--format", "csv", "--only", BASE]);
     let table = table.expect_code(0).stdout;
     assert_eq!(table.lines().count() as u32, 1 + 2 * REPEATS);

@@ -67,6 +67,7 @@ pub(super) fn write_profiled(results: &Path, repeats: u32, profiles: u32, day: u
         let round = move |repeat| [OTHER, BASE].map(|target| cell(repeat, target));
         (1..=repeats).flat_map(round)
     };
+
     let cells = rounds(repeats, CellKind::Measured).chain(rounds(profiles, CellKind::Profiled));
     let cells = cells.map(|key| CellRef::of(key, "insert"));
     let target = |name: &str| record::Target {
@@ -79,6 +80,7 @@ pub(super) fn write_profiled(results: &Path, repeats: u32, profiles: u32, day: u
         factors: Vec::new(),
         files: Vec::new(),
     };
+
     let run = Run {
         id: id(day),
         name: "known".to_owned(),
@@ -97,12 +99,14 @@ pub(super) fn write_profiled(results: &Path, repeats: u32, profiles: u32, day: u
         cells: cells.collect(),
         ..Run::default()
     };
+
     let directory = RunDir::create(results, &run).unwrap();
     for cell in &run.cells {
         let last = if cell.key.kind == CellKind::Profiled { 3 } else { repeats };
         let invalid = cell.key.target == OTHER && cell.key.repeat == last;
         write_cell(&directory, cell, started_unix_ns, invalid);
     }
+
     directory.write_run(&run).unwrap();
     directory.path().to_owned()
 }
@@ -122,6 +126,7 @@ fn write_cell(directory: &RunDir, reference: &CellRef, run_started_unix_ns: u64,
         ..Cell::default()
     };
     begun.write(&cell).unwrap();
+
     let queries = queries_per_second(&reference.key.target, reference.key.repeat);
     let started = |number: u64| run_started_unix_ns + number * 10_000_000_000;
     let load = [("insert", queries, 100)];
@@ -130,6 +135,7 @@ fn write_cell(directory: &RunDir, reference: &CellRef, run_started_unix_ns: u64,
     // The load is over before the first sample.
     let none = profile(Stacks::default());
     write_step(&begun, (1, "l.i0", started(1)), &load, none, false);
+
     let both = [("insert", 4, 50), ("query", queries, 10)];
     let stacks = profile(stacks(&reference.key.target));
     write_step(&begun, (2, "qr100", started(2)), &both, stacks, invalid);
@@ -148,6 +154,7 @@ fn write_step(
     let mut writer = cell.begin_step(number, name, &columns).unwrap();
     writer.started(started_unix_ns);
     writer.host(0, 0, 0, &[Some(0)]).unwrap();
+
     for second in 0..SECONDS {
         for &(kind, per_second, rows_each) in kinds {
             let is_slow = kind == "query" && second == 2;
@@ -163,6 +170,7 @@ fn write_step(
                 ..IntervalRow::default()
             };
             writer.intervals(&[interval(0), interval(1)]).unwrap();
+
             let mut histogram = latency_histogram();
             histogram.record_n(1_000_000, per_second - 1).unwrap();
             histogram.record(longest_ns).unwrap();
@@ -171,15 +179,18 @@ fn write_step(
                 writer.latency(second, &tag, &histogram).unwrap();
             }
         }
+
         let at_ns = i64::from(second + 1) * 1_000_000_000;
         let switches = i64::from(second + 1) * 5000;
         writer.host(0, second, at_ns, &[Some(switches)]).unwrap();
     }
+
     let ops = kinds.iter().map(|&(kind, per_second, rows_each)| {
         let ok = per_second * u64::from(SECONDS);
         let ops = Ops { offered: ok, ok, rows: ok * rows_each, ..Ops::default() };
         (kind.to_owned(), ops)
     });
+
     if let Some(stacks) = &profile {
         writer.profile(stacks).unwrap();
     }
@@ -190,6 +201,7 @@ fn write_step(
         ended_ns: u64::from(SECONDS) * 1_000_000_000,
         ..Connection::default()
     };
+
     let step = Step {
         name: name.to_owned(),
         kind: if is_load { StepKind::Load } else { StepKind::Query },
@@ -211,5 +223,6 @@ fn write_step(
         cpu: Cpu { server_ns: Some(2_000_000_000), ..Cpu::default() },
         ..Step::default()
     };
+
     writer.finish(&step).unwrap();
 }

@@ -33,6 +33,7 @@ pub(super) fn commands(
         let Some(more) = more_repeats(row, thresholds) else {
             continue;
         };
+
         let base_lines = lines_of(row, base, lines);
         let own_lines = lines_of(row, &row.cell.target, lines);
 
@@ -46,6 +47,7 @@ pub(super) fn commands(
             }
         }
     }
+
     by_run.into_iter().map(|(run, again)| again.command(runs, run)).collect()
 }
 
@@ -66,6 +68,7 @@ impl Again {
         let directory = first.cell.name();
         let parent = directory.rsplit_once('/').map_or(directory, |(parent, _)| parent);
         let filter = format!("{}/*", Pattern::escape(parent));
+
         if !self.filters.contains(&filter) {
             self.filters.push(filter);
         }
@@ -75,10 +78,12 @@ impl Again {
     fn command(&self, runs: &Runs, run: usize) -> String {
         let plan = if runs.recorded[run].run.plan.password_removed { " PLAN" } else { "" };
         let path = words::shell_quoted(&runs.paths[run].display().to_string());
+
         let mut command = format!("assay run --resume {path}{plan} --repeats {}", self.repeats);
         for filter in &self.filters {
             command += &format!(" --only '{filter}'");
         }
+
         command
     }
 }

@@ -22,6 +22,7 @@ impl<'a> WorkJudgement<'a> {
             let found = judged.iter().filter(|(_, judged)| *judged == wanted);
             found.map(|(index, _)| &compared.work[*index]).collect()
         };
+
         Self {
             regressed: those(Judged::Regressed),
             doubtful: those(Judged::Doubtful),
@@ -94,13 +95,17 @@ pub(in crate::commands::compare) fn sentence(
         text += &format!("; the threshold is {}", percent(limit));
     }
 
-    let functions = work.functions.iter().flat_map(|changes| &changes.functions);
-    if let Some(first) = functions.take(1).next().filter(|_| work.verdict == WorkVerdict::More) {
+    let mut functions = work.functions.iter().flat_map(|changes| &changes.functions);
+    if work.verdict == WorkVerdict::More
+        && let Some(first) = functions.next()
+    {
         text += &format!("; {:+.0} instructions in {}", first.difference, first.name);
     }
+
     if !work.reasons.is_empty() {
         text += &format!("; {}", work.reasons.join("; "));
     }
+
     text
 }
 
