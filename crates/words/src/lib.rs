@@ -45,6 +45,7 @@ mod secret;
 mod setting;
 mod stacks;
 mod statement_plan;
+mod system_call;
 mod work;
 
 pub use cell_kind::CellKind;
@@ -70,6 +71,7 @@ pub use secret::{Secret, mask, redact};
 pub use setting::{DeclaredOption, OptionStatus, Setting, SettingRole, UnmetOption};
 pub use stacks::{StackNode, StackTree, Stacks};
 pub use statement_plan::{StatementPlan, digest, masked, shape_of, without_estimates};
+pub use system_call::{SystemCallCounts, SystemCallSet};
 pub use work::{WorkCalls, WorkFunction, WorkGraph, WorkPart, WorkRole};
 
 /// Returns the first `chars` characters of a text, with `...` if that is not all.
