@@ -89,6 +89,19 @@ pub struct RunArgs {
     /// run
     #[arg(long, conflicts_with = "resume")]
     pub disk_floor: bool,
+    /// Counts the engine's system calls by kind in each measured step, as
+    /// `--set system-calls=SET` does: `syncs`, `common` or `all`. Each kind makes the engine
+    /// slower. Needs root
+    #[arg(
+        long,
+        value_name = "SET",
+        conflicts_with = "resume",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "common",
+        value_parser = ["off", "syncs", "common", "all"]
+    )]
+    pub system_calls: Option<String>,
     #[command(flatten)]
     pub place: PlaceArgs,
 }
@@ -102,6 +115,7 @@ impl RunArgs {
             plan.sets.push(format!("alone={}", self.alone.join(",")));
         }
         plan.sets.extend(self.disk_floor.then(|| "disk-floor=true".to_owned()));
+        plan.sets.extend(self.system_calls.iter().map(|set| format!("system-calls={set}")));
         RunRequest {
             plan,
             only: self.only.clone(),
