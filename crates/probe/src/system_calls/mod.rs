@@ -148,7 +148,7 @@ impl SystemCallEvents {
                 unknown.push(name.to_owned());
                 continue;
             }
-            let text = std::fs::read_to_string(&path).map_err(unreadable(&path))?;
+            let text = fs_err::read_to_string(&path).map_err(unreadable(&path))?;
             match text.trim().parse() {
                 Ok(id) => kinds.push(CountedKind { name, tracepoint: Tracepoint::with_id(id) }),
                 Err(_) => unknown.push(name.to_owned()),

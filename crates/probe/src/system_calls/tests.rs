@@ -1,4 +1,3 @@
-use std::fs::File;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -217,7 +216,7 @@ fn without_tracepoints_the_reason_says_what_to_do() {
     // An ID that belongs to no tracepoint.
     let event = empty.path().join("sys_enter_fsync");
     fs_err::create_dir(&event).unwrap();
-    let mut id = File::create(event.join("id")).unwrap();
+    let mut id = fs_err::File::create(event.join("id")).unwrap();
     id.write_all(b"4294967295\n").unwrap();
     let error = SystemCallEvents::open_in(empty.path(), &["fsync"]).err().unwrap().to_string();
     assert!(error.starts_with("the kernel does not count them"), "{error}");
