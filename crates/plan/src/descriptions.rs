@@ -106,6 +106,11 @@ descriptions! {
                 cell and after the last: random reads of 4, 8 and 16 KiB at each number of \
                 `clients`, and `fdatasync` calls. `io_efficiency` and `fsync_efficiency` \
                 ([metrics.md](metrics.md#the-floor-of-the-disk)) compare steps with it";
+        "system-calls" or "`\"off\"`"
+            => "the engine's system calls that each measured step counts by kind \
+                ([metrics.md](metrics.md#system-calls)): `\"syncs\"` such as `fdatasync`, \
+                `\"common\"`, or `\"all\"`. Each kind makes the engine slower, and both sides \
+                of a comparison alike. Counting needs root";
         "server-timeout"
             => "how long a server may take to start, and to stop";
         "server-user" or "`postgres` or `mysql`, else the owner of the data directory, else `nobody`"

@@ -209,6 +209,7 @@ fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
         keep_data: surroundings.keep_data,
         reuse: surroundings.reuse,
         disk_floor: surroundings.disk_floor,
+        system_calls: surroundings.system_calls,
         server_timeout: surroundings.server_timeout,
         server_user: surroundings.server_user,
         listen: surroundings.listen,
@@ -295,6 +296,7 @@ struct Surroundings {
     keep_data: bool,
     reuse: Reuse,
     disk_floor: bool,
+    system_calls: SystemCallSet,
     server_timeout: Duration,
     server_user: Option<String>,
     listen: Option<IpAddr>,
@@ -313,6 +315,9 @@ impl Surroundings {
             keep_data: cx.value(section, "keep-data", &Flag, false),
             reuse: cx.value(section, "reuse", &ReuseValue, Reuse::Off),
             disk_floor: cx.given(section, "disk-floor", &Flag).unwrap_or(false),
+            system_calls: cx
+                .given(section, "system-calls", &Choice(SystemCallSet::NAMES))
+                .unwrap_or(SystemCallSet::Off),
             server_timeout: cx.value(section, "server-timeout", &timeout, SERVER_TIMEOUT),
             server_user: cx.value(section, "server-user", &server_user, None),
             listen: cx.value(section, "listen", &listen, None),

@@ -4,6 +4,7 @@
 //! ```text
 //! /proc, /sys ──► Proc ──► parse/ ─┬─► Sampler       one row of Sample::COLUMNS per second
 //!                                  ├─► ThreadStates  what connections and the engine's threads wait for
+//!                                  ├─► SystemCallEvents  the engine's system calls by kind
 //!                                  └─► host ─────┐
 //!                     data directory ─┬─► measure_fsync ──► warnings
 //!                                     └─► measure_disk_floor
@@ -47,6 +48,7 @@ mod sampler;
 mod scratch;
 mod source;
 mod storage;
+mod system_calls;
 mod thread_states;
 mod timing;
 mod tree;
@@ -63,6 +65,7 @@ pub use host::{HostFacts, host, host_at};
 pub use sampler::{Sampler, Targets};
 pub use source::{Proc, children_of, process_tree, state_and_parent, state_of_thread, threads_of};
 pub use storage::storage_size;
+pub use system_calls::{CountedThreads, SystemCallCounting, SystemCallError, SystemCallEvents};
 pub use thread_states::{
     ServingThread, StateCounts, StateSamples, ThreadStates, WatchedConnection,
 };

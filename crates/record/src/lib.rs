@@ -77,7 +77,7 @@ pub use words::{
     Check, Connection, ConnectionState, Counter, DeclaredOption, DiskFloor, FsyncLatency,
     IntervalRow, IoMode, IoRate, Limit, LogEvent, OpKind, OpRole, Ops, OptionStatus,
     ProcessorEvents, ReadFloor, Role, Setting, SettingRole, StatementPlan, SyncFloor, SyncPlace,
-    ThreadUse, UnmetOption, Warning,
+    SystemCallCounts, ThreadUse, UnmetOption, Warning,
 };
 
 use serde::{Deserialize, Serialize};
@@ -114,7 +114,8 @@ impl std::fmt::Display for FormatVersion {
 /// - 1.5: [`Invocation::disk_floors`]: what the disk can do for a program alone.
 ///   [`WorkloadSteps::alone`]: a step that is measured right after the load. [`Run::design`]: the
 ///   levels of the targets of a designed experiment.
-pub const FORMAT: FormatVersion = FormatVersion { major: 1, minor: 5 };
+/// - 1.6: [`Step::system_calls`]: how many system calls of each kind the engine made.
+pub const FORMAT: FormatVersion = FormatVersion { major: 1, minor: 6 };
 
 impl FormatVersion {
     /// Returns whether the JSON files have checksums.

@@ -18,6 +18,7 @@ use crate::lock::{self, Lock};
 use crate::program::own_path;
 use crate::remote::LoadRanks;
 use crate::request::{CellRequest, RunRequest};
+use crate::step::{NO_SYSTEM_CALLS, SystemCalls};
 use crate::stop;
 
 /// The environment of an invocation: its plan, its clock, and its locked data directory.
@@ -40,6 +41,8 @@ pub struct RunSession<'a> {
     pub stop: Arc<AtomicBool>,
     /// The processes that make the load; `None`: this one does.
     pub ranks: Option<LoadRanks>,
+    /// Counts system calls, if the plan says so.
+    pub(crate) system_calls: Option<SystemCalls>,
     /// Keeps other runs out of the data directory. A cell's own process needs no lock.
     pub(crate) lock: Option<Lock>,
 }
@@ -78,8 +81,11 @@ impl<'a> RunSession<'a> {
         let is_own = file.plan.reuse == Reuse::Run;
         let own_databases = databases.clone().filter(|_| is_own).map(RunDatabases::begin);
 
+        // Before any server starts, because it raises the limit on open files that servers inherit.
+        let system_calls = SystemCalls::of(&file.plan);
         Ok(Self {
             events,
+            system_calls,
             file,
             invocation: 0,
             data_root,
@@ -104,6 +110,7 @@ impl<'a> RunSession<'a> {
         events.places_known(&request.data, &request.run);
         Ok(Self {
             events,
+            system_calls: SystemCalls::of(&file.plan),
             file,
             invocation,
             data_root: request.data.clone(),
@@ -121,6 +128,7 @@ impl<'a> RunSession<'a> {
     pub fn of_seated_cell(shared: &SharedSession<'_>, events: &'a dyn Events) -> Self {
         Self {
             events,
+            system_calls: shared.system_calls.cloned(),
             file: shared.file.clone(),
             invocation: shared.invocation,
             data_root: shared.data_root.to_owned(),
@@ -137,6 +145,7 @@ impl<'a> RunSession<'a> {
     /// Returns what threads of this process can share.
     pub fn shared(&self) -> SharedSession<'_> {
         SharedSession {
+            system_calls: self.system_calls.as_ref(),
             file: &self.file,
             invocation: self.invocation,
             data_root: &self.data_root,
@@ -159,6 +168,7 @@ impl<'a> RunSession<'a> {
 /// The parts of a session without load ranks, which belong to one thread.
 #[derive(Clone, Copy)]
 pub struct SharedSession<'a> {
+    system_calls: Option<&'a SystemCalls>,
     file: &'a PlanFile,
     invocation: u32,
     data_root: &'a Path,
@@ -188,6 +198,10 @@ impl Machine {
         let rank_warnings = session.ranks.iter().flat_map(LoadRanks::warnings);
         for Warning { code, text } in warnings.into_iter().chain(rank_warnings) {
             machine.warn(session, &code, text);
+        }
+        if let Some(reason) = session.system_calls.as_ref().and_then(SystemCalls::missing) {
+            let text = format!("system calls can't be counted: {reason}");
+            machine.warn(session, NO_SYSTEM_CALLS, text);
         }
 
         Ok(machine)

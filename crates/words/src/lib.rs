@@ -46,6 +46,7 @@ mod setting;
 mod shell;
 mod stacks;
 mod statement_plan;
+mod system_call;
 mod work;
 
 pub use cell_kind::CellKind;
@@ -72,6 +73,7 @@ pub use setting::{DeclaredOption, OptionStatus, Setting, SettingRole, UnmetOptio
 pub use shell::shell_quoted;
 pub use stacks::{StackNode, StackTree, Stacks};
 pub use statement_plan::{StatementPlan, digest, masked, shape_of, without_estimates};
+pub use system_call::{SystemCallCounts, SystemCallSet};
 pub use work::{WorkCalls, WorkFunction, WorkGraph, WorkPart, WorkRole};
 
 /// Returns the first `chars` characters of a text, with `...` if that is not all.

@@ -7,6 +7,8 @@ mod formulas;
 
 use std::borrow::Cow;
 
+use crate::SystemCallSet;
+
 pub use columns::*;
 pub use formulas::{FORMULAS, Formula};
 
@@ -257,6 +259,7 @@ metrics! {
     "client_cpu_us_per_query"        "client_cpu"          "us/query"   Microseconds Less ClientServer Certain "client_cpu_us_per_query"                    "";
     "client_cpu_us_per_read"         "client_cpu"          "us/read"    Microseconds Less ClientServer Certain "client_cpu_us_per_read"                     "";
     "client_cpu_us_per_write"        "client_cpu"          "us/write"   Microseconds Less ClientServer Certain "client_cpu_us_per_write"                    "";
+    "system_calls_per_op"            "calls"               "/op"        PerOperation Less ClientServer Certain "system_calls_per_op"                        "system calls of the engine";
     "fsyncs_per_commit"              "fsyncs"              "/commit"    PerOperation Less Durability   All     "fsyncs_per_commit"                          "fsyncs per commit";
     "log_fsyncs_per_commit"          "log_fsyncs"          "/commit"    PerOperation Less Durability   All     "log_fsyncs_per_commit"                      "";
     "data_fsyncs_per_commit"         "data_fsyncs"         "/commit"    PerOperation Less Durability   All     "data_fsyncs_per_commit"                     "";
@@ -372,14 +375,22 @@ metrics! {
 /// in the published order.
 pub const PUBLISHED_COUNT: usize = 21;
 
+/// The metric of all system calls, and with a kind of one.
+const SYSTEM_CALLS: &str = "system_calls_per_op";
+
 impl Metric {
     /// Returns the metric with this name: of [`METRICS`], [`STEP_FIGURES`] or [`OPERATION_TIMES`].
-    /// Times of operations may be followed by a kind of operation.
+    /// Times of operations may be followed by a kind of operation, and the number of system calls
+    /// by a kind of those: `response_p99:query`, `system_calls_per_op:futex`.
     pub fn named(name: &str) -> Option<&'static Self> {
-        let Some((time, kind)) = name.split_once(':') else {
+        let Some((figure, kind)) = name.split_once(':') else {
             return Self::all().find(|metric| metric.name == name);
         };
-        let time = OPERATION_TIMES.iter().find(|metric| metric.name == time);
+        if figure == SYSTEM_CALLS {
+            let is_known = SystemCallSet::All.names().contains(&kind);
+            return METRICS.iter().find(|metric| metric.name == figure && is_known);
+        }
+        let time = OPERATION_TIMES.iter().find(|metric| metric.name == figure);
         time.filter(|_| !kind.is_empty())
     }
 
@@ -407,7 +418,10 @@ impl Metric {
                 let kind = name.split_once(':').map_or("main", |(_, kind)| kind);
                 format!("{kind}_{}", metric.column).into()
             }
-            Some(metric) => metric.column.into(),
+            Some(metric) => match name.split_once(':') {
+                Some((_, kind)) => format!("{kind}_{}", metric.column).into(),
+                None => metric.column.into(),
+            },
         }
     }
 
@@ -455,6 +469,10 @@ mod tests {
         assert_eq!(name("service_p99.9"), Some("service_p99.9"));
         assert_eq!(name("response_p99:"), None);
         assert_eq!(name("sla:insert"), None);
+        assert_eq!(name("system_calls_per_op:futex"), Some("system_calls_per_op"));
+        assert_eq!(name("system_calls_per_op:fsnyc"), None);
+        let exported = Metric::exported_name("system_calls_per_op:futex");
+        assert_eq!(exported, "futex_system_calls_per_op");
         assert_eq!(Metric::exported_name("response_p99:query"), "query_response_us_p99");
         assert_eq!(Metric::exported_name("service_p99.9"), "main_service_us_p99_9");
         assert_eq!(Metric::exported_name("fairness"), "fairness_apart_pct");

@@ -15,8 +15,8 @@
 //! * [`noise_floor`] says which changes a machine can show: [`NoiseFloor`].
 //! * [`Requirement`]s are bounds that take the place of a base.
 //! * [`ComparedWork`] is how much work an operation is, and how exact that is.
-//! * [`ComparedProfile`], [`ComparedWaits`] and [`ComparedPlans`] say where a change is: in which
-//!   functions, states of sessions, and plans.
+//! * [`ComparedProfile`], [`ComparedWaits`], [`ComparedSystemCalls`] and [`ComparedPlans`] say where a
+//!   change is: in which functions, states of sessions, system calls, and plans.
 //!
 //! A comparison has no verdict of its own. With many comparisons some look like changes by chance,
 //! so a family of them is decided together, and every row waits as a draft until all are there.
@@ -53,6 +53,7 @@ mod reason;
 mod requirement;
 mod samples;
 pub(crate) mod student;
+mod system_calls;
 mod verdict;
 mod waits;
 mod work;
@@ -89,6 +90,7 @@ pub use profile::{
     ProfileTotals, merged_profiles, profiled_cpu_us,
 };
 pub use requirement::{Bound, Requirement, RequirementResult, RequirementVerdict};
+pub use system_calls::{ComparedSystemCalls, SystemCallDifference};
 pub use verdict::compare;
 pub use waits::{ComparedWaits, StateDifference};
 pub(crate) use work::plain_function_name;
@@ -195,6 +197,8 @@ pub struct Compared {
     /// The time of sessions in each state, in steps with repeats whose engine says what its
     /// sessions wait for.
     pub waits: Vec<ComparedWaits>,
+    /// The system calls of an operation, in steps with repeats that counted them.
+    pub system_calls: Vec<ComparedSystemCalls>,
     /// The statements whose plans differ.
     pub plans: Vec<ComparedPlans>,
     /// Exact work, in steps with exact cells.

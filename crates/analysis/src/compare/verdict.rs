@@ -12,6 +12,7 @@ use super::power::REPEATS_CAP;
 use super::profile::compare_profiles;
 use super::reason::{Note, REPEATS_ADVISED, Reason};
 use super::samples::{Samples, TargetStep};
+use super::system_calls::compare_system_calls;
 use super::waits::compare_waits;
 use super::work::compare_work;
 use super::{
@@ -43,11 +44,14 @@ pub fn compare(figures: &Figures, options: &CompareOptions) -> Compared {
     let has_hidden_drift = drafts.iter().any(|draft| draft.has_hidden_drift);
     let mut rows: Vec<ComparedStep> = drafts.into_iter().map(|draft| draft.row).collect();
     let mut waits = compare_waits(&samples.index, &rows, &options.base, options.error_rate);
+    let mut system_calls =
+        compare_system_calls(&samples.index, &rows, &options.base, options.error_rate);
     let mut profiles = compare_profiles(figures, &samples.index, &options.base, options.error_rate);
 
     // The steps that are not shown had their part in the decisions.
     rows.retain(|row| options.shows(&row.step));
     waits.retain(|waits| options.shows(&waits.step));
+    system_calls.retain(|calls| options.shows(&calls.step));
     profiles.retain(|profile| options.shows(&profile.step));
     let mut work = compare_work(figures, &options.base);
     work.retain(|work| options.shows(&work.step));
@@ -70,6 +74,7 @@ pub fn compare(figures: &Figures, options: &CompareOptions) -> Compared {
         comparison_count: decisions[0].target_comparison_count,
         plans: compare_plans(&samples.index, &rows, &options.base),
         waits,
+        system_calls,
         profiles,
         work,
         rows,

@@ -125,15 +125,15 @@ impl StateEstimate {
 }
 
 /// The repeats of a step that are compared with each other.
-struct Repeats<'a> {
-    base: Vec<&'a Row>,
-    target: Vec<&'a Row>,
-    pairing: Pairing,
+pub(super) struct Repeats<'a> {
+    pub(super) base: Vec<&'a Row>,
+    pub(super) target: Vec<&'a Row>,
+    pub(super) pairing: Pairing,
 }
 
 impl<'a> Repeats<'a> {
     /// Returns the repeats of a step; `None` if there is only one, or a row is missing.
-    fn of(index: &RowIndex<'a>, step: &ComparedStep, base: &str) -> Option<Self> {
+    pub(super) fn of(index: &RowIndex<'a>, step: &ComparedStep, base: &str) -> Option<Self> {
         let target = &step.cell.target;
         let of_target = match step.pairing {
             Pairing::Single => return None,
@@ -151,7 +151,7 @@ impl<'a> Repeats<'a> {
         is_alike.then_some(repeats)
     }
 
-    fn all(&self) -> impl Iterator<Item = &'a Row> {
+    pub(super) fn all(&self) -> impl Iterator<Item = &'a Row> {
         self.target.iter().chain(&self.base).copied()
     }
 

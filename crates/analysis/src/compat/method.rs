@@ -9,6 +9,9 @@ use super::{Facts, Recorded};
 /// The fact of the host that names assay's clock.
 pub const CLOCK: &str = "assay_clock";
 
+/// The key of a plan that counts system calls, which makes the engine slower.
+const SYSTEM_CALLS: &str = "system-calls";
+
 /// The source of settings that assay itself makes.
 const SOURCE: &str = "assay";
 
@@ -63,7 +66,10 @@ pub fn differences(first: &Recorded, other: &Recorded) -> Vec<FactDifference> {
         });
         let mut host = recorded.run.host.facts.iter();
         let clock = host.find(|(name, _)| name == CLOCK).cloned();
-        settings.chain(clock).collect()
+        let mut planned = recorded.run.plan.resolved.iter();
+        let counted = planned.find(|value| value.key == SYSTEM_CALLS);
+        let counted = counted.map_or("off", |value| value.value.trim_matches('"'));
+        settings.chain(clock).chain([(SYSTEM_CALLS.to_owned(), counted.to_owned())]).collect()
     };
     let mut differences = super::differences(&facts(first), &facts(other));
     // Records without a clock are not compared.

@@ -18,7 +18,7 @@ use super::series::{self, CountersReader, OpsReader, Series};
 use super::sla::{Sla, sla};
 use super::turns::TurnTotals;
 use super::waits::waits;
-use super::{client_hosts, metrics, quality, sizes, turns};
+use super::{client_hosts, metrics, quality, sizes, system_calls, turns};
 
 /// A cell in its run.
 pub(super) struct CellOfRun<'a> {
@@ -65,6 +65,7 @@ impl CellOfRun<'_> {
             remarks: remarks(step, &metrics, &lag),
             lag: Some(lag).filter(|lag| lag.at_most_ms.is_some()),
             sizes: sizes::sizes(step),
+            system_calls: system_calls::per_operation(step),
             quality: quality::quality(step, series, &data.host, stalled_pct),
             settled: quality::settled(step, &metrics),
             metrics,

@@ -17,7 +17,7 @@ use super::counters::Counters;
 use crate::figures::average::mean;
 use crate::figures::operation::{done, queries_each, sum_of_role, writing};
 use crate::figures::series::samples;
-use crate::figures::{CounterSeries, OpSeries, rate_exceeded_in};
+use crate::figures::{CounterSeries, OpSeries, rate_exceeded_in, system_calls};
 
 pub use lsm::COARSE_SHARE;
 pub(crate) use lsm::lsm;
@@ -196,8 +196,8 @@ fn size_metrics(step: &Step, host: &HostSeries) -> [Figure; 3] {
     ]
 }
 
-/// Returns the processor time of client and server.
-fn client_metrics(step: &Step, embedded: bool) -> [Figure; 7] {
+/// Returns the processor time of client and server, and the engine's system calls.
+fn client_metrics(step: &Step, embedded: bool) -> [Figure; 8] {
     let us_per_op = |ns: f64| over(ns / 1e3, operations(step)?);
     // A step without connections, such as settling, has no load threads.
     let client_ns = (step.cpu.client_user_ns + step.cpu.client_system_ns) as f64;
@@ -213,6 +213,7 @@ fn client_metrics(step: &Step, embedded: bool) -> [Figure; 7] {
         ("client_cpu_us_per_query", us_of_role(step, OpRole::Query, queries)),
         ("client_cpu_us_per_read", us_of_connections(step, OpRole::Get)),
         ("client_cpu_us_per_write", us_of_connections(step, OpRole::Put)),
+        (system_calls::METRIC, system_calls::all_per_operation(step)),
     ]
 }
 
@@ -260,7 +261,7 @@ fn operation_rate(step: &Step) -> Option<f64> {
 }
 
 /// Returns the divisor of a step's costs: rows written, rows indexed, queries, or other operations.
-fn operations(step: &Step) -> Option<f64> {
+pub(super) fn operations(step: &Step) -> Option<f64> {
     match step.kind {
         StepKind::Index => Some(rows_indexed(step) as f64),
         _ => done(step),

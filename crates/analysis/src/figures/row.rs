@@ -223,6 +223,10 @@ pub struct Row {
     /// The states of the load's sessions and of the engine's threads, in each view that applies.
     /// Empty if the step was too short for a sample.
     pub waits: Vec<Waits>,
+    /// The engine's system calls of each kind per operation, by the kernel's names. Empty if they
+    /// were not counted.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub system_calls: BTreeMap<String, f64>,
     /// The plans of the workload's statements after the step. Empty from engines without plans.
     pub plans: Vec<StatementPlan>,
     /// The plan's commands around the step.

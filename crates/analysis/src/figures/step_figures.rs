@@ -3,7 +3,7 @@
 
 use words::OPERATION_TIMES;
 
-use crate::figures::{OpFigures, Percentiles, Row};
+use crate::figures::{OpFigures, Percentiles, Row, system_calls};
 
 /// One of [`OPERATION_TIMES`], of one kind of operation.
 struct OperationTime<'a> {
@@ -33,12 +33,13 @@ impl<'a> OperationTime<'a> {
     }
 }
 
-/// Returns a figure of [`words::metric::STEP_FIGURES`] or [`OPERATION_TIMES`]; `None`: not
-/// applicable.
+/// Returns a figure of [`words::metric::STEP_FIGURES`] or [`OPERATION_TIMES`], or of one kind of
+/// system call; `None`: not applicable.
 pub(crate) fn figure(row: &Row, name: &str) -> Option<f64> {
     match name {
         "sla" => row.sla.as_ref().map(|sla| 100.0 * sla.achieved / sla.target),
         "fairness" => row.fairness.as_ref().map(|fairness| fairness.pct),
+        _ if name.starts_with(system_calls::METRIC) => system_calls::of_kind(row, name),
         _ => {
             let time = OperationTime::named(name)?;
             let operations = time.operations(row)?;

@@ -89,6 +89,19 @@ pub struct RunArgs {
     /// run
     #[arg(long, conflicts_with = "resume")]
     pub disk_floor: bool,
+    /// Counts the engine's system calls by kind in each measured step, as
+    /// `--set system-calls=SET` does: `syncs`, `common` or `all`. Each kind makes the engine
+    /// slower. Needs root
+    #[arg(
+        long,
+        value_name = "SET",
+        conflicts_with = "resume",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "common",
+        value_parser = ["off", "syncs", "common", "all"]
+    )]
+    pub system_calls: Option<String>,
     #[command(flatten)]
     pub place: PlaceArgs,
 }
@@ -105,6 +118,9 @@ impl RunArgs {
         }
         if self.disk_floor {
             plan.sets.push("disk-floor=true".to_owned());
+        }
+        if let Some(set) = &self.system_calls {
+            plan.sets.push(format!("system-calls={set}"));
         }
 
         RunRequest {

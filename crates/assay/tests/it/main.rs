@@ -70,6 +70,7 @@ mod sqlite_library;
 mod stall;
 mod step_commands;
 mod sysbench;
+mod system_calls;
 mod table_formats;
 mod tls;
 mod tun;

@@ -14,7 +14,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use words::named_enum;
-pub use words::{Engine, IndexStatements, Limits, Placement};
+pub use words::{Engine, IndexStatements, Limits, Placement, SystemCallSet};
 
 pub use self::insert::*;
 pub use self::kv::*;
@@ -58,6 +58,8 @@ pub struct Plan {
     /// What the disk of the databases can do for a program alone is measured before the first cell
     /// and after the last.
     pub disk_floor: bool,
+    /// The engine's system calls that each measured step counts.
+    pub system_calls: SystemCallSet,
     /// The time that a server may take to start or stop.
     pub server_timeout: Duration,
     /// The system user for servers that refuse to run as root; `None` to choose one when needed.

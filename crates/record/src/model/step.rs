@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use words::{Check, Connection, Counter, OpKind, OpRole, Ops, StatementPlan, Warning, WorkPart};
+use words::{
+    Check, Connection, Counter, OpKind, OpRole, Ops, StatementPlan, SystemCallCounts, Warning,
+    WorkPart,
+};
 
 use super::{Failure, Status, StepFile};
 use crate::CellKey;
@@ -91,6 +94,9 @@ pub struct Step {
     /// The engine's work in the step, if its cell is exact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work: Option<StepWork>,
+    /// The engine's system calls by kind; `None` if the plan does not count them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system_calls: Option<SystemCallCounts>,
     /// The number of its turns, in `turns.parquet`; `None`: it was measured alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turns: Option<u32>,

@@ -18,7 +18,7 @@ use crate::model::table::{Cell, Table, TableHeading, Tone, anchor};
 use crate::model::worth::{Footnotes, footnoted};
 use crate::tables::lsm;
 use crate::tables::sizes;
-use crate::tables::{commands, plans};
+use crate::tables::{commands, plans, system_calls};
 
 /// A column of a table of figures.
 pub(crate) struct Column {
@@ -155,6 +155,7 @@ pub(crate) fn of_host(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Table> {
     }
 
     tables.extend(WaitView::ALL.into_iter().filter_map(|view| waits(matrix, step, view)));
+    tables.extend(system_calls::system_calls(matrix, step));
     tables.extend(log_events(matrix, step));
     tables.extend(sizes::indexes(matrix, step));
     tables.extend(plans::plans(matrix, step));

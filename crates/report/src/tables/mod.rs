@@ -7,7 +7,7 @@
 //! ```text
 //! classic       all steps: throughput, requested rates, fairness, lengths
 //! grouped       all tests of a group: costs and times, a row for each test and target
-//! steps         one step: ─┬─ metrics   costs, time, upkeep, host ─── sizes, plans
+//! steps         one step: ─┬─ metrics   costs, time, upkeep, host ─── sizes, plans, system_calls
 //!                          ├─ quality   how even the seconds were, and debt
 //!                          ├─ lsm       stalls, amplification, levels of trees
 //!                          └─ times     outcomes and latencies by kind of operation
@@ -31,5 +31,6 @@ pub(crate) mod quality;
 pub(crate) mod searches;
 pub(crate) mod sizes;
 pub(crate) mod steps;
+pub(crate) mod system_calls;
 pub(crate) mod times;
 pub(crate) mod turns;

@@ -147,6 +147,7 @@ fn comparison_of(rows: Vec<ComparedStep>) -> Compared {
         notes: vec!["the machine of run 2 is not that of run 1".into()],
         profiles: Vec::new(),
         waits: Vec::new(),
+        system_calls: Vec::new(),
         plans: Vec::new(),
         work: Vec::new(),
         shown_metrics: Vec::new(),

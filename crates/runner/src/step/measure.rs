@@ -221,6 +221,7 @@ impl<'a> StepRunner<'a> {
             sampler,
             is_embedded: self.engine.engine().capabilities().embedded,
             own_thread: observer.as_mut().and_then(|observer| observer.server_thread()),
+            system_calls: self.system_calls.clone(),
             observer,
         })
     }

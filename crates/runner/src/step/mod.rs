@@ -9,6 +9,7 @@
 //! * [`measure`] has the load and what follows from it, and [`connections`] what makes it.
 //! * [`sink`] and [`sampling`] record what happens while the load runs.
 //! * [`evidence`] and [`replicas`] read what the engine and its replicas say afterward.
+//! * [`system_calls`] counts the engine's system calls while the load runs.
 //! * [`commands`] runs the plan's commands before and after all of that.
 //! * [`remarks`] judges the step by its own behavior.
 
@@ -22,6 +23,7 @@ mod replicas;
 pub mod sampling;
 mod session_states;
 mod sink;
+mod system_calls;
 
 use std::sync::Arc;
 
@@ -46,6 +48,8 @@ pub use commands::Commands;
 use commands::Moment;
 use remarks::note_unfinished;
 pub use sink::{cpu, seen_states};
+use system_calls::CellCalls;
+pub(crate) use system_calls::{NO_SYSTEM_CALLS, SystemCalls};
 
 /// Runs the steps of a cell.
 pub struct StepRunner<'a> {
@@ -67,6 +71,8 @@ pub struct StepRunner<'a> {
     profiling: Option<profile::Settings>,
     /// Counts the engine's work, if the cell is exact.
     counting: Option<Counting>,
+    /// Counts system calls, if the plan says so.
+    system_calls: Option<CellCalls>,
     /// The commands around each step, if the plan has some.
     commands: Option<Commands>,
 }
@@ -94,7 +100,9 @@ impl<'a> StepRunner<'a> {
             engine.observer(runner.tables()).context("the engine's counters can't be read")?;
 
         let plan = session.plan();
-        let limits = &plan.configs[plan.targets[planned.target].config].limits;
+        let target = &plan.targets[planned.target];
+        let home = plan.builds[target.build].home();
+        let limits = &plan.configs[target.config].limits;
         let cpus = limits.cpus.as_deref();
         let placing = Arc::new(Placing::of(engine.engine(), plan.placement, cpus, plan.seed)?);
         if let Some(seat) = seat {
@@ -117,6 +125,12 @@ impl<'a> StepRunner<'a> {
             placing,
             profiling,
             counting: None,
+            system_calls: CellCalls::of(
+                session.system_calls.as_ref(),
+                planned,
+                home,
+                engine.engine().process_id(),
+            ),
             commands: None,
         })
     }

@@ -8,11 +8,16 @@ use probe::{Sample, Sampler, StateCounts, ThreadStates, WatchedConnection};
 use record::{ConnectionState, Cpu, IntervalRow, LoadPause, Step, StepWriter};
 
 use super::sampling::{Reading, Sampling, SamplingResult};
+use super::system_calls::{CellCalls, StepCalls};
 use crate::events::Events;
 use crate::failure;
 use crate::replicas::Replication;
 use crate::time::unix_now_ns;
 use crate::turns::{Placing, Seat, StepClock};
+
+/// The time from the beginning of counting to the start of the load, for its threads to fall
+/// asleep.
+const LEAD_NS: u64 = 20_000_000;
 
 /// Returns the number of times that a connection was seen in each state.
 pub fn seen_states(counts: &StateCounts) -> BTreeMap<ConnectionState, u64> {
@@ -70,6 +75,8 @@ pub struct Instruments {
     pub is_embedded: bool,
     /// The server's thread that answers the observer.
     pub own_thread: Option<u32>,
+    /// Counts the engine's system calls, if the plan says so.
+    pub(super) system_calls: Option<CellCalls>,
 }
 
 /// The replicas during a load, and what every load needs.
@@ -123,6 +130,7 @@ pub struct StepSink<'a> {
     /// The instruments that sample during the load, until it begins.
     instruments: Option<Instruments>,
     sampling: Option<Sampling>,
+    system_calls: Option<StepCalls>,
     /// The reason why a sample could not be taken or written.
     error: Option<String>,
     pub followers: Followers<'a>,
@@ -162,6 +170,7 @@ impl<'a> StepSink<'a> {
             started_ns: None,
             instruments: Some(instruments),
             sampling: None,
+            system_calls: None,
             error: None,
             followers,
             held_up: Vec::new(),
@@ -173,6 +182,8 @@ impl<'a> StepSink<'a> {
     /// Takes the last readings, and records when the step began, stalls of the process, and the CPU
     /// use of assay, the server and the host.
     pub fn end(mut self, record: &mut Step) -> SinkEnd {
+        // Before the engine is idle for long: its background threads go on.
+        let calls = self.system_calls.take().map(StepCalls::end);
         let mut sampled = self.sampling.take().map(Sampling::end).unwrap_or_default();
         for reading in std::mem::take(&mut sampled.readings) {
             self.take(reading);
@@ -180,6 +191,9 @@ impl<'a> StepSink<'a> {
 
         self.events.load_ends();
 
+        if let Some(calls) = calls {
+            calls.record(record);
+        }
         record.started_unix_ns = self.started_unix_ns;
         record.held_up.extend(self.held_up);
         record.cpu = cpu(self.first.as_ref(), self.last.as_ref());
@@ -190,6 +204,20 @@ impl<'a> StepSink<'a> {
             started_ns: self.started_ns,
             lost: self.followers.lost,
         }
+    }
+
+    /// Begins to count system calls, if the plan says so. Returns the earliest time for the start
+    /// of the load.
+    fn begin_system_calls(&mut self, earliest: u64, connections: &[ConnectionThreads]) -> u64 {
+        let Some(instruments) = &self.instruments else {
+            return earliest;
+        };
+        let Some(calls) = &instruments.system_calls else {
+            return earliest;
+        };
+        let clients = connections.iter().filter_map(|threads| threads.client).collect();
+        self.system_calls = Some(calls.begin(clients, instruments.own_thread));
+        earliest.max(self.clock.now() + LEAD_NS)
     }
 
     fn take(&mut self, reading: Reading) {
@@ -228,15 +256,20 @@ impl<'a> StepSink<'a> {
 
 impl Sink for StepSink<'_> {
     fn begin(&mut self, earliest: u64, connections: &[ConnectionThreads]) -> Result<u64, String> {
+        // Counting many threads may take longer than the load's own preparations. The threads that
+        // sample begin later, so that they are not taken for the engine's.
+        let earliest = self.begin_system_calls(earliest, connections);
+
         let start_at = self.followers.begin(earliest, connections)?;
         self.started_unix_ns = unix_now_ns() + start_at.saturating_sub(self.clock.now());
         self.started_ns = Some(start_at);
         self.writer.started(self.started_unix_ns);
+
         let Some(instruments) = self.instruments.take() else {
             return Ok(start_at);
         };
 
-        let Instruments { sampler, observer, is_embedded, own_thread } = instruments;
+        let Instruments { sampler, observer, is_embedded, own_thread, .. } = instruments;
         let states = states_of(connections);
         let processes = sampler.server_processes();
         let states = states.with_engine(is_embedded, processes, own_thread);

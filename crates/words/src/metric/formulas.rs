@@ -128,6 +128,9 @@ formulas! {
         "CPU time of the load threads that read keys, over their operations";
     "client_cpu_us_per_write"
         "CPU time of the load threads that put keys, over puts";
+    "system_calls_per_op"
+        "[system calls](#system-calls) of the engine's threads / operations, of all kinds that \
+         were counted. A kind after a colon selects it, as in `system_calls_per_op:fdatasync`";
     "others%"
         "100 x (user + nice + system - CPU time of Assay's process - CPU time of the server's \
          process tree) / all. All are growths, with all as for `cpups`; at least 0";
@@ -263,7 +266,8 @@ formulas! {
     "fsyncs_per_commit"
         "MySQL and MariaDB: (`innodb_fsync_count` + `rocksdb_wal_sync_count` + \
          `binlog_sync_count`, the last two if they are counted) / commits. PostgreSQL: \
-         (`wal_sync_count` + `relation_sync_count`) / commits";
+         (`wal_sync_count` + `relation_sync_count`) / commits. Other engines, if [system \
+         calls](#system-calls) are counted: (`fsync` + `fdatasync`) / commits";
     "log_fsyncs_per_commit"
         "`innodb_log_fsync_count` / commits. For MyRocks tables `rocksdb_wal_sync_count`; for \
          PostgreSQL and RocksDB `wal_sync_count`";

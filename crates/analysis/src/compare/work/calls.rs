@@ -33,12 +33,13 @@ pub struct ComparedCalls {
 impl ComparedCalls {
     /// Returns whether the numbers of calls differ by more than a little.
     pub fn has_changed(&self) -> bool {
-        let Some(base) = self.base else {
-            return false;
-        };
-        let most = base.max(self.target);
-        (self.target - base).abs() > CHANGE_MIN.max(CHANGE_SHARE * most)
+        self.base.is_some_and(|base| numbers_differ(base, self.target))
     }
+}
+
+/// Returns whether two numbers of calls per operation differ by more than a little.
+pub(crate) fn numbers_differ(base: f64, target: f64) -> bool {
+    (target - base).abs() > CHANGE_MIN.max(CHANGE_SHARE * base.max(target))
 }
 
 /// Numbers of calls that differ by less than this, per operation, are the same.

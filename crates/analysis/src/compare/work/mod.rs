@@ -37,6 +37,7 @@ use union::CellGraph;
 
 pub(crate) use names::function as plain_function_name;
 
+pub(super) use calls::numbers_differ;
 pub use calls::{CallKind, ComparedCalls};
 pub use functions::{ChangedCalls, ChangedFunction, FunctionWork, WorkChanges, WorkShift};
 

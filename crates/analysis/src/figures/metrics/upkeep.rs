@@ -6,6 +6,7 @@ use record::{HostSeries, OpRole, Role, Step, StepKind};
 use super::{MIB, growth_per_second, over, seconds};
 use crate::figures::counters::Counters;
 use crate::figures::operation::writing;
+use crate::figures::system_calls::syncs;
 
 /// Returns the commits of the load: one for each insert, put and delete that succeeded, and as many
 /// for an event as its test has. In an index step most durable work has other causes.
@@ -36,7 +37,7 @@ pub(super) fn upkeep(step: &Step, host: &HostSeries) -> [(&'static str, Option<f
     let flushes = flushes.map(|(per_second, seconds)| per_second * seconds);
     let mb = |role| counters.gauge(role).map(|bytes| bytes / MIB);
     [
-        ("fsyncs_per_commit", fsyncs(Role::FsyncCount)),
+        ("fsyncs_per_commit", fsyncs(Role::FsyncCount).or_else(|| per_commit(syncs(step)))),
         ("log_fsyncs_per_commit", per_commit(log)),
         ("data_fsyncs_per_commit", fsyncs(Role::DataFsyncCount)),
         ("binlog_syncs_per_commit", fsyncs(Role::BinlogFsyncCount)),

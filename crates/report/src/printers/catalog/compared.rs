@@ -43,6 +43,7 @@ pub fn comparison_page(sides: &ComparedSides<'_>, comparison: &Comparison<'_>) -
         compared::work(comparison),
         compared::costs(comparison),
         compared::waits(comparison),
+        compared::system_calls(comparison),
         compared::plans(comparison),
     ];
     let text = answer.text();

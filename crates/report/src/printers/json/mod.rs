@@ -21,7 +21,7 @@ use crate::prose::answer;
 use crate::tables::compared::noise::is_against_itself;
 
 /// Returns `{"answer": {...}, "compared": {..., "rows": [...]}, "findings": [...], "profiles":
-/// [...], "waits": [...], "plans": [...], "work": [...], "requirements": [...], "noise_floor":
+/// [...], "waits": [...], "system_calls": [...], "plans": [...], "work": [...], "requirements": [...], "noise_floor":
 /// ...}`. Only a target against itself has a noise floor.
 pub fn compared_json(comparison: &Comparison<'_>) -> Value {
     let Comparison { figures, compared, effects, findings, .. } = *comparison;
@@ -50,6 +50,7 @@ pub fn compared_json(comparison: &Comparison<'_>) -> Value {
         "findings": findings,
         "profiles": compared.profiles,
         "waits": compared.waits,
+        "system_calls": compared.system_calls,
         "plans": compared.plans,
         "work": compared.work,
         "requirements": compared.requirements.iter().map(requirement_json).collect::<Vec<_>>(),

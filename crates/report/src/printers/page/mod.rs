@@ -329,6 +329,7 @@ fn compared_summary(named: NamedMatrix<'_>, comparison: &Comparison<'_>) -> Mark
         (tables(names, compared::costs(comparison)))
         (folded("waits and plans that differ", markup! {
             (tables(names, compared::waits(comparison)))
+            (tables(names, compared::system_calls(comparison)))
             (tables(names, compared::plans(comparison)))
         }))
         (folded("how targets were compared", markup! {

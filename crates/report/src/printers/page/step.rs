@@ -120,7 +120,7 @@ fn body(
 
         @if !host_tables.is_empty() {
             details {
-                summary { "disks and processors, as in iostat and vmstat; waits; events of the log; sizes of indexes; plans" }
+                summary { "disks and processors, as in iostat and vmstat; waits; system calls; events of the log; sizes of indexes; plans" }
                 @for host in &host_tables { (table(names, host)) }
             }
         }

@@ -87,6 +87,7 @@ pub fn bundle_readme(
         out.tables(compared::functions::tables(comparison.figures, &comparison.compared.profiles));
         out.tables(compared::costs(comparison));
         out.tables(compared::waits(comparison));
+        out.tables(compared::system_calls(comparison));
         out.tables(compared::plans(comparison));
     }
     out.finish()

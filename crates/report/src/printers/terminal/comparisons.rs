@@ -63,6 +63,7 @@ fn write(out: &mut TerminalWriter, comparison: &Comparison<'_>) {
     out.tables(compared::work(comparison));
     out.tables(compared::costs(comparison));
     out.tables(compared::waits(comparison));
+    out.tables(compared::system_calls(comparison));
     out.tables(compared::plans(comparison));
     out.tables(compared::functions::tables(comparison.figures, &compared.profiles));
     write_missing_profiles(out, comparison.figures);

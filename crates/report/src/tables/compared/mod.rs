@@ -8,7 +8,8 @@
 //!    │                 ├─ costs      what an operation costs, with the ratio to the base
 //!    │                 └─ notes      the changes that could be shown, and the repeats for more
 //!    ├─ work                         what an operation costs in instructions
-//!    ├─ waits, plans, functions      where the time went, and why
+//!    ├─ waits, system_calls, plans,
+//!    │  functions                    where the time went, and why
 //!    ├─ requirements                 what a target must reach, whatever the base does
 //!    └─ noise                        a target compared with itself
 //! FactorEffects ─┬─ effects           the same for factors, by their levels
@@ -25,6 +26,7 @@ mod notes;
 mod plans;
 mod relative;
 pub(crate) mod requirements;
+mod system_calls;
 mod waits;
 mod work;
 
@@ -58,6 +60,11 @@ pub(crate) fn work(comparison: &Comparison<'_>) -> Vec<Table> {
 /// Returns the table of waits of sessions that changed, if any did.
 pub(crate) fn waits(comparison: &Comparison<'_>) -> Vec<Table> {
     with_figures(vec![waits::table(comparison)])
+}
+
+/// Returns the table of system calls whose numbers changed, if any did.
+pub(crate) fn system_calls(comparison: &Comparison<'_>) -> Vec<Table> {
+    with_figures(vec![system_calls::table(comparison)])
 }
 
 /// Returns the table of statements whose plans differ, if there are any.

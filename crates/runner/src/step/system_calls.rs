@@ -1,0 +1,125 @@
+//! Counts the engine's system calls in a step, if the plan says so.
+
+use std::sync::Arc;
+
+use plan::Plan;
+use probe::{CountedThreads, SystemCallCounting, SystemCallEvents};
+use record::{Step, Warning};
+use words::{CellKind, EngineHome, SystemCallCounts, SystemCallSet};
+
+/// The code of the warning that nothing is counted in a run.
+pub(crate) const NO_SYSTEM_CALLS: &str = "host::no-system-calls";
+/// The code of the warning that nothing, or not everything, is counted in a step.
+const UNKNOWN_IN_STEP: &str = "step::system-calls";
+
+/// The tracepoints of the kinds that the plan counts, or why they can't be counted.
+#[derive(Clone)]
+pub(crate) struct SystemCalls(Arc<Result<SystemCallEvents, String>>);
+
+impl SystemCalls {
+    /// Registers the tracepoints; returns `None` if the plan counts nothing.
+    pub(crate) fn of(plan: &Plan) -> Option<Self> {
+        if plan.system_calls == SystemCallSet::Off {
+            return None;
+        }
+        let events = SystemCallEvents::open(plan.system_calls.names());
+        Some(Self(Arc::new(events.map_err(|error| error.to_string()))))
+    }
+
+    /// Returns the reason why nothing can be counted on this host, and what to do about it.
+    pub(crate) fn missing(&self) -> Option<&str> {
+        self.0.as_ref().as_ref().err().map(String::as_str)
+    }
+}
+
+/// The way in which the system calls of a cell are counted.
+#[derive(Clone)]
+pub(crate) struct CellCalls {
+    calls: SystemCalls,
+    /// The engine's process; `None` if it has none on this host.
+    pid: Option<u32>,
+    home: EngineHome,
+}
+
+impl CellCalls {
+    /// Returns the way of a measured cell; `None` if its plan counts nothing, and for other cells.
+    pub(crate) fn of(
+        calls: Option<&SystemCalls>,
+        planned: plan::Cell,
+        home: EngineHome,
+        pid: Option<u32>,
+    ) -> Option<Self> {
+        let calls = calls.filter(|_| planned.kind == CellKind::Measured)?;
+        Some(Self { calls: calls.clone(), pid, home })
+    }
+
+    /// Begins to count the threads of the engine. `clients` are the load's threads on this host,
+    /// and `observer` is the server's thread for Assay's own observer.
+    pub(super) fn begin(&self, clients: Vec<u32>, observer: Option<u32>) -> StepCalls {
+        let threads = match (self.home, self.pid) {
+            (EngineHome::Bundled, _) => CountedThreads::Clients(clients),
+            (EngineHome::Library, _) => CountedThreads::Library(clients),
+            (EngineHome::Server, Some(pid)) => CountedThreads::Server { pid, except: observer },
+            (EngineHome::Server, None) => {
+                let text = "the server is on another host, or its processes are unknown";
+                return StepCalls { counting: Err(text.to_owned()), is_known_missing: false };
+            }
+        };
+
+        let counting = match self.calls.0.as_ref() {
+            Ok(events) => events.begin(&threads).map_err(|error| error.to_string()),
+            Err(reason) => Err(reason.clone()),
+        };
+        StepCalls { is_known_missing: self.calls.missing().is_some(), counting }
+    }
+}
+
+/// The system calls of one step, which are being counted.
+pub(super) struct StepCalls {
+    /// The reason why nothing is counted if it is an error.
+    counting: Result<SystemCallCounting, String>,
+    /// The run has warned that nothing is counted.
+    is_known_missing: bool,
+}
+
+impl StepCalls {
+    /// Returns what was counted until now.
+    pub(super) fn end(self) -> EndedCalls {
+        let counted = match self.counting {
+            Ok(counting) => counting.end().map_err(|error| error.to_string()),
+            Err(reason) => Err(reason),
+        };
+        let counts = counted.unwrap_or_else(|reason| SystemCallCounts {
+            missing: Some(reason),
+            ..SystemCallCounts::default()
+        });
+
+        EndedCalls { counts, is_known_missing: self.is_known_missing }
+    }
+}
+
+/// The system calls of one step.
+pub(super) struct EndedCalls {
+    counts: SystemCallCounts,
+    is_known_missing: bool,
+}
+
+impl EndedCalls {
+    /// Records the counts, with a warning about what is missing that the run has not given.
+    pub(super) fn record(self, record: &mut Step) {
+        let Self { counts, is_known_missing } = self;
+        let text = match &counts.missing {
+            Some(reason) => Some(format!("system calls were not counted: {reason}")),
+            None if counts.calls.is_empty() || counts.left_out.is_empty() => None,
+            None => Some(format!(
+                "system calls of these kinds were not counted, because this machine lacks them or \
+                 `ulimit -Hn` is too low: {}",
+                counts.left_out.join(", ")
+            )),
+        };
+        if let Some(text) = text.filter(|_| !is_known_missing) {
+            record.warnings.push(Warning::new(UNKNOWN_IN_STEP, text));
+        }
+        record.system_calls = Some(counts);
+    }
+}
