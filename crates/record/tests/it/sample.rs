@@ -308,6 +308,14 @@ fn command() -> record::StepCommand {
     }
 }
 
+fn settle() -> Settle {
+    Settle {
+        actions: vec![("CHECKPOINT".into(), 77)],
+        pending_before: counters(2.0),
+        pending_after: counters(1.0),
+    }
+}
+
 pub fn step() -> Step {
     Step {
         name: "l.i1".into(),
@@ -343,6 +351,7 @@ pub fn step() -> Step {
         ranks: Vec::new(),
         profile: None,
         work: None,
+        system_calls: None,
         held_up: vec![LoadPause { from_ns: 3_000_000_000, to_ns: 3_400_000_000 }],
         cpu: Cpu {
             client_user_ns: 200,
@@ -364,11 +373,7 @@ pub fn step() -> Step {
         }],
         checks_ns: 5,
         catch_up_ns: None,
-        settle: Some(Settle {
-            actions: vec![("CHECKPOINT".into(), 77)],
-            pending_before: counters(2.0),
-            pending_after: counters(1.0),
-        }),
+        settle: Some(settle()),
         plans: vec![record::StatementPlan {
             statement: "select min(transactionid) from pi1".into(),
             digest: "7a".into(),
