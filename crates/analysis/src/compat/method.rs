@@ -24,6 +24,7 @@ pub fn declared(run: &Run, target: &Target) -> Facts {
         let mut values = run.plan.resolved.iter();
         values.find(|value| value.key == key)
     };
+
     // The config, then the configs that it extends.
     let mut configs = vec![target.config.clone()];
     while let Some(parent) = configs.last().and_then(|last| value(last, "extends")) {
@@ -33,6 +34,7 @@ pub fn declared(run: &Run, target: &Target) -> Facts {
         }
         configs.push(parent);
     }
+
     let declared = CONFIG_OPTIONS.iter().filter_map(|(key, default)| {
         let declared = configs.iter().find_map(|config| value(config, key))?;
         (declared.value != *default).then(|| ((*key).to_owned(), declared.value.clone()))
@@ -47,6 +49,7 @@ pub fn differences(first: &Recorded, other: &Recorded) -> Vec<FactDifference> {
         let known = recorded.cells.iter().filter(|(_, cell)| !cell.settings.is_empty());
         known.map(|(_, cell)| cell.engine.clone()).collect()
     };
+
     let shared = &engines(first) & &engines(other);
     let mut own = BTreeSet::new();
     for (_, cell) in first.cells.iter().chain(&other.cells) {
@@ -55,6 +58,7 @@ pub fn differences(first: &Recorded, other: &Recorded) -> Vec<FactDifference> {
         let made = settings.filter(|setting| setting.source.as_deref() == Some(SOURCE));
         own.extend(made.map(|setting| (&cell.engine, &setting.name)));
     }
+
     let facts = |recorded: &Recorded| -> Facts {
         let settings = own.iter();
         let settings = settings.map(|(engine, name)| {
@@ -65,6 +69,7 @@ pub fn differences(first: &Recorded, other: &Recorded) -> Vec<FactDifference> {
         let clock = host.find(|(name, _)| name == CLOCK).cloned();
         settings.chain(clock).collect()
     };
+
     let mut differences = super::differences(&facts(first), &facts(other));
     // Records without a clock are not compared.
     differences.retain(|fact| fact.first.is_some() && fact.now.is_some());
@@ -75,6 +80,7 @@ pub fn differences(first: &Recorded, other: &Recorded) -> Vec<FactDifference> {
 fn values(recorded: &Recorded, engine: &str, name: &str) -> String {
     let cells = recorded.cells.iter().map(|(_, cell)| cell);
     let of_engine = cells.filter(|cell| cell.engine == engine && !cell.settings.is_empty());
+
     let distinct: BTreeSet<&str> = of_engine
         .map(|cell| {
             let mut settings = cell.settings.iter();

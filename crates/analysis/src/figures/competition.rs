@@ -58,15 +58,18 @@ pub fn competition(figures: &Figures) -> Option<Competition> {
 /// Returns the steps whose targets had different competition, the worst first.
 pub fn uneven_steps(figures: &Figures) -> Vec<UnevenStep<'_>> {
     let places = measured(figures).map(|row| ((row.step.as_str(), row.cell.load()), row));
+
     let mut found: Vec<UnevenStep<'_>> = grouped(places)
         .into_iter()
         .filter_map(|((step, _), rows)| {
             let shares =
                 rows.iter().filter_map(|&row| Some((row.cell.target.as_str(), others(row)?)));
+
             let mean = |shares: &[f64]| shares.iter().sum::<f64>() / shares.len() as f64;
             let means = grouped(shares).into_iter();
             let means: Vec<(&str, f64)> = means.map(|(name, of)| (name, mean(&of))).collect();
             let order = |a: &&(&str, f64), b: &&(&str, f64)| a.1.total_cmp(&b.1);
+
             Some(UnevenStep {
                 step,
                 cell: &rows[0].cell,
@@ -76,6 +79,7 @@ pub fn uneven_steps(figures: &Figures) -> Vec<UnevenStep<'_>> {
         })
         .filter(|step| step.points() >= POINTS)
         .collect();
+
     found.sort_by(|a, b| b.points().total_cmp(&a.points()));
     found
 }

@@ -112,18 +112,22 @@ pub(super) struct Evidence<'a> {
 /// Returns the number of each run's machine, in the order in which they are met.
 pub(super) fn machines(runs: &[RunSummary]) -> Vec<usize> {
     let mut known: Vec<&Facts> = Vec::new();
+
     let number = |run: &'_ RunSummary, known: &mut Vec<&Facts>| {
         known.iter().rposition(|facts| **facts == run.machine).or_else(|| {
             let is_same = |facts: &&Facts| machine_differences(facts, &run.machine).is_empty();
             known.iter().rposition(is_same)
         })
     };
+
     let mut numbers = Vec::new();
+
     for run in runs {
         let place = number(run, &mut known).unwrap_or(known.len());
         if place == known.len() {
             known.push(&run.machine);
         }
+
         numbers.push(place);
     }
     numbers
@@ -204,6 +208,7 @@ impl Evidence<'_> {
     fn references(&self, series: usize, change: usize) -> Vec<ReferenceMove> {
         let own = &self.series[series];
         let levels = &self.levels[series];
+
         let first_new = levels.changes[change].at;
         let [old_runs, new_runs] = [change, change + 1].map(|level| {
             let points = &own.points[levels.levels[level].points.clone()];
@@ -232,6 +237,7 @@ impl Evidence<'_> {
                 .filter(|point| point.run >= old_runs[0] && Some(&point.run) <= new_runs.last());
             let facts = |run: usize| self.runs[run].target(&other.key.target);
             let (old, new): (Vec<_>, Vec<_>) = inside.partition(|point| point.run < place);
+
             let Some(now) = new.first().and_then(|point| facts(point.run)) else {
                 continue;
             };
@@ -240,12 +246,14 @@ impl Evidence<'_> {
                 facts(run)
                     .is_some_and(|facts| facts.build == now.build && facts.config == now.config)
             };
+
             // Those next to the change, as long as the target is the same.
             let logs = |point: &&super::series::HistoryPoint| point.mean.ln();
             let old: Vec<f64> =
                 old.iter().rev().take_while(|point| is_same(point.run)).map(logs).collect();
             let new: Vec<f64> =
                 new.iter().take_while(|point| is_same(point.run)).map(logs).collect();
+
             if old.len().min(new.len()) < REFERENCE_POINTS_MIN {
                 continue;
             }
@@ -295,10 +303,12 @@ fn cause_on_one_machine(found: &Circumstances, change: &LevelChange) -> Cause {
         let is_sure = moved > reach * WIDER;
         is_sure && moved >= MOVED_SHARE * size.abs()
     };
+
     let has_stayed = |reference: &ReferenceMove| {
         let most = if size > 0.0 { towards(reference.high) } else { towards(reference.low) };
         most < STAYED_SHARE * size.abs()
     };
+
     if found.references.iter().any(has_moved) {
         Cause::Reference
     } else if found.references.iter().any(has_stayed) {

@@ -153,6 +153,7 @@ fn targets(run: &Run) -> Vec<TargetFacts> {
 fn steps(figures: &Figures) -> Vec<StepSummary> {
     let mut steps: Vec<StepSummary> = Vec::new();
     let counts = |row: &&Row| row.reported && row.valid && row.status == Status::Complete;
+
     for row in figures.rows.iter().filter(counts) {
         let is_of_row = |step: &StepSummary| {
             step.step == row.step
@@ -160,6 +161,7 @@ fn steps(figures: &Figures) -> Vec<StepSummary> {
                 && step.variant == row.cell.variant
                 && step.clients == row.cell.clients
         };
+
         let known = steps.iter().position(is_of_row);
         if known.is_none() && steps.len() == STEPS_MAX {
             break;
