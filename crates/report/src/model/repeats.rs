@@ -32,6 +32,7 @@ pub(crate) fn by_target(table: &Table) -> Option<Vec<RepeatedRows<'_>>> {
         let texts = row.lead.iter().enumerate();
         texts.filter(|(at, _)| !is_of_repeats(*at)).map(|(_, text)| text.clone()).collect()
     };
+
     let mut groups: Vec<(Vec<String>, Vec<&TableRow>)> = Vec::new();
     for row in &table.rows {
         let key = key(row);
@@ -55,6 +56,7 @@ pub(crate) fn by_target(table: &Table) -> Option<Vec<RepeatedRows<'_>>> {
         }
         RepeatedRows { lead, medians: medians(&rows), rows }
     });
+
     Some(folded.collect())
 }
 
@@ -117,9 +119,11 @@ fn median(cells: &[&Cell]) -> Median {
     let (value, cell) = figures[(figures.len() - 1) / 2];
     let (least, most) = (figures[0].0, figures[figures.len() - 1].0);
     let spread = (most - least) / 2.0 / value.abs();
+
     // The best of the repeats of one target is no merit.
     let is_missed = figures.iter().any(|(_, cell)| cell.tone == Tone::SlaMissed);
     let tone = if is_missed { Tone::SlaMissed } else { Tone::Plain };
+
     Median {
         cell: Cell {
             text: cell.text.clone(),
