@@ -44,24 +44,18 @@ pub fn declared(run: &Run, target: &Target) -> Facts {
 
 /// Returns the differences between how two runs measured.
 pub fn differences(first: &Recorded, other: &Recorded) -> Vec<FactDifference> {
-    let engines = |recorded: &Recorded| -> BTreeSet<String> {
-        // An engine that never started has no known settings.
-        let known = recorded.cells.iter().filter(|(_, cell)| !cell.settings.is_empty());
-        known.map(|(_, cell)| cell.engine.clone()).collect()
-    };
-
     let shared = &engines(first) & &engines(other);
     let mut own = BTreeSet::new();
     for (_, cell) in first.cells.iter().chain(&other.cells) {
-        let settings = cell.settings.iter();
-        let settings = settings.filter(|_| shared.contains(&cell.engine));
-        let made = settings.filter(|setting| setting.source.as_deref() == Some(SOURCE));
+        if !shared.contains(&cell.engine) {
+            continue;
+        }
+        let made = cell.settings.iter().filter(|setting| setting.source.as_deref() == Some(SOURCE));
         own.extend(made.map(|setting| (&cell.engine, &setting.name)));
     }
 
     let facts = |recorded: &Recorded| -> Facts {
-        let settings = own.iter();
-        let settings = settings.map(|(engine, name)| {
+        let settings = own.iter().map(|(engine, name)| {
             let values = values(recorded, engine, name);
             ((*name).clone(), values)
         });
@@ -74,6 +68,12 @@ pub fn differences(first: &Recorded, other: &Recorded) -> Vec<FactDifference> {
     // Records without a clock are not compared.
     differences.retain(|fact| fact.first.is_some() && fact.now.is_some());
     differences
+}
+
+/// Returns the engines whose settings are known: one that never started has none.
+fn engines(recorded: &Recorded) -> BTreeSet<String> {
+    let known = recorded.cells.iter().filter(|(_, cell)| !cell.settings.is_empty());
+    known.map(|(_, cell)| cell.engine.clone()).collect()
 }
 
 /// Returns the distinct values of a setting in the cells. Older versions may lack it.

@@ -85,12 +85,12 @@ fn of_threads(series: &Series, seconds: usize) -> Vec<Candidate> {
         let thread = state.strip_suffix(RUNNING).filter(|_| view == WaitView::Background)?;
 
         // A thread has no gauge in seconds in which it never ran.
-        let shares = counter.values.iter().zip(&samples.values);
-        let shares = shares.map(|(ran, samples)| {
+        let mut shares = Vec::new();
+        for (ran, samples) in counter.values.iter().zip(&samples.values) {
             let ran = ran.unwrap_or(0.0);
-            samples.filter(|samples| *samples > 0.0).map(|samples| ran / samples)
-        });
-        let shares: Vec<Option<f64>> = shares.collect();
+            let taken = samples.filter(|samples| *samples > 0.0);
+            shares.push(taken.map(|samples| ran / samples));
+        }
         Some(candidate(Source::Thread, thread, without_gaps(&shares, seconds)))
     });
     threads.collect()

@@ -311,6 +311,7 @@ impl<'v> Fit<'v> {
         let error = self.noise.error([old, new]);
         let (mut low, mut high) = (0.0, 1e3);
 
+        // Each turn halves the range, so that a few dozen reach the precision of a float.
         for _ in 0..60 {
             let middle = (low + high) / 2.0;
             if anywhere(tails(middle, self.noise.freedom), old + new) <= level {
