@@ -52,6 +52,7 @@ impl<'a, W: Write + Send> LatencyTable<'a, W> {
         histograms: &BTreeMap<String, Histogram<u64>>,
     ) -> io::Result<()> {
         let mut line = of_step(row, self.runs);
+        // All lines of a step begin with the same columns.
         let of_step = line.len();
 
         for (tag, histogram) in histograms {

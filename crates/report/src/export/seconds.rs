@@ -60,6 +60,7 @@ impl<'a, W: Write + Send> SecondTable<'a, W> {
     pub fn add(&mut self, row: &Row, started_unix_ns: u64) -> io::Result<()> {
         let started = started_unix_ns as f64 / 1e9;
         let mut line = of_step(row, self.runs);
+        // All lines of a step begin with the same columns.
         let of_step = line.len();
 
         for (kind, series) in &row.series.ops {
