@@ -25,6 +25,7 @@ pub fn json(run: &Run, figures: &Figures) -> Value {
     let mut rows: Vec<Value> = figures.rows.iter().map(row).collect();
     rows.extend(figures.profiled.iter().map(profiled));
     rows.extend(figures.exact.iter().map(exact));
+
     json!({
         "run": run,
         "rows": rows,

@@ -34,6 +34,7 @@ pub fn shade_summary(values: &[Option<f64>], sla_met: &[bool]) -> Vec<Shade> {
         .filter(|(_, met)| *met)
         .filter_map(|(value, _)| *value)
         .fold(f64::NEG_INFINITY, f64::max);
+
     let quarter = 0.25 * (largest - smallest);
     let bottom = (smallest < 0.8 * largest).then_some(smallest + quarter);
     let top = (smallest < largest).then_some(largest - quarter);
@@ -59,11 +60,13 @@ pub fn shade_max(values: &[Option<f64>]) -> Vec<Shade> {
     let all = || values.iter().copied().flatten();
     let smallest = all().fold(f64::INFINITY, f64::min);
     let largest = all().fold(f64::NEG_INFINITY, f64::max);
+    if smallest >= 0.8 * largest {
+        return vec![Shade::None; values.len()];
+    }
+
     let quarter = 0.25 * (largest - smallest);
     let shade = |value: f64| {
-        if smallest >= 0.8 * largest {
-            Shade::None
-        } else if value >= largest - quarter {
+        if value >= largest - quarter {
             Shade::Bad
         } else if value <= smallest + quarter {
             Shade::Good
@@ -71,6 +74,7 @@ pub fn shade_max(values: &[Option<f64>]) -> Vec<Shade> {
             Shade::None
         }
     };
+
     values.iter().map(|value| value.map_or(Shade::None, shade)).collect()
 }
 

@@ -26,6 +26,7 @@ pub fn index_on(
 /// name.
 fn smallest_match(listing: Rows, columns: &[&str]) -> Option<String> {
     let mut indexes: Vec<(String, Vec<(usize, String)>)> = Vec::new();
+
     for row in listing {
         let mut values = row.into_iter().flatten();
         // An expression has no column.
@@ -34,6 +35,7 @@ fn smallest_match(listing: Rows, columns: &[&str]) -> Option<String> {
         else {
             continue;
         };
+
         let column = (position.parse().unwrap_or(0), column);
         match indexes.iter_mut().find(|(known, _)| *known == name) {
             Some((_, columns)) => columns.push(column),
@@ -48,6 +50,7 @@ fn smallest_match(listing: Rows, columns: &[&str]) -> Option<String> {
             })
         })
     };
+
     indexes
         .into_iter()
         .filter(|(_, index_columns)| begins_with_columns(index_columns))

@@ -143,6 +143,7 @@ pub fn for_each_file(
                 }
                 other => other?,
             };
+
             if found.is_directory() {
                 pending.push((inner, found.handle));
             } else {
@@ -170,6 +171,7 @@ impl Copy<'_> {
         for name in names(from)? {
             let inner = path.join(as_path(&name));
             let found = Found::open(from, &name, &inner, self.options.owner_before)?;
+
             if found.is_directory() {
                 rustix::fs::mkdirat(to, &name, Mode::RWXU).map_err(io)?;
                 let made = open_below(to, &name, OFlags::RDONLY | OFlags::DIRECTORY)?;
@@ -182,6 +184,7 @@ impl Copy<'_> {
                 self.finish(&made, &found.stat)?;
             }
         }
+
         Ok(())
     }
 
@@ -219,6 +222,7 @@ impl Copy<'_> {
                 Err(Errno::NXIO) => break,
                 Err(error) => return Err(io(error)),
             };
+
             let hole = rustix::fs::seek(&found.handle, SeekFrom::Hole(data)).map_err(io)?;
             self.copy_range(found, to, data, hole)?;
             position = hole;
@@ -238,6 +242,7 @@ impl Copy<'_> {
         while read_at < end {
             self.refuse_if_stopped()?;
             let length = (end - read_at).min(CHUNK_BYTES) as usize;
+
             let copied = rustix::fs::copy_file_range(
                 &found.handle,
                 Some(&mut read_at),
@@ -245,6 +250,7 @@ impl Copy<'_> {
                 Some(&mut write_at),
                 length,
             );
+
             match copied {
                 Ok(0) => return Err(io(Errno::IO)),
                 Ok(_) | Err(Errno::INTR) => {}
@@ -286,13 +292,16 @@ fn copy_through_memory(
     end: u64,
 ) -> Result<(), SetupError> {
     let mut buffer = vec![0; 1 << 20];
+
     let mut position = start;
     while position < end {
         let length = buffer.len().min((end - position) as usize);
         let read = rustix::io::pread(from, &mut buffer[..length], position).map_err(io)?;
+
         if read == 0 {
             return Err(io(Errno::IO));
         }
+
         let mut rest = &buffer[..read];
         while !rest.is_empty() {
             let written = rustix::io::pwrite(to, rest, position).map_err(io)?;
@@ -319,6 +328,7 @@ impl Found {
     ) -> Result<Self, SetupError> {
         // Doesn't wait for the other end of a pipe.
         let flags = OFlags::RDONLY | OFlags::NONBLOCK;
+
         let handle = match open_below(directory, name, flags) {
             Err(SetupError::Io(error))
                 if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) =>
@@ -339,9 +349,11 @@ impl Found {
         if kind != FileType::Directory && kind != FileType::RegularFile {
             return Err(refused(path, "is neither a file nor a directory"));
         }
+
         if stat.st_uid != owner {
             return Err(refused(path, "belongs to another user"));
         }
+
         Ok(Self { handle, stat })
     }
 
@@ -364,6 +376,7 @@ fn names(directory: BorrowedFd<'_>) -> Result<Vec<CString>, SetupError> {
             names.push(name);
         }
     }
+
     names.sort();
     Ok(names)
 }

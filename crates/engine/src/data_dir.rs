@@ -40,6 +40,7 @@ pub fn create_enterable(path: &Path) -> std::io::Result<()> {
     let is_new = |path: &&Path| !path.as_os_str().is_empty() && !path.exists();
     let new: Vec<&Path> = path.ancestors().take_while(is_new).collect();
     fs::create_dir_all(path)?;
+
     if rustix::process::geteuid().is_root() {
         for directory in new {
             let mode = fs::metadata(directory)?.permissions().mode();
@@ -111,11 +112,13 @@ impl DataDir {
     pub fn wipe(&self) -> Result<(), SetupError> {
         self.require_marker()?;
         self.require_unused(WRITER_TIMEOUT)?;
+
         for entry in fs::read_dir(&self.path)? {
             let entry = entry?;
             if entry.file_name() == MARKER {
                 continue;
             }
+
             let path = entry.path();
             // `file_type` does not follow links, nor does `remove_dir_all`.
             if entry.file_type()?.is_dir() {
@@ -251,6 +254,7 @@ fn refuse_shared(directory: &Path) -> Result<(), SetupError> {
     let metadata = fs::symlink_metadata(directory)?;
     let user = rustix::process::geteuid();
     let is_foreign = metadata.uid() != user.as_raw() && metadata.uid() != 0;
+
     if user.is_root() && (is_foreign || metadata.mode() & OTHERS_WRITE != 0) {
         return Err(not_ours(
             directory.to_path_buf(),

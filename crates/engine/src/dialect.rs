@@ -118,10 +118,12 @@ pub trait Dialect: Sync {
     fn range_scan(&self, table: &Table, scan: RangeScan<'_>) -> String {
         let RangeScan { index, limit, .. } = scan;
         let columns = index.columns.join(", ");
+
         let comparison = match scan.comparison {
             Comparison::AtLeast => ">=",
             Comparison::Above => ">",
         };
+
         let sql = format!(
             "select {columns} from {}{} where {} {comparison} {} order by {columns} limit {limit}",
             table.name,
@@ -137,6 +139,7 @@ pub trait Dialect: Sync {
     fn point_lookup(&self, table: &Table, columns: &[&str], keys: u32) -> String {
         let key = table.key();
         let mut selected = vec![key];
+
         selected.extend_from_slice(columns);
         let sql = format!(
             "select {} from {} where {key} in ({})",
@@ -221,11 +224,13 @@ fn insert_columns(
     rows: u32,
 ) -> String {
     let columns: Vec<&str> = columns.iter().map(|column| column.name).collect();
+
     let row = |row: usize| {
         let first = row * columns.len() + 1;
         format!("({})", parameters(dialect, first, columns.len()))
     };
     let values: Vec<String> = (0..rows as usize).map(row).collect();
+
     let sql =
         format!("insert into {} ({}) values {}", table.name, columns.join(", "), values.join(", "));
     dialect.statement(sql, rows.into())

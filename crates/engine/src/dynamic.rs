@@ -32,7 +32,9 @@ pub(crate) fn open_with(path: &Path, product: &str, required: &[&str]) -> Result
         // SAFETY: this only checks that the name exists; nothing is called or read.
         unsafe { library.get::<*const c_void>(name.as_bytes()) }.is_ok()
     };
+
     let missing: Vec<&str> = required.iter().copied().filter(|name| !has(name)).collect();
+
     if missing.is_empty() {
         Ok(library)
     } else if missing.len() == required.len() {

@@ -87,11 +87,13 @@ impl<'a, E: SqlEngine> Capture<'a, E> {
                     break;
                 }
             }
+
             let (plan, error) = match rows {
                 Ok(rows) => (dialect.plan_text(&rows), None),
                 Err(error) if error.class.ends_session() => return Err(error),
                 Err(error) => (String::new(), Some(error.to_string())),
             };
+
             plans.push(StatementPlan {
                 statement: excerpt(sql, STATEMENT_CHARS),
                 digest: digest(masked),
@@ -207,6 +209,7 @@ impl<S: Session> Session for CaptureSession<S> {
                 });
             }
         }
+
         let value = self.query_i64(&self.current.0.clone())?;
         Ok(Outcome { rows: 0, value })
     }

@@ -26,11 +26,13 @@ pub(crate) fn table_counters<'f>(
     figures: impl IntoIterator<Item = &'f Figure> + Clone,
 ) -> Vec<Counter> {
     let mut counters = Vec::new();
+
     for row in rows {
         let mut values = row.into_iter();
         let Some(Some(table)) = values.next() else {
             continue;
         };
+
         for (value, figure) in values.zip(figures.clone()) {
             if let Some(value) = value.and_then(|value| value.parse().ok()) {
                 let name = format!("{}.{table}", figure.name);
@@ -38,6 +40,7 @@ pub(crate) fn table_counters<'f>(
             }
         }
     }
+
     counters
 }
 

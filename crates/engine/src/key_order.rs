@@ -55,15 +55,18 @@ impl KeyOrder {
     #[inline(always)]
     pub fn follows(&mut self, from: &[u8], key: &[u8]) -> bool {
         let head = head(key);
+
         let follows = match (head, self.head) {
             (Some(head), Some(previous)) if head != previous && !self.is_first => {
                 head.cmp(&previous) == self.expected
             }
             _ => self.follows_by_whole_key(from, key),
         };
+
         if follows {
             self.store(key, head);
         }
+
         follows
     }
 
@@ -74,8 +77,10 @@ impl KeyOrder {
         if !self.is_first {
             return key.cmp(self.previous()) == self.expected;
         }
+
         let order = key.cmp(from);
         self.is_first = order != self.expected && order.is_ne();
+
         if self.is_first {
             self.store(from, None);
         }
@@ -105,6 +110,7 @@ impl KeyOrder {
     fn store(&mut self, key: &[u8], head: Option<u64>) {
         self.length = key.len();
         self.head = head;
+
         let ends = (key.first_chunk::<HALF>(), key.last_chunk::<HALF>());
         if let (Some(head), Some(tail)) = ends
             && let Some(room) = self.buffer.first_chunk_mut::<SHORT>()

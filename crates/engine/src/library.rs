@@ -119,12 +119,14 @@ pub trait KeyValueEngine: Engine {
     fn inspect(&self) -> Result<KeyFacts, Error> {
         let mut facts = KeyFacts::default();
         let mut last = Vec::new();
+
         let scan = Scan {
             from: &[],
             direction: Direction::Forward,
             limit: u64::MAX,
             verifies_order: true,
         };
+
         let scanned = self.connect()?.scan(scan, |key, _| {
             if facts.first.is_none() {
                 facts.first = Some(key.to_vec());
@@ -132,6 +134,7 @@ pub trait KeyValueEngine: Engine {
             last.clear();
             last.extend_from_slice(key);
         })?;
+
         facts.keys = scanned.entries;
         facts.bytes = scanned.bytes;
         facts.last = (scanned.entries > 0).then_some(last);
@@ -241,6 +244,7 @@ impl<L> Loaded<L> {
         fits_this_machine(&path).map_err(|what| {
             refused(what, format!("write the path of {wanted} that was built for this machine"))
         })?;
+
         let library = Arc::new(load(path.clone())?);
         *loaded = Some((path, Arc::clone(&library)));
         Ok(library)
@@ -266,18 +270,22 @@ fn check_header(header: &[u8; 20]) -> Result<(), String> {
     if !header.starts_with(b"\x7fELF") {
         return Err("the file is not a shared library".into());
     }
+
     let own: Option<(u8, u16, &str)> = match std::env::consts::ARCH {
         "x86_64" => Some((2, 62, "x86-64")),
         "aarch64" => Some((2, 183, "AArch64")),
         _ => None,
     };
+
     let Some((class, machine, name)) = own else {
         return Ok(());
     };
+
     let found = u16::from_le_bytes([header[18], header[19]]);
     if (header[4], found) == (class, machine) {
         return Ok(());
     }
+
     let found = match found {
         3 => "32-bit x86".into(),
         40 => "32-bit ARM".into(),

@@ -114,6 +114,7 @@ fn declared_leaves(
 ) -> Vec<DeclaredOption> {
     let own_key = notation.key(name);
     let (target_key, value) = notation.target_setting(own_key.clone(), value);
+
     // An option that sets another one is reported under that one's name.
     let shown = if target_key == own_key { name } else { target_key.as_str() };
 
@@ -164,9 +165,11 @@ fn describe_leaf(
 ) -> Setting {
     let name = format!("{}{path}", setting.name);
     let key = notation.key(&name);
+
     let canonical = notation.canonical(&key, &value);
     let is_declared = declared.iter().any(|option| option.key == key);
     let is_path = canonical.starts_with('/');
+
     Setting {
         volatile: notation.is_volatile(&key) || is_path && !is_declared,
         role: setting.role.or_else(|| role(notation, &key)),
@@ -186,6 +189,7 @@ fn unmet(
 ) -> Option<UnmetOption> {
     let setting = settings.iter().find(|setting| setting.key() == option.key);
     let effective = setting.map(|setting| setting.value.as_str());
+
     let status = match effective {
         Some(effective) if notation.satisfies(&option.key, &option.value, effective) => {
             return None;
@@ -194,6 +198,7 @@ fn unmet(
         None if option.optional => OptionStatus::Unknown,
         None => OptionStatus::Unreported,
     };
+
     Some(UnmetOption {
         name: option.name.clone(),
         declared: option.value.clone(),
@@ -208,6 +213,7 @@ fn remove_roles_without_effect(notation: &dyn Notation, settings: &mut [Setting]
         if !condition.fails(settings) {
             continue;
         }
+
         for setting in settings.iter_mut() {
             if setting.key().starts_with(condition.keys) {
                 setting.role = None;
@@ -219,6 +225,7 @@ fn remove_roles_without_effect(notation: &dyn Notation, settings: &mut [Setting]
 /// Returns a limit of a config as an option: `memory` in bytes, or `cpus` as a list of numbers.
 pub fn declared_limit(what: &str, value: &str) -> DeclaredOption {
     let name = format!("limit.{what}");
+
     DeclaredOption {
         role: limit_role(what),
         key: name.clone(),
@@ -267,6 +274,7 @@ fn role(notation: &dyn Notation, key: &str) -> Option<SettingRole> {
     let is_part_of = |known: &&str| {
         key.strip_prefix(*known).is_some_and(|path| path.is_empty() || path.starts_with('.'))
     };
+
     let known = notation.roles().iter().find(|(_, keys)| keys.iter().any(is_part_of));
     if let Some((role, _)) = known {
         return Some(*role);

@@ -38,6 +38,7 @@ pub fn set_tree_cpus(root: u32, cpus: &[u32]) -> io::Result<()> {
     let mut placed = HashSet::new();
     loop {
         let before = placed.len();
+
         for process in probe::process_tree(root) {
             for thread in probe::threads_of(process) {
                 if !placed.insert(thread) {
@@ -50,6 +51,8 @@ pub fn set_tree_cpus(root: u32, cpus: &[u32]) -> io::Result<()> {
                 }
             }
         }
+
+        // Only a look without any new thread shows that none was missed.
         if placed.len() == before {
             return Ok(());
         }

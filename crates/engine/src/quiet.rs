@@ -57,14 +57,17 @@ pub(crate) fn wait_until_quiet(work: &Work<'_>, process_id: Option<u32>) -> Resu
         settled.add_action(format!("{WAIT}: its processes can't be read"), Duration::ZERO);
         return Ok(settled);
     };
+
     let mut since = Deadline::after(QUIET);
     work.wait(WAIT, || {
         let Some(now) = read() else {
             return Ok(Pending::Stuck("its processes can't be read".to_owned()));
         };
+
         if !now.is_idle_since(earlier) {
             (earlier, since) = (now, Deadline::after(QUIET));
         }
+
         Ok(if since.has_passed() {
             Pending::Nothing
         } else {

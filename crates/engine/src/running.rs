@@ -340,10 +340,12 @@ pub trait SqlEngine: Engine {
         let Some((query, settings)) = statements.split_last() else {
             return Ok(None);
         };
+
         let mut session = self.connect_to_inspect()?;
         for sql in settings {
             session.query(sql)?;
         }
+
         Ok(session.query_column(query)?.into_iter().next())
     }
 
@@ -354,10 +356,13 @@ pub trait SqlEngine: Engine {
     fn inspect(&self, table: &Table, indexes: bool) -> Result<TableFacts, Error> {
         let mut session = self.connect_to_inspect()?;
         let dialect = self.dialect();
+
         let key_min = session.query_i64(&dialect.min_key(table))?;
         let key_max = session.query_i64(&dialect.max_key(table))?;
         let rows = last_number(&mut session, &dialect.count_rows(table, None))?.unwrap_or(0);
+
         let mut index_rows = Vec::new();
+
         for index in table.indexes.iter().filter(|_| indexes) {
             if let Some(rows) = self.count_by_index(&mut session, table, index)? {
                 index_rows.push((index.name.to_string(), rows));

@@ -45,12 +45,15 @@ pub fn check_preloaded(env: &[(String, String)], pid: u32) -> Result<(), SetupEr
     let Some((name, preloaded)) = env.iter().find(|(name, _)| name == PRELOAD) else {
         return Ok(());
     };
+
     let maps = fs::read_to_string(format!("/proc/{pid}/maps"))?;
     let loaded = libraries(&maps);
+
     for library in preloaded.split([':', ' ']).filter(|library| !library.is_empty()) {
         // The kernel shows where links lead.
         let path = fs::canonicalize(library).map(|path| path.display().to_string());
         let path = path.unwrap_or_else(|_| library.to_owned());
+
         if !loaded.iter().any(|known| known.ends_with(&path)) {
             return Err(SetupError::option(
                 &format!("env.{name}"),

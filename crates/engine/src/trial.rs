@@ -35,16 +35,19 @@ impl Directory {
                 Some(_) => "the variable TMPDIR",
                 None => "the default directory for temporary files",
             };
+
             let what = format!(
                 "`{path}` ({source}) is not a directory; set TMPDIR to an existing directory on a local file system"
             );
             return Err(std::io::Error::other(what).into());
         }
+
         Self::create_in(&parent)
     }
 
     fn create_in(parent: &Path) -> Result<Self, SetupError> {
         remove_leftovers(parent);
+
         // Another process may remove a directory before it is locked.
         for _ in 0..100 {
             let directory = tempfile::Builder::new().prefix(PREFIX).tempdir_in(parent)?;
@@ -52,6 +55,7 @@ impl Directory {
                 return Ok(Self { directory, _lock: lock });
             }
         }
+
         let what = format!(
             "cannot lock a new directory in `{}`; set TMPDIR to a directory on a local file system",
             parent.display()
@@ -78,6 +82,7 @@ fn remove_leftovers(parent: &Path) {
         entry.file_name().to_string_lossy().starts_with(PREFIX)
             && entry.metadata().is_ok_and(|metadata| metadata.is_dir() && metadata.uid() == uid)
     };
+
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
     for entry in entries.filter(is_ours) {
         if let Some(_lock) = lock(&entry.path()) {

@@ -77,6 +77,7 @@ impl Work<'_> {
             }
             Err(error) => return Err(error),
         };
+
         settled.add_action(what, started.elapsed());
         Ok(settled)
     }
@@ -128,9 +129,11 @@ pub(crate) fn rest(started: &Deadline, at_least: Duration, stop: &AtomicBool) ->
     if is_over() {
         return None;
     }
+
     let wait = Deadline::after(Duration::MAX);
     while !is_over() {
         std::thread::sleep(POLL.min(at_least.saturating_sub(started.elapsed())));
     }
+
     Some(Action { what: "rest".into(), took: wait.elapsed() })
 }

@@ -17,10 +17,12 @@ pub(crate) fn add_variants(
 ) -> Option<Vec<Variant>> {
     let in_sequence = variants?;
     let mut all = Vec::new();
+
     for variant in &in_sequence {
         all.push(variant.clone());
         all.extend(alone.iter().filter_map(|(step, _)| variant_with(variant, step)));
     }
+
     for (step, place) in alone {
         let has_variant =
             |variant: &Variant| variant.alone.as_ref().is_some_and(|alone| alone.step == *step);
@@ -28,6 +30,7 @@ pub(crate) fn add_variants(
             report(cx, &in_sequence, step, *place);
         }
     }
+
     Some(all)
 }
 
@@ -42,12 +45,14 @@ fn variant_with(variant: &Variant, step: &str) -> Option<Variant> {
 
     let mut workload = variant.workload.clone();
     workload.retain_steps(|index| index < loading || index == at);
+
     // The name of a directory has no dots.
     let suffix = format!("alone-{}", step.replace('.', "-"));
     let name = match &variant.name {
         Some(name) => format!("{name}-{suffix}"),
         None => suffix,
     };
+
     let alone = Alone { step: step.to_owned(), in_sequence: variant.name.clone() };
     Some(Variant { name: Some(name), workload, alone: Some(alone) })
 }
@@ -58,7 +63,9 @@ fn report(cx: &mut Context<'_>, variants: &[Variant], step: &str, place: Place) 
         let steps = variant.workload.steps();
         steps.iter().map(|run| run.name.to_owned()).collect()
     };
+
     let is_known = variants.iter().any(|variant| names(variant).iter().any(|name| name == step));
+
     let measurable: Vec<String> = variants
         .iter()
         .flat_map(|variant| names(variant).into_iter().map(move |name| (variant, name)))
@@ -77,6 +84,7 @@ fn report(cx: &mut Context<'_>, variants: &[Variant], step: &str, place: Place) 
     } else {
         format!("steps here: {}", measurable.join(", "))
     };
+
     let message = format!("{} can't be measured alone", code(step));
     cx.error("plan::not-alone", place, message).label(label).help(help);
 }
@@ -88,6 +96,7 @@ impl Workload {
             let mut positions = 0..;
             steps.retain(|_| positions.next().is_some_and(&is_kept));
         }
+
         match self {
             Self::Insert(insert) => retain(&mut insert.steps, is_kept),
             Self::Kv(kv) => retain(&mut kv.steps, is_kept),

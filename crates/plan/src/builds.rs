@@ -37,6 +37,7 @@ pub(crate) fn read(cx: &mut Context<'_>, entry: Option<Entry>) -> Vec<DeclaredBu
         };
         table = found;
     }
+
     if table.entries.is_empty() {
         cx.error("plan::missing-key", place, "the plan has no build")
             .label("this table is empty")
@@ -63,6 +64,7 @@ pub(crate) fn read(cx: &mut Context<'_>, entry: Option<Entry>) -> Vec<DeclaredBu
                 // What is wrong with that build is reported.
                 continue;
             }
+
             let path = format!("build.{}", key_part(&build.name));
             let Some((engine, source)) = extension.source(cx, &path, &commits) else { continue };
             (build.engine, build.source) = (engine, BuildSource::Commit(source));
@@ -96,6 +98,7 @@ fn build(cx: &mut Context<'_>, entry: Entry) -> Option<WrittenBuild> {
     let is_named = check_name(cx, "invalid name of a build", &name, entry.key_place);
     let mut section = Section::of(cx, &path, entry.node)?;
     let factors = factors(cx, &mut section);
+
     let replicas = section.take("replica-url");
     // Listings and errors about the build begin with its source.
     let listed_at = cx.resolved.len();
@@ -225,6 +228,7 @@ fn read_replica_urls(cx: &mut Context<'_>, engine: Engine, key: &str, node: Node
         let Some(server) = server_url(cx, key, node) else {
             continue;
         };
+
         let shown = server.shown;
         if server.engine != engine {
             let message = format!("{} names a server of another engine: {shown}", code(key));
@@ -238,6 +242,7 @@ fn read_replica_urls(cx: &mut Context<'_>, engine: Engine, key: &str, node: Node
                 .also(places[index], "first listed here")
                 .help("remove one of them; a replica that is listed twice would count as two");
         }
+
         places.push(node.place);
         urls.push(server.url);
         all_shown.push(shown);

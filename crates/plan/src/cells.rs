@@ -128,6 +128,7 @@ impl Plan {
                 (cell.target, cell.variant, position, cell.repeat)
             });
         }
+
         cells
     }
 }
@@ -138,8 +139,10 @@ impl Plan {
 /// order does not depend on the number of repeats.
 fn round(count: usize, seed: [u64; 3], repeat: u32) -> Vec<usize> {
     let pair = u64::from(repeat.saturating_sub(1) / 2);
+
     let mix = |state: u64| Random::new(state).next_u64();
     let mut state = seed.iter().fold(mix(pair), |state, part| mix(state ^ part));
+
     let mut order: Vec<usize> = (0..count).collect();
     // Fisher-Yates shuffle. With few targets, the bias of the modulo is below 1e-15.
     for last in (1..count).rev() {
@@ -149,6 +152,7 @@ fn round(count: usize, seed: [u64; 3], repeat: u32) -> Vec<usize> {
     if repeat.is_multiple_of(2) {
         order.reverse();
     }
+
     order
 }
 

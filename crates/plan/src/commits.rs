@@ -69,6 +69,7 @@ pub(crate) struct Extension {
 impl RecipeKeys {
     pub(crate) fn read(cx: &mut Context<'_>, section: &mut Section) -> Self {
         let places = KEYS.map(|(key, _)| (key, section.place_of(key)));
+
         Self {
             engine: cx.given(section, "engine", &ENGINES),
             reference: cx.given(section, "ref", &Line),
@@ -106,6 +107,7 @@ impl RecipeKeys {
                     .help(format!("add `{example}`"));
             }
         }
+
         let source = CommitSource {
             repository,
             reference: self.reference?,
@@ -113,6 +115,7 @@ impl RecipeKeys {
             gives: self.gives?,
             patch: self.patch,
         };
+
         Some((self.engine?, source))
     }
 }
@@ -127,12 +130,14 @@ impl Extension {
     ) -> Option<Self> {
         let place = entry.node.place;
         let base = Line.read(cx, key, &entry.node)?;
+
         if let Some((_, place)) = keys.given.iter().find(|(key, _)| *key == "engine") {
             let message = format!("{} and `engine` can't be combined", code(key));
             cx.error("plan::conflict", *place, message)
                 .label("the engine is that of the other build")
                 .help("remove `engine`, or name a repository with `git` instead of `extends`");
         }
+
         Some(Self { base: (base, place), keys })
     }
 

@@ -117,6 +117,7 @@ pub(crate) fn read(
     let mut declared = extend(cx, written);
     for DeclaredBuild { build, .. } in builds {
         let engine = build.engine;
+
         if !declared.iter().any(|other| other.config.engine == engine) {
             let key = format!("config.{}.{IMPLICIT}", engine.name());
             cx.resolve(key, "{}".to_owned(), Place::Nowhere);
@@ -129,6 +130,7 @@ pub(crate) fn read(
             });
         }
     }
+
     declared
 }
 
@@ -176,6 +178,7 @@ fn config(
 
     let is_named = check_name(cx, "invalid name of a config", &name, place);
     let facts = engine.facts();
+
     let notes = cx.resolved.len();
     let section = &mut Section::of(cx, &path, entry.node)?;
     let extends_at = section.place_of("extends");
@@ -203,17 +206,21 @@ fn config(
 
     let (mut skips_unknown_options, mut statistics) = (None, None);
     let (mut durability, mut tls) = (None, None);
+
     if facts.is_server() {
         tls = cx.given(section, "tls", &Flag);
     }
+
     if facts.interface == EngineInterface::Keys {
         durability = cx.given(section, "durability", &Choice(Durability::NAMES));
     }
+
     // Versions of a library differ in the options that they know.
     if facts.has_load_options {
         skips_unknown_options = cx.given(section, "unknown-options", &UNKNOWN_OPTIONS);
         statistics = cx.given(section, "statistics", &Flag);
     }
+
     own.set = options(cx, engine, section, "set");
     if facts.has_load_options {
         own.load = options(cx, engine, section, "load");
@@ -250,6 +257,7 @@ fn limits(cx: &mut Context<'_>, section: &mut Section) -> Limits {
     let memory_bytes = cx.given(section, "memory", &memory);
     let cpus = cx.given(section, "cpus", &CpuList);
     let quota = cx.given(section, "cpu-quota", &Quantity::processors());
+
     Limits {
         memory_bytes,
         cpus,
@@ -279,6 +287,7 @@ pub(crate) fn options(
     let path = section.name_of(key);
     let is_factors = key == FACTORS;
     let mut options = Options::new();
+
     let mut places: Vec<Place> = Vec::new();
     for Entry { key: name, key_place: place, node } in cx.table(section, key).entries {
         if !check_option_name(cx, &path, &name, place, is_factors) {
@@ -435,10 +444,12 @@ fn find_parents(cx: &mut Context<'_>, written: &[WrittenConfig]) -> Vec<Option<u
             parents.push(None);
             continue;
         };
+
         let parent = indexes.get(&(config.own.engine, name.as_str())).copied();
         if parent.is_none() {
             report_unknown(cx, written, config, name, *place);
         }
+
         parents.push(parent);
     }
     parents

@@ -24,6 +24,7 @@ impl ValueKind for FormatName {
     fn read(&self, cx: &mut Context<'_>, name: &str, node: &Node) -> Option<String> {
         let text = Line.read(cx, name, node)?;
         let is_word = text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+
         if !is_word {
             let message = format!("{} is not a name: {}", code(name), code(&text));
             cx.error("plan::bad-text", node.place, message)
@@ -31,6 +32,7 @@ impl ValueKind for FormatName {
                 .help("write only the name, such as `\"aria\"`, and all else as `table-options`");
             return None;
         }
+
         Some(text)
     }
 
@@ -64,6 +66,7 @@ pub(crate) fn read(cx: &mut Context<'_>, section: &mut Section, config: &mut Con
         creation.setup_sql = given_lines(cx, section, "setup-sql", &lines);
         creation.init_arguments = given_lines(cx, section, "init-arguments", &lines);
     }
+
     if facts.is_server() || facts.home == EngineHome::Library {
         // Their values are in no engine's notation.
         config.env = options(cx, Engine::Null, section, ENV);
@@ -97,6 +100,7 @@ fn set_format(
             .help(format!("remove one of them: `{TABLE_FORMAT}` sets `{option}`"));
         return;
     }
+
     config.set.push((option.to_owned(), format));
 }
 
@@ -112,6 +116,7 @@ pub(crate) fn override_creation(creation: &mut Creation, own: &Creation) {
             list.clone_from(own);
         }
     }
+
     if !own.table_options.is_empty() {
         creation.table_options.clone_from(&own.table_options);
     }

@@ -46,9 +46,11 @@ impl Place {
         let Self::File(span) = self else {
             return None;
         };
+
         let before = &text[..text.floor_char_boundary(span.start)];
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
         let from_one = |count: usize| u32::try_from(count + 1).unwrap_or(u32::MAX);
+
         Some((
             from_one(before.matches('\n').count()),
             from_one(before[line_start..].chars().count()),

@@ -32,16 +32,19 @@ impl Document {
     /// Replaces the tables, and either writes the document or compares it.
     fn check(self) {
         let mut text = self.text.clone();
+
         for (name, table) in &self.tables {
             let begin = format!("<!-- cargo xtask docs: {name} -->\n");
             let Some((before, rest)) = text.split_once(&begin) else {
                 panic!("{} has no line `{}`", self.path.display(), begin.trim());
             };
+
             let Some((_, after)) = rest.split_once(END) else {
                 panic!("no `{END}` after `{}` in {}", begin.trim(), self.path.display());
             };
             text = format!("{before}{begin}{table}{END}{after}");
         }
+
         let tables = text.matches("<!-- cargo xtask docs: ").count();
         assert_eq!(tables, self.tables.len(), "unknown tables in {}", self.path.display());
 
@@ -72,6 +75,7 @@ fn markdown(mut heads: Vec<&str>, mut rows: Vec<Vec<String>>) -> String {
 fn metrics_of(section: Section) -> String {
     let mut rows = Vec::new();
     let in_section = |metric: &&Metric| metric.section == section;
+
     for formula in FORMULAS {
         if let Some(metric) = Metric::named(formula.metric).filter(in_section) {
             let cells = [&format!("`{}`", metric.name), formula.text, metric.unit, formula.note];
@@ -81,6 +85,7 @@ fn metrics_of(section: Section) -> String {
     if section == Section::Response {
         rows.extend(["response_", "service_"].map(row_of_times));
     }
+
     markdown(vec!["metric", "formula", "unit", section.note_heading()], rows)
 }
 
@@ -93,6 +98,7 @@ fn row_of_times(prefix: &str) -> Vec<String> {
         // The meaning of each names its statistic: the median of the times from ...
         (_, measured) = time.meaning.split_once(" of ").unwrap();
     }
+
     let formula = format!("percentiles, largest value and mean of {measured}");
     vec![names.join(", "), formula, "us".to_owned(), String::new()]
 }
@@ -121,6 +127,7 @@ fn default_of(row: &Description) -> String {
             None => "none".to_owned(),
         });
     }
+
     defaults.join(", ")
 }
 
@@ -146,6 +153,7 @@ fn the_tables_of_metrics_are_those_of_the_code() {
             document.tables.push((name, metrics_of(metric.section)));
         }
     }
+
     document.check();
 }
 

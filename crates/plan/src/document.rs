@@ -14,8 +14,10 @@ pub(crate) fn read(cx: &mut Context<'_>, text: &str) -> Option<Table> {
     if errors.is_empty() {
         return Some(Table::new(root.get_ref(), &|range| Place::File(range.into())));
     }
+
     let span = |error: &Error| error.span().map_or(Span::from(0..0), Span::from);
     errors.sort_by_key(|error| span(error).start);
+
     for error in &errors {
         let is_key = error.message() == "duplicate key";
         let is_value = error.message().starts_with("string values must be quoted");
@@ -24,10 +26,12 @@ pub(crate) fn read(cx: &mut Context<'_>, text: &str) -> Option<Table> {
         } else {
             report_syntax(cx, text, span(error), error);
         }
+
         if !is_value && (!is_key || line_at(text, span(error).start).1.starts_with('[')) {
             break;
         }
     }
+
     None
 }
 
@@ -35,6 +39,7 @@ pub(crate) fn read(cx: &mut Context<'_>, text: &str) -> Option<Table> {
 pub(crate) fn message_of(error: &Error) -> (&str, &str) {
     let (what, expected) =
         (error.message().split_once(", expected ")).unwrap_or((error.message(), "something else"));
+
     match (what, expected) {
         // The parser calls strings in double quotes basic, and those in single quotes literal.
         ("invalid basic string", "`\"`") | ("invalid literal string", "`'`") => {
@@ -48,12 +53,14 @@ pub(crate) fn message_of(error: &Error) -> (&str, &str) {
 fn report_syntax(cx: &mut Context<'_>, text: &str, span: Span, error: &Error) {
     let (mut what, mut expected) = message_of(error);
     let mut help = String::new();
+
     if what == "string values must be quoted" {
         match text.get(span.start..span.end).unwrap_or_default() {
             "" => (what, expected) = ("a value is missing", "a value"),
             value => help = format!("write {}", code(&format!("\"{value}\""))),
         }
     }
+
     let message = format!("the plan is not valid TOML: {what}");
     cx.error("plan::syntax", Place::File(span), message)
         .label(format!("expected {expected}"))
@@ -64,11 +71,14 @@ fn report_syntax(cx: &mut Context<'_>, text: &str, span: Span, error: &Error) {
 fn report_duplicate(cx: &mut Context<'_>, text: &str, span: Span) {
     let (start, line) = line_at(text, span.start);
     let key = &text[span.start..span.end];
+
     let (name, end) = match line.find(']') {
         Some(end) if line.starts_with('[') => (&line[..=end], end + 1),
         _ => (key, line.find(key).unwrap_or(0) + key.len()),
     };
+
     let message = format!("{} is given twice", code(name));
+
     // The nearest line above that starts in the same way is good enough for a label.
     let before = format!("\n{}", &text[..start]);
     let first = before.rfind(&format!("\n{}", &line[..end]));
@@ -76,11 +86,13 @@ fn report_duplicate(cx: &mut Context<'_>, text: &str, span: Span) {
         let at = first + span.start - start;
         Place::File((at..at + key.len()).into())
     });
+
     let help = if line.starts_with('[') {
         "merge the two tables, or rename one of them"
     } else {
         "remove one of them"
     };
+
     cx.error("plan::duplicate-key", Place::File(span), message)
         .label("given again")
         .also(first, "first given here")

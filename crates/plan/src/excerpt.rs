@@ -69,9 +69,11 @@ impl Workload {
             }
             Self::Sysbench(sysbench) => sysbench_steps(sysbench),
         };
+
         let Some(last) = steps.iter().position(|(name, _)| *name == step) else {
             return Vec::new();
         };
+
         let before = steps[..last].iter().filter(|(_, is_needed)| *is_needed);
         before.chain([&steps[last]]).map(|(name, _)| (*name).clone()).collect()
     }
@@ -115,9 +117,11 @@ pub fn excerpt(plan: &Plan, text: &str, sets: &[String], wanted: &Excerpt<'_>) -
     for key in KEPT_KEYS {
         out.entries.extend(root.take(key));
     }
+
     if plan.reuse != Reuse::Off {
         out.set("reuse", string("run"));
     }
+
     if plan.listen.is_some() {
         out.set("listen", string(LISTEN));
     }
@@ -138,10 +142,12 @@ pub fn excerpt(plan: &Plan, text: &str, sets: &[String], wanted: &Excerpt<'_>) -
 
     out.set("workload", Value::Table(workload(&mut root, plan, wanted)?));
     out.set("build", Value::Table(builds(&mut root, plan, wanted)?));
+
     let configs = configs(&mut root, plan, wanted)?;
     if !configs.entries.is_empty() {
         out.set("config", Value::Table(configs));
     }
+
     let targets = targets(plan, wanted)?;
     out.set("target", Value::List(targets));
 
@@ -163,9 +169,11 @@ fn workload(root: &mut Table, plan: &Plan, wanted: &Excerpt<'_>) -> Option<Table
 
     let steps = wanted.steps.iter().map(|step| node(string(step)));
     table.set("steps", Value::List(steps.collect()));
+
     // Keys of steps and tests that are left out would be mistakes.
     let is_wanted = |name: &str| wanted.steps.iter().any(|step| step == name);
     retain(&mut table, "step", is_wanted);
+
     let is_test_of = |step: &str, name: &str| {
         step.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
     };
@@ -202,18 +210,22 @@ fn builds(root: &mut Table, plan: &Plan, wanted: &Excerpt<'_>) -> Option<Table> 
     let mut builds = Table::default();
     for target in wanted.targets {
         let build = &plan.builds[target_named(plan, target)?.build];
+
         // Both targets may have one build.
         let Some(entry) = declared.take(&build.name) else {
             continue;
         };
+
         let Value::Table(mut table) = entry.node.value else {
             return None;
         };
+
         if let Some(source) = wanted.sources.get(&build.name) {
             table.take("url");
             table.take("replica-url");
             table.set(build.engine.name(), string(source));
         }
+
         builds.set(&build.name, Value::Table(table));
     }
     Some(builds)
@@ -224,6 +236,7 @@ fn configs(root: &mut Table, plan: &Plan, wanted: &Excerpt<'_>) -> Option<Table>
     let declared = taken_table(root, "config");
     let factors = taken_table(root, "factors");
     let mut configs = Table::default();
+
     for (target, file_options) in wanted.targets.iter().zip(&wanted.file_options) {
         let config = &plan.configs[target_named(plan, target)?.config];
         let engine = config.engine.name();
@@ -235,8 +248,10 @@ fn configs(root: &mut Table, plan: &Plan, wanted: &Excerpt<'_>) -> Option<Table>
             // The plan has none for this engine: its targets have the empty one.
             (None, None) => continue,
         };
+
         merged.take("extends");
         merged.take("file");
+
         if !file_options.is_empty() {
             let mut set = Table::default();
             for (name, value) in file_options {
@@ -251,6 +266,7 @@ fn configs(root: &mut Table, plan: &Plan, wanted: &Excerpt<'_>) -> Option<Table>
                 merged.set(UNKNOWN_OPTIONS, string("skip"));
             }
         }
+
         let path = format!("config.{engine}.{}", key_part(&config.name));
         leave_out(&mut merged, &path, &wanted.left_out);
 
@@ -347,7 +363,9 @@ fn targets(plan: &Plan, wanted: &Excerpt<'_>) -> Option<Vec<Node>> {
     for name in wanted.targets {
         let target = target_named(plan, name)?;
         let one = |name: &str| Value::List(vec![node(string(name))]);
+
         let mut table = Table::default();
+
         table.set("builds", one(&plan.builds[target.build].name));
         table.set("configs", one(&plan.configs[target.config].name));
         if let Some(loader) = target.load_with {

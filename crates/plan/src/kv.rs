@@ -98,10 +98,12 @@ pub(crate) fn read(cx: &mut Context<'_>, node: Node) -> Option<Kv> {
     let value_size = cx.value(section, "value-size", &Quantity::count(VALUE_SIZE), 400);
     let compression_ratio = cx.value(section, "compression-ratio", &Quantity::share(), 0.5);
     let write_rate = cx.field(section, "write-rate", &Quantity::byte_rate(), 2 << 20);
+
     let time = Quantity::time(step::TIME_MIN..=TIME_MAX);
     let read_time = cx.field(section, "read-time", &time, Duration::from_secs(5));
     let read_write_time = cx.field(section, "read-write-time", &time, Duration::from_secs(10));
     let multiget = Quantity::count(MULTIGET_KEYS);
+
     let mut kv = Kv {
         steps: Vec::new(),
         keys: keys.value,
@@ -148,6 +150,7 @@ fn step(
         let kind = Quantity::time(step::TIME_MIN..=TIME_MAX);
         cx.inherited(section, "time", &kind, from, from.value).value
     };
+
     match kind {
         Kind::FillSeq => KvStepKind::FillSeq,
         Kind::Drain => KvStepKind::Drain,

@@ -177,11 +177,13 @@ fn read(cx: &mut Context<'_>, path: &str, root: tree::Table) -> Option<Plan> {
     let is_against_itself = twin_node.is_some();
     let mut compared = Compared::read(cx, section, base_node.as_ref(), is_against_itself);
     section.finish(cx);
+
     check_engines(cx, variants.as_deref(), &compared.builds);
     if let Some(node) = &twin_node {
         compared.targets = twins(cx, base_at, node, &compared.targets, compared.are_known);
         compared.designed = None;
     }
+
     let Compared { builds, configs, targets, designed, are_known } = compared;
     repeats.check(cx, &targets);
 
@@ -261,6 +263,7 @@ impl Compared {
         if cx.errors() > errors {
             return compared;
         }
+
         if entries.are_given() {
             let made = factors::read(cx, entries, &compared.builds, &mut compared.configs);
             if let Some(made) = made {
@@ -389,6 +392,7 @@ fn profile(cx: &mut Context<'_>, section: &mut Section) -> Profile {
         frequency_hz: cx.value(&mut section, "frequency", &frequency, FREQUENCY_HZ),
         call_graph: cx.value(&mut section, "call-graph", &call_graph, CallGraph::Auto),
     };
+
     section.finish(cx);
     profile
 }
@@ -417,6 +421,7 @@ fn exact(cx: &mut Context<'_>, section: &mut Section) -> Exact {
         warmup: cx.value(&mut section, "warmup", &warmup, EXACT_WARMUP),
         simulate: cx.value(&mut section, "simulate", &simulate, Simulate::Nothing),
     };
+
     section.finish(cx);
     exact
 }

@@ -148,6 +148,7 @@ fn join_names(mut path: Path, is_table: bool) -> Path {
         ["config", _, _, "set" | "load", ..] => (4, path.len()),
         _ => return path,
     };
+
     if to > from + 1 {
         let joined = names(&path)[from..to].join(".");
         let place = path[from].1;

@@ -185,6 +185,7 @@ impl Dimension {
                 QuantityError::NotANumber
             });
         }
+
         let factor = self.factor_of(unit)?;
 
         // In integers, so that large numbers stay exact.
@@ -193,6 +194,7 @@ impl Dimension {
             .replace('_', "")
             .parse()
             .map_err(|_| QuantityError::OutOfRange)?;
+
         let product = u128::from(digits) * u128::from(factor);
         let divisor = 10_u128.checked_pow(fraction.len() as u32).ok_or(QuantityError::NotWhole)?;
         if product.is_multiple_of(divisor) {
@@ -351,6 +353,7 @@ impl<T: Number> Quantity<T> {
     ) {
         let min = self.range.start().format(self.dimension);
         let max = self.range.end().format(self.dimension);
+
         // The largest number of the type says nothing about the plan.
         let has_maximum = max != self.dimension.format(u64::MAX);
         let allowed = if has_maximum || !is_low {

@@ -66,6 +66,7 @@ impl<'a> Context<'a> {
     pub(crate) fn new(text: &'a str) -> Self {
         let after_newlines = text.match_indices('\n').map(|(newline, _)| newline + 1);
         let line_starts = std::iter::once(0).chain(after_newlines).collect();
+
         Self {
             text,
             line_starts,
@@ -153,6 +154,7 @@ impl<'a> Context<'a> {
             Place::File(span) => {
                 let line = self.line_starts.partition_point(|&start| start <= span.start);
                 let line_start = self.line_starts[line - 1];
+
                 let before = &self.text[line_start..self.text.floor_char_boundary(span.start)];
                 format!("plan:{line}:{}", before.chars().count() + 1)
             }
@@ -173,6 +175,7 @@ impl<'a> Context<'a> {
     /// plan escapes characters of the text.
     pub(crate) fn within(&self, node: &Node, start: usize, end: usize) -> Place {
         let (text, place) = (node.text().unwrap_or_default(), node.place);
+
         // The length of the quotes before the text.
         let lead = match place {
             Place::File(span) => {
@@ -182,6 +185,7 @@ impl<'a> Context<'a> {
             Place::Set { span, .. } if span.end - span.start == text.len() => Some(0),
             Place::Set { .. } | Place::Nowhere => None,
         };
+
         match lead {
             Some(lead) => place.part(lead + start, lead + end),
             None => place,
@@ -231,6 +235,7 @@ impl<'a> Context<'a> {
                 Field { value: read.unwrap_or(default), place: node.place, trusted }
             }
         };
+
         self.resolve(name, kind.show(&field.value), field.place);
         field
     }
@@ -274,6 +279,7 @@ impl<'a> Context<'a> {
     {
         let least = self.field(section, min_key, kind, min);
         let most = self.field(section, max_key, kind, max);
+
         if least.trusted && most.trusted && least.value > most.value {
             let name = section.name_of(min_key);
             let min =
@@ -392,6 +398,7 @@ impl Section {
 
         let errors = cx.errors();
         self.finish(cx);
+
         // An unknown key is probably a misspelling of one of them.
         if entries.is_empty() && cx.errors() == errors {
             missing(cx);
@@ -406,6 +413,7 @@ impl Section {
                 .also(entries[0].key_place, "first given here")
                 .help(help);
         }
+
         let entry = entries.pop()?;
         entries.is_empty().then_some(entry)
     }

@@ -61,14 +61,17 @@ const SET: &str = "--set ";
 fn summary(diagnostics: &[Diagnostic], path: &str) -> Option<String> {
     let is_error = |diagnostic: &&Diagnostic| diagnostic.severity == Severity::Error;
     let errors = diagnostics.iter().filter(is_error).count();
+
     let warnings = match diagnostics.len() - errors {
         _ if errors == 0 => return None,
         0 => String::new(),
         warnings => format!(" and {}", counted(warnings, "warning")),
     };
+
     let is_set = |diagnostic: &Diagnostic| matches!(diagnostic.place, Place::Set { .. });
     let place = if diagnostics.iter().all(is_set) { "--set" } else { path };
     let errors = counted(errors, "error");
+
     Some(format!("{errors}{warnings} in `{place}`; nothing was run"))
 }
 
@@ -85,6 +88,7 @@ fn locate(sources: &[Source<'_>], place: Place) -> Option<(usize, Range<usize>)>
         Place::Set { index, span } => (index + 1, span, SET.len()),
         Place::Nowhere => return None,
     };
+
     let text = &sources.get(at)?.text;
     let start = text.floor_char_boundary(span.start + shift);
     let end = text.ceil_char_boundary(span.end + shift).max(start);
@@ -106,6 +110,7 @@ fn group<'s>(sources: &'s [Source<'s>], diagnostic: &'s Diagnostic) -> Group<'s>
         Severity::Warning => Level::WARNING,
     };
     let title = level.primary_title(diagnostic.message.as_str()).id(diagnostic.code);
+
     let mut elements: Vec<Element<'s>> = Vec::new();
     if diagnostic.place == Place::Nowhere {
         elements.extend(sources[0].path.map(|path| Origin::path(path).into()));
@@ -113,11 +118,13 @@ fn group<'s>(sources: &'s [Source<'s>], diagnostic: &'s Diagnostic) -> Group<'s>
 
     let mut labels = labels(sources, diagnostic);
     let mut notes = Vec::new();
+
     // All labels in one source are shown together.
     while let Some(first) = labels.first() {
         let (source, label) = (first.source, first.label);
         let of_source: Vec<LabeledRange<'s>> =
             labels.extract_if(.., |other| other.source == source).collect();
+
         let Source { path, text } = &sources[source];
         if path.is_none() && !elements.is_empty() {
             notes.push(Level::NOTE.message(format!("{label}: `{text}`")).into());

@@ -54,6 +54,7 @@ impl ValueKind for RepeatsKind {
         if node.text() == Some(UNTIL_DECIDED) {
             return Some(RepeatsValue::UntilDecided);
         }
+
         let count = COUNT.read(cx, name, node);
         if count.is_none()
             && let Some(diagnostic) = cx.diagnostics.last_mut()
@@ -62,6 +63,7 @@ impl ValueKind for RepeatsKind {
             diagnostic
                 .help(format!("{text} adds repeats until all is decided, or a `{TIME}` is up"));
         }
+
         count.map(RepeatsValue::Count)
     }
 
@@ -81,6 +83,7 @@ impl Repeats {
     /// Reads the repeats and their order.
     pub(crate) fn read(cx: &mut Context<'_>, section: &mut Section) -> Self {
         let field = cx.field(section, "repeats", &RepeatsKind, RepeatsValue::Count(1));
+
         let (count, until_decided) = match field.value {
             RepeatsValue::Count(count) => {
                 if field.trusted {
@@ -98,6 +101,7 @@ impl Repeats {
                 (1, Some(until_decided))
             }
         };
+
         let order = cx.value(section, "order", &Choice(Order::NAMES), Order::Interleaved);
         Self { count, until_decided, order, place: field.place }
     }
@@ -107,12 +111,14 @@ impl Repeats {
         if self.until_decided.is_none() {
             return;
         }
+
         if self.order == Order::Grouped {
             let message = "repeats can't be added to a run in which targets do not take turns";
             cx.error("plan::conflict", self.place, message)
                 .label("the `order` is `\"grouped\"`")
                 .help("remove `order`: the default is `\"interleaved\"`");
         }
+
         if targets.len() == 1 {
             let message = "there is nothing to decide: the plan has one target";
             cx.error("plan::conflict", self.place, message)
@@ -126,6 +132,7 @@ impl Repeats {
 /// those of the file as well.
 fn refuse_limits(cx: &mut Context<'_>, section: &mut Section, repeats_place: Place) {
     let is_overridden = matches!(repeats_place, Place::Set { .. });
+
     for key in [TIME, EFFECT] {
         if let Some(entry) = section.take(key)
             && !(is_overridden && matches!(entry.node.place, Place::File(_)))

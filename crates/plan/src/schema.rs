@@ -62,6 +62,7 @@ pub(crate) fn table_with(key: &str) -> Option<String> {
             ["build", _] => "of `[build.NAME]`".to_owned(),
             _ => return None,
         };
+
         if !tables.contains(&table) {
             tables.push(table);
         }
@@ -97,6 +98,7 @@ pub fn schema() -> Json {
     for (path, schema) in KEYS.iter() {
         add(&mut root, path, schema.as_ref());
     }
+
     root["$schema"] = json!("http://json-schema.org/draft-07/schema#");
     root["title"] = json!("A plan of Assay");
     let properties = &mut root["properties"];
@@ -112,6 +114,7 @@ pub fn schema() -> Json {
         }
     }
     build["oneOf"] = Json::Array(sources);
+
     let workload = &mut properties["workload"];
     workload["maxProperties"] = json!(1);
 
@@ -140,6 +143,7 @@ fn table() -> Json {
 fn add(root: &mut Json, path: &str, schema: Option<&Json>) {
     let names = names(path);
     let mut node = root;
+
     // The last two names before the current one.
     let mut above = ["", ""];
     for (depth, name) in names.iter().enumerate() {
@@ -154,6 +158,7 @@ fn add(root: &mut Json, path: &str, schema: Option<&Json>) {
         } else {
             &mut node["properties"][name]
         };
+
         let is_last = depth + 1 == names.len();
         if slot.is_null() || *slot == json!(false) {
             *slot = match schema {
@@ -191,6 +196,7 @@ fn by_hand(above: [&str; 2], key: &str) -> Option<Json> {
     let map = |values: Json| json!({ "type": "object", "additionalProperties": values });
     let scalar = json!({ "type": ["string", "number", "boolean"] });
     let is_at_top = above == ["", ""];
+
     Some(match key {
         FACTORS if is_at_top => table(),
         "exclude" | "combinations" => json!({ "type": "array", "items": map(scalar) }),
@@ -228,6 +234,7 @@ fn described(names: &[&str], mut schema: Json) -> Json {
     {
         schema.remove("default");
     }
+
     if let Some(description) = Description::of(&table.join("."), key) {
         schema["description"] = json!(description.meaning.replace('`', ""));
     }

@@ -120,11 +120,13 @@ impl<S: StepKind> ValueKind for Step<'_, S> {
         if !value.kind.can_repeat() {
             return "remove one of them".to_owned();
         }
+
         let base = match (S::parse(&value.name, self.0), value.name.rsplit_once('.')) {
             (None, Some((base, _))) => base,
             _ => &value.name,
         };
         let repeated = format!("{base}.again");
+
         format!("to repeat a step, add a suffix: {}", code(&repeated))
     }
 
@@ -163,6 +165,7 @@ pub(crate) fn check_load<S: StepKind + PartialEq>(
     let Some((load, load_place)) = steps.find(|(step, _)| step.kind == load) else {
         return false;
     };
+
     let mut others = names.value.iter();
     let first = others.find(|(step, _)| !step.kind.may_precede_load());
     if let Some((first, place)) = first.filter(|(first, _)| first != load) {
@@ -172,6 +175,7 @@ pub(crate) fn check_load<S: StepKind + PartialEq>(
             .also(*load_place, format!("loads the {what}"))
             .help(format!("start the list with {}", code(&load.name)));
     }
+
     true
 }
 
@@ -186,6 +190,7 @@ pub(crate) fn check_once<S: StepKind + PartialEq>(
     let Some((first, first_place)) = steps.next() else {
         return;
     };
+
     for (step, place) in steps {
         let (name, first) = (code(&step.name), code(&first.name));
         let message = format!("step {name} repeats {first}, which can run only once");
@@ -226,6 +231,7 @@ pub(crate) fn steps<S: StepKind, T>(
             report_unknown(cx, &entry.key, entry.key_place, &path, help);
             continue;
         };
+
         if names.value.iter().any(|(other, _)| *other == name) {
             tables.push(entry);
             continue;
@@ -240,6 +246,7 @@ pub(crate) fn steps<S: StepKind, T>(
                 .also(names.place, "the steps that run")
                 .help(format!("{suggestion}add it to `{list}`, or remove its table"));
         }
+
         // It is still read, to report its errors.
         let resolved = cx.resolved.len();
         let section = &mut section_of_step(cx, &path, &name.name, Some(entry));

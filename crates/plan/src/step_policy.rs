@@ -18,13 +18,16 @@ pub(crate) fn read(cx: &mut Context<'_>, section: &mut Section, has_replicas: bo
     let checks = cx.value(section, "checks", &Choice(Checks::NAMES), Checks::Full);
     let error_limit = cx.value(section, "error-limit", &Quantity::count(0..=u64::MAX), 0);
     let attempts = cx.value(section, "attempts", &Quantity::count(1..=1_000_000), 100);
+
     let keys = ["settle-at-least", "settle-at-most"];
     let defaults = [Duration::ZERO, Duration::from_secs(1200)];
     let (settle_at_least, settle_at_most) = cx.pair(section, keys, &time, defaults);
+
     let lag_at_most = if has_replicas {
         cx.value(section, "lag-at-most", &time, LAG_AT_MOST)
     } else {
         LAG_AT_MOST
     };
+
     StepPolicy { checks, error_limit, attempts, settle_at_least, settle_at_most, lag_at_most }
 }

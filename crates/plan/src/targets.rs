@@ -60,6 +60,7 @@ pub(crate) fn read(
     for node in nodes {
         loaded.extend(read_one(cx, node, parts, &mut targets, &mut first_places));
     }
+
     for Loaded { targets: indexes, loader } in loaded {
         let index = index_named(cx, LOAD_WITH, &loader, &targets, true);
         targets[indexes].iter_mut().for_each(|target| target.load_with = index);
@@ -88,6 +89,7 @@ fn read_one(
         Some(names) => parts.configs_named(cx, &names, &builds, are_known),
         None => parts.configs_of(&builds, |_| true),
     };
+
     let loader = section.take(LOAD_WITH).map(|entry| entry.node);
     section.finish(cx);
     if cx.errors() > errors {
@@ -114,6 +116,7 @@ fn read_one(
                 name += &format!("{LOADED_SUFFIX}{other}");
             }
             let here = config_place.or(*build_place).or(place);
+
             if let Some(first) = first_places.get(&name) {
                 let message = format!("target {} is defined twice", code(&name));
                 cx.error("plan::duplicate-target", here, message)
@@ -143,6 +146,7 @@ fn refuse_factor_of_both(
     let Some((factor, _)) = build.build.factors.iter().find(is_of_both) else {
         return;
     };
+
     let message = format!("target {} has the factor {} twice", code(target), code(factor));
     cx.error("plan::duplicate-key", config.place, message)
         .label("its config sets it")
@@ -166,6 +170,7 @@ pub(crate) fn index_named(
 ) -> Option<usize> {
     let name = Line.read(cx, key, node).filter(|_| are_known)?;
     let names: Vec<&str> = targets.iter().map(|target| target.name.as_str()).collect();
+
     let index = names.iter().position(|other| *other == name);
     if index.is_none() {
         let message = format!("{} names an unknown target: {}", code(key), code(&name));
@@ -186,6 +191,7 @@ pub(crate) fn with_twin(cx: &mut Context<'_>, place: Place, target: &Target) -> 
             .help("compare it with the target that loads its database");
         return Vec::new();
     }
+
     let twin = Target { name: format!("{}{TWIN_SUFFIX}", target.name), ..target.clone() };
     vec![target.clone(), twin]
 }
@@ -284,6 +290,7 @@ impl TargetParts<'_> {
                 let usable = self.configs_of(builds, |_| true);
                 let same_name = self.configs.iter().find(|other| other.config.name == *name);
                 let elsewhere = same_name.map(|other| (other.config.engine, other.place));
+
                 let message = format!("unknown config: {}", code(name));
                 report_unknown_config(cx, *place, message, elsewhere)
                     .label("no build of this target can use a config of this name")

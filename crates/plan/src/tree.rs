@@ -46,6 +46,7 @@ impl Node {
     /// Copies a value from the TOML parser; `place` turns a range of the parsed text into a place.
     pub(crate) fn new(value: &Spanned<DeValue<'_>>, place: &dyn Fn(Range<usize>) -> Place) -> Self {
         let span = value.span();
+
         let value = match value.get_ref() {
             DeValue::Array(list) => {
                 Value::List(list.iter().map(|value| Self::new(value, place)).collect())
@@ -60,6 +61,7 @@ impl Node {
             DeValue::Boolean(boolean) => Value::Boolean(*boolean),
             DeValue::Datetime(_) => Value::Datetime,
         };
+
         Self { value, place: place(span) }
     }
 

@@ -21,12 +21,14 @@ impl ValueKind for CpuList {
         const HELP: &str = "list CPUs by number, as the kernel does: `\"0\"`, `\"0-3,8\"`";
         let text = cx.text(name, node, "a string of CPU numbers", HELP)?;
         let cpus = parse_cpus(text);
+
         if cpus.is_none() {
             let message = format!("{} is not a list of CPUs: {}", code(name), code(text));
             cx.error("plan::bad-number", node.place, message)
                 .label("expected numbers and ranges")
                 .help(HELP);
         }
+
         cpus
     }
 
@@ -146,6 +148,7 @@ impl<T: Copy + PartialEq> ValueKind for Choice<T> {
         let help = format!("allowed: {}", list(&words));
         let text = cx.text(name, node, "a string", &help)?;
         let entry = self.0.iter().find(|(word, _)| *word == text);
+
         if entry.is_none() {
             let message = format!("{} has an unknown value: {}", code(name), code(text));
             cx.error("plan::unknown-value", node.place, message)
@@ -174,6 +177,7 @@ impl ValueKind for Line {
 
     fn read(&self, cx: &mut Context<'_>, name: &str, node: &Node) -> Option<String> {
         let text = cx.text(name, node, "a string", "")?;
+
         if text.trim().is_empty() {
             let message = format!("{} is empty", code(name));
             cx.error("plan::bad-text", node.place, message)
@@ -181,12 +185,14 @@ impl ValueKind for Line {
                 .help("give the key a value, or remove it");
             return None;
         }
+
         if text.chars().any(char::is_control) {
             let message = format!("{} holds a control character: {}", code(name), code(text));
             cx.error("plan::bad-text", node.place, message)
                 .label("expected one line of text without control characters");
             return None;
         }
+
         Some(text.to_owned())
     }
 
@@ -208,12 +214,14 @@ impl ValueKind for Script {
     fn read(&self, cx: &mut Context<'_>, name: &str, node: &Node) -> Option<String> {
         let text = cx.text(name, node, "a string", "")?;
         let is_bad = |letter: char| letter.is_control() && !['\n', '\t'].contains(&letter);
+
         if text.trim().is_empty() || text.contains(is_bad) {
             let message = format!("{} is no command of a shell: {}", code(name), code(text));
             cx.error("plan::bad-text", node.place, message)
                 .label("expected one or more lines of text, without other control characters");
             return None;
         }
+
         Some(text.to_owned())
     }
 
@@ -284,15 +292,19 @@ pub(crate) fn check_name(cx: &mut Context<'_>, message: &str, text: &str, place:
     if is_name(text) {
         return true;
     }
+
     let label = match text.chars().find(|c| !may_be_in_name(*c)) {
         Some(c) => format!("{} is not allowed in a name", code(&c.to_string())),
         None if text.is_empty() => "a name cannot be empty".to_owned(),
         None => format!("{} characters; at most {NAME_LENGTH_MAX} are allowed", text.len()),
     };
+
     let message = format!("{message}: {}", code(text));
+
     let similar = text.replace([' ', '.', '/', ':'], "-");
     let similar =
         if is_name(&similar) { format!("did you mean {}?", code(&similar)) } else { String::new() };
+
     cx.error("plan::bad-name", place, message).label(label).help(similar).help(NAME_HELP);
     false
 }
@@ -314,6 +326,7 @@ impl<K: ValueKind> ListOf<K> {
                 return None;
             }
         };
+
         let mut end = 0;
         let parts = text.split(',').map(|part| {
             end += part.len() + 1;
@@ -342,12 +355,15 @@ where
                 .help("add a value, or remove the key");
             return None;
         }
+
         let errors = cx.errors();
         let mut values: Vec<(K::Value, Place)> = Vec::new();
+
         for node in &nodes {
             let Some(value) = self.0.read(cx, name, node) else {
                 continue;
             };
+
             if let Some((_, first)) = values.iter().find(|(other, _)| *other == value) {
                 let message = format!("{} has {} twice", code(name), code(&self.0.show(&value)));
                 cx.error("plan::duplicate-value", node.place, message)
@@ -355,6 +371,7 @@ where
                     .also(*first, "first listed here")
                     .help(self.0.help_for_duplicate(&value));
             }
+
             values.push((value, node.place));
         }
         (cx.errors() == errors).then_some(values)

@@ -48,6 +48,7 @@ pub(crate) fn read(
         let Some(mut changes) = table_of(cx, &variant_path, entry.node) else {
             continue;
         };
+
         if let Some(nested) = changes.take("variant") {
             let message = format!("unknown key `variant` in `[{variant_path}]`");
             cx.error("plan::unknown-key", nested.key_place, message)
@@ -57,6 +58,7 @@ pub(crate) fn read(
 
         let before = cx.resolved.len();
         let workload = changed(cx, &shared, changes, noted, &read_one);
+
         // Listings show a variant's values below its own table.
         for value in &mut cx.resolved[before..] {
             let key = value.key.strip_prefix(path).unwrap_or("");
@@ -65,6 +67,7 @@ pub(crate) fn read(
         if cx.resolved.len() == before {
             cx.resolve(variant_path, "{}".to_owned(), entry.key_place);
         }
+
         variants.extend(workload.map(|workload| Variant {
             name: Some(entry.key),
             workload,

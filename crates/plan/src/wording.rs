@@ -11,6 +11,7 @@ const LENGTH_MAX: usize = 60;
 pub(crate) fn code(text: &str) -> String {
     let mut out = String::from("`");
     let text = redact(text);
+
     for (count, c) in text.chars().enumerate() {
         if count == LENGTH_MAX {
             out.push_str("...");
@@ -18,6 +19,7 @@ pub(crate) fn code(text: &str) -> String {
         }
         if c.is_control() { out.extend(c.escape_default()) } else { out.push(c) }
     }
+
     out.push('`');
     out
 }

@@ -69,6 +69,7 @@ fn link(figures: &Figures, judgement: &Judgement<'_>, older: &str, newer: &str) 
     }
 
     let compared = compare(figures, &options);
+
     let found = match judgement.by {
         MeasuredBy::Repeats(metric) => {
             let mut rows = compared.rows.iter();
@@ -80,6 +81,7 @@ fn link(figures: &Figures, judgement: &Judgement<'_>, older: &str, newer: &str) 
         MeasuredBy::Work => of_work(&compared, judgement, newer, false),
         MeasuredBy::BackgroundWork => of_work(&compared, judgement, newer, true),
     };
+
     found.unwrap_or(Link { ratio: None, interval: None, finding: Finding::Undecided })
 }
 
@@ -88,7 +90,9 @@ fn of_repeats(row: &ComparedStep, threshold: f64) -> Link {
     let Some(interval) = row.interval else {
         return Link { ratio: row.ratio, interval: None, finding: Finding::Undecided };
     };
+
     let (low, high) = (interval.low, interval.high);
+
     let finding = if low > 1.0 || high < 1.0 {
         Finding::Differs
     } else if low >= 1.0 / (1.0 + threshold) && high <= 1.0 + threshold {
@@ -96,6 +100,7 @@ fn of_repeats(row: &ComparedStep, threshold: f64) -> Link {
     } else {
         Finding::Undecided
     };
+
     Link { ratio: row.ratio, interval: Some([low, high]), finding }
 }
 
@@ -112,9 +117,11 @@ fn of_work(
             && work.step == judgement.step
             && work.part.connection.is_none() == is_background
     })?;
+
     let (Some(ratio), Some(shown_from)) = (work.ratio, work.shown_from) else {
         return Some(Link { ratio: work.ratio, interval: None, finding: Finding::Undecided });
     };
+
     let finding = if work.verdict.is_change() {
         Finding::Differs
     } else if shown_from <= judgement.threshold {
@@ -122,6 +129,7 @@ fn of_work(
     } else {
         Finding::Undecided
     };
+
     let interval = [ratio * (1.0 - shown_from).max(0.0), ratio * (1.0 + shown_from)];
     Some(Link { ratio: Some(ratio), interval: Some(interval), finding })
 }

@@ -88,7 +88,9 @@ impl Search {
         let Some(ends) = self.result(TrialKind::Ends, low, high) else {
             return Next::Measure(Trial { kind: TrialKind::Ends, low, high, level: SHARE });
         };
+
         let link = ends.links[0];
+
         let mut changes = Vec::new();
         let needed = match link.finding {
             Finding::Differs => self.narrow(Interval { low, high, link }, &mut changes),
@@ -96,6 +98,7 @@ impl Search {
             Finding::Same => None,
             Finding::Undecided => return Next::End(Outcome::EndsUndecided),
         };
+
         match needed {
             Some(trial) => Next::Measure(trial),
             None if changes.is_empty() => Next::End(Outcome::NoChange),
@@ -106,6 +109,7 @@ impl Search {
     /// Compares the middle with ends that do not differ. Returns the trial that is needed first.
     fn explore(&self, low: usize, high: usize, changes: &mut Vec<Change>) -> Option<Trial> {
         let tried: Vec<usize> = self.middles(low, high).map(|(middle, _)| middle).collect();
+
         let Some((middle, result)) =
             self.middles(low, high).find(|(_, result)| result.is_decided())
         else {
@@ -113,6 +117,7 @@ impl Search {
             let gives_up = tried.len() >= UNDECIDED_MAX;
             return (!gives_up).then(|| self.middle_trial(next, low, high));
         };
+
         self.narrow_beside(low, middle, high, result, changes)
     }
 
@@ -154,6 +159,7 @@ impl Search {
             Interval { low, high: middle, link: result.links[0] },
             Interval { low: middle, high, link: result.links[1] },
         ];
+
         for side in sides {
             if side.link.finding != Finding::Differs {
                 continue;
@@ -177,11 +183,13 @@ impl Search {
             changes.push(self.change(interval, ChangeEnd::Undecided));
             return None;
         }
+
         let Some(again) = self.result(TrialKind::Confirmation, low, high) else {
             let earlier = self.count_of(|kind| kind == TrialKind::Confirmation);
             let level = SHARE * share_of_endless(earlier + 1);
             return Some(Trial { kind: TrialKind::Confirmation, low, high, level });
         };
+
         let is_same_way = is_more(again.links[0]) == is_more(link);
         let is_confirmed = again.links[0].finding == Finding::Differs && is_same_way;
         let end = if is_confirmed { ChangeEnd::Confirmed } else { ChangeEnd::NotConfirmed };
@@ -227,6 +235,7 @@ impl Search {
         } else {
             SHARE * share_of_endless(number - halvings)
         };
+
         // It compares the candidate with two others.
         Trial { kind: TrialKind::Middle(middle), low, high, level: share / 2.0 }
     }

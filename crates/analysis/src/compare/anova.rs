@@ -47,15 +47,19 @@ impl Anova {
         let machines = groups.len() as f64;
         let sizes = || groups.iter().map(|group| group.len() as f64);
         let count: f64 = sizes().sum();
+
         if groups.len() < 2 {
             return None;
         }
+
         let total = mean(&groups.concat());
         let around_total = groups.iter().map(|group| (mean(group) - total).powi(2));
         let between: f64 = sizes().zip(around_total).map(|(n, square)| n * square).sum();
+
         let within = groups.iter().map(|group| variance(group) * (group.len() as f64 - 1.0));
         let squares: f64 = sizes().map(|size| size * size).sum();
         let within_freedom = count - machines;
+
         Some(Self {
             between: between / (machines - 1.0),
             between_freedom: machines - 1.0,
@@ -87,23 +91,28 @@ fn log_ratio(pair: &Pair) -> f64 {
 pub(super) fn between_machines(pairs: &[Pair]) -> Option<VarianceShare> {
     let level = |pair: &Pair| f64::midpoint(pair.base.ln(), pair.value.ln());
     let ratios: Vec<f64> = pairs.iter().map(log_ratio).collect();
+
     // The noise of a single value has twice the variance that it adds to the mean of a pair.
     let noise = variance(&ratios) / 4.0;
+
     let mut levels = Anova::of(&by_machine(pairs, level))?;
     if levels.within_freedom == 0.0 {
         // One pair of each machine: base and target are the two values of a machine.
         levels.within = noise;
         levels.within_freedom = levels.between_freedom;
     }
+
     let freedom = [levels.between_freedom, levels.within_freedom];
     let within = 1.0 + noise / levels.within.max(LEAST_VARIANCE);
     let share = |ratio: f64| {
         let between = ((ratio - 1.0) / levels.size).max(0.0);
         between / (between + within)
     };
+
     let ratio = levels.ratio();
     let tail = ERROR_RATE / 2.0;
     let [first, second] = freedom;
+
     Some(VarianceShare {
         share: share(ratio),
         low: share(ratio / f_quantile(tail, freedom)),
@@ -118,10 +127,12 @@ pub(super) fn between_machines(pairs: &[Pair]) -> Option<VarianceShare> {
 pub(super) fn machine_values(pairs: &[Pair]) -> Option<Vec<f64>> {
     let groups = by_machine(pairs, log_ratio);
     let anova = Anova::of(&groups).filter(|anova| anova.within_freedom > 0.0)?;
+
     let freedom = [anova.between_freedom, anova.within_freedom];
     if f_tail(anova.ratio(), freedom) > DIFFERENCE_LEVEL {
         return None;
     }
+
     let total = mean(&groups.concat());
     let weight = groups.len() as f64 / pairs.len() as f64;
     let value = |group: &Vec<f64>| total + weight * group.len() as f64 * (mean(group) - total);

@@ -18,30 +18,29 @@ pub(super) fn studentized(
     seed: u64,
 ) -> Vec<f64> {
     // Sorted, so that the order in which values came does not matter.
-    let sorted: Vec<Vec<f64>> = samples
-        .iter()
-        .map(|sample| {
-            let mut sample = sample.to_vec();
-            sample.sort_by(f64::total_cmp);
-            sample
-        })
-        .collect();
+    let mut sorted: Vec<Vec<f64>> = samples.iter().map(|sample| sample.to_vec()).collect();
+    for sample in &mut sorted {
+        sample.sort_by(f64::total_cmp);
+    }
+
     let measured = difference(&sorted);
     let t_max = sorted.iter().map(|sample| furthest(sample)).sum::<f64>() / measured.error;
+
     let mut random = Random::new(seed);
     let mut drawn = sorted.clone();
-    let mut t_values: Vec<f64> = (0..resamples)
-        .map(|_| {
-            for (drawn, from) in drawn.iter_mut().zip(&sorted) {
-                for value in drawn.iter_mut() {
-                    *value = from[random.below(from.len() as u64) as usize];
-                }
+    let mut t_values = Vec::new();
+    for _ in 0..resamples {
+        for (values, from) in drawn.iter_mut().zip(&sorted) {
+            for value in values {
+                *value = from[random.below(from.len() as u64) as usize];
             }
-            let mean = difference(&drawn);
-            let t = ((mean.center - measured.center) / mean.error).abs();
-            t.min(t_max)
-        })
-        .collect();
+        }
+
+        let mean = difference(&drawn);
+        let t = ((mean.center - measured.center) / mean.error).abs();
+        t_values.push(t.min(t_max));
+    }
+
     t_values.sort_by(f64::total_cmp);
     t_values
 }

@@ -95,6 +95,7 @@ impl Prior {
 pub(super) fn borrow_spreads(comparisons: &mut [&mut UndecidedRow]) {
     let metrics = distinct(comparisons.iter().map(|draft| draft.row.metric.as_str()));
     let metrics: Vec<String> = metrics.into_iter().map(str::to_owned).collect();
+
     for metric in metrics {
         let mut lenders = Vec::new();
         let mut spreads = Vec::new();
@@ -117,10 +118,12 @@ impl UndecidedRow {
     /// Returns what it knows about noise, to lend it to others; `None` if it knows nothing.
     fn own_spread(&self) -> Option<Spread> {
         let (base_count, count) = (self.row.base_values.len(), self.row.values.len());
+
         // The error of two samples of unequal size is no multiple of their common spread.
         if self.row.repeats() < REPEATS_MIN || base_count != count {
             return None;
         }
+
         let estimate = self.estimate.as_ref()?;
         Some(Spread {
             variance: estimate.spread * estimate.spread,
@@ -155,6 +158,7 @@ impl UndecidedRow {
         let Some(estimate) = &mut self.estimate else {
             return;
         };
+
         estimate.borrow_from(prior);
         self.row.p_value = Some(estimate.p_value());
         self.row.moderated = Some(ModeratedSpread {
@@ -182,6 +186,7 @@ fn priors(spreads: &[Spread]) -> Vec<Option<Prior>> {
     order.sort_by(|&a, &b| spreads[a].log_variance().total_cmp(&spreads[b].log_variance()));
     let sorted: Vec<&Spread> = order.iter().map(|&index| &spreads[index]).collect();
     let like = without_wild(&sorted);
+
     let mut prior = fit(like, Caution::Careful);
 
     // Spreads that depend on each other confirm each other less than they seem to.
@@ -235,6 +240,7 @@ impl Spread {
         if own_square <= 0.0 || other_square <= 0.0 {
             return None;
         }
+
         let squared = product(&own, &others).powi(2) / (own_square * other_square);
         let by_chance = 1.0 / freedom as f64;
         Some((squared.min(1.0) - by_chance) / (1.0 - by_chance))
@@ -275,6 +281,7 @@ fn fit(spreads: &[&Spread], caution: Caution) -> Prior {
         let error = (2.0 / (logs.len() as f64 - 1.0)).sqrt();
         measured = measured.max(by_chance) * (1.0 + error);
     }
+
     let half = inverse_trigamma(measured - by_chance).min(FREEDOM_MAX / 2.0);
     let log_variance = match caution {
         Caution::Likely => center + digamma(half) - half.ln(),
@@ -290,16 +297,19 @@ fn without_wild<'s, 'a>(spreads: &'s [&'a Spread]) -> &'s [&'a Spread] {
     let count = spreads.len();
     let wild_max = if count < SPREADS_WITH_WILD { 0 } else { (count / 10).max(1) };
     let mut like = spreads;
+
     for _ in 0..wild_max {
         let Some((widest, others)) = like.split_last() else {
             break;
         };
+
         let prior = fit(others, Caution::Likely);
         let by_chance =
             student::f_tail(widest.variance / prior.variance, [widest.freedom, prior.freedom]);
         if by_chance * count as f64 >= WILD_LEVEL {
             break;
         }
+
         like = others;
     }
     like
@@ -321,6 +331,7 @@ fn independent_count(spreads: &[&Spread]) -> f64 {
     if dependences.is_empty() {
         return 1.0;
     }
+
     let count = spreads.len() as f64;
     let shared = mean(&dependences).clamp(0.0, 1.0);
     count / (1.0 + (count - 1.0) * shared)
@@ -334,6 +345,7 @@ fn trigamma(x: f64) -> f64 {
         sum += 1.0 / (x * x);
         x += 1.0;
     }
+
     let inverse = 1.0 / x;
     let square = inverse * inverse;
     let series = 1.0 / 6.0 - square * (1.0 / 30.0 - square * (1.0 / 42.0 - square / 30.0));
@@ -346,6 +358,7 @@ fn inverse_trigamma(value: f64) -> f64 {
     if value < 1e-6 {
         return f64::INFINITY;
     }
+
     let mut x = 0.5 + 1.0 / value;
     for _ in 0..50 {
         let step = 1e-5 * x;

@@ -7,6 +7,7 @@ use crate::order::grouped;
 /// Returns notes on the cells that used a copy of a database of another cell.
 pub(super) fn notes(begun: &[StartedCell]) -> Vec<Note> {
     let mut notes = Vec::new();
+
     let copies = begun.iter().filter_map(|start| Some((start, start.database.as_ref()?)));
     let is_of_others = |database: &CopiedDatabase| !database.made_here;
     let cell_count = copies.clone().filter(|(_, database)| is_of_others(database)).count();
@@ -18,6 +19,7 @@ pub(super) fn notes(begun: &[StartedCell]) -> Vec<Note> {
         let loader = database.loaded_by.clone()?;
         Some(((start.cell.target.clone(), loader), database))
     });
+
     for ((target, loader), databases) in grouped(upgraded) {
         let upgrades: Vec<u64> = databases.iter().filter_map(|one| one.upgrade_ns).collect();
         let starts: Vec<u64> = databases.iter().map(|one| one.open_ns).collect();

@@ -39,10 +39,12 @@ impl<'m> Measured<'m> {
         if metric != OWN_CPU {
             return Self { metric, reason: None };
         }
+
         let without_threads = samples.without_threads(place, targets);
         if without_threads.is_empty() {
             return Self { metric, reason: None };
         }
+
         let targets = without_threads.into_iter().map(str::to_owned).collect();
         Self { metric: PROCESS_CPU, reason: Some(Reason::WithoutThreads { targets }) }
     }
@@ -91,6 +93,7 @@ pub(super) fn draft(
         let trees = initial_tree::difference(&base_rows, &target_rows);
         draft.add_reasons(trees.map(Reason::OtherTree).as_slice());
     }
+
     Some(draft)
 }
 
@@ -124,6 +127,7 @@ impl UndecidedRow {
             more_is_better: more_is_better(metric),
             ..ComparedStep::default()
         };
+
         Self {
             row,
             estimate: None,
@@ -143,13 +147,16 @@ impl UndecidedRow {
     ) {
         self.names = [base.name, target.name].map(str::to_owned);
         let matched = Matched::new(samples, base, target);
+
         self.add_reasons(&base.side.reasons);
         self.add_reasons(&target.side.reasons);
         self.add_reasons(&matched.reasons);
+
         self.row.looks = samples.looks();
         self.row.pairing = matched.pairing;
         self.row.machines.count = matched.machine_count;
         self.rounding = matched.rounding;
+
         self.row.base_values = matched.base;
         self.row.values = matched.values;
 
@@ -212,12 +219,14 @@ impl UndecidedRow {
             self.add_reasons(&[Reason::NotAboveZero]);
             return;
         }
+
         // A quotient of zeros is undefined, but two zeros are equal.
         self.row.ratio = Some(1.0);
         self.row.verdict = match self.row.pairing {
             Pairing::Single => Verdict::Single,
             Pairing::Paired | Pairing::Independent => Verdict::NoChangeShown,
         };
+
         self.add_reasons(&[Reason::AllZero]);
     }
 
@@ -249,6 +258,7 @@ impl UndecidedRow {
         if estimate.is_coarse {
             reasons.push(Reason::TooCoarse { metric: row.metric.clone() });
         }
+
         self.add_reasons(&reasons);
         self.estimate = Some(estimate);
     }

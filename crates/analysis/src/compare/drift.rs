@@ -67,22 +67,27 @@ pub(super) fn detrended(measured: Mean, spread: f64, floor: f64, pairs: &[Pair])
     if pairs.len() < 2 || is_balanced(pairs) {
         return measured;
     }
+
     let mut blocks = blocks(pairs);
     if !blocks.iter().any(BlockDrift::has_drift) {
         let machines = pairs.chunk_by(|a, b| a.block.machine == b.block.machine);
         blocks = machines.map(BlockDrift::new).collect();
     }
+
     let (drifting, others): (Vec<BlockDrift>, Vec<BlockDrift>) =
         blocks.into_iter().partition(BlockDrift::has_drift);
+
     let span: f64 = drifting.iter().map(|block| block.span).sum();
     let delay: f64 = others.iter().map(|block| block.delay).sum();
     let count = pairs.len() as f64;
+
     let (mut drift, mut squares) = (0.0, 0.0);
     for block in &drifting {
         let times = (block.delay / block.span + delay / span) / count;
         drift += times * block.rise;
         squares += times * times;
     }
+
     // The variance of a pair's level is a quarter of that of its log ratio, and a rise has two
     // levels.
     let variance = measured.error.powi(2) + spread * spread * squares / 2.0;

@@ -129,6 +129,7 @@ pub fn effects(figures: &Figures, factors: Vec<Factor>, options: &CompareOptions
     let samples = Samples::new(figures);
     let metrics = options.all_metrics(&[]);
     let mut drafts = Vec::new();
+
     for group in samples.groups() {
         for level in levels(&factors) {
             for step in samples.steps() {
@@ -250,6 +251,7 @@ fn draft_effect(
             combination.deviation = Some(with_ratio(empty, estimate.for_looks(samples.looks())));
         }
     }
+
     Some(UndecidedEffect { factor: level.index, level: level.level, all, each })
 }
 

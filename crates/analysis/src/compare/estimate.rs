@@ -44,13 +44,16 @@ impl Estimate {
     /// `rounding` is the standard deviation that rounding adds to the logarithm of each ratio.
     pub fn of_pairs(pairs: &[Pair], rounding: f64, resamples: u32, seed: u64) -> Self {
         let ratios: Vec<f64> = pairs.iter().map(|p| p.value.ln() - p.base.ln()).collect();
+
         // Equal repeats were rounded in the same way, so that more of them do not reduce the error.
         let floor = rounding.max(RESOLUTION);
+
         let of_machines = anova::machine_values(pairs);
         let values = of_machines.as_ref().unwrap_or(&ratios);
         let measured = mean_of(values, floor);
         let spread = variance(&ratios).sqrt();
         let bootstrapped = values.len() >= BOOTSTRAP_REPEATS;
+
         Self {
             measured,
             detrended: drift::detrended(measured, spread, floor, pairs),
@@ -97,6 +100,7 @@ impl Estimate {
     /// deviation of what one of `count` repeats says of it.
     pub fn of_known(measured: Mean, spread: f64, rounding: f64, count: usize) -> Self {
         let floor = rounding.max(RESOLUTION);
+
         let measured = Mean { error: measured.error.max(floor), ..measured };
         Self {
             measured,
@@ -128,10 +132,12 @@ impl Estimate {
     pub fn borrow_from(&mut self, prior: Prior) {
         let own = self.spread * self.spread;
         let moderated = prior.moderate(own, self.measured.freedom);
+
         // The errors of both means are multiples of the spread. Others can't say more about a mean
         // than its rounding allows.
         let rounding = self.floor / self.measured.error;
         self.borrowed = (moderated / own).sqrt().max(rounding);
+
         for mean in [&mut self.measured, &mut self.detrended] {
             mean.error *= self.borrowed;
             mean.freedom += prior.freedom;
@@ -214,6 +220,7 @@ impl Estimate {
             0 => largest,
             beyond => self.resampled[self.resampled.len() - beyond.min(self.resampled.len())],
         };
+
         errors.max(drawn / self.borrowed)
     }
 }

@@ -82,7 +82,9 @@ pub fn gate(compared: &Compared, thresholds: &Thresholds) -> Gate {
         let found = judged.iter().filter(|(_, judged)| *judged == wanted);
         found.map(|(index, _)| *index).collect()
     };
+
     let (regressed, doubtful) = (those(Judged::Regressed), those(Judged::Doubtful));
+
     if !regressed.is_empty() {
         Gate::Regressed(regressed)
     } else if !doubtful.is_empty()
@@ -103,6 +105,7 @@ pub fn judged(compared: &Compared, thresholds: &Thresholds) -> Vec<(usize, Judge
         let Some(threshold) = thresholds.of(&row.metric) else {
             continue;
         };
+
         let outcome = judge(row, threshold);
         if outcome == Judged::Regressed || thresholds.has_to_be_known(&row.metric) {
             judged.push((index, outcome));
@@ -123,6 +126,7 @@ pub fn judged_work(compared: &Compared, thresholds: &Thresholds) -> Vec<(usize, 
         if work.part.connection.is_none() {
             continue;
         }
+
         let outcome = judge_work(work, thresholds.of_work());
         if outcome == Judged::Regressed || has_to_be_known {
             judged.push((index, outcome));
@@ -135,6 +139,7 @@ fn judge_work(work: &ComparedWork, threshold: f64) -> Judged {
     let (Some(change), Some(shown_from)) = (work.change(), work.shown_from) else {
         return Judged::Doubtful;
     };
+
     match work.verdict {
         WorkVerdict::More if change > threshold => Judged::Regressed,
         WorkVerdict::More | WorkVerdict::Less => Judged::Passed,
@@ -159,8 +164,10 @@ fn judge(row: &ComparedStep, threshold: f64) -> Judged {
     let is_beyond = |ratio: f64| {
         if row.more_is_better { 1.0 - ratio > threshold } else { ratio - 1.0 > threshold }
     };
+
     let worst =
         row.interval.map(|interval| if row.more_is_better { interval.low } else { interval.high });
+
     match row.verdict {
         Verdict::Faster => Judged::Passed,
         Verdict::Slower if row.ratio.is_none_or(is_beyond) => Judged::Regressed,
@@ -182,14 +189,17 @@ fn judge(row: &ComparedStep, threshold: f64) -> Judged {
 /// be distinguished from the threshold.
 pub fn repeats_to_judge(row: &ComparedStep, threshold: f64) -> Option<u32> {
     row.repeats_needed?;
+
     let limit = if row.more_is_better { 1.0 - threshold } else { 1.0 + threshold };
     let from = match row.verdict {
         Verdict::Slower => row.ratio?,
         _ => 1.0,
     };
+
     // On a logarithmic scale a change has one size in both directions.
     let apart = (limit.max(0.0).ln() - from.ln()).abs();
     let there = row.values.len().max(row.base_values.len()) as u32;
+
     let power = row.family_power()?.with_added_repeats();
     let needed = row.repeats_for(apart.exp_m1(), power)?;
     Some(needed.max(there + 1).min(REPEATS_CAP))

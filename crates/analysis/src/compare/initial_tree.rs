@@ -27,10 +27,12 @@ impl InitialTree {
         if !rows.iter().all(|row| only_reads(row)) {
             return None;
         }
+
         let mean_of = |metric: &str| {
             let values = rows.iter().map(|row| row.metric(metric));
             mean(values.collect::<Option<Vec<f64>>>()?)
         };
+
         Some(Self {
             first_level_files: mean_of("l0_files_begin")?,
             levels: mean_of("levels_begin")?,

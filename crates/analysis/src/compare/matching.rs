@@ -55,9 +55,11 @@ impl Matched {
             matched.pairing = Pairing::Single;
             return matched;
         }
+
         let Some(turns) = Turns::find(base_values, values) else {
             return matched;
         };
+
         // Pairing is not worth the loss of half of the repeats.
         if turns.pairs.len() < 3 && (turns.pairs.len() < 2 || !turns.unpaired.is_empty()) {
             return matched;
@@ -68,6 +70,7 @@ impl Matched {
         };
         matched.base.retain(has_partner);
         matched.values.retain(has_partner);
+
         for Unpaired { is_of_base, sample } in &turns.unpaired {
             let name = if *is_of_base { base.name } else { target.name };
             let repeat = samples.repeat_name(name, sample.run, sample.repeat);
@@ -124,6 +127,7 @@ impl Turns {
     /// Returns pairs of one repeat that one invocation measured.
     fn partners(base: &[TimedSample], values: &[TimedSample]) -> Self {
         let mut turns = Self { pairs: Vec::new(), unpaired: Vec::new() };
+
         for base in base {
             let partner = values.iter().find(|value| {
                 value.sample.is_of_repeat_of(&base.sample) && value.block == base.block
@@ -225,6 +229,7 @@ pub(super) fn deviations(samples: &[Sample], combinations: &[BothSides]) -> Opti
             timed.push(TimedPair { base, value: sides.target.of_repeat(sample)? });
         }
     }
+
     // One call, so that all times have the same start.
     let pairs = with_times(&timed);
 

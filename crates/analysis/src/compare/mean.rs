@@ -69,9 +69,11 @@ pub(crate) fn mean_of(values: &[f64], floor: f64) -> Mean {
 pub(crate) fn difference_of(base: &[f64], values: &[f64], floor: f64) -> Mean {
     let part = |sample: &[f64]| variance(sample) / sample.len() as f64;
     let (of_base, of_values) = (part(base), part(values));
+
     let variance = of_base + of_values;
     let share = |part: f64, sample: &[f64]| part * part / (sample.len() as f64 - 1.0);
     let freedom = variance * variance / (share(of_base, base) + share(of_values, values));
+
     // Without any spread the smaller sample decides.
     let least = (base.len().min(values.len()) as f64 - 1.0).max(1.0);
     Mean::new(

@@ -92,6 +92,7 @@ const TICK_SECONDS: f64 = 0.01;
 pub(super) fn rounding(row: &Row, metric: &str, value: f64) -> f64 {
     let operations = || Some(throughput(row)? * row.seconds);
     let of_cost = |name: &str| Some(self::value(row, name)? * operations()? / 1e6);
+
     let (seconds, counters) = match metric {
         // User and system. The clients' part has no ticks.
         "server_cpu_us_per_op" | PROCESS_CPU => (of_cost(metric), 2.0_f64),
@@ -100,6 +101,7 @@ pub(super) fn rounding(row: &Row, metric: &str, value: f64) -> f64 {
         "u_cpu" | "s_cpu" => (Some(value), 1.0),
         _ => return step_figures::rounding(metric, value),
     };
+
     let seconds = seconds.filter(|&seconds| seconds > 0.0);
     seconds.map_or(0.0, |seconds| TICK_SECONDS * (counters / 6.0).sqrt() / seconds)
 }

@@ -428,22 +428,27 @@ impl Interval {
         if ratio > MOST {
             return format!(">{MOST}");
         }
+
         let decimals = match self.high - self.low {
             width if width < 0.02 => 3,
             width if width < 1.0 => 2,
             width if width < 10.0 => 1,
             _ => 0,
         };
+
         let decimals_for =
             |digits: f64| (digits - 1.0 - ratio.log10().floor()).clamp(0.0, 3.0) as usize;
         let decimals = decimals.min(decimals_for(4.0)).max(decimals_for(2.0));
+
         let mut texts = (decimals..=3).map(|decimals| fixed(ratio, decimals));
         let text = texts.next().unwrap_or_default();
+
         // An interval that excludes 1 must not round to 1.
         let looks_like_1 = |text: &String| text.trim_end_matches('0') == "1.";
         if self.contains(1.0) || !looks_like_1(&text) {
             return text;
         }
+
         texts.find(|text| !looks_like_1(text)).unwrap_or(text)
     }
 

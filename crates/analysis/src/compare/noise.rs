@@ -64,10 +64,12 @@ pub fn noise_floor(compared: &Compared) -> NoiseFloor {
     // As if the change were the only one of all steps.
     let level = compared.error_rate / compared.comparison_count.max(1) as f64;
     let mut floor = NoiseFloor::default();
+
     for (index, row) in compared.rows.iter().enumerate() {
         let (THROUGHPUT, Some(ratio)) = (row.metric.as_str(), row.ratio) else {
             continue;
         };
+
         floor.shown += usize::from(row.verdict.is_change());
         floor.steps.push(StepNoise {
             row: index,
@@ -89,7 +91,9 @@ pub fn noise_floor(compared: &Compared) -> NoiseFloor {
     // The step of median spread borrows as much as the median step.
     let throughput = || compared.rows.iter().filter(|row| row.metric == THROUGHPUT);
     let spread = median(throughput().filter_map(ComparedStep::interval_spread));
+
     let borrowed = || throughput().filter(|row| row.moderated.is_some());
+
     let power = PowerAnalysis {
         level,
         looks: compared.looks,
@@ -97,6 +101,7 @@ pub fn noise_floor(compared: &Compared) -> NoiseFloor {
         own_freedom: median(borrowed().map(ComparedStep::own_freedom)).unwrap_or(0.0),
         borrowed_freedom: median(borrowed().map(ComparedStep::borrowed_freedom)).unwrap_or(0.0),
     };
+
     floor.seen = detectable(power, spread);
     floor
 }

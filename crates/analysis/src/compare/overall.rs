@@ -66,6 +66,7 @@ fn of_steps(
 ) -> Option<Overall> {
     let all_step_count = places.len();
     let first = *places.first()?;
+
     let both = |place: StepPlace<'_>| {
         let pair = TargetPair { place, base: &options.base, target };
         StepSides {
@@ -73,6 +74,7 @@ fn of_steps(
             target: samples.side(place, pair.target, THROUGHPUT),
         }
     };
+
     let mut steps: Vec<StepSides> = places.into_iter().map(both).collect();
 
     // Runs that are compared have no common repeats, but each side has values.

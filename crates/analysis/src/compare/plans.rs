@@ -70,6 +70,7 @@ pub(super) fn compare_plans(
         let of_base: Vec<&Row> = index.rows(step.place(), base).collect();
         let of_target: Vec<&Row> = index.rows(step.place(), &step.cell.target).collect();
         let statements = differences(&of_base, &of_target);
+
         if !statements.is_empty() {
             differing.push(ComparedPlans {
                 cell: step.cell.clone(),
@@ -104,6 +105,7 @@ fn difference(statement: &StatementPlan, base: &[&Row], target: &[&Row]) -> Opti
     if of_target.iter().any(|plan| shapes.contains(&shape_of(plan))) {
         return None;
     }
+
     Some(PlanDifference {
         statement: statement.statement.clone(),
         base: (*of_base.first()?).to_owned(),

@@ -86,6 +86,7 @@ impl PowerAnalysis {
     /// Returns the repeats with which a change of `effect` is seen, up to [`REPEATS_CAP`].
     pub fn repeats(self, effect: f64, spread: f64) -> u32 {
         let (mut too_few, mut enough) = (1, REPEATS_CAP);
+
         while enough - too_few > 1 {
             let middle = u32::midpoint(too_few, enough);
             let least = self.effect(middle, spread);
@@ -95,6 +96,7 @@ impl PowerAnalysis {
                 too_few = middle
             }
         }
+
         enough
     }
 }

@@ -158,6 +158,7 @@ impl<'a> Repeats<'a> {
 
         let with = mean_throughput(self.profiled.iter().map(|step| &step.row));
         let without = mean_throughput(self.measured.iter().copied());
+
         Some(ProfileTotals {
             cpu_us_per_op: cpu.value,
             cpu_us_per_op_error: cpu.variance.sqrt(),
@@ -199,6 +200,7 @@ pub(super) fn compare_profiles(
         let of_base = TargetProfile::read(&Repeats::of(figures, index, of_base));
         let of_target = TargetProfile::read(&Repeats::of(figures, index, profiled));
         let both = of_base.zip(of_target);
+
         Ok::<_, Infallible>(both.map(|(base, target)| {
             difference(
                 profiled.cell(CellKind::Measured),

@@ -236,6 +236,7 @@ fn shown_changes(count: usize, level: f64) -> String {
     if count == 0 {
         return "none shows a change".to_owned();
     }
+
     let verb = if count == 1 { "shows" } else { "show" };
     let level = percent(level);
     format!("{count} {verb} a change, each with an error probability of at most {level}%")
@@ -248,6 +249,7 @@ fn percent(share: f64) -> String {
     let small = percent.min(100.0 - percent);
     let decimals =
         if small > 0.0 { (2.0 - small.log10().floor()).clamp(0.0, 9.0) as usize } else { 0 };
+
     let text = format!("{percent:.decimals$}");
     if text.contains('.') {
         text.trim_end_matches('0').trim_end_matches('.').to_owned()

@@ -145,6 +145,7 @@ fn draft(
         samples.side(place, target, &requirement.metric);
     let figures: Vec<f64> = values.iter().map(|value| value.sample.value).collect();
     let samples: Vec<Sample> = values.iter().map(|value| value.sample).collect();
+
     let has_repeats = figures.len() > 1;
     let has_ratio = requirement.value > 0.0 && figures.iter().all(|figure| *figure > 0.0);
 
@@ -208,16 +209,19 @@ impl Undecided {
         let Some(estimate) = estimate else {
             return result;
         };
+
         let Requirement { bound, value, .. } = result.requirement;
         let (low, high) = estimate.interval(level);
         result.interval =
             Some(Interval { low: low * value, high: high * value, confidence: 1.0 - level });
+
         let keep = [low, high].map(|ratio| bound.is_kept_by(ratio, 1.0));
         result.verdict = match keep {
             [true, true] => RequirementVerdict::Met,
             [false, false] => RequirementVerdict::Missed,
             _ => RequirementVerdict::TooNoisy,
         };
+
         result
     }
 }

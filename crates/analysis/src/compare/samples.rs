@@ -135,6 +135,7 @@ impl<'a> Samples<'a> {
             let start = CellStart { block, unix_ns: cell.started_unix_ns };
             begun.insert((cell.run, &cell.cell), start);
         }
+
         Self {
             figures,
             index: RowIndex::new(figures),
@@ -248,6 +249,7 @@ impl<'a> Samples<'a> {
             if rows.iter().any(|row| process_cpu(row).is_none()) {
                 return Vec::new();
             }
+
             if !rows.is_empty() && rows.iter().all(|row| has_only_process_cpu(row)) {
                 without_threads.push(target);
             }
@@ -283,6 +285,7 @@ impl<'a> Samples<'a> {
         let row = repeat.row;
         let name = || self.repeat_name(&row.cell.target, row.run, row.cell.repeat);
         let measured = value(row, metric);
+
         let is_valid = row.valid && row.status == Status::Complete;
 
         // A repeat that never has the metric is not missed for being invalid.
@@ -306,6 +309,7 @@ impl<'a> Samples<'a> {
         let row = repeat.row;
         let unknown = CellStart { block: Block { run: row.run, ..Block::default() }, unix_ns: 0 };
         let start = self.begun.get(&(row.run, &row.cell)).copied().unwrap_or(unknown);
+
         TimedSample {
             sample: Sample { run: row.run, repeat: row.cell.repeat, value },
             rounding,
@@ -340,6 +344,7 @@ impl Side {
         let Some((first, others)) = sides.split_first() else {
             return Self::default();
         };
+
         let mut rounds: Vec<Vec<TimedSample>> = Vec::new();
         for value in &first.values {
             let of_others: Option<Vec<TimedSample>> =

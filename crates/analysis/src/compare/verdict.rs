@@ -28,6 +28,7 @@ pub fn compare(figures: &Figures, options: &CompareOptions) -> Compared {
     let samples = Samples::new(figures);
     let comparisons = samples.comparisons(&options.base);
     let mut drafts = Vec::new();
+
     for &TargetStep { place, target } in &comparisons {
         let targets = TargetPair { place, base: &options.base, target };
         for metric in options.all_metrics(&options.metrics) {
@@ -53,6 +54,7 @@ pub fn compare(figures: &Figures, options: &CompareOptions) -> Compared {
     waits.retain(|waits| options.shows(&waits.step));
     system_calls.retain(|calls| options.shows(&calls.step));
     profiles.retain(|profile| options.shows(&profile.step));
+
     let mut work = compare_work(figures, &options.base);
     work.retain(|work| options.shows(&work.step));
 
@@ -112,14 +114,17 @@ impl FamilyDecision {
         if options.lend_spreads {
             borrow_spreads(&mut members);
         }
+
         let p_values: Vec<f64> = members.iter().filter_map(|draft| draft.row.p_value).collect();
         let level = family::level(&p_values, options.error_rate);
+
         for draft in members {
             draft.judge(level, options);
             if draft.row.verdict.is_change() {
                 self.shown_count += 1;
             }
         }
+
         if p_values.is_empty() {
             return;
         }
@@ -211,6 +216,7 @@ impl UndecidedRow {
         if repeat_count < APART_REPEATS_MIN || !row.is_apart() {
             return;
         }
+
         let is_above = row.ratio.is_some_and(|ratio| ratio > 1.0);
         let [base, target] = self.names.clone();
         let (above, below) = if is_above { (target, base) } else { (base, target) };
@@ -270,6 +276,7 @@ pub(super) fn unfinished(figures: &Figures) -> Option<String> {
         (Some(Status::Incomplete), "in progress or killed"),
         (None, "not measured"),
     ];
+
     let mut parts = Vec::new();
     for (status, label) in LABELS {
         let count = figures.unfinished.iter().filter(|cell| cell.status == status).count();
@@ -277,9 +284,11 @@ pub(super) fn unfinished(figures: &Figures) -> Option<String> {
             parts.push(format!("{count} {label}"));
         }
     }
+
     if parts.is_empty() {
         return None;
     }
+
     Some(format!(
         "the comparison is not finished: cells are missing ({}), and verdicts can change once they are measured",
         parts.join(", ")

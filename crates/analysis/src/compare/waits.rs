@@ -82,6 +82,7 @@ pub(super) fn compare_waits(
         let mut states: Vec<StateDifference> =
             estimates.into_iter().map(|state| state.at(level)).collect();
         states.sort_by(StateDifference::shown_and_large_first);
+
         if !states.is_empty() {
             all.push(ComparedWaits {
                 cell: step.cell.clone(),
@@ -141,11 +142,13 @@ impl<'a> Repeats<'a> {
             Pairing::Paired => &step.base_values,
             Pairing::Independent => &step.values,
         };
+
         let repeats = Self {
             base: rows_of(index, step, base, &step.base_values)?,
             target: rows_of(index, step, target, of_target)?,
             pairing: step.pairing,
         };
+
         // States of two engines have different meanings.
         let is_alike = repeats.base.first()?.engine == repeats.target.first()?.engine;
         is_alike.then_some(repeats)
@@ -203,6 +206,7 @@ impl<'a> Repeats<'a> {
         } else {
             difference_of(&base, &target, floor)
         };
+
         Some(StateEstimate {
             view,
             name,

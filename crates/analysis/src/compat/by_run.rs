@@ -33,6 +33,7 @@ pub fn by_run(runs: &[Recorded], figures: &mut Figures) -> Result<Run, Incompara
         .map(|target| target.name.as_str())
         .filter(|name| runs[1..].iter().any(|other| has_target(&other.run, name)))
         .collect();
+
     if shared.is_empty() {
         return Err(Incomparable {
             message:
@@ -47,6 +48,7 @@ pub fn by_run(runs: &[Recorded], figures: &mut Figures) -> Result<Run, Incompara
         *cell = key_by_run(run, cell);
         is_shared
     };
+
     for rows in [&mut figures.rows, &mut figures.missing] {
         rows.retain_mut(|row| keep(row.run, &mut row.cell));
     }
@@ -72,6 +74,7 @@ fn as_targets(runs: &[Recorded], is_shared: impl Fn(&str) -> bool) -> Run {
         let target = targets.find(|target| is_shared(&target.name))?;
         Some(Target { name: run_label(index), ..target.clone() })
     });
+
     Run {
         targets: targets.collect(),
         builds: Vec::new(),
@@ -85,12 +88,14 @@ fn as_targets(runs: &[Recorded], is_shared: impl Fn(&str) -> bool) -> Run {
 fn compare_by_run(runs: &[Recorded], name: &str) -> Vec<Comparison> {
     let mut first_build = None;
     let mut sides = Vec::new();
+
     for (index, Recorded { run, cells }) in runs.iter().enumerate() {
         let mut targets = run.targets.iter();
         let target = targets.find(|target| target.name == name && has_cells(run, name));
         let Some(target) = target else { continue };
         let mut side = Side::new(run, target, cells.iter().map(|(_, cell)| cell));
         side.plan.name = run_label(index);
+
         if let Some(build) = run.builds.iter().find(|build| build.name == target.build) {
             let first = *first_build.get_or_insert(build);
             if !build_differences(first, build).is_empty() {
@@ -99,6 +104,7 @@ fn compare_by_run(runs: &[Recorded], name: &str) -> Vec<Comparison> {
         }
         sides.push(side);
     }
+
     let of_target = |comparison| Comparison { target: Some(name.to_owned()), ..comparison };
     let comparisons = with_base(0, &sides, &run_label(0)).into_iter();
     comparisons.map(of_target).collect()

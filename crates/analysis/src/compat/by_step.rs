@@ -62,11 +62,13 @@ pub fn by_step(
             unfinished.push(UnfinishedCell { cell: key_by_step(label, &end.cell), ..end.clone() });
         }
     }
+
     for start in &figures.begun {
         for label in &labels {
             begun.push(StartedCell { cell: key_by_step(label, &start.cell), ..start.clone() });
         }
     }
+
     figures.unfinished = unfinished;
     figures.begun = begun;
 
@@ -104,6 +106,7 @@ fn refuse_other_work(figures: &Figures, pair: &StepPair) -> Result<(), Incompara
         let row = rows.find(|row| !row.damaged)?;
         Some((row.kind, &row.main_op, row.queries_per_event))
     };
+
     let [base, other] = &pair.steps;
     match what(base).zip(what(other)) {
         Some((of_base, of_other)) if of_base != of_other => Err(Incomparable {
@@ -116,23 +119,26 @@ fn refuse_other_work(figures: &Figures, pair: &StepPair) -> Result<(), Incompara
 
 /// Returns notes on how the steps of pairs differ in the plan, and on what runs between them.
 fn notes(run: &Run, pairs: &[StepPair]) -> Vec<String> {
-    let by_text = pairs.iter().filter_map(|pair| {
+    let mut by_text = Vec::new();
+    for pair in pairs {
         let [base, other] = pair.steps.each_ref().map(|step| facts(run, step));
         let differences = differences(&base, &other);
-        let who = format!("`{}` and `{}`", pair.steps[0], pair.steps[1]);
-        (!differences.is_empty()).then(|| (differences_text(&differences, "none"), who))
-    });
-    let mut notes: Vec<String> = grouped(by_text)
-        .into_iter()
-        .map(|(what, who)| {
-            let more = who.len().saturating_sub(LISTED_MAX);
-            let mut shown = who[..who.len() - more].join(", ");
-            if more > 0 {
-                shown += &format!(" and {more} more pairs");
-            }
-            format!("Steps differ in the plan: {what} ({shown}).")
-        })
-        .collect();
+        if !differences.is_empty() {
+            let who = format!("`{}` and `{}`", pair.steps[0], pair.steps[1]);
+            by_text.push((differences_text(&differences, "none"), who));
+        }
+    }
+
+    let mut notes = Vec::new();
+    for (what, who) in grouped(by_text) {
+        let more = who.len().saturating_sub(LISTED_MAX);
+        let mut shown = who[..who.len() - more].join(", ");
+        if more > 0 {
+            shown += &format!(" and {more} more pairs");
+        }
+        notes.push(format!("Steps differ in the plan: {what} ({shown})."));
+    }
+
     notes.push(
         "Steps of a cell always run in the same order: the difference includes what the steps in between left behind."
             .to_owned(),

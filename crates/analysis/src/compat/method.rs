@@ -27,6 +27,7 @@ pub fn declared(run: &Run, target: &Target) -> Facts {
         let mut values = run.plan.resolved.iter();
         values.find(|value| value.key == key)
     };
+
     // The config, then the configs that it extends.
     let mut configs = vec![target.config.clone()];
     while let Some(parent) = configs.last().and_then(|last| value(last, "extends")) {
@@ -36,6 +37,7 @@ pub fn declared(run: &Run, target: &Target) -> Facts {
         }
         configs.push(parent);
     }
+
     let declared = CONFIG_OPTIONS.iter().filter_map(|(key, default)| {
         let declared = configs.iter().find_map(|config| value(config, key))?;
         (declared.value != *default).then(|| ((*key).to_owned(), declared.value.clone()))
@@ -45,22 +47,18 @@ pub fn declared(run: &Run, target: &Target) -> Facts {
 
 /// Returns the differences between how two runs measured.
 pub fn differences(first: &Recorded, other: &Recorded) -> Vec<FactDifference> {
-    let engines = |recorded: &Recorded| -> BTreeSet<String> {
-        // An engine that never started has no known settings.
-        let known = recorded.cells.iter().filter(|(_, cell)| !cell.settings.is_empty());
-        known.map(|(_, cell)| cell.engine.clone()).collect()
-    };
     let shared = &engines(first) & &engines(other);
     let mut own = BTreeSet::new();
     for (_, cell) in first.cells.iter().chain(&other.cells) {
-        let settings = cell.settings.iter();
-        let settings = settings.filter(|_| shared.contains(&cell.engine));
-        let made = settings.filter(|setting| setting.source.as_deref() == Some(SOURCE));
+        if !shared.contains(&cell.engine) {
+            continue;
+        }
+        let made = cell.settings.iter().filter(|setting| setting.source.as_deref() == Some(SOURCE));
         own.extend(made.map(|setting| (&cell.engine, &setting.name)));
     }
+
     let facts = |recorded: &Recorded| -> Facts {
-        let settings = own.iter();
-        let settings = settings.map(|(engine, name)| {
+        let settings = own.iter().map(|(engine, name)| {
             let values = values(recorded, engine, name);
             ((*name).clone(), values)
         });
@@ -71,16 +69,24 @@ pub fn differences(first: &Recorded, other: &Recorded) -> Vec<FactDifference> {
         let counted = counted.map_or("off", |value| value.value.trim_matches('"'));
         settings.chain(clock).chain([(SYSTEM_CALLS.to_owned(), counted.to_owned())]).collect()
     };
+
     let mut differences = super::differences(&facts(first), &facts(other));
     // Records without a clock are not compared.
     differences.retain(|fact| fact.first.is_some() && fact.now.is_some());
     differences
 }
 
+/// Returns the engines whose settings are known: one that never started has none.
+fn engines(recorded: &Recorded) -> BTreeSet<String> {
+    let known = recorded.cells.iter().filter(|(_, cell)| !cell.settings.is_empty());
+    known.map(|(_, cell)| cell.engine.clone()).collect()
+}
+
 /// Returns the distinct values of a setting in the cells. Older versions may lack it.
 fn values(recorded: &Recorded, engine: &str, name: &str) -> String {
     let cells = recorded.cells.iter().map(|(_, cell)| cell);
     let of_engine = cells.filter(|cell| cell.engine == engine && !cell.settings.is_empty());
+
     let distinct: BTreeSet<&str> = of_engine
         .map(|cell| {
             let mut settings = cell.settings.iter();

@@ -49,6 +49,7 @@ impl Recorded {
         for directory in directories {
             let run = directory.read_run()?;
             let mut cells = Vec::new();
+
             for reference in run.cells.iter().filter(|_| directories.len() > 1) {
                 let directory = directory.cell(reference)?;
                 if directory.exists() {
@@ -69,6 +70,7 @@ pub fn machine_facts(run: &Run) -> Facts {
     };
     let mut facts: Facts =
         run.host.facts.iter().filter(|(name, _)| lasting(name)).cloned().collect();
+
     let moved = run.invocations.iter().flat_map(|invocation| &invocation.host_differences);
     for fact in moved.filter(|fact| lasting(&fact.name) && !is_same_size(fact)) {
         let now = fact.now.as_deref().unwrap_or("unknown");
@@ -94,14 +96,17 @@ pub fn target_facts(run: &Run, target: &Target) -> (Facts, Facts) {
         if build.engine != "null" {
             build_facts.insert("version".to_owned(), build.version.clone());
         }
+
         if let Some(commit) = &build.commit {
             build_facts.insert("commit".to_owned(), commit.described.clone());
         }
+
         for file in &build.files {
             let name = file.path.rsplit('/').next().unwrap_or_default().to_owned();
             build_facts.insert(name, file.sha256.clone());
         }
     }
+
     (build_facts, config_facts(run, target))
 }
 
@@ -120,6 +125,7 @@ const VALUE_LENGTH_MAX: usize = 60;
 pub fn differences(was: &Facts, is: &Facts) -> Vec<FactDifference> {
     let names: BTreeSet<&String> = was.keys().chain(is.keys()).collect();
     let differ = names.into_iter().filter(|name| was.get(*name) != is.get(*name));
+
     differ
         .map(|name| FactDifference {
             name: name.clone(),
@@ -195,6 +201,7 @@ pub fn refuse_copies(runs: &[Recorded]) -> Result<(), Incomparable> {
             let Some(began) = began.into_iter().find(|&began| began > 0) else {
                 continue;
             };
+
             let name = reference.name();
             let first = *seen.entry((began, name)).or_insert(index);
             if first != index {
@@ -217,6 +224,7 @@ fn refuse_other_work(runs: &[Recorded]) -> Result<(), Incomparable> {
     for (index, Recorded { run, .. }) in runs.iter().enumerate().skip(1) {
         let first = &runs[0].run;
         let differences = Work::of(first).differences(&Work::of(run));
+
         if !differences.is_empty() {
             return Err(Incomparable {
                 message: format!(
@@ -265,13 +273,16 @@ fn target_differences<'a>(
             let mut builds = run.builds.iter();
             builds.find(|build| build.name == target.build)
         };
+
         let builds = build(first, was).zip(build(run, is));
         let mut facts = builds.map_or_else(Vec::new, |(was, is)| build_differences(was, is));
         let mut configs = differences(&config_facts(first, was), &config_facts(run, is));
+
         if configs.len() > 1 {
             configs.retain(|fact| fact.name != ORDER);
         }
         facts.extend(configs);
+
         (was.name.as_str(), facts)
     })
     .filter(|(_, differences)| !differences.is_empty())
@@ -285,9 +296,12 @@ fn config_facts(run: &Run, target: &Target) -> Facts {
         let known = facts.entry(name.clone()).or_default();
         *known = [known.as_str(), value].join(if known.is_empty() { "" } else { ", " });
     }
+
     facts.extend(method::declared(run, target));
+
     let names = target.set.iter().map(|(name, _)| name.as_str());
     facts.insert(ORDER.to_owned(), names.collect::<Vec<_>>().join(", "));
+
     for (place, name) in target.files.iter().enumerate() {
         let mut files = run.plan.files.iter();
         let text = files.find(|file| file.name == *name).map(|file| file.text.clone());
@@ -301,6 +315,7 @@ fn config_facts(run: &Run, target: &Target) -> Facts {
 /// engine, which is assay's.
 pub fn build_differences(was: &Build, is: &Build) -> Vec<FactDifference> {
     let hashed = if is.files.len() < was.files.len() { was } else { is };
+
     let facts = |build: &Build| -> Facts {
         let version = ("version".to_owned(), build.version.clone());
         let version = (build.engine != "null").then_some(version);
@@ -362,6 +377,7 @@ fn changes(runs: &[Recorded]) -> Vec<String> {
             differences
                 .map(|(name, facts)| (differences_text(&facts, "none"), format!("`{name}`"))),
         );
+
         let note = |(what, names): (String, Vec<String>)| {
             let subject = match names.as_slice() {
                 [one] => format!("Target {one} is not"),

@@ -82,6 +82,7 @@ impl Accounting {
     /// processors or threads, which explains a wait for them.
     pub(super) fn new(case: &Case<'_>, is_limited: bool) -> Result<Self, Gap> {
         let (time, whole) = changed_time(case)?;
+
         let mut parts: Vec<ChangedPart> = PARTS
             .iter()
             .filter_map(|part| {
@@ -96,14 +97,17 @@ impl Accounting {
                 })
             })
             .collect();
+
         if !is_limited {
             count_induced_wait_as_cpu(&mut parts, whole.mean);
         }
+
         // The unexplained time is known only if all parts are: without one of them, the largest of
         // the others may not be the cause.
         if parts.iter().all(|part| part.part.kind != Unexplained) {
             return Err(if is_too_short(case) { Gap::TooShort } else { Gap::NotMeasured });
         }
+
         parts.sort_by(|a, b| b.share.total_cmp(&a.share));
         Ok(Self { time, parts })
     }
@@ -148,6 +152,7 @@ pub(super) fn changed_process_cpu(case: &Case<'_>) -> Option<ChangedPart> {
     let us = case.process_cpu()?;
     let difference = case.difference(process_cpu)?;
     let (_, whole) = changed_time(case).ok()?;
+
     let changed = ChangedPart {
         part: &PARTS[0],
         us,
@@ -155,6 +160,7 @@ pub(super) fn changed_process_cpu(case: &Case<'_>) -> Option<ChangedPart> {
         induced_us: 0.0,
         share: difference.mean / whole.mean,
     };
+
     changed.is_candidate().then_some(changed)
 }
 
@@ -166,15 +172,18 @@ fn count_induced_wait_as_cpu(parts: &mut [ChangedPart], whole_us: f64) {
     let (Some(cpu), Some(wait)) = (place(Cpu), place(ProcessorWait)) else {
         return;
     };
+
     let (of_cpu, of_wait) = (&parts[cpu], &parts[wait]);
     let (cpu_us, wait_us) = (of_cpu.difference.mean, of_wait.difference.mean);
     if !of_cpu.difference.is_shown() || cpu_us * wait_us <= 0.0 {
         return;
     }
+
     let per_us = |cpu: f64, wait: f64| if cpu > 0.0 { wait / cpu } else { 0.0 };
     let stretch =
         per_us(of_cpu.us.base, of_wait.us.base).min(per_us(of_cpu.us.value, of_wait.us.value));
     let induced_us = wait_us.signum() * wait_us.abs().min(stretch * cpu_us.abs());
+
     parts[cpu].induced_us = induced_us;
     parts[cpu].share += induced_us / whole_us;
     parts[wait].share -= induced_us / whole_us;

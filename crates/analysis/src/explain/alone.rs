@@ -101,11 +101,13 @@ pub struct UnshownSequence {
 pub(super) fn unshown(figures: &Figures, compared: &Compared) -> Vec<UnshownSequence> {
     let all = measured(figures);
     let mut unshown = Vec::new();
+
     for step in compare_sides(figures, compared, &all) {
         let measured = all.iter().find(|measured| measured.is_compared_in(&step));
         let Some(measured) = measured.filter(|_| !step.verdict.is_change()) else {
             continue;
         };
+
         unshown.push(UnshownSequence {
             target: measured.target.to_owned(),
             step: step.step,
@@ -133,12 +135,14 @@ fn compare_sides(
     if all.is_empty() {
         return Vec::new();
     }
+
     let options = CompareOptions {
         base: ALONE.to_owned(),
         effect: compared.effect,
         error_rate: compared.error_rate,
         ..CompareOptions::default()
     };
+
     let mut rows = compare(&with_sides(figures, all), &options).rows;
     rows.retain(|row| row.metric == THROUGHPUT);
     rows
@@ -151,6 +155,7 @@ fn with_sides(figures: &Figures, all: &[Measured<'_>]) -> Figures {
         effect: figures.effect,
         ..Figures::default()
     };
+
     for measured in all {
         for row in figures.rows.iter().filter(|row| row.step == measured.step) {
             let key = measured.key(&row.cell);

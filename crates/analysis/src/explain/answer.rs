@@ -223,6 +223,7 @@ impl TargetAnswer {
                 interval: row.interval,
                 repeats: row.values.len(),
             });
+
             match (row.verdict, change) {
                 (Verdict::Faster, Some(change)) => answer.faster.push(change),
                 (Verdict::Slower, Some(change)) => answer.slower.push(change),
@@ -232,6 +233,7 @@ impl TargetAnswer {
                 _ => answer.not_compared += 1,
             }
         }
+
         answer.faster.sort_by(|a, b| b.ratio.total_cmp(&a.ratio));
         answer.slower.sort_by(|a, b| a.ratio.total_cmp(&b.ratio));
         answer.single.sort_by(|a, b| a.ratio.total_cmp(&b.ratio));
@@ -345,11 +347,13 @@ fn cause_of_all<'f, 'r>(
     let mut causes = distinct(of_change().map(|finding| (finding.kind, finding.cause.as_deref())));
     let (kind, cause) = causes.pop()?;
     let is_known = kind.is_cause();
+
     let is_explained = |row: &ComparedStep| {
         of_change().any(|finding| {
             finding.targets.contains(&row.cell.target) && finding.steps.contains(&row.step)
         })
     };
+
     let is_of_all = rows
         .all(|row| !matches!(row.verdict, Verdict::Faster | Verdict::Slower) || is_explained(row));
     cause.filter(|_| causes.is_empty() && is_known && is_of_all)

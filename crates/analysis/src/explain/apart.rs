@@ -43,6 +43,7 @@ impl Apart {
     fn of(row: &ComparedStep) -> Option<Self> {
         let values = |samples: &[Sample]| samples.iter().map(|sample| sample.value).collect();
         let (base, own): (Vec<f64>, Vec<f64>) = (values(&row.base_values), values(&row.values));
+
         Some(Self {
             target: row.cell.target.clone(),
             step: row.step.clone(),
@@ -63,11 +64,13 @@ fn distance(a: &[f64], b: &[f64]) -> Option<f64> {
     if a.len().min(b.len()) < REPEATS_MIN {
         return None;
     }
+
     let ends = |values: &[f64]| {
         let low = values.iter().copied().fold(f64::INFINITY, f64::min);
         let high = values.iter().copied().fold(0.0, f64::max);
         Ends { low, high }
     };
+
     let (a, b) = (ends(a), ends(b));
     let (lower, upper) = if a.high < b.low { (a, b) } else { (b, a) };
     if lower.low <= 0.0 {

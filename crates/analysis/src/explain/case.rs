@@ -84,12 +84,14 @@ impl<'a> Context<'a> {
     pub(super) fn named(self, name: &str, cell: &CellKey) -> String {
         let (variant, clients) = cell.load();
         let mut text = name.to_owned();
+
         if let Some(variant) = self.named_variant(variant) {
             text += &format!(" of {variant}");
         }
         if self.names_clients {
             text += &format!(" at {}", counted(clients as usize, "client"));
         }
+
         text
     }
 
@@ -208,9 +210,11 @@ impl<'a> Case<'a> {
         if matches!(compared.verdict, Verdict::Invalid | Verdict::NotComparable) {
             return None;
         }
+
         let base_name = &context.compared.base;
         let base = Side::new(context, compared, base_name, &compared.base_values)?;
         let side = Side::new(context, compared, &compared.cell.target, &compared.values)?;
+
         let is_rate = |ratio: &f64| ratio.is_finite() && *ratio > 0.0;
         Some(Self {
             context,
@@ -367,6 +371,7 @@ impl<'a> Case<'a> {
                 let of_target: Option<Vec<f64>> = target.iter().map(|row| figure(row)).collect();
                 compare::Difference::of_samples(&of_base?, &of_target?)
             }
+
             Pairing::Paired => {
                 let mut pairs = Vec::new();
                 for row in base {
@@ -374,6 +379,7 @@ impl<'a> Case<'a> {
                         other.run == row.run && other.cell.repeat == row.cell.repeat
                     };
                     let partner = target.iter().find(is_partner)?;
+
                     pairs.push((figure(row)?, figure(partner)?));
                 }
                 compare::Difference::of_pairs(&pairs)
@@ -435,6 +441,7 @@ impl<'a> Case<'a> {
             evidence
                 .extend(cpu.map(|us| Evidence::new("CPU of the server's process", "us/op", us)));
         }
+
         for (name, metric, unit) in EVIDENCE {
             if let Some(pair) = self.metric(metric)
                 && pair.max() > 0.0

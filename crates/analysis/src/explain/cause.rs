@@ -142,6 +142,7 @@ pub(super) fn diagnose(case: &Case<'_>) -> Cause {
     let accounting = Accounting::new(case, case.limits_processors());
     let divided = accounting.as_ref().ok();
     let gap = accounting.as_ref().err().copied();
+
     both_missed_writes(case)
         .or_else(|| durability(case, divided))
         .or_else(|| cache(case, divided?))
@@ -174,12 +175,14 @@ fn durability(case: &Case<'_>, accounting: Option<&Accounting>) -> Option<Cause>
     if only_reads(case) {
         return None;
     }
+
     let settings = case.difference.of_role(SettingRole::Durability);
     if settings.is_empty() {
         return None;
     }
 
     let waiting = accounting.and_then(|accounting| accounting.part(FindingKind::Fsyncs));
+
     // Commits do not wait for a rare kind of fsync, such as those of data files.
     let sum = case.metric(FSYNCS[0]).map_or(0.0, Pair::max);
     let counts = FSYNCS.iter().find_map(|metric| {
@@ -198,8 +201,10 @@ fn durability(case: &Case<'_>, accounting: Option<&Accounting>) -> Option<Cause>
 
     // An engine that counts no fsyncs may still show how long operations wait for them.
     let counts_none = FSYNCS.iter().all(|metric| case.metric(metric).is_none());
+
     let us = large_change(case, "op_fsync_us").filter(|_| counts_none)?;
     let waiting = waiting?;
+
     let is_large = us.max() >= DEVICE_OF_TIME * accounting?.time.max();
     is_large.then(|| PartOfTime::expected(waiting, &settings))
 }
@@ -209,17 +214,21 @@ fn durability(case: &Case<'_>, accounting: Option<&Accounting>) -> Option<Cause>
 fn cache(case: &Case<'_>, accounting: &Accounting) -> Option<Cause> {
     let mut settings = case.difference.of_role(SettingRole::CacheSize);
     let part = accounting.part(FindingKind::Reads)?;
+
     let kb = large_change(case, "own_read_kb_per_op")?;
     large_change(case, "op_read_us")?;
+
     // Together with their CPU they have to explain the change.
     let cpu = accounting.part(FindingKind::Cpu).filter(|cpu| cpu.is_shown());
     let share = part.share + cpu.map_or(0.0, |cpu| cpu.share);
     let is_large = part.us.max() >= DEVICE_OF_TIME * accounting.time.max() && share >= EXPLAINS;
+
     // A larger cache does not read more.
     settings.retain(|setting| {
         let growth = setting.growth();
         growth.is_none_or(|grown| (grown > 0.0) != (kb.growth() > 0.0))
     });
+
     (is_large && !settings.is_empty()).then(|| PartOfTime::expected(part, &settings))
 }
 
@@ -330,6 +339,7 @@ fn write_stalls(case: &Case<'_>) -> Option<Cause> {
 fn stall_reason(case: &Case<'_>) -> Option<(&'static str, &'static str, Pair)> {
     const REASONS: [&str; 3] =
         ["l0-file-count-limit", "memtable-limit", "pending-compaction-bytes"];
+
     let count = |side: &Side<'_>, reason: &str, how: &str| -> Option<f64> {
         let name = format!("{reason}-{how}");
         let mut rows = side.rows.iter().filter_map(|row| row.lsm.as_ref());
@@ -339,6 +349,7 @@ fn stall_reason(case: &Case<'_>) -> Option<(&'static str, &'static str, Pair)> {
         let pair = case.pair(|side| count(side, reason, how))?;
         Some((reason, how, pair))
     };
+
     REASONS
         .into_iter()
         .flat_map(|reason| ["delays", "stops"].map(|how| both(reason, how)))
@@ -358,6 +369,7 @@ fn standstill(case: &Case<'_>) -> Option<Cause> {
     let mean = |side: &Side<'_>| {
         crate::figures::average::mean(side.rows.iter().filter_map(|row| stalled_percent(row)))
     };
+
     let percent = case.pair(mean)?;
     let share = stalled_share(case, percent, stalled_percent)?;
     let (longer, other) = if percent.growth() > 0.0 {
@@ -370,6 +382,7 @@ fn standstill(case: &Case<'_>) -> Option<Cause> {
     if 2 * longer.rows.iter().filter(is_longer).count() <= longer.rows.len() {
         return None;
     }
+
     let qualities = longer.rows.iter().filter_map(|row| row.quality.as_ref());
     let longest = qualities.flat_map(|quality| &quality.stalls).max_by_key(|stall| stall.seconds);
     Some(Cause::Standstill { percent, share, longest: longest.cloned() })

@@ -83,6 +83,7 @@ pub(super) struct LargeReadAhead {
 /// Returns all caveats of one case, the most serious first.
 pub(super) fn caveats(case: &Case<'_>, cause: FindingKind) -> Vec<Caveat> {
     let trees = initial_tree::difference(&case.base.rows, &case.side.rows);
+
     let found = [
         wide_base(case),
         order(case),
@@ -128,22 +129,27 @@ fn order(case: &Case<'_>) -> Option<Caveat> {
 /// Doubts a change if the client may limit the base or the target.
 fn client(case: &Case<'_>) -> Option<Caveat> {
     let rows = || case.base.rows.iter().chain(&case.side.rows);
+
     let any_has_warning = |code| rows().any(|row| has_warning(row, code));
     if any_has_warning(BUSY_CLIENT_HOST) {
         return Some(Caveat::BusyClientHost);
     }
+
     // Without a server's figure the engine may work on these threads.
     let cpu = |whose: &str| case.metric(&format!("{whose}_cpu_us_per_op"));
     let both = cpu("client").zip(cpu("server"));
     let share = both.map(|(client, _)| case.share_of_time(client));
     let share = share.filter(|share| *share >= CLIENT_BUSY);
+
     if share.is_some() || any_has_warning(BUSY_CLIENT) {
         return Some(Caveat::BusyClient { share });
     }
+
     // On hosts of their own, clients take no CPU time from the server.
     if rows().any(|row| !row.client_hosts.is_empty()) {
         return None;
     }
+
     let (client, server) = both?;
     let is_larger = client.base > server.base || client.value > server.value;
     is_larger.then_some(Caveat::LargeClient)
@@ -227,10 +233,12 @@ const COMPACTION_CAUSES: [FindingKind; 4] =
 /// request, or where reads are the cause and the sizes of device reads differ.
 fn read_sizes(case: &Case<'_>, cause: FindingKind) -> Option<Caveat> {
     let read_kb = case.read_kb().filter(|kb| !kb.is_same());
+
     if COMPACTION_CAUSES.contains(&cause) {
         let of_base = large_read_ahead(&case.base);
         let of_target = large_read_ahead(&case.side);
         let (in_base, in_target) = (of_base.is_some(), of_target.is_some());
+
         if let Some(large) = of_target.or(of_base) {
             return Some(Caveat::ReadAhead(LargeReadAhead {
                 of_base: in_base,
@@ -244,6 +252,7 @@ fn read_sizes(case: &Case<'_>, cause: FindingKind) -> Option<Caveat> {
     if cause != FindingKind::Reads {
         return None;
     }
+
     let limits = case.side.rows[0].read_limits.as_ref()?;
     Some(Caveat::ReadSizes {
         kb: read_kb?,
@@ -256,6 +265,7 @@ fn read_sizes(case: &Case<'_>, cause: FindingKind) -> Option<Caveat> {
 fn large_read_ahead(side: &Side<'_>) -> Option<LargeReadAhead> {
     let limits = side.rows[0].read_limits.as_ref()?;
     let (setting, kb) = limits.compaction.as_ref()?;
+
     (*kb > limits.max_sectors_kb).then(|| LargeReadAhead {
         of_base: false,
         of_target: false,

@@ -29,11 +29,13 @@ pub(super) fn explain<'a>(context: Context<'a>, cases: &'a [Case<'a>]) -> Vec<Ex
         let key = (cause.kind(), is_too_short(&cause), case.is_slower());
         (key, ExplainedCase { case, cause })
     });
+
     let mut explanations = Vec::new();
     for (_, group) in grouped(explained) {
         let by_target =
             grouped(group.into_iter().map(|explained| (explained.case.target(), explained)));
         let groups = by_target.into_iter().map(|(_, group)| group);
+
         if groups.len() > TARGETS_EACH {
             explanations.extend(explanation(context, groups.flatten().collect()));
         } else {
@@ -117,5 +119,6 @@ fn counted_caveats<'a>(group: &[ExplainedCase<'a>]) -> Vec<CountedCaveat<'a>> {
         let (caveat, case) = alike.into_iter().next()?;
         Some(CountedCaveat { caveat, case, count, case_count: group.len() })
     };
+
     grouped(caveats).into_iter().filter_map(counted).collect()
 }

@@ -30,8 +30,10 @@ pub(super) fn bound<'a>(cases: &'a [Case<'a>]) -> Option<Explanation<'a>> {
         let share = case.share_of_time(client);
         (share >= CLIENT_BUSY).then_some((share, case))
     };
+
     let mut bound: Vec<(f64, &Case<'_>)> = cases.iter().filter_map(busy).collect();
     bound.sort_by(|a, b| b.0.total_cmp(&a.0));
+
     let (_, case) = bound.first()?;
     Some(Explanation {
         places: bound.iter().map(|(_, case)| place(case.compared)).collect(),
@@ -75,11 +77,13 @@ pub(super) fn by_cell<'a, T>(
         let who = context.named(&row.cell.target, &row.cell);
         Some((who, (*row, figure(row)?)))
     });
+
     let mut cells = Vec::new();
     for (who, mut repeats) in grouped(repeats) {
         repeats.sort_by(|(_, a), (_, b)| badness(b).total_cmp(&badness(a)));
         cells.push(RepeatFigures { who, repeats });
     }
+
     cells.sort_by(|a, b| badness(b.typical().1).total_cmp(&badness(a.typical().1)));
     cells
 }
@@ -96,6 +100,7 @@ fn unfair_step<'a>(context: Context<'a>, rows: &[&'a Row]) -> Option<Explanation
     let base = &context.compared.base;
     let of_base = all.iter().find(|cell| cell.typical().0.cell.target == *base);
     let base_percent = of_base.map(percent_of);
+
     let (unfair, fair): (Vec<_>, Vec<_>) = all.into_iter().partition(is_unfair);
     let worst = unfair.first()?;
     let (_, fairness) = worst.typical();

@@ -26,6 +26,7 @@ pub(super) fn largest_change(case: &Case<'_>) -> Option<Evidence> {
     if of_base != of_target {
         return None;
     }
+
     // All repeats have the same counters in the same order.
     let names = &case.side.rows.first()?.work_counters;
     let (name, pair, _) = names
@@ -40,6 +41,7 @@ pub(super) fn largest_change(case: &Case<'_>) -> Option<Evidence> {
         })
         .max_by(|a, b| a.2.total_cmp(&b.2))
         .filter(|(.., factor)| *factor >= COUNTER.ln())?;
+
     let unit = unit_of(name);
     Some(Evidence::new(name, &format!("{unit}/{}", case.noun()), pair))
 }

@@ -64,6 +64,7 @@ impl Difference {
             let (number, unit) = digits.split_at(end);
             Some((number.parse().ok()?, format!("{}{unit}", value.starts_with('-'))))
         };
+
         let (base, unit) = split(self.a.as_deref()?)?;
         let (target, other) = split(self.b.as_deref()?)?;
         (unit == other).then_some(target - base)
@@ -79,6 +80,7 @@ impl TargetDifference {
                 target: format!("{} {}", target.engine, target.engine_version),
             };
         }
+
         let shared = shared(figures, target);
         let compared = |a: &Row, b: &Row| {
             let mut comparisons = figures.settings.differences.iter();
@@ -88,8 +90,10 @@ impl TargetDifference {
                     && comparison.b == b.cell.target
             })
         };
+
         let swapped = || compared(target, base).map(Comparison::swapped);
         let comparison = compared(base, target).cloned().or_else(swapped);
+
         comparison.map_or_else(
             || Self::Unknown(versions(&base.engine_version, &target.engine_version)),
             Self::known,
@@ -171,6 +175,7 @@ impl TargetDifference {
         let Self::Known { build, declared, implicit, undeclared } = self else {
             return matches!(self, Self::Engines { .. }).then_some(Caveat::OtherEngines);
         };
+
         match (build, declared.len(), implicit.len() + undeclared) {
             (Some(_), 0, 0) | (None, 1, _) | (None, 0, 0 | 1) => None,
             (Some(OtherBuild { has_other_version, .. }), ..) => {
@@ -194,6 +199,7 @@ fn keep_declared(
     declared: &mut Vec<Difference>,
 ) -> usize {
     let mut undeclared_count = 0;
+
     for difference in differences {
         if difference.mark == DifferenceKind::Undeclared {
             undeclared_count += 1;

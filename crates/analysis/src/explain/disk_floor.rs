@@ -30,6 +30,7 @@ fn at_floor<'a>(context: Context<'a>, requests: FloorRequests) -> Option<Explana
     steps.sort_by(|(a, _), (b, _)| b.percent.total_cmp(&a.percent));
 
     let (first, _) = steps.first()?;
+
     let mut evidence = vec![
         Evidence::single(
             format!("{} of {} in {}", requests.noun(), first.who, first.step),
@@ -42,6 +43,7 @@ fn at_floor<'a>(context: Context<'a>, requests: FloorRequests) -> Option<Explana
             first.floor.per_s,
         ),
     ];
+
     evidence.extend(steps.iter().map(|(step, _)| {
         let name = format!("share of the floor of {} in {}", step.who, step.step);
         Evidence::single(name, "%", step.percent)

@@ -68,14 +68,17 @@ impl<'a> Gap<'a> {
         if case.side.rows[0].kind == StepKind::Index {
             return None;
         }
+
         let is_of_writes = matches!(cost, Cost::Writes | Cost::Fsyncs);
         if is_of_writes && only_reads(case) {
             return None;
         }
+
         let us = match cost {
             Cost::Cpu => case.own_cpu()?,
             _ => case.metric(cost.time_metric())?,
         };
+
         let (metric, figures) = match cost {
             Cost::Cpu => (cost.time_metric(), us),
             _ => cost.counts().iter().find_map(|metric| Some((*metric, case.metric(metric)?)))?,
@@ -84,6 +87,7 @@ impl<'a> Gap<'a> {
         let fastest_us = case.base.time_us().min(case.side.time_us());
         let gap = Self { case, cost, metric, figures, size: us.growth().abs() / fastest_us };
         let factor_min = if cost == Cost::Cpu { GAP_CPU } else { GAP_COUNT };
+
         let is_one_direction = us.growth() * figures.growth() > 0.0;
         let is_large = gap.size >= GAP_OF_TIME && figures.factor() >= factor_min;
         (is_large && is_one_direction).then_some(gap)
@@ -92,6 +96,7 @@ impl<'a> Gap<'a> {
     /// Returns the gap as a figure of a finding.
     pub(super) fn evidence(&self) -> Evidence {
         let title = evidence_title(self.metric);
+
         let name = format!("{title} of {} in {}", self.case.who(), self.case.place());
         let unit = match self.cost {
             Cost::Cpu => "us/op",
@@ -121,8 +126,10 @@ pub(super) fn single<'a>(cases: &'a [Case<'a>]) -> Vec<&'a Case<'a>> {
         let verdict = case.compared.verdict;
         verdict.is_change() || matches!(verdict, Verdict::NoChangeShown | Verdict::TooNoisy)
     };
+
     let with_verdicts = distinct(cases.iter().filter(is_of_several).map(Case::who));
     let mut single: Vec<&Case<'_>> = cases.iter().collect();
+
     single.retain(|case| {
         case.compared.verdict == Verdict::Single && !with_verdicts.contains(&case.who())
     });
@@ -133,17 +140,21 @@ pub(super) fn single<'a>(cases: &'a [Case<'a>]) -> Vec<&'a Case<'a>> {
 pub(super) fn by_cost<'a>(cases: &'a [Case<'a>]) -> Vec<CostGaps<'a>> {
     let single = single(cases);
     let mut by_cost = Vec::new();
+
     for cost in Cost::ALL {
         let all = single.iter().filter_map(|case| Gap::new(case, cost));
+
         let mut gaps = Vec::new();
         for (_, of_target) in grouped(all.map(|gap| (gap.case.who(), gap))) {
             gaps.extend(of_target.into_iter().max_by(|a, b| a.size.total_cmp(&b.size)));
         }
+
         gaps.sort_by(|a, b| b.size.total_cmp(&a.size));
         if !gaps.is_empty() {
             by_cost.push(CostGaps { gaps });
         }
     }
+
     by_cost.sort_by(|a, b| b.size().total_cmp(&a.size()));
     by_cost
 }

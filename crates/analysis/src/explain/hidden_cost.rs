@@ -18,14 +18,18 @@ pub(super) fn explain<'a>(context: Context<'a>, cases: &'a [Case<'a>]) -> Vec<Ex
     let rows = context.compared.rows.iter();
     let cases = rows.filter(|cost| cost.metric == OWN_CPU).filter_map(|cost| {
         let case = cases.iter().find(|case| place(case.compared) == place(cost))?;
+
         let is_shown = matches!(cost.verdict, Verdict::Faster | Verdict::Slower);
         let ratio = cost.ratio?;
         let is_large = ratio.max(1.0 / ratio) >= 1.0 + HIDDEN_CHANGE;
+
         let throughput = case.compared.verdict;
         let is_hidden = matches!(throughput, Verdict::NoChangeShown | Verdict::TooNoisy);
+
         let key = (&cost.cell.target, cost.verdict);
         (is_shown && is_large && is_hidden).then_some((key, (cost, case)))
     });
+
     let groups = grouped(cases).into_iter();
     groups.filter_map(|(_, group)| explanation(group)).collect()
 }
@@ -33,13 +37,16 @@ pub(super) fn explain<'a>(context: Context<'a>, cases: &'a [Case<'a>]) -> Vec<Ex
 fn explanation<'a>(mut costs: Vec<(&'a ComparedStep, &'a Case<'a>)>) -> Option<Explanation<'a>> {
     let size = |cost: &ComparedStep| cost.ratio.map_or(0.0, |ratio| ratio.ln().abs());
     costs.sort_by(|(a, _), (b, _)| size(b).total_cmp(&size(a)));
+
     let (cost, case) = *costs.first()?;
+
     let caveat = cost_frequency(case, cost.ratio?.ln()).map(|caveat| CountedCaveat {
         caveat,
         case,
         count: 1,
         case_count: 1,
     });
+
     let is_noisy = |case: &Case<'_>| case.compared.verdict == Verdict::TooNoisy;
     Some(Explanation {
         places: costs.iter().map(|(cost, _)| place(cost)).collect(),

@@ -13,13 +13,16 @@ pub(super) fn variance<'a>(cases: &'a [Case<'a>]) -> Option<Explanation<'a>> {
     let share = |case: &'a Case<'a>| Some((case.compared.machines.variance_share?, case));
     let mut shares: Vec<_> = cases.iter().filter_map(share).collect();
     shares.sort_by(|(a, _), (b, _)| b.share.total_cmp(&a.share));
+
     let machine_count = |(_, case): &(_, &Case<'_>)| case.compared.machines.count;
     let most = shares.iter().map(machine_count).max()?;
+
     let evidence = shares.iter().map(|(share, case)| {
         let name = format!("variance between machines of {} in {}", case.target(), case.place());
         Evidence::single(name, "%", 100.0 * share.share)
     });
     let rests_on_machines = |case: &&Case<'_>| case.compared.machines.ratio_spread.is_some();
+
     Some(Explanation {
         places: shares.iter().map(|(_, case)| place(case.compared)).collect(),
         evidence: evidence.collect(),

@@ -16,11 +16,13 @@ const WEIGHT: f64 = 0.01;
 /// per commit, as engines count them, and settings.
 pub(super) fn facts<'a>(cases: &'a [Case<'a>]) -> Option<Explanation<'a>> {
     let (mut places, mut facts, mut evidence) = (Vec::new(), Vec::new(), Vec::new());
+
     let gaps = gap::by_cost(cases);
     for gap in gaps.iter().flat_map(|of_cost| &of_cost.gaps) {
         evidence.push(gap.evidence());
         places.push(place(gap.case.compared));
     }
+
     for (who, cases) in grouped(gap::single(cases).into_iter().map(|case| (case.who(), case))) {
         let mut steps = Vec::new();
         for (case, metric, count) in cases.iter().filter_map(|case| fsyncs(case)) {
@@ -29,12 +31,14 @@ pub(super) fn facts<'a>(cases: &'a [Case<'a>]) -> Option<Explanation<'a>> {
             evidence.push(Evidence::new(&name, "/commit", count));
             steps.push(case.place());
         }
+
         let settings = cases[0].difference.named();
         if !steps.is_empty() || !settings.is_empty() {
             places.extend(cases.iter().map(|case| place(case.compared)));
             facts.push(Fact { who, fsyncs: steps, settings });
         }
     }
+
     Some(Explanation {
         places,
         evidence,
@@ -52,6 +56,7 @@ fn fsyncs<'a>(case: &'a Case<'a>) -> Option<(&'a Case<'a>, &'static str, Pair)> 
     if waiting.is_some_and(|us| case.share_of_time(us) < DEVICE_OF_TIME) {
         return None;
     }
+
     FSYNCS.iter().find_map(|metric| {
         let count = case.metric(metric)?;
         let is_other = count.factor() >= BEGINS_FACTOR && count.max() >= FACT_FSYNCS_MIN;

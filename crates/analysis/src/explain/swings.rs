@@ -65,12 +65,14 @@ fn swinging_target<'a>(who: String, repeats: &[&'a Row]) -> Option<SwingingTarge
 
 fn evidence(swing: &Swing) -> Vec<Evidence> {
     let figure = |name: &str, unit, value| Evidence::single(name.to_owned(), unit, value);
+
     let mut evidence = vec![
         figure("period", "s", swing.period_seconds),
         figure("cycles", "", swing.cycles),
         figure("share of the variance of throughput", "%", 100.0 * swing.variance_share),
         figure("range of a cycle, of the mean rate", "%", 100.0 * swing.range_of_mean),
     ];
+
     let in_step = swing.host_load.iter().chain(&swing.in_step);
     evidence.extend(in_step.map(|InStep { name, correlation, .. }| {
         Evidence::single(format!("correlation with {name}"), "", *correlation)

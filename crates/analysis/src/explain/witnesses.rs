@@ -134,6 +134,7 @@ fn is_main(context: Context<'_>, work: &ComparedWork) -> bool {
             && (&other.cell, &other.workload, &other.step)
                 == (&work.cell, &work.workload, &work.step)
     });
+
     let does_main =
         |other: &&ComparedWork| main.is_some_and(|main| other.part.operations.contains(main));
     let of_main = connections.clone().find(does_main).or_else(|| connections.clone().next());
@@ -143,6 +144,7 @@ fn is_main(context: Context<'_>, work: &ComparedWork) -> bool {
 /// Returns what work and time say together; `None` if work is silent, or nothing changed.
 fn agreement(work: &ComparedWork, time: Option<&ComparedStep>) -> Option<Agreement> {
     let verdict = time.map(|time| time.verdict);
+
     match work.verdict {
         WorkVerdict::More | WorkVerdict::Less => {}
         WorkVerdict::NoChangeShown => {
@@ -184,6 +186,7 @@ fn one_connection<'a>(group: &[Witnesses<'a>]) -> Option<CountedCaveat<'a>> {
         each.time.is_some_and(|time| time.verdict.is_change() && time.cell.clients > 1)
     });
     let of_several: Vec<&Case<'_>> = changed.filter_map(|each| each.case).collect();
+
     Some(CountedCaveat {
         caveat: Caveat::OneConnection,
         case: of_several.first()?,

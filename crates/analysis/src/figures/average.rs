@@ -17,9 +17,11 @@ pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     if values.is_empty() {
         return None;
     }
+
     let is_even = values.len().is_multiple_of(2);
     let (below, &mut upper, _) = values.select_nth_unstable_by(middle, f64::total_cmp);
     let lower = below.iter().copied().max_by(f64::total_cmp);
+
     Some(match lower {
         Some(lower) if is_even => (lower + upper) / 2.0,
         _ => upper,

@@ -43,12 +43,15 @@ pub(crate) fn figures(step: &Step, samples: &[HostSeries]) -> Vec<ClientHostFigu
             _ => format!("{} (rank {})", first.host, first.rank),
         }
     };
+
     let on_host = |first: &RankLoad| {
         let ranks = step.ranks.iter();
         let ranks = ranks.filter(|rank| rank.host_rank == first.rank);
         ranks.map(|rank| rank.rank).collect()
     };
+
     let hosts = first_ranks(step).zip(samples);
+
     hosts
         .map(|(first, samples)| ClientHostFigures {
             host: name(first),

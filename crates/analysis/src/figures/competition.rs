@@ -58,26 +58,36 @@ pub fn competition(figures: &Figures) -> Option<Competition> {
 /// Returns the steps whose targets had different competition, the worst first.
 pub fn uneven_steps(figures: &Figures) -> Vec<UnevenStep<'_>> {
     let places = measured(figures).map(|row| ((row.step.as_str(), row.cell.load()), row));
-    let mut found: Vec<UnevenStep<'_>> = grouped(places)
-        .into_iter()
-        .filter_map(|((step, _), rows)| {
-            let shares =
-                rows.iter().filter_map(|&row| Some((row.cell.target.as_str(), others(row)?)));
-            let mean = |shares: &[f64]| shares.iter().sum::<f64>() / shares.len() as f64;
-            let means = grouped(shares).into_iter();
-            let means: Vec<(&str, f64)> = means.map(|(name, of)| (name, mean(&of))).collect();
-            let order = |a: &&(&str, f64), b: &&(&str, f64)| a.1.total_cmp(&b.1);
-            Some(UnevenStep {
-                step,
-                cell: &rows[0].cell,
-                least: *means.iter().min_by(order)?,
-                most: *means.iter().max_by(order)?,
-            })
-        })
-        .filter(|step| step.points() >= POINTS)
-        .collect();
+
+    let mut found = Vec::new();
+    for ((step, _), rows) in grouped(places) {
+        if let Some(uneven) = uneven_step(step, &rows)
+            && uneven.points() >= POINTS
+        {
+            found.push(uneven);
+        }
+    }
+
     found.sort_by(|a, b| b.points().total_cmp(&a.points()));
     found
+}
+
+/// Returns the targets with the least and the most competition in the rows of a step; `None` if it
+/// is not known of any.
+fn uneven_step<'f>(step: &'f str, rows: &[&'f Row]) -> Option<UnevenStep<'f>> {
+    let shares = rows.iter().filter_map(|&row| Some((row.cell.target.as_str(), others(row)?)));
+    let mut means: Vec<(&str, f64)> = Vec::new();
+    for (target, of_target) in grouped(shares) {
+        means.push((target, of_target.iter().sum::<f64>() / of_target.len() as f64));
+    }
+
+    let order = |a: &&(&str, f64), b: &&(&str, f64)| a.1.total_cmp(&b.1);
+    Some(UnevenStep {
+        step,
+        cell: &rows[0].cell,
+        least: *means.iter().min_by(order)?,
+        most: *means.iter().max_by(order)?,
+    })
 }
 
 /// Returns the rows that can be compared, of steps that are among the results, unless there are no

@@ -40,16 +40,19 @@ impl CellOfRun<'_> {
 
         let mut reasons = step.reasons.clone();
         reasons.extend(contradictions(step, &series.ops, &data.histograms));
+
         let counters = CounterFigures::new(&step.counters_before, &step.counters_after);
         let mut warnings = step.warnings.clone();
         warnings.extend(counters.warning());
 
         let embedded = self.cell.embedded;
         let mut metrics = metrics::metrics(step, &data.host, &series.ops, &series.engine, embedded);
+
         let floor = StepFloor::new(self.record, self.cell, step, &metrics);
         if let Some(floor) = &floor {
             metrics.extend(floor.efficiencies(step, &metrics));
         }
+
         let stalled_pct = metrics.get("stall%").copied().flatten();
         let lag = metrics::lag(step, &series.engine);
 
@@ -166,10 +169,13 @@ impl<'a> StepData<'a> {
                 of_counter.role = counter.role;
             }
         }
+
         let turns = reader.turns()?;
+
         let main_op = step.main_operation();
         series.turns = turns::blocks(&turns, main_op);
         let turn_totals = turns::totals(&turns, main_op);
+
         Ok(Self { step, host, client_hosts, histograms, series, turn_totals })
     }
 

@@ -55,6 +55,7 @@ fn differences_from_seconds(kind: &str, ops: &Ops, seconds: &OpSeries) -> Vec<St
         ("failures", ops.failed, &seconds.failed),
         ("rows", ops.rows, &seconds.rows),
     ];
+
     let reasons = counts.into_iter().filter_map(|(what, total, seconds)| {
         difference(kind, what, total, seconds.iter().sum(), "intervals.parquet")
     });

@@ -53,16 +53,20 @@ pub fn fairness(step: &Step) -> Option<Fairness> {
     if !ends_with_its_work {
         return None;
     }
+
     let holding = OpRole::HoldTransaction.facts().connection;
     let ends = ends(step, |connection| Some(connection.role.as_str()) != holding);
     if ends.len() < 2 {
         return None;
     }
+
     let clients: Vec<ClientEnd> =
         ends.iter().map(|(&client, &ns)| ClientEnd { client, seconds: ns as f64 / 1e9 }).collect();
+
     // Takes the first of equals, so that a record always gives the same client.
     let fastest = clients.iter().min_by(|a, b| a.seconds.total_cmp(&b.seconds))?.clone();
     let slowest = clients.iter().rev().max_by(|a, b| a.seconds.total_cmp(&b.seconds))?.clone();
+
     let abs_seconds = slowest.seconds - fastest.seconds;
     (fastest.seconds > 0.0).then(|| Fairness {
         fastest_seconds: fastest.seconds,

@@ -117,13 +117,16 @@ pub fn curve(histogram: Option<&Histogram<u64>>) -> Vec<(f64, f64)> {
     let Some(histogram) = histogram.filter(|histogram| !histogram.is_empty()) else {
         return Vec::new();
     };
+
     let total = histogram.len() as f64;
     let us = |ns: u64| ns as f64 / 1e3;
+
     let mut points = Vec::new();
     let (mut seen, mut step) = (0_u64, 0.0);
     for recorded in histogram.iter_recorded() {
         seen += recorded.count_at_value();
         let slower = total - seen as f64;
+
         // Adds all points whose share this value completes.
         let reached = if slower > 0.0 { -(slower / total).log10() } else { f64::INFINITY };
         while step / POINTS_PER_NINE <= reached && step / POINTS_PER_NINE < total.log10() {
@@ -131,6 +134,7 @@ pub fn curve(histogram: Option<&Histogram<u64>>) -> Vec<(f64, f64)> {
             step += 1.0;
         }
     }
+
     points.push((total.log10(), us(histogram.max())));
     points
 }
@@ -141,6 +145,7 @@ pub fn percentiles(histogram: Option<&Histogram<u64>>, max_us: f64) -> Percentil
     let Some(histogram) = histogram.filter(|histogram| !histogram.is_empty()) else {
         return Percentiles::default();
     };
+
     // A bucket's upper end may lie beyond the largest value.
     let at = |quantile| (histogram.value_at_quantile(quantile) as f64 / 1e3).min(max_us);
     Percentiles {

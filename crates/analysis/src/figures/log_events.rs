@@ -33,12 +33,14 @@ pub struct EventTotals {
 pub(crate) fn of_step(step: &Step, events: &[LogEvent]) -> StepEvents {
     let signed = |ns: u64| i64::try_from(ns).unwrap_or(i64::MAX);
     let (start, elapsed) = (signed(step.started_unix_ns), signed(step.elapsed_ns));
+
     let mut found = StepEvents::default();
     for event in events {
         let at = event.unix_ns.saturating_sub(start);
         if at >= elapsed || at.saturating_add(event.duration_ns.unwrap_or(0)) < 0 {
             continue;
         }
+
         let totals = found.kinds.entry(event.kind.clone()).or_default();
         totals.count += 1 + u64::try_from(event.more).unwrap_or(0);
         if let Some(ns) = event.duration_ns {
@@ -47,6 +49,7 @@ pub(crate) fn of_step(step: &Step, events: &[LogEvent]) -> StepEvents {
         if let Some(bytes) = event.bytes {
             *totals.bytes.get_or_insert(0.0) += bytes as f64;
         }
+
         found.all.push(LogEvent { unix_ns: at, ..event.clone() });
     }
     found

@@ -52,8 +52,10 @@ pub fn metrics(
         .chain(upkeep::upkeep(step, host))
         .chain(lsm::figures(step, host, engine))
         .chain(replication::figures(step, engine));
+
     let mut metrics: BTreeMap<&str, Option<f64>> =
         METRICS.iter().map(|metric| (metric.name, None)).collect();
+
     for (name, value) in figures {
         let known = metrics.insert(name, value.filter(|value| value.is_finite()));
         debug_assert!(known.is_some(), "{name}");
@@ -78,6 +80,7 @@ fn rate_metrics(step: &Step, ops: &BTreeMap<String, OpSeries>) -> [Figure; 9] {
         }
         _ => of_role_per_second(step, OpRole::Query, |ops| ops.ok),
     };
+
     [
         ("ips", insert_rate(step)),
         ("dps", of_role_per_second(step, OpRole::Delete, |ops| ops.rows)),
@@ -171,11 +174,14 @@ fn device_metrics(step: &Step, host: &HostSeries, embedded: bool) -> [Figure; 19
 fn network_metrics(step: &Step, host: &HostSeries) -> [Figure; 7] {
     let rate = operation_rate(step);
     let per_op = |figure: Option<f64>| over(figure?, rate?);
+
     let [received, sent] =
         ["received", "sent"].map(|way| growth_per_second(host, &format!("network_{way}_bytes")));
+
     let packets = ["network_received_packet_count", "network_sent_packet_count"];
     let packets = sum_of(host, &packets);
     let retransmits = growth_per_second(host, "tcp_retransmit_count");
+
     [
         ("net_received_mb_per_s", scaled(received, MIB)),
         ("net_sent_mb_per_s", scaled(sent, MIB)),
@@ -199,10 +205,12 @@ fn size_metrics(step: &Step, host: &HostSeries) -> [Figure; 3] {
 /// Returns the processor time of client and server, and the engine's system calls.
 fn client_metrics(step: &Step, embedded: bool) -> [Figure; 8] {
     let us_per_op = |ns: f64| over(ns / 1e3, operations(step)?);
+
     // A step without connections, such as settling, has no load threads.
     let client_ns = (step.cpu.client_user_ns + step.cpu.client_system_ns) as f64;
     let client_ns = Some(client_ns).filter(|_| !step.connections.is_empty());
     let server_ns = step.cpu.server_ns.filter(|_| !embedded).map(|ns| ns as f64);
+
     let rows = |ops: &record::Ops| ops.rows;
     let queries = |ops: &record::Ops| ops.ok;
     [
@@ -309,10 +317,12 @@ fn all_cpu_ns_per_second(host: &HostSeries) -> Option<f64> {
 /// which may be on this host.
 fn others_ns_per_second(step: &Step, host: &HostSeries, embedded: bool) -> Option<f64> {
     let working = sum_of(host, &["cpu_user_ns", "cpu_nice_ns", "cpu_system_ns"])?;
+
     let load_ranks = step.ranks.iter().filter(|rank| rank.is_server_host);
     let load_ranks_ns: u64 = load_ranks.map(|rank| rank.cpu_ns).sum();
     let assay =
         growth_per_second(host, "assay_cpu_ns")? + over(load_ranks_ns as f64, seconds(step)?)?;
+
     // An embedded engine works in assay's process, which then counts as the server's too.
     let server = if embedded {
         0.0

@@ -137,11 +137,14 @@ impl RunsReader {
     /// Reads a run and its cells, without the figures of steps that are compared.
     fn read_run(&mut self, run: usize, directory: &RunDir) -> Result<(), RecordError> {
         let record = directory.read_run()?;
+
         self.figures.is_open_ended |= record.is_open_ended;
         let effects = self.figures.effect.into_iter().chain(record.plan.effect());
         self.figures.effect = effects.reduce(f64::min);
+
         // Targets of several runs have the names of their runs.
         self.figures.design = record.design.clone().filter(|_| run == 0);
+
         let mut cells = Vec::new();
         for reference in in_round_order(&record) {
             let loaded = LoadedCell::read(directory, &record, reference)?;
@@ -154,6 +157,7 @@ impl RunsReader {
                 CellKind::Profiled | CellKind::Exact => self.add_apart(run, &record, loaded)?,
             }
         }
+
         self.runs.push(LoadedRun { record, cells });
         Ok(())
     }
@@ -203,6 +207,7 @@ impl RunsReader {
             started_unix_ns: cell.started_unix_ns,
             database: cell.database.as_ref().map(CopiedDatabase::of),
         });
+
         let end = self.ends.len() - 1;
         for reader in steps {
             self.steps.push(OpenStep { run, cell: number, end, reader });
@@ -319,6 +324,7 @@ fn end_of(run: usize, record: &Run, reference: &CellRef, loaded: &LoadedCell) ->
         Some(_) => Some(Status::Incomplete),
         None => loaded.is_begun.then_some(loaded.cell.status),
     };
+
     let causes = if is_left_out && !loaded.is_begun {
         vec![LEFT_OUT.to_owned()]
     } else if let Some(failure) = &loaded.cell.failure {
@@ -326,6 +332,7 @@ fn end_of(run: usize, record: &Run, reference: &CellRef, loaded: &LoadedCell) ->
     } else {
         loaded.error.iter().map(RecordError::with_causes).collect()
     };
+
     UnfinishedCell { run, cell: reference.key.clone(), status, causes }
 }
 
@@ -335,6 +342,7 @@ fn profiled_step(cell: &CellOfRun<'_>, step: &StepReader) -> Result<ProfiledStep
         Ok(stacks) => (row_or_damage(cell, step)?, stacks),
         Err(error) => (cell.row(&step.damaged(&error))?, None),
     };
+
     Ok(ProfiledStep {
         profile: step.step().profile.clone().unwrap_or_default(),
         stacks: stacks.filter(|_| !row.damaged).unwrap_or_default(),
@@ -502,12 +510,15 @@ fn planned(run: &Run, reference: &CellRef) -> Cell {
         cell.config.clone_from(&target.config);
         cell.engine.clone_from(&target.engine);
     }
+
     let workload = run.workloads.iter().find(|workload| {
         workload.workload == reference.workload && workload.variant == reference.key.variant
     });
+
     if let Some(workload) = workload {
         cell.steps.clone_from(&workload.steps);
     }
+
     cell
 }
 

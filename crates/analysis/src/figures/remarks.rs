@@ -39,10 +39,12 @@ pub(crate) fn remarks(
     lag: &Lag,
 ) -> Vec<Remark> {
     let metric = |name: &str| metrics.get(name).copied().flatten();
+
     let failed = [("", &step.ops), ("warm-up: ", &step.warm_up_ops)]
         .into_iter()
         .flat_map(|(when, all)| all.iter().map(move |(kind, ops)| (when, kind, ops)))
         .filter_map(|(when, kind, ops)| failures(when, kind, ops));
+
     let of_figures = [
         metric("others%").and_then(others),
         shared_counters(step),
@@ -52,12 +54,14 @@ pub(crate) fn remarks(
             .and_then(|(wanted, deleted)| misses(deleted / wanted)),
         lag_rises(lag),
     ];
+
     failed.chain(of_figures.into_iter().flatten()).collect()
 }
 
 fn failures(when: &str, kind: &str, ops: &Ops) -> Option<Remark> {
     let all = ops.ok + ops.failed;
     let classes: Vec<&str> = ops.errors.keys().map(String::as_str).collect();
+
     (ops.failed > 0).then(|| Remark {
         code: "step::failures",
         text: "operations failed: a failed operation does less work, and usually takes less time"
@@ -85,12 +89,16 @@ fn shared_counters(step: &Step) -> Option<Remark> {
         let server = connection.server_thread.as_ref().map(|thread| thread.events);
         [Some(connection.events), server]
     });
+
     let times = |events: ProcessorEvents| events.events_enabled_ns.zip(events.events_running_ns);
+
     let (enabled, running) = events
         .flatten()
         .filter_map(times)
         .fold((0, 0), |sum, times| (sum.0 + times.0, sum.1 + times.1));
+
     let share = running as f64 / enabled as f64;
+
     (share < COUNTED_SHARE).then(|| Remark {
         code: "host::shared-counters",
         text: "another program, such as a profiler or the kernel's NMI watchdog, also used the processors' counters, so that \
@@ -128,6 +136,7 @@ fn lag_rises(lag: &Lag) -> Option<Remark> {
         ),
         _ => return None,
     };
+
     Some(Remark {
         code,
         text: text.to_owned(),

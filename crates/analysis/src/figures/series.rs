@@ -75,6 +75,7 @@ impl OpsReader {
     /// Adds one row.
     pub(crate) fn add(&mut self, interval: &IntervalRow<'_>) {
         self.seconds = self.seconds.max(interval.second as usize + 1);
+
         let is_it = |(kind, _): &(String, OpSeries)| kind == interval.kind;
         if !self.kinds.get(self.last).is_some_and(is_it) {
             self.last = self.kinds.iter().position(is_it).unwrap_or_else(|| {
@@ -117,9 +118,11 @@ impl CountersReader {
                 self.counters.len() - 1
             }),
         };
+
         let counter = &mut self.counters[at];
         counter.cumulative = row.cumulative;
         counter.samples.push((row.at_ns, Some(row.value)));
+
         self.next = (at + 1) % self.counters.len();
     }
 }
@@ -188,9 +191,11 @@ pub(crate) fn samples(host: &HostSeries, values: &[Option<i64>]) -> Samples {
 fn add(series: &mut OpSeries, interval: &IntervalRow<'_>) {
     let second = interval.second as usize;
     let client = interval.client as usize;
+
     if series.rows.len() <= second {
         resize(series, second + 1);
     }
+
     for (by_client, count) in
         [(&mut series.ok_by_client, interval.ok), (&mut series.rows_by_client, interval.rows)]
     {
@@ -203,10 +208,13 @@ fn add(series: &mut OpSeries, interval: &IntervalRow<'_>) {
         }
         of_client[second] += count;
     }
+
     series.rows[second] += interval.rows;
     series.ok[second] += interval.ok;
     series.failed[second] += interval.failed;
+
     let us = |ns: u64| ns as f64 / 1e3;
+
     series.service_us_max[second] = series.service_us_max[second].max(us(interval.service_ns_max));
     series.response_us_max[second] =
         series.response_us_max[second].max(us(interval.response_ns_max));
@@ -244,6 +252,7 @@ pub fn per_second(
 ) -> Vec<Option<f64>> {
     let known: Vec<(i64, f64)> =
         samples.iter().filter_map(|&(at_ns, value)| Some((at_ns, value?))).collect();
+
     let mut next = 0;
     (0..seconds)
         .map(|second| {
@@ -253,14 +262,17 @@ pub fn per_second(
             if end <= begin {
                 return None;
             }
+
             // Times only grow, so the search continues from the last position.
             while next < known.len() && known[next].0 <= at {
                 next += 1;
             }
+
             let &(before_ns, before) = known.get(next.checked_sub(1)?)?;
             if !cumulative {
                 return (before_ns >= begin).then_some(before);
             }
+
             let &(after_ns, after) = known.get(next)?;
             // A cumulative value that fell restarted: its growth is unknown.
             (after >= before).then(|| (after - before) / ((after_ns - before_ns) as f64 / 1e9))

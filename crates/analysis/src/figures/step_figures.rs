@@ -24,6 +24,7 @@ impl<'a> OperationTime<'a> {
         if !OPERATION_TIMES.iter().any(|metric| metric.name == time) {
             return None;
         }
+
         let (which, statistic) = time.split_once('_')?;
         Some(Self { is_response: which == "response", statistic, kind })
     }
@@ -45,6 +46,7 @@ pub(crate) fn figure(row: &Row, name: &str) -> Option<f64> {
             let operations = time.operations(row)?;
             let times =
                 if time.is_response { &operations.response_us } else { &operations.service_us };
+
             times.of_operations(time.statistic, operations.count)
         }
     }

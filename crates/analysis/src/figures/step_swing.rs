@@ -68,6 +68,7 @@ fn of_events(events: &[LogEvent], seconds: usize) -> Vec<Candidate> {
             *value += (end.min(second + 1.0) - begin.max(second)).max(0.0);
         }
     }
+
     let candidate = |(kind, values): (&str, _)| candidate(Source::Event, kind, values);
     kinds.into_iter().map(candidate).collect()
 }
@@ -78,17 +79,18 @@ fn of_threads(series: &Series, seconds: usize) -> Vec<Candidate> {
     let Some(samples) = series.engine.get(WaitView::Background.samples()) else {
         return Vec::new();
     };
+
     let threads = series.engine.iter().filter_map(|(name, counter)| {
         let (view, state) = WaitView::of_gauge(name)?;
         let thread = state.strip_suffix(RUNNING).filter(|_| view == WaitView::Background)?;
 
         // A thread has no gauge in seconds in which it never ran.
-        let shares = counter.values.iter().zip(&samples.values);
-        let shares = shares.map(|(ran, samples)| {
+        let mut shares = Vec::new();
+        for (ran, samples) in counter.values.iter().zip(&samples.values) {
             let ran = ran.unwrap_or(0.0);
-            samples.filter(|samples| *samples > 0.0).map(|samples| ran / samples)
-        });
-        let shares: Vec<Option<f64>> = shares.collect();
+            let taken = samples.filter(|samples| *samples > 0.0);
+            shares.push(taken.map(|samples| ran / samples));
+        }
         Some(candidate(Source::Thread, thread, without_gaps(&shares, seconds)))
     });
     threads.collect()
@@ -102,6 +104,7 @@ fn of_counters(series: &Series, seconds: usize) -> Vec<Candidate> {
         let is_stall = counter.role == Some(Role::StallSeconds);
         counter.cumulative && (is_stall || !is_time)
     });
+
     counters
         .map(|(name, counter)| {
             candidate(Source::Counter, name, without_gaps(&counter.values, seconds))
@@ -121,10 +124,12 @@ fn own_cpu(cell: &Cell, series: &Series, seconds: usize) -> Option<Vec<f64>> {
 fn of_host(series: &Series, own_cpu: &[f64], seconds: usize) -> Vec<Candidate> {
     let mut loads = Vec::new();
     let working = ["cpu_user_ns", "cpu_nice_ns", "cpu_system_ns"];
+
     if let Some(working) = host_sum(series, &working, seconds).filter(|_| !own_cpu.is_empty()) {
         let others = working.iter().zip(own_cpu).map(|(all, own)| all - own).collect();
         loads.push(candidate(Source::Host, OTHER_PROGRAMS, others));
     }
+
     if let Some(steal) = host_sum(series, &["cpu_steal_ns"], seconds) {
         loads.push(candidate(Source::Host, HYPERVISOR, steal));
     }
@@ -134,6 +139,7 @@ fn of_host(series: &Series, own_cpu: &[f64], seconds: usize) -> Vec<Candidate> {
 /// Returns the sum of some columns of the host; `None` if one was never sampled.
 fn host_sum(series: &Series, names: &[&str], seconds: usize) -> Option<Vec<f64>> {
     let mut sum = vec![0.0; seconds];
+
     for name in names {
         let column = series.host.get(*name)?;
         if column.iter().all(Option::is_none) {

@@ -70,6 +70,7 @@ pub(super) fn blocks(turns: &[TurnRow], main_op: Option<&str>) -> Vec<TurnBlock>
         if blocks.last().is_none_or(|last| last.block != turn.block) {
             blocks.push(TurnBlock { block: turn.block, ..TurnBlock::default() });
         }
+
         if let Some(last) = blocks.last_mut() {
             last.seconds += seconds(turn.length_ns);
             last.operations = last.operations.saturating_add(operations(turn, main_op));

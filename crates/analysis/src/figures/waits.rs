@@ -71,8 +71,10 @@ impl Looked<'_> {
         } else {
             self.measured(view)?
         };
+
         states.retain(|state| state.percent > 0.0);
         states.sort_by(|a, b| b.percent.total_cmp(&a.percent));
+
         Some(Waits { view, samples, states })
     }
 
@@ -137,11 +139,13 @@ impl Looked<'_> {
 fn measured_times(step: &Step) -> Option<Vec<(String, f64)>> {
     let counters = Counters::new(step);
     let stalled = counters.growth(Role::StallSeconds)?;
+
     let labeled = step.counters_after.iter().filter_map(|after| {
         let is_wait = after.role == Some(Role::WaitSeconds);
         let label = after.label().filter(|_| is_wait)?;
         Some((label.to_owned(), counters.growth_of(after)?))
     });
+
     let stalls = (WRITE_STALL.to_owned(), stalled);
     Some(std::iter::once(stalls).chain(labeled).collect())
 }

@@ -1,11 +1,13 @@
 //! What changed with a level: the target, the machine, or Assay. A change of the machine is never
 //! called one of the target.
 
+use std::ops::RangeInclusive;
+
 use record::FactDifference;
 
 use super::levels::{LevelChange, Levels};
 use super::noise::Noise;
-use super::series::RawSeries;
+use super::series::{HistoryPoint, RawSeries};
 use super::summary::{RunSummary, TargetFacts};
 use crate::compare::student::quantile;
 use crate::compat::{Facts, differences, machine_differences};
@@ -112,18 +114,22 @@ pub(super) struct Evidence<'a> {
 /// Returns the number of each run's machine, in the order in which they are met.
 pub(super) fn machines(runs: &[RunSummary]) -> Vec<usize> {
     let mut known: Vec<&Facts> = Vec::new();
+
     let number = |run: &'_ RunSummary, known: &mut Vec<&Facts>| {
         known.iter().rposition(|facts| **facts == run.machine).or_else(|| {
             let is_same = |facts: &&Facts| machine_differences(facts, &run.machine).is_empty();
             known.iter().rposition(is_same)
         })
     };
+
     let mut numbers = Vec::new();
+
     for run in runs {
         let place = number(run, &mut known).unwrap_or(known.len());
         if place == known.len() {
             known.push(&run.machine);
         }
+
         numbers.push(place);
     }
     numbers
@@ -176,7 +182,7 @@ impl Evidence<'_> {
         // The mean of what each machine shows, weighted by its number of points on both sides.
         let (mut weighted, mut weights) = (0.0, 0.0);
         for machine in 0..=self.machines.iter().copied().max().unwrap_or(0) {
-            let logs = |side: &[super::series::HistoryPoint]| -> Vec<f64> {
+            let logs = |side: &[HistoryPoint]| -> Vec<f64> {
                 let of_machine = side.iter().filter(|point| self.machines[point.run] == machine);
                 of_machine.map(|point| point.mean.ln()).collect()
             };
@@ -204,6 +210,7 @@ impl Evidence<'_> {
     fn references(&self, series: usize, change: usize) -> Vec<ReferenceMove> {
         let own = &self.series[series];
         let levels = &self.levels[series];
+
         let first_new = levels.changes[change].at;
         let [old_runs, new_runs] = [change, change + 1].map(|level| {
             let points = &own.points[levels.levels[level].points.clone()];
@@ -226,29 +233,10 @@ impl Evidence<'_> {
                 continue;
             };
 
-            let inside = other
-                .points
-                .iter()
-                .filter(|point| point.run >= old_runs[0] && Some(&point.run) <= new_runs.last());
-            let facts = |run: usize| self.runs[run].target(&other.key.target);
-            let (old, new): (Vec<_>, Vec<_>) = inside.partition(|point| point.run < place);
-            let Some(now) = new.first().and_then(|point| facts(point.run)) else {
+            let runs = old_runs[0]..=new_runs.last().copied().unwrap_or(0);
+            let Some([old, new]) = self.logarithms_around(other, runs, place) else {
                 continue;
             };
-
-            let is_same = |run: usize| {
-                facts(run)
-                    .is_some_and(|facts| facts.build == now.build && facts.config == now.config)
-            };
-            // Those next to the change, as long as the target is the same.
-            let logs = |point: &&super::series::HistoryPoint| point.mean.ln();
-            let old: Vec<f64> =
-                old.iter().rev().take_while(|point| is_same(point.run)).map(logs).collect();
-            let new: Vec<f64> =
-                new.iter().take_while(|point| is_same(point.run)).map(logs).collect();
-            if old.len().min(new.len()) < REFERENCE_POINTS_MIN {
-                continue;
-            }
 
             let size = difference(&old, &new, noise);
             let reach = quantile(STAYED_P, noise.freedom) * noise.error([old.len(), new.len()]);
@@ -260,6 +248,36 @@ impl Evidence<'_> {
             });
         }
         found
+    }
+
+    /// Returns the logarithms of another target's points among `runs`, before the run `place` and
+    /// from it on; `None` if they are too few. Those with another build or config than right after
+    /// the change do not count, nor do those beyond them.
+    fn logarithms_around(
+        &self,
+        other: &RawSeries,
+        runs: RangeInclusive<usize>,
+        place: usize,
+    ) -> Option<[Vec<f64>; 2]> {
+        let inside = other.points.iter().filter(|point| runs.contains(&point.run));
+        let (old, new): (Vec<_>, Vec<_>) = inside.partition(|point| point.run < place);
+
+        let facts = |run: usize| self.runs[run].target(&other.key.target);
+        let now = facts(new.first()?.run)?;
+        let is_same = |point: &&&HistoryPoint| {
+            facts(point.run)
+                .is_some_and(|facts| facts.build == now.build && facts.config == now.config)
+        };
+
+        let before = old.iter().rev().take_while(is_same);
+        let since = new.iter().take_while(is_same);
+        let old_logs: Vec<f64> = before.map(|point| point.mean.ln()).collect();
+        let new_logs: Vec<f64> = since.map(|point| point.mean.ln()).collect();
+        if old_logs.len().min(new_logs.len()) < REFERENCE_POINTS_MIN {
+            return None;
+        }
+
+        Some([old_logs, new_logs])
     }
 }
 
@@ -295,10 +313,12 @@ fn cause_on_one_machine(found: &Circumstances, change: &LevelChange) -> Cause {
         let is_sure = moved > reach * WIDER;
         is_sure && moved >= MOVED_SHARE * size.abs()
     };
+
     let has_stayed = |reference: &ReferenceMove| {
         let most = if size > 0.0 { towards(reference.high) } else { towards(reference.low) };
         most < STAYED_SHARE * size.abs()
     };
+
     if found.references.iter().any(has_moved) {
         Cause::Reference
     } else if found.references.iter().any(has_stayed) {

@@ -66,8 +66,10 @@ impl Sides {
         let deviations = self.deviations(values, noise, PLACE_CLIP);
         let count = deviations.len();
         let total: f64 = deviations.iter().sum();
+
         let mut sum = 0.0;
         let mut scores = vec![f64::NEG_INFINITY; count];
+
         for (at, deviation) in deviations.iter().enumerate() {
             if at >= shortest && count - at >= shortest {
                 let (left, right) = (at as f64, (count - at) as f64);
@@ -83,6 +85,7 @@ impl Sides {
         let earliest = (0..=best).rev().take_while(is_possible).last().unwrap_or(best);
         let latest = (best..count).take_while(is_possible).last().unwrap_or(best);
         let offset = self.left.start;
+
         Place { best: offset + best, earliest: offset + earliest, latest: offset + latest }
     }
 }
@@ -105,16 +108,19 @@ pub(super) fn anywhere(at_this_place: f64, count: usize) -> f64 {
     if at_this_place >= 1.0 || count < 3 {
         return at_this_place;
     }
+
     // Below this, the inverse has no digits left, and every rate is larger.
     let distance = SQRT_2 * erfc_inv(at_this_place.max(1e-300));
     let density = (-distance * distance / 2.0).exp() / (2.0 * PI).sqrt();
     let length = count as f64;
+
     let crossings: f64 = (1..count)
         .map(|left| {
             let share = length / (left as f64 * (length - left as f64));
             share * overshoot(distance * share.sqrt())
         })
         .sum();
+
     let approximate = at_this_place + distance * density * crossings;
     approximate.min((count - 1) as f64 * at_this_place).min(1.0)
 }

@@ -100,8 +100,10 @@ pub fn levels(series: &[Vec<f64>], options: LevelOptions) -> Vec<Levels> {
     let mut noises: Vec<Noise> =
         series.iter().map(|values| Noise::of_differences(values)).collect();
     pool(&mut noises);
+
     let mut fits: Vec<Fit<'_>> =
         series.iter().zip(noises).map(|(values, noise)| Fit::new(values, noise)).collect();
+
     for fit in &mut fits {
         fit.prune(CANDIDATE_P, options.effect);
     }
@@ -117,7 +119,9 @@ pub fn levels(series: &[Vec<f64>], options: LevelOptions) -> Vec<Levels> {
             }
         }
         level = family::level(&p_values, options.error_rate);
+
         let mut is_stable = true;
+
         for fit in &mut fits {
             is_stable &= !fit.prune(level, options.effect);
         }
@@ -125,6 +129,7 @@ pub fn levels(series: &[Vec<f64>], options: LevelOptions) -> Vec<Levels> {
             break;
         }
     }
+
     let alone =
         options.error_rate / fits.iter().filter(|fit| fit.is_judged()).count().max(1) as f64;
     fits.iter().map(|fit| fit.levels(level, alone)).collect()
@@ -146,6 +151,7 @@ impl<'v> Fit<'v> {
         } else {
             segments(values, by_differences.unit, PENALTY)
         };
+
         let mut fit = Self {
             values,
             noise: by_differences.clone(),
@@ -153,6 +159,7 @@ impl<'v> Fit<'v> {
             changes,
             p_values: Vec::new(),
         };
+
         fit.judge();
         fit
     }
@@ -274,14 +281,17 @@ impl<'v> Fit<'v> {
     fn pending(&self, newest: &Range<usize>) -> Option<Pending> {
         let center = self.mean(newest);
         let newest = &self.values[newest.clone()];
+
         let off = |value: &f64| {
             let deviation = value - center;
             if deviation.abs() > CLIP * self.noise.spread { deviation.signum() } else { 0.0 }
         };
+
         let side = off(newest.last()?);
         if side == 0.0 {
             return None;
         }
+
         let points = newest.iter().rev().take_while(|value| off(value) == side).count();
         let sum: f64 = newest[newest.len() - points..].iter().sum();
         Some(Pending { points, ratio: (sum / points as f64 - center).exp() })
@@ -300,6 +310,8 @@ impl<'v> Fit<'v> {
     fn visible(&self, old: usize, new: usize, level: f64) -> f64 {
         let error = self.noise.error([old, new]);
         let (mut low, mut high) = (0.0, 1e3);
+
+        // Each turn halves the range, so that a few dozen reach the precision of a float.
         for _ in 0..60 {
             let middle = (low + high) / 2.0;
             if anywhere(tails(middle, self.noise.freedom), old + new) <= level {

@@ -126,6 +126,7 @@ impl History {
             .iter()
             .flat_map(|series| series.changes.iter().map(move |change| (series, change)))
             .collect();
+
         all.sort_by(|(_, a), (_, b)| {
             let size = |change: &Change| change.level.ratio.ln().abs();
             let is_of_target = |change: &Change| change.cause == Cause::Target;
@@ -145,6 +146,7 @@ pub fn history(runs: &[RunSummary], options: &HistoryOptions) -> History {
         .iter()
         .map(|series| series.points.iter().map(|point| point.mean.ln()).collect())
         .collect();
+
     let all_levels = levels(&logs, options.levels);
     let machines = machines(runs);
     let evidence = Evidence { runs, series: &collected, levels: &all_levels, machines: &machines };
@@ -155,6 +157,7 @@ pub fn history(runs: &[RunSummary], options: &HistoryOptions) -> History {
             of_series.map(|change| judged(&evidence, series, change, options)).collect()
         })
         .collect();
+
     let parts = collected.into_iter().zip(all_levels).zip(changes);
     let mut series: Vec<SeriesHistory> = parts
         .map(|((raw, levels), changes)| SeriesHistory {
@@ -165,6 +168,7 @@ pub fn history(runs: &[RunSummary], options: &HistoryOptions) -> History {
             changes,
         })
         .collect();
+
     series.sort_by(|a, b| b.largest_change().total_cmp(&a.largest_change()));
     History { series, machines }
 }
@@ -178,6 +182,7 @@ fn judged(
     let levels = &evidence.levels[series];
     let level = levels.changes[change];
     let (cause, circumstances) = evidence.cause(series, change);
+
     let is_more = level.ratio > 1.0;
     let is_newest = change + 1 == levels.changes.len();
     let newest = levels.levels.last().map_or(0, |newest| newest.points.len());

@@ -58,11 +58,13 @@ impl Noise {
     /// Returns the noise with the spread around these levels.
     pub(super) fn around(&self, values: &[f64], levels: &[Range<usize>]) -> Self {
         let mut squares = 0.0;
+
         for level in levels {
             let inside = &values[level.clone()];
             let center = median(inside.iter().copied()).unwrap_or(0.0);
             squares += inside.iter().map(|value| self.clip(value - center).powi(2)).sum::<f64>();
         }
+
         let freedom = values.len().saturating_sub(levels.len()).max(1) as f64;
         let spread = (squares / freedom).sqrt().max(SPREAD_MIN);
         Self { spread, freedom, ..self.clone() }
@@ -95,12 +97,14 @@ pub(super) fn pool(noises: &mut [Noise]) {
             let mut known = noise.wander.iter();
             known.find(|(block, _)| *block == length).map(|(_, ratio)| *ratio)
         };
+
         let ratios: Vec<f64> = noises.iter().filter_map(ratio).collect();
         let (expected, weight) = if ratios.len() < POOL_MIN {
             (1.0, LONE_WEIGHT)
         } else {
             (median(ratios).unwrap_or(1.0).max(1.0), POOL_WEIGHT)
         };
+
         for noise in noises.iter_mut() {
             let own_weight = noise.count as f64 / length as f64;
             for (_, ratio) in noise.wander.iter_mut().filter(|(block, _)| *block == length) {
@@ -108,6 +112,7 @@ pub(super) fn pool(noises: &mut [Noise]) {
             }
         }
     }
+
     // A longer mean never wanders less.
     for noise in noises {
         let mut most = 1.0_f64;
@@ -141,6 +146,7 @@ fn block_difference(values: &[f64], length: usize, changes: &[usize]) -> f64 {
             Some(*sum)
         }))
         .collect();
+
     let difference = |end: usize| {
         let middle = sums[end - length];
         let (left, right) = (middle - sums[end - 2 * length], sums[end] - middle);
@@ -152,6 +158,7 @@ fn block_difference(values: &[f64], length: usize, changes: &[usize]) -> f64 {
     let ends = 2 * length..sums.len();
     let without: Vec<f64> = ends.clone().filter(|end| !has_change(end)).map(difference).collect();
     let is_enough = without.len() as f64 >= CERTAIN_SHARE * ends.len() as f64;
+
     let mut sorted = if is_enough { without } else { ends.map(difference).collect() };
     sorted.sort_by(f64::total_cmp);
     let usual = sorted.get((sorted.len() as f64 * USUAL) as usize).copied().unwrap_or(0.0);

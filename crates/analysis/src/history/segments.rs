@@ -16,6 +16,7 @@ pub(super) fn segments(values: &[f64], unit: f64, penalty: f64) -> Vec<usize> {
     let values = without_outliers(values, unit);
     let cost = Cost::new(&values, unit);
     let count = values.len();
+
     // For each end: the least cost of the points before it, and where the last of their levels
     // begins.
     let mut best = vec![(f64::INFINITY, 0); count + 1];
@@ -26,6 +27,7 @@ pub(super) fn segments(values: &[f64], unit: f64, penalty: f64) -> Vec<usize> {
         if best[newest].0.is_finite() {
             starts.push(newest);
         }
+
         let total = |start: usize| best[start].0 + cost.of(start, end);
         let Some(start) = starts.iter().copied().min_by(|a, b| total(*a).total_cmp(&total(*b)))
         else {
@@ -60,8 +62,10 @@ impl Cost {
     fn new(values: &[f64], unit: f64) -> Self {
         // Sums of squares of small numbers keep their digits.
         let center = median(values.iter().copied()).unwrap_or(0.0);
+
         let (mut sums, mut squares) = (vec![0.0], vec![0.0]);
         let (mut sum, mut square) = (0.0, 0.0);
+
         for value in values {
             let scaled = (value - center) / unit;
             sum += scaled;

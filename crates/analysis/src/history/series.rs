@@ -131,6 +131,7 @@ pub(super) fn collect(
 /// Sorts the points of a series, which are in the order of their runs.
 fn sort(series: &mut RawSeries, runs: &[RunSummary], order: HistoryOrder) {
     let target_of = |point: &HistoryPoint| runs[point.run].target(&series.key.target);
+
     match order {
         HistoryOrder::Time => {}
         HistoryOrder::Version => series.points.sort_by_cached_key(|point| {
@@ -171,12 +172,14 @@ fn works(runs: &[RunSummary]) -> Vec<usize> {
         let of_plan = known.entry(&run.plan).or_default();
         let same = of_plan.iter().rposition(|work| work.is_same_as(&run.work));
         let place = same.unwrap_or(of_plan.len());
+
         if same.is_none() {
             of_plan.push(&run.work);
         } else {
             // The newest version knows all of its defaults.
             of_plan[place] = &run.work;
         }
+
         numbers.push(place + 1);
     }
     numbers
@@ -190,8 +193,10 @@ fn version_key(version: &str) -> Vec<(u64, String)> {
         let text_end = rest.find(|letter: char| letter.is_ascii_digit()).unwrap_or(rest.len());
         let (text, after) = rest.split_at(text_end);
         let digits_end = after.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(after.len());
+
         let (digits, after) = after.split_at(digits_end);
         parts.push((digits.parse().unwrap_or(u64::MAX), text.to_owned()));
+
         rest = after;
     }
     parts

@@ -85,6 +85,16 @@ pub struct StepSummary {
     pub values: BTreeMap<String, Vec<f64>>,
 }
 
+impl StepSummary {
+    /// Returns whether a row is a repeat of this step.
+    fn is_of(&self, row: &Row) -> bool {
+        self.step == row.step
+            && self.target == row.cell.target
+            && self.variant == row.cell.variant
+            && self.clients == row.cell.clients
+    }
+}
+
 impl RunSummary {
     /// Summarizes a run with its figures.
     pub fn new(run: &Run, figures: &Figures, run_crc32: String) -> Self {
@@ -153,14 +163,9 @@ fn targets(run: &Run) -> Vec<TargetFacts> {
 fn steps(figures: &Figures) -> Vec<StepSummary> {
     let mut steps: Vec<StepSummary> = Vec::new();
     let counts = |row: &&Row| row.reported && row.valid && row.status == Status::Complete;
+
     for row in figures.rows.iter().filter(counts) {
-        let is_of_row = |step: &StepSummary| {
-            step.step == row.step
-                && step.target == row.cell.target
-                && step.variant == row.cell.variant
-                && step.clients == row.cell.clients
-        };
-        let known = steps.iter().position(is_of_row);
+        let known = steps.iter().position(|step| step.is_of(row));
         if known.is_none() && steps.len() == STEPS_MAX {
             break;
         }

@@ -109,6 +109,7 @@ pub fn rate_searches(record: &Run, figures: &Figures) -> Vec<SearchedTarget> {
     let Some(search) = &record.search else {
         return Vec::new();
     };
+
     let mut searched: Vec<SearchedTarget> = Vec::new();
     for cell in record.cells.iter().map(|cell| &cell.key) {
         let is_known = |search: &SearchedTarget| {
@@ -117,6 +118,7 @@ pub fn rate_searches(record: &Run, figures: &Figures) -> Vec<SearchedTarget> {
         if !cell.kind.is_measured() || searched.iter().any(is_known) {
             continue;
         }
+
         let trials = trials(search, record, cell, figures);
         searched.push(SearchedTarget {
             target: cell.target.clone(),
@@ -150,6 +152,7 @@ fn trials(search: &RateSearch, record: &Run, of: &CellKey, figures: &Figures) ->
     let cells = cells.filter(|other| {
         other.target == of.target && other.clients == of.clients && other.kind.is_measured()
     });
+
     let mut tries: BTreeMap<Option<&str>, Tries<'_>> = BTreeMap::new();
     for cell in cells {
         let of_variant = tries.entry(cell.variant.as_deref()).or_default();
@@ -157,9 +160,11 @@ fn trials(search: &RateSearch, record: &Run, of: &CellKey, figures: &Figures) ->
         let tried = if is_second { &mut of_variant.second } else { &mut of_variant.first };
         tried.push(Repeat::new(search, cell, figures));
     }
+
     let tries = tries.into_iter();
     let mut trials: Vec<RateTrial> =
         tries.map(|(variant, tries)| trial(search, variant, of.clients, tries)).collect();
+
     let rate = |trial: &RateTrial| trial.rate.unwrap_or(f64::INFINITY);
     trials.sort_by(|a, b| rate(a).total_cmp(&rate(b)));
     trials
@@ -185,8 +190,10 @@ impl<'a> Repeat<'a> {
     fn new(search: &RateSearch, cell: &CellKey, figures: &'a Figures) -> Self {
         let mut rows = figures.rows.iter();
         let row = rows.find(|row| row.step == search.step && row.cell == *cell);
+
         let mut unfinished = figures.unfinished.iter();
         let end = unfinished.find(|end| end.cell == *cell);
+
         match (row, end) {
             (Some(row), _) if row.valid => Self::Valid(row),
             (_, Some(end)) if end.status == Some(Status::Failed) => Self::Invalid(
@@ -214,8 +221,10 @@ impl<'a> Repeat<'a> {
 fn trial(search: &RateSearch, variant: Option<&str>, clients: u32, tries: Tries<'_>) -> RateTrial {
     let verdict_of =
         |repeats: &[Repeat<'_>]| together(repeats.iter().map(|repeat| repeat.verdict(search)));
+
     let is_second_try =
         !tries.second.is_empty() && matches!(verdict_of(&tries.first), TrialVerdict::Missed(_));
+
     let mut repeats = tries.second;
     if !is_second_try {
         repeats.extend(tries.first);
@@ -227,8 +236,10 @@ fn trial(search: &RateSearch, variant: Option<&str>, clients: u32, tries: Tries<
             _ => None,
         })
     };
+
     let largest =
         |figure: &dyn Fn(&Row) -> Option<f64>| valid().filter_map(figure).reduce(f64::max);
+
     RateTrial {
         variant: variant.map(str::to_owned),
         rate: variant.and_then(rate_of).map(|rate| rate * f64::from(clients)),
@@ -245,6 +256,7 @@ fn trial(search: &RateSearch, variant: Option<&str>, clients: u32, tries: Tries<
 fn together(verdicts: impl Iterator<Item = TrialVerdict>) -> TrialVerdict {
     let mut missed = Vec::new();
     let mut unknown = TrialVerdict::Sustained;
+
     for verdict in verdicts {
         match verdict {
             TrialVerdict::Sustained => {}
@@ -254,6 +266,7 @@ fn together(verdicts: impl Iterator<Item = TrialVerdict>) -> TrialVerdict {
             verdict => unknown = verdict,
         }
     }
+
     missed.sort();
     missed.dedup();
     if missed.is_empty() { unknown } else { TrialVerdict::Missed(missed) }
@@ -285,21 +298,10 @@ fn p99_ms(row: &Row) -> Option<f64> {
 }
 
 fn verdict(search: &RateSearch, row: &Row) -> TrialVerdict {
-    let rate = row.sla.iter().filter(|sla| !sla.met);
-    let rate = rate.map(|_| TrialVerdict::Missed(vec![MissedBound::Rate]));
-    let p99 =
-        search.p99_ms.iter().map(|bound| {
-            if p99_ms(row).is_none() {
-                return TrialVerdict::NotJudged("without a rate there is no response time".into());
-            }
-            together(scheduled(row).map(|op| match op.response_us.p99 / 1e3 > *bound {
-            _ if op.count < OPS_MIN => TrialVerdict::NotJudged(format!(
-                "fewer than {OPS_MIN} operations are too few for a 99th percentile: make the step longer"
-            )),
-            true => TrialVerdict::Missed(vec![MissedBound::ResponseTime]),
-            false => TrialVerdict::Sustained,
-        }))
-        });
+    let missed_rates = row.sla.iter().filter(|sla| !sla.met);
+    let rate = missed_rates.map(|_| TrialVerdict::Missed(vec![MissedBound::Rate]));
+    let p99 = search.p99_ms.map(|bound_ms| response_time_verdict(row, bound_ms));
+
     // The plan's bound is that of the search.
     let lag = search.lag_ms.iter().map(|_| match row.lag.map(|lag| lag.verdict) {
         Some(LagVerdict::Bounded) => TrialVerdict::Sustained,
@@ -310,7 +312,28 @@ fn verdict(search: &RateSearch, row: &Row) -> TrialVerdict {
         Some(LagVerdict::NotApplicable(reason)) => TrialVerdict::NotJudged(reason.to_owned()),
         None => TrialVerdict::NotJudged("the target has no replicas".to_owned()),
     });
+
     together(rate.chain(p99).chain(lag))
+}
+
+/// Returns the verdict on the 99th percentile of each operation that follows a schedule.
+fn response_time_verdict(row: &Row, bound_ms: f64) -> TrialVerdict {
+    if p99_ms(row).is_none() {
+        return TrialVerdict::NotJudged("without a rate there is no response time".into());
+    }
+
+    let verdicts = scheduled(row).map(|op| {
+        if op.count < OPS_MIN {
+            TrialVerdict::NotJudged(format!(
+                "fewer than {OPS_MIN} operations are too few for a 99th percentile: make the step longer"
+            ))
+        } else if op.response_us.p99 / 1e3 > bound_ms {
+            TrialVerdict::Missed(vec![MissedBound::ResponseTime])
+        } else {
+            TrialVerdict::Sustained
+        }
+    });
+    together(verdicts)
 }
 
 /// Returns what follows from the trials, by bisection between the highest rate that met all bounds
@@ -387,8 +410,10 @@ pub fn bracket(trials: &[RateTrial]) -> (Option<f64>, Option<f64>) {
             .filter(move |trial| (trial.verdict == TrialVerdict::Sustained) == is_sustained);
         such.filter_map(|trial| trial.rate)
     };
+
     let missed = rates(false).reduce(f64::min);
     let below = rates(true).filter(|rate| missed.is_none_or(|missed| *rate < missed));
+
     (below.reduce(f64::max), missed)
 }
 

@@ -12,6 +12,7 @@ use super::side::{Effective, PlanTarget, Side, differ};
 pub(crate) fn with_base(run: usize, sides: &[Side<'_>], base: &str) -> Vec<Comparison> {
     let base = sides.iter().position(|side| side.plan.name == base);
     let mut comparisons = Vec::new();
+
     for (index, side) in sides.iter().enumerate() {
         let is_alike = |other: &Side<'_>| other.plan.engine == side.plan.engine;
         let base_of_engine = base
@@ -98,9 +99,11 @@ impl Declarations<'_> {
     /// it.
     fn unverified(&self) -> Option<Difference> {
         let option = self.a.or(self.b)?;
+
         // Two spellings of one name are shown as the compared name.
         let is_plain = self.a.zip(self.b).is_none_or(|(a, b)| a.name == b.name);
         let value = |option: &DeclaredOption| option.value.clone();
+
         Some(Difference {
             name: if is_plain { &option.name } else { &option.key }.clone(),
             a: self.a.map(value),
@@ -116,6 +119,7 @@ impl Comparison {
     fn add(&mut self, values: Values<'_>, declarations: Declarations<'_>) {
         let is_declared = declarations.differ();
         let mark = if is_declared { DifferenceKind::Declared } else { DifferenceKind::Undeclared };
+
         match (values.a, values.b) {
             (Some(a), Some(b)) if differ(a, b) => self.settings.push(Difference {
                 name: a.name.clone(),

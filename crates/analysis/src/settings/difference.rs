@@ -43,6 +43,7 @@ impl Comparison {
     /// Returns the same comparison with `a` and `b` exchanged.
     pub(crate) fn swapped(&self) -> Self {
         let comparison = self.clone();
+
         Self {
             a: comparison.b,
             b: comparison.a,

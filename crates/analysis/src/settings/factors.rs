@@ -72,6 +72,7 @@ impl Factor {
                 if target.is_some() {
                     continue;
                 }
+
                 let own = format!("{}={level}", self.name);
                 missing.push(if combination.others.is_empty() {
                     own
@@ -124,6 +125,7 @@ impl Factors {
         }
         let engines = distinct(self.factors.iter().map(|factor| factor.engine.clone()));
         let mut factors = self.factors;
+
         for engine in engines {
             let own = factors.iter().filter(|factor| factor.engine == engine);
             let is_full_matrix = own.clone().count() > 1 && own.clone().all(Factor::is_full);
@@ -186,6 +188,7 @@ impl<'a> Value<'a> {
 fn columns(targets: &[&Profile]) -> Vec<Column> {
     let mut columns = Vec::new();
     let named = distinct(targets.iter().flat_map(|profile| &profile.factors).map(|(name, _)| name));
+
     for name in &named {
         let values = targets.iter().map(|profile| {
             let value = profile.factors.iter().find(|(other, _)| other == *name);
@@ -247,6 +250,7 @@ fn take_determined(columns: &mut Vec<Column>) -> Vec<Column> {
 fn varies_alone(columns: &[Column], index: usize) -> bool {
     let level_of = &columns[index].level_of;
     let (before, after) = (&columns[..index], &columns[index + 1..]);
+
     for a in 0..level_of.len() {
         for b in 0..a {
             let is_same_elsewhere = are_alike(before, a, b) && are_alike(after, a, b);
@@ -273,6 +277,7 @@ fn value<'a>(targets: &[&'a Profile], target: &'a Profile, key: &String) -> Valu
         });
         setting = of_build.find_map(|other| other.settings.get(key));
     }
+
     match setting {
         Some(setting) => Value { canonical: &setting.canonical, shown: &setting.value },
         None => Value::NOT_SET,

@@ -102,6 +102,7 @@ impl<'a> Side<'a> {
         let own: Vec<&Cell> = cells.filter(|cell| cell.key.target == target.name).collect();
         let versions = own.iter().map(|cell| cell.engine_version.as_str());
         let reported = versions.into_iter().find(|version| !version.is_empty());
+
         let reporting: Vec<ReportingCell<'_>> = own
             .iter()
             .filter(|cell| !cell.settings.is_empty())

@@ -38,13 +38,16 @@ impl Goal {
         let effects = designed_effects(figures, &CompareOptions::default())?;
         let rows = || effects.rows.iter().filter(|row| row.compared.metric == THROUGHPUT);
         let mut levels = Vec::new();
+
         for effect in rows().filter(|row| row.compared.step == self.step) {
             let of_level =
                 || rows().filter(|row| (row.factor, row.level) == (effect.factor, effect.level));
+
             let breaks_bound = self.keeps.iter().any(|keep| {
                 let mut kept = of_level().filter(|row| row.compared.step == keep.step);
                 kept.any(|row| is_below(&row.compared, keep.share))
             });
+
             levels.push(ScreenedLevel {
                 factor: effect.factor,
                 level: effect.level,
@@ -73,6 +76,7 @@ impl Goal {
             let gains = result.without.iter().filter_map(|contender| {
                 let rival = target_of(design, &without(levels, contender.factor))?;
                 let ratio = row_of(&compared, rival, &keep.step)?.ratio?;
+
                 Some((contender.factor, ratio))
             });
             let best = gains.max_by(|(_, a), (_, b)| a.total_cmp(b));
@@ -101,6 +105,7 @@ impl Goal {
         let row = row_of(compared, rival, &self.step);
         let ratio = row.and_then(|row| row.ratio).unwrap_or(1.0);
         let interval = row.and_then(|row| row.interval);
+
         Contender {
             factor,
             ratio: 1.0 / ratio,

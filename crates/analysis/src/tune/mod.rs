@@ -97,6 +97,7 @@ pub fn next(factor_count: usize, ended: &[EndedPhase]) -> Next {
     let Some(last) = ended.last() else {
         return Next::Measure(Phase::Screening);
     };
+
     let levels = match (&last.phase, &last.result) {
         (_, PhaseResult::Screened(screened)) => best_levels(factor_count, screened),
         (Phase::Race(levels), PhaseResult::Raced(result)) => match result.to_drop() {
@@ -114,9 +115,11 @@ pub fn next(factor_count: usize, ended: &[EndedPhase]) -> Next {
         // A log of another order of phases begins anew.
         _ => return Next::Measure(Phase::Screening),
     };
+
     if levels.iter().all(|level| *level == 0) {
         return Next::End(Outcome::NothingHelps);
     }
+
     Next::Measure(Phase::Race(levels))
 }
 

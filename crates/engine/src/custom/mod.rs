@@ -70,6 +70,7 @@ impl CustomLibrary {
         if creates {
             fs_err::create_dir(&place)?;
         }
+
         let opened = Database::open(self.api, &place, creates, &config.set);
         let database = opened.map_err(|error| match error {
             OpenError::Option(what) => SetupError::config(
@@ -82,6 +83,7 @@ impl CustomLibrary {
                 source,
             },
         })?;
+
         Ok(CustomEngine {
             library: Arc::clone(self),
             database: Arc::new(database),
@@ -165,6 +167,7 @@ impl CustomEngine {
         stop: &AtomicBool,
     ) -> Result<(), Error> {
         let took = Deadline::after(Duration::MAX);
+
         let end = loop {
             match self.database.wait_until_idle(WAIT_MS).transpose()? {
                 None => break "wait for background work: not applicable",
@@ -176,10 +179,12 @@ impl CustomEngine {
                 Some(false) => {}
             }
         };
+
         settled.add_action(end, took.elapsed());
         if end.ends_with("stopped") || end.ends_with("in time") {
             settled.unfinished.push("background work is not finished".into());
         }
+
         Ok(())
     }
 }
@@ -216,10 +221,12 @@ impl KeyValueEngine for CustomEngine {
             }
             None => settled.add_action("flush: not applicable", Duration::ZERO),
         }
+
         self.wait_until_idle(&mut settled, &limit, stop)?;
         if empties_first_level {
             settled.add_action("compact L0: not applicable", Duration::ZERO);
         }
+
         settled.actions.extend(rest(&limit, limits.at_least, stop));
         Ok(settled)
     }
@@ -258,16 +265,19 @@ impl Engine for CustomEngine {
     fn settings(&self) -> Result<Vec<Setting>, Error> {
         let of_config = |name: &str| self.set.iter().any(|(set, _)| set == name);
         let mut settings = vec![durability_setting(self.durability)];
+
         for (name, value) in self.database.settings() {
             let source = if of_config(&name) { "config" } else { "default" };
             settings.push(Setting { source: Some(source.into()), ..Setting::new(name, value) });
         }
+
         for (name, value) in &self.set {
             if settings.iter().all(|setting| setting.name != *name) {
                 let source = Some("config".into());
                 settings.push(Setting { source, ..Setting::new(name, value) });
             }
         }
+
         settings.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(settings)
     }
@@ -276,6 +286,7 @@ impl Engine for CustomEngine {
     fn stop(self) -> Result<(), SetupError> {
         let version = self.library.version_text().to_owned();
         let server = format!("{version} at `{}`", self.directory.display());
+
         let closed = match Arc::try_unwrap(self.database) {
             Ok(database) => database.close(),
             Err(shared) => {
@@ -284,6 +295,7 @@ impl Engine for CustomEngine {
                 Err(Error::new(ErrorClass::Other, what))
             }
         };
+
         closed.map_err(|source| SetupError::Server { server, source, help: None })
     }
 }

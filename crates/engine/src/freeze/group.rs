@@ -89,12 +89,15 @@ fn move_descendants(guard: u32, directory: &Path) -> io::Result<()> {
         let inside = group::processes(directory)?;
         let mut outside = descendants(guard);
         outside.retain(|pid| !inside.contains(pid));
+
         if outside.is_empty() {
             return Ok(());
         }
+
         for pid in outside {
             match group::write(&directory.join("cgroup.procs"), &pid.to_string()) {
                 Err(error) if is_alive(pid) => return Err(error),
+                // A process that has ended need not be moved.
                 _ => {}
             }
         }

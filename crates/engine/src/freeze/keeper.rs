@@ -23,6 +23,7 @@ impl Keeper {
             // Ctrl-C in the terminal does not reach it.
             .process_group(0)
             .spawn()?;
+
         let stdout = child.stdout.take();
         let keeper = Self(child);
 
@@ -33,6 +34,7 @@ impl Keeper {
         if line.trim_end() == KEEPER_IS_READY {
             return Ok(keeper);
         }
+
         Err(io::Error::other(format!("the guard's keeper does not start: {}", line.trim_end())))
     }
 }

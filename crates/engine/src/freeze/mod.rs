@@ -157,12 +157,14 @@ impl Freezer {
     fn freeze_all(&mut self) -> io::Result<()> {
         let deadline = Deadline::after(FREEZE_TIMEOUT);
         let mut looks = 0;
+
         while !self.advance()? {
             if deadline.has_passed() {
                 let seconds = FREEZE_TIMEOUT.as_secs();
                 let what = format!("a process was not frozen within {seconds} s");
                 return Err(io::Error::new(io::ErrorKind::TimedOut, what));
             }
+
             looks += 1;
             if looks < YIELDS {
                 std::thread::yield_now();

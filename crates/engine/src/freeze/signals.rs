@@ -63,6 +63,7 @@ impl SignalMeans {
     fn stop_new_processes(&mut self) -> std::io::Result<bool> {
         let known_count = self.processes.len();
         let parents: Vec<u32> = self.processes.iter().map(|process| process.pid).collect();
+
         if probe::children_of(self.guard).is_some() {
             for parent in parents.into_iter().chain([self.guard]) {
                 for child in probe::children_of(parent).unwrap_or_default() {
@@ -77,6 +78,7 @@ impl SignalMeans {
                 }
             }
         }
+
         Ok(self.processes.len() > known_count)
     }
 
@@ -85,6 +87,7 @@ impl SignalMeans {
         if self.processes.iter().any(|process| process.pid == pid) {
             return Ok(());
         }
+
         let pidfd = match open_pidfd(pid) {
             Ok(pidfd) => pidfd,
             Err(error) if Errno::from_io_error(&error) == Some(Errno::SRCH) => return Ok(()),
@@ -95,9 +98,11 @@ impl SignalMeans {
         let Some((_, parent)) = probe::state_and_parent(pid) else {
             return Ok(());
         };
+
         if parent != self.guard && self.processes.iter().all(|process| process.pid != parent) {
             return Ok(());
         }
+
         if pidfd_send_signal(&pidfd, Signal::STOP).is_ok() {
             self.processes.push(Process { pid, pidfd, has_stopped: false });
         }

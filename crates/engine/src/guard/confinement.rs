@@ -61,6 +61,7 @@ impl Confinement {
                 format!("cannot use CPUs {}: {error}", words::format_cpus(cpus))
             })?;
         }
+
         for group in &self.groups {
             join_group(&group.directory)?;
         }
@@ -92,6 +93,7 @@ impl Confinement {
         let mut orders = [PollFd::new(&stdin, PollFlags::IN)];
         let is_gone = poll(&mut orders, Some(&rustix::event::Timespec::default())).is_err()
             || orders[0].revents().contains(PollFlags::HUP);
+
         if is_gone {
             for group in &self.groups {
                 remove_group(&group.directory);

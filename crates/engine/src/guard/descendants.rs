@@ -7,6 +7,7 @@ pub(crate) fn descendants(root: u32) -> Vec<u32> {
     let Ok(entries) = fs::read_dir("/proc") else {
         return Vec::new();
     };
+
     let processes: Vec<Process> = entries
         .filter_map(|entry| {
             let pid: u32 = entry.ok()?.file_name().to_str()?.parse().ok()?;
@@ -14,6 +15,7 @@ pub(crate) fn descendants(root: u32) -> Vec<u32> {
             Some((pid, state, parent))
         })
         .collect();
+
     living_below(root, &processes)
 }
 
@@ -23,6 +25,7 @@ type Process = (u32, char, u32);
 /// Returns the living descendants of `root`. Includes the children of zombies, because the
 /// processes were not read at the same moment.
 fn living_below(root: u32, processes: &[Process]) -> Vec<u32> {
+    // As a zombie, the root is not among the living.
     let mut tree = vec![(root, 'Z')];
     let mut next = 0;
     while let Some(&(current, _)) = tree.get(next) {
@@ -30,6 +33,7 @@ fn living_below(root: u32, processes: &[Process]) -> Vec<u32> {
         tree.extend(children.map(|&(pid, state, _)| (pid, state)));
         next += 1;
     }
+
     let living = tree.into_iter().filter(|(_, state)| *state != 'Z');
     living.map(|(pid, _)| pid).collect()
 }

@@ -118,10 +118,12 @@ impl Spawn<'_> {
             guard.env_remove(name);
         }
         guard.envs(self.env.iter().map(|(name, value)| (name, value)));
+
         // Other users can read command lines, and not environments.
         for (name, value) in self.program_env {
             guard.env(format!("{FOR_PROGRAM}{name}"), value);
         }
+
         guard.current_dir(self.directory.unwrap_or(Path::new("/")));
 
         let stderr = if self.log.is_some() { Stdio::null() } else { Stdio::inherit() };
@@ -202,6 +204,7 @@ impl Guarded {
             let exe = spawn.guard_exe.display();
             failed(format!("cannot start the guard `{exe}`: {error}"), None)
         })?;
+
         let stdin = guard.stdin.take();
         let Some(stdout) = guard.stdout.take() else {
             return Err(failed("the guard has no output".into(), None));
@@ -212,7 +215,9 @@ impl Guarded {
         let mut line = String::new();
         let read = stdout.read_line(&mut line);
         let message = line.trim_end();
+
         let log = spawn.log.map(Path::to_path_buf);
+
         if let Some(pid) = message.strip_prefix("pid ").and_then(|pid| pid.parse().ok()) {
             let groups = spawn.confinement.map_or(&[][..], |confinement| &confinement.groups);
             return Ok(Self {
@@ -304,8 +309,10 @@ impl Guarded {
         if holds.contains(hold) {
             return Ok(());
         }
+
         holds.push(hold.clone());
         let mut stdin = self.stdin.as_ref().ok_or(std::io::ErrorKind::BrokenPipe)?;
+
         // In one piece, because other messages may be on their way.
         let message = format!("{HOLD_MESSAGE}{}\n", serde_json::to_string(hold)?);
         stdin.write_all(message.as_bytes())

@@ -58,21 +58,25 @@ impl Request {
 /// guarded program's.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let args: Vec<OsString> = args.into_iter().collect();
+
     if let [first, guard, args @ ..] = args.as_slice()
         && first == BECOME
     {
         return become_program(guard, args);
     }
+
     if let [first, request] = args.as_slice()
         && first == KEEP
     {
         return hold::keep(&request.to_string_lossy());
     }
+
     let mut stdout = std::io::stdout();
     // The output is a pipe to assay. Writes fail when assay is gone, which does not matter.
     let mut send_line = |line: String| {
         let _ = writeln!(stdout, "{}", line.replace('\n', " ")).and_then(|()| stdout.flush());
     };
+
     match guard(&args, &mut send_line) {
         Ok(()) => ExitCode::SUCCESS,
         Err(reason) => {
@@ -87,10 +91,12 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 fn become_program(guard: &OsStr, args: &[OsString]) -> ExitCode {
     // The program does not inherit this copy, so its end tells the guard that the program runs.
     let report = std::io::stdout().as_fd().try_clone_to_owned();
+
     let reason = match prepare_program(guard, args) {
         Ok(mut command) => format!("cannot start it: {}", command.exec()),
         Err(reason) => reason,
     };
+
     // Fails only if the guard is gone.
     let _ = report.map(|report| rustix::io::write(report, reason.as_bytes()));
     ExitCode::FAILURE
@@ -111,9 +117,11 @@ fn prepare_program(guard: &OsStr, args: &[OsString]) -> Result<Command, String> 
         }
         None => Stdio::null(),
     };
+
     let stdout = output.try_clone().map_err(|error| error.to_string())?;
     let mut command = Command::new(program);
     command.args(args).stdin(stdin).stdout(stdout).stderr(output);
+
     for (name, value) in std::env::vars_os() {
         if let Some(own_name) = name.as_bytes().strip_prefix(FOR_PROGRAM.as_bytes()) {
             command.env(OsStr::from_bytes(own_name), value).env_remove(name);
@@ -144,6 +152,7 @@ fn guard(args: &[OsString], send_line: &mut impl FnMut(String)) -> Result<(), St
     let request = Request::parse(args)?;
     let confinement = request.confinement.unwrap_or_default();
     handle_signals().map_err(|error| error.to_string())?;
+
     let me = rustix::process::getpid();
     rustix::process::set_child_subreaper(Some(me))
         .map_err(|error| format!("cannot become a subreaper: {error}"))?;
@@ -162,10 +171,12 @@ fn guard(args: &[OsString], send_line: &mut impl FnMut(String)) -> Result<(), St
         // The directory only has a few small files.
         let _ = fs::remove_dir_all(directory);
     }
+
     confinement.clean_up();
     for hold in &program.holds {
         hold.clean_up();
     }
+
     send_line(format!("exited {}", ProgramEnd::encode(status)));
     Ok(())
 }

@@ -44,10 +44,12 @@ pub(super) fn check(cpus: &[u32]) -> Result<(), SetupError> {
             format!("choose from the processors that assay may use: {}", own()),
         )
     })?;
+
     let denied: Vec<u32> = cpus.iter().copied().filter(|cpu| !granted.contains(cpu)).collect();
     if denied.is_empty() {
         return Ok(());
     }
+
     Err(refused(
         format!("`cpus` lists {}, which assay may not use", format_cpus(&denied)),
         "they are outside of assay's cpuset; choose others, or start assay in another cpuset",

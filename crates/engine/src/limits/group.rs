@@ -106,6 +106,7 @@ impl ServerGroup {
     fn limit_cpu(&self, milli: u64) -> Result<(), String> {
         let version = self.group.version;
         let quota_us = milli * CPU_PERIOD_US / 1000;
+
         let files: &[(&str, String)] = match version {
             Version::One => &[
                 ("cpu.cfs_period_us", CPU_PERIOD_US.to_string()),
@@ -113,6 +114,7 @@ impl ServerGroup {
             ],
             Version::Two => &[("cpu.max", format!("{quota_us} {CPU_PERIOD_US}"))],
         };
+
         for (name, value) in files {
             write(&self.file(name), value).map_err(|error| denied(version, &error))?;
         }
@@ -121,6 +123,7 @@ impl ServerGroup {
 
     fn limit_memory(&mut self, bytes: u64) -> Result<(), String> {
         let version = self.group.version;
+
         let (memory, swap, swap_bytes) = match version {
             // The second file limits memory and swap together, so it gets the same value.
             Version::One => ("memory.limit_in_bytes", "memory.memsw.limit_in_bytes", bytes),
@@ -134,8 +137,10 @@ impl ServerGroup {
         } else {
             Err("this kernel does not account for swap".into())
         };
+
         // A machine without swap needs no limit.
         let swaps = fs::read_to_string("/proc/swaps").unwrap_or_default();
+
         let has_swap = swaps.lines().count() > 1;
         self.swap = match limited {
             Err(reason) if has_swap => Some(format!("swap is not limited: {reason}")),
@@ -159,6 +164,7 @@ impl ServerGroup {
     ) -> (Option<u64>, Option<String>) {
         let directory = &self.group.directory;
         let name = directory.file_name().unwrap_or_default();
+
         let is_inside = fs::read_to_string(format!("/proc/{server}/cgroup")).is_ok_and(|groups| {
             groups.lines().any(|line| Path::new(line).file_name() == Some(name))
         });
@@ -283,6 +289,7 @@ fn enable_controller(own: &Path, controller: &str) -> Result<(PathBuf, PathBuf),
         fs::read_to_string(parent.join(file))
             .is_ok_and(|text| text.split_whitespace().any(|name| name == controller))
     };
+
     if !has_controller("cgroup.controllers") {
         return Err(format!(
             "assay's control group `{}` does not have the {controller} controller: {}",
@@ -327,6 +334,7 @@ fn delegate(group: &Path, controller: &str) -> std::io::Result<()> {
 /// Returns the child.
 fn move_into_leaf(own: &Path, controller: &str) -> Result<PathBuf, String> {
     let me = std::process::id();
+
     let inside = processes(own).map_err(|error| denied(Version::Two, &error))?;
     if let Some(other) = foreign_process(&inside, me, &descendants(me)) {
         return Err(format!(
@@ -370,6 +378,7 @@ fn move_all(from: &Path, to: &Path) -> std::io::Result<()> {
         for pid in remaining {
             match write(&to.join("cgroup.procs"), &pid.to_string()) {
                 Err(error) if is_alive(pid) => return Err(error),
+                // A process that has ended need not be moved.
                 _ => {}
             }
         }

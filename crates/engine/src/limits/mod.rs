@@ -39,6 +39,7 @@ pub fn check(limits: &Limits) -> Result<(), SetupError> {
             format!("set `memory` to {minimum} or more"),
         ));
     }
+
     limits.cpus.as_deref().map_or(Ok(()), cpus::check)
 }
 
@@ -67,8 +68,10 @@ impl Enforced {
     /// The errors of [`check`].
     pub fn prepare(limits: &Limits) -> Result<Self, SetupError> {
         check(limits)?;
+
         let mut groups = Vec::new();
         let mut group_limits = Vec::new();
+
         for (resource, value) in
             [(Resource::Memory, limits.memory_bytes), (Resource::Cpu, limits.cpu_quota_milli)]
         {
@@ -104,10 +107,12 @@ impl Enforced {
                 Ok(group) => self.groups[*group].effective(*resource, *value, server),
                 Err(reason) => (None, Some(reason.clone())),
             };
+
             let (what, format): (_, fn(u64) -> String) = match resource {
                 Resource::Memory => ("memory", |bytes| bytes.to_string()),
                 Resource::Cpu => ("cpu-quota", format_cpu_quota),
             };
+
             applied.push(Limit {
                 what: what.into(),
                 asked: format(*value),

@@ -135,6 +135,7 @@ impl Format {
             .reserved
             .iter()
             .filter(|reserved| plan_options.iter().any(|(key, _)| key == *reserved));
+
         let notes = overridden.map(|name| {
             format!(
                 "option `{name}` of the config has no effect: assay sets addresses, logins, TLS, logs and paths of its \
@@ -150,6 +151,7 @@ impl Format {
 pub(crate) fn unquoted(text: &str, quote: char, unescaped: fn(char) -> char) -> String {
     let mut value = String::new();
     let mut letters = text.chars().peekable();
+
     while let Some(letter) = letters.next() {
         match letter {
             '\\' => value.extend(letters.next().map(unescaped)),
@@ -196,6 +198,7 @@ pub(crate) fn remedy(message: &str, config_text: &str) -> String {
             named.push(option);
         }
     }
+
     match named.as_slice() {
         [] => "correct the option in the config".to_owned(),
         options => format!("correct {} in the config", options.join(" or ")),
@@ -236,6 +239,7 @@ pub(crate) mod tests {
         let files: Vec<String> = files.iter().map(|file| file.to_string()).collect();
         let owned = |(name, value): &(&str, &str)| (name.to_string(), value.to_string());
         let set: Vec<(String, String)> = set.iter().map(owned).collect();
+
         compose(&StartOptions {
             build: "",
             data_dir: "".as_ref(),

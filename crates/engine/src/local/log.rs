@@ -38,6 +38,7 @@ impl Events {
     /// Adds a message, or only counts it with the last one of its kind if its interval has enough.
     pub(crate) fn add_message(&mut self, message: LogEvent) {
         let number = message.unix_ns.div_euclid(INTERVAL_NS);
+
         let mut interval = Interval { number, kept: 1, last: self.all.len() };
         if let Some(known) = self.intervals.get(&message.kind)
             && known.number == number

@@ -54,6 +54,7 @@ pub(crate) fn version<V>(
     if !output.status.success() {
         return Err(failed(output.status.to_string(), &output.stderr));
     }
+
     parse(&String::from_utf8_lossy(&output.stdout))
         .ok_or_else(|| failed(format!("the program prints no version of {server}"), &output.stdout))
 }
@@ -80,6 +81,7 @@ impl ServerPlace {
     ) -> Result<Guarded, SetupError> {
         // A missing directory of the log should fail here instead of in the guard.
         guard::open_log(&self.log)?;
+
         let mut env = vec![("LC_ALL".into(), "C".into())];
         if let Some(wrapped_in) = &self.wrapped_in {
             // The tool needs files, and Assay's own directory for them may be closed to the
@@ -129,11 +131,13 @@ impl ServerPlace {
     ) -> Result<(), SetupError> {
         let log_start = size(&self.log);
         let mut guarded = self.run_to_end(program, args, input, stop)?;
+
         let status = match guarded.ended() {
             Some(ended) if ended.is_success() => return Ok(()),
             Some(ended) => with_reason(ended, &self.enforced),
             None => format!("the program did not end within {} s", self.timeout.as_secs()),
         };
+
         let tail = tail_since(&self.log, log_start, TAIL_LINES);
         Err(failure(guarded.command(), status, tail, Some(&self.log)))
     }
@@ -175,6 +179,7 @@ impl ServerPlace {
         let (program, args) = self.wrapped(program, args);
         let mut guarded = self.spawn(&program, args, None, Some(self.socket_dir.path()))?;
         let deadline = Deadline::after(self.timeout);
+
         let mut last = Error::new(ErrorClass::ConnectionLost, "the server does not listen yet");
 
         loop {
@@ -192,6 +197,7 @@ impl ServerPlace {
                     }
                 }
             }
+
             if Self::is_over(&mut guarded, &deadline, stop)? {
                 break;
             }
@@ -206,6 +212,7 @@ impl ServerPlace {
                 tail: log,
             });
         };
+
         let whole = whole_tail_since(&self.log, log_start, REASON_LINES);
         Err((readiness.config_error)(&whole).unwrap_or_else(|| {
             let status = with_reason(ended, &self.enforced);
@@ -217,6 +224,7 @@ impl ServerPlace {
     pub(super) fn stop(&self, mut guarded: Guarded) -> Result<(), SetupError> {
         let clean_ending = self.kind.ending;
         let command = guarded.command().to_string();
+
         let not_clean =
             |status| Err(failure(&command, status, tail(&self.log, TAIL_LINES), Some(&self.log)));
 
@@ -259,6 +267,7 @@ impl Trial {
         let command = guarded.command().to_owned();
         let incomplete =
             |why: String| Err(SetupError::Trial { what: format!("`{command}` {why}") });
+
         let Some(ended) = guarded.ended() else {
             let seconds = self.place.timeout.as_secs();
             return incomplete(format!("did not end within {seconds} s"));

@@ -41,9 +41,11 @@ impl<V: std::fmt::Display> Search<V> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let directory = Path::new(build);
         let is_number = |byte: u8| byte.is_ascii_digit() || byte == b'.';
+
         if DISTRIBUTION.contains(&build) {
             return self.newest(build, &path, |_| true);
         }
+
         if !build.is_empty() && build.bytes().all(is_number) && !directory.is_dir() {
             return self.newest(build, &path, |numbers| is_version(build, numbers));
         }
@@ -66,6 +68,7 @@ impl<V: std::fmt::Display> Search<V> {
                 return Ok(fs::canonicalize(bin_dir)?.join(program));
             }
         }
+
         Err(missing(format!(
             "neither `{build}` nor `{build}/bin` contains `{}`",
             self.programs.join("` or `")
@@ -110,6 +113,7 @@ impl<V: std::fmt::Display> Search<V> {
             let numbers = (self.numbers)(version);
             is_wanted(&numbers).then_some((std::cmp::Reverse(*priority), numbers, program))
         });
+
         if let Some((_, _, program)) = wanted.max() {
             return Ok(program.clone());
         }

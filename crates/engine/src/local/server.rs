@@ -223,6 +223,7 @@ impl ServerPlace {
         fs::set_permissions(data_dir.path(), std::fs::Permissions::from_mode(0o700))?;
         own(data_dir.path())?;
         own(socket_dir.path())?;
+
         let wrapped_in = match options.wrapper {
             Some(wrapper) => {
                 let folder = data_dir.path().join(wrapper.folder());
@@ -233,6 +234,7 @@ impl ServerPlace {
             }
             None => None,
         };
+
         let slowdown = if wrapped_in.is_some() { SLOWER_UNDER_WRAPPER } else { 1 };
         Ok(Self {
             kind,
@@ -348,6 +350,7 @@ impl Trial {
         let directory = trial::Directory::create()?;
         let mode = std::fs::Permissions::from_mode(0o711);
         fs::set_permissions(directory.path(), mode)?;
+
         let options = StartOptions {
             data_dir: directory.path(),
             user: user.as_ref().map(|user| user.name.as_str()),
@@ -388,17 +391,21 @@ fn remove_leftover_sockets(data_dir: &DataDir, user: Option<&SystemUser>) {
     let Ok(path) = read_start(&data_dir.path().join(SOCKET_NOTE), PATH_BYTES_MAX) else {
         return;
     };
+
     let path = PathBuf::from(OsString::from_vec(path));
+
     let is_socket_dir =
         path.file_name().is_some_and(|name| name.as_bytes().starts_with(SOCKETS_PREFIX.as_bytes()));
     if !is_socket_dir {
         return;
     }
+
     let Ok(directory) = fs::symlink_metadata(&path) else {
         return;
     };
 
     let uid = user.map_or_else(|| rustix::process::geteuid().as_raw(), |user| user.uid);
+
     // A failure leaves only a few bytes in a temporary directory.
     let _ = if directory.is_dir() && directory.uid() == uid {
         fs::remove_dir_all(&path)
@@ -412,6 +419,7 @@ fn refuse_live_server(kind: &ServerKind, data: &Path) -> Result<(), SetupError> 
     let Some(pid) = (kind.live)(data) else {
         return Ok(());
     };
+
     Err(SetupError::Directory {
         path: data.to_path_buf(),
         what: format!("a {} server, process {pid}, uses this directory", kind.name),

@@ -72,6 +72,7 @@ pub(crate) fn server_user(
         );
         SetupError::config(what, help)
     };
+
     match requested {
         None => default_user(preferred, parent).map(Some).ok_or_else(|| {
             no_user(format!(
@@ -151,6 +152,7 @@ impl SystemUser {
         if let Some(closed) = self.closed_directory(bin_dir) {
             return Err(self.can_not_enter(&closed, build));
         }
+
         // The user will own the data directory itself.
         if let Some(closed) = data_dir.parent().and_then(|parent| self.closed_directory(parent)) {
             return Err(SetupError::Directory {
@@ -185,11 +187,13 @@ impl SystemUser {
         let Ok(metadata) = fs::metadata(directory) else {
             return true;
         };
+
         let bit = match (metadata.uid() == self.uid, metadata.gid() == self.gid) {
             (true, _) => 0o100,
             (false, true) => 0o010,
             (false, false) => 0o001,
         };
+
         self.uid == 0 || metadata.mode() & bit != 0
     }
 }

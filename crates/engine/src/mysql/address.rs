@@ -92,6 +92,7 @@ impl OptionFile {
         let Ok(metadata) = fs::metadata(path) else {
             return;
         };
+
         if !metadata.is_file() || metadata.mode() & 0o002 != 0 || depth > 8 {
             return;
         }
@@ -134,12 +135,15 @@ fn option_files_in(directory: &Path) -> Vec<PathBuf> {
 pub fn parse_url(url: &str) -> Result<Address, SetupError> {
     let env = |name: &str| std::env::var(name).ok();
     let mut file = OptionFile::default();
+
     for path in OPTION_FILES {
         file.read(Path::new(path), 0);
     }
+
     if let Some(home) = env("HOME") {
         file.read(&Path::new(&home).join(".my.cnf"), 0);
     }
+
     parse_url_with(url, &env, &file)
 }
 
@@ -173,6 +177,7 @@ fn parse_url_with(
     } else {
         given_socket.or_else(|| SOCKETS.into_iter().find(|socket| Path::new(socket).exists()))
     };
+
     let host = match socket {
         Some(socket) => Host::Unix(socket.into()),
         None => Host::Tcp(host.unwrap_or("localhost").into()),

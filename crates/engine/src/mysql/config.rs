@@ -93,8 +93,10 @@ pub(super) fn compose(
     let plan_options = FORMAT.plan_options(options)?;
     let paths = path_options(build, directory);
     let plugins = plugin_options(options, build, &plan_options)?;
+
     let mut build_settings =
         format!("# Paths of this build and its files.\n[mysqld]\n{paths}{plugins}");
+
     if options.replicas.is_some() {
         let lines = replica::primary_options(&build.version, &plan_options)?;
         build_settings += &format!("\n# Replication.\n{lines}");
@@ -130,6 +132,7 @@ fn plugin_options(
     if let Some(plugin) = rocksdb_plugin(build, plan_options)? {
         lines += &format!("\n# The storage engine of the config.\nplugin_load_add={plugin}\n");
     }
+
     let is_loaded = |plugin: &str| is_loaded(plan_options, plugin);
     for plugin in replica::semi_sync_plugins(options, build, is_loaded)? {
         lines += &format!("\n# Options of the config.\nplugin_load_add={plugin}\n");
@@ -181,8 +184,10 @@ fn network_options(options: &StartOptions<'_>, build: &Installation, socket: &Pa
             let path = socket.with_file_name(file).display().to_string();
             lines += &format!("\n{}", assigned(name, &path));
         }
+
         // Old versions have no such option.
         lines += "\nloose_require_secure_transport=ON";
+
         // MySQL 8.4 has no such option.
         if build.version.is_mariadb() {
             lines += "\nssl=ON";
@@ -215,6 +220,7 @@ fn path_options(build: &Installation, directory: &Path) -> String {
         // The default directory of packages may not exist.
         lines.push_str("secure_file_priv=NULL\n");
     }
+
     if build.version.is_mariadb() && build.version.number >= MARIADB_CREATES_KEYS {
         // Assay makes the certificate if TLS is wanted, and some builds take minutes to create a
         // key.
@@ -261,6 +267,7 @@ fn rocksdb_plugin(
     if build.plugin(ROCKSDB_PLUGIN).is_some() {
         return Ok(Some(ROCKSDB_PLUGIN));
     }
+
     // Builds made for MyRocks have it built in, unlike MariaDB's.
     let searched = match &build.plugin_dir {
         Some(directory) => format!(" in `{}`", directory.display()),

@@ -52,6 +52,7 @@ impl Connection {
             server_version: String::new(),
             address: address.clone(),
         };
+
         connection.log_in(mode)?;
         connection.wire.stream.limit(None)?;
         Ok(connection)
@@ -114,12 +115,16 @@ impl Connection {
         loop {
             let (packet, after) = remaining.split_at(remaining.len().min(BODY_BYTES_MAX));
             let [a, b, c, _] = (packet.len() as u32).to_le_bytes();
+
             self.write(&[a, b, c, number])?;
             self.write(packet)?;
+
+            // After a packet of the largest size another one follows, even if it is empty.
             if packet.len() < BODY_BYTES_MAX {
                 return Ok(());
             }
             number = number.wrapping_add(1);
+
             remaining = after;
         }
     }
@@ -159,6 +164,7 @@ impl Connection {
                     return Ok(body);
                 }
             }
+
             self.wire.fill()?;
         }
     }
@@ -237,6 +243,7 @@ impl Connection {
         if self.has_short_results {
             return Ok(());
         }
+
         let body = self.packet()?;
         if self.is_end(&body) {
             Ok(())

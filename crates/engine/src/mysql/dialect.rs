@@ -175,6 +175,7 @@ impl Dialect for MysqlDialect {
                 None => explain.push(char),
             }
         }
+
         vec![explain]
     }
 
@@ -188,6 +189,7 @@ impl Dialect for MysqlDialect {
         let values = table.columns.iter().map(|column| format!("ifnull({}, '-')", column.name));
         let columns = Vec::from_iter(values).join(", ");
         let (key, name) = (table.key(), &table.name);
+
         vec![
             // The text of times depends on this.
             "set time_zone = '+00:00'".into(),
@@ -219,6 +221,7 @@ fn plan_line(row: &[Option<String>]) -> String {
     let is_mysql = row.len() == PLAN_COLUMNS.len();
     let names: Vec<&str> =
         PLAN_COLUMNS.into_iter().filter(|name| is_mysql || !ONLY_OF_MYSQL.contains(name)).collect();
+
     // A server with other columns is not known.
     let column = |name: &str| {
         if names.len() != row.len() {
@@ -234,6 +237,7 @@ fn plan_line(row: &[Option<String>]) -> String {
             line += &format!("{before}{value}");
         }
     }
+
     match (column("rows"), column("filtered")) {
         (None, _) => {}
         (Some(rows), None) => line += &format!("  (rows={rows})"),
@@ -252,12 +256,14 @@ pub(super) fn count_by_index(table: &Table, index: &Index, name: &str) -> String
     let is_int = table.columns.iter().any(|column| {
         column.name == first && matches!(column.kind, ColumnType::Int4 | ColumnType::Int4OrZero)
     });
+
     let condition = if is_int {
         // No workload uses the smallest integer.
         format!(" where {first} > {}", i32::MIN)
     } else {
         String::new()
     };
+
     format!(
         "select count(*) from {} force index (`{}`){condition}",
         table.name,

@@ -40,12 +40,15 @@ pub(super) fn from_packet(body: &[u8]) -> Error {
     let [_, low, high, text @ ..] = body else {
         return protocol("an error without a number");
     };
+
     let code = u16::from_le_bytes([*low, *high]);
     let message = match text {
         [b'#', _, _, _, _, _, message @ ..] => message,
         message => message,
     };
+
     let message = String::from_utf8_lossy(message).trim().to_string();
+
     Error {
         class: class(code, &message),
         code: Some(code.to_string()),

@@ -16,7 +16,9 @@ pub(super) fn count_by_index(
     let Some(name) = index_on(session, dialect, table, &index.columns)? else {
         return Ok(IndexRows::NoIndex);
     };
+
     let sql = dialect::count_by_index(table, index, &name);
+
     match reads_index(session, &sql, &name) {
         Ok(true) => {
             let rows = session.query_i64(&sql)?.unwrap_or(0);
@@ -36,13 +38,16 @@ pub(super) fn count_by_index(
 /// whether `partitions` and `filtered` exist.
 fn reads_index(session: &mut MysqlSession, sql: &str, index: &str) -> Result<bool, Error> {
     let rows = session.query(&format!("explain format=traditional {sql}"))?;
+
     let [row] = rows.as_slice() else {
         return Ok(false);
     };
+
     // id, select_type, table, [partitions,] type, possible_keys, key, ...
     let key = match row.len() {
         12 => 6,
         _ => 5,
     };
+
     Ok(row.get(key).is_some_and(|key| key.as_deref() == Some(index)))
 }

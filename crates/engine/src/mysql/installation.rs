@@ -110,9 +110,11 @@ impl MysqlVersion {
             Flavor::MySql => OLDEST_MYSQL,
             Flavor::MariaDb => OLDEST_MARIADB,
         };
+
         if (self.number.0, self.number.1) >= oldest {
             return None;
         }
+
         Some(SetupError::Version {
             build: build.to_string(),
             found: format!("{} {}", self.flavor, self.text),
@@ -126,9 +128,11 @@ impl MysqlVersion {
             Flavor::MySql => NEWEST_MYSQL,
             Flavor::MariaDb => NEWEST_MARIADB,
         };
+
         if self.number.0 <= newest {
             return None;
         }
+
         Some(format!(
             "{self} is newer than the versions that assay was tested with ({SUPPORTED}): some counters may be missing"
         ))
@@ -215,6 +219,7 @@ fn version(program: &Path) -> Result<MysqlVersion, SetupError> {
 fn inspect(build: &str, program: &Path) -> Result<Installation, SetupError> {
     let program = fs::canonicalize(program)?;
     let version = version(&program)?;
+
     if let Some(refusal) = version.refusal(build) {
         return Err(refusal);
     }
@@ -231,6 +236,7 @@ fn inspect(build: &str, program: &Path) -> Result<Installation, SetupError> {
         let mut paths = names.iter().map(|name| base_dir.join(name));
         paths.find(|path| matches(path))
     };
+
     let mut installation = Installation {
         files: vec![program.clone()],
         share_dir: find(&SHARE_DIRECTORIES, |path| path.join("english/errmsg.sys").is_file()),
@@ -239,6 +245,7 @@ fn inspect(build: &str, program: &Path) -> Result<Installation, SetupError> {
         program,
         version,
     };
+
     // The plugin is a storage engine, so that its code is measured, too.
     installation.files.extend(installation.plugin(ROCKSDB_PLUGIN));
     Ok(installation)

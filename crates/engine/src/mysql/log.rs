@@ -20,8 +20,10 @@ pub(super) fn events(lines: &mut dyn Iterator<Item = String>) -> Vec<LogEvent> {
 fn event(line: &str, here: &TimeZone) -> Option<LogEvent> {
     let (head, rest) = line.split_once(" [")?;
     let (level, text) = rest.split_once("] ")?;
+
     let mut words = head.split_whitespace();
     let first = words.next()?;
+
     let time = match first.parse::<Timestamp>() {
         Ok(time) => time,
         Err(_) => {
@@ -29,6 +31,7 @@ fn event(line: &str, here: &TimeZone) -> Option<LogEvent> {
             time.to_zoned(here.clone()).ok()?.timestamp()
         }
     };
+
     Some(LogEvent {
         unix_ns: i64::try_from(time.as_nanosecond()).ok()?,
         kind: level.to_lowercase(),

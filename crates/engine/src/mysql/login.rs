@@ -44,10 +44,12 @@ impl Greeting {
         let version = String::from_utf8_lossy(reader.until_zero()).into_owned();
         let thread_id = u32::from_le_bytes(reader.array()?);
         let mut nonce = reader.take(8)?.to_vec();
+
         reader.byte()?;
         let low = u16::from_le_bytes(reader.array()?);
         // Character set, status.
         reader.take(3)?;
+
         let high = u16::from_le_bytes(reader.array()?);
         let capabilities = u32::from(high) << 16 | u32::from(low);
 
@@ -60,6 +62,7 @@ impl Greeting {
 
         let has_plugin = capabilities & capability::PLUGIN_AUTH != 0;
         let plugin = if has_plugin { reader.until_zero().to_vec() } else { Vec::new() };
+
         // Servers with this capability are MySQL's, which have no such field.
         let is_mysql = capabilities & capability::LONG_PASSWORD != 0;
         let extended = if is_mysql { 0 } else { extended };
@@ -92,11 +95,14 @@ impl Connection {
             capabilities: (CAPABILITIES | capability::DEPRECATE_EOF) & greeting.capabilities,
             extended: greeting.extended & capability::CACHE_METADATA,
         };
+
         if !address.database.is_empty() {
             requested.capabilities |= capability::CONNECT_WITH_DB;
         }
+
         self.has_short_results = requested.has(capability::DEPRECATE_EOF);
         self.omits_definitions = requested.extended != 0;
+
         if let Host::Tcp(host) = &address.host {
             requested.capabilities |= self.encrypt(mode, host, greeting.capabilities, requested)?;
         }
@@ -113,6 +119,7 @@ impl Connection {
             [packet::ERR, ..] => return Err(failure::from_packet(self.bytes(body))),
             bytes => Greeting::read(bytes),
         };
+
         greeting.filter(|greeting| greeting.capabilities & capability::PROTOCOL_41 != 0).ok_or_else(
             || {
                 failure::protocol(
@@ -139,11 +146,13 @@ impl Connection {
         self.output.push(0);
         packet::push_integer(&mut self.output, answer.len() as u64);
         self.output.extend_from_slice(&answer);
+
         if requested.has(capability::CONNECT_WITH_DB) {
             self.output.extend_from_slice(address.database.as_bytes());
             self.output.push(0);
         }
         self.output.extend_from_slice(plugin.name().as_bytes());
+
         self.output.push(0);
         self.send_message()
     }
@@ -156,9 +165,11 @@ impl Connection {
         mut nonce: Vec<u8>,
     ) -> Result<(), Error> {
         let password = password_of(address);
+
         loop {
             let body = self.packet()?;
             let bytes = self.bytes(body).to_vec();
+
             match bytes.as_slice() {
                 [packet::OK, ..] => return Ok(()),
                 [packet::ERR, ..] => return Err(self.refused_login(&bytes, password)),

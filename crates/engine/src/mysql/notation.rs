@@ -140,6 +140,7 @@ impl Notation for MysqlNotation {
             let word = if is_on == is_denied { "OFF" } else { "ON" };
             return (as_boolean.to_owned(), word.to_owned());
         }
+
         // A name without a value turns the option on; the name of its files turns the binary log
         // on.
         let value = match value {
@@ -155,22 +156,28 @@ impl Notation for MysqlNotation {
 
     fn canonical(&self, key: &str, value: &str) -> String {
         let value = bare(value);
+
         if let Some(reported) = synonym(&SYNONYMS, key, value) {
             return reported.to_owned();
         }
+
         if let Some(word) = as_boolean(value) {
             return word.to_owned();
         }
+
         if let Some(number) = without_unit(value) {
             return number;
         }
+
         let lower = lower_words(value);
         if key.starts_with("collation_") {
             return lower.replacen("utf8_", "utf8mb3_", 1);
         }
+
         if !value.contains(',') {
             return lower;
         }
+
         // The order of lists has no meaning.
         let items: BTreeSet<String> = items(value).collect();
         items.into_iter().collect::<Vec<_>>().join(",")

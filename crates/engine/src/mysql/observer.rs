@@ -191,6 +191,7 @@ fn keep_roles_of(counters: &mut [Counter], storage_engine: &StorageEngine) {
                     || is_about_pending_work(counter.role)
             }
         };
+
         if is_of_others {
             counter.role = counter.role.map(|_| Role::Work);
         }
@@ -242,6 +243,7 @@ fn add_fsyncs(counters: &mut Vec<Counter>) {
         let counter = counters.iter().find(|counter| counter.name == name);
         counter.map(|counter| counter.value)
     };
+
     if let Some(innodb) = value("innodb_fsync_count") {
         let others =
             ["rocksdb_wal_sync_count", "binlog_sync_count"].map(|name| value(name).unwrap_or(0.0));
@@ -279,6 +281,7 @@ fn level_counters(text: &str) -> Vec<Counter> {
     levels(text, &mut counters);
     counters
         .retain(|counter| matches!(counter.role, Some(Role::LevelBytes | Role::LevelFileCount)));
+
     for counter in &mut counters {
         counter.name.insert_str(0, "rocksdb_");
     }
@@ -288,6 +291,7 @@ fn level_counters(text: &str) -> Vec<Counter> {
         let bytes = sizes.map(|counter| counter.value).sum();
         counters.push(Counter::gauge("rocksdb_live_sst_bytes", bytes).with_role(Role::TreeBytes));
     }
+
     counters.extend(number_after(text, "Estimated pending compaction bytes:").map(|bytes| {
         let pending = Counter::gauge("rocksdb_pending_compaction_bytes", bytes);
         pending.with_role(Role::PendingCompactionBytes)
@@ -309,12 +313,14 @@ fn metrics_counters(session: &mut MysqlSession, is_mariadb: bool) -> Result<Vec<
 fn binlog_counters(session: &mut MysqlSession) -> Result<Vec<Counter>, Error> {
     let rows = if_present(session, BINLOG_FILES)?;
     let values = rows.into_iter().flatten();
+
     let counters = [("binlog_bytes", Role::Work), ("binlog_sync_count", Role::BinlogFsyncCount)]
         .into_iter()
         .zip(values)
         .filter_map(|((name, role), value)| {
             Some(Counter::cumulative(name, value?.parse().ok()?).with_role(role))
         });
+
     Ok(counters.collect())
 }
 
@@ -330,6 +336,7 @@ pub(super) fn rocksdb_counters(session: &mut MysqlSession) -> Result<Vec<Counter
         "select stat_type, sum(value) from information_schema.rocksdb_cfstats group by stat_type";
     let stats = pairs(if_present(session, sql)?);
     let mut counters = figure_counters(MEMORY, &stats);
+
     for row in if_present(session, "show engine rocksdb status")? {
         if let [Some(kind), _, Some(text)] = row.as_slice()
             && kind == "CF_COMPACTION"
@@ -429,11 +436,13 @@ impl Observer for MysqlObserver {
     fn counters(&mut self) -> Result<Vec<Counter>, Error> {
         let mut counters = self.server_counters()?;
         let session = &mut self.session;
+
         counters.extend(match self.storage_engine {
             StorageEngine::RocksDb => rocksdb_counters(session)?,
             StorageEngine::InnoDb => sizes::of_innodb(session, &self.tables, self.innodb_views)?,
             StorageEngine::Other(_) => sizes::of_others(session, &self.tables)?,
         });
+
         counters.extend(sizes::of_tables(session, &self.tables)?);
         Ok(counters)
     }

@@ -28,6 +28,7 @@ pub(super) fn find(
 /// Finds what keeps the user from creating and filling tables in `database`.
 fn to_writes(session: &mut MysqlSession, database: &str) -> Result<Vec<Obstacle>, Error> {
     let mut obstacles = Vec::new();
+
     let rows = session.query("show grants")?;
     let grants = Grants::parse(rows.into_iter().flatten().flatten());
 
@@ -128,6 +129,7 @@ impl Grants {
             let Some(grant) = line.strip_prefix("GRANT ") else {
                 continue;
             };
+
             match grant.split_once(" ON ") {
                 Some((privileges, target)) => {
                     let object = target.split_once(" TO ").map_or(target, |(object, _)| object);

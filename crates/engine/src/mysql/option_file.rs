@@ -23,6 +23,7 @@ pub(super) enum OptionLine<'a> {
 pub(super) fn lines(text: &str) -> Vec<OptionLine<'_>> {
     let mut group = "";
     let mut lines = Vec::new();
+
     for line in text.lines().map(str::trim) {
         if let Some(directory) = line.strip_prefix("!includedir") {
             lines.push(OptionLine::IncludeDirectory(directory.trim()));
@@ -65,6 +66,7 @@ fn unescaped(letter: char) -> char {
 /// Returns the options in a file for a server: those in its groups, and before the first group.
 pub(super) fn server_options(text: &str) -> Vec<(&str, Option<String>)> {
     const NOT_SERVERS: [&str; 3] = ["mysqld_safe", "mysqld_multi", "mariadb-client"];
+
     let server_option = |line| match line {
         OptionLine::Option { group, name, value } => {
             let mut known = ["mysqld", "server", "mariadb"].iter();
@@ -74,5 +76,6 @@ pub(super) fn server_options(text: &str) -> Vec<(&str, Option<String>)> {
         }
         OptionLine::Include(_) | OptionLine::IncludeDirectory(_) => None,
     };
+
     lines(text).into_iter().filter_map(server_option).collect()
 }

@@ -165,6 +165,7 @@ pub(super) fn column_type(definition: &[u8]) -> Option<(u8, u16)> {
     for _ in 0..6 {
         reader.bytes()?;
     }
+
     // The length of what follows, character set, length.
     reader.take(1 + 2 + 4)?;
     let kind = reader.byte()?;
@@ -175,13 +176,17 @@ pub(super) fn column_type(definition: &[u8]) -> Option<(u8, u16)> {
 #[inline]
 pub(super) fn first_value(row: &[u8], columns: u64, (column, flags): (u8, u16)) -> Option<i64> {
     let nulls = usize::try_from((columns + 7 + 2) / 8).ok()?;
+
     // The first two bits of the map are not used.
     let is_null = row.get(1)? & 0b100 != 0;
+
     let mut reader = Reader(row.get(1 + nulls..)?);
     let is_unsigned = flags & UNSIGNED != 0;
+
     if is_null {
         return None;
     }
+
     Some(match (column, is_unsigned) {
         (kind::LONGLONG, _) => i64::from_le_bytes(reader.array()?),
         (kind::LONG | kind::INT24, false) => i32::from_le_bytes(reader.array()?).into(),

@@ -144,20 +144,24 @@ impl SqlKind for MysqlKind {
     ) -> Result<(), SetupError> {
         create_directories(place)?;
         let option_file = place.write("initial.cnf", &config.initial)?;
+
         let Installation { program, version, .. } = build;
         check_init_arguments(options, &INIT_RESERVED)?;
         let own = &options.creation.init_arguments;
+
         let run = |mut args: Vec<OsString>, input| {
             args.extend(own.iter().map(OsString::from));
             let ran = place.run(program, args, input, options.stop);
             ran.map_err(|error| about_init_arguments(options, error))
         };
+
         if version.is_mysql_from(5, 7, 0) {
             return run(with_options(&option_file, &["--initialize-insecure"]), None);
         }
 
         let statements = system_table_statements(options.build, build)?;
         let statements = place.write("initial.sql", &statements)?;
+
         // Older versions don't create this directory.
         place.create_directory(&place.data().join("mysql"))?;
 
@@ -240,6 +244,7 @@ impl SqlKind for MysqlKind {
             "select count(*) from information_schema.engines \
              where engine = @@default_storage_engine and transactions = 'YES'",
         )?;
+
         Ok(Self {
             version,
             dialect: MysqlDialect { storage_engine, table_options: String::new() },
@@ -293,6 +298,7 @@ pub(super) fn create_account(
     let is_mysql_from = |major, minor| {
         version.as_ref().is_some_and(|version| version.is_mysql_from(major, minor, 0))
     };
+
     let credentials = if is_mysql_from(8, 0) {
         // The plugin of a hash is optional since 8.4. The server masks the password in its logs.
         format!("by '{}'", password.expose())
@@ -301,6 +307,7 @@ pub(super) fn create_account(
     } else {
         format!("by password '{}'", auth::stored_hash(password))
     };
+
     session.query(&format!("create user '{user}'@'%' identified {credentials}")).map(drop)
 }
 
@@ -410,8 +417,10 @@ impl Places {
             };
             let is_log = |path: &PathBuf| {
                 let name = path.file_name().unwrap_or_default().to_string_lossy();
+
                 name.starts_with(prefix) && name.ends_with(suffix)
             };
+
             let paths = entries.flatten().map(|entry| entry.path());
             storage.logs.extend(paths.filter(is_log));
 

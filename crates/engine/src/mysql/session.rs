@@ -32,9 +32,11 @@ impl Headers {
     fn new(id: u32, params: &[ParamType]) -> Self {
         let mut plain = vec![0; HEADER_BYTES];
         plain.push(packet::COM_STMT_EXECUTE);
+
         plain.extend_from_slice(&id.to_le_bytes());
         // No cursor, one execution.
         plain.extend_from_slice(&[0, 1, 0, 0, 0]);
+
         if params.is_empty() {
             return Self { with_types: plain.clone().into(), plain: plain.into() };
         }
@@ -44,6 +46,7 @@ impl Headers {
         let mut with_types = plain.clone();
         plain.push(0);
         with_types.push(1);
+
         for param in params {
             let kind = match param {
                 ParamType::Int4 => kind::LONG,
@@ -53,6 +56,7 @@ impl Headers {
             };
             with_types.extend_from_slice(&[kind, 0]);
         }
+
         Self { with_types: with_types.into(), plain: plain.into() }
     }
 }
@@ -185,6 +189,7 @@ impl MysqlSession {
     fn send_prepare(&mut self, sql: &str) -> Result<PrepareReply, Error> {
         self.connection.send_command(packet::COM_STMT_PREPARE, sql.as_bytes())?;
         let body = self.connection.packet()?;
+
         match *self.connection.bytes(body.clone()) {
             [packet::OK, a, b, c, d, e, f, g, h, ..] => Ok(PrepareReply {
                 id: u32::from_le_bytes([a, b, c, d]),
@@ -206,6 +211,7 @@ impl MysqlSession {
         let Some(first_column) = packet::column_type(self.connection.bytes(body)) else {
             return Err(self.connection.broken("a truncated column definition"));
         };
+
         for _ in 1..columns {
             self.connection.packet()?;
         }
@@ -227,6 +233,7 @@ impl MysqlSession {
 
         loop {
             let body = self.connection.packet()?;
+
             if let [packet::OK, ..] = self.connection.bytes(body.clone()) {
                 if outcome.rows == 0 {
                     outcome.value =
@@ -370,6 +377,7 @@ impl Session for MysqlSession {
             let place = self.last_key_index(sql);
             self.save_key(place, done);
         }
+
         Ok(rows)
     }
 
@@ -384,11 +392,13 @@ impl Session for MysqlSession {
         if handling.is_some_and(|handling| handling != "one-thread-per-connection") {
             return None;
         }
+
         let sql = if self.server_version().contains("MariaDB") {
             "select tid from information_schema.processlist where id = connection_id()"
         } else {
             "select thread_os_id from performance_schema.threads where processlist_id = connection_id()"
         };
+
         let tid = self.query_i64(sql).ok()??;
         u32::try_from(tid).ok().filter(|&tid| tid > 0)
     }
@@ -428,8 +438,10 @@ impl Dates {
         // Below a million.
         let micros = unix_us.rem_euclid(1_000_000) as u32;
         let day = seconds.div_euclid(DAY_SECONDS);
+
         // Below a day's seconds.
         let second = seconds.rem_euclid(DAY_SECONDS) as u32;
+
         let date = match self.date {
             Some(date) if day == self.day => date,
             _ => {
@@ -443,6 +455,7 @@ impl Dates {
         let mut date_and_time = [7; 8];
         date_and_time[1..5].copy_from_slice(&date);
         date_and_time[5..].copy_from_slice(&time);
+
         (date_and_time, micros)
     }
 }

@@ -134,6 +134,7 @@ impl Settling<'_> {
         };
         let what = format!("set global {}", changed.listed(|setting| &setting.value));
         self.settled.add_action(what, Duration::ZERO);
+
         let waited = self.wait_for_innodb(&mut session);
 
         // Restores the settings even after an error, because the next step must not run with them.
@@ -232,10 +233,12 @@ impl ChangedSettings {
         ];
 
         let mut changed = Self(Vec::new());
+
         for (name, value) in settings {
             let (Some(value), Some(before)) = (value, session.variable(name)?) else {
                 continue;
             };
+
             match session.query(&format!("set global {name} = {value}")) {
                 Ok(_) => changed.0.push(ChangedSetting { name, before, value }),
                 Err(error) if error.code.as_deref().is_some_and(|code| DENIED.contains(&code)) => {
@@ -349,11 +352,13 @@ fn pending(mysql: &Mysql) -> Result<Vec<Counter>, Error> {
         StorageEngine::Other(_) => return Ok(Vec::new()),
         StorageEngine::InnoDb => {}
     }
+
     let mut counters = Vec::new();
     counters
         .extend(dirty_pages(&mut session)?.map(|pages| {
             Counter::gauge("dirty_page_count", pages).with_role(Role::DirtyPageCount)
         }));
+
     let history = history_length(&mut session)?;
     counters.extend(history.map(|length| Counter::gauge("history_list_length", length)));
     Ok(counters)

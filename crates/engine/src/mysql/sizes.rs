@@ -44,6 +44,7 @@ fn figures_of(
     if tables.is_empty() {
         return Ok(Vec::new());
     }
+
     let columns: Vec<&str> = figures.iter().map(|figure| figure.source).collect();
     let sql = format!(
         "select table_name, {} from information_schema.tables \
@@ -51,6 +52,7 @@ fn figures_of(
         columns.join(", "),
         quoted(tables.iter().map(|table| table.name.as_str()))
     );
+
     Ok(table_counters(session.query(&sql)?, figures))
 }
 
@@ -91,21 +93,25 @@ fn files(session: &mut MysqlSession, names: &str, views: &str) -> Result<Vec<Cou
 /// Reads the sizes of indexes as of the last statistics of their tables.
 fn indexes(session: &mut MysqlSession, names: &str) -> Result<Vec<Counter>, Error> {
     let table = table_of("table_name");
+
     let sums = INDEXES.iter().map(|figure| {
         let name = figure.source;
         format!("sum(if(stat_name = '{name}', stat_value, 0)) * @@innodb_page_size")
     });
+
     let sql = format!(
         "select concat({table}, '.', index_name), {}, min(last_update) from mysql.innodb_index_stats \
          where database_name = database() and {table} in ({names}) group by 1",
         Vec::from_iter(sums).join(", "),
     );
+
     let rows = if_present(session, &sql)?;
 
     let sql = format!(
         "select table_name, update_time from information_schema.tables \
          where table_schema = database() and table_name in ({names})"
     );
+
     let changes = session.query(&sql)?;
     let current_labels: Vec<String> = rows
         .iter()

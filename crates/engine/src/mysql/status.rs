@@ -57,11 +57,13 @@ pub(super) fn engine_status(
     for (name, text) in texts(session.query("show engine innodb status")?) {
         all += &status_section(&name, &without_statements(&text));
     }
+
     if *storage_engine == StorageEngine::RocksDb {
         for (name, text) in texts(session.query("show engine rocksdb status")?) {
             all += &status_section(&name, &text);
         }
     }
+
     Ok(all)
 }
 

@@ -153,6 +153,7 @@ impl Address {
         if let Some(password) = &self.password {
             url = url.replacen('@', &format!(":{}@", password.expose()), 1);
         }
+
         if let Host::Tcp(_) = self.host {
             let mode = self.scheme.ssl_modes.iter().find(|(_, mode)| *mode == self.ssl_mode);
             let mode_name = mode.map_or("", |(name, _)| name);
@@ -161,6 +162,7 @@ impl Address {
                 url += &format!("&{}={}", self.scheme.parameter("ssl-root"), url::encoded(pem));
             }
         }
+
         url
     }
 
@@ -249,6 +251,7 @@ impl Parts {
             let what = format!("it does not begin with `{}://`", scheme.names[0]);
             return Err(scheme.invalid_url(what));
         };
+
         let url = Url::parse(content).map_err(|what| scheme.invalid_url(what))?;
 
         // Parameters take precedence over the parts before them.
@@ -266,9 +269,11 @@ impl Parts {
             };
             parts.values.insert(part, value);
         }
+
         for (part, value) in url.parts {
             parts.fill(part, Some(value));
         }
+
         Ok(parts)
     }
 
@@ -348,6 +353,7 @@ impl Parts {
         let Some(text) = self.get("connect-timeout") else {
             return Ok(CONNECT_TIMEOUT);
         };
+
         match text.parse() {
             // As in the servers' own clients, zero means the default.
             Ok(0) => Ok(CONNECT_TIMEOUT),

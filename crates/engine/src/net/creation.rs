@@ -26,6 +26,7 @@ pub(super) fn set_up<K: SqlKind>(
     if !has_work {
         return Ok(());
     }
+
     if let Some(sql) = K::USUAL_FORMAT {
         session.query(sql).map_err(|error| refused("setup-sql", sql, &error))?;
     }
@@ -41,6 +42,7 @@ pub(super) fn set_up<K: SqlKind>(
             )
         })?;
     }
+
     for sql in &creation.setup_sql {
         session.query(sql).map_err(|error| refused("setup-sql", sql, &error))?;
     }
@@ -59,11 +61,13 @@ pub(super) fn check_format<K: SqlKind>(session: &mut K::Session) -> Result<(), S
         help: None,
         source,
     };
+
     let chosen = session.query_column(K::CHOSEN_FORMAT).map_err(failed)?.concat();
     let available = session.query_column(K::FORMATS).map_err(failed)?;
     if available.iter().any(|format| format.eq_ignore_ascii_case(&chosen)) {
         return Ok(());
     }
+
     let what =
         format!("the server has no table format `{chosen}`, but only `{}`", available.join("`, `"));
     Err(missing_format::<K>(what))
@@ -89,6 +93,7 @@ pub(crate) fn check_init_arguments(
                 "write each argument as one text: `--name=value` or `--name`",
             ));
         };
+
         let long = long.replace('_', "-");
         if let Some(known) = reserved.iter().find(|known| known.starts_with(&long)) {
             return Err(SetupError::option(
@@ -107,14 +112,17 @@ pub(crate) fn about_init_arguments(options: &StartOptions<'_>, error: SetupError
     let SetupError::Command { command, tail, .. } = &error else {
         return error;
     };
+
     if options.creation.init_arguments.is_empty() {
         return error;
     }
+
     let is_about_error =
         |line: &&String| line.to_ascii_lowercase().contains("error") || line.contains("--");
     let reason = tail.iter().find(is_about_error).or(tail.last());
     let program = command.split(' ').next().unwrap_or_default();
     let reason = reason.map_or("it printed no reason", |line| line.trim());
+
     SetupError::option(
         "init-arguments",
         format!("`{program}` fails with `init-arguments`: {reason}"),
@@ -135,6 +143,7 @@ where
         let kind = K::KIND;
         let user = user::server_user(kind.name, options.user, kind.user, options.data_dir)?;
         let directory = trial::Directory::create()?;
+
         // The server's user must be able to enter it.
         fs::set_permissions(directory.path(), Permissions::from_mode(0o711))?;
 
@@ -169,6 +178,7 @@ where
         indexes: Vec::new(),
         partitions: None,
     };
+
     let refused = |error: Error| {
         SetupError::option(
             "table-options",
@@ -176,8 +186,10 @@ where
             "correct `table-options` in the config, or choose another `table-format`",
         )
     };
+
     let mut session = connect_alone::<K>(server.address()).map_err(refused)?;
     let dialect: &dyn Dialect = server.dialect();
+
     for sql in dialect.create_table(&table) {
         session.query(&sql).map_err(refused)?;
     }

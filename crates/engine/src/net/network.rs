@@ -32,6 +32,7 @@ impl Network {
     /// private `socket`.
     pub(super) fn address(&self, user: &str, socket: Address) -> Address {
         let pem = self.certificate.as_ref().map(|certificate| certificate.pem.clone());
+
         Address {
             host: Host::Tcp(self.port.ip().to_string()),
             port: self.port.number(),

@@ -219,6 +219,7 @@ impl<K: SqlKind> SqlServer<K> {
         let create = |build: &K::Build, place: &ServerPlace, config: &mut ConfigText| {
             K::create_data(options, build, place, config)
         };
+
         Self::launch_with_database(options, create)
     }
 
@@ -232,10 +233,13 @@ impl<K: SqlKind> SqlServer<K> {
         let mut session = connect_alone::<K>(launched.address()).map_err(|source| {
             SetupError::Server { server: launched.address().to_string(), help: None, source }
         })?;
+
         if options.database.is_none() {
             set_up::<K>(options, &mut session)?;
         }
+
         check_format::<K>(&mut session)?;
+
         Ok(launched)
     }
 
@@ -265,6 +269,7 @@ impl<K: SqlKind> SqlServer<K> {
                 None
             }
         };
+
         let config_file = place.write(K::CONFIG_FILE, &config.text)?;
 
         let socket = K::address(&place, options);
@@ -284,6 +289,7 @@ impl<K: SqlKind> SqlServer<K> {
             options.stop,
         )?;
         check_preloaded(options.env, guarded.pid())?;
+
         let notes = config.notes.into_iter().chain(build.note()).collect();
         let mut server = place.into_server(guarded, config.text, notes, origin);
 
@@ -293,6 +299,7 @@ impl<K: SqlKind> SqlServer<K> {
         } else {
             address
         };
+
         let name = format!("{} at `{address}`", build.version());
         let (mut started, mut session) = Self::connect(address, &name)?;
         started.kind.set_table_options(&options.creation.table_options);
@@ -358,8 +365,10 @@ impl<K: SqlKind> SqlServer<K> {
             help: address.help(&source),
             source,
         };
+
         let mut session = K::Session::connect(&address).map_err(failed)?;
         let kind = K::query_facts(&mut session).map_err(failed)?;
+
         let server = Self {
             kind,
             address,
@@ -439,10 +448,12 @@ fn open_to_network<K: SqlKind>(
     if options.database.is_some() {
         K::dismiss(&mut session);
     }
+
     refuse_strangers::<K>(&mut session, failed)?;
     let Some(network) = options.network else {
         return Ok(address);
     };
+
     let user = K::admit(&mut session, &network.password).map_err(failed)?;
     Ok(network.address(user, address))
 }

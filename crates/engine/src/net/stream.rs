@@ -45,6 +45,7 @@ impl Stream {
     /// encryption.
     pub(crate) fn connect_tcp(host: &str, port: u16, timeout: Duration) -> io::Result<Self> {
         let mut last = io::Error::new(io::ErrorKind::NotFound, format!("`{host}` has no address"));
+
         for address in (host, port).to_socket_addrs()? {
             match TcpStream::connect_timeout(&address, timeout) {
                 Ok(stream) => {
@@ -68,6 +69,7 @@ impl Stream {
         let Self::Tcp(tcp) = self else {
             return Ok(());
         };
+
         let name = rustls::pki_types::ServerName::try_from(host.to_string()).map_err(|_| {
             io::Error::new(
                 io::ErrorKind::InvalidInput,
@@ -122,6 +124,7 @@ impl Stream {
             Self::Tcp(_) => ("tcp", "off"),
             Self::Tls(_) => ("tcp", "on"),
         };
+
         [("transport", transport), ("tls", tls)].map(|(name, value)| Setting {
             source: Some("assay".into()),
             ..Setting::new(name, value)

@@ -30,6 +30,7 @@ pub(crate) fn client_config(
         roots = root_certificates(root)?;
         let mut store = RootCertStore::empty();
         store.add_parsable_certificates(roots.iter().cloned());
+
         let verifier =
             WebPkiServerVerifier::builder_with_provider(Arc::new(store), Arc::clone(&provider));
         let failed = |error| Error::refused(format!("cannot use the root certificates: {error}"));
@@ -53,6 +54,7 @@ pub(crate) fn error_text(error: &rustls::Error) -> String {
         Expired, ExpiredContext, NotValidForNameContext, NotValidYet, NotValidYetContext, Other,
         UnknownIssuer,
     };
+
     let rustls::Error::InvalidCertificate(reason) = error else {
         return spaced(&error.to_string());
     };
@@ -90,6 +92,7 @@ fn dns_name(text: &str) -> Option<&str> {
 fn spaced(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut last = ' ';
+
     for char in text.chars() {
         let is_new = char.is_ascii_uppercase() && last.is_ascii_lowercase();
         match char {
@@ -100,6 +103,7 @@ fn spaced(text: &str) -> String {
         }
         last = char;
     }
+
     out.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
@@ -109,6 +113,7 @@ fn root_certificates(root: Option<&Roots>) -> Result<Vec<CertificateDer<'static>
         Some(Roots::File(path)) => format!("`{}`", path.display()),
         Some(Roots::Pem(_)) => "the URL".into(),
     };
+
     let read = match root {
         None => Ok(rustls_native_certs::load_native_certs().certs),
         Some(Roots::File(path)) => CertificateDer::pem_file_iter(path).and_then(Iterator::collect),
@@ -121,6 +126,7 @@ fn root_certificates(root: Option<&Roots>) -> Result<Vec<CertificateDer<'static>
     if certificates.is_empty() {
         return Err(Error::refused(format!("{source} contains no root certificate")));
     }
+
     Ok(certificates)
 }
 
@@ -144,6 +150,7 @@ impl ServerCertVerifier for Verifier {
         let Some(inner) = &self.inner else {
             return Ok(ServerCertVerified::assertion());
         };
+
         match inner.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
             Err(rustls::Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },

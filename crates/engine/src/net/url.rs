@@ -73,6 +73,7 @@ fn split_location(location: &str) -> Result<(&str, &str), String> {
 /// Returns text as a value of a URL has it.
 pub(crate) fn encoded(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
+
     for byte in text.bytes() {
         if byte.is_ascii_alphanumeric() {
             encoded.push(char::from(byte));
@@ -80,6 +81,7 @@ pub(crate) fn encoded(text: &str) -> String {
             encoded += &format!("%{byte:02X}");
         }
     }
+
     encoded
 }
 
@@ -94,7 +96,9 @@ fn decoded(part: &str, text: &str) -> Result<Option<String>, String> {
             bytes.push(byte);
             continue;
         }
+
         let digit = |byte: Option<u8>| char::from(byte?).to_digit(16);
+
         match (digit(encoded.next()), digit(encoded.next())) {
             // Two hexadecimal digits make at most 255.
             (Some(high), Some(low)) => bytes.push((high * 16 + low) as u8),

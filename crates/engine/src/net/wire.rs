@@ -135,7 +135,9 @@ impl Wire {
             .stream
             .socket()
             .map_err(|error| failure::from_io("duplicate the socket", &error))?;
+
         let is_interrupted = Arc::clone(&self.is_interrupted);
+
         Ok(Box::new(move || {
             is_interrupted.store(true, Ordering::Relaxed);
             socket.shut_down();

@@ -73,9 +73,11 @@ pub fn parse_url(url: &str) -> Result<Address, SetupError> {
 
 fn parse_url_with(url: &str, env: &dyn Fn(&str) -> Option<String>) -> Result<Address, SetupError> {
     let mut parts = Parts::from_url(&SCHEME, url)?;
+
     for (part, variable) in VARIABLES {
         parts.fill(part, env(variable));
     }
+
     let home = env("HOME").map(PathBuf::from);
     let default_root = home.as_ref().map(|home| home.join(".postgresql/root.crt"));
     let root = default_root.filter(|path| path.exists());
@@ -89,10 +91,13 @@ fn parse_url_with(url: &str, env: &dyn Fn(&str) -> Option<String>) -> Result<Add
         Some(host) => Host::Tcp(host.into()),
         None => default_host(),
     };
+
     let mut address = parts.complete(host)?;
+
     if address.database.is_empty() {
         address.database.clone_from(&address.user);
     }
+
     // Without a file, the system's certificates are used.
     address.ssl_root.take_if(|root| *root == Roots::File("system".into()));
 

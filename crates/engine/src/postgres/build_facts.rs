@@ -17,6 +17,7 @@ const DENIED: &str = "42501";
 /// Reads how the server was compiled. Paths, which differ between all builds, are left out.
 pub(super) fn read(session: &mut PostgresSession) -> Result<Vec<Setting>, Error> {
     let version = session.query_column(VERSION)?.concat();
+
     let mut settings: Vec<Setting> =
         compiler(&version).map(|name| Setting::new("build.compiler", name)).into_iter().collect();
 
@@ -24,6 +25,7 @@ pub(super) fn read(session: &mut PostgresSession) -> Result<Vec<Setting>, Error>
         Err(error) if error.code.as_deref() == Some(DENIED) => Vec::new(),
         rows => rows?,
     };
+
     for row in rows {
         let [Some(name), Some(value)] = row.as_slice() else {
             continue;
@@ -34,6 +36,7 @@ pub(super) fn read(session: &mut PostgresSession) -> Result<Vec<Setting>, Error>
             _ => {}
         }
     }
+
     Ok(settings)
 }
 
@@ -58,6 +61,7 @@ fn configured(arguments: &str) -> Vec<Setting> {
         let Some(option) = argument.trim().strip_prefix("--") else {
             continue;
         };
+
         let (name, value) = option.split_once('=').unwrap_or((option, "yes"));
         let is_feature = ["with-", "without-", "enable-", "disable-"];
         if is_feature.iter().any(|start| name.starts_with(start)) && !value.contains('/') {

@@ -60,6 +60,7 @@ pub(super) fn compose(
          log_checkpoints = on\nlog_autovacuum_min_duration = 0\n",
         quoted_path(&cluster.join("postgresql.conf"))
     );
+
     let plan_options = FORMAT.plan_options(options)?;
     if options.replicas.is_some_and(|replicas| replicas.logical) {
         initial += &logical::primary_options(&plan_options)?;
@@ -73,6 +74,7 @@ pub(super) fn compose(
 /// Returns assay's own options, which override those of the config.
 fn own_options(options: &StartOptions<'_>, major: u32, cluster: &Path, socket: &Path) -> String {
     let listens = options.network.map_or(String::new(), |network| network.port.ip().to_string());
+
     let mut lines = format!(
         "data_directory = {}\n\
          hba_file = {}\n\
@@ -226,6 +228,7 @@ fn place_in_files(text: &str, line_number: usize) -> Option<FileLine<'_>> {
             }
         }
     }
+
     place
 }
 

@@ -62,6 +62,7 @@ impl Connection {
         if let (Some(mode), Host::Tcp(host)) = (mode, &address.host) {
             encrypt(&mut stream, mode, host, address)?;
         }
+
         let mut connection = Self {
             wire: Wire::new(stream),
             output: BytesMut::new(),
@@ -69,6 +70,7 @@ impl Connection {
             secret_key: 0,
             address: address.clone(),
         };
+
         connection.log_in()?;
         connection.wire.stream.limit(None)?;
         Ok(connection)
@@ -76,6 +78,7 @@ impl Connection {
 
     fn log_in(&mut self) -> Result<(), Error> {
         let address = self.address.clone();
+
         let parameters = [
             ("user", address.user.as_str()),
             ("database", address.database.as_str()),
@@ -120,6 +123,7 @@ impl Connection {
         let body = self.bytes(body).to_vec();
         let kind = int4_at(&body, 0)
             .ok_or_else(|| failure::protocol("an authentication request without a kind"))?;
+
         let data = &body[4..];
 
         // The kinds of PostgreSQL's protocol, section "Message Formats".
@@ -231,6 +235,7 @@ impl Connection {
                         tag.escape_ascii()
                     )));
                 }
+
                 // The length includes itself.
                 if let Some(body) = self.wire.take(HEADER_BYTES, length - 4) {
                     return Ok((tag, body));
@@ -276,6 +281,7 @@ impl Connection {
     pub(super) fn query(&mut self, sql: &str) -> Result<Rows, Error> {
         self.send_with(|output| frontend::query(sql, output))?;
         let mut rows = Rows::new();
+
         loop {
             let (tag, body) = self.message()?;
             match tag {
@@ -373,6 +379,7 @@ fn encrypt(stream: &mut Stream, mode: SslMode, host: &str, address: &Address) ->
 
 fn password_of(address: &Address) -> Result<&[u8], Error> {
     let password = address.password.as_ref().map(|password| password.expose().as_bytes());
+
     password.ok_or_else(|| Error {
         class: ErrorClass::Refused,
         code: Some("28P01".into()),
@@ -400,8 +407,10 @@ fn text_row(body: &[u8]) -> Option<Vec<Option<String>>> {
     let (count, mut values) = body.split_at_checked(2)?;
     let count = u16::from_be_bytes(count.try_into().ok()?);
     let mut row = Vec::new();
+
     for _ in 0..count {
         let length = int4_at(values, 0)?;
+
         values = &values[4..];
         row.push(match usize::try_from(length) {
             Ok(length) => {

@@ -65,6 +65,7 @@ impl Dialect for PostgresDialect {
         } else {
             String::new()
         };
+
         let primary =
             if table.is_key_primary() { format!(", primary key ({key})") } else { String::new() };
 
@@ -74,6 +75,7 @@ impl Dialect for PostgresDialect {
             Some(_) => vec![create],
             None => vec![with_table_options(create, &self.table_options)],
         };
+
         if !table.is_key_primary() {
             statements.push(format!("create index {name}_x{key} on {name} ({key})"));
         }
@@ -88,8 +90,10 @@ impl Dialect for PostgresDialect {
                 let key =
                     |key: Option<u64>, other: &str| key.map_or(other.into(), |key| key.to_string());
                 let before = number.checked_sub(1);
+
                 let from = key(before.and_then(|before| partitions.end(before)), "minvalue");
                 let to = key(partitions.end(number), "maxvalue");
+
                 let create = format!(
                     "create table {name}_p{number} partition of {name} for values from ({from}) to ({to})"
                 );
@@ -130,6 +134,7 @@ impl Dialect for PostgresDialect {
             }
             Value::Text(text) => ("text", text_literal(text)),
         };
+
         let (types, literals): (Vec<&str>, Vec<String>) = values.iter().map(typed).unzip();
         let (types, literals) = if values.is_empty() {
             (String::new(), String::new())
@@ -160,6 +165,7 @@ impl Dialect for PostgresDialect {
 
     fn count_rows(&self, table: &Table, index: Option<&Index>) -> Vec<String> {
         let set = |name: &str, value: &str| format!("set enable_{name} = {value}");
+
         match index {
             None => vec![
                 "set statement_timeout = 0".into(),

@@ -31,7 +31,9 @@ pub(super) fn from_response(body: &[u8]) -> Error {
         let [field, value @ ..] = field else {
             break;
         };
+
         let value = std::str::from_utf8(value).unwrap_or("(not UTF-8)");
+
         match field {
             b'V' => severity = value,
             b'C' => code = value,
@@ -40,12 +42,15 @@ pub(super) fn from_response(body: &[u8]) -> Error {
             _ => {}
         }
     }
+
     let message = match (message, detail) {
         ("", _) => "the server sent an error without a message".to_string(),
         (message, "") => message.to_string(),
         (message, detail) => format!("{message}: {detail}"),
     };
+
     let ends_connection = matches!(severity, "FATAL" | "PANIC");
+
     Error {
         class: class(code, ends_connection),
         code: Some(code.to_string()).filter(|c| !c.is_empty()),

@@ -58,9 +58,11 @@ fn reads_only(plan: &[String], indexes: &BTreeSet<String>) -> bool {
         let Some((kind, target)) = line.split_once("Scan ") else {
             continue;
         };
+
         if kind.trim_end().ends_with("Subquery") {
             continue;
         }
+
         let name =
             target.strip_prefix("using ").and_then(|target| target.split_whitespace().next());
         if !kind.contains("Index") || !name.is_some_and(|name| indexes.contains(name)) {

@@ -149,9 +149,11 @@ fn version(program: &Path) -> Result<PostgresVersion, SetupError> {
 fn inspect(build: &str, program: &Path) -> Result<Installation, SetupError> {
     let version = version(program)?;
     let bin_dir = program.parent().unwrap_or(Path::new("/"));
+
     if let Some(refusal) = refusal(build, version.major, &version.text) {
         return Err(refusal);
     }
+
     let files: Vec<PathBuf> = PROGRAMS.iter().map(|name| bin_dir.join(name)).collect();
     if let Some(missing) = files.iter().find(|file| !file.is_file()) {
         return Err(SetupError::Build {
@@ -161,6 +163,7 @@ fn inspect(build: &str, program: &Path) -> Result<Installation, SetupError> {
                 .into(),
         });
     }
+
     Ok(Installation { bin_dir: bin_dir.to_path_buf(), version, files })
 }
 

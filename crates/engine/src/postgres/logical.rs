@@ -137,12 +137,14 @@ fn subscribe_to_new(
         // The primary refuses to change rows that replicas can't find.
         primary.query(&format!("alter table {} replica identity full", table.name))?;
     }
+
     let names = format!("select quote_ident(subname) from {SUBSCRIPTIONS}");
     for subscription in replica.query_column(&names)? {
         replica.query(&format!(
             "alter subscription {subscription} refresh publication with (copy_data = false)"
         ))?;
     }
+
     Ok(())
 }
 
@@ -154,11 +156,13 @@ pub(super) fn create_indexes(
     tables: &[Table],
 ) -> Result<(), Error> {
     replica.query("set statement_timeout = 0")?;
+
     for table in tables {
         let definitions = format!(
             "select pg_get_indexdef(indexrelid) from pg_index where indrelid = to_regclass('{}') and indisvalid",
             table.name
         );
+
         for definition in primary.query_column(&definitions)? {
             // `only` would leave out the partitions.
             let if_missing = definition.replacen(" INDEX ", " INDEX IF NOT EXISTS ", 1);
@@ -217,7 +221,9 @@ pub(super) fn obstacles(
     needs: Needs,
 ) -> Result<Vec<Obstacle>, Error> {
     let is_physical = is_physical(replica)?;
+
     let needs = Needs { makes_tables: !is_physical, ..needs };
+
     let mut found = obstacles::find(replica, needs)?;
 
     if is_physical {
@@ -291,6 +297,7 @@ fn subscriptions(replica: &mut PostgresSession) -> Result<Vec<Subscription>, Err
     let sql = format!(
         "select quote_ident(subname), subpublications, pg_has_role(subowner, 'usage'), quote_ident(pg_get_userbyid(subowner)) from {SUBSCRIPTIONS}"
     );
+
     let rows = replica.query(&sql)?.into_iter().map(|row| {
         let [name, publications, is_own, owner] =
             [0, 1, 2, 3].map(|at| row.get(at).cloned().flatten().unwrap_or_default());
@@ -306,10 +313,12 @@ fn of_subscription(
 ) -> Result<Vec<Obstacle>, Error> {
     let Subscription { name, publications, is_own, owner } = subscription;
     let mut found = Vec::new();
+
     let published = format!(
         "select count(*) from pg_publication where pubname = any('{}')",
         publications.replace('\'', "''")
     );
+
     // Since version 15, a publication may have all tables of a schema.
     let of_schemas = "select count(*) from pg_class where relname = 'pg_publication_namespace'";
     let has_all_tables = match primary.query_i64(of_schemas)? {

@@ -78,9 +78,11 @@ impl Notation for PostgresNotation {
             let text = line.trim_start();
             let end = text.find(|c| !is_name_char(c)).unwrap_or(text.len());
             let (name, rest) = text.split_at(end);
+
             if name.is_empty() || name.to_ascii_lowercase().starts_with("include") {
                 continue;
             }
+
             options.push((name.to_owned(), Some(value_in(rest))));
         }
         options

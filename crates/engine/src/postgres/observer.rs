@@ -297,8 +297,10 @@ impl FigureQuery {
                 source.from,
                 names.join(", ")
             ));
+
             figures.extend(source.figures);
         }
+
         Self { sql: format!("select * from {}", parts.join(", ")), figures }
     }
 
@@ -310,8 +312,10 @@ impl FigureQuery {
             .filter(|source| source.is_read(major, sampled_only))
             .flat_map(|source| source.figures)
             .collect();
+
         let sums: Vec<String> =
             figures.iter().map(|figure| format!("sum({}(r.oid))", figure.source)).collect();
+
         let sql = format!(
             "select t.name, {} from {} group by t.n, t.name order by t.n",
             sums.join(", "),
@@ -364,6 +368,7 @@ impl PostgresObserver {
         let query = FigureQuery::for_server(self.major, sampled_only);
         let rows = self.session.query(&query.sql)?;
         let values = rows.into_iter().next().unwrap_or_default();
+
         let mut counters: Vec<Counter> = values
             .into_iter()
             .zip(query.figures)
@@ -374,6 +379,7 @@ impl PostgresObserver {
             let counter = counters.iter().find(|counter| counter.role == Some(role));
             counter.map(|counter| counter.value)
         };
+
         let log_fsyncs = count_of(Role::LogFsyncCount);
         let data_fsyncs = count_of(Role::DataFsyncCount);
         if let (Some(log), Some(data)) = (log_fsyncs, data_fsyncs) {
@@ -397,14 +403,17 @@ impl PostgresObserver {
         if self.tables.is_empty() {
             return Ok(Vec::new());
         }
+
         const FIGURES: &[Figure] = figures! {
             Gauge "sum(pg_relation_size(i.indexrelid))" => "each_index_bytes" PartBytes;
         };
+
         let sql = format!(
             "select t.name || '.' || x.relname, {} from {} group by t.name, x.relname order by 1",
             FIGURES[0].source,
             indexes(&self.tables)
         );
+
         Ok(table_counters(self.session.query(&sql)?, FIGURES))
     }
 
@@ -425,10 +434,12 @@ impl Observer for PostgresObserver {
     fn counters(&mut self) -> Result<Vec<Counter>, Error> {
         wait_for_closing(&mut self.session, &self.application, CLOSING_MAX)?;
         wait_for_collector(&mut self.session, self.major)?;
+
         if self.major >= 15 {
             // Reports this session's own statistics; other sessions' can't be requested.
             self.session.query("select pg_stat_force_next_flush()")?;
         }
+
         let mut counters = self.server_counters(false)?;
         counters.extend(self.table_counters(false)?);
         counters.extend(self.index_counters()?);
@@ -447,10 +458,12 @@ impl Observer for PostgresObserver {
         if self.tables.is_empty() || !self.can_read_leaves()? {
             return Ok(Vec::new());
         }
+
         let means = LEAVES.iter().map(|figure| {
             let name = figure.source;
             format!("sum(nullif({name}, 'NaN') * leaf_pages) / nullif(sum(leaf_pages), 0)")
         });
+
         let sql = format!(
             "select s.name, {} from (\
                select t.name || '.' || x.relname as name, i.indexrelid as id, \
@@ -461,6 +474,7 @@ impl Observer for PostgresObserver {
             Vec::from_iter(means).join(", "),
             indexes(&self.tables)
         );
+
         Ok(table_counters(self.session.query(&sql)?, LEAVES))
     }
 

@@ -73,6 +73,7 @@ fn read_only(session: &mut PostgresSession, role: &str) -> Result<Option<Obstacl
             help: "write the primary's host in the URL".into(),
         }));
     }
+
     if value(session, "show default_transaction_read_only")?.as_deref() == Some("on") {
         return Ok(Some(Obstacle {
             what: "transactions are read-only by default: `default_transaction_read_only` is on"
@@ -93,9 +94,11 @@ fn no_schema(session: &mut PostgresSession, role: &str) -> Result<Option<Obstacl
             help: format!("run `alter role {role} set search_path = SCHEMA`, or create the schema"),
         }));
     };
+
     if is_true(session, "select has_schema_privilege(current_schema(), 'create')")? {
         return Ok(None);
     }
+
     Ok(Some(Obstacle {
         what: format!("role `{role}` lacks the privilege to create tables in schema `{schema}`"),
         help: format!("run `grant create on schema {schema} to {role}`"),

@@ -81,7 +81,9 @@ impl Postgres {
             (None, Host::Unix(directory)) => directory.display().to_string(),
             (None, Host::Tcp(host)) => host.clone(),
         };
+
         let quoted = |text: &str| format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'"));
+
         format!(
             "host={} port={} user={} application_name={name}",
             quoted(&host),
@@ -122,11 +124,13 @@ impl Replicated for Postgres {
             application_name: "assay replication".into(),
             ..self.address().clone()
         })?;
+
         // Heartbeats must not wait for a synchronous replica, whose lag they measure.
         session.query(
             "select set_config('synchronous_commit', 'local', false) \
              where current_setting('synchronous_commit') <> 'off'",
         )?;
+
         Ok(session)
     }
 
@@ -161,6 +165,7 @@ impl Replicated for Postgres {
         name: &str,
     ) -> Result<Vec<Counter>, Error> {
         let bytes = |lsn: &str| format!("pg_wal_lsn_diff(pg_current_wal_lsn(), {lsn})::bigint");
+
         let sql = if let Some(slot) = logical::slot(replica)? {
             let columns = BEHIND.map(|(_, lsn)| bytes(lsn)).join(", ");
             format!(

@@ -135,6 +135,7 @@ impl SqlKind for PostgresKind {
         _config: &ConfigText,
     ) -> Result<(), SetupError> {
         check_init_arguments(options, &INIT_RESERVED)?;
+
         let args = init_arguments(options, build, &place.data());
         place
             .run(&build.bin_dir.join("initdb"), args, None, options.stop)
@@ -163,6 +164,7 @@ impl SqlKind for PostgresKind {
         if before.version.major == build.version.major {
             return Ok(false);
         }
+
         let program = build.bin_dir.join("pg_upgrade");
         if !program.exists() {
             return Err(SetupError::Build {
@@ -178,6 +180,7 @@ impl SqlKind for PostgresKind {
         let old = place.data_dir.path().join("cluster-before");
         fs_err::rename(place.data(), &old)?;
         Self::create_data(options, build, place, config)?;
+
         // It writes its files into the current directory.
         let mut args: Vec<OsString> = vec![
             "-c".into(),
@@ -185,6 +188,7 @@ impl SqlKind for PostgresKind {
             place.data_dir.path().into(),
             program.into(),
         ];
+
         args.extend(["--link", "--username", ROLE].map(OsString::from));
         for (option, path) in [
             ("--old-bindir", before.bin_dir.as_path()),
@@ -195,6 +199,7 @@ impl SqlKind for PostgresKind {
         ] {
             args.extend([option.into(), path.into()]);
         }
+
         place.run(Path::new("/bin/sh"), args, None, options.stop)?;
 
         fs_err::remove_dir_all(old)?;
@@ -250,8 +255,10 @@ impl SqlKind for PostgresKind {
         let number: u32 = text.parse().map_err(|_| {
             failure::protocol(format!("cannot parse the server's version number `{text}`"))
         })?;
+
         let format = session.setting(Self::FORMAT_OPTION)?;
         let dialect = PostgresDialect::default();
+
         Ok(Self { version, major: number / 10_000, format, dialect })
     }
 
@@ -291,10 +298,13 @@ impl SqlKind for PostgresKind {
 fn init_arguments(options: &StartOptions<'_>, build: &Installation, data: &Path) -> Vec<OsString> {
     let own = &options.creation.init_arguments;
     let without_checksums = own.iter().any(|argument| argument == NO_CHECKSUMS);
+
     let mut args = vec!["--encoding=UTF8", "--locale=C", "--no-sync"];
+
     if !without_checksums {
         args.push("--data-checksums");
     }
+
     // Before version 18, this is the default, and the argument is unknown.
     let is_known = |argument: &&str| *argument != NO_CHECKSUMS || build.version.major >= 18;
     args.extend(own.iter().map(String::as_str).filter(is_known));

@@ -99,6 +99,7 @@ impl PostgresSession {
     /// Reads the reply to a statement to prepare. Returns the type of its first column.
     fn read_description(&mut self, name: &str, params: &[ParamType]) -> Result<u32, Error> {
         let mut first_column = 0;
+
         loop {
             let (tag, body) = self.connection.message()?;
             match tag {
@@ -137,6 +138,7 @@ impl PostgresSession {
         let Some(Some(sequence)) = rows.first().and_then(|row| row.first()) else {
             return Ok(None);
         };
+
         let statement = self.prepare(&format!("select currval('{sequence}'::regclass)"), &[])?;
         self.last_key.push((table.name.clone(), statement));
         Ok(Some(statement))
@@ -194,12 +196,14 @@ impl Session for PostgresSession {
 
         let name = format!("s{}", self.name_count);
         self.name_count += 1;
+
         let types = params.iter().map(|param| match param {
             ParamType::Int4 => INT4,
             ParamType::Int8 => INT8,
             ParamType::Timestamp => 1114,
             ParamType::Text => 25,
         });
+
         self.connection.send_with(|output| {
             frontend::parse(&name, sql, types, output)?;
             frontend::describe(b'S', &name, output)?;
@@ -273,6 +277,7 @@ impl Session for PostgresSession {
         if !self.is_complete {
             self.complete();
         }
+
         self.connection.send(&self.message)?;
 
         let first_column =
@@ -319,7 +324,9 @@ impl Session for PostgresSession {
         let Some(statement) = self.last_key_statement(table)? else {
             return Ok(None);
         };
+
         self.start(statement);
+
         match self.execute() {
             Ok(outcome) => Ok(outcome.value),
             // This session has not used the sequence yet.
@@ -369,6 +376,7 @@ fn first_value(column: u32, body: &[u8]) -> Option<i64> {
 #[inline]
 fn tag_rows(tag: &[u8]) -> u64 {
     let (mut rows, mut unit) = (0u64, 1u64);
+
     for &byte in tag.iter().rev().skip_while(|&&byte| byte == 0) {
         if !byte.is_ascii_digit() {
             break;
@@ -376,6 +384,7 @@ fn tag_rows(tag: &[u8]) -> u64 {
         rows = rows.wrapping_add(u64::from(byte - b'0').wrapping_mul(unit));
         unit = unit.wrapping_mul(10);
     }
+
     rows
 }
 

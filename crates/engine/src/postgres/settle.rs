@@ -153,7 +153,9 @@ impl VacuumQueue<'_> {
         {
             // Cleans indexes even if few rows are dead, so that no work is left for the next step.
             let sql = format!("VACUUM (ANALYZE, INDEX_CLEANUP ON) {relation}");
+
             let ran = self.work.run(&mut session, &sql)?;
+
             if let Ok(mut settled) = self.settled.lock() {
                 settled.append(ran);
             }
@@ -172,12 +174,14 @@ fn autovacuum_workers(session: &mut PostgresSession, tables: &[Table]) -> Result
     if tables.is_empty() {
         return Ok(0.0);
     }
+
     let sql = format!(
         "select count(distinct a.pid) from pg_stat_activity a join pg_locks l on l.pid = a.pid \
          where a.usesysid is null and l.mode = 'ShareUpdateExclusiveLock' and l.granted \
          and l.relation in (select r.oid from {})",
         relations(&names(tables))
     );
+
     Ok(session.query_i64(&sql)?.unwrap_or(0) as f64)
 }
 
@@ -188,7 +192,9 @@ fn pending(
     tables: &[Table],
 ) -> Result<Vec<Counter>, Error> {
     wait_for_collector(session, postgres.kind.major)?;
+
     let mut counters = Vec::new();
+
     if !tables.is_empty() {
         let sql = format!(
             "select t.name, sum(pg_stat_get_dead_tuples(r.oid)) from {} group by t.name order by min(t.n)",

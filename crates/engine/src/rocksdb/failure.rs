@@ -6,6 +6,7 @@ use crate::{Error, ErrorClass};
 /// the first colon.
 pub(super) fn error(text: &str) -> Error {
     let kind = text.split(':').next().unwrap_or_default().trim();
+
     let class = if text.contains("No space left on device")
         || text.contains("Space limit reached")
         || text.contains("Max allowed space was reached")
@@ -20,6 +21,7 @@ pub(super) fn error(text: &str) -> Error {
             _ => ErrorClass::Other,
         }
     };
+
     Error { class, code: Some(format!("rocksdb {kind}")), message: text.trim().to_string() }
 }
 

@@ -55,7 +55,9 @@ impl Library {
         let build = path.display().to_string();
         let place = trial::Directory::create()?;
         let database = place.path().join("empty");
+
         let mut settings = Options::new(api);
+
         settings.set_create(true);
         let open = Database::open(settings, &database).map_err(|source| SetupError::Server {
             server: format!("`{build}`, tested in `{}`", database.display()),
@@ -71,6 +73,7 @@ impl Library {
         let defaults = options::read_newest(&database)?.ok_or_else(silent)?;
         let version = defaults.version().ok_or_else(silent)?;
         let log = fs::read_to_string(database.join("LOG")).unwrap_or_default();
+
         drop(open);
 
         let version_text = match speedb(&log) {

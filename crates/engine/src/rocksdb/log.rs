@@ -40,6 +40,7 @@ pub(super) fn events(lines: &mut dyn Iterator<Item = String>) -> Vec<LogEvent> {
             });
         }
     }
+
     events.all
 }
 
@@ -59,7 +60,9 @@ fn add(fields: &Value, jobs: &mut BTreeMap<i64, usize>, events: &mut Vec<LogEven
     {
         jobs.insert(job, events.len());
         let reasons = [&fields["flush_reason"], &fields["compaction_reason"]];
+
         let reason = reasons.iter().find_map(|field| field.as_str());
+
         events.push(LogEvent {
             unix_ns,
             kind: kind.to_owned(),
@@ -72,6 +75,7 @@ fn add(fields: &Value, jobs: &mut BTreeMap<i64, usize>, events: &mut Vec<LogEven
     let Some(event) = jobs.get(&job).and_then(|at| events.get_mut(*at)) else {
         return;
     };
+
     match name {
         "table_file_creation" => {
             event.bytes = Some(event.bytes.unwrap_or(0) + number("file_size").unwrap_or(0));

@@ -84,7 +84,9 @@ impl RocksDb {
                 help: "create a database first".into(),
             });
         }
+
         refuse_newer(library, &database)?;
+
         Self::start(library, directory, config, false)
     }
 
@@ -250,6 +252,7 @@ impl Engine for RocksDb {
                 let directory = self.directory.display();
                 Error::other(format!("the library has written no options file in `{directory}`"))
             })?;
+
         // Direct reads have no readahead by the kernel.
         let mut entries = file.sections.iter().flat_map(|section| &section.entries);
         let is_direct = entries.any(|(name, value)| name == "use_direct_reads" && value == "true");
@@ -261,6 +264,7 @@ impl Engine for RocksDb {
             for (name, value) in &section.entries {
                 let is_set =
                     self.set.iter().any(|entry| entry.is_table == is_table && entry.name == *name);
+
                 settings.push(Setting {
                     source: Some(if is_set { "config" } else { "default" }.into()),
                     role: (asks_kernel && name == "compaction_readahead_size")
@@ -511,6 +515,7 @@ fn clock_cache(entry: &OptionEntry) -> Result<Option<ClockCache>, String> {
         return Ok(None);
     };
     let wrong = |what: String| format!("`block_cache = {}`: {what}", entry.value);
+
     let known: &[&str] = match id {
         "HyperClockCache" => &["id", "capacity", "estimated_entry_charge"],
         "AutoHyperClockCache" => &["id", "capacity"],

@@ -98,12 +98,14 @@ impl Observer for RocksObserver {
     fn sample(&mut self) -> Result<Vec<Counter>, Error> {
         let mut counters = gauges(&self.database, GAUGES, |_| true);
         counters.extend(self.texts());
+
         // Versions without the size of live files have it rounded in a text.
         if counters.iter().all(|counter| counter.role != Some(Role::TreeBytes))
             && let Some(size) = counters.iter_mut().find(|counter| counter.name == "lsm_bytes")
         {
             size.role = Some(Role::TreeBytes);
         }
+
         Ok(counters)
     }
 
@@ -114,9 +116,11 @@ impl Observer for RocksObserver {
                 status += &status_section(name, &text);
             }
         }
+
         if let Some(text) = self.database.statistics() {
             status += &status_section("statistics", &text);
         }
+
         Ok(if status.is_empty() { None } else { Some(status) })
     }
 }
@@ -148,9 +152,11 @@ pub(super) fn files_by_level(database: &Database) -> Vec<u64> {
 /// Returns the pending work, and the number of files in each level.
 pub(super) fn pending(database: &Database) -> Vec<Counter> {
     let mut counters = gauges(database, GAUGES, |name| PENDING.contains(&name));
+
     let files = files_by_level(database);
     let levels = files.iter().filter(|&&count| count > 0).count();
     counters.push(Counter::gauge("level_count", levels as f64));
+
     for (level, &count) in files.iter().enumerate() {
         if level == 0 || count > 0 {
             let name = format!("level_file_count.{level}");

@@ -43,6 +43,7 @@ impl OptionsFile {
         let mut sections: Vec<Section> = Vec::new();
         for line in text.lines() {
             let line = without_comment(line).trim();
+
             if let Some(head) = line.strip_prefix('[').and_then(|l| l.strip_suffix(']')) {
                 let (name, family) = head.split_once(' ').unwrap_or((head, ""));
                 sections.push(Section {
@@ -97,6 +98,7 @@ fn is_default_family(family: &str) -> bool {
 
 fn without_comment(line: &str) -> &str {
     let mut is_escaped = false;
+
     for (at, c) in line.char_indices() {
         match c {
             '#' if !is_escaped => return &line[..at],
@@ -110,6 +112,7 @@ fn without_comment(line: &str) -> &str {
 fn unescape(value: &str) -> String {
     let mut chars = value.chars();
     let mut text = String::with_capacity(value.len());
+
     while let Some(c) = chars.next() {
         text.push(match c {
             '\\' => match chars.next() {
@@ -254,6 +257,7 @@ fn split(text: &str) -> Option<Vec<&str>> {
     let mut depth = 0_i32;
     let mut parts = Vec::new();
     let mut from = 0;
+
     for (at, c) in text.char_indices() {
         match c {
             '{' => depth += 1,
@@ -264,10 +268,12 @@ fn split(text: &str) -> Option<Vec<&str>> {
             }
             _ => {}
         }
+
         if depth < 0 {
             return None;
         }
     }
+
     parts.push(&text[from..]);
     if depth == 0 { Some(parts) } else { None }
 }
@@ -395,6 +401,7 @@ pub(super) fn join(entries: &[OptionEntry]) -> String {
     if !table.is_empty() {
         all.push(format!("{TABLE}={{{}}}", table.join(";")));
     }
+
     all.join(";")
 }
 
@@ -422,6 +429,7 @@ pub(super) fn read_newest(database: &Path) -> io::Result<Option<OptionsFile>> {
         let Some(path) = newest_file(database)? else {
             return Ok(None);
         };
+
         match fs::read_to_string(&path) {
             Ok(text) => return Ok(Some(OptionsFile::parse(&text))),
             Err(error) if error.kind() == io::ErrorKind::NotFound && attempt < 10 => {}

@@ -152,6 +152,7 @@ impl Settling<'_> {
     fn left(&self, end: SettleEnd) -> Option<String> {
         let backlog = Backlog::of(self.database);
         let errors = observer::background_errors(self.database);
+
         let why = match end {
             SettleEnd::Quiet => return None,
             // After an error, the library starts no compaction either.
@@ -185,10 +186,12 @@ impl Settling<'_> {
         if backlog.is_compaction_pending {
             left.push("a compaction pending".into());
         }
+
         let bytes = observer::pending_compaction_bytes(self.database);
         if bytes > 0 {
             left.push(format!("about {bytes} bytes to compact"));
         }
+
         Some(format!("compaction is not finished, {why}: {}", left.join(", ")))
     }
 

@@ -33,6 +33,7 @@ pub(super) fn family(text: &str) -> Vec<Counter> {
             Some(("Flush(GB)", rest)) => {
                 let gib = rest.strip_prefix("cumulative ").and_then(number);
                 let bytes = gib.map(|gib| (gib * GIB, 0.0));
+
                 counters.extend(rounded_counter(
                     "flush_written_bytes",
                     Role::FlushWrittenBytes,
@@ -44,6 +45,7 @@ pub(super) fn family(text: &str) -> Vec<Counter> {
                 let name = "compaction_and_flush_written_bytes";
                 let role = Role::CompactionAndFlushWrittenBytes;
                 counters.extend(rounded_counter(name, role, finer(rest, uptime)));
+
                 let read = rest.splitn(3, ", ").nth(2).and_then(|read| finer(read, uptime));
                 counters.extend(rounded_counter(
                     "compaction_read_bytes",
@@ -51,6 +53,7 @@ pub(super) fn family(text: &str) -> Vec<Counter> {
                     read,
                 ));
             }
+
             Some(("Blob file count", rest)) => {
                 let count = number(rest);
                 counters.extend(count.map(|count| Counter::gauge("blob_file_count", count)));
@@ -76,13 +79,16 @@ pub(super) fn database(text: &str) -> Vec<Counter> {
                 let ingested = after(rest, "ingest: ");
                 counters.extend(rounded_counter("ingested_bytes", Role::IngestedBytes, ingested));
             }
+
             Some(("Cumulative WAL", rest)) => {
                 let syncs = rest.split(", ").find_map(|part| human(part.strip_suffix(" syncs")?));
                 let count = syncs.map(exact);
                 counters.extend(rounded_counter("wal_sync_count", Role::LogFsyncCount, count));
+
                 let written = after(rest, "written: ");
                 counters.extend(rounded_counter("wal_written_bytes", Role::LogBytes, written));
             }
+
             Some(("Cumulative stall", rest)) => {
                 let (time, share) = rest.split_once(", ").unwrap_or((rest, ""));
                 let seconds = clock_seconds(time).map(exact);
@@ -135,8 +141,10 @@ pub(super) fn tickers(text: &str) -> Vec<Counter> {
         if name.contains(' ') {
             continue;
         }
+
         counters.extend(named(TIMES, name, value / 1e6));
         counters.extend(named(ALSO, name, value));
+
         let role = match name {
             "rocksdb.block.cache.data.hit" => Some(Role::DataBlockHitCount),
             "rocksdb.block.cache.data.miss" => Some(Role::DataBlockMissCount),
@@ -202,12 +210,15 @@ pub(crate) fn levels(text: &str, counters: &mut Vec<Counter>) {
 /// Returns the counter of a column for one level.
 fn counter_of_level(column: &str, level: u32, value: f64) -> Option<Counter> {
     let gauge = |name: &str| Counter::gauge(format!("level_{name}.{level}"), value);
+
     let cumulative = |name: &str| Counter::cumulative(format!("level_{name}.{level}"), value);
+
     // The table shows whole tenths of a GB.
     let moved = |name: &str| Counter {
         rounding: 0.05 * GIB,
         ..Counter::cumulative(format!("level_{name}.{level}"), value * GIB)
     };
+
     Some(match column {
         "Files" => gauge("file_count").with_role(Role::LevelFileCount),
         "Size" => gauge("bytes").with_role(Role::LevelBytes),
@@ -256,6 +267,7 @@ fn stall_reasons(line: &str, counters: &mut Vec<Counter>) {
         let stalls = Counter::cumulative(format!("{STALLS}{reason}"), count);
         counters.push(stalls.with_role(Role::WriteStallCount));
     };
+
     if let Some(rest) = line.strip_prefix("Write Stall (count): ") {
         for part in rest.split(", ") {
             if let Some((reason, count)) = part.rsplit_once(": ")
@@ -291,11 +303,13 @@ pub(crate) fn add_stall_totals(counters: &mut Vec<Counter>) {
     }) else {
         return;
     };
+
     for sort in ["delays", "stops"] {
         let of = |part: &&str| {
             let name = format!("{prefix}{part}-{sort}");
             counters.iter().find(|counter| counter.name == name).map(|counter| counter.value)
         };
+
         if let Some(total) = STALL_PARTS.iter().map(of).sum::<Option<f64>>() {
             let total = Counter::cumulative(format!("{prefix}total-{sort}"), total);
             counters.push(total.with_role(Role::WriteStallCount));

@@ -30,11 +30,14 @@ pub fn try_config(
     // depend on the directory.
     let capped = with_small_cache(library, config)?;
     prepare(library, &mut entries_of(library, &capped)?, &capped)?;
+
     let mut there = capped;
     let others = OF_THE_DIRECTORY.map(|(name, value)| (name.into(), value.into()));
     there.set.extend(others);
+
     let database = RocksDb::create(library, place.path(), &there)?;
     let not_applicable = database.left_out_options().to_vec();
+
     database.stop()?;
     Ok(not_applicable)
 }
@@ -46,11 +49,13 @@ fn with_small_cache(
     config: &LibraryConfig,
 ) -> Result<LibraryConfig, SetupError> {
     let mut capped = config.clone();
+
     for entry in entries_of(library, config)? {
         // An invalid cache is reported when the library gets the options.
         let Ok(Some(cache)) = clock_cache(&entry) else {
             continue;
         };
+
         let capacity = cache.capacity.min(CACHE_BYTES.max(cache.entry_charge));
         let value = match cache.entry_charge {
             0 => format!("{{id=AutoHyperClockCache;capacity={capacity}}}"),
@@ -58,6 +63,7 @@ fn with_small_cache(
                 "{{id=HyperClockCache;capacity={capacity};estimated_entry_charge={charge}}}"
             ),
         };
+
         capped.set.push((entry.full_name(), value));
     }
     Ok(capped)

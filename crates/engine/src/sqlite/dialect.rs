@@ -58,10 +58,12 @@ impl Dialect for SqliteDialect {
         // Each row has its number, its parent's number, an unused column and the text.
         let mut depths: BTreeMap<&str, usize> = BTreeMap::new();
         let mut lines = Vec::new();
+
         for row in rows {
             let [Some(number), Some(parent), _, Some(text)] = row.as_slice() else {
                 continue;
             };
+
             let depth = depths.get(parent.as_str()).map_or(0, |depth| depth + 1);
             depths.insert(number, depth);
             lines.push(format!("{:1$}{text}", "", 2 * depth));

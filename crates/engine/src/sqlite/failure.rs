@@ -17,6 +17,7 @@ impl Failure {
             codes::SQLITE_CONSTRAINT_ROWID,
             codes::SQLITE_CONSTRAINT_UNIQUE,
         ];
+
         match self.result() {
             // The last one means that many readers blocked the write-ahead log for ten seconds.
             codes::SQLITE_BUSY

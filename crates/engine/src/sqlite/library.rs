@@ -43,11 +43,13 @@ impl Library {
     /// Loads the library, and checks that it can be measured.
     fn load(path: &Path) -> Result<Self, SetupError> {
         let build = path.display().to_string();
+
         let api = ffi::load(path).map_err(|what| SetupError::Build {
             build: build.clone(),
             what,
             help: "use a shared library of SQLite 3 for this system, such as `sqlite@3.46.1`, which is compiled here".into(),
         })?;
+
         if api.version_number() < OLDEST {
             return Err(SetupError::Version {
                 build,
@@ -55,6 +57,7 @@ impl Library {
                 supported: format!("SQLite {OLDEST_TEXT} or newer"),
             });
         }
+
         if !api.is_thread_safe() {
             return Err(SetupError::Build {
                 build,
@@ -62,6 +65,7 @@ impl Library {
                 help: "compile it with `-DSQLITE_THREADSAFE=1`".into(),
             });
         }
+
         Ok(Self { api })
     }
 

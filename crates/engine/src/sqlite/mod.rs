@@ -111,6 +111,7 @@ impl Sqlite {
     ) -> Result<Self, SetupError> {
         let mut pragmas = set.to_vec();
         pragmas.sort_by_key(|(name, _)| !BEFORE_CONTENT.contains(&name.as_str()));
+
         if let Some((name, _)) = pragmas.iter().find(|(name, _)| !is_pragma_name(name)) {
             return Err(unknown_pragma(library, name));
         }
@@ -262,16 +263,19 @@ impl Engine for Sqlite {
     fn settings(&self) -> Result<Vec<Setting>, Error> {
         let mut connection = self.open()?;
         let mut settings: Vec<Setting> = compile_options(self.library).collect();
+
         for name in REPORTED {
             let Some(value) = pragma(&mut connection, name) else {
                 continue;
             };
+
             let is_set = self.pragmas.iter().any(|(pragma, _)| pragma == name);
             settings.push(Setting {
                 source: Some(if is_set { "config" } else { "default" }.into()),
                 ..Setting::new(name, value)
             });
         }
+
         settings.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(settings)
     }

@@ -32,10 +32,12 @@ impl Observer for SqliteObserver {
         let pages = first_integer(&mut self.connection, "pragma page_count")? as f64;
         let free = first_integer(&mut self.connection, "pragma freelist_count")? as f64;
         let size = first_integer(&mut self.connection, "pragma page_size")? as f64;
+
         let mut counters = vec![
             Counter::gauge("database_bytes", pages * size).with_role(Role::DatabaseBytes),
             Counter::gauge("free_bytes", free * size),
         ];
+
         counters.extend(self.sample()?);
         Ok(counters)
     }

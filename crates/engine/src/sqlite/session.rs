@@ -13,15 +13,18 @@ const SCHEMA_TURNS_MOST: u32 = 1_000;
 /// is safe, because a statement checks the schema before it does anything.
 fn with_the_schema_as_it_is<T>(mut work: impl FnMut() -> Result<T, Failure>) -> Result<T, Error> {
     let mut turns = 1;
+
     loop {
         let failure = match work() {
             Ok(done) => return Ok(done),
             Err(failure) => failure,
         };
+
         let is_changed = failure.result() == SQLITE_SCHEMA;
         if !is_changed || turns == SCHEMA_TURNS_MOST {
             return Err(failure.into());
         }
+
         turns += 1;
     }
 }
@@ -46,12 +49,14 @@ impl Session for SqliteSession {
     fn prepare(&mut self, sql: &str, params: &[ParamType]) -> Result<Statement, Error> {
         let number = with_the_schema_as_it_is(|| self.connection.prepare(sql))?;
         let parameters = self.connection.parameter_count(number);
+
         if parameters != params.len() {
             return Err(Error::other(format!(
                 "the statement has {parameters} parameters, but {} are declared",
                 params.len()
             )));
         }
+
         self.params.reserve(params.len());
 
         let number = u16::try_from(number)

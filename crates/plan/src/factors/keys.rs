@@ -57,9 +57,11 @@ fn combinations(cx: &mut Context<'_>, section: &mut Section, factors: &[Factor])
     let mut combinations = Vec::new();
     for given in tables_of_levels(cx, section, "combinations", factors) {
         let mut levels = vec![0; factors.len()];
+
         for (factor, level) in given {
             levels[factor] = level;
         }
+
         combinations.push(levels);
     }
     combinations
@@ -85,8 +87,10 @@ fn tables_of_levels(
                 .help("write it as `{ FACTOR = LEVEL, OTHER = LEVEL }`");
             continue;
         };
+
         let mut levels = Vec::new();
         let mut written = Vec::new();
+
         for Entry { key, key_place, node } in table.entries {
             if let Some(level) = named_level(cx, &key, key_place, &node, factors) {
                 written.push(format!(
@@ -97,9 +101,11 @@ fn tables_of_levels(
                 levels.push(level);
             }
         }
+
         shown.push(format!("{{ {} }}", written.join(", ")));
         tables.push(levels);
     }
+
     cx.resolve(path, format!("[{}]", shown.join(", ")), entry.node.place);
     tables
 }
@@ -131,6 +137,7 @@ fn named_level(
         }
         _ => false,
     };
+
     let level = factors[factor].levels.iter().position(is_level);
     if level.is_none() {
         let levels: Vec<&str> =

@@ -88,10 +88,12 @@ struct NamedLevels {
 fn names_of_levels(cx: &mut Context<'_>, factors: &mut Section, key: &str) -> Vec<NamedLevels> {
     let path = factors.name_of(key);
     let mut all = Vec::new();
+
     for Entry { key: name, key_place: place, node } in cx.table(factors, key).entries {
         if !check_option_name(cx, &path, &name, place, true) {
             continue;
         }
+
         let full = format!("{path}.{}", key_part(&name));
         let kind = ListOf(Line, "a list of names");
         if let Some(levels) = kind.read(cx, &full, &node) {
@@ -99,6 +101,7 @@ fn names_of_levels(cx: &mut Context<'_>, factors: &mut Section, key: &str) -> Ve
             all.push(NamedLevels { name, place, levels });
         }
     }
+
     all
 }
 
@@ -151,6 +154,7 @@ fn build_factors(
     let of_base = &builds[base.build].build;
     let names: Vec<&str> = builds.iter().map(|declared| declared.build.name.as_str()).collect();
     let mut factors = Vec::new();
+
     for NamedLevels { name, place, levels } in named {
         report_other_base(cx, &levels, &of_base.name, "build");
 
@@ -201,6 +205,7 @@ fn config_factors(
                     .label(format!("no config of {} has this name", code(of_base.engine.name())));
                 continue;
             };
+
             let Some(changes) = changes_of(index, base.config, configs) else {
                 let message =
                     format!("config {} does not extend {}", code(&level), code(&of_base.name));
@@ -209,6 +214,7 @@ fn config_factors(
                     .help(format!("add `extends = \"{}\"` to the config", of_base.name));
                 continue;
             };
+
             found.push(Level { name: level, change: Change::Configs(changes) });
         }
         factors.push(Factor { name, place, levels: found });
@@ -273,11 +279,13 @@ fn option_factors(cx: &mut Context<'_>, factors: &mut Section, engine: Engine) -
             if !check_option_name(cx, &path, &name, place, true) {
                 continue;
             }
+
             let full = format!("{path}.{}", key_part(&name));
             let kind = ListOf(LevelOf { engine: notation, option: &name }, "a list of values");
             let Some(values) = kind.read(cx, &full, &node) else {
                 continue;
             };
+
             cx.resolve(full, kind.show(&values), node.place);
 
             let levels = values.into_iter().map(|(value, _)| Level {

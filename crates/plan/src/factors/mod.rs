@@ -51,6 +51,7 @@ pub(crate) fn read(
     let errors = cx.errors();
     let design_place = entries.design.as_ref().map_or(Place::Nowhere, |entry| entry.node.place);
     let factors_place = entries.factors.as_ref().map_or(design_place, |entry| entry.node.place);
+
     if let Some(target) = entries.target {
         cx.error("plan::conflict", target, "a plan with `[factors]` has no `[[target]]`")
             .label("the design makes the targets")
@@ -71,6 +72,7 @@ pub(crate) fn read(
     factors.finish(cx);
     let keys = design_keys(cx, &mut design, &all);
     design.finish(cx);
+
     if cx.errors() > errors {
         return None;
     }
@@ -95,8 +97,10 @@ fn rows(
     factors_place: Place,
 ) -> Option<Vec<Row>> {
     let level_counts: Vec<usize> = factors.iter().map(|factor| factor.levels.len()).collect();
+
     let place = keys.place.or(factors_place);
     let allowed = design::TARGET_COUNTS;
+
     if let Some(count) = keys.target_count.filter(|count| !allowed.contains(count)) {
         let counts: Vec<String> = allowed.iter().map(ToString::to_string).collect();
         let message = format!("no screening has {count} targets");
@@ -155,6 +159,7 @@ fn make_targets(
     let base_config = configs[base.config].clone();
     let mut targets = Vec::new();
     let mut designed_targets = Vec::new();
+
     for (index, row) in rows.into_iter().enumerate() {
         let Changed { build, mut config } = base.changed(&row.levels, factors, configs);
         config.name = base_config.config.name.clone();
@@ -190,9 +195,11 @@ impl Base {
     /// Returns the base with these levels of the factors.
     fn changed(&self, levels: &Levels, factors: &[Factor], configs: &[DeclaredConfig]) -> Changed {
         let config = configs[self.config].config.clone();
+
         let mut changed = Changed { build: self.build, config };
         for (factor, level) in factors.iter().zip(levels) {
             let level = &factor.levels[*level];
+
             let named = |value: &str| vec![(factor.name.clone(), value.to_owned())];
             match &level.change {
                 Change::Build(build) => changed.build = *build,
@@ -206,6 +213,7 @@ impl Base {
                 Change::Set(value) => override_options(&mut changed.config.set, &named(value)),
                 Change::Env(value) => override_options(&mut changed.config.env, &named(value)),
             }
+
             override_options(&mut changed.config.factors, &named(&level.name));
         }
         changed

@@ -55,10 +55,12 @@ fn report_before_indexes<'c>(
     does: &str,
 ) -> &'c mut Diagnostic {
     let index_place = steps.iter().find(|(step, _)| step.kind == Kind::Index).map(|step| step.1);
+
     let help = match index_place {
         Some(_) => "move `l.x` before it",
         None => "add `l.x` before it",
     };
+
     let message = format!("step {} comes before the indexes that it {does}", code(&step.name));
     cx.error("plan::step-order", *place, message)
         .label("there are no secondary indexes yet")
@@ -102,12 +104,14 @@ pub(super) fn check_debt(cx: &mut Context<'_>, names: &StepNames<Kind>) {
     let mut writer: Option<&PlacedStep> = None;
     for placed in &names.value {
         let (step, place) = placed;
+
         match step.kind {
             Kind::Settle => writer = None,
             Kind::Query { rate: 0.0, .. } => {
                 let Some((before, before_place)) = writer.take() else {
                     continue;
                 };
+
                 let (name, before) = (code(&step.name), code(&before.name));
                 let message =
                     format!("step {name} comes before the engine has caught up with {before}");

@@ -89,6 +89,7 @@ pub(super) fn check_dry(
         code(&largest.step.name),
         per_commit.value
     );
+
     // Whichever of the three the plan sets is marked, and the other two beside it.
     let marked = loaded.place.or(per_commit.place).or(delete_per_insert.place);
     cx.error("plan::conflict", marked, message)

@@ -51,6 +51,7 @@ impl StepDefaults {
         section: &mut Section,
     ) -> StepRead {
         let ends_by_time = section.place_of("time") != Place::Nowhere;
+
         let values = match name.kind {
             Kind::Settle => StepValues {
                 kind: InsertStepKind::Settle,
@@ -124,6 +125,7 @@ impl StepDefaults {
         let rate = cx.value(section, "rate", &WRITE_RATE, None);
         let rows_per_commit = self.rows_per_commit(cx, section, kind);
         let until = WriteEnd::Time(time.value);
+
         StepValues { kind: InsertStepKind::Write { until, rate }, rows: None, rows_per_commit }
     }
 
@@ -161,6 +163,7 @@ impl StepDefaults {
         let count = Quantity::count(1..=ROWS_MAX);
         let written = &self.write_rows;
         let fifth = written.value / 5;
+
         match kind {
             Kind::Load => {
                 let initial = &self.initial_rows;

@@ -22,6 +22,7 @@ impl WorkloadNeeds for Insert {
 
     fn work_time(&self, step: usize, clients: u32) -> Duration {
         let tables = tables(self, clients);
+
         match self.steps[step].kind {
             InsertStepKind::Load { rows, .. } => time_of(rows * tables, LOAD_ROWS_PER_S),
             InsertStepKind::Write { until, rate } => {
@@ -58,6 +59,7 @@ fn tables(insert: &Insert, clients: u32) -> u64 {
 /// Returns the rows by which a step lets all tables grow, at most.
 fn rows_of(insert: &Insert, kind: InsertStepKind, clients: u32) -> u64 {
     let tables = tables(insert, clients);
+
     let written = match kind {
         InsertStepKind::Load { rows, .. } | InsertStepKind::Index { rows, .. } => {
             return rows * tables;

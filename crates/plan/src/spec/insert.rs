@@ -144,6 +144,7 @@ impl Insert {
             Tables::Shared => f64::from(clients),
             Tables::PerClient => 1.0,
         };
+
         let rows = |step: &InsertStep| match step.kind {
             InsertStepKind::Load { rows }
             | InsertStepKind::Index { rows }
@@ -153,6 +154,7 @@ impl Insert {
             }
             InsertStepKind::Write { .. } | InsertStepKind::Settle => 0,
         };
+
         self.steps.iter().map(rows).sum()
     }
 }

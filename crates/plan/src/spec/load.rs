@@ -29,6 +29,7 @@ impl Workload {
                 kinds.map(SysbenchStepKind::makes_database).collect()
             }
         };
+
         let count = makes_database.iter().take_while(|makes| **makes).count();
         if self.loads_within(count) && count < makes_database.len() { count } else { 0 }
     }
@@ -50,7 +51,9 @@ impl Workload {
     /// same database from the same seed.
     pub fn load_facts(&self, clients: u32) -> Vec<(&'static str, String)> {
         let count = self.steps_that_load();
+
         let mut facts = vec![("workload", self.name().to_owned())];
+
         match self {
             Self::Insert(insert) => {
                 let is_shared = insert.tables == Tables::Shared;

@@ -135,11 +135,13 @@ impl Config {
             let name = name.strip_prefix(TABLE_OPTION).unwrap_or(name);
             (format!("{LOAD_OPTION}{name}"), value.clone())
         };
+
         let of_load = self.load.iter().map(with_prefix);
         let tls = self.tls.then(|| ("tls".to_owned(), "on".to_owned()));
         let is_usual = self.durability == Durability::Process;
         let durability =
             (!is_usual).then(|| ("durability".to_owned(), self.durability.name().to_owned()));
+
         let own = tls.into_iter().chain(durability);
         let own = own.chain(self.replica_options()).chain(self.surroundings());
         self.set.iter().cloned().chain(own).chain(of_load).collect()
@@ -185,17 +187,20 @@ impl Config {
         if self.replicas == 0 && !self.reads_replicas {
             return Vec::new();
         }
+
         let limits = self.replica_limits.declared().into_iter();
         let limits = limits.map(|(name, value)| (name.to_owned(), value));
         let options = self.replica_set.iter().cloned().chain(limits);
         let options = options.filter(|_| self.replicas > 0);
         let options = options.map(|(name, value)| (format!("replica.{name}"), value));
+
         let count = self.replicas.to_string();
         let chosen = [
             (self.replicas > 0, "replicas", count.as_str()),
             (self.logical_replication, "replication", "logical"),
             (self.reads_replicas, "reads", "replica"),
         ];
+
         let chosen = chosen.into_iter().filter(|(is_chosen, ..)| *is_chosen);
         let chosen = chosen.map(|(_, name, value)| (name.to_owned(), value.to_owned()));
         chosen.chain(options).collect()

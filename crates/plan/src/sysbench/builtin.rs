@@ -30,15 +30,19 @@ impl Builtin {
     pub(super) fn read(cx: &mut Context<'_>) -> Self {
         let table = document::read(cx, TEXT).unwrap_or_default();
         let section = &mut Section::new("", table, Place::Nowhere);
+
         let (mut tests, mut orders) = (Vec::new(), Vec::new());
         for Entry { key, node, .. } in cx.table(section, "test").entries {
             tests.extend(TestSource::new(cx, &key, &key, Place::Nowhere, node));
         }
+
         for Entry { key, node, .. } in cx.table(section, "order").entries {
             let steps = ListOf(Line, "a list of steps").read(cx, &key, &node);
             let steps = steps.into_iter().flatten().map(|(step, _)| step);
+
             orders.push((key, steps.collect()));
         }
+
         Self { tests, orders }
     }
 

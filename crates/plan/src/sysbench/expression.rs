@@ -60,6 +60,7 @@ impl Expression {
             Self::Drawn(slot, offset) => integers[slot.index(base)].wrapping_add(*offset),
             Self::Binary(operator, sides) => {
                 let left = sides.0.value(integers, base);
+
                 let right = sides.1.value(integers, base);
                 // The bounds show that there is a result.
                 operator.apply(left, right).unwrap_or_default()
@@ -134,6 +135,7 @@ impl Computed {
             }
             (_, left, right) => Expression::Binary(operator, Box::new((left, right))),
         };
+
         Some(Self { expression, bounds: Bounds::new(min, max) })
     }
 }

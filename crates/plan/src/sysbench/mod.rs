@@ -114,10 +114,12 @@ impl StepKind for Kind {
             "settle" => return Some(Self::Settle),
             _ => {}
         }
+
         let index = |name: &str| known.tests().position(|test| test.name == name);
         if let Some(test) = index(name) {
             return Some(Self::Run { test, argument: None });
         }
+
         let (name, setting) = name.rsplit_once('.')?;
         let test = index(name)?;
         let arguments = &known.test(test)?.arguments;
@@ -172,6 +174,7 @@ impl ValueKind for DistributionKind {
                 .and_then(|text| text.strip_suffix(')'))
                 .and_then(parser::exponent),
         };
+
         if exponent.is_none() {
             let message = format!("{} has an unknown value: {}", code(name), code(text));
             let suggestion = did_you_mean(text, &["uniform", "zipfian"]);
@@ -225,6 +228,7 @@ pub(crate) fn read(cx: &mut Context<'_>, node: Node, clients_max: Option<u32>) -
     let own = own_tests(cx, section, &setting);
     let known = Known { own, order: order.value, secondary_index: secondary_index.value };
     let names = step::names::<Kind>(cx, section, &known);
+
     if names.place == Place::Nowhere {
         cx.follows_from(order.place);
     } else if order.place != Place::Nowhere {

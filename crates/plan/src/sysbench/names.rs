@@ -32,6 +32,7 @@ pub(super) fn check_name(
     } else {
         return true;
     };
+
     let what = if is_argument { "an argument" } else { "a parameter" };
     let message = format!("invalid name of {what}: {}", code(name));
     cx.error("plan::bad-name", place, message)

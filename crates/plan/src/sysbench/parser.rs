@@ -79,10 +79,12 @@ fn constant_within(
     allowed: &RangeInclusive<i64>,
 ) -> Result<u32, ExpressionError> {
     let (min, max) = (allowed.start(), allowed.end());
+
     let Expression::Integer(count) = count.expression else {
         let label = format!("expected a constant from {min} to {max}");
         return Err(bad(span, "the number depends on drawn values", label));
     };
+
     if !allowed.contains(&count) {
         let message = format!("`{count}` is out of range");
         return Err(bad(span, message, format!("allowed: {min} to {max}")));

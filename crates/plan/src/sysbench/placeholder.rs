@@ -35,6 +35,7 @@ pub(crate) fn segments(sql: &str) -> Result<Vec<Segment<'_>>, ExpressionError> {
     let mut chars = sql.char_indices().peekable();
     while let Some((at, c)) = chars.next() {
         let end = at + c.len_utf8();
+
         let Some(start) = open else {
             match c {
                 '{' | '}' if chars.next_if(|(_, next)| *next == c).is_some() => text.push(c),
@@ -61,6 +62,7 @@ pub(crate) fn segments(sql: &str) -> Result<Vec<Segment<'_>>, ExpressionError> {
                 if !parser::is_identifier(name) {
                     return Err(bad(span, "no name between braces", "expected a name"));
                 }
+
                 segments.push(Segment::Text(std::mem::take(&mut text)));
                 segments.push(Segment::Name { name, span });
                 open = None;

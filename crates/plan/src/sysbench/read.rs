@@ -129,13 +129,16 @@ impl TestSource {
         for (argument, value) in self.arguments.iter().zip(values) {
             scope.named.push((argument.name.clone(), Symbol::Argument(*value)));
         }
+
         let mut reader = Reader { scope, prepared: setting.prepared, cx };
         // The one integer is the thread's number.
         let mut shared = Block { integers: 1, ..Block::default() };
+
         let defined = reader.parameters(section, &mut shared, Slot::Event);
         let statements = self.statements(&mut reader, section);
         let Scope { used, ranges, .. } = reader.scope;
         section.finish(cx);
+
         if cx.errors() != errors {
             return None;
         }
@@ -175,6 +178,7 @@ impl TestSource {
             else {
                 continue;
             };
+
             weight_place = weight_place.or(place);
             // A statement with a weight of 0 never runs.
             if statement.weight != Some(0) {
@@ -203,12 +207,14 @@ fn report_no_statements(cx: &mut Context<'_>, place: Place, path: &str) {
 fn scope(setting: &Setting) -> Scope {
     let rows = i64::try_from(setting.rows).unwrap_or(i64::MAX);
     let threads = Bounds::new(0, i64::from(setting.clients.max(1)) - 1);
+
     let variables = [
         ("rows", Computed::constant(rows)),
         ("tables", Computed::constant(setting.tables.into())),
         ("thread", Computed::drawn(Slot::Event(0), threads)),
     ];
     let named = variables.map(|(name, computed)| (name.to_owned(), Symbol::Variable(computed)));
+
     Scope { rows: setting.rows, named: named.to_vec(), used: Vec::new(), ranges: Vec::new() }
 }
 
@@ -228,6 +234,7 @@ impl ValueKind for Whole {
             cx.wrong_type(name, node, "an integer");
             return None;
         };
+
         let value = text.parse().ok();
         if value.is_none() {
             let message = format!("{} is out of range: {}", code(name), code(text));

@@ -60,7 +60,9 @@ impl Reader<'_, '_> {
             Value::Integer(digits) => digits,
             _ => self.cx.text(path, node, expected, "")?,
         };
+
         self.cx.resolve(path, shown(node, text), node.place);
+
         match read(text, &mut self.scope) {
             Ok(read) => Some(read),
             Err(error) => {
@@ -107,6 +109,7 @@ impl Reader<'_, '_> {
         for entry in table.entries {
             let (name, place) = (entry.key, entry.key_place);
             let is_known = self.scope.find(&name).is_some();
+
             if !check_name(self.cx, &name, place, false, is_known) {
                 continue;
             }
@@ -134,6 +137,7 @@ impl Reader<'_, '_> {
         if sql.is_none() {
             self.report_no_sql(path, section.place);
         }
+
         let values = self.sql(section, "values");
         let count = self.number(section, "count", &PARAMETERS);
         match (&values, &count) {
@@ -171,6 +175,7 @@ impl Reader<'_, '_> {
         let sql = sql?;
         let text = self.pieces(&sql, &hidden, row);
         let count = count.and_then(|count| count.value).unwrap_or(1);
+
         self.check_parameter_count(path, &sql, text.as_deref().unwrap_or_default(), count);
         if self.cx.errors() == errors {
             let names = names.iter().map(|(name, place)| (name.as_str(), *place));
@@ -288,6 +293,7 @@ impl Reader<'_, '_> {
             );
             self.cx.error("plan::bad-test", place, message).label("`least` is always above `most`");
         }
+
         Some(ExpectedRows {
             least: least.expression,
             most: most.expression,
@@ -318,6 +324,7 @@ impl Reader<'_, '_> {
         row: Option<Vec<Piece>>,
     ) -> Option<Vec<Piece>> {
         let (node, sql) = (&sql.node, sql.text.as_ref()?);
+
         // The length of the whitespace that was trimmed at the start.
         let lead = node.text().map_or(0, |text| text.len() - text.trim_start().len());
         let segments = match segments(sql) {
@@ -347,6 +354,7 @@ impl Reader<'_, '_> {
                 }
                 Segment::Name { name, span } => (name, span),
             };
+
             match self.piece(name, row.as_deref()) {
                 Some(piece) => {
                     pieces.push(piece);

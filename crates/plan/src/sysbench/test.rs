@@ -167,6 +167,7 @@ impl Block {
             Draw::Keys(count) | Draw::Consecutive(_, count) => (&mut self.integers, *count),
             Draw::Between(..) | Draw::Value(_) => (&mut self.integers, 1),
         };
+
         let position = *total;
         *total += count;
         self.draws.push((position, draw));
@@ -215,8 +216,10 @@ impl Effect {
         let words = sql.split(|letter: char| !letter.is_ascii_alphanumeric());
         let words = words.filter(|word| !word.is_empty());
         let mut words = words.map(str::to_ascii_lowercase);
+
         let first = words.next().unwrap_or_default();
         let mut has = |others: &[&str]| words.any(|word| others.contains(&word.as_str()));
+
         match first.as_str() {
             // `for update`, `for share`, `lock in share mode`: no replica does that.
             "select" if has(&["update", "share"]) => Self::Changes,
@@ -272,11 +275,13 @@ impl Test {
         let (mut always, mut weighted, mut weights) = (0.0, 0.0, 0.0);
         for statement in &self.statements {
             let value = f64::from(count_of(statement));
+
             match statement.weight.map(f64::from) {
                 None => always += value,
                 Some(weight) => (weighted, weights) = (weighted + weight * value, weights + weight),
             }
         }
+
         always + if weights > 0.0 { weighted / weights } else { 0.0 }
     }
 }

@@ -64,10 +64,12 @@ pub fn benchmarks(runs: &[&Run], rows: &[Row]) -> Benchmarks {
     let mut out = Benchmarks::default();
     let mut results: Vec<BenchmarkResult<'_>> = Vec::new();
     let mut units: BTreeSet<Unit> = BTreeSet::new();
+
     for row in rows {
         if row.kind == StepKind::Settle || !row.reported {
             continue;
         }
+
         match figures(row) {
             Ok(figures) => {
                 let processors = runs.get(row.run).map_or(0, |run| run.host.cpu_count);
@@ -80,13 +82,16 @@ pub fn benchmarks(runs: &[&Run], rows: &[Row]) -> Benchmarks {
 
     out.result_count = results.len();
     write_head(&mut out.text, runs, &results);
+
     for Unit { name, more_is_better } in units {
         let better = if more_is_better { "higher" } else { "lower" };
         let _ = writeln!(out.text, "Unit {name} better={better}");
     }
+
     for target in targets(runs, &results) {
         write_target(&mut out.text, target, &results);
     }
+
     out
 }
 
@@ -184,6 +189,7 @@ fn figures(row: &Row) -> Result<Vec<BenchmarkFigure>, String> {
             figures.push(BenchmarkFigure::less_is_better(us * 1e3, unit));
         }
     }
+
     Ok(figures)
 }
 
@@ -208,13 +214,16 @@ fn line(row: &Row, processors: u32, figures: &[BenchmarkFigure]) -> String {
 fn name(row: &Row, processors: u32) -> String {
     let workload = capitalized(&row.workload);
     let mut name = format!("Benchmark{}/step={}", part(&workload), part(&row.step));
+
     if let Some(variant) = &row.cell.variant {
         let _ = write!(name, "/variant={}", part(variant));
     }
+
     let _ = write!(name, "/clients={}", row.cell.clients);
     if processors > 1 {
         let _ = write!(name, "-{processors}");
     }
+
     name
 }
 

@@ -24,6 +24,7 @@ pub fn effects_csv(shown: &FactorEffects<'_>) -> String {
     let mut lines = Vec::new();
     for effect in &effects.rows {
         let factor = &effects.factors[effect.factor];
+
         let context = LineContext {
             runs: &runs,
             engine: Some(&factor.engine),
@@ -32,6 +33,7 @@ pub fn effects_csv(shown: &FactorEffects<'_>) -> String {
             ..LineContext::default()
         };
         lines.push(csv_line(context, factor, effect, None));
+
         for combination in &effect.combinations {
             lines.push(csv_line(context, factor, effect, Some(combination)));
         }
@@ -54,9 +56,11 @@ fn csv_line(
         targets: detail.and_then(|detail| target_pair(&detail.targets, effect.level)),
         ..context
     };
+
     let row = combination.map_or(&effect.compared, |combination| &combination.compared);
     let deviation = combination.and_then(|combination| combination.deviation);
     let interval = deviation.map(|deviation| deviation.interval);
+
     let differs = match combination {
         Some(_) => deviation.is_some_and(|deviation| deviation.is_shown),
         None => effect.differs(),

@@ -35,6 +35,7 @@ pub(super) fn write<W: Write>(profiles: &[MergedProfile<'_>], mut sink: W) -> io
         },
         "threads": threads,
     });
+
     serde_json::to_writer(&mut sink, &whole)?;
     Ok(sink)
 }
@@ -42,6 +43,7 @@ pub(super) fn write<W: Write>(profiles: &[MergedProfile<'_>], mut sink: W) -> io
 fn meta(interval_ms: f64) -> Value {
     let categories = CATEGORIES
         .map(|(name, color)| json!({"name": name, "color": color, "subcategories": ["Other"]}));
+
     json!({
         "product": "Assay", "importedFrom": "Assay", "processType": 0, "stackwalk": 1,
         "preprocessedProfileVersion": VERSION,
@@ -65,6 +67,7 @@ struct Process<'a> {
 impl Process<'_> {
     fn threads(&self, texts: &mut TextTable) -> Vec<Value> {
         let mut threads = threads_of(self.profile, texts);
+
         // The first is the main thread, which stands for the process.
         threads.sort_by_key(|thread| Reverse(thread.total()));
 
@@ -79,6 +82,7 @@ impl Process<'_> {
             value["processName"] = name.clone().into();
             values.push(value);
         }
+
         values
     }
 }
@@ -129,6 +133,7 @@ fn threads_of(profile: &MergedProfile, texts: &mut TextTable) -> Vec<Thread> {
             functions.clear();
             threads.push(Thread { name: node.frame.to_owned(), ..Thread::default() });
         }
+
         let Some(thread) = threads.last_mut() else {
             continue;
         };
@@ -193,12 +198,14 @@ impl Thread {
     /// Returns the samples. The profile has no times, so equal stacks come one after the other.
     fn sample_table(&self, interval_ms: f64) -> Value {
         let (stacks, weights): (Vec<_>, Vec<u64>) = self.samples.iter().copied().unzip();
+
         let mut times_ms = Vec::new();
         let mut before = 0;
         for samples in &weights {
             times_ms.push(before as f64 * interval_ms);
             before += samples;
         }
+
         json!({
             "length": stacks.len(), "stack": stacks, "weight": weights, "weightType": "samples",
             "time": times_ms,
@@ -208,6 +215,7 @@ impl Thread {
     /// Returns the frames, one for each function: addresses and lines are not known.
     fn frame_table(&self) -> Value {
         let count = self.names.len();
+
         let functions: Vec<usize> = (0..count).collect();
         let none = vec![Value::Null; count];
         let zero = vec![0; count];

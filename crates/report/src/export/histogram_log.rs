@@ -23,8 +23,10 @@ impl<W: Write> HistogramLog<W> {
             started_unix_ns / 1_000_000_000,
             started_unix_ns / 1_000_000 % 1000
         );
+
         writeln!(sink, "#[Histogram log format version 1.3]")?;
         writeln!(sink, "#[{}]", one_line(title))?;
+
         writeln!(
             sink,
             "#[Values and Interval_Max are nanoseconds; tags are STEP.KIND.service, STEP.KIND.response and STEP.KIND.failed]"
@@ -35,6 +37,7 @@ impl<W: Write> HistogramLog<W> {
             sink,
             "\"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\""
         )?;
+
         Ok(Self { sink, started_unix_ns })
     }
 
@@ -58,8 +61,10 @@ impl<W: Write> HistogramLog<W> {
         line: &LatencyLine,
     ) -> io::Result<()> {
         let since_ns = started_unix_ns.saturating_sub(self.started_unix_ns);
+
         let start = since_ns as f64 / 1e9 + line.start.as_secs_f64();
         let mark = if is_valid { "" } else { "invalid." };
+
         writeln!(
             self.sink,
             "Tag={mark}{step}.{},{start:.3},{:.3},{:.3},{}",

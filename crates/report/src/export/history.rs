@@ -23,6 +23,7 @@ fn line(view: &HistoryView<'_>, series: &SeriesHistory, change: Option<&Change>)
         SheetValue::text(found.unwrap_or_default())
     };
     let number = |value: fn(&Change) -> f64| SheetValue::number(change.map(value));
+
     fixed([
         ("plan", SheetValue::text(&key.plan)),
         ("work", SheetValue::count(key.work as u64)),

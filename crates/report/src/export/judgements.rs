@@ -54,6 +54,7 @@ pub fn junit(suite: &str, judgements: &[Judgement]) -> String {
     let mut text = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     let _ = writeln!(text, "<testsuites {totals}>");
     let _ = writeln!(text, "  <testsuite name=\"{}\" {totals}>", in_xml(suite));
+
     for Judgement { subject, what, outcome, sentence } in judgements {
         let (subject, what, sentence) = (in_xml(subject), in_xml(what), in_xml(sentence));
         let _ = write!(text, "    <testcase classname=\"{subject}\" name=\"{what}\"");
@@ -90,10 +91,12 @@ fn in_xml(text: &str) -> String {
 pub fn github_annotations(judgements: &[Judgement]) -> String {
     let mut text = String::new();
     let kinds = [(JudgementOutcome::Failed, "error"), (JudgementOutcome::Undecided, "warning")];
+
     for (outcome, command) in kinds {
         for judgement in Judgement::with(judgements, outcome) {
             let title = format!("{} {}", judgement.subject, judgement.what);
             let title = in_property(&title);
+
             let _ =
                 writeln!(text, "::{command} title={title}::{}", in_message(&judgement.sentence));
         }
@@ -116,6 +119,7 @@ fn in_property(text: &str) -> String {
 pub fn gitlab_report(plan: &str, judgements: &[Judgement]) -> String {
     let mut issues = Vec::new();
     let kinds = [(JudgementOutcome::Failed, "major"), (JudgementOutcome::Undecided, "info")];
+
     for (outcome, severity) in kinds {
         for Judgement { subject, what, sentence, .. } in Judgement::with(judgements, outcome) {
             issues.push(json!({
@@ -128,6 +132,7 @@ pub fn gitlab_report(plan: &str, judgements: &[Judgement]) -> String {
             }));
         }
     }
+
     format!("{:#}\n", serde_json::Value::from(issues))
 }
 
@@ -136,16 +141,19 @@ pub fn judgements_markdown(judgements: &[Judgement]) -> String {
     let count = |outcome| Judgement::with(judgements, outcome).count();
     let (failed, undecided) = (count(JudgementOutcome::Failed), count(JudgementOutcome::Undecided));
     let passed = count(JudgementOutcome::Passed);
+
     let heading = match (failed, undecided) {
         (0, 0) => "Passed",
         (0, _) => "Not certain",
         _ => "Failed",
     };
+
     let mut text = markdown::heading(2, heading);
     text += &markdown::paragraph(
         &format!("{failed} failed, {undecided} not certain, {passed} passed."),
         false,
     );
+
     if failed + undecided == 0 {
         return text;
     }
@@ -155,6 +163,7 @@ pub fn judgements_markdown(judgements: &[Judgement]) -> String {
         ..Table::default()
     };
     let kinds = [(JudgementOutcome::Failed, "❌"), (JudgementOutcome::Undecided, "❔")];
+
     for (outcome, sign) in kinds {
         for Judgement { subject, what, sentence, .. } in Judgement::with(judgements, outcome) {
             let lead = [sign, subject, what, sentence].map(str::to_owned).to_vec();

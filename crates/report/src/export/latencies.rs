@@ -52,17 +52,22 @@ impl<'a, W: Write + Send> LatencyTable<'a, W> {
         histograms: &BTreeMap<String, Histogram<u64>>,
     ) -> io::Result<()> {
         let mut line = of_step(row, self.runs);
+        // All lines of a step begin with the same columns.
         let of_step = line.len();
+
         for (tag, histogram) in histograms {
             let (kind, time) = tag.rsplit_once('.').unwrap_or((tag, ""));
+
             for bucket in histogram.iter_recorded() {
                 line.truncate(of_step);
                 let largest_ns = bucket.value_iterated_to();
                 let count = bucket.count_since_last_iteration();
+
                 line.extend(of_bucket(kind, time, largest_ns, count));
                 self.sheet.push(&line)?;
             }
         }
+
         Ok(())
     }
 

@@ -150,6 +150,7 @@ impl Encoder {
     /// Returns the identity of a function and of its only location: the index of its name.
     fn location(&mut self, name: &str) -> u64 {
         let id = self.text(name);
+
         if self.functions.insert(id) {
             let [mut function, mut line, mut location] = [const { Message(Vec::new()) }; 3];
             function.number(1, id).number(2, id);

@@ -55,9 +55,11 @@ fn all_stacks(profiles: &[MergedProfile<'_>]) -> Stacks {
             [_] => &[][..],
             _ => &outer,
         };
+
         for (frames, samples) in profile.stacks.iter() {
             all.add(outer.iter().map(String::as_str).chain(frames), samples);
         }
     }
+
     all
 }

@@ -13,10 +13,12 @@ use super::steps::of_step;
 fn of_second(row: &Row, started: f64, kind: &str, series: &OpSeries, second: usize) -> SheetLine {
     let since = second as f64;
     let count = |counts: &[u64]| SheetValue::Integer(counts.get(second).copied());
+
     // A second without successful operations has no longest latency.
     let has_any = series.ok.get(second).is_some_and(|&ok| ok > 0);
     let longest =
         |times: &[f64]| SheetValue::number(times.get(second).copied().filter(|_| has_any));
+
     fixed([
         ("op", SheetValue::text(kind)),
         ("second", SheetValue::count(second as u64)),
@@ -58,7 +60,9 @@ impl<'a, W: Write + Send> SecondTable<'a, W> {
     pub fn add(&mut self, row: &Row, started_unix_ns: u64) -> io::Result<()> {
         let started = started_unix_ns as f64 / 1e9;
         let mut line = of_step(row, self.runs);
+        // All lines of a step begin with the same columns.
         let of_step = line.len();
+
         for (kind, series) in &row.series.ops {
             for second in 0..series.ok.len() {
                 line.truncate(of_step);

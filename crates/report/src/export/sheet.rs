@@ -32,6 +32,7 @@ fn notes(table: &str, runs: &[&Run]) -> Vec<(String, String)> {
             "assay": run.assay,
         })
     });
+
     [
         ("table", table.to_owned()),
         ("schema_version", SCHEMA_VERSION.to_owned()),

@@ -69,7 +69,9 @@ pub fn metric_table<'a, W: Write + Send>(
 ) -> io::Result<W> {
     let mut like = of_step(&Row::default(), runs);
     like.extend(figure_columns("", "", None));
+
     let mut sheet = Sheet::new(form, "metrics", &like, runs, sink)?;
+
     for row in rows {
         // All lines of a step begin with the same columns.
         let mut line = of_step(row, runs);
@@ -83,6 +85,7 @@ pub fn metric_table<'a, W: Write + Send>(
             }
         }
     }
+
     sheet.finish()
 }
 
@@ -105,6 +108,7 @@ fn all_figures(row: &Row) -> Vec<StepFigure> {
 
     let mut all = vec![throughput];
     all.extend(figures(row));
+
     for (reason, count) in row.lsm.iter().flat_map(|lsm| &lsm.stalls) {
         all.push(StepFigure {
             name: format!("write_stall_{}_count", reason.replace('-', "_")).into(),
@@ -112,6 +116,7 @@ fn all_figures(row: &Row) -> Vec<StepFigure> {
             value: SheetValue::number(Some(*count)),
         });
     }
+
     for (kind, op) in &row.ops {
         all.extend(figures_of_kind(kind, Some(op)));
     }
@@ -124,7 +129,9 @@ pub(crate) fn of_runs(id: &'static str, runs: &[&Run]) -> SheetLine {
         let values = distinct(runs.iter().filter_map(|run| of(run)));
         SheetValue::text(values.join("; "))
     };
+
     let began = runs.iter().map(|run| run.started_unix_ns).max();
+
     fixed([
         (id, each(|run| Some(run.id.clone()))),
         ("run_name", each(|run| Some(run.name.clone()))),
@@ -145,7 +152,9 @@ pub(super) fn of_step(row: &Row, runs: &[&Run]) -> SheetLine {
     let run = runs.get(row.run..=row.run).unwrap_or_default();
     let is_measured = row.kind != StepKind::Settle;
     let unit = is_measured.then(|| operations::unit(StepHead::of(row)));
+
     let mut line = of_runs("run_id", run);
+
     line.extend(fixed([
         ("target", SheetValue::text(&row.cell.target)),
         ("build", SheetValue::text(&row.build)),
@@ -166,6 +175,7 @@ pub(super) fn of_step(row: &Row, runs: &[&Run]) -> SheetLine {
         ("throughput", SheetValue::number(analysis::figures::throughput(row))),
         ("throughput_unit", SheetValue::Text(unit)),
     ]));
+
     line
 }
 
@@ -200,6 +210,7 @@ struct StepFigure {
 fn figures(row: &Row) -> Vec<StepFigure> {
     let sla = |value: fn(&Sla) -> f64| SheetValue::number(row.sla.as_ref().map(value));
     let ends = |value: fn(&Fairness) -> f64| SheetValue::number(row.fairness.as_ref().map(value));
+
     let own = [
         ("elapsed_s", "s", SheetValue::number(Some(row.seconds))),
         ("sla_target_rows_per_s", "/s", sla(|sla| sla.target)),
@@ -209,9 +220,11 @@ fn figures(row: &Row) -> Vec<StepFigure> {
         ("fairness_apart_s", "s", ends(|fairness| fairness.abs_seconds)),
         ("fairness_apart_pct", "%", ends(|fairness| fairness.pct)),
     ];
+
     let metrics = METRICS
         .iter()
         .map(|metric| (metric.column, metric.unit, SheetValue::number(row.metric(metric.name))));
+
     own.into_iter()
         .chain(metrics)
         .map(|(name, unit, value)| StepFigure { name: name.into(), unit: unit.into(), value })
@@ -238,6 +251,7 @@ fn figures_of_kind(kind: &str, op: Option<&OpFigures>) -> Vec<StepFigure> {
         let name = format!("{kind}_{name}").into();
         figures.push(StepFigure { name, unit: unit.into(), value });
     }
+
     for time in ["service", "response"] {
         for percentile in Percentiles::NAMES {
             let latency = format!("{time}_us_{}", percentile.replace('.', "_"));

@@ -42,11 +42,13 @@ pub(super) struct LineContext<'a> {
 pub(super) fn line(context: LineContext<'_>, row: &ComparedStep) -> SheetLine {
     let base = context.targets.map(|targets| targets.base.to_owned());
     let target = context.targets.map(|targets| targets.target.to_owned());
+
     // The unit of throughput depends on what the step counts.
     let unit = match context.measured {
         Some(step) if row.metric == THROUGHPUT => operations::unit(StepHead::of(step)),
         _ => unit_of(&row.metric).to_owned(),
     };
+
     let interval = row.interval;
     let between_machines = row.machines.variance_share.map(|variance| variance.share);
 
@@ -123,12 +125,14 @@ pub fn verdict_table<W: Write + Send>(
 ) -> io::Result<W> {
     let compared = comparison.compared;
     let runs: Vec<&Run> = comparison.runs.iter().map(|compared| compared.run).collect();
+
     let measured: HashMap<(CellKey, &str), &Row> = comparison
         .figures
         .rows
         .iter()
         .map(|row| ((row.cell.all_repeats(), row.step.as_str()), row))
         .collect();
+
     let never_measured: Vec<ComparedStep> =
         never_measured(comparison).iter().map(|cells| without_steps(comparison, cells)).collect();
 
@@ -196,9 +200,11 @@ fn never_measured<'a>(comparison: &Comparison<'a>) -> Vec<Vec<&'a UnfinishedCell
 
 fn without_steps(comparison: &Comparison<'_>, cells: &[&UnfinishedCell]) -> ComparedStep {
     let first = cells[0];
+
     // A plan has one workload.
     let run = comparison.runs.get(first.run);
     let reference = run.and_then(|compared| compared.run.cells.first());
+
     ComparedStep {
         cell: first.cell.all_repeats(),
         workload: reference.map_or(String::new(), |cell| cell.workload.clone()),
@@ -217,6 +223,7 @@ fn reason(cell: &UnfinishedCell) -> String {
         Some(Status::Interrupted) => "was interrupted",
         Some(Status::Incomplete | Status::Complete) => "did not finish",
     };
+
     let mut text = format!("repeat {} {ended}", cell.cell.repeat);
     for cause in &cell.causes {
         text += &format!(": {cause}");

@@ -104,9 +104,11 @@ impl<'a> Explained<'a> {
             metrics: costs(figures),
             ..CompareOptions::default()
         };
+
         let compared = compare(figures, &options);
         let effects = effects_of_matrices(figures, &options);
         let findings = explain(figures, &compared);
+
         Self { run, figures, compared, effects, findings }
     }
 

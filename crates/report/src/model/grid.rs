@@ -75,8 +75,10 @@ impl<'a, L> Grid<'a, L> {
         let of_group = Self::of_lines(vec![TEST.to_string()], lines, group, steps);
         let names: Vec<String> = of_group.name.into_iter().chain(label).collect();
         let name = names.join(", ");
+
         // Identifiers must differ between the groups of lines.
         let suffix = if number == 0 { String::new() } else { format!("-{}", number + 1) };
+
         Self {
             name: (!name.is_empty()).then_some(name),
             id: of_group.id + &suffix,
@@ -95,6 +97,7 @@ impl<'a, L> Grid<'a, L> {
             let mut table = Table::new(id, "", lead, heads);
             table.across = true;
             table.column_targets.clone_from(&self.targets);
+
             for step in &self.steps {
                 let cells = self.lines.iter().map(|named| cell(&named.line, *step));
                 table.push(vec![step.name.to_string()], cells.collect());
@@ -103,6 +106,7 @@ impl<'a, L> Grid<'a, L> {
         } else {
             let heads = self.steps.iter().map(|step| step_head(step.name));
             let mut table = Table::new(id, "", lead, heads);
+
             for NamedLine { line, names } in &self.lines {
                 let cells = self.steps.iter().map(|step| cell(line, *step));
                 table.push(names.clone(), cells.collect());

@@ -72,6 +72,7 @@ pub(crate) fn differing(circumstances: &Circumstances) -> Vec<String> {
     let kind = |name: &str, facts: &[FactDifference]| {
         (!facts.is_empty()).then(|| format!("{name}: {}", differences_text(facts, "none")))
     };
+
     let mut texts: Vec<String> = [
         kind("build", build),
         kind("config", config),
@@ -81,6 +82,7 @@ pub(crate) fn differing(circumstances: &Circumstances) -> Vec<String> {
     .into_iter()
     .flatten()
     .collect();
+
     for reference in references {
         let moved = with_ends(reference.ratio, reference.low, reference.high);
         texts.push(format!("reference `{}`: {moved}", reference.target));

@@ -62,6 +62,7 @@ impl Keys {
         run: usize,
     ) -> impl Iterator<Item = (&'static str, String)> + use<> {
         let variant = cell.variant.clone().unwrap_or_default();
+
         [
             (self.variant, "variant", variant),
             (self.clients, "clients", cell.clients.to_string()),
@@ -185,6 +186,7 @@ impl<'a> Matrix<'a> {
         for cell in &figures.unfinished {
             line_of(&mut lines, cell.run, &cell.cell).unfinished = Some(cell.status);
         }
+
         sort(&mut lines, run);
 
         let differ = |are_alike: fn(&CellLine<'_>, &CellLine<'_>) -> bool| {
@@ -318,9 +320,11 @@ fn sort(lines: &mut [CellLine<'_>], run: &Run) {
         let cell = line.cell;
         let planned = run.targets.iter().position(|planned| planned.name == cell.target);
         let position = planned.unwrap_or(run.targets.len());
+
         // Rates of a search by their size: the bits of positive numbers have the same order.
         let rate = cell.variant.as_deref().and_then(analysis::search::rate_of).map(f64::to_bits);
         let variant = (rate, cell.variant.clone());
+
         (variant, cell.clients, position, cell.repeat, line.run)
     });
 }
@@ -329,6 +333,7 @@ fn sort(lines: &mut [CellLine<'_>], run: &Run) {
 /// predecessor.
 fn steps<'a>(lines: &[CellLine<'a>]) -> Vec<StepHead<'a>> {
     let mut steps: Vec<(&str, Vec<&Row>)> = Vec::new();
+
     for line in lines {
         // The place of a step that no line before had.
         let mut next = 0;
@@ -345,6 +350,7 @@ fn steps<'a>(lines: &[CellLine<'a>]) -> Vec<StepHead<'a>> {
             }
         }
     }
+
     steps.iter().map(|(name, rows)| head(name, rows)).collect()
 }
 
@@ -353,7 +359,9 @@ fn steps<'a>(lines: &[CellLine<'a>]) -> Vec<StepHead<'a>> {
 fn head<'a>(name: &'a str, rows: &[&'a Row]) -> StepHead<'a> {
     let finished: Vec<&Row> =
         rows.iter().copied().filter(|row| row.status != Status::Incomplete).collect();
+
     let trusted = if finished.is_empty() { rows } else { &finished };
+
     StepHead {
         name,
         kind: trusted.first().map(|row| row.kind).unwrap_or_default(),

@@ -102,6 +102,7 @@ pub(crate) fn short_names(figures: &Figures) -> BTreeMap<&str, &str> {
     } else {
         SharedPart::Config(targets[0].config)
     };
+
     let measured = targets.iter().map(|target| target.name);
     let missing = figures.missing.iter().map(|row| row.cell.target.as_str());
     let unfinished = figures.unfinished.iter().map(|cell| cell.cell.target.as_str());

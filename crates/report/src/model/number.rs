@@ -35,6 +35,7 @@ pub(crate) fn typeset(text: &str) -> String {
 pub(crate) fn with_microseconds(text: &str) -> String {
     let mut is_after_number = false;
     let mut words = Vec::new();
+
     for word in text.split(' ') {
         words.push(match word.strip_prefix("us") {
             // Only after a number: `us` may begin a name.
@@ -80,6 +81,7 @@ pub(crate) fn bytes(count: u64) -> String {
     if count < 1024 {
         return format!("{count} B");
     }
+
     let power = (count.ilog2() / 10).min(UNITS.len() as u32);
     let value = count as f64 / 1024_f64.powi(power as i32);
     let decimals = match value {
@@ -87,6 +89,7 @@ pub(crate) fn bytes(count: u64) -> String {
         value if value < 99.95 => 1,
         _ => 0,
     };
+
     let text = fixed(value, decimals);
     let short =
         if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };

@@ -46,6 +46,7 @@ pub(crate) fn throughput_title(
     } else {
         ": rows/s inserted in load steps, rows/s indexed in index steps, queries/s in query steps"
     };
+
     match group {
         Some(group) => format!("{group}: throughput{}", units.replacen(':', ",", 1)),
         None => format!("Throughput{units}"),
@@ -73,6 +74,7 @@ pub(crate) fn step_head(name: &str) -> String {
             .min_by_key(|&at| at.max(name.len() - at)),
         None => None,
     };
+
     match at {
         Some(at) => format!("{}\n{}", &name[..at], &name[at..]),
         None => name.to_string(),

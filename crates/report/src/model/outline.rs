@@ -72,11 +72,13 @@ impl Outline {
     /// Returns the outline of a run.
     pub fn new(run: &Run) -> Self {
         let with_cells = distinct(run.cells.iter().map(|cell| cell.key.target.as_str()));
+
         let measured: Vec<_> = run
             .targets
             .iter()
             .filter(|target| with_cells.contains(&target.name.as_str()))
             .collect();
+
         let base = run.measured_base(|target| with_cells.contains(&target));
         let steps = run.workloads.iter().flat_map(|workload| &workload.steps);
 

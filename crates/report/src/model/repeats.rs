@@ -25,16 +25,11 @@ pub(crate) struct Median {
 
 /// Returns the rows of a table by target; `None` if no target has several.
 pub(crate) fn by_target(table: &Table) -> Option<Vec<RepeatedRows<'_>>> {
-    let is_of_repeats = |at: usize| OF_REPEATS.contains(&table.lead[at].as_str());
-    let first = (0..table.lead.len()).find(|at| is_of_repeats(*at))?;
+    let first = (0..table.lead.len()).find(|at| is_of_repeats(table, *at))?;
 
-    let key = |row: &TableRow| -> Vec<String> {
-        let texts = row.lead.iter().enumerate();
-        texts.filter(|(at, _)| !is_of_repeats(*at)).map(|(_, text)| text.clone()).collect()
-    };
     let mut groups: Vec<(Vec<String>, Vec<&TableRow>)> = Vec::new();
     for row in &table.rows {
-        let key = key(row);
+        let key = key_of(table, row);
         match groups.iter_mut().find(|(known, rows)| *known == key && rows[0].target == row.target)
         {
             Some((_, rows)) => rows.push(row),
@@ -45,17 +40,34 @@ pub(crate) fn by_target(table: &Table) -> Option<Vec<RepeatedRows<'_>>> {
         return None;
     }
 
-    let folded = groups.into_iter().map(|(_, rows)| {
+    let mut folded = Vec::new();
+    for (_, rows) in groups {
         let mut lead = rows[0].lead.clone();
         if rows.len() > 1 {
-            for (at, text) in lead.iter_mut().enumerate().filter(|(at, _)| is_of_repeats(*at)) {
-                *text =
+            for at in (0..lead.len()).filter(|at| is_of_repeats(table, *at)) {
+                lead[at] =
                     if at == first { format!("median of {}", rows.len()) } else { String::new() };
             }
         }
-        RepeatedRows { lead, medians: medians(&rows), rows }
-    });
-    Some(folded.collect())
+        folded.push(RepeatedRows { lead, medians: medians(&rows), rows });
+    }
+    Some(folded)
+}
+
+/// Returns whether a lead column tells repeats apart.
+fn is_of_repeats(table: &Table, column: usize) -> bool {
+    OF_REPEATS.contains(&table.lead[column].as_str())
+}
+
+/// Returns the lead texts that all repeats of a row share.
+fn key_of(table: &Table, row: &TableRow) -> Vec<String> {
+    let mut key = Vec::new();
+    for (column, text) in row.lead.iter().enumerate() {
+        if !is_of_repeats(table, column) {
+            key.push(text.clone());
+        }
+    }
+    key
 }
 
 /// The columns of one target in a table.
@@ -117,9 +129,11 @@ fn median(cells: &[&Cell]) -> Median {
     let (value, cell) = figures[(figures.len() - 1) / 2];
     let (least, most) = (figures[0].0, figures[figures.len() - 1].0);
     let spread = (most - least) / 2.0 / value.abs();
+
     // The best of the repeats of one target is no merit.
     let is_missed = figures.iter().any(|(_, cell)| cell.tone == Tone::SlaMissed);
     let tone = if is_missed { Tone::SlaMissed } else { Tone::Plain };
+
     Median {
         cell: Cell {
             text: cell.text.clone(),

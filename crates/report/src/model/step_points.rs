@@ -77,9 +77,11 @@ pub struct Spread {
 pub fn step_points(figures: &Figures) -> Vec<StepPoint> {
     let mut points: Vec<StepPoint> = Vec::new();
     let mut samples: Vec<[Vec<Sample>; TREND_METRICS.len()]> = Vec::new();
+
     for row in figures.rows.iter().filter(|row| row.reported && comparable(row)) {
         let cell = row.cell.all_repeats();
         let known = points.iter().position(|point| point.cell == cell && point.step == row.step);
+
         let place = known.unwrap_or_else(|| {
             points.push(StepPoint {
                 cell,
@@ -116,6 +118,7 @@ pub fn step_points(figures: &Figures) -> Vec<StepPoint> {
             *value = spread(samples);
         }
     }
+
     points.retain(|point| point.values[0].is_some());
     points
 }

@@ -255,6 +255,7 @@ impl Table {
         for row in &self.rows {
             let name = self.group_name(row, &grouping);
             let known = groups.iter().position(|(known, _)| *known == name);
+
             let at = known.unwrap_or_else(|| {
                 let mut group = Self::new("", "", kept_of(&self.lead), &self.columns);
                 group.beside.clone_from(&self.beside);
@@ -282,6 +283,7 @@ impl Table {
                 _ => texts.push(text.clone()),
             }
         }
+
         texts.join(", ")
     }
 

@@ -36,6 +36,7 @@ impl Footnotes {
             [] => "no reason recorded".to_string(),
             reasons => reasons.join("; "),
         };
+
         let known = self.notes.iter().position(|note| note.reasons == text);
         let index = known.unwrap_or_else(|| {
             self.notes.push(Footnote { reasons: text, places: Vec::new() });

@@ -132,6 +132,7 @@ impl Chart {
 
     fn layout(&self, width: f64) -> ChartLayout<'_> {
         let left = widest(&self.y) + 6.0;
+
         let mut points = self.curves.iter().flat_map(|curve| &curve.points);
         let has_ranges = points.any(|point| point.range.is_some());
         let apart = if has_ranges { APART.min(APART_MAX / self.curves.len() as f64) } else { 0.0 };
@@ -139,6 +140,7 @@ impl Chart {
         // Names that are wider than their slots are turned, so that they don't overlap.
         let slot = (width - left - 2.0 * INSET) / (self.x.ticks.len().max(2) - 1) as f64;
         let name = widest(&self.x).min(NAME);
+
         let turn = if name + 4.0 <= slot {
             0.0_f64
         } else if slot < UPRIGHT {
@@ -146,6 +148,7 @@ impl Chart {
         } else {
             -40.0
         };
+
         let angle = turn.to_radians();
         let beside = if self.curves.len() > 1 { apart / 2.0 } else { BESIDE.min(slot * 0.4) };
         let foot = 8.0 + 12.0 * angle.cos() + name * angle.sin().abs();
@@ -167,8 +170,10 @@ impl Chart {
 
     fn axes(&self, layout: &ChartLayout<'_>) -> Markup {
         let (left, right, bottom) = (px(layout.left), px(layout.right), HEAD + HEIGHT);
+
         let band =
             self.effect.map(|effect| [1.0 + effect, 1.0 - effect].map(|ratio| layout.y(ratio)));
+
         let turn = layout.turn;
         let (anchor, drop) = if turn == 0.0 { ("middle", 16.0) } else { ("end", 12.0) };
         let ideal = self.ideal.iter().map(|(x, y)| (layout.x(*x), layout.y(*y)));
@@ -254,6 +259,7 @@ fn lines(layout: &ChartLayout<'_>, at: usize, curve: &Curve) -> Markup {
 /// Draws the points of a line with their ranges and repeats.
 fn dots(layout: &ChartLayout<'_>, at: usize, curve: &Curve) -> Markup {
     let scale = &layout.chart.y;
+
     markup! {
         g class=(color(curve)) {
             @for point in &curve.points {

@@ -31,6 +31,7 @@ pub fn plots(run: &Run, figures: &Figures, files: PlotFiles<'_>) -> Vec<(String,
     let charts = chart_sections(&board).into_iter().flat_map(|section| section.plots);
     let comparisons = [effects_of_factors(&board), verdicts(&board), over_steps(&board)];
     let plots = comparisons.into_iter().flatten().chain(charts);
+
     let file = |plot: Plot<'_>| {
         let svg = match files.width {
             Some(width) => plot.file_within(&subject, width),
@@ -38,6 +39,7 @@ pub fn plots(run: &Run, figures: &Figures, files: PlotFiles<'_>) -> Vec<(String,
         };
         (plot.id.to_string(), svg)
     };
+
     plots.map(file).collect()
 }
 

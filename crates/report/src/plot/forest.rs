@@ -71,6 +71,7 @@ impl Forest<'_> {
         let bottom = HEAD + ROW * self.rows.len() as f64;
 
         let title = format!("{}: throughput relative to {}", self.name, self.base);
+
         let descriptions = self.rows.iter().map(|row| description(row, &self.value(row)));
         Panel {
             width,
@@ -128,6 +129,7 @@ impl Forest<'_> {
     fn row(&self, layout: &ForestLayout, row: &ComparedStep, y: f64) -> Markup {
         let tone = tone(row);
         let value = self.value(row);
+
         markup! {
             g {
                 title { (description(row, &value)) }

@@ -163,6 +163,7 @@ fn square(square: &HeatCell, x: f64, y: f64, width: f64) -> Markup {
     let (left, top, height) = (px(x), px(y), px(ROW));
     let opacity = format!("{:.2}", 0.5 * square.strength);
     let is_soft = !matches!(square.tone, Tone::Faster | Tone::Slower | Tone::Plain);
+
     markup! {
         @if square.strength > 0.0 {
             rect class={ "shade " (class(square.tone)) } fill-opacity=(opacity) x=(left) y=(top) width=(px(width)) height=(height) {}

@@ -200,6 +200,7 @@ fn forests<'a>(board: &Board<'a>, others: Vec<ComparedLine<'a>>) -> Vec<Forest<'
             reach,
         }
     };
+
     others.into_iter().map(forest).collect()
 }
 
@@ -236,6 +237,7 @@ fn heat(board: &Board<'_>, others: &[ComparedLine<'_>], steps: &[StepHead<'_>]) 
         let nothing = || board.missing_cell(line, *step, THROUGHPUT);
         HeatCell::of(row, board.missed_sla(line, step.name, true), nothing)
     };
+
     let name = format!("throughput relative to {}", board.short_base());
     let targets = others.iter().map(|other| board.short_label(other.line));
     let step_names = steps.iter().map(|step| step.name.to_string());
@@ -258,6 +260,7 @@ impl Plot<'_> {
     /// Draws the plot for wide or narrow screens.
     pub(crate) fn panels(&self, is_wide: bool) -> Vec<Panel> {
         let width = |at_desk: f64| if is_wide { at_desk } else { NARROW };
+
         match &self.drawing {
             Drawing::Forests(forests) => {
                 forests.iter().map(|forest| forest.draw(width(WIDE))).collect()
@@ -288,6 +291,7 @@ impl Plot<'_> {
                 if forests.iter().any(|forest| !forest.missed.is_empty()) {
                     tones.push(Tone::SlaMissed);
                 }
+
                 let mut keys = mark_keys(&tones);
                 if forests.iter().any(Forest::has_repeats) {
                     keys.push(repeat_key(RELATIVE_REPEAT));
@@ -354,6 +358,7 @@ fn chart_keys(charts: &[Chart]) -> Vec<(Markup, String)> {
             curves.push(curve);
         }
     }
+
     // A single line needs no name: the title says what it shows.
     if curves.len() == 1 {
         curves.clear();
@@ -363,6 +368,7 @@ fn chart_keys(charts: &[Chart]) -> Vec<(Markup, String)> {
     let tones: Vec<Tone> = points.filter_map(|point| point.tone).collect();
     let lines = curves.iter().map(|curve| (chart::key(curve), curve.key_name()));
     let mut keys: Vec<(Markup, String)> = lines.chain(mark_keys(&tones)).collect();
+
     if all_curves().any(Curve::has_repeats) {
         let are_ratios = charts.iter().any(|chart| chart.effect.is_some());
         keys.push(repeat_key(if are_ratios { RELATIVE_REPEAT } else { REPEAT }));
@@ -407,6 +413,7 @@ fn factor_charts(board: &Board<'_>) -> PlotSection {
         ),
         chart_plot("half-normal", "Effects and noise", NOISE, over::half_normal(board)),
     ];
+
     PlotSection {
         id: FACTORS,
         heading: "Effects of factors",
@@ -470,6 +477,7 @@ fn rate_charts(board: &Board<'_>) -> PlotSection {
             over::rates(board),
         ),
     ];
+
     PlotSection {
         id: "over-rates",
         heading: "Over rates",
@@ -487,6 +495,7 @@ fn chart_plot(
     if charts.is_empty() {
         return None;
     }
+
     Some(Plot {
         id,
         title: title.to_string(),
@@ -505,6 +514,7 @@ pub(crate) fn save_link(plot: &Plot<'_>, subject: &str) -> Markup {
 fn encoded(text: &str) -> String {
     const PLAIN: &[u8] = b" -_./,=()";
     let mut link = String::with_capacity(text.len() * 3 / 2);
+
     for byte in text.bytes() {
         if byte.is_ascii_alphanumeric() || PLAIN.contains(&byte) {
             link.push(char::from(byte));

@@ -44,6 +44,7 @@ impl Scale {
             let text = if value.abs() >= 1e4 { compact(value) } else { fixed(value, decimals) };
             (value, text)
         };
+
         Self {
             low: first * step,
             high: last * step,
@@ -74,6 +75,7 @@ impl Scale {
             let steps = [0.01, 0.02, 0.05, 0.1, 0.2];
             let fits = |step: &f64| (high - 1.0) / step < 4.5;
             let step = steps.into_iter().find(fits).unwrap_or(0.2);
+
             let values = (-4..=4).map(|number| 1.0 + f64::from(number) * step);
             values.map(|value| (value, fixed(value, 2))).collect()
         } else {

@@ -30,6 +30,7 @@ const REPEATS_Y: f64 = 18.0;
 /// repeats widen the axis up to a quarter and four times.
 pub(super) fn reach<'a>(rows: impl Iterator<Item = &'a ComparedStep>, effect: f64) -> f64 {
     let distance = |ratio: f64| ratio.ln().abs();
+
     let (mut of_ratios, mut of_others) = (0.0_f64, 0.0_f64);
     for row in rows {
         if let Some(ratio) = row.ratio.filter(|ratio| *ratio > 0.0) {
@@ -38,6 +39,7 @@ pub(super) fn reach<'a>(rows: impl Iterator<Item = &'a ComparedStep>, effect: f6
         let bounds = row.interval.into_iter().flat_map(|interval| [interval.low, interval.high]);
         of_others = bounds.chain(repeat_ratios(row)).map(distance).fold(of_others, f64::max);
     }
+
     let furthest = of_others.min(USUAL_REACH).max(of_ratios.min(REACH_MAX));
     furthest.max(2.0 * effect) * 1.08
 }
@@ -81,10 +83,12 @@ impl StripScale {
     pub(crate) fn axis(&self) -> Markup {
         let ticks = &self.scale.ticks;
         let is_one = |tick: f64| (tick - 1.0).abs() < 1e-9;
+
         let first = ticks.first().filter(|(tick, _)| *tick < 1.0 && !is_one(*tick));
         let last = ticks.last().filter(|(tick, _)| *tick > 1.0 && !is_one(*tick));
         let shown =
             first.into_iter().chain(ticks.iter().filter(|(tick, _)| is_one(*tick))).chain(last);
+
         markup! {
             svg.strip.drawn width="100%" height="16" aria-hidden="true" {
                 @for (tick, text) in shown {
@@ -127,6 +131,7 @@ impl StripScale {
     /// Draws what lies behind a comparison: the band, and lines at the ticks.
     fn ground(&self) -> Markup {
         let bottom = px(HEIGHT);
+
         markup! {
             @if let Some((low, high)) = self.band {
                 @let width = 100.0 * (self.scale.share(high) - self.scale.share(low));
@@ -156,6 +161,7 @@ impl StripScale {
             ratios.iter().partition(|ratio| self.scale.is_beyond(**ratio));
         let ends = [(self.scale.low, -1.0), (self.scale.high, 1.0)];
         let is_outside = |ratio: f64, outward: f64| (ratio > 1.0) == (outward > 0.0);
+
         markup! {
             @for ratio in &inside { circle.dot cx=(self.x(*ratio)) cy=(px(REPEATS_Y)) r="1.8" {} }
             @for (end, outward) in ends {
@@ -183,6 +189,7 @@ pub(crate) fn strip_keys<'a>(
 ) -> Vec<StripKey> {
     let has = |wanted: Tone| rows.clone().any(|row| row.ratio.is_some() && tone(row) == wanted);
     let shown = MARKS.iter().filter(|(tone, _)| has(*tone));
+
     let mut keys: Vec<StripKey> = shown
         .map(|&(tone, meaning)| StripKey {
             mark: mark(tone, 10.0, 0.0),
@@ -190,6 +197,7 @@ pub(crate) fn strip_keys<'a>(
             meaning,
         })
         .collect();
+
     if rows.clone().any(|row| !repeat_ratios(row).is_empty()) {
         keys.push(StripKey {
             mark: repeat_mark(10.0, 0.0),

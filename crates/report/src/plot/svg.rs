@@ -65,7 +65,9 @@ pub(super) fn file(
         None => vec![title.to_owned()],
     };
     let top = HEAD + HEAD_LINE * (heads.len().max(1) - 1) as f64 + GAP;
+
     let placed = place_panels(panels, top, width.map_or(WIDTH_MAX, |width| width - GAP));
+
     let needed = placed.width.max(text_width(title) * HEAD_SIZE + 2.0 * GAP).max(400.0);
     let width = width.unwrap_or(needed);
     let legend = place_keys(keys, width, placed.next_y);
@@ -119,6 +121,7 @@ fn place_panels(panels: &[Panel], top: f64, right: f64) -> Placed<'_, Panel> {
     let mut items = Vec::new();
     let (mut x, mut y) = (GAP, top);
     let (mut row_height, mut width) = (0.0_f64, 0.0_f64);
+
     for panel in panels {
         // A width that was divided is not exact.
         if x > GAP && x + panel.width > right + 0.5 {
@@ -126,11 +129,13 @@ fn place_panels(panels: &[Panel], top: f64, right: f64) -> Placed<'_, Panel> {
             y += row_height + GAP;
             row_height = 0.0;
         }
+
         items.push(At { x, y, item: panel });
         row_height = row_height.max(panel.height);
         x += panel.width + GAP;
         width = width.max(x);
     }
+
     y += row_height + GAP;
     Placed { items, width, next_y: y }
 }
@@ -139,6 +144,7 @@ fn place_panels(panels: &[Panel], top: f64, right: f64) -> Placed<'_, Panel> {
 fn place_keys(keys: &[(Markup, String)], width: f64, top: f64) -> Placed<'_, (Markup, String)> {
     let mut items = Vec::new();
     let (mut x, mut y) = (GAP, top);
+
     for key in keys {
         let advance = text_width(&key.1) + 44.0;
         if x > GAP && x + advance > width {
@@ -148,6 +154,7 @@ fn place_keys(keys: &[(Markup, String)], width: f64, top: f64) -> Placed<'_, (Ma
         items.push(At { x, y, item: key });
         x += advance;
     }
+
     Placed { items, width, next_y: y }
 }
 

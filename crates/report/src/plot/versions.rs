@@ -50,6 +50,7 @@ impl VersionChart<'_> {
             points,
         }];
         let (low, high) = ends_of_ratios(&curves, self.threshold);
+
         let oldest = self.levels.first().map_or("the oldest", |level| level.name.as_str());
 
         let chart = Chart {

@@ -25,6 +25,7 @@ pub(crate) fn paragraph(text: &str, is_item: bool) -> String {
         _ => rest.starts_with(['.', ')']),
     };
     let escape = if begins_list { "\\" } else { "" };
+
     format!("\n{number}{escape}{rest}\n\n")
 }
 
@@ -63,6 +64,7 @@ fn in_cell(text: &str) -> String {
 /// Escapes Markdown and HTML, except for code in backticks.
 fn escaped(text: &str) -> String {
     let text = terminal_text(text);
+
     let words: Vec<&str> = text.split_whitespace().collect();
     let line = words.join(" ");
     let parts: Vec<&str> = line.split('`').collect();
@@ -76,6 +78,7 @@ fn escaped(text: &str) -> String {
         if index > 0 {
             out.push_str(if is_after_unpaired { "\\`" } else { "`" });
         }
+
         let is_code = index % 2 == 1 && !is_after_unpaired;
         for letter in part.chars() {
             if is_command(letter, is_code) {
@@ -101,6 +104,7 @@ fn is_command(letter: char, is_code: bool) -> bool {
 pub(crate) fn squeezed(text: &str) -> String {
     let mut out = String::new();
     let mut empty_lines = 0;
+
     for line in text.trim().lines() {
         empty_lines = if line.is_empty() { empty_lines + 1 } else { 0 };
         if empty_lines < 2 {
@@ -108,6 +112,7 @@ pub(crate) fn squeezed(text: &str) -> String {
             out.push('\n');
         }
     }
+
     out
 }
 

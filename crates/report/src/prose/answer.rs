@@ -32,6 +32,7 @@ const NAMED: usize = 4;
 pub(crate) fn passage(comparison: &Comparison<'_>) -> Passage {
     let Comparison { run, figures, compared, effects, findings, .. } = *comparison;
     let doubt = Validity::of(figures).doubt();
+
     if run.search.is_some() {
         return Passage { doubt, ..searches::results(run, figures) };
     }
@@ -45,14 +46,17 @@ pub(crate) fn passage(comparison: &Comparison<'_>) -> Passage {
     if let Some(incomplete) = incomplete(figures) {
         said.heading = format!("{incomplete} {}", said.heading);
     }
+
     let mut tables = Vec::new();
     if !answer.factors.is_empty() || answer.without_effect.is_some() {
         tables = effect_tables::of_throughput(&comparison.factor_effects());
     }
+
     // The targets of a design differ from the base in many factors, so each alone says little.
     if answer.without_effect.is_none() {
         tables.extend(verdicts(comparison));
     }
+
     Passage { doubt, figures: tables, ..said }
 }
 
@@ -84,6 +88,7 @@ impl<'a> AnswerWriter<'a> {
         if let Some(without_effect) = answer.without_effect {
             return self.of_design(without_effect);
         }
+
         let has_single = answer.targets.iter().any(|target| !target.single.is_empty());
         let said = match answer.targets.as_slice() {
             [] => return self.with_sequences(self.without_others()),
@@ -129,11 +134,13 @@ impl<'a> AnswerWriter<'a> {
         } else {
             "Nothing was measured.".to_owned()
         };
+
         Passage { heading, ..Passage::default() }
     }
 
     fn one_target(&self, target: &'a TargetAnswer) -> String {
         let (who, base) = (&target.target, self.short(&self.answer.base));
+
         let comparisons = target.comparison_count();
         let count = self.count(comparisons);
         let unchanged = self.without_change(target).join(", ");
@@ -144,14 +151,17 @@ impl<'a> AnswerWriter<'a> {
                 unchanged => format!("{who} is {shown}; {unchanged}."),
             };
         }
+
         if comparisons == 0 {
             return format!("{who} was not measured.");
         }
+
         if comparisons == target.not_compared {
             return format!(
                 "{who} is not compared with {base}: none of {count} is valid and complete on both sides."
             );
         }
+
         format!("No change is shown between {who} and {base} in {count}: {unchanged}.")
     }
 
@@ -159,11 +169,13 @@ impl<'a> AnswerWriter<'a> {
     /// slower in none`.
     fn shown(&self, target: &TargetAnswer, than: &str) -> Option<String> {
         let (faster, slower) = (&target.faster, &target.slower);
+
         let count = self.count(target.comparison_count());
         let first = |word: &str, changes: &[Change]| {
             let place = format!("{} of {count}", changes.len());
             self.changes(&format!("{word}{than}"), changes, &place)
         };
+
         match (faster.is_empty(), slower.is_empty()) {
             (true, true) => None,
             (false, true) => Some(first("faster", faster) + ", slower in none"),
@@ -205,12 +217,14 @@ impl<'a> AnswerWriter<'a> {
     fn without_change(&self, target: &TargetAnswer) -> Vec<String> {
         let all = target.comparison_count();
         let no_change = self.no_change();
+
         let texts = [
             count_text(target.too_noisy, all, IS, " too noisy to say"),
             count_text(target.no_change_shown, all, SHOWS, &no_change),
             count_text(target.single.len(), all, WAS, " measured once"),
             count_text(target.not_compared, all, IS, " not compared"),
         ];
+
         texts.into_iter().flatten().collect()
     }
 
@@ -223,6 +237,7 @@ impl<'a> AnswerWriter<'a> {
     fn several_targets(&self) -> Passage {
         let targets = &self.answer.targets;
         let steps = targets.iter().map(TargetAnswer::comparison_count).max().unwrap_or(0);
+
         let heading = format!(
             "{} against {} in {}: {}.",
             counted(targets.len(), "target"),
@@ -261,6 +276,7 @@ impl<'a> AnswerWriter<'a> {
     /// Returns what follows the verb about a target with this outcome.
     fn what(&self, outcome: Outcome, place: &str) -> String {
         let no_change = self.no_change();
+
         match outcome {
             Outcome::Faster => format!(" faster in some {place}"),
             Outcome::Slower => format!(" slower in some {place}"),
@@ -278,6 +294,7 @@ impl<'a> AnswerWriter<'a> {
     /// Returns the sentence about the cause of all changes that are shown.
     fn cause(&self) -> Option<String> {
         let targets = self.answer.targets.iter();
+
         let shown: usize = targets.map(|target| target.faster.len() + target.slower.len()).sum();
         let what = match shown {
             0 => return None,
@@ -285,6 +302,7 @@ impl<'a> AnswerWriter<'a> {
             2 => "both".to_owned(),
             shown => format!("all {shown}"),
         };
+
         let cause = capitalized(self.answer.cause.as_deref()?);
         Some(format!("{cause} explains {what}."))
     }
@@ -295,6 +313,7 @@ impl<'a> AnswerWriter<'a> {
             (least, most) if least == most => counted(most, "repeat"),
             (least, most) => format!("{least} to {most} repeats"),
         };
+
         let sentence = self.largest_change().and_then(|(target, change)| {
             let interval = change.interval?;
             let who = match self.answer.targets.len() {
@@ -308,6 +327,7 @@ impl<'a> AnswerWriter<'a> {
                 self.place(change)
             ))
         });
+
         let has_gaps = self.answer.targets.iter().any(TargetAnswer::has_gaps);
         let what = if has_gaps { "Each compared step" } else { "Each target" };
         Some(sentence.unwrap_or_else(|| format!("{what} has {repeats}.")))

@@ -51,6 +51,7 @@ fn counts(answer: &Answer) -> String {
 
     let single: Vec<f64> =
         answer.targets.iter().flat_map(|target| &target.single).map(|once| once.ratio).collect();
+
     let mut texts = Vec::new();
     if !single.is_empty() {
         let low = ratio_text(single.iter().copied().fold(f64::INFINITY, f64::min));

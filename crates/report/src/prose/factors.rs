@@ -29,13 +29,16 @@ pub(crate) fn list(known: &Factors) -> Vec<String> {
 /// of the others`.
 pub(crate) fn described(factor: &Factor) -> String {
     let mut text = format!("{} of {}: {}", factor.name, factor.engine, factor.levels.join(", "));
+
     if factor.combinations.len() > 1 {
         let count = counted(factor.combinations.len(), "combination");
         text += &format!("; in {count} of the other factors");
     }
+
     if !factor.with.is_empty() {
         text += &format!("; changes together with {}", factor.with.join(", "));
     }
+
     text
 }
 
@@ -44,6 +47,7 @@ pub(crate) fn how(effects: &Effects) -> String {
     if let Some(design) = &effects.design {
         return how_in_design(design);
     }
+
     if has_combinations(effects) {
         "An effect is the geometric mean over all combinations of the other factors, with equal weights; each repeat \
          gives one value."
@@ -56,11 +60,13 @@ pub(crate) fn how(effects: &Effects) -> String {
 /// Describes a design, and what it can tell.
 fn how_in_design(design: &DesignedEffects) -> String {
     let targets = counted(design.target_count, "target");
+
     let mut text =
         format!("Each effect is measured by all {targets} of the design (`{}`)", design.kind);
     if design.folded_count > 0 {
         text += &format!(", {} of which were added to it", design.folded_count);
     }
+
     text += match design.clarity {
         Clarity::Mixed => {
             ". Where two factors interact, that may look like the effect of a third one: the table below lists which."
@@ -70,5 +76,6 @@ fn how_in_design(design: &DesignedEffects) -> String {
         }
         Clarity::AllClear => ". It also tells each interaction of two factors.",
     };
+
     text
 }

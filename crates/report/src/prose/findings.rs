@@ -71,12 +71,14 @@ fn evidence(finding: &Finding, number: usize, microseconds: &str) -> Table {
             cells.insert(0, value_cell(shown.base));
             cells.push(Cell::plain(change(shown).unwrap_or_default()));
         }
+
         let unit = match shown.unit.strip_prefix("us") {
             Some(rest) => format!("{microseconds}{rest}"),
             None => shown.unit.clone(),
         };
         table.push(vec![shown.name.clone(), unit], cells);
     }
+
     table
 }
 
@@ -86,7 +88,9 @@ fn by_importance(evidence: &[Evidence]) -> Vec<&Evidence> {
     let mut rest: Vec<&Evidence> = evidence.iter().filter(|figure| figure.is_shown()).collect();
     // Of other findings, the rule has put the most important figure first.
     let is_of_change = rest.first().is_some_and(|first| first.name == THROUGHPUT);
+
     let mut leading = Vec::new();
+
     if is_of_change {
         leading.push(rest.remove(0));
         for size in [size_in_time, size_of_count] {
@@ -98,6 +102,7 @@ fn by_importance(evidence: &[Evidence]) -> Vec<&Evidence> {
             }
         }
     }
+
     let (noise, changed): (Vec<&Evidence>, Vec<&Evidence>) =
         rest.into_iter().partition(|figure| figure.is_noise);
     [leading, changed, noise].concat()
@@ -127,6 +132,7 @@ fn change(shown: &Evidence) -> Option<String> {
     if shown.is_noise {
         return Some("within noise".to_owned());
     }
+
     if shown.unit.starts_with('%') {
         let points = shown.value? - shown.base?;
         let less = if points < 0.0 { "less" } else { "more" };

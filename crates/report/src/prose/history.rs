@@ -10,6 +10,7 @@ use crate::model::number::percent;
 pub(crate) fn heading(view: &HistoryView<'_>) -> String {
     let changes = view.history.changes();
     let failing = changes.iter().filter(|(_, change)| change.fails_gate()).count();
+
     let found = match (changes.len(), failing) {
         (0, _) => "no change of level".to_owned(),
         (count, 0) => counted(count, "change"),
@@ -17,16 +18,19 @@ pub(crate) fn heading(view: &HistoryView<'_>) -> String {
             format!("{}, {failing} of them new and for the worse", counted(count, "change"))
         }
     };
+
     let series = match view.history.series.len() {
         1 => "1 series".to_owned(),
         count => format!("{count} series"),
     };
+
     let span = match (view.runs.first(), view.runs.last()) {
         (Some(_), Some(_)) => {
             format!(", {} to {} UTC", view.started(0), view.started(view.runs.len() - 1))
         }
         _ => String::new(),
     };
+
     format!("{series} over {}{span}: {found}", counted(view.runs.len(), "run"))
 }
 
@@ -34,12 +38,14 @@ pub(crate) fn heading(view: &HistoryView<'_>) -> String {
 pub(crate) fn detail(view: &HistoryView<'_>, series: &SeriesHistory, change: &Change) -> String {
     let mut parts = vec![format!("`{}`", view.names[series.points[change.level.at].run])];
     parts.extend(view.range(series, change).map(|range| format!("or any of {range}")));
+
     let with = differing(&change.circumstances);
     let with = if with.is_empty() {
         "nothing that is recorded changed with it".to_owned()
     } else {
         with.join("; ")
     };
+
     format!("{}: since {}: {with}", series.key.text(), parts.join(", "))
 }
 

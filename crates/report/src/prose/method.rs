@@ -102,9 +102,11 @@ fn paragraphs(all_rows: &[&ComparedStep], limits: &Limits, notes: &[String]) -> 
         ));
     }
     texts.extend(notes.iter().map(|note| sentence(note)));
+
     if rows.iter().any(|row| row.pairing == Pairing::Single) {
         texts.push("Measured once: no interval, so a difference may be noise.".to_string());
     }
+
     texts
 }
 
@@ -142,6 +144,7 @@ impl RepeatsUsed {
 
     fn text(&self) -> String {
         let &Self { kind, base, target, machines } = self;
+
         let text = match kind {
             RepeatKind::Pairs => {
                 format!("{} of each target and of the base, in pairs", repeats(target.min(base)))
@@ -157,6 +160,7 @@ impl RepeatsUsed {
                 format!("{} of a target and {base} of the base", repeats(target))
             }
         };
+
         match machines {
             0 | 1 => text,
             _ => format!("{text}, from {}", counted(machines, "machine")),

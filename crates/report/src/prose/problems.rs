@@ -101,7 +101,9 @@ impl ProblemList<'_> {
         let Some(line) = self.matrix.lines.iter().find(|line| line.is_of(cell)) else {
             return cell.cell.target.clone();
         };
+
         let label = self.matrix.label(line);
+
         if cell.status == Some(Status::Complete) && !line.missing.is_empty() {
             format!("{label}: {}", line.missing.join(", "))
         } else {
@@ -117,6 +119,7 @@ impl ProblemList<'_> {
                 Status::Complete => Severity::Invalid,
                 _ => Severity::Error,
             };
+
             let texts = if row.reasons.is_empty() {
                 vec!["no reason recorded".to_string()]
             } else {
@@ -173,6 +176,7 @@ impl ProblemList<'_> {
                 Some(place),
             );
         }
+
         for place in trees::places(self.matrix) {
             self.warn(
                 "lsm::other-tree",
@@ -208,6 +212,7 @@ impl ProblemList<'_> {
             .problems
             .iter_mut()
             .find(|problem| problem.severity == severity && problem.texts == texts);
+
         match known {
             Some(problem) => problem.places.extend(place),
             None => {

@@ -109,6 +109,7 @@ fn limit(run: &Run, target: &Target, what: &str) -> Option<String> {
         if let Some(limit) = config_value(run, &target.engine, &config, what) {
             return Some(limit);
         }
+
         config = config_value(run, &target.engine, &config, "extends")?;
     }
     None

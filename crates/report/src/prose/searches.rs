@@ -19,8 +19,10 @@ pub(crate) fn results(run: &Run, figures: &Figures) -> Passage {
 
     let searched = rate_searches(run, figures);
     let is_by_clients = has_several_clients(&searched);
+
     let mut sentences =
         searched.iter().map(|target| result(search, target, &subject(target, is_by_clients)));
+
     Passage {
         heading: sentences.next().unwrap_or_default(),
         sentences: sentences.collect(),

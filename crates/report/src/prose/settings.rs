@@ -65,8 +65,10 @@ pub(crate) fn heading(comparison: &Comparison) -> String {
     let differs = !comparison.settings.is_empty()
         || !comparison.only_a.is_empty()
         || !comparison.only_b.is_empty();
+
     let has_unverified =
         comparison.settings.iter().any(|setting| setting.mark == DifferenceKind::Unverified);
+
     let unmeasured = match comparison.unmeasured.as_slice() {
         [] => None,
         [one] => Some(format!("{one} was not measured")),
@@ -155,10 +157,12 @@ fn mark(mark: DifferenceKind) -> &'static str {
 fn values(setting: &Difference, all: bool) -> SettingValues {
     let a = setting.a.as_ref().map(|value| readable(&setting.name, value));
     let b = setting.b.as_ref().map(|value| readable(&setting.name, value));
+
     let whole = SettingValues {
         a: shown_or_absent(a.as_deref(), all),
         b: shown_or_absent(b.as_deref(), all),
     };
+
     let (Some(a), Some(b)) = (&a, &b) else {
         return whole;
     };
@@ -167,10 +171,12 @@ fn values(setting: &Difference, all: bool) -> SettingValues {
     if all || items_a.len().max(items_b.len()) < ITEMS_MIN {
         return whole;
     }
+
     let own = SettingValues {
         a: shown(&without(&items_a, &items_b), all),
         b: shown(&without(&items_b, &items_a), all),
     };
+
     // Lists may differ only in the order of their items.
     if own.a == own.b { whole } else { own }
 }
@@ -196,6 +202,7 @@ fn readable(name: &str, value: &str) -> String {
         Ok(bytes) if bytes > 0 && name == "limit.memory" => bytes,
         _ => return value.to_owned(),
     };
+
     match UNITS.into_iter().find(|(_, shift)| bytes.is_multiple_of(1 << shift)) {
         Some((unit, shift)) => format!("{}{unit}", bytes >> shift),
         None => value.to_owned(),
@@ -223,6 +230,7 @@ fn one_sided(target: &str, only: &[OneSidedSetting], all: bool) -> Vec<String> {
         let (name, value) = (&setting.name, shown(&setting.value, all));
         lines.push(format!("only in {target}: {name} = {value}{}", mark(setting.mark)));
     }
+
     match counted.as_slice() {
         [] => {}
         [one] => lines.push(format!("only in {target}: {}", one.name)),
@@ -238,6 +246,7 @@ fn one_sided(target: &str, only: &[OneSidedSetting], all: bool) -> Vec<String> {
 /// a target.
 pub(crate) fn of_targets(targets: &[TargetSettings]) -> Vec<Block> {
     let ignored: Vec<&IgnoredOption> = targets.iter().flat_map(|target| &target.ignored).collect();
+
     let mut blocks = vec![
         Block {
             heading: "Declared, but not in effect as declared".to_owned(),
@@ -248,6 +257,7 @@ pub(crate) fn of_targets(targets: &[TargetSettings]) -> Vec<Block> {
             lines: varying(targets),
         },
     ];
+
     blocks.retain(|block| !block.lines.is_empty());
     blocks
 }
@@ -287,6 +297,7 @@ fn ignored_lines(all: &[&IgnoredOption]) -> Vec<String> {
             (&known.name, &known.declared, &known.effective, known.status)
                 == (&option.name, &option.declared, &option.effective, option.status)
         };
+
         match shared.iter_mut().find(|(known, _)| is_same(known)) {
             Some((_, targets)) if targets.contains(&option.target.as_str()) => {}
             Some((_, targets)) => targets.push(&option.target),
@@ -312,6 +323,7 @@ pub(crate) fn unmet_option(option: &IgnoredOption) -> String {
         (OptionStatus::Unknown, _) => "the server does not know this option".to_owned(),
         _ => "the server does not report this option".to_owned(),
     };
+
     let declared = readable(&option.name, &option.declared);
     format!("{} = {}: {effect}", option.name, shown(&declared, false))
 }

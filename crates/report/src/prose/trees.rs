@@ -46,6 +46,7 @@ fn place(matrix: &Matrix<'_>, lines: &[CellLine<'_>], step: StepHead<'_>) -> Opt
         Some(label) => format!(" of {label}"),
         None => String::new(),
     };
+
     let others = listed(&others, TARGETS_MAX, ", ");
     Some(format!("{}{load}: {} {}, {others}", step.name, first.target, first.tree))
 }

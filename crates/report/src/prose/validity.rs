@@ -58,9 +58,11 @@ impl Validity {
         if all == 0 && !figures.exact.is_empty() {
             return Self::of_exact_steps(figures);
         }
+
         if all == 0 {
             return Self { text: "nothing was measured".to_string(), is_good: false };
         }
+
         if valid == all && cells == 0 {
             let text = match all {
                 1 => "the only step is valid".to_string(),
@@ -81,9 +83,11 @@ impl Validity {
                 texts.push(format!("{count} {what}"));
             }
         }
+
         if cells > 0 {
             texts.push(format!("{} not finished", counted(cells, "cell")));
         }
+
         Self { text: texts.join(", "), is_good: false }
     }
 

@@ -43,6 +43,7 @@ fn throughput_table(matrix: &Matrix<'_>, grid: &LineGrid<'_, '_>) -> Table {
     } else {
         table.columns = grid.steps.iter().map(|step| throughput_head(matrix, *step)).collect();
     }
+
     table.notes.extend(footnotes.into_notes());
     table.explained()
 }
@@ -67,6 +68,7 @@ fn throughput_cell(
     // All figures of a step have the same decimals.
     let all = matrix.rows_of(step).filter_map(throughput);
     let decimals = Decimals::Rate.of(all);
+
     match throughput(row) {
         Some(value) if !row.valid => {
             let mark = format!("!{}", footnotes.letter(matrix, line, row));
@@ -108,13 +110,16 @@ fn shaded(text: &str, shade: Shade, row: &Row, is_repeated: bool) -> Cell {
         Shade::Good | Shade::Bad if is_repeated => Tone::SlaMissed,
         shade => shade.into(),
     };
+
     let mut cell = Cell::toned(text, tone);
     if !has_met(row) && cell.tone != Tone::SlaMissed {
         cell.mark.push_str(Tone::SlaMissed.mark());
     }
+
     if has_failures(row) {
         cell.mark.push_str(FAILURES);
     }
+
     cell
 }
 
@@ -148,6 +153,7 @@ fn add_scanned(table: &mut Table, grid: &LineGrid<'_, '_>) {
             let row = line.row(step.name).filter(|row| comparable(row))?;
             row.metric("krows_sec")
         };
+
         let values: Vec<Option<f64>> = grid.lines.iter().map(|named| scanned(named.line)).collect();
         if values.iter().all(Option::is_none) {
             continue;
@@ -158,6 +164,7 @@ fn add_scanned(table: &mut Table, grid: &LineGrid<'_, '_>) {
             Some(value) => Cell::plain(fixed(*value, decimals)),
             None => Cell::not_run(),
         });
+
         let mut lead = vec![format!("{}, Krows/s", step.name)];
         lead.resize(table.lead.len(), String::new());
         let row = TableRow { lead, cells: cells.collect(), target: false };
@@ -236,8 +243,10 @@ fn rates_of<'a>(matrix: &Matrix<'a>, steps: Vec<StepHead<'a>>) -> Table {
         decimals.insert(step.name, Decimals::Rate.of(rates));
         units.extend(of_step.iter().map(|sla| sla.role().facts().requested));
     }
+
     units.sort_unstable();
     units.dedup();
+
     let subject = match units[..] {
         ["rows"] => "Insert rate",
         ["events"] => "Rate of events",
@@ -249,10 +258,12 @@ fn rates_of<'a>(matrix: &Matrix<'a>, steps: Vec<StepHead<'a>>) -> Table {
     let mut table = grid.table("insert-rate", |line, step| {
         rate_cell(matrix, line, step, decimals[step.name], &mut footnotes)
     });
+
     table.title = format!(
         "{subject} in steps with a requested rate, {}/s over all clients",
         units.join(" or ")
     );
+
     add_requested(matrix, &grid, &decimals, &mut table);
     table.notes.extend(footnotes.into_notes());
     table
@@ -304,10 +315,12 @@ fn rates_of_tests(matrix: &Matrix<'_>, grid: &LineGrid<'_, '_>) -> Table {
         let text = requested(*step).map(|rate| fixed(rate, decimals(*step)));
         row.lead.push(text.unwrap_or_default());
     }
+
     table.title = format!(
         "Rate of events in tests with a requested rate, events/s over all clients{}",
         title_end(grid)
     );
+
     table.notes.extend(footnotes.into_notes());
     table
 }
@@ -322,10 +335,12 @@ pub(crate) fn fairness(matrix: &Matrix<'_>) -> Table {
     let has_fairness =
         |step: &StepHead<'_>| matrix.rows_of(*step).any(|row| row.fairness.is_some());
     let steps: Vec<StepHead<'_>> = matrix.measured().filter(has_fairness).collect();
+
     let heads = steps.iter().flat_map(|step| {
         let name = step_head(step.name);
         [format!("{name}\napart"), format!("{name}\npct")]
     });
+
     let mut table = Table::new(
         "fairness",
         "Fairness: how long after the first client the last one ended, in seconds and in percent of the first client's time",
@@ -369,6 +384,7 @@ pub(crate) fn counters(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
             let is_whole = value.is_some_and(|value| value.fract() == 0.0);
             Cell::number(value, if is_whole { 0 } else { 3 })
         });
+
         table.push(vec![name.to_string()], cells.collect());
     }
     table

@@ -22,6 +22,7 @@ pub(crate) fn commands(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table>
         for command in &row.commands {
             let took = duration(command.took_ns as f64 / 1e9);
             let head = format!("{}, {took}: {}", command.key, command.ended);
+
             let printed: Vec<&str> = command.output.lines().collect();
             let start = printed.len().saturating_sub(LINES_MAX);
             let left_out = (start > 0).then(|| format!("  ({start} lines before these)"));
@@ -31,5 +32,6 @@ pub(crate) fn commands(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table>
             }
         }
     }
+
     (!table.is_empty()).then_some(table)
 }

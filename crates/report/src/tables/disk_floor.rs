@@ -41,6 +41,7 @@ const ID: &str = "disk-floor";
 pub(crate) fn table(floors: &[DiskFloor]) -> Table {
     let rates = floors.first().map(rates_of).unwrap_or_default();
     let later: Vec<Vec<FloorRate<'_>>> = floors.iter().skip(1).map(rates_of).collect();
+
     let title = "Floor of the disk: what it does for a program alone";
     let lead = ["request", "size", "depth", "page cache"].map(str::to_owned).to_vec();
     let mut heads = vec!["rate\n/s", "p50\n\u{b5}s", "p99\n\u{b5}s", "max\n\u{b5}s"];
@@ -51,6 +52,7 @@ pub(crate) fn table(floors: &[DiskFloor]) -> Table {
         let IoRate { requests_per_s, p50_ns, p99_ns, max_ns, .. } = *rate.rate;
         let mut cells = vec![per_second(requests_per_s)];
         cells.extend([p50_ns, p99_ns, max_ns].map(microseconds));
+
         for others in &later {
             let again = others.iter().find(|other| other.lead() == rate.lead());
             cells.push(
@@ -61,6 +63,7 @@ pub(crate) fn table(floors: &[DiskFloor]) -> Table {
         }
         table.push(rate.lead(), cells);
     }
+
     table.notes = notes(floors);
     table
 }
@@ -69,17 +72,21 @@ fn notes(floors: &[DiskFloor]) -> Vec<String> {
     let Some(first) = floors.first() else {
         return Vec::new();
     };
+
     let size_mib = first.file_bytes >> 20;
+
     let mut notes = vec![format!(
         "Reads are of a file of {size_mib} MiB that this program wrote just before. A cache of the device, or of the host \
          of a virtual machine, may have had a part of it."
     )];
+
     for note in floors.iter().flat_map(|floor| &floor.notes) {
         let text = format!("Not measured: {note}.");
         if !notes.contains(&text) {
             notes.push(text);
         }
     }
+
     notes
 }
 
@@ -95,6 +102,7 @@ fn rates_of(floor: &DiskFloor) -> Vec<FloorRate<'_>> {
             rate: &read.rate,
         });
     }
+
     for sync in &floor.syncs {
         rates.push(FloorRate {
             request: format!("{} + fdatasync", sync.place.name()),
@@ -104,6 +112,7 @@ fn rates_of(floor: &DiskFloor) -> Vec<FloorRate<'_>> {
             rate: &sync.rate,
         });
     }
+
     rates
 }
 

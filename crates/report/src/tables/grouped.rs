@@ -41,6 +41,7 @@ pub(crate) fn costs(matrix: &Matrix<'_>) -> Vec<Table> {
     for grid in grids(matrix) {
         let operation = noun(grid.steps[0]);
         let name = grid.name.clone().unwrap_or_default();
+
         let mut table = per_line(matrix, &grid, "costs-of", &columns, |rows| {
             figure_cells(rows, &columns, Row::metric)
         });
@@ -53,6 +54,7 @@ pub(crate) fn costs(matrix: &Matrix<'_>) -> Vec<Table> {
             tables.push(table);
         }
     }
+
     tables.retain(Table::has_figures);
     tables
 }
@@ -65,15 +67,18 @@ pub(crate) fn times(matrix: &Matrix<'_>) -> Vec<Table> {
     for grid in grids(matrix) {
         // Each row has its own number of decimals.
         let cells = |row: &&Row| figure_cells(&[*row], &columns, time);
+
         let mut table = per_line(matrix, &grid, "times-of", &columns, |rows| {
             rows.iter().flat_map(cells).collect()
         });
+
         table.title = format!(
             "{}: response time of an event, and events that did not succeed at once",
             grid.name.unwrap_or_default()
         );
         tables.push(table);
     }
+
     tables.retain(Table::has_figures);
     tables
 }
@@ -111,17 +116,20 @@ fn per_line(
 ) -> Table {
     let mut footnotes = Footnotes::default();
     let mut table = begun(grid, id, columns.iter().map(|column| column.head.as_str()));
+
     for step in &grid.steps {
         let (lines, rows): (Vec<&CellLine<'_>>, Vec<&Row>) = grid
             .lines
             .iter()
             .filter_map(|named| Some((named.line, named.line.row(step.name)?)))
             .unzip();
+
         for ((line, row), cells) in lines.iter().zip(&rows).zip(cells(&rows)) {
             let cells = footnoted(matrix, line, row, cells, &mut footnotes);
             table.push(lead_of(matrix, line, *step), cells);
         }
     }
+
     table.notes.extend(footnotes.into_notes());
     table
 }
@@ -150,6 +158,7 @@ fn relative_costs(matrix: &Matrix<'_>, grid: &LineGrid<'_, '_>, columns: &[Colum
             table.push(lead_of(matrix, line, *step), cells);
         }
     }
+
     table.explained()
 }
 

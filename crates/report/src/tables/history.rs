@@ -17,14 +17,17 @@ pub(crate) fn changes(view: &HistoryView<'_>, most: usize) -> Table {
     let columns = ["change", "before", "after", "p", "runs", "since (UTC)", "put down to"];
     let mut table =
         Table::new("changes", "Changes of level, new / old", lead(view), heads(&columns));
+
     let changes = view.history.changes();
     for (series, change) in changes.iter().take(most) {
         table.push(names(view, series), cells(view, series, change));
     }
+
     if changes.len() > most {
         let more = counted(changes.len() - most, "more change");
         table.notes.push(format!("{more}: `--html FILE` and `--format json` have all of them"));
     }
+
     table
 }
 
@@ -41,11 +44,13 @@ pub(crate) fn pending(view: &HistoryView<'_>) -> Table {
         let Some(pending) = series.levels.pending else {
             continue;
         };
+
         let needed = series.levels.confirming.map_or("more".to_owned(), |runs| runs.to_string());
         let off = format!("{}x", ratio_text(pending.ratio));
         let cells = [off, pending.points.to_string(), needed];
         table.push(names(view, series), cells.into_iter().map(Cell::plain).collect());
     }
+
     table
 }
 
@@ -80,6 +85,7 @@ fn cells(view: &HistoryView<'_>, series: &SeriesHistory, change: &Change) -> Vec
         series.levels.levels.iter().find(|level| level.points.start == change.level.at);
     let after = level_after.map_or(0.0, |level| level.mean);
     let runs = level_after.map_or(0, |level| level.points.len());
+
     let texts = [
         rate_text(after / change.level.ratio),
         rate_text(after),
@@ -88,6 +94,7 @@ fn cells(view: &HistoryView<'_>, series: &SeriesHistory, change: &Change) -> Vec
         view.since(series, change),
         change.cause.text().to_owned(),
     ];
+
     let mut cells = vec![Cell::toned(change_text(change), tone(series, change))];
     cells.extend(texts.into_iter().map(Cell::plain));
     cells
@@ -97,6 +104,7 @@ fn tone(series: &SeriesHistory, change: &Change) -> Tone {
     if change.cause != Cause::Target {
         return Tone::Plain;
     }
+
     match (more_is_better(&series.key.metric), change.level.ratio > 1.0) {
         (true, true) => Tone::Faster,
         (true, false) => Tone::Slower,

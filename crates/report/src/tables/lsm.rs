@@ -74,9 +74,11 @@ pub(crate) fn stalled(matrix: &Matrix<'_>) -> Table {
         let Some(value) = metric(row, NAME) else {
             return Cell::not_applicable();
         };
+
         let cell = Cell::plain(fixed(value, 1));
         marked_if_invalid(row, vec![cell], 0).remove(0)
     });
+
     table.title = "Write stalls: percent of each step's time".to_string();
     table
 }
@@ -87,6 +89,7 @@ pub(crate) fn tables(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Table> {
         return Vec::new();
     }
     let is_idle = all_idle(matrix, step);
+
     let tables = [
         work(matrix, step, is_idle),
         Some(state(matrix, step, is_idle)),
@@ -260,8 +263,10 @@ fn levels(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
         .iter()
         .filter(|figure| all().any(|level| (figure.value)(level).is_some()))
         .collect();
+
     let mut lead = vec!["level".to_string()];
     lead.extend(matrix.lead());
+
     let mut table = Table::new(
         format!("lsm-levels-{}", anchor(step.name)),
         "LSM tree: levels at the end of the step, and flushes and compactions into them",
@@ -277,6 +282,7 @@ fn levels(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
             table.push(lead, marked_if_invalid(row, cells, 0));
         }
     }
+
     table.names = [
         "`score`: from 1 on the level needs compaction",
         "`read`, `written`, `time`, `jobs`: of flushes and compactions into the level",
@@ -369,6 +375,7 @@ fn summary(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
         let has_settled = row.lsm.as_ref().is_some_and(|lsm| lsm.settled);
         has_settled && metric(row, "c_wgb_settled").is_some()
     });
+
     let mut columns = Column::all(LSM_SUMMARY);
     if is_settled {
         for column in &mut columns {
@@ -385,12 +392,15 @@ fn summary(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
             row.metric(name)
         }
     };
+
     let title = format!(
         "Summary as in db_bench: sizes in GB, times of a {} in microseconds from sending to reply, CPU in seconds",
         noun(step)
     );
+
     let heading = TableHeading { id: "lsm-summary", title: &title };
     let mut table = figure_table(matrix, step, heading, &columns, value);
+
     if is_settled {
         let names: Vec<&str> = LSM_SETTLED.iter().map(|(name, _)| *name).collect();
         table.notes.push(format!(

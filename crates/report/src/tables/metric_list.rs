@@ -44,6 +44,7 @@ fn meaning(metric: &Metric) -> String {
 fn without_links(text: &str) -> String {
     let mut plain = String::new();
     let mut rest = text;
+
     while let Some((before, link)) = rest.split_once('[') {
         plain.push_str(before);
         match link.split_once("](").and_then(|(name, after)| Some((name, after.split_once(')')?.1)))

@@ -131,6 +131,7 @@ pub(crate) fn upkeep(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
         .filter(|metric| sections.contains(&metric.section) && is_shown(metric))
         .map(|metric| Column::new(metric, head(metric)))
         .collect();
+
     let title = "Durability, write amplification, and debt at the end of the step";
     let heading = TableHeading { id: "upkeep", title };
     figure_table(matrix, step, heading, &columns, Row::metric)
@@ -190,6 +191,7 @@ pub(crate) fn frequent_states<'f>(
             *percent.entry(&state.name).or_default() += state.percent;
         }
     }
+
     let mut states: Vec<(&str, f64)> = percent.into_iter().collect();
     states.sort_by(|a, b| b.1.total_cmp(&a.1));
     states.iter().map(|(name, _)| *name).take(STATES).collect()
@@ -207,9 +209,12 @@ fn waits(matrix: &Matrix<'_>, step: StepHead<'_>, view: WaitView) -> Option<Tabl
         WaitView::Engine => format!("waits-{}", anchor(step.name)),
         _ => format!("{}-waits-{}", view.name(), anchor(step.name)),
     };
+
     let heads = states.iter().map(|name| name.replacen([':', ' '], "\n", 2));
+
     let mut table = Table::new(id, title_of_waits(view), matrix.lead(), heads);
     table.across = true;
+
     for (line, row) in matrix.lines_in(step) {
         let waits = row.waits(view);
         let cell = |name: &&str| {
@@ -219,8 +224,10 @@ fn waits(matrix: &Matrix<'_>, step: StepHead<'_>, view: WaitView) -> Option<Tabl
             let state = waits.states.iter().find(|state| state.name == **name);
             Cell::number(Some(state.map_or(0.0, |state| state.percent)), 1)
         };
+
         table.push(matrix.lead_of(line), states.iter().map(cell).collect());
     }
+
     Some(table)
 }
 
@@ -243,6 +250,7 @@ fn log_events(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
             table.push(lead, cells);
         }
     }
+
     (!table.is_empty()).then_some(table)
 }
 
@@ -349,6 +357,7 @@ fn explained(columns: &[&Column]) -> Vec<String> {
             let head = column.head.lines().next().unwrap_or_default();
             // The unit may stand after the name.
             let (name, _) = head.split_once(',').unwrap_or((head, ""));
+
             format!("`{name}`: {}", column.meaning)
         })
         .collect()

@@ -43,5 +43,6 @@ pub(crate) fn plans(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> {
             }
         }
     }
+
     (!table.is_empty()).then_some(table)
 }

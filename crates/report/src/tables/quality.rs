@@ -116,13 +116,17 @@ pub(crate) fn spread(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
 
     let column = |figure: QualityFigure| Column::plain(figure.name, figure.head, figure.decimals);
     let time = |name: &'static str, head: String| Column::plain(name, head, Decimals::Microseconds);
+
     let mut columns: Vec<Column> = SPREAD.map(column).into();
+
     // Most engines don't report how long they stalled writes.
     if qualities().any(|quality| quality.stalled_pct.is_some()) {
         columns.push(column(HELD_UP));
     }
+
     columns.extend(TIMES.map(|(response, _, head)| time(response, format!("{head}\n\u{b5}s"))));
     columns.push(column(MAX_AT));
+
     // Without a schedule, service times are equal to response times.
     let is_scheduled = step.main_op.is_some_and(|main| has_schedule(matrix, step, main.kind));
     if is_scheduled {
@@ -342,6 +346,7 @@ fn simultaneous(place: &str, changed: &[ConcurrentChange]) -> Option<String> {
             )
         })
         .collect();
+
     Some(format!("{place}: {}", changes.join("; ")))
 }
 
@@ -363,6 +368,7 @@ fn amount(value: f64, unit: &str) -> String {
         size if size >= 1.0 => 1,
         _ => 3,
     };
+
     let gap = if unit.is_empty() || unit.starts_with('/') { "" } else { " " };
     format!("{}{gap}{unit}", fixed(value, decimals))
 }
@@ -372,6 +378,7 @@ fn history(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
     let heading =
         TableHeading { id: "rate-history", title: "Requested rate of writes, second by second" };
     let mut table = empty_table(matrix, step, heading, HISTORY.map(|(head, _)| head));
+
     for (line, row) in matrix.lines_in(step) {
         let Some(sla) = &row.sla else {
             continue;
@@ -379,9 +386,11 @@ fn history(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
         let Some(history) = &sla.history else {
             continue;
         };
+
         let cells = HISTORY.map(|(_, cell)| cell(sla, history));
         table.push(matrix.lead_of(line), marked_if_invalid(row, cells.into(), 0));
     }
+
     table
 }
 
@@ -406,12 +415,14 @@ fn ends(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
         matrix.lead(),
         heads.map(str::to_string).into_iter().chain(client_heads),
     );
+
     for (line, row) in matrix.lines_in(step) {
         if let Some(fairness) = &row.fairness {
             let cells = ends_cells(fairness, listed);
             table.push(matrix.lead_of(line), marked_if_invalid(row, cells, 0));
         }
     }
+
     table
 }
 
@@ -423,6 +434,7 @@ fn ends_cells(fairness: &Fairness, listed: usize) -> Vec<Cell> {
         Cell::plain(fairness.slowest_client.to_string()),
         Cell::plain(fixed(fairness.pct, 1)),
     ];
+
     for client in 0..listed {
         let end = fairness.clients.iter().find(|end| end.client as usize == client);
         cells.push(match end {
@@ -497,6 +509,7 @@ pub(crate) fn debt(matrix: &Matrix<'_>) -> Table {
         .iter()
         .filter(|debt| rows.iter().filter_map(|row| (debt.value)(row)).any(|value| value > 0.0))
         .collect();
+
     for line in &matrix.lines {
         for debt in &owed {
             let cells: Vec<Cell> = steps.iter().map(|step| debt.cell(line, *step)).collect();

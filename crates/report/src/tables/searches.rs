@@ -25,14 +25,17 @@ pub(crate) fn table(run: &Run, figures: &Figures) -> Option<Table> {
 
     let mut lead = vec!["target".to_owned()];
     lead.extend(is_by_clients.then(|| "clients".to_owned()));
+
     let mut heads = vec!["rate"];
     heads.extend(columns.iter().map(|column| column.head));
     heads.push("bounds");
+
     let title = format!(
         "Highest rate of {} with {}, per second over all clients",
         search.step,
         bounds(search)
     );
+
     let mut table = Table::new("search", title, lead, heads);
 
     for target in &searched {
@@ -66,6 +69,7 @@ fn trial_cells(trial: &RateTrial, columns: &[TrialColumn]) -> Vec<Cell> {
             None => Cell::not_applicable(),
         });
     }
+
     cells.push(verdict(trial));
     cells
 }

@@ -18,6 +18,7 @@ pub(crate) fn indexes(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> 
         [matrix.lead(), vec!["table".into(), "part".into()]].concat(),
         ["MB", "B/row", "growth\nMB", "free\nMB", "leaf\ndensity %", "leaf frag-\nmentation %"],
     );
+
     let mut has_old = false;
     for (line, row) in matrix.lines_in(step) {
         for group in groups(row) {
@@ -26,11 +27,13 @@ pub(crate) fn indexes(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<Table> 
             table.push(lead, group.cells());
         }
     }
+
     if has_old {
         let note =
             "Sizes in parentheses are as of the server's last statistics, after which rows changed";
         table.notes.push(note.into());
     }
+
     (!table.is_empty()).then_some(table)
 }
 
@@ -66,11 +69,13 @@ impl SizeGroup<'_> {
             1 => first.table.clone(),
             many => format!("{} of {}", first.table, counted(many, "table")),
         };
+
         let part = match &first.part {
             TablePart::All => "table and indexes",
             TablePart::Table => "table",
             TablePart::Index(name) => name,
         };
+
         vec![table, part.to_owned()]
     }
 
@@ -97,6 +102,7 @@ impl SizeGroup<'_> {
         let rows = self.sum(|size| Some(size.bytes / size.bytes_per_row?));
         let bytes = self.sum(|size| Some(size.bytes));
         let per_row = bytes.zip(rows).map(|(bytes, rows)| bytes / rows);
+
         vec![
             megabytes,
             Cell::number(per_row.filter(|bytes| bytes.is_finite()), 1),

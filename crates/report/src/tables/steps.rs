@@ -15,6 +15,7 @@ pub(crate) fn short(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Table> {
         metrics::replication(matrix, step),
         quality::spread(matrix, step),
     ];
+
     tables.extend(lsm::tables(matrix, step));
     tables
 }

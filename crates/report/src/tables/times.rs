@@ -108,7 +108,9 @@ impl<'a> TimeTable<'a> {
         let mut lead = vec!["kind".to_string()];
         lead.extend(self.matrix.lead());
         lead.extend(self.has_two_times.then(|| "time".to_string()));
+
         let times = if self.has_two_times { "Response and service time" } else { "Response time" };
+
         let mut table = Table::new(
             format!("{}-{}", heading.id, anchor(self.step.name)),
             format!("{times}: {}", heading.title),
@@ -122,6 +124,7 @@ impl<'a> TimeTable<'a> {
                 let Some(op) = row.ops.get(*kind) else {
                     continue;
                 };
+
                 for &time in &times {
                     let cells = cells(op, time.time);
                     let last = cells.len() - 1;
@@ -214,6 +217,7 @@ pub(crate) fn percentiles(matrix: &Matrix<'_>, step: StepHead<'_>, kinds: &[&str
             ops.flat_map(|op| [Time::Service, Time::Response].map(|time| time.statistics(op))),
         );
     }
+
     // All rows of a column have the same decimals.
     let decimals: [usize; Percentiles::NAMES.len()] = std::array::from_fn(|column| {
         Decimals::Microseconds.of(all.iter().filter_map(|statistics| statistics[column]))
@@ -224,6 +228,7 @@ pub(crate) fn percentiles(matrix: &Matrix<'_>, step: StepHead<'_>, kinds: &[&str
         if op.count == 0 {
             return vec![Cell::default(); decimals.len()];
         }
+
         let statistics = time.statistics(op).into_iter().zip(decimals);
         statistics.map(|(value, decimals)| Cell::number(value, decimals)).collect()
     })
@@ -250,6 +255,7 @@ const OUTCOMES: [OutcomeColumn; 8] = [
 pub(crate) fn accounting(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
     let mut lead = vec!["kind".to_string()];
     lead.extend(matrix.lead());
+
     let mut table = Table::new(
         format!("operations-{}", anchor(step.name)),
         "Operations: offered = skipped + ok + failed",
@@ -263,13 +269,16 @@ pub(crate) fn accounting(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
             let Some(op) = row.ops.get(kind) else {
                 continue;
             };
+
             let cells = OUTCOMES.iter().map(|column| Cell::plain((column.text)(op)));
             table.push(lead_of_kind(matrix, line, kind), cells.collect());
+
             if let Some(classes) = error_classes(op) {
                 errors.push(format!("{} {kind} {classes}", matrix.label(line)));
             }
         }
     }
+
     table.notes.extend(errors_note(&errors));
     table
 }
@@ -285,10 +294,12 @@ fn errors_note(errors: &[String]) -> Option<String> {
     if errors.is_empty() {
         return None;
     }
+
     let (shown, others) = errors.split_at(errors.len().min(ERRORS_MAX));
     let more = match others.len() {
         0 => String::new(),
         count => format!("; and {count} more"),
     };
+
     Some(format!("errors, including those of retried attempts: {}{more}", shown.join("; ")))
 }

@@ -15,6 +15,7 @@ pub(crate) fn totals(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
         let Some(totals) = &row.turn_totals else {
             continue;
         };
+
         let cell = line.cell.all_repeats();
         match targets.iter_mut().find(|known| known.cell == cell) {
             Some(known) => known.add(totals),
@@ -44,6 +45,7 @@ pub(crate) fn totals(matrix: &Matrix<'_>, step: StepHead<'_>) -> Table {
     for target in &targets {
         table.push(keys.lead_of(&target.cell.target, &target.cell, 0), target.cells());
     }
+
     table.names = vec![
         "time: of its turns, by its own clock".into(),
         "waiting: for the last operation of each turn, outside of that time".into(),
@@ -68,9 +70,11 @@ impl TargetTurns {
     fn cells(&self) -> Vec<Cell> {
         let TurnTotals { turns, operations, server, .. } = self.totals;
         let seconds = |seconds: f64| Cell::number(Some(seconds), 2);
+
         let used = |count: fn(ServerUse) -> u64| {
             server.map_or_else(Cell::not_applicable, |used| Cell::plain(whole(count(used))))
         };
+
         vec![
             Cell::plain(whole(self.repeats)),
             Cell::plain(whole(turns)),

@@ -95,14 +95,17 @@ impl Values<'_> {
     fn fitted(&self, interactions: &[[usize; 2]]) -> Vec<FittedEffect> {
         let mut effects: Vec<FittedEffect> = Vec::new();
         let mut squares: Vec<f64> = Vec::new();
+
         for present in self.present() {
             let Some(weights) = present.weights(self.level_counts, interactions) else {
                 continue;
             };
+
             if effects.is_empty() {
                 effects.extend(weights.iter().map(|weights| FittedEffect::new(weights.effect)));
                 squares = vec![0.0; effects.len()];
             }
+
             for ((effect, square), weights) in effects.iter_mut().zip(&mut squares).zip(&weights) {
                 let logarithm = weights.sum(&present.logarithms);
                 effect.of_repeats.push((present.repeat, logarithm));
@@ -123,6 +126,7 @@ impl Values<'_> {
         for (repeat, values) in self.repeats.iter().enumerate() {
             let mut present =
                 Present { repeat, levels: Vec::new(), logarithms: Vec::new(), blocks: Vec::new() };
+
             for (levels, value) in self.targets.iter().zip(values) {
                 let Some(value) = value else {
                     continue;
@@ -131,6 +135,7 @@ impl Values<'_> {
                 present.logarithms.push(value.ln);
                 present.blocks.push(value.block);
             }
+
             all.push(present);
         }
         all
@@ -154,12 +159,15 @@ impl Values<'_> {
             subtract_means(&mut cells, |cell| (cell.target, 0));
             subtract_means(&mut cells, |cell| cell.part);
         }
+
         let target_count = crate::order::distinct(cells.iter().map(|cell| cell.target)).len();
         let part_count = crate::order::distinct(cells.iter().map(|cell| cell.part)).len();
         let freedom = (cells.len() + 1).checked_sub(target_count + part_count)? as f64;
+
         if freedom < 1.0 {
             return None;
         }
+
         let squares: f64 = cells.iter().map(|cell| cell.rest * cell.rest).sum();
         Some(Noise { variance: squares / freedom, freedom })
     }
@@ -181,6 +189,7 @@ fn subtract_means(cells: &mut [NoiseCell], group: impl Fn(&NoiseCell) -> (usize,
         *sum += cell.rest;
         *count += 1;
     }
+
     for cell in cells {
         let (sum, count) = sums[&group(cell)];
         cell.rest -= sum / f64::from(count);
@@ -205,11 +214,13 @@ fn compare_with_each_other(effects: &mut [FittedEffect]) {
     if effects.len() < LENTH_EFFECTS_MIN {
         return;
     }
+
     let sizes: Vec<f64> = effects.iter().map(|effect| effect.center.abs() / effect.scale).collect();
     let noise = Noise {
         variance: pseudo_standard_error(&sizes).powi(2),
         freedom: effects.len() as f64 / 3.0,
     };
+
     effects.iter_mut().for_each(|effect| effect.compare_with(noise));
 }
 

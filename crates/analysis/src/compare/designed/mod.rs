@@ -85,6 +85,7 @@ pub fn designed_effects(figures: &Figures, options: &CompareOptions) -> Option<E
     let recorded = RecordedDesign::of(figures)?;
     let samples = Samples::new(figures);
     let metrics = options.all_metrics(&[]);
+
     let mut effects = Vec::new();
     let mut interactions = Vec::new();
     for group in samples.groups() {
@@ -97,6 +98,7 @@ pub fn designed_effects(figures: &Figures, options: &CompareOptions) -> Option<E
             }
         }
     }
+
     // A factor has its steps in a row.
     effects.sort_by_key(|draft| (draft.factor, draft.level));
 
@@ -110,6 +112,7 @@ pub fn designed_effects(figures: &Figures, options: &CompareOptions) -> Option<E
         compared: draft.undecided.row,
         combinations: Vec::new(),
     });
+
     Some(Effects {
         rows: rows.collect(),
         metrics: metrics.into_iter().map(str::to_owned).collect(),
@@ -131,6 +134,7 @@ fn decide_all(
     // The noise of an effect rests on all targets already.
     let options = CompareOptions { lend_spreads: false, ..options.clone() };
     let mut notes = Vec::new();
+
     for family in families() {
         let of_effects = effects.iter_mut().map(|draft| &mut draft.undecided);
         let of_effects = of_effects.filter(|draft| family_of(&draft.row.metric) == family);
@@ -151,6 +155,7 @@ fn decide_all(
     let drafts = effects.iter().map(|draft| &draft.undecided.row);
     let counts: Vec<usize> =
         drafts.map(|row| row.values.len()).filter(|count| *count > 0).collect();
+
     if counts.contains(&1) {
         notes.push(Note::SingleRepeatOfDesign);
     }
@@ -198,6 +203,7 @@ impl<'r> RecordedDesign<'r> {
             record.factors.iter().map(|factor| factor.levels.len()).collect();
         let targets: Vec<Levels> =
             record.targets.iter().map(|target| target.levels.clone()).collect();
+
         // A record may come from a stranger.
         let is_sound = targets.iter().all(|levels| {
             let pairs = levels.iter().zip(&level_counts);
@@ -211,6 +217,7 @@ impl<'r> RecordedDesign<'r> {
             record.targets.iter().map(|target| usize::from(target.is_folded)).collect();
         let design = Design { level_counts, targets };
         let confounding = Confounding::of(&design, &blocks)?;
+
         let engine = figures.settings.profiles.first().map(|profile| profile.engine.clone());
         let factors = record.factors.iter().map(|factor| Factor {
             engine: engine.clone().unwrap_or_default(),
@@ -218,6 +225,7 @@ impl<'r> RecordedDesign<'r> {
             levels: factor.levels.clone(),
             ..Factor::default()
         });
+
         Some(Self { record, factors: factors.collect(), design, confounding })
     }
 
@@ -233,10 +241,12 @@ impl<'r> RecordedDesign<'r> {
             let DesignEffect::Level { factor, level } = fitted.effect else {
                 continue;
             };
+
             let change = self.factors[factor].change(level);
             let undecided = measured.draft(samples, place, &change, metric, &fitted);
             drafts.effects.push(EffectDraft { factor, level, undecided });
         }
+
         // Without any repeat that tells them apart, the reasons remain.
         if drafts.effects.is_empty() {
             drafts.effects = self.without_values(place, metric, &measured.reasons);
@@ -247,6 +257,7 @@ impl<'r> RecordedDesign<'r> {
             let Some(fitted) = fitted else {
                 continue;
             };
+
             let name = self.named_pairs(&of_group.pairs);
             let undecided = measured.draft(samples, place, &name, metric, &fitted);
             drafts.interactions.push(InteractionDraft { group, undecided });
@@ -340,6 +351,7 @@ impl<'r> RecordedDesign<'r> {
             pairs: self.confounding.groups[draft.group].pairs.clone(),
             compared: draft.undecided.row,
         });
+
         DesignedEffects {
             kind: self.record.kind.clone(),
             target_count: self.record.targets.len(),
@@ -359,8 +371,10 @@ impl<'r> RecordedDesign<'r> {
 fn values_of(repeat: &Sample, sides: &[Side]) -> Vec<Option<Value>> {
     let values: Vec<Option<TimedSample>> =
         sides.iter().map(|side| side.of_repeat(repeat)).collect();
+
     // Parts of a repeat that different invocations measured have levels of their own.
     let blocks = distinct(values.iter().flatten().map(|value| value.block));
+
     values
         .iter()
         .map(|value| {
@@ -390,6 +404,7 @@ impl MeasuredTargets<'_> {
         let mut draft = UndecidedRow::new(place, change, metric);
         draft.add_reasons(&distinct(self.reasons.iter().cloned()));
         draft.rounding = self.rounding * fitted.scale;
+
         let row = &mut draft.row;
         row.looks = samples.looks();
         row.pairing = Pairing::Paired;

@@ -40,10 +40,12 @@ impl FunctionSamples {
         let none = vec![0; calls.own.len()];
         let none = Self { own: none.clone(), inclusive: none };
         let mut functions = vec![none; calls.tree.names().len()];
+
         let inclusive = calls.inclusive();
         for node in 1..calls.tree.node_count() {
             let name = calls.tree.name(node);
             let function = &mut functions[name];
+
             count(&mut function.own, &calls.own, node);
             // A recursive function counts once.
             let mut callers = calls.tree.callers(node);
@@ -121,6 +123,7 @@ pub(super) fn difference(
         let (of_base, of_target) = profiles.divide(&samples[name].inclusive);
         has_samples(of_base) && has_samples(of_target) && !calls.tree.names()[name].starts_with('[')
     });
+
     let changes = Changes::of(&common, profiles);
     let passed_on = changes.passed_on(&common, &functions);
 
@@ -149,6 +152,7 @@ fn compare_functions(
 ) -> Functions {
     let mut sampled: Vec<(usize, &FunctionSamples)> = samples.iter().enumerate().collect();
     sampled.retain(|(_, function)| function.inclusive.iter().sum::<u64>() >= SAMPLES_MIN);
+
     // Bonferroni's correction, over both costs of each function.
     let each_error_rate = error_rate / (2 * sampled.len()).max(1) as f64;
 
@@ -202,6 +206,7 @@ impl Changes {
     fn passed_on(&self, calls: &Calls, functions: &Functions) -> BTreeSet<usize> {
         let is_shown =
             |name: &usize| functions.get(name).is_some_and(|function| function.inclusive.is_shown);
+
         let mut passed_on = BTreeSet::new();
         for (name, change) in self.by_function(calls) {
             let mut callees = change.callees.iter();
@@ -222,8 +227,10 @@ impl Changes {
             if tree.callers(node).any(|caller| tree.name(caller) == name) {
                 continue;
             }
+
             let change = changes.entry(name).or_default();
             change.us += self.us[node];
+
             for callee in tree.callees(node) {
                 if tree.name(callee) != name {
                     *change.callees.entry(tree.name(callee)).or_default() += self.us[callee];
@@ -237,6 +244,7 @@ impl Changes {
     /// most of the change.
     fn main_path(&self, calls: &Calls) -> Vec<usize> {
         let sign = self.us[0].signum();
+
         let mut path = Vec::new();
         let mut node = 0;
         loop {
@@ -246,9 +254,11 @@ impl Changes {
             let Some(callee) = largest else {
                 return path;
             };
+
             if self.us[callee] / self.us[node] < DOMINANT_SHARE {
                 return path;
             }
+
             path.push(calls.tree.name(callee));
             node = callee;
         }
@@ -274,14 +284,17 @@ fn listed(
         // inlined: its callees are listed. So they are where a function has most of the CPU.
         let is_common = base_us > 0.0 && target_us > 0.0;
         let says_much = is_common && profiles.is_part(&function) && !is_passed_on;
+
         if function.own.is_shown || says_much {
             ranked.push((Rank::of(&function, is_passed_on), function));
         }
     }
+
     ranked.sort_by(|(a_rank, a), (b_rank, b)| {
         let order = b_rank.partial_cmp(a_rank).unwrap_or(Ordering::Equal);
         order.then(a.name.cmp(&b.name))
     });
+
     ranked.truncate(LISTED);
     ranked.into_iter().map(|(_, function)| function).collect()
 }
@@ -324,9 +337,11 @@ fn named(
         let Some(function) = functions.get(name) else {
             continue;
         };
+
         let share = function.inclusive.difference_us / changes.us[0];
         let has_much = (NAMED_SHARE..=NAMED_SHARE_MAX).contains(&share);
         let says_much = profiles.is_part(function) || function.own.is_shown;
+
         if function.inclusive.is_shown && has_much && says_much {
             let caller = position.checked_sub(1).map(|outer| path[outer]);
             return Some(NamedFunction {

@@ -81,6 +81,7 @@ impl<'a> TargetProfile<'a> {
             .zip(&self.repeats)
             .map(|(count, repeat)| *count as f64 / repeat.total as f64)
             .collect();
+
         let between = Mean::of(&shares).unwrap_or_default();
         let of_share = if between.variance > counting {
             VariancePart { variance: between.variance, freedom: between.freedom }

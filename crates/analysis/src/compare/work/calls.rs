@@ -191,9 +191,11 @@ fn call_of(name: &str, object: &str) -> Option<(CallKind, &'static str)> {
     if let Some(allocation) = ALLOCATIONS.into_iter().find(|allocation| *allocation == name) {
         return Some((CallKind::Allocation, allocation));
     }
+
     if !SYSTEM_LIBRARIES.contains(&names::object(object)) {
         return None;
     }
+
     let (kernel, _) =
         SYSTEM_CALLS.into_iter().find(|(_, wrappers)| wrappers.contains(&name.as_str()))?;
     Some((CallKind::SystemCall, kernel))

@@ -86,6 +86,7 @@ impl Blame<'_> {
     fn part_by_count(&self, function: usize, change: f64) -> f64 {
         let Union { base, target, .. } = self.union;
         let calls = [base.called[function], target.called[function]];
+
         match calls {
             // A function that nobody calls runs all the time.
             [0.0, 0.0] => 0.0,
@@ -95,6 +96,7 @@ impl Blame<'_> {
                 if (ratio - 1.0).abs() < COUNT_CHANGE_MIN {
                     return 0.0;
                 }
+
                 part_of(change, (ratio - 1.0) * base.own[function])
             }
             _ => 0.0,
@@ -125,9 +127,11 @@ impl Blame<'_> {
             self.add(CauseKind::Own(function), amount);
             return;
         }
+
         for (caller, change) in callers {
             let part = amount * change / all;
             let handed_on = part * self.share_by_callers(caller, function, change);
+
             if handed_on.abs() >= self.least / 2.0 && depth < DEPTH_MAX {
                 self.callers_of(caller, handed_on, depth + 1);
                 self.add(CauseKind::Calls(caller, function), part - handed_on);
@@ -142,6 +146,7 @@ impl Blame<'_> {
     fn share_by_callers(&self, caller: usize, callee: usize, change: f64) -> f64 {
         let Union { base, target, .. } = self.union;
         let before = base.called[caller];
+
         match [before, target.called[caller]] {
             [0.0, 0.0] => 0.0,
             [0.0, _] | [_, 0.0] => 1.0,
@@ -149,6 +154,7 @@ impl Blame<'_> {
                 if (after / before - 1.0).abs() < COUNT_CHANGE_MIN {
                     return 0.0;
                 }
+
                 let each = base.calls(caller, callee).count / before;
                 let share = part_of(change, (after - before) * each) / change;
                 if share >= NEARLY_ALL {

@@ -73,6 +73,7 @@ impl Folding {
             callees: vec![BTreeMap::new(); count],
             callers: vec![BTreeSet::new(); count],
         };
+
         for call in &graph.calls {
             let calls = Calls { count: call.count as f64, inclusive: call.inclusive as f64 };
             folding.add(call.caller, call.callee, calls);
@@ -96,6 +97,7 @@ impl Folding {
             .collect();
         let inclusive: f64 = callers.iter().map(|(_, calls)| calls.inclusive).sum();
         let count: f64 = callers.iter().map(|(_, calls)| calls.count).sum();
+
         if inclusive <= 0.0 && count <= 0.0 {
             return false;
         }
@@ -105,6 +107,7 @@ impl Folding {
         for &callee in callees.keys() {
             self.callers[callee].remove(&number);
         }
+
         for (caller, calls) in callers {
             let share =
                 if inclusive > 0.0 { calls.inclusive / inclusive } else { calls.count / count };
@@ -114,6 +117,7 @@ impl Folding {
                 self.add(caller, callee, calls.times(share));
             }
         }
+
         self.callers[number].clear();
         true
     }

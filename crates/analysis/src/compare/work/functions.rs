@@ -98,6 +98,7 @@ fn named(union: &Union, causes: &[Cause]) -> Vec<ChangedFunction> {
     let base = union.base.total();
     let whole = (union.target.total() - base).abs();
     let least = (CHANGE_MIN * base).max(NAMED_SHARE * whole);
+
     let mut functions = Vec::new();
     for (function, causes) in by_function {
         let difference: f64 = causes.iter().map(|cause| cause.amount).sum();
@@ -105,6 +106,7 @@ fn named(union: &Union, causes: &[Cause]) -> Vec<ChangedFunction> {
             functions.push(describe(union, function, &causes, difference));
         }
     }
+
     functions.sort_by(|a, b| b.difference.abs().total_cmp(&a.difference.abs()));
     functions.truncate(NAMED_MAX);
     functions
@@ -135,6 +137,7 @@ fn changed_calls(
     let CauseKind::Calls(caller, callee) = largest.kind else {
         return None;
     };
+
     let is_most = largest.amount.abs() >= difference.abs() / 2.0;
     (caller == function && is_most).then(|| ChangedCalls {
         callee: union.names[callee].name.clone(),
@@ -148,9 +151,11 @@ fn path(union: &Union, function: usize) -> Vec<String> {
     let is_there = union.target.own[function] > 0.0;
     let side = if is_there { &union.target } else { &union.base };
     let mut known = vec![function];
+
     while let Some(last) = known.last().filter(|_| known.len() < PATH_MAX) {
         let callers = side.callers[*last].iter().filter(|(caller, _)| !known.contains(caller));
         let most = callers.max_by(|(_, a), (_, b)| a.inclusive.total_cmp(&b.inclusive));
+
         match most {
             Some((&caller, _)) => known.push(caller),
             None => break,
@@ -165,6 +170,7 @@ fn listed(union: &Union, shifts: &[Shift]) -> Vec<WorkShift> {
     for shift in shifts.iter().filter(|shift| shift.from != shift.to) {
         *amounts.entry((shift.from, shift.to)).or_default() += shift.amount;
     }
+
     let mut listed = Vec::new();
     for ((from, to), instructions) in amounts {
         if instructions >= CHANGE_MIN * union.base.total() {
@@ -172,6 +178,7 @@ fn listed(union: &Union, shifts: &[Shift]) -> Vec<WorkShift> {
             listed.push(WorkShift { from, to, instructions });
         }
     }
+
     listed.sort_by(|a, b| b.instructions.total_cmp(&a.instructions));
     listed.truncate(SHIFTS_MAX);
     listed

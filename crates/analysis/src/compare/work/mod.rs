@@ -193,6 +193,7 @@ pub(super) fn compare_work(figures: &Figures, base: &str) -> Vec<ComparedWork> {
         }
         let of_target = Cells::of(figures, exact);
         let of_base = Cells::of(figures, TargetPlace { target: base, ..exact });
+
         let mut explained = Vec::new();
         for (part_number, part) in parts(&[&of_base, &of_target]).into_iter().enumerate() {
             let mut work = compare_part(exact, part, &of_base, &of_target);
@@ -201,6 +202,7 @@ pub(super) fn compare_work(figures: &Figures, base: &str) -> Vec<ComparedWork> {
                 work.functions = changes(&of_base.graphs(role), &of_target.graphs(role));
                 explained.push(role);
             }
+
             if part_number == 0 {
                 work.calls = calls::compared(&of_base.graphs(role), &of_target.graphs(role));
             }
@@ -217,6 +219,7 @@ pub fn target_work(figures: &Figures) -> Vec<TargetWork> {
         let cells = Cells::of(figures, exact);
         for (number, part) in parts(&[&cells]).into_iter().enumerate() {
             let graphs = if number == 0 { cells.graphs(part.role()) } else { Vec::new() };
+
             let values = cells.values(&part);
             all.push(TargetWork {
                 cell: exact.cell(CellKind::Exact),
@@ -305,6 +308,7 @@ fn parts(targets: &[&Cells<'_>]) -> Vec<ComparedPart> {
         let operations = operations.into_iter().cloned().collect();
         parts.push(ComparedPart { connection: Some(name.to_owned()), operations });
     }
+
     let has_background = known.iter().any(|part| part.role == WorkRole::Background);
     // A step without any work still has a row, which says why.
     if has_background || parts.is_empty() {
@@ -353,6 +357,7 @@ fn compare_part(
             _ => {}
         }
     }
+
     compared.reasons.extend(other_counting(base, target));
     compared.judge();
     compared
@@ -379,6 +384,7 @@ impl ComparedWork {
             self.reasons.push("the base did no work here".to_owned());
             return;
         }
+
         let ratio = target / base;
         self.ratio = Some(ratio);
 
@@ -389,6 +395,7 @@ impl ComparedWork {
             self.verdict = WorkVerdict::Single;
             return;
         };
+
         let floor = Floor { range: of_base.max(of_target), multiple };
         self.floor = Some(floor.range);
         self.shown_from = Some(floor.shown_from());

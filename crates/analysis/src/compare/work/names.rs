@@ -49,6 +49,7 @@ pub(crate) fn function(name: &str) -> String {
 /// Returns a name without the suffixes of recursion, versions, hashes and copies.
 fn without_suffixes(name: &str) -> &str {
     let mut rest = name.split(" [clone").next().unwrap_or(name);
+
     // Callgrind's levels of recursion: `walk'2`.
     if let Some((before, level)) = rest.rsplit_once('\'')
         && !level.is_empty()
@@ -56,17 +57,20 @@ fn without_suffixes(name: &str) -> &str {
     {
         rest = before;
     }
+
     if let Some((before, _)) = rest.split_once('@')
         && !before.is_empty()
     {
         rest = before;
     }
+
     if let Some((before, hash)) = rest.rsplit_once("::h")
         && hash.len() == 16
         && hash.chars().all(|letter| letter.is_ascii_hexdigit())
     {
         rest = before;
     }
+
     while let Some(shorter) = without_copy(rest) {
         rest = shorter;
     }
@@ -88,6 +92,7 @@ fn without_brackets(name: &str) -> String {
     let mut bare = String::new();
     let mut depth = 0_usize;
     let mut rest = name;
+
     while let Some(letter) = rest.chars().next() {
         if depth == 0 {
             if let Some(after) = rest.strip_prefix(ANONYMOUS) {
@@ -95,6 +100,7 @@ fn without_brackets(name: &str) -> String {
                 rest = after;
                 continue;
             }
+
             if let Some(operator) = operator_of(&bare, rest) {
                 bare.push_str(operator);
                 rest = &rest[operator.len()..];
@@ -105,12 +111,14 @@ fn without_brackets(name: &str) -> String {
                 return name.to_owned();
             }
         }
+
         match letter {
             '<' | '(' | '[' => depth += 1,
             '>' | ')' | ']' => depth = depth.saturating_sub(1),
             _ if depth == 0 => bare.push(letter),
             _ => {}
         }
+
         rest = &rest[letter.len_utf8()..];
     }
     bare

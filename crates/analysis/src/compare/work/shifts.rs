@@ -38,15 +38,18 @@ enum Nearness {
 pub(super) fn take_shifts(union: &Union, causes: &mut [Cause]) -> Vec<Shift> {
     let domains: Vec<Domain> = causes.iter().map(|cause| Domain::of(union, *cause)).collect();
     let mut shifts = Vec::new();
+
     for nearness in [Nearness::Same, Nearness::Neighbors, Nearness::Relatives] {
         let pairs = pairs(&domains, nearness);
         while let Some((from, to)) = most_alike(&pairs, causes, nearness) {
             let amount = causes[to].amount.min(-causes[from].amount);
+
             shifts.push(Shift {
                 from: changed(union, causes[from]),
                 to: changed(union, causes[to]),
                 amount,
             });
+
             causes[from].amount += amount;
             causes[to].amount -= amount;
         }
@@ -77,6 +80,7 @@ impl Domain {
         let home = cause.home();
         let callers = caller_shares(union, home);
         let mut outer: BTreeMap<usize, f64> = BTreeMap::new();
+
         for (&caller, share) in &callers {
             for (other, part) in caller_shares(union, caller) {
                 *outer.entry(other).or_default() += share * part;
@@ -89,9 +93,11 @@ impl Domain {
         if self.home == other.home {
             return Some(Nearness::Same);
         }
+
         if are_near(self, &self.callers, other, &other.callers) {
             return Some(Nearness::Neighbors);
         }
+
         let mixed = [
             (&self.outer, &other.callers),
             (&self.callers, &other.outer),
@@ -154,11 +160,13 @@ fn most_alike(
 ) -> Option<(usize, usize)> {
     let mut best: Option<(usize, usize)> = None;
     let mut least = f64::INFINITY;
+
     for &(first, second) in pairs {
         let (a, b) = (causes[first].amount, causes[second].amount);
         if a * b >= 0.0 {
             continue;
         }
+
         let difference = (a + b).abs() / a.abs().max(b.abs());
         let is_near_enough = nearness < Nearness::Relatives || difference < ALIKE;
         if is_near_enough && difference < least {

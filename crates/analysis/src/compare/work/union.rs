@@ -111,6 +111,7 @@ impl Names {
     fn number(&mut self, cell: &CellGraph<'_>) -> NumberedCell {
         let graph = cell.graph;
         let folded = FoldedGraph::of(graph);
+
         let mut numbers = Vec::with_capacity(graph.functions.len());
         for (index, function) in graph.functions.iter().enumerate() {
             let object = names::object(&function.object).to_owned();
@@ -127,6 +128,7 @@ impl Names {
         for (index, own) in folded.own.iter().enumerate() {
             *numbered.own.entry(numbers[index]).or_default() += own * share;
         }
+
         for (index, callees) in folded.callees.iter().enumerate() {
             for (&callee, calls) in callees {
                 let pair = (numbers[index], numbers[callee]);
@@ -153,6 +155,7 @@ fn side(cells: Vec<NumberedCell>, count: usize) -> Option<Side> {
     if cells.is_empty() {
         return None;
     }
+
     let share = 1.0 / cells.len() as f64;
     let mut side = Side {
         own: vec![0.0; count],
@@ -160,12 +163,14 @@ fn side(cells: Vec<NumberedCell>, count: usize) -> Option<Side> {
         called: vec![0.0; count],
         callers: vec![BTreeMap::new(); count],
     };
+
     for function in 0..count {
         let own = cells.iter().map(|cell| cell.own.get(&function).copied().unwrap_or(0.0));
         let (least, most) = super::super::bounds(own.clone());
         side.own[function] = own.sum::<f64>() * share;
         side.range[function] = most - least;
     }
+
     for ((caller, callee), calls) in cells.into_iter().flat_map(|cell| cell.calls) {
         side.callers[callee].entry(caller).or_default().add(calls.times(share));
         side.called[callee] += calls.count * share;

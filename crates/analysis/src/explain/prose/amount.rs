@@ -70,6 +70,7 @@ impl AmountChange {
         } else {
             [interval.low, interval.high].map(percents_more)
         };
+
         Some(format!("{low} to {high}"))
     }
 }

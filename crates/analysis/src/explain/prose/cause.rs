@@ -74,6 +74,7 @@ pub(super) fn headline(case: &Case<'_>, cause: &Cause) -> String {
         Cause::Part(changed) => part_headline(changed, case.noun()),
         Cause::BothMissedWrites | Cause::LevelShift(_) | Cause::Unexplained(_) => None,
     };
+
     special.unwrap_or_else(|| short_of(cause, case.is_slower()))
 }
 
@@ -107,16 +108,19 @@ fn percent_instead(percent: Pair, of: &str) -> String {
 /// none`.
 fn fsyncs_instead(metric: &str, count: Pair) -> String {
     let [one, many] = fsync_names(metric);
+
     let (now, what) = match count.value {
         ..0.05 => ("no".to_owned(), one),
         0.9..=1.1 => ("one".to_owned(), one),
         count => (figure(count), many),
     };
+
     let before = match count.base {
         ..0.05 => "none".to_owned(),
         0.9..=1.1 => "one".to_owned(),
         count => figure(count),
     };
+
     format!("{now} {what} per commit instead of {before}")
 }
 
@@ -253,6 +257,7 @@ fn process_cpu_sentence(case: &Case<'_>, added: &str, changed: &PartOfTime) -> S
     let us = changed.us.growth();
     let server = case.metric("server_cpu_us_per_op");
     let server = server.map(|pair| format!(" (server: {})", both(pair, "us")));
+
     format!(
         "Client and server use {} us {} CPU per {}, which is {} of the time {added}{}.",
         figure(us.abs()),
@@ -267,14 +272,14 @@ fn process_cpu_sentence(case: &Case<'_>, added: &str, changed: &PartOfTime) -> S
 fn level_shift(case: &Case<'_>, level_shift: &LevelShift) -> String {
     let LevelShift { is_of_base, shift, other_rate, matches_before } = level_shift;
     let (target, base) = (case.target(), case.base_name());
-    let (who, other) = match is_of_base {
-        true => (base, target),
-        false => (target, base),
+
+    let (who, other) = if *is_of_base { (base, target) } else { (target, base) };
+    let (when, alike, then, differs) = if *matches_before {
+        ("Until", shift.before, "then", shift.after)
+    } else {
+        ("From", shift.after, "before that", shift.before)
     };
-    let (when, alike, then, differs) = match matches_before {
-        true => ("Until", shift.before, "then", shift.after),
-        false => ("From", shift.after, "before that", shift.before),
-    };
+
     format!(
         "{when} second {}, {who} ran as fast as {other} ({} and {} {}), {then} at {}{}.",
         shift.second,

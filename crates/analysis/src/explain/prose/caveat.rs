@@ -122,9 +122,11 @@ fn busy_host(others: Option<f64>, waiting: Option<f64>) -> String {
             "operations waited for a processor for up to {percent:.0}% of their time"
         ));
     }
+
     if reasons.is_empty() {
         return "the host was busy: processors were not free when they were needed".to_owned();
     }
+
     format!("the host was busy: {}", list(&reasons))
 }
 
@@ -134,6 +136,7 @@ fn read_ahead(too_large: &LargeReadAhead, case: &Case<'_>) -> String {
         (true, false) => case.base_name(),
         (false, _) => case.target(),
     };
+
     let sizes = too_large.read_kb.map(|kb| format!("; {}", read_sizes(kb)));
     format!(
         "{} of {who} is {} KB, but max_sectors_kb of the disk is {}: the kernel reads ahead less at a time, \

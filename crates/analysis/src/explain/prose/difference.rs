@@ -18,6 +18,7 @@ pub(super) fn clauses(
     if differences.iter().all(|(_, difference)| difference == first) {
         return clause(first, is_sure);
     }
+
     let mut clauses = Vec::new();
     for (target, difference) in differences.iter().take(NAMED) {
         if let Some(clause) = clause(difference, is_sure) {
@@ -27,6 +28,7 @@ pub(super) fn clauses(
             });
         }
     }
+
     if clauses.is_empty() {
         return None;
     }
@@ -55,6 +57,7 @@ pub(super) fn name_of_only<'d>(
         }
         _ => None,
     });
+
     let first = names.next()??;
     names.all(|name| name == Some(first)).then_some(first)
 }
@@ -162,6 +165,7 @@ fn undeclared_settings(
         };
         return Some(format!("in {others} that the plan does not declare, such as defaults"));
     }
+
     let mut names: Vec<String> = implicit.iter().take(NAMED).map(setting_text).collect();
     let more = implicit.len() - names.len() + undeclared;
     if more == 0 {
@@ -181,6 +185,7 @@ pub(super) fn build_or_version(has_other_version: bool) -> &'static str {
 fn own_settings(build: &OtherBuild, more: &str) -> String {
     let own = [(build.only_base, &build.base), (build.only_target, &build.target)];
     let own = own.into_iter().filter(|(count, _)| *count > 0);
+
     let places: Vec<String> = own
         .enumerate()
         .map(|(at, (count, who))| match (at, count) {
@@ -189,6 +194,7 @@ fn own_settings(build: &OtherBuild, more: &str) -> String {
             (_, count) => format!("{count} only in {who}"),
         })
         .collect();
+
     if places.is_empty() { String::new() } else { format!(" ({}{more})", places.join(" and ")) }
 }
 

@@ -13,6 +13,7 @@ pub(super) fn text(at_floor: &AtFloor<'_>, about: &Finding) -> (String, Vec<Stri
     let AtFloor { requests, steps } = at_floor;
     let first = &steps[0];
     let share = percent(first.percent / 100.0);
+
     let (title, what_is, what_helps) = match requests {
         FloorRequests::Commits => (
             format!("commits run at {share} of what the disk's `fdatasync` allows"),
@@ -32,6 +33,7 @@ pub(super) fn text(at_floor: &AtFloor<'_>, about: &Finding) -> (String, Vec<Stri
     });
     let also = list_any(others).map(|others| format!("Also {others}"));
     let drift = first.floor.drift;
+
     let doubt = (drift >= FLOOR_DRIFT_TOLD).then(|| {
         format!(
             "the disk alone reached {} as much at one end of the run as at the other",
@@ -55,6 +57,7 @@ fn commits(step: &AtFloorStep<'_>) -> String {
         Some(commits) => format!(", {} for each commit", figure(1.0 / commits)),
         None => String::new(),
     };
+
     format!(
         "In {}, {} synced its log {} times per second{shared}; for a program alone, the disk does {} `fdatasync` calls.",
         step.step,

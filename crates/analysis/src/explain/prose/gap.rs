@@ -38,6 +38,7 @@ fn first(gap: &Gap<'_>) -> String {
     let (who, base) = (gap.case.who(), gap.case.base_name());
     let (place, noun) = (gap.case.place(), gap.case.noun());
     let [of_base, value] = [gap.figures.base, gap.figures.value].map(figure);
+
     match gap.cost {
         Cost::Cpu => {
             let change = AmountChange::new(gap.figures.value / gap.figures.base, None);

@@ -90,11 +90,13 @@ fn place(about: &Finding) -> String {
 /// Returns a title such as `pg17.base: 1.20x slower in scan: 21% more CPU per query`.
 fn change_title(change: &Change<'_>, about: &Finding) -> String {
     let leading = change.cases[0];
+
     let (count, steps, total) = (change.cases.len(), &about.steps, change.comparison_count);
     let who = match about.targets.as_slice() {
         [one] => one.clone(),
         many => counted(many.len(), "target"),
     };
+
     let up_to = if count > 1 { "up to " } else { "" };
     let place = match steps.len() {
         _ if count == 1 => format!("in {}", leading.place()),
@@ -107,15 +109,18 @@ fn change_title(change: &Change<'_>, about: &Finding) -> String {
         _ if about.targets.len() == 1 => format!("in {count} of {total} steps"),
         _ => format!("in {count} of {total} comparisons"),
     };
+
     let mut headline = match count {
         1 => cause::headline(leading, &change.cause),
         _ => cause::short_of(&change.cause, leading.is_slower()),
     };
+
     if matches!(change.cause, Cause::Unexplained(_))
         && let Some(setting) = difference::name_of_only(&change.differences)
     {
         headline += &format!("; only {setting} differs");
     }
+
     format!("{who}: {up_to}{} {place}: {headline}", pace_of(leading))
 }
 
@@ -143,6 +148,7 @@ fn change_text(change: &Change<'_>) -> Vec<String> {
         case.place(),
         interval(case.compared)
     );
+
     let differences = difference::clauses(&change.differences, change.is_sure);
     let last = match (also(&change.cases), differences) {
         (Some(also), Some(differences)) => Some(format!("{also}; the two {differences}.")),
@@ -150,12 +156,14 @@ fn change_text(change: &Change<'_>) -> Vec<String> {
         (None, Some(differences)) => Some(format!("The two {differences}.")),
         (None, None) => None,
     };
+
     let why = cause::sentence(case, &change.cause);
     let detail = match change.cause.kind() {
         FindingKind::Cpu => whole_process(case).or_else(|| named_function(case)),
         FindingKind::HostBusy | FindingKind::SlaMissed => None,
         _ => named_wait(case),
     };
+
     [Some(opening), Some(why), detail, changed_plan(case), last].into_iter().flatten().collect()
 }
 
@@ -175,6 +183,7 @@ fn whole_process(case: &Case<'_>) -> Option<String> {
 fn named_function(case: &Case<'_>) -> Option<String> {
     let function = case.named_function()?;
     let more = if function.difference_us > 0.0 { "more" } else { "less" };
+
     let caller = function.caller.as_ref();
     let caller = caller.map(|caller| format!(", called by `{caller}`"));
     Some(format!(
@@ -189,12 +198,14 @@ fn named_function(case: &Case<'_>) -> Option<String> {
 /// Names a statement that the engine runs with another plan.
 fn changed_plan(case: &Case<'_>) -> Option<String> {
     let plans = case.changed_plans();
+
     let changed = plans.iter().find_map(|plan| Some((plan, plan.first_lines()?)));
     let (statement, [base, target]) = changed?;
     let others = match plans.len() - 1 {
         0 => String::new(),
         others => format!(", and those of {}", counted(others, "other statement")),
     };
+
     Some(format!(
         "The plan of `{}` differs: `{target}` instead of `{base}`{others}.",
         excerpt(&statement.statement, STATEMENT_CHARS)
@@ -218,12 +229,15 @@ fn named_wait(case: &Case<'_>) -> Option<String> {
 fn also(cases: &[&Case<'_>]) -> Option<String> {
     let (leading, others) = cases.split_first()?;
     let has_targets = others.iter().any(|case| case.target() != leading.target());
+
     let mut seen = vec![leading.target()];
+
     let (firsts, others): (Vec<&Case<'_>>, Vec<_>) = others.iter().partition(|case| {
         let is_new = !seen.contains(&case.target());
         seen.push(case.target());
         is_new
     });
+
     let cases = firsts.into_iter().chain(others).map(|case| {
         let (place, pace) = (case.place(), pace_of(case));
         if has_targets {
@@ -232,6 +246,7 @@ fn also(cases: &[&Case<'_>]) -> Option<String> {
             format!("{place} ({pace})")
         }
     });
+
     let also = if has_targets { "Also" } else { "Also in" };
     list_any(cases).map(|cases| format!("{also} {cases}"))
 }
@@ -243,6 +258,7 @@ fn client_bound(cases: &[(f64, &Case<'_>)], about: &Finding) -> (String, Vec<Str
         "The client is the limit in {}: its threads are busy {busy} of the time",
         place(about)
     );
+
     let mut text = vec![
         format!(
             "In {}, client threads of {} or {} are busy {busy} of the time.",
@@ -253,6 +269,7 @@ fn client_bound(cases: &[(f64, &Case<'_>)], about: &Finding) -> (String, Vec<Str
         "This hides differences between the engines: use more clients, or less client work per operation."
             .to_owned(),
     ];
+
     let others = cases[1..].iter().map(|(share, case)| {
         let (target, place) = (case.target(), case.place());
         format!("{target} in {place} ({})", percent(*share))
@@ -267,6 +284,7 @@ fn sequence(sequenced: &SequencedStep) -> (String, Vec<String>) {
     let changed = pace(compared.ratio.unwrap_or(1.0), compared.interval);
     let after = list_any(before.iter().cloned()).unwrap_or_else(|| "other steps".to_owned());
     let title = format!("{who}: {step} is {changed} after {after} than right after the load");
+
     let text = vec![
         format!(
             "In sequence, {step} of {who} is {changed} than in cells of its own, right after the load{}.",
@@ -281,6 +299,7 @@ fn sequence(sequenced: &SequencedStep) -> (String, Vec<String>) {
 fn unfair(unfair: &UnfairStep, about: &Finding) -> (String, Vec<String>) {
     let UnfairStep { worst, percent, repeat_count, unfair_count, target_count } = unfair;
     let step = place(about);
+
     let title = match unfair_count {
         1 => format!("{worst}: clients ended {percent:.1}% apart in {step}"),
         many => format!("{many} targets: clients ended up to {percent:.1}% apart in {step}"),
@@ -289,6 +308,7 @@ fn unfair(unfair: &UnfairStep, about: &Finding) -> (String, Vec<String>) {
         1 => String::new(),
         many => format!(" (the median of {many} repeats)"),
     };
+
     let mut text = vec![
         format!(
             "In {step}, the slowest client of {worst} ended {percent:.1}% later than the fastest{median}."
@@ -296,6 +316,7 @@ fn unfair(unfair: &UnfairStep, about: &Finding) -> (String, Vec<String>) {
         "Mean throughput hides this: while the slowest clients work, the others are idle."
             .to_owned(),
     ];
+
     if *unfair_count > 1 {
         text.push(format!(
             "Of {target_count} targets, the clients of {unfair_count} ended more than {UNFAIR_PCT:.0}% apart."
@@ -358,10 +379,12 @@ fn achieved_share(rate: &MissedRate<'_>) -> String {
 
 fn no_effect(no_effect: &NoEffect<'_>, about: &Finding) -> (String, Vec<String>) {
     let NoEffect { settings, comparison_count, ratios: (low, high), effect } = no_effect;
+
     let differ =
         settings.iter().map(|(who, setting)| format!("{} in {who}", setting_text(setting)));
     let differ: Vec<String> = differ.collect();
     let base = about.base.as_deref().unwrap_or_default();
+
     let text = vec![
         format!(
             "No change of throughput is shown in any of {}: the ratios are {} to {}, within {}%.",
@@ -373,6 +396,7 @@ fn no_effect(no_effect: &NoEffect<'_>, about: &Finding) -> (String, Vec<String>)
         format!("Only one setting is known to differ from {base}: {}.", list(&differ)),
         "This holds for this load on this machine.".to_owned(),
     ];
+
     let (_, first) = settings[0];
     (format!("{} shows no effect in {}", first.name, place(about)), text)
 }
@@ -395,11 +419,14 @@ fn hidden_cost(
     let (target, per, base) = (&about.target, case.noun(), case.base_name());
     let change = change_of(cost);
     let (amount, than) = (change.text(), change.than());
+
     let over = change.range().map(|range| {
         let repeats = counted(cost.values.len(), "repeat");
         format!(" ({range} over {repeats})")
     });
+
     let title = format!("{target}: {amount} own CPU per {per} in {}, {throughput}", place(about));
+
     let mut text = vec![
         format!(
             "{target} uses {amount} CPU of the engine and its clients per {per} {than} {base} in {}{}.",
@@ -431,13 +458,16 @@ fn known_differences(gaps: &[CostGaps<'_>], facts: &[Fact<'_>]) -> Vec<String> {
             Some(format!("{} in {names}", fact.who))
         }))
     };
+
     let fsyncs = of_facts(|fact| fact.fsyncs.clone());
     let settings =
         of_facts(|fact| fact.settings.iter().map(|setting| setting_text(setting)).collect());
+
     let fsyncs = fsyncs.map(|who| {
         format!("Fsyncs per commit differ by a factor of {BEGINS_FACTOR} or more: {who}.")
     });
     let settings = settings.map(|who| format!("Settings differ: {who}."));
+
     costs.chain(fsyncs).chain(settings).collect()
 }
 

@@ -19,12 +19,15 @@ pub fn figure(value: f64) -> String {
         size if size >= 0.001 => 5,
         _ => 6,
     };
+
     let text = format!("{value:.decimals$}");
+
     let text = if text.contains('.') {
         text.trim_end_matches('0').trim_end_matches('.')
     } else {
         text.as_str()
     };
+
     match text {
         "-0" | "" => "0".to_owned(),
         text => grouped(text),
@@ -57,11 +60,13 @@ pub fn factor_within(ratio: f64, interval: Option<Interval>) -> String {
     let Some(interval) = interval else {
         return usual;
     };
+
     let within = if ratio < 1.0 {
         inverse(interval).digits_of(1.0 / ratio)
     } else {
         interval.digits_of(ratio)
     } + "x";
+
     if within.len() < usual.len() { within } else { usual }
 }
 
@@ -83,11 +88,13 @@ pub(super) fn both(pair: Pair, unit: &str) -> String {
     let is_share = unit.starts_with('%');
     let ratio = pair.ratio().filter(|_| base != value && !is_share);
     let change = ratio.map(|ratio| format!(", {}", AmountChange::new(ratio, None).short()));
+
     let unit = match unit {
         "" => String::new(),
         unit if is_share || unit.starts_with('/') => unit.to_owned(),
         unit => format!(" {unit}"),
     };
+
     format!("{base} -> {value}{unit}{}", change.unwrap_or_default())
 }
 
@@ -111,11 +118,13 @@ pub(super) fn list(items: &[impl AsRef<str>]) -> String {
         count => count,
     };
     let (shown, rest) = items.split_at(named);
+
     let mut shown: Vec<&str> = shown.iter().map(AsRef::as_ref).collect();
     let more = format!("{} more", rest.len());
     if !rest.is_empty() {
         shown.push(&more);
     }
+
     match shown.split_last() {
         Some((last, before)) if !before.is_empty() => format!("{} and {last}", before.join(", ")),
         _ => shown.concat(),

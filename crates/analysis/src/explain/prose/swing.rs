@@ -37,6 +37,7 @@ fn opening(target: &SwingingTarget<'_>, step: &str) -> String {
         1 => String::new(),
         count => format!(", in {swinging_repeats} of {}", counted(*count, "repeat")),
     };
+
     format!(
         "In {step}, the throughput of {who} rises and falls every {} s over {} cycles{repeats}: by {} of its mean, which \
          explains {} of the variance of the seconds.",
@@ -63,12 +64,15 @@ fn cause(swing: &Swing) -> String {
         Source::Thread => (format!("The thread `{name}`"), "runs"),
         Source::Counter => (format!("The counter `{name}`"), "grows"),
     };
+
     let chance = match p {
         Some(p) => format!(", as do {} of shifted series", small_percent(*p)),
         None => ", so nothing of the engine is named".to_owned(),
     };
+
     let others = swing.in_step.iter().skip(1).map(|other| format!("`{}`", other.name));
     let others = list_any(others).map(|others| format!("; also in step: {others}"));
+
     format!(
         "{subject} keeps step with it: it {work} while throughput is low (correlation {correlation:.2}{chance}){}.",
         others.unwrap_or_default()

@@ -52,6 +52,7 @@ fn certainty(witnesses: &Witnesses<'_>) -> &'static str {
 fn opening(witnesses: &Witnesses<'_>, about: &Finding) -> String {
     let work = witnesses.work;
     let base = about.base.as_deref().unwrap_or_default();
+
     if witnesses.agreement == Agreement::SameWork {
         return format!(
             "{} executes as many instructions per operation as {base} in {}: a change of {} would be shown.",
@@ -60,6 +61,7 @@ fn opening(witnesses: &Witnesses<'_>, about: &Finding) -> String {
             percent(work.shown_from.unwrap_or(0.0))
         );
     }
+
     let [base_mean, mean] = [work.base_mean(), work.target_mean()].map(Option::unwrap_or_default);
     format!(
         "{} executes {} instructions per operation in {}, and {base} {}: {} (exact cells differ by {}).",
@@ -112,6 +114,7 @@ fn functions(witnesses: &Witnesses<'_>) -> Option<String> {
     let ChangedFunction { name, difference, calls, path, .. } = witnesses.function()?;
     let more = if *difference > 0.0 { "more" } else { "less" };
     let caller = path.last().map(|caller| format!(", called by `{caller}`,"));
+
     let calls = calls.as_ref().map(|calls| {
         format!(
             ", which calls `{}` {} times per operation instead of {},",
@@ -120,12 +123,15 @@ fn functions(witnesses: &Witnesses<'_>) -> Option<String> {
             figure(calls.base)
         )
     });
+
     let where_from = calls.or(caller).unwrap_or_default();
+
     let profile = match witnesses.profiled() {
         Some(profiled) if is_same(profiled, name) => ", and the profile names it, too".to_owned(),
         Some(NamedFunction { name, .. }) => format!("; the profile names `{name}`"),
         None => String::new(),
     };
+
     let size = figure(difference.abs());
     Some(format!("`{name}`{where_from} has {size} {more}{profile}."))
 }

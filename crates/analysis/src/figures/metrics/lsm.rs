@@ -84,10 +84,13 @@ fn stall_seconds(all: f64, engine: &BTreeMap<String, CounterSeries>) -> BTreeMap
     if all <= 0.0 {
         return seconds;
     }
+
     let counts = stall_counts(engine);
+
     let stalled = of_role(engine, Role::StallSeconds).next();
     let stalled = stalled.map_or(&[][..], |(_, series)| &series.values);
     let sampled: f64 = stalled.iter().flatten().sum();
+
     if sampled <= 0.0 {
         give(&mut seconds, UNKNOWN, all);
     }
@@ -96,6 +99,7 @@ fn stall_seconds(all: f64, engine: &BTreeMap<String, CounterSeries>) -> BTreeMap
         let share = all * time.unwrap_or(0.0) / sampled.max(f64::MIN_POSITIVE);
         let counted: Vec<(&str, f64)> =
             counts.iter().map(|(reason, series)| (*reason, value_at(series, second))).collect();
+
         let sum: f64 = counted.iter().map(|(_, count)| count).sum();
         if sum > 0.0 {
             for (reason, count) in counted {
@@ -210,8 +214,10 @@ fn settled(step: &Step) -> Vec<(&'static str, Option<f64>)> {
     let Some(tree) = tree_at_end(step) else {
         return Vec::new();
     };
+
     let written = tree.written();
     let ingested = ingested_bytes(step, &tree);
+
     vec![
         ("c_wgb_settled", written.map(|bytes| bytes / GIB)),
         (
@@ -246,12 +252,14 @@ fn key_value_bytes_per_second(step: &Step) -> Option<f64> {
 fn thread_us_per_op(step: &Step) -> Option<f64> {
     let kind = step.main_operation()?;
     let role = operation::connection_role(step, kind);
+
     let ns: u64 = step
         .connections
         .iter()
         .filter(|connection| connection.role == role)
         .map(|connection| connection.ended_ns.saturating_sub(connection.started_ns))
         .sum();
+
     over(
         Some(ns as f64 / 1e3).filter(|&us| us > 0.0)?,
         step.ops.get(kind)?.ok as f64 * operation::queries_each(step),

@@ -27,11 +27,14 @@ pub(super) fn op_time(
     let Some(main) = MainConnections::of(step, embedded) else {
         return Vec::new();
     };
+
     let client_cpu = main.us_per_op(|connection| Some(cpu_ns(connection)));
     let server_cpu = main.server_us_per_op(|thread| thread.cpu_ns);
     let own_cpu = sum_of(client_cpu, server_cpu);
+
     let client_wait = main.us_per_op(|connection| connection.cpu_wait_ns);
     let server_wait = main.server_us_per_op(|thread| thread.cpu_wait_ns);
+
     let steal = own_cpu.zip(stolen_per_busy(host)).map(|(cpu, share)| cpu * share);
 
     let time = BusyTime::of(&main);
@@ -54,6 +57,7 @@ pub(super) fn op_time(
     let is_known = |name: &str| name != "op_steal_us" || step.turns.is_none();
     let known_parts = parts.iter().filter(|(name, _)| is_known(name));
     let measured: Option<f64> = known_parts.map(|(_, us)| *us).sum();
+
     let overlap = time.waiting(&[Overlap]);
     let unexplained = time.unexplained(measured, overlap);
     let unexplained_share =
@@ -63,6 +67,7 @@ pub(super) fn op_time(
     if embedded {
         parts.retain(|(name, _)| *name != "op_server_cpu_us");
     }
+
     let mut figures = parts;
     figures.extend([
         ("op_time_us", time.busy_us),
@@ -73,6 +78,7 @@ pub(super) fn op_time(
         ("ipc", main.instructions_per_cycle()),
         ("background_cpu_us_per_op", main.background_cpu_us_per_op()),
     ]);
+
     for (name, count) in EVENTS_PER_OP {
         figures.push((name, main.events(count).map(|count| count / main.operations)));
     }
@@ -101,11 +107,13 @@ impl<'a> MainConnections<'a> {
     fn of(step: &'a Step, embedded: bool) -> Option<Self> {
         let operations = operations(step).filter(|&operations| operations > 0.0)?;
         let role = step.main_operation().map(|kind| connection_role(step, kind));
+
         let indexing = OpRole::CreateIndex.facts().connection;
         let is_main = |connection: &&Connection| {
             let of_connection = Some(connection.role.as_str());
             of_connection == role || step.kind == StepKind::Index && of_connection == indexing
         };
+
         let all: Vec<&Connection> = step.connections.iter().filter(is_main).collect();
         (!all.is_empty()).then_some(Self { step, embedded, all, operations })
     }
@@ -154,6 +162,7 @@ impl<'a> MainConnections<'a> {
             let threads = connections.map(|connection| Some(connection.server_thread?.cpu_ns));
             (self.step.cpu.server_ns?, threads.sum())
         };
+
         // The server's time is in ticks, so that the difference may be below zero.
         let background_ns = (all as f64 - served? as f64).max(0.0);
         Some(background_ns / 1e3 / self.operations)
@@ -175,13 +184,16 @@ impl BusyTime {
         let duration_us = main.us_per_op(|connection| {
             Some(connection.ended_ns.saturating_sub(connection.started_ns))
         });
+
         let is_open = has_rate(main.step);
         let shares = Shares::new(&main.all, is_open);
+
         let busy_us = if is_open {
             duration_us.zip(shares.as_ref()).map(|(us, shares)| us * (1.0 - shares.idle))
         } else {
             duration_us
         };
+
         Self { is_open, busy_us, shares }
     }
 
@@ -237,11 +249,14 @@ impl Shares {
         for (state, count) in main.iter().flat_map(|connection| &connection.states) {
             *counts.entry(*state).or_default() += count;
         }
+
         let idle = if is_open { counts.remove(&Sleep).unwrap_or(0) } else { 0 };
         let busy: u64 = counts.values().sum();
+
         if busy < SAMPLES_MIN {
             return None;
         }
+
         let states = counts.into_iter().map(|(state, count)| (state, count as f64 / busy as f64));
         Some(Self { idle: idle as f64 / (busy + idle) as f64, states: states.collect() })
     }

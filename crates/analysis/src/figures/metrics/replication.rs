@@ -52,6 +52,7 @@ pub fn lag(step: &Step, engine: &BTreeMap<String, CounterSeries>) -> Lag {
     let trend = quarters.as_ref().map(Quarters::trend);
     let max_ms = largest(&lag_ms);
     let at_most_ms = step.lag_at_most_ns.map(|ns| ns as f64 / 1e6);
+
     let verdict = match (at_most_ms, max_ms, trend) {
         (None, ..) => LagVerdict::NotApplicable("the target has no replicas"),
         (_, None, _) => LagVerdict::NotApplicable("the lag was not measured"),
@@ -63,6 +64,7 @@ pub fn lag(step: &Step, engine: &BTreeMap<String, CounterSeries>) -> Lag {
             LagVerdict::NotApplicable("fewer than two seconds of a quarter of the step have a lag")
         }
     };
+
     Lag {
         slope_ms_per_s: lag_slope(&lag_ms),
         quarters_ms: quarters.map(|quarters| quarters.medians()),
@@ -78,13 +80,17 @@ pub(super) fn figures(step: &Step, engine: &BTreeMap<String, CounterSeries>) -> 
     let mut sorted: Vec<f64> = lag_ms.iter().flatten().copied().collect();
     sorted.sort_by(f64::total_cmp);
     let median = sorted.get(sorted.len().saturating_sub(1) / 2).copied();
+
     let replayed = largest_of_each_second(engine, "replayed_bytes");
     let last = replayed.iter().flatten().next_back().copied();
+
     let cpu_ns = most_expensive(engine, &["cpu_user_ns", "cpu_system_ns"]);
     let kb = |what| super::scaled(most_expensive(engine, &[what]), super::KIB);
     let switches = most_expensive(engine, &["context_switch_count"]);
+
     let rate = super::operation_rate(step);
     let per_op = |figure: Option<f64>| super::over(figure?, rate?);
+
     [
         ("debt_replica_mb", super::scaled(last, super::MIB)),
         ("lag_ms_p50", median),

@@ -14,11 +14,13 @@ fn commits(step: &Step) -> Option<f64> {
     if !matches!(step.kind, StepKind::Load | StepKind::Query) {
         return None;
     }
+
     let commits = step.ops.iter().map(|(kind, ops)| match step.role_of(kind) {
         role if role.writes() => ops.ok as f64,
         OpRole::Event => ops.ok as f64 * step.commits_per_event.unwrap_or(0.0),
         _ => 0.0,
     });
+
     Some(commits.sum())
 }
 
@@ -26,15 +28,19 @@ fn commits(step: &Step) -> Option<f64> {
 pub(super) fn upkeep(step: &Step, host: &HostSeries) -> [(&'static str, Option<f64>); 11] {
     let counters = Counters::new(step);
     let growth = |role| counters.growth(role);
+
     // A log that was neither written nor synced was off.
     let is_on = |syncs: &f64| *syncs > 0.0 || growth(Role::LogBytes) != Some(0.0);
     let log = growth(Role::LogFsyncCount).filter(is_on);
+
     let commits = commits(step);
     let per_commit = |count: Option<f64>| over(count?, commits?);
     let fsyncs = |role| per_commit(growth(role));
+
     // Flushes of the disks, by whatever process.
     let flushes = growth_per_second(host, "disk_flush_count").zip(seconds(step));
     let flushes = flushes.map(|(per_second, seconds)| per_second * seconds);
+
     let mb = |role| counters.gauge(role).map(|bytes| bytes / MIB);
     [
         ("fsyncs_per_commit", fsyncs(Role::FsyncCount).or_else(|| per_commit(syncs(step)))),

@@ -79,6 +79,7 @@ impl<'a> ConcurrentActivity<'a> {
             is_growth: host.column(name).is_some_and(|column| column.cumulative),
             values,
         });
+
         // Uptime always grows.
         let engine = series.engine.iter();
         let engine = engine.filter(|(_, counter)| counter.role != Some(Role::UptimeSeconds));
@@ -88,6 +89,7 @@ impl<'a> ConcurrentActivity<'a> {
             is_growth: counter.cumulative,
             values: &counter.values,
         });
+
         let lines = of_host.chain(of_engine).filter(|line| has_moved(line.values)).collect();
         Self { lines, rates, is_stalled }
     }
@@ -97,18 +99,22 @@ impl<'a> ConcurrentActivity<'a> {
         let end = from + seconds;
         let around = [from.saturating_sub(AROUND)..from, end..end + AROUND];
         let rates = &self.rates.values;
+
         let around_rates = around.iter().flat_map(Clone::clone);
         let around_rates = around_rates.filter_map(|second| rates.get(second).copied());
         let usual_rate = median(around_rates).unwrap_or(0.0);
+
         let usual = Usual {
             seconds: &around,
             rate_ratio: ratio(mean(rates[from..end].iter().copied()).unwrap_or(0.0), usual_rate)
                 .unwrap_or(0.0),
         };
+
         let moved = self.lines.iter().filter_map(|line| {
             let during: Vec<f64> = sampled(line.values, from..end).collect();
             self.moved(line, mean(during)?, &usual)
         });
+
         ranked(moved.collect(), false)
     }
 
@@ -121,16 +127,19 @@ impl<'a> ConcurrentActivity<'a> {
             seconds: from_ref(&before),
             rate_ratio: ratio(shift.after, shift.before).unwrap_or(0.0),
         };
+
         let moved = self.lines.iter().filter_map(|line| {
             let during = median(self.usual(line.values, from_ref(&after)))?;
             self.moved(line, during, &usual)
         });
+
         let mut moved = ranked(moved.collect(), shift.after > shift.before);
         // Clients that ended explain a shift better than anything else.
         if let Some(clients) = self.clients(at) {
             moved.insert(0, clients);
             moved.truncate(MOVED_MAX);
         }
+
         moved
     }
 
@@ -138,6 +147,7 @@ impl<'a> ConcurrentActivity<'a> {
         let before = *self.rates.at_work.get(at.saturating_sub(super::SECONDS_MIN))?;
         let later = (at + super::SECONDS_MIN).min(self.rates.at_work.len().checked_sub(1)?);
         let after = *self.rates.at_work.get(later)?;
+
         (after < before).then(|| ConcurrentChange {
             name: AT_WORK.to_owned(),
             of_engine: false,
@@ -167,8 +177,10 @@ impl<'a> ConcurrentActivity<'a> {
         if usual.len() < SAMPLES_MIN {
             return None;
         }
+
         usual.sort_unstable_by(f64::total_cmp);
         let tail = usual.len() / COMMON;
+
         // A value that comes and goes is often far from its median.
         if (usual[tail]..=usual[usual.len() - 1 - tail]).contains(&during) {
             return None;
@@ -227,6 +239,7 @@ fn ranked(mut moved: Vec<ConcurrentChange>, rate_rose: bool) -> Vec<ConcurrentCh
     let is_with = |one: &ConcurrentChange| (one.during > one.otherwise) == rate_rose;
     let times =
         |one: &ConcurrentChange| one.ratio.map_or(f64::INFINITY, |ratio| ratio.max(1.0 / ratio));
+
     moved.sort_by(|a, b| {
         is_with(a)
             .cmp(&is_with(b))
@@ -234,6 +247,7 @@ fn ranked(mut moved: Vec<ConcurrentChange>, rate_rose: bool) -> Vec<ConcurrentCh
             .then(times(b).total_cmp(&times(a)))
             .then(a.name.cmp(&b.name))
     });
+
     moved.truncate(MOVED_MAX);
     moved
 }
@@ -241,6 +255,7 @@ fn ranked(mut moved: Vec<ConcurrentChange>, rate_rose: bool) -> Vec<ConcurrentCh
 /// Returns the unit in the last part of a name, before its table or level.
 fn unit(name: &str, is_growth: bool) -> String {
     let whole = name.split_once('.').map_or(name, |(whole, _)| whole);
+
     let last = whole.trim_end_matches("_max").rsplit_once('_').map_or("", |(_, last)| last);
     let unit = match last {
         "bytes" | "ns" | "us" | "ms" => last,
@@ -248,5 +263,6 @@ fn unit(name: &str, is_growth: bool) -> String {
         "pages" | "rows" => last,
         _ => "",
     };
+
     if is_growth { format!("{unit}/s") } else { unit.to_owned() }
 }

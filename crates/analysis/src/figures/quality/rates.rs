@@ -140,10 +140,12 @@ fn in_progress(values: &[f64], ok: &[u64], clients: f64) -> Option<Vec<usize>> {
     if 2 * rare.count() < ok.len() {
         return None;
     }
+
     let least = STALL_SHARE * mean(values.iter().copied())?;
     let seconds = 0..values.len();
     let seconds: Vec<usize> = seconds.filter(|&second| values[second] >= least).collect();
     let operations = median(seconds.iter().map(|&second| ok[second] as f64))?;
+
     let enough = OPERATIONS_MIN.max(OPERATIONS_EACH_MIN * clients);
     (operations >= enough).then_some(seconds)
 }

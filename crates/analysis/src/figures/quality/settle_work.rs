@@ -94,11 +94,13 @@ fn value_of(counters: &[Counter], name: &str) -> Option<f64> {
 /// compactions of a tree, or else of all files, or of checkpoints and the log.
 fn written_bytes(step: &Step, metrics: &BTreeMap<&'static str, Option<f64>>) -> Option<f64> {
     let metric = |name: &str| metrics.get(name).copied().flatten();
+
     // The counters of settling at the end of a measured step continue those of the step.
     let counters = match step.kind {
         StepKind::Settle => Counters::new(step),
         _ => Counters::between(&step.counters_after, &step.counters_end),
     };
+
     if metric("c_wgb").is_some() {
         let gb = match step.kind {
             StepKind::Settle => metric("c_wgb"),
@@ -106,6 +108,7 @@ fn written_bytes(step: &Step, metrics: &BTreeMap<&'static str, Option<f64>>) -> 
         };
         return gb.map(|gb| (gb * GIB).max(0.0));
     }
+
     let grown = |role| counters.growth(role);
     grown(Role::WrittenBytes)
         .or_else(|| Some(grown(Role::CheckpointBytes)? + grown(Role::LogBytes)?))

@@ -45,8 +45,10 @@ pub(super) fn shifts(rates: &[f64], is_stalled: &[bool]) -> Vec<Shift> {
         .filter(|&second| !is_stalled.get(second).copied().unwrap_or(false))
         .collect();
     let values: Vec<f64> = kept.iter().map(|&second| rates[second]).collect();
+
     let places = levels(&values, candidates(&values));
     let bounds = bounds(&places, values.len());
+
     places
         .iter()
         .zip(&bounds)
@@ -100,6 +102,7 @@ fn candidates(values: &[f64]) -> Vec<usize> {
             places.push(candidate.at);
         }
     }
+
     places.sort_unstable();
     places
 }
@@ -110,6 +113,7 @@ fn intervals(count: usize) -> Vec<(usize, usize)> {
     let mut length = count as f64;
     while length as usize >= 2 * LEVEL_MIN {
         let whole = length as usize;
+
         let stretch_count = (2 * count).div_ceil(whole).saturating_sub(1).max(1);
         for stretch in 0..stretch_count {
             let begin = match stretch_count {
@@ -191,6 +195,7 @@ fn noise(values: &[f64], smooth: &[f64]) -> f64 {
         .chunks_exact(LEVEL_MIN)
         .map(|batch| batch.iter().sum::<f64>() / LEVEL_MIN as f64)
         .collect();
+
     let of_batches = typical_step(&batches) * (LEVEL_MIN as f64).sqrt();
     let of_seconds = match typical_step(values) {
         typical if typical > 0.0 => typical,
@@ -222,11 +227,13 @@ fn levels(values: &[f64], mut places: Vec<usize>) -> Vec<usize> {
     loop {
         let bounds = bounds(&places, values.len());
         let medians: Vec<f64> = bounds.iter().map(|level| median_of(values, level)).collect();
+
         let least = medians
             .windows(2)
             .enumerate()
             .filter(|(_, pair)| !is_large(pair[0], pair[1]))
             .min_by(|(_, a), (_, b)| (a[1] - a[0]).abs().total_cmp(&(b[1] - b[0]).abs()));
+
         match least {
             Some((number, _)) => places.remove(number),
             None => return places,

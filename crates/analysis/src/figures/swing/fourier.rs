@@ -23,6 +23,7 @@ pub(super) fn transform(real: &mut [f64], imaginary: &mut [f64]) {
                 real[low] += turned_real;
                 imaginary[low] += turned_imaginary;
             }
+
             let turned = cosine * step_cosine - sine * step_sine;
             sine = cosine * step_sine + sine * step_cosine;
             cosine = turned;
@@ -37,6 +38,7 @@ fn reorder(real: &mut [f64], imaginary: &mut [f64]) {
     if size < 2 {
         return;
     }
+
     let unused_bits = usize::BITS - size.trailing_zeros();
     for index in 0..size {
         let reversed = index.reverse_bits() >> unused_bits;

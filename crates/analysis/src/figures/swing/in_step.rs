@@ -61,6 +61,7 @@ fn whole_cycles(rhythm: &Rhythm, seconds: usize) -> usize {
 /// Returns the other load of the host that rises when the rate falls.
 fn host_load(bands: &Bands, rate: &Part, around: &Surroundings) -> Option<InStep> {
     let own = bands.part(around.own_cpu.get(..bands.seconds)?);
+
     let loads = around.host.iter().filter_map(|load| {
         let part = bands.part(load.values.get(..bands.seconds)?);
         let correlation = bands.correlation(rate, &part);
@@ -72,6 +73,7 @@ fn host_load(bands: &Bands, rate: &Part, around: &Surroundings) -> Option<InStep
             p: None,
         })
     });
+
     loads.min_by(|a, b| a.correlation.total_cmp(&b.correlation))
 }
 
@@ -112,6 +114,7 @@ fn in_step(compared: Vec<Compared<'_>>) -> Vec<InStep> {
             p: Some(as_low as f64 / SHIFTS as f64),
         }
     });
+
     let mut kept: Vec<InStep> = judged
         .filter(|one| one.correlation <= CORRELATION_MAX && one.p.is_some_and(|p| p <= P_MAX))
         .collect();
@@ -144,12 +147,14 @@ impl Bands {
     fn new(rhythm: &Rhythm, seconds: usize) -> Self {
         let fundamental = rhythm.frequency * seconds as f64;
         let width = (BAND * fundamental).max(1.0);
+
         let is_within = |cycles: &usize| {
             let cycles = *cycles as f64;
             let multiple = (cycles / fundamental).round().max(1.0);
             let is_counted = multiple <= rhythm.multiple_count as f64;
             is_counted && (cycles - multiple * fundamental).abs() <= width
         };
+
         let cycles = (1..seconds / 2).filter(is_within).collect();
         Self { seconds, cycles, circle: Circle::new(seconds) }
     }
@@ -185,6 +190,7 @@ impl Bands {
                 (straight / size, crossed / size)
             })
             .collect();
+
         let at_shift = |shift: usize| {
             let turned = self.cycles.iter().zip(&products).map(|(cycles, (straight, crossed))| {
                 let (cosine, sine) = shifts.after(cycles * shift);
@@ -192,6 +198,7 @@ impl Bands {
             });
             turned.sum()
         };
+
         (0..shifts.len()).map(at_shift).collect()
     }
 }

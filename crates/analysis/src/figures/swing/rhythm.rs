@@ -109,6 +109,7 @@ impl<'a> Search<'a> {
         for spectrum in &self.spectra {
             let first = spectrum.index(frequency_min(spectrum, self.values.len()));
             let last = spectrum.index(1.0 / PERIOD_SECONDS_MIN);
+
             for index in first..=last {
                 for multiple_count in MULTIPLE_COUNTS {
                     let Some(log_p) = self.log_p(spectrum, index, multiple_count) else {
@@ -196,6 +197,7 @@ fn refined(found: Rhythm, rest: &[f64]) -> Rhythm {
     let Some(best) = fits.max_by(|a, b| a.explained.total_cmp(&b.explained)) else {
         return found;
     };
+
     Rhythm {
         frequency: best.frequency,
         variance_share: best.variance_share(rest),
@@ -229,6 +231,7 @@ impl Fit {
             fit.explained += 2.0 * power / segment_seconds as f64;
             fit.waves.push(waves);
         }
+
         fit
     }
 
@@ -246,6 +249,7 @@ impl Fit {
     /// of a cycle.
     fn range(&self) -> f64 {
         const PHASES: u32 = 64;
+
         let ranges = self.waves.iter().map(|waves| {
             let heights = (0..PHASES).map(|phase| {
                 let phase = TAU * f64::from(phase) / f64::from(PHASES);
@@ -260,6 +264,7 @@ impl Fit {
             });
             high - low
         });
+
         ranges.sum::<f64>() / self.waves.len().max(1) as f64
     }
 }

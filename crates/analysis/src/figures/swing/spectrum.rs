@@ -54,6 +54,7 @@ impl Spectrum {
             real.resize(size, 0.0);
             let mut imaginary = vec![0.0; size];
             transform(&mut real, &mut imaginary);
+
             for (power, (real, imaginary)) in powers.iter_mut().zip(real.iter().zip(&imaginary)) {
                 *power += real * real + imaginary * imaginary;
             }
@@ -109,8 +110,10 @@ impl Spectrum {
             let multiple = (line as f64 / spacing).round().max(1.0);
             (line as f64 - multiple * spacing).abs() <= 1.0
         };
+
         let lines = (first..=last).filter(|&line| !is_multiple(line));
         let powers: Vec<f64> = lines.map(|line| self.independent(line).1).collect();
+
         if powers.len() < AROUND_MIN {
             return 1.0;
         }
@@ -135,6 +138,7 @@ impl Spectrum {
     fn noise(&self) -> Noise {
         let last = self.segment_seconds / 2;
         let lines = (FITTED_MIN..last).step_by((last / FITTED_MAX).max(1));
+
         // Many shapes are tried at the same frequencies, so each cosine is computed once.
         let mut logs: Vec<(f64, f64)> = Vec::new();
         for line in lines {

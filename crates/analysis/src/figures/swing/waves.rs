@@ -20,6 +20,7 @@ pub(super) fn without_drift(values: &[f64]) -> Vec<f64> {
         let angle = PI * half_cycles as f64 / count;
         let cosines: Vec<f64> =
             (0..values.len()).map(|at| (angle * (at as f64 + 0.5)).cos()).collect();
+
         let product: f64 = rest.iter().zip(&cosines).map(|(value, cosine)| value * cosine).sum();
         for (value, cosine) in rest.iter_mut().zip(&cosines) {
             *value -= 2.0 / count * product * cosine;

@@ -50,7 +50,9 @@ impl Api {
     /// The message of the dynamic loader, or what is wrong with the adapter's table.
     pub(in crate::custom) fn load(path: &Path) -> Result<&'static Self, String> {
         let library = dynamic::open(path)?;
+
         type Entry = unsafe extern "C" fn() -> *const Table;
+
         // SAFETY: the header gives the type of the only function with this name.
         let entry = unsafe { library.get::<Entry>(abi::ENTRY.as_bytes()) };
         let Ok(entry) = entry else {
@@ -65,6 +67,7 @@ impl Api {
         if start.is_null() {
             return Err(format!("`{}` returns no table", abi::ENTRY));
         }
+
         // SAFETY: the table begins with its size.
         let size = unsafe { start.cast::<usize>().read() };
         if size < size_of::<Table>() {
@@ -73,8 +76,10 @@ impl Api {
                 "its table has {size} bytes instead of {needed}: compile it again"
             ));
         }
+
         // SAFETY: the table is at least as long as ours, and of the types in the header.
         let table = unsafe { start.read() };
+
         let api = Self::of(table)?;
         std::mem::forget(library);
         Ok(Box::leak(Box::new(api)))
@@ -106,6 +111,7 @@ impl Api {
                  survives"
             ));
         }
+
         let features = abi::ATOMIC_BATCHES | abi::REVERSE_SCANS;
         if table.features & !features != 0 {
             return Err(format!("its features are {}, not a sum of 1 and 2", table.features));
@@ -116,6 +122,7 @@ impl Api {
         let (Some(name), Some(version)) = (name, version) else {
             return Err("its table has no name or no version".into());
         };
+
         Ok(Self {
             version_text: format!("{name} {version}"),
             lacks: Lacking {
@@ -201,9 +208,11 @@ impl Database {
         };
         let path = terminated(&directory.to_string_lossy())?;
         let mut texts = Vec::new();
+
         for (name, value) in options {
             texts.push((terminated(name)?, terminated(value)?));
         }
+
         let lent: Vec<OptionText> = texts
             .iter()
             .map(|(name, value)| OptionText { name: name.as_ptr(), value: value.as_ptr() })
@@ -212,11 +221,14 @@ impl Database {
         let Some(open) = api.table.open else { return Err(missing("open").into()) };
         let mut raw = null_mut();
         let mut error = ErrorText::new();
+
         let (start, count) = (lent.as_ptr(), lent.len());
+
         // SAFETY: all that is passed is lent for the call; there are `count` options.
         let result = unsafe {
             open(path.as_ptr(), creates.into(), start, count, &raw mut raw, &raw mut error)
         };
+
         match result {
             abi::OK if raw.is_null() => {
                 Err(Error::new(ErrorClass::Protocol, "`open` returned no database").into())
@@ -248,14 +260,18 @@ impl Database {
         let Some(open) = self.api.table.open_session else {
             return Err(missing("open_session"));
         };
+
         let mut session = null_mut();
         let mut error = ErrorText::new();
+
         // SAFETY: the database is open, and what is returned is ours.
         let result = unsafe { open(self.raw, &raw mut session, &raw mut error) };
         checked("open_session", result, &error)?;
+
         if session.is_null() {
             return Err(Error::new(ErrorClass::Protocol, "`open_session` returned no session"));
         }
+
         Ok(session)
     }
 
@@ -298,9 +314,11 @@ impl Database {
         milliseconds: u32,
     ) -> Option<Result<bool, Error>> {
         let wait = self.api.table.wait_until_idle?;
+
         let mut error = ErrorText::new();
         // SAFETY: the database is open.
         let result = unsafe { wait(self.raw, milliseconds, &raw mut error) };
+
         Some(match result {
             abi::OK => Ok(true),
             abi::BUSY => Ok(false),
@@ -313,10 +331,12 @@ impl Database {
         let Some(read) = self.api.table.counters else {
             return Vec::new();
         };
+
         let mut values = vec![CounterValue::MISSING; REPORTED_MAX];
         // SAFETY: there are as many places as is said.
         let count = unsafe { read(self.raw, values.as_mut_ptr(), values.len()) };
         values.truncate(count);
+
         let counter = |value: CounterValue| {
             // SAFETY: the texts stay valid until the next call with this database, which another
             // thread may make only for other counters' values: the header demands it.
@@ -334,10 +354,12 @@ impl Database {
         let Some(read) = self.api.table.settings else {
             return Vec::new();
         };
+
         let mut values = vec![OptionText::MISSING; REPORTED_MAX];
         // SAFETY: there are as many places as is said.
         let count = unsafe { read(self.raw, values.as_mut_ptr(), values.len()) };
         values.truncate(count);
+
         // SAFETY: the texts stay valid until the next call with this database.
         let setting = |value: OptionText| unsafe { Some((text(value.name)?, text(value.value)?)) };
         values.into_iter().filter_map(setting).collect()
@@ -384,6 +406,7 @@ pub(super) fn checked(name: &str, result: std::ffi::c_int, error: &ErrorText) ->
 pub(super) fn failure(name: &str, result: std::ffi::c_int, error: &ErrorText) -> Error {
     let text = error.text();
     let text = if text.is_empty() { "no reason is given".to_owned() } else { text };
+
     let (class, what) = match result {
         abi::BUSY => (ErrorClass::Busy, text),
         abi::FULL => (ErrorClass::DiskFull, text),
@@ -391,5 +414,6 @@ pub(super) fn failure(name: &str, result: std::ffi::c_int, error: &ErrorText) ->
         abi::NOT_FOUND => (ErrorClass::Protocol, "returned ASSAY_NOT_FOUND".to_owned()),
         other => (ErrorClass::Protocol, format!("returned {other}, which is no result: {text}")),
     };
+
     Error::new(class, format!("`{name}`: {what}"))
 }

@@ -71,6 +71,7 @@ impl CustomSession {
             let wanted = durability.name();
             Error::other(format!("no write of {} survives `{wanted}`", api.version_text))
         })?;
+
         Ok(Self {
             api,
             raw: database.open_session()?,
@@ -162,6 +163,7 @@ impl KeyValueSession for CustomSession {
             let (value, after) = after.split_at(change.value_size.unwrap_or(0));
             let value = change.value_size.map_or(Bytes::MISSING, |_| Bytes::of(value));
             lent.push(Entry { key: Bytes::of(key), value });
+
             rest = after;
         }
 
@@ -170,6 +172,7 @@ impl KeyValueSession for CustomSession {
         let result = unsafe {
             (self.api.write)(self.raw, start, count, self.durability, &raw mut *self.error)
         };
+
         checked("write", result, &self.error)?;
         self.clear_batch();
         Ok(())
@@ -183,10 +186,12 @@ impl KeyValueSession for CustomSession {
     #[inline]
     fn get(&mut self, key: &[u8]) -> Result<Option<&[u8]>, Error> {
         let mut value = Bytes::MISSING;
+
         // SAFETY: the session is open; the key is lent for the call.
         let result = unsafe {
             (self.api.get)(self.raw, Bytes::of(key), &raw mut value, &raw mut *self.error)
         };
+
         match result {
             // SAFETY: the library lends the value until the next call with this session, for which
             // it has to be borrowed mutably.
@@ -204,6 +209,7 @@ impl KeyValueSession for CustomSession {
                 self.api.version_text
             )));
         };
+
         self.keys.clear();
         self.keys.extend(keys.into_iter().map(Bytes::of));
         self.values.clear();
@@ -216,10 +222,12 @@ impl KeyValueSession for CustomSession {
             let values = self.values.as_mut_ptr();
             get_several(self.raw, start, count, values, &raw mut *self.error)
         };
+
         if result != abi::OK {
             self.values.clear();
             return Err(failure("get_several", result, &self.error));
         }
+
         Ok(self.values.iter().filter(|value| !value.is_missing()).count() as u64)
     }
 
@@ -245,6 +253,7 @@ impl KeyValueSession for CustomSession {
             }
             Direction::Reverse => abi::DOWNWARD,
         };
+
         let mut scanned = Scanned::default();
         self.values.clear();
         self.order.begin(scan.direction);
@@ -261,19 +270,23 @@ impl KeyValueSession for CustomSession {
                     ("next", (self.api.next)(raw, &raw mut place, error))
                 }
             };
+
             if !self.has_entry(name, result)? {
                 break;
             }
+
             // SAFETY: the library lends both until the next call with the session: below, when
             // neither is used any more.
             let (key, value) = unsafe { (lent(name, place.key)?, lent(name, place.value)?) };
             if scan.verifies_order && !self.order.follows(scan.from, key) {
                 return Err(self.order.violated_by(key));
             }
+
             scanned.entries += 1;
             scanned.bytes += (key.len() + value.len()) as u64;
             visit(key, value);
         }
+
         self.release();
         Ok(scanned)
     }

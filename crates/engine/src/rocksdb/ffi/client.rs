@@ -59,6 +59,7 @@ impl Drop for RocksSession {
 impl RocksSession {
     pub(in crate::rocksdb) fn new(database: Arc<Database>, durability: Durability) -> Self {
         let api = database.api;
+
         // SAFETY: no arguments; what is returned is ours, and destroyed by the function of its
         // kind.
         let mut session = unsafe {
@@ -76,6 +77,7 @@ impl RocksSession {
                 database,
             }
         };
+
         session.set_durability(durability);
         session
     }
@@ -107,6 +109,7 @@ impl RocksSession {
                 check(api, failure)?;
                 break;
             }
+
             // SAFETY: the iterator is valid, so that it has a key and a value, which stay until it
             // is moved: below, when neither is used any more.
             let (key, value) = unsafe {
@@ -115,12 +118,15 @@ impl RocksSession {
                 let value = (api.iter_value)(iterator, &mut value_size);
                 (bytes(key, key_size), bytes(value, value_size))
             };
+
             if scan.verifies_order && !self.order.follows(scan.from, key) {
                 return Err(self.order.violated_by(key));
             }
+
             scanned.entries += 1;
             scanned.bytes += (key.len() + value.len()) as u64;
             visit(key, value);
+
             if scanned.entries < scan.limit {
                 // SAFETY: the iterator is valid.
                 unsafe { step(iterator) };
@@ -156,6 +162,7 @@ impl KeyValueSession for RocksSession {
             Durability::Process => (0, 0),
             Durability::Machine => (0, 1),
         };
+
         // SAFETY: the options are this session's and live.
         unsafe {
             // The library refuses both only at a write, so the order does not matter.
@@ -226,6 +233,7 @@ impl KeyValueSession for RocksSession {
     fn get(&mut self, key: &[u8]) -> Result<Option<&[u8]>, Error> {
         self.pinned = None;
         let mut failure = null_mut();
+
         // SAFETY: the database is held open; the key is borrowed for the call; what is returned is
         // ours.
         let value = unsafe {
@@ -233,9 +241,11 @@ impl KeyValueSession for RocksSession {
             (self.api.get_pinned)(self.raw, read, start, key.len(), &mut failure)
         };
         check(self.api, failure)?;
+
         if value.is_null() {
             return Ok(None);
         }
+
         // SAFETY: the value is pinned until it is released, for which this session has to be
         // borrowed mutably: not while what is returned lives.
         unsafe {
@@ -307,11 +317,13 @@ impl KeyValueSession for RocksSession {
     #[inline]
     fn found(&self, index: usize) -> Option<&[u8]> {
         let batch = &self.multi_get;
+
         if let Some(&value) = batch.pinned.get(index).filter(|value| !value.is_null()) {
             // SAFETY: pinned until it is released, for which this session has to be borrowed
             // mutably.
             return Some(unsafe { pinned_bytes(self.api, value) });
         }
+
         let &value = batch.copied.get(index).filter(|value| !value.is_null())?;
         // SAFETY: a copy of that size, ours until it is released, for which this session has to be
         // borrowed mutably.

@@ -26,6 +26,7 @@ fn take(api: &Api, text: *mut c_char) -> Option<String> {
     if text.is_null() {
         return None;
     }
+
     // SAFETY: not null, so it is a text with a zero at its end that is ours until it is given back,
     // once, here.
     unsafe {
@@ -73,6 +74,7 @@ impl Options {
     pub(in crate::rocksdb) fn with(&self, changes: &str) -> Result<Self, Error> {
         let changes = text(changes)?;
         let new = Self::new(self.api);
+
         let mut failure = null_mut();
         // SAFETY: both options live, and the text ends with a zero; all three are only borrowed.
         unsafe {
@@ -83,6 +85,7 @@ impl Options {
                 &mut failure,
             );
         }
+
         check(self.api, failure)?;
         Ok(new)
     }
@@ -114,6 +117,7 @@ impl Options {
         let Some(create) = self.api.cache_create_hyper_clock else {
             return false;
         };
+
         // SAFETY: each of the three objects is made here; the options copy or share what they are
         // given, so the cache and the options of tables are given back at once.
         unsafe {
@@ -124,6 +128,7 @@ impl Options {
             (self.api.block_based_options_destroy)(table);
             (self.api.cache_destroy)(cache);
         }
+
         true
     }
 }
@@ -210,6 +215,7 @@ impl Database {
     /// Writes the memtables to files, and waits until they are written.
     pub(in crate::rocksdb) fn flush(&self) -> Result<(), Error> {
         let mut failure = null_mut();
+
         // SAFETY: the options are made and destroyed here; the database is open.
         unsafe {
             let options = (self.api.flushoptions_create)();
@@ -217,6 +223,7 @@ impl Database {
             (self.api.flush)(self.raw, options, &mut failure);
             (self.api.flushoptions_destroy)(options);
         }
+
         check(self.api, failure)
     }
 
@@ -224,6 +231,7 @@ impl Database {
     pub(in crate::rocksdb) fn set_option(&self, name: &str, value: &str) -> Result<(), Error> {
         let (name, value) = (text(name)?, text(value)?);
         let mut failure = null_mut();
+
         // SAFETY: one name and one value, as is said, both borrowed for the call.
         unsafe {
             (self.api.set_options)(
@@ -234,6 +242,7 @@ impl Database {
                 &mut failure,
             );
         }
+
         check(self.api, failure)
     }
 }

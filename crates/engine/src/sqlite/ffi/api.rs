@@ -128,6 +128,7 @@ impl Api {
         let Some(option) = self.sqlite3_compileoption_get else {
             return Vec::new();
         };
+
         let mut options = Vec::new();
         for number in 0.. {
             // SAFETY: any number may be asked for.
@@ -135,10 +136,12 @@ impl Api {
             if text.is_null() {
                 break;
             }
+
             // SAFETY: the text is a constant of the library, which is never unloaded.
             let text = unsafe { CStr::from_ptr(text) };
             options.push(text.to_string_lossy().into_owned());
         }
+
         options
     }
 }

@@ -94,9 +94,11 @@ impl Connection {
             code: SQLITE_MISUSE,
             message: format!("the path `{}` has a zero byte", file.display()),
         })?;
+
         // A connection is used by one thread at a time, so the library needs no lock for it.
         let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
         let mut database = null_mut();
+
         // SAFETY: the path ends with a zero byte, and lives during the call.
         let code =
             unsafe { (api.sqlite3_open_v2)(path.as_ptr(), &raw mut database, flags, null()) };
@@ -116,11 +118,13 @@ impl Connection {
             let Failure { code, message } = connection.failure(code);
             return Err(Failure { code, message: format!("{message}: {}", file.display()) });
         }
+
         // SAFETY: the database is open, and the handler uses no argument.
         unsafe {
             (api.sqlite3_extended_result_codes)(database, 1);
             (api.sqlite3_busy_handler)(database, Some(on_busy), null_mut());
         }
+
         Ok(connection)
     }
 
@@ -218,12 +222,14 @@ impl Connection {
             let message = format!("the text has no statement: `{sql}`");
             return Err(Failure { code: SQLITE_MISUSE, message });
         }
+
         // The rest may be a comment, which makes no statement.
         let second = if rest.trim().is_empty() {
             Ok(null_mut())
         } else {
             self.compile_first(rest, Lifetime::Once).map(|(second, _)| second)
         };
+
         match second {
             Ok(second) if second.is_null() => Ok(statement),
             second => {
@@ -250,6 +256,7 @@ impl Connection {
             code: SQLITE_TOOBIG,
             message: "the statement is longer than 2 GiB".into(),
         })?;
+
         let start = sql.as_ptr().cast::<c_char>();
         let (mut statement, mut rest) = (null_mut(), null());
         let (statement_place, rest_place) = (&raw mut statement, &raw mut rest);
@@ -265,11 +272,13 @@ impl Connection {
                 prepare(self.database, start, length, statement_place, rest_place)
             },
         };
+
         if code != SQLITE_OK {
             let Failure { code, message } = self.failure(code);
             let beginning: String = sql.chars().take(SHOWN_CHARS_MAX).collect();
             return Err(Failure { code, message: format!("{message} in `{beginning}`") });
         }
+
         let used = (rest as usize).saturating_sub(start as usize);
         Ok((statement, sql.get(used..).unwrap_or_default()))
     }
@@ -298,6 +307,7 @@ impl Connection {
                     }
                 }
             };
+
             if code != SQLITE_OK {
                 return Err(self.failure(code));
             }
@@ -309,9 +319,12 @@ impl Connection {
     #[inline]
     fn outcome(&self, statement: *mut sqlite3_stmt) -> Result<Outcome, Failure> {
         let api = self.api;
+
         // SAFETY: the statement lives.
         let has_rows = unsafe { (api.sqlite3_column_count)(statement) } != 0;
+
         let mut outcome = Outcome::default();
+
         loop {
             // SAFETY: the statement lives, and its texts do.
             match unsafe { (api.sqlite3_step)(statement) } {
@@ -324,6 +337,7 @@ impl Connection {
                 }
                 code => return Err(self.failure(code)),
             }
+
             // SAFETY: the statement has a row, whose first column may be read as an integer.
             unsafe {
                 if outcome.rows == 0 && (api.sqlite3_column_type)(statement, 0) == SQLITE_INTEGER {
@@ -339,6 +353,7 @@ impl Connection {
         // SAFETY: the statement lives.
         let columns = unsafe { (self.api.sqlite3_column_count)(statement) };
         let mut rows = Rows::new();
+
         loop {
             // SAFETY: the statement lives, and has no parameters with texts.
             match unsafe { (self.api.sqlite3_step)(statement) } {

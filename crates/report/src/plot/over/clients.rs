@@ -45,6 +45,7 @@ fn client_chart(
 ) -> Option<Chart> {
     // The clients are the axis here, so they don't tell lines apart.
     let keys = Keys { clients: false, ..board.keys };
+
     let mut curves = curves(board, keys, |row| {
         if row.step != step.name {
             return None;

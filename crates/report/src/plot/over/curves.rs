@@ -60,6 +60,7 @@ pub(super) fn curves(
         is_joined: true,
         points: line.samples.iter().filter_map(|(x, samples)| point_of(*x, samples)).collect(),
     };
+
     let mut curves: Vec<Curve> = samples.into_iter().enumerate().map(curve).collect();
     if are_many {
         stand_out(&mut curves, &board.short_base());
@@ -80,6 +81,7 @@ fn samples_by_line(
     figure: impl Fn(&Row) -> Option<(f64, f64)>,
 ) -> Vec<LineSamples> {
     let mut lines: Vec<LineSamples> = Vec::new();
+
     for line in &board.matrix.lines {
         for row in line.rows.iter().filter(|row| comparable(row)) {
             let Some((x, value)) = figure(row) else {
@@ -105,6 +107,7 @@ fn point_of(x_bits: u64, samples: &[Sample]) -> Option<Point> {
         range = [sample.value.min(range[0]), sample.value.max(range[1])];
     }
     let is_repeated = samples.len() > 1;
+
     let values = samples.iter().map(|sample| sample.value);
     Some(Point {
         x: f64::from_bits(x_bits),

@@ -45,12 +45,14 @@ impl Place<'_> {
 /// Returns the places of a comparison that have effects.
 fn places<'a>(board: &Board<'a>) -> Vec<Place<'a>> {
     let mut places: Vec<Place<'a>> = Vec::new();
+
     for step in board.matrix.measured() {
         for effect in &board.comparison.effects.rows {
             let row = &effect.compared;
             if row.metric != THROUGHPUT || row.step != step.name || row.ratio.is_none() {
                 continue;
             }
+
             match places.iter_mut().find(|place| place.is_of(&row.step, &row.cell)) {
                 Some(place) => place.effects.push(effect),
                 None => places.push(Place { step, cell: &row.cell, effects: vec![effect] }),
@@ -230,6 +232,7 @@ fn mean_of_target(board: &Board<'_>, target: &str, compared: &ComparedStep) -> O
             samples.extend(throughput(row).map(sample));
         }
     }
+
     let first = samples.first()?;
     Some(Sample { value: mean_of(&samples)?, ..*first })
 }
@@ -288,8 +291,10 @@ fn half_normal_chart(board: &Board<'_>, place: &Place<'_>) -> Option<Chart> {
         let quantile = share * last;
         (quantile, (places.noise * quantile).exp())
     });
+
     let (_, largest) = ends(&curves);
     let end_of_line = (places.noise * last).exp();
+
     Some(Chart {
         title: place.title(board),
         of: "size of effects, as a ratio, over that of noise".to_owned(),

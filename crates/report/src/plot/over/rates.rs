@@ -38,6 +38,7 @@ struct StepFamily<'a> {
 /// requested if that is another.
 fn step_families<'a>(board: &Board<'a>) -> Vec<StepFamily<'a>> {
     let mut families: Vec<StepFamily<'a>> = Vec::new();
+
     for row in &board.comparison.figures.rows {
         let Some(sla) = row.sla.as_ref().filter(|_| board.matrix.shows(&row.step)) else {
             continue;
@@ -65,6 +66,7 @@ fn rate_chart(board: &Board<'_>, family: &StepFamily<'_>, name: &str) -> Option<
         // A logarithmic axis has no place for zero.
         (ms > 0.0).then_some((sla.target, ms))
     });
+
     let rates = distinct_rates(&curves);
     if rates.len() < 2 {
         return None;

@@ -33,6 +33,7 @@ pub(in crate::plot) fn search(board: &Board<'_>) -> Vec<Chart> {
             figure: |trial| trial.lag_ms_max,
         }),
     ];
+
     bounds
         .iter()
         .flatten()
@@ -59,6 +60,7 @@ fn search_chart(
         // A logarithmic axis has no place for zero.
         (y > 0.0).then_some(Point { x, y, ..Point::default() })
     };
+
     let curve = |(number, target): (usize, &SearchedTarget)| Curve {
         number,
         name: format!("{}, {}", target.target, counted(target.clients as usize, "client")),
@@ -66,8 +68,10 @@ fn search_chart(
         is_joined: true,
         points: target.trials.iter().filter_map(point).collect(),
     };
+
     let curves: Vec<Curve> = searched.iter().enumerate().map(curve).collect();
     let rates = distinct_rates(&curves);
+
     let [slowest, .., fastest] = rates[..] else {
         return None;
     };

@@ -27,9 +27,11 @@ fn step_chart(board: &Board<'_>, steps: &[StepHead<'_>], lines: &[RepeatedLine])
         let Some(line) = of_target.filter(|_| target != board.base) else {
             continue;
         };
+
         let point = |(at, step): (usize, &StepHead<'_>)| {
             ratio_point(at, board.row(line, step.name, THROUGHPUT)?)
         };
+
         curves.push(Curve {
             // A target has the color that it has in the charts of steps.
             number,
@@ -40,11 +42,13 @@ fn step_chart(board: &Board<'_>, steps: &[StepHead<'_>], lines: &[RepeatedLine])
             points: steps.iter().enumerate().filter_map(point).collect(),
         });
     }
+
     points(&curves).next()?;
 
     let effect = board.comparison.compared.effect;
     let (low, high) = ends_of_ratios(&curves, effect);
     let load = lines.first().and_then(|line| board.keys.group_label(&line.cell));
+
     Some(Chart {
         title: load.unwrap_or_else(|| "all steps".to_owned()),
         of: format!("throughput relative to {}", board.short_base()),

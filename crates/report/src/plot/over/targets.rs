@@ -106,6 +106,7 @@ fn chart(
     let slower =
         joined.flat_map(|curve| &curve.points).filter(|point| point.tone == Some(Tone::Slower));
     let first_slower = slower.map(|point| point.x as usize).min();
+
     Chart {
         title: step.name.to_string(),
         of: format!("throughput relative to {}", board.short_base()),

@@ -37,6 +37,7 @@ pub struct SideChoice<'a> {
 /// Returns a comparison as a page.
 pub fn comparison_page(sides: &ComparedSides<'_>, comparison: &Comparison<'_>) -> String {
     let answer = answer::passage(comparison);
+
     let tables = [
         answer.figures.clone(),
         compared::other_verdicts(comparison),
@@ -47,6 +48,7 @@ pub fn comparison_page(sides: &ComparedSides<'_>, comparison: &Comparison<'_>) -
         compared::plans(comparison),
     ];
     let text = answer.text();
+
     let body = markup! {
         header {
             h1 { (prose(&answer.heading)) }
@@ -54,10 +56,12 @@ pub fn comparison_page(sides: &ComparedSides<'_>, comparison: &Comparison<'_>) -
             @if let Some(doubt) = &answer.doubt { p.note { (prose(doubt)) } }
             (choice(sides))
         }
+
         main {
             (overview(comparison))
             (tables_of(&tables.concat()))
             (finding_section(comparison.findings))
+
             h2 { "Method" }
             @for text in Method::of_comparison(comparison.compared).all() { p.note { (marked(text)) } }
         }
@@ -95,8 +99,10 @@ fn choice(sides: &ComparedSides<'_>) -> Markup {
         ("other", base.run),
         ("other_target", base.target),
     ];
+
     let [chosen_base, chosen_other] =
         [base, other].map(|side| side.targets.iter().find(|target| *target == side.target));
+
     markup! {
         form method="get" action=(address(paths::COMPARE, &[])) {
             input type="hidden" name="base" value=(base.run);

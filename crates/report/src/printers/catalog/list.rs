@@ -46,11 +46,13 @@ pub struct CatalogRow<'a> {
 /// Returns the list as a page.
 pub fn list_page(list: &RunList<'_>) -> String {
     let is_incomplete = list.outlines_read < list.count;
+
     let body = markup! {
         header {
             h1 { "Runs in " (shown(list.folder)) }
             p.soft { (extent(list)) }
         }
+
         main {
             form.filter method="get" action=(address(paths::LIST, &[])) role="search" {
                 input type="search" name="q" value=(list.filter) aria-label="words of names, plans, targets, steps, states or results"
@@ -67,13 +69,16 @@ pub fn list_page(list: &RunList<'_>) -> String {
 /// Returns how many runs are listed, and how many were not read yet.
 fn extent(list: &RunList<'_>) -> String {
     let number = |count: usize| whole(count as u64);
+
     let mut text = match list.count {
         1 => "1 run".to_owned(),
         count => format!("{} runs", number(count)),
     };
+
     if !list.filter.is_empty() {
         text = format!("{} of {text}", number(list.selected));
     }
+
     if list.outlines_read < list.count {
         text += &format!("; {} were read so far", number(list.outlines_read));
     } else if list.results_read < list.count {
@@ -106,11 +111,13 @@ fn line(row: &CatalogRow<'_>, number: usize) -> Markup {
         Some(Ok(text) | Err(text)) => shown(text),
         None => "…".to_owned(),
     };
+
     markup! {
         tr {
             td { input type="radio" name="base" value=(row.name) checked[number == 1] aria-label={ "A: " (row.name) }; }
             td { input type="radio" name="other" value=(row.name) checked[number == 0] aria-label={ "B: " (row.name) }; }
             th.text scope="row" { a href=(run_address) { (shown(row.name)) } }
+
             @match row.outline {
                 Some(Ok(outline)) => {
                     td.text { (outline.started()) }

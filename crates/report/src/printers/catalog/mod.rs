@@ -59,6 +59,7 @@ fn shown(text: &str) -> String {
 /// is the key of the server.
 fn address(path: &str, query: &[(&str, &str)]) -> String {
     let mut address = format!(".{path}");
+
     for (index, (key, value)) in query.iter().enumerate() {
         let separator = if index == 0 { '?' } else { '&' };
         let _ = write!(address, "{separator}{key}=");
@@ -70,6 +71,7 @@ fn address(path: &str, query: &[(&str, &str)]) -> String {
             }
         }
     }
+
     address
 }
 
@@ -85,6 +87,7 @@ fn page(title: &str, is_incomplete: bool, body: Markup) -> String {
                 title { (shown(title)) " - Assay" }
                 style { (PreEscaped(STYLE)) (PreEscaped(plot::STYLE)) (PreEscaped(OWN_STYLE)) }
             }
+
             body.catalog {
                 nav { a href=(address(paths::LIST, &[])) { "All runs" } }
                 (body)

@@ -24,6 +24,7 @@ pub struct RunPage<'a> {
 /// Returns a run as a page.
 pub fn run_page(run: &RunPage<'_>) -> String {
     let outline = run.outline;
+
     let body = markup! {
         header {
             h1 { (shown(run.name)) }
@@ -34,6 +35,7 @@ pub fn run_page(run: &RunPage<'_>) -> String {
             p { (shown(run.result)) }
             p { a href=(address(paths::REPORT, &[("name", run.name)])) { "Open the report" } }
         }
+
         main {
             (comparing(run))
             h2 { "Throughput" }
@@ -48,6 +50,7 @@ pub fn run_page(run: &RunPage<'_>) -> String {
 fn comparing(run: &RunPage<'_>) -> Markup {
     let targets = &run.outline.targets;
     let other = targets.iter().find(|target| **target != run.outline.base);
+
     markup! {
         @if targets.len() > 1 {
             form method="get" action=(address(paths::COMPARE, &[])) {
@@ -77,6 +80,7 @@ pub(super) fn select(name: &str, choices: &[String], chosen: Option<&String>) ->
 fn figures(run: &RunPage<'_>) -> Markup {
     let steps = distinct(run.points.iter().map(|point| point.step.as_str()));
     let cells = distinct(run.points.iter().map(|point| &point.cell));
+
     markup! {
         @if cells.is_empty() { p { "No step has valid figures." } } @else {
             div.scroll tabindex="0" role="group" aria-label="throughput" {
@@ -85,6 +89,7 @@ fn figures(run: &RunPage<'_>) -> Markup {
                         @for head in ["target", "variant", "clients"] { th.text scope="col" { (head) } }
                         @for step in &steps { th.n scope="col" { (shown(step)) } }
                     } }
+
                     tbody { @for cell in &cells { tr {
                         th.text scope="row" { (shown(&cell.target)) }
                         td.text { (shown(cell.variant.as_deref().unwrap_or_default())) }
@@ -110,7 +115,9 @@ fn figure(run: &RunPage<'_>, point: &StepPoint) -> Markup {
         ("metric", TREND_METRICS[0].name()),
     ];
     query.extend(point.cell.variant.as_deref().map(|variant| ("variant", variant)));
+
     let throughput = point.values[0].map(|spread| rate_text(spread.mean));
+
     markup! {
         a href=(address(paths::TREND, &query)) title={ (point.unit) ", " (counted(point.repeats, "repeat")) } {
             (throughput.unwrap_or_default())

@@ -61,29 +61,35 @@ pub struct TrendPoint<'a> {
 pub fn trend_page(trend: &Trend<'_>) -> String {
     let variant = trend.variant.map_or(String::new(), |variant| format!(", {variant}"));
     let clients = counted(trend.clients as usize, "client");
+
     let body = markup! {
         header {
             h1 { (trend.metric.title()) " of " (shown(trend.step)) }
             p.soft { (shown(trend.target)) (shown(&variant)) ", " (clients) ", in runs of the plan " (shown(trend.plan)) }
             p { @for metric in TREND_METRICS { (metric_link(trend, metric)) " " } }
         }
+
         main {
             @if trend.points.is_empty() { p { "No run has this figure." } } @else {
                 (drawing(trend))
                 p.note { "A point is the mean of a run's valid repeats; the line through it is their range." }
             }
+
             @if trend.other_work > 0 {
                 p.note { "Left out: " (counted(trend.other_work, "run")) " of the plan that did other work, such as more rows." }
             }
+
             @if trend.unread > 0 { p.note { (counted(trend.unread, "run")) " not read yet." } }
             (table(trend))
         }
     };
+
     page(&format!("{} of {}", trend.step, trend.target), trend.unread > 0, body)
 }
 
 fn metric_link(trend: &Trend<'_>, metric: TrendMetric) -> Markup {
     let clients = trend.clients.to_string();
+
     let mut query = vec![
         ("name", trend.run),
         ("target", trend.target),
@@ -92,6 +98,7 @@ fn metric_link(trend: &Trend<'_>, metric: TrendMetric) -> Markup {
         ("metric", metric.name()),
     ];
     query.extend(trend.variant.map(|variant| ("variant", variant)));
+
     markup! {
         @if metric == trend.metric { b { (metric.title()) } } @else {
             a href=(address(paths::TREND, &query)) { (metric.title()) }
@@ -103,7 +110,9 @@ fn metric_link(trend: &Trend<'_>, metric: TrendMetric) -> Markup {
 fn drawing(trend: &Trend<'_>) -> Markup {
     let high = trend.points.iter().map(|point| point.spread.high).fold(0.0, f64::max);
     let top = if high > 0.0 { high * 1.05 } else { 1.0 };
+
     let y = |value: f64| HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * (value / top);
+
     let slot = (WIDTH - LEFT - RIGHT) / trend.points.len() as f64;
     let x = |number: usize| LEFT + slot * (number as f64 + 0.5);
 
@@ -139,6 +148,7 @@ fn drawing(trend: &Trend<'_>) -> Markup {
 /// Returns the figures, the newest first, each with its change from the run before.
 fn table(trend: &Trend<'_>) -> Markup {
     let before = |number: usize| number.checked_sub(1).map(|place| trend.points[place].spread.mean);
+
     markup! {
         div.scroll tabindex="0" role="group" aria-label="figures" {
             table.figures.bare {
@@ -148,6 +158,7 @@ fn table(trend: &Trend<'_>) -> Markup {
                     @for head in ["repeats", "mean", "least", "greatest", "to the run before"] { th.n scope="col" { (head) } }
                     th.text scope="col" { "" }
                 } }
+
                 tbody { @for (number, point) in trend.points.iter().enumerate().rev() { tr {
                     th.text scope="row" { a href=(address(paths::RUN, &[("name", point.run)])) { (shown(point.run)) } }
                     td.text { (point.started) }

@@ -14,8 +14,10 @@ pub(super) fn of(view: &HistoryView<'_>) -> String {
         let machine = view.history.machines.get(at).map_or(0, |machine| machine + 1);
         json!([clean(&view.names[at]), view.started(at), machine, clean(&run.assay)])
     });
+
     let series =
         view.history.series.iter().map(|series| (super::id(series), series_data(view, series)));
+
     encode::json(json!({
         "runs": runs.collect::<Value>(),
         "series": series.collect::<serde_json::Map<_, _>>(),
@@ -25,6 +27,7 @@ pub(super) fn of(view: &HistoryView<'_>) -> String {
 fn series_data(view: &HistoryView<'_>, series: &SeriesHistory) -> Value {
     let mut versions: Vec<&str> = Vec::new();
     let mut points = Vec::new();
+
     for point in &series.points {
         let version = view.version(series, point.run);
         let known = versions.iter().rposition(|known| *known == version);
@@ -32,13 +35,16 @@ fn series_data(view: &HistoryView<'_>, series: &SeriesHistory) -> Value {
             versions.push(version);
             versions.len() - 1
         });
+
         let [mean, low, high] = [point.mean, point.low, point.high].map(digits);
         points.push(json!([point.run, mean, low, high, point.repeats, place]));
     }
+
     let versions = versions.into_iter().map(|version| Value::from(clean(version)));
     let levels = series.levels.levels.iter();
     let levels =
         levels.map(|level| json!([level.points.start, level.points.end, digits(level.mean)]));
+
     json!({
         "unit": unit(&series.unit),
         "spread": series.levels.spread,
@@ -62,6 +68,7 @@ fn unit(unit: &str) -> String {
 fn change_data(change: &Change) -> Value {
     let level = change.level;
     let details = differing(&change.circumstances);
+
     json!({
         "at": level.at,
         "earliest": level.earliest,

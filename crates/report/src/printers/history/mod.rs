@@ -26,6 +26,7 @@ const SCRIPTS: [&str; 2] = [include_str!("../page/script/view.js"), include_str!
 /// Returns the page.
 pub fn history_page(view: &HistoryView<'_>) -> String {
     let data = data::of(view);
+
     markup! {
         (DOCTYPE)
         html lang="en" {
@@ -35,18 +36,22 @@ pub fn history_page(view: &HistoryView<'_>) -> String {
                 title { "History - Assay" }
                 style { (PreEscaped(STYLE)) (PreEscaped(OWN_STYLE)) }
             }
+
             body.history {
                 header {
                     h1 { "History of " (clean(view.folder)) }
                     p { (clean(&heading(view))) }
                 }
+
                 main {
                     (named_table(&history::pending(view)))
                     (filter())
+
                     section id="series" { @for series in &view.history.series { (row(view, series)) } }
                     @for sentence in method(view) { p.note { (sentence) } }
                     noscript { p { "The details of a series need JavaScript; `assay history --format json` has them as well." } }
                 }
+
                 script type="application/json" id="data" { (PreEscaped(data)) }
                 @for script in SCRIPTS { script { (PreEscaped(script)) } }
             }
@@ -73,6 +78,7 @@ fn filter() -> Markup {
 pub(super) fn id(series: &SeriesHistory) -> String {
     let key = &series.key;
     let metric = &key.metric;
+
     anchor(&format!(
         "{} {} {} {} {metric}",
         plan_text(series),
@@ -88,9 +94,11 @@ fn row(view: &HistoryView<'_>, series: &SeriesHistory) -> Markup {
         let size = |change: &Change| change.level.ratio.ln().abs();
         size(a).total_cmp(&size(b))
     });
+
     let now = newest(series).map_or(String::new(), |point| {
         with_microseconds(&format!("{} {}", rate_text(point.mean), series.unit))
     });
+
     markup! {
         details.series id=(id(series)) data-changed=(series.changes.len()) {
             summary {
@@ -100,7 +108,9 @@ fn row(view: &HistoryView<'_>, series: &SeriesHistory) -> Markup {
                     br;
                     span.soft { (clean(&series.key.target)) " " (clean(&load_text(series))) ", " (clean(&plan_text(series))) }
                 }
+
                 span.now { (now) }
+
                 span.change {
                     @if let Some(change) = largest {
                         b class=(class(change)) { (typeset(&change_text(change))) }

@@ -17,7 +17,9 @@ pub(super) fn line(series: &SeriesHistory) -> Markup {
     let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     // A flat series is a flat line, however little it varies.
     let span = (high - low).max(0.02);
+
     let last = (values.len().max(2) - 1) as f64;
+
     let x = |at: f64| MARGIN + (WIDTH - 2.0 * MARGIN) * at / last;
     let y = |value: f64| HEIGHT - MARGIN - (HEIGHT - 2.0 * MARGIN) * (value - low) / span;
 
@@ -25,13 +27,16 @@ pub(super) fn line(series: &SeriesHistory) -> Markup {
         .into_iter()
         .map(|at| format!("{:.1},{:.1}", x(at as f64), y(values[at])))
         .collect();
+
     markup! {
         svg.spark viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } aria-hidden="true" {
             polyline points=(places.join(" ")) {}
+
             @for level in &series.levels.levels {
                 line.level x1=(format!("{:.1}", x(level.points.start as f64))) x2=(format!("{:.1}", x(level.points.end as f64 - 1.0)))
                     y1=(format!("{:.1}", y(level.mean.ln()))) y2=(format!("{:.1}", y(level.mean.ln()))) {}
             }
+
             @for change in &series.changes {
                 line class={ "mark " (super::class(change)) } x1=(format!("{:.1}", x(change.level.at as f64 - 0.5)))
                     x2=(format!("{:.1}", x(change.level.at as f64 - 0.5))) y1="0" y2=(HEIGHT) {}
@@ -46,9 +51,11 @@ fn thinned(values: &[f64]) -> Vec<usize> {
     if values.len() <= PLACES_MAX * 2 {
         return (0..values.len()).collect();
     }
+
     let mut kept = Vec::new();
     for place in 0..PLACES_MAX {
         let inside = place * values.len() / PLACES_MAX..(place + 1) * values.len() / PLACES_MAX;
+
         let by_value = |a: &usize, b: &usize| values[*a].total_cmp(&values[*b]);
         let mut ends: Vec<usize> = [inside.clone().min_by(by_value), inside.max_by(by_value)]
             .into_iter()
@@ -56,7 +63,9 @@ fn thinned(values: &[f64]) -> Vec<usize> {
             .collect();
         ends.sort_unstable();
         ends.dedup();
+
         kept.extend(ends);
     }
+
     kept
 }

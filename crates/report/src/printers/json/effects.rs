@@ -17,6 +17,7 @@ pub fn effects_json(shown: &FactorEffects<'_>) -> Json {
         .iter()
         .map(|effect| effect_json(&effects.factors[effect.factor], effect))
         .collect();
+
     json!({
         "effects": {
             "design": effects.design.as_ref().map(|design| design_json(&effects.factors, design)),
@@ -33,16 +34,19 @@ pub fn effects_json(shown: &FactorEffects<'_>) -> Json {
 fn design_json(factors: &[Factor], design: &DesignedEffects) -> Json {
     let name = |factor: usize| &factors[factor].name;
     let mixed = |mixed: &MixedInteraction| json!({ "interaction": mixed.factors.map(name), "share": mixed.share });
+
     let confounded = factors.iter().zip(&design.mixed).map(|(factor, of_factor)| {
         let may_be: Vec<Json> = of_factor.iter().map(mixed).collect();
         json!({ "factor": factor.name, "may_also_be": may_be })
     });
+
     let interactions = design.interactions.iter().map(|interaction| {
         let mut json = row_json(&interaction.compared);
         json["interactions"] =
             json!(interaction.pairs.iter().map(|pair| pair.map(name)).collect::<Vec<_>>());
         json
     });
+
     json!({
         "kind": design.kind,
         "targets": design.target_count,
@@ -56,18 +60,22 @@ fn design_json(factors: &[Factor], design: &DesignedEffects) -> Json {
 fn effect_json(factor: &Factor, effect: &Effect) -> Json {
     let combinations =
         effect.combinations.iter().map(|combination| combination_json(factor, combination));
+
     let mut json = row_json(&effect.compared);
+
     json["engine"] = json!(factor.engine);
     json["factor"] = json!(factor.name);
     json["base_level"] = json!(factor.levels[0]);
     json["level"] = json!(factor.levels[effect.level]);
     json["differs"] = json!(effect.differs());
     json["combinations"] = combinations.collect();
+
     json
 }
 
 fn combination_json(factor: &Factor, combination: &CombinationEffect) -> Json {
     let detail = &factor.combinations[combination.index];
+
     let deviation = combination.deviation.map(|deviation| {
         json!({
             "ratio": deviation.ratio,
@@ -76,9 +84,11 @@ fn combination_json(factor: &Factor, combination: &CombinationEffect) -> Json {
             "differs": deviation.is_shown,
         })
     });
+
     let mut json = row_json(&combination.compared);
     json["others"] = json!(detail.others);
     json["base_target"] = json!(detail.targets[0]);
     json["deviation"] = json!(deviation);
+
     json
 }

@@ -16,6 +16,7 @@ pub fn history_json(view: &HistoryView<'_>) -> Value {
             "assay": run.assay,
         })
     });
+
     json!({
         "error_rate": view.error_rate,
         "effect": view.effect,
@@ -26,6 +27,7 @@ pub fn history_json(view: &HistoryView<'_>) -> Value {
 
 fn series_json(view: &HistoryView<'_>, series: &SeriesHistory) -> Value {
     let key = &series.key;
+
     let points = series.points.iter().map(|point| {
         json!({
             "run": point.run,
@@ -35,9 +37,11 @@ fn series_json(view: &HistoryView<'_>, series: &SeriesHistory) -> Value {
             "repeats": point.repeats,
         })
     });
+
     let levels = series.levels.levels.iter().map(|level| {
         json!({ "first": level.points.start, "runs": level.points.len(), "mean": level.mean })
     });
+
     let pending = series
         .levels
         .pending
@@ -66,6 +70,7 @@ fn change_json(view: &HistoryView<'_>, series: &SeriesHistory, change: &Change) 
     let level = change.level;
     let name = |at: usize| &view.names[series.points[at].run];
     let around = &change.circumstances;
+
     let references = around.references.iter().map(|reference| {
         json!({
             "target": reference.target,

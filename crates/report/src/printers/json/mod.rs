@@ -79,6 +79,7 @@ fn interval_json(interval: Interval) -> Value {
 
 fn requirement_json(result: &RequirementResult) -> Value {
     let requirement = &result.requirement;
+
     json!({
         "requirement": requirement.text,
         "target": result.cell.target,
@@ -108,6 +109,7 @@ fn values_json(samples: &[Sample]) -> Vec<Value> {
 /// Returns the mean ratio of a target over all steps.
 fn overall_json(overall: &Overall) -> Value {
     let row = &overall.compared;
+
     json!({
         "target": row.cell.target,
         "steps": overall.step_count,

@@ -20,12 +20,14 @@ use crate::tables::disk_floor;
 pub(super) fn sections(names: &Names<'_>, sources: &[Source], figures: &Figures) -> Markup {
     let are_several = sources.len() > 1;
     let floors = disk_floor::tables_of_runs(sources.iter().map(|source| &source.run));
+
     markup! {
         section id="host" {
             h2 { "Host" (permalink("host")) }
             @for source in sources { (host(source, are_several)) }
             @for floor in &floors { (table(names, floor)) }
         }
+
         section id="settings" {
             h2 { "Targets and their settings" (permalink("settings")) }
             @for (number, source) in sources.iter().enumerate() {
@@ -34,10 +36,12 @@ pub(super) fn sections(names: &Names<'_>, sources: &[Source], figures: &Figures)
             (differences(&figures.settings))
             (settings(sources))
         }
+
         section id="plan" {
             h2 { "Plan" (permalink("plan")) }
             @for source in sources { (plan(source, are_several)) }
         }
+
         section id="method" {
             h2 { "Method" (permalink("method")) }
             (method())
@@ -69,14 +73,17 @@ fn with_origins<'a>(heads: [&str; 3], rows: impl Iterator<Item = [&'a str; 3]>) 
 fn host(source: &Source, has_several: bool) -> Markup {
     let last = source.run.invocations.last();
     let client_hosts = last.map_or(&[][..], |last| &last.client_hosts);
+
     markup! {
         @if has_several { h3 { (clean(&source.run.name)) } }
         @let facts = host_facts(&source.run.host);
+
         p { (clean(&machine(&facts))) }
         details {
             summary { (counted(facts.len(), "fact")) " about the host" }
             (fact_table(&facts))
         }
+
         @for client in client_hosts {
             details {
                 summary { "client host " (clean(&client.name)) }
@@ -107,6 +114,7 @@ fn machine(facts: &[(String, String)]) -> String {
         let found = facts.iter().find(|(name, value)| name == wanted && !value.is_empty());
         found.map(|(name, value)| bytes_of(name, value).unwrap_or_else(|| value.clone()))
     };
+
     let parts = [
         fact("cpu_model"),
         fact("cpu_count").map(|count| format!("{count} CPUs")),
@@ -121,6 +129,7 @@ fn machine(facts: &[(String, String)]) -> String {
 /// Returns the known facts about a host.
 fn host_facts(host: &Host) -> Vec<(String, String)> {
     let mut facts = host.facts.clone();
+
     // The record has these even if the facts lack them.
     let counts =
         [("cpu_count", host.cpu_count.into()), ("memory_total_bytes", host.memory_total_bytes)];
@@ -148,19 +157,23 @@ fn builds(run: &Run, measured: &[&str]) -> Markup {
         let cells = [&build.engine, &build.version, &build.source];
         (build.name.as_str(), markup! { @for cell in cells { td { (clean(cell)) } } })
     });
+
     let commits: Vec<(&str, Markup)> = run
         .builds
         .iter()
         .filter_map(|build| Some((build.name.as_str(), commit_cells(build.commit.as_ref()?))))
         .collect();
+
     let files: Vec<(&str, Markup)> = run
         .builds
         .iter()
         .flat_map(|build| build.files.iter().map(|file| (build.name.as_str(), file_cells(file))))
         .collect();
+
     let mut targets: Vec<&Target> = run.targets.iter().collect();
     targets.retain(|target| !target.set.is_empty());
     targets.retain(|target| measured.is_empty() || measured.contains(&target.name.as_str()));
+
     let declared = targets.into_iter().map(|target| {
         let cells = markup! {
             td {
@@ -188,6 +201,7 @@ fn builds(run: &Run, measured: &[&str]) -> Markup {
                 (text_table(&["build", "file", "size", "SHA-256"], files))
             }
         }
+
         @if !declared.is_empty() {
             details {
                 summary { "settings that the plan declares, of " (counted(declared.len(), "target")) }
@@ -200,6 +214,7 @@ fn builds(run: &Run, measured: &[&str]) -> Markup {
 /// Returns the commit of a build, its time, its recipe, and the compilers with their flags.
 fn commit_cells(commit: &BuiltCommit) -> Markup {
     let seconds = commit.duration_ms as f64 / 1e3;
+
     markup! {
         td {
             (clean(&commit.name())) ": " (clean(&commit.subject)) br;
@@ -208,11 +223,13 @@ fn commit_cells(commit: &BuiltCommit) -> Markup {
                 br; "patch " (clean(&patch.name)) ", SHA-256 " code { (clean(&patch.sha256)) }
             }
         }
+
         td { (moment_of_seconds(commit.committed_unix_s)) }
         td {
             code { (clean(&commit.make)) } " gives " code { (clean(&commit.gives)) }
             br; (format!("took {seconds:.1} s"))
         }
+
         td {
             @for (index, (name, version)) in commit.compilers.iter().enumerate() {
                 @if index > 0 { br; }
@@ -265,6 +282,7 @@ fn cells_with_settings(sources: &[Source]) -> Vec<(usize, &Cell)> {
                 known.key.target == cell.key.target
                     && (is_same_run || known.settings == cell.settings)
             });
+
             if !cell.settings.is_empty() && !is_shown {
                 shown.push((number, cell));
             }
@@ -277,6 +295,7 @@ fn cells_with_settings(sources: &[Source]) -> Vec<(usize, &Cell)> {
 fn differences(settings: &Settings) -> Markup {
     markup! {
         @if !settings.differences.is_empty() { h3 { "What differs between targets" } }
+
         @for comparison in &settings.differences {
             @let count = comparison.settings.len() + comparison.only_a.len() + comparison.only_b.len();
             @if count == 0 {
@@ -288,6 +307,7 @@ fn differences(settings: &Settings) -> Markup {
                 }
             }
         }
+
         @for block in of_targets(&settings.targets) {
             h4 { (block.heading) }
             ul.problems { @for line in &block.lines { li.warning { (clean(line)) } } }
@@ -300,6 +320,7 @@ fn tally(comparison: &Comparison) -> String {
     let count = |mark: DifferenceKind| {
         comparison.settings.iter().filter(|setting| setting.mark == mark).count()
     };
+
     let counts = [
         (count(DifferenceKind::Declared), "declared"),
         (count(DifferenceKind::Unverified), "declared, not reported"),
@@ -311,6 +332,7 @@ fn tally(comparison: &Comparison) -> String {
         .filter(|(count, _)| *count > 0)
         .map(|(count, what)| format!("{count} {what}"))
         .collect();
+
     texts.join(", ")
 }
 
@@ -319,14 +341,17 @@ fn difference_table(comparison: &Comparison) -> Markup {
         let values = [setting.a.as_deref(), setting.b.as_deref()];
         (setting.name.as_str(), difference_cells(values, "not declared", setting.mark))
     });
+
     let only_a = comparison.only_a.iter().map(|setting| {
         let values = [Some(setting.value.as_str()), None];
         (setting.name.as_str(), difference_cells(values, "absent", setting.mark))
     });
+
     let only_b = comparison.only_b.iter().map(|setting| {
         let values = [None, Some(setting.value.as_str())];
         (setting.name.as_str(), difference_cells(values, "absent", setting.mark))
     });
+
     let heads = ["setting", &comparison.a, &comparison.b, "in the plan"];
     text_table(&heads, both.chain(only_a).chain(only_b))
 }
@@ -339,6 +364,7 @@ fn difference_cells(values: [Option<&str>; 2], absent: &str, mark: DifferenceKin
         DifferenceKind::Undeclared => "undeclared",
         DifferenceKind::Unverified => "declared, not reported",
     };
+
     markup! {
         @for value in values {
             @match value {
@@ -354,13 +380,16 @@ fn plan(source: &Source, has_several: bool) -> Markup {
     let plan = &source.run.plan;
     markup! {
         @if has_several { h3 { (clean(&source.run.name)) } }
+
         @if !source.run.command.is_empty() { p { code { (clean(&source.run.command.join(" "))) } } }
         @match &plan.path {
             Some(path) => p { code { (clean(path)) } ", verbatim:" },
             None => p { "The built-in plan:" },
         }
         @if !plan.text.is_empty() { pre tabindex="0" { (clean(&plan.text)) } }
+
         @for set in &plan.sets { p { code { "--set " (clean(set)) } } }
+
         @if !plan.resolved.is_empty() {
             details {
                 summary { "every value and its origin (" (plan.resolved.len()) ")" }
@@ -391,12 +420,14 @@ fn method() -> Markup {
             "is no schedule, and the two are equal. Percentiles and buckets cover the successful operations of all clients; "
             "failures are counted separately."
         }
+
         p {
             b { "Invalid" } " (" code { "!" } ") means that a step ended, but its figures can't be trusted: a check of the data "
             "failed, or the accounting does not add up. Such figures are gray and are not compared. " b { "failed" } " means "
             "that there is no figure; " code { "n/a" } " that the figure does not exist for this engine, host or step; "
             code { "-" } " that the step was not run."
         }
+
         p {
             b { "A requested rate" } " of writes, or of a test's events, is met if at least 95% of it was achieved. If a step misses "
             "its rate, its other figures describe less work than was requested."
@@ -409,6 +440,7 @@ fn method() -> Markup {
             "least 80% of the largest. With several repeats, only missed rates are colored. In the relative tables: faster or "
             "slower than the base."
         }
+
         p {
             b { "Metrics" } " per operation count inserts in load steps, rows indexed in index steps, and queries in query "
             "steps. In key-value steps they count puts, gets, multigets or scans. " code { "cpupq" } " is the CPU time of the whole host in "
@@ -418,6 +450,7 @@ fn method() -> Markup {
             code { "maxop" } " is the longest response time in seconds. " code { "dbgb1" } " is the size of the data, "
             code { "dbgb2" } " with the logs, " code { "rss" } " the memory of the server, in units of 2^30 bytes."
         }
+
         p {
             b { "LSM trees: " } code { "w_amp" } " is the bytes that flushes and compactions wrote, divided by the bytes of keys "
             "and values put; " code { "wal_amp" } " is the same for the log. " code { "r_amp" } " is the blocks looked up for each key or entry "
@@ -432,6 +465,7 @@ fn method() -> Markup {
             summary { "glossary" }
             (text_table(&[], glossary().map(|(word, meaning)| (word, markup! { td { (clean(meaning)) } }))))
         }
+
         details {
             summary { "license of uPlot, which draws the charts" }
             pre { (UPLOT_LICENSE) }

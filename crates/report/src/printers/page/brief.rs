@@ -44,11 +44,13 @@ pub(super) fn brief(
         .filter(|row| row.metric == THROUGHPUT && row.step == step.name && row.ratio.is_some())
         .collect();
     let keys = Keys::among(rows.iter().map(|row| &row.cell));
+
     let short = |text: String| clean(&names.short(&text));
     let count = |wanted: Tone| rows.iter().filter(|row| tone(row) == wanted).count();
 
     markup! {
         @if let Some(base) = base(matrix, step) { span { (short(base)) } }
+
         @if rows.len() <= SHOWN_MAX {
             @for row in &rows {
                 @let cell = ratio_cell(row);
@@ -76,6 +78,7 @@ fn base(matrix: &Matrix<'_>, step: StepHead<'_>) -> Option<String> {
         [one] => rate_text(one),
         [least, .., most] => format!("{} to {}", rate_text(least), rate_text(most)),
     };
+
     let unit = unit(step);
     Some(match means.len() {
         1 => format!("{target} {range} {unit}"),

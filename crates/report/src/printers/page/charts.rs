@@ -96,6 +96,7 @@ fn chart<'c>(place: ChartPlace, title: &'c str, drawn: &[(usize, &'c RowCurve)])
     for (line, drawn) in drawn {
         parts.extend(drawn.parts.iter().map(|(name, curve)| (*line, name.as_str(), curve)));
     }
+
     Chart {
         place,
         title,
@@ -122,9 +123,11 @@ impl Budget {
             let of_charts = charts.clone().map(|chart| budget.size(chart));
             of_charts.chain(ratios.clone().map(|chart| chart.size(budget))).sum::<usize>()
         };
+
         while size(budget) > BYTES_MAX && budget.0 / 2 >= POINTS_MIN {
             budget.0 /= 2;
         }
+
         budget
     }
 
@@ -186,6 +189,7 @@ impl Chart<'_> {
         let wholes = self.curves.iter().map(|(line, curve)| (*line, None, *curve));
         let parts = self.parts.iter().map(|(line, name, curve)| (*line, Some(*name), *curve));
         let has_parts = !self.parts.is_empty();
+
         Plot {
             title: self.title.to_string(),
             note: match bucket {
@@ -208,6 +212,7 @@ pub(crate) fn list<'c>(
     bucket: usize,
 ) -> String {
     let mut out = format!("{{{head}\"k\":{bucket},\"s\":[");
+
     for (at, (line, part, curve)) in curves.enumerate() {
         if at > 0 {
             out.push(',');
@@ -215,6 +220,7 @@ pub(crate) fn list<'c>(
         encode::curve(&mut out, line, part, curve, bucket);
     }
     out.push_str("]}");
+
     out
 }
 

@@ -71,6 +71,7 @@ impl Curve {
         if self.is_constant() {
             return vec![self.points[0]; self.point_count(bucket)];
         }
+
         match (bucket / self.bucket.max(1), self.bucket) {
             (1, _) => self.points.clone(),
             (_, 1) => extremes(&self.points, bucket),
@@ -95,6 +96,7 @@ fn extremes(points: &[f32], length: usize) -> Vec<f32> {
     for chunk in points.chunks(length) {
         let (mut least_at, mut least) = (0, f32::NAN);
         let (mut most_at, mut most) = (0, f32::NAN);
+
         for (at, &value) in chunk.iter().enumerate() {
             if value.is_nan() {
                 continue;
@@ -106,6 +108,7 @@ fn extremes(points: &[f32], length: usize) -> Vec<f32> {
                 (most_at, most) = (at, value);
             }
         }
+
         thinned.extend(if least_at <= most_at { [least, most] } else { [most, least] });
     }
     thinned
@@ -167,11 +170,13 @@ impl Curves {
         if row.kind == record::StepKind::Settle {
             return Self::default();
         }
+
         let mut drawn = load::of_row(row);
         drawn.extend(tree::of_row(row));
         drawn.extend(host::of_row(row));
         drawn.extend(engine::of_row(row));
         drawn.extend(waits::of_row(row));
+
         drawn.retain(|drawn| drawn.whole.points.iter().any(|point| !point.is_nan()));
         Self { drawn, turns: TurnGroups::of(&row.series.turns) }
     }
@@ -180,14 +185,17 @@ impl Curves {
     /// and the engine's counters.
     pub fn take(row: &mut Row) -> Self {
         let curves = Self::of(row);
+
         row.series.host.clear();
         row.series.client_hosts.clear();
         row.series.engine.clear();
         row.series.turns = Vec::new();
+
         for op in row.series.ops.values_mut() {
             op.ok_by_client = Vec::new();
             op.rows_by_client = Vec::new();
         }
+
         curves
     }
 }

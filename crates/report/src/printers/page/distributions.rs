@@ -15,15 +15,18 @@ const TWO_TIMES: &str = "solid: response time; dashed: service time";
 /// Returns the charts of a step's kinds of operation.
 pub(crate) fn of_step(matrix: &Matrix<'_>, step: StepHead<'_>) -> Vec<Plot> {
     let mut charts = Vec::new();
+
     for kind in split_kinds(matrix, step).0 {
         let (times, note) = if has_schedule(matrix, step, kind) {
             ("response and service time", TWO_TIMES)
         } else {
             ("response time", "")
         };
+
         if let Some(data) = json(matrix, step, kind, "nines", percentiles) {
             charts.push(plot(format!("{kind}: percentiles of {times}, ms"), note, data));
         }
+
         if let Some(data) = json(matrix, step, kind, "buckets", shares) {
             let title = format!("{kind}: {times} by bucket, percent of operations");
             charts.push(plot(title, note, data));
@@ -49,14 +52,17 @@ fn json(
         let Some(op) = row.ops.get(kind) else {
             continue;
         };
+
         if let Some(response) = curve(op, Time::Response) {
             curves.push(format!("[{number},0,{response}]"));
         }
+
         // Without a schedule both times are equal.
         if let Some(service) = curve(op, Time::Service).filter(|_| op.scheduled) {
             curves.push(format!("[{number},1,{service}]"));
         }
     }
+
     (!curves.is_empty()).then(|| format!("{{\"x\":\"{x}\",\"s\":[{}]}}", curves.join(",")))
 }
 

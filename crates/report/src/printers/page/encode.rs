@@ -64,6 +64,7 @@ pub(crate) fn curve(
 fn write_point(out: &mut String, point: f64, span: f64) {
     let sizes = [point.abs(), span].into_iter().filter(|size| *size > 0.0);
     let smaller = sizes.fold(f64::INFINITY, f64::min);
+
     // Zero, or a constant curve of zeros.
     if point == 0.0 || !smaller.is_finite() {
         out.push('0');

@@ -31,6 +31,7 @@ impl CounterParts {
         let is_level = |name: &&str| {
             name.split_once('.').is_some_and(|(_, label)| label.parse::<u32>().is_ok())
         };
+
         match role {
             Some(Role::LevelScore) => Self::Scores,
             Some(Role::WriteStallCount) => Self::Reasons,
@@ -67,6 +68,7 @@ pub(super) fn of_row(row: &Row) -> Vec<RowCurve> {
         // States of sessions have a chart of their own.
         let is_sample_count = WaitView::ALL.iter().any(|view| view.samples() == name);
         let is_state = is_sample_count || WaitView::of_gauge(name).is_some();
+
         // Values since the database was opened say nothing about a second.
         let is_since_opened = matches!(series.role, Some(Role::UptimeSeconds | Role::StallPercent));
         if tree::is_drawn(series.role) || is_since_opened || is_state {
@@ -141,6 +143,7 @@ fn of_counter(row: &Row, whole: &str, names: &[&str]) -> RowCurve {
         CounterParts::Scores => "level_score, largest",
         _ => whole,
     };
+
     RowCurve {
         moved: has_moved,
         parts,

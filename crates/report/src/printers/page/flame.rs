@@ -51,6 +51,7 @@ impl Trees {
 
     fn within(profiles: &[ProfilePair<'_>], bytes_max: usize) -> Self {
         let mut share_min = SHARE_MIN;
+
         loop {
             // The names are collected anew: those of frames that were dropped need no space.
             let mut names = FrameNames::default();
@@ -68,6 +69,7 @@ impl Trees {
             if size <= bytes_max || share_min >= 1.0 {
                 return Self { trees, names, share_min };
             }
+
             share_min *= 2.0;
         }
     }
@@ -99,8 +101,10 @@ impl FrameNames {
 /// `share_min` of both counts toward its caller.
 fn write(sides: &[ProfileSide<'_>], share_min: f64, names: &mut FrameNames) -> String {
     let stacks = sides.iter().map(|side| side.profile.stacks.as_ref());
+
     let all = Calls::of(stacks, |_, _| true);
     let inclusive = all.inclusive();
+
     // The first node is the whole.
     let calls = all.of_nodes(|node| {
         inclusive.iter().any(|samples| samples[node] as f64 >= samples[0] as f64 * share_min)
@@ -114,12 +118,14 @@ fn write(sides: &[ProfileSide<'_>], share_min: f64, names: &mut FrameNames) -> S
         })
         .collect();
     let outside_frames: Vec<String> = calls.own.iter().map(|own| own[0].to_string()).collect();
+
     let mut out = format!(
         "{{\"us\":[{}],\"enough\":{},\"n\":[{}",
         costs.join(","),
         sides.iter().all(|side| side.totals.is_enough()),
         outside_frames.join(",")
     );
+
     write_callees(&calls, 0, &mut 0, names, &mut out);
     out + "]}"
 }
@@ -134,6 +140,7 @@ fn write_callees(
     out: &mut String,
 ) {
     let name = |node: &usize| calls.tree.names()[calls.tree.name(*node)].as_str();
+
     let mut callees: Vec<usize> = calls.tree.callees(node).collect();
     callees.sort_by_key(name);
 

@@ -54,6 +54,7 @@ pub(super) fn section(names: &Names<'_>, comparison: &Comparison<'_>) -> Markup 
     merged.retain(|profile| {
         figures.profiled.iter().any(|step| step.row.reported && step.row.step == profile.step)
     });
+
     let shown = shown_profiles(names, comparison, &merged);
     let first = first(&compared.profiles, &shown);
     let pairs: Vec<ProfilePair<'_>> = shown.iter().map(ShownProfile::pair).collect();
@@ -187,6 +188,7 @@ fn controls(shown: &[ShownProfile<'_>]) -> Markup {
 fn graph(shown: &ShownProfile<'_>, tree: &str, operation: &str) -> Markup {
     let ShownProfile { profile, totals, base, label, .. } = shown;
     let step = clean(&profile.step);
+
     markup! {
         h3 { (label) ", " (step) }
         p.note { (marked(&facts(totals))) }
@@ -201,18 +203,21 @@ fn missing(profiled: &[ProfiledStep], merged: &[MergedProfile<'_>]) -> Markup {
     let mut places: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for step in profiled.iter().filter(|step| step.row.reported) {
         let row = &step.row;
+
         let has_graph = |profile: &MergedProfile<'_>| {
             profile.totals.is_some()
                 && profile.step == row.step
                 && profile.cell.target == row.cell.target
                 && profile.cell.load() == row.cell.load()
         };
+
         let reason = match &step.profile.missing {
             Some(reason) => reason.as_str(),
             // Another repeat has a profile.
             None if merged.iter().any(has_graph) => continue,
             None => "no valid repeat has samples and CPU time per operation",
         };
+
         let place = format!("{} in {}", row.cell.target, row.step);
         places.entry(reason).or_default().push(place);
     }

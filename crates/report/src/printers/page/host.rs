@@ -90,6 +90,7 @@ fn of_costs(row: &Row) -> Vec<RowCurve> {
     let Some(done) = done(row) else {
         return Vec::new();
     };
+
     let mut all = Vec::new();
     for (at, (title, columns, divisor)) in COSTS.into_iter().enumerate() {
         let unit = if at == 0 { ", \u{b5}s" } else { "" };
@@ -97,6 +98,7 @@ fn of_costs(row: &Row) -> Vec<RowCurve> {
         let values = for_each(&sum(row, columns, divisor), &done);
         all.push(RowCurve::whole(ChartPlace::Cost, at, title, &sampled(row, values)));
     }
+
     all
 }
 
@@ -140,6 +142,7 @@ fn of_client_host_figure(
 ) -> RowCurve {
     let hosts = &row.series.client_hosts;
     let whole = sampled(row, values(&added_hosts(hosts)));
+
     let mut parts = Vec::new();
     // A single host is the whole.
     if hosts.len() > 1 {
@@ -148,6 +151,7 @@ fn of_client_host_figure(
             parts.push((host.host.clone(), curve));
         }
     }
+
     RowCurve {
         parts,
         parts_are: "each host",

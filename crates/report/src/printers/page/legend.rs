@@ -49,6 +49,7 @@ impl Legend {
                 known.lines.push(number);
                 continue;
             }
+
             let target = position_or_push(&mut targets, &line.cell.target);
             let load = position_or_push(&mut loads, line.cell.load());
             entries.push(LegendEntry { cell, lines: vec![number], color: target, dash: load });
@@ -62,6 +63,7 @@ impl Legend {
             entry.dash = (entry.dash + entry.color / COLOR_COUNT) % DASHES.len();
             entry.color %= COLOR_COUNT;
         }
+
         Self { entries }
     }
 
@@ -73,9 +75,11 @@ impl Legend {
     /// Returns the entries that ran a step, with their rows.
     fn in_step<'m>(&self, matrix: &Matrix<'m>, step: StepHead<'_>) -> Vec<StepEntry<'_, 'm>> {
         let mut found = Vec::new();
+
         for (number, entry) in self.entries.iter().enumerate() {
             let lines = entry.lines.iter().map(|line| &matrix.lines[*line]);
             let rows: Vec<&Row> = lines.filter_map(|line| line.row(step.name)).collect();
+
             if !rows.is_empty() {
                 found.push(StepEntry { number, entry, rows });
             }
@@ -96,6 +100,7 @@ impl Legend {
                 serde_json::json!([named.short_label(line), clean(&line.cell.target), entry])
             })
             .collect();
+
         let keys = self.keys();
         let entries: Vec<Value> = self
             .entries
@@ -117,7 +122,9 @@ impl Legend {
     pub(super) fn buttons(&self, named: NamedMatrix<'_>, step: StepHead<'_>) -> Markup {
         let entries = self.in_step(named.matrix, step);
         let standing_out = standing_out(named.matrix, &entries);
+
         let are_many = standing_out.is_some();
+
         let reasons = |number: usize| {
             let of_entry = standing_out.iter().flatten().filter(|entry| entry.number == number);
             of_entry.map(|entry| entry.reason).collect::<Vec<_>>().join(", ")
@@ -129,10 +136,12 @@ impl Legend {
                 @for entry in &entries {
                     (button(named, self.keys(), entry, &reasons(entry.number), are_many))
                 }
+
                 @if entries.len() >= MANY_BUTTONS {
                     button.all type="button" { "all" }
                     button.none type="button" { "none" }
                 }
+
                 button.whole type="button" hidden { "show all seconds" }
                 @if repeats_max > 1 { small { "bold: median of repeats · thin: each repeat" } }
             }

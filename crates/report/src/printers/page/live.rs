@@ -29,6 +29,7 @@ pub fn live_page() -> String {
 
                 main {
                     (so_far_table("compared", "So far"))
+
                     section #running hidden {
                         h2 { "Running step" }
                         div .scroll {
@@ -44,6 +45,7 @@ pub fn live_page() -> String {
                             "operations have a schedule, otherwise service time; percentiles cover all clients."
                         }
                     }
+
                     div #charts .charts {}
                     (so_far_table("ended", "Finished cells"))
                     noscript { p { "This page needs JavaScript; " a href="metrics" { "metrics" } " don't." } }

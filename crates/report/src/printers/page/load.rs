@@ -23,9 +23,11 @@ pub(super) fn of_row(row: &Row) -> Vec<RowCurve> {
 fn add_kind(all: &mut Vec<RowCurve>, row: &Row, kind: &str, op: &OpSeries) {
     let role = row.role_of(kind);
     let order = 4 * role.facts().place;
+
     let counts_rows = role.facts().charted == OpChart::Rows;
     let done = if counts_rows { &op.rows } else { &op.ok };
     let rates = rates(row, counts(done));
+
     all.push(RowCurve {
         parts: by_client(row, op, counts_rows),
         parts_are: "each client",
@@ -38,6 +40,7 @@ fn add_kind(all: &mut Vec<RowCurve>, row: &Row, kind: &str, op: &OpSeries) {
     if is_scheduled {
         times.push((2, "service", &op.service_us_max));
     }
+
     for (after, time, us_max) in times {
         let title = format!("{kind}: longest {time} time in each second, ms");
         all.push(RowCurve {

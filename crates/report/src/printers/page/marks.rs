@@ -37,11 +37,13 @@ pub(super) fn of_step(matrix: &Matrix<'_>, step: StepHead<'_>) -> Markup {
     let mut kinds: Vec<&str> = marks.iter().map(|mark| mark.event.kind.as_str()).collect();
     kinds.sort_unstable();
     kinds.dedup();
+
     markup! {
         p.note.marks {
             "Bars above a chart are events of the engine's log, from the top: " (clean(&kinds.join(", "))) "."
             @if marks.len() < count { " Of " (count) " events, the charts show " (marks.len()) ": the longest of each kind." }
         }
+
         script.marks type="application/json" { (PreEscaped(data(&kinds, &marks))) }
     }
 }
@@ -65,6 +67,7 @@ fn longest_of_each_kind(events: &[LogEvent], count: usize) -> Vec<&LogEvent> {
         *rank += 1;
         *rank
     });
+
     longest.truncate(count);
     longest
 }

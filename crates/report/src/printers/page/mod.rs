@@ -142,6 +142,7 @@ pub struct Page<'a> {
 /// Returns a report as one HTML file.
 pub fn html_page(page: &Page<'_>) -> String {
     let Page { sources, figures, .. } = *page;
+
     let nothing = Run::default();
     let planned = sources.first().map_or(&nothing, |source| &source.run);
     let run = &*with_measured_base(planned, figures);
@@ -163,6 +164,7 @@ pub fn html_page(page: &Page<'_>) -> String {
 
     let legend = Legend::of(&matrix);
     let titles: Vec<String> = sources.iter().map(|source| clean(&source.run.name)).collect();
+
     markup! {
         (DOCTYPE)
         html lang="en" {
@@ -171,6 +173,7 @@ pub fn html_page(page: &Page<'_>) -> String {
                 title { (titles.join(", ")) " - Assay" }
                 style { (PreEscaped(UPLOT_STYLE)) (PreEscaped(STYLE)) (PreEscaped(plot::STYLE)) }
             }
+
             body {
                 a.skip href="#answer" { "Skip to the answer" }
                 (contents(&matrix, figures))
@@ -178,6 +181,7 @@ pub fn html_page(page: &Page<'_>) -> String {
                 main {
                     (basis_of_answer(named, &comparison))
                     (summary(named, &comparison, sources))
+
                     section id="problems" {
                         h2 { "Problems and warnings" (permalink("problems")) }
                         (problem_list(page, &problems))
@@ -188,10 +192,12 @@ pub fn html_page(page: &Page<'_>) -> String {
                         @for step in &steps { (step::section(named, &comparison, &legend, step, budget)) }
                         (step::settling(sources))
                     }
+
                     (work(&names, &comparison))
                     (functions::section(&names, &comparison))
                     (appendix::sections(&names, sources, figures))
                 }
+
                 (legend.data(named))
                 script { (PreEscaped(UPLOT_SCRIPT)) }
                 @for each in SCRIPTS { script { (PreEscaped(each)) } }
@@ -229,8 +235,10 @@ fn header(
             @for (number, source) in sources.iter().enumerate() {
                 (head(names, source, &Measured::of(page.figures, number), (sources.len() > 1).then_some(number + 1)))
             }
+
             h1 { (typeset(&clean(&answer.heading))) }
             @for sentence in answer.sentences.iter().chain(&answer.remedy) { p.more { (marked(sentence)) } }
+
             (other_base(sources, comparison))
             (judgement(page.figures))
             (failures(problems, sources))
@@ -252,11 +260,13 @@ fn other_base(sources: &[Source], comparison: &Comparison<'_>) -> Markup {
 fn basis_of_answer(named: NamedMatrix<'_>, comparison: &Comparison<'_>) -> Markup {
     let Comparison { run, figures, compared, findings, .. } = *comparison;
     let NamedMatrix { matrix, names } = named;
+
     markup! {
         section id="answer" aria-label="the basis of the answer" {
             (overview::overview(comparison))
             @if run.search.is_some() { (tables(names, searches::table(run, figures).into_iter().collect())) }
             @else if compared.rows.is_empty() { (tables(names, classic::summary(matrix))) }
+
             (passages::findings(findings))
         }
     }
@@ -280,10 +290,12 @@ pub(crate) fn head_start<'s>(more: &str, scripts: impl Iterator<Item = &'s str>)
             format!("'sha256-{}'", STANDARD.encode(hash))
         })
         .collect();
+
     let policy = format!(
         "default-src 'none'; {more}style-src 'unsafe-inline'; script-src {}; img-src data:",
         hashes.join(" ")
     );
+
     markup! {
         meta charset="utf-8";
         meta name="viewport" content="width=device-width, initial-scale=1";
@@ -295,16 +307,19 @@ pub(crate) fn head_start<'s>(more: &str, scripts: impl Iterator<Item = &'s str>)
 /// Returns the section with the plots and the tables over all steps.
 fn summary(named: NamedMatrix<'_>, comparison: &Comparison<'_>, sources: &[Source]) -> Markup {
     let NamedMatrix { matrix, names } = named;
+
     markup! {
         section id="results" {
             h2 { "Summary" (permalink("results")) }
             (plots::sections(comparison))
             (passages::effects(&comparison.factor_effects()))
             @if !comparison.compared.rows.is_empty() { (compared_summary(named, comparison)) }
+
             (tables(names, classic::rates(matrix)))
             (table(names, &lsm::stalled(matrix)))
             (table(names, &classic::fairness(matrix)))
             (tables(names, grouped::costs(matrix)))
+
             (folded("times, lengths and debt of each target", markup! {
                 (tables(names, grouped::times(matrix)))
                 (tables(names, classic::lengths(matrix)))
@@ -313,6 +328,7 @@ fn summary(named: NamedMatrix<'_>, comparison: &Comparison<'_>, sources: &[Sourc
             (folded("targets", markup! { @for (number, source) in sources.iter().enumerate() {
                     (target_list(&source.run, &measured_targets(comparison.figures, number)))
                 } }))
+
             (unreported(matrix))
         }
     }
@@ -322,16 +338,19 @@ fn summary(named: NamedMatrix<'_>, comparison: &Comparison<'_>, sources: &[Sourc
 fn compared_summary(named: NamedMatrix<'_>, comparison: &Comparison<'_>) -> Markup {
     let NamedMatrix { matrix, names } = named;
     let method = Method::of_comparison(comparison.compared);
+
     markup! {
         (tables(names, classic::summary(matrix)))
         (folded("throughput relative to the base, in figures", tables(names, compared::verdicts(comparison))))
         (tables(names, compared::other_verdicts(comparison)))
         (tables(names, compared::costs(comparison)))
+
         (folded("waits and plans that differ", markup! {
             (tables(names, compared::waits(comparison)))
             (tables(names, compared::system_calls(comparison)))
             (tables(names, compared::plans(comparison)))
         }))
+
         (folded("how targets were compared", markup! {
             @for text in method.all() { p { (marked(text)) } }
         }))
@@ -363,6 +382,7 @@ fn how_to_read_charts() -> Markup {
             "Charts show each second of a step. A second without completed operations is drawn as zero; its response time is "
             "a gap. An incomplete last second is scaled to a whole one, or omitted if it is shorter than 0.1 s."
         }
+
         p.note.on-screen {
             "A color is a target. If a target was repeated, the bold line is the median of its repeats in each second, and a thin line is "
             "one repeat. Above the charts of a step are buttons for the targets: click one to hide its lines, Ctrl-click it to hide all "
@@ -370,6 +390,7 @@ fn how_to_read_charts() -> Markup {
             "removes its color, and Shift-click hides it. Drag in a chart to zoom all charts of the step; double-click to zoom out. Keyboard: Tab to a "
             "chart, arrow keys to move along it, " kbd { "+" } " and " kbd { "\u{2212}" } " to zoom, " kbd { "Esc" } " to zoom out."
         }
+
         noscript { p.note { "Charts need JavaScript; the tables don't." } }
     }
 }
@@ -432,6 +453,7 @@ fn head(
     let class = if run.status == Status::Complete { "status" } else { "status bad" };
     let is_measured = |target: &str| targets.is_empty() || targets.contains(&target);
     let cells = run.cells.iter().map(|cell| &cell.key).filter(|cell| is_measured(&cell.target));
+
     let counts: BTreeSet<u32> = cells.clone().map(|cell| cell.clients).collect();
     let clients: Vec<String> = counts.iter().map(u32::to_string).collect();
     let repeats = cells.map(|cell| cell.repeat).max().unwrap_or(0);
@@ -445,6 +467,7 @@ fn head(
             " · " (measured_count(targets.len(), run.targets.len(), "target"))
             @if let Some(shared) = names.shared() { " · " (clean(&shared)) }
             @if !clients.is_empty() { " · " (clients.join(", ")) @if clients == ["1"] { " client" } @else { " clients" } }
+
             @if repeats > 1 { " · " (measured_count(measured.repeats, repeats as usize, "repeat")) }
             " · seed " (run.seed) " · assay " (clean(&run.assay.to_string()))
         }
@@ -455,10 +478,12 @@ fn head(
 fn target_list(run: &Run, measured: &[&str]) -> Markup {
     let is_planned = |name: &str| run.targets.iter().any(|target| target.name == name);
     let mut lines = targets(run);
+
     // What all targets of an engine share has a line without a target.
     lines.retain(|line| {
         measured.is_empty() || !is_planned(&line.name) || measured.contains(&line.name.as_str())
     });
+
     markup! {
         dl.targets {
             @for target in &lines { div { dt { (clean(&target.name)) } dd { (clean(&target.text)) } } }
@@ -487,6 +512,7 @@ fn contents(matrix: &Matrix<'_>, figures: &Figures) -> Markup {
     });
 
     let filter = "show only matching targets and steps";
+
     markup! {
         nav aria-label="contents" {
             button.here type="button" aria-expanded="false" { "Contents" }
@@ -496,6 +522,7 @@ fn contents(matrix: &Matrix<'_>, figures: &Figures) -> Markup {
                     li data-of=(clean(step.name)) { a href={ "#step-" (anchor(step.name)) } { (clean(step.name)) } }
                 }
             }
+
             div.filter role="search" {
                 input type="search" aria-label=(filter) placeholder="filter: pg17.* l.i*" autocomplete="off" spellcheck="false";
                 output {}
@@ -508,6 +535,7 @@ fn contents(matrix: &Matrix<'_>, figures: &Figures) -> Markup {
 fn unreported(matrix: &Matrix<'_>) -> Markup {
     let steps = &matrix.unreported;
     let names: Vec<String> = steps.iter().map(|step| clean(step.name)).collect();
+
     markup! {
         @if !names.is_empty() {
             details id="unreported" {

@@ -189,10 +189,12 @@ impl FactorChange {
     /// Returns its column.
     fn subject<'a>(self, effects: &Effects) -> Subject<'a> {
         let factor = &effects.factors[self.factor];
+
         let engines = distinct(effects.factors.iter().map(|factor| &factor.engine));
         let change = factor.change(self.level);
         // Options of different engines may have the same name.
         let label = if engines.len() > 1 { format!("{} {change}", factor.engine) } else { change };
+
         Subject {
             name: None,
             label: typeset(&label),
@@ -235,6 +237,7 @@ fn subjects_of<'a>(
             is_single: false,
         });
     }
+
     rank(&mut subjects);
     subjects
 }
@@ -264,6 +267,7 @@ fn remove_without_results(
             None => by_reason.push((reason, vec![&subject.label])),
         }
     }
+
     let texts = by_reason.iter().map(|(reason, names)| format!("{} ({reason})", enumerated(names)));
     let texts: Vec<String> = texts.collect();
 
@@ -328,6 +332,7 @@ impl<'a> Square<'a> {
         let Some(ratio) = row.ratio else {
             return square;
         };
+
         square.row = Some(row);
         square.cell.text = match row.interval {
             Some(interval) => interval.digits_of(ratio),
@@ -399,7 +404,9 @@ fn rank(subjects: &mut [Subject<'_>]) {
     if order.len() < 3 {
         return;
     }
+
     order.sort_by(|(_, a), (_, b)| b.total_cmp(a));
+
     for (rank, (at, _)) in (1..).zip(order) {
         subjects[at].rank = Some(rank);
     }

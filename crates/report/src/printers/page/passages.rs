@@ -21,6 +21,7 @@ const FIGURES_SHOWN: usize = 3;
 /// Returns the findings as a section; empty without findings.
 pub(crate) fn findings(findings: &[Finding]) -> Markup {
     let findings = FindingPassages::of(findings, "\u{b5}s");
+
     markup! {
         @if !findings.shown.is_empty() {
             section id="findings" {
@@ -48,6 +49,7 @@ fn figures_of_finding(figures: &Table) -> Markup {
     shown.rows.truncate(FIGURES_SHOWN);
     others.rows.drain(..shown.rows.len());
     others.id += "-others";
+
     markup! {
         (table(&Names::default(), &shown))
         @if !others.rows.is_empty() {
@@ -76,6 +78,7 @@ pub(super) fn effects(shown: &FactorEffects<'_>) -> Markup {
             section id="factors" {
                 h3 { "Effects of factors" (permalink("factors")) }
                 ul { @for factor in &effects.factors { li { (marked(&described(factor))) } } }
+
                 @for figures in &of_factors { (table(&Names::default(), figures)) }
                 @if !of_combinations.is_empty() {
                     details {
@@ -83,6 +86,7 @@ pub(super) fn effects(shown: &FactorEffects<'_>) -> Markup {
                         @for figures in &of_combinations { (table(&Names::default(), figures)) }
                     }
                 }
+
                 p.note { (how(effects)) }
                 @for text in &Method::of_effects(effects).paragraphs { p.note { (marked(text)) } }
             }

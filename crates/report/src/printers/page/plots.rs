@@ -12,6 +12,7 @@ use crate::tables::compared::Board;
 pub(super) fn sections(comparison: &Comparison<'_>) -> Markup {
     let board = Board::new(comparison);
     let subject = subject(&board);
+
     markup! {
         @for PlotSection { id, heading, plots } in chart_sections(&board) {
             @if !plots.is_empty() {
@@ -47,18 +48,22 @@ fn figure(plot: &Plot<'_>, subject: &str) -> Markup {
                 h4 { (plot.title) (permalink(&format!("plot-{}", plot.id))) }
                 (save_link(plot, subject))
             }
+
             @if plot.is_of_one_size() { div.panels { (panels(plot, true)) } } @else {
                 div.panels.wide { (panels(plot, true)) }
                 div.panels.narrow { (panels(plot, false)) }
             }
+
             ul.key {
                 @for (mark, meaning) in plot.keys() {
                     li { svg.drawn width="24" height="12" viewBox="0 -6 24 12" aria-hidden="true" { (mark) } (meaning) }
                 }
             }
+
             p.note { (plot.note) }
         }
     };
+
     PreEscaped(clean(&figure.into_string()))
 }
 

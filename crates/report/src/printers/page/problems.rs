@@ -18,12 +18,14 @@ const PLACES_MAX: usize = 8;
 pub(super) fn problem_list(page: &Page<'_>, problems: &[Problem]) -> Markup {
     markup! {
         @if problems.is_empty() { p { "None: every step ended as planned, and every check of the data passed." } }
+
         ul.problems {
             @for problem in problems { (problem_item(problem)) }
             @for note in page.notes {
                 li class="warning" { span.word { (Severity::Warning.word()) } ": " (marked(note)) }
             }
         }
+
         @for cell in page.sources.iter().flat_map(|source| &source.cells) { (failure(cell)) }
     }
 }
@@ -34,6 +36,7 @@ fn problem_item(problem: &Problem) -> Markup {
         Severity::Invalid => "invalid",
         Severity::Warning => "warning",
     };
+
     markup! {
         li class=(class) {
             span.word { (problem.severity.word()) } ": "
@@ -41,6 +44,7 @@ fn problem_item(problem: &Problem) -> Markup {
                 @if index > 0 { "; " }
                 (marked(text))
             }
+
             @if !problem.places.is_empty() {
                 span.soft {
                     " (" (clean(&listed(&problem.places, PLACES_MAX, "; ")))
@@ -92,6 +96,7 @@ fn failure(record: &CellRecord) -> Markup {
                         @if let Some(step) = step { " " (clean(step)) }
                         ": what to do, and the end of the server's log"
                     }
+
                     @for cause in &failure.causes { p { (marked(cause)) } }
                     @if let Some(help) = &failure.help { p { "help: " (marked(help)) } }
                     @if !failure.log_tail.is_empty() { pre { (clean(&failure.log_tail.join("\n"))) } }

@@ -66,6 +66,7 @@ pub(super) fn section(
     let id = format!("step-{}", anchor(charts.step.name));
     let is_short =
         matrix.measured().count() <= OPEN_STEPS_MAX && matrix.lines.len() <= OPEN_LINES_MAX;
+
     markup! {
         section.step id=(id) data-of=(clean(charts.step.name)) {
             details open[is_short] {
@@ -104,13 +105,16 @@ fn body(
         @if charts.at(&load).next().is_none() {
             p.note { "No charts by second: the step ended in its first second." }
         }
+
         @if !charts.charts.is_empty() || !charts.distributions.is_empty() {
             (legend.buttons(named, step))
             (marks::of_step(matrix, step))
         }
+
         @if let Some(ratios) = &charts.ratios {
             div.charts { (figure(&ratios.plot(&names.short(matrix.base), budget), step)) }
         }
+
         (figures(charts, &load, budget))
         @if !charts.distributions.is_empty() {
             div.charts {
@@ -124,14 +128,17 @@ fn body(
                 @for host in &host_tables { (table(names, host)) }
             }
         }
+
         (folded_figures(charts, ChartPlace::Cost, "what an operation cost, second by second", budget))
         (folded_figures(charts, ChartPlace::Host, "host and server, second by second", budget))
         (folded_figures(charts, ChartPlace::Engine, "counters of the engine that changed, second by second", budget))
 
         @for quality in quality::tables(matrix, step) { (table(names, &quality)) }
         @for lsm in lsm::tables(matrix, step) { (table(names, &lsm)) }
+
         (times_of_kinds(named, step))
         (table(names, &turns_table::totals(matrix, step)))
+
         @if !counters.is_empty() {
             details { summary { "counters of the engine (" (counters.rows.len()) ")" } (table(names, &counters)) }
         }
@@ -141,15 +148,18 @@ fn body(
 /// Returns the tables of times; those of bookkeeping operations are folded.
 fn times_of_kinds(NamedMatrix { matrix, names }: NamedMatrix<'_>, step: StepHead<'_>) -> Markup {
     let (kinds, others) = split_kinds(matrix, step);
+
     // Identifiers must be unique in a page.
     let beside = |mut table: Table| {
         table.id += "-beside";
         table
     };
+
     markup! {
         (table(names, &times::buckets(matrix, step, &kinds)))
         (table(names, &times::percentiles(matrix, step, &kinds)))
         (table(names, &times::accounting(matrix, step)))
+
         @if !others.is_empty() {
             details {
                 summary { "times of bookkeeping operations: " (clean(&others.join(", "))) }
@@ -176,6 +186,7 @@ fn folded_figures(
     budget: Budget,
 ) -> Markup {
     let count = charts.at(&[place]).count();
+
     markup! {
         @if count > 0 {
             details {
@@ -209,6 +220,7 @@ pub(super) fn settling(sources: &[Source]) -> Markup {
         .flat_map(|source| &source.cells)
         .filter(|record| record.steps.iter().any(|step| step.settle.is_some()))
         .collect();
+
     markup! {
         @if !settled.is_empty() {
             section id="step-settling" {
@@ -230,7 +242,9 @@ fn settle_item(step: &Step) -> Markup {
     let Some(settle) = &step.settle else {
         return markup! {};
     };
+
     let warnings = step.warnings.iter().filter(|warning| warning.code.starts_with("settle::"));
+
     markup! {
         li {
             b { (clean(&step.name)) } ": "
@@ -238,11 +252,13 @@ fn settle_item(step: &Step) -> Markup {
                 @if index > 0 { ", " }
                 code { (clean(what)) } " " (duration(*took_ns as f64 / 1e9))
             }
+
             @for counter in &settle.pending_after {
                 "; " (clean(&counter.name)) " " (counter.value)
                 // Levels are the shape of a tree, not pending work.
                 @if !counter.name.starts_with("level_") { " still pending" }
             }
+
             @for warning in warnings {
                 "; " b { (marked(&warning.text)) }
             }

@@ -36,14 +36,17 @@ pub(crate) fn table(names: &Names<'_>, table: &Table) -> Markup {
     let repeated_columns = columns_by_target(table);
     let has_repeats = repeated_rows.is_some() || repeated_columns.is_some();
     let legend = if has_repeats { without_shades(table.legend()) } else { table.legend() };
+
     // Without any mark, no cell keeps room for one.
     let bare = table.cells().all(|cell| cell.mark.is_empty());
+
     markup! {
         div.block id=(table.id) {
             h4 {
                 span id={ "title-" (table.id) } { (clean(&table.title)) } (permalink(&table.id))
                 @if has_repeats { " " button.repeats type="button" aria-pressed="false" { "each repeat" } }
             }
+
             div.scroll tabindex="0" role="group" aria-labelledby={ "title-" (table.id) } {
                 table class={ "figures" @if bare { " bare" } } aria-labelledby={ "title-" (table.id) } {
                     @if let Some(columns) = &repeated_columns {
@@ -56,11 +59,13 @@ pub(crate) fn table(names: &Names<'_>, table: &Table) -> Markup {
                     }
                 }
             }
+
             @if !legend.is_empty() {
                 ul.key {
                     @for (tone, meaning) in &legend { li { b class=(tone_class(*tone)) { (mark(tone.mark())) } (meaning) } }
                 }
             }
+
             @if !table.names.is_empty() { p.note { (marked(&table.names.join("; "))) } }
             @for note in &table.notes { p.note { (marked(note)) } }
         }
@@ -69,6 +74,7 @@ pub(crate) fn table(names: &Names<'_>, table: &Table) -> Markup {
 
 fn table_head(names: &Names<'_>, table: &Table, bare: bool) -> Markup {
     let subjects = column_subjects(names, table);
+
     markup! {
         thead { tr {
             @for head in &table.lead { th scope="col" { (clean(head)) } }
@@ -109,6 +115,7 @@ fn body_by_target(
                         @for median in &group.medians { (median_cell(median, bare)) }
                     }
                 }
+
                 @for row in &group.rows {
                     tr.repeat[group.rows.len() > 1].target[row.target] {
                         (row_heads(names, &table.lead, &row.lead))
@@ -137,6 +144,7 @@ fn head_by_columns(
                     @let text = format!("{}\nmedian of {count}", group.target);
                     (column_head(head_of(names.target_in(&text).as_ref(), &text), "n", bare))
                 }
+
                 @let class = if count > 1 { "n repeat" } else { "n" };
                 @for text in group.columns.iter().map(|at| &table.columns[*at]) {
                     (column_head(head_of(names.target_in(text).as_ref(), text), class, bare))
@@ -164,6 +172,7 @@ fn body_by_columns(
             @for (number, row) in table.rows.iter().enumerate() {
                 tr class=[row_class(table, number)] {
                     (row_heads(names, &table.lead, &row.lead))
+
                     @for group in groups {
                         @let is_repeated = group.columns.len() > 1;
                         @if is_repeated { (median_cell(&group.median(row), bare)) }
@@ -196,8 +205,10 @@ fn figure(cell: &Cell, tone: Tone, bare: bool) -> Markup {
 fn figure_of(cell: &Cell, tone: Tone, bare: bool, is_repeat: bool) -> Markup {
     let class = [tone_class(tone), if is_repeat { "repeat" } else { "" }].join(" ");
     let class = class.trim();
+
     // Without its color, the mark of the best and the worst has no meaning.
     let marked = if tone == cell.tone { mark(&cell.mark) } else { String::new() };
+
     markup! {
         td class=[(!class.is_empty()).then_some(class)] style=[share(cell.share)] {
             (clean(&cell.text)) @if !bare { span.m { (marked) } }
@@ -209,10 +220,12 @@ fn figure_of(cell: &Cell, tone: Tone, bare: bool, is_repeat: bool) -> Markup {
 fn median_cell(median: &Median, bare: bool) -> Markup {
     let Median { cell, value, spread_pct } = median;
     let class = tone_class(cell.tone);
+
     let spread = spread_pct.filter(|percent| *percent >= 0.5).map(|percent| match percent {
         percent if percent < 1000.0 => format!("\u{b1}{percent:.0}%"),
         _ => "\u{b1}>999%".to_owned(),
     });
+
     markup! {
         td class=[(!class.is_empty()).then_some(class)] style=[share(cell.share)] data-value=[value] {
             (clean(&cell.text)) small.spread { (spread.unwrap_or_default()) }
@@ -267,7 +280,9 @@ fn head_of(subject: Option<&Subject<'_>>, text: &str) -> HeadText {
     let Some(subject) = subject else {
         return HeadText { name: None, title: None, text: clean(text) };
     };
+
     let name = clean(subject.name);
+
     HeadText {
         title: subject.is_short.then(|| name.clone()),
         name: Some(name),

@@ -38,6 +38,7 @@ pub(super) fn of_row(row: &Row) -> Vec<RowCurve> {
 
         let values: Vec<Option<f64>> =
             series.values.iter().map(|value| value.map(|value| value / divisor)).collect();
+
         // A counter that is always zero says nothing.
         let moved = values.iter().flatten().any(|value| *value > 0.0);
         all.push(RowCurve {

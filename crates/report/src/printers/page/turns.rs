@@ -106,15 +106,19 @@ impl<'c> RatioLine<'c> {
     fn ratios(&self, width: f64) -> Vec<Option<f64>> {
         let length = self.target.whole().seconds;
         let mut sums = vec![(TurnGroup::default(), TurnGroup::default()); count(length, width)];
+
         let mut begun = 0.0;
+
         for (target, base) in self.groups() {
             let middle = begun + target.seconds / 2.0;
             begun += target.seconds;
+
             if let Some((target_sum, base_sum)) = sums.get_mut((middle / width) as usize) {
                 target_sum.add(target);
                 base_sum.add(base);
             }
         }
+
         sums.into_iter().map(|(target, base)| ratio(target, base)).collect()
     }
 
@@ -150,11 +154,13 @@ pub(crate) fn of_step<'c>(
         if !matrix.is_other(line) {
             continue;
         }
+
         let base = matrix.base_of(line).filter(|base| base.run == line.run);
         if let (Some(target), Some(base)) = (turns_of(line), base.and_then(turns_of)) {
             lines.extend(RatioLine::new(number, target, base));
         }
     }
+
     (!lines.is_empty()).then_some(RatioChart { lines })
 }
 

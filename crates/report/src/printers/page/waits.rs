@@ -20,6 +20,7 @@ pub(super) fn of_row(row: &Row) -> impl Iterator<Item = RowCurve> + '_ {
 fn of_view(row: &Row, view: WaitView) -> Option<RowCurve> {
     let engine = &row.series.engine;
     let waits = row.waits(view)?;
+
     let is_state = |name: &str| waits.states.iter().any(|state| state.name == name);
     let gauges: Vec<StateGauge<'_>> = engine
         .iter()
@@ -34,16 +35,20 @@ fn of_view(row: &Row, view: WaitView) -> Option<RowCurve> {
         samples: &engine.get(view.samples())?.values,
         percent_per_session: most.percent * waits.samples / most.sightings?,
     };
+
     let parts = gauges.iter().map(|gauge| {
         let percent = seconds.percent(std::slice::from_ref(gauge));
         (gauge.state.to_owned(), Curve::new(&sampled(row, percent)))
     });
+
     let title = match view {
         WaitView::Engine => "active sessions, % of connection time",
         WaitView::Kernel => "active connection threads of the engine, % of connection time",
         WaitView::Background => "busy background threads, % of one thread's time",
     };
+
     let whole = sampled(row, seconds.percent(&gauges));
+
     Some(RowCurve {
         parts: parts.collect(),
         parts_are: "each state",
@@ -73,9 +78,11 @@ impl WaitSeconds<'_> {
             // A state without sessions has no value, though it was looked for.
             let sessions: f64 =
                 gauges.iter().filter_map(|gauge| *gauge.series.values.get(second)?).sum();
+
             let taken = samples.filter(|count| *count > 0.0);
             percent.push(taken.map(|count| self.percent_per_session * sessions / count));
         }
+
         percent
     }
 }
@@ -99,6 +106,7 @@ fn bars_of_view(named: NamedMatrix<'_>, step: StepHead<'_>, view: WaitView) -> M
     // Several background threads may be busy at once, so their shares may exceed 100% together.
     let total = |waits: &Waits| waits.states.iter().map(|state| state.percent).sum::<f64>();
     let whole = lines.iter().map(|(_, waits)| total(waits)).fold(100.0, f64::max);
+
     let rest = match view {
         WaitView::Engine => "The rest of a bar is idle time, or not reported by the engine.",
         WaitView::Kernel => {
@@ -117,6 +125,7 @@ fn bars_of_view(named: NamedMatrix<'_>, step: StepHead<'_>, view: WaitView) -> M
                         div.bar { @for part in bar_parts(waits, &states) { (part.span(whole)) } }
                     }
                 }
+
                 p.note {
                     @for (number, state) in states.iter().enumerate() {
                         span.key style={ "background:" (color(number)) } {} (clean(state)) " "

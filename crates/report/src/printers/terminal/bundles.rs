@@ -81,8 +81,10 @@ pub fn bundle_readme(
     out.setting_blocks(settings);
     out.table(&programs(&facts.builds));
     out.table(&host(&facts.host));
+
     out.title("How it was compared");
     out.method(&Method::of_comparison(comparison.compared));
+
     if details {
         out.tables(compared::functions::tables(comparison.figures, &comparison.compared.profiles));
         out.tables(compared::costs(comparison));
@@ -90,20 +92,24 @@ pub fn bundle_readme(
         out.tables(compared::system_calls(comparison));
         out.tables(compared::plans(comparison));
     }
+
     out.finish()
 }
 
 /// Writes how to repeat the finding, and what can't be repeated.
 fn write_repeating(out: &mut TerminalWriter, facts: &BundleFacts) {
     out.title("Repeat it");
+
     for BundleCommand { purpose, command } in &facts.commands {
         out.line(&format!("{purpose}:"));
         out.verbatim(command);
         out.gap();
     }
+
     for limit in &facts.limits {
         out.wrapped(" ", limit);
     }
+
     if !facts.files.is_empty() {
         out.gap();
         out.line("The bundle also has:");
@@ -122,6 +128,7 @@ fn programs(programs: &[BundleProgram]) -> Table {
             ..TableRow::default()
         }
     };
+
     Table {
         id: "builds".into(),
         title: "Builds".into(),
@@ -138,6 +145,7 @@ fn host(facts: &[(String, String)]) -> Table {
         cells: vec![Cell::plain(value)],
         ..TableRow::default()
     };
+
     Table {
         id: "machine".into(),
         title: "Machine".into(),

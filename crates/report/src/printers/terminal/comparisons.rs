@@ -44,9 +44,11 @@ fn write(out: &mut TerminalWriter, comparison: &Comparison<'_>) {
     if has_comparisons {
         out.main_title(&method::title(compared));
     }
+
     for line in method::runs(comparison.runs) {
         out.wrapped("  ", &line);
     }
+
     if !has_comparisons {
         out.table(&requirements::table(compared));
         return;
@@ -67,6 +69,7 @@ fn write(out: &mut TerminalWriter, comparison: &Comparison<'_>) {
     out.tables(compared::plans(comparison));
     out.tables(compared::functions::tables(comparison.figures, &compared.profiles));
     write_missing_profiles(out, comparison.figures);
+
     if comparison.runs.iter().all(|compared| noise::is_against_itself(compared.run)) {
         out.table(&noise::table(compared));
     }
@@ -90,6 +93,7 @@ fn write_missing_profiles(out: &mut TerminalWriter, figures: &Figures) {
     if missing.is_empty() {
         return;
     }
+
     out.gap();
     for MissingProfiles { reason, places } in missing {
         let places = listed(&places, PLACES_SHOWN, ", ");

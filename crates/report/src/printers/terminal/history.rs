@@ -27,12 +27,16 @@ pub fn history_markdown(view: &HistoryView<'_>) -> String {
 fn write(out: &mut TerminalWriter, view: &HistoryView<'_>) {
     out.main_title("History");
     out.wrapped("", &heading(view));
+
     out.table(&history::changes(view, CHANGES_MAX));
+
     let changes = view.history.changes();
     for (series, change) in changes.iter().take(DETAILS_MAX) {
         out.wrapped("  ", &detail(view, series, change));
     }
+
     out.table(&history::pending(view));
+
     for sentence in method(view) {
         out.wrapped("  ", &sentence);
     }

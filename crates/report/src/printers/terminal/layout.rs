@@ -46,6 +46,7 @@ fn widths(table: &Table) -> Vec<Width> {
         let head = widest(head.lines()).saturating_sub(mark);
         Width { figure: figure.max(head), mark }
     };
+
     table.columns.iter().enumerate().map(width).collect()
 }
 
@@ -56,6 +57,7 @@ pub(super) fn split(table: &Table, width: Option<usize>) -> Vec<Range<usize>> {
         let texts = table.rows.iter().filter_map(|row| row.lead.get(index));
         head.width().max(widest(texts.map(String::as_str))) + GAP
     };
+
     let lead: usize = table.lead.iter().enumerate().map(lead_width).sum();
     let room = width.map_or(usize::MAX - GAP, |width| width.saturating_sub(lead));
 
@@ -64,15 +66,18 @@ pub(super) fn split(table: &Table, width: Option<usize>) -> Vec<Range<usize>> {
     let ends = (1..=widths.len()).filter(|index| !table.beside.contains(index));
     let mut groups = Vec::new();
     let (mut first, mut used, mut begin) = (0, 0, 0);
+
     for end in ends {
         let wanted: usize = widths[begin..end].iter().map(|width| width.total() + GAP).sum();
         if begin > first && used + wanted > room + GAP {
             groups.push(first..begin);
             (first, used) = (begin, 0);
         }
+
         used += wanted;
         begin = end;
     }
+
     groups.push(first..table.columns.len());
     groups
 }
@@ -89,7 +94,9 @@ pub(super) fn rendered(table: &Table, columns: Range<usize>, style: TableStyle) 
     }
 
     out.set_header(heads(table, columns.clone()));
+
     let widths = widths(table);
+
     for (number, row) in table.rows.iter().enumerate() {
         // The name of a test is shown once.
         let repeated = usize::from(table.continues_test(number));
@@ -98,6 +105,7 @@ pub(super) fn rendered(table: &Table, columns: Range<usize>, style: TableStyle) 
             let cell = Styled::new(terminal_text(text));
             if row.target { cell.add_attribute(Attribute::Dim) } else { cell }
         });
+
         let cells = columns.clone().map(|index| {
             let cell = row.cells.get(index).cloned().unwrap_or_default();
             styled(&cell, &widths[index])
@@ -109,6 +117,7 @@ pub(super) fn rendered(table: &Table, columns: Range<usize>, style: TableStyle) 
     for (index, column) in out.column_iter_mut().enumerate() {
         column.set_padding((0, if index == last { 0 } else { GAP as u16 }));
     }
+
     out.trim_fmt()
 }
 
@@ -127,6 +136,7 @@ fn heads(table: &Table, columns: Range<usize>) -> Vec<Styled> {
 fn styled(cell: &Cell, width: &Width) -> Styled {
     let text = format!("{}{:<width$}", terminal_text(&cell.text), cell.mark, width = width.mark);
     let styled = Styled::new(text).set_alignment(CellAlignment::Right);
+
     match cell.tone {
         Tone::Plain | Tone::Coarse => styled,
         Tone::Good => styled.fg(Color::Green),

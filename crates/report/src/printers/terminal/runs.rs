@@ -114,8 +114,10 @@ pub fn tables_named(
 ) -> Result<String, (String, Vec<String>)> {
     let mut out = TerminalWriter::of_style(style);
     let matrix = Matrix::new(run, figures);
+
     let mut known: Vec<String> = Vec::new();
     let mut heading = None;
+
     for NamedTable { name, step, table } in all_tables(run, figures, &matrix) {
         if names.contains(&name) {
             if step.is_some() && step != heading {
@@ -124,6 +126,7 @@ pub fn tables_named(
             }
             out.table(&table);
         }
+
         if !known.contains(&name) {
             known.push(name);
         }
@@ -161,12 +164,14 @@ fn all_tables<'m>(run: &Run, figures: &Figures, matrix: &'m Matrix<'_>) -> Vec<N
     for table in over_steps {
         tables.push(NamedTable { name: table.id.clone(), step: None, table });
     }
+
     if !figures.exact.is_empty() {
         let run = with_measured_base(run, figures);
         for table in work(&Explained::new(&run, figures).comparison()) {
             tables.push(NamedTable { name: "work".to_owned(), step: None, table });
         }
     }
+
     for step in matrix.measured() {
         // The identifier of a table is its name with the step, which makes it unique in a page.
         let suffix = format!("-{}", anchor(step.name));
@@ -175,6 +180,7 @@ fn all_tables<'m>(run: &Run, figures: &Figures, matrix: &'m Matrix<'_>) -> Vec<N
             tables.push(NamedTable { name, step: Some(step.name), table });
         }
     }
+
     tables.retain(|named| !named.table.is_empty());
     tables
 }
@@ -196,9 +202,11 @@ fn table_list(run: &Run, figures: &Figures, matrix: &Matrix<'_>) -> Table {
         ],
         ..Table::default()
     };
+
     for NamedTable { name, step, table } in all_tables(run, figures, matrix) {
         let of = if step.is_some() { "each step" } else { "all steps" };
         let is_known = |row: &TableRow| row.lead[0] == name && row.cells[0].text == of;
+
         if !list.rows.iter().any(is_known) {
             // What follows is about one step, or says how to read it.
             let content = table.title.split(';').next().unwrap_or_default();
@@ -209,6 +217,7 @@ fn table_list(run: &Run, figures: &Figures, matrix: &Matrix<'_>) -> Table {
             });
         }
     }
+
     list
 }
 

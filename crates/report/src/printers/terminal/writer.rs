@@ -91,6 +91,7 @@ impl TerminalWriter {
         let took = took(run).map_or_else(String::new, |took| format!(" in {took}"));
         let validity = Validity::of(figures);
         let title = format!("{}: {}{took}; {}", run.name, ended(run), validity.text);
+
         self.colored_title(if validity.is_good { BOLD } else { BOLD_AMBER }, &title);
         self.line(&format!(
             "{}, seed {}, assay {}",
@@ -113,9 +114,11 @@ impl TerminalWriter {
         if self.is_markdown {
             self.answer_sentences(answer);
         }
+
         for table in &answer.figures {
             self.table(table);
         }
+
         if !self.is_markdown {
             self.answer_sentences(answer);
         }
@@ -124,10 +127,13 @@ impl TerminalWriter {
     fn answer_sentences(&mut self, answer: &Passage) {
         self.gap();
         self.title(&answer.heading);
+
         let more = answer.text();
+
         if !more.is_empty() {
             self.line(&more);
         }
+
         if let Some(doubt) = &answer.doubt {
             self.warning(doubt);
         }
@@ -147,15 +153,18 @@ impl TerminalWriter {
             if index > 0 {
                 self.gap();
             }
+
             self.line(&format!("{}. {}", index + 1, finding.heading));
             self.wrapped(FINDING_INDENT, &finding.text());
             if let Some(doubt) = &finding.doubt {
                 self.wrapped(FINDING_INDENT, doubt);
             }
+
             for table in &finding.figures {
                 self.untitled_table(table);
             }
         }
+
         if let Some(remainder) = &findings.remainder {
             self.line(remainder);
         }
@@ -184,10 +193,12 @@ impl TerminalWriter {
             self.text.push_str(&markdown::heading(2, name));
             return;
         }
+
         let width = self.style.width.unwrap_or(RULE_MAX).min(RULE_MAX);
         let name = terminal_text(name);
         let rule = "━".repeat(width.saturating_sub(name.width() + 4));
         let line = self.colored(&format!("━━ {name} {rule}"), BOLD);
+
         self.text.push_str(&format!("\n\n{line}\n"));
     }
 
@@ -199,13 +210,16 @@ impl TerminalWriter {
         if table.is_empty() {
             return;
         }
+
         self.gap();
         self.title(&table.title);
+
         if table.rows.len() > ROWS_TOGETHER_MAX {
             self.table_by_group(table);
         } else {
             self.untitled_table(table);
         }
+
         self.notes(table);
     }
 
@@ -228,6 +242,7 @@ impl TerminalWriter {
             self.line(&format!("{name}:"));
             self.untitled_table(group);
         }
+
         if !empty.is_empty() {
             let names: Vec<&str> = empty.iter().map(|(name, _)| name.as_str()).collect();
             self.wrapped("  ", &format!("no figures for: {}", names.join("; ")));
@@ -262,10 +277,12 @@ impl TerminalWriter {
         if table.is_empty() {
             return;
         }
+
         if self.is_markdown {
             self.text.push_str(&markdown::table(table));
             return;
         }
+
         for (part, columns) in split(table, self.style.width).into_iter().enumerate() {
             if part > 0 {
                 self.text.push('\n');
@@ -306,8 +323,10 @@ impl TerminalWriter {
         if problems.is_empty() {
             return;
         }
+
         self.gap();
         self.title("Problems and warnings");
+
         for problem in &problems {
             self.problem(problem);
         }
@@ -337,6 +356,7 @@ impl TerminalWriter {
         };
         let colored = self.colored(word, color);
         self.text.replace_range(from..from + word.len(), &colored);
+
         for text in texts {
             self.wrapped("  ", text);
         }
@@ -411,16 +431,19 @@ impl TerminalWriter {
         for word in terminal_text(&text).replace('`', "").split_whitespace() {
             if !is_empty && line.width() + 1 + word.width() > width {
                 self.text.push_str(&line);
+
                 self.text.push('\n');
                 line = format!("{indent}  ");
                 is_empty = true;
             }
+
             if !is_empty {
                 line.push(' ');
             }
             line.push_str(word);
             is_empty = false;
         }
+
         self.text.push_str(&line);
         self.text.push('\n');
     }

@@ -22,6 +22,7 @@ impl AnswerWriter<'_> {
         let variant = sequence.variant.as_deref();
         let place = self.place_of(&sequence.step, variant, sequence.clients);
         let who = &sequence.target;
+
         let Some(ratio) = sequence.ratio else {
             return format!(
                 "{place} of {who} in sequence can't be compared with the same step alone."
@@ -31,6 +32,7 @@ impl AnswerWriter<'_> {
         let interval = sequence.interval.map(|interval| {
             format!(" ({} to {})", ratio_text(interval.low), ratio_text(interval.high))
         });
+
         format!(
             "In sequence, {place} of {who} has {}x{} the throughput that it has alone: {}.",
             ratio_text(ratio),

@@ -10,12 +10,14 @@ impl AnswerWriter<'_> {
     /// Returns the sentence; `None` if something is shown, or nothing is far apart.
     pub(super) fn apart(&self) -> Option<String> {
         let apart = self.answer.apart.as_ref()?;
+
         let known = Metric::named(&apart.metric).filter(|metric| !metric.meaning.is_empty());
         let what = match known {
             Some(metric) => format!("{} ({})", metric.meaning, metric.head),
             None => metric_label(&apart.metric).to_owned(),
         };
         let side = if apart.ratio > 1.0 { "above" } else { "below" };
+
         Some(format!(
             "Not shown, but far apart: {what} of {} in {} is {}x that of {}, and all {} repeats are at least {}x {side} \
              those of the base. More repeats tell whether that is noise.",

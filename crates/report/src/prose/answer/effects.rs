@@ -24,6 +24,7 @@ impl AnswerWriter<'_> {
             let more = counted(factors.len() - NAMED, "other level");
             sentences.push(format!("The tables show the effects of {more}."));
         }
+
         // The best and the worst target say enough: the effects explain the others.
         let mut best_and_worst = about_targets.sentences.iter();
         match best_and_worst.next() {
@@ -33,7 +34,9 @@ impl AnswerWriter<'_> {
             }
             None => sentences.push(about_targets.heading),
         }
+
         sentences.extend(best_and_worst.cloned());
+
         Passage { heading: format!("All else equal, {largest}"), sentences, ..Passage::default() }
     }
 
@@ -44,6 +47,7 @@ impl AnswerWriter<'_> {
             Some(largest) => format!("All else equal, {largest}"),
             None => "No factor is shown to change the throughput of any step.".to_owned(),
         };
+
         let mut sentences: Vec<String> = effects.collect();
         let shown_count = self.answer.factors.len();
         if shown_count > NAMED {
@@ -60,20 +64,25 @@ impl AnswerWriter<'_> {
         if others.level_count == 0 {
             return None;
         }
+
         let levels = if self.answer.factors.is_empty() {
             format!("Of the {}", counted(others.level_count, "level"))
         } else {
             format!("Of the {}", counted(others.level_count, "other level"))
         };
+
         let ruled_out = format!("rule out an effect above {}", percent(self.answer.effect));
+
         let counts = [
             (others.no_change_shown, ruled_out.as_str()),
             (others.too_noisy, "are too noisy to say"),
             (others.not_compared, "have no verdict"),
         ];
+
         let counts = counts.into_iter().filter(|(count, _)| *count > 0);
         let parts: Vec<String> =
             counts.map(|(count, what)| format!("{} {what}", self.count(count))).collect();
+
         Some(format!("{levels}, {}.", parts.join("; ")))
     }
 
@@ -96,10 +105,12 @@ impl AnswerWriter<'_> {
                 format!("{word} in {steps}: {extent}")
             });
         }
+
         if factor.differing > 0 {
             let steps = self.count(factor.differing);
             parts.push(format!("in {steps} the effect depends on the other factors"));
         }
+
         parts.extend(self.without_change(outcome));
 
         format!("{}{name}={level} {}.", self.engine_prefix(&factor.engine), parts.join("; "))
@@ -112,6 +123,7 @@ impl AnswerWriter<'_> {
         let [least, most] =
             [smallest, largest].map(|change| factor_within(change.ratio, change.interval));
         let place = self.place(largest);
+
         if changes.len() > 1 && least == most {
             let interval = interval_note(largest).map(|note| format!("{note} in {place}"));
             let notes = in_parentheses(ratio_note(largest), interval);
@@ -123,6 +135,7 @@ impl AnswerWriter<'_> {
         if changes.len() == 1 {
             return Some(of_largest);
         }
+
         let notes = in_parentheses(ratio_note(smallest), None);
         Some(format!("{least}{notes} in {} to {of_largest}", self.place(smallest)))
     }

@@ -13,8 +13,10 @@ impl AnswerWriter<'_> {
         let targets = &self.answer.targets;
         let measured: Vec<&TargetAnswer> =
             targets.iter().filter(|target| !target.single.is_empty()).collect();
+
         let ratios: Vec<f64> =
             measured.iter().flat_map(|target| &target.single).map(|change| change.ratio).collect();
+
         let low = ratio_text(ratios.iter().copied().fold(f64::INFINITY, f64::min)) + "x";
         let high = ratio_text(ratios.iter().copied().fold(0.0, f64::max)) + "x";
         let range = if low == high { low } else { format!("{low} to {high}") };
@@ -29,7 +31,9 @@ impl AnswerWriter<'_> {
             1 => "; 1 is not compared".to_owned(),
             count => format!("; {count} are not compared"),
         };
+
         let remedy = "`assay run --resume RUN --repeats 5` adds the repeats that verdicts need.";
+
         let said = Passage {
             heading: format!(
                 "{who} had {range} the throughput of {base} in {}, measured once: one run can't show a change{not_compared}.",
@@ -38,6 +42,7 @@ impl AnswerWriter<'_> {
             remedy: Some(remedy.to_owned()),
             ..Passage::default()
         };
+
         self.headed_by_gaps(said)
     }
 
@@ -47,13 +52,16 @@ impl AnswerWriter<'_> {
         let Some(largest) = gaps.next() else {
             return about_throughput;
         };
+
         let others = largest.also.iter();
         let mut sentences: Vec<String> =
             others.map(|others| format!("This cost also differs for {others}.")).collect();
+
         for gap in gaps {
             let also = gap.also.as_ref().map(|others| format!("; also {others}"));
             sentences.push(format!("{}{}.", gap.text, also.unwrap_or_default()));
         }
+
         sentences.push(about_throughput.heading);
         Passage {
             heading: format!("Measured once: {}.", largest.text),

@@ -11,6 +11,7 @@ use crate::prose::Passage;
 pub(super) fn passage(compared: &Compared) -> Passage {
     let counted_parts = || compared.work.iter().filter(|work| work.part.connection.is_some());
     let targets = distinct(counted_parts().map(|work| work.cell.target.as_str()));
+
     let mut of_targets: Vec<WorkOfTarget<'_>> = targets
         .into_iter()
         .map(|target| WorkOfTarget {
@@ -27,6 +28,7 @@ pub(super) fn passage(compared: &Compared) -> Passage {
     } else {
         sentences.remove(0)
     };
+
     let remedy = "Time was not measured: `assay run --resume RUN --repeats 5` adds cells that do.";
     Passage { heading, sentences, remedy: Some(remedy.to_owned()), ..Passage::default() }
 }
@@ -51,10 +53,12 @@ impl WorkOfTarget<'_> {
         let (more, less) = (self.with(WorkVerdict::More), self.with(WorkVerdict::Less));
         let no_change = self.with(WorkVerdict::NoChangeShown).len();
         let undecided = parts.len() - more.len() - less.len() - no_change;
+
         let others = [
             count_text(no_change, parts.len(), SHOWS, " no change"),
             count_text(undecided, parts.len(), IS, " not decided"),
         ];
+
         let others: Vec<String> = others.into_iter().flatten().collect();
         let rest = others.iter().map(|text| format!("; {text}")).collect::<String>();
 
@@ -68,12 +72,14 @@ impl WorkOfTarget<'_> {
             (false, _) => (more, "more", ("less", less)),
             (true, false) => (less, "less", ("more", more)),
         };
+
         let (other_word, other) = second;
         let other = if other.is_empty() {
             format!("{other_word} in none")
         } else {
             format!("{other_word} in {} ({})", other.len(), places(&other))
         };
+
         let listed = places(&first);
         format!(
             "{target} does {word} work per operation than {base} in {} of {count} ({listed}), {other}{rest}.",
@@ -100,12 +106,14 @@ fn places(parts: &[&ComparedWork]) -> String {
     let text = |part: &&ComparedWork| {
         let percent = 100.0 * part.change().unwrap_or(0.0).abs();
         let step = &part.step;
+
         match part.part.connection.as_deref() {
             // A test of sysbench has one kind of connection.
             None | Some("event") => format!("{step} {percent:.1}%"),
             Some(connection) => format!("{step} {connection} {percent:.1}%"),
         }
     };
+
     listed(&parts.iter().map(text).collect::<Vec<_>>(), NAMED, ", ")
 }
 

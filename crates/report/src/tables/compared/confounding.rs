@@ -22,11 +22,14 @@ const NOTE: &str = "an effect is that of the factor plus those of these interact
 pub(super) fn table(effects: &Effects) -> Option<Table> {
     let design = effects.design.as_ref().filter(|design| design.clarity == Clarity::Mixed)?;
     let names: Vec<&str> = effects.factors.iter().map(Factor::label).collect();
+
     let title = "What the design can't tell apart";
     let mut table = Table::new("confounding", title, vec!["effect of".into()], ["may also be"]);
+
     for (name, mixed) in names.iter().zip(&design.mixed) {
         table.push(vec![(*name).to_owned()], vec![Cell::plain(listed(mixed, &names))]);
     }
+
     table.notes.push(NOTE.to_owned());
     Some(table)
 }

@@ -45,8 +45,10 @@ fn table(
     metrics: &[&str],
 ) -> Table {
     let columns = columns(board, steps, metrics);
+
     // Steps that count the same share a unit in the head; otherwise a column names it.
     let is_of_one = count_alike(steps);
+
     let mut table = empty_table(board, group, steps, &columns);
     table.names = columns.iter().filter_map(|column| explained(column.metric)).collect();
 
@@ -58,6 +60,7 @@ fn table(
                 if !row.has_comparison(board) {
                     continue;
                 }
+
                 let mut lead = vec![step.name.to_string()];
                 lead.extend((!is_of_one).then(|| unit(step)));
                 lead.extend(board.lead_of(line));
@@ -65,6 +68,7 @@ fn table(
             }
         }
     }
+
     table.notes.extend(reasons.notes_in("[", "]"));
     table.explained()
 }

@@ -143,6 +143,7 @@ fn interactions<'a>(effects: &'a Effects, metric: &str) -> Vec<EffectLine<'a>> {
     let all = effects.design.iter().flat_map(|design| &design.interactions);
     let of_metric: Vec<&InteractionEffect> =
         all.filter(|interaction| interaction.compared.metric == metric).collect();
+
     // Long lines of pairs that can't be told apart say nothing if none of them is shown.
     let say_something = of_metric.iter().any(|interaction| {
         interaction.pairs.len() == 1 || interaction.compared.verdict.is_change()
@@ -228,6 +229,7 @@ fn grids<'a, 'l>(
                 line,
                 names: line.names.iter().map(|name| broken(name)).collect(),
             });
+
             let lines = TestLines { number, label, lines: named.collect() };
             Grid::of_tests(lines, group, steps.clone())
         });
@@ -266,6 +268,7 @@ fn table(effects: &Effects, metric: &str, scope: Scope, grid: &Grid<'_, &EffectL
     if metric != THROUGHPUT {
         id += &format!("-{}", anchor(metric));
     }
+
     let mut reasons = Footnotes::default();
     let mut table = grid.table(&id, |line, step| {
         let Some(row) = line.row(step.name) else {
@@ -293,6 +296,7 @@ fn table(effects: &Effects, metric: &str, scope: Scope, grid: &Grid<'_, &EffectL
         .iter()
         .flat_map(|step| grid.lines.iter().filter_map(|named| named.line.row(step.name)))
         .collect();
+
     if rows.iter().any(|row| row.differs) {
         table.notes.push(format!("`{DIFFERS}` {}", scope.difference()));
     }
@@ -300,11 +304,13 @@ fn table(effects: &Effects, metric: &str, scope: Scope, grid: &Grid<'_, &EffectL
     if scope == Scope::Interactions {
         table.notes.push(INTERACTION.to_owned());
     }
+
     if scope == Scope::Effects {
         table.notes.extend(notes::detectable(rows.iter().map(|row| row.compared)));
         table.notes.extend(widest(effects, metric, grid));
     }
     table.notes.extend(reasons.notes_in("[", "]"));
+
     table.explained()
 }
 
@@ -330,6 +336,7 @@ fn widest(effects: &Effects, metric: &str, grid: &Grid<'_, &EffectLine<'_>>) -> 
         let is_here = row.metric == metric && grid.steps.iter().any(|step| step.name == row.step);
         is_here && effect.differs()
     });
+
     let distance =
         |effect: &Effect| extremes(effect).map_or(1.0, |[low, high]| high.ratio / low.ratio);
     let effect = differing.max_by(|a, b| distance(a).total_cmp(&distance(b)))?;

@@ -23,11 +23,13 @@ pub(crate) fn tables(figures: &Figures, profiles: &[ComparedProfile]) -> Vec<Tab
 fn table(figures: &Figures, profile: &ComparedProfile, number: usize) -> Table {
     let (base, target) = (&profile.base, &profile.target);
     let operation = operation(figures, &profile.cell, &profile.step);
+
     let title = format!(
         "Functions: \u{b5}s of CPU per {operation}, {} in {}",
         cell_name(&profile.cell),
         profile.step
     );
+
     let mut table = Table::new(
         format!("functions-{}", number + 1),
         title,
@@ -49,6 +51,7 @@ fn table(figures: &Figures, profile: &ComparedProfile, number: usize) -> Table {
         ];
         table.push(vec![name.clone()], cells);
     }
+
     table.notes = notes(profile, operation, decimals);
     table
 }
@@ -78,13 +81,16 @@ pub(crate) fn facts(totals: &ProfileTotals) -> String {
         totals.event,
         percent(totals.unknown_share)
     )];
+
     if totals.lost_share > 0.0 {
         facts.push(format!("{} more were dropped", percent(totals.lost_share)));
     }
+
     facts.push(format!("callers found by `{}`", totals.call_graph));
     if let Some(relative) = totals.relative_throughput {
         facts.push(format!("throughput with the profiler: {} of that without", percent(relative)));
     }
+
     facts.join("; ")
 }
 
@@ -102,10 +108,12 @@ fn notes(profile: &ComparedProfile, operation: &str, decimals: usize) -> Vec<Str
     let (base, target) = (&profile.base, &profile.target);
     let change_us = target.cpu_us_per_op - base.cpu_us_per_op;
     let change_percent = 100.0 * change_us / base.cpu_us_per_op;
+
     let mut total = format!(
         "CPU per {operation} changed by {change_us:+.decimals$} us ({change_percent:+.1}%), from {:.decimals$} to {:.decimals$}",
         base.cpu_us_per_op, target.cpu_us_per_op
     );
+
     if let Some(named) = &profile.named {
         total += &format!(": {:+.decimals$} us in `{}`", named.difference_us, named.name);
         if let Some(caller) = &named.caller {
@@ -125,5 +133,6 @@ fn notes(profile: &ComparedProfile, operation: &str, decimals: usize) -> Vec<Str
     if base.unknown_share.max(target.unknown_share) >= UNKNOWN_SHARE {
         notes.push("functions without a symbol are listed by their file as `[file]`; a build with symbols names them".to_owned());
     }
+
     notes
 }

@@ -27,8 +27,10 @@ pub(crate) fn is_against_itself(run: &Run) -> bool {
 pub(crate) fn table(compared: &Compared) -> Table {
     let floor = noise_floor(compared);
     let keys = Keys::among(floor.steps.iter().map(|step| &step.cell));
+
     let heads = ["repeats", "ratio", "furthest\nrepeat", "spread\n%"].map(str::to_string);
     let heads_of_repeats = REPEATS.map(|repeats| format!("{repeats} repeats\nshow, %"));
+
     let mut table = Table::new(
         "noise-floor",
         format!("Noise of this machine: throughput of {} compared with itself", compared.base),
@@ -62,6 +64,7 @@ fn shown_note(compared: &Compared, floor: &NoiseFloor) -> String {
     if floor.shown == 0 {
         return format!("none of {of_all} shows a difference");
     }
+
     format!(
         "{} of {of_all} would show a difference; {} of such runs are expected to show any",
         floor.shown,
@@ -75,16 +78,19 @@ fn spread_note(floor: &NoiseFloor, spread: f64) -> String {
         "the spread (the standard deviation of one repeat's ratio) is {} in the median step",
         percent(spread)
     );
+
     let seen: Vec<String> = floor
         .seen
         .iter()
         .filter(|seen| seen.effect < MOST)
         .map(|DetectableEffect { repeats, effect }| format!("{} with {repeats}", percent(*effect)))
         .collect();
+
     if !seen.is_empty() {
         note +=
             &format!("; the smallest change that repeats would show there: {}", seen.join(", "));
     }
+
     note
 }
 

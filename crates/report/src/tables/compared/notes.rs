@@ -18,6 +18,7 @@ pub(super) fn detectable<'a>(rows: impl Iterator<Item = &'a ComparedStep>) -> Op
 
     let (least, most) = (changes.first()?, changes.last()?);
     let median = changes[changes.len() / 2].text();
+
     let mut text = format!("the smallest change that could be shown here: {median}");
     if least.text() != most.text() {
         text += &format!(
@@ -28,6 +29,7 @@ pub(super) fn detectable<'a>(rows: impl Iterator<Item = &'a ComparedStep>) -> Op
             most.step
         );
     }
+
     Some(text)
 }
 
@@ -69,10 +71,13 @@ pub(super) fn more_repeats(board: &Board<'_>, metric: &str) -> Option<String> {
         let mut sizes: Vec<f64> =
             noisy.iter().filter_map(|row| row.detectable_with(repeats)).collect();
         sizes.sort_by(f64::total_cmp);
+
         let Some(median) = sizes.get(sizes.len() / 2) else {
             continue;
         };
+
         is_known = true;
+
         // A number of repeats that shows nothing but the largest changes is no advice.
         if *median <= LARGE {
             texts.push(format!("{} with {repeats}", percent(*median)));
@@ -88,6 +93,7 @@ pub(super) fn more_repeats(board: &Board<'_>, metric: &str) -> Option<String> {
         "where it is too noisy to say, more repeats would show smaller changes{which}: {}",
         texts.join(", ")
     );
+
     if let [run] = board.comparison.runs {
         text += &format!(" (`assay run --resume {} --repeats {advised}`)", run.name);
     }

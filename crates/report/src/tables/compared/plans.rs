@@ -12,17 +12,20 @@ const LISTED: usize = 4;
 /// Returns a table of the lines that only one of two plans has. It has no rows if there are none.
 pub(super) fn table(compared: &Compared) -> Table {
     let lead = ["target", STEP, "plan of", "statement, and lines of one plan only"];
+
     let mut table = Table::new(
         "compared-plans",
         format!("Plans that differ from {}", compared.base),
         lead.map(str::to_owned).to_vec(),
         [""],
     );
+
     for step in &compared.plans {
         for difference in &step.statements {
             add_difference(&mut table, step, difference);
         }
     }
+
     table.notes.push(format!(
         "Estimates, numbers and values are not compared; the first {LISTED} lines of each plan are listed, and `assay show RUN --table plans` prints all"
     ));
@@ -35,9 +38,11 @@ fn add_difference(table: &mut Table, step: &ComparedPlans, difference: &PlanDiff
     let of_base = base.into_iter().take(LISTED).map(|line| ("base", line));
     let of_target = target.into_iter().take(LISTED).map(|line| ("target", line));
     let statement = std::iter::once(("", difference.statement.as_str()));
+
     for (plan_of, text) in statement.chain(of_base).chain(of_target) {
         let lead =
             vec![cell_name(&step.cell), step.step.clone(), plan_of.to_owned(), shortened(text)];
+
         // The text is the last column on the left; there are no figures.
         table.push(lead, vec![Cell::default()]);
     }

@@ -50,6 +50,7 @@ fn table(board: &Board<'_>, metric: &str, grid: &Grid<'_, &RepeatedLine>) -> Tab
         THROUGHPUT => "compared".to_string(),
         metric => format!("compared-{}", anchor(metric)),
     };
+
     let mut reasons = Footnotes::default();
     let mut table = grid.table(&id, |line, step| {
         // Without a column of the base, a rate that the base missed is marked at the others.
@@ -63,6 +64,7 @@ fn table(board: &Board<'_>, metric: &str, grid: &Grid<'_, &RepeatedLine>) -> Tab
     let rows = grid.steps.iter().flat_map(|step| {
         grid.lines.iter().filter_map(|named| board.row(named.line, step.name, metric))
     });
+
     table.notes.extend(metric::meaning(metric));
     table.notes.extend(notes::detectable(rows));
     table.notes.extend(reasons.notes_in("[", "]"));
@@ -85,6 +87,7 @@ fn cell(
         }
         return cell;
     }
+
     let Some(row) = board.row(line, step.name, metric) else {
         return board.missing_cell(line, step, metric);
     };
@@ -95,9 +98,11 @@ fn cell(
     } else {
         ratio_cell(row)
     };
+
     if is_missed {
         cell.mark.push_str(Tone::SlaMissed.mark());
     }
+
     reasons.mark(&mut cell, &row.reasons, format!("{} {}", board.label(line), step.name));
     cell
 }
@@ -124,6 +129,7 @@ pub fn ratio_with_bounds(ratio: f64, interval: Option<Interval>) -> String {
     let Some(interval) = interval else {
         return ratio_text(ratio);
     };
+
     let ratio = interval.digits_of(ratio);
     let low = interval.digits_of(interval.low);
     let high = interval.digits_of(interval.high);

@@ -12,15 +12,19 @@ use crate::model::worth::Footnotes;
 pub(crate) fn table(compared: &Compared) -> Table {
     let results = &compared.requirements;
     let keys = Keys::among(results.iter().map(|result| &result.cell));
+
     let lead = [vec!["requirement".to_owned()], keys.lead("target")].concat();
     let heads = ["measured", "unit", "repeats", "result"];
     let mut table = Table::new("requirements", "Requirements", lead, heads);
+
     let mut reasons = Footnotes::default();
+
     for result in results {
         let lead = [
             vec![result.requirement.text.clone()],
             keys.lead_of(&result.cell.target, &result.cell, 0),
         ];
+
         let mut verdict = Cell::toned(result.verdict.to_string(), tone(result.verdict));
         let place = format!("{}, {}", result.requirement.text, keys.label(&result.cell, 0));
         reasons.mark(&mut verdict, &result.reasons, place);
@@ -33,6 +37,7 @@ pub(crate) fn table(compared: &Compared) -> Table {
         ];
         table.push(lead.concat(), cells);
     }
+
     table.notes.push(
         "met, missed: the whole interval of the mean is on one side of the bound; otherwise too noisy to say, and \
          without repeats a single run"

@@ -55,7 +55,9 @@ pub(super) fn table(comparison: &Comparison<'_>) -> Table {
 fn cells(time: &CostDifference) -> Vec<Cell> {
     // `decimals` tells a hundredth of its argument apart; a tenth of a state's time is enough.
     let decimals = decimals(10.0 * time.base_us.max(time.target_us));
+
     let number = |value: f64| Cell::plain(fixed(value, decimals));
+
     vec![
         number(time.base_us),
         number(time.target_us),

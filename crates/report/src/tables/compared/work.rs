@@ -83,12 +83,14 @@ fn calls(compared: &Compared) -> Table {
     let title = format!("{CALLS_TITLE}, relative to {}", compared.base);
     let mut table = calls_table(title, &["base", "target", "change"]);
     let mut same_count = 0;
+
     for work in &compared.work {
         for calls in &work.calls {
             let Some(base) = calls.base.filter(|_| calls.has_changed()) else {
                 same_count += 1;
                 continue;
             };
+
             let tone = if calls.target > base { Tone::WorkGrew } else { Tone::WorkShrank };
             let cells = vec![
                 Cell::number(Some(base), CALL_DECIMALS),
@@ -98,6 +100,7 @@ fn calls(compared: &Compared) -> Table {
             table.push(calls_lead(&work.cell, &work.step, calls), cells);
         }
     }
+
     if same_count > 0 {
         table.notes.push(format!("{} did not change", counted(same_count, "number")));
     }
@@ -148,6 +151,7 @@ fn functions(work: &ComparedWork, number: usize) -> Option<Table> {
         ["function", "called by"].map(str::to_owned).to_vec(),
         ["change", "own\nbase", "own\ntarget", "calls\nbase", "calls\ntarget"],
     );
+
     for function in &changes.functions {
         let ChangedFunction { name, path, difference, base, target, .. } = function;
         let cells = vec![
@@ -159,6 +163,7 @@ fn functions(work: &ComparedWork, number: usize) -> Option<Table> {
         ];
         table.push(vec![name.clone(), brief_path(path)], cells);
     }
+
     if table.is_empty() {
         let lead = vec!["no single function".to_owned(), String::new()];
         table.push(lead, vec![Cell::not_run(); 5]);
@@ -214,6 +219,7 @@ fn cells(work: &ComparedWork) -> Vec<Cell> {
         Some(ratio) => Cell::toned(fixed(ratio, 4), tone),
         None => Cell::not_applicable(),
     };
+
     vec![
         instructions(work.base_mean()),
         instructions(work.target_mean()),
@@ -240,11 +246,13 @@ fn own(targets: &[TargetWork]) -> Vec<Table> {
     let mut table =
         Table::new("work", "Work per operation: instructions", lead, ["instructions", "floor\n%"]);
     let mut reasons = Footnotes::default();
+
     for work in targets {
         let name = work.part.name().to_owned();
         let mut cell = instructions(work.per_operation);
         let place = format!("{} {} {name}", work.cell.target, work.step);
         reasons.mark(&mut cell, &work.reasons, place);
+
         let row_lead = vec![work.step.clone(), name, cell_name(&work.cell)];
         table.push(row_lead, vec![cell, percent(work.floor)]);
     }

@@ -84,6 +84,7 @@ impl Counters<'_> {
             (Role::LevelCompactionSeconds, |level| &mut level.compaction_seconds),
             (Role::LevelCompactionCount, |level| &mut level.compaction_count),
         ];
+
         let mut levels: BTreeMap<u32, Level> = BTreeMap::new();
         for (role, place) in FIGURES {
             for counter in self.labeled(role) {
@@ -97,6 +98,7 @@ impl Counters<'_> {
                 level.rounding_bytes = level.rounding_bytes.max(2.0 * counter.rounding);
             }
         }
+
         let numbered = |(number, level)| Level { number, ..level };
         levels.into_iter().map(numbered).collect()
     }
@@ -130,6 +132,7 @@ fn files_of<'a>(levels: impl Iterator<Item = &'a Counter>, sum: Option<f64>) -> 
     if levels.peek().is_none() && sum.is_none() {
         return None;
     }
+
     let mut files = Files::default();
     for (number, count) in levels {
         if number == 0 {
@@ -138,6 +141,7 @@ fn files_of<'a>(levels: impl Iterator<Item = &'a Counter>, sum: Option<f64>) -> 
         files.levels += f64::from(count > 0.0);
         files.all += count;
     }
+
     Some(files)
 }
 

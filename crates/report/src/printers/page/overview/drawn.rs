@@ -29,6 +29,7 @@ impl<'a> Overview<'a> {
         let others = self.subjects.iter().filter(|subject| !subject.is_base).count();
         let are_targets_rows = others >= TARGETS_AS_ROWS && others > self.places.len();
         let columns = if are_targets_rows { self.places.len() } else { others };
+
         let class = match columns {
             0..=1 => "with-bounds one",
             2..=WITH_BOUNDS_MAX => "with-bounds",
@@ -37,19 +38,23 @@ impl<'a> Overview<'a> {
             STACKED..DENSE => "stacked",
             _ => "dense",
         };
+
         let rows = self.rows_with_ratio();
+
         markup! {
             div class={ "block overview" @if columns >= DENSE { " no-strips" } } id=(self.id) {
                 div.heading {
                     h3 { (clean(&self.title)) (permalink(self.id)) }
                     (self.file)
                 }
+
                 div.scroll tabindex="0" role="group" aria-label=(clean(&self.title)) {
                     table class={ "figures matrix " (class) @if !are_targets_rows { " steps" } } style={ "--columns:" (columns) } {
                         caption.unseen { (clean(&self.title)) }
                         @if are_targets_rows { (self.by_targets()) } @else { (self.by_steps()) }
                     }
                 }
+
                 ul.key {
                     @for key in strip_keys(rows.iter().copied()) {
                         li.of-strips[key.sign.is_empty()] {
@@ -60,6 +65,7 @@ impl<'a> Overview<'a> {
                         }
                     }
                 }
+
                 p.note { "A ratio above 1 is faster." span.of-strips { (self.about_strips()) } (self.note()) }
             }
         }
@@ -73,12 +79,14 @@ impl<'a> Overview<'a> {
                     @for head in &self.lead { th scope="col" { (head) } }
                     @for subject in &self.subjects { (subject.head("col")) }
                 }
+
                 tr.axis {
                     @for _ in &self.lead { td {} }
                     @for subject in &self.subjects {
                         td { @if !subject.is_base { div.square { (self.scale.axis()) span.value {} } } }
                     }
                 }
+
                 @if self.has_means() {
                     tr.overall {
                         th scope="row" { "all steps" @if self.has_ranks() { " " button.rank type="button" aria-pressed="false" { "sort by rank" } } }
@@ -87,6 +95,7 @@ impl<'a> Overview<'a> {
                     }
                 }
             }
+
             tbody {
                 @for (place, squares) in self.places.iter().zip(&self.squares) {
                     tr {
@@ -101,16 +110,19 @@ impl<'a> Overview<'a> {
     /// Returns the table with targets in rows.
     fn by_targets(&self) -> Markup {
         let has_means = self.has_means();
+
         markup! {
             thead {
                 tr {
                     th scope="col" { "target" }
+
                     @if self.has_ranks() { th.n scope="col" { "rank" } }
                     @if has_means { th.n scope="col" { "all steps" } }
                     @for place in &self.places {
                         th.n scope="col" data-of=(clean(place.step.name)) { (breakable(&place.heads.join(" "))) }
                     }
                 }
+
                 tr.axis {
                     td {}
                     @if self.has_ranks() { td {} }
@@ -119,6 +131,7 @@ impl<'a> Overview<'a> {
                     }
                 }
             }
+
             tbody {
                 @for (at, subject) in self.subjects.iter().enumerate() {
                     tr.base[subject.is_base] {
@@ -140,9 +153,11 @@ impl<'a> Overview<'a> {
         let Some(overall) = subject.overall else {
             return markup! { td {} };
         };
+
         let square = Square::of(&overall.compared);
         let count = (overall.step_count < overall.all_step_count)
             .then(|| format!("{} of {} steps", overall.step_count, overall.all_step_count));
+
         self.td(
             &square,
             subject,
@@ -164,9 +179,11 @@ impl<'a> Overview<'a> {
         let Some(row) = row else {
             return markup! { td.absent { (clean(&cell.text)) small { (clean(&cell.mark)) } } };
         };
+
         let ratio = row.ratio.unwrap_or(1.0);
         // The head of a target that was measured once says so for all its cells.
         let is_single = row.verdict == Verdict::Single && !subject.is_single;
+
         markup! {
             td class=(square_class(row)) style=[shade(row)] data-value=(format!("{ratio:.6}")) title=(described(row)) {
                 div.square {
@@ -179,6 +196,7 @@ impl<'a> Overview<'a> {
                         (more)
                     }
                 }
+
                 @if !subject.is_single { span.unseen { ", " (described(row)) } }
             }
         }
@@ -236,13 +254,16 @@ impl<'a> Overview<'a> {
         if self.has_mark(DIFFERS) {
             sentences.push(format!("{DIFFERS}: the effect depends on the other factors."));
         }
+
         if self.has_mark(Tone::SlaMissed.mark()) {
             sentences.push("*: a requested rate was missed.".to_owned());
         }
+
         if !self.without_results.is_empty() {
             let targets = self.without_results.join("; ");
             sentences.push(format!("Without results, so not shown: {targets}."));
         }
+
         sentences.join(" ")
     }
 }
@@ -256,11 +277,13 @@ impl Subject<'_> {
     /// Returns the head of its column or row.
     fn head(&self, scope: &str) -> Markup {
         let name = self.name.map(clean);
+
         let class = match (scope, self.is_base) {
             ("col", true) => Some("n of-base"),
             ("col", false) => Some("n"),
             _ => None,
         };
+
         markup! {
             th class=[class] scope=(scope) data-of=[name.as_deref()] title=[name.as_deref()] data-rank=[self.rank] {
                 // A row has room for its name.
