@@ -12,13 +12,14 @@ use super::consistency::contradictions;
 use super::disk_floor::StepFloor;
 use super::fairness::fairness;
 use super::latency::{buckets, curve, percentiles};
+use super::metrics::system_calls;
 use super::remarks::remarks;
 use super::row::{OpFigures, RankFigures, ReadLimits, Row, throughput};
 use super::series::{self, CountersReader, OpsReader, Series};
 use super::sla::{Sla, sla};
 use super::turns::TurnTotals;
 use super::waits::waits;
-use super::{client_hosts, metrics, quality, sizes, system_calls, turns};
+use super::{client_hosts, metrics, quality, sizes, turns};
 
 /// A cell in its run.
 pub(super) struct CellOfRun<'a> {

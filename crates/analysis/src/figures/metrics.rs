@@ -5,6 +5,7 @@ mod lag_trend;
 mod lsm;
 mod op_time;
 mod replication;
+pub(super) mod system_calls;
 mod upkeep;
 
 use std::collections::BTreeMap;
@@ -17,7 +18,7 @@ use super::counters::Counters;
 use crate::figures::average::mean;
 use crate::figures::operation::{done, queries_each, sum_of_role, writing};
 use crate::figures::series::samples;
-use crate::figures::{CounterSeries, OpSeries, rate_exceeded_in, system_calls};
+use crate::figures::{CounterSeries, OpSeries, rate_exceeded_in};
 
 pub use lsm::COARSE_SHARE;
 pub(crate) use lsm::lsm;

@@ -47,7 +47,6 @@ mod sla;
 pub(crate) mod step_figures;
 mod step_swing;
 pub mod swing;
-pub(crate) mod system_calls;
 mod turns;
 mod waits;
 

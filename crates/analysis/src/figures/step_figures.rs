@@ -3,7 +3,8 @@
 
 use words::OPERATION_TIMES;
 
-use crate::figures::{OpFigures, Percentiles, Row, system_calls};
+use crate::figures::metrics::system_calls;
+use crate::figures::{OpFigures, Percentiles, Row};
 
 /// One of [`OPERATION_TIMES`], of one kind of operation.
 struct OperationTime<'a> {
@@ -40,7 +41,9 @@ pub(crate) fn figure(row: &Row, name: &str) -> Option<f64> {
     match name {
         "sla" => row.sla.as_ref().map(|sla| 100.0 * sla.achieved / sla.target),
         "fairness" => row.fairness.as_ref().map(|fairness| fairness.pct),
-        _ if name.starts_with(system_calls::METRIC) => system_calls::of_kind(row, name),
+        _ if name.starts_with(system_calls::METRIC) => {
+            system_calls::of_kind(&row.system_calls, name)
+        }
         _ => {
             let time = OperationTime::named(name)?;
             let operations = time.operations(row)?;

@@ -3,10 +3,10 @@
 
 use record::{HostSeries, OpRole, Role, Step, StepKind};
 
+use super::system_calls::syncs;
 use super::{MIB, growth_per_second, over, seconds};
 use crate::figures::counters::Counters;
 use crate::figures::operation::writing;
-use crate::figures::system_calls::syncs;
 
 /// Returns the commits of the load: one for each insert, put and delete that succeeded, and as many
 /// for an event as its test has. In an index step most durable work has other causes.

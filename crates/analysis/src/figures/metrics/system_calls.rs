@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use record::Step;
 
-use super::Row;
-use super::metrics::operations;
+use super::operations;
 
 /// The metric of all kinds that were counted. A name of a kind after a colon selects that kind.
 pub(crate) const METRIC: &str = "system_calls_per_op";
@@ -14,7 +13,7 @@ pub(crate) const METRIC: &str = "system_calls_per_op";
 const SYNCS: [&str; 2] = ["fsync", "fdatasync"];
 
 /// Returns the calls of each kind per operation, by the kernel's names; empty if none was counted.
-pub(super) fn per_operation(step: &Step) -> BTreeMap<String, f64> {
+pub(crate) fn per_operation(step: &Step) -> BTreeMap<String, f64> {
     let operations = operations(step).filter(|operations| *operations > 0.0);
     let (Some(counted), Some(operations)) = (&step.system_calls, operations) else {
         return BTreeMap::new();
@@ -42,9 +41,9 @@ pub(super) fn syncs(step: &Step) -> Option<f64> {
 
 /// Returns the calls of the kind that the name of a metric selects; `None` if it selects none, or
 /// the kind was not counted.
-pub(super) fn of_kind(row: &Row, metric: &str) -> Option<f64> {
+pub(crate) fn of_kind(calls: &BTreeMap<String, f64>, metric: &str) -> Option<f64> {
     let (name, kind) = metric.split_once(':')?;
-    row.system_calls.get(kind).copied().filter(|_| name == METRIC)
+    if name == METRIC { calls.get(kind).copied() } else { None }
 }
 
 #[cfg(test)]
@@ -83,8 +82,9 @@ mod tests {
 
     #[test]
     fn a_metric_selects_a_kind() {
-        let row = Row { system_calls: per_operation(&step(&[("futex", 20)])), ..Row::default() };
-        assert_eq!(row.metric("system_calls_per_op:futex"), Some(0.5));
-        assert_eq!(row.metric("system_calls_per_op:poll"), None);
+        let calls = per_operation(&step(&[("futex", 20)]));
+        assert_eq!(of_kind(&calls, "system_calls_per_op:futex"), Some(0.5));
+        assert_eq!(of_kind(&calls, "system_calls_per_op:poll"), None);
+        assert_eq!(of_kind(&calls, "fsyncs_per_commit:futex"), None);
     }
 }
