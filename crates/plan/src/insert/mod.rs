@@ -160,7 +160,6 @@ pub(crate) fn read(cx: &mut Context<'_>, node: Node, clients_max: Option<u32>) -
     let partitions = cx.field(section, "partitions", &Quantity::count(0..=PARTITIONS_MAX), 0);
     let indexes = cx.value(section, "indexes", &Choice(IndexSet::NAMES), IndexSet::Current);
     let index_max = INDEX_NAMES.len() as u32;
-
     let counts = Quantity::count(0..=index_max);
     let index_count = cx.field(section, "secondary-indexes", &counts, index_max);
     let hold = Optional(Quantity::time(Duration::from_millis(1)..=TIME_MAX), "none");
@@ -193,7 +192,6 @@ pub(crate) fn read(cx: &mut Context<'_>, node: Node, clients_max: Option<u32>) -
         order::check_debt(cx, &names);
     }
     rows::check_partitions(cx, &partitions, &initial_rows, &write_rows, &steps);
-
     let deleters = match tables.value {
         Tables::PerClient => Some(1),
         Tables::Shared => clients_max,
