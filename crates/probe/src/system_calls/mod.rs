@@ -17,11 +17,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use perf_event::events::Tracepoint;
 use perf_event::{Builder, Counter};
 use rustix::io::Errno;
+use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use words::SystemCallCounts;
 
@@ -46,8 +48,9 @@ const PERMISSION_HELP: &str =
 pub enum SystemCallError {
     /// The kernel's tracepoints are nowhere to be found.
     #[error(
-        "tracefs is not mounted; run `mount -t tracefs tracefs /sys/kernel/tracing` as root; a \
-         kernel without `CONFIG_FTRACE_SYSCALLS` has no tracepoints of system calls"
+        "tracefs is not mounted; run as root, or let root mount it: `mount -t tracefs tracefs \
+         /sys/kernel/tracing`; a kernel without `CONFIG_FTRACE_SYSCALLS` has no tracepoints of \
+         system calls"
     )]
     NoTracefs,
     /// This user can't read the tracepoints.
@@ -124,12 +127,17 @@ impl SystemCallEvents {
     /// # Errors
     /// This user may not count system calls, or the kernel can't.
     pub fn open(names: &[&'static str]) -> Result<Self, SystemCallError> {
-        let mut roots = TRACEFS.map(Path::new).into_iter();
         let events = |root: &Path| root.join("events/syscalls");
-        let Some(root) = roots.find(|root| !matches!(is_there(&events(root)), Ok(false))) else {
+        let mut roots = TRACEFS.map(Path::new).into_iter();
+        if let Some(root) = roots.find(|root| !matches!(is_there(&events(root)), Ok(false))) {
+            return Self::open_in(&events(root), names);
+        }
+
+        let Ok(own_mount) = unseen_tracefs() else {
             return Err(SystemCallError::NoTracefs);
         };
-        Self::open_in(&events(root), names)
+        let root = PathBuf::from(format!("/proc/self/fd/{}", own_mount.as_raw_fd()));
+        Self::open_in(&events(&root), names)
     }
 
     /// Does so with the tracepoints in a directory.
@@ -227,6 +235,15 @@ impl SystemCallEvents {
 /// Returns whether a file is there; an error if that can't be told.
 fn is_there(path: &Path) -> io::Result<bool> {
     path.try_exists()
+}
+
+/// Mounts tracefs where nobody else sees it: the mount ends with the returned file. Only root may.
+fn unseen_tracefs() -> rustix::io::Result<OwnedFd> {
+    let context = fsopen("tracefs", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    fsconfig_create(&context)?;
+
+    let attributes = MountAttrFlags::MOUNT_ATTR_RDONLY | MountAttrFlags::MOUNT_ATTR_NOSUID;
+    fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, attributes)
 }
 
 /// Returns the kernel's name of a system call in tracepoints.
