@@ -259,8 +259,8 @@ fn run_process(
             match lines.recv_timeout(LOOK_INTERVAL) {
                 Ok(answer) => {
                     answers.extend(answer.into_iter().chain([b'\n']));
-                    waited = Duration::ZERO;
                     // Lines still come, so the library works, however long all of them take.
+                    waited = Duration::ZERO;
                 }
                 Err(RecvTimeoutError::Disconnected) => break None,
                 Err(RecvTimeoutError::Timeout) => waited += LOOK_INTERVAL,
