@@ -6,11 +6,11 @@ use std::collections::BTreeSet;
 use record::CellKey;
 use serde::Serialize;
 
-use super::mean::{Mean, difference_of, mean, mean_of};
+use super::mean::{Mean, mean};
 use super::student::{quantile, tails};
 use super::waits::Repeats;
 use super::work::numbers_differ;
-use super::{ComparedStep, Pairing, THROUGHPUT, family};
+use super::{ComparedStep, THROUGHPUT, family};
 use crate::figures::index::RowIndex;
 use crate::figures::{Row, throughput};
 
@@ -132,18 +132,12 @@ fn estimate(repeats: &Repeats<'_>, name: &str) -> Option<KindEstimate> {
     let floor = (counting_variance(&of_base) + counting_variance(&of_target)).sqrt();
     let base: Vec<f64> = of_base.iter().map(|count| count.per_operation).collect();
     let target: Vec<f64> = of_target.iter().map(|count| count.per_operation).collect();
-    let difference = if repeats.pairing == Pairing::Paired {
-        let differences: Vec<f64> =
-            base.iter().zip(&target).map(|(base, target)| target - base).collect();
-        mean_of(&differences, floor)
-    } else {
-        difference_of(&base, &target, floor)
-    };
+
     Some(KindEstimate {
         name: name.to_owned(),
         base: mean(&base),
         target: mean(&target),
-        difference,
+        difference: repeats.difference(&base, &target, floor),
     })
 }
 

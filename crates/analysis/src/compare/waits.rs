@@ -158,6 +158,18 @@ impl<'a> Repeats<'a> {
         self.target.iter().chain(&self.base).copied()
     }
 
+    /// Returns the mean difference between the values of the target's repeats and of the base's, in
+    /// pairs if the repeats are. Its standard error is at least `floor`.
+    pub(super) fn difference(&self, base: &[f64], target: &[f64], floor: f64) -> Mean {
+        if self.pairing == Pairing::Paired {
+            let pairs = base.iter().zip(target);
+            let differences: Vec<f64> = pairs.map(|(base, target)| target - base).collect();
+            mean_of(&differences, floor)
+        } else {
+            difference_of(base, target, floor)
+        }
+    }
+
     /// Returns the differences of all states in the views that apply to all repeats.
     fn estimates(&self) -> Vec<StateEstimate> {
         let mut estimates = Vec::new();
@@ -199,20 +211,13 @@ impl<'a> Repeats<'a> {
         let floor = (counting_variance(&base_times) + counting_variance(&target_times)).sqrt();
         let base: Vec<f64> = base_times.iter().map(|time| time.us).collect();
         let target: Vec<f64> = target_times.iter().map(|time| time.us).collect();
-        let difference = if self.pairing == Pairing::Paired {
-            let differences: Vec<f64> =
-                base.iter().zip(&target).map(|(base, target)| target - base).collect();
-            mean_of(&differences, floor)
-        } else {
-            difference_of(&base, &target, floor)
-        };
 
         Some(StateEstimate {
             view,
             name,
             base_us: mean(&base),
             target_us: mean(&target),
-            difference,
+            difference: self.difference(&base, &target, floor),
         })
     }
 }
