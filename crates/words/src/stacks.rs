@@ -149,9 +149,18 @@ impl Stacks {
         self.nodes[node].caller as usize
     }
 
-    /// Returns the nodes around a node, from its caller to the outermost frame.
-    pub fn callers(&self, node: usize) -> impl Iterator<Item = usize> {
-        successors(Some(self.caller(node)), |at| Some(self.caller(*at))).take_while(|at| *at != 0)
+    /// Returns true if a node has the name of a node around it.
+    pub fn is_recursive(&self, node: usize) -> bool {
+        let name = self.nodes[node].name;
+
+        let mut around = self.caller(node);
+        while around != 0 {
+            if self.nodes[around].name == name {
+                return true;
+            }
+            around = self.caller(around);
+        }
+        false
     }
 
     /// Returns the nodes that a node calls.
@@ -278,6 +287,15 @@ mod tests {
         let mut tree = StackTree::default();
         stacks.tree().into_iter().for_each(|node| tree.add(node));
         assert_eq!(tree.into_stacks(), stacks);
+    }
+
+    #[test]
+    fn a_function_below_itself_is_recursive_however_far_below() {
+        let mut stacks = Stacks::default();
+        stacks.add(["main", "read", "lock", "read", "wait"], 1);
+        let nodes = 1..stacks.node_count();
+        let recursive: Vec<usize> = nodes.filter(|node| stacks.is_recursive(*node)).collect();
+        assert_eq!(recursive, [4]);
     }
 
     #[test]

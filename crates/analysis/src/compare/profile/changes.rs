@@ -48,8 +48,7 @@ impl FunctionSamples {
 
             count(&mut function.own, &calls.own, node);
             // A recursive function counts once.
-            let mut callers = calls.tree.callers(node);
-            if callers.all(|caller| calls.tree.name(caller) != name) {
+            if !calls.tree.is_recursive(node) {
                 count(&mut function.inclusive, &inclusive, node);
             }
         }
@@ -154,25 +153,39 @@ fn compare_functions(
     sampled.retain(|(_, function)| function.inclusive.iter().sum::<u64>() >= SAMPLES_MIN);
 
     // Bonferroni's correction, over both costs of each function.
-    let each_error_rate = error_rate / (2 * sampled.len()).max(1) as f64;
+    let each = Confidence::new(error_rate / (2 * sampled.len()).max(1) as f64);
 
     let mut functions = Functions::new();
     for (name, function) in sampled {
         let difference = FunctionDifference {
             name: calls.tree.names()[name].clone(),
-            own: compare_cost(profiles, &function.own, each_error_rate),
-            inclusive: compare_cost(profiles, &function.inclusive, each_error_rate),
+            own: compare_cost(profiles, &function.own, each),
+            inclusive: compare_cost(profiles, &function.inclusive, each),
         };
         functions.insert(name, difference);
     }
     functions
 }
 
-fn compare_cost(profiles: Profiles<'_>, samples: &[u64], error_rate: f64) -> CostDifference {
-    let z = quantile(error_rate, FREEDOM_MAX);
+/// How sure a comparison of one cost must be.
+#[derive(Clone, Copy)]
+struct Confidence {
+    error_rate: f64,
+    /// The quantile of an interval with this error rate, for as many samples as there may be.
+    z: f64,
+}
+
+impl Confidence {
+    fn new(error_rate: f64) -> Self {
+        Self { error_rate, z: quantile(error_rate, FREEDOM_MAX) }
+    }
+}
+
+fn compare_cost(profiles: Profiles<'_>, samples: &[u64], confidence: Confidence) -> CostDifference {
     let (of_base, of_target) = profiles.divide(samples);
-    let base = profiles.base.cost(of_base, z);
-    let mut difference = profiles.target.cost(of_target, z).minus(&base, error_rate);
+    let base = profiles.base.cost(of_base, confidence.z);
+    let target = profiles.target.cost(of_target, confidence.z);
+    let mut difference = target.minus(&base, confidence.error_rate);
     difference.is_shown &= profiles.have_enough_samples();
     difference
 }
@@ -222,12 +235,12 @@ impl Changes {
         let tree = &calls.tree;
         let mut changes: BTreeMap<usize, FunctionChange> = BTreeMap::new();
         for node in 1..tree.node_count() {
-            let name = tree.name(node);
             // A recursive function counts once.
-            if tree.callers(node).any(|caller| tree.name(caller) == name) {
+            if tree.is_recursive(node) {
                 continue;
             }
 
+            let name = tree.name(node);
             let change = changes.entry(name).or_default();
             change.us += self.us[node];
 
