@@ -18,8 +18,8 @@ use crate::spec::Spec;
 use crate::store::{self, Build, Lock, Store};
 use crate::version::numbers;
 
-/// Returns the versions of a product that can be downloaded, the oldest first, without
-/// pre-releases. Calls `progress` with a short text before each stage.
+/// Returns the versions of a product that can be downloaded, as the product writes them, the oldest
+/// first, without pre-releases. Calls `progress` with a short text before each stage.
 pub fn available(product: &str, progress: &dyn Fn(&str)) -> anyhow::Result<Vec<String>> {
     let Some(product) = Product::named(product) else {
         let known: Vec<&str> = Product::all().map(|product| product.name).collect();
@@ -37,7 +37,15 @@ pub fn available(product: &str, progress: &dyn Fn(&str)) -> anyhow::Result<Vec<S
     let mut versions = product.versions(&store.downloads(), &what, progress)?;
 
     versions.retain(|version| numbers(version).is_some());
-    Ok(versions)
+
+    // The store knows a build by the version that the build prints. So a version is offered once,
+    // whatever the revision of its artifact.
+    let mut own: Vec<String> = Vec::new();
+    for version in &versions {
+        own.push(product.own_version(version).to_owned());
+    }
+    own.dedup();
+    Ok(own)
 }
 
 /// Fetches a build, unless the store already has it. Calls `progress` with a short text before each

@@ -215,6 +215,21 @@ impl Product {
         }
     }
 
+    /// Returns an artifact's version as the product itself writes it. PostgreSQL has two numbers
+    /// since version 10, and its artifacts have a third, which counts their revisions.
+    pub fn own_version<'v>(&self, version: &'v str) -> &'v str {
+        let is_postgres = self.engine == "postgres";
+        let has_two_numbers = major(version).parse().is_ok_and(|major: u64| major >= 10);
+        if !is_postgres || !has_two_numbers {
+            return version;
+        }
+
+        match version.match_indices('.').nth(1) {
+            Some((end, _)) => &version[..end],
+            None => version,
+        }
+    }
+
     /// Returns true if what is unpacked must be compiled.
     pub fn is_source(&self) -> bool {
         matches!(self.versions, Versions::Amalgamation)
@@ -313,6 +328,15 @@ mod tests {
         let mysql = unknown_version(Product::named("mysql").unwrap(), "9", &["5.6.14".to_owned()]);
         let help = mysql.help();
         assert!(help.contains("5.6.14; `debian:sid/mysql-server-core`") && help.contains("dir:"));
+    }
+
+    #[test]
+    fn a_third_number_of_postgres_counts_revisions_of_the_artifact() {
+        let postgres = Product::named("postgres").unwrap();
+        let own =
+            ["17.2.0", "15.5.1", "9.6.24", "17.2"].map(|version| postgres.own_version(version));
+        assert_eq!(own, ["17.2", "15.5", "9.6.24", "17.2"]);
+        assert_eq!(Product::named("rocksdb").unwrap().own_version("10.2.1"), "10.2.1");
     }
 
     #[test]
