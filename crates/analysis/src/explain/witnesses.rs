@@ -53,9 +53,12 @@ impl<'a> Witnesses<'a> {
         self.work.change().unwrap_or(0.0)
     }
 
-    /// Returns the function with most of the change of work.
+    /// Returns the function with most of the change of work. One that does less explains nothing
+    /// if the whole does more.
     pub(super) fn function(&self) -> Option<&'a ChangedFunction> {
-        self.work.functions.as_ref()?.functions.first()
+        let does_more = self.change() > 0.0;
+        let mut functions = self.work.functions.as_ref()?.functions.iter();
+        functions.find(|function| (function.difference > 0.0) == does_more)
     }
 
     /// Returns the function that the profile names, if throughput changed.

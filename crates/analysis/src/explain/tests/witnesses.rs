@@ -103,6 +103,39 @@ fn time_and_work_that_changed_alike_are_certain() {
     assert_eq!(agreements(&figures), [Agreement::Certain]);
 }
 
+/// Adds a function that `serve` calls, with its instructions in the base and in the target.
+fn add_function(figures: &mut Figures, name: &str, of_base: f64, of_target: f64) {
+    for exact in &mut figures.exact {
+        let own = if exact.row.cell.target == "a.c" { of_base } else { of_target };
+        let instructions = (own * OPERATIONS as f64) as u64;
+
+        let graph = exact.graphs.get_mut(&WorkRole::Serving).unwrap();
+        graph.calls.push(WorkCalls {
+            caller: 0,
+            callee: graph.functions.len(),
+            count: OPERATIONS,
+            inclusive: instructions,
+        });
+        graph.functions.push(WorkFunction {
+            name: name.into(),
+            object: "mysqld".into(),
+            own: instructions,
+        });
+        exact.work.parts[0].instructions = graph.total();
+    }
+}
+
+#[test]
+fn a_function_that_does_less_is_not_named_for_more_work() {
+    let mut figures = with_work(times(30_000.0, 25_000.0), BASE, BASE.map(|find| find + 6_000.0));
+    add_function(&mut figures, "prepare", 20_000.0, 11_000.0);
+    add_function(&mut figures, "lock", 10_000.0, 15_000.0);
+
+    let text = of_work(&figures).text;
+    assert!(text.contains("2.22% more work"), "{text}");
+    assert!(text.ends_with("`find`, called by `serve`, has 6,000 more."), "{text}");
+}
+
 #[test]
 fn work_that_is_a_small_part_of_a_change_of_time_is_not_called_its_cause() {
     let figures = with_work(times(30_000.0, 15_000.0), BASE, scaled(1.02));
