@@ -6,8 +6,7 @@ use super::explanation::{CountedCaveat, Explanation, Statement};
 use super::finding::Evidence;
 use super::thresholds::{EXPLAINS, WORK_SAME};
 use crate::compare::{
-    ChangedFunction, ComparedStep, ComparedWork, NamedFunction, OWN_CPU, THROUGHPUT, Verdict,
-    WorkVerdict,
+    ComparedStep, ComparedWork, NamedFunction, OWN_CPU, THROUGHPUT, Verdict, WorkVerdict,
 };
 use crate::figures::Row;
 use crate::order::grouped;
@@ -51,14 +50,6 @@ impl<'a> Witnesses<'a> {
     /// Returns the change of work: 0.02 is 2 % more.
     pub(super) fn change(&self) -> f64 {
         self.work.change().unwrap_or(0.0)
-    }
-
-    /// Returns the function with most of the change of work. One that does less explains nothing
-    /// if the whole does more.
-    pub(super) fn function(&self) -> Option<&'a ChangedFunction> {
-        let does_more = self.change() > 0.0;
-        let mut functions = self.work.functions.as_ref()?.functions.iter();
-        functions.find(|function| (function.difference > 0.0) == does_more)
     }
 
     /// Returns the function that the profile names, if throughput changed.

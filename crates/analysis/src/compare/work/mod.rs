@@ -139,6 +139,14 @@ impl ComparedWork {
         Some(self.ratio? - 1.0)
     }
 
+    /// Returns the function with most of the change. One that does less explains nothing if the
+    /// whole does more.
+    pub fn main_function(&self) -> Option<&ChangedFunction> {
+        let does_more = self.change()? > 0.0;
+        let mut functions = self.functions.as_ref()?.functions.iter();
+        functions.find(|function| (function.difference > 0.0) == does_more)
+    }
+
     /// Returns true if work is nearly the same each time.
     pub fn is_deterministic(&self) -> bool {
         self.floor.is_some_and(|floor| floor <= NOT_DETERMINISTIC)

@@ -111,7 +111,7 @@ fn causes_without_work(witnesses: &Witnesses<'_>) -> Without {
 
 /// Names the function with most of the change of work, and what the profile says.
 fn functions(witnesses: &Witnesses<'_>) -> Option<String> {
-    let ChangedFunction { name, difference, calls, path, .. } = witnesses.function()?;
+    let ChangedFunction { name, difference, calls, path, .. } = witnesses.work.main_function()?;
     let more = if *difference > 0.0 { "more" } else { "less" };
     let caller = path.last().map(|caller| format!(", called by `{caller}`,"));
 

@@ -95,11 +95,10 @@ pub(in crate::commands::compare) fn sentence(
         text += &format!("; the threshold is {}", percent(limit));
     }
 
-    let mut functions = work.functions.iter().flat_map(|changes| &changes.functions);
     if work.verdict == WorkVerdict::More
-        && let Some(first) = functions.next()
+        && let Some(function) = work.main_function()
     {
-        text += &format!("; {:+.0} instructions in {}", first.difference, first.name);
+        text += &format!("; {:+.0} instructions in {}", function.difference, function.name);
     }
 
     if !work.reasons.is_empty() {
@@ -120,6 +119,10 @@ mod tests {
 
     use super::*;
 
+    fn changed(name: &str, difference: f64) -> ChangedFunction {
+        ChangedFunction { name: name.into(), difference, ..ChangedFunction::default() }
+    }
+
     fn work() -> ComparedWork {
         ComparedWork {
             cell: record::CellKey::new("pg.next", None, 1, 0),
@@ -133,11 +136,8 @@ mod tests {
             shown_from: Some(0.005),
             verdict: WorkVerdict::More,
             functions: Some(WorkChanges {
-                functions: vec![ChangedFunction {
-                    name: "ExecInterpExpr".into(),
-                    difference: 1310.4,
-                    ..ChangedFunction::default()
-                }],
+                // The largest change is that of a function that does less.
+                functions: vec![changed("prepare", -1682.0), changed("ExecInterpExpr", 1310.4)],
                 shifts: Vec::new(),
             }),
             ..ComparedWork::default()
