@@ -84,5 +84,6 @@ pub mod tune;
 
 pub use json::{json, missing_json, settings_json};
 pub use order::distinct;
+pub use parallel::map_parallel;
 pub use shade::{Shade, relative, shade_max, shade_share, shade_summary};
 pub use words::counted;

@@ -1,16 +1,28 @@
 //! Work on all processors.
 
+use std::convert::Infallible;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The most threads; each holds a step in memory.
 const THREADS_MAX: usize = 8;
 
 /// Applies `work` to each item with as many threads as there are processors, and returns the
+/// results in order.
+pub fn map_parallel<I: Sync, T: Send>(items: &[I], work: impl Fn(&I) -> T + Sync) -> Vec<T> {
+    let work = |item: &I| Ok::<T, Infallible>(work(item));
+    let Ok(results) = try_map_parallel(items, work);
+    results
+}
+
+/// Applies `work` to each item with as many threads as there are processors, and returns the
 /// results in order. After an error no more items are started.
-pub(crate) fn map_parallel<I: Sync, T: Send, E: Send>(
+///
+/// # Errors
+/// The error of the first item that failed.
+pub(crate) fn try_map_parallel<I: Sync, T: Send, E: Send>(
     items: &[I],
     work: impl Fn(&I) -> Result<T, E> + Sync,
-) -> Vec<Result<T, E>> {
+) -> Result<Vec<T>, E> {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = processors.min(THREADS_MAX).min(items.len()).max(1);
     let next = AtomicUsize::new(0);
@@ -64,12 +76,11 @@ mod tests {
     #[test]
     fn results_come_in_the_order_of_the_items_and_the_first_error_is_among_them() {
         let items: Vec<u32> = (0..100).collect();
-        let doubled = map_parallel(&items, |item| Ok::<u32, ()>(item * 2));
-        let doubled: Result<Vec<u32>, ()> = doubled.into_iter().collect();
-        assert_eq!(doubled.unwrap(), (0..200).step_by(2).collect::<Vec<u32>>());
-        let failing = map_parallel(&items, |item| if *item == 40 { Err(40) } else { Ok(()) });
-        let failing: Result<Vec<()>, u32> = failing.into_iter().collect();
-        assert_eq!(failing, Err(40));
-        assert!(map_parallel(&[], |_: &u32| Ok::<(), ()>(())).is_empty());
+        let doubled = map_parallel(&items, |item| item * 2);
+        assert_eq!(doubled, (0..200).step_by(2).collect::<Vec<u32>>());
+
+        let failing = |item: &u32| if *item >= 40 { Err(*item) } else { Ok(()) };
+        assert_eq!(try_map_parallel(&items, failing), Err(40));
+        assert!(map_parallel(&[], |_: &u32| ()).is_empty());
     }
 }

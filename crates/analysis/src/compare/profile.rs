@@ -8,7 +8,6 @@ mod changes;
 mod cost;
 
 use std::borrow::Cow;
-use std::convert::Infallible;
 
 use record::{CellKey, StepProfile};
 use serde::Serialize;
@@ -100,13 +99,6 @@ pub struct FunctionDifference {
     pub inclusive: CostDifference,
 }
 
-impl FunctionDifference {
-    /// Returns true if either of its costs changed.
-    fn is_shown(&self) -> bool {
-        self.own.is_shown || self.inclusive.is_shown
-    }
-}
-
 /// A cost in two targets, in microseconds per operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct CostDifference {
@@ -195,23 +187,20 @@ pub(super) fn compare_profiles(
     let mut places = distinct(reported.map(|step| TargetPlace::of(&step.row)));
     places.retain(|profiled| profiled.target != base);
 
-    let results = map_parallel(&places, |&profiled| {
+    let compared = map_parallel(&places, |&profiled| {
         let of_base = TargetPlace { target: base, ..profiled };
-        let of_base = TargetProfile::read(&Repeats::of(figures, index, of_base));
-        let of_target = TargetProfile::read(&Repeats::of(figures, index, profiled));
-        let both = of_base.zip(of_target);
+        let of_base = TargetProfile::read(&Repeats::of(figures, index, of_base))?;
+        let of_target = TargetProfile::read(&Repeats::of(figures, index, profiled))?;
 
-        Ok::<_, Infallible>(both.map(|(base, target)| {
-            difference(
-                profiled.cell(CellKind::Measured),
-                profiled.place.step,
-                &base,
-                &target,
-                error_rate,
-            )
-        }))
+        Some(difference(
+            profiled.cell(CellKind::Measured),
+            profiled.place.step,
+            &of_base,
+            &of_target,
+            error_rate,
+        ))
     });
-    results.into_iter().filter_map(|Ok(compared)| compared).collect()
+    compared.into_iter().flatten().collect()
 }
 
 /// Returns the cost of the CPU time of the profiled processes per operation: of the server, or of

@@ -33,6 +33,7 @@ mod disk_floor;
 mod fairness;
 pub(crate) mod index;
 mod latency;
+mod loaded_cell;
 mod log_events;
 pub(crate) mod machines;
 pub(crate) mod metrics;

@@ -1,8 +1,8 @@
 //! Reads runs into [`Figures`].
 //!
 //! Cells are read first, one after the other, since the plan of a run says which cells there must
-//! be, and a cell which steps. Steps are computed last, on all processors: their seconds and
-//! samples are nearly all of a record.
+//! be, and a cell which steps. Steps are read last, on all processors: their seconds and samples
+//! are nearly all of a record.
 
 use std::collections::BTreeMap;
 
@@ -12,13 +12,14 @@ use record::{
 };
 
 use super::computing::CellOfRun;
+use super::loaded_cell::{LoadedCell, in_round_order};
 use super::log_events;
 use super::machines::Machines;
 use super::row::{
     CopiedDatabase, ExactStep, Figures, ProfiledStep, Row, StartedCell, UnfinishedCell,
 };
 use super::step_swing::step_swing;
-use crate::parallel::map_parallel;
+use crate::parallel::try_map_parallel;
 use crate::settings::RunSettings;
 use words::CellKind;
 
@@ -50,6 +51,7 @@ pub fn figures_and<T: Send>(
         reader.read_run(run, directory)?;
     }
 
+    reader.read_steps_apart()?;
     let taken = reader.compute_rows(take)?;
     Ok((reader.into_figures(), taken))
 }
@@ -98,16 +100,21 @@ struct RunsReader {
     runs: Vec<LoadedRun>,
     /// The steps whose figures are not yet computed.
     steps: Vec<OpenStep>,
+    /// The steps of profiled and exact cells, which are not yet read.
+    steps_apart: Vec<StepApart>,
     /// The end of each planned cell whose times are compared.
     ends: Vec<CellEnd>,
     /// The unfinished cells whose times are not compared.
     unfinished_apart: Vec<UnfinishedCell>,
 }
 
-/// A run with its cells that were begun.
+/// A run with its cells.
 struct LoadedRun {
     record: Run,
+    /// The measured cells that were begun.
     cells: Vec<BegunCell>,
+    /// The profiled and exact cells.
+    cells_apart: Vec<Cell>,
 }
 
 struct BegunCell {
@@ -125,6 +132,21 @@ struct OpenStep {
     /// The index of its cell in [`RunsReader::ends`].
     end: usize,
     reader: StepReader,
+}
+
+/// A step of a profiled or exact cell that is not read.
+struct StepApart {
+    /// The index of its run.
+    run: usize,
+    /// The index of its cell in [`LoadedRun::cells_apart`].
+    cell: usize,
+    reader: StepReader,
+}
+
+/// What was read of a step of a profiled or exact cell.
+enum ReadApart {
+    Profiled(ProfiledStep),
+    Exact(ExactStep),
 }
 
 struct CellEnd {
@@ -146,6 +168,7 @@ impl RunsReader {
         self.figures.design = record.design.clone().filter(|_| run == 0);
 
         let mut cells = Vec::new();
+        let mut cells_apart = Vec::new();
         for reference in in_round_order(&record) {
             let loaded = LoadedCell::read(directory, &record, reference)?;
             match reference.key.kind {
@@ -154,11 +177,13 @@ impl RunsReader {
                     let end = end_of(run, &record, reference, &loaded);
                     cells.extend(self.add_cell(&record, end, cells.len(), loaded));
                 }
-                CellKind::Profiled | CellKind::Exact => self.add_apart(run, &record, loaded)?,
+                CellKind::Profiled | CellKind::Exact => {
+                    cells_apart.push(self.add_apart(run, cells_apart.len(), loaded));
+                }
             }
         }
 
-        self.runs.push(LoadedRun { record, cells });
+        self.runs.push(LoadedRun { record, cells, cells_apart });
         Ok(())
     }
 
@@ -215,30 +240,12 @@ impl RunsReader {
         Some(BegunCell { cell, events })
     }
 
-    /// Adds a profiled or exact cell. Its times are not compared, so only its steps and its end are
-    /// kept.
-    fn add_apart(
-        &mut self,
-        run: usize,
-        record: &Run,
-        loaded: LoadedCell,
-    ) -> Result<(), RecordError> {
+    /// Adds the steps and the end of a profiled or exact cell, whose times are not compared, and
+    /// returns the cell. `number` is its index among these cells of its run.
+    fn add_apart(&mut self, run: usize, number: usize, loaded: LoadedCell) -> Cell {
         self.figures.damages.extend(loaded.error.iter().map(RecordError::with_causes));
         for step in loaded.missing.iter().filter(|step| step.is_lost()) {
             self.figures.damages.extend(step.step().reasons.iter().cloned());
-        }
-
-        let cell = CellOfRun { run, record, cell: &loaded.cell };
-        for step in &loaded.steps {
-            if loaded.cell.key.kind == CellKind::Profiled {
-                let profiled = profiled_step(&cell, step)?;
-                add_damage(&mut self.figures, &profiled.row);
-                self.figures.profiled.push(profiled);
-            } else {
-                let exact = exact_step(&cell, step)?;
-                add_damage(&mut self.figures, &exact.row);
-                self.figures.exact.push(exact);
-            }
         }
 
         if !loaded.is_whole() {
@@ -251,8 +258,44 @@ impl RunsReader {
                 run,
                 status: loaded.is_begun.then_some(loaded.cell.status),
                 causes,
-                cell: loaded.cell.key,
+                cell: loaded.cell.key.clone(),
             });
+        }
+
+        for reader in loaded.steps {
+            self.steps_apart.push(StepApart { run, cell: number, reader });
+        }
+        loaded.cell
+    }
+
+    /// Reads the steps of all profiled and exact cells.
+    fn read_steps_apart(&mut self) -> Result<(), RecordError> {
+        let all_read = try_map_parallel(&self.steps_apart, |step| {
+            let loaded = &self.runs[step.run];
+            let cell = CellOfRun {
+                run: step.run,
+                record: &loaded.record,
+                cell: &loaded.cells_apart[step.cell],
+            };
+
+            if cell.cell.key.kind == CellKind::Profiled {
+                profiled_step(&cell, &step.reader).map(ReadApart::Profiled)
+            } else {
+                exact_step(&cell, &step.reader).map(ReadApart::Exact)
+            }
+        })?;
+
+        for step in all_read {
+            match step {
+                ReadApart::Profiled(step) => {
+                    add_damage(&mut self.figures, &step.row);
+                    self.figures.profiled.push(step);
+                }
+                ReadApart::Exact(step) => {
+                    add_damage(&mut self.figures, &step.row);
+                    self.figures.exact.push(step);
+                }
+            }
         }
         Ok(())
     }
@@ -262,15 +305,14 @@ impl RunsReader {
         &mut self,
         take: impl Fn(&mut Row) -> T + Sync,
     ) -> Result<Vec<T>, RecordError> {
-        let computed = map_parallel(&self.steps, |step| {
+        let computed = try_map_parallel(&self.steps, |step| {
             let mut row = self.compute(step)?;
             let taken = take(&mut row);
             Ok((row, taken))
-        });
+        })?;
 
         let mut all_taken = Vec::with_capacity(self.steps.len());
-        for (step, result) in self.steps.iter().zip(computed) {
-            let (row, taken) = result?;
+        for (step, (row, taken)) in self.steps.iter().zip(computed) {
             if row.damaged {
                 self.ends[step.end].is_unfinished = true;
             }
@@ -300,7 +342,7 @@ impl RunsReader {
         }
         figures.unfinished.extend(self.unfinished_apart);
 
-        for (run, LoadedRun { record, cells }) in self.runs.into_iter().enumerate() {
+        for (run, LoadedRun { record, cells, .. }) in self.runs.into_iter().enumerate() {
             let cells = cells.into_iter().map(|begun| begun.cell).collect();
             figures.settings.extend(RunSettings::new(record, cells).all(run));
         }
@@ -450,123 +492,5 @@ fn fill_step_facts(figures: &mut Figures) {
         if let Some(facts) = known.get(&step_name(row)) {
             facts.clone().give_to(row);
         }
-    }
-}
-
-/// A planned cell, as far as it can be read.
-struct LoadedCell {
-    /// The cell; the plan's if it has no record.
-    cell: Cell,
-    /// The events of the engine's log; `None` if there is no such log, or it can't be read.
-    events: Option<Vec<LogEvent>>,
-    /// The reason why the events can't be read. Nothing that was measured depends on them.
-    events_error: Option<RecordError>,
-    /// The cell has a readable record.
-    is_begun: bool,
-    /// The reason why its record can't be read; nothing of its steps is then known to be right.
-    error: Option<RecordError>,
-    /// The recorded steps.
-    steps: Vec<StepReader>,
-    /// The planned steps without a record.
-    missing: Vec<StepReader>,
-}
-
-impl LoadedCell {
-    fn read(directory: &RunDir, run: &Run, reference: &CellRef) -> Result<Self, RecordError> {
-        let directory = directory.cell(reference)?;
-        let (record, error) = match directory.exists().then(|| directory.read()).transpose() {
-            Ok(record) => (record, None),
-            Err(error) => (None, Some(error)),
-        };
-        let is_begun = record.is_some();
-        let cell = record.unwrap_or_else(|| planned(run, reference));
-
-        let (events, events_error) = match directory.read_log_events() {
-            Ok(events) => (events, None),
-            // Without a cell nobody misses its log.
-            Err(error) => (None, Some(error).filter(|_| is_begun)),
-        };
-
-        let steps = if is_begun { directory.read_steps()? } else { Vec::new() };
-        let missing = directory.missing_steps(&cell, &steps);
-        Ok(Self { cell, events, events_error, is_begun, error, steps, missing })
-    }
-
-    /// Returns true if the cell ended as planned, with all steps.
-    fn is_whole(&self) -> bool {
-        self.cell.status == Status::Complete && self.missing.is_empty()
-    }
-}
-
-/// Returns a planned cell without a record.
-fn planned(run: &Run, reference: &CellRef) -> Cell {
-    let mut cell = Cell {
-        key: reference.key.clone(),
-        workload: reference.workload.clone(),
-        ..Cell::default()
-    };
-    if let Some(target) = run.targets.iter().find(|target| target.name == reference.key.target) {
-        cell.build.clone_from(&target.build);
-        cell.config.clone_from(&target.config);
-        cell.engine.clone_from(&target.engine);
-    }
-
-    let workload = run.workloads.iter().find(|workload| {
-        workload.workload == reference.workload && workload.variant == reference.key.variant
-    });
-
-    if let Some(workload) = workload {
-        cell.steps.clone_from(&workload.steps);
-    }
-
-    cell
-}
-
-/// Returns the cells of a run round by round, with the targets of a round in the plan's order.
-fn in_round_order(run: &Run) -> Vec<&CellRef> {
-    let mut cells: Vec<&CellRef> = run.cells.iter().collect();
-    let rounds =
-        cells.chunk_by_mut(|a, b| (a.key.load(), a.key.repeat) == (b.key.load(), b.key.repeat));
-    for round in rounds {
-        round.sort_by_key(|cell| {
-            run.targets.iter().position(|target| target.name == cell.key.target)
-        });
-    }
-    cells
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn targets_come_in_the_plans_order_though_they_were_run_in_another() {
-        let cell =
-            |target: &str, clients, repeat| CellRef::new(target, "insert", None, clients, repeat);
-        let order = [("b", 1, 1), ("a", 1, 1), ("a", 4, 1), ("b", 4, 1), ("a", 1, 2), ("b", 1, 2)];
-        let run = Run {
-            targets: ["a", "b"]
-                .map(|name| record::Target {
-                    name: name.into(),
-                    build: name.into(),
-                    config: String::new(),
-                    engine: "null".into(),
-                    set: Vec::new(),
-                    declared: Vec::new(),
-                    factors: Vec::new(),
-                    files: Vec::new(),
-                })
-                .into(),
-            cells: order.map(|(target, clients, repeat)| cell(target, clients, repeat)).into(),
-            ..Run::default()
-        };
-        let cells: Vec<_> = in_round_order(&run)
-            .iter()
-            .map(|cell| (cell.key.target.as_str(), cell.key.clients, cell.key.repeat))
-            .collect();
-        assert_eq!(
-            cells,
-            [("a", 1, 1), ("b", 1, 1), ("a", 4, 1), ("b", 4, 1), ("a", 1, 2), ("b", 1, 2)]
-        );
     }
 }

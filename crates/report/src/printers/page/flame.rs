@@ -6,6 +6,7 @@ use std::fmt::Write;
 use analysis::{
     compare::{MergedProfile, ProfileTotals},
     figures::Calls,
+    map_parallel,
 };
 
 use crate::model::text::clean;
@@ -51,18 +52,15 @@ impl Trees {
 
     fn within(profiles: &[ProfilePair<'_>], bytes_max: usize) -> Self {
         let mut share_min = SHARE_MIN;
+        let mut calls = map_parallel(profiles, |pair| without_small(&pair.calls(), share_min));
 
         loop {
             // The names are collected anew: those of frames that were dropped need no space.
             let mut names = FrameNames::default();
-            let trees: Vec<String> = profiles
-                .iter()
-                .map(|ProfilePair { target, base }| {
-                    let sides: Vec<ProfileSide<'_>> =
-                        std::iter::once(*target).chain(*base).collect();
-                    write(&sides, share_min, &mut names)
-                })
-                .collect();
+            let mut trees = Vec::new();
+            for (pair, calls) in profiles.iter().zip(&calls) {
+                trees.push(write(&pair.sides(), calls, &mut names));
+            }
 
             let names = encode::json(names.names);
             let size = names.len() + trees.iter().map(String::len).sum::<usize>();
@@ -71,8 +69,33 @@ impl Trees {
             }
 
             share_min *= 2.0;
+            for calls in &mut calls {
+                *calls = without_small(calls, share_min);
+            }
         }
     }
+}
+
+impl<'a> ProfilePair<'a> {
+    /// Returns the target, and the base if there is one.
+    fn sides(&self) -> Vec<ProfileSide<'a>> {
+        std::iter::once(self.target).chain(self.base).collect()
+    }
+
+    fn calls(&self) -> Calls {
+        let sides = self.sides();
+        Calls::of(sides.iter().map(|side| side.profile.stacks.as_ref()), |_, _| true)
+    }
+}
+
+/// Returns calls whose frames have at least `share_min` of a profile's samples. Those of smaller
+/// frames count for their callers.
+fn without_small(calls: &Calls, share_min: f64) -> Calls {
+    let inclusive = calls.inclusive();
+    calls.of_nodes(|node| {
+        // The first node is the whole.
+        inclusive.iter().any(|samples| samples[node] as f64 >= samples[0] as f64 * share_min)
+    })
 }
 
 /// The names of frames; a tree refers to them by their number.
@@ -97,19 +120,8 @@ impl FrameNames {
 /// dispersion], …], "enough": true, "n": [own, …]}`. Without enough samples, no change is shown.
 /// `n` begins with the samples in no frame. For each frame, depth first, follow: the number of
 /// levels from the frame before it up to its caller, the number of its name, and its own samples.
-/// Each count of samples is a pair: the target's, then the base's. A frame with less than
-/// `share_min` of both counts toward its caller.
-fn write(sides: &[ProfileSide<'_>], share_min: f64, names: &mut FrameNames) -> String {
-    let stacks = sides.iter().map(|side| side.profile.stacks.as_ref());
-
-    let all = Calls::of(stacks, |_, _| true);
-    let inclusive = all.inclusive();
-
-    // The first node is the whole.
-    let calls = all.of_nodes(|node| {
-        inclusive.iter().any(|samples| samples[node] as f64 >= samples[0] as f64 * share_min)
-    });
-
+/// Each count of samples is a pair: the target's, then the base's.
+fn write(sides: &[ProfileSide<'_>], calls: &Calls, names: &mut FrameNames) -> String {
     let costs: Vec<String> = sides
         .iter()
         .map(|ProfileSide { totals, .. }| {
@@ -126,7 +138,7 @@ fn write(sides: &[ProfileSide<'_>], share_min: f64, names: &mut FrameNames) -> S
         outside_frames.join(",")
     );
 
-    write_callees(&calls, 0, &mut 0, names, &mut out);
+    write_callees(calls, 0, &mut 0, names, &mut out);
     out + "]}"
 }
 
