@@ -149,18 +149,31 @@ impl Stacks {
         self.nodes[node].caller as usize
     }
 
-    /// Returns true if a node has the name of a node around it.
-    pub fn is_recursive(&self, node: usize) -> bool {
-        let name = self.nodes[node].name;
+    /// Returns, for each node, whether it has the name of a node around it.
+    pub fn recursive_nodes(&self) -> Vec<bool> {
+        let mut is_recursive = vec![false; self.nodes.len()];
+        // The number of times that each name is on the way to the node that is visited.
+        let mut on_path = vec![0_u32; self.names.len()];
+        let mut path: Vec<usize> = Vec::new();
 
-        let mut around = self.caller(node);
-        while around != 0 {
-            if self.nodes[around].name == name {
-                return true;
+        let mut next = linked(self.nodes[0].first);
+        while let Some(node) = next {
+            let times = &mut on_path[self.name(node)];
+            is_recursive[node] = *times > 0;
+            *times += 1;
+            path.push(node);
+
+            // Down to the first callee; or else to the next callee of the nearest caller that has
+            // one.
+            next = linked(self.nodes[node].first);
+            while next.is_none()
+                && let Some(done) = path.pop()
+            {
+                on_path[self.name(done)] -= 1;
+                next = linked(self.nodes[done].next);
             }
-            around = self.caller(around);
         }
-        false
+        is_recursive
     }
 
     /// Returns the nodes that a node calls.
@@ -293,9 +306,10 @@ mod tests {
     fn a_function_below_itself_is_recursive_however_far_below() {
         let mut stacks = Stacks::default();
         stacks.add(["main", "read", "lock", "read", "wait"], 1);
-        let nodes = 1..stacks.node_count();
-        let recursive: Vec<usize> = nodes.filter(|node| stacks.is_recursive(*node)).collect();
-        assert_eq!(recursive, [4]);
+        stacks.add(["main", "lock", "wait", "wait"], 1);
+        // By node: the whole, then the first stack, then what the second one adds.
+        let expected = [false, false, false, false, true, false, false, false, true];
+        assert_eq!(stacks.recursive_nodes(), expected);
     }
 
     #[test]

@@ -6,9 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use record::CellKey;
 use words::Stacks;
 
-use super::cost::{FREEDOM_MAX, TargetProfile};
+use super::cost::{Confidence, CostChange, TargetProfile};
 use super::{ComparedProfile, CostDifference, FunctionDifference, NamedFunction};
-use crate::compare::student::quantile;
 use crate::figures::Calls;
 
 /// Functions with fewer samples than this in both targets together are not compared: nothing could
@@ -27,44 +26,83 @@ const WHOLE_SHARE: f64 = 0.6;
 /// The least share of its caller's change that a function must have to be named instead of it.
 const DOMINANT_SHARE: f64 = 0.7;
 
-/// The samples of a function in each profile.
-#[derive(Clone)]
+/// The samples of all functions, in each profile by the numbers of their names.
 struct FunctionSamples {
-    own: Vec<u64>,
-    inclusive: Vec<u64>,
+    own: Vec<Vec<u64>>,
+    inclusive: Vec<Vec<u64>>,
 }
 
 impl FunctionSamples {
-    /// Returns the samples of all functions, by the numbers of their names.
-    fn of(calls: &Calls) -> Vec<Self> {
-        let none = vec![0; calls.own.len()];
-        let none = Self { own: none.clone(), inclusive: none };
-        let mut functions = vec![none; calls.tree.names().len()];
+    fn of(calls: &Calls) -> Self {
+        let tree = &calls.tree;
+        let none = vec![0; tree.names().len()];
 
-        let inclusive = calls.inclusive();
-        for node in 1..calls.tree.node_count() {
-            let name = calls.tree.name(node);
-            let function = &mut functions[name];
-
-            count(&mut function.own, &calls.own, node);
-            // A recursive function counts once.
-            if !calls.tree.is_recursive(node) {
-                count(&mut function.inclusive, &inclusive, node);
+        let mut own = Vec::new();
+        for of_nodes in &calls.own {
+            let mut of_functions = none.clone();
+            for node in 1..tree.node_count() {
+                of_functions[tree.name(node)] += of_nodes[node];
             }
+            own.push(of_functions);
         }
-        functions
+
+        let is_recursive = tree.recursive_nodes();
+        let mut inclusive = Vec::new();
+        for of_nodes in calls.inclusive() {
+            let mut of_functions = none.clone();
+            for node in 1..tree.node_count() {
+                // A recursive function counts once.
+                if !is_recursive[node] {
+                    of_functions[tree.name(node)] += of_nodes[node];
+                }
+            }
+            inclusive.push(of_functions);
+        }
+
+        Self { own, inclusive }
     }
 }
 
-/// Adds the samples of a node to those of a function, for each profile.
-fn count(counts: &mut [u64], samples: &[Vec<u64>], node: usize) {
-    for (count, samples) in counts.iter_mut().zip(samples) {
-        *count += samples[node];
-    }
+/// Returns what each profile has at a place.
+fn at(of_profiles: &[Vec<u64>], place: usize) -> Vec<u64> {
+    of_profiles.iter().map(|of_profile| of_profile[place]).collect()
 }
 
-/// Functions by the numbers of their names.
-type Functions = BTreeMap<usize, FunctionDifference>;
+/// The functions that are compared.
+struct Functions {
+    /// The changes of their costs, by the numbers of their names.
+    changes: BTreeMap<usize, FunctionChange>,
+    confidence: Confidence,
+}
+
+/// The changes of a function's costs.
+#[derive(Clone, Copy, Default)]
+struct FunctionChange {
+    own: ShownChange,
+    inclusive: ShownChange,
+}
+
+/// The change of a cost, and whether it is shown.
+#[derive(Clone, Copy, Default)]
+struct ShownChange {
+    change: CostChange,
+    /// The interval excludes 0, and there are enough samples and repeats to say so.
+    is_shown: bool,
+}
+
+impl ShownChange {
+    /// Returns the change with its interval.
+    fn with_interval(self, confidence: Confidence) -> CostDifference {
+        let Self { change, is_shown } = self;
+        CostDifference {
+            base_us: change.base_us,
+            target_us: change.target_us,
+            difference_us: change.difference_us(),
+            margin_us: change.margin_us(confidence),
+            is_shown,
+        }
+    }
+}
 
 /// Returns true for a node that is not the outermost frame, which is the name of a thread.
 fn is_function(stacks: &Stacks, node: usize) -> bool {
@@ -95,8 +133,8 @@ impl Profiles<'_> {
     }
 
     /// Returns true if a function has less than most of the CPU of one of the targets.
-    fn is_part(self, function: &FunctionDifference) -> bool {
-        let CostDifference { base_us, target_us, .. } = function.inclusive;
+    fn is_part(self, function: &FunctionChange) -> bool {
+        let CostChange { base_us, target_us, .. } = function.inclusive.change;
         base_us < WHOLE_SHARE * self.base.cpu.value
             || target_us < WHOLE_SHARE * self.target.cpu.value
     }
@@ -117,11 +155,8 @@ pub(super) fn difference(
 
     // A function that only one target has may have been renamed or inlined, or the other build may
     // lack its symbol. So it counts as part of its caller.
-    let common = calls.of_nodes(|node| {
-        let name = calls.tree.name(node);
-        let (of_base, of_target) = profiles.divide(&samples[name].inclusive);
-        has_samples(of_base) && has_samples(of_target) && !calls.tree.names()[name].starts_with('[')
-    });
+    let is_common = common_functions(profiles, &calls, &samples);
+    let common = calls.of_nodes(|node| is_common[calls.tree.name(node)]);
 
     let changes = Changes::of(&common, profiles);
     let passed_on = changes.passed_on(&common, &functions);
@@ -131,77 +166,77 @@ pub(super) fn difference(
         step: step.to_owned(),
         base: base.totals.clone(),
         target: target.totals.clone(),
-        function_count: functions.len(),
-        shown_count: functions.values().filter(|function| function.is_shown()).count(),
+        function_count: functions.changes.len(),
+        shown_count: functions
+            .changes
+            .values()
+            .filter(|function| function.own.is_shown || function.inclusive.is_shown)
+            .count(),
         named: named(&functions, &common, &changes, profiles),
-        functions: listed(functions, &passed_on, profiles),
+        functions: listed(&functions, &calls, &passed_on, profiles),
     }
 }
 
-fn has_samples(of_repeats: &[u64]) -> bool {
-    of_repeats.iter().any(|samples| *samples > 0)
+/// Returns whether both targets have samples of a function and know its name, by the numbers of
+/// names.
+fn common_functions(profiles: Profiles<'_>, calls: &Calls, samples: &FunctionSamples) -> Vec<bool> {
+    let (of_base, of_target) = profiles.divide(&samples.inclusive);
+    let have_samples =
+        |of_repeats: &[Vec<u64>], name: usize| of_repeats.iter().any(|samples| samples[name] > 0);
+
+    let mut is_common = Vec::new();
+    for (name, text) in calls.tree.names().iter().enumerate() {
+        let is_known = !text.starts_with('[');
+        is_common.push(is_known && have_samples(of_base, name) && have_samples(of_target, name));
+    }
+    is_common
 }
 
 /// Compares the functions with enough samples.
 fn compare_functions(
     profiles: Profiles<'_>,
     calls: &Calls,
-    samples: &[FunctionSamples],
+    samples: &FunctionSamples,
     error_rate: f64,
 ) -> Functions {
-    let mut sampled: Vec<(usize, &FunctionSamples)> = samples.iter().enumerate().collect();
-    sampled.retain(|(_, function)| function.inclusive.iter().sum::<u64>() >= SAMPLES_MIN);
+    let names = 0..calls.tree.names().len();
+    let sampled: Vec<usize> = names
+        .filter(|name| at(&samples.inclusive, *name).iter().sum::<u64>() >= SAMPLES_MIN)
+        .collect();
 
     // Bonferroni's correction, over both costs of each function.
-    let each = Confidence::new(error_rate / (2 * sampled.len()).max(1) as f64);
+    let confidence = Confidence::new(error_rate / (2 * sampled.len()).max(1) as f64);
 
-    let mut functions = Functions::new();
-    for (name, function) in sampled {
-        let difference = FunctionDifference {
-            name: calls.tree.names()[name].clone(),
-            own: compare_cost(profiles, &function.own, each),
-            inclusive: compare_cost(profiles, &function.inclusive, each),
+    let mut changes = BTreeMap::new();
+    for name in sampled {
+        let change = FunctionChange {
+            own: compare_cost(profiles, &at(&samples.own, name), confidence),
+            inclusive: compare_cost(profiles, &at(&samples.inclusive, name), confidence),
         };
-        functions.insert(name, difference);
+        changes.insert(name, change);
     }
-    functions
+    Functions { changes, confidence }
 }
 
-/// How sure a comparison of one cost must be.
-#[derive(Clone, Copy)]
-struct Confidence {
-    error_rate: f64,
-    /// The quantile of an interval with this error rate, for as many samples as there may be. It is
-    /// kept because thousands of functions need the same.
-    z: f64,
-}
-
-impl Confidence {
-    fn new(error_rate: f64) -> Self {
-        Self { error_rate, z: quantile(error_rate, FREEDOM_MAX) }
-    }
-}
-
-fn compare_cost(profiles: Profiles<'_>, samples: &[u64], confidence: Confidence) -> CostDifference {
+fn compare_cost(profiles: Profiles<'_>, samples: &[u64], confidence: Confidence) -> ShownChange {
     let (of_base, of_target) = profiles.divide(samples);
-    let base = profiles.base.cost(of_base, confidence.z);
-    let target = profiles.target.cost(of_target, confidence.z);
-    let mut difference = target.minus(&base, confidence.error_rate);
-    difference.is_shown &= profiles.have_enough_samples();
-    difference
+    let base = profiles.base.cost(of_base, confidence);
+    let target = profiles.target.cost(of_target, confidence);
+    let change = target.minus(&base);
+    let is_shown = profiles.have_enough_samples() && change.is_shown(confidence);
+    ShownChange { change, is_shown }
+}
+
+/// A function and one that it calls, by the numbers of their names.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Call {
+    function: usize,
+    callee: usize,
 }
 
 /// The change of each node's cost with all its callees, in microseconds per operation.
 struct Changes {
     us: Vec<f64>,
-}
-
-/// The change of a function, over all nodes with its name.
-#[derive(Default)]
-struct FunctionChange {
-    us: f64,
-    /// The changes of its callees by the numbers of their names.
-    callees: BTreeMap<usize, f64>,
 }
 
 impl Changes {
@@ -218,40 +253,41 @@ impl Changes {
     /// Returns the functions whose change is mostly that of one callee, by the numbers of their
     /// names. The callee is the better explanation, unless its own change is not shown.
     fn passed_on(&self, calls: &Calls, functions: &Functions) -> BTreeSet<usize> {
-        let is_shown =
-            |name: &usize| functions.get(name).is_some_and(|function| function.inclusive.is_shown);
-
-        let mut passed_on = BTreeSet::new();
-        for (name, change) in self.by_function(calls) {
-            let mut callees = change.callees.iter();
-            if callees.any(|(callee, us)| us / change.us >= DOMINANT_SHARE && is_shown(callee)) {
-                passed_on.insert(name);
-            }
-        }
-        passed_on
-    }
-
-    /// Returns the changes of functions by the numbers of their names.
-    fn by_function(&self, calls: &Calls) -> BTreeMap<usize, FunctionChange> {
         let tree = &calls.tree;
-        let mut changes: BTreeMap<usize, FunctionChange> = BTreeMap::new();
+        let mut is_shown = vec![false; tree.names().len()];
+        for (name, function) in &functions.changes {
+            is_shown[*name] = function.inclusive.is_shown;
+        }
+
+        // Both sums are over all nodes with a function's name.
+        let is_recursive = tree.recursive_nodes();
+        let mut of_functions = vec![0.0; tree.names().len()];
+        let mut of_calls: BTreeMap<Call, f64> = BTreeMap::new();
         for node in 1..tree.node_count() {
             // A recursive function counts once.
-            if tree.is_recursive(node) {
+            if is_recursive[node] {
                 continue;
             }
 
-            let name = tree.name(node);
-            let change = changes.entry(name).or_default();
-            change.us += self.us[node];
+            let function = tree.name(node);
+            of_functions[function] += self.us[node];
 
-            for callee in tree.callees(node) {
-                if tree.name(callee) != name {
-                    *change.callees.entry(tree.name(callee)).or_default() += self.us[callee];
+            for callee_node in tree.callees(node) {
+                let callee = tree.name(callee_node);
+                if is_shown[callee] && callee != function {
+                    let call = Call { function, callee };
+                    *of_calls.entry(call).or_default() += self.us[callee_node];
                 }
             }
         }
-        changes
+
+        let mut passed_on = BTreeSet::new();
+        for (Call { function, .. }, us) in of_calls {
+            if us / of_functions[function] >= DOMINANT_SHARE {
+                passed_on.insert(function);
+            }
+        }
+        passed_on
     }
 
     /// Returns the names on the way from the outermost function inward, as long as one callee has
@@ -286,31 +322,41 @@ fn samples_of_node(of_repeats: &[Vec<u64>], node: usize) -> f64 {
 /// Returns the functions that are listed, in their order. Those that are `passed_on` are listed
 /// only for their own cost.
 fn listed(
-    functions: Functions,
+    functions: &Functions,
+    calls: &Calls,
     passed_on: &BTreeSet<usize>,
     profiles: Profiles<'_>,
 ) -> Vec<FunctionDifference> {
+    let name = |function: usize| &calls.tree.names()[function];
+
     let mut ranked = Vec::new();
-    for (name, function) in functions {
-        let is_passed_on = passed_on.contains(&name);
-        let CostDifference { base_us, target_us, .. } = function.inclusive;
+    for (function, change) in &functions.changes {
+        let is_passed_on = passed_on.contains(function);
+        let CostChange { base_us, target_us, .. } = change.inclusive.change;
         // A function that only one target has, and that itself costs nothing, was mostly renamed or
         // inlined: its callees are listed. So they are where a function has most of the CPU.
         let is_common = base_us > 0.0 && target_us > 0.0;
-        let says_much = is_common && profiles.is_part(&function) && !is_passed_on;
+        let says_much = is_common && profiles.is_part(change) && !is_passed_on;
 
-        if function.own.is_shown || says_much {
-            ranked.push((Rank::of(&function, is_passed_on), function));
+        if change.own.is_shown || says_much {
+            ranked.push((Rank::of(change, is_passed_on), *function));
         }
     }
 
     ranked.sort_by(|(a_rank, a), (b_rank, b)| {
         let order = b_rank.partial_cmp(a_rank).unwrap_or(Ordering::Equal);
-        order.then(a.name.cmp(&b.name))
+        order.then_with(|| name(*a).cmp(name(*b)))
     });
 
     ranked.truncate(LISTED);
-    ranked.into_iter().map(|(_, function)| function).collect()
+    ranked
+        .into_iter()
+        .map(|(_, function)| FunctionDifference {
+            name: name(function).clone(),
+            own: functions.changes[&function].own.with_interval(functions.confidence),
+            inclusive: functions.changes[&function].inclusive.with_interval(functions.confidence),
+        })
+        .collect()
 }
 
 /// The place of a function in a list: shown changes first, and large ones before small ones.
@@ -321,7 +367,7 @@ struct Rank {
 }
 
 impl Rank {
-    fn of(function: &FunctionDifference, is_passed_on: bool) -> Self {
+    fn of(function: &FunctionChange, is_passed_on: bool) -> Self {
         let mut costs = vec![function.own];
         if !is_passed_on {
             costs.push(function.inclusive);
@@ -332,8 +378,8 @@ impl Rank {
     }
 }
 
-fn largest(costs: &[CostDifference]) -> f64 {
-    costs.iter().map(|cost| cost.difference_us.abs()).fold(0.0, f64::max)
+fn largest(costs: &[ShownChange]) -> f64 {
+    costs.iter().map(|cost| cost.change.difference_us().abs()).fold(0.0, f64::max)
 }
 
 /// Returns the function in which most of a change is: the innermost on the main path whose change
@@ -348,11 +394,12 @@ fn named(
     let path = changes.main_path(common);
     // An outer function's change may be shown where that of an inner one is too small.
     for (position, name) in path.iter().enumerate().rev() {
-        let Some(function) = functions.get(name) else {
+        let Some(function) = functions.changes.get(name) else {
             continue;
         };
 
-        let share = function.inclusive.difference_us / changes.us[0];
+        let difference_us = function.inclusive.change.difference_us();
+        let share = difference_us / changes.us[0];
         let has_much = (NAMED_SHARE..=NAMED_SHARE_MAX).contains(&share);
         let says_much = profiles.is_part(function) || function.own.is_shown;
 
@@ -361,7 +408,7 @@ fn named(
             return Some(NamedFunction {
                 name: common.tree.names()[*name].clone(),
                 caller: caller.map(|caller| common.tree.names()[caller].clone()),
-                difference_us: function.inclusive.difference_us,
+                difference_us,
             });
         }
     }
@@ -381,12 +428,12 @@ mod tests {
         let number = |name: &str| calls.tree.names().iter().position(|it| it == name);
         let [main, plan, range] = ["main", "plan", "range"].map(|it| number(it).unwrap());
         let shown = |names: &[usize]| -> Functions {
-            let function = FunctionDifference {
-                name: String::new(),
-                own: CostDifference::default(),
-                inclusive: CostDifference { is_shown: true, ..CostDifference::default() },
-            };
-            names.iter().map(|it| (*it, function.clone())).collect()
+            let inclusive = ShownChange { is_shown: true, ..ShownChange::default() };
+            let change = FunctionChange { inclusive, ..FunctionChange::default() };
+            Functions {
+                changes: names.iter().map(|name| (*name, change)).collect(),
+                confidence: Confidence::new(0.05),
+            }
         };
         let passed_on =
             |names: &[usize]| Changes { us: us.clone() }.passed_on(&calls, &shown(names));
@@ -402,8 +449,7 @@ mod tests {
         let samples = FunctionSamples::of(&calls);
         let of = |name: &str| {
             let name = calls.tree.names().iter().position(|it| it == name);
-            let FunctionSamples { own, inclusive } = &samples[name.unwrap()];
-            (own[0], inclusive[0])
+            (samples.own[0][name.unwrap()], samples.inclusive[0][name.unwrap()])
         };
         assert_eq!([of("db"), of("walk"), of("read")], [(0, 0), (0, 3), (3, 3)]);
     }

@@ -2,14 +2,14 @@
 
 use words::Stacks;
 
-use super::{CostDifference, ProfileTotals, Repeats};
+use super::{ProfileTotals, Repeats};
 use crate::compare::student::quantile;
 
 /// The variance between runs over that of counting, where a target was profiled only once. In pairs
 /// of equal runs on RocksDB it was 0.9 to 2.3 (`docs/profiles.md`).
 pub(super) const DISPERSION: f64 = 2.0;
 /// Degrees of freedom from which on Student's t is the normal distribution.
-pub(super) const FREEDOM_MAX: f64 = 1e6;
+const FREEDOM_MAX: f64 = 1e6;
 
 /// A mean with its variance and the degrees of freedom of that.
 #[derive(Clone, Copy, Default)]
@@ -65,13 +65,14 @@ impl<'a> TargetProfile<'a> {
 
     /// Returns the cost per operation of `samples`, one number for each repeat: their share times
     /// the CPU per operation. The variance of the share is that of counting, or the one between
-    /// profiled repeats if it is larger. `z` is the quantile of the interval.
-    pub fn cost(&self, samples: &[u64], z: f64) -> CostEstimate {
+    /// profiled repeats if it is larger.
+    pub fn cost(&self, samples: &[u64], confidence: Confidence) -> CostEstimate {
         let total: u64 = self.repeats.iter().map(|repeat| repeat.total).sum();
         let count: u64 = samples.iter().sum();
         let share = count as f64 / total as f64;
 
         // Agresti and Coull's counts, so that a function without a sample has an error, too.
+        let z = confidence.z;
         let padded_total = total as f64 + z * z;
         let padded = (count as f64 + z * z / 2.0) / padded_total;
         let counting = self.totals.dispersion * padded * (1.0 - padded) / padded_total;
@@ -121,26 +122,68 @@ pub(super) struct CostEstimate {
 }
 
 impl CostEstimate {
-    /// Returns the difference to a base, with an interval that is wrong with probability
-    /// `error_rate`. The degrees of freedom are Welch and Satterthwaite's.
-    pub fn minus(&self, base: &Self, error_rate: f64) -> CostDifference {
+    /// Returns the change from a base. The degrees of freedom are Welch and Satterthwaite's.
+    pub fn minus(&self, base: &Self) -> CostChange {
         let parts = [self.parts, base.parts].concat();
         let variance: f64 = parts.iter().map(|part| part.variance).sum();
-        let mut margin_us = 0.0;
-        if variance > 0.0 {
-            let spread: f64 =
-                parts.iter().map(|part| part.variance * part.variance / part.freedom).sum();
-            let freedom = (variance * variance / spread).clamp(1.0, FREEDOM_MAX);
-            margin_us = quantile(error_rate, freedom) * variance.sqrt();
-        }
+        let spread: f64 =
+            parts.iter().map(|part| part.variance * part.variance / part.freedom).sum();
 
-        let difference_us = self.us - base.us;
-        CostDifference {
-            base_us: base.us,
-            target_us: self.us,
-            difference_us,
-            margin_us,
-            is_shown: variance > 0.0 && difference_us.abs() > margin_us,
+        let mut freedom = FREEDOM_MAX;
+        if spread > 0.0 {
+            freedom = (variance * variance / spread).clamp(1.0, FREEDOM_MAX);
         }
+        CostChange { base_us: base.us, target_us: self.us, error_us: variance.sqrt(), freedom }
+    }
+}
+
+/// A cost in two targets, with the error of their difference.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct CostChange {
+    pub base_us: f64,
+    pub target_us: f64,
+    /// The standard error of the difference.
+    error_us: f64,
+    /// The degrees of freedom of that error.
+    freedom: f64,
+}
+
+impl CostChange {
+    pub fn difference_us(&self) -> f64 {
+        self.target_us - self.base_us
+    }
+
+    /// Returns true if the interval around the difference excludes 0.
+    pub fn is_shown(&self, confidence: Confidence) -> bool {
+        // Nearly all differences are less than the normal quantile allows, which Student's is never
+        // below. It is known, while thousands of Student's quantiles take seconds.
+        let difference_us = self.difference_us().abs();
+        self.error_us > 0.0
+            && difference_us > confidence.z * self.error_us
+            && difference_us > self.margin_us(confidence)
+    }
+
+    /// Returns the half-width of the interval around the difference.
+    pub fn margin_us(&self, confidence: Confidence) -> f64 {
+        if self.error_us > 0.0 {
+            quantile(confidence.error_rate, self.freedom) * self.error_us
+        } else {
+            0.0
+        }
+    }
+}
+
+/// How sure a comparison of one cost must be.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Confidence {
+    /// The probability that an interval is wrong.
+    error_rate: f64,
+    /// The quantile for as many samples as there may be: the least of all with this error rate.
+    z: f64,
+}
+
+impl Confidence {
+    pub fn new(error_rate: f64) -> Self {
+        Self { error_rate, z: quantile(error_rate, FREEDOM_MAX) }
     }
 }
