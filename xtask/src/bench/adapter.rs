@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::{Context, Result};
 
 use super::Setup;
-use super::measure::{Bound, Finished, figures, finish};
+use super::measure::{Bound, figures, finish};
 use super::run::fetch;
 use crate::workspace::succeeds;
 
@@ -35,17 +35,17 @@ pub fn run(setup: &Setup) -> Result<bool> {
         ("adapter_adds_to_write_ns", BOUND),
     ];
     figures(setup.round_count, bounds, || {
-        let by = |kind: &str, library: &Path| -> Result<[f64; 3]> {
-            let mut command = Command::new(&program);
-            command.arg(kind).arg(library);
-            let finished: Finished = finish(command)?;
-            Ok([finished.number("read")?, finished.number("entry")?, finished.number("write")?])
-        };
-        let binding = by("rocksdb", library)?;
-        let adapter = by("library", &adapter)?;
-        let [read, entry, write] = binding;
-        let added = [0, 1, 2].map(|kind| adapter[kind] - binding[kind]);
-        Ok([read, entry, write, added[0], added[1], added[2]])
+        let mut command = Command::new(&program);
+        command.arg(library).arg(&adapter);
+        let finished = finish(command)?;
+        Ok([
+            finished.number("read ")?,
+            finished.number("entry ")?,
+            finished.number("write ")?,
+            finished.number("added_to_read ")?,
+            finished.number("added_to_entry ")?,
+            finished.number("added_to_write ")?,
+        ])
     })
 }
 

@@ -29,9 +29,13 @@ impl Finished {
         let after = lines.find_map(|line| line.trim_start().strip_prefix(label));
         after
             .and_then(|after| {
-                let digits = |char: char| char.is_ascii_digit() || char == '.';
-                let number = after.trim_start().split(|char| !digits(char)).next();
-                number?.parse().ok()
+                let text = after.trim_start();
+                let is_part = |(at, char): (usize, char)| {
+                    char.is_ascii_digit() || char == '.' || (char == '-' && at == 0)
+                };
+                let end = text.char_indices().find(|each| !is_part(*each));
+                let end = end.map_or(text.len(), |(at, _)| at);
+                text[..end].parse().ok()
             })
             .with_context(|| format!("the program printed no number after `{label}`"))
     }
