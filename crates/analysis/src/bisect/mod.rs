@@ -92,6 +92,13 @@ impl TrialResult {
     pub fn is_decided(&self) -> bool {
         self.links.iter().all(|link| link.finding != Finding::Undecided)
     }
+
+    /// Returns whether the search can go on from here: from one end that a candidate differs from,
+    /// even if the other is not decided.
+    pub fn says_where_to_go(&self) -> bool {
+        let differs = self.links.iter().any(|link| link.finding == Finding::Differs);
+        differs || self.is_decided()
+    }
 }
 
 /// The comparison of a candidate with an older one.

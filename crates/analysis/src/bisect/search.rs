@@ -71,6 +71,8 @@ pub enum ChangeEnd {
     Gradual,
     /// Several candidates between the two could not be decided.
     Undecided,
+    /// It is not decided whether the two differ. A change beside them was found.
+    NotExcluded,
 }
 
 /// Two candidates that differ.
@@ -111,7 +113,7 @@ impl Search {
         let tried: Vec<usize> = self.middles(low, high).map(|(middle, _)| middle).collect();
 
         let Some((middle, result)) =
-            self.middles(low, high).find(|(_, result)| result.is_decided())
+            self.middles(low, high).find(|(_, result)| result.says_where_to_go())
         else {
             let next = self.nearest_to_middle(low, high, &tried)?;
             let gives_up = tried.len() >= UNDECIDED_MAX;
@@ -126,7 +128,7 @@ impl Search {
     fn narrow(&self, interval: Interval, changes: &mut Vec<Change>) -> Option<Trial> {
         let Interval { low, high, .. } = interval;
         if let Some((middle, result)) =
-            self.middles(low, high).find(|(_, result)| result.is_decided())
+            self.middles(low, high).find(|(_, result)| result.says_where_to_go())
         {
             if result.links.iter().all(|link| link.finding == Finding::Same) {
                 changes.push(self.change(interval, ChangeEnd::Gradual));
@@ -146,7 +148,8 @@ impl Search {
         Some(self.middle_trial(next, low, high))
     }
 
-    /// Goes on, on each side of a candidate, where it differs from the end.
+    /// Goes on, on each side of a candidate, where it differs from the end. Where that is not
+    /// decided, a change may remain.
     fn narrow_beside(
         &self,
         low: usize,
@@ -161,11 +164,16 @@ impl Search {
         ];
 
         for side in sides {
-            if side.link.finding != Finding::Differs {
-                continue;
-            }
-            if let Some(trial) = self.narrow(side, changes) {
-                return Some(trial);
+            let needed = match side.link.finding {
+                Finding::Differs => self.narrow(side, changes),
+                Finding::Same => None,
+                Finding::Undecided => {
+                    changes.push(self.change(side, ChangeEnd::NotExcluded));
+                    None
+                }
+            };
+            if needed.is_some() {
+                return needed;
             }
         }
         None
@@ -362,6 +370,28 @@ mod tests {
         };
         assert_eq!(middles, [4, 3, 5]);
         assert_eq!(steps(&outcome), [(0, 8, ChangeEnd::Undecided)]);
+    }
+
+    #[test]
+    fn a_candidate_that_differs_from_one_end_leads_there_though_the_other_is_undecided() {
+        let link = |finding| Link { ratio: Some(2.0), interval: None, finding };
+        let (differs, undecided) = (link(Finding::Differs), link(Finding::Undecided));
+        let mut search = Search { count: 4, ..Search::default() };
+        let outcome = loop {
+            match search.next() {
+                Next::End(outcome) => break outcome,
+                Next::Measure(trial) => {
+                    let links = match trial.kind {
+                        TrialKind::Middle(1) => vec![undecided, differs],
+                        TrialKind::Middle(2) => vec![differs, link(Finding::Same)],
+                        _ => vec![differs],
+                    };
+                    search.ended.push((trial, TrialResult { links }));
+                }
+            }
+        };
+        let found = [(0, 1, ChangeEnd::NotExcluded), (1, 2, ChangeEnd::Confirmed)];
+        assert_eq!(steps(&outcome), found);
     }
 
     #[test]

@@ -233,6 +233,9 @@ fn sentences(log: &Log, change: &Change) -> String {
             "{step} changed between {from} and {to}: {size}. The candidates in between could not be decided: a larger \
              `--repeats-max` may do it."
         ),
+        ChangeEnd::NotExcluded => format!(
+            "It is not decided whether {step} also changed between {from} and {to}: {size}. A larger `--repeats-max` may do it."
+        ),
     };
     answer + "\n"
 }
@@ -241,7 +244,9 @@ fn sentences(log: &Log, change: &Change) -> String {
 pub(super) fn exit(outcome: &Outcome) -> Exit {
     match outcome {
         Outcome::Changes(changes)
-            if changes.iter().all(|change| change.end == ChangeEnd::Confirmed) =>
+            if changes.iter().all(|change| {
+                matches!(change.end, ChangeEnd::Confirmed | ChangeEnd::NotExcluded)
+            }) =>
         {
             Exit::Ok
         }
