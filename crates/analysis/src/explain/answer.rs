@@ -9,7 +9,7 @@ use super::alone::{self, UnshownSequence};
 use super::apart::Apart;
 use super::case::Context;
 use super::gap::{self, Cost, CostGaps};
-use super::{Finding, cases, prose};
+use super::{Finding, FindingKind, cases, prose};
 use crate::compare::{Compared, ComparedStep, Effect, Effects, Interval, THROUGHPUT, Verdict};
 use crate::figures::index::RowIndex;
 use crate::figures::{Competition, Figures, competition};
@@ -37,12 +37,32 @@ pub struct Answer {
     pub cause: Option<String>,
     /// The largest differences in cost of targets that were measured once, one for each cost.
     pub gaps: Vec<CostGap>,
+    /// If no step of the only other target shows a change of throughput: the change of all steps
+    /// together, if that is shown. With several targets, one of their means would often be called
+    /// different by chance.
+    pub together: Option<ChangeOfAll>,
+    /// If no step of any target shows a change of throughput: the title of the finding about CPU
+    /// time that did change.
+    pub hidden_cost: Option<String>,
     /// If nothing is shown: the comparison of any metric whose repeats are the furthest apart.
     pub apart: Option<Apart>,
     /// The steps that were also measured alone, and are not shown to differ in sequence.
     pub unshown_sequences: Vec<UnshownSequence>,
     /// Competition by other programs, which hides small differences.
     pub host: Option<Competition>,
+}
+
+/// The change of a target's throughput over all steps.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ChangeOfAll {
+    /// The target.
+    pub target: String,
+    /// The geometric mean of target / base over the steps.
+    pub ratio: f64,
+    /// The interval of that mean.
+    pub interval: Interval,
+    /// The number of steps.
+    pub step_count: usize,
 }
 
 /// The summary of a factor's level against the base's level, with all else equal.
@@ -153,6 +173,33 @@ impl CostGap {
     }
 }
 
+impl ChangeOfAll {
+    /// Returns the change of the only target that is compared, if it is shown.
+    fn of_only_target(compared: &Compared) -> Option<Self> {
+        let [only] = compared.overall.as_slice() else {
+            return None;
+        };
+
+        let mean = &only.compared;
+        // The mean of one step is that step.
+        if !mean.verdict.is_change() || only.step_count < 2 {
+            return None;
+        }
+        Some(Self {
+            target: mean.cell.target.clone(),
+            ratio: mean.ratio?,
+            interval: mean.interval?,
+            step_count: only.step_count,
+        })
+    }
+}
+
+/// Returns the title of the first finding about CPU time that changed without throughput.
+fn hidden_cost(findings: &[Finding]) -> Option<String> {
+    let finding = findings.iter().find(|finding| finding.kind == FindingKind::HiddenCost)?;
+    Some(finding.title.clone())
+}
+
 impl Answer {
     /// Summarizes a comparison, the effects of the factors in which its targets differ, and its
     /// findings.
@@ -178,6 +225,9 @@ impl Answer {
             repeated.map(|row| row.values.len())
         };
 
+        let targets: Vec<TargetAnswer> = others.map(of_target).collect();
+        let is_shown = targets.iter().any(|target| target.largest().is_some());
+
         // A change of any metric says more than a difference that is not shown.
         let shows_something = compared.rows.iter().any(|row| row.verdict.is_change());
 
@@ -186,14 +236,16 @@ impl Answer {
             effect: compared.effect,
             factors: shown_factors(effects),
             without_effect: effects.design.as_ref().map(|_| WithoutEffect::of(effects)),
-            targets: others.map(of_target).collect(),
             load_count: distinct(rows().map(|row| row.cell.load())).len(),
             repeats: counts().min().zip(counts().max()),
             cause: cause_of_all(rows(), findings).map(str::to_owned),
+            together: if is_shown { None } else { ChangeOfAll::of_only_target(compared) },
+            hidden_cost: if is_shown { None } else { hidden_cost(findings) },
             gaps: gaps(figures, compared),
             apart: if shows_something { None } else { Apart::furthest(compared) },
             unshown_sequences: alone::unshown(figures, compared),
             host: competition(figures),
+            targets,
         }
     }
 

@@ -99,6 +99,34 @@ impl<'a> AnswerWriter<'a> {
         self.with_sequences(self.headed_by_effects(said))
     }
 
+    /// Puts what is shown nevertheless before an answer that no step shows a change of throughput.
+    fn headed_by_findings(&self, about_targets: Passage) -> Passage {
+        let mut shown = Vec::new();
+        if let Some(all) = &self.answer.together {
+            shown.push(format!(
+                "{} is {} {} than {} over all {} together ({}).",
+                all.target,
+                factor_within(all.ratio, Some(all.interval)),
+                if all.ratio < 1.0 { "slower" } else { "faster" },
+                self.short(&self.answer.base),
+                self.count(all.step_count),
+                range(all.interval),
+            ));
+        }
+        if let Some(title) = &self.answer.hidden_cost {
+            shown.push(format!("{title}."));
+        }
+        if shown.is_empty() {
+            return about_targets;
+        }
+
+        let heading = shown.remove(0);
+        let mut sentences = shown;
+        sentences.push(about_targets.heading);
+        sentences.extend(about_targets.sentences);
+        Passage { heading, sentences, ..about_targets }
+    }
+
     /// Adds what is far apart, the cause of the changes, and the interval of the largest.
     fn with_evidence(&self, mut said: Passage) -> Passage {
         said.sentences.extend(self.apart());

@@ -16,7 +16,7 @@ impl AnswerWriter<'_> {
         let factors = &self.answer.factors;
         let mut effects = factors.iter().take(NAMED).map(|factor| self.effect(factor));
         let Some(largest) = effects.next() else {
-            return self.with_evidence(about_targets);
+            return self.with_evidence(self.headed_by_findings(about_targets));
         };
 
         let mut sentences: Vec<String> = effects.collect();

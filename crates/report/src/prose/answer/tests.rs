@@ -1,5 +1,7 @@
 use analysis::{
-    compare::{Compared, ComparedStep, Effects, Interval, Pairing, Sample, THROUGHPUT, Verdict},
+    compare::{
+        Compared, ComparedStep, Effects, Interval, Overall, Pairing, Sample, THROUGHPUT, Verdict,
+    },
     explain::{Finding, FindingKind},
     figures::{ExactStep, Row},
 };
@@ -52,11 +54,19 @@ fn text_of(base: &str, targets: &[Target<'_>], cause: Option<&str>) -> String {
     });
     let compared =
         Compared { base: base.into(), effect: 0.03, rows: rows.collect(), ..Compared::default() };
-    let finding = cause.map(|cause| Finding {
+    let names: Vec<&str> = targets.iter().map(|(name, _)| *name).collect();
+    let finding = cause.map(|cause| finding(cause, &names));
+    let findings: Vec<Finding> = finding.into_iter().collect();
+    said_of(&figures, &compared, &findings)
+}
+
+/// Returns a finding that explains all steps of some targets.
+fn finding(cause: &str, targets: &[&str]) -> Finding {
+    Finding {
         kind: FindingKind::Cpu,
         cause: Some(cause.into()),
         target: String::new(),
-        targets: targets.iter().map(|(name, _)| (*name).to_owned()).collect(),
+        targets: targets.iter().map(|name| (*name).to_owned()).collect(),
         base: None,
         workload: String::new(),
         variant: None,
@@ -68,9 +78,7 @@ fn text_of(base: &str, targets: &[Target<'_>], cause: Option<&str>) -> String {
         evidence: Vec::new(),
         caveats: Vec::new(),
         weight: 1.0,
-    });
-    let findings: Vec<Finding> = finding.into_iter().collect();
-    said_of(&figures, &compared, &findings)
+    }
 }
 
 fn said_of(figures: &Figures, compared: &Compared, findings: &[Finding]) -> String {
@@ -129,6 +137,43 @@ fn without_a_change_that_is_shown_nothing_is_faster() {
     );
     let noisy = text_of("a.x", &[targets[0], ("f.x", targets[0].1)], None);
     assert!(noisy.contains("in 2 steps: both are too noisy to say."), "{noisy}");
+}
+
+#[test]
+fn what_is_shown_beside_single_steps_heads_the_answer() {
+    let noisy = |target: &str| [1.2, 1.3].map(|ratio| row(target, "l.i0", ratio, TooNoisy));
+    let mean = |target: &str| Overall {
+        compared: row(target, "", 1.25, Faster),
+        step_count: 2,
+        all_step_count: 2,
+    };
+    let cpu = Finding {
+        kind: FindingKind::HiddenCost,
+        title: "b.x: 30% less own CPU per row in l.i0, throughput too noisy to say".into(),
+        ..finding("less CPU per operation", &["b.x"])
+    };
+    let figures = Figures::default();
+    let mut compared = Compared {
+        base: "a.x".into(),
+        rows: noisy("b.x").into(),
+        overall: vec![mean("b.x")],
+        ..Compared::default()
+    };
+    assert_eq!(
+        said_of(&figures, &compared, std::slice::from_ref(&cpu)),
+        "b.x is 1.25x faster than a.x over all 2 steps together (1.19x to 1.31x). b.x: 30% less own CPU per row in l.i0, \
+         throughput too noisy to say. No change is shown between b.x and a.x in 2 steps: both are too noisy to say. Each \
+         target has 5 repeats."
+    );
+
+    // Of several targets, one often has a mean that differs by chance.
+    compared.rows.extend(noisy("c.x"));
+    compared.overall.push(mean("c.x"));
+    assert_eq!(
+        said_of(&figures, &compared, &[cpu]),
+        "b.x: 30% less own CPU per row in l.i0, throughput too noisy to say. 2 targets against a.x in 2 steps: both are too \
+         noisy to say. Each target has 5 repeats."
+    );
 }
 
 #[test]
