@@ -260,12 +260,11 @@ impl Changes {
         }
 
         // Both sums are over all nodes with a function's name.
-        let is_recursive = tree.recursive_nodes();
         let mut of_functions = vec![0.0; tree.names().len()];
         let mut of_calls: BTreeMap<Call, f64> = BTreeMap::new();
-        for node in 1..tree.node_count() {
+        for (node, is_recursive) in tree.recursive_nodes().into_iter().enumerate().skip(1) {
             // A recursive function counts once.
-            if is_recursive[node] {
+            if is_recursive {
                 continue;
             }
 
