@@ -37,9 +37,8 @@ pub struct Answer {
     pub cause: Option<String>,
     /// The largest differences in cost of targets that were measured once, one for each cost.
     pub gaps: Vec<CostGap>,
-    /// If no step of the only other target shows a change of throughput: the change of all steps
-    /// together, if that is shown. With several targets, one of their means would often be called
-    /// different by chance.
+    /// If no step of any target shows a change of throughput: the largest change of all steps
+    /// together that is shown.
     pub together: Option<ChangeOfAll>,
     /// If no step of any target shows a change of throughput: the title of the finding about CPU
     /// time that did change.
@@ -174,23 +173,21 @@ impl CostGap {
 }
 
 impl ChangeOfAll {
-    /// Returns the change of the only target that is compared, if it is shown.
-    fn of_only_target(compared: &Compared) -> Option<Self> {
-        let [only] = compared.overall.as_slice() else {
-            return None;
-        };
-
-        let mean = &only.compared;
-        // The mean of one step is that step.
-        if !mean.verdict.is_change() || only.step_count < 2 {
-            return None;
+    /// Returns the largest of the changes that are shown.
+    fn largest(compared: &Compared) -> Option<Self> {
+        let mut shown = Vec::new();
+        for overall in &compared.overall {
+            let mean = &overall.compared;
+            // The mean of one step is that step.
+            if !mean.verdict.is_change() || overall.step_count < 2 {
+                continue;
+            }
+            if let (Some(ratio), Some(interval)) = (mean.ratio, mean.interval) {
+                let target = mean.cell.target.clone();
+                shown.push(Self { target, ratio, interval, step_count: overall.step_count });
+            }
         }
-        Some(Self {
-            target: mean.cell.target.clone(),
-            ratio: mean.ratio?,
-            interval: mean.interval?,
-            step_count: only.step_count,
-        })
+        shown.into_iter().max_by(|a, b| a.ratio.ln().abs().total_cmp(&b.ratio.ln().abs()))
     }
 }
 
@@ -239,7 +236,7 @@ impl Answer {
             load_count: distinct(rows().map(|row| row.cell.load())).len(),
             repeats: counts().min().zip(counts().max()),
             cause: cause_of_all(rows(), findings).map(str::to_owned),
-            together: if is_shown { None } else { ChangeOfAll::of_only_target(compared) },
+            together: if is_shown { None } else { ChangeOfAll::largest(compared) },
             hidden_cost: if is_shown { None } else { hidden_cost(findings) },
             gaps: gaps(figures, compared),
             apart: if shows_something { None } else { Apart::furthest(compared) },

@@ -52,7 +52,7 @@ use case::{Case, Context};
 use explanation::Explanation;
 
 pub use alone::UnshownSequence;
-pub use answer::{Answer, Change, CostGap, FactorAnswer, TargetAnswer, WithoutEffect};
+pub use answer::{Answer, Change, ChangeOfAll, CostGap, FactorAnswer, TargetAnswer, WithoutEffect};
 pub use apart::Apart;
 pub use finding::{Evidence, FINDINGS_SHOWN_MAX, Finding, FindingKind};
 pub use gap::Cost;

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use analysis::{
     counted,
-    explain::{Answer, Change, TargetAnswer, factor_within, range},
+    explain::{Answer, Change, ChangeOfAll, TargetAnswer, factor_within, range},
     figures::Figures,
 };
 use record::Status;
@@ -101,30 +101,32 @@ impl<'a> AnswerWriter<'a> {
 
     /// Puts what is shown nevertheless before an answer that no step shows a change of throughput.
     fn headed_by_findings(&self, about_targets: Passage) -> Passage {
-        let mut shown = Vec::new();
-        if let Some(all) = &self.answer.together {
-            shown.push(format!(
-                "{} is {} {} than {} over all {} together ({}).",
-                all.target,
-                factor_within(all.ratio, Some(all.interval)),
-                if all.ratio < 1.0 { "slower" } else { "faster" },
-                self.short(&self.answer.base),
-                self.count(all.step_count),
-                range(all.interval),
-            ));
-        }
-        if let Some(title) = &self.answer.hidden_cost {
-            shown.push(format!("{title}."));
-        }
-        if shown.is_empty() {
-            return about_targets;
-        }
+        let steps = Some(about_targets.heading);
+        let hidden_cost = self.answer.hidden_cost.as_ref().map(|title| format!("{title}."));
+        let together = self.answer.together.as_ref().map(|all| self.together(all));
 
-        let heading = shown.remove(0);
-        let mut sentences = shown;
-        sentences.push(about_targets.heading);
-        sentences.extend(about_targets.sentences);
-        Passage { heading, sentences, ..about_targets }
+        // Of the means of several targets, one often differs by chance: it heads no answer.
+        let is_only = self.answer.targets.len() == 1;
+        let by_weight =
+            if is_only { [together, hidden_cost, steps] } else { [hidden_cost, steps, together] };
+
+        let mut said = by_weight.into_iter().flatten();
+        let heading = said.next().unwrap_or_default();
+        let sentences = said.chain(about_targets.sentences).collect();
+        Passage { heading, sentences, ..Passage::default() }
+    }
+
+    /// Returns the change of all steps of a target together.
+    fn together(&self, all: &ChangeOfAll) -> String {
+        format!(
+            "{} is {} {} than {} over all {} together ({}).",
+            all.target,
+            factor_within(all.ratio, Some(all.interval)),
+            if all.ratio < 1.0 { "slower" } else { "faster" },
+            self.short(&self.answer.base),
+            self.count(all.step_count),
+            range(all.interval),
+        )
     }
 
     /// Adds what is far apart, the cause of the changes, and the interval of the largest.

@@ -166,13 +166,33 @@ fn what_is_shown_beside_single_steps_heads_the_answer() {
          target has 5 repeats."
     );
 
-    // Of several targets, one often has a mean that differs by chance.
+    // Of several targets, one often has a mean that differs by chance: it is no heading.
     compared.rows.extend(noisy("c.x"));
     compared.overall.push(mean("c.x"));
     assert_eq!(
-        said_of(&figures, &compared, &[cpu]),
+        said_of(&figures, &compared, std::slice::from_ref(&cpu)),
         "b.x: 30% less own CPU per row in l.i0, throughput too noisy to say. 2 targets against a.x in 2 steps: both are too \
-         noisy to say. Each target has 5 repeats."
+         noisy to say. c.x is 1.25x faster than a.x over all 2 steps together (1.19x to 1.31x). Each target has 5 repeats."
+    );
+}
+
+#[test]
+fn of_several_targets_a_mean_that_differs_comes_second() {
+    let noisy = |target: &str| [1.2, 1.3].map(|ratio| row(target, "l.i0", ratio, TooNoisy));
+    let compared = Compared {
+        base: "a.x".into(),
+        rows: [noisy("b.x"), noisy("c.x")].concat(),
+        overall: vec![Overall {
+            compared: row("b.x", "", 0.8, Slower),
+            step_count: 2,
+            all_step_count: 2,
+        }],
+        ..Compared::default()
+    };
+    assert_eq!(
+        said_of(&Figures::default(), &compared, &[]),
+        "2 targets against a.x in 2 steps: both are too noisy to say. b.x is 1.25x slower than a.x over all 2 steps together \
+         (1.19x to 1.32x). Each target has 5 repeats."
     );
 }
 
