@@ -39,7 +39,9 @@ impl<'a> Overview<'a> {
             _ => "dense",
         };
 
-        let rows = self.rows_with_ratio();
+        let means = self.subjects.iter().filter_map(|subject| subject.overall);
+        let drawn: Vec<&ComparedStep> =
+            means.map(|overall| &overall.compared).chain(self.rows_with_ratio()).collect();
 
         markup! {
             div class={ "block overview" @if columns >= DENSE { " no-strips" } } id=(self.id) {
@@ -56,7 +58,7 @@ impl<'a> Overview<'a> {
                 }
 
                 ul.key {
-                    @for key in strip_keys(rows.iter().copied()) {
+                    @for key in strip_keys(drawn.iter().copied()) {
                         li.of-strips[key.sign.is_empty()] {
                             svg.drawn width="24" height="12" viewBox="0 -6 24 12" aria-hidden="true" { (key.mark) }
                             // Where there is no room for strips, the sign stands in the cells.
@@ -238,6 +240,10 @@ impl<'a> Overview<'a> {
                 "Shading shows the size of a difference that was measured once, which may be noise."
                     .to_owned(),
             );
+        }
+
+        if self.rows_with_ratio().iter().any(|row| row.interval.is_some()) {
+            sentences.push("Figures of the base are geometric means of its repeats.".to_owned());
         }
 
         if self.has_means() {
