@@ -44,9 +44,15 @@ pub(crate) fn by_target(table: &Table) -> Option<Vec<RepeatedRows<'_>>> {
     for (_, rows) in groups {
         let mut lead = rows[0].lead.clone();
         if rows.len() > 1 {
+            let is_measured = rows.iter().any(|row| row.cells.iter().any(counts));
             for at in (0..lead.len()).filter(|at| is_of_repeats(table, *at)) {
-                lead[at] =
-                    if at == first { format!("median of {}", rows.len()) } else { String::new() };
+                lead[at] = if at != first {
+                    String::new()
+                } else if is_measured {
+                    format!("median of {}", rows.len())
+                } else {
+                    format!("none of {}", rows.len())
+                };
             }
         }
         folded.push(RepeatedRows { lead, medians: medians(&rows), rows });
@@ -110,10 +116,8 @@ fn medians(rows: &[&TableRow]) -> Vec<Median> {
 /// Returns the lower median of the cells that count. It is one of the figures, so it has their
 /// digits.
 fn median(cells: &[&Cell]) -> Median {
-    let is_figure =
-        |cell: &&&Cell| !matches!(cell.tone, Tone::Invalid | Tone::Failed | Tone::Absent);
     let mut figures: Vec<(f64, &Cell)> = Vec::new();
-    for cell in cells.iter().filter(is_figure) {
+    for cell in cells.iter().filter(|cell| counts(cell)) {
         match number(&cell.text) {
             Some(value) => figures.push((value, cell)),
             // Empty cells are zeros that tables leave out.
@@ -146,11 +150,31 @@ fn median(cells: &[&Cell]) -> Median {
     }
 }
 
-/// Returns the text that all cells share, or nothing.
+/// Returns whether a cell counts in a median.
+fn counts(cell: &Cell) -> bool {
+    !matches!(cell.tone, Tone::Invalid | Tone::Failed | Tone::Absent)
+}
+
+/// Returns the text that all cells share. Reasons why there are no figures are listed, each once:
+/// `failed, missing`.
 fn without_number(cells: &[&Cell]) -> Median {
-    let shared = cells.first().filter(|first| cells.iter().all(|cell| cell.text == first.text));
-    let cell = shared.map_or_else(Cell::default, |first| (*first).clone());
-    Median { cell, ..Median::default() }
+    let Some(first) = cells.first() else {
+        return Median::default();
+    };
+
+    // Texts such as `59.9 s` have no order, so they have no median.
+    let is_shared = cells.iter().all(|cell| cell.text == first.text);
+    if !is_shared && cells.iter().any(|cell| counts(cell)) {
+        return Median::default();
+    }
+
+    let mut texts: Vec<&str> = Vec::new();
+    for cell in cells {
+        if !cell.text.is_empty() && !texts.contains(&cell.text.as_str()) {
+            texts.push(&cell.text);
+        }
+    }
+    Median { cell: Cell { text: texts.join(", "), ..(*first).clone() }, ..Median::default() }
 }
 
 /// Parses a figure of a table without a unit: `12,345.6`.
@@ -193,6 +217,22 @@ mod tests {
         assert!((spread - 100.0 / 11.0).abs() < 1e-9, "{spread}");
         assert_eq!((medians[1].cell.text.as_str(), medians[1].spread_pct), ("50", None));
         assert_eq!(*medians[2], Median::default());
+    }
+
+    #[test]
+    fn a_target_without_any_figure_has_the_reasons() {
+        let table = table(&[
+            ("a", "1", Cell::plain("1,000")),
+            ("a", "2", Cell::toned("missing", Tone::Absent)),
+            ("b", "1", Cell::toned("failed", Tone::Failed)),
+            ("b", "2", Cell::toned("missing", Tone::Absent)),
+            ("b", "3", Cell::toned("missing", Tone::Absent)),
+        ]);
+        let groups = by_target(&table).unwrap();
+        let leads: Vec<&str> = groups.iter().map(|group| group.lead[1].as_str()).collect();
+        assert_eq!(leads, ["median of 2", "none of 3"]);
+        assert_eq!(groups[0].medians[0].value, Some(1000.0));
+        assert_eq!(groups[1].medians[0].cell.text, "failed, missing");
     }
 
     #[test]
