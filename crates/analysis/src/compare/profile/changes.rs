@@ -34,33 +34,28 @@ struct FunctionSamples {
 
 impl FunctionSamples {
     fn of(calls: &Calls) -> Self {
-        let tree = &calls.tree;
-        let none = vec![0; tree.names().len()];
+        let is_recursive = calls.tree.recursive_nodes();
+        let own = calls.own.iter().map(|own| by_function(calls, own, |_| true));
 
-        let mut own = Vec::new();
-        for of_nodes in &calls.own {
-            let mut of_functions = none.clone();
-            for node in 1..tree.node_count() {
-                of_functions[tree.name(node)] += of_nodes[node];
-            }
-            own.push(of_functions);
-        }
+        let of_nodes = calls.inclusive();
+        // A recursive function counts once.
+        let inclusive =
+            of_nodes.iter().map(|samples| by_function(calls, samples, |node| !is_recursive[node]));
 
-        let is_recursive = tree.recursive_nodes();
-        let mut inclusive = Vec::new();
-        for of_nodes in calls.inclusive() {
-            let mut of_functions = none.clone();
-            for node in 1..tree.node_count() {
-                // A recursive function counts once.
-                if !is_recursive[node] {
-                    of_functions[tree.name(node)] += of_nodes[node];
-                }
-            }
-            inclusive.push(of_functions);
-        }
-
-        Self { own, inclusive }
+        Self { own: own.collect(), inclusive: inclusive.collect() }
     }
+}
+
+/// Adds up the samples of the nodes that count, by the numbers of their names.
+fn by_function(calls: &Calls, of_nodes: &[u64], counts: impl Fn(usize) -> bool) -> Vec<u64> {
+    let tree = &calls.tree;
+    let mut of_functions = vec![0; tree.names().len()];
+    for node in 1..tree.node_count() {
+        if counts(node) {
+            of_functions[tree.name(node)] += of_nodes[node];
+        }
+    }
+    of_functions
 }
 
 /// Returns what each profile has at a place.
