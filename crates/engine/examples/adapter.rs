@@ -131,7 +131,6 @@ fn turn(
     seed: u64,
 ) -> Result<f64, Failure> {
     let mut random = Random::new(seed);
-    // The compiler must not leave the operations out.
     let mut sum = 0;
 
     let began = cpu_ns();
@@ -162,6 +161,7 @@ fn turn(
     }
     let ended = cpu_ns();
 
+    // The compiler must not leave the operations out.
     std::hint::black_box(sum);
     Ok((ended - began) / OPERATIONS as f64)
 }

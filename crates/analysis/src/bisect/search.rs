@@ -71,7 +71,7 @@ pub enum ChangeEnd {
     Gradual,
     /// Several candidates between the two could not be decided.
     Undecided,
-    /// It is not decided whether the two differ. A change beside them was found.
+    /// Whether the two differ is not decided. A change beside them was found.
     NotExcluded,
 }
 
