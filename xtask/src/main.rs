@@ -7,7 +7,6 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for a terminal")]
 
 mod bench;
-mod binaries;
 mod builds;
 mod dist;
 mod prepare;
@@ -20,13 +19,16 @@ mod workspace;
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Result, anyhow, bail, ensure};
 
 use workspace::{Workspace, succeeds};
 
 const USAGE: &str = "\
-usage: cargo xtask test [--all]         install what the tests need; run tidy, all tests and the doctests;
-                                        `--all` adds each fault and version on each engine
+usage: cargo xtask test                 install what the tests need; run tidy, all tests and the doctests
+             [--all]                    add each fault and version on each engine
+             [--changed [REV]]          run the tests of crates that differ from REV, by default from HEAD,
+                                        and the quick tests of crates that depend on them
+             [--part NUMBER/COUNT]      run one of several parts, for several machines
        cargo xtask tidy [CHECK]...      run all checks, or the given ones; `--list` lists them
        cargo xtask tidy --commits REV   name the commits after REV that a reader would stumble over
        cargo xtask docs                 write the tables of documents that come from the code
@@ -63,10 +65,10 @@ fn dispatch(arguments: &[String]) -> Result<bool> {
     };
 
     match (task.as_str(), options) {
-        ("test", []) => suite::run(&workspace, false),
-        ("test", [all]) if all == "--all" => suite::run(&workspace, true),
-        ("test", [extra, ..]) => {
-            bail!("unknown argument `{extra}` of `test`; expected `--all`\n{USAGE}")
+        ("test", arguments) => {
+            let options = suite::Options::parse(arguments);
+            let options = options.map_err(|error| anyhow!("{error}\n{USAGE}"))?;
+            suite::run(&workspace, &options)
         }
 
         ("tidy", [list]) if list == "--list" => Ok(tidy::CHECKS.print()),

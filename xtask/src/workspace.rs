@@ -12,13 +12,25 @@ use serde_json::Value;
 pub struct Workspace {
     /// Its top folder.
     pub root: PathBuf,
+    /// Cargo runs at a low priority, since something else is more urgent.
+    is_in_background: bool,
 }
 
 impl Workspace {
     /// Returns the checkout that this program was built from.
     pub fn here() -> Workspace {
         let own = Path::new(env!("CARGO_MANIFEST_DIR"));
-        Workspace { root: own.parent().unwrap_or(own).to_path_buf() }
+        Self::at(own.parent().unwrap_or(own).to_path_buf())
+    }
+
+    /// Returns the checkout in this folder.
+    pub fn at(root: PathBuf) -> Workspace {
+        Workspace { root, is_in_background: false }
+    }
+
+    /// Returns the same checkout, with a cargo that runs at a low priority.
+    pub fn in_background(&self) -> Workspace {
+        Workspace { root: self.root.clone(), is_in_background: true }
     }
 
     /// Returns a command that runs in the top folder.
@@ -31,7 +43,14 @@ impl Workspace {
     /// Returns a command of the cargo that runs this program. Arguments are separated by spaces,
     /// and can't contain any.
     pub fn cargo(&self, arguments: &str) -> Command {
-        let mut command = self.command(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let mut command = if self.is_in_background {
+            let mut command = self.command("nice");
+            command.arg(cargo);
+            command
+        } else {
+            self.command(cargo)
+        };
         command.args(arguments.split(' '));
         // `cargo run` sets these for this program; build scripts below it would mistake them for
         // their own.

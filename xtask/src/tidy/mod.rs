@@ -314,7 +314,7 @@ mod tests {
         fs::create_dir_all(file.parent().unwrap()).unwrap();
         fs::write(file, text).unwrap();
         let root = folder.path().to_path_buf();
-        check(&Workspace { root }, name).unwrap()
+        check(&Workspace::at(root), name).unwrap()
     }
 
     #[test]
