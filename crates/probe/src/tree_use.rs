@@ -296,14 +296,23 @@ impl Thread {
 fn group_file(root: u32) -> Option<GroupFile> {
     let proc = Proc::live();
     let group = Group::in_version_two(&proc, &root.to_string()).ok()?;
-    let members = proc.text(group.directory.join("cgroup.procs"))?;
+    let list = group.directory.join("cgroup.procs");
+    let members = proc.text(&list)?;
     let tree = process_tree(root);
-    let is_in_tree = |pid: &str| pid.parse().is_ok_and(|pid| tree.contains(&pid));
-    if !members.lines().all(is_in_tree) {
+    let members_after = proc.text(&list)?;
+    if has_others(&members, &tree, &members_after) {
         return None;
     }
+
     let name = group.directory.join("cpu.stat").to_str()?.to_owned();
     Some(GroupFile { name, file: None })
+}
+
+/// Returns true if a control group has processes outside of a tree. The group's list was read before
+/// and after the tree: a process that ended meanwhile may be in neither the tree nor the second list.
+fn has_others(before: &str, tree: &[u32], after: &str) -> bool {
+    let is_in_tree = |pid: &str| pid.parse().is_ok_and(|pid| tree.contains(&pid));
+    before.lines().any(|pid| !is_in_tree(pid) && after.lines().any(|other| other == pid))
 }
 
 /// Reads the CPU time of one thread of any process.

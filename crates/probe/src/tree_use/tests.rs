@@ -67,6 +67,15 @@ fn stop(pid: u32) {
 }
 
 #[test]
+fn a_process_that_ends_while_its_group_is_looked_at_belongs_to_the_tree() {
+    let tree = [10, 11];
+    assert!(!has_others("10\n11\n", &tree, "10\n11\n"));
+    assert!(!has_others("10\n11\n12\n", &tree, "10\n11\n"), "12 has ended");
+    assert!(!has_others("10\n", &tree, "10\n13\n"), "13 was started by one of the tree");
+    assert!(has_others("10\n12\n", &tree, "10\n12\n"));
+}
+
+#[test]
 fn the_use_of_a_process_is_exact() {
     let mut shell = Shell::start();
     let mut tree = TreeUse::open(shell.id()).unwrap();
