@@ -1,11 +1,10 @@
 //! Reads the output of `perf script`.
 
-use std::collections::HashMap;
 use std::io::{self, BufRead};
 
 use words::Stacks;
 
-use crate::symbols::function_name;
+use crate::symbols::FunctionNames;
 
 /// The fields to ask `perf script` for.
 pub const FIELDS: &str = "comm,pid,tid,ip,sym,dso";
@@ -36,7 +35,7 @@ pub struct Profile {
 /// ```
 pub fn read(mut script: impl BufRead) -> io::Result<Profile> {
     let mut profile = Profile::default();
-    let mut names = HashMap::new();
+    let mut names = FunctionNames::default();
 
     // The current sample: its thread, and its frames so far.
     let mut thread: Option<String> = None;
@@ -87,9 +86,8 @@ fn thread_name(header: &str) -> String {
 }
 
 /// Returns the name of the function in the line of a frame, such as
-/// `1bb1c0 heap_insert (/usr/lib/postgresql/17/bin/postgres)`. `names` keeps the names of symbols,
-/// so that each is demangled once.
-fn frame_name(text: &str, names: &mut HashMap<String, String>) -> Option<String> {
+/// `1bb1c0 heap_insert (/usr/lib/postgresql/17/bin/postgres)`.
+fn frame_name(text: &str, names: &mut FunctionNames) -> Option<String> {
     let (address_text, rest) = text.split_once(' ')?;
     let address = u64::from_str_radix(address_text, 16).ok()?;
     let symbol_and_file = rest.strip_suffix(" (deleted))").unwrap_or(rest);
@@ -99,12 +97,8 @@ fn frame_name(text: &str, names: &mut HashMap<String, String>) -> Option<String>
         let path = file.trim_end_matches(')');
         let file_name = path.rsplit('/').next().unwrap_or(path);
         format!("[{}]", file_name.trim_matches(['[', ']']))
-    } else if let Some(name) = names.get(symbol) {
-        name.clone()
     } else {
-        let name = function_name(symbol);
-        names.insert(symbol.to_owned(), name.clone());
-        name
+        names.of(symbol).to_owned()
     };
     Some(if address >= KERNEL { format!("{name}_[k]") } else { name })
 }

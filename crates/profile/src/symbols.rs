@@ -1,10 +1,27 @@
 //! Names of functions as their source has them.
 
+use std::collections::HashMap;
+
 use cpp_demangle::{DemangleOptions, Symbol};
+
+/// The names of functions by their symbols. A profile names each function many times, and demangling
+/// is slow, above all in a process that itself runs under callgrind.
+#[derive(Debug, Default)]
+pub struct FunctionNames(HashMap<String, String>);
+
+impl FunctionNames {
+    /// Returns the name of a symbol. Each symbol is demangled once.
+    pub fn of(&mut self, symbol: &str) -> &str {
+        if !self.0.contains_key(symbol) {
+            self.0.insert(symbol.to_owned(), function_name(symbol));
+        }
+        &self.0[symbol]
+    }
+}
 
 /// Returns a symbol's name without mangling, parameters, return type, version and what compilers
 /// append to parts and copies of a function.
-pub fn function_name(symbol: &str) -> String {
+fn function_name(symbol: &str) -> String {
     let without_version = symbol.split('@').next().unwrap_or(symbol);
     if let Ok(rust) = rustc_demangle::try_demangle(without_version) {
         return format!("{rust:#}");
@@ -56,5 +73,14 @@ mod tests {
         ] {
             assert_eq!(function_name(symbol), expected);
         }
+    }
+
+    #[test]
+    fn a_symbol_has_the_same_name_each_time() {
+        let mut names = FunctionNames::default();
+        let symbols =
+            ["_ZN7rocksdb6DBImpl3GetEv", "memcpy@@GLIBC_2.14", "_ZN7rocksdb6DBImpl3GetEv"];
+        let found = symbols.map(|symbol| names.of(symbol).to_owned());
+        assert_eq!(found, ["rocksdb::DBImpl::Get", "memcpy", "rocksdb::DBImpl::Get"]);
     }
 }

@@ -15,6 +15,7 @@ use words::WorkGraph;
 use super::dump::{self, Dump};
 use super::vgdb::{Answer, Asker, LOOK_AGAIN, User, is_running};
 use super::{Callgrind, DUMPS, FORKS, LOGS, WorkError};
+use crate::symbols::FunctionNames;
 
 /// The time in which callgrind must answer. Even a server with a hundred threads needs only
 /// seconds.
@@ -49,6 +50,8 @@ pub struct Counter {
     patience: Duration,
     /// The processes in which counting began.
     begun: BTreeSet<u32>,
+    /// The names of functions that were counted before.
+    names: FunctionNames,
 }
 
 impl Counter {
@@ -61,6 +64,7 @@ impl Counter {
             user: user.map(|(uid, gid)| User { uid, gid }),
             patience: PATIENCE,
             begun: BTreeSet::new(),
+            names: FunctionNames::default(),
         }
     }
 
@@ -92,7 +96,10 @@ impl Counter {
     /// A process does not answer or was killed, the counts can't be read, or `stop` was set.
     pub fn end(&mut self, stop: &AtomicBool) -> Result<Vec<Counted>, WorkError> {
         let threads = self.dump(stop)?;
-        let counted = self.read(&threads, stop)?;
+        let mut names = std::mem::take(&mut self.names);
+        let counted = self.read(&threads, stop, &mut names);
+        self.names = names;
+        let counted = counted?;
         self.remove_dumps()?;
         self.begun.clear();
         Ok(counted)
@@ -146,8 +153,9 @@ impl Counter {
         &self,
         ids: &BTreeMap<Thread, u32>,
         stop: &AtomicBool,
+        names: &mut FunctionNames,
     ) -> Result<Vec<Counted>, WorkError> {
-        let dumps = self.read_dumps(stop)?;
+        let dumps = self.read_dumps(stop, names)?;
         let written: BTreeSet<u32> = dumps.keys().map(|thread| thread.process).collect();
         if let Some(&process) = self.begun.difference(&written).next() {
             return Err(WorkError::Lost { process, log: self.end_of_log(process) });
@@ -168,7 +176,11 @@ impl Counter {
     }
 
     /// Returns the counts of each thread: a process that starts others writes several files.
-    fn read_dumps(&self, stop: &AtomicBool) -> Result<BTreeMap<Thread, Dump>, WorkError> {
+    fn read_dumps(
+        &self,
+        stop: &AtomicBool,
+        function_names: &mut FunctionNames,
+    ) -> Result<BTreeMap<Thread, Dump>, WorkError> {
         let mut sums: BTreeMap<Thread, Dump> = BTreeMap::new();
         for name in names(&self.folder)? {
             let Some(process) = process_of_dump(&name) else {
@@ -179,7 +191,8 @@ impl Counter {
                 continue;
             }
 
-            let dump = self.read_written(process, &self.folder.join(&name), stop)?;
+            let dump =
+                self.read_written(process, &self.folder.join(&name), stop, function_names)?;
             let thread = Thread { process, number: dump.thread };
             match sums.get_mut(&thread) {
                 Some(sum) => sum.add(&dump),
@@ -207,11 +220,12 @@ impl Counter {
         process: u32,
         path: &Path,
         stop: &AtomicBool,
+        names: &mut FunctionNames,
     ) -> Result<Dump, WorkError> {
         let asker = self.asker(stop);
         let deadline = asker.deadline();
         loop {
-            match read_dump(path) {
+            match read_dump(path, names) {
                 Err(WorkError::Damaged { .. })
                     if is_running(process) && !asker.is_over(deadline)? =>
                 {
@@ -290,12 +304,12 @@ fn process_of_log(name: &str) -> Option<u32> {
 }
 
 /// Returns the counts in a file.
-fn read_dump(path: &Path) -> Result<Dump, WorkError> {
+fn read_dump(path: &Path, names: &mut FunctionNames) -> Result<Dump, WorkError> {
     let mut bytes = Vec::new();
     open(path)
         .and_then(|file| file.take(FILE_BYTES_MAX).read_to_end(&mut bytes))
         .map_err(WorkError::io("cannot read counts"))?;
-    dump::parse(&String::from_utf8_lossy(&bytes)).map_err(|damage| WorkError::Damaged {
+    dump::parse(&String::from_utf8_lossy(&bytes), names).map_err(|damage| WorkError::Damaged {
         path: path.to_path_buf(),
         line: damage.line,
         what: damage.what,
@@ -376,9 +390,10 @@ mod tests {
         fs::write(&secret, "totals: 1").unwrap();
         let link = folder.path().join("cg.1");
         fs::os::unix::fs::symlink(&secret, &link).unwrap();
-        assert!(matches!(read_dump(&link), Err(WorkError::Io { .. })));
+        let mut names = FunctionNames::default();
+        assert!(matches!(read_dump(&link, &mut names), Err(WorkError::Io { .. })));
 
-        let error = read_dump(&secret).unwrap_err();
+        let error = read_dump(&secret, &mut names).unwrap_err();
         assert!(error.to_string().contains("secret` is damaged in line 1"), "{error}");
     }
 }

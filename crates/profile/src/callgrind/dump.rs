@@ -24,7 +24,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use words::{WorkCalls, WorkFunction, WorkGraph};
 
-use crate::symbols::function_name;
+use crate::symbols::FunctionNames;
 
 /// The name of the event that every instruction causes.
 const INSTRUCTIONS: &str = "Ir";
@@ -50,12 +50,12 @@ pub(super) struct Damage {
     pub(super) what: String,
 }
 
-/// Reads the text of a file.
+/// Reads the text of a file. `names` are those of functions in files that were read before.
 ///
 /// # Errors
 /// The first line that callgrind would not write. A file that lacks its end is damaged, too.
-pub(super) fn parse(text: &str) -> Result<Dump, Damage> {
-    let mut parser = Parser::default();
+pub(super) fn parse(text: &str, names: &mut FunctionNames) -> Result<Dump, Damage> {
+    let mut parser = Parser::new(names);
     let mut line_count = 0;
     for line in text.lines() {
         line_count += 1;
@@ -83,8 +83,8 @@ struct NamedFunction {
     is_recursive: bool,
 }
 
-#[derive(Default)]
-struct Parser {
+struct Parser<'a> {
+    names: &'a mut FunctionNames,
     thread: Option<u32>,
     position_count: Option<usize>,
     /// The names of the events, in the order of columns.
@@ -94,8 +94,8 @@ struct Parser {
     counts: Vec<u64>,
     totals: Option<Vec<u64>>,
 
-    object_names: Names,
-    function_names: Names,
+    object_names: NumberedNames,
+    function_names: NumberedNames,
     object: String,
     function: Option<usize>,
     /// The object of the function that is called, if it is another one.
@@ -110,7 +110,29 @@ struct Parser {
     calls: HashMap<(usize, usize), WorkCalls>,
 }
 
-impl Parser {
+impl<'a> Parser<'a> {
+    fn new(names: &'a mut FunctionNames) -> Self {
+        Self {
+            names,
+            thread: None,
+            position_count: None,
+            events: Vec::new(),
+            instructions: 0,
+            counts: Vec::new(),
+            totals: None,
+            object_names: NumberedNames::default(),
+            function_names: NumberedNames::default(),
+            object: String::new(),
+            function: None,
+            called_object: None,
+            called: None,
+            expected: Expected::default(),
+            functions: Vec::new(),
+            known: HashMap::new(),
+            calls: HashMap::new(),
+        }
+    }
+
     fn line(&mut self, line: &str) -> Result<(), String> {
         if line.is_empty() || line.starts_with('#') {
             return Ok(());
@@ -234,7 +256,7 @@ impl Parser {
     }
 
     /// Returns a number for each event; those that a line leaves out at its end are 0.
-    fn numbers<'a>(&self, words: impl Iterator<Item = &'a str>) -> Result<Vec<u64>, String> {
+    fn numbers<'w>(&self, words: impl Iterator<Item = &'w str>) -> Result<Vec<u64>, String> {
         let mut numbers = words.map(number).collect::<Result<Vec<u64>, String>>()?;
         if self.events.is_empty() {
             return Err("the names of the events are missing".into());
@@ -252,7 +274,7 @@ impl Parser {
         let name = match symbol.strip_prefix("0x") {
             // It has no symbol, only an address, with leading zeros.
             Some(digits) => format!("0x{}", digits.trim_start_matches('0')),
-            None => function_name(symbol),
+            None => self.names.of(symbol).to_owned(),
         };
 
         let key = (object, name);
@@ -317,9 +339,9 @@ fn with_named_stubs(mut graph: WorkGraph) -> WorkGraph {
 
 /// The names that a file gives numbers: `(12) name` at first, then `(12)`.
 #[derive(Default)]
-struct Names(HashMap<u64, String>);
+struct NumberedNames(HashMap<u64, String>);
 
-impl Names {
+impl NumberedNames {
     fn resolve<'a>(&'a mut self, text: &'a str) -> Result<&'a str, String> {
         // Names such as `(below main)` have no number.
         let numbered = text.strip_prefix('(').and_then(|rest| rest.split_once(')'));

@@ -21,8 +21,12 @@ summary: 0
 
 ";
 
+fn read(text: &str) -> Result<Dump, Damage> {
+    parse(text, &mut FunctionNames::default())
+}
+
 fn parsed(body: &str) -> Dump {
-    parse(&format!("{HEAD}{body}")).unwrap()
+    read(&format!("{HEAD}{body}")).unwrap()
 }
 
 /// Returns each function as `object name own`.
@@ -120,7 +124,7 @@ fn several_events_and_positions_are_read() {
                 calls=2 0x90 3\n\
                 * * 1 9\n\
                 totals: 6 50 7\n";
-    let dump = parse(text).unwrap();
+    let dump = read(text).unwrap();
     let events = [("Dr".to_owned(), 6), ("Ir".to_owned(), 50), ("Dw".to_owned(), 7)];
     assert_eq!(dump.events, BTreeMap::from(events));
     assert_eq!(functions(&dump), [" execute 50", " plan 0"]);
@@ -268,13 +272,13 @@ fn damaged_files_are_errors_with_their_line() {
         ("key: 5\n", 1, "the key `key` is unknown"),
         ("key=5\n", 1, "the key `key` is unknown"),
     ] {
-        let damage = parse(&format!("{HEAD}{body}")).unwrap_err();
+        let damage = read(&format!("{HEAD}{body}")).unwrap_err();
         assert_eq!(damage.what, what, "{body}");
         assert_eq!(damage.line, head_lines + line, "{body}");
     }
-    assert_eq!(parse("").unwrap_err().what, "the file lacks its end");
-    assert_eq!(parse("events: Dr\n").unwrap_err().what, "no event is `Ir`");
-    assert_eq!(parse("fn=a\n0 5\n").unwrap_err().what, "the names of the events are missing");
+    assert_eq!(read("").unwrap_err().what, "the file lacks its end");
+    assert_eq!(read("events: Dr\n").unwrap_err().what, "no event is `Ir`");
+    assert_eq!(read("fn=a\n0 5\n").unwrap_err().what, "the names of the events are missing");
 }
 
 #[test]
@@ -283,13 +287,13 @@ fn a_file_that_is_cut_or_changed_anywhere_does_not_panic() {
         "{HEAD}ob=(1) /usr/bin/server\nfn=(1) a\n0 9\ncob=(2) b\ncfn=(2) c'2\ncalls=2 0\n* 8\n\
          jump=1 3\n0\nfn=(2)\n0 8\ntotals: 17\n"
     );
-    assert!(parse(&whole).is_ok());
+    assert!(read(&whole).is_ok());
     for at in 0..whole.len() - 1 {
-        assert!(parse(&whole[..at]).is_err(), "{at}");
+        assert!(read(&whole[..at]).is_err(), "{at}");
         for byte in [b'(', b'=', b':', b'\'', b'\n', b'9', b'-'] {
             let mut changed = whole.clone().into_bytes();
             changed[at] = byte;
-            let _ = parse(&String::from_utf8(changed).unwrap());
+            let _ = read(&String::from_utf8(changed).unwrap());
         }
     }
 }
