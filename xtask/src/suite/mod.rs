@@ -32,6 +32,8 @@ use times::Times;
 /// Names the file to which a test that skips itself appends `SKIPPED <test>: <reason>`: libtest
 /// reports such a test as `ok` and hides its output.
 const SKIP_LOG: &str = "ASSAY_SKIP_LOG";
+/// Tells tests to run all of their simulations.
+const TEST_ALL: &str = "ASSAY_TEST_ALL";
 /// Names engines and programs, such as `chromium`, whose tests must not be skipped.
 const REQUIRE_ENGINES: &str = "ASSAY_REQUIRE_ENGINES";
 /// All engines and programs that tests need.
@@ -161,6 +163,9 @@ fn test<'a>(
     let skip_log = skip_log(workspace)?;
     fs::write(&skip_log, "")?;
     variables.push((SKIP_LOG, skip_log.display().to_string()));
+    if options.all {
+        variables.push((TEST_ALL, "1".to_owned()));
+    }
 
     let times = Times::read(&times::file(workspace)?)?;
     let selection = Selection { options, changed, times: &times, variables: &variables };

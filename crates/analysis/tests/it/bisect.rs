@@ -9,6 +9,7 @@ use analysis::figures::{Figures, StartedCell};
 use record::CellKey;
 
 use crate::compare::machine::{Random, row};
+use crate::simulations::{at_most, simulations};
 use crate::tell;
 
 /// The candidates of a search.
@@ -162,29 +163,27 @@ fn print(candidates: usize, ratio: f64, noise: f64, times: u32) -> Tally {
     tally
 }
 
-/// Three standard deviations above the stated rate.
-fn at_most(times: u32) -> u32 {
-    let rate = analysis::bisect::ERROR_RATE;
-    let chance = 3.0 * (rate * (1.0 - rate) / f64::from(times)).sqrt();
-    ((rate + chance) * f64::from(times)) as u32
+/// Returns the largest number of errors that chance makes of the stated rate.
+fn errors_at_most(times: u32) -> u32 {
+    (at_most(analysis::bisect::ERROR_RATE, times) * f64::from(times)) as u32
 }
 
 #[test]
 fn a_wrong_version_is_named_at_most_at_the_error_rate() {
-    let times = 20;
+    let times = simulations(40);
     for (percent, noise) in [(20.0, 0.01), (20.0, 0.05), (10.0, 0.02), (5.0, 0.01), (3.0, 0.01)] {
         let tally = print(CANDIDATES, 1.0 - percent / 100.0, noise, times);
-        assert!(tally.wrong <= at_most(times));
+        assert!(tally.wrong <= errors_at_most(times));
         assert!(tally.right >= times * 8 / 10 || percent < 5.0);
     }
 }
 
 #[test]
 fn versions_that_are_equal_show_no_change() {
-    let times = 60;
+    let times = simulations(100);
     for noise in [0.01, 0.02] {
         let tally = print(CANDIDATES, 1.0, noise, times);
-        assert!(tally.wrong + tally.right <= at_most(times));
+        assert!(tally.wrong + tally.right <= errors_at_most(times));
         assert!(tally.trials < 2 * times as usize, "the search ends after the ends");
     }
 }

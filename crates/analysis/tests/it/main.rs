@@ -8,6 +8,7 @@ mod exact;
 mod history;
 mod lag;
 mod random;
+mod simulations;
 mod swing;
 
 use std::collections::BTreeMap;

@@ -5,6 +5,7 @@ use analysis::figures::Figures;
 use analysis::settings::{Factors, Profile, ProfileSetting};
 
 use super::machine::{Drift, NOISES, Order, Random, Truth};
+use crate::simulations::{at_most, simulations};
 
 /// Levels of the factors `a` and `b` of each target, the base first.
 const MATRIX: [(u32, u32); 6] = [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2)];
@@ -51,9 +52,9 @@ fn percent(truth: Truth, times: u32, holds: impl Fn(&Effects) -> bool) -> f64 {
     percent
 }
 
-/// Chance makes this of a rate of 5 %: three standard deviations more.
-fn at_most(times: u32) -> f64 {
-    5.0 + 300.0 * (0.05 * 0.95 / f64::from(times)).sqrt()
+/// Returns the largest percentage that chance makes of a rate of 5 %.
+fn percent_at_most(times: u32) -> f64 {
+    100.0 * at_most(0.05, times)
 }
 
 fn is_different(verdict: Verdict) -> bool {
@@ -74,8 +75,9 @@ fn equal_levels_are_called_different_at_most_as_often_as_the_error_rate() {
     }
     truths.extend([3, 10].map(|repeats| Truth { repeats, ..EQUAL }));
     for truth in truths {
-        let share = percent(truth, 500, any);
-        assert!(share <= at_most(500), "{truth:?}: {share}");
+        let times = simulations(500);
+        let share = percent(truth, times, any);
+        assert!(share <= percent_at_most(times), "{truth:?}: {share}");
     }
 }
 
@@ -86,8 +88,9 @@ fn combinations_without_interaction_differ_at_most_as_often_as_the_error_rate() 
     let ratios: &[f64] = &[1.2, 1.3, 0.9, 0.9 * 1.2, 0.9 * 1.3];
     for noise in NOISES {
         let truth = Truth { noise, ratios, ..EQUAL };
-        let share = percent(truth, 500, any);
-        assert!(share <= at_most(500), "{truth:?}: {share}");
+        let times = simulations(500);
+        let share = percent(truth, times, any);
+        assert!(share <= percent_at_most(times), "{truth:?}: {share}");
     }
 }
 

@@ -4,22 +4,24 @@ use analysis::compare::{Compared, Looks, THROUGHPUT, Verdict, compare};
 
 use super::machine::{Drift, Noise, Random, Truth, first_repeats};
 use super::simulated::{options, shown};
+use crate::simulations::{at_most, simulations};
 
 const REPEATS: u32 = 15;
-const RUNS: u32 = 300;
+const RUNS: u32 = 500;
 
 /// A run of equal targets to which repeats are added.
 const EQUAL: Truth = Truth { repeats: REPEATS, is_open_ended: true, ..Truth::EQUAL };
 
 /// Returns the share of runs in which `found` holds after any of their repeats.
 fn share_at_any_time(truth: Truth, found: impl Fn(&Compared) -> bool) -> f64 {
+    let runs = simulations(RUNS);
     let mut random = Random::new(7);
-    let hits = (0..RUNS).filter(|_| {
+    let hits = (0..runs).filter(|_| {
         let figures = truth.measure(&mut random);
         let mut looks = 2..=truth.repeats;
         looks.any(|repeats| found(&compare(&first_repeats(&figures, repeats), &options())))
     });
-    hits.count() as f64 / f64::from(RUNS)
+    hits.count() as f64 / f64::from(runs)
 }
 
 fn is_changed(compared: &Compared) -> bool {
@@ -31,9 +33,9 @@ fn is_unchanged(compared: &Compared) -> bool {
     throughput.any(|row| row.verdict == Verdict::NoChangeShown)
 }
 
-/// Three standard deviations of what chance makes of a rate of 5 %.
+/// Returns the largest share that chance makes of a rate of 5 %.
 fn rate_and_chance() -> f64 {
-    0.05 + 3.0 * (0.05 * 0.95 / f64::from(RUNS)).sqrt()
+    at_most(0.05, simulations(RUNS))
 }
 
 #[test]

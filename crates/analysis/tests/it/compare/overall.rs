@@ -4,6 +4,7 @@ use analysis::compare::{CompareOptions, Overall, Pairing, Verdict, compare};
 use analysis::figures::{Figures, Row};
 
 use super::machine::{BASE, Drift, NOISES, Random, Truth, row};
+use crate::simulations::{at_most, simulations};
 
 const TARGET: &str = "new1.base";
 
@@ -73,18 +74,16 @@ fn the_overall_mean_of_equal_targets_differs_at_most_as_often_as_the_error_rate(
     }
     truths.extend([3, 10].map(|repeats| Truth { repeats, drift: Drift::Cells, ..equal }));
     for truth in truths {
-        const TIMES: u32 = 500;
+        let times = simulations(500);
         let mut random = Random::new(u64::from(truth.repeats));
         let is_different =
             |found: &Overall| matches!(found.compared.verdict, Verdict::Faster | Verdict::Slower);
-        let hits = (0..TIMES).filter(|_| is_different(&overall(&truth.measure(&mut random))[0]));
-        let percent = 100.0 * hits.count() as f64 / f64::from(TIMES);
+        let hits = (0..times).filter(|_| is_different(&overall(&truth.measure(&mut random))[0]));
+        let percent = 100.0 * hits.count() as f64 / f64::from(times);
         #[allow(clippy::print_stdout, reason = "the figures of docs/statistics.md")]
         {
-            println!("overall: {truth:?}: {percent:.1} % of {TIMES}");
+            println!("overall: {truth:?}: {percent:.1} % of {times}");
         }
-        // Chance makes this of a rate of 5 %: three standard deviations more.
-        let most = 5.0 + 300.0 * (0.05 * 0.95 / f64::from(TIMES)).sqrt();
-        assert!(percent <= most, "{truth:?}: {percent}");
+        assert!(percent <= 100.0 * at_most(0.05, times), "{truth:?}: {percent}");
     }
 }

@@ -4,6 +4,7 @@
 use analysis::compare::{CompareOptions, Compared, ComparedStep, Pairing, Verdict, compare};
 
 use super::machine::{BASE, DRIFTS, Drift, NOISES, Noise, Order, Random, Steps, Truth};
+use crate::simulations::{at_most, simulations};
 
 /// The figures of `docs/statistics.md`: `cargo test -p analysis simulated -- --nocapture` shows
 /// them.
@@ -51,6 +52,7 @@ pub fn called_different(truth: Truth, times: u32) -> f64 {
 
 /// Equal targets: the first of them may be called different at most at the error rate.
 fn check_equal(truth: Truth, times: u32) {
+    let times = simulations(times);
     let share = share(truth, times, |compared| {
         compared.rows.iter().any(|row| row.cell.target == "new1.base" && is_shown(row))
     });
@@ -60,9 +62,7 @@ fn check_equal(truth: Truth, times: u32) {
          {:.1} % of {times}",
         share * 100.0
     );
-    // Three standard deviations of what chance makes of a rate of 5 %.
-    let chance = 3.0 * (0.05 * 0.95 / f64::from(times)).sqrt();
-    assert!(share <= 0.05 + chance, "{truth:?}: {share}");
+    assert!(share <= at_most(0.05, times), "{truth:?}: {share}");
 }
 
 #[test]

@@ -9,6 +9,7 @@ use record::{CellKey, Status, StepKind, StepWork};
 use words::{CellKind, WorkPart, WorkRole};
 
 use super::machine::Random;
+use crate::simulations::{at_most, simulations};
 use crate::tell;
 
 const OPERATIONS: u64 = 1000;
@@ -212,15 +213,13 @@ impl Truth {
 
 #[test]
 fn simulated_cells_of_equal_targets_show_a_change_in_at_most_one_of_twenty_runs() {
-    const TIMES: u32 = 1000;
+    let times = simulations(1000);
     for cells in 2..=5 {
         for noise in [0.0001, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02] {
             let (runs, steps) =
-                Truth { cells, noise, ratio: 1.0, has_two_modes: false }.shown(TIMES);
+                Truth { cells, noise, ratio: 1.0, has_two_modes: false }.shown(times);
             tell!("equal: {cells} cells, noise {noise}: {runs} of runs, {steps} of steps");
-            // Three standard deviations of what chance makes of a rate of 5 %.
-            let chance = 3.0 * (0.05 * 0.95 / f64::from(TIMES)).sqrt();
-            assert!(runs <= 0.05 + chance, "{cells} cells, noise {noise}: {runs}");
+            assert!(runs <= at_most(0.05, times), "{cells} cells, noise {noise}: {runs}");
         }
     }
 }

@@ -4,6 +4,7 @@ use analysis::history::{LevelOptions, Levels, levels};
 
 use super::machine::Random;
 use super::truth::{Noise, Shape, series};
+use crate::simulations::{at_most, simulations};
 
 /// A history of two months, with the series of a small plan.
 const NIGHTS: usize = 60;
@@ -30,25 +31,25 @@ fn no_history_without_changes_shows_one_more_often_than_the_rate_says() {
     let noises = [Noise::Normal, Noise::HeavyTailed, Noise::Outliers, Noise::TwoModes];
     for noise in noises {
         for (count, histories) in [(1, 400), (SERIES, 40)] {
-            // Three standard deviations of what chance makes of a rate of 5 %.
-            let chance = 3.0 * (0.05 * 0.95 / f64::from(histories)).sqrt();
+            let histories = simulations(histories);
             let share = false_alarms(noise, count, histories);
-            assert!(share <= 0.05 + chance, "{noise:?}, {count} series: {share}");
+            assert!(share <= at_most(0.05, histories), "{noise:?}, {count} series: {share}");
         }
     }
 }
 
 #[test]
 fn nights_that_depend_on_the_night_before_are_seen_by_forty_series_together() {
-    let share = false_alarms(Noise::Correlated, SERIES, 40);
-    assert!(share <= 0.15, "{share}");
+    let histories = simulations(40);
+    let share = false_alarms(Noise::Correlated, SERIES, histories);
+    assert!(share <= at_most(0.05, histories), "{share}");
 }
 
 /// Returns the share of histories in which one series of forty changes after two months, and is
 /// found at most one night off so many nights later.
 fn shown_after(noise: Noise, nights: usize, size: f64) -> f64 {
     let mut random = Random::new(2);
-    let histories = 20;
+    let histories = simulations(50);
     let hits = (0..histories).filter(|_| {
         let flat = vec![Shape::Flat; SERIES - 1];
         let mut made: Vec<Vec<f64>> =
