@@ -73,8 +73,7 @@ impl History {
         }
 
         let plan = format!(
-            "name = \"search\"\nbase = \"mine.default\"\n[workload.kv]\nkeys = 4000\nsteps = [\"fillseq\", \"overwrite\"]\n\
-             read-write-time = \"500ms\"\n\
+            "name = \"search\"\nbase = \"mine.default\"\n[workload.kv]\nkeys = 4000\nsteps = [\"fillseq\"]\n\
              [build.mine]\ngit = \"repository\"\nengine = \"rocksdb\"\nref = \"main\"\n\
              make = '''sh build.sh '{}' '''\ngives = \"librocksdb.so\"\n",
             libraries[0].display()
@@ -149,26 +148,43 @@ fn interrupted_after_a_trial(place: &CommitPlace, mut running: Running) -> Ended
     running.wait().expect_code(130)
 }
 
-#[test]
-fn the_slow_one_of_32_commits_is_found_among_broken_ones_and_one_that_was_reverted() {
-    let mut kinds = [Kind::Same; 32];
-    (kinds[5], kinds[6]) = (Kind::Slow(SECONDS), Kind::Slow(0));
-    (kinds[15], kinds[20]) = (Kind::Broken, Kind::Broken);
-    kinds[18] = Kind::Slow(SECONDS);
-    let Some(history) = History::new(&kinds) else {
+/// Searches a history for the commit that stayed slow, and finds it in at most so many trials.
+fn the_slow_commit_is_found(kinds: &[Kind], slow: usize, trials_max: usize) {
+    let Some(history) = History::new(kinds) else {
         return;
     };
 
     let ended = history.search(&["--metric", "throughput"]).expect_code(0);
     let ended = ended.expect_in_stdout(&[
-        &history.changed_in(18, "throughput"),
+        &history.changed_in(slow, "throughput"),
         "New instances of both confirm it.",
         "does not build",
     ]);
-    // The ends, five halvings, and the confirmation; skipped commits may cost one more.
     let directory = history.directory();
-    assert!(trial_count(&directory) <= 8, "{ended}");
+    assert!(trial_count(&directory) <= trials_max, "{ended}");
     assert_eq!(log(&directory)["unusable"].as_object().unwrap().len(), 1, "{ended}");
+}
+
+#[test]
+fn the_slow_one_of_12_commits_is_found_among_broken_ones_and_one_that_was_reverted() {
+    let mut kinds = [Kind::Same; 12];
+    (kinds[2], kinds[3]) = (Kind::Slow(SECONDS), Kind::Slow(0));
+    // The first halving meets one of them.
+    (kinds[5], kinds[10]) = (Kind::Broken, Kind::Broken);
+    kinds[8] = Kind::Slow(SECONDS);
+    // The ends, four halvings, and the confirmation; skipped commits may cost one more.
+    the_slow_commit_is_found(&kinds, 8, 7);
+}
+
+#[test]
+#[ignore = "the search is that of fewer commits"]
+fn the_slow_one_of_32_commits_is_found_among_broken_ones_and_one_that_was_reverted() {
+    let mut kinds = [Kind::Same; 32];
+    (kinds[5], kinds[6]) = (Kind::Slow(SECONDS), Kind::Slow(0));
+    (kinds[15], kinds[20]) = (Kind::Broken, Kind::Broken);
+    kinds[18] = Kind::Slow(SECONDS);
+    // The ends, five halvings, and the confirmation; skipped commits may cost one more.
+    the_slow_commit_is_found(&kinds, 18, 8);
 }
 
 #[test]
@@ -203,7 +219,7 @@ fn a_search_ends_if_a_candidate_that_was_measured_can_not_be_used_any_more() {
     let Some(libraries) = rocksdb_or_test_is_skipped() else {
         return;
     };
-    let Some(history) = History::new(&[Kind::Same, Kind::Slow(WORK)]) else {
+    let Some(history) = History::new(&[Kind::Same, Kind::Slow(SECONDS)]) else {
         return;
     };
     let place = &history.place;
@@ -218,7 +234,6 @@ fn a_search_ends_if_a_candidate_that_was_measured_can_not_be_used_any_more() {
     });
     let builds = copies.each_ref().map(|copy| format!("dir:{}", copy.display())).join(",");
     let search = ["bisect", "plan.toml", "--builds", &builds, "--step", "fillseq"];
-    let search = [&search[..], &BY_WORK].concat();
 
     let running = place.spawn(&search);
     interrupted_after_a_trial(place, running);
@@ -268,15 +283,15 @@ fn a_predicate_ends_with_the_exit_codes_of_git_bisect() {
     };
 
     let good = format!("dir:{}", libraries[0].display());
-    let judge = |candidate: &str, step: &str| {
+    let judge = |candidate: &str, step: &str, more: &[&str]| {
         let args =
             ["bisect", "plan.toml", "--predicate", "--good", &good, "--candidate", candidate];
-        history.place.assay(&[&args[..], &["--step", step, "--threshold", "50"], &BY_WORK].concat())
+        history.place.assay(&[&args[..], &["--step", step, "--threshold", "50"], more].concat())
     };
 
-    judge(&good, "fillseq").expect_code(0);
+    judge(&good, "fillseq", &[]).expect_code(0);
     let slow = format!("dir:{}", history.library_of_last_commit(&libraries[0]).display());
-    judge(&slow, "fillseq").expect_code(1);
-    judge("dir:/nowhere", "fillseq").expect_code(125);
-    judge(&good, "nosuch").expect_code(255);
+    judge(&slow, "fillseq", &BY_WORK).expect_code(1);
+    judge("dir:/nowhere", "fillseq", &[]).expect_code(125);
+    judge(&good, "nosuch", &[]).expect_code(255);
 }
