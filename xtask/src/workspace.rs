@@ -52,6 +52,10 @@ impl Workspace {
             self.command(cargo)
         };
         command.args(arguments.split(' '));
+        if std::env::var_os("CI").is_some() {
+            // It helps only a later build of changed crates, which CI never does.
+            command.env("CARGO_INCREMENTAL", "0");
+        }
         // `cargo run` sets these for this program; build scripts below it would mistake them for
         // their own.
         let is_own = |name: &OsStr| {

@@ -127,10 +127,6 @@ pub fn build(workspace: &Workspace, has_mpi: bool) -> Result<Option<Vec<Binary>>
     if has_mpi {
         command.args(prepare::MPI_FEATURE);
     }
-    if std::env::var_os("CI").is_some() {
-        // What only the next build of the same folder could use.
-        command.env("CARGO_INCREMENTAL", "0");
-    }
     let Some(messages) = printed(&mut command)? else {
         return Ok(None);
     };
