@@ -1,4 +1,4 @@
-//! Builds the test binaries, lists their tests, and runs them. Runs the doctests.
+//! Lists the tests of binaries, and runs them. Runs the doctests.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -7,10 +7,10 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 use wait4::Wait4;
 
+use super::compilation::Compilation;
 use super::libtest::{Outcome, TestTime};
-use crate::prepare;
 use crate::stages::Stopwatch;
-use crate::workspace::{Workspace, output, printed};
+use crate::workspace::{Workspace, output};
 
 /// A binary with tests.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +41,29 @@ impl Binary {
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         fs_err::set_permissions(&program, mode).unwrap();
         Self { program, ..Self::named(name) }
+    }
+
+    /// Returns the test binary in a message of cargo, if it has one.
+    ///
+    /// # Errors
+    ///
+    /// Fails if its crate has no folder.
+    pub fn in_message(message: &Value) -> Result<Option<Self>> {
+        let is_test =
+            message["reason"] == "compiler-artifact" && message["profile"]["test"] == true;
+        let Some(program) = message["executable"].as_str().filter(|_| is_test) else {
+            return Ok(None);
+        };
+
+        let manifest = message["manifest_path"].as_str().unwrap_or_default();
+        let folder = Path::new(manifest).parent().context("a crate has no folder")?;
+        let name = folder.file_name().unwrap_or_default();
+        let mut name = name.to_string_lossy().into_owned();
+        if message["target"]["kind"][0] == "test" {
+            let target = message["target"]["name"].as_str().unwrap_or_default();
+            name = format!("{name} {target}");
+        }
+        Ok(Some(Self { name, program: program.into(), folder: folder.into() }))
     }
 
     /// Returns the name of the crate.
@@ -115,43 +138,6 @@ pub struct Job<'a> {
     pub is_nice: bool,
 }
 
-/// Builds all tests, and the programs that they run. Returns `None` if they do not compile, after
-/// cargo's messages.
-///
-/// # Errors
-///
-/// Fails if cargo can't run.
-pub fn build(workspace: &Workspace, has_mpi: bool) -> Result<Option<Vec<Binary>>> {
-    let arguments = "test --workspace --no-run --timings --message-format=json-render-diagnostics";
-    let mut command = workspace.cargo(arguments);
-    if has_mpi {
-        command.args(prepare::MPI_FEATURE);
-    }
-    let Some(messages) = printed(&mut command)? else {
-        return Ok(None);
-    };
-    messages.lines().filter_map(|line| binary(line).transpose()).collect::<Result<_>>().map(Some)
-}
-
-/// Returns the test binary in a message of cargo, if it has one.
-fn binary(message: &str) -> Result<Option<Binary>> {
-    let message: Value = serde_json::from_str(message).context("cannot read cargo's messages")?;
-    let is_test = message["reason"] == "compiler-artifact" && message["profile"]["test"] == true;
-    let Some(program) = message["executable"].as_str().filter(|_| is_test) else {
-        return Ok(None);
-    };
-
-    let manifest = message["manifest_path"].as_str().unwrap_or_default();
-    let folder = Path::new(manifest).parent().context("a crate has no folder")?;
-    let name = folder.file_name().unwrap_or_default();
-    let mut name = name.to_string_lossy().into_owned();
-    if message["target"]["kind"][0] == "test" {
-        let target = message["target"]["name"].as_str().unwrap_or_default();
-        name = format!("{name} {target}");
-    }
-    Ok(Some(Binary { name, program: program.into(), folder: folder.into() }))
-}
-
 impl Job<'_> {
     /// Runs the tests.
     ///
@@ -180,8 +166,12 @@ impl Job<'_> {
     }
 
     fn command(&self) -> Command {
-        // `env` without arguments runs a program as it is.
-        let mut command = Command::new(if self.is_nice { "nice" } else { "env" });
+        let mut command = Command::new("env");
+        // A shell makes what it starts in the background ignore these, and some tests send them.
+        command.arg("--default-signal=INT,QUIT");
+        if self.is_nice {
+            command.arg("nice");
+        }
         command.arg(&self.binary.program);
         match &self.tests {
             Chosen::Containing(parts) => command.args(*parts),
@@ -232,14 +222,10 @@ impl Job<'_> {
 /// # Errors
 ///
 /// Fails if cargo can't run.
-pub fn run_doctests(workspace: &Workspace, has_mpi: bool) -> Result<Outcome> {
+pub fn run_doctests(workspace: &Workspace, compilation: &Compilation) -> Result<Outcome> {
     const NAME: &str = "doctests";
     let stopwatch = Stopwatch::start();
-    let mut command = workspace.cargo("test --doc --workspace --no-fail-fast");
-    if has_mpi {
-        // Without it, cargo would build the crates with this feature once more.
-        command.args(prepare::MPI_FEATURE);
-    }
+    let mut command = compilation.cargo(workspace, "test --doc --workspace --no-fail-fast");
     let ended = command.stdin(Stdio::null()).output();
     let ended = ended.context("cannot run `cargo test --doc`")?;
 
@@ -254,21 +240,26 @@ pub fn run_doctests(workspace: &Workspace, has_mpi: bool) -> Result<Outcome> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
     fn binaries_are_named_after_crate_and_target() {
         let message = |kind: &str, is_test: bool| {
-            format!(
-                r#"{{"reason": "compiler-artifact", "manifest_path": "/x/crates/load/Cargo.toml", "executable": "/t/it-1",
-                    "target": {{"name": "it", "kind": ["{kind}"]}}, "profile": {{"test": {is_test}}}}}"#
-            )
+            json!({
+                "reason": "compiler-artifact",
+                "manifest_path": "/x/crates/load/Cargo.toml",
+                "executable": "/t/it-1",
+                "target": {"name": "it", "kind": [kind]},
+                "profile": {"test": is_test},
+            })
         };
-        let name = |message: &str| binary(message).unwrap().map(|binary| binary.name);
+        let name = |message: &Value| Binary::in_message(message).unwrap().map(|found| found.name);
         assert_eq!(name(&message("test", true)).as_deref(), Some("load it"));
         assert_eq!(name(&message("lib", true)).as_deref(), Some("load"));
         assert_eq!(name(&message("bin", false)), None);
-        assert_eq!(name(r#"{"reason": "build-finished"}"#), None);
+        assert_eq!(name(&json!({"reason": "build-finished"})), None);
     }
 
     /// Returns a job that runs a shell script in place of a binary.

@@ -7,6 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use anyhow::Result;
 
 use super::binaries::{Chosen, Job, run_doctests};
+use super::compilation::Compilation;
 use super::libtest::{Counts, Outcome};
 use crate::stages::Stopwatch;
 use crate::tidy;
@@ -16,13 +17,10 @@ use crate::workspace::Workspace;
 pub enum Task<'a> {
     /// Tests of a binary.
     Tests(Job<'a>),
-    /// All checks of `cargo xtask tidy`.
-    Tidy,
+    /// The checks of `cargo xtask tidy`, without clippy if the compilation lints.
+    Tidy(Compilation),
     /// The doctests of all crates.
-    Doctests {
-        /// The binaries were built with MPI.
-        has_mpi: bool,
-    },
+    Doctests(Compilation),
 }
 
 /// Tasks of one kind.
@@ -40,13 +38,13 @@ impl Task<'_> {
         let stopwatch = Stopwatch::start();
         let outcome = match self {
             Self::Tests(job) => job.run()?,
-            Self::Tidy => {
-                let tally = tidy::run(workspace, &[])?;
+            Self::Tidy(compilation) => {
+                let tally = tidy::run(workspace, &checks_beside(compilation))?;
                 let counts =
                     Counts { passed: tally.passed, failed: tally.failed, ..Counts::default() };
                 Outcome { counts, ..Outcome::default() }
             }
-            Self::Doctests { has_mpi } => run_doctests(workspace, *has_mpi)?,
+            Self::Doctests(compilation) => run_doctests(workspace, compilation)?,
         };
         self.print(&outcome, &stopwatch);
         Ok(outcome)
@@ -56,8 +54,8 @@ impl Task<'_> {
     fn print(&self, outcome: &Outcome, stopwatch: &Stopwatch) {
         let (name, is_one) = match self {
             Self::Tests(job) => (job.name.as_str(), matches!(job.tests, Chosen::One(_))),
-            Self::Tidy => ("tidy", false),
-            Self::Doctests { .. } => ("doctests", false),
+            Self::Tidy(_) => ("tidy", false),
+            Self::Doctests(_) => ("doctests", false),
         };
         let Counts { passed, failed, .. } = outcome.counts;
         print!("{}", outcome.text);
@@ -100,6 +98,12 @@ impl Lane<'_> {
         println!("lane {}: {passed} passed, {failed} failed in {seconds:.1} s", self.name);
         Ok(total)
     }
+}
+
+/// Returns the names of the checks that the compilation does not replace.
+fn checks_beside(compilation: &Compilation) -> Vec<String> {
+    let names = tidy::CHECKS.entries().map(|(name, _)| name.to_owned());
+    names.filter(|name| !compilation.lints() || name != tidy::CLIPPY).collect()
 }
 
 /// Runs lanes side by side, each to its end. Prints how the tasks ended, and the output of those

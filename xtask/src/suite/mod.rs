@@ -3,6 +3,7 @@
 
 mod binaries;
 mod changed;
+mod compilation;
 mod jobs;
 mod lanes;
 mod libtest;
@@ -23,6 +24,7 @@ use crate::stages::{Stages, in_parallel};
 use crate::workspace::Workspace;
 use binaries::Binary;
 use changed::Changed;
+use compilation::{Compilation, Compiled};
 use jobs::{Jobs, Selection};
 use lanes::{Lane, Task};
 use libtest::{Counts, Outcome};
@@ -71,12 +73,14 @@ pub fn run(workspace: &Workspace, options: &Options) -> Result<bool> {
     // Without MPI, the tests of load ranks are skipped.
     let has_mpi = stages.run("packages of MPI", || prepare::ensure_installed(&[prepare::MPI]))?;
 
+    let compilation = Compilation::choose(has_mpi)?;
+
     // Installing waits for the network, building for the processors.
-    let (installed, built) = stages.run("build, packages", || {
-        in_parallel(|| install_packages(options.all), || binaries::build(workspace, has_mpi))
+    let (installed, compiled) = stages.run("build, packages", || {
+        in_parallel(|| install_packages(options.all), || compilation.run(workspace))
     });
     installed?;
-    let Some(binaries) = built? else {
+    let Some(Compiled { binaries, warnings }) = compiled? else {
         println!("the tests do not compile, see above");
         return Ok(false);
     };
@@ -92,12 +96,17 @@ pub fn run(workspace: &Workspace, options: &Options) -> Result<bool> {
     // What keeps processors busy fills the time in which tests wait.
     let (checked, tested) = stages.run("tests, checks", || {
         in_parallel(
-            || check(workspace, options, has_mpi),
+            || check(workspace, options, &compilation),
             || test(workspace, options, &binaries, changed.as_ref()),
         )
     });
     let Tested { mut outcome, alone, left_out, slow_left_out } = tested?;
     outcome.add(checked?);
+    if compilation.lints() {
+        println!("clippy, while compiling: {warnings} warnings");
+        outcome.counts.passed += usize::from(warnings == 0);
+        outcome.counts.failed += usize::from(warnings > 0);
+    }
     let last = stages.run("tests that run alone", || lanes::run(vec![alone], workspace))?;
     outcome.add(last);
 
@@ -129,10 +138,10 @@ pub fn run(workspace: &Workspace, options: &Options) -> Result<bool> {
 }
 
 /// Runs the checks of tidy and the doctests, which need no server, at a low priority.
-fn check(workspace: &Workspace, options: &Options, has_mpi: bool) -> Result<Outcome> {
-    let mut tasks = vec![Task::Tidy];
+fn check(workspace: &Workspace, options: &Options, compilation: &Compilation) -> Result<Outcome> {
+    let mut tasks = vec![Task::Tidy(compilation.clone())];
     if options.changed_since.is_none() {
-        tasks.push(Task::Doctests { has_mpi });
+        tasks.push(Task::Doctests(compilation.clone()));
     }
     let lane = Lane { name: "checks", workers: 1, tasks: options.part.of(tasks) };
     lanes::run(vec![lane], &workspace.in_background())

@@ -13,6 +13,9 @@ use crate::prepare;
 use crate::stages::Stopwatch;
 use crate::workspace::{Menu, Workspace, succeeds};
 
+/// The check that compiles everything.
+pub const CLIPPY: &str = "clippy";
+
 /// All checks, the quick ones first.
 pub const CHECKS: Menu = Menu {
     noun: "check",
@@ -48,7 +51,7 @@ fn check(workspace: &Workspace, name: &str) -> Result<bool> {
             forbidden_licenses(&metadata).map(is_empty)
         }
         "fmt" => cargo(workspace, "fmt --all --check"),
-        "clippy" => clippy(workspace),
+        CLIPPY => clippy(workspace),
         "doc" => cargo(workspace, "doc --workspace --no-deps --lib --quiet"),
         other => bail!("unknown check `{other}`"),
     }
