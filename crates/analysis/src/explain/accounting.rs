@@ -6,6 +6,7 @@ use super::FindingKind::{
 use super::case::{Case, Pair};
 use super::thresholds::{EXPLAINS, SHORT_SECONDS};
 use crate::compare::{Difference, OWN_CPU, process_cpu};
+use crate::order::sort_largest_first;
 
 /// The metric of the time that a connection takes for an operation, in microseconds.
 const TIME: &str = "op_time_us";
@@ -108,7 +109,7 @@ impl Accounting {
             return Err(if is_too_short(case) { Gap::TooShort } else { Gap::NotMeasured });
         }
 
-        parts.sort_by(|a, b| b.share.total_cmp(&a.share));
+        sort_largest_first(&mut parts, |item| item.share);
         Ok(Self { time, parts })
     }
 

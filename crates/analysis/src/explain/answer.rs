@@ -13,7 +13,7 @@ use super::{Finding, FindingKind, cases, prose};
 use crate::compare::{Compared, ComparedStep, Effect, Effects, Interval, THROUGHPUT, Verdict};
 use crate::figures::index::RowIndex;
 use crate::figures::{Competition, Figures, competition};
-use crate::order::distinct;
+use crate::order::{distinct, sort_largest_first, sort_smallest_first};
 
 /// The summary of a comparison of throughput.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -283,9 +283,9 @@ impl TargetAnswer {
             }
         }
 
-        answer.faster.sort_by(|a, b| b.ratio.total_cmp(&a.ratio));
-        answer.slower.sort_by(|a, b| a.ratio.total_cmp(&b.ratio));
-        answer.single.sort_by(|a, b| a.ratio.total_cmp(&b.ratio));
+        sort_largest_first(&mut answer.faster, |item| item.ratio);
+        sort_smallest_first(&mut answer.slower, |item| item.ratio);
+        sort_smallest_first(&mut answer.single, |item| item.ratio);
         answer
     }
 
@@ -382,7 +382,7 @@ fn shown_factors(effects: &Effects) -> Vec<FactorAnswer> {
     let mut answers = all_levels(effects);
     let size = |answer: &FactorAnswer| answer.outcome.largest().map_or(0.0, Change::size);
     answers.retain(|answer| answer.outcome.largest().is_some());
-    answers.sort_by(|a, b| size(b).total_cmp(&size(a)));
+    sort_largest_first(&mut answers, |item| size(item));
     answers
 }
 

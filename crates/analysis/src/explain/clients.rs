@@ -7,7 +7,7 @@ use super::finding::{Evidence, place, place_of};
 use super::thresholds::{CLIENT_BUSY, UNFAIR_PCT, UNFAIR_SECONDS};
 use crate::compare::Difference;
 use crate::figures::{Fairness, Figures, Row, SLA_SHARE, Sla, SlaHistory};
-use crate::order::{distinct, grouped};
+use crate::order::{distinct, grouped, sort_largest_first};
 
 /// The weight of a limit at the client. It is above that of differences of a few percent, which the
 /// limit may hide, and grows with the number of steps.
@@ -32,7 +32,7 @@ pub(super) fn bound<'a>(cases: &'a [Case<'a>]) -> Option<Explanation<'a>> {
     };
 
     let mut bound: Vec<(f64, &Case<'_>)> = cases.iter().filter_map(busy).collect();
-    bound.sort_by(|a, b| b.0.total_cmp(&a.0));
+    sort_largest_first(&mut bound, |item| item.0);
 
     let (_, case) = bound.first()?;
     Some(Explanation {
@@ -80,7 +80,7 @@ pub(super) fn by_cell<'a, T>(
 
     let mut cells = Vec::new();
     for (who, mut repeats) in grouped(repeats) {
-        repeats.sort_by(|(_, a), (_, b)| badness(b).total_cmp(&badness(a)));
+        sort_largest_first(&mut repeats, |(_, item)| badness(item));
         cells.push(RepeatFigures { who, repeats });
     }
 

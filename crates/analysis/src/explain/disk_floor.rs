@@ -9,6 +9,7 @@ use super::thresholds::{
     DEVICE_OF_TIME, FLOOR_DRIFT_MAX, FLOOR_PCT_MAX, FLOOR_PCT_MIN, FSYNCS_PER_COMMIT_MIN,
 };
 use crate::figures::{FloorRate, Row};
+use crate::order::sort_largest_first;
 
 /// The weight of a limit of the disk, which may hide differences as the client's limit does. It
 /// grows with the number of steps.
@@ -27,7 +28,7 @@ fn at_floor<'a>(context: Context<'a>, requests: FloorRequests) -> Option<Explana
         let cells = by_cell(&rows, context, figure, |percent| *percent);
         steps.extend(cells.iter().filter_map(|cell| step_at_floor(step, cell, requests)));
     }
-    steps.sort_by(|(a, _), (b, _)| b.percent.total_cmp(&a.percent));
+    sort_largest_first(&mut steps, |(item, _)| item.percent);
 
     let (first, _) = steps.first()?;
 

@@ -9,7 +9,7 @@ use super::cause::{FSYNCS, only_reads};
 use super::finding::Evidence;
 use super::thresholds::{GAP_COUNT, GAP_CPU, GAP_OF_TIME};
 use crate::compare::Verdict;
-use crate::order::{distinct, grouped};
+use crate::order::{distinct, grouped, sort_largest_first};
 
 /// A cost of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -149,12 +149,12 @@ pub(super) fn by_cost<'a>(cases: &'a [Case<'a>]) -> Vec<CostGaps<'a>> {
             gaps.extend(of_target.into_iter().max_by(|a, b| a.size.total_cmp(&b.size)));
         }
 
-        gaps.sort_by(|a, b| b.size.total_cmp(&a.size));
+        sort_largest_first(&mut gaps, |item| item.size);
         if !gaps.is_empty() {
             by_cost.push(CostGaps { gaps });
         }
     }
 
-    by_cost.sort_by(|a, b| b.size().total_cmp(&a.size()));
+    sort_largest_first(&mut by_cost, |item| item.size());
     by_cost
 }

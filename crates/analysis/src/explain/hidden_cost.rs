@@ -7,7 +7,7 @@ use super::explanation::{CountedCaveat, Explanation, Statement};
 use super::finding::place;
 use super::thresholds::HIDDEN_CHANGE;
 use crate::compare::{ComparedStep, OWN_CPU, Verdict};
-use crate::order::grouped;
+use crate::order::{grouped, sort_largest_first};
 
 /// The weight of a hidden cost, relative to the same change of throughput.
 const WEIGHT: f64 = 0.4;
@@ -36,7 +36,7 @@ pub(super) fn explain<'a>(context: Context<'a>, cases: &'a [Case<'a>]) -> Vec<Ex
 
 fn explanation<'a>(mut costs: Vec<(&'a ComparedStep, &'a Case<'a>)>) -> Option<Explanation<'a>> {
     let size = |cost: &ComparedStep| cost.ratio.map_or(0.0, |ratio| ratio.ln().abs());
-    costs.sort_by(|(a, _), (b, _)| size(b).total_cmp(&size(a)));
+    sort_largest_first(&mut costs, |(item, _)| size(item));
 
     let (cost, case) = *costs.first()?;
 

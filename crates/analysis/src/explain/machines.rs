@@ -4,6 +4,7 @@
 use super::case::Case;
 use super::explanation::{Explanation, MachineVariance, Statement};
 use super::finding::{Evidence, place};
+use crate::order::sort_largest_first;
 
 /// This finding is about the repeats, not about a change, and comes last.
 const WEIGHT: f64 = 0.02;
@@ -12,7 +13,7 @@ const WEIGHT: f64 = 0.02;
 pub(super) fn variance<'a>(cases: &'a [Case<'a>]) -> Option<Explanation<'a>> {
     let share = |case: &'a Case<'a>| Some((case.compared.machines.variance_share?, case));
     let mut shares: Vec<_> = cases.iter().filter_map(share).collect();
-    shares.sort_by(|(a, _), (b, _)| b.share.total_cmp(&a.share));
+    sort_largest_first(&mut shares, |(item, _)| item.share);
 
     let machine_count = |(_, case): &(_, &Case<'_>)| case.compared.machines.count;
     let most = shares.iter().map(machine_count).max()?;

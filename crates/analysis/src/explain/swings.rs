@@ -7,7 +7,7 @@ use super::finding::{Evidence, place_of};
 use super::thresholds::SAME_PERIOD;
 use crate::figures::Row;
 use crate::figures::swing::{InStep, Swing};
-use crate::order::grouped;
+use crate::order::{grouped, sort_largest_first, sort_smallest_first};
 
 /// The weight of the logarithm of the range of a cycle: it is not a loss of throughput by itself.
 const WEIGHT: f64 = 0.3;
@@ -24,7 +24,7 @@ fn swinging_step<'a>(context: Context<'a>, rows: &[&'a Row]) -> Option<Explanati
     let targets = grouped(repeats).into_iter();
     let mut swinging: Vec<SwingingTarget<'a>> =
         targets.filter_map(|(who, repeats)| swinging_target(who, &repeats)).collect();
-    swinging.sort_by(|a, b| b.swing.range_of_mean.total_cmp(&a.swing.range_of_mean));
+    sort_largest_first(&mut swinging, |item| item.swing.range_of_mean);
 
     let largest = swinging.first()?.swing;
     Some(Explanation {
@@ -41,7 +41,7 @@ fn swinging_step<'a>(context: Context<'a>, rows: &[&'a Row]) -> Option<Explanati
 fn swinging_target<'a>(who: String, repeats: &[&'a Row]) -> Option<SwingingTarget<'a>> {
     let swings = repeats.iter().filter_map(|row| Some((*row, row.swing.as_ref()?)));
     let mut swings: Vec<(&'a Row, &'a Swing)> = swings.collect();
-    swings.sort_by(|(_, a), (_, b)| a.period_seconds.total_cmp(&b.period_seconds));
+    sort_smallest_first(&mut swings, |(_, item)| item.period_seconds);
 
     let median = *swings.get(swings.len() / 2)?;
     let is_alike =

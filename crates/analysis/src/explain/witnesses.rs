@@ -9,7 +9,7 @@ use crate::compare::{
     ComparedStep, ComparedWork, NamedFunction, OWN_CPU, THROUGHPUT, Verdict, WorkVerdict,
 };
 use crate::figures::Row;
-use crate::order::grouped;
+use crate::order::{grouped, sort_largest_first};
 
 /// The weight of a change of work, relative to the same change of throughput.
 const WEIGHT: f64 = 0.4;
@@ -197,7 +197,7 @@ fn explanation<'a>(mut group: Vec<Witnesses<'a>>) -> Option<Explanation<'a>> {
         };
         ratio.filter(|ratio| *ratio > 0.0).map_or(0.0, |ratio| ratio.ln().abs())
     };
-    group.sort_by(|a, b| size(b).total_cmp(&size(a)));
+    sort_largest_first(&mut group, |item| size(item));
     let first = *group.first()?;
 
     let throughput = first.case.map(|case| case.evidence());

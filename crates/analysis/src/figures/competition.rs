@@ -5,7 +5,7 @@ use record::{CellKey, Status, StepKind};
 use serde::Serialize;
 
 use crate::figures::{Figures, Row};
-use crate::order::grouped;
+use crate::order::{grouped, sort_largest_first};
 
 /// Percentage points by which the shares must differ: a tenth of the processors may be a tenth of
 /// the throughput.
@@ -68,7 +68,7 @@ pub fn uneven_steps(figures: &Figures) -> Vec<UnevenStep<'_>> {
         }
     }
 
-    found.sort_by(|a, b| b.points().total_cmp(&a.points()));
+    sort_largest_first(&mut found, |item| item.points());
     found
 }
 

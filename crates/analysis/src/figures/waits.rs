@@ -1,6 +1,7 @@
 //! The states of the load's sessions and of the engine's threads, as the engine or the kernel
 //! reported them.
 
+use crate::order::sort_largest_first;
 use record::{Role, Step};
 use serde::Serialize;
 use words::WaitView;
@@ -73,7 +74,7 @@ impl Looked<'_> {
         };
 
         states.retain(|state| state.percent > 0.0);
-        states.sort_by(|a, b| b.percent.total_cmp(&a.percent));
+        sort_largest_first(&mut states, |item| item.percent);
 
         Some(Waits { view, samples, states })
     }

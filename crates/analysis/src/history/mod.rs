@@ -31,6 +31,7 @@ pub use levels::{
 pub use series::{HistoryOrder, HistoryPoint, SeriesKey};
 pub use summary::{RESPONSE_P99, RunSummary, StepSummary, TargetFacts, history_metrics, summarize};
 
+use crate::order::sort_largest_first;
 use cause::{Evidence, machines};
 use series::collect;
 
@@ -169,7 +170,7 @@ pub fn history(runs: &[RunSummary], options: &HistoryOptions) -> History {
         })
         .collect();
 
-    series.sort_by(|a, b| b.largest_change().total_cmp(&a.largest_change()));
+    sort_largest_first(&mut series, |item| item.largest_change());
     History { series, machines }
 }
 

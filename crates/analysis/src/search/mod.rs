@@ -1,6 +1,7 @@
 //! Finds the highest rate at which a step meets its bounds: what was tried, which rate to try next,
 //! and the result.
 
+use crate::order::sort_smallest_first;
 use std::collections::BTreeMap;
 
 use record::{CellKey, OpRole, RateSearch, Run, Status};
@@ -166,7 +167,7 @@ fn trials(search: &RateSearch, record: &Run, of: &CellKey, figures: &Figures) ->
         tries.map(|(variant, tries)| trial(search, variant, of.clients, tries)).collect();
 
     let rate = |trial: &RateTrial| trial.rate.unwrap_or(f64::INFINITY);
-    trials.sort_by(|a, b| rate(a).total_cmp(&rate(b)));
+    sort_smallest_first(&mut trials, |item| rate(item));
     trials
 }
 

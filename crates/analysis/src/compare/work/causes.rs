@@ -1,6 +1,7 @@
 //! Divides the change of work into causes: a function that does more itself, or one that calls
 //! another more often.
 
+use crate::order::sort_largest_first;
 use std::collections::BTreeMap;
 
 use super::union::{Side, Union};
@@ -64,7 +65,7 @@ pub(super) fn causes(union: &Union) -> Vec<Cause> {
     let mut causes: Vec<Cause> =
         blame.amounts.into_iter().map(|(kind, amount)| Cause { kind, amount }).collect();
     causes.retain(|cause| cause.amount.abs() >= least / 2.0);
-    causes.sort_by(|a, b| b.amount.abs().total_cmp(&a.amount.abs()));
+    sort_largest_first(&mut causes, |item| item.amount.abs());
     causes.truncate(CAUSES_MAX);
     causes
 }

@@ -1,5 +1,6 @@
 //! Names the functions in which work changed.
 
+use crate::order::sort_largest_first;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
@@ -107,7 +108,7 @@ fn named(union: &Union, causes: &[Cause]) -> Vec<ChangedFunction> {
         }
     }
 
-    functions.sort_by(|a, b| b.difference.abs().total_cmp(&a.difference.abs()));
+    sort_largest_first(&mut functions, |item| item.difference.abs());
     functions.truncate(NAMED_MAX);
     functions
 }
@@ -179,7 +180,7 @@ fn listed(union: &Union, shifts: &[Shift]) -> Vec<WorkShift> {
         }
     }
 
-    listed.sort_by(|a, b| b.instructions.total_cmp(&a.instructions));
+    sort_largest_first(&mut listed, |item| item.instructions);
     listed.truncate(SHIFTS_MAX);
     listed
 }
