@@ -429,7 +429,7 @@ pub(crate) fn with_children(pid: u32) -> Vec<u32> {
     all
 }
 
-fn is_alive(pid: u32) -> bool {
+pub(crate) fn is_alive(pid: u32) -> bool {
     let stat = fs_err::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit(')')
         .next()

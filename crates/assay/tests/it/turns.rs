@@ -2,13 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Duration;
 
 use record::{CellRef, RunDir, TurnRow};
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::place::{Ended, POSTGRES, Place, SQLITE, entries, eventually, workload};
+use crate::place::{
+    Ended, POSTGRES, Place, SQLITE, comes_about, entries, eventually, is_alive, workload,
+};
 use crate::{postgres_is_here_or_test_is_skipped, rocksdb_or_test_is_skipped};
+
+/// An interrupted run ends within a second or two, on a busy machine too.
+const SOON_S: u64 = 30;
 
 /// A second config of SQLite.
 const OTHER: &str = "[config.sqlite.other]\nextends = \"base\"\nset.cache_size = -4000\n";
@@ -214,6 +220,46 @@ fn an_interrupted_group_is_measured_again() {
 
     again.signal(Signal::INT);
     again.wait().expect_code(130);
+}
+
+/// Interrupts runs in turns of SQLite and a library, each so many milliseconds after its start. All
+/// end at once: a process that waits for its turn would otherwise be killed after a minute.
+fn interrupt_after(moments_ms: impl IntoIterator<Item = u64>) {
+    let Some(libraries) = rocksdb_or_test_is_skipped() else {
+        return;
+    };
+    let rocksdb = format!("[build.rocks]\nrocksdb = '{}'\n", libraries[0].display());
+    let plan = format!(
+        "turns = \"10ms\"\nrepeats = 3\n{}{SQLITE}{rocksdb}",
+        workload(2000, 200, "60s", "steps = [\"l.i0\", \"l.x\", \"qr100\"]")
+    );
+
+    for moment_ms in moments_ms {
+        let place = Place::new();
+        let mut running = place.spawn_run(&plan, &[]);
+        eventually("the run begins", || {
+            running.must_run("its first cell");
+            place.join("results").read_dir().unwrap().next().is_some()
+        });
+        std::thread::sleep(Duration::from_millis(moment_ms));
+
+        running.signal(Signal::INT);
+        let has_ended = comes_about(SOON_S, || !is_alive(running.id()));
+        assert!(has_ended, "no end {SOON_S} s after an interruption at {moment_ms} ms");
+        running.wait().expect_code(130);
+        place.assert_nothing_is_left();
+    }
+}
+
+#[test]
+fn an_interruption_ends_a_run_in_turns_at_once() {
+    interrupt_after([0, 200, 500, 900, 1400, 2500]);
+}
+
+#[test]
+#[ignore = "some moments are enough most of the time"]
+fn an_interruption_at_any_moment_ends_a_run_in_turns_at_once() {
+    interrupt_after((0..20).map(|step| step * 150));
 }
 
 #[test]

@@ -222,13 +222,34 @@ fn wait(
         }
 
         if session.is_stopped() {
-            return Ok(process.stop(&[(Ending::Interrupt, STOP_TIMEOUT)])?.1);
+            return interrupt(process, table);
         }
 
         if let Some(table) = table {
             table.let_work()?;
         }
     }
+}
+
+/// Interrupts the process of a cell, and kills it if it does not end in time. Returns its exit
+/// status.
+fn interrupt(process: &mut Guarded, table: Option<&TableEnd>) -> anyhow::Result<ProgramEnd> {
+    process.signal(Ending::Interrupt);
+
+    // Counts ticks instead of reading the clock, which may be set meanwhile.
+    let mut waited = Duration::ZERO;
+    while waited < STOP_TIMEOUT {
+        if let Some(status) = process.wait(TICK) {
+            return Ok(status);
+        }
+        waited += TICK;
+
+        // A cell that waits for its turn sees the interruption only when it gets one.
+        if let Some(table) = table {
+            table.let_work()?;
+        }
+    }
+    Ok(process.stop(&[])?.1)
 }
 
 /// Returns the failure of a cell whose process ended without recording it.
