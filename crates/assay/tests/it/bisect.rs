@@ -40,6 +40,10 @@ const BY_WORK: [&str; 10] = [
     "exact.warmup=20",
 ];
 
+/// The CPU time of an operation, which other tests disturb less than throughput.
+const OWN_CPU: &str = "own_cpu_us_per_op";
+const BY_CPU: [&str; 2] = ["--metric", OWN_CPU];
+
 /// What a commit of the history is.
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
@@ -148,15 +152,16 @@ fn interrupted_after_a_trial(place: &CommitPlace, mut running: Running) -> Ended
     running.wait().expect_code(130)
 }
 
-/// Searches a history for the commit that stayed slow, and finds it in at most so many trials.
-fn the_slow_commit_is_found(kinds: &[Kind], slow: usize, trials_max: usize) {
+/// Searches a history for the commit that stayed slow by a metric, and finds it in at most so many
+/// trials.
+fn the_slow_commit_is_found(metric: &str, kinds: &[Kind], slow: usize, trials_max: usize) {
     let Some(history) = History::new(kinds) else {
         return;
     };
 
-    let ended = history.search(&["--metric", "throughput"]).expect_code(0);
+    let ended = history.search(&["--metric", metric]).expect_code(0);
     let ended = ended.expect_in_stdout(&[
-        &history.changed_in(slow, "throughput"),
+        &history.changed_in(slow, metric),
         "New instances of both confirm it.",
         "does not build",
     ]);
@@ -173,7 +178,7 @@ fn the_slow_one_of_12_commits_is_found_among_broken_ones_and_one_that_was_revert
     (kinds[5], kinds[10]) = (Kind::Broken, Kind::Broken);
     kinds[8] = Kind::Slow(SECONDS);
     // The ends, four halvings, and the confirmation; skipped commits may cost one more.
-    the_slow_commit_is_found(&kinds, 8, 7);
+    the_slow_commit_is_found(OWN_CPU, &kinds, 8, 7);
 }
 
 #[test]
@@ -184,7 +189,7 @@ fn the_slow_one_of_32_commits_is_found_among_broken_ones_and_one_that_was_revert
     (kinds[15], kinds[20]) = (Kind::Broken, Kind::Broken);
     kinds[18] = Kind::Slow(SECONDS);
     // The ends, five halvings, and the confirmation; skipped commits may cost one more.
-    the_slow_commit_is_found(&kinds, 18, 8);
+    the_slow_commit_is_found("throughput", &kinds, 18, 8);
 }
 
 #[test]
@@ -194,7 +199,7 @@ fn an_interrupted_search_goes_on_where_it_was() {
     let Some(history) = History::new(&kinds) else {
         return;
     };
-    let args = history.search_args(&[]);
+    let args = history.search_args(&BY_CPU);
 
     let running = history.place.spawn(&args.iter().map(String::as_str).collect::<Vec<_>>());
     let ended = interrupted_after_a_trial(&history.place, running);
@@ -203,7 +208,7 @@ fn an_interrupted_search_goes_on_where_it_was() {
     let directory = history.directory();
     let name = directory.to_str().unwrap();
     let resumed = history.place.assay(&["bisect", "--resume", name]).expect_code(0);
-    let resumed = resumed.expect_in_stdout(&[&history.changed_in(2, "throughput")]);
+    let resumed = resumed.expect_in_stdout(&[&history.changed_in(2, OWN_CPU)]);
     assert!(!resumed.stderr.contains("the ends, "), "{resumed}");
 
     // Nothing is left to measure, and a changed plan would be another search.
@@ -234,6 +239,7 @@ fn a_search_ends_if_a_candidate_that_was_measured_can_not_be_used_any_more() {
     });
     let builds = copies.each_ref().map(|copy| format!("dir:{}", copy.display())).join(",");
     let search = ["bisect", "plan.toml", "--builds", &builds, "--step", "fillseq"];
+    let search = [&search[..], &BY_CPU].concat();
 
     let running = place.spawn(&search);
     interrupted_after_a_trial(place, running);
@@ -305,15 +311,15 @@ fn a_predicate_ends_with_the_exit_codes_of_git_bisect() {
     let Some(judge) = Judge::new(SECONDS) else {
         return;
     };
-    // On a busy machine, throughput does not decide that two builds are equal.
+    // On a busy machine, only work decides that two builds are equal.
     judge.judge(&judge.good, "fillseq", &BY_WORK).expect_code(0);
-    judge.judge(&judge.slow, "fillseq", &[]).expect_code(1);
+    judge.judge(&judge.slow, "fillseq", &BY_CPU).expect_code(1);
     judge.judge("dir:/nowhere", "fillseq", &[]).expect_code(125);
     judge.judge(&judge.good, "nosuch", &[]).expect_code(255);
 }
 
 #[test]
-#[ignore = "the judgement is that of throughput, and the work that of exact cells"]
+#[ignore = "the judgement is that of CPU time, and the work that of exact cells"]
 fn a_predicate_by_work_finds_a_commit_that_does_more() {
     if let Some(judge) = Judge::new(WORK) {
         judge.judge(&judge.slow, "fillseq", &BY_WORK).expect_code(1);
