@@ -36,6 +36,9 @@ pub struct Store {
     root: PathBuf,
 }
 
+/// The permissions of the lock.
+const LOCK_MODE: u32 = 0o600;
+
 /// A build in the store.
 #[derive(Clone, Debug)]
 pub struct Build {
@@ -218,14 +221,18 @@ impl Store {
         }
         fs_err::create_dir_all(self.downloads()).context(failed)?;
 
-        // Others may be able to write to the folder: a link there is not followed.
+        // Others may be able to write to the folder: a link there is not followed. Who can open the
+        // file can lock it, and so stop all downloads.
         let file = fs_err::OpenOptions::new()
             .create(true)
             .truncate(false)
             .write(true)
+            .mode(LOCK_MODE)
             .custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed())
             .open(self.root.join(".lock"))
             .context(failed)?;
+        // Earlier versions let others read the file. One of another user keeps its mode.
+        let _ = file.set_permissions(PermissionsExt::from_mode(LOCK_MODE));
         if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
             progress("waiting for another assay that is changing the builds");
             flock(&file, FlockOperation::LockExclusive).context("cannot lock the builds")?;
@@ -484,6 +491,17 @@ fn entries_below(folder: &Path) -> std::io::Result<Vec<(PathBuf, std::fs::Metada
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn others_can_not_open_the_lock_not_even_one_of_an_earlier_version() {
+        let folder = tempfile::tempdir().unwrap();
+        let lock = folder.path().join(".lock");
+        fs_err::write(&lock, "").unwrap();
+        fs_err::set_permissions(&lock, PermissionsExt::from_mode(0o644)).unwrap();
+        let store = Store { root: folder.path().to_owned() };
+        let _locked = store.lock(&|_| ()).unwrap();
+        assert_eq!(lock.metadata().unwrap().mode() & 0o777, LOCK_MODE);
+    }
 
     fn put(store: &Store, name: &str, engine: &str, product: &str, version: &str, spec: &str) {
         let folder = store.root.join(name);
