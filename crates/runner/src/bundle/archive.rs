@@ -6,9 +6,10 @@ use std::path::{Component, Path};
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
+use rustix::fs::OFlags;
 use tar::EntryType;
 
-use super::{FILE_BYTES_MAX, text_of};
+use super::{FILE_BYTES_MAX, open_regular, text_of};
 
 /// The most entries of a bundle.
 const ENTRIES_MAX: usize = 100;
@@ -25,7 +26,7 @@ const MODE: u32 = 0o644;
 /// than a bundle has.
 pub fn read<const N: usize>(path: &Path, names: [&str; N]) -> Result<[String; N], String> {
     // More bytes than a bundle can have are not unpacked: a small archive may hold any number.
-    let file = BufReader::new(fs_err::File::open(path).map_err(|error| error.to_string())?);
+    let file = BufReader::new(open_regular(path, OFlags::empty())?);
     let content: Box<dyn Read> = if path.extension().is_some_and(|ending| ending == "tar") {
         Box::new(file)
     } else {
@@ -181,6 +182,15 @@ mod tests {
         let many = refusal(|tar| (0..ENTRIES_MAX).for_each(|n| file(tar, &n.to_string(), b"")));
         assert!(many.contains("more than 100 entries"), "{many}");
         assert!(reading(|tar| file(tar, "x/README.md", b"more")).is_ok());
+    }
+
+    #[test]
+    fn a_pipe_with_the_name_of_an_archive_is_refused_at_once() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("b.tar");
+        let mode = rustix::fs::Mode::from_raw_mode(MODE);
+        rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        assert!(read(&path, NAMES).unwrap_err().contains("is not a regular file"));
     }
 
     #[test]

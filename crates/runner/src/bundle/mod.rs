@@ -83,20 +83,31 @@ pub fn text_in(directory: &Path, name: &str) -> Result<String, String> {
     let path = directory.join(name);
     let metadata = fs_err::symlink_metadata(&path).map_err(|error| error.to_string())?;
     if !metadata.is_file() {
-        return Err(format!("`{}` is not a regular file", path.display()));
+        return Err(not_regular(&path));
     }
-
-    // The file may have been exchanged for a link or a pipe since it was looked at.
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let mut options = fs_err::OpenOptions::new();
-    options.read(true).custom_flags(flags.bits() as i32);
-    let file = options.open(&path).map_err(|error| error.to_string())?;
+    let file = open_regular(&path, OFlags::NOFOLLOW)?;
 
     let mut bytes = Vec::new();
     let read = file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes);
     read.map_err(|error| error.to_string())?;
 
     text_of(name, bytes)
+}
+
+/// Opens a file that may be a stranger's without waiting, as a pipe would make it: refuses what is
+/// not a regular file.
+fn open_regular(path: &Path, more_flags: OFlags) -> Result<fs_err::File, String> {
+    let flags = more_flags | OFlags::NONBLOCK;
+    let mut options = fs_err::OpenOptions::new();
+    options.read(true).custom_flags(flags.bits().cast_signed());
+    let file = options.open(path).map_err(|error| error.to_string())?;
+
+    let metadata = file.metadata().map_err(|error| error.to_string())?;
+    if metadata.is_file() { Ok(file) } else { Err(not_regular(path)) }
+}
+
+fn not_regular(path: &Path) -> String {
+    format!("`{}` is not a regular file", path.display())
 }
 
 /// Returns the text of a file of a bundle.
