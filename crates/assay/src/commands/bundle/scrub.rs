@@ -15,6 +15,16 @@ const HOME: &str = "~";
 const SECRET_WORDS: [&str; 6] =
     ["password", "passphrase", "secret", "conninfo", "authentication_string", "credential"];
 
+/// Parts of such names between dots and underscores: `my.api_token`, `s3.pwd`.
+const SECRET_PARTS: [&str; 9] =
+    ["apikey", "auth", "bearer", "cookie", "pass", "passwd", "pin", "pwd", "token"];
+/// Parts that stand before `key` in the name of a secret, or after it. Others are no secrets:
+/// `key_buffer_size`.
+const KEY_PARTS: [&str; 6] = ["access", "account", "api", "id", "private", "signing"];
+
+/// The beginnings of values that are secrets, whatever their names.
+const SECRET_BEGINNINGS: [&str; 6] = ["AKIA", "ASIA", "Basic ", "Bearer ", "ghp_", "-----BEGIN"];
+
 /// The folders of home directories.
 const HOMES: [&str; 2] = ["/home/", "/Users/"];
 
@@ -42,7 +52,7 @@ impl Scrubber {
         };
 
         for option in run.targets.iter().flat_map(|target| &target.declared) {
-            if is_secret(&option.name) {
+            if is_secret(&option.name) || is_secret_value(&option.value) {
                 replace(&option.value, SECRET);
                 replace(&option.canonical, SECRET);
             }
@@ -101,7 +111,20 @@ impl Scrubber {
 /// Returns whether the value of an option is a secret.
 pub fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase().replace('-', "_");
+    let parts: Vec<&str> = name.split(['.', '_']).collect();
+    let is_key = |two: &[&str]| {
+        two[0] == "key" && KEY_PARTS.contains(&two[1])
+            || two[1] == "key" && KEY_PARTS.contains(&two[0])
+    };
+
     SECRET_WORDS.iter().any(|word| name.contains(word))
+        || parts.iter().any(|part| SECRET_PARTS.contains(part))
+        || parts.windows(2).any(is_key)
+}
+
+/// Returns whether a value looks like a secret, whatever the name of its option.
+pub fn is_secret_value(value: &str) -> bool {
+    SECRET_BEGINNINGS.iter().any(|beginning| value.starts_with(beginning))
 }
 
 /// Replaces a text where it is not a part of a longer word.
@@ -169,6 +192,26 @@ mod tests {
         ] {
             assert_eq!(scrubber.clean(text), clean);
         }
+    }
+
+    #[test]
+    fn secrets_are_known_by_names_and_by_the_beginnings_of_values() {
+        for name in [
+            "my.api_token",
+            "my.pwd",
+            "my.auth",
+            "my.access_key_id",
+            "my.pin",
+            "ssl-private-key",
+            "default_password_lifetime",
+        ] {
+            assert!(is_secret(name), "{name}");
+        }
+        for name in ["key_buffer_size", "innodb_spin_wait_delay", "foreign_key_checks", "author"] {
+            assert!(!is_secret(name), "{name}");
+        }
+        assert!(is_secret_value("Bearer abc") && is_secret_value("AKIAIOSFODNN7"));
+        assert!(!is_secret_value("4MB"));
     }
 
     #[test]
