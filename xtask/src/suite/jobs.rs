@@ -140,7 +140,7 @@ impl<'a> Jobs<'a> {
         {
             let tests = if selection.options.all { OTHER_POSTGRES_ALL } else { OTHER_POSTGRES };
             let mut job = selection.job(binary, Chosen::Containing(tests));
-            job.name += ", other PostgreSQL";
+            job.name += " on other PostgreSQL";
             job.arguments.push(threads);
             job.variables.push((TEST_POSTGRES, build.clone()));
             jobs.push(job);
@@ -279,7 +279,7 @@ mod tests {
         let jobs = Jobs::choose(&binaries, &selection).unwrap();
         let [assay, engines, others] = jobs.lanes.as_slice() else { panic!("three lanes") };
         assert_eq!(names(assay), ["bisect::c", "run::a"]);
-        assert_eq!(names(engines), ["engine it", "engine it, other PostgreSQL"]);
+        assert_eq!(names(engines), ["engine it", "engine it on other PostgreSQL"]);
         assert_eq!(names(others), ["plan it", "load"]);
         assert_eq!(names(&jobs.alone), ["alone::b"]);
         assert_eq!(jobs.left_out, 1);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use fs_err as fs;
 
 use super::libtest::TestTime;
@@ -67,17 +67,22 @@ pub fn file(workspace: &Workspace) -> Result<PathBuf> {
     Ok(workspace.target_directory()?.join("test-times.csv"))
 }
 
-/// Writes the times, the longest first. Names of tests contain no commas and no quotes.
+/// Writes the times, the longest first.
 ///
 /// # Errors
 ///
-/// Fails if the file can't be written.
+/// Fails if the file can't be written, or a name has a comma, which separates the fields.
 pub fn write(file: &Path, times: &[TestTime]) -> Result<()> {
     let mut times: Vec<&TestTime> = times.iter().collect();
     times.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
     let mut text = format!("{HEADER}\n");
     for time in times {
         let test = time.test.as_deref().unwrap_or_default();
+        ensure!(
+            !time.job.contains(',') && !test.contains(','),
+            "`{} {test}` has a comma",
+            time.job
+        );
         let cpu_seconds = time.cpu_seconds.map(|seconds| format!("{seconds:.3}"));
         let cpu_seconds = cpu_seconds.unwrap_or_default();
         text += &format!("{},{test},{:.3},{cpu_seconds}\n", time.job, time.seconds);
@@ -130,6 +135,14 @@ mod tests {
         assert_eq!(read.of("load it", "a::c"), Some(3.5));
         assert_eq!(read.of("load", "a::c"), None);
         assert_eq!(slowest(&times).lines().nth(1), Some("    3.5 s  load it a::c"));
+    }
+
+    #[test]
+    fn a_name_that_would_shift_the_fields_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let comma = TestTime { job: "a, b".to_owned(), ..time(None, 1.0, None) };
+        let error = write(&folder.path().join("times.csv"), &[comma]).unwrap_err().to_string();
+        assert!(error.contains("has a comma"), "{error}");
     }
 
     #[test]
