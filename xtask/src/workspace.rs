@@ -53,7 +53,7 @@ impl Workspace {
         };
         command.args(arguments.split(' '));
         if std::env::var_os("CI").is_some() {
-            // It helps only a later build of changed crates, which CI never does.
+            // Only a later build of changed crates would be quicker, and CI makes none.
             command.env("CARGO_INCREMENTAL", "0");
         }
         // `cargo run` sets these for this program; build scripts below it would mistake them for

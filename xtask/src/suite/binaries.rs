@@ -134,7 +134,7 @@ pub struct Job<'a> {
     pub arguments: Vec<String>,
     /// Environment variables.
     pub variables: Vec<(&'static str, String)>,
-    /// It keeps processors busy, and therefore runs at a low priority.
+    /// The tests keep processors busy, and therefore run at a low priority.
     pub is_nice: bool,
 }
 

@@ -19,7 +19,7 @@ pub struct Compilation {
     linter: Option<PathBuf>,
 }
 
-/// What a compilation has made.
+/// The results of a compilation.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Compiled {
     /// The binaries with tests.

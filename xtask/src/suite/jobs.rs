@@ -19,11 +19,11 @@ const OF_ENGINES: &str = "engine it";
 /// Tests in modules of this name measure the load of the machine, so nothing else may run at the
 /// same time.
 const ALONE: &str = "alone::";
-/// What the second PostgreSQL is tested with: statements and counters differ between versions,
+/// The tests that the second PostgreSQL gets: statements and counters differ between versions,
 /// starting and stopping a server does not.
 const OTHER_POSTGRES: &[&str] =
     &["statements::postgres::", "postgres::statements::", "postgres::upkeep::"];
-/// What `--all` tests it with.
+/// The tests that it gets with `--all`.
 const OTHER_POSTGRES_ALL: &[&str] = &["postgres::"];
 
 /// Parts of the names of tests that begin first where no times are known: had they begun last, all
@@ -47,7 +47,7 @@ pub struct Selection<'a> {
 
 /// The tests to run.
 pub struct Jobs<'a> {
-    /// They run side by side.
+    /// The lanes that run side by side.
     pub lanes: Vec<Lane<'a>>,
     /// Tests that run after all others, one at a time.
     pub alone: Lane<'a>,

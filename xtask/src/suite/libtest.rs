@@ -15,6 +15,17 @@ pub struct Counts {
     pub left_out: usize,
 }
 
+impl Counts {
+    /// Counts a check as one test.
+    pub fn of_check(is_good: bool) -> Self {
+        if is_good {
+            Self { passed: 1, ..Self::default() }
+        } else {
+            Self { failed: 1, ..Self::default() }
+        }
+    }
+}
+
 impl std::ops::AddAssign for Counts {
     fn add_assign(&mut self, other: Self) {
         self.passed += other.passed;
@@ -45,7 +56,7 @@ pub struct Outcome {
     pub counts: Counts,
     /// The times of tests that passed.
     pub times: Vec<TestTime>,
-    /// Their output, without lines about tests that passed.
+    /// The output of the binaries, without lines about tests that passed.
     pub text: String,
 }
 

@@ -73,9 +73,8 @@ pub fn run(workspace: &Workspace, options: &Options) -> Result<bool> {
     // Without MPI, the tests of load ranks are skipped.
     let has_mpi = stages.run("packages of MPI", || prepare::ensure_installed(&[prepare::MPI]))?;
 
-    let compilation = Compilation::choose(has_mpi)?;
-
     // Installing waits for the network, building for the processors.
+    let compilation = Compilation::choose(has_mpi)?;
     let (installed, compiled) = stages.run("build, packages", || {
         in_parallel(|| install_packages(options.all), || compilation.run(workspace))
     });
@@ -93,7 +92,7 @@ pub fn run(workspace: &Workspace, options: &Options) -> Result<bool> {
         println!("{changed}");
     }
 
-    // What keeps processors busy fills the time in which tests wait.
+    // Checks keep processors busy, and so fill the time in which tests wait.
     let (checked, tested) = stages.run("tests, checks", || {
         in_parallel(
             || check(workspace, options, &compilation),
@@ -104,24 +103,20 @@ pub fn run(workspace: &Workspace, options: &Options) -> Result<bool> {
     outcome.add(checked?);
     if compilation.lints() {
         println!("clippy, while compiling: {warnings} warnings");
-        outcome.counts.passed += usize::from(warnings == 0);
-        outcome.counts.failed += usize::from(warnings > 0);
+        outcome.counts += Counts::of_check(warnings == 0);
     }
+
     let last = stages.run("tests that run alone", || lanes::run(vec![alone], workspace))?;
     outcome.add(last);
 
     if options.all {
         // Together they count as one test.
         let are_good = stages.run("packages of a release", || dist::run(workspace, None))?;
-        outcome.counts += Counts {
-            passed: usize::from(are_good),
-            failed: usize::from(!are_good),
-            ..Counts::default()
-        };
+        outcome.counts += Counts::of_check(are_good);
     }
 
     println!("\n{}", times::slowest(&outcome.times));
-    if changed.is_none() {
+    if changed.is_none() && !options.part.is_partial() {
         let file = times::file(workspace)?;
         times::write(&file, &outcome.times)?;
         println!("the times of all tests are in {}\n", file.display());

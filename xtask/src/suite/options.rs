@@ -4,7 +4,7 @@ use anyhow::{Result, bail};
 
 use super::part::Part;
 
-/// What `cargo xtask test` runs.
+/// The choices of the command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// The whole cross product runs.
