@@ -1,6 +1,6 @@
 //! Decides which tests run in which lane, and in which order.
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 
 use super::binaries::{Binary, Chosen, Job};
 use super::changed::{Changed, Scope};
@@ -101,6 +101,13 @@ impl<'a> Jobs<'a> {
         selection: &Selection<'_>,
     ) -> Result<()> {
         let mut names = self.chosen(binary, selection)?;
+        // Renamed, they would run beside others without a word.
+        ensure!(
+            selection.scope(binary) != Scope::All
+                || names.iter().any(|name| name.starts_with(ALONE)),
+            "`{}` has no test with `{ALONE}` in its name",
+            binary.name
+        );
         names.sort_by(|a, b| {
             let [a, b] = [a, b].map(|name| selection.expected_seconds(binary, name));
             b.total_cmp(&a)
