@@ -273,9 +273,8 @@ impl Rounds {
         progress: &mut MatrixProgress,
     ) -> anyhow::Result<()> {
         let task = &matrix.tasks[ended.index];
-        let has_begun = directory.cell(&task.reference)?.exists();
         // If the run was interrupted before, the cell is missing, and a resumed run measures it.
-        if ended.status == Status::Interrupted && !has_begun {
+        if ended.status == Status::Interrupted && !directory.cell(&task.reference)?.exists() {
             return Ok(());
         }
         directory.end_cell(&task.reference)?;

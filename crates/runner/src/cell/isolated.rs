@@ -246,7 +246,8 @@ fn interrupt(process: &mut Guarded, table: Option<&TableEnd>) -> anyhow::Result<
 
         // A cell that waits for its turn sees the interruption only when it gets one.
         if let Some(table) = table {
-            table.let_work()?;
+            // A process that no longer listens is about to end.
+            let _ = table.let_work();
         }
     }
     Ok(process.stop(&[])?.1)
