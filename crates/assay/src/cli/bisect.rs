@@ -61,6 +61,9 @@ pub struct BisectArgs {
     /// Goes on with a search
     #[arg(long, value_name = "DIR", conflicts_with_all = ["plan", "sets", "good", "builds", "step", "results"])]
     pub resume: Option<PathBuf>,
+    /// With `--resume`, also runs the programs that the log and the records name
+    #[arg(long, requires = "resume")]
+    pub trust: bool,
     /// Compares `--candidate` with `--good` and ends with an exit code for `git bisect run`
     #[arg(long, requires_all = ["good", "candidate"])]
     pub predicate: bool,

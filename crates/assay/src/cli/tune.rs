@@ -37,7 +37,7 @@ pub struct TuneArgs {
     /// Goes on with a tuning
     #[arg(long, value_name = "DIR", conflicts_with_all = ["plan", "step", "keep"])]
     pub resume: Option<PathBuf>,
-    /// With `--resume`, also runs the programs that the records name
+    /// With `--resume`, also runs the programs that the log and the records name
     #[arg(long, requires = "resume")]
     pub trust: bool,
     #[command(flatten)]

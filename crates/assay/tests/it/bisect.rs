@@ -203,19 +203,24 @@ fn an_interrupted_search_goes_on_where_it_was() {
 
     let running = history.place.spawn(&args.iter().map(String::as_str).collect::<Vec<_>>());
     let ended = interrupted_after_a_trial(&history.place, running);
-    ended.expect_in_stderr(&["assay bisect --resume"]);
-
     let directory = history.directory();
     let name = directory.to_str().unwrap();
-    let resumed = history.place.assay(&["bisect", "--resume", name]).expect_code(0);
+    ended.expect_in_stderr(&["`assay bisect --resume ", " --trust` goes on"]);
+
+    // The commands that build commits come with the log, as those of a run come with its record.
+    let untrusted = history.place.assay(&["bisect", "--resume", name]).expect_code(2);
+    untrusted.expect_in_stderr(&["the recorded plan has `make`", "add `--trust`"]);
+
+    let resume = ["bisect", "--resume", name, "--trust"];
+    let resumed = history.place.assay(&resume).expect_code(0);
     let resumed = resumed.expect_in_stdout(&[&history.changed_in(2, OWN_CPU)]);
     assert!(!resumed.stderr.contains("the ends, "), "{resumed}");
 
     // Nothing is left to measure, and a changed plan would be another search.
-    let again = history.place.assay(&["bisect", "--resume", name]).expect_code(0);
+    let again = history.place.assay(&resume).expect_code(0);
     assert!(!again.stderr.contains("trial "), "{again}");
     fs_err::write(history.place.join("plan.toml"), "name = \"other\"\n").unwrap();
-    let changed = history.place.assay(&["bisect", "--resume", name]).expect_code(2);
+    let changed = history.place.assay(&resume).expect_code(2);
     changed.expect_in_stderr(&["has changed since the search began"]);
 }
 
@@ -247,7 +252,7 @@ fn a_search_ends_if_a_candidate_that_was_measured_can_not_be_used_any_more() {
     // The newer end is measured with the candidate between the ends.
     fs_err::write(&copies[2], "no library").unwrap();
     let directory = history.directory();
-    let resumed = ["bisect", "--resume", directory.to_str().unwrap()];
+    let resumed = ["bisect", "--resume", directory.to_str().unwrap(), "--trust"];
     let failed = place.assay(&resumed).expect_code(2);
     assert!(!failed.stderr.contains("skipped"), "{failed}");
 

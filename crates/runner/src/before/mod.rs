@@ -28,5 +28,5 @@ pub mod plan_file;
 pub mod preflight;
 pub(crate) mod recorded_run;
 pub(crate) mod trials;
-pub(crate) mod trust;
+pub mod trust;
 pub mod turns;

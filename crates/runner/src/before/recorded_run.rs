@@ -30,7 +30,7 @@ pub fn open(path: &Path, is_trusted: bool) -> anyhow::Result<LockedRun> {
     let path = &fs_err::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let directory = RunDir::open(path)?;
     if !is_trusted {
-        trust::refuse_foreign_record(&directory)?;
+        trust::refuse_foreign_record(path)?;
     }
 
     let run = directory.read_run()?;

@@ -1,12 +1,12 @@
-//! Whom `--resume` trusts: it runs the programs that a record names, and writes into its folders.
-//! So nobody but the user of this process, and root, may have been able to change either.
+//! Whom `--resume` trusts, of a run, a search or a tuning: it runs the programs that a record names,
+//! and writes into its folders. So nobody but the user of this process, and root, may have been able
+//! to change either.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use fs_err::symlink_metadata;
 use plan::{BuildSource, Plan};
-use record::RunDir;
 
 use super::installed::Installed;
 use crate::failure::UsageError;
@@ -14,36 +14,52 @@ use crate::failure::UsageError;
 const HELP: &str =
     "resuming runs the programs that a record names: if you trust its author, add `--trust`";
 
-const COMMANDS_HELP: &str =
-    "read the plan in the record (`run.json`), and add `--trust` if all of it is yours";
+const COMMANDS_HELP: &str = "read the plan in the record, and add `--trust` if all of it is yours";
 
 const GROUP_WRITE: u32 = 0o020;
 const OTHERS_WRITE: u32 = 0o002;
 const STICKY: u32 = 0o1000;
 
-/// Refuses a run whose folders or JSON files another user owns or can write to.
-pub fn refuse_foreign_record(directory: &RunDir) -> anyhow::Result<()> {
-    let root = directory.path();
+/// Refuses a record whose folders or JSON files another user owns or can write to: that of a run, or
+/// of a command that measures several runs. `root` is its folder, without symbolic links.
+///
+/// # Errors
+/// The first such folder or file.
+pub fn refuse_foreign_record(root: &Path) -> anyhow::Result<()> {
     let is_json = |path: &Path| path.extension().is_some_and(|ending| ending == "json");
 
     let mut checked = refuse_foreign_parents(root);
     if checked.is_ok() {
-        // Only what is read decides what a resumed run does.
+        // Only what is read decides what is run.
         checked = refuse_foreign_tree(root, is_json);
     }
 
     match checked {
         Ok(()) => Ok(()),
         Err(what) => {
-            let message = format!("won't resume the run: {what}");
+            let message = format!("won't resume `{}`: {what}", root.display());
             Err(UsageError::new(message, Some(HELP.into())).into())
         }
     }
 }
 
+/// Refuses a recorded plan that names commands, or builds that another user could have changed.
+///
+/// # Errors
+/// The first key or build that is refused.
+pub fn refuse_recorded_plan(plan: &Plan) -> anyhow::Result<()> {
+    if let Some(key) = command_key(plan) {
+        let message =
+            format!("won't resume: the recorded plan has `{key}`, which could do anything");
+        return Err(UsageError::new(message, Some(COMMANDS_HELP.into())).into());
+    }
+
+    refuse_foreign_builds(plan)
+}
+
 /// Refuses installed builds of a recorded plan that another user owns or can write to. Builds that
 /// are named by their version come from the system or from the store, not from the record.
-pub fn refuse_foreign_builds(plan: &Plan) -> anyhow::Result<()> {
+fn refuse_foreign_builds(plan: &Plan) -> anyhow::Result<()> {
     for build in &plan.builds {
         if !matches!(build.source, BuildSource::Installed(_)) {
             continue;
@@ -66,25 +82,25 @@ pub fn refuse_foreign_builds(plan: &Plan) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Refuses a recorded plan that names commands, statements or libraries in its text: unlike a
-/// build, they come with the record, and one that was unpacked from an archive belongs to this
-/// user.
-pub fn refuse_recorded_commands(plan: &Plan) -> anyhow::Result<()> {
+/// Returns a key of a recorded plan by which its text names commands, statements or libraries;
+/// `None` if it has none. Unlike a build, they come with the record, and one that was unpacked from
+/// an archive belongs to this user.
+pub fn command_key(plan: &Plan) -> Option<&'static str> {
     let commands = &plan.step_commands;
     let configs = || plan.targets.iter().map(|target| &plan.configs[target.config]);
-    let named = [
+    let mut sources = plan.targets.iter().map(|target| &plan.builds[target.build].source);
+    let has_recipe = sources.any(|source| matches!(source, BuildSource::Commit(_)));
+    let keys = [
         ("before-step", commands.before.is_some()),
         ("after-step", commands.after.is_some()),
         ("setup-sql", configs().any(|config| !config.creation.setup_sql.is_empty())),
         ("env", configs().any(|config| !config.env.is_empty())),
+        // A recipe is a list of commands.
+        ("make", has_recipe),
     ];
 
-    let Some((key, _)) = named.iter().find(|(_, is_named)| *is_named) else {
-        return Ok(());
-    };
-
-    let message = format!("won't resume the run: its plan has `{key}`, which could do anything");
-    Err(UsageError::new(message, Some(COMMANDS_HELP.into())).into())
+    let found = keys.iter().find(|(_, is_named)| *is_named)?;
+    Some(found.0)
 }
 
 /// Checks the folders around a path: who can write to one of them can exchange what is in it,

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use analysis::bisect::{Search, Trial, TrialResult};
 use anyhow::Context as _;
+use runner::before::trust;
 use serde::{Deserialize, Serialize};
 
 use crate::commands::own_log;
@@ -85,11 +86,15 @@ impl Log {
         Self { format: FORMAT, question, candidates, trials, unusable }
     }
 
-    /// Reads the log of a search that this user began: its plan and builds are run.
-    pub(super) fn read(directory: &Path) -> anyhow::Result<Self> {
+    /// Reads the log of a search, whose plan and builds are run: refuses what others could have
+    /// written, unless the operator trusts it.
+    pub(super) fn read(directory: &Path, is_trusted: bool) -> anyhow::Result<Self> {
         let path = directory.join(FILE);
-        let log: Self = own_log::read(directory, FILE)?;
+        let log: Self = own_log::read(directory, FILE, is_trusted)?;
         log.check().with_context(|| format!("`{}` is damaged", path.display()))?;
+        if !is_trusted {
+            trust::refuse_recorded_plan(&log.question.plan()?)?;
+        }
         Ok(log)
     }
 

@@ -22,8 +22,9 @@ use runner::failure::{PlanRefused, UsageError};
 
 use self::log::{Log, LoggedTrial, Question, RUNS, Source};
 use self::trial::{Measured, Measuring, in_one_line};
-use crate::cli::{BisectArgs, PlaceArgs};
+use crate::cli::BisectArgs;
 use crate::commands::builds::fetch_each;
+use crate::commands::own_log;
 use crate::commands::versus::target_builds::find_all;
 use crate::exit::{Exit, report_error};
 use crate::output::{eprint_line, print};
@@ -39,10 +40,10 @@ const THRESHOLD_MIN: f64 = 0.03;
 /// Begins a search, or goes on with one.
 pub fn bisect(args: &BisectArgs) -> anyhow::Result<Exit> {
     let found = match &args.resume {
-        Some(directory) => Log::read(directory).map(|log| (directory.clone(), log)),
+        Some(directory) => Log::read(directory, args.trust).map(|log| (directory.clone(), log)),
         None => begin(args),
     };
-    let searched = found.and_then(|(directory, log)| Bisection::open(directory, log, &args.place));
+    let searched = found.and_then(|(directory, log)| Bisection::open(directory, log, args));
     if args.predicate {
         return Ok(judge_candidate(searched));
     }
@@ -125,13 +126,13 @@ struct Bisection<'a> {
     directory: PathBuf,
     log: Log,
     plan: Plan,
-    place: &'a PlaceArgs,
+    args: &'a BisectArgs,
     view: RunView,
 }
 
 impl<'a> Bisection<'a> {
     /// Returns a search whose plan has not changed since it began.
-    fn open(directory: PathBuf, log: Log, place: &'a PlaceArgs) -> anyhow::Result<Self> {
+    fn open(directory: PathBuf, log: Log, args: &'a BisectArgs) -> anyhow::Result<Self> {
         let path = &log.question.plan;
         if fs::read_to_string(path)? != log.question.plan_text {
             let message = format!("`{}` has changed since the search began", path.display());
@@ -139,7 +140,7 @@ impl<'a> Bisection<'a> {
             return Err(UsageError::new(message, Some(help.into())).into());
         }
         let plan = log.question.plan()?;
-        Ok(Self { directory, log, plan, place, view: RunView::of_series(place) })
+        Ok(Self { directory, log, plan, args, view: RunView::of_series(&args.place) })
     }
 
     /// Measures until there is a result; returns `None` if the operator interrupts it.
@@ -251,8 +252,9 @@ impl<'a> Bisection<'a> {
             workload: variant.workload.name(),
             threshold: self.threshold(),
             directory: &self.directory,
-            place: self.place,
+            place: &self.args.place,
             view: &self.view,
+            is_trusted: self.args.trust,
         })
     }
 
@@ -300,7 +302,11 @@ impl<'a> Bisection<'a> {
     }
 
     fn say_how_to_resume(&self) {
-        eprint_line!("interrupted; `assay bisect --resume {}` goes on", self.directory.display());
+        let trust = own_log::trust_option(&self.plan);
+        eprint_line!(
+            "interrupted; `assay bisect --resume {}{trust}` goes on",
+            self.directory.display()
+        );
     }
 
     /// Prints the table of all candidates, the answer, and the directory. Draws the table as a file.

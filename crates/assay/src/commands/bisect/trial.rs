@@ -39,6 +39,8 @@ pub(super) struct Measuring<'a> {
     pub directory: &'a Path,
     pub place: &'a PlaceArgs,
     pub view: &'a RunView,
+    /// The operator trusts the records of an earlier invocation.
+    pub is_trusted: bool,
 }
 
 /// What a trial came to.
@@ -63,7 +65,10 @@ impl Measuring<'_> {
         begun: &mut dyn FnMut(&str) -> anyhow::Result<()>,
     ) -> anyhow::Result<Measured> {
         let mut request = match run {
-            Some(name) => self.resumed(&self.directory.join(RUNS).join(name), None),
+            Some(name) => {
+                let path = self.directory.join(RUNS).join(name);
+                RunRequest { is_trusted: self.is_trusted, ..self.resumed(&path, None) }
+            }
             None => self.first()?,
         };
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use analysis::tune::{EndedPhase, Goal, Phase, PhaseResult};
 use anyhow::Context as _;
 use plan::Plan;
+use runner::before::trust;
 use runner::events::PlanDiagnostics;
 use runner::failure::PlanRefused;
 use serde::{Deserialize, Serialize};
@@ -69,11 +70,15 @@ impl Log {
         Self { format: FORMAT, question, phases: Vec::new() }
     }
 
-    /// Reads the log of a tuning that this user began.
-    pub(super) fn read(directory: &Path) -> anyhow::Result<Self> {
-        let log: Self = own_log::read(directory, FILE)?;
+    /// Reads the log of a tuning, whose plan and builds are run: refuses what others could have
+    /// written, unless the operator trusts it.
+    pub(super) fn read(directory: &Path, is_trusted: bool) -> anyhow::Result<Self> {
+        let log: Self = own_log::read(directory, FILE, is_trusted)?;
         let path = directory.join(FILE);
         log.check().with_context(|| format!("`{}` is damaged", path.display()))?;
+        if !is_trusted {
+            trust::refuse_recorded_plan(&log.question.plan()?)?;
+        }
         Ok(log)
     }
 

@@ -17,6 +17,7 @@ use runner::failure::UsageError;
 use self::log::{Log, Question, RUNS};
 use self::phase::{Deadline, Measured, Measuring};
 use crate::cli::TuneArgs;
+use crate::commands::own_log;
 use crate::exit::Exit;
 use crate::output::{eprint_line, print};
 use crate::run_view::RunView;
@@ -26,14 +27,15 @@ use crate::runs::unknown_step;
 pub fn tune(args: &TuneArgs) -> anyhow::Result<Exit> {
     let deadline = Deadline::after(args.time);
     let (directory, log) = match &args.resume {
-        Some(directory) => (directory.clone(), Log::read(directory)?),
+        Some(directory) => (directory.clone(), Log::read(directory, args.trust)?),
         None => begin(args)?,
     };
 
     let mut tuning = Tuning::open(directory, log, args, deadline)?;
     let Some(outcome) = tuning.search()? else {
         let directory = tuning.directory.display();
-        eprint_line!("not finished; `assay tune --resume {directory}` goes on");
+        let trust = own_log::trust_option(&tuning.plan);
+        eprint_line!("not finished; `assay tune --resume {directory}{trust}` goes on");
         return Ok(Exit::Interrupted);
     };
 
