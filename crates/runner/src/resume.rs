@@ -68,6 +68,7 @@ pub fn resume(
     // The builds must be those that the run began with.
     let before = run.invocations.last().cloned();
     let data_root = data_root(request, before.as_ref())?;
+    let request = &with_databases(request, before.as_ref());
     // A growing run measures cells of its targets later, even if none is missing now.
     let growing = growing_cells(&file, &run, &growth, &only)?;
     let tasks = growing.as_ref().unwrap_or(&matrix.tasks);
@@ -301,6 +302,18 @@ fn data_root(request: &RunRequest, before: Option<&Invocation>) -> anyhow::Resul
             anyhow::bail!("the record does not name the data directory: add `--data DIR`")
         }
     }
+}
+
+/// Returns the request with the directory of kept databases: the given one, or that of the
+/// invocation before.
+fn with_databases(request: &RunRequest, before: Option<&Invocation>) -> RunRequest {
+    let mut request = request.clone();
+    if request.reuse.is_none() {
+        let recorded = before.and_then(|invocation| invocation.databases_dir.as_ref());
+        request.reuse = recorded.map(PathBuf::from);
+    }
+
+    request
 }
 
 /// Returns the cells whose targets a growing run may measure further; `None` if it does not grow.

@@ -221,6 +221,8 @@ impl Machine {
         started_unix_ns: u64,
     ) -> Invocation {
         let ranks = session.ranks.as_ref();
+        let shared =
+            session.databases.as_ref().filter(|_| session.file.plan.reuse == Reuse::Always);
         Invocation {
             started_unix_ns,
             ended_unix_ns: None,
@@ -230,6 +232,7 @@ impl Machine {
             command: request.command.clone(),
             only: request.only.clone(),
             data_dir: session.data_root.display().to_string(),
+            databases_dir: shared.map(|databases| databases.root().display().to_string()),
             boot_id: host::boot_id(),
             host_differences: Vec::new(),
             left_out: Vec::new(),

@@ -50,6 +50,14 @@ fn kept(place: &Place) -> Vec<PathBuf> {
     found
 }
 
+/// Changes a file, but not its size.
+fn change_last_byte(file: &Path) {
+    let mut bytes = fs_err::read(file).unwrap();
+    let last = bytes.len() - 1;
+    bytes[last] ^= 1;
+    fs_err::write(file, bytes).unwrap();
+}
+
 /// Runs a plan that shares its loads with other runs.
 fn run(place: &Place, targets: &str) -> Ended {
     let ended = place.run(&plan("true", targets), &[]).expect_code(0);
@@ -253,6 +261,35 @@ fn a_damaged_database_is_not_used_but_replaced() {
 }
 
 #[test]
+fn a_database_with_a_changed_byte_is_not_used_but_replaced() {
+    let place = Place::new();
+    run(&place, SQLITE);
+    let database = kept(&place)[0].clone();
+    change_last_byte(&database.join("data/assay.sqlite"));
+
+    let ended = run(&place, SQLITE);
+    assert_eq!(recorded_steps(&ended.run_directory(), "lite.base", 1).len(), 4, "{ended}");
+    let ended = ended.expect_in_stderr(&["is not used", "assay.sqlite` has changed"]);
+    assert_eq!(kept(&place), [database], "{ended}");
+    place.assay(&["databases", "--verify"]).expect_code(0).expect_in_stdout(&["verified"]);
+}
+
+#[test]
+fn a_resumed_run_keeps_databases_where_it_began_to() {
+    let place = Place::new();
+    let plan = plan("true", SQLITE);
+    let ended = place.run(&plan, &["--reuse", "chosen", "--repeats", "1"]).expect_code(0);
+    let run = ended.run_directory();
+    fs_err::remove_dir_all(place.join("chosen")).unwrap();
+
+    let resume = ["run", "--resume", run.to_str().unwrap(), "--repeats", "2"];
+    place.assay(&resume).expect_code(0);
+    assert_eq!(recorded_steps(&run, "lite.base", 2).len(), 4);
+    assert_eq!(entries(&place.join("chosen")).iter().filter(|path| path.is_dir()).count(), 1);
+    assert!(kept(&place).is_empty());
+}
+
+#[test]
 fn a_database_that_another_user_can_change_is_not_used() {
     if !rustix::process::geteuid().is_root() {
         say_skipped("only root can give a file to another user");
@@ -323,11 +360,7 @@ fn databases_are_listed_shown_verified_and_removed() {
     place.assay(&["databases", name]).expect_code(0).expect_in_stdout(&["fingerprint", &id]);
 
     // The size stays the same.
-    let file = path.join("data/assay.sqlite");
-    let mut bytes = fs_err::read(&file).unwrap();
-    let last = bytes.len() - 1;
-    bytes[last] ^= 1;
-    fs_err::write(&file, bytes).unwrap();
+    change_last_byte(&path.join("data/assay.sqlite"));
     place.assay(&["databases"]).expect_code(0);
     let verified = place.assay(&["databases", "--verify"]);
     verified.expect_code(1).expect_in_stdout(&["has changed"]);

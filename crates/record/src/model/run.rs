@@ -213,6 +213,10 @@ pub struct Invocation {
     pub only: Vec<String>,
     /// The directory in which databases were created.
     pub data_dir: String,
+    /// The directory of kept databases from which cells could begin, if that is not below
+    /// `data_dir`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub databases_dir: Option<String>,
     /// The kernel's identifier of the machine's boot, if it has one.
     pub boot_id: Option<String>,
     /// Facts of the machine that differ from those in `Run::host`.

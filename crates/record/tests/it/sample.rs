@@ -168,6 +168,7 @@ fn invocation() -> Invocation {
         command: vec!["assay".into(), "run".into()],
         only: vec!["bundled.*".into()],
         data_dir: "/data".into(),
+        databases_dir: Some("/databases".into()),
         boot_id: Some("b".into()),
         host_differences: vec![FactDifference {
             name: "kernel".into(),

@@ -70,7 +70,12 @@ impl SharedLoad {
 
     /// Returns the kept database. One that is damaged is not used, but replaced.
     pub fn find(&self, cell: &mut CellRun<'_>) -> Option<Entry> {
-        match self.databases.find(&self.key) {
+        let found = self.databases.find(&self.key).and_then(|found| match found {
+            Some(entry) => self.verified(cell, entry).map(Some),
+            None => Ok(None),
+        });
+
+        match found {
             Ok(found) => found,
             Err(error) => {
                 let text =
@@ -79,6 +84,23 @@ impl SharedLoad {
                 None
             }
         }
+    }
+
+    /// Compares a database that another run kept with its hashes, or says that this was not done.
+    ///
+    /// # Errors
+    /// A file has changed.
+    fn verified(&self, cell: &CellRun<'_>, entry: Entry) -> anyhow::Result<Entry> {
+        // What this run has written a moment ago was hashed then.
+        if entry.manifest.made_by == cell.run_id()? || entry.verify_if_cheap()? {
+            return Ok(entry);
+        }
+
+        let (name, gigabytes) = (entry.name(), entry.manifest.bytes() as f64 / 1e9);
+        cell.session.events.say(&format!(
+            "the contents of `{name}` ({gigabytes:.1} GB) are not compared with their hashes: `assay databases --verify` does"
+        ));
+        Ok(entry)
     }
 
     /// Keeps the database that the cell has loaded, and of which `leftovers` are the files.

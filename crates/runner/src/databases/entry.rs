@@ -18,6 +18,10 @@ pub(super) const DATA: &str = "data";
 /// The file with a line for each use.
 const USES: &str = "uses";
 
+/// The largest database whose contents are compared with their hashes before it is used. That takes a
+/// second for each gigabyte, about as long as copying it.
+const VERIFIED_BYTES_MAX: u64 = 1 << 30;
+
 /// A kept database. Until this is dropped, no process can remove it.
 #[derive(Debug)]
 pub struct Entry {
@@ -38,6 +42,19 @@ impl Entry {
         manifest.compare_sizes(&path.join(DATA))?;
 
         Ok(Self { path: path.to_owned(), manifest, _lock: lock })
+    }
+
+    /// Compares the contents of all files with the manifest, unless the database is so large that
+    /// this would take longer than a copy. Returns whether they were compared.
+    ///
+    /// # Errors
+    /// The first file that differs.
+    pub(crate) fn verify_if_cheap(&self) -> anyhow::Result<bool> {
+        let is_cheap = self.manifest.bytes() <= VERIFIED_BYTES_MAX;
+        if is_cheap {
+            self.verify()?;
+        }
+        Ok(is_cheap)
     }
 
     /// Returns the name.

@@ -221,17 +221,15 @@ impl Databases {
 
     /// Creates the folder.
     fn create_root(&self) -> anyhow::Result<()> {
-        let is_new = !self.root.exists();
+        // Before its mode is changed: others may have put something in it.
+        if self.root.exists() {
+            refuse_shared(&self.root)?;
+        }
         let (parent, name) = (self.root.parent(), self.root.file_name());
         let (parent, name) = parent.zip(name).context("the folder for databases has no name")?;
 
         DataDir::create(parent, &name.to_string_lossy())
             .context("databases can't be kept; `--reuse DIR` chooses another folder")?;
-
-        if is_new {
-            let private = std::os::unix::fs::PermissionsExt::from_mode(0o700);
-            fs_err::set_permissions(&self.root, private)?;
-        }
         refuse_shared(&self.root)
     }
 
@@ -288,7 +286,8 @@ impl Partial {
     /// Gives the folder its name, and opens it.
     fn publish(mut self, name: &Path) -> anyhow::Result<Entry> {
         // A damaged one would never be used.
-        if name.exists() && Entry::open(name).is_err() {
+        let is_whole = |entry: Entry| entry.verify_if_cheap();
+        if name.exists() && Entry::open(name).and_then(is_whole).is_err() {
             remove_damaged(name)?;
         }
 
@@ -313,13 +312,15 @@ impl Drop for Partial {
     }
 }
 
-/// Removes the folder of a damaged database, unless another process uses it.
+/// Removes the folder of a damaged database.
+///
+/// # Errors
+/// Another process uses it, or it can't be removed.
 fn remove_damaged(path: &Path) -> anyhow::Result<()> {
-    let lock = EntryLock::exclusive(path)?;
-    if lock.is_some() {
-        fs_err::remove_dir_all(path)?;
-    }
-    Ok(())
+    let _lock = EntryLock::exclusive(path)?
+        .with_context(|| format!("`{}` is damaged, and another process uses it", path.display()))?;
+
+    Ok(fs_err::remove_dir_all(path)?)
 }
 
 /// Refuses a copy for which the disk is too small.
