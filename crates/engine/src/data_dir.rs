@@ -3,7 +3,7 @@
 
 use std::fs::Permissions;
 use std::io::{ErrorKind, Read, Write};
-use std::os::unix::fs::{MetadataExt, PermissionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -25,26 +25,32 @@ const MARKER_REST: &str =
 /// The time to wait before a wipe for the end of processes that write to the directory.
 const WRITER_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A directory that assay created. Dropping the value does not remove the directory.
+/// A directory that assay created, and that only its owner may enter. Dropping the value does not
+/// remove the directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DataDir {
     path: PathBuf,
 }
 
-/// Creates the directories of `path` that don't exist. As root, lets other users enter them despite
-/// the umask: servers run as another user.
+/// The mode of a directory that only this user may enter.
+const PRIVATE: u32 = 0o700;
+/// The mode of a directory that all may enter, but not list.
+const ENTERABLE: u32 = 0o711;
+
+/// Creates the directories of `path` that don't exist, whatever the umask is: only this user may
+/// list them or write to them. As root, lets other users enter them, since servers run as another
+/// user.
 ///
 /// # Errors
 /// The system's.
 pub fn create_enterable(path: &Path) -> std::io::Result<()> {
     let is_new = |path: &&Path| !path.as_os_str().is_empty() && !path.exists();
     let new: Vec<&Path> = path.ancestors().take_while(is_new).collect();
-    fs::create_dir_all(path)?;
+    std::fs::DirBuilder::new().recursive(true).mode(PRIVATE).create(path)?;
 
     if rustix::process::geteuid().is_root() {
         for directory in new {
-            let mode = fs::metadata(directory)?.permissions().mode();
-            fs::set_permissions(directory, Permissions::from_mode(mode | 0o111))?;
+            fs::set_permissions(directory, Permissions::from_mode(ENTERABLE))?;
         }
     }
     Ok(())
@@ -77,14 +83,18 @@ impl DataDir {
 
         // Resolves links once, so that a changed link can't lead to another directory later.
         let path = fs::canonicalize(parent)?.join(name);
-        match fs::create_dir(&path) {
+        match std::fs::DirBuilder::new().mode(PRIVATE).create(&path) {
             Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                if Self::has_marker(&path)? {
-                    return Ok(Self { path });
-                }
-                if !is_empty(&path)? {
+                let has_marker = Self::has_marker(&path)?;
+                if !has_marker && !is_empty(&path)? {
                     return Err(not_ours(path, "is not empty, and not assay's: it has no marker"));
+                }
+
+                // Whoever created it: others must not change rows that are being measured.
+                fs::set_permissions(&path, Permissions::from_mode(PRIVATE))?;
+                if has_marker {
+                    return Ok(Self { path });
                 }
             }
             Err(error) => return Err(error.into()),
@@ -294,6 +304,27 @@ mod tests {
         assert_eq!(names, [MARKER]);
         dir.remove().unwrap();
         assert!(!parent.path().join("cell").exists());
+    }
+
+    #[test]
+    fn only_the_owner_may_enter_a_directory_that_was_there_before() {
+        let parent = tempfile::tempdir().unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        let open_to_all = |path: &Path| {
+            fs::set_permissions(path, Permissions::from_mode(0o777)).unwrap();
+        };
+
+        // One of an older assay, and an empty one.
+        let known = DataDir::create(parent.path(), "known").unwrap();
+        open_to_all(known.path());
+        let empty = parent.path().join("empty");
+        fs::create_dir(&empty).unwrap();
+        open_to_all(&empty);
+
+        for name in ["known", "empty"] {
+            let directory = DataDir::create(parent.path(), name).unwrap();
+            assert_eq!(mode(directory.path()), PRIVATE, "{name}");
+        }
     }
 
     #[test]

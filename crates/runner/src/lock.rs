@@ -127,6 +127,8 @@ fn open_lock(path: &Path) -> anyhow::Result<fs_err::File> {
         .create(true)
         .truncate(false)
         .write(true)
+        // Who can open it can take the lock.
+        .mode(0o600)
         .custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed())
         .open(path);
 

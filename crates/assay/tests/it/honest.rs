@@ -1,6 +1,7 @@
 //! What a run says of failures and of missing parts, and the limits that its user sets.
 
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 use std::process::Command;
 
 use rustix::process::Signal;
@@ -106,6 +107,26 @@ fn as_root_new_data_directories_are_enterable_despite_the_umask() {
 
     // Entered, not listed.
     assert_eq!((mode("new") & 0o777, mode("new/deep") & 0o777), (0o711, 0o711), "{ended}");
+}
+
+#[test]
+fn nobody_else_may_write_to_databases_whatever_the_umask_is() {
+    let place = Place::new();
+    place.write("plan.toml", &one_step(SQLITE));
+    let script = "umask 000; exec \"$0\" run plan.toml --results results --data data \
+                  --set keep-data=true";
+    let ended = by_shell(&place, script).expect_code(0);
+
+    let data = place.join("data");
+    let mode = |path: &Path| fs_err::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&data) & 0o022, 0, "{ended}");
+
+    assert_eq!(mode(&data.join(".assay.lock")), 0o600);
+    // Root's directories can be entered, since servers run as another user, but not this one.
+    assert_eq!(mode(&data.join("lite.base")) & 0o066, 0);
+    let databases = entries(&data.join("lite.base"));
+    assert_eq!(databases.len(), 1, "{databases:?}");
+    assert_eq!(mode(&databases[0]), 0o700, "{}", databases[0].display());
 }
 
 #[test]
