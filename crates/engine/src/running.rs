@@ -255,6 +255,18 @@ pub trait Engine: Send + Sync {
     {
         Ok(())
     }
+
+    /// Stops a target whose data nobody needs, such as one whose step has failed. A server may wait
+    /// for itself for minutes then: it gets a few seconds to stop cleanly.
+    ///
+    /// # Errors
+    /// Fails if it does not stop, or does not stop cleanly.
+    fn abandon(self) -> Result<(), SetupError>
+    where
+        Self: Sized,
+    {
+        self.stop()
+    }
 }
 
 /// An engine that speaks SQL.

@@ -4,7 +4,7 @@ use rustix::process::Signal;
 
 use crate::place::{
     LONG_AND_SHORT, POSTGRES, Place, QUICK, SQLITE, entries, eventually, mysql, parent_of, send,
-    workload,
+    with_children, workload,
 };
 use crate::show_json::Shown;
 use crate::{mysql_or_test_is_skipped, postgres_is_here_or_test_is_skipped};
@@ -28,7 +28,10 @@ fn a_killed_server_fails_its_step_alone(
     let plan = workload(2_000, 1_000, QUICK, STEPS) + LONG_AND_SHORT + engine;
     let (base, next) = (format!("{build}.base"), format!("{build}.next"));
     let only = [format!("{base}/long/*/*"), format!("{next}/short/*/*")];
-    let mut running = place.spawn_run(&plan, &["--only", &only[0], "--only", &only[1]]);
+    // Longer than a test waits: a failed step gives its server much less time to stop.
+    let timeout = ["--set", "server-timeout=30m"];
+    let filters = ["--only", &only[0], "--only", &only[1]];
+    let mut running = place.spawn_run(&plan, &[&timeout[..], &filters].concat());
     place.wait_for_step(&mut running, "03-qr100");
 
     send(victim(place.server(&base)), Signal::KILL);
@@ -60,6 +63,28 @@ fn a_killed_postgres_fails_its_step_and_the_next_cell_is_run() {
             &engine,
             ("pg", |server| server),
             "database system is ready to accept connections",
+        );
+    }
+}
+
+/// Returns a process of a server of PostgreSQL that serves a connection.
+fn backend_of(server: u32) -> u32 {
+    let is_backend = |pid: &u32| {
+        let title = fs_err::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        title.contains("[local]")
+    };
+    with_children(server).into_iter().find(is_backend).expect("a backend")
+}
+
+#[test]
+fn a_postgres_that_lost_a_backend_does_not_hold_the_run_up() {
+    if postgres_is_here_or_test_is_skipped() {
+        // It begins to recover. A request to stop that comes meanwhile may be answered never.
+        let engine = format!("{POSTGRES}[config.postgres.next]\nextends = \"base\"\n");
+        a_killed_server_fails_its_step_alone(
+            &engine,
+            ("pg", backend_of),
+            "was terminated by signal 9",
         );
     }
 }

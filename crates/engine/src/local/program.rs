@@ -220,8 +220,8 @@ impl ServerPlace {
         }))
     }
 
-    /// Stops a server cleanly, or by force and with an error.
-    pub(super) fn stop(&self, mut guarded: Guarded) -> Result<(), SetupError> {
+    /// Stops a server cleanly within `timeout`, or by force and with an error.
+    pub(super) fn stop(&self, mut guarded: Guarded, timeout: Duration) -> Result<(), SetupError> {
         let clean_ending = self.kind.ending;
         let command = guarded.command().to_string();
 
@@ -233,10 +233,10 @@ impl ServerPlace {
             return not_clean(format!("the server had already ended: {status}"));
         }
 
-        let endings = [(clean_ending, self.timeout), (Ending::Quit, Duration::from_secs(10))];
+        let endings = [(clean_ending, timeout), (Ending::Quit, Duration::from_secs(10))];
         let (ending, ended) = guarded.stop(&endings)?;
         if ending != clean_ending {
-            let (seconds, signal) = (self.timeout.as_secs(), ending.name());
+            let (seconds, signal) = (timeout.as_secs(), ending.name());
             return not_clean(format!(
                 "the server did not stop within {seconds} s and was ended by {signal}"
             ));

@@ -114,6 +114,10 @@ pub(crate) struct WrappedIn {
 /// The time that a server takes to start under a tool, as a multiple of its usual time.
 const SLOWER_UNDER_WRAPPER: u32 = 10;
 
+/// The time to stop cleanly that a server gets whose data nobody needs. After the loss of a backend,
+/// PostgreSQL may wait for ever: it has begun a recovery, and the request to stop comes during that.
+const ABANDON_TIMEOUT: Duration = Duration::from_secs(5);
+
 /// The database of a stopped server.
 #[derive(Clone, Copy, Debug)]
 pub struct StoppedDatabase<'a> {
@@ -514,7 +518,14 @@ impl Server {
     /// Stops the server cleanly, or by force and with an error.
     pub(crate) fn stop(self) -> Result<(), SetupError> {
         let Self { guarded, place, .. } = self;
-        place.stop(guarded)
+        let timeout = place.timeout;
+        place.stop(guarded, timeout)
+    }
+
+    /// Stops a server whose data nobody needs, with little time to do so cleanly.
+    pub(crate) fn abandon(self) -> Result<(), SetupError> {
+        let Self { guarded, place, .. } = self;
+        place.stop(guarded, ABANDON_TIMEOUT)
     }
 }
 

@@ -526,6 +526,10 @@ impl<K: SqlKind> Engine for SqlServer<K> {
     fn stop(self) -> Result<(), SetupError> {
         self.server.map_or(Ok(()), Server::stop)
     }
+
+    fn abandon(self) -> Result<(), SetupError> {
+        self.server.map_or(Ok(()), Server::abandon)
+    }
 }
 
 /// Returns the obstacle if a run needs more connections than are `free`. `whose` begins the clause

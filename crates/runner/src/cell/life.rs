@@ -175,7 +175,7 @@ fn run_opening(
     }
 
     let log = EngineLog::of(target.engine());
-    let Stopped { result: stopped, next } = target.stop();
+    let Stopped { result: stopped, next } = target.stop(ended(&result));
 
     // Now the log has all of its lines.
     let kept = cell.keep_log_and_events(log);

@@ -64,8 +64,8 @@ pub trait RunningTarget {
         Ok(())
     }
 
-    /// Stops the target.
-    fn stop(self: Box<Self>) -> Stopped;
+    /// Stops the target, after steps that ended so. One whose data nobody needs is given little time.
+    fn stop(self: Box<Self>, ended: Option<Status>) -> Stopped;
 }
 
 /// Steps of a cell on a target.

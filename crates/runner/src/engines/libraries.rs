@@ -16,6 +16,7 @@ use engine::{
 };
 use plan::{Build, Config, Engine, LOAD_OPTION, Workload};
 use record::Setting;
+use record::Status;
 use workload::insert::Insert;
 use workload::insert::keyed::Keyed;
 use workload::kv::Kv;
@@ -252,7 +253,7 @@ impl<L: KeyValueLibrary> RunningTarget for LibraryTarget<L> {
         Ok(TargetSteps { engine, runner, part: self.part.clone() })
     }
 
-    fn stop(self: Box<Self>) -> Stopped {
+    fn stop(self: Box<Self>, _ended: Option<Status>) -> Stopped {
         let Self { library, database, workload, data_dir, after_load, .. } = *self;
         let result = database.stop();
 

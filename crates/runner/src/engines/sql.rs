@@ -179,7 +179,12 @@ impl<E: SqlEngine + 'static> RunningTarget for SqlTarget<E> {
         stopped
     }
 
-    fn stop(self: Box<Self>) -> Stopped {
-        Stopped { result: self.engine.stop(), next: None }
+    fn stop(self: Box<Self>, ended: Option<Status>) -> Stopped {
+        let result = if ended == Some(Status::Complete) {
+            self.engine.stop()
+        } else {
+            self.engine.abandon()
+        };
+        Stopped { result, next: None }
     }
 }
