@@ -166,6 +166,32 @@ impl RunDir {
         path.join(RUN_FILE).exists() || path.join(CELLS).is_dir()
     }
 
+    /// Returns a checksum of the names and sizes of all files of the run's cells, in hexadecimal. It
+    /// tells in some milliseconds that a file has come, gone or grown, but not that its contents
+    /// have changed.
+    ///
+    /// # Errors
+    /// A directory can't be read.
+    pub fn sizes_crc32(path: &Path) -> Result<String, RecordError> {
+        let mut lines = Vec::new();
+        let mut pending = vec![Folder::of_run(path.to_owned()).folder(CELLS)];
+        while let Some(folder) = pending.pop() {
+            for entry in folder.entries()? {
+                if entry.is_folder {
+                    pending.push(folder.folder(entry.name));
+                } else {
+                    let file = folder.path().join(entry.name);
+                    let name = file.strip_prefix(path).unwrap_or(&file).display().to_string();
+                    lines.push(format!("{name} {}\n", entry.size_bytes));
+                }
+            }
+        }
+
+        // The system lists names in any order.
+        lines.sort();
+        Ok(checksum::hex(crc32fast::hash(lines.concat().as_bytes())))
+    }
+
     /// Returns true if a process has locked the directory.
     fn is_locked(&self) -> bool {
         let Ok(file) = self.folder.open(LOCK_FILE) else {

@@ -220,6 +220,7 @@ fn require_plain_name(path: &Path, name: &str) -> Result<(), RecordError> {
 pub(crate) struct FolderEntry {
     pub(crate) name: String,
     pub(crate) is_folder: bool,
+    pub(crate) size_bytes: u64,
 }
 
 /// Opens a regular file that is not a link, without waiting for the writer of a pipe. Others may be
@@ -279,6 +280,7 @@ fn entries_of(folder: &OwnedFd) -> io::Result<Vec<FolderEntry>> {
         entries.push(FolderEntry {
             name: name.to_string_lossy().into_owned(),
             is_folder: FileType::from_raw_mode(status.st_mode) == FileType::Directory,
+            size_bytes: status.st_size.cast_unsigned(),
         });
     }
 

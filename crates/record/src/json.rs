@@ -33,6 +33,26 @@ pub(crate) fn write<T: Serialize + DeserializeOwned>(
     Ok(checksum::of_bytes(name, &bytes))
 }
 
+/// Replaces a JSON file that is no part of the record, but is kept beside it, with its checksum.
+///
+/// # Errors
+/// A value is no JSON, or the file can't be written.
+pub fn write_beside<T: Serialize + DeserializeOwned>(
+    run: &Path,
+    name: &str,
+    value: &T,
+) -> Result<(), RecordError> {
+    write(&Folder::of_run(run.to_owned()), name, value).map(drop)
+}
+
+/// Reads a file from [`write_beside`].
+///
+/// # Errors
+/// The file can't be read, or is not as it was written.
+pub fn read_beside<T: DeserializeOwned>(run: &Path, name: &str) -> Result<T, RecordError> {
+    read(&Folder::of_run(run.to_owned()), name, true)
+}
+
 /// Returns the text of a file, with its checksum.
 fn to_bytes<T: Serialize + DeserializeOwned>(
     path: &Path,

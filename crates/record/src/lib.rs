@@ -66,6 +66,7 @@ pub use cell_key::CellKey;
 pub use directory::{CellDir, LOCK_FILE, RunDir};
 pub use error::{DAMAGE_HELP, RecordError};
 pub use folder::{open_regular, replace_file};
+pub use json::{read_beside, write_beside};
 pub use latency_log::{Latencies, LatencyLine, latency_histogram};
 pub use model::*;
 pub use names::name_with_moment;

@@ -29,7 +29,9 @@ pub use levels::{
     ERROR_RATE, Level, LevelChange, LevelOptions, Levels, POINTS_MIN, Pending, levels,
 };
 pub use series::{HistoryOrder, HistoryPoint, SeriesKey};
-pub use summary::{RESPONSE_P99, RunSummary, StepSummary, TargetFacts, history_metrics, summarize};
+pub use summary::{
+    RESPONSE_P99, RecordSums, RunSummary, StepSummary, TargetFacts, history_metrics, summarize,
+};
 
 use crate::order::sort_largest_first;
 use cause::{Evidence, machines};

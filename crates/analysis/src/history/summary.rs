@@ -11,7 +11,7 @@ use crate::compat::{Facts, Work, machine_facts, target_facts};
 use crate::figures::{Figures, Row, throughput, throughput_unit};
 
 /// The version of the file; others are read anew from the run.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 /// The most steps of a run, repeats of a step, and letters of a name: a record from elsewhere may
 /// have any number.
 const STEPS_MAX: usize = 5_000;
@@ -31,8 +31,8 @@ pub fn history_metrics() -> impl Iterator<Item = &'static str> {
 pub struct RunSummary {
     /// The version of this format.
     pub format: u32,
-    /// The checksum of the `run.json` that it was made of, in hexadecimal.
-    pub run_crc32: String,
+    /// The checksums of the record that it was made of.
+    pub made_of: RecordSums,
     /// The globally unique identifier of the run.
     pub id: String,
     /// The plan's name.
@@ -49,6 +49,15 @@ pub struct RunSummary {
     pub targets: Vec<TargetFacts>,
     /// The values of steps.
     pub steps: Vec<StepSummary>,
+}
+
+/// The checksums by which a record is recognized without reading it, in hexadecimal.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordSums {
+    /// The checksum of `run.json`, on which all of the record depends.
+    pub run_crc32: String,
+    /// That of the names and sizes of all files of its cells.
+    pub sizes_crc32: String,
 }
 
 /// What a target is made of.
@@ -97,10 +106,10 @@ impl StepSummary {
 
 impl RunSummary {
     /// Summarizes a run with its figures.
-    pub fn new(run: &Run, figures: &Figures, run_crc32: String) -> Self {
+    pub fn new(run: &Run, figures: &Figures, made_of: RecordSums) -> Self {
         Self {
             format: FORMAT,
-            run_crc32,
+            made_of,
             id: cut(&run.id),
             plan: cut(&run.name),
             started_unix_ns: run.started_unix_ns,
@@ -112,23 +121,14 @@ impl RunSummary {
         }
     }
 
-    /// Returns the text of a file that holds the summary.
-    ///
-    /// # Errors
-    /// A value can't be written as JSON.
-    pub fn to_json(&self) -> serde_json::Result<String> {
-        Ok(serde_json::to_string(self)? + "\n")
-    }
+    /// Returns whether a summary that was read has this format, and no more than a run has.
+    pub fn is_usable(&self) -> bool {
+        let has_few_repeats =
+            |step: &StepSummary| step.values.values().all(|all| all.len() <= REPEATS_MAX);
 
-    /// Reads a text from [`RunSummary::to_json`]. `None`: it is of another version, or damaged.
-    pub fn parse(text: &[u8]) -> Option<Self> {
-        let read: Self = serde_json::from_slice(text).ok()?;
-        let is_bounded = read.steps.len() <= STEPS_MAX
-            && read
-                .steps
-                .iter()
-                .all(|step| step.values.values().all(|all| all.len() <= REPEATS_MAX));
-        (read.format == FORMAT && is_bounded).then_some(read)
+        self.format == FORMAT
+            && self.steps.len() <= STEPS_MAX
+            && self.steps.iter().all(has_few_repeats)
     }
 
     /// Returns the facts of a target.
@@ -203,7 +203,7 @@ fn steps(figures: &Figures) -> Vec<StepSummary> {
 pub fn summarize(
     directory: &RunDir,
     figures: &Figures,
-    run_crc32: String,
+    made_of: RecordSums,
 ) -> Result<RunSummary, record::RecordError> {
-    Ok(RunSummary::new(&directory.read_run()?, figures, run_crc32))
+    Ok(RunSummary::new(&directory.read_run()?, figures, made_of))
 }

@@ -8,14 +8,12 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use analysis::figures::Series;
-use analysis::history::{RunSummary, summarize};
+use analysis::history::{RecordSums, RunSummary, summarize};
 use record::{RunDir, open_regular};
 
 use super::folders::{Place, SUMMARY_FILE};
 use crate::runs::{figures, read_until_stable};
 
-/// A larger file is no summary.
-const SUMMARY_BYTES_MAX: u64 = 64 << 20;
 /// The end of `run.json` that holds its checksum: eight digits before the last brace.
 const END_BYTES: u64 = 32;
 /// The most threads: each holds a run in memory.
@@ -115,12 +113,12 @@ fn read(place: &Place) -> Outcome {
         };
     }
 
-    let sum = run_crc32(&place.path);
-    if let Some(summary) = kept.filter(|kept| sum.as_ref() == Some(&kept.run_crc32)) {
+    let sums = record_sums(&place.path);
+    if let Some(summary) = kept.filter(|kept| sums.as_ref() == Some(&kept.made_of)) {
         return Outcome::Kept(summary);
     }
 
-    match read_record(&place.path, sum.unwrap_or_default()) {
+    match read_record(&place.path, sums) {
         Ok(Some(summary)) => Outcome::Recorded(summary),
         Ok(None) => Outcome::InProgress,
         Err(error) => Outcome::Failed(format!("{error:#}")),
@@ -129,14 +127,19 @@ fn read(place: &Place) -> Outcome {
 
 /// Reads the summary that was kept of a run.
 fn read_kept(run: &Path) -> Option<RunSummary> {
-    let mut text = Vec::new();
-    let file = open_regular(&run.join(SUMMARY_FILE)).ok()?;
-    file.take(SUMMARY_BYTES_MAX).read_to_end(&mut text).ok()?;
-    RunSummary::parse(&text)
+    let summary: RunSummary = record::read_beside(run, SUMMARY_FILE).ok()?;
+    if summary.is_usable() { Some(summary) } else { None }
 }
 
-/// Returns the checksum at the end of `run.json`, which all of the record depends on. `None`: it
-/// can't be read, or has none, as in older records.
+/// Returns the checksums by which the record of a run is recognized. `None`: they can't be read, or
+/// the record has none, as older ones.
+fn record_sums(run: &Path) -> Option<RecordSums> {
+    let run_crc32 = run_crc32(run)?;
+    let sizes_crc32 = RunDir::sizes_crc32(run).ok()?;
+    Some(RecordSums { run_crc32, sizes_crc32 })
+}
+
+/// Returns the checksum at the end of `run.json`. `None`: it can't be read, or has none.
 fn run_crc32(run: &Path) -> Option<String> {
     let mut file = open_regular(&run.join("run.json")).ok()?;
     let length = file.metadata().ok()?.len();
@@ -150,7 +153,8 @@ fn run_crc32(run: &Path) -> Option<String> {
 }
 
 /// Reads the record of a run, and keeps what history needs of it. `None`: it is still measured.
-fn read_record(path: &Path, sum: String) -> anyhow::Result<Option<RunSummary>> {
+fn read_record(path: &Path, sums: Option<RecordSums>) -> anyhow::Result<Option<RunSummary>> {
+    let made_of = sums.clone().unwrap_or_default();
     let summary = read_until_stable(&[path], || {
         let directory = RunDir::open(path)?;
         if directory.read_run()?.is_running {
@@ -163,16 +167,15 @@ fn read_record(path: &Path, sum: String) -> anyhow::Result<Option<RunSummary>> {
         if let Some(damage) = figures.damages.first() {
             anyhow::bail!("damaged: {damage}");
         }
-        Ok(Some(summarize(&directories[0], &figures, sum.clone())?))
+        Ok(Some(summarize(&directories[0], &figures, made_of.clone())?))
     })?;
 
     // Records without a checksum have nothing by which a later reading could trust the summary.
     if let Some(summary) = &summary
-        && !sum.is_empty()
+        && sums.is_some()
     {
         // A folder that can't be written to is read anew the next time.
-        let text = summary.to_json()?;
-        let _ = record::replace_file(path, SUMMARY_FILE, text.as_bytes());
+        let _ = record::write_beside(path, SUMMARY_FILE, summary);
     }
 
     Ok(summary)

@@ -8,12 +8,7 @@ use serde_json::Value;
 pub fn change_json(path: &Path, change: impl FnOnce(&mut Value)) {
     let mut value: Value = serde_json::from_slice(&fs_err::read(path).unwrap()).unwrap();
     change(&mut value);
-    value.as_object_mut().unwrap().remove("crc32");
-    let text = serde_json::to_string_pretty(&value).unwrap() + "\n";
-    let sum = crc32fast::hash(text.as_bytes());
-    let body = text.strip_suffix("\n}\n").unwrap();
-    let text = format!("{body},\n  \"crc32\": \"{sum:08x}\"\n}}\n");
-    fs_err::write(path, &text).unwrap();
+    let text = write_json(path, value);
 
     let lister = match path.file_name().unwrap().to_str().unwrap() {
         "step.json" => "cell.json",
@@ -31,6 +26,17 @@ pub fn change_json(path: &Path, change: impl FnOnce(&mut Value)) {
             file["crc32"] = format!("{:08x}", crc32fast::hash(text.as_bytes())).into();
         }
     });
+}
+
+/// Writes a JSON file with its checksum, and returns its text.
+pub fn write_json(path: &Path, mut value: Value) -> String {
+    value.as_object_mut().unwrap().remove("crc32");
+    let text = serde_json::to_string_pretty(&value).unwrap() + "\n";
+    let sum = crc32fast::hash(text.as_bytes());
+    let body = text.strip_suffix("\n}\n").unwrap();
+    let text = format!("{body},\n  \"crc32\": \"{sum:08x}\"\n}}\n");
+    fs_err::write(path, &text).unwrap();
+    text
 }
 
 /// The same without a type parameter, which would be infinite.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::forged::change_json;
+use crate::forged::{change_json, write_json};
 use crate::place::{Place, QUICK, SQLITE, workload};
 
 /// A second target, which stays as it is.
@@ -63,7 +63,7 @@ fn nights(place: &Place, folder: &str, nights: &[Night]) -> String {
         let name = format!("{folder}/2026{number:04}T000000Z-nightly");
         let path = place.join(&name);
         fs_err::create_dir_all(&path).unwrap();
-        fs_err::write(path.join("history.json"), summary.to_string()).unwrap();
+        write_json(&path.join("history.json"), summary);
     }
 
     folder.to_owned()
@@ -180,7 +180,7 @@ fn a_run_is_read_once_and_again_when_its_record_changes() {
     // What is kept is used as long as it is of this record.
     let mut other: Value = serde_json::from_str(&summary).unwrap();
     other["plan"] = "kept".into();
-    fs_err::write(&kept, other.to_string()).unwrap();
+    write_json(&kept, other);
     assert_eq!(history(&place, "results")["runs"][0]["plan"], "kept");
     change_json(&run.join("run.json"), |run| run["name"] = "changed".into());
     assert_eq!(history(&place, "results")["runs"][0]["plan"], "changed");
@@ -195,6 +195,41 @@ fn a_run_is_read_once_and_again_when_its_record_changes() {
     assert_eq!(first["series"], history(&place, "results")["series"].with_plan("test"));
     let both = place.assay(&["history", ".", "--format", "json"]).expect_code(0);
     both.expect_in_stderr(&["1 duplicate left out"]);
+}
+
+#[test]
+fn a_summary_that_was_edited_or_has_lost_its_record_is_not_believed() {
+    let place = Place::new();
+    let run = recorded(&place);
+    let first = history(&place, "results");
+    let kept = run.join("history.json");
+
+    // Another number, in a file that is otherwise as it was written.
+    let text = fs_err::read_to_string(&kept).unwrap();
+    let mut edited: Value = serde_json::from_str(&text).unwrap();
+    edited["steps"][0]["values"]["throughput"] = json!([1.0, 1.0]);
+    fs_err::write(&kept, serde_json::to_string_pretty(&edited).unwrap() + "\n").unwrap();
+    assert_eq!(history(&place, "results")["series"], first["series"]);
+    let text_now = fs_err::read_to_string(&kept).unwrap();
+    assert_eq!(text_now, text, "the summary is made anew");
+
+    // A file that the record needs. The other run is whole.
+    let steps = "steps = [\"l.i0\"]";
+    let other = format!("{}{SQLITE}", workload(300, 1, QUICK, steps));
+    place.run(&other, &["--quiet"]).expect_code(0);
+    let both = history(&place, "results");
+    let step = run.join("cells/lite.base/c1/r1/steps/01-l.i0/step.json");
+    let whole = fs_err::read(&step).unwrap();
+    fs_err::remove_file(&step).unwrap();
+    let damaged = place.assay(&["history", "results"]).expect_code(1);
+    damaged.expect_in_stderr(&["damaged", "step.json"]);
+
+    // One that has another size.
+    fs_err::write(&step, &whole[..whole.len() / 2]).unwrap();
+    let damaged = place.assay(&["history", "results"]).expect_code(1);
+    damaged.expect_in_stderr(&["damaged", "step.json"]);
+    fs_err::write(&step, &whole).unwrap();
+    assert_eq!(history(&place, "results")["series"], both["series"]);
 }
 
 /// Changes the plan of series, to compare them.
@@ -244,4 +279,81 @@ fn other_work_is_another_series_and_a_damaged_run_is_said() {
     damaged.expect_in_stderr(&["error: ", "run.json"]);
     place.assay(&["history", "nowhere"]).expect_code(2);
     place.assay(&["history", "results", "--metric", "speed"]).expect_code(2);
+}
+
+/// Values that no run has.
+fn strange_values() -> Vec<Value> {
+    vec![
+        Value::Null,
+        json!(-1),
+        json!(1e308),
+        json!(u64::MAX),
+        json!("\u{1b}[2J\u{202e}<script>alert(1)</script>"),
+        json!("x".repeat(100_000)),
+        json!([]),
+        json!({}),
+        json!(vec![0.0; 2_000]),
+    ]
+}
+
+/// Returns the paths of all values in a JSON text, as `serde_json` writes them.
+fn pointers(value: &Value, path: &str, found: &mut Vec<String>) {
+    found.push(path.to_owned());
+    match value {
+        Value::Object(object) => {
+            object.iter().for_each(|(key, value)| pointers(value, &format!("{path}/{key}"), found));
+        }
+        // The others are of the same form.
+        Value::Array(array) => {
+            array.iter().take(1).for_each(|value| pointers(value, &format!("{path}/0"), found));
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn a_summary_with_strange_values_or_bytes_ends_no_history_and_sends_no_control_characters() {
+    let place = Place::new();
+    let all = nights(&place, "all", &changed_after(3, 1, slower));
+    let file = place.join("all/20260001T000000Z-nightly/history.json");
+    let whole = fs_err::read_to_string(&file).unwrap();
+    let summary: Value = serde_json::from_str(&whole).unwrap();
+
+    let page = place.join("page.html");
+    let page_name = page.to_str().unwrap();
+    let reads = |what: &str| {
+        for format in ["table", "markdown"] {
+            let ended = place.assay(&["history", &all, "--format", format, "--html", page_name]);
+            assert!(matches!(ended.code, Some(0..=2)), "{what}: {ended}");
+            for text in [&ended.stdout, &ended.stderr] {
+                assert!(!text.contains(['\u{1b}', '\u{202e}']), "{what}: {ended}");
+                assert!(!text.contains("panicked"), "{what}: {ended}");
+            }
+        }
+
+        let html = fs_err::read_to_string(&page).unwrap_or_default();
+        assert!(!html.contains("<script>alert"), "{what}");
+    };
+
+    // With the right checksum: each value in turn is another, so that all kinds meet many values.
+    let mut places = Vec::new();
+    pointers(&summary, "", &mut places);
+    let strange = strange_values();
+    for (number, pointer) in places.iter().enumerate().skip(1) {
+        let mut changed = summary.clone();
+        *changed.pointer_mut(pointer).unwrap() = strange[number % strange.len()].clone();
+        write_json(&file, changed);
+        reads(pointer);
+    }
+
+    // Without it: cut, and with a byte that is another.
+    for part in 0..8 {
+        let at = whole.len() * part / 8;
+        fs_err::write(&file, &whole[..at]).unwrap();
+        reads("cut");
+        let mut bytes = whole.clone().into_bytes();
+        bytes[at] ^= 1;
+        fs_err::write(&file, bytes).unwrap();
+        reads("a changed byte");
+    }
 }
