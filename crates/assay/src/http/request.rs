@@ -44,11 +44,13 @@ pub(super) struct Reply {
     pub answer: Answer,
     /// The reply has no body, as one to `HEAD`.
     pub is_head: bool,
+    /// The request had the key, so it is not one of a flood by others.
+    pub has_key: bool,
 }
 
 impl Reply {
-    fn now(content: Content) -> Self {
-        Self { answer: Answer::Now(content), is_head: false }
+    fn refusing(content: Content, has_key: bool) -> Self {
+        Self { answer: Answer::Now(content), is_head: false, has_key }
     }
 }
 
@@ -61,16 +63,17 @@ pub(super) fn reply(
 ) -> Option<Reply> {
     let Request { method, target } = match read(received, access) {
         Received::Incomplete => return None,
-        Received::Refused(content) => return Some(Reply::now(content)),
+        Received::Refused(content) => return Some(Reply::refusing(content, false)),
         Received::Request(request) => request,
     };
 
     if !matches!(method, "GET" | "HEAD") {
         let refusal = Content::text("405 Method Not Allowed", "only GET and HEAD are supported");
-        return Some(Reply::now(refusal));
+        return Some(Reply::refusing(refusal, true));
     }
 
-    Some(Reply { answer: site.answer(target, now_ns), is_head: method == "HEAD" })
+    let answer = site.answer(target, now_ns);
+    Some(Reply { answer, is_head: method == "HEAD", has_key: true })
 }
 
 /// Returns the bytes of a reply.
@@ -93,7 +96,7 @@ pub(super) fn bytes(content: &Content, is_head: bool) -> Vec<u8> {
 #[cfg(test)]
 pub fn reply_now(received: &[u8], access: &Access, site: &mut impl Site) -> String {
     match reply(received, access, site, 0) {
-        Some(Reply { answer: Answer::Now(content), is_head }) => {
+        Some(Reply { answer: Answer::Now(content), is_head, .. }) => {
             String::from_utf8(bytes(&content, is_head)).unwrap()
         }
         _ => String::new(),

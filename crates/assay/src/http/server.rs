@@ -16,13 +16,16 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::hosts::AllowedHosts;
 use super::key::Key;
-use super::request::{self, Access, Reply};
+use super::request::{self, Access};
 use super::{Answer, Content, Site};
 
 /// Rounds per second: each round reads from or writes to every ready connection once.
 const ROUNDS_PER_S: u32 = 50;
-/// The maximum number of connections: beyond it the oldest is closed.
-const CONNECTIONS_MAX: usize = 16;
+/// The maximum number of connections: beyond it, one gives way.
+const CONNECTIONS_MAX: usize = 64;
+/// The maximum number of connections that a round accepts. In a flood, a connection has several
+/// rounds before it gives way, in which its request can arrive.
+const ACCEPTED_PER_ROUND_MAX: usize = 16;
 /// The maximum lifetime of a connection.
 const CONNECTION_NS_MAX: u64 = 10_000_000_000;
 /// The site does what is due at least this often.
@@ -108,6 +111,8 @@ struct Connection {
     stream: TcpStream,
     /// The time at which it is closed, whatever is left to do.
     ends_at: u64,
+    /// Its request had the key.
+    has_key: bool,
     state: Exchange,
 }
 
@@ -154,9 +159,10 @@ impl<S: Site> Server<S> {
         let _ = poll(&mut awaited, Some(if is_awaiting { &AWAITING } else { &TICK }));
     }
 
-    /// Accepts connections. A flood of them must not keep the others waiting: the oldest gives way.
+    /// Accepts connections. A flood of them must not keep the others waiting: the oldest of those
+    /// without the key gives way, or if all have it, the oldest.
     fn accept(&mut self, now: u64) {
-        for _ in 0..CONNECTIONS_MAX {
+        for _ in 0..ACCEPTED_PER_ROUND_MAX {
             let Ok((stream, _)) = self.listener.accept() else {
                 break;
             };
@@ -166,12 +172,14 @@ impl<S: Site> Server<S> {
             }
 
             if self.connections.len() == CONNECTIONS_MAX {
-                self.connections.remove(0);
+                let without_key = self.connections.iter().position(|other| !other.has_key);
+                self.connections.remove(without_key.unwrap_or(0));
             }
 
             self.connections.push(Connection {
                 stream,
                 ends_at: now + CONNECTION_NS_MAX,
+                has_key: false,
                 state: Exchange::Receiving(Vec::new()),
             });
         }
@@ -198,15 +206,16 @@ impl Connection {
                 Err(error) => return is_not_ready(error),
             }
 
-            match request::reply(received, access, site, now_ns) {
-                None => return Ok(true),
-                Some(Reply { answer: Answer::Now(content), is_head }) => {
-                    self.state = Exchange::Sending(request::bytes(&content, is_head));
-                }
-                Some(Reply { answer: Answer::Later(answer), is_head }) => {
-                    self.state = Exchange::Awaiting { answer, is_head };
-                }
-            }
+            let Some(reply) = request::reply(received, access, site, now_ns) else {
+                return Ok(true);
+            };
+
+            self.has_key = reply.has_key;
+            let is_head = reply.is_head;
+            self.state = match reply.answer {
+                Answer::Now(content) => Exchange::Sending(request::bytes(&content, is_head)),
+                Answer::Later(answer) => Exchange::Awaiting { answer, is_head },
+            };
         }
 
         if let Exchange::Awaiting { answer, is_head } = &self.state {
@@ -243,5 +252,65 @@ fn is_not_ready(error: std::io::Error) -> std::io::Result<bool> {
     match error.kind() {
         ErrorKind::WouldBlock | ErrorKind::Interrupted => Ok(true),
         _ => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Sender, channel};
+
+    use super::*;
+
+    /// A site that answers when the test does.
+    struct WaitingSite {
+        answers: Vec<Sender<Content>>,
+    }
+
+    impl Site for WaitingSite {
+        fn answer(&mut self, _target: &str, _now_ns: u64) -> Answer {
+            let (sender, receiver) = channel();
+            self.answers.push(sender);
+            Answer::Later(receiver)
+        }
+    }
+
+    #[test]
+    fn a_request_with_the_key_does_not_give_way_to_a_flood() {
+        let listener = bind("127.0.0.1:0", false).unwrap();
+        let (address, path) = (listener.address, listener.access.key.path());
+        let clock = SystemClock::begin();
+        let mut server = Server {
+            listener: listener.socket,
+            access: listener.access,
+            connections: Vec::new(),
+            site: WaitingSite { answers: Vec::new() },
+        };
+
+        // Strangers who say nothing, before the request and while it is being answered.
+        let mut flood: Vec<TcpStream> = Vec::new();
+        let mut flood_round = |server: &mut Server<WaitingSite>| {
+            for _ in 0..ACCEPTED_PER_ROUND_MAX {
+                flood.push(TcpStream::connect(address).unwrap());
+            }
+            server.round(&clock);
+        };
+        (0..6).for_each(|_| flood_round(&mut server));
+
+        let mut request = TcpStream::connect(address).unwrap();
+        server.round(&clock);
+        // What is sent may arrive some rounds later.
+        (0..2).for_each(|_| flood_round(&mut server));
+        let sent = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\n\r\n");
+        request.write_all(sent.as_bytes()).unwrap();
+        (0..20).for_each(|_| flood_round(&mut server));
+
+        let answer = server.site.answers.pop().expect("the request gave way");
+        answer.send(Content::text("200 OK", "the page")).unwrap();
+        flood_round(&mut server);
+
+        let mut reply = String::new();
+        request.read_to_string(&mut reply).unwrap();
+        assert!(reply.ends_with("the page\n"), "{reply}");
+        assert!(server.connections.len() <= CONNECTIONS_MAX);
     }
 }
