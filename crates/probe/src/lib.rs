@@ -63,7 +63,9 @@ pub use fsync::measure_fsync;
 pub use group::{Group, Version};
 pub use host::{HostFacts, host, host_at};
 pub use sampler::{Sampler, Targets};
-pub use source::{Proc, children_of, process_tree, state_and_parent, state_of_thread, threads_of};
+pub use source::{
+    Proc, children_of, cpu_ticks, process_tree, state_and_parent, state_of_thread, threads_of,
+};
 pub use storage::storage_size;
 pub use system_calls::{CountedThreads, SystemCallCounting, SystemCallError, SystemCallEvents};
 pub use thread_states::{

@@ -158,6 +158,14 @@ pub fn state_and_parent(pid: u32) -> Option<(char, u32)> {
     Some((stat.state, stat.parent))
 }
 
+/// Returns the CPU time of a process on this machine and of all its threads, in ticks of
+/// `sysconf(_SC_CLK_TCK)`; `None` if there is no such process.
+pub fn cpu_ticks(pid: u32) -> Option<u64> {
+    let text = Proc::live().text(format!("proc/{pid}/stat"))?;
+    let stat = parse_process_stat(&text).ok()?;
+    Some(stat.own.user + stat.own.system)
+}
+
 /// Returns the state of a thread on this machine, a letter; `None` if there is no such thread.
 pub fn state_of_thread(process: u32, thread: u32) -> Option<char> {
     let text = Proc::live().text(format!("proc/{process}/task/{thread}/stat"))?;

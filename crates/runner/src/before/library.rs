@@ -168,7 +168,10 @@ fn ask(
 
     let input = serde_json::to_vec(&config)?;
 
-    let ended = run_process(command, &input, TRIAL_TIMEOUT, TRIAL_MEMORY_BYTES_MAX)
+    let limits =
+        Limits { answer: TRIAL_TIMEOUT, idle: IDLE_TIMEOUT, memory_bytes: TRIAL_MEMORY_BYTES_MAX };
+
+    let ended = run_process(command, &input, limits)
         .with_context(|| format!("cannot start `{}`", executable.display()))?;
 
     let identity = parse_identity(path, &ended)?;
@@ -183,7 +186,7 @@ struct Ended {
     message: String,
     status: ExitStatus,
     /// The limit for which it was killed.
-    exceeded: Option<Limit>,
+    exceeded: Option<Exceeded>,
 }
 
 impl Ended {
@@ -198,10 +201,13 @@ impl Ended {
     /// Returns the reason if something other than the library ended the process.
     fn interruption(&self) -> Option<String> {
         match self.exceeded {
-            Some(Limit::Time(timeout)) => {
+            Some(Exceeded::Answer(timeout)) => {
                 Some(format!("it did not answer within {} s", timeout.as_secs_f64()))
             }
-            Some(Limit::Memory(bytes)) => {
+            Some(Exceeded::Idle(timeout)) => {
+                Some(format!("it did nothing for {} s", timeout.as_secs_f64()))
+            }
+            Some(Exceeded::Memory(bytes)) => {
                 let limit = in_units(bytes);
                 Some(format!("it needs more than the {limit} of memory that a trial may use"))
             }
@@ -213,27 +219,36 @@ impl Ended {
     }
 }
 
-/// A limit of another process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Limit {
+/// The limits of another process.
+#[derive(Clone, Copy, Debug)]
+struct Limits {
     /// The time until its next line.
-    Time(Duration),
+    answer: Duration,
+    /// The time in which it neither uses a processor nor waits for a disk.
+    idle: Duration,
     /// The resident memory, in bytes. The kernel's own limits would also count memory that is
     /// reserved and never used, such as the stacks of threads.
+    memory_bytes: u64,
+}
+
+/// The limit that a process has exceeded, with its value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Exceeded {
+    Answer(Duration),
+    Idle(Duration),
     Memory(u64),
 }
 
-/// The time between two looks at the memory of another process.
+/// A library that waits for itself, as one does whose thread could not get its memory, goes on for
+/// ever.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(8);
+
+/// The time between two looks at another process.
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Runs `command` with `input`. Kills it if the next line takes longer than `timeout`, or if it
-/// uses more memory. That needs another process: a thread that hangs in a library can't be ended.
-fn run_process(
-    mut command: Command,
-    input: &[u8],
-    timeout: Duration,
-    memory_bytes_max: u64,
-) -> std::io::Result<Ended> {
+/// Runs `command` with `input`. Kills it if it exceeds a limit. That needs another process: a thread
+/// that hangs in a library can't be ended.
+fn run_process(mut command: Command, input: &[u8], limits: Limits) -> std::io::Result<Ended> {
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
@@ -254,23 +269,20 @@ fn run_process(
         })?;
 
         let mut answers = Vec::new();
-        let mut waited = Duration::ZERO;
+        let mut watched = Watched::new(child.id(), limits);
         let exceeded = loop {
             match lines.recv_timeout(LOOK_INTERVAL) {
                 Ok(answer) => {
                     answers.extend(answer.into_iter().chain([b'\n']));
                     // Lines still come, so the library works, however long all of them take.
-                    waited = Duration::ZERO;
+                    watched = Watched::new(child.id(), limits);
                 }
                 Err(RecvTimeoutError::Disconnected) => break None,
-                Err(RecvTimeoutError::Timeout) => waited += LOOK_INTERVAL,
-            }
-
-            if waited >= timeout {
-                break Some(Limit::Time(timeout));
-            }
-            if resident_bytes(child.id()) > memory_bytes_max {
-                break Some(Limit::Memory(memory_bytes_max));
+                Err(RecvTimeoutError::Timeout) => {
+                    if let Some(exceeded) = watched.look() {
+                        break Some(exceeded);
+                    }
+                }
             }
         };
 
@@ -289,6 +301,49 @@ fn run_process(
             exceeded,
         })
     })
+}
+
+/// A process that is watched until its next line.
+struct Watched {
+    pid: u32,
+    limits: Limits,
+    waited: Duration,
+    /// How long it has done nothing.
+    idle: Duration,
+    /// The CPU time at the last look; `None` before the first.
+    cpu_ticks: Option<u64>,
+}
+
+impl Watched {
+    fn new(pid: u32, limits: Limits) -> Self {
+        Self { pid, limits, waited: Duration::ZERO, idle: Duration::ZERO, cpu_ticks: None }
+    }
+
+    /// Looks at the process after another [`LOOK_INTERVAL`]. Returns a limit that it exceeds.
+    fn look(&mut self) -> Option<Exceeded> {
+        const WAITING_FOR_DISK: char = 'D';
+
+        let cpu_ticks = probe::cpu_ticks(self.pid);
+        let state = probe::state_and_parent(self.pid).map(|(state, _)| state);
+        let has_worked = cpu_ticks != self.cpu_ticks || state == Some(WAITING_FOR_DISK);
+
+        self.cpu_ticks = cpu_ticks;
+        self.waited += LOOK_INTERVAL;
+        self.idle = if has_worked { Duration::ZERO } else { self.idle + LOOK_INTERVAL };
+
+        let Limits { answer, idle, memory_bytes } = self.limits;
+        if self.waited >= answer {
+            return Some(Exceeded::Answer(answer));
+        }
+        if self.idle >= idle {
+            return Some(Exceeded::Idle(idle));
+        }
+        if resident_bytes(self.pid) > memory_bytes {
+            return Some(Exceeded::Memory(memory_bytes));
+        }
+
+        None
+    }
 }
 
 /// Returns the resident memory of a process; 0 if it has ended.
@@ -361,6 +416,9 @@ fn crashed(identity: &Identity, ended: &Ended) -> Tried {
 mod tests {
     use super::*;
 
+    const UNLIMITED: Limits =
+        Limits { answer: TRIAL_TIMEOUT, idle: TRIAL_TIMEOUT, memory_bytes: u64::MAX };
+
     #[test]
     fn a_process_that_stops_answering_is_killed() {
         let _turn = crate::starting::starting();
@@ -370,8 +428,8 @@ mod tests {
         loop {
             let mut command = Command::new("sh");
             command.args(["-c", "echo one; exec sleep 1000"]);
-            let timeout = Duration::from_secs(seconds);
-            let ended = run_process(command, &input, timeout, u64::MAX).unwrap();
+            let limits = Limits { answer: Duration::from_secs(seconds), ..UNLIMITED };
+            let ended = run_process(command, &input, limits).unwrap();
             let expected = format!("it did not answer within {seconds} s");
             assert_eq!(ended.interruption(), Some(expected));
             if ended.answers == b"one\n" {
@@ -383,11 +441,30 @@ mod tests {
         }
         let mut command = Command::new("sh");
         command.args(["-c", "cat; echo why >&2; kill -ABRT $$"]);
-        let ended = run_process(command, b"two\nthree\n", TRIAL_TIMEOUT, u64::MAX).unwrap();
+        let ended = run_process(command, b"two\nthree\n", UNLIMITED).unwrap();
         assert_eq!(ended.answers, b"two\nthree\n");
         let ending = ended.text();
         assert!(ending.starts_with("signal: 6 (SIGABRT)") && ending.ends_with(": why"), "{ending}");
         assert_eq!(ended.interruption(), None);
+    }
+
+    #[test]
+    fn a_process_that_neither_works_nor_ends_is_killed_long_before_one_that_works() {
+        let _turn = crate::starting::starting();
+        let limits = Limits { idle: Duration::from_secs(2), ..UNLIMITED };
+
+        let mut idle = Command::new("sh");
+        idle.args(["-c", "exec sleep 1000"]);
+        let ended = run_process(idle, b"", limits).unwrap();
+        assert_eq!(ended.interruption().unwrap(), "it did nothing for 2 s");
+
+        // Twice as long, with a little work from time to time.
+        let mut working = Command::new("sh");
+        let script = "end=$(($(date +%s) + 5)); while [ $(date +%s) -lt $end ]; do \
+                      i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; sleep 0.1; done; echo done";
+        working.args(["-c", script]);
+        let ended = run_process(working, b"", limits).unwrap();
+        assert_eq!((ended.exceeded, ended.answers), (None, b"done\n".to_vec()));
     }
 
     #[test]
@@ -396,9 +473,9 @@ mod tests {
         let mut command = Command::new("sh");
         // Doubles its text for ever.
         command.args(["-c", "text=0123456789; while :; do text=$text$text; done"]);
-        let limit = 64 << 20;
-        let ended = run_process(command, b"", TRIAL_TIMEOUT, limit).unwrap();
-        assert_eq!(ended.exceeded, Some(Limit::Memory(limit)));
+        let limits = Limits { memory_bytes: 64 << 20, ..UNLIMITED };
+        let ended = run_process(command, b"", limits).unwrap();
+        assert_eq!(ended.exceeded, Some(Exceeded::Memory(limits.memory_bytes)));
         let why = ended.interruption().unwrap();
         assert_eq!(why, "it needs more than the 64 MiB of memory that a trial may use");
     }
@@ -433,7 +510,8 @@ mod tests {
     #[test]
     fn a_trial_that_is_killed_or_lacks_memory_says_nothing_of_the_config() {
         let path = Path::new("x.so");
-        let too_large = Ended { exceeded: Some(Limit::Memory(2 << 30)), ..ended(IDENTITY, 9, "") };
+        let too_large =
+            Ended { exceeded: Some(Exceeded::Memory(2 << 30)), ..ended(IDENTITY, 9, "") };
         for (end, why) in [
             (ended(IDENTITY, 9, ""), "another process, or the kernel, killed it"),
             (too_large, "more than the 2 GiB of memory"),
