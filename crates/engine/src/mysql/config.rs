@@ -76,7 +76,7 @@ const INITIAL: [&str; 17] = [
 ];
 
 /// The key of the option that selects the storage engine of tables.
-const STORAGE_ENGINE: &str = "default_storage_engine";
+pub(super) const STORAGE_ENGINE: &str = "default_storage_engine";
 
 /// Composes the option files of a server with files in `directory`, in its subdirectories `data`
 /// and `tmp`.
@@ -295,6 +295,9 @@ fn quoted(value: &str) -> String {
     }
 }
 
+/// What names of options may begin with, so that the rest is the name in a server's help.
+const PREFIXES: [&str; 4] = ["skip_", "disable_", "enable_", "maximum_"];
+
 /// Returns the first option of `set` that a server's `help` does not list. Servers also accept
 /// beginnings of names, and some prefixes.
 pub(super) fn unknown<'a>(set: &'a [(String, String)], help: &[String]) -> Option<&'a str> {
@@ -303,6 +306,23 @@ pub(super) fn unknown<'a>(set: &'a [(String, String)], help: &[String]) -> Optio
     names.find(|name| {
         let is_lenient = name.starts_with("loose") || name.contains('.');
         !is_lenient && !is_known(name, &known_names)
+    })
+}
+
+/// Returns the first option of `set` that a server's `help` does not list in full. Servers also
+/// accept beginnings of names, by which an option could be named without the words that tell what
+/// it does.
+pub(super) fn not_in_full<'a>(set: &'a [(String, String)], help: &[String]) -> Option<&'a str> {
+    let listed: Vec<String> = help.iter().filter_map(|line| listed_name(line)).collect();
+    let is_listed = |name: &str| listed.iter().any(|known| known == name);
+
+    let mut names = set.iter().map(|(name, _)| name.as_str());
+    names.find(|name| {
+        let plain_name = plain(name);
+        let without_prefix = PREFIXES.iter().find_map(|prefix| plain_name.strip_prefix(prefix));
+        MysqlNotation.key(name) != STORAGE_ENGINE
+            && !is_listed(&plain_name)
+            && !without_prefix.is_some_and(is_listed)
     })
 }
 
@@ -315,8 +335,7 @@ fn listed_name(line: &str) -> Option<String> {
 
 fn is_known(name: &str, known_names: &[String]) -> bool {
     let name = plain(name);
-    let prefixes = ["skip_", "disable_", "enable_", "maximum_"];
-    let suffix = prefixes.iter().find_map(|prefix| name.strip_prefix(prefix));
+    let suffix = PREFIXES.iter().find_map(|prefix| name.strip_prefix(prefix));
     known_names.iter().any(|known| {
         known.starts_with(&name) || suffix.is_some_and(|suffix| known.starts_with(suffix))
     })
@@ -486,6 +505,24 @@ mod tests {
         }
         for name in ["innodb_bufer_pool_size", "skip_log_bins", "ver"] {
             assert!(unknown(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_beginning_of_an_options_name_is_not_its_full_name() {
+        let help = ["  --innodb-data-home-dir=name ", "  --log-bin[=name]", "  --sync-binlog=# "];
+        let help = help.map(String::from);
+        let is_refused =
+            |name: &str| not_in_full(&[(name.to_string(), String::new())], &help).is_some();
+
+        for name in
+            ["innodb_data_home_dir", "Innodb-Data-Home-Dir", "skip_log_bin", "loose_sync_binlog"]
+        {
+            assert!(!is_refused(name), "{name}");
+        }
+        assert!(!is_refused("default_storage_engine"));
+        for name in ["innodb_data_h", "loose-innodb-data-h", "skip_log_b", "c.sync_binlog", "x"] {
+            assert!(is_refused(name), "{name}");
         }
     }
 

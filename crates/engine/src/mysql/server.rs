@@ -7,6 +7,7 @@ use fs_err as fs;
 
 use super::address::{self, SCHEME};
 use super::installation::{self, Installation, MysqlVersion};
+use super::notation::MysqlNotation;
 use super::{Address, MysqlDialect, MysqlSession, StorageEngine, auth, config, failure, log};
 use crate::data_dir::read_start;
 use crate::guard::Ending;
@@ -17,6 +18,7 @@ use crate::local::server::{
 };
 use crate::net::creation::{about_init_arguments, check_init_arguments};
 use crate::net::server::SqlKind;
+use crate::notation::Notation as _;
 use crate::{Error, Session, SetupError, Storage};
 use words::Secret;
 
@@ -215,6 +217,27 @@ impl SqlKind for MysqlKind {
         let is_silent = build.version.is_mysql_from(8, 0, 0) && !validates;
         let unknown = config::unknown(options.set, &trial.output()).filter(|_| is_silent);
         Ok(unknown.map(|name| format!("unknown variable '{name}'")))
+    }
+
+    fn option_not_in_full(
+        options: &StartOptions<'_>,
+        build: &Installation,
+        trial: &Trial,
+    ) -> Result<Option<String>, SetupError> {
+        // The storage engine may be a plugin, which has options of its own.
+        let mut engine_only = options.set.to_vec();
+        engine_only.retain(|(name, _)| MysqlNotation.key(name) == config::STORAGE_ENGINE);
+        let bare =
+            StartOptions { set: &engine_only, config_files: &[], replicas: None, ..*options };
+
+        create_directories(&trial.place)?;
+        let text = Self::compose(&bare, build, &trial.place)?.text;
+        let option_file = trial.place.write(Self::CONFIG_FILE, &text)?;
+        let args = with_options(&option_file, &["--verbose", "--help"]);
+        trial.run(&build.program, args, options.stop, |_| None)?;
+
+        let found = config::not_in_full(options.set, &trial.output());
+        Ok(found.map(str::to_owned))
     }
 
     fn strangers(session: &mut MysqlSession) -> Result<Vec<String>, Error> {

@@ -145,6 +145,17 @@ pub trait SqlKind: Sized + Send + Sync + 'static {
         config: &ConfigText,
     ) -> Result<Option<String>, SetupError>;
 
+    /// Returns an option of the config whose name is not in the build's own list of options, although
+    /// the server may take it for the beginning of one; `None` if there is none, or if the server
+    /// takes only whole names. Does not show the build any of the options.
+    fn option_not_in_full(
+        _options: &StartOptions<'_>,
+        _build: &Self::Build,
+        _trial: &Trial,
+    ) -> Result<Option<String>, SetupError> {
+        Ok(None)
+    }
+
     /// Returns the address of the private socket of a server that assay starts, without a database.
     fn address(place: &ServerPlace, options: &StartOptions<'_>) -> Address;
 
@@ -328,6 +339,25 @@ impl<K: SqlKind> SqlServer<K> {
             Some(message) => Err(config::refused(&build.version(), &message, help, None)),
             None => Ok(()),
         }
+    }
+
+    /// Refuses a config with the name of an option that the build does not list in full.
+    ///
+    /// # Errors
+    /// [`SetupError::Config`] for such a name; errors of the build.
+    pub fn refuse_beginnings_of_names(options: &StartOptions<'_>) -> Result<(), SetupError> {
+        let build = K::locate(options.build)?;
+        let trial = Trial::create(K::KIND, options, &build.bin_dir())?;
+        let Some(option) = K::option_not_in_full(options, &build, &trial)? else {
+            return Ok(());
+        };
+
+        Err(SetupError::Config {
+            what: format!("{} has no option `{option}` of this full name", build.version()),
+            help: "write the whole name, as the server's `--verbose --help` lists it".into(),
+            option: Some(option),
+            config_file: None,
+        })
     }
 
     /// Connects to the server at `url`, which assay did not start. Assay only creates its tables

@@ -23,6 +23,8 @@ pub struct PlanFile {
     pub plan: Plan,
     /// The path; `None` for the built-in plan.
     pub path: Option<PathBuf>,
+    /// It is the plan of a bundle, which may be a stranger's.
+    pub is_bundle: bool,
     /// The text, verbatim.
     pub text: String,
     /// The `--set` arguments in their order.
@@ -54,7 +56,8 @@ fn read_bundle(
     sets: Vec<String>,
     events: &dyn Events,
 ) -> anyhow::Result<PlanFile> {
-    let file = parse(Some(bundle.plan_path), bundle.plan, sets, Some(Vec::new()), events)?;
+    let mut file = parse(Some(bundle.plan_path), bundle.plan, sets, Some(Vec::new()), events)?;
+    file.is_bundle = true;
     bundled_plan::refuse_values(&file, path)?;
     Ok(file)
 }
@@ -139,7 +142,7 @@ pub fn recorded_quietly(recorded: &record::Plan) -> anyhow::Result<PlanFile> {
 pub fn with_sets(file: &PlanFile, more: Vec<String>) -> anyhow::Result<PlanFile> {
     let (path, text, files) = (file.path.clone(), file.text.clone(), file.files.clone());
     let sets = [file.sets.clone(), more].concat();
-    Ok(parse(path, text, sets, files, &Silent)?.with_built(&file.built))
+    Ok(parse(path, text, sets, files, &Silent)?.derived_from(file))
 }
 
 /// Parses the plan of `file` with the value of one key instead of its own one.
@@ -151,8 +154,7 @@ pub fn with_set_instead(file: &PlanFile, key: &str, value: &str) -> anyhow::Resu
     sets.push(format!("{key}={value}"));
 
     let parsed = parse(file.path.clone(), file.text.clone(), sets, file.files.clone(), &Silent)?;
-    // The builds of commits that were found for the plan are still those of the other one.
-    Ok(parsed.with_built(&file.built))
+    Ok(parsed.derived_from(file))
 }
 
 fn path_name(path: Option<&Path>) -> String {
@@ -183,7 +185,8 @@ fn parse(
     match plan::parse(&name, &text, &sets) {
         Ok((plan, warnings)) => {
             events.warn_of_plan(&PlanDiagnostics::new(&warnings, name, &text, &sets));
-            Ok(PlanFile { plan, path, text, sets, files, built: BTreeMap::new() })
+            let (is_bundle, built) = (false, BTreeMap::new());
+            Ok(PlanFile { plan, path, is_bundle, text, sets, files, built })
         }
         Err(errors) => Err(PlanRefused(PlanDiagnostics::new(&errors, name, &text, &sets)).into()),
     }
@@ -198,9 +201,11 @@ impl PlanFile {
         self.built.insert(name.to_owned(), stored.to_owned());
     }
 
-    /// Lets the plan use the builds of commits of the plan that it was made from.
-    fn with_built(mut self, built: &BTreeMap<String, String>) -> Self {
-        for (name, stored) in built {
+    /// Gives the plan what is known of the one that it was made from: the builds of its commits, and
+    /// whether it is a stranger's.
+    fn derived_from(mut self, original: &Self) -> Self {
+        self.is_bundle = original.is_bundle;
+        for (name, stored) in &original.built {
             self.use_built(name, stored);
         }
         self

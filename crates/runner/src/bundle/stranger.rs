@@ -58,7 +58,7 @@ const CONFIG_KEYS: [&str; 12] = [
 const OPTION_TABLES: [&str; 4] = ["set.", "load.", "replica.set.", "factors."];
 
 /// Words in the names of options that name a program, a place, a host, or statements.
-const REFUSED_WORDS: [&str; 35] = [
+const REFUSED_WORDS: [&str; 39] = [
     "address",
     "addresses",
     "basedir",
@@ -71,12 +71,17 @@ const REFUSED_WORDS: [&str; 35] = [
     "directories",
     "directory",
     "env",
+    // MariaDB's plugin that reports to its maker.
+    "feedback",
     "filename",
     "hba",
     "host",
     "include",
     "includedir",
     "init",
+    // Names of keys, and of the keyring's programs.
+    "keyfile",
+    "keyring",
     "libraries",
     "library",
     "passphrase",
@@ -89,6 +94,8 @@ const REFUSED_WORDS: [&str; 35] = [
     "preload",
     "provider",
     "socket",
+    // The log of the whole machine.
+    "syslog",
     "tmpdir",
     "uri",
     "url",
@@ -209,6 +216,7 @@ fn is_public_build(source: &str) -> bool {
 fn refusal_of_option(engine: &str, key: &str, value: &str) -> Option<&'static str> {
     const NAME: &str = "may name a program, a place, or an address";
     const VALUE: &str = "has a value that is not a number or a word";
+    const SYSTEM_LOG: &str = "would write to the log of the whole machine";
 
     let Some(name) = OPTION_TABLES.iter().find_map(|table| key.strip_prefix(table)) else {
         let own = key.strip_prefix("replica.").unwrap_or(key);
@@ -226,7 +234,10 @@ fn refusal_of_option(engine: &str, key: &str, value: &str) -> Option<&'static st
         return Some(VALUE);
     }
 
-    if key.starts_with("factors.") || !is_refused_name(engine, name) { None } else { Some(NAME) }
+    if !key.starts_with("factors.") && is_refused_name(engine, name) {
+        return Some(NAME);
+    }
+    if is_system_log(value) { Some(SYSTEM_LOG) } else { None }
 }
 
 /// Returns whether the name of an option has a word that is refused. MySQL and MariaDB accept the
@@ -247,6 +258,14 @@ fn is_refused_name(engine: &str, name: &str) -> bool {
         || is_refused(last)
         || REFUSED_LAST_WORDS.contains(last)
         || accepts_beginnings && REFUSED_WORDS.iter().any(|word| word.starts_with(*last))
+}
+
+/// Returns whether a value names a log of the system among others: `stderr,syslog`.
+fn is_system_log(value: &str) -> bool {
+    let mut destinations = value.split([',', ' ']);
+    destinations.any(|destination| {
+        ["syslog", "eventlog"].iter().any(|log| destination.eq_ignore_ascii_case(log))
+    })
 }
 
 /// Shorter beginnings of a word are too common.
@@ -317,6 +336,12 @@ mod tests {
             ("postgres", "default_tablespace = 'x'"),
             ("postgres", "log_line_prefix = '$(reboot)'"),
             ("postgres", "application_name = '../x'"),
+            ("postgres", "log_destination = 'stderr, syslog'"),
+            ("postgres", "syslog_ident = 'x'"),
+            ("postgres", "krb_server_keyfile = 'x'"),
+            ("mysql", "feedback = 'ON'"),
+            ("mysql", "feedback_user_info = 'x'"),
+            ("mysql", "log_syslog = 'ON'"),
             ("mysql", "plugin-load = 'x'"),
             ("mysql", "plugin-l = 'x'"),
             ("mysql", "init_connect = 'x'"),

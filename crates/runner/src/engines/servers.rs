@@ -36,6 +36,8 @@ pub struct Servers<E> {
     locate: fn(&str) -> Result<Located, SetupError>,
     /// Starts an installed build just to read a config.
     try_config: fn(&StartOptions<'_>) -> Result<(), SetupError>,
+    /// Refuses a config with an option that is not named in full.
+    refuse_beginnings_of_names: fn(&StartOptions<'_>) -> Result<(), SetupError>,
     /// Starts a server in a temporary directory, just to make a database and a table.
     try_creation: fn(&StartOptions<'_>) -> Result<(), SetupError>,
     start: fn(&StartOptions<'_>) -> Result<E, SetupError>,
@@ -72,6 +74,7 @@ pub const POSTGRES: Servers<Postgres> = Servers {
         })
     },
     try_config: Postgres::try_config,
+    refuse_beginnings_of_names: Postgres::refuse_beginnings_of_names,
     try_creation: Postgres::try_creation,
     start: Postgres::start,
     attach: Postgres::attach,
@@ -90,6 +93,7 @@ pub const MYSQL: Servers<Mysql> = Servers {
         })
     },
     try_config: Mysql::try_config,
+    refuse_beginnings_of_names: Mysql::refuse_beginnings_of_names,
     try_creation: Mysql::try_creation,
     start: Mysql::start,
     attach: Mysql::attach,
@@ -189,6 +193,7 @@ impl<E: Replicated + 'static> Servers<E> {
         let executable = own_path()?;
         let (file, data_root) = (configs.file, configs.data_root);
         let (try_config, try_creation) = (self.try_config, self.try_creation);
+        let refuse_beginnings_of_names = self.refuse_beginnings_of_names;
         let connections = estimate::of_plan(&file.plan).connections;
         let place = place.to_owned();
 
@@ -219,15 +224,25 @@ impl<E: Replicated + 'static> Servers<E> {
                 stop: &AtomicBool::new(false),
             };
 
+            // Replicas may have options of their own.
+            let replica_set = config.set_of_replicas();
+            let replica = StartOptions { set: &replica_set, replicas: None, ..options };
+            let has_own_replicas = config.replicas > 0 && !config.replica_set.is_empty();
+
+            // Before the build sees a stranger's options.
+            if file.is_bundle {
+                refuse_beginnings_of_names(&options)?;
+                if has_own_replicas {
+                    refuse_beginnings_of_names(&replica).context(ITS_REPLICAS)?;
+                }
+            }
+
             try_config(&options)?;
             if config.needs_trial_of_creation() {
                 try_creation(&options)?;
             }
 
-            // Replicas may have options of their own.
-            if config.replicas > 0 && !config.replica_set.is_empty() {
-                let set = &config.set_of_replicas();
-                let replica = StartOptions { set, replicas: None, ..options };
+            if has_own_replicas {
                 try_config(&replica).context(ITS_REPLICAS)?;
             }
 
