@@ -95,6 +95,7 @@ pub use printers::catalog::{
 };
 pub use printers::history::history_page;
 pub use printers::json::{compared_json, effects_json, history_json};
+pub use printers::markdown::escaped as markdown_escaped;
 pub use printers::page::{CellRecord, Curves, Page, Source, html_page, live_page};
 pub use printers::terminal::bundles::{BundleCommand, BundleFacts, BundleProgram, bundle_readme};
 pub use printers::terminal::comparisons::{compared, compared_markdown, noise_floor};

@@ -7,7 +7,10 @@ use tar::EntryType;
 
 use crate::fetch::Shop;
 use crate::place::{Ended, Place, QUICK, SQLITE, entries, workload};
-use crate::{callgrind_is_here_or_test_is_skipped, postgres_is_here_or_test_is_skipped};
+use crate::{
+    callgrind_is_here_or_test_is_skipped, mysql_or_test_is_skipped,
+    postgres_is_here_or_test_is_skipped,
+};
 
 /// A config that waits for the disk at every commit, unlike the base.
 const FULL: &str =
@@ -208,7 +211,8 @@ fn options_that_name_programs_and_passwords_stay_at_home() {
     let steps = "steps = [\"l.i0\"]\ntransactions = \"small\"";
     let plan = format!(
         "repeats = 3\n{}[build.own]\npostgres = \"{directory}\"\n[config.postgres.base]\nfile = \"base.conf\"\n\
-         [config.postgres.sync]\nextends = \"base\"\nset = {{ fsync = true, synchronous_commit = true, commit_delay = 100000, commit_siblings = 0 }}\n",
+         [config.postgres.sync]\nextends = \"base\"\nset = {{ fsync = true, synchronous_commit = true, commit_delay = 100000, commit_siblings = 0, \
+         \"my.size\" = \"planted-anything\", \"my.api_token\" = \"planted-token\" }}\n",
         workload(300, 300, QUICK, steps),
     );
 
@@ -221,6 +225,8 @@ fn options_that_name_programs_and_passwords_stay_at_home() {
         "build own can't be downloaded",
         "config.postgres.base.set.archive_command is left out: it ",
         "config.postgres.base.set.primary_conninfo is left out: it may name a program",
+        "config.postgres.sync.set.\"my.size\" is left out: the engine does not report such an option",
+        "config.postgres.sync.set.\"my.api_token\" is left out",
     ]);
     assert!(!ended.stderr.contains("planted"), "{ended}");
     let bundle = place.join("finding");
@@ -296,6 +302,10 @@ fn a_strangers_plan_runs_nothing_of_its_own() {
             "config.sqlite.x.set.temp_store_directory",
         ),
         (format!("{SQLITE}[config.sqlite.x]\nfile = \"/etc/passwd\"\n"), "config.sqlite.x.file"),
+        (
+            "[build.x]\nmysql = \"distribution\"\n[config.mysql.x]\nset.feedback = \"ON\"\n".into(),
+            "config.mysql.x.set.feedback",
+        ),
     ] {
         stranger(&place, &format!("{PLAN}{lines}"));
         let refused = format!("a bundle can't have `{key}`");
@@ -308,6 +318,33 @@ fn a_strangers_plan_runs_nothing_of_its_own() {
         }
     }
     assert!(!marker.exists());
+}
+
+#[test]
+fn a_strangers_option_is_named_in_full() {
+    let Some(build) = mysql_or_test_is_skipped("innodb") else {
+        return;
+    };
+    let place = Place::new();
+    let own = format!("build.x.mysql={build}");
+    let plan = |option: &str| {
+        let build = "[build.x]\nmysql = \"distribution\"\n";
+        format!("{PLAN}{build}[config.mysql.x]\nset.{option}\n")
+    };
+
+    // The servers take unique beginnings: this one names the parent of the directory for data.
+    for option in ["innodb_data_h = '..'", "loose_innodb_data_h = '..'", "lc_messages_d = 'x'"] {
+        stranger(&place, &plan(option));
+        for command in ["run", "check"] {
+            let refused = place.assay(&[command, "bundle", "--set", &own]).expect_code(2);
+            refused.expect_in_stderr(&["has no option `", "of this full name"]);
+        }
+    }
+
+    for option in ["innodb_flush_log_at_trx_commit = 2", "skip_log_bin = true"] {
+        stranger(&place, &plan(option));
+        place.assay(&["check", "bundle", "--set", &own]).expect_code(0);
+    }
 }
 
 #[test]

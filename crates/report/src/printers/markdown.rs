@@ -61,8 +61,8 @@ fn in_cell(text: &str) -> String {
     lines.join("<br>")
 }
 
-/// Escapes Markdown and HTML, except for code in backticks.
-fn escaped(text: &str) -> String {
+/// Escapes Markdown and HTML, except for code in backticks. Blanks become single ones.
+pub fn escaped(text: &str) -> String {
     let text = terminal_text(text);
 
     let words: Vec<&str> = text.split_whitespace().collect();

@@ -153,9 +153,9 @@ impl Source {
 
         let mut settings = RunSettings::read(directory)?.between(base, target);
         hide_private(&mut settings);
-        let cut = plan::cut(&run, &figures, &chosen, &pair, &args.step)?;
+        let cut = plan::cut(directory, &run, &figures, &chosen, &pair, &args.step)?;
 
-        let scrubber = Scrubber::of(&run, directory.path(), &cut.text);
+        let scrubber = Scrubber::of(&run, directory.path(), &cut.text, &cut.left_out);
         let mut source = Self {
             run,
             figures,

@@ -1,18 +1,19 @@
 //! The plan of a bundle: two targets and one step of the recorded plan, with builds that others can
 //! fetch.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
 use analysis::compare::WORK;
 use analysis::figures::Figures;
 use anyhow::Context as _;
 use builds::{Manifest, Spec};
-use plan::{Build, BuildSource, Excerpt, Plan};
-use record::Run;
+use plan::{Build, BuildSource, Engine, Excerpt, Plan, Resolved};
+use record::{Run, RunDir};
 use runner::before::plan_file::{self, PlanFile};
 use runner::bundle::refused_values;
 use runner::failure::UsageError;
+use words::EngineHome;
 
 use super::finding::ChosenFinding;
 
@@ -31,12 +32,15 @@ pub struct CutPlan {
     pub text: String,
     /// The source of each build in it, by the build's name.
     pub sources: BTreeMap<String, String>,
+    /// The values of options of the recorded plan that it lacks, as TOML.
+    pub left_out: Vec<String>,
     /// What others can't repeat.
     pub limits: Vec<String>,
 }
 
 /// Cuts the recorded plan down to a finding.
 pub fn cut(
+    directory: &RunDir,
     run: &Run,
     figures: &Figures,
     chosen: &ChosenFinding,
@@ -105,11 +109,73 @@ pub fn cut(
         }
     }
 
+    let settings = reported_settings(directory, run, pair)?;
+    for key in unreported_options(&parsed.resolved, &settings) {
+        if !wanted.left_out.contains(&key) {
+            limits.push(format!("`{key}` is left out: the engine does not report such an option"));
+            wanted.left_out.push(key);
+        }
+    }
+
     limits.dedup();
     let text = excerpt(&file, &wanted)?;
     parse(&text)?;
 
-    Ok(CutPlan { text, sources, limits })
+    let is_left_out = |value: &&Resolved| wanted.left_out.contains(&value.key);
+    let values = parsed.resolved.iter().filter(is_left_out);
+    let left_out = values.map(|value| value.value.clone()).collect();
+
+    Ok(CutPlan { text, sources, left_out, limits })
+}
+
+/// Returns the names of all settings that the servers of two targets reported, in each engine's
+/// common spelling.
+fn reported_settings(
+    directory: &RunDir,
+    run: &Run,
+    pair: &[String; 2],
+) -> anyhow::Result<HashSet<String>> {
+    let mut names = HashSet::new();
+    for reference in run.cells.iter().filter(|cell| pair.contains(&cell.key.target)) {
+        let cell = directory.cell(reference)?;
+        if !cell.exists() {
+            continue;
+        }
+        let target = run.targets.iter().find(|target| target.name == reference.key.target);
+        let notation = engine::notation_of(target.map_or("", |target| target.engine.as_str()));
+        names.extend(cell.read()?.settings.iter().map(|setting| notation.key(&setting.name)));
+    }
+
+    Ok(names)
+}
+
+/// Returns the dotted keys of options of servers that are not among the `reported` settings: a server
+/// accepts some that it does not have, so their values may be anything. Libraries refuse such options.
+fn unreported_options(resolved: &[Resolved], reported: &HashSet<String>) -> Vec<String> {
+    let mut keys = Vec::new();
+    for value in resolved {
+        let Some((engine, option)) = option_of_config(&value.key) else {
+            continue;
+        };
+        let is_server = engine.facts().home == EngineHome::Server;
+        let notation = engine::notation_of(engine.name());
+        let (setting, _) = notation.target_setting(notation.key(option), None);
+        if is_server && !reported.contains(&setting) {
+            keys.push(value.key.clone());
+        }
+    }
+
+    keys
+}
+
+/// Returns the engine and the name of the option that a dotted key of a plan sets.
+fn option_of_config(key: &str) -> Option<(Engine, &str)> {
+    let (engine_name, rest) = key.strip_prefix("config.")?.split_once('.')?;
+    let (_, engine) = Engine::NAMES.iter().find(|(name, _)| *name == engine_name)?;
+    // The names of configs have no dots.
+    let (_config, own) = rest.split_once('.')?;
+    let option = own.strip_prefix("set.").or_else(|| own.strip_prefix("replica.set."))?;
+    Some((*engine, option.trim_matches('"')))
 }
 
 fn excerpt(file: &PlanFile, wanted: &Excerpt<'_>) -> anyhow::Result<String> {

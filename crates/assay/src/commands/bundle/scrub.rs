@@ -1,5 +1,6 @@
 //! Removes from text what is nobody else's business: secrets, and the places of one machine.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use record::Run;
@@ -41,18 +42,21 @@ pub struct Scrubber {
 }
 
 impl Scrubber {
-    /// Finds what is to be removed from texts about a run. Names of the host and the user that are
-    /// in the `plan` of the bundle are no secrets, but words such as `debian`.
-    pub fn of(run: &Run, directory: &Path, plan: &str) -> Self {
+    /// Finds what is to be removed from texts about a run. `plan` is that of the bundle, which lacks
+    /// the values `left_out`, as TOML. Names of the host and the user that are in it are no secrets, but words
+    /// such as `debian`.
+    pub fn of(run: &Run, directory: &Path, plan: &str, left_out: &[String]) -> Self {
         let mut replacements: Vec<(String, String)> = Vec::new();
         let mut replace = |text: &str, by: &str| {
             if text.len() >= LENGTH_MIN {
-                replacements.push((text.to_owned(), by.to_owned()));
+                let forms = written_forms(text).into_iter();
+                replacements.extend(forms.map(|form| (form, by.to_owned())));
             }
         };
 
         for option in run.targets.iter().flat_map(|target| &target.declared) {
-            if is_secret(&option.name) || is_secret_value(&option.value) {
+            let is_left_out = left_out.contains(&plan::quoted(&option.value));
+            if is_left_out || is_secret(&option.name) || is_secret_value(&option.value) {
                 replace(&option.value, SECRET);
                 replace(&option.canonical, SECRET);
             }
@@ -106,6 +110,16 @@ impl Scrubber {
 
         clean
     }
+}
+
+/// Returns the forms that a text has in the files of a bundle: as it is, and in the texts of JSON,
+/// TOML and Markdown.
+fn written_forms(text: &str) -> HashSet<String> {
+    let mut forms = HashSet::from([text.to_owned(), report::markdown_escaped(text)]);
+    for quoted in [plan::quoted(text), serde_json::Value::from(text).to_string()] {
+        forms.insert(quoted.trim_matches('"').to_owned());
+    }
+    forms
 }
 
 /// Returns whether the value of an option is a secret.
@@ -172,6 +186,8 @@ mod tests {
         };
         let declared = vec![
             option("primary_conninfo", "host=db1 password=hunter2"),
+            option("my.auth", "a_\"b\"_c"),
+            option("my.size", "anything"),
             option("work_mem", "4MB"),
         ];
         let run = Run {
@@ -182,13 +198,18 @@ mod tests {
             }],
             ..Run::default()
         };
-        let scrubber = Scrubber::of(&run, Path::new("/srv/joe/results/run1"), "");
+        let scrubber =
+            Scrubber::of(&run, Path::new("/srv/joe/results/run1"), "", &["\"anything\"".into()]);
         for (text, clean) in [
             ("set = \"host=db1 password=hunter2\"", "set = \"***\""),
             ("/srv/joe/results/run1/x and /srv/joe/data", "DIRECTORY/x and DIRECTORY"),
             ("postgres://joe:pw@db/x", "postgres://joe:***@db/x"),
             ("/home/joe/pg and /Users/ann.b/x", "~/pg and ~/x"),
             ("work_mem = 4MB", "work_mem = 4MB"),
+            // As Markdown, TOML and JSON write it.
+            ("my.auth: a\\_\"b\"\\_c", "my.auth: ***"),
+            ("auth = \"a_\\\"b\\\"_c\"", "auth = \"***\""),
+            ("my.size (4 → anything)", "my.size (4 → ***)"),
         ] {
             assert_eq!(scrubber.clean(text), clean);
         }
