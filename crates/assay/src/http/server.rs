@@ -111,7 +111,7 @@ struct Connection {
     stream: TcpStream,
     /// The time at which it is closed, whatever is left to do.
     ends_at: u64,
-    /// Its request had the key.
+    /// The request had the key.
     has_key: bool,
     state: Exchange,
 }

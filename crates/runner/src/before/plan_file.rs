@@ -23,7 +23,7 @@ pub struct PlanFile {
     pub plan: Plan,
     /// The path; `None` for the built-in plan.
     pub path: Option<PathBuf>,
-    /// It is the plan of a bundle, which may be a stranger's.
+    /// The plan is that of a bundle, which may be a stranger's.
     pub is_bundle: bool,
     /// The text, verbatim.
     pub text: String,
