@@ -4,9 +4,10 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::asking::ask;
 use crate::elf::{Elf, exported_text, exports};
 use crate::error::BuildError;
-use crate::unprivileged::unprivileged;
+
 use crate::version::numbers;
 
 /// A build in a folder.
@@ -37,6 +38,9 @@ pub struct ProductVersion {
     /// The whole text, such as `17.2 (Debian 17.2-1)`.
     pub text: String,
 }
+
+/// The most characters of the text of a version.
+const VERSION_CHARS_MAX: usize = 200;
 
 const SERVER_FOLDERS: [&str; 5] = ["bin", "sbin", "libexec", "usr/sbin", "usr/bin"];
 
@@ -196,25 +200,40 @@ fn server_version(place: &FoundBuild) -> anyhow::Result<ProductVersion> {
         _ => (&["--no-defaults", "--version"], "Ver "),
     };
 
-    let output = unprivileged(Command::new(program).args(args))
-        .output()
-        .map_err(|error| failed(&error.to_string()))?;
-    let printed = String::from_utf8_lossy(&output.stdout);
-    let Some((_, text)) = printed.split_once(prefix) else {
-        let stderr = String::from_utf8_lossy(&output.stderr);
-        let reason = stderr.lines().next();
+    let answer =
+        ask(Command::new(program).args(args)).map_err(|error| failed(&error.to_string()))?;
+    if answer.is_late {
+        return Err(failed("it did not print its version in time").into());
+    }
+
+    let Some((_, after_prefix)) = answer.stdout.split_once(prefix) else {
+        let reason = answer.stderr.lines().next();
         return Err(failed(reason.unwrap_or("it prints no version")).into());
     };
 
-    let text = text.trim();
+    // The text comes from the program, and the number becomes a part of the build's name.
+    let first_line = after_prefix.lines().next().unwrap_or_default().trim();
+    let text: String =
+        first_line.chars().filter(|sign| !sign.is_control()).take(VERSION_CHARS_MAX).collect();
+    let number = first_number(&text);
+    if !is_number(&number) {
+        return Err(failed("what it prints as its version is none").into());
+    }
+
     Ok(ProductVersion {
         product: match place.engine {
             "mysql" if text.contains("MariaDB") => "mariadb",
             engine => engine,
         },
-        number: first_number(text),
-        text: text.to_owned(),
+        number,
+        text,
     })
+}
+
+/// Returns whether a text can be the number of a version: `17.2`, `17beta1`.
+fn is_number(text: &str) -> bool {
+    let is_of_number = |sign: char| sign.is_ascii_alphanumeric() || "._+-".contains(sign);
+    text.starts_with(|sign: char| sign.is_ascii_digit()) && text.chars().all(is_of_number)
 }
 
 /// Reads the version that a library of SQLite exports.
@@ -266,6 +285,34 @@ mod tests {
     fn touch(path: &Path) {
         fs_err::create_dir_all(path.parent().unwrap()).unwrap();
         fs_err::write(path, "").unwrap();
+    }
+
+    /// Returns the version of a server whose program prints this.
+    fn version_printed(text: &str) -> anyhow::Result<ProductVersion> {
+        use std::os::unix::fs::PermissionsExt;
+
+        let root = tempfile::tempdir().unwrap();
+        let program = root.path().join("postgres");
+        fs_err::write(&program, format!("#!/bin/sh\nprintf '%s' '{text}'\n")).unwrap();
+        for path in [root.path(), &program] {
+            fs_err::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
+        }
+        let place = FoundBuild {
+            engine: "postgres",
+            path: root.path().to_path_buf(),
+            programs: vec![program.clone()],
+        };
+        version(&place, &program)
+    }
+
+    #[test]
+    fn a_program_can_not_choose_the_name_of_its_folder_by_its_version() {
+        let version = version_printed("postgres (PostgreSQL) 19devel (x \u{1b}[31m)").unwrap();
+        assert_eq!((&*version.number, &*version.text), ("19devel", "19devel (x [31m)"));
+        for number in ["17a/../../up", "..", "", "x", "17a\u{1b}[31m/"] {
+            let refused = version_printed(&format!("postgres (PostgreSQL) {number}")).unwrap_err();
+            assert!(refused.to_string().contains("as its version is none"), "{number}: {refused}");
+        }
     }
 
     #[test]

@@ -29,6 +29,7 @@
 //! # Ok::<(), builds::BuildError>(())
 //! ```
 
+mod asking;
 mod elf;
 mod error;
 mod fetch;

@@ -363,6 +363,8 @@ impl Store {
         partial: &Path,
         mut manifest: Manifest,
     ) -> anyhow::Result<Build> {
+        // The name may have parts that a downloaded program printed.
+        check_name(&manifest.name)?;
         let folder = self.root.join(&manifest.name);
         if folder.exists() {
             return Err(name_is_taken(&manifest.name));

@@ -3,6 +3,8 @@
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
 
+use crate::asking::ask;
+
 /// The user and the group `nobody`, if `/etc/passwd` has none.
 const NOBODY: (u32, u32) = (65534, 65534);
 
@@ -33,9 +35,9 @@ fn nobody() -> Option<(u32, u32)> {
 pub fn version_of(command: &str) -> String {
     // The variable may have a prefix and options: `ccache gcc -m64`.
     let shell = format!("{command} --version");
-    let output = unprivileged(Command::new("sh").args(["-c", &shell])).output();
-    let printed = output.map(|output| output.stdout).unwrap_or_default();
+    let answer = ask(Command::new("sh").args(["-c", &shell]));
+    let printed = answer.map(|answer| answer.stdout).unwrap_or_default();
 
-    let line = String::from_utf8_lossy(&printed).lines().next().map(str::to_owned);
+    let line = printed.lines().next().map(str::to_owned);
     line.unwrap_or_else(|| "not found".to_owned())
 }

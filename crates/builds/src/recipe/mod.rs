@@ -20,7 +20,7 @@ mod collect;
 mod git;
 mod making;
 mod repository;
-mod shell;
+pub(crate) mod shell;
 mod toolchain;
 
 use std::path::{Path, PathBuf};

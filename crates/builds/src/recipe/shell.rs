@@ -98,7 +98,7 @@ pub fn is_ended_by_others(status: ExitStatus) -> bool {
 
 /// Waits for the end of a process without collecting its status, so that nobody else can get its
 /// number. Returns false if `is_stopped` says so first.
-fn wait(child: &Child, is_stopped: &dyn Fn() -> bool) -> anyhow::Result<bool> {
+pub(crate) fn wait(child: &Child, is_stopped: &dyn Fn() -> bool) -> anyhow::Result<bool> {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
     loop {
         if waitid(WaitId::Pid(Pid::from_child(child)), options)?.is_some() {

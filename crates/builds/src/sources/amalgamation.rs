@@ -4,6 +4,7 @@
 //! No registry has shared libraries of many versions. All versions are compiled here with the same
 //! flags, so they differ in nothing else.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -11,7 +12,7 @@ use super::client;
 use super::npm::Npm;
 use super::unpack;
 use crate::manifest::Compiled;
-use crate::unprivileged::version_of;
+use crate::unprivileged::{other_user, unprivileged, version_of};
 
 /// The package that has the source.
 const PACKAGE: &str = "better-sqlite3";
@@ -132,26 +133,49 @@ fn source_file(path: &Path) -> Option<PathBuf> {
     is_needed.then(|| path.to_owned())
 }
 
-/// Compiles the unpacked source to a shared library in the folder `lib` below `root`.
+/// Compiles the unpacked source to a shared library in the folder `lib` below `root`. The source was
+/// downloaded, and can make the compiler read any file that its user can read: so if this process runs
+/// as root, `nobody` compiles a copy in a folder that is only for that.
 pub fn compile(downloads: &Path, root: &Path, progress: &dyn Fn(&str)) -> anyhow::Result<Compiled> {
     progress("compiling, for up to a minute");
     fs_err::create_dir_all(root.join("lib"))?;
 
-    let library = format!("lib/{LIBRARY}");
     let soname = format!("-Wl,-soname,{LIBRARY}");
-    let source = format!("source/{SOURCE}");
-
     let mut arguments: Vec<&str> = FLAGS.to_vec();
-    arguments.extend([soname.as_str(), "-o", library.as_str(), source.as_str()]);
+    arguments.extend([soname.as_str(), "-o", LIBRARY, SOURCE]);
     arguments.extend(LIBRARIES);
+
+    let place = tempfile::Builder::new().prefix("assay-sqlite-").tempdir()?;
+    for entry in fs_err::read_dir(root.join("source"))? {
+        let entry = entry?;
+        let copy = place.path().join(entry.file_name());
+        fs_err::copy(entry.path(), &copy)?;
+        fs_err::set_permissions(&copy, PermissionsExt::from_mode(0o644))?;
+    }
+    if let Some((user, group)) = other_user() {
+        fs_err::os::unix::fs::chown(place.path(), Some(user), Some(group))?;
+    }
 
     let log = downloads.join("cc.log");
     let mut command = Command::new(COMPILER);
-    command.args(&arguments).current_dir(root);
+    // Not the folder for temporary files of this user, which others may not enter.
+    unprivileged(&mut command)
+        .args(&arguments)
+        .current_dir(place.path())
+        .env("TMPDIR", place.path());
     let output = client::run(&mut command, &log, INSTALL)?;
     if !output.is_success {
         return Err(output.error("cannot compile SQLite", COMPILER, &log).into());
     }
+
+    let made = place.path().join(LIBRARY);
+    anyhow::ensure!(
+        fs_err::symlink_metadata(&made)?.is_file(),
+        "`{COMPILER}` made something else than a library"
+    );
+    let library = root.join("lib").join(LIBRARY);
+    fs_err::copy(&made, &library)?;
+    fs_err::set_permissions(&library, PermissionsExt::from_mode(0o755))?;
 
     Ok(Compiled {
         compiler: version_of(COMPILER),

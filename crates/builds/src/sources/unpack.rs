@@ -30,6 +30,11 @@ const ENTRIES_MAX: usize = 100_000;
 /// The most bytes of the headers of so many entries, with long names.
 const HEADERS_BYTES_MAX: u64 = 2048 * ENTRIES_MAX as u64;
 
+/// The most bytes and folders of a path in an archive. Real ones have less than half as many; each
+/// folder costs a look when a link is created below it.
+const PATH_BYTES_MAX: usize = 1024;
+const DEPTH_MAX: usize = 64;
+
 /// The size of an unpacked archive that is always accepted.
 const UNPACKED_BYTES_FREE: u64 = 256 << 20;
 
@@ -302,6 +307,10 @@ fn relative_target(link: &Path, target: &Path) -> anyhow::Result<PathBuf> {
 
 /// Returns the path without `.` and the root. Refuses a path that leads out of the archive.
 fn normalize(path: &Path) -> anyhow::Result<PathBuf> {
+    let is_short =
+        path.as_os_str().len() <= PATH_BYTES_MAX && path.components().count() <= DEPTH_MAX;
+    anyhow::ensure!(is_short, "the archive has a path of {} bytes", path.as_os_str().len());
+
     let mut normalized = PathBuf::new();
     for component in path.components() {
         match component {
@@ -385,6 +394,19 @@ mod tests {
         let mode = fs_err::metadata(root.path().join("usr/bin/su")).unwrap();
         assert_eq!(mode.permissions().mode() & 0o7777, 0o755);
         assert!(!root.path().join("usr/share/doc").exists());
+    }
+
+    #[test]
+    fn a_path_that_is_too_long_or_too_deep_is_refused() {
+        for path in ["x".repeat(PATH_BYTES_MAX + 1), "x/".repeat(DEPTH_MAX) + "x"] {
+            let root = tempfile::tempdir().unwrap();
+            let package = archive(|builder| file(builder, &path, 0o644, "x"));
+            let mut links = Links::default();
+            let refused =
+                debian_package(&package[..], package.len() as u64, root.path(), &mut links);
+            let text = format!("{:#}", refused.unwrap_err());
+            assert!(text.contains("has a path of") && text.len() < 200, "{text}");
+        }
     }
 
     #[test]
