@@ -1,7 +1,7 @@
 //! Kills a process that writes, and looks at what is left.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
 use std::process::Child;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -22,6 +22,10 @@ use crate::{Part, TIME_MAX, Task, Verdict, claims};
 const OPERATIONS_MAX: u64 = 400;
 /// The operations that a process computes at a time before it writes them: enough for most kills.
 const OPERATIONS_AHEAD: u64 = OPERATIONS_MAX + 100;
+/// The time in which the rest of the output comes after a process was killed.
+const REST_TIMEOUT: Duration = Duration::from_secs(1);
+/// The most bytes of a line of a process.
+const LINE_BYTES_MAX: u64 = 64 << 10;
 /// The longest pause between the last of them and the signal.
 const PAUSE_US_MAX: u64 = 2_000;
 
@@ -80,13 +84,11 @@ fn kill_after(
         match lines.recv_timeout(TIME_MAX) {
             Ok(Line::Acknowledged(operation)) => acknowledged = operation + 1,
             Ok(Line::Verdict(verdict)) => {
-                child.kill()?;
-                child.wait()?;
+                child::kill(&mut child)?;
                 return Ok(Written::Ended(verdict));
             }
             Err(RecvTimeoutError::Timeout) => {
-                child.kill()?;
-                child.wait()?;
+                child::kill(&mut child)?;
                 let why = "a write did not end in time";
                 return Ok(Written::Ended(Verdict::failed(why)));
             }
@@ -100,11 +102,10 @@ fn kill_after(
     }
 
     std::thread::sleep(pause);
-    child.kill()?;
-    child.wait()?;
+    child::kill(&mut child)?;
 
     // More may have been acknowledged before the signal, or a write may have failed.
-    for line in lines {
+    while let Ok(line) = lines.recv_timeout(REST_TIMEOUT) {
         match line {
             Line::Acknowledged(operation) => acknowledged = operation + 1,
             Line::Verdict(verdict) => return Ok(Written::Ended(verdict)),
@@ -126,7 +127,14 @@ fn lines_of(child: &mut Child) -> anyhow::Result<Receiver<Line>> {
     let out = child.stdout.take().context("the process has no output")?;
     let (sender, lines) = mpsc::channel();
     std::thread::spawn(move || {
-        for text in BufReader::new(out).lines().map_while(Result::ok) {
+        let mut out = BufReader::new(out);
+        let mut bytes = Vec::new();
+        // A line without end is read in pieces, none of which is a number of ours.
+        while let Ok(count) = out.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut bytes)
+            && count > 0
+        {
+            let text = String::from_utf8_lossy(&bytes).trim_end_matches('\n').to_owned();
+            bytes.clear();
             let line = match text.parse() {
                 Ok(operation) => Some(Line::Acknowledged(operation)),
                 // The library may print lines of its own.

@@ -119,6 +119,24 @@ fn planted_faults_in_an_adapter_are_found() {
 }
 
 #[test]
+fn what_an_adapter_starts_holds_no_check_up_and_outlives_none() {
+    if !adapters_are_here_or_test_is_skipped() {
+        return;
+    }
+
+    let place = Place::new();
+    let plant = "-DPLANT=if (fork() == 0) { sleep(991); _exit(0); }";
+    let source = "crates/conform/tests/faulty.c";
+    let adapter = compiled(&place, source, "forking", &[plant, "-w", "-llmdb"]);
+
+    for check in ["reads", "crash-process"] {
+        let outcome = outcome_of(&place, &adapter, check);
+        assert_eq!(outcome["verdict"], "passed", "{outcome}");
+        assert!(place.processes().is_empty(), "a child of the adapter lives on");
+    }
+}
+
+#[test]
 fn a_check_or_a_library_that_does_not_exist_is_refused() {
     let place = Place::new();
     let header = place.assay(&["conform", "--header"]).expect_code(0);
