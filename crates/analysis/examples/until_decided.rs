@@ -326,7 +326,6 @@ fn look(figures: &Figures, repeats: u32, error_rate: f64) -> Compared {
         base: BASE.to_owned(),
         effect: EFFECT,
         error_rate,
-        resamples: 499,
         metrics: Vec::new(),
         ..CompareOptions::default()
     };
@@ -338,7 +337,7 @@ fn has_change(compared: &Compared) -> bool {
 }
 
 fn has_no_change(compared: &Compared) -> bool {
-    has(compared, &[Verdict::NoChangeShown])
+    has(compared, &[Verdict::Equal])
 }
 
 fn has(compared: &Compared, verdicts: &[Verdict]) -> bool {

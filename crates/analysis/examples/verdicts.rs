@@ -12,7 +12,7 @@ mod random;
 
 use std::process::ExitCode;
 
-use analysis::compare::{CompareOptions, ComparedStep, Verdict, compare};
+use analysis::compare::{CompareOptions, ComparedStep, Gate, Thresholds, Verdict, compare, gate};
 use machine::{BASE, DRIFTS, Drift, NOISES, Noise, Order, Random, Steps, Truth};
 
 /// Simulated runs for each figure.
@@ -34,7 +34,7 @@ const ORDERS: [(&str, Order); 3] =
 const REPEATS: [u32; 3] = [3, 5, 10];
 
 /// The noise of tables whose comparisons lend each other their spreads.
-const TABLES: [(&str, Noise, Drift, Steps); 12] = [
+const TABLES: [(&str, Noise, Drift, Steps); 15] = [
     ("normal, 1 %", Noise::Normal, Drift::None, Steps::Alike),
     ("the same, and a level for each repeat", Noise::Normal, Drift::Levels, Steps::Alike),
     ("the same, and 10 % slower in the end", Noise::Normal, Drift::Linear, Steps::Alike),
@@ -47,6 +47,9 @@ const TABLES: [(&str, Noise, Drift, Steps); 12] = [
     ("the same, felt 0.2 to 2 times", Noise::Normal, Drift::Cells, Steps::Sensitive),
     ("neighbors", Noise::Normal, Drift::Neighbors, Steps::Alike),
     ("spreads of steps differ 25 times", Noise::Normal, Drift::None, Steps::Differing),
+    ("one step of eight is five times as noisy", Noise::Normal, Drift::None, Steps::FewNoisy),
+    ("two modes, 5 % apart", Noise::TwoModes, Drift::None, Steps::Alike),
+    ("delays in one target only", Noise::DelaysOfTargets, Drift::None, Steps::Alike),
 ];
 
 /// Repeats and steps of these tables.
@@ -58,6 +61,7 @@ const TABLE_RUNS: u32 = 300;
 fn main() -> ExitCode {
     let is_kept = orders();
     lent_spreads();
+    one_of_many();
     println!(
         "\nOne comparison:\n\n| noise | drift | 2 repeats | 3 | 5 | 10 |\n|---|---|---|---|---|---|"
     );
@@ -152,11 +156,48 @@ fn lent_spreads() {
     }
 }
 
+/// Prints how often a change of one step among 24 is shown, and how often a gate passes.
+fn one_of_many() {
+    println!(
+        "\nTables of 24 steps, noise 1 %: in how many % a change of 2 % in one step is shown, and in how many \
+         all others are not; in how many the gate passes with a threshold of 3 %, if all steps are equal, and \
+         if one has lost 3 %.\n"
+    );
+    println!("| repeats | 2 % shown | no false claim | equal steps pass | one at the threshold |");
+    println!("|---|---|---|---|---|");
+    for repeats in [3, 5, 7, 8, 10, 14] {
+        let truth = Truth { repeats, steps: 24, changed_steps: 1, ..Truth::default() };
+        let small = claims(Truth { ratios: &[0.98], ..truth }, true);
+        let passes = |ratios| passes_of_gate(Truth { ratios, ..truth });
+        println!(
+            "| {repeats} | {:.0} | {:.1} | {:.0} | {:.1} |",
+            100.0 * small.found,
+            100.0 * (1.0 - small.any_wrong),
+            100.0 * passes(&[1.0]),
+            100.0 * passes(&[0.97]),
+        );
+    }
+}
+
+/// Returns in which share of runs the gate passes.
+fn passes_of_gate(truth: Truth) -> f64 {
+    let options =
+        CompareOptions { base: BASE.to_owned(), metrics: Vec::new(), ..CompareOptions::default() };
+    let mut random = Random::new(u64::from(truth.repeats));
+    let passes = (0..TABLE_RUNS).filter(|_| {
+        let compared = compare(&truth.measure(&mut random), &options);
+        gate(&compared, &Thresholds::default()) == Gate::Pass
+    });
+    passes.count() as f64 / f64::from(TABLE_RUNS)
+}
+
 /// What comparisons of many simulated runs claim: shares of the runs.
 #[derive(Default)]
 struct Claims {
     /// Runs that call anything different.
     any: f64,
+    /// Runs that call a step different that did not change.
+    any_wrong: f64,
     /// The mean share of the changed steps that are shown.
     found: f64,
     /// The mean share of the shown steps that did not change.
@@ -166,7 +207,6 @@ struct Claims {
 fn claims(truth: Truth, lend_spreads: bool) -> Claims {
     let options = CompareOptions {
         base: BASE.to_owned(),
-        resamples: 499,
         metrics: Vec::new(),
         lend_spreads,
         ..CompareOptions::default()
@@ -184,11 +224,17 @@ fn claims(truth: Truth, lend_spreads: bool) -> Claims {
         let right = shown[..changed].iter().filter(|shown| **shown).count() as f64;
         let wrong = shown[changed..].iter().filter(|shown| **shown).count() as f64;
         claims.any += f64::from(u8::from(right + wrong > 0.0));
+        claims.any_wrong += f64::from(u8::from(wrong > 0.0));
         claims.found += right / changed as f64;
         claims.wrong += wrong / (right + wrong).max(1.0);
     }
     let runs = f64::from(TABLE_RUNS);
-    Claims { any: claims.any / runs, found: claims.found / runs, wrong: claims.wrong / runs }
+    Claims {
+        any: claims.any / runs,
+        any_wrong: claims.any_wrong / runs,
+        found: claims.found / runs,
+        wrong: claims.wrong / runs,
+    }
 }
 
 /// Prints a line of a table: a column for each number of repeats and of invocations.
@@ -203,12 +249,8 @@ fn line(truth: Truth, columns: &[(u32, u32)]) {
 
 /// Returns in which share of runs anything is called faster or slower.
 fn false_claims(truth: Truth) -> f64 {
-    let options = CompareOptions {
-        base: BASE.to_owned(),
-        resamples: 499,
-        metrics: Vec::new(),
-        ..CompareOptions::default()
-    };
+    let options =
+        CompareOptions { base: BASE.to_owned(), metrics: Vec::new(), ..CompareOptions::default() };
     let mut random = Random::new(u64::from(truth.repeats));
     let claims = (0..RUNS).filter(|_| {
         let compared = compare(&truth.measure(&mut random), &options);

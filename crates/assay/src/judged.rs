@@ -41,7 +41,7 @@ fn name(cell: &CellKey) -> String {
 /// Returns the decided steps by their verdicts, then the open ones.
 fn decisions(group: &[&JudgedComparison]) -> String {
     let mut parts = Vec::new();
-    for verdict in [Verdict::Faster, Verdict::Slower, Verdict::NoChangeShown] {
+    for verdict in [Verdict::Faster, Verdict::Slower, Verdict::Equal] {
         let decided = group.iter().filter(|judged| judged.decision == Decision::Decided(verdict));
         let steps: Vec<&str> = decided.map(|judged| judged.step.as_str()).collect();
         if !steps.is_empty() {
@@ -135,7 +135,7 @@ mod tests {
     fn what_is_decided_and_what_the_rest_takes_is_said() {
         let comparisons = [
             judged("l.i0", Decision::Decided(Verdict::Faster)),
-            judged("l.x", Decision::Decided(Verdict::NoChangeShown)),
+            judged("l.x", Decision::Decided(Verdict::Equal)),
             judged("l.i1", Decision::Open { repeats_needed: Some(9) }),
             judged("l.i2", Decision::Decided(Verdict::Faster)),
             judged("qr100", Decision::Open { repeats_needed: Some(REPEATS_CAP) }),

@@ -33,9 +33,7 @@ impl ComparedStep {
     /// Changes of less than `effect` do not matter.
     pub fn decision(&self, effect: f64, tried: u32) -> Decision {
         match self.verdict {
-            Verdict::Faster | Verdict::Slower | Verdict::NoChangeShown => {
-                Decision::Decided(self.verdict)
-            }
+            Verdict::Faster | Verdict::Slower | Verdict::Equal => Decision::Decided(self.verdict),
             // The figures are too coarse.
             Verdict::TooNoisy if self.repeats_needed.is_none() => Decision::GivenUp,
             Verdict::TooNoisy => Decision::Open { repeats_needed: self.repeats_to_decide(effect) },
@@ -69,6 +67,7 @@ mod tests {
             base_values: vec![value; 4],
             ratio: Some(ratio),
             interval: Some(Interval { low: 0.5, high: 2.0, confidence: 0.95 }),
+            family_level: Some(0.05),
             pairing: Pairing::Paired,
             verdict: Verdict::TooNoisy,
             spread: Some(spread),

@@ -8,7 +8,7 @@ use super::matching::{Matched, NamedSide};
 use super::metric::{OWN_CPU, PROCESS_CPU, THROUGHPUT, more_is_better};
 use super::reason::Reason;
 use super::samples::Samples;
-use super::{CompareOptions, ComparedStep, Pairing, Sample, Verdict, anova, drift, initial_tree};
+use super::{ComparedStep, Pairing, Sample, Verdict, anova, drift, initial_tree};
 use crate::figures::Row;
 use crate::figures::index::StepPlace;
 
@@ -67,7 +67,6 @@ pub(super) fn draft(
     samples: &Samples<'_>,
     targets: TargetPair<'_>,
     metric: &str,
-    options: &CompareOptions,
 ) -> Option<UndecidedRow> {
     let TargetPair { place, base, target } = targets;
     let measured = Measured::new(samples, place, &[base, target], metric);
@@ -84,7 +83,6 @@ pub(super) fn draft(
         samples,
         NamedSide { name: base, side: &of_base },
         NamedSide { name: target, side: &of_target },
-        options,
     );
 
     if metric == THROUGHPUT && draft.row.ratio.is_some() {
@@ -138,13 +136,7 @@ impl UndecidedRow {
     }
 
     /// Fills in its values, ratio and estimate, and the verdict if there is no estimate.
-    pub fn fill(
-        &mut self,
-        samples: &Samples<'_>,
-        base: NamedSide<'_>,
-        target: NamedSide<'_>,
-        options: &CompareOptions,
-    ) {
+    pub fn fill(&mut self, samples: &Samples<'_>, base: NamedSide<'_>, target: NamedSide<'_>) {
         self.names = [base.name, target.name].map(str::to_owned);
         let matched = Matched::new(samples, base, target);
 
@@ -176,18 +168,16 @@ impl UndecidedRow {
             return;
         }
 
-        let CompareOptions { resamples, seed, .. } = *options;
         match self.row.pairing {
             Pairing::Paired => {
                 self.row.machines.variance_share = anova::between_machines(&matched.pairs);
                 self.has_hidden_drift = drift::is_hidden(&matched.pairs);
                 let pairs = &matched.pairs;
-                self.estimated(Estimate::of_pairs(pairs, matched.rounding, resamples, seed));
+                self.estimated(Estimate::of_pairs(pairs, matched.rounding));
             }
             Pairing::Independent => {
                 let rounding = matched.rounding;
-                let estimate =
-                    Estimate::of_samples(&base_figures, &figures, rounding, resamples, seed);
+                let estimate = Estimate::of_samples(&base_figures, &figures, rounding);
                 self.estimated(estimate);
             }
             Pairing::Single => {
@@ -224,7 +214,7 @@ impl UndecidedRow {
         self.row.ratio = Some(1.0);
         self.row.verdict = match self.row.pairing {
             Pairing::Single => Verdict::Single,
-            Pairing::Paired | Pairing::Independent => Verdict::NoChangeShown,
+            Pairing::Paired | Pairing::Independent => Verdict::Equal,
         };
 
         self.add_reasons(&[Reason::AllZero]);

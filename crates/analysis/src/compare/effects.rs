@@ -135,7 +135,7 @@ pub fn effects(figures: &Figures, factors: Vec<Factor>, options: &CompareOptions
             for step in samples.steps() {
                 let place = StepPlace { step, ..group };
                 for metric in &metrics {
-                    drafts.extend(draft_effect(&samples, place, level, metric, options));
+                    drafts.extend(draft_effect(&samples, place, level, metric));
                 }
             }
         }
@@ -216,7 +216,6 @@ fn draft_effect(
     place: StepPlace<'_>,
     level: FactorLevel<'_>,
     metric: &str,
-    options: &CompareOptions,
 ) -> Option<UndecidedEffect> {
     let pairs = target_pairs(place, level)?;
     let targets: Vec<&str> = pairs.iter().flat_map(|pair| [pair.base, pair.target]).collect();
@@ -225,7 +224,7 @@ fn draft_effect(
     let mut each = Vec::new();
     let mut sides = Vec::new();
     for (index, pair) in pairs.into_iter().enumerate() {
-        if let Some(own) = draft(samples, pair, metric, options) {
+        if let Some(own) = draft(samples, pair, metric) {
             each.push(UndecidedCombination { index, own, deviation: None });
         }
         sides.push(BothSides {
@@ -237,7 +236,7 @@ fn draft_effect(
         return None;
     }
 
-    let all = draft_of_all(samples, place, level, metric, &each, &sides, options);
+    let all = draft_of_all(samples, place, level, metric, &each, &sides);
 
     // Only pairs of repeats say how far a combination is from the mean of the others.
     if all.row.pairing == Pairing::Paired && sides.len() > 1 && all.estimate.is_some() {
@@ -247,7 +246,7 @@ fn draft_effect(
             let rounding = combination.own.rounding.hypot(all.rounding);
             let target = &combination.own.row.cell.target;
             let empty = UndecidedRow::new(place, target, metric);
-            let estimate = Estimate::of_pairs(pairs, rounding, options.resamples, options.seed);
+            let estimate = Estimate::of_pairs(pairs, rounding);
             combination.deviation = Some(with_ratio(empty, estimate.for_looks(samples.looks())));
         }
     }
@@ -274,7 +273,6 @@ fn draft_of_all(
     metric: &str,
     each: &[UndecidedCombination],
     sides: &[BothSides],
-    options: &CompareOptions,
 ) -> UndecidedRow {
     let mut all = UndecidedRow::new(place, &level.factor.change(level.level), metric);
     all.row.group = each.iter().find_map(|combination| combination.own.row.group.clone());
@@ -285,7 +283,6 @@ fn draft_of_all(
         samples,
         NamedSide { name: &level.named(0), side: &Side::mean_of(&of_base) },
         NamedSide { name: &level.named(level.level), side: &Side::mean_of(&of_level) },
-        options,
     );
 
     // What a combination lacks, the mean lacks as well.

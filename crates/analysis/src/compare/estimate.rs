@@ -4,11 +4,7 @@
 use super::borrowed::Prior;
 use super::looks::{Evidence, Looks};
 use super::mean::{Mean, Pair, difference_of, mean_of, variance};
-use super::{anova, bootstrap, drift, student};
-
-/// The repeats of each target from which on the bootstrap is used: fewer have too few different
-/// resamples (`docs/statistics.md`).
-pub(super) const BOOTSTRAP_REPEATS: usize = 8;
+use super::{anova, drift, student};
 
 /// Differences of logarithms below this are rounding errors of equal figures.
 const RESOLUTION: f64 = 1e-9;
@@ -20,12 +16,10 @@ pub(super) struct Estimate {
     measured: Mean,
     /// The same less a steady drift between the two repeats of a pair.
     detrended: Mean,
-    /// The |t| of resamples, in ascending order; empty where the bootstrap is not used.
-    resampled: Vec<f64>,
     /// The standard deviation of the logarithm of one repeat's ratio.
     pub spread: f64,
     /// The errors of both means, divided by those that only the own spread gives: 1 until
-    /// [`Self::borrow_from`]. The bootstrap compares resamples with the own errors.
+    /// [`Self::borrow_from`].
     borrowed: f64,
     /// The least error: that of rounding.
     floor: f64,
@@ -42,7 +36,7 @@ pub(super) struct Estimate {
 impl Estimate {
     /// Estimates a ratio from pairs in the order of machines and of time, block after block.
     /// `rounding` is the standard deviation that rounding adds to the logarithm of each ratio.
-    pub fn of_pairs(pairs: &[Pair], rounding: f64, resamples: u32, seed: u64) -> Self {
+    pub fn of_pairs(pairs: &[Pair], rounding: f64) -> Self {
         let ratios: Vec<f64> = pairs.iter().map(|p| p.value.ln() - p.base.ln()).collect();
 
         // Equal repeats were rounded in the same way, so that more of them do not reduce the error.
@@ -52,16 +46,10 @@ impl Estimate {
         let values = of_machines.as_ref().unwrap_or(&ratios);
         let measured = mean_of(values, floor);
         let spread = variance(&ratios).sqrt();
-        let bootstrapped = values.len() >= BOOTSTRAP_REPEATS;
 
         Self {
             measured,
             detrended: drift::detrended(measured, spread, floor, pairs),
-            resampled: if bootstrapped {
-                bootstrap::of_one(values, floor, resamples, seed)
-            } else {
-                Vec::new()
-            },
             spread,
             borrowed: 1.0,
             floor,
@@ -73,27 +61,14 @@ impl Estimate {
     }
 
     /// Estimates a ratio from two independent samples.
-    pub fn of_samples(
-        base: &[f64],
-        values: &[f64],
-        rounding: f64,
-        resamples: u32,
-        seed: u64,
-    ) -> Self {
+    pub fn of_samples(base: &[f64], values: &[f64], rounding: f64) -> Self {
         let ln = |sample: &[f64]| sample.iter().map(|value| value.ln()).collect::<Vec<f64>>();
         let (base, values) = (ln(base), ln(values));
         let floor = rounding.max(RESOLUTION);
         let measured = difference_of(&base, &values, floor);
         let count = base.len().min(values.len());
         let spread = (variance(&base) + variance(&values)).sqrt();
-        let mut estimate = Self::of_known(measured, spread, rounding, count);
-
-        if count >= BOOTSTRAP_REPEATS {
-            let difference = |drawn: &[Vec<f64>]| difference_of(&drawn[0], &drawn[1], floor);
-            estimate.resampled =
-                bootstrap::studentized(&[&base, &values], difference, resamples, seed);
-        }
-        estimate
+        Self::of_known(measured, spread, rounding, count)
     }
 
     /// Estimates a ratio whose logarithm is known with its error. `spread` is the standard
@@ -105,7 +80,6 @@ impl Estimate {
         Self {
             measured,
             detrended: measured,
-            resampled: Vec::new(),
             spread,
             borrowed: 1.0,
             floor,
@@ -160,15 +134,14 @@ impl Estimate {
     }
 
     /// Returns the probability that chance alone shows a change at least as large. A change counts
-    /// only if it is shown with and without a steady drift, and by Student's t as well as by
-    /// the bootstrap.
+    /// only if it is shown with and without a steady drift.
     pub fn p_value(&self) -> f64 {
         if self.measured.center * self.detrended.center < 0.0 {
             return 1.0;
         }
         let students = [self.measured, self.detrended]
             .into_iter()
-            .map(|mean| self.p_value_of(mean))
+            .map(|mean| student::tails(mean.t(), mean.freedom))
             .fold(0.0, f64::max);
         self.looks.p_value(students, self.evidence())
     }
@@ -178,22 +151,10 @@ impl Estimate {
         Evidence { count: self.count, freedom: self.measured.freedom }
     }
 
-    /// Returns the probability of such a mean by chance, for results that are looked at once.
-    fn p_value_of(&self, mean: Mean) -> f64 {
-        let by_chance = student::tails(mean.t(), mean.freedom);
-        let own_t = mean.t() * self.borrowed;
-        let as_far = self.resampled.len() - self.resampled.partition_point(|&drawn| drawn < own_t);
-        if as_far == 0 {
-            // No resample is that far away: the bootstrap has no smaller probability.
-            return by_chance;
-        }
-        by_chance.max((as_far + 1) as f64 / (self.resampled.len() + 1) as f64)
-    }
-
     /// Returns the interval of the ratio with the error rate `level`. It excludes 1 exactly where
     /// `p_value() <= level`.
     pub fn interval(&self, level: f64) -> (f64, f64) {
-        let errors = self.reach(level);
+        let errors = self.looks.quantile(level, self.evidence());
         let ends = [self.measured, self.detrended].map(|mean| {
             let reach = errors * mean.error;
             (mean.center - reach, mean.center + reach)
@@ -201,27 +162,6 @@ impl Estimate {
         let [(a, b), (c, d)] = ends;
         // Two repeats that are far apart overflow, and JSON has no infinity.
         (a.min(c).exp(), b.max(d).exp().min(f64::MAX))
-    }
-
-    /// Returns the number of standard errors that an interval reaches to each side.
-    fn reach(&self, level: f64) -> f64 {
-        let errors = self.looks.quantile(level, self.evidence());
-        let Some(&largest) = self.resampled.last() else {
-            return errors;
-        };
-
-        // The bootstrap knows only results that are looked at once.
-        let level = match self.looks {
-            Looks::Once => level,
-            Looks::AnyTime => student::tails(errors, self.measured.freedom),
-        };
-        let beyond = (level * (self.resampled.len() + 1) as f64 + 1e-9).floor() as usize;
-        let drawn = match beyond {
-            0 => largest,
-            beyond => self.resampled[self.resampled.len() - beyond.min(self.resampled.len())],
-        };
-
-        errors.max(drawn / self.borrowed)
     }
 }
 
@@ -253,7 +193,7 @@ mod tests {
     #[test]
     fn the_interval_of_pairs_is_students_by_hand() {
         let pairs = steady(&[(100.0, 110.0), (100.0, 120.0), (100.0, 130.0)]);
-        let estimate = Estimate::of_pairs(&pairs, 0.0, 99, 1);
+        let estimate = Estimate::of_pairs(&pairs, 0.0);
         let (low, high) = estimate.interval(0.05);
         let reach = 4.302_653 * 0.083_551 / 3.0_f64.sqrt();
         assert!((estimate.ratio() - 1.716_f64.cbrt()).abs() < 1e-12);
@@ -268,7 +208,7 @@ mod tests {
     fn two_samples_are_welchs() {
         let base = [1.0, 2.0, 3.0].map(f64::exp);
         let values = [2.0, 4.0, 6.0, 8.0].map(f64::exp);
-        let estimate = Estimate::of_samples(&base, &values, 0.0, 99, 1);
+        let estimate = Estimate::of_samples(&base, &values, 0.0);
         let mean = estimate.measured;
         assert!((mean.center - 3.0).abs() < 1e-12);
         assert!((mean.error - 2.0_f64.sqrt()).abs() < 1e-12);
@@ -291,8 +231,8 @@ mod tests {
                     (0..count).map(|_| (100.0 + next(), (100.0 + 4.0 * next()) * shift)).collect();
                 let (base, value): (Vec<f64>, Vec<f64>) = values.iter().copied().unzip();
                 let own = [
-                    Estimate::of_pairs(&pairs(&values), 0.0, 499, 3),
-                    Estimate::of_samples(&base, &value, 0.0, 499, 3),
+                    Estimate::of_pairs(&pairs(&values), 0.0),
+                    Estimate::of_samples(&base, &value, 0.0),
                 ];
                 // A prior that makes errors smaller, and one that makes them larger.
                 let borrowing = [0.25, 4.0].into_iter().flat_map(|factor| {
@@ -324,7 +264,7 @@ mod tests {
     fn no_other_comparison_says_more_than_the_rounding_of_figures_allows() {
         let values = steady(&[(100.0, 101.0), (100.0, 102.0), (100.0, 103.0)]);
         let rounding = 0.005;
-        let mut estimate = Estimate::of_pairs(&values, rounding, 99, 1);
+        let mut estimate = Estimate::of_pairs(&values, rounding);
         estimate.borrow_from(Prior { variance: 1e-12, freedom: 1000.0 });
         assert!((estimate.measured.error - rounding).abs() < 1e-12, "{:?}", estimate.measured);
     }
@@ -336,7 +276,7 @@ mod tests {
         let values: Vec<(f64, f64)> = (0..5)
             .map(|i| (100.0 * 1.01_f64.powi(2 * i), 100.0 * 1.01_f64.powi(2 * i + 1)))
             .collect();
-        let estimate = Estimate::of_pairs(&pairs(&values), 0.0, 99, 1);
+        let estimate = Estimate::of_pairs(&pairs(&values), 0.0);
         assert!((estimate.ratio() - 1.01).abs() < 1e-12);
         assert!(estimate.detrended.center.abs() < 1e-12);
         assert!(estimate.p_value() > 0.5);
@@ -346,12 +286,12 @@ mod tests {
 
     #[test]
     fn equal_values_show_nothing_and_a_change_without_noise_is_sure() {
-        let equal = Estimate::of_pairs(&pairs(&[(7.3, 7.3), (7.1, 7.1), (7.2, 7.2)]), 0.0, 99, 1);
+        let equal = Estimate::of_pairs(&pairs(&[(7.3, 7.3), (7.1, 7.1), (7.2, 7.2)]), 0.0);
         assert_eq!(equal.ratio(), 1.0);
         assert!(equal.p_value() > 0.5);
         let (low, high) = equal.interval(0.05);
         assert!((0.99..=1.0).contains(&low) && (1.0..1.01).contains(&high));
-        let halved = Estimate::of_pairs(&pairs(&[(8.0, 4.0), (8.0, 4.0), (8.0, 4.0)]), 0.0, 99, 1);
+        let halved = Estimate::of_pairs(&pairs(&[(8.0, 4.0), (8.0, 4.0), (8.0, 4.0)]), 0.0);
         assert!(halved.p_value() < 1e-12);
     }
 
@@ -359,7 +299,7 @@ mod tests {
     fn where_next_to_nothing_is_known_an_interval_still_ends_at_numbers() {
         // Two repeats, one of them four times as fast, among three hundred comparisons.
         let values = pairs(&[(100.0, 100.0), (100.0, 400.0)]);
-        let estimate = Estimate::of_pairs(&values, 0.0, 99, 1);
+        let estimate = Estimate::of_pairs(&values, 0.0);
         let (low, high) = estimate.interval(0.05 / 300.0);
         assert!(low < 1e-300 && high > 1e300, "{low} {high}");
         assert!(low.is_finite() && high.is_finite(), "{low} {high}");
@@ -378,10 +318,7 @@ mod tests {
                 block: pair.block,
             })
             .collect();
-        let (a, b) = (
-            Estimate::of_pairs(&pairs(&values), 0.0, 99, 1),
-            Estimate::of_pairs(&back, 0.0, 99, 1),
-        );
+        let (a, b) = (Estimate::of_pairs(&pairs(&values), 0.0), Estimate::of_pairs(&back, 0.0));
         let ((low, high), (back_low, back_high)) = (a.interval(0.05), b.interval(0.05));
         assert!((low * back_high - 1.0).abs() < 1e-12 && (high * back_low - 1.0).abs() < 1e-12);
         assert!((a.p_value() - b.p_value()).abs() < 1e-12);

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::metric::{THROUGHPUT, has_verdict};
 use super::power::REPEATS_CAP;
-use super::{Compared, ComparedStep, ComparedWork, Verdict, WorkVerdict};
+use super::{Compared, ComparedStep, ComparedWork, Verdict, WorkVerdict, equality};
 
 /// The name of exact work among the metrics that have a threshold.
 pub const WORK: &str = "work";
@@ -166,13 +166,13 @@ fn judge(row: &ComparedStep, threshold: f64) -> Judged {
     };
 
     let worst =
-        row.interval.map(|interval| if row.more_is_better { interval.low } else { interval.high });
+        row.equality.map(|interval| if row.more_is_better { interval.low } else { interval.high });
 
     match row.verdict {
         Verdict::Faster => Judged::Passed,
         Verdict::Slower if row.ratio.is_none_or(is_beyond) => Judged::Regressed,
         // Two values of zero have a ratio of 1 and no interval.
-        Verdict::Slower | Verdict::NoChangeShown | Verdict::TooNoisy => match worst {
+        Verdict::Slower | Verdict::Equal | Verdict::TooNoisy => match worst {
             Some(worst) if is_beyond(worst) => Judged::Doubtful,
             _ => Judged::Passed,
         },
@@ -200,7 +200,8 @@ pub fn repeats_to_judge(row: &ComparedStep, threshold: f64) -> Option<u32> {
     let apart = (limit.max(0.0).ln() - from.ln()).abs();
     let there = row.values.len().max(row.base_values.len()) as u32;
 
-    let power = row.family_power()?.with_added_repeats();
+    // That a regression is ruled out is a claim of each comparison by itself.
+    let power = row.power(equality::LEVEL).with_added_repeats();
     let needed = row.repeats_for(apart.exp_m1(), power)?;
     Some(needed.max(there + 1).min(REPEATS_CAP))
 }
@@ -217,7 +218,7 @@ mod tests {
             metric: metric.into(),
             more_is_better: metric == THROUGHPUT,
             ratio: values.map(|(_, ratio, _)| ratio),
-            interval: values.map(|(low, _, high)| Interval { low, high, confidence: 0.95 }),
+            equality: values.map(|(low, _, high)| Interval { low, high, confidence: 0.9 }),
             pairing: Pairing::Paired,
             verdict,
             ..ComparedStep::default()
@@ -253,7 +254,7 @@ mod tests {
 
     #[test]
     fn a_metric_with_a_threshold_that_nothing_has_is_doubtful() {
-        let same = row(THROUGHPUT, Verdict::NoChangeShown, Some((0.99, 1.0, 1.01)));
+        let same = row(THROUGHPUT, Verdict::Equal, Some((0.99, 1.0, 1.01)));
         let rows = vec![same, row("cpupq", Verdict::Faster, Some((0.8, 0.9, 0.95)))];
         assert_eq!(judged(rows.clone(), &[("cpupq", 0.1)]), Gate::Pass);
         assert_eq!(judged(rows, &[("cpupq", 0.1), ("w_amp", 0.1)]), Gate::Doubtful(Vec::new()));
@@ -272,10 +273,10 @@ mod tests {
             }
         };
         let noisy = five(Verdict::TooNoisy, (0.77, 0.947, 1.14));
-        // Two standard deviations take 5 pairs, and half of one takes 34, as power tables have it.
-        // Repeats that are added after a look need more.
+        // One-sided, two standard deviations take 4 pairs, and half of one takes 27, as power tables
+        // have it. Repeats that are added after a look need more.
         let size = |sizes: f64| 1.0 - (-0.1 * sizes).exp();
-        assert_eq!(repeats_to_judge(&noisy, size(2.0)), Some(8));
+        assert_eq!(repeats_to_judge(&noisy, size(2.0)), Some(7));
         let half = repeats_to_judge(&noisy, size(0.5)).unwrap();
         assert!((70..95).contains(&half), "{half}");
         assert_eq!(repeats_to_judge(&noisy, 0.001), Some(REPEATS_CAP));
@@ -305,7 +306,7 @@ mod tests {
 
     #[test]
     fn a_threshold_below_the_effect_applies_too() {
-        let same = row(THROUGHPUT, Verdict::NoChangeShown, Some((0.98, 1.0, 1.02)));
+        let same = row(THROUGHPUT, Verdict::Equal, Some((0.98, 1.0, 1.02)));
         assert_eq!(judged(vec![same.clone()], &[]), Gate::Pass);
         assert_eq!(judged(vec![same], &[(THROUGHPUT, 0.01)]), Gate::Doubtful(vec![0]));
     }
@@ -322,7 +323,7 @@ mod tests {
     #[test]
     fn costs_count_where_they_have_a_threshold_and_more_is_worse() {
         let rows = vec![
-            row(THROUGHPUT, Verdict::NoChangeShown, Some((0.99, 1.0, 1.01))),
+            row(THROUGHPUT, Verdict::Equal, Some((0.99, 1.0, 1.01))),
             row("cpupq", Verdict::Slower, Some((1.1, 1.2, 1.3))),
             row("rpq", Verdict::TooNoisy, Some((0.5, 1.0, 2.0))),
         ];
@@ -335,11 +336,11 @@ mod tests {
     #[test]
     fn own_cpu_shows_regressions_and_leaves_doubts_to_throughput() {
         let own = |verdict, values| row("own_cpu_us_per_op", verdict, values);
-        let same = || row(THROUGHPUT, Verdict::NoChangeShown, Some((0.99, 1.0, 1.01)));
+        let same = || row(THROUGHPUT, Verdict::Equal, Some((0.99, 1.0, 1.01)));
         let noisy = || row(THROUGHPUT, Verdict::TooNoisy, Some((0.7, 1.0, 1.4)));
         let more = || own(Verdict::Slower, Some((1.1, 1.2, 1.3)));
         let unknown = || own(Verdict::TooNoisy, Some((0.7, 1.0, 1.4)));
-        let equal = || own(Verdict::NoChangeShown, Some((0.99, 1.0, 1.01)));
+        let equal = || own(Verdict::Equal, Some((0.99, 1.0, 1.01)));
         assert_eq!(judged(vec![same(), more()], &[]), Gate::Regressed(vec![1]));
         assert_eq!(judged(vec![noisy(), more()], &[]), Gate::Regressed(vec![1]));
         assert_eq!(judged(vec![same(), unknown()], &[]), Gate::Pass);
@@ -399,7 +400,7 @@ mod tests {
 
     #[test]
     fn none_of_it_on_either_side_passes() {
-        let mut none = row("rpq", Verdict::NoChangeShown, None);
+        let mut none = row("rpq", Verdict::Equal, None);
         none.ratio = Some(1.0);
         assert_eq!(judged(vec![none], &[("rpq", 0.1)]), Gate::Pass);
     }

@@ -21,13 +21,11 @@
 //! A comparison has no verdict of its own. With many comparisons some look like changes by chance,
 //! so a family of them is decided together, and every row waits as a draft until all are there.
 //! Logarithms of ratios are compared rather than values, because noise is a share of a value.
-//! Random numbers have a fixed seed, so that the same figures always give the same verdicts. What a
-//! comparison says about itself is a value (`reason`), so no sentence is ever taken apart again.
+//! The same figures always give the same verdicts. What a comparison says about itself is a value (`reason`), so no sentence is ever taken apart again.
 //!
 //! `docs/statistics.md` explains the computations, what they rest on, and where they fail.
 
 mod anova;
-mod bootstrap;
 mod borrowed;
 mod databases;
 mod decision;
@@ -36,6 +34,7 @@ mod difference;
 mod draft;
 mod drift;
 mod effects;
+mod equality;
 mod estimate;
 pub(crate) mod family;
 mod gate;
@@ -113,10 +112,6 @@ pub struct CompareOptions {
     /// Comparisons lend each other what they know about noise. Otherwise each rests on its own
     /// repeats alone: simulations compare the two.
     pub lend_spreads: bool,
-    /// Resamples of each bootstrap.
-    pub resamples: u32,
-    /// The seed of the resamples.
-    pub seed: u64,
     /// Metrics to compare in addition to [`VERDICT_METRICS`]: names for
     /// [`words::Metric::named`].
     pub metrics: Vec<String>,
@@ -153,8 +148,6 @@ impl Default for CompareOptions {
             effect: EFFECT,
             error_rate: 0.05,
             lend_spreads: true,
-            resamples: 1999,
-            seed: 1,
             metrics: vec!["cpupq".to_owned()],
             shown_metrics: Vec::new(),
             requirements: Vec::new(),
@@ -234,8 +227,17 @@ pub struct ComparedStep {
     /// Target / base: for pairs, the geometric mean of their ratios; otherwise the ratio of the
     /// geometric means.
     pub ratio: Option<f64>,
-    /// The interval that holds the true ratio; `None` without repeats.
+    /// The interval that holds the true ratio, with the confidence at which its verdict was decided:
+    /// that of [`Self::equality`] if it is [`Verdict::Equal`], else that of its family. `None`
+    /// without repeats.
     pub interval: Option<Interval>,
+    /// The interval by which a change for the worse is ruled out: its two ends have an error rate of
+    /// 5 % each. `None` without repeats.
+    #[serde(skip)]
+    pub equality: Option<Interval>,
+    /// The error rate at which its family shows changes; `None` without repeats.
+    #[serde(skip)]
+    pub family_level: Option<f64>,
     /// The repeats that are compared with each other.
     pub pairing: Pairing,
     /// The machines that measured the values.
@@ -317,9 +319,9 @@ impl ComparedStep {
         self.values.len().min(self.base_values.len()) as u32
     }
 
-    /// Returns the power at the confidence of its interval, which is that of its family.
+    /// Returns the power to show a change among those of its family.
     fn family_power(&self) -> Option<PowerAnalysis> {
-        Some(self.power(1.0 - self.interval?.confidence))
+        Some(self.power(self.family_level?))
     }
 
     /// Returns the power where a comparison is decided at this level.
@@ -479,8 +481,8 @@ pub enum Verdict {
     Faster,
     /// A change for the worse is shown.
     Slower,
-    /// No change is shown, and a change that matters is ruled out.
-    NoChangeShown,
+    /// No change is shown, and one that matters is ruled out: equal within `effect`.
+    Equal,
     /// No change is shown, but a change that matters is possible.
     TooNoisy,
     /// There is no second repeat to tell a change from noise.
@@ -504,7 +506,7 @@ impl fmt::Display for Verdict {
         f.pad(match self {
             Self::Faster => "faster",
             Self::Slower => "slower",
-            Self::NoChangeShown => "no change shown",
+            Self::Equal => "equal",
             Self::TooNoisy => "too noisy to say",
             Self::Single => "single run",
             Self::Invalid => "invalid",

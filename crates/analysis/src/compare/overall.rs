@@ -90,7 +90,6 @@ fn of_steps(
         samples,
         NamedSide { name: &options.base, side: &Side::mean_of(&of_base) },
         NamedSide { name: target, side: &Side::mean_of(&of_target) },
-        options,
     );
 
     // Each target has one mean, so it is a family of its own.

@@ -2,6 +2,7 @@
 
 use super::Pairing;
 use super::borrowed::REPEATS_MIN;
+use super::equality;
 use super::looks::{Evidence, Looks};
 
 /// The probability with which a real change is shown.
@@ -49,10 +50,14 @@ impl PowerAnalysis {
     /// comparison whose logarithm of the ratio stays at `center`: show a change, or rule out one of
     /// `effect`. At most [`REPEATS_CAP`], which means that or more.
     pub fn repeats_to_decide(self, center: f64, spread: f64, effect: f64, measured: u32) -> u32 {
+        let reach =
+            |power: Self, repeats: u32| power.errors(repeats) * spread / f64::from(repeats).sqrt();
+        let equality = Self { level: equality::LEVEL, ..self };
         let is_enough = |repeats: &u32| {
-            let reach = self.errors(*repeats) * spread / f64::from(*repeats).sqrt();
-            let [low, high] = [center - reach, center + reach].map(f64::exp_m1);
-            low > 0.0 || high < 0.0 || (low >= -effect && high <= effect)
+            let is_shown = center.abs() > reach(self, *repeats);
+            let of_equality = reach(equality, *repeats);
+            let [low, high] = [center - of_equality, center + of_equality].map(f64::exp_m1);
+            is_shown || (low >= -effect && high <= effect)
         };
         let first = measured.saturating_add(1).max(2);
         (first..REPEATS_CAP).find(is_enough).unwrap_or(REPEATS_CAP)

@@ -191,9 +191,9 @@ impl fmt::Display for Note {
             ),
             Self::Family { family, comparison_count, shown_count, level_min, level_max } => write!(
                 f,
-                "{} of {family}: {}; the confidence of each interval is {}",
+                "{} of {family}: {}; the confidence of each interval is {}, and 90% where it shows that both are equal",
                 counted(*comparison_count, "comparison"),
-                shown_changes(*shown_count, *level_max),
+                shown_changes(*shown_count),
                 confidence(*level_min, *level_max),
             ),
             Self::SharedLoads { cell_count, of } => write!(
@@ -232,14 +232,12 @@ fn confidence(level_min: f64, level_max: f64) -> String {
     if level_min < level_max { format!("{low}% to {high}%, by target") } else { format!("{low}%") }
 }
 
-fn shown_changes(count: usize, level: f64) -> String {
-    if count == 0 {
-        return "none shows a change".to_owned();
+fn shown_changes(count: usize) -> String {
+    match count {
+        0 => "none shows a change".to_owned(),
+        1 => "1 shows a change".to_owned(),
+        count => format!("{count} show a change"),
     }
-
-    let verb = if count == 1 { "shows" } else { "show" };
-    let level = percent(level);
-    format!("{count} {verb} a change, each with an error probability of at most {level}%")
 }
 
 /// Formats a share in percent with three significant digits, but with all of its nines: `5`,

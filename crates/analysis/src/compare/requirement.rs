@@ -124,7 +124,7 @@ pub(super) fn judge(samples: &Samples<'_>, options: &CompareOptions) -> Vec<Requ
     let mut undecided = Vec::new();
     for requirement in &options.requirements {
         for step in samples.measured_at(&requirement.step) {
-            undecided.push(draft(samples, step, requirement, options));
+            undecided.push(draft(samples, step, requirement));
         }
     }
 
@@ -138,7 +138,6 @@ fn draft(
     samples: &Samples<'_>,
     TargetStep { place, target }: TargetStep<'_>,
     requirement: &Requirement,
-    options: &CompareOptions,
 ) -> Undecided {
     let looks = samples.looks();
     let Side { mut values, mut reasons, invalid, .. } =
@@ -155,7 +154,7 @@ fn draft(
         values.sort_by_key(TimedSample::machine_and_order);
         let rounding = values.iter().map(|value| value.rounding).fold(0.0, f64::max);
         let pairs: Vec<Pair> = values.iter().map(|value| value.beside(requirement.value)).collect();
-        let of_pairs = Estimate::of_pairs(&pairs, rounding, options.resamples, options.seed);
+        let of_pairs = Estimate::of_pairs(&pairs, rounding);
         estimate = Some(of_pairs.for_looks(looks));
     } else if has_repeats {
         reasons.push(Reason::NoRatioToBound);

@@ -16,8 +16,8 @@ use super::system_calls::compare_system_calls;
 use super::waits::compare_waits;
 use super::work::compare_work;
 use super::{
-    CompareOptions, Compared, ComparedStep, Interval, Looks, Pairing, Verdict, databases, family,
-    requirement,
+    CompareOptions, Compared, ComparedStep, Interval, Looks, Pairing, Verdict, databases, equality,
+    family, requirement,
 };
 use crate::figures::Figures;
 use crate::order::distinct;
@@ -32,7 +32,7 @@ pub fn compare(figures: &Figures, options: &CompareOptions) -> Compared {
     for &TargetStep { place, target } in &comparisons {
         let targets = TargetPair { place, base: &options.base, target };
         for metric in options.all_metrics(&options.metrics) {
-            drafts.extend(draft(&samples, targets, metric, options));
+            drafts.extend(draft(&samples, targets, metric));
         }
     }
 
@@ -188,17 +188,26 @@ impl UndecidedRow {
         let repeats_help = !estimate.is_coarse;
         let row = &mut self.row;
         let (low, high) = estimate.interval(level);
-        row.interval = Some(Interval { low, high, confidence: 1.0 - level });
+        let of_family = Interval { low, high, confidence: 1.0 - level };
+        let of_equality = equality::interval(estimate);
+        row.interval = Some(of_family);
+        row.equality = Some(of_equality);
+        row.family_level = Some(level);
 
         let is_more = low > 1.0;
         let is_less = high < 1.0;
         row.verdict = if is_more || is_less {
             if is_more == row.more_is_better { Verdict::Faster } else { Verdict::Slower }
-        } else if low >= 1.0 - options.effect && high <= 1.0 + options.effect {
-            Verdict::NoChangeShown
+        } else if equality::is_within(of_equality, options.effect) {
+            Verdict::Equal
         } else {
             Verdict::TooNoisy
         };
+
+        // What is shown beside a verdict is what it rests on.
+        if row.verdict == Verdict::Equal {
+            row.interval = row.equality;
+        }
 
         if row.verdict == Verdict::TooNoisy {
             self.say_if_apart();

@@ -88,7 +88,7 @@ pub struct WithoutEffect {
     /// The number of these levels.
     pub level_count: usize,
     /// The comparisons that rule out an effect that matters.
-    pub no_change_shown: usize,
+    pub equal: usize,
     /// The comparisons that are too noisy to say.
     pub too_noisy: usize,
     /// The comparisons without a verdict: measured once, or not comparable.
@@ -105,7 +105,7 @@ pub struct TargetAnswer {
     /// The steps in which it is shown to be slower, the largest change first.
     pub slower: Vec<Change>,
     /// The number of comparisons that show no change and rule out one that matters.
-    pub no_change_shown: usize,
+    pub equal: usize,
     /// The number of comparisons that can't rule out a change that matters.
     pub too_noisy: usize,
     /// Steps that were measured once, in the order of ratios.
@@ -277,7 +277,7 @@ impl TargetAnswer {
                 (Verdict::Faster, Some(change)) => answer.faster.push(change),
                 (Verdict::Slower, Some(change)) => answer.slower.push(change),
                 (Verdict::Single, Some(change)) => answer.single.push(change),
-                (Verdict::NoChangeShown, _) => answer.no_change_shown += 1,
+                (Verdict::Equal, _) => answer.equal += 1,
                 (Verdict::TooNoisy, _) => answer.too_noisy += 1,
                 _ => answer.not_compared += 1,
             }
@@ -292,7 +292,7 @@ impl TargetAnswer {
     /// Returns the number of comparisons of this target.
     pub fn comparison_count(&self) -> usize {
         let changes = self.faster.len() + self.slower.len() + self.single.len();
-        changes + self.no_change_shown + self.too_noisy + self.not_compared
+        changes + self.equal + self.too_noisy + self.not_compared
     }
 
     /// Returns true if a comparison is missing: of one step, or all of them.
@@ -368,11 +368,11 @@ impl WithoutEffect {
 
         let mut summary = Self { level_count: levels.len(), ..Self::default() };
         for FactorAnswer { outcome, .. } in &levels {
-            summary.no_change_shown += outcome.no_change_shown;
+            summary.equal += outcome.equal;
             summary.too_noisy += outcome.too_noisy;
             summary.not_compared += outcome.comparison_count();
         }
-        summary.not_compared -= summary.no_change_shown + summary.too_noisy;
+        summary.not_compared -= summary.equal + summary.too_noisy;
         summary
     }
 }
@@ -436,13 +436,13 @@ mod tests {
 
     #[test]
     fn each_comparison_counts_once_and_the_largest_changes_come_first() {
-        use Verdict::{Faster, Invalid, NoChangeShown, Slower, TooNoisy};
+        use Verdict::{Equal, Faster, Invalid, Slower, TooNoisy};
         let rows = [
             ("q1", Faster, 1.2),
             ("q2", Faster, 1.5),
             ("q3", Slower, 0.9),
             ("q4", Slower, 0.5),
-            ("q5", NoChangeShown, 1.0),
+            ("q5", Equal, 1.0),
             ("q6", TooNoisy, 1.1),
             ("q7", Invalid, 1.0),
         ];
@@ -454,7 +454,7 @@ mod tests {
         };
         assert_eq!(steps(&target.faster), ["q2", "q1"]);
         assert_eq!(steps(&target.slower), ["q4", "q3"]);
-        let counts = (target.no_change_shown, target.too_noisy, target.not_compared);
+        let counts = (target.equal, target.too_noisy, target.not_compared);
         assert_eq!(counts, (1, 1, 1));
         assert_eq!(target.comparison_count(), 7);
         assert_eq!(answer.repeats, Some((5, 5)));

@@ -431,7 +431,7 @@ impl<'a> Case<'a> {
     /// those of the whole host.
     pub(super) fn evidence(&self) -> Vec<Evidence> {
         let throughput = Pair { base: self.base.throughput, value: self.side.throughput };
-        let is_noise = matches!(self.compared.verdict, Verdict::TooNoisy | Verdict::NoChangeShown);
+        let is_noise = matches!(self.compared.verdict, Verdict::TooNoisy | Verdict::Equal);
         let throughput = Evidence::throughput(&self.rate(), throughput);
         let mut evidence = vec![Evidence { is_noise, ..throughput }];
 

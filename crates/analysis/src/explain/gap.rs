@@ -124,7 +124,7 @@ pub(super) fn single<'a>(cases: &'a [Case<'a>]) -> Vec<&'a Case<'a>> {
     // A target with verdicts has causes there, though its load may have been measured once.
     let is_of_several = |case: &&Case<'_>| {
         let verdict = case.compared.verdict;
-        verdict.is_change() || matches!(verdict, Verdict::NoChangeShown | Verdict::TooNoisy)
+        verdict.is_change() || matches!(verdict, Verdict::Equal | Verdict::TooNoisy)
     };
 
     let with_verdicts = distinct(cases.iter().filter(is_of_several).map(Case::who));

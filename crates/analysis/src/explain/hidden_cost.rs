@@ -24,7 +24,7 @@ pub(super) fn explain<'a>(context: Context<'a>, cases: &'a [Case<'a>]) -> Vec<Ex
         let is_large = ratio.max(1.0 / ratio) >= 1.0 + HIDDEN_CHANGE;
 
         let throughput = case.compared.verdict;
-        let is_hidden = matches!(throughput, Verdict::NoChangeShown | Verdict::TooNoisy);
+        let is_hidden = matches!(throughput, Verdict::Equal | Verdict::TooNoisy);
 
         let key = (&cost.cell.target, cost.verdict);
         (is_shown && is_large && is_hidden).then_some((key, (cost, case)))

@@ -22,7 +22,7 @@ struct SettingWithoutEffect<'a> {
 pub(super) fn explain<'a>(context: Context<'a>, cases: &'a [Case<'a>]) -> Vec<Explanation<'a>> {
     let of_targets = grouped(cases.iter().map(|case| (case.who(), case))).into_iter();
     let of_targets = of_targets.filter_map(|(who, cases)| {
-        let is_without = |case: &&Case<'_>| case.compared.verdict == Verdict::NoChangeShown;
+        let is_without = |case: &&Case<'_>| case.compared.verdict == Verdict::Equal;
         let setting = cases[0].difference.only_setting()?;
         let without = SettingWithoutEffect {
             who,

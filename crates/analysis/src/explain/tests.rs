@@ -134,7 +134,6 @@ fn repeated(costs: &[Cost<'_>]) -> Figures {
 fn compared(figures: &Figures) -> Compared {
     let options = CompareOptions {
         base: figures.rows[0].cell.target.clone(),
-        resamples: 200,
         metrics: vec!["own_cpu_us_per_op".to_owned()],
         ..CompareOptions::default()
     };

@@ -161,7 +161,7 @@ fn agreement(work: &ComparedWork, time: Option<&ComparedStep>) -> Option<Agreeme
                 Agreement::SmallPart
             }
         }
-        Some(Verdict::NoChangeShown) => Agreement::SameTime,
+        Some(Verdict::Equal) => Agreement::SameTime,
         Some(Verdict::TooNoisy) => Agreement::NoisyTime,
         _ => Agreement::UnknownTime,
     })

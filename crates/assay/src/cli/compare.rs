@@ -85,11 +85,11 @@ pub struct CompareArgs {
     /// metric, or `work=1` for exact work [default: any change that is shown]. May be repeated
     #[arg(long = "threshold", value_name = "[METRIC=]PERCENT")]
     pub thresholds: Vec<Threshold>,
-    /// The smallest change that matters, in percent: `no change shown` means that any change is
-    /// smaller than this [default: 3, or the `effect` of the plan of a run until decided]
+    /// The smallest change that matters, in percent: `equal` means that any change is smaller than
+    /// this [default: 3, or the `effect` of the plan of a run until decided]
     #[arg(long, value_name = "PERCENT", value_parser = percent_above_zero)]
     pub effect: Option<f64>,
-    /// The accepted share of false verdicts among all verdicts of faster or slower, in percent
+    /// Of how many tables of equal targets, in percent, may any show something faster or slower
     #[arg(long, value_name = "PERCENT", default_value_t = ERROR_RATE, value_parser = error_percent)]
     pub error_rate: f64,
     /// The output format

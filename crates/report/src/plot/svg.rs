@@ -215,7 +215,7 @@ pub(super) fn cut(name: &str, width: f64) -> String {
 pub(super) const MARKS: [(Tone, &str); 6] = [
     (Tone::Faster, "faster than the base"),
     (Tone::Slower, "slower than the base"),
-    (Tone::Plain, "no change shown"),
+    (Tone::Plain, "equal: a change that matters is ruled out"),
     (Tone::Noisy, "too noisy to say"),
     (Tone::Unjudged, "measured once: no verdict"),
     (Tone::SlaMissed, RATE_MISSED),

@@ -246,11 +246,9 @@ impl<'a> AnswerWriter<'a> {
     /// Counts the comparisons that show no change, by the reason.
     fn without_change(&self, target: &TargetAnswer) -> Vec<String> {
         let all = target.comparison_count();
-        let no_change = self.no_change();
-
         let texts = [
             count_text(target.too_noisy, all, IS, " too noisy to say"),
-            count_text(target.no_change_shown, all, SHOWS, &no_change),
+            count_text(target.equal, all, IS, &self.equal()),
             count_text(target.single.len(), all, WAS, " measured once"),
             count_text(target.not_compared, all, IS, " not compared"),
         ];
@@ -258,9 +256,9 @@ impl<'a> AnswerWriter<'a> {
         texts.into_iter().flatten().collect()
     }
 
-    /// Returns ` no change of 3% or more`.
-    fn no_change(&self) -> String {
-        format!(" no change of {} or more", percent(self.answer.effect))
+    /// Returns ` equal within 3%`.
+    fn equal(&self) -> String {
+        format!(" equal within {}", percent(self.answer.effect))
     }
 
     /// Returns the numbers of faster and slower targets, and the best and worst target.
@@ -305,16 +303,16 @@ impl<'a> AnswerWriter<'a> {
 
     /// Returns what follows the verb about a target with this outcome.
     fn what(&self, outcome: Outcome, place: &str) -> String {
-        let no_change = self.no_change();
+        let equal = self.equal();
 
         match outcome {
             Outcome::Faster => format!(" faster in some {place}"),
             Outcome::Slower => format!(" slower in some {place}"),
             Outcome::Both => format!(" faster in some {place} and slower in others"),
-            Outcome::NoChange => no_change,
+            Outcome::Equal => equal,
             Outcome::TooNoisy => " too noisy to say".to_owned(),
             Outcome::PartlyTooNoisy => {
-                format!("{no_change} in some {place} and too much noise in others")
+                format!("{equal} in some {place} and too noisy in others")
             }
             Outcome::Single => " measured once".to_owned(),
             Outcome::NotCompared => " not compared".to_owned(),
@@ -376,7 +374,7 @@ enum Outcome {
     Faster,
     Slower,
     Both,
-    NoChange,
+    Equal,
     TooNoisy,
     PartlyTooNoisy,
     Single,
@@ -389,7 +387,7 @@ impl Outcome {
         Self::Faster,
         Self::Slower,
         Self::Both,
-        Self::NoChange,
+        Self::Equal,
         Self::TooNoisy,
         Self::PartlyTooNoisy,
         Self::Single,
@@ -408,10 +406,10 @@ impl Outcome {
             return Self::Slower;
         }
 
-        match (target.no_change_shown, target.too_noisy) {
+        match (target.equal, target.too_noisy) {
             (0, 0) if target.single.is_empty() => Self::NotCompared,
             (0, 0) => Self::Single,
-            (_, 0) => Self::NoChange,
+            (_, 0) => Self::Equal,
             (0, _) => Self::TooNoisy,
             _ => Self::PartlyTooNoisy,
         }
@@ -419,8 +417,13 @@ impl Outcome {
 
     fn verb(self) -> Verb {
         match self {
-            Self::Faster | Self::Slower | Self::Both | Self::TooNoisy | Self::NotCompared => IS,
-            Self::NoChange | Self::PartlyTooNoisy => SHOWS,
+            Self::Faster
+            | Self::Slower
+            | Self::Both
+            | Self::Equal
+            | Self::TooNoisy
+            | Self::PartlyTooNoisy
+            | Self::NotCompared => IS,
             Self::Single => WAS,
         }
     }

@@ -64,7 +64,7 @@ fn counts(answer: &Answer) -> String {
     let counted_verdicts = [
         (targets().map(|target| target.faster.len()).sum::<usize>(), "faster"),
         (targets().map(|target| target.slower.len()).sum(), "slower"),
-        (targets().map(|target| target.no_change_shown).sum(), "without change"),
+        (targets().map(|target| target.equal).sum(), "equal"),
         (targets().map(|target| target.too_noisy).sum(), "too noisy"),
         (targets().map(|target| target.not_compared).sum(), "not compared"),
     ];

@@ -95,8 +95,8 @@ fn paragraphs(all_rows: &[&ComparedStep], limits: &Limits, notes: &[String]) -> 
     let mut texts = vec![repeats_used(&rows)];
     if rows.iter().any(|row| row.interval.is_some()) {
         texts.push(format!(
-            "Each ratio has a confidence interval. Of all verdicts of faster or slower, at most {} are expected to be false. \
-             \"No change shown\" means that the whole interval is within {} of 1.",
+            "Each ratio has a confidence interval. If nothing changed, at most {} of such tables show anything faster or slower. \
+             \"Equal\" means that a change of {} or more is ruled out, with an error rate of 5% for each direction.",
             percent(limits.error_rate),
             percent(limits.effect),
         ));

@@ -104,6 +104,11 @@ fn row(
 ) -> ComparedStep {
     let (.., group, _) = steps.iter().find(|known| known.0 == step).unwrap();
     let is_single = repeats == 1;
+    let interval = (!is_single).then_some(Interval {
+        low: ratio - half,
+        high: ratio + half,
+        confidence: 0.98,
+    });
     ComparedStep {
         cell: record::CellKey::new(target, None, 1, 0),
         workload: "insert".into(),
@@ -115,11 +120,9 @@ fn row(
         base_values: samples(base, repeats),
         values: samples(base * ratio, repeats),
         ratio: Some(ratio),
-        interval: (!is_single).then_some(Interval {
-            low: ratio - half,
-            high: ratio + half,
-            confidence: 0.98,
-        }),
+        interval,
+        equality: interval,
+        family_level: (!is_single).then_some(0.02),
         pairing: if is_single { Pairing::Single } else { Pairing::Paired },
         machines: ComparedMachines::default(),
         verdict,
@@ -158,7 +161,7 @@ fn comparison_of(rows: Vec<ComparedStep>) -> Compared {
 
 /// Two targets; one has every kind of verdict.
 fn with_repeats() -> Compared {
-    use Verdict::{Faster, Invalid, NoChangeShown, NotComparable, Slower, TooNoisy};
+    use Verdict::{Equal, Faster, Invalid, NotComparable, Slower, TooNoisy};
     let mut rows = Vec::new();
     for (target, verdicts) in [
         (
@@ -166,7 +169,7 @@ fn with_repeats() -> Compared {
             [
                 (0.943, 0.02, Slower),
                 (1.08, 0.03, Faster),
-                (1.002, 0.012, NoChangeShown),
+                (1.002, 0.012, Equal),
                 (0.97, 0.08, TooNoisy),
                 (1.0, 0.0, Invalid),
             ],
@@ -175,8 +178,8 @@ fn with_repeats() -> Compared {
             TARGETS[2],
             [
                 (0.961, 0.03, Slower),
-                (0.999, 0.02, NoChangeShown),
-                (1.01, 0.02, NoChangeShown),
+                (0.999, 0.02, Equal),
+                (1.01, 0.02, Equal),
                 (1.2, 0.05, Faster),
                 (1.0, 0.0, NotComparable),
             ],
@@ -335,7 +338,7 @@ fn tests_are_rows_and_targets_columns() {
             let verdict = match ratio {
                 0.83 => Verdict::Slower,
                 1.2 => Verdict::Faster,
-                _ => Verdict::NoChangeShown,
+                _ => Verdict::Equal,
             };
             rows.push(row(SYSBENCH, (target, step, THROUGHPUT, base), (ratio, 0.025, verdict), 5));
             rows.push(row(
@@ -485,7 +488,7 @@ fn scripts_get_what_is_promised() {
 
 #[test]
 fn the_noise_of_a_target_against_itself() {
-    let verdicts = [Verdict::NoChangeShown, Verdict::Slower, Verdict::TooNoisy];
+    let verdicts = [Verdict::Equal, Verdict::Slower, Verdict::TooNoisy];
     let rows = INSERT.iter().zip(verdicts).zip([1.001, 0.96, 1.02]);
     let rows = rows.map(|((&(step, .., base), verdict), ratio)| {
         let mut row = row(INSERT, (TARGETS[1], step, THROUGHPUT, base), (ratio, 0.02, verdict), 5);

@@ -103,7 +103,7 @@ enum Without {
 fn causes_without_work(witnesses: &Witnesses<'_>) -> Without {
     let time = witnesses.time.map(|time| time.verdict);
     match witnesses.cpu {
-        Some(Verdict::NoChangeShown) => Without::Waits,
+        Some(Verdict::Equal) => Without::Waits,
         Some(cpu @ (Verdict::Slower | Verdict::Faster)) if Some(cpu) == time => Without::Memory,
         _ => Without::Either,
     }

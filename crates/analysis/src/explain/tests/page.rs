@@ -352,7 +352,7 @@ fn all_others<'a>(
         work(Agreement::SmallPart, None, 2),
         work(Agreement::Opposite, None, 1),
         work(Agreement::SameWork, None, 1),
-        work(Agreement::SameWork, Some(Verdict::NoChangeShown), 1),
+        work(Agreement::SameWork, Some(Verdict::Equal), 1),
         work(Agreement::SameWork, Some(Verdict::Slower), 1),
         work(Agreement::SameTime, None, 1),
         work(Agreement::NoisyTime, None, 1),

@@ -34,7 +34,7 @@ fn profiles() -> Vec<Profile> {
 /// Returns the effects of `a`, at level 1, and of `b`, at levels 1 and 2.
 fn found(figures: &Figures) -> Effects {
     let factors = Factors::find(&profiles(), &["old.base".to_owned()]).factors;
-    let options = CompareOptions { resamples: 499, ..CompareOptions::default() };
+    let options = CompareOptions { ..CompareOptions::default() };
     let mut found = effects(figures, factors, &options);
     found.rows.retain(|row| row.compared.metric == "throughput");
     found

@@ -30,8 +30,7 @@ fn row(target: &str, repeat: u32, files: f64) -> Row {
 
 /// Returns the reasons in the comparison of each metric.
 fn reasons(figures: &Figures) -> BTreeMap<String, Vec<String>> {
-    let options =
-        CompareOptions { base: "old.c".to_owned(), resamples: 200, ..CompareOptions::default() };
+    let options = CompareOptions { base: "old.c".to_owned(), ..CompareOptions::default() };
     let told = |row: ComparedStep| (row.metric, row.reasons);
     compare(figures, &options).rows.into_iter().map(told).collect()
 }

@@ -30,7 +30,7 @@ fn is_changed(compared: &Compared) -> bool {
 
 fn is_unchanged(compared: &Compared) -> bool {
     let mut throughput = compared.rows.iter().filter(|row| row.metric == THROUGHPUT);
-    throughput.any(|row| row.verdict == Verdict::NoChangeShown)
+    throughput.any(|row| row.verdict == Verdict::Equal)
 }
 
 /// Returns the largest share that chance makes of a rate of 5 %.

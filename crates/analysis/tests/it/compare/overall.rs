@@ -9,8 +9,7 @@ use crate::simulations::{at_most, simulations};
 const TARGET: &str = "new1.base";
 
 fn overall(figures: &Figures) -> Vec<Overall> {
-    let options =
-        CompareOptions { base: BASE.to_owned(), resamples: 499, ..CompareOptions::default() };
+    let options = CompareOptions { base: BASE.to_owned(), ..CompareOptions::default() };
     compare(figures, &options).overall
 }
 

@@ -1,7 +1,9 @@
 //! The frequency of correct verdicts where the truth is known. The figures are in
 //! `docs/statistics.md`.
 
-use analysis::compare::{CompareOptions, Compared, ComparedStep, Pairing, Verdict, compare};
+use analysis::compare::{
+    CompareOptions, Compared, ComparedStep, Gate, Pairing, Thresholds, Verdict, compare, gate,
+};
 
 use super::machine::{BASE, DRIFTS, Drift, NOISES, Noise, Order, Random, Steps, Truth};
 use crate::simulations::{at_most, simulations};
@@ -19,12 +21,7 @@ macro_rules! tell {
 }
 
 pub fn options() -> CompareOptions {
-    CompareOptions {
-        base: BASE.to_owned(),
-        resamples: 499,
-        metrics: Vec::new(),
-        ..CompareOptions::default()
-    }
+    CompareOptions { base: BASE.to_owned(), metrics: Vec::new(), ..CompareOptions::default() }
 }
 
 fn is_shown(row: &ComparedStep) -> bool {
@@ -262,6 +259,45 @@ fn three_repeats_of_many_steps_show_what_three_repeats_of_one_step_cannot() {
     let (alone, lent) = (found(false), found(true));
     tell!("of changes of 3 % in 12 of 24 steps: {alone} alone, {lent} with borrowed spreads");
     assert!(alone < 0.2 && lent > 0.6, "{alone} {lent}");
+}
+
+#[test]
+fn more_repeats_show_a_small_change_of_one_step_among_many_more_often() {
+    let found = |repeats| {
+        let truth = Truth { ratios: &[0.98], repeats, steps: 24, changed_steps: 1, ..Truth::EQUAL };
+        share(truth, simulations(500), |compared| is_shown(&compared.rows[0]))
+    };
+    let shares = [5, 7, 8, 10, 14].map(found);
+    tell!("2 % in one of 24 steps with 5, 7, 8, 10 and 14 repeats: {shares:?}");
+    assert!(shares.is_sorted(), "{shares:?}");
+    assert!(shares[3] > 0.75 && shares[4] > 0.9, "{shares:?}");
+}
+
+#[test]
+fn equal_steps_pass_the_gate_and_one_at_the_threshold_does_not() {
+    let times = simulations(500);
+    let passes = |ratios| {
+        let truth = Truth { ratios, repeats: 5, steps: 24, changed_steps: 1, ..Truth::EQUAL };
+        share(truth, times, |compared| gate(compared, &Thresholds::default()) == Gate::Pass)
+    };
+    let (equal, at_threshold) = (passes(&[1.0]), passes(&[0.97]));
+    tell!("24 steps pass the gate: {equal}; if one has lost 3 %: {at_threshold}");
+    assert!(equal > 0.85, "{equal}");
+    assert!(at_threshold <= at_most(0.05, times), "{at_threshold}");
+}
+
+#[test]
+fn targets_that_differ_by_what_matters_are_called_equal_at_most_at_the_error_rate() {
+    let times = simulations(2000);
+    for noise in [Noise::Normal, Noise::HeavyTailed, Noise::TwoModes] {
+        for (repeats, is_open_ended) in [(3, false), (5, false), (10, false), (10, true)] {
+            let truth = Truth { noise, repeats, is_open_ended, ratios: &[0.97], ..Truth::EQUAL };
+            let equal = |compared: &Compared| compared.rows[0].verdict == Verdict::Equal;
+            let share = share(truth, times, equal);
+            tell!("equal although 3 % differ: {noise:?}, {repeats}, {is_open_ended}: {share}");
+            assert!(share <= at_most(0.05, times), "{noise:?} {repeats}: {share}");
+        }
+    }
 }
 
 #[test]

@@ -344,7 +344,7 @@ mod tests {
             more_is_better: false,
             ..row(Verdict::Slower, None)
         };
-        let same = row(Verdict::NoChangeShown, None);
+        let same = row(Verdict::Equal, None);
         let all = [&same, &own, &same, &own];
         assert_eq!(by_metric(Some(&all[3..]), &all), "own CPU per operation in 1 of 2 comparisons");
         assert_eq!(

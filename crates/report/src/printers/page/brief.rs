@@ -27,7 +27,7 @@ const COUNTED: [(Tone, &str); 5] = [
     (Tone::Faster, "faster"),
     (Tone::Slower, "slower"),
     (Tone::Noisy, "too noisy to say"),
-    (Tone::Plain, "no change shown"),
+    (Tone::Plain, "equal"),
     (Tone::Unjudged, "measured once"),
 ];
 

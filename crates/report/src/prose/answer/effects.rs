@@ -74,7 +74,7 @@ impl AnswerWriter<'_> {
         let ruled_out = format!("rule out an effect above {}", percent(self.answer.effect));
 
         let counts = [
-            (others.no_change_shown, ruled_out.as_str()),
+            (others.equal, ruled_out.as_str()),
             (others.too_noisy, "are too noisy to say"),
             (others.not_compared, "have no verdict"),
         ];

@@ -87,16 +87,15 @@ fn said_of(figures: &Figures, compared: &Compared, findings: &[Finding]) -> Stri
     said.whole()
 }
 
-use Verdict::{Faster, Invalid, NoChangeShown, Single, Slower, TooNoisy};
+use Verdict::{Equal, Faster, Invalid, Single, Slower, TooNoisy};
 
 #[test]
 fn the_largest_change_comes_first_and_a_cause_explains_all() {
-    let steps =
-        [(1.05, TooNoisy), (1.56, Faster), (1.57, Faster), (1.0, NoChangeShown), (0.9, TooNoisy)];
+    let steps = [(1.05, TooNoisy), (1.56, Faster), (1.57, Faster), (1.0, Equal), (0.9, TooNoisy)];
     assert_eq!(
         text_of("pg15.base", &[("pg17.base", &steps)], Some("less CPU per operation")),
         "pg17.base is faster than pg15 in 2 of 5 steps (l.i1 1.57x, l.x 1.56x), slower in none; 2 are too noisy to say, \
-         1 shows no change of 3% or more. Less CPU per operation explains both. Over 5 repeats it is 1.49x to 1.65x \
+         1 is equal within 3%. Less CPU per operation explains both. Over 5 repeats it is 1.49x to 1.65x \
          faster in l.i1."
     );
 }
@@ -118,22 +117,22 @@ fn what_is_slower_is_so_by_a_factor_above_one() {
 
 #[test]
 fn without_a_change_that_is_shown_nothing_is_faster() {
-    let steps = [(1.5, TooNoisy), (1.0, NoChangeShown), (1.0, NoChangeShown)];
+    let steps = [(1.5, TooNoisy), (1.0, Equal), (1.0, Equal)];
     assert_eq!(
         text_of("a.x", &[("b.y", &steps)], None),
-        "No change is shown between b.y and a.x in 3 steps: 1 is too noisy to say, 2 show no change of 3% or more. \
-         Each target has 5 repeats."
+        "No change is shown between b.y and a.x in 3 steps: 1 is too noisy to say, 2 are equal within 3%. Each \
+         target has 5 repeats."
     );
     let targets: [Target<'_>; 4] = [
         ("b.x", &[(1.5, TooNoisy), (1.5, TooNoisy)]),
-        ("c.x", &[(1.0, NoChangeShown), (1.5, TooNoisy)]),
-        ("d.x", &[(1.0, NoChangeShown), (1.0, NoChangeShown)]),
-        ("e.x", &[(1.0, NoChangeShown), (1.0, NoChangeShown)]),
+        ("c.x", &[(1.0, Equal), (1.5, TooNoisy)]),
+        ("d.x", &[(1.0, Equal), (1.0, Equal)]),
+        ("e.x", &[(1.0, Equal), (1.0, Equal)]),
     ];
     assert_eq!(
         text_of("a.x", &targets, None),
-        "4 targets against a.x in 2 steps: 2 show no change of 3% or more, 1 is too noisy to say, 1 shows no change of \
-         3% or more in some steps and too much noise in others. Each target has 5 repeats."
+        "4 targets against a.x in 2 steps: 2 are equal within 3%, 1 is too noisy to say, 1 is equal within 3% in some \
+         steps and too noisy in others. Each target has 5 repeats."
     );
     let noisy = text_of("a.x", &[targets[0], ("f.x", targets[0].1)], None);
     assert!(noisy.contains("in 2 steps: both are too noisy to say."), "{noisy}");

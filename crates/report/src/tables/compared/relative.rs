@@ -145,7 +145,7 @@ pub(crate) fn tone(row: &ComparedStep) -> Tone {
         (Verdict::Slower, true) => Tone::Slower,
         (Verdict::Faster, false) => Tone::CostsLess,
         (Verdict::Slower, false) => Tone::CostsMore,
-        (Verdict::NoChangeShown, _) => Tone::Plain,
+        (Verdict::Equal, _) => Tone::Plain,
         (Verdict::TooNoisy, _) => Tone::Noisy,
         (Verdict::Invalid, _) => Tone::Invalid,
         (Verdict::NotComparable, _) => Tone::Absent,

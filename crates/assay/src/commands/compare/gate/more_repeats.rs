@@ -139,6 +139,7 @@ mod tests {
             values: vec![value; 5],
             base_values: vec![value; 5],
             interval: Some(analysis::compare::Interval { low: 0.77, high: 1.14, confidence: 0.95 }),
+            family_level: Some(0.05),
             spread: Some(0.1),
             ..row(Verdict::TooNoisy, Some(REPEATS_CAP))
         };

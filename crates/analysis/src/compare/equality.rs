@@ -1,0 +1,27 @@
+//! The claim that two targets are equal: that neither is better than the other by a change that
+//! matters.
+//!
+//! Such a claim is not the lack of another one. It has two tests of its own, one-sided ones that the
+//! target is not slower, and not faster, by `effect` or more (Schuirmann 1987). With an error rate of
+//! 5 % each, they are passed exactly if the interval with a confidence of 90 % lies within `effect`.
+//!
+//! Each step makes its claim with this error rate, however many steps there are: a gate passes only if
+//! every step does, so that further steps give it no further chance of passing wrongly (the
+//! intersection-union test, Berger 1982). `docs/statistics.md` has the simulations.
+
+use super::Interval;
+use super::estimate::Estimate;
+
+/// The error rate of both one-sided tests together.
+pub(super) const LEVEL: f64 = 0.1;
+
+/// Returns the interval by which two targets are equal, or not.
+pub(super) fn interval(estimate: &Estimate) -> Interval {
+    let (low, high) = estimate.interval(LEVEL);
+    Interval { low, high, confidence: 1.0 - LEVEL }
+}
+
+/// Returns whether a change of `effect` or more is ruled out in both directions.
+pub(super) fn is_within(interval: Interval, effect: f64) -> bool {
+    interval.low >= 1.0 - effect && interval.high <= 1.0 + effect
+}
