@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use crate::recipe::shell::wait;
 use crate::unprivileged::unprivileged;
+use crate::waiting::wait;
 
 /// The time in which a program has to answer.
 const TIMEOUT: Duration = Duration::from_secs(10);

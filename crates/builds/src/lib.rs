@@ -42,6 +42,7 @@ mod spec;
 mod store;
 mod unprivileged;
 mod version;
+mod waiting;
 
 pub use error::BuildError;
 pub use fetch::{available, fetch};

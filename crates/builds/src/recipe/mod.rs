@@ -20,7 +20,7 @@ mod collect;
 mod git;
 mod making;
 mod repository;
-pub(crate) mod shell;
+mod shell;
 mod toolchain;
 
 use std::path::{Path, PathBuf};

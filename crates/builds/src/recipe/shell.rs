@@ -4,14 +4,14 @@
 use std::io::ErrorKind;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::Duration;
+use std::process::{Command, ExitStatus, Stdio};
 
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::git::without_redirections;
 use crate::error::BuildError;
 use crate::unprivileged::{other_user, unprivileged};
+use crate::waiting::wait;
 
 /// Runs the command `$1`. Kills its process group, and so itself, when the standard input ends:
 /// then the process that has the other end of the pipe has ended.
@@ -23,9 +23,6 @@ recipe=$!
 exec 3<&-
 wait "$recipe"
 "#;
-
-/// The time between two looks at whether the user has interrupted the command.
-const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The user has interrupted the build. The store has nothing of it.
 #[derive(Debug, thiserror::Error)]
@@ -94,22 +91,6 @@ pub fn is_ended_by_others(status: ExitStatus) -> bool {
     let number = status.signal().or(of_command);
     let of_others = [Signal::HUP, Signal::INT, Signal::KILL, Signal::TERM];
     number.is_some_and(|number| of_others.iter().any(|signal| signal.as_raw() == number))
-}
-
-/// Waits for the end of a process without collecting its status, so that nobody else can get its
-/// number. Returns false if `is_stopped` says so first.
-pub(crate) fn wait(child: &Child, is_stopped: &dyn Fn() -> bool) -> anyhow::Result<bool> {
-    let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
-    loop {
-        if waitid(WaitId::Pid(Pid::from_child(child)), options)?.is_some() {
-            return Ok(true);
-        }
-
-        if is_stopped() {
-            return Ok(false);
-        }
-        std::thread::sleep(LOOK_INTERVAL);
-    }
 }
 
 #[cfg(test)]
