@@ -97,7 +97,8 @@ impl Goal {
         let compared = relative_to(figures, combination);
         row_of(&compared, base, &self.step)?;
         let breaks_bound = self.keeps.iter().any(|keep| self.is_broken(&compared, base, keep));
-        Some(Contender { breaks_bound, ..self.contender(&compared, base, 0) })
+        let keeps_bounds = self.keeps.iter().all(|keep| self.is_kept(&compared, base, keep));
+        Some(Contender { breaks_bound, keeps_bounds, ..self.contender(&compared, base, 0) })
     }
 
     /// Returns how the combination that is the base of `compared` does against another target.
@@ -115,6 +116,7 @@ impl Goal {
             }),
             is_better: row.is_some_and(|row| row.verdict == Verdict::Slower),
             breaks_bound: false,
+            keeps_bounds: false,
         }
     }
 
@@ -124,6 +126,14 @@ impl Goal {
         // The ratio is that of the base to the combination.
         row.and_then(|row| row.interval).is_some_and(|interval| 1.0 / interval.low < keep.share)
     }
+
+    /// Returns whether the combination is shown to be above its bound relative to the base. That it is
+    /// not shown to be below would be no more than a lack of repeats.
+    fn is_kept(&self, compared: &Compared, base: &str, keep: &Keep) -> bool {
+        let row = row_of(compared, base, &keep.step);
+        let lower_end = row.and_then(|row| row.equality).map(|interval| 1.0 / interval.high);
+        lower_end.is_some_and(|share| share >= keep.share)
+    }
 }
 
 impl Contender {
@@ -132,6 +142,13 @@ impl Contender {
     pub fn is_decided(&self) -> bool {
         let is_ruled_out = self.interval.is_some_and(|interval| interval.high <= 1.0 + EFFECT);
         self.is_better || self.breaks_bound || is_ruled_out
+    }
+
+    /// Returns whether more repeats would change nothing about a combination and the base: it is also
+    /// known of each step that must not suffer whether it does.
+    pub fn is_verified(&self) -> bool {
+        let is_only_better = self.is_better && !self.keeps_bounds && !self.breaks_bound;
+        self.is_decided() && !is_only_better
     }
 }
 

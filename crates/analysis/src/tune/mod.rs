@@ -106,7 +106,7 @@ pub fn next(factor_count: usize, ended: &[EndedPhase]) -> Next {
         },
         (Phase::Verification(levels), PhaseResult::Verified(gain)) => {
             let (levels, gain) = (levels.clone(), gain.clone());
-            return Next::End(if gain.is_better && !gain.breaks_bound {
+            return Next::End(if gain.is_better && gain.keeps_bounds {
                 Outcome::Better { levels, gain }
             } else {
                 Outcome::NotConfirmed { levels, gain }
@@ -168,6 +168,7 @@ mod tests {
                 interval: None,
                 is_better: shown(effect),
                 breaks_bound: false,
+                keeps_bounds: true,
             };
             let result = match &phase {
                 Phase::Screening => {

@@ -16,6 +16,9 @@ pub struct Contender {
     /// In a step that must not suffer, the combination is shown to be below its bound. Bounds are
     /// relative to the base, so this is false where the other one is another combination.
     pub breaks_bound: bool,
+    /// In each step that must not suffer, the combination is shown to be above its bound. False where
+    /// the other one is another combination.
+    pub keeps_bounds: bool,
 }
 
 /// The interval of a ratio.

@@ -10,6 +10,7 @@ mod lag;
 mod random;
 mod simulations;
 mod swing;
+mod tune;
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -210,7 +210,7 @@ fn is_decided(result: &PhaseResult) -> bool {
         PhaseResult::Raced(race) => {
             race.worst_for_bound.is_some() || race.without.iter().all(Contender::is_decided)
         }
-        PhaseResult::Verified(gain) => gain.is_decided(),
+        PhaseResult::Verified(gain) => gain.is_verified(),
     }
 }
 

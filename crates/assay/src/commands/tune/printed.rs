@@ -84,6 +84,8 @@ pub(super) fn answer(log: &Log, designed: &Designed, outcome: &Outcome) -> Strin
 
     if gain.breaks_bound {
         text.push_str("A kept step is below its bound.\n");
+    } else if gain.is_better && !gain.keeps_bounds {
+        text.push_str("A kept step is not shown to be above its bound.\n");
     }
 
     text
