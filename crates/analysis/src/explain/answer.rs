@@ -12,7 +12,7 @@ use super::gap::{self, Cost, CostGaps};
 use super::{Finding, FindingKind, cases, prose};
 use crate::compare::{Compared, ComparedStep, Effect, Effects, Interval, THROUGHPUT, Verdict};
 use crate::figures::index::RowIndex;
-use crate::figures::{Competition, Figures, competition};
+use crate::figures::{Competition, Figures, StartedCell, competition};
 use crate::order::{distinct, sort_largest_first, sort_smallest_first};
 
 /// The summary of a comparison of throughput.
@@ -32,6 +32,9 @@ pub struct Answer {
     pub load_count: usize,
     /// The fewest and the most repeats of what was compared with an interval; `None`: nothing was.
     pub repeats: Option<(usize, usize)>,
+    /// All repeats of a target begin with copies of one database, so that the difference of targets
+    /// has in it how one load differs from another.
+    pub is_of_one_load: bool,
     /// The cause of all changes that are shown, as in `less CPU per operation`; `None`: they have
     /// no common cause.
     pub cause: Option<String>,
@@ -191,6 +194,14 @@ impl ChangeOfAll {
     }
 }
 
+/// Returns whether cells of a single run used a copy of a database that another cell had loaded.
+fn is_of_one_load(begun: &[StartedCell]) -> bool {
+    let is_copy =
+        |start: &StartedCell| start.database.as_ref().is_some_and(|database| !database.made_here);
+    let runs = distinct(begun.iter().map(|start| start.run)).len();
+    runs == 1 && begun.iter().any(is_copy)
+}
+
 /// Returns the title of the first finding about CPU time that changed without throughput.
 fn hidden_cost(findings: &[Finding]) -> Option<String> {
     let finding = findings.iter().find(|finding| finding.kind == FindingKind::HiddenCost)?;
@@ -235,6 +246,7 @@ impl Answer {
             without_effect: effects.design.as_ref().map(|_| WithoutEffect::of(effects)),
             load_count: distinct(rows().map(|row| row.cell.load())).len(),
             repeats: counts().min().zip(counts().max()),
+            is_of_one_load: is_of_one_load(&figures.begun),
             cause: cause_of_all(rows(), findings).map(str::to_owned),
             together: if is_shown { None } else { ChangeOfAll::largest(compared) },
             hidden_cost: if is_shown { None } else { hidden_cost(findings) },

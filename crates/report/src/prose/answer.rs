@@ -337,9 +337,10 @@ impl<'a> AnswerWriter<'a> {
 
     /// Returns the interval of the largest change, and the number of repeats.
     fn largest(&self) -> Option<String> {
+        let of_load = if self.answer.is_of_one_load { " of one load" } else { "" };
         let repeats = match self.answer.repeats? {
-            (least, most) if least == most => counted(most, "repeat"),
-            (least, most) => format!("{least} to {most} repeats"),
+            (least, most) if least == most => format!("{}{of_load}", counted(most, "repeat")),
+            (least, most) => format!("{least} to {most} repeats{of_load}"),
         };
 
         let sentence = self.largest_change().and_then(|(target, change)| {

@@ -3,7 +3,7 @@ use analysis::{
         Compared, ComparedStep, Effects, Interval, Overall, Pairing, Sample, THROUGHPUT, Verdict,
     },
     explain::{Finding, FindingKind},
-    figures::{ExactStep, Row},
+    figures::{CopiedDatabase, ExactStep, Row, StartedCell},
 };
 use record::{CellKey, StepWork};
 
@@ -98,6 +98,24 @@ fn the_largest_change_comes_first_and_a_cause_explains_all() {
          1 is equal within 3%. Less CPU per operation explains both. Over 5 repeats it is 1.49x to 1.65x \
          faster in l.i1."
     );
+}
+
+#[test]
+fn repeats_that_share_a_load_are_said_to() {
+    let copied = |made_here, repeat| StartedCell {
+        cell: CellKey::new("b.x", None, 1, repeat),
+        database: Some(CopiedDatabase { made_here, ..CopiedDatabase::default() }),
+        ..StartedCell::default()
+    };
+    let rows = vec![row("b.x", "l.i1", 1.5, Faster)];
+    let compared = Compared { base: "a.x".into(), effect: 0.03, rows, ..Compared::default() };
+    let said =
+        |begun: Vec<StartedCell>| said_of(&Figures { begun, ..Figures::default() }, &compared, &[]);
+
+    let shared = said(vec![copied(true, 1), copied(false, 2)]);
+    assert!(shared.contains("Over 5 repeats of one load it is"), "{shared}");
+    let each = said(vec![copied(true, 1), copied(true, 2)]);
+    assert!(each.contains("Over 5 repeats it is"), "{each}");
 }
 
 #[test]
