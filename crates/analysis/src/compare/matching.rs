@@ -1,7 +1,7 @@
 //! Matches the repeats of a base with those of a target. Noise that lasts longer than a repeat
 //! cancels out between two that ran next to each other, so pairs show smaller changes.
 
-use super::mean::Pair;
+use super::mean::{Pair, mean};
 use super::reason::Reason;
 use super::samples::{OrderSpan, Samples, Side, TimedSample};
 use super::{Pairing, Sample};
@@ -56,6 +56,11 @@ impl Matched {
             return matched;
         }
 
+        if are_of_different_runs(&matched.base, &matched.values) {
+            matched.compare_runs();
+            return matched;
+        }
+
         let Some(turns) = Turns::find(base_values, values) else {
             return matched;
         };
@@ -82,6 +87,46 @@ impl Matched {
         matched.pairs = with_times(&turns.pairs);
         matched
     }
+}
+
+/// The fewest runs of each side that are compared with each other.
+const RUNS_MIN: usize = 3;
+
+/// Returns whether no run has values of both sides.
+pub(super) fn are_of_different_runs(base: &[Sample], values: &[Sample]) -> bool {
+    !base.iter().any(|base| values.iter().any(|value| value.run == base.run))
+}
+
+impl Matched {
+    /// Makes each run one value. All repeats of a run share its night, its load and the state of its
+    /// machine, so they say nothing about how runs differ; too few runs have no interval.
+    fn compare_runs(&mut self) {
+        let runs = [&self.base, &self.values].map(|side| means_of_runs(side));
+        let fewest = runs.iter().map(Vec::len).min().unwrap_or_default();
+        if fewest < RUNS_MIN {
+            self.pairing = Pairing::Single;
+            self.reasons.push(Reason::OtherRuns { run_count: fewest });
+            return;
+        }
+
+        [self.base, self.values] = runs;
+    }
+}
+
+/// Returns the geometric mean of each run, as that of its first repeat. Values that have no logarithm
+/// are compared otherwise, so they stay as they are.
+fn means_of_runs(values: &[Sample]) -> Vec<Sample> {
+    if values.iter().any(|value| value.value <= 0.0) {
+        return values.to_vec();
+    }
+
+    let mut means = Vec::new();
+    for run in distinct(values.iter().map(|value| value.run)) {
+        let of_run: Vec<&Sample> = values.iter().filter(|value| value.run == run).collect();
+        let logarithms: Vec<f64> = of_run.iter().map(|value| value.value.ln()).collect();
+        means.push(Sample { value: mean(&logarithms).exp(), ..*of_run[0] });
+    }
+    means
 }
 
 fn machine_count<'v>(values: impl Iterator<Item = &'v TimedSample>) -> usize {

@@ -314,6 +314,13 @@ impl ComparedStep {
         Some(repeats.min(REPEATS_CAP))
     }
 
+    /// Returns whether its base and its target were measured, but never by the same run.
+    pub fn is_of_different_runs(&self) -> bool {
+        !self.values.is_empty()
+            && !self.base_values.is_empty()
+            && matching::are_of_different_runs(&self.base_values, &self.values)
+    }
+
     /// Returns the number of repeats that both have.
     pub fn repeats(&self) -> u32 {
         self.values.len().min(self.base_values.len()) as u32

@@ -34,6 +34,8 @@ pub(super) enum Reason {
     NotAboveZero,
     /// The target has one repeat that counts, and the other has several.
     OneRepeat { target: String },
+    /// Base and target have no run in common, and at least one of them has only so many.
+    OtherRuns { run_count: usize },
     /// The ratio differs between machines, so that each machine counts as one value.
     MachinesDiffer { machine_count: usize, repeat_count: usize },
     /// The repeats differ by less than the metric's resolution.
@@ -75,6 +77,12 @@ impl fmt::Display for Reason {
             Self::AllZero => f.write_str("all repeats of both targets are zero"),
             Self::NotAboveZero => f.write_str("not above zero in every repeat: there is no ratio"),
             Self::OneRepeat { target } => write!(f, "{target} has one repeat that counts"),
+            Self::OtherRuns { run_count } => write!(
+                f,
+                "base and target were measured by different runs, {} of each: how much runs differ by themselves is not \
+                 known, so there is no interval; measure both in one run, or three runs of each",
+                run_count
+            ),
             Self::MachinesDiffer { machine_count, repeat_count } => write!(
                 f,
                 "the ratio differs between machines, so the interval rests on {machine_count} machines, not on {}",

@@ -12,7 +12,7 @@ use super::Format;
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "\
 Targets with the same name in several runs count as repeats of one target, so they must be identical. To compare \
-yesterday's run with today's, use `--by-run`.
+yesterday's run with today's, use `--by-run`: that shows ratios without verdicts, since a night is one value.
 
 With `--gate`, the exit code is 0 if a regression beyond the threshold is ruled out, 3 if one is found, and 4 if neither is \
 certain: the result is invalid, missing, too noisy or measured only once. Assay looks for regressions in throughput, in own CPU and \

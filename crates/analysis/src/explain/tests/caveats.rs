@@ -53,8 +53,9 @@ fn repeats_that_did_not_take_turns_or_are_of_other_runs_are_doubted() {
     let mut figures = figures();
     figures.rows.sort_by(|a, b| a.cell.target.cmp(&b.cell.target));
     assert_eq!(caveats(&figures), [Caveat::NoTurns]);
+    // Each run has one repeat of one target.
     for row in &mut figures.rows {
-        row.run = usize::from(row.cell.target == "b.c");
+        row.run = 2 * row.cell.repeat as usize + usize::from(row.cell.target == "b.c");
     }
     assert_eq!(caveats(&figures), [Caveat::OtherRuns]);
 }

@@ -135,8 +135,8 @@ fn one_setting_is_the_difference_only_where_chance_and_the_host_are_not() {
     }
 }
 
-/// Two targets in two runs, as they are where runs are compared: `target` is the run, and the
-/// variant has the target.
+/// Two targets in runs of two kinds, as they are where runs are compared: `target` is the kind of run,
+/// and the variant has the target. There are several runs of each kind, with one repeat each.
 fn by_run(rates: [(&'static str, f64, f64); 2]) -> Figures {
     let mut figures = Figures::default();
     for (config, base, other) in rates {
@@ -144,7 +144,7 @@ fn by_run(rates: [(&'static str, f64, f64); 2]) -> Figures {
         for step in ["q100", "q500"] {
             let costs = both.map(|(target, rate, metrics)| cost(target, step, rate, metrics));
             figures.rows.extend(repeated(&costs).rows.into_iter().map(|row| Row {
-                run: usize::from(row.cell.target == "run 2"),
+                run: 2 * row.cell.repeat as usize + usize::from(row.cell.target == "run 2"),
                 build: "pg".to_owned(),
                 config: config.to_owned(),
                 cell: record::CellKey { variant: Some(format!("pg.{config}")), ..row.cell.clone() },

@@ -242,6 +242,10 @@ fn a_table_lends_its_spreads_without_more_false_claims() {
     assert!(equal(Noise::Normal, Drift::Cells, Steps::Sensitive, (3, 12)) <= 0.14);
     assert!(equal(Noise::Normal, Drift::None, Steps::Differing, (3, 6)) <= 0.14);
     assert!(equal(Noise::Normal, Drift::None, Steps::OneWild, (3, 12)) <= 0.1);
+    // With three repeats, a few noisy steps among quiet ones are called different too often.
+    assert!(equal(Noise::Normal, Drift::None, Steps::FewNoisy, (5, 24)) <= 0.14);
+    assert!(equal(Noise::Normal, Drift::None, Steps::FewNoisy, (10, 24)) <= 0.1);
+    assert!(equal(Noise::DelaysOfTargets, Drift::None, Steps::Alike, (5, 6)) <= 0.14);
 }
 
 #[test]

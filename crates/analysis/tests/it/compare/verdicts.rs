@@ -154,13 +154,32 @@ fn repeats_of_several_runs_are_pairs_within_their_run() {
     let paired = compared(rows);
     assert_eq!(of(&paired, "throughput").pairing, Pairing::Paired);
     assert_eq!(of(&paired, "throughput").verdict, Verdict::Slower);
+}
 
-    // The base in one run, the target in another: there are no pairs.
-    let mut rows = in_turns(&SLOWER);
-    for row in &mut rows {
-        row.run = usize::from(row.cell.target != BASE);
-    }
-    assert_eq!(of(&compared(rows), "throughput").pairing, Pairing::Independent);
+#[test]
+fn where_base_and_target_are_of_different_runs_a_run_is_one_value() {
+    // Of each of `runs` nights, the base and the target in runs of their own, with five repeats.
+    let nights = |runs: usize| {
+        let mut rows = Vec::new();
+        for night in 0..runs {
+            for mut row in in_turns(&SLOWER) {
+                row.run = 2 * night + usize::from(row.cell.target != BASE);
+                rows.push(row);
+            }
+        }
+        compared(rows)
+    };
+
+    let one = nights(1);
+    let row = of(&one, "throughput");
+    assert_eq!((row.pairing, row.verdict, row.interval), (Pairing::Single, Verdict::Single, None));
+    assert!(row.reasons[0].contains("measured by different runs, 1 of each"), "{:?}", row.reasons);
+    assert_eq!(of(&nights(2), "throughput").verdict, Verdict::Single);
+
+    let three = nights(3);
+    let row = of(&three, "throughput");
+    assert_eq!((row.pairing, row.values.len()), (Pairing::Independent, 3));
+    assert_eq!(row.verdict, Verdict::Slower);
 }
 
 #[test]

@@ -86,6 +86,12 @@ fn judge_steps(
             print_missing(&missing, &without_rows);
             let commands = more_repeats::commands(runs, &compared.base, &rows, thresholds, lines);
             print_commands(&commands);
+            if rows.iter().any(|row| row.is_of_different_runs()) {
+                eprint_line!(
+                    "help: measure base and target in one run: runs differ by themselves, and repeats of one run don't show by \
+                     how much"
+                );
+            }
             print_impractical(&rows, thresholds);
             print_unfinished(runs, figures);
             Exit::Invalid

@@ -37,10 +37,15 @@ pub(super) fn commands(
         let base_lines = lines_of(row, base, lines);
         let own_lines = lines_of(row, &row.cell.target, lines);
 
-        // Both are measured again in the last run that has both, so that they take turns.
+        // Both are measured again in the last run that has both, so that they take turns. More
+        // repeats of runs that have only one of them say nothing about how the runs differ.
         let base_runs: BTreeSet<usize> = base_lines.iter().map(|line| line.run).collect();
         let own_runs: BTreeSet<usize> = own_lines.iter().map(|line| line.run).collect();
         let common_run = own_runs.intersection(&base_runs).max();
+        if common_run.is_none() && !base_runs.is_empty() && !own_runs.is_empty() {
+            continue;
+        }
+
         for (lines, own) in [(&base_lines, &base_runs), (&own_lines, &own_runs)] {
             if let Some(run) = common_run.or(own.last()) {
                 by_run.entry(*run).or_default().add(lines, *run, more);
