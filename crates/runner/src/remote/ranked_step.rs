@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-use anyhow::anyhow;
+use anyhow::{anyhow, bail};
 use engine::Engine;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
@@ -255,6 +255,8 @@ struct RankClock {
 
 /// The state of a step that the ranks run.
 struct Supervision<'a> {
+    /// The time at which the step begins.
+    start_at: u64,
     /// The parts of the ranks that have ended.
     ended: Vec<Option<EndedPart>>,
     /// Ranks that only wait for the others.
@@ -281,6 +283,7 @@ impl<'a> Supervision<'a> {
     fn begin(step: &RankedStep, start_at: u64, offsets: &'a [ClockOffset]) -> Self {
         let count = offsets.len();
         Self {
+            start_at,
             ended: (0..count).map(|_| None).collect(),
             is_waiting: vec![false; count],
             heard_at: vec![start_at; count],
@@ -315,6 +318,9 @@ impl<'a> Supervision<'a> {
         merge: &mut Merge<'_>,
     ) -> anyhow::Result<()> {
         self.heard_at[index] = self.heard_at[index].max(now);
+        if let Some(what) = impossible(&report, now.saturating_sub(self.start_at)) {
+            bail!("load rank {} reports {what}", index + 1);
+        }
 
         // Once the record can't be written, measurements are dropped until the ranks have ended.
         match report {
@@ -391,6 +397,37 @@ impl<'a> Supervision<'a> {
     }
 }
 
+/// The time by which the times of a rank may exceed those of rank 0. Rank 0 keeps a value for each
+/// second, so that an absurd one would take all of its memory.
+const EXCESS_S: u64 = 24 * 60 * 60;
+
+/// Returns what in the report of a rank can't be, so long after the step began.
+fn impossible(report: &Report<'_>, elapsed_ns: u64) -> Option<String> {
+    const NS_PER_S: u64 = 1_000_000_000;
+    let last_second = elapsed_ns / NS_PER_S + EXCESS_S;
+
+    let second = match report {
+        Report::Intervals(rows) => rows.iter().map(|row| u64::from(row.second)).max()?,
+        Report::Latencies { second, .. } => u64::from(*second),
+        Report::HostSample { at_ns, .. } => at_ns / NS_PER_S,
+        Report::Ended(part) => {
+            // Of a host with any number of processors.
+            let cpu_s = part.cpu_ns.max(part.host_cpu_ns) / NS_PER_S;
+            if cpu_s / PROCESSORS_MAX > last_second {
+                return Some(format!("a CPU time of {cpu_s} s"));
+            }
+            part.outcome.elapsed_ns / NS_PER_S
+        }
+        _ => return None,
+    };
+
+    (second > last_second)
+        .then(|| format!("second {second} of a step that began {} s ago", elapsed_ns / NS_PER_S))
+}
+
+/// More processors than a host has.
+const PROCESSORS_MAX: u64 = 1 << 16;
+
 /// Interns the name of a kind of operation. The memory is never freed; a plan has few kinds.
 fn interned(kind: &str) -> &'static str {
     static KINDS: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
@@ -403,4 +440,29 @@ fn interned(kind: &str) -> &'static str {
     kinds.insert(kept);
 
     kept
+}
+
+#[cfg(test)]
+mod tests {
+    use load::LatencyKind;
+
+    use super::*;
+
+    #[test]
+    fn what_a_rank_can_not_have_measured_is_told() {
+        let hour_ns = 3_600_000_000_000;
+        let latencies =
+            |second| Report::Latencies { second, kind: "insert", time: LatencyKind::Service };
+        assert_eq!(impossible(&latencies(3_600), hour_ns), None);
+        let told = impossible(&latencies(u32::MAX), hour_ns).unwrap();
+        assert_eq!(told, "second 4294967295 of a step that began 3600 s ago");
+
+        let row = IntervalRow { second: u32::MAX, ..IntervalRow::default() };
+        assert!(impossible(&Report::Intervals(vec![row]), hour_ns).is_some());
+        assert_eq!(impossible(&Report::Intervals(Vec::new()), hour_ns), None);
+        let sample = |at_ns| Report::HostSample { at_ns, values: Vec::new() };
+        assert_eq!(impossible(&sample(hour_ns), hour_ns), None);
+        assert!(impossible(&sample(u64::MAX), hour_ns).is_some());
+        assert_eq!(impossible(&Report::Done, hour_ns), None);
+    }
 }
