@@ -89,7 +89,7 @@ fn the_factor_that_matters_is_found_and_the_opposite_targets_make_it_clear() {
     assert!(slow["ratio"].as_f64().unwrap() > 3.0, "{slow}");
 
     let refused = place.assay(&["augment", "latest"]).expect_code(2);
-    refused.expect_in_stderr(&["its plan has `env`"]);
+    refused.expect_in_stderr(&["the recorded plan has `env`"]);
     place.assay(&["augment", "latest", "--trust"]).expect_code(0);
     let augmented = effects(&place);
     assert_eq!(augmented["design"]["targets"], 8);
@@ -115,7 +115,10 @@ fn a_tuning_ends_with_the_only_option_that_matters() {
     let tunings = entries(&place.join("results"));
     let tuning = tunings.iter().find(|path| path.join("tune.json").is_file()).unwrap();
     let name = tuning.to_str().unwrap();
-    let again = place.assay(&["tune", "--resume", name]).expect_code(0);
+    // The variables of the environment come with the log.
+    let refused = place.assay(&["tune", "--resume", name]).expect_code(2);
+    refused.expect_in_stderr(&["the recorded plan has `env`", "add `--trust`"]);
+    let again = place.assay(&["tune", "--resume", name, "--trust"]).expect_code(0);
     assert!(!again.stderr.contains("race: "), "{again}");
 }
 

@@ -42,7 +42,7 @@ fn a_run_that_another_user_owns_is_resumed_only_with_trust() {
         give_away(&given_away);
         let refused = place.assay(&["run", "--resume", path]).expect_code(2);
         let what = format!("`{}` belongs to another user, 7002", given_away.display());
-        refused.expect_in_stderr(&["won't resume the run: ", &what, "add `--trust`"]);
+        refused.expect_in_stderr(&["won't resume `", &what, "add `--trust`"]);
         fs_err::os::unix::fs::chown(&given_away, Some(0), Some(0)).unwrap();
     }
 

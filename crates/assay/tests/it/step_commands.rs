@@ -72,7 +72,7 @@ fn a_run_with_commands_is_resumed_only_by_who_trusts_them() {
         place
             .assay(&resume)
             .expect_code(2)
-            .expect_in_stderr(&[&format!("its plan has `{name}`"), "add `--trust`"]);
+            .expect_in_stderr(&[&format!("the recorded plan has `{name}`"), "add `--trust`"]);
         place.assay(&[&resume[..], &["--trust"]].concat()).expect_code(0);
     }
 }
