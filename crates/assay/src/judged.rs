@@ -143,7 +143,7 @@ mod tests {
         ];
         assert_eq!(
             after_repeat(&comparisons, 5, NextRepeat::Begins),
-            "lite.off, 1 client: faster in l.i0, l.i2; no change shown in l.x; open in l.i1 (about 4 repeats \
+            "lite.off, 1 client: faster in l.i0, l.i2; equal in l.x; open in l.i1 (about 4 repeats \
              more), qr100 (100 repeats or more); given up in qp100\n\
              after repeat 5: 2 of 6 comparisons open; the rest would take about 4 min; about 6 min left"
         );

@@ -29,7 +29,6 @@ pub(super) static FORMAT: Format = Format {
         ("loose_innodb_use_native_aio", "OFF"),
     ],
     reserved: &[
-        "admin_address",
         "bind_address",
         "daemonize",
         "datadir",
@@ -91,6 +90,7 @@ pub(super) fn compose(
     socket: &Path,
 ) -> Result<ConfigText, SetupError> {
     let plan_options = FORMAT.plan_options(options)?;
+    refuse_other_ports(&plan_options)?;
     let paths = path_options(build, directory);
     let plugins = plugin_options(options, build, &plan_options)?;
 
@@ -120,6 +120,24 @@ pub(super) fn compose(
         initial,
         ..FORMAT.compose(options, &plan_options, &build_settings, line, &own)
     })
+}
+
+/// Options that open a port of their own, beside the one for the run. No value of theirs that a later
+/// line could set turns them off in all versions.
+const OTHER_PORTS: [&str; 2] = ["admin_address", "extra_port"];
+
+/// Refuses options that open another port.
+fn refuse_other_ports(plan_options: &[OptionValue]) -> Result<(), SetupError> {
+    let mut keys = plan_options.iter().map(|(key, _)| key.as_str());
+    let Some(option) = keys.find(|key| OTHER_PORTS.contains(key)) else {
+        return Ok(());
+    };
+
+    Err(SetupError::option(
+        option,
+        format!("option `{option}` opens another port, and a run's server has one for its clients"),
+        "remove it from the config; `listen` in the plan sets the address for clients",
+    ))
 }
 
 /// Returns the lines that load the plugins of the config's options.

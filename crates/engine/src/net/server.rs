@@ -241,12 +241,16 @@ impl<K: SqlKind> SqlServer<K> {
         create: impl FnOnce(&K::Build, &ServerPlace, &mut ConfigText) -> Result<(), SetupError>,
     ) -> Result<Self, SetupError> {
         let launched = Self::launch(options, create, create_database::<K>)?;
-        let mut session = connect_alone::<K>(launched.address()).map_err(|source| {
-            SetupError::Server { server: launched.address().to_string(), help: None, source }
-        })?;
+        let failed = |source| SetupError::Server {
+            server: launched.address().to_string(),
+            help: None,
+            source,
+        };
+        let mut session = connect_alone::<K>(launched.address()).map_err(failed)?;
 
         if options.database.is_none() {
             set_up::<K>(options, &mut session)?;
+            refuse_strangers::<K>(&mut session, failed)?;
         }
 
         check_format::<K>(&mut session)?;
@@ -499,7 +503,7 @@ fn refuse_strangers<K: SqlKind>(
             format!(
                 "the config creates the account `{account}`, which could log in to the server by TCP"
             ),
-            "give the account the host `localhost` in the file of `init_file`, or remove it",
+            "give the account the host `localhost` in `setup-sql` or the file of `init_file`, or remove it",
         )),
     }
 }

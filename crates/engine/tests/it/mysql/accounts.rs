@@ -9,7 +9,7 @@ use engine::{
     Engine as _, ForReplicas, Network, Port, Replicated as _, Session as _, SetupError,
     SqlEngine as _, StartOptions,
 };
-use words::Secret;
+use words::{Creation, Secret};
 
 use super::{ServerDir, build, installed, is_mariadb};
 use crate::server::TestServer as _;
@@ -39,6 +39,45 @@ fn an_account_that_the_config_creates_for_other_hosts_is_refused() {
         Ok(_) => panic!("guests may log in"),
     }
     start("guest@localhost").unwrap().stop().unwrap();
+}
+
+#[test]
+fn an_account_that_setup_sql_creates_for_other_hosts_is_refused() {
+    if installed().is_none() {
+        return;
+    }
+    let place = ServerDir::new();
+    let network = Network { port: port(), password: Secret::new("made-for-it"), certificate: None };
+    let start = |account: &str| {
+        let setup_sql = vec![format!("create user {account}")];
+        let creation = Creation { setup_sql, ..Creation::default() };
+        place.with_options(&place.path().join("data"), &build(), &[], |options| {
+            let options = StartOptions { network: Some(&network), creation: &creation, ..options };
+            Mysql::start(&options)
+        })
+    };
+    match start("guest@'%'") {
+        Err(SetupError::Config { what, .. }) => assert!(what.contains("`guest@%`"), "{what}"),
+        Err(error) => panic!("{error}"),
+        Ok(_) => panic!("guests may log in"),
+    }
+    start("guest@localhost").unwrap().stop().unwrap();
+}
+
+#[test]
+fn an_option_that_opens_another_port_is_refused() {
+    if installed().is_none() {
+        return;
+    }
+    for option in [("extra_port", "33062"), ("loose-admin-address", "127.0.0.1")] {
+        match ServerDir::new().start(&[option]) {
+            Err(SetupError::Config { what, .. }) => {
+                assert!(what.contains("opens another port"), "{what}");
+            }
+            Err(error) => panic!("{error}"),
+            Ok(_) => panic!("{option:?} is accepted"),
+        }
+    }
 }
 
 #[test]
