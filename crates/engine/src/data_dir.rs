@@ -1,7 +1,7 @@
 //! A directory for an engine's files. A marker file in it shows that assay created it and may
 //! remove it.
 
-use std::fs::Permissions;
+use std::fs::{DirBuilder, Permissions};
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt, PermissionsExt as _};
 use std::path::{Path, PathBuf};
@@ -46,7 +46,7 @@ const ENTERABLE: u32 = 0o711;
 pub fn create_enterable(path: &Path) -> std::io::Result<()> {
     let is_new = |path: &&Path| !path.as_os_str().is_empty() && !path.exists();
     let new: Vec<&Path> = path.ancestors().take_while(is_new).collect();
-    std::fs::DirBuilder::new().recursive(true).mode(PRIVATE).create(path)?;
+    private_builder().recursive(true).create(path).map_err(|error| with_path(path, &error))?;
 
     if rustix::process::geteuid().is_root() {
         for directory in new {
@@ -54,6 +54,19 @@ pub fn create_enterable(path: &Path) -> std::io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Returns what creates directories that only this user may enter.
+fn private_builder() -> DirBuilder {
+    let mut builder = DirBuilder::new();
+    builder.mode(PRIVATE);
+    builder
+}
+
+/// Returns an error that names the directory that could not be created.
+fn with_path(path: &Path, error: &std::io::Error) -> std::io::Error {
+    let text = format!("failed to create directory `{}`: {error}", path.display());
+    std::io::Error::new(error.kind(), text)
 }
 
 impl DataDir {
@@ -83,7 +96,7 @@ impl DataDir {
 
         // Resolves links once, so that a changed link can't lead to another directory later.
         let path = fs::canonicalize(parent)?.join(name);
-        match std::fs::DirBuilder::new().mode(PRIVATE).create(&path) {
+        match private_builder().create(&path) {
             Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
                 let has_marker = Self::has_marker(&path)?;
@@ -97,7 +110,7 @@ impl DataDir {
                     return Ok(Self { path });
                 }
             }
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(with_path(&path, &error).into()),
         }
 
         let mut marker = fs::File::create_new(path.join(MARKER))?;

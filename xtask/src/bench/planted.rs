@@ -124,7 +124,7 @@ impl Outcomes {
         let is_slower = |row: &Verdict| row.word == "slower";
         let is_wrong = |row: &Verdict| {
             if case.effect > 0.0 {
-                row.word == "faster" || row.word == "no change shown"
+                row.word == "faster" || row.word == "equal"
             } else {
                 row.is_change()
             }
@@ -431,7 +431,7 @@ mod tests {
         for (word, shown, wrong, wrong_if_equal) in [
             ("slower", 1, 0, 1),
             ("faster", 0, 1, 1),
-            ("no change shown", 0, 1, 0),
+            ("equal", 0, 1, 0),
             ("too noisy to say", 0, 0, 0),
         ] {
             let mut outcomes = Outcomes::default();
