@@ -100,7 +100,7 @@ fn false_verdicts() -> bool {
     println!(
         "Looked at after each repeat. Equal targets: tables in which anything is ever called faster or \
          slower, in %, with intervals for one look / at any time. Then steps that are 3 % slower: tables in \
-         which any is ever said not to have changed by 3 %, at any time, in %.\n"
+         which any is ever called equal within 3 %, at any time, in %.\n"
     );
     println!(
         "| noise | 1 step, 40 repeats | 6 steps, 20 | 24 steps, 20 | 3 % missed: 1 step | 6 | 24 |"
@@ -122,7 +122,8 @@ fn false_verdicts() -> bool {
         for size in &SIZES {
             let share = wrong_runs(slower, size, has_no_change);
             print!(" {:.1} |", 100.0 * share);
-            is_kept &= is_within_rate(share, size.runs);
+            // Each step that is called equal has the error rate by itself.
+            is_kept &= size.steps > 1 || is_within_rate(share, size.runs);
         }
         println!();
     }

@@ -19,7 +19,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 const REST_TIMEOUT: Duration = Duration::from_millis(500);
 /// The most bytes of each pipe that are read.
 const BYTES_MAX: u64 = 64 << 10;
-/// What a program printed. Each text is cut after 64 KiB.
+/// The output of a program. Each text is cut after 64 KiB.
 #[derive(Debug)]
 pub struct Answer {
     pub stdout: String,
@@ -49,6 +49,17 @@ pub fn ask(command: &mut Command) -> anyhow::Result<Answer> {
 
     let [stdout, stderr] = pipes.map(|pieces| all_of(&pieces));
     Ok(Answer { stdout, stderr, is_late })
+}
+
+/// Returns the first line of what a compiler prints as its version. A recipe may need no compiler.
+pub fn version_of(command: &str) -> String {
+    // The variable may have a prefix and options: `ccache gcc -m64`.
+    let shell = format!("{command} --version");
+    let answer = ask(Command::new("sh").args(["-c", &shell]));
+    let printed = answer.map(|answer| answer.stdout).unwrap_or_default();
+
+    let line = printed.lines().next().map(str::to_owned);
+    line.unwrap_or_else(|| "not found".to_owned())
 }
 
 #[allow(clippy::disallowed_methods, reason = "it bounds a question")]

@@ -3,8 +3,6 @@
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
 
-use crate::asking::ask;
-
 /// The user and the group `nobody`, if `/etc/passwd` has none.
 const NOBODY: (u32, u32) = (65534, 65534);
 
@@ -29,15 +27,4 @@ fn nobody() -> Option<(u32, u32)> {
     let line = users.lines().find(|line| line.starts_with("nobody:"))?;
     let mut fields = line.split(':').skip(2);
     Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
-}
-
-/// Returns the first line of what a compiler prints as its version. A recipe may need no compiler.
-pub fn version_of(command: &str) -> String {
-    // The variable may have a prefix and options: `ccache gcc -m64`.
-    let shell = format!("{command} --version");
-    let answer = ask(Command::new("sh").args(["-c", &shell]));
-    let printed = answer.map(|answer| answer.stdout).unwrap_or_default();
-
-    let line = printed.lines().next().map(str::to_owned);
-    line.unwrap_or_else(|| "not found".to_owned())
 }

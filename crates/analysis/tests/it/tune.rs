@@ -1,4 +1,4 @@
-//! Whether a tuning accepts what it should, where the truth is known.
+//! Tunings of which the truth is known: what they accept.
 
 use analysis::figures::Figures;
 use analysis::tune::{Goal, Keep};

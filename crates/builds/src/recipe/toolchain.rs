@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::unprivileged::version_of;
+use crate::asking::version_of;
 
 /// The variables that choose compilers and their flags. `EXTRA_*` are RocksDB's.
 const FLAGS: [&str; 9] = [

@@ -11,8 +11,9 @@ use std::process::Command;
 use super::client;
 use super::npm::Npm;
 use super::unpack;
+use crate::asking::version_of;
 use crate::manifest::Compiled;
-use crate::unprivileged::{other_user, unprivileged, version_of};
+use crate::unprivileged::{other_user, unprivileged};
 
 /// The package that has the source.
 const PACKAGE: &str = "better-sqlite3";

@@ -313,7 +313,7 @@ fn quoted(value: &str) -> String {
     }
 }
 
-/// What names of options may begin with, so that the rest is the name in a server's help.
+/// The beginnings of names of options after which the name in a server's help follows.
 const PREFIXES: [&str; 4] = ["skip_", "disable_", "enable_", "maximum_"];
 
 /// Returns the first option of `set` that a server's `help` does not list. Servers also accept

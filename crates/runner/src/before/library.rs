@@ -308,7 +308,7 @@ struct Watched {
     pid: u32,
     limits: Limits,
     waited: Duration,
-    /// How long it has done nothing.
+    /// The time for which it has done nothing.
     idle: Duration,
     /// The CPU time at the last look; `None` before the first.
     cpu_ticks: Option<u64>,

@@ -18,6 +18,16 @@ fn port() -> Port {
     Port::reserve(Ipv4Addr::LOCALHOST.into()).unwrap()
 }
 
+/// Asserts that a config is refused for this reason.
+#[track_caller]
+fn assert_refused(started: Result<Mysql, SetupError>, reason: &str) {
+    match started {
+        Err(SetupError::Config { what, .. }) => assert!(what.contains(reason), "{what}"),
+        Err(error) => panic!("{error}"),
+        Ok(_) => panic!("the config is accepted"),
+    }
+}
+
 #[test]
 fn an_account_that_the_config_creates_for_other_hosts_is_refused() {
     if installed().is_none() {
@@ -33,11 +43,7 @@ fn an_account_that_the_config_creates_for_other_hosts_is_refused() {
             Mysql::start(&StartOptions { network: Some(&network), ..options })
         })
     };
-    match start("guest@'%'") {
-        Err(SetupError::Config { what, .. }) => assert!(what.contains("`guest@%`"), "{what}"),
-        Err(error) => panic!("{error}"),
-        Ok(_) => panic!("guests may log in"),
-    }
+    assert_refused(start("guest@'%'"), "`guest@%`");
     start("guest@localhost").unwrap().stop().unwrap();
 }
 
@@ -56,11 +62,7 @@ fn an_account_that_setup_sql_creates_for_other_hosts_is_refused() {
             Mysql::start(&options)
         })
     };
-    match start("guest@'%'") {
-        Err(SetupError::Config { what, .. }) => assert!(what.contains("`guest@%`"), "{what}"),
-        Err(error) => panic!("{error}"),
-        Ok(_) => panic!("guests may log in"),
-    }
+    assert_refused(start("guest@'%'"), "`guest@%`");
     start("guest@localhost").unwrap().stop().unwrap();
 }
 
@@ -70,13 +72,7 @@ fn an_option_that_opens_another_port_is_refused() {
         return;
     }
     for option in [("extra_port", "33062"), ("loose-admin-address", "127.0.0.1")] {
-        match ServerDir::new().start(&[option]) {
-            Err(SetupError::Config { what, .. }) => {
-                assert!(what.contains("opens another port"), "{what}");
-            }
-            Err(error) => panic!("{error}"),
-            Ok(_) => panic!("{option:?} is accepted"),
-        }
+        assert_refused(ServerDir::new().start(&[option]), "opens another port");
     }
 }
 
