@@ -1,16 +1,16 @@
-//! Asks programs of builds and compilers what they are. A build comes from elsewhere: its programs get
-//! little time, what they print is limited, and nothing that they start outlives the question.
+//! Asks programs of builds and compilers what they are. A build comes from elsewhere: its programs
+//! get little time, what they print is limited, and nothing that they start outlives the question.
 
 use std::io::Read;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::unprivileged::unprivileged;
-use crate::waiting::wait;
+use crate::waiting::{now, wait};
 
 /// The time in which a program has to answer.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -19,6 +19,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 const REST_TIMEOUT: Duration = Duration::from_millis(500);
 /// The most bytes of each pipe that are read.
 const BYTES_MAX: u64 = 64 << 10;
+
 /// The output of a program. Each text is cut after 64 KiB.
 #[derive(Debug)]
 pub struct Answer {
@@ -60,11 +61,6 @@ pub fn version_of(command: &str) -> String {
 
     let line = printed.lines().next().map(str::to_owned);
     line.unwrap_or_else(|| "not found".to_owned())
-}
-
-#[allow(clippy::disallowed_methods, reason = "it bounds a question")]
-fn now() -> Instant {
-    Instant::now()
 }
 
 /// Reads a pipe in a thread, up to the limit.

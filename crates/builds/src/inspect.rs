@@ -7,7 +7,7 @@ use std::process::Command;
 use crate::asking::ask;
 use crate::elf::{Elf, exported_text, exports};
 use crate::error::BuildError;
-
+use crate::spec::is_word;
 use crate::version::numbers;
 
 /// A build in a folder.
@@ -232,8 +232,7 @@ fn server_version(place: &FoundBuild) -> anyhow::Result<ProductVersion> {
 
 /// Returns whether a text can be the number of a version: `17.2`, `17beta1`.
 fn is_number(text: &str) -> bool {
-    let is_of_number = |sign: char| sign.is_ascii_alphanumeric() || "._+-".contains(sign);
-    text.starts_with(|sign: char| sign.is_ascii_digit()) && text.chars().all(is_of_number)
+    text.starts_with(|sign: char| sign.is_ascii_digit()) && is_word(text, "._+-")
 }
 
 /// Reads the version that a library of SQLite exports.

@@ -142,7 +142,7 @@ pub fn check_name(name: &str) -> Result<(), BuildError> {
 
 /// Returns true when `text` begins with a letter or digit, and has only letters, digits and the
 /// characters of `others`.
-fn is_word(text: &str, others: &str) -> bool {
+pub fn is_word(text: &str, others: &str) -> bool {
     let is_plain = |char: char| char.is_ascii_alphanumeric();
     text.starts_with(is_plain) && text.chars().all(|char| is_plain(char) || others.contains(char))
 }

@@ -1,7 +1,7 @@
-//! Waits for processes.
+//! Waits for processes, and tells the time of waits.
 
 use std::process::Child;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 
@@ -22,4 +22,10 @@ pub fn wait(child: &Child, is_stopped: &dyn Fn() -> bool) -> anyhow::Result<bool
         }
         std::thread::sleep(LOOK_INTERVAL);
     }
+}
+
+/// Returns the time by which waits and builds are timed.
+#[expect(clippy::disallowed_methods, reason = "nothing is measured here")]
+pub fn now() -> Instant {
+    Instant::now()
 }

@@ -3,7 +3,7 @@
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::Context;
 
@@ -18,6 +18,7 @@ use crate::manifest::{Commit, FORMAT, Made, MadePatch, Manifest, Program};
 use crate::sources::DISK_FULL_HELP;
 use crate::store::{self, Build, Lock, Store};
 use crate::unprivileged::other_user;
+use crate::waiting::now;
 
 /// Lines of the log that a failure shows.
 const LOG_LINES: usize = 20;
@@ -278,11 +279,6 @@ impl Making<'_> {
             duration_ms: u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
         }
     }
-}
-
-#[expect(clippy::disallowed_methods, reason = "a build takes minutes, and nothing is measured")]
-fn now() -> Instant {
-    Instant::now()
 }
 
 /// Gives a folder with all that is in it to the user who runs the recipe, if that is another one.
