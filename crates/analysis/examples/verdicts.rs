@@ -181,8 +181,7 @@ fn one_of_many() {
 
 /// Returns in which share of runs the gate passes.
 fn passes_of_gate(truth: Truth) -> f64 {
-    let options =
-        CompareOptions { base: BASE.to_owned(), metrics: Vec::new(), ..CompareOptions::default() };
+    let options = options();
     let mut random = Random::new(u64::from(truth.repeats));
     let passes = (0..TABLE_RUNS).filter(|_| {
         let compared = compare(&truth.measure(&mut random), &options);
@@ -205,12 +204,7 @@ struct Claims {
 }
 
 fn claims(truth: Truth, lend_spreads: bool) -> Claims {
-    let options = CompareOptions {
-        base: BASE.to_owned(),
-        metrics: Vec::new(),
-        lend_spreads,
-        ..CompareOptions::default()
-    };
+    let options = CompareOptions { lend_spreads, ..options() };
     let mut random = Random::new(u64::from(truth.repeats));
     let mut claims = Claims::default();
     for _ in 0..TABLE_RUNS {
@@ -247,10 +241,14 @@ fn line(truth: Truth, columns: &[(u32, u32)]) {
     println!();
 }
 
+/// The ordinary options, which compare every metric with the base.
+fn options() -> CompareOptions {
+    CompareOptions { base: BASE.to_owned(), metrics: Vec::new(), ..CompareOptions::default() }
+}
+
 /// Returns in which share of runs anything is called faster or slower.
 fn false_claims(truth: Truth) -> f64 {
-    let options =
-        CompareOptions { base: BASE.to_owned(), metrics: Vec::new(), ..CompareOptions::default() };
+    let options = options();
     let mut random = Random::new(u64::from(truth.repeats));
     let claims = (0..RUNS).filter(|_| {
         let compared = compare(&truth.measure(&mut random), &options);

@@ -21,7 +21,8 @@
 //! A comparison has no verdict of its own. With many comparisons some look like changes by chance,
 //! so a family of them is decided together, and every row waits as a draft until all are there.
 //! Logarithms of ratios are compared rather than values, because noise is a share of a value.
-//! The same figures always give the same verdicts. What a comparison says about itself is a value (`reason`), so no sentence is ever taken apart again.
+//! The same figures always give the same verdicts. What a comparison says about itself is a value
+//! (`reason`), so no sentence is ever taken apart again.
 //!
 //! `docs/statistics.md` explains the computations, what they rest on, and where they fail.
 

@@ -79,9 +79,9 @@ impl fmt::Display for Reason {
             Self::OneRepeat { target } => write!(f, "{target} has one repeat that counts"),
             Self::OtherRuns { run_count } => write!(
                 f,
-                "base and target were measured by different runs, {} of each: how much runs differ by themselves is not \
-                 known, so there is no interval; measure both in one run, or three runs of each",
-                run_count
+                "base and target were measured by different runs, {run_count} of each: how much \
+                 runs differ by themselves is not known, so there is no interval; measure both in \
+                 one run, or three runs of each",
             ),
             Self::MachinesDiffer { machine_count, repeat_count } => write!(
                 f,
@@ -199,7 +199,8 @@ impl fmt::Display for Note {
             ),
             Self::Family { family, comparison_count, shown_count, level_min, level_max } => write!(
                 f,
-                "{} of {family}: {}; the confidence of each interval is {}, and 90% where it shows that both are equal",
+                "{} of {family}: {}; the confidence of each interval is {}, and 90% where it shows \
+                 that both are equal",
                 counted(*comparison_count, "comparison"),
                 shown_changes(*shown_count),
                 confidence(*level_min, *level_max),

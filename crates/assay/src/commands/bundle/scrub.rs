@@ -43,8 +43,8 @@ pub struct Scrubber {
 
 impl Scrubber {
     /// Finds what is to be removed from texts about a run. `plan` is that of the bundle, which lacks
-    /// the values `left_out`, as TOML. Names of the host and the user that are in it are no secrets, but words
-    /// such as `debian`.
+    /// the values `left_out`, as TOML. Names of the host and the user that are in it are no
+    /// secrets, but words such as `debian`.
     pub fn of(run: &Run, directory: &Path, plan: &str, left_out: &[String]) -> Self {
         let mut replacements: Vec<(String, String)> = Vec::new();
         let mut replace = |text: &str, by: &str| {

@@ -88,8 +88,8 @@ fn judge_steps(
             print_commands(&commands);
             if rows.iter().any(|row| row.is_of_different_runs()) {
                 eprint_line!(
-                    "help: measure base and target in one run: runs differ by themselves, and repeats of one run don't show by \
-                     how much"
+                    "help: measure base and target in one run: runs differ by themselves, and \
+                     repeats of one run don't show by how much"
                 );
             }
             print_impractical(&rows, thresholds);
