@@ -22,6 +22,22 @@ pub(super) fn interval(estimate: &Estimate) -> Interval {
 }
 
 /// Returns whether a change of `effect` or more is ruled out in both directions.
+///
+/// The bounds are equally far from 1 on logarithms, so that two targets are equal whichever of them
+/// is the base. With an effect of 1, half and double are the bounds.
 pub(super) fn is_within(interval: Interval, effect: f64) -> bool {
-    interval.low >= 1.0 - effect && interval.high <= 1.0 + effect
+    interval.low >= 1.0 / (1.0 + effect) && interval.high <= 1.0 + effect
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_and_double_are_the_bounds_of_an_effect_of_1() {
+        let is_equal = |low, high| is_within(Interval { low, high, confidence: 0.9 }, 1.0);
+        assert!(is_equal(0.51, 1.99));
+        assert!(!is_equal(0.02, 0.03), "a fortieth is no equal");
+        assert!(!is_equal(0.49, 1.0) && !is_equal(1.0, 2.01));
+    }
 }

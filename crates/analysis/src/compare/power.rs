@@ -55,9 +55,8 @@ impl PowerAnalysis {
         let equality = Self { level: equality::LEVEL, ..self };
         let is_enough = |repeats: &u32| {
             let is_shown = center.abs() > reach(self, *repeats);
-            let of_equality = reach(equality, *repeats);
-            let [low, high] = [center - of_equality, center + of_equality].map(f64::exp_m1);
-            is_shown || (low >= -effect && high <= effect)
+            let farthest_from_1 = center.abs() + reach(equality, *repeats);
+            is_shown || farthest_from_1 <= effect.ln_1p()
         };
         let first = measured.saturating_add(1).max(2);
         (first..REPEATS_CAP).find(is_enough).unwrap_or(REPEATS_CAP)

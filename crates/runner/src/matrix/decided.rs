@@ -17,8 +17,9 @@ use super::incomplete::resume_command;
 use crate::before::only::CellFilters;
 use crate::events::{JudgedComparison, JudgedRepeat, NextRepeat};
 
-/// The fewest repeats with a verdict: an interval of two values that holds at any time has no
-/// bounds.
+/// The fewest repeats of pairs with a verdict: an interval of two values that holds at any time has
+/// no bounds. (Two repeats of each that are not in pairs are four values, and may show that both are
+/// equal.)
 pub const REPEATS_WITH_VERDICT: u32 = 3;
 
 /// The comparisons of a run, and the cells whose next repeat may decide the open ones.
