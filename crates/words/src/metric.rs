@@ -244,6 +244,9 @@ metrics! {
     "op_unexplained_us"              "unexplained"         "us/op"      Rate         Less Time         All     "op_unexplained_us"                          "time that no other column explains; below 0 if the columns add up to more than the time";
     "op_unexplained%"                "unexplained"         "% of time"  One          Less Time         All     "op_unexplained_pct"                         "";
     "own_cpu_us_per_op"              "own_cpu"             "us/op"      Microseconds Less ClientServer All     "own_cpu_us_per_op"                          "CPU of the client and server threads that do the step's main operation";
+    "typical_rate"                   "typical"             "/s"         Rate         More Throughput   Certain "typical_rate_per_s"                         "rate in a typical turn: stalls, and turns in which others had the processor, are left out";
+    "steadiness"                     "steadiness"          ""           Two          More Throughput   Certain "steadiness"                                 "rate over all turns as a share of that in a typical turn";
+    "typical_cpu_us_per_op"          "typical_cpu"         "us/op"      Microseconds Less ClientServer Certain "typical_cpu_us_per_op"                      "CPU of client and server in a typical turn";
     "background_cpu_us_per_op"       "background_cpu"      "us/op"      Microseconds Less Time         All     "background_cpu_us_per_op"                   "CPU of the engine's other threads";
     "server_switches_per_op"         "server_switches"     "/op"        Rate         Less ClientServer Certain "server_switches_per_op"                     "context switches of the server's threads";
     "instructions_per_op"            "instructions"        "/op"        Rate         Less ClientServer Certain "instructions_per_op"                        "executed by the threads of the connections";

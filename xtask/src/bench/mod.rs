@@ -59,6 +59,7 @@ report             the HTML report of 28 targets x 10 steps x 8 clients x 3600 s
 lag-verdicts       simulated lags of known shapes: how often they are found to grow
 swings             simulated throughputs: how often a period is claimed of noise, or found, and its cause named
 verdicts           simulated machines without any change: how often a comparison claims one
+typical-turns      simulated turns that stalls and neighbors disturb: false claims of typical rates, and changes found
 until-decided      simulated runs that add repeats until each comparison is decided: false verdicts, and repeats
 designs            simulated designed experiments: effects found and false ones, beside one factor at a time
 history            simulated histories: false changes, which are shown and when, beside Apache Otava; and 1,000 runs
@@ -90,7 +91,7 @@ fn benchmark(setup: &Setup, name: &str) -> Result<bool> {
         "kv" => kv::run(setup),
         "adapter" => adapter::run(setup),
         "report" => report::run(setup),
-        "verdicts" | "lag-verdicts" | "until-decided" | "designs" | "swings" => {
+        "verdicts" | "typical-turns" | "lag-verdicts" | "until-decided" | "designs" | "swings" => {
             let example = name.replace('-', "_");
             let run = format!("run --quiet --release --package analysis --example {example}");
             succeeds(&mut setup.workspace.cargo(&run))

@@ -8,6 +8,7 @@ use super::matching::{Matched, NamedSide};
 use super::metric::{OWN_CPU, PROCESS_CPU, THROUGHPUT, more_is_better};
 use super::reason::Reason;
 use super::samples::Samples;
+use super::typical::{Relation, TurnMetric};
 use super::{ComparedStep, Pairing, Sample, Verdict, anova, drift, initial_tree};
 use crate::figures::Row;
 use crate::figures::index::StepPlace;
@@ -70,8 +71,12 @@ pub(super) fn draft(
 ) -> Option<UndecidedRow> {
     let TargetPair { place, base, target } = targets;
     let measured = Measured::new(samples, place, &[base, target], metric);
-    let of_base = samples.side(place, base, measured.metric);
-    let of_target = samples.side(place, target, measured.metric);
+    let mut of_base = samples.side(place, base, measured.metric);
+    let mut of_target = samples.side(place, target, measured.metric);
+    if let Some(metric) = TurnMetric::named(metric) {
+        let relation = Relation { samples, place, base, target };
+        relation.relate(metric, &mut of_base, &mut of_target);
+    }
     if of_base.has_nothing() && of_target.has_nothing() {
         return None;
     }

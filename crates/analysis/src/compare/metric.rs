@@ -4,9 +4,10 @@
 use words::metric::{COMPARISON_METRICS, CPU_VERDICT_METRICS, INSERT_COMPARISON_METRICS};
 use words::{Better, Metric};
 
-use crate::figures::{Figures, Row, step_figures, throughput};
+use super::typical::TurnMetric;
+use crate::figures::{Figures, Row, STEADINESS, TYPICAL_RATE, step_figures, throughput, typical};
 
-/// The name of the figure for the speed of a step.
+/// The name of the figure for the speed of a step, over all of its time.
 pub const THROUGHPUT: &str = "throughput";
 
 /// The metrics that show by themselves whether a target got faster or slower, with their names in
@@ -45,7 +46,10 @@ fn verdict_label(metric: &str) -> Option<&'static str> {
 
 /// Returns the name of a metric in sentences.
 pub fn metric_label(metric: &str) -> &str {
-    verdict_label(metric).unwrap_or(metric)
+    match TurnMetric::named(metric) {
+        Some(of_turns) => of_turns.label,
+        None => verdict_label(metric).unwrap_or(metric),
+    }
 }
 
 /// Returns all families of comparisons.
@@ -54,14 +58,16 @@ pub(super) fn families() -> impl Iterator<Item = &'static str> {
     own.chain([OTHER_METRICS])
 }
 
-/// Returns the family that a metric's comparisons belong to.
+/// Returns the family that a metric's comparisons belong to. What is said about speed shares one
+/// error rate, and so does what is said about own CPU.
 pub(super) fn family_of(metric: &str) -> &'static str {
-    verdict_label(metric).unwrap_or(OTHER_METRICS)
+    let leading = TurnMetric::named(metric).map_or(metric, |of_turns| of_turns.family_of);
+    verdict_label(leading).unwrap_or(OTHER_METRICS)
 }
 
-/// Returns whether a metric is one of [`VERDICT_METRICS`].
+/// Returns whether a metric is one of [`VERDICT_METRICS`], or of those of turns.
 pub(super) fn has_verdict(metric: &str) -> bool {
-    verdict_label(metric).is_some()
+    verdict_label(metric).is_some() || TurnMetric::named(metric).is_some()
 }
 
 /// Returns whether larger values of [`THROUGHPUT`], or of a metric, are better.
@@ -99,6 +105,7 @@ pub(super) fn rounding(row: &Row, metric: &str, value: f64) -> f64 {
         // And nice, irq, softirq.
         "cpupq" | "cpups" | "cpu/o" => (of_cost("cpupq"), 5.0),
         "u_cpu" | "s_cpu" => (Some(value), 1.0),
+        TYPICAL_RATE | STEADINESS => return typical::rounding(&row.turn_blocks),
         _ => return step_figures::rounding(metric, value),
     };
 

@@ -54,6 +54,7 @@ mod requirement;
 mod samples;
 pub(crate) mod student;
 mod system_calls;
+mod typical;
 mod verdict;
 mod waits;
 mod work;

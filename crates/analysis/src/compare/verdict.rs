@@ -13,6 +13,7 @@ use super::profile::compare_profiles;
 use super::reason::{Note, REPEATS_ADVISED, Reason};
 use super::samples::{Samples, TargetStep};
 use super::system_calls::compare_system_calls;
+use super::typical::TURN_METRICS;
 use super::waits::compare_waits;
 use super::work::compare_work;
 use super::{
@@ -31,7 +32,9 @@ pub fn compare(figures: &Figures, options: &CompareOptions) -> Compared {
 
     for &TargetStep { place, target } in &comparisons {
         let targets = TargetPair { place, base: &options.base, target };
-        for metric in options.all_metrics(&options.metrics) {
+        let of_turns = TURN_METRICS.iter().map(|metric| metric.name);
+        let metrics = options.all_metrics(&options.metrics).into_iter().chain(of_turns);
+        for metric in distinct(metrics) {
             drafts.extend(draft(&samples, targets, metric));
         }
     }

@@ -9,7 +9,7 @@ use super::alone::{self, UnshownSequence};
 use super::apart::Apart;
 use super::case::Context;
 use super::gap::{self, Cost, CostGaps};
-use super::{Finding, FindingKind, cases, prose};
+use super::{Finding, FindingKind, cases, prose, typical};
 use crate::compare::{Compared, ComparedStep, Effect, Effects, Interval, THROUGHPUT, Verdict};
 use crate::figures::index::RowIndex;
 use crate::figures::{Competition, Figures, StartedCell, competition};
@@ -40,6 +40,12 @@ pub struct Answer {
     pub cause: Option<String>,
     /// The largest differences in cost of targets that were measured once, one for each cost.
     pub gaps: Vec<CostGap>,
+    /// The targets that are shown to differ in typical turns of steps whose throughput is not: the
+    /// comparisons of these steps.
+    pub typical: Vec<TargetAnswer>,
+    /// The targets that are shown to lose more or less of their time to stalls than the base. The
+    /// ratios are those of steadiness.
+    pub steadiness: Vec<TargetAnswer>,
     /// If no step of any target shows a change of throughput: the largest change of all steps
     /// together that is shown.
     pub together: Option<ChangeOfAll>,
@@ -248,6 +254,8 @@ impl Answer {
             repeats: counts().min().zip(counts().max()),
             is_of_one_load: is_of_one_load(&figures.begun),
             cause: cause_of_all(rows(), findings).map(str::to_owned),
+            typical: typical::changed_rates(compared, &targets),
+            steadiness: typical::changed_steadiness(compared, &targets),
             together: if is_shown { None } else { ChangeOfAll::largest(compared) },
             hidden_cost: if is_shown { None } else { hidden_cost(findings) },
             gaps: gaps(figures, compared),
@@ -273,7 +281,7 @@ impl Answer {
 }
 
 impl TargetAnswer {
-    fn new<'a>(target: &str, rows: impl Iterator<Item = &'a ComparedStep>) -> Self {
+    pub(super) fn new<'a>(target: &str, rows: impl Iterator<Item = &'a ComparedStep>) -> Self {
         let mut answer = Self { target: target.to_owned(), ..Self::default() };
         for row in rows {
             let change = row.ratio.map(|ratio| Change {

@@ -43,6 +43,7 @@ mod no_effect;
 mod prose;
 mod swings;
 mod thresholds;
+mod typical;
 mod witnesses;
 
 use crate::compare::{Compared, THROUGHPUT};

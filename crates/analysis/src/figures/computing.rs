@@ -17,9 +17,9 @@ use super::remarks::remarks;
 use super::row::{OpFigures, RankFigures, ReadLimits, Row, throughput};
 use super::series::{self, CountersReader, OpsReader, Series};
 use super::sla::{Sla, sla};
-use super::turns::TurnTotals;
+use super::turns::{TurnBlock, TurnTotals};
 use super::waits::waits;
-use super::{client_hosts, metrics, quality, sizes, turns};
+use super::{client_hosts, metrics, quality, sizes, turns, typical};
 
 /// A cell in its run.
 pub(super) struct CellOfRun<'a> {
@@ -78,8 +78,10 @@ impl CellOfRun<'_> {
             warnings,
             series: data.series,
             turn_totals: data.turn_totals,
+            turn_blocks: data.turn_blocks,
             ..self.recorded_facts(reader)
         };
+        row.metrics.extend(typical::figures(&row.turn_blocks, throughput(&row)));
         // Times per operation rest on the throughput, which is a figure of the row.
         row.waits = waits(step, &row.series, throughput(&row), embedded);
         Ok(row)
@@ -148,6 +150,7 @@ struct StepData<'a> {
     histograms: BTreeMap<String, Histogram<u64>>,
     series: Series,
     turn_totals: Option<TurnTotals>,
+    turn_blocks: Vec<TurnBlock>,
 }
 
 impl<'a> StepData<'a> {
@@ -174,10 +177,10 @@ impl<'a> StepData<'a> {
         let turns = reader.turns()?;
 
         let main_op = step.main_operation();
-        series.turns = turns::blocks(&turns, main_op);
         let turn_totals = turns::totals(&turns, main_op);
+        let turn_blocks = turns::blocks(&turns, main_op, cell.embedded);
 
-        Ok(Self { step, host, client_hosts, histograms, series, turn_totals })
+        Ok(Self { step, host, client_hosts, histograms, series, turn_totals, turn_blocks })
     }
 
     /// Returns the figures of each kind of operation.

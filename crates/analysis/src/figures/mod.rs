@@ -49,6 +49,7 @@ pub(crate) mod step_figures;
 mod step_swing;
 pub mod swing;
 mod turns;
+pub(crate) mod typical;
 mod waits;
 
 pub use calls::Calls;
@@ -76,4 +77,5 @@ pub use sizes::{Size, TablePart};
 pub use sla::{SLA_SHARE, Sla, SlaHistory, sla};
 pub use step_figures::operations_needed;
 pub use turns::{TurnBlock, TurnTotals};
+pub use typical::{STEADINESS, TYPICAL_CPU, TYPICAL_RATE};
 pub use waits::{SessionState, Waits};

@@ -5,8 +5,6 @@ use std::collections::BTreeMap;
 use record::{CounterRow, HostSeries, IntervalRow, Role};
 use serde::Serialize;
 
-use super::turns::TurnBlock;
-
 /// The seconds of a step, over all clients. Every vector is as long as the step has seconds.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Series {
@@ -19,8 +17,6 @@ pub struct Series {
     pub client_hosts: Vec<BTreeMap<String, Vec<Option<f64>>>>,
     /// The series of each counter of the engine.
     pub engine: BTreeMap<String, CounterSeries>,
-    /// The blocks of turns; empty in a step without turns.
-    pub turns: Vec<TurnBlock>,
 }
 
 /// One counter of the engine, second by second.
@@ -162,7 +158,6 @@ pub(crate) fn series(
             .map(|client_host| host_per_second(elapsed_ns, seconds, client_host))
             .collect(),
         engine: engine.collect(),
-        turns: Vec::new(),
     }
 }
 

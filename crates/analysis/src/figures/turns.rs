@@ -37,10 +37,15 @@ impl TurnTotals {
 pub struct TurnBlock {
     /// The number of the block in the step, from 0.
     pub block: u32,
+    /// The number of its turns in it: two, except where the step began or ended.
+    pub turns: u32,
     /// The time of its turns, by its own clock, in seconds.
     pub seconds: f64,
     /// Operations, as in [`TurnTotals::operations`].
     pub operations: u64,
+    /// The CPU time of the connections' threads and of the server's processes, in seconds; `None`
+    /// if that of the server is unknown for some turn.
+    pub cpu_seconds: Option<f64>,
 }
 
 /// Returns the totals of some turns; `None` without turns.
@@ -63,20 +68,35 @@ pub(super) fn totals(turns: &[TurnRow], main_op: Option<&str>) -> Option<TurnTot
     Some(totals)
 }
 
-/// Returns the blocks of some turns, in their order.
-pub(super) fn blocks(turns: &[TurnRow], main_op: Option<&str>) -> Vec<TurnBlock> {
+/// Returns the blocks of some turns, in their order. `embedded`: the engine works on the threads of
+/// the client.
+pub(super) fn blocks(turns: &[TurnRow], main_op: Option<&str>, embedded: bool) -> Vec<TurnBlock> {
     let mut blocks: Vec<TurnBlock> = Vec::new();
     for turn in turns {
         if blocks.last().is_none_or(|last| last.block != turn.block) {
-            blocks.push(TurnBlock { block: turn.block, ..TurnBlock::default() });
+            let cpu_seconds = Some(0.0);
+            blocks.push(TurnBlock { block: turn.block, cpu_seconds, ..TurnBlock::default() });
         }
 
         if let Some(last) = blocks.last_mut() {
+            last.turns += 1;
             last.seconds += seconds(turn.length_ns);
             last.operations = last.operations.saturating_add(operations(turn, main_op));
+
+            let used = cpu_seconds(turn, embedded);
+            last.cpu_seconds = last.cpu_seconds.zip(used).map(|(sum, used)| sum + used);
         }
     }
     blocks
+}
+
+/// Returns the CPU time of a turn, in client and server.
+fn cpu_seconds(turn: &TurnRow, embedded: bool) -> Option<f64> {
+    let of_client = seconds(turn.client_cpu_ns);
+    if embedded {
+        return Some(of_client);
+    }
+    turn.server.map(|server| of_client + seconds(server.cpu_ns))
 }
 
 fn operations(turn: &TurnRow, main_op: Option<&str>) -> u64 {
@@ -120,11 +140,24 @@ mod tests {
     #[test]
     fn a_block_has_both_turns_of_a_target() {
         let turns = [turn(0, 0, 10, None), turn(3, 0, 20, None), turn(5, 1, 40, None)];
-        let blocks = blocks(&turns, Some("get"));
+        let blocks = blocks(&turns, Some("get"), false);
         let counts: Vec<(u32, u64)> =
             blocks.iter().map(|block| (block.block, block.operations)).collect();
         assert_eq!(counts, [(0, 30), (1, 40)]);
         assert!((blocks[0].seconds - 0.04).abs() < 1e-9);
+        assert_eq!((blocks[0].turns, blocks[1].turns), (2, 1));
+    }
+
+    #[test]
+    fn the_cpu_of_a_block_is_that_of_client_and_server() {
+        let used = ServerUse { cpu_ns: 2_000_000, ..ServerUse::default() };
+        let turns = [turn(0, 0, 10, Some(used)), turn(3, 0, 20, Some(used)), turn(5, 1, 40, None)];
+        let cpu = |embedded| -> Vec<Option<f64>> {
+            let blocks = blocks(&turns, Some("get"), embedded);
+            blocks.iter().map(|block| block.cpu_seconds).collect()
+        };
+        assert_eq!(cpu(false), [Some(0.014), None]);
+        assert_eq!(cpu(true), [Some(0.01), Some(0.005)]);
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod alone;
 mod apart;
 mod effects;
 mod once;
+mod turns;
 mod work;
 
 use std::collections::BTreeMap;
@@ -110,7 +111,16 @@ impl<'a> AnswerWriter<'a> {
         let by_weight =
             if is_only { [together, hidden_cost, steps] } else { [hidden_cost, steps, together] };
 
-        let mut said = by_weight.into_iter().flatten();
+        let is_shown = self.answer.targets.iter().any(|target| target.largest().is_some());
+        let of_turns = self.of_turns();
+        let mut said: Vec<String> = by_weight.into_iter().flatten().collect();
+        if is_shown {
+            said.extend(of_turns);
+        } else {
+            said.splice(0..0, of_turns);
+        }
+
+        let mut said = said.into_iter();
         let heading = said.next().unwrap_or_default();
         let sentences = said.chain(about_targets.sentences).collect();
         Passage { heading, sentences, ..Passage::default() }
@@ -192,7 +202,8 @@ impl<'a> AnswerWriter<'a> {
             );
         }
 
-        format!("No change is shown between {who} and {base} in {count}: {unchanged}.")
+        let no = self.no();
+        format!("{no} change is shown between {who} and {base} in {count}: {unchanged}.")
     }
 
     /// Lists the changes that are shown: `faster than a in 2 of 7 steps (scan 1.57x, insert 1.56x),

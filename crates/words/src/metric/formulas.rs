@@ -54,6 +54,13 @@ formulas! {
     "p99"
         "the rate that 99 % of the seconds reached: a low number"
         "as above";
+    "typical_rate"
+        "throughput / `steadiness`; only in steps with turns"
+        "not published";
+    "steadiness"
+        "rate over all whole blocks of [turns](turns.md) / typical rate, which is the geometric \
+         mean of the rates of blocks without the fifth at each end"
+        "not published";
     // Cost per operation, whole host
     "cpups"
         "100 x busy / all, where busy is the growth of user + nice + system + irq + softirq, \
@@ -105,6 +112,9 @@ formulas! {
          over operations. Only connections that do the step's main operation count: in `l.i1`, \
          those that insert, not those that delete. It has its own verdicts: \
          [compare.md](compare.md#what-is-shown)";
+    "typical_cpu_us_per_op"
+        "CPU time of the load threads and of the server's processes over operations, of each whole \
+         block of [turns](turns.md); the geometric mean without the fifth at each end";
     "instructions_per_op"
         "instructions that these threads executed, over operations; it has its own verdicts too";
     "cycles_per_op"

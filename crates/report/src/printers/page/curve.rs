@@ -178,7 +178,7 @@ impl Curves {
         drawn.extend(waits::of_row(row));
 
         drawn.retain(|drawn| drawn.whole.points.iter().any(|point| !point.is_nan()));
-        Self { drawn, turns: TurnGroups::of(&row.series.turns) }
+        Self { drawn, turns: TurnGroups::of(&row.turn_blocks) }
     }
 
     /// Makes the curves of a row, and drops the largest series of the row: single clients, the host
@@ -189,7 +189,6 @@ impl Curves {
         row.series.host.clear();
         row.series.client_hosts.clear();
         row.series.engine.clear();
-        row.series.turns = Vec::new();
 
         for op in row.series.ops.values_mut() {
             op.ok_by_client = Vec::new();

@@ -216,6 +216,7 @@ mod tests {
             block: number as u32,
             seconds: 1.0,
             operations: *operations,
+            ..TurnBlock::default()
         };
         TurnGroups::of(&operations.iter().enumerate().map(block).collect::<Vec<_>>())
     }
@@ -254,7 +255,7 @@ mod tests {
 
     #[test]
     fn a_forged_number_of_a_block_takes_no_memory() {
-        let block = TurnBlock { block: u32::MAX, seconds: 1.0, operations: 1 };
+        let block = TurnBlock { block: u32::MAX, seconds: 1.0, ..TurnBlock::default() };
         assert!(TurnGroups::of(&[block]).groups.len() <= GROUPS_MAX as usize);
     }
 

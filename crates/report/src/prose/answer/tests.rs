@@ -3,7 +3,7 @@ use analysis::{
         Compared, ComparedStep, Effects, Interval, Overall, Pairing, Sample, THROUGHPUT, Verdict,
     },
     explain::{Finding, FindingKind},
-    figures::{CopiedDatabase, ExactStep, Row, StartedCell},
+    figures::{CopiedDatabase, ExactStep, Row, STEADINESS, StartedCell, TYPICAL_RATE},
 };
 use record::{CellKey, StepWork};
 
@@ -190,6 +190,41 @@ fn what_is_shown_beside_single_steps_heads_the_answer() {
         said_of(&figures, &compared, std::slice::from_ref(&cpu)),
         "b.x: 30% less own CPU per row in l.i0, throughput too noisy to say. 2 targets against a.x in 2 steps: both are too \
          noisy to say. c.x is 1.25x faster than a.x over all 2 steps together (1.19x to 1.31x). Each target has 5 repeats."
+    );
+}
+
+#[test]
+fn what_typical_turns_show_comes_before_what_all_turns_do_not() {
+    let of_metric = |metric: &str, step, ratio, verdict| ComparedStep {
+        metric: metric.into(),
+        ..row("b.x", step, ratio, verdict)
+    };
+    let mut compared = Compared {
+        base: "a.x".into(),
+        effect: 0.03,
+        rows: vec![
+            row("b.x", "l.i0", 0.98, TooNoisy),
+            of_metric(TYPICAL_RATE, "l.i0", 0.8, Slower),
+            row("b.x", "qr100", 1.0, TooNoisy),
+            of_metric(TYPICAL_RATE, "qr100", 1.0, Equal),
+        ],
+        ..Compared::default()
+    };
+    let figures = Figures::default();
+    assert_eq!(
+        said_of(&figures, &compared, &[]),
+        "In a typical turn, b.x is slower than a.x in 1 of 2 steps (l.i0 1.25x), faster in none. Over all turns, stalls \
+         included, no change is shown between b.x and a.x in 2 steps: both are too noisy to say. Each target has 5 \
+         repeats."
+    );
+
+    // What throughput shows need not be said twice, and stalls that explain it are named.
+    compared.rows[0].verdict = Slower;
+    compared.rows.push(of_metric(STEADINESS, "l.i0", 0.8, Slower));
+    assert_eq!(
+        said_of(&figures, &compared, &[]),
+        "b.x is slower than a.x in 1 of 2 steps (l.i0 1.02x), faster in none; 1 is too noisy to say. b.x loses more time \
+         to stalls than a.x in l.i0 (1.25x). Over 5 repeats it is 0.93x to 1.03x slower in l.i0."
     );
 }
 

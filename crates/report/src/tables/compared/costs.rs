@@ -2,6 +2,7 @@
 //! One row for each step and target.
 
 use analysis::compare::{ComparedStep, THROUGHPUT, Verdict};
+use analysis::figures::{STEADINESS, TYPICAL_CPU, TYPICAL_RATE};
 use words::Metric;
 
 use super::board::{Board, RepeatedLine};
@@ -19,7 +20,9 @@ const LEAST: f64 = 0.0005;
 
 /// Returns a table of the steps without a group, and one for each group.
 pub(super) fn tables(board: &Board<'_>) -> Vec<Table> {
-    let metrics = board.metrics();
+    let mut metrics = board.metrics();
+    // They are no costs, and have tables of their own.
+    metrics.retain(|metric| ![TYPICAL_RATE, STEADINESS, TYPICAL_CPU].contains(metric));
     let by_group = board.matrix.measured_by_group().into_iter();
     by_group.map(|(group, steps)| table(board, group, &steps, &metrics)).collect()
 }

@@ -4,6 +4,7 @@
 use analysis::{
     compare::{ComparedStep, Interval, THROUGHPUT, VERDICT_METRICS, Verdict},
     distinct,
+    figures::{STEADINESS, TYPICAL_CPU, TYPICAL_RATE},
 };
 
 use super::board::{Board, RepeatedLine};
@@ -16,19 +17,30 @@ use crate::model::number::{fixed, ratio_text};
 use crate::model::table::{Cell, Table, Tone, anchor};
 use crate::model::worth::{Footnotes, not_compared};
 
-/// Returns the tables of throughput.
+/// Returns the tables of throughput, and of the rate in typical turns.
 pub(super) fn throughput(board: &Board<'_>) -> Vec<Table> {
-    tables_of(board, THROUGHPUT)
+    let mut tables = tables_of(board, THROUGHPUT);
+    if board.metrics().contains(&TYPICAL_RATE) {
+        tables.extend(tables_of(board, TYPICAL_RATE));
+    }
+    tables
 }
 
 /// Returns the tables of every other metric that has verdicts by default or was requested.
 pub(super) fn others(board: &Board<'_>) -> Vec<Table> {
+    let rows = &board.comparison.compared.rows;
+    let shows =
+        |metric: &str| rows.iter().any(|row| row.metric == metric && row.verdict.is_change());
+
+    let mut metrics: Vec<&str> = VERDICT_METRICS.iter().map(|(metric, _)| *metric).collect();
+    // Both repeat what another table says, as long as stalls make no difference.
+    metrics.extend([STEADINESS, TYPICAL_CPU].into_iter().filter(|metric| shows(metric)));
+    metrics.extend(board.comparison.compared.shown_metrics.iter().map(String::as_str));
+
     let compared = board.metrics();
-    let by_default = VERDICT_METRICS.iter().map(|(metric, _)| *metric);
-    let requested = board.comparison.compared.shown_metrics.iter().map(String::as_str);
-    distinct(by_default.chain(requested))
+    distinct(metrics)
         .into_iter()
-        .filter(|metric| compared.contains(metric))
+        .filter(|metric| *metric != THROUGHPUT && compared.contains(metric))
         .flat_map(|metric| tables_of(board, metric))
         .collect()
 }

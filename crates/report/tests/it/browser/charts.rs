@@ -105,11 +105,13 @@ fn a_jump_within_a_step_shows_in_the_chart_of_its_turns() {
     let base = source(SHORT).run.base;
     for row in &mut figures.rows {
         let late = if row.cell.target == base { 100 } else { 50 };
-        row.series.turns = (0..60)
+        row.turn_blocks = (0..60)
             .map(|block| TurnBlock {
                 block,
+                turns: 2,
                 seconds: 0.05,
                 operations: if block < 30 { 100 } else { late },
+                cpu_seconds: None,
             })
             .collect();
     }

@@ -1,0 +1,325 @@
+//! Measures how often a comparison of targets in turns is right, by the shape of what disturbs the
+//! turns: a table of `docs/statistics.md`, through the same code as `assay compare`. `cargo xtask
+//! bench typical-turns` runs it.
+
+#![allow(clippy::print_stdout, reason = "it prints a table")]
+
+#[path = "../tests/it/compare/machine.rs"]
+#[allow(dead_code, reason = "the tests use what this does not")]
+mod machine;
+#[path = "../tests/it/random.rs"]
+mod random;
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+
+use analysis::compare::{CompareOptions, ComparedStep, THROUGHPUT, Verdict, compare};
+use analysis::figures::{Figures, Row, STEADINESS, StartedCell, TYPICAL_RATE, TurnBlock};
+use machine::{BASE, Random};
+use record::{CellKey, Status, StepKind};
+
+/// Simulated runs for each figure.
+const RUNS: u32 = 1000;
+
+/// Steps in a run.
+const STEPS: usize = 5;
+
+/// Blocks of each step: a step of four seconds, of which each turn takes 20 ms.
+const BLOCKS: u32 = 100;
+
+/// The standard deviation of the logarithm of a block's rate.
+const BLOCK_NOISE: f64 = 0.03;
+
+/// The standard deviation of the logarithm by which a start of a target differs from others.
+const START_NOISE: f64 = 0.003;
+
+/// The ratio of the target in the step that changed.
+const PLANTED: f64 = 0.98;
+
+/// What disturbs the turns.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Shape {
+    /// Nothing but the noise of blocks and starts.
+    Quiet,
+    /// Student's t with three degrees of freedom.
+    HeavyTails,
+    /// One block of ten of either target loses half of its time or more.
+    Neighbor,
+    /// The same; in three repeats of ten, six blocks of ten.
+    BusyRepeats,
+    /// Both get 20 % slower until the step ends.
+    Drift,
+    /// The machine wanders: from block to block its level changes by 2 %.
+    Wandering,
+    /// Half of the blocks of either target are 5 % slower.
+    TwoModes,
+    /// Half of the starts of either target are 3 % slower, in all steps.
+    ModesOfStarts,
+    /// One block of twenty of the target loses 80 % of its time, and none of the base.
+    StallsOfTarget,
+    /// One block of twenty of the base loses 80 %, and three of the target.
+    MoreStallsOfTarget,
+    /// The last step has ten times the noise of blocks.
+    UnlikeSteps,
+    /// Each operation takes a third of a turn, so that a block has six of them.
+    LongOperations,
+}
+
+const SHAPES: [(&str, Shape); 12] = [
+    ("noise of 3 % in blocks and 0.3 % in starts", Shape::Quiet),
+    ("heavy tails", Shape::HeavyTails),
+    ("a neighbor takes half or more of one block in ten", Shape::Neighbor),
+    ("the same, and six in ten in three repeats of ten", Shape::BusyRepeats),
+    ("both get 20 % slower within the step", Shape::Drift),
+    ("the machine wanders by 2 % from block to block", Shape::Wandering),
+    ("half of the blocks are 5 % slower", Shape::TwoModes),
+    ("half of the starts are 3 % slower", Shape::ModesOfStarts),
+    ("the target stalls in one block of 20", Shape::StallsOfTarget),
+    ("the base stalls in one block of 20, the target in three", Shape::MoreStallsOfTarget),
+    ("one step of five has ten times the noise", Shape::UnlikeSteps),
+    ("six operations in a block", Shape::LongOperations),
+];
+
+impl Shape {
+    /// Returns whether one target stalls more than the other.
+    fn has_unequal_targets(self) -> bool {
+        matches!(self, Self::StallsOfTarget | Self::MoreStallsOfTarget)
+    }
+}
+
+const REPEATS: [u32; 3] = [3, 5, 10];
+
+const TARGET: &str = "new.base";
+
+/// A run of two targets in turns.
+#[derive(Clone, Copy)]
+struct Truth {
+    shape: Shape,
+    repeats: u32,
+    /// Target / base in the first step, in each block that nothing disturbs.
+    ratio: f64,
+}
+
+impl Truth {
+    fn measure(self, random: &mut Random) -> Figures {
+        let mut figures = Figures::default();
+        for repeat in 1..=self.repeats {
+            let is_busy = random.uniform() < 0.3;
+            let starts = [BASE, TARGET].map(|_| self.start(random));
+
+            for step in 0..STEPS {
+                let machine = self.levels_of_machine(random);
+                for (target, start) in [BASE, TARGET].into_iter().zip(starts) {
+                    let is_changed = target == TARGET && step == 0;
+                    let ratio = if is_changed { self.ratio } else { 1.0 };
+                    let of_step = START_NOISE * random.normal();
+                    let rate = 10_000.0 * ratio * (start + of_step).exp();
+
+                    let is_base = target == BASE;
+                    let blocks = machine.iter().enumerate().map(|(number, level)| {
+                        let own = self.disturbed(is_base, is_busy, step, random);
+                        self.block(number as u32, rate * level.exp() * own)
+                    });
+                    figures.rows.push(row(target, repeat, step, blocks.collect()));
+                }
+            }
+
+            for (number, target) in [BASE, TARGET].into_iter().enumerate() {
+                figures.begun.push(started(target, repeat, number));
+            }
+        }
+        figures
+    }
+
+    /// Returns the logarithm of what a start of a target has in all of its steps.
+    fn start(self, random: &mut Random) -> f64 {
+        let is_slow = self.shape == Shape::ModesOfStarts && random.uniform() < 0.5;
+        if is_slow { -0.03 } else { 0.0 }
+    }
+
+    /// Returns the logarithm of what the machine does in each block, to both targets.
+    fn levels_of_machine(self, random: &mut Random) -> Vec<f64> {
+        let mut level = 0.0;
+        let mut levels = Vec::new();
+        for block in 0..BLOCKS {
+            match self.shape {
+                Shape::Wandering => level += 0.02 * random.normal(),
+                Shape::Drift => level = -0.2 * f64::from(block) / f64::from(BLOCKS),
+                _ => level = 0.05 * random.normal(),
+            }
+            levels.push(level);
+        }
+        levels
+    }
+
+    /// Returns what happens to one target alone in a block, as a factor of its rate.
+    fn disturbed(self, is_base: bool, is_busy: bool, step: usize, random: &mut Random) -> f64 {
+        let scale = if self.shape == Shape::UnlikeSteps && step == STEPS - 1 { 10.0 } else { 1.0 };
+        let noise = (scale * BLOCK_NOISE * random.normal()).exp();
+
+        let stall_share = match (self.shape, is_base) {
+            (Shape::StallsOfTarget, false) | (Shape::MoreStallsOfTarget, true) => 0.05,
+            (Shape::MoreStallsOfTarget, false) => 0.15,
+            _ => 0.0,
+        };
+        if random.uniform() < stall_share {
+            return 0.2 * noise;
+        }
+
+        match self.shape {
+            Shape::HeavyTails => (BLOCK_NOISE * random.student3()).exp(),
+            Shape::Neighbor | Shape::BusyRepeats => {
+                let is_so_busy = is_busy && self.shape == Shape::BusyRepeats;
+                let share = if is_so_busy { 0.6 } else { 0.1 };
+                let is_taken = random.uniform() < share;
+                let kept = if is_taken { 0.5 * random.uniform() } else { 1.0 };
+                kept * noise
+            }
+            Shape::TwoModes if random.uniform() < 0.5 => 0.95 * noise,
+            _ => noise,
+        }
+    }
+
+    fn block(self, number: u32, rate: f64) -> TurnBlock {
+        let scale = if self.shape == Shape::LongOperations { 6.0 / 400.0 } else { 1.0 };
+        let seconds = 0.04;
+        let operations = (scale * rate * seconds).round() as u64;
+        TurnBlock { block: number, turns: 2, seconds, operations, cpu_seconds: None }
+    }
+}
+
+fn row(target: &str, repeat: u32, step: usize, blocks: Vec<TurnBlock>) -> Row {
+    let operations: u64 = blocks.iter().map(|block| block.operations).sum();
+    let seconds: f64 = blocks.iter().map(|block| block.seconds).sum();
+    let rate = operations as f64 / seconds;
+    Row {
+        cell: CellKey::new(target, None, 1, repeat),
+        workload: "sysbench".to_owned(),
+        step: format!("s{step}"),
+        kind: StepKind::Query,
+        reported: true,
+        status: Status::Complete,
+        seconds,
+        valid: true,
+        turns: Some(2 * BLOCKS),
+        metrics: BTreeMap::from([
+            ("qps", Some(rate)),
+            // Of the base, only the level matters: that of the target is a multiple of it.
+            (TYPICAL_RATE, Some(rate)),
+            (STEADINESS, Some(1.0)),
+        ]),
+        turn_blocks: blocks,
+        ..Row::default()
+    }
+}
+
+fn started(target: &str, repeat: u32, number: usize) -> StartedCell {
+    let seconds = 86_400 + 100 * u64::from(repeat) + number as u64;
+    StartedCell {
+        run: 0,
+        machine: 0,
+        cell: CellKey::new(target, None, 1, repeat),
+        invocation: 1,
+        started_unix_ns: seconds * 1_000_000_000,
+        database: None,
+    }
+}
+
+/// In how many of the simulated runs something is claimed, by metric.
+#[derive(Default)]
+struct Claims {
+    /// Of steps that did not change.
+    any_of_equal: BTreeMap<String, u32>,
+    /// Of steps that did not change, by either rate.
+    any_rate_of_equal: u32,
+    /// Of the first step, that the target is slower.
+    slower: BTreeMap<String, u32>,
+    /// Of the first step, by either rate.
+    slower_by_either: u32,
+    /// The sum of the logarithms of the typical ratios of a step that did not change.
+    ln_typical_sum: f64,
+}
+
+fn claims(truth: Truth) -> Claims {
+    let options = CompareOptions { base: BASE.to_owned(), ..CompareOptions::default() };
+    let mut random = Random::new(u64::from(truth.repeats));
+    let mut claims = Claims::default();
+
+    for _ in 0..RUNS {
+        let compared = compare(&truth.measure(&mut random), &options);
+        let changed: Vec<&ComparedStep> =
+            compared.rows.iter().filter(|row| row.verdict.is_change()).collect();
+        let is_of_equal = |row: &&ComparedStep| truth.ratio == 1.0 || row.step != "s0";
+        let is_slower = |row: &&ComparedStep| row.step == "s0" && row.verdict == Verdict::Slower;
+
+        let unchanged =
+            compared.rows.iter().find(|row| row.metric == TYPICAL_RATE && row.step == "s1");
+        let ratio = unchanged.and_then(|row| row.ratio);
+        claims.ln_typical_sum += ratio.map_or(f64::NAN, f64::ln);
+
+        let mut rates_of_equal = false;
+        let mut slower_by_rate = false;
+        for metric in [THROUGHPUT, TYPICAL_RATE, STEADINESS] {
+            let is_rate = metric != STEADINESS;
+            let of_metric = || changed.iter().copied().filter(|row| row.metric == metric);
+            if of_metric().any(|row| is_of_equal(&row)) {
+                *claims.any_of_equal.entry(metric.to_owned()).or_default() += 1;
+                rates_of_equal |= is_rate;
+            }
+            if of_metric().any(|row| is_slower(&row)) {
+                *claims.slower.entry(metric.to_owned()).or_default() += 1;
+                slower_by_rate |= is_rate;
+            }
+        }
+        claims.any_rate_of_equal += u32::from(rates_of_equal);
+        claims.slower_by_either += u32::from(slower_by_rate);
+    }
+    claims
+}
+
+fn percent(count: u32) -> String {
+    format!("{:.1}", 100.0 * f64::from(count) / f64::from(RUNS))
+}
+
+fn main() -> ExitCode {
+    println!(
+        "Two targets in turns, five steps. Equal targets: in how many % of the runs anything is called \
+         different by throughput, typical rate, either of them, and steadiness. One step 2 % slower: in how \
+         many % that is shown.\n"
+    );
+    println!(
+        "| what disturbs the turns | repeats | equal: throughput | typical rate | either | steadiness | typical ratio | 2 % slower: throughput | typical rate | either |"
+    );
+    println!("|---|---|---|---|---|---|---|---|---|---|");
+
+    let mut is_kept = true;
+    let chance = 3.0 * (0.05 * 0.95 / f64::from(RUNS)).sqrt();
+    for (name, shape) in SHAPES {
+        for repeats in REPEATS {
+            let equal = claims(Truth { shape, repeats, ratio: 1.0 });
+            let slower = claims(Truth { shape, repeats, ratio: PLANTED });
+            let of_equal = |metric: &str| *equal.any_of_equal.get(metric).unwrap_or(&0);
+            let of_slower = |metric: &str| percent(*slower.slower.get(metric).unwrap_or(&0));
+            println!(
+                "| {name} | {repeats} | {} | {} | {} | {} | {:.4} | {} | {} | {} |",
+                percent(of_equal(THROUGHPUT)),
+                percent(of_equal(TYPICAL_RATE)),
+                percent(equal.any_rate_of_equal),
+                percent(of_equal(STEADINESS)),
+                (equal.ln_typical_sum / f64::from(RUNS)).exp(),
+                of_slower(THROUGHPUT),
+                of_slower(TYPICAL_RATE),
+                percent(slower.slower_by_either),
+            );
+            let typical = f64::from(of_equal(TYPICAL_RATE)) / f64::from(RUNS);
+            is_kept &= shape.has_unequal_targets() || typical <= 0.05 + chance;
+        }
+    }
+
+    if is_kept {
+        ExitCode::SUCCESS
+    } else {
+        println!("\nmore than 5 % of the tables of equal targets claim another typical rate");
+        ExitCode::FAILURE
+    }
+}

@@ -1,0 +1,208 @@
+//! What is typical of the turns that two targets took with each other.
+//!
+//! The figure of one target by itself would have in it what the machine did in its turns. So where
+//! two targets are compared, that of the base is its own, and that of the other is a multiple of
+//! it: the ratio that is typical of their common blocks.
+
+use super::metric::{OWN_CPU, THROUGHPUT};
+use super::reason::Reason;
+use super::samples::{Samples, Side, TimedSample};
+use crate::figures::index::StepPlace;
+use crate::figures::typical::{STEADINESS, TYPICAL_CPU, TYPICAL_RATE, ratio};
+use crate::figures::{Row, TurnBlock};
+
+/// The figures of a typical turn, each with the metric whose family of comparisons it belongs to
+/// and its name in sentences.
+pub(super) const TURN_METRICS: [TurnMetric; 3] = [
+    TurnMetric { name: TYPICAL_RATE, family_of: THROUGHPUT, label: "rate in a typical turn" },
+    TurnMetric { name: STEADINESS, family_of: THROUGHPUT, label: "steadiness" },
+    TurnMetric { name: TYPICAL_CPU, family_of: OWN_CPU, label: "CPU in a typical turn" },
+];
+
+/// A figure of a typical turn.
+pub(super) struct TurnMetric {
+    pub name: &'static str,
+    pub family_of: &'static str,
+    pub label: &'static str,
+}
+
+impl TurnMetric {
+    pub fn named(name: &str) -> Option<&'static Self> {
+        TURN_METRICS.iter().find(|metric| metric.name == name)
+    }
+}
+
+/// The repeats of two targets in one step.
+pub(super) struct Relation<'r, 'a> {
+    pub samples: &'r Samples<'a>,
+    pub place: StepPlace<'r>,
+    pub base: &'r str,
+    pub target: &'r str,
+}
+
+impl Relation<'_, '_> {
+    /// Makes the values of the target multiples of the base's. Repeats in which the two did not take
+    /// turns with each other are left out.
+    pub fn relate(&self, metric: &TurnMetric, of_base: &mut Side, of_target: &mut Side) {
+        let mut base_values = Vec::new();
+        let mut values = Vec::new();
+
+        for base in &of_base.values {
+            let partner = of_target.of_repeat(&base.sample);
+            let partner = partner.filter(|value| value.block == base.block);
+            let related = partner.and_then(|value| self.multiple(metric.name, base, value));
+            if let Some(related) = related {
+                base_values.push(*base);
+                values.push(related);
+            }
+        }
+
+        self.say_what_is_left_out(self.base, of_base, &base_values);
+        self.say_what_is_left_out(self.target, of_target, &values);
+        of_base.values = base_values;
+        of_target.values = values;
+    }
+
+    /// Returns the target's value as a multiple of the base's in the same repeat; `None` if they
+    /// have too few blocks in common.
+    fn multiple(
+        &self,
+        metric: &str,
+        base: &TimedSample,
+        mut value: TimedSample,
+    ) -> Option<TimedSample> {
+        let ratio =
+            ratio(metric, self.blocks(self.base, base)?, self.blocks(self.target, &value)?)?;
+        value.sample.value = base.sample.value * ratio;
+        Some(value)
+    }
+
+    fn blocks(&self, target: &str, value: &TimedSample) -> Option<&[TurnBlock]> {
+        let mut rows = self.samples.index.rows(self.place, target);
+        let row: &Row = rows.find(|row| value.sample.is_of(row))?;
+        Some(&row.turn_blocks)
+    }
+
+    fn say_what_is_left_out(&self, target: &str, side: &mut Side, kept: &[TimedSample]) {
+        let is_kept = |value: &TimedSample| {
+            kept.iter().any(|kept| kept.sample.is_of_repeat_of(&value.sample))
+        };
+
+        for value in side.values.iter().filter(|value| !is_kept(value)) {
+            let repeat = self.samples.repeat_name(target, value.sample.run, value.sample.repeat);
+            side.reasons.push(Reason::Unpaired { repeat });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use record::{CellKey, Status, StepKind};
+
+    use crate::compare::{CompareOptions, Compared, ComparedStep, THROUGHPUT, Verdict, compare};
+    use crate::figures::{Figures, Row, STEADINESS, StartedCell, TYPICAL_RATE, TurnBlock};
+
+    /// Returns a repeat in turns. `stalled` is the number of blocks in which it did nothing.
+    fn repeat(target: &str, repeat: u32, operations: u64, stalled: u32) -> Row {
+        let block = |block| TurnBlock {
+            block,
+            turns: 2,
+            seconds: 0.1,
+            operations: if block % 10 < stalled { 0 } else { operations + u64::from(block) },
+            cpu_seconds: None,
+        };
+        let blocks: Vec<TurnBlock> = (0..40).map(block).collect();
+        let rate = blocks.iter().map(|block| block.operations).sum::<u64>() as f64 / 4.0;
+        Row {
+            cell: CellKey::new(target, None, 1, repeat),
+            step: "point-query".to_owned(),
+            kind: StepKind::Query,
+            status: Status::Complete,
+            reported: true,
+            valid: true,
+            turns: Some(80),
+            turn_blocks: blocks,
+            metrics: BTreeMap::from([
+                ("qps", Some(rate)),
+                (TYPICAL_RATE, Some(rate)),
+                (STEADINESS, Some(1.0)),
+            ]),
+            ..Row::default()
+        }
+    }
+
+    /// The operations of the target in a block of each repeat; the base has 10,000. Either of them
+    /// stalls by chance.
+    const OPERATIONS: [u64; 5] = [9_500, 9_510, 9_490, 9_500, 9_505];
+    const STALLED: [[u32; 2]; 5] = [[0, 2], [2, 0], [1, 0], [0, 1], [2, 1]];
+
+    fn measured() -> Figures {
+        let mut figures = Figures::default();
+        for (number, (operations, stalled)) in (1..).zip(OPERATIONS.into_iter().zip(STALLED)) {
+            figures.rows.push(repeat("a.x", number, 10_000, stalled[0]));
+            figures.rows.push(repeat("b.x", number, operations, stalled[1]));
+            for target in ["a.x", "b.x"] {
+                let cell = CellKey::new(target, None, 1, number);
+                figures.begun.push(StartedCell { cell, invocation: 1, ..StartedCell::default() });
+            }
+        }
+        figures
+    }
+
+    fn compared(figures: &Figures) -> Compared {
+        let options = CompareOptions { base: "a.x".to_owned(), ..CompareOptions::default() };
+        compare(figures, &options)
+    }
+
+    fn row<'c>(compared: &'c Compared, metric: &str) -> &'c ComparedStep {
+        compared.rows.iter().find(|row| row.metric == metric).unwrap()
+    }
+
+    #[test]
+    fn a_change_shows_in_typical_turns_where_stalls_hide_it_from_throughput() {
+        let compared = compared(&measured());
+        assert_eq!(row(&compared, THROUGHPUT).verdict, Verdict::TooNoisy);
+        assert_eq!(row(&compared, STEADINESS).verdict, Verdict::TooNoisy);
+
+        let typical = row(&compared, TYPICAL_RATE);
+        assert_eq!(typical.verdict, Verdict::Slower);
+        assert!((typical.ratio.unwrap() - 0.95).abs() < 0.001, "{:?}", typical.ratio);
+    }
+
+    #[test]
+    fn throughput_is_typical_rate_times_steadiness() {
+        let compared = compared(&measured());
+        let [throughput, typical, steadiness] =
+            [THROUGHPUT, TYPICAL_RATE, STEADINESS].map(|metric| row(&compared, metric).ratio);
+        let product = typical.unwrap() * steadiness.unwrap();
+        assert!((throughput.unwrap() / product - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_repeat_of_another_invocation_took_no_turns_with_the_base() {
+        let mut figures = measured();
+        let cell = CellKey::new("b.x", None, 1, 5);
+        let begun = figures.begun.iter_mut().find(|begun| begun.cell == cell).unwrap();
+        begun.invocation = 2;
+
+        let compared = compared(&figures);
+        let typical = row(&compared, TYPICAL_RATE);
+        assert_eq!((typical.values.len(), typical.base_values.len()), (4, 4));
+        let left_out = typical.reasons.iter().filter(|reason| reason.contains("is left out"));
+        assert_eq!(left_out.count(), 2, "{:?}", typical.reasons);
+    }
+
+    #[test]
+    fn what_was_measured_alone_has_no_typical_rate() {
+        let mut figures = measured();
+        for row in &mut figures.rows {
+            row.turn_blocks.clear();
+            row.metrics.remove(TYPICAL_RATE);
+            row.metrics.remove(STEADINESS);
+        }
+        let compared = compared(&figures);
+        assert!(compared.rows.iter().all(|row| row.metric != TYPICAL_RATE));
+    }
+}
