@@ -129,6 +129,8 @@ pub struct Turn {
     pub idle_ns: u64,
     /// What the connections did.
     pub work: Work,
+    /// The number of connections that have not ended the step.
+    pub connection_count: usize,
     /// All connections have ended the step.
     pub is_last: bool,
 }
@@ -198,6 +200,7 @@ impl Gate {
             length_ns: stopped_at - crew.began_ns,
             idle_ns,
             work: std::mem::take(&mut crew.done),
+            connection_count: crew.working,
             is_last: crew.working == 0,
         }
     }

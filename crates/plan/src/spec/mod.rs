@@ -102,7 +102,7 @@ pub struct StepCommands {
 /// The length of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TurnLength {
-    /// Chosen for each step by what the step does.
+    /// Chosen for each step by how long its operations take.
     Auto,
     /// The same for all steps.
     Fixed(Duration),

@@ -14,7 +14,7 @@ use anyhow::Context;
 use engine::Wrapper as _;
 use engine::guard::{Ending, Guarded, ProgramEnd, Spawn};
 use engine::limits::Enforced;
-use plan::{Config, TurnLength};
+use plan::Config;
 use record::{Cell, CellDir, CellRef, Failure, RunDir, Status};
 use words::{CellKind, EngineHome};
 
@@ -318,9 +318,8 @@ pub fn run_cell(request: &CellRequest, events: &dyn Events) -> anyhow::Result<()
     let record = wait_for_record(&cell_directory)?;
     let session = RunSession::of_cell(request, events, file, record.invocation, stop)?;
 
-    let length = session.plan().turns.unwrap_or(TurnLength::Auto);
     let seat = match &request.pipes {
-        Some(pipes) => Some(Seat::linked(pipes, &session.clock, length)?),
+        Some(pipes) => Some(Seat::linked(pipes, &session.clock)?),
         None => None,
     };
 

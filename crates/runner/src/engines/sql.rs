@@ -23,8 +23,9 @@ pub struct SqlTarget<E: SqlEngine> {
     /// Gets a server ready for tables.
     pub preparation: Option<Box<dyn Preparation<E>>>,
     replication: Option<Box<dyn Replication>>,
-    /// A session that is open while the steps run: SQLite would clean up whenever its last session
-    /// closes, also between two steps.
+    /// A session with an embedded engine that is open while the steps run: SQLite would clean up
+    /// whenever its last session closes, also between two steps. A server needs none, and waits for
+    /// the statistics of sessions that are about to close.
     session: Option<E::Session>,
     /// The workload; `None` until its tables are made.
     workload: Option<SqlWorkload>,
@@ -62,11 +63,12 @@ impl<E: SqlEngine> SqlTarget<E> {
     fn create(&mut self, cell: &mut CellRun<'_>, tables: &[Table]) -> anyhow::Result<()> {
         let mut session = self.engine.connect()?;
         if self.is_foreign {
-            // Not kept: such a server may close a session that is idle for as long as the steps
-            // take.
             tables::make(&self.engine, &mut session, tables, |table| cell.note_table(table))?;
         } else {
             tables::make(&self.engine, &mut session, tables, |_| Ok(()))?;
+        }
+
+        if cell.record.embedded {
             self.session = Some(session);
         }
 
@@ -116,7 +118,9 @@ impl<E: SqlEngine + 'static> RunningTarget for SqlTarget<E> {
         self.workload = Some(workload);
         if cell.database_to_copy().is_some() {
             // The copy has them.
-            self.session = Some(self.engine.connect()?);
+            if cell.record.embedded {
+                self.session = Some(self.engine.connect()?);
+            }
             return Ok(());
         }
         if self.is_foreign {

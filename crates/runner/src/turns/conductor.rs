@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use load::{Clock as _, SystemClock};
+use plan::TurnLength;
 use record::TurnRow;
 
 use super::order::TurnOrder;
+use super::pace::Pace;
 use super::table::{Next, ReadyLoad, Table};
 
 /// The longest time between looks at whether the run is interrupted.
@@ -39,6 +41,8 @@ pub struct Conductor<'a> {
     pub is_stopped: &'a dyn Fn() -> bool,
     /// The seed of the order of turns.
     pub seed: u64,
+    /// The length of a turn, as the plan has it.
+    pub length: TurnLength,
 }
 
 impl Conductor<'_> {
@@ -57,6 +61,7 @@ impl Conductor<'_> {
     fn give_turns(&self, mut loads: Vec<(usize, ReadyLoad)>, mut order: TurnOrder) {
         let started_ns = self.clock.now();
         let mut number = 0;
+        let mut pace = Pace::new(self.length);
         loop {
             let loading: Vec<usize> = loads.iter().map(|(cell, _)| *cell).collect();
             let Some(place) = order.next(&loading) else {
@@ -69,7 +74,7 @@ impl Conductor<'_> {
             // Targets that follow each other have the same processors.
             let draw = u64::from(number) / loads.len() as u64;
             let turn = TurnNumber { number, block: place.block, at_ns, draw };
-            let end = self.give_turn(load, turn).unwrap_or_else(|error| {
+            let end = self.give_turn(load, turn, &mut pace).unwrap_or_else(|error| {
                 // The others go on: only this target can't take its turns.
                 load.fail(&format!("{error:#}"));
                 TurnEnd::LoadEnded
@@ -94,10 +99,16 @@ impl Conductor<'_> {
     ///
     /// # Errors
     /// The target can't be frozen or thawed, or its connections can't be placed.
-    fn give_turn(&self, load: &ReadyLoad, number: TurnNumber) -> anyhow::Result<TurnEnd> {
+    fn give_turn(
+        &self,
+        load: &ReadyLoad,
+        number: TurnNumber,
+        pace: &mut Pace,
+    ) -> anyhow::Result<TurnEnd> {
         load.begin(number.draw)?;
-        self.wait(load);
+        self.wait(load, pace.length_in(number.block));
         let turn = load.end()?;
+        pace.note(&turn);
 
         load.connections.note(TurnRow {
             number: number.number,
@@ -115,8 +126,8 @@ impl Conductor<'_> {
     }
 
     /// Waits until the time of a turn is up, or the load has ended.
-    fn wait(&self, load: &ReadyLoad) {
-        let ends_ns = self.clock.now() + load.length.as_nanos() as u64;
+    fn wait(&self, load: &ReadyLoad, length: Duration) {
+        let ends_ns = self.clock.now() + length.as_nanos() as u64;
         loop {
             let left = Duration::from_nanos(ends_ns.saturating_sub(self.clock.now()));
             let has_ended = load.connections.wait_for_end(left.min(LOOK_EVERY));

@@ -23,7 +23,6 @@ pub fn run(
     tasks: &[Task],
 ) -> anyhow::Result<Vec<Status>> {
     let plan = session.plan();
-    let length = plan.turns.unwrap_or(TurnLength::Auto);
     let repeat = tasks.first().map_or(0, |task| task.cell.repeat);
 
     let table = Arc::new(Table::new(tasks.len()));
@@ -32,6 +31,7 @@ pub fn run(
         clock: &session.clock,
         is_stopped: &|| session.is_stopped(),
         seed: plan.seed ^ u64::from(repeat) << 32,
+        length: plan.turns.unwrap_or(TurnLength::Auto),
     };
 
     let (shared, events) = (session.shared(), session.events);
@@ -45,7 +45,7 @@ pub fn run(
                     // The first cell is shown as it would be without the others.
                     let events = SeatedEvents::new(events, &task.reference.key, number == 0);
                     let session = RunSession::of_seated_cell(&shared, &events);
-                    run_seated(&session, directory, task, Place { table, number, length })
+                    run_seated(&session, directory, task, Place { table, number })
                 });
             threads.push(spawned);
         }
@@ -74,7 +74,6 @@ pub fn run(
 struct Place {
     table: Arc<Table>,
     number: usize,
-    length: TurnLength,
 }
 
 /// Measures one cell of a group.
@@ -84,7 +83,7 @@ fn run_seated(
     task: &Task,
     place: Place,
 ) -> anyhow::Result<Status> {
-    let Place { table, number, length } = place;
+    let Place { table, number } = place;
 
     let (reference, cell) = (&task.reference, task.cell);
     if isolated::has_own_process(session, cell) {
@@ -98,7 +97,7 @@ fn run_seated(
         return status;
     }
 
-    let seat = Seat::take(table, number, &session.clock, length);
+    let seat = Seat::take(table, number, &session.clock);
     if session.is_stopped() {
         return Ok(Status::Interrupted);
     }

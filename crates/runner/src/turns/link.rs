@@ -38,7 +38,7 @@ enum Report {
     /// Its load has ended, or failed before it was ready: it asks to work alone.
     Asks,
     /// Its load is ready.
-    Ready { number: usize, length: Duration },
+    Ready { number: usize },
     /// A turn has ended.
     Turn(Turn),
     /// A turn can't begin, for this reason.
@@ -171,7 +171,7 @@ impl TableEnd {
                     let mut state = self.state();
                     (state.asks, state.loads) = (true, false);
                 }
-                Some(Report::Ready { number, length }) => self.ready(number, length),
+                Some(Report::Ready { number }) => self.ready(number),
                 Some(Report::Turn(turn)) => self.state().turn = Some(turn),
                 Some(Report::Failed(why)) => self.state().failure = Some(why),
                 None => break,
@@ -185,7 +185,7 @@ impl TableEnd {
         self.0.changed.notify_all();
     }
 
-    fn ready(&self, number: usize, length: Duration) {
+    fn ready(&self, number: usize) {
         // A load that has failed may have left a turn behind.
         *self.state() = State { loads: true, ..State::default() };
         if lock(&self.0.process).freeze().is_err() {
@@ -196,7 +196,7 @@ impl TableEnd {
 
         let connections = Arc::new(self.clone());
         let target = Arc::clone(&self.0.process);
-        self.0.table.ready(self.0.cell, ReadyLoad { number, length, connections, target });
+        self.0.table.ready(self.0.cell, ReadyLoad { number, connections, target });
     }
 
     fn order(&self, order: &Order) -> io::Result<()> {
@@ -303,8 +303,8 @@ impl CellEnd {
     ///
     /// # Errors
     /// The other process has ended.
-    pub fn ready(&self, number: usize, length: Duration) -> io::Result<()> {
-        self.report(&Report::Ready { number, length })
+    pub fn ready(&self, number: usize) -> io::Result<()> {
+        self.report(&Report::Ready { number })
     }
 
     fn report(&self, report: &Report) -> io::Result<()> {

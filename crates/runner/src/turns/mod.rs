@@ -24,6 +24,7 @@ pub mod frozen;
 pub mod group;
 pub mod link;
 pub mod order;
+mod pace;
 pub mod placing;
 pub mod seat;
 pub mod table;

@@ -7,10 +7,8 @@ use load::{
     ConnectionThreads, Gate, LatencyKind, Limits, Progress, Sink, StepEnd, StepOutcome, SystemClock,
 };
 use load::{Turn, TurnClock};
-use plan::TurnLength;
 use probe::Sample;
 use record::{IntervalRow, TurnRow};
-use words::OpEffect;
 use workload::Task;
 
 use super::frozen::Frozen;
@@ -18,16 +16,10 @@ use super::link::{CellEnd, LinkPipes};
 use super::table::{ReadyLoad, Table, TurnTaker};
 use super::{Placing, StepClock, lock};
 
-/// The length of a turn of a step that only reads, if the plan leaves it to Assay, and of one that
-/// writes. `docs/turns.md` has the measurements on which they rest.
-const READING_TURN: Duration = Duration::from_millis(20);
-const WRITING_TURN: Duration = Duration::from_millis(50);
-
 /// The seat of one cell. The cell works alone from the moment it sits down until its first load is
 /// ready, and from the end of each load until the next one is.
 pub struct Seat {
     place: Place,
-    length: TurnLength,
     connections: Arc<Connections>,
     /// The processes to freeze between turns, while the target runs.
     target: Arc<Mutex<Frozen>>,
@@ -65,9 +57,9 @@ impl Connections {
 
 impl Seat {
     /// Sits down at a table, and waits until the cell may work.
-    pub fn take(table: Arc<Table>, cell: usize, clock: &SystemClock, length: TurnLength) -> Self {
+    pub fn take(table: Arc<Table>, cell: usize, clock: &SystemClock) -> Self {
         table.ask(cell);
-        Self::new(Place::Here { table, cell }, length, Connections::new(clock))
+        Self::new(Place::Here { table, cell }, Connections::new(clock))
     }
 
     /// Takes the seat of a cell in its own process, which may work already. The paths are those of
@@ -75,18 +67,14 @@ impl Seat {
     ///
     /// # Errors
     /// The pipes can't be opened.
-    pub fn linked(
-        pipes: &LinkPipes,
-        clock: &SystemClock,
-        length: TurnLength,
-    ) -> anyhow::Result<Self> {
+    pub fn linked(pipes: &LinkPipes, clock: &SystemClock) -> anyhow::Result<Self> {
         let connections = Connections::new(clock);
         let end = CellEnd::open(pipes, Arc::clone(&connections))?;
-        Ok(Self::new(Place::Linked(end), length, connections))
+        Ok(Self::new(Place::Linked(end), connections))
     }
 
-    fn new(place: Place, length: TurnLength, connections: Arc<Connections>) -> Self {
-        Self { place, length, connections, target: Arc::default() }
+    fn new(place: Place, connections: Arc<Connections>) -> Self {
+        Self { place, connections, target: Arc::default() }
     }
 
     /// Returns the clock of the cell's steps.
@@ -141,11 +129,10 @@ impl Seat {
         stop: &std::sync::atomic::AtomicBool,
         sink: &mut dyn Sink,
     ) -> anyhow::Result<StepOutcome> {
-        let length = self.turn_length(&tasks);
         let clock = self.turn_clock();
         lock(&self.connections.rows).clear();
 
-        let mut sink = SeatedSink { sink, seat: self, number, length };
+        let mut sink = SeatedSink { sink, seat: self, number };
         let outcome = load::run(tasks, limits, &clock, stop, &mut sink);
 
         match &self.place {
@@ -174,22 +161,8 @@ impl Seat {
         std::mem::take(&mut lock(&self.connections.rows))
     }
 
-    /// Returns the length of a turn.
-    fn turn_length(&self, tasks: &[Task]) -> Duration {
-        if let TurnLength::Fixed(length) = self.length {
-            return length;
-        }
-
-        let mut kinds = tasks.iter().flat_map(|task| task.program.kinds());
-        if kinds.all(|kind| kind.role.facts().effect == OpEffect::Reads) {
-            READING_TURN
-        } else {
-            WRITING_TURN
-        }
-    }
-
     /// Gives up the work of this cell: its load is ready.
-    fn ready(&self, number: usize, length: Duration) -> anyhow::Result<()> {
+    fn ready(&self, number: usize) -> anyhow::Result<()> {
         // Servers start processes while connections are opened: all of them rest from here on.
         let mut target = lock(&self.target);
         target.find_processes();
@@ -200,9 +173,9 @@ impl Seat {
             Place::Here { table, cell } => {
                 let connections = Arc::clone(&self.connections);
                 let target = Arc::clone(&self.target);
-                table.ready(*cell, ReadyLoad { number, length, connections, target });
+                table.ready(*cell, ReadyLoad { number, connections, target });
             }
-            Place::Linked(end) => end.ready(number, length)?,
+            Place::Linked(end) => end.ready(number)?,
         }
 
         Ok(())
@@ -255,7 +228,6 @@ struct SeatedSink<'a> {
     sink: &'a mut dyn Sink,
     seat: &'a Seat,
     number: usize,
-    length: Duration,
 }
 
 impl Sink for SeatedSink<'_> {
@@ -263,7 +235,7 @@ impl Sink for SeatedSink<'_> {
         // The clock stands still, so that all connections begin with the first turn.
         let now = self.seat.clock().now();
         let start_at = self.sink.begin(now, connections)?;
-        self.seat.ready(self.number, self.length).map_err(|error| format!("{error:#}"))?;
+        self.seat.ready(self.number).map_err(|error| format!("{error:#}"))?;
         Ok(start_at)
     }
 

@@ -42,8 +42,6 @@ pub trait TurnTaker: Send + Sync {
 pub struct ReadyLoad {
     /// The number of the load within its cell. Loads with the same number take turns.
     pub number: usize,
-    /// The length of a turn.
-    pub length: Duration,
     pub connections: Arc<dyn TurnTaker>,
     /// The processes that rest between turns.
     pub target: Arc<Mutex<Frozen>>,
