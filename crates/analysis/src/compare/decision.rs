@@ -1,6 +1,7 @@
 //! Says which comparisons more repeats can decide, for runs that add repeats until all are decided.
 
-use super::{ComparedStep, Verdict};
+use super::{Compared, ComparedStep, Verdict};
+use crate::figures::TYPICAL_RATE;
 
 /// The repeats after which a comparison is given up that has no interval so far: its step is
 /// invalid, or only the first repeat has it, as loads of databases that are copied later.
@@ -28,10 +29,34 @@ impl Decision {
     }
 }
 
+impl Compared {
+    /// Returns what repeats have decided about a comparison of throughput, of which `tried` were
+    /// measured. Where targets took turns, their typical rate may decide what stalls leave open.
+    pub fn decision(&self, throughput: &ComparedStep, tried: u32) -> Decision {
+        let of_throughput = throughput.decision(self.effect, tried);
+        let Decision::Open { repeats_needed } = of_throughput else {
+            return of_throughput;
+        };
+
+        let mut typical = self.rows.iter().filter(|row| row.metric == TYPICAL_RATE);
+        let typical = typical.find(|row| {
+            row.cell.target == throughput.cell.target && row.place() == throughput.place()
+        });
+        match typical.map(|row| row.decision(self.effect, tried)) {
+            Some(Decision::Decided(verdict)) => Decision::Decided(verdict),
+            Some(Decision::Open { repeats_needed: of_typical }) => {
+                let known = [repeats_needed, of_typical].into_iter().flatten();
+                Decision::Open { repeats_needed: known.min() }
+            }
+            Some(Decision::GivenUp) | None => of_throughput,
+        }
+    }
+}
+
 impl ComparedStep {
     /// Returns what repeats have decided about this comparison, of which `tried` were measured.
     /// Changes of less than `effect` do not matter.
-    pub fn decision(&self, effect: f64, tried: u32) -> Decision {
+    fn decision(&self, effect: f64, tried: u32) -> Decision {
         match self.verdict {
             Verdict::Faster | Verdict::Slower | Verdict::Equal => Decision::Decided(self.verdict),
             // The figures are too coarse.
@@ -90,6 +115,28 @@ mod tests {
         assert!(none < half && large < half, "{none} {half} {large}");
         assert!(large > 4, "{large}");
         assert_eq!(needed(1.0, 0.5), REPEATS_CAP);
+    }
+
+    #[test]
+    fn a_typical_rate_decides_what_throughput_leaves_open() {
+        let throughput = ComparedStep { metric: "throughput".into(), ..noisy(1.0, 0.1) };
+        let decided_by = |typical: ComparedStep| {
+            let typical = ComparedStep { metric: TYPICAL_RATE.into(), ..typical };
+            let rows = vec![throughput.clone(), typical];
+            Compared { rows, effect: 0.03, ..Compared::default() }.decision(&throughput, 4)
+        };
+
+        let equal = ComparedStep { verdict: Verdict::Equal, ..noisy(1.0, 0.01) };
+        assert_eq!(decided_by(equal), Decision::Decided(Verdict::Equal));
+
+        let needed = |typical| match decided_by(typical) {
+            Decision::Open { repeats_needed } => repeats_needed.unwrap(),
+            other => panic!("{other:?}"),
+        };
+        assert!(needed(noisy(1.0, 0.02)) < needed(noisy(1.0, 0.1)));
+
+        let coarse = ComparedStep { repeats_needed: None, ..noisy(1.0, 0.01) };
+        assert_eq!(decided_by(coarse), throughput.decision(0.03, 4));
     }
 
     #[test]

@@ -40,11 +40,11 @@ pub struct Answer {
     pub cause: Option<String>,
     /// The largest differences in cost of targets that were measured once, one for each cost.
     pub gaps: Vec<CostGap>,
-    /// The targets that are shown to differ in typical turns of steps whose throughput is not: the
-    /// comparisons of these steps.
+    /// The comparisons of typical rates that say more than those of throughput: that a step is faster
+    /// or slower where throughput does not show that, or equal where throughput is too noisy.
     pub typical: Vec<TargetAnswer>,
-    /// The targets that are shown to lose more or less of their time to stalls than the base. The
-    /// ratios are those of steadiness.
+    /// The steps in which stalls are shown to take more or less of a target's time than of the
+    /// base's. The ratios are those of steadiness.
     pub steadiness: Vec<TargetAnswer>,
     /// If no step of any target shows a change of throughput: the largest change of all steps
     /// together that is shown.
@@ -254,8 +254,8 @@ impl Answer {
             repeats: counts().min().zip(counts().max()),
             is_of_one_load: is_of_one_load(&figures.begun),
             cause: cause_of_all(rows(), findings).map(str::to_owned),
-            typical: typical::changed_rates(compared, &targets),
-            steadiness: typical::changed_steadiness(compared, &targets),
+            typical: typical::rates(compared, &targets),
+            steadiness: typical::steadiness(compared, &targets),
             together: if is_shown { None } else { ChangeOfAll::largest(compared) },
             hidden_cost: if is_shown { None } else { hidden_cost(findings) },
             gaps: gaps(figures, compared),

@@ -1,30 +1,32 @@
-//! Selects what an answer says about typical turns: changes that throughput does not show, and those
-//! that stalls make.
+//! Selects what an answer says about typical turns: what throughput leaves open, and the changes that
+//! stalls make.
 
 use super::answer::TargetAnswer;
 use super::finding::place;
-use crate::compare::{Compared, ComparedStep, THROUGHPUT};
+use crate::compare::{Compared, ComparedStep, THROUGHPUT, Verdict};
 use crate::figures::{STEADINESS, TYPICAL_RATE};
 
-/// Returns the targets whose typical rate is shown to differ in a step whose throughput is not, with
-/// the comparisons of such steps.
-pub(super) fn changed_rates(compared: &Compared, targets: &[TargetAnswer]) -> Vec<TargetAnswer> {
+/// Returns the targets of which a typical rate says more than throughput: that it changed, where
+/// throughput does not show that, or that it is equal, where throughput is too noisy.
+pub(super) fn rates(compared: &Compared, targets: &[TargetAnswer]) -> Vec<TargetAnswer> {
+    let throughput = rows_of(compared, THROUGHPUT);
     let mut rows = rows_of(compared, TYPICAL_RATE);
-    let changed: Vec<&ComparedStep> = rows_of(compared, THROUGHPUT)
-        .into_iter()
-        .filter(|throughput| throughput.verdict.is_change())
-        .collect();
-
-    rows.retain(|row| !changed.iter().any(|other| is_same(other, row)));
-    with_changes(&rows, targets)
+    rows.retain(|row| {
+        let of_step = throughput.iter().find(|other| is_same(other, row));
+        of_step.is_some_and(|other| match other.verdict {
+            Verdict::Faster | Verdict::Slower => false,
+            Verdict::TooNoisy => row.verdict.is_change() || row.verdict == Verdict::Equal,
+            _ => row.verdict.is_change(),
+        })
+    });
+    answers(&rows, targets)
 }
 
 /// Returns the targets whose steadiness is shown to differ in some step.
-pub(super) fn changed_steadiness(
-    compared: &Compared,
-    targets: &[TargetAnswer],
-) -> Vec<TargetAnswer> {
-    with_changes(&rows_of(compared, STEADINESS), targets)
+pub(super) fn steadiness(compared: &Compared, targets: &[TargetAnswer]) -> Vec<TargetAnswer> {
+    let mut rows = rows_of(compared, STEADINESS);
+    rows.retain(|row| row.verdict.is_change());
+    answers(&rows, targets)
 }
 
 fn rows_of<'c>(compared: &'c Compared, metric: &str) -> Vec<&'c ComparedStep> {
@@ -36,13 +38,13 @@ fn is_same(a: &ComparedStep, b: &ComparedStep) -> bool {
     a.cell.target == b.cell.target && place(a) == place(b)
 }
 
-/// Returns the targets of which some comparison shows a change.
-fn with_changes(rows: &[&ComparedStep], targets: &[TargetAnswer]) -> Vec<TargetAnswer> {
+/// Returns the summaries of those targets that have any of these comparisons.
+fn answers(rows: &[&ComparedStep], targets: &[TargetAnswer]) -> Vec<TargetAnswer> {
     let mut answers = Vec::new();
     for TargetAnswer { target, .. } in targets {
         let of_target = rows.iter().copied().filter(|row| row.cell.target == *target);
         let answer = TargetAnswer::new(target, of_target);
-        if answer.largest().is_some() {
+        if answer.comparison_count() > 0 {
             answers.push(answer);
         }
     }

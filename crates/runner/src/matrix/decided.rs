@@ -145,15 +145,15 @@ fn judge(directory: &RunDir, run: &Run, effect: f64) -> anyhow::Result<Vec<Judge
     };
 
     let compared = compare(&figures, &options);
-    let rows = compared.rows.into_iter().filter(|row| row.metric == THROUGHPUT);
+    let rows = compared.rows.iter().filter(|row| row.metric == THROUGHPUT);
     // Cells that failed count as tried: a target that always fails would go on forever.
     let comparisons = rows.map(|row| {
         let tried = run.cells.iter().filter(|cell| cell.key.is_repeat_of(&row.cell)).count();
         JudgedComparison {
-            decision: row.decision(effect, tried as u32),
+            decision: compared.decision(row, tried as u32),
             repeats: row.repeats(),
-            cell: row.cell,
-            step: row.step,
+            cell: row.cell.clone(),
+            step: row.step.clone(),
         }
     });
 

@@ -213,17 +213,18 @@ fn what_typical_turns_show_comes_before_what_all_turns_do_not() {
     let figures = Figures::default();
     assert_eq!(
         said_of(&figures, &compared, &[]),
-        "In a typical turn, b.x is slower than a.x in 1 of 2 steps (l.i0 1.25x), faster in none. Over all turns, stalls \
+        "In a typical turn, b.x is slower than a.x in l.i0 (1.25x), and equal within 3% in 1 step. Over all turns, stalls \
          included, no change is shown between b.x and a.x in 2 steps: both are too noisy to say. Each target has 5 \
          repeats."
     );
 
-    // What throughput shows need not be said twice, and stalls that explain it are named.
+    // What throughput says need not be said twice, and stalls that explain it are named.
     compared.rows[0].verdict = Slower;
+    compared.rows[2].verdict = Equal;
     compared.rows.push(of_metric(STEADINESS, "l.i0", 0.8, Slower));
     assert_eq!(
         said_of(&figures, &compared, &[]),
-        "b.x is slower than a.x in 1 of 2 steps (l.i0 1.02x), faster in none; 1 is too noisy to say. b.x loses more time \
+        "b.x is slower than a.x in 1 of 2 steps (l.i0 1.02x), faster in none; 1 is equal within 3%. b.x loses more time \
          to stalls than a.x in l.i0 (1.25x). Over 5 repeats it is 0.93x to 1.03x slower in l.i0."
     );
 }

@@ -11,8 +11,7 @@ impl AnswerWriter<'_> {
         let typical = self.answer.typical.iter().take(NAMED);
         let stalls = self.answer.steadiness.iter().take(NAMED);
 
-        let mut sentences: Vec<String> =
-            typical.filter_map(|target| self.typical(target)).collect();
+        let mut sentences: Vec<String> = typical.map(|target| self.typical(target)).collect();
         sentences.extend(stalls.flat_map(|target| self.stalls(target)));
         sentences
     }
@@ -23,12 +22,25 @@ impl AnswerWriter<'_> {
         if self.answer.typical.is_empty() { "No" } else { "Over all turns, stalls included, no" }
     }
 
-    /// Returns the sentence about a target whose typical rate is shown to differ: `In a typical turn,
-    /// b.x is slower than a in 1 of 5 steps (point-query 1.02x), faster in none.`
-    fn typical(&self, target: &TargetAnswer) -> Option<String> {
-        let than = format!(" than {}", self.short(&self.answer.base));
-        let shown = self.shown(target, &than)?;
-        Some(format!("In a typical turn, {} is {shown}.", target.target))
+    /// Returns what the typical rate of a target says more than its throughput: `In a typical turn,
+    /// b.x is slower than a in point-query (1.02x), and equal within 3% in 2 steps.`
+    fn typical(&self, target: &TargetAnswer) -> String {
+        let base = self.short(&self.answer.base);
+        let mut parts = Vec::new();
+        for (word, changes) in [("slower than", &target.slower), ("faster than", &target.faster)] {
+            if !changes.is_empty() {
+                parts.push(format!("{word} {base} in {}", self.steps_with_factors(changes)));
+            }
+        }
+
+        if target.equal > 0 {
+            let equal = self.equal();
+            let steps = self.count(target.equal);
+            let than = if parts.is_empty() { format!(" to {base}") } else { String::new() };
+            parts.push(format!("{}{than} in {steps}", equal.trim_start()));
+        }
+
+        format!("In a typical turn, {} is {}.", target.target, parts.join(", and "))
     }
 
     /// Returns the sentences about a target that is shown to stall more, or less, than the base:
@@ -41,18 +53,20 @@ impl AnswerWriter<'_> {
                 continue;
             }
 
-            let steps: Vec<String> = changes.iter().map(|change| self.lost(change)).collect();
-            let steps = listed(&steps, NAMED, ", ");
-            sentences.push(format!(
-                "{} loses {word} time to stalls than {base} in {steps}.",
-                target.target
-            ));
+            let steps = self.steps_with_factors(changes);
+            let who = &target.target;
+            sentences.push(format!("{who} loses {word} time to stalls than {base} in {steps}."));
         }
         sentences
     }
 
-    /// Returns a step with the factor by which stalls make the target slower or faster.
-    fn lost(&self, change: &Change) -> String {
-        format!("{} ({})", self.place(change), factor_within(change.ratio, change.interval))
+    /// Lists steps with the factors by which they are slower or faster: `point-query (1.02x)`.
+    fn steps_with_factors(&self, changes: &[Change]) -> String {
+        let mut steps = Vec::new();
+        for change in changes {
+            let factor = factor_within(change.ratio, change.interval);
+            steps.push(format!("{} ({factor})", self.place(change)));
+        }
+        listed(&steps, NAMED, ", ")
     }
 }
