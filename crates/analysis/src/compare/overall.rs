@@ -11,6 +11,10 @@ use super::{CompareOptions, ComparedStep};
 use crate::figures::index::StepPlace;
 use crate::order::distinct;
 
+/// The error rate of the means of all targets together, as a share of that of a family. A mean is one
+/// more chance to claim something that is not true, so it has to be a small one.
+const SHARE_OF_ERROR_RATE: f64 = 0.2;
+
 /// The mean ratio of a target over all steps, variants and numbers of clients.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Overall {
@@ -50,11 +54,16 @@ pub(super) fn overall(
     options: &CompareOptions,
 ) -> Vec<Overall> {
     let targets = distinct(comparisons.iter().map(|compared| compared.target));
-    let of_target = |target: &str| {
-        let places = comparisons.iter().filter(|compared| compared.target == target);
-        of_steps(samples, target, places.map(|compared| compared.place).collect(), options)
-    };
-    targets.into_iter().filter_map(of_target).collect()
+    let error_rate = options.error_rate * SHARE_OF_ERROR_RATE / targets.len().max(1) as f64;
+    let options = CompareOptions { error_rate, ..options.clone() };
+
+    let mut means = Vec::new();
+    for target in targets {
+        let of_target = comparisons.iter().filter(|compared| compared.target == target);
+        let places = of_target.map(|compared| compared.place).collect();
+        means.extend(of_steps(samples, target, places, &options));
+    }
+    means
 }
 
 /// Returns the mean ratio of a target in some steps; `None` if the base has none of them.
