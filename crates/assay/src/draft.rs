@@ -22,19 +22,21 @@ pub struct Template {
     pub engines: &'static str,
 }
 
-/// The workloads, in the order of [`WorkloadName`].
+/// The workloads, in the order of [`WorkloadName`]. Steps last a second or two: starts of a server
+/// differ by more than turns do, so many repeats of short steps show more than few of long ones
+/// (`docs/turns.md`).
 const TEMPLATES: [Template; 3] = [
     Template {
         title: "The Insert Benchmark",
         text: include_str!("draft/insert.toml"),
-        blanks: &[("rows", ["200k", "20k"]), ("writes", ["50k", "10k"]), ("time", ["4s", "600ms"])],
+        blanks: &[("rows", ["200k", "20k"]), ("writes", ["50k", "10k"]), ("time", ["2s", "600ms"])],
         runs_on: |_| true,
         engines: "all engines",
     },
     Template {
         title: "The sysbench microbenchmarks",
         text: include_str!("draft/sysbench.toml"),
-        blanks: &[("rows", ["200k", "20k"]), ("time", ["3s", "600ms"])],
+        blanks: &[("rows", ["200k", "20k"]), ("time", ["1s", "600ms"])],
         runs_on: |engine| engine.facts().interface == EngineInterface::Sql,
         engines: "servers and SQLite",
     },
@@ -43,8 +45,8 @@ const TEMPLATES: [Template; 3] = [
         text: include_str!("draft/kv.toml"),
         blanks: &[
             ("rows", ["500k", "100k"]),
-            ("time", ["2s", "600ms"]),
-            ("write-time", ["3s", "600ms"]),
+            ("time", ["1s", "600ms"]),
+            ("write-time", ["2s", "600ms"]),
         ],
         runs_on: |engine| engine.facts().interface == EngineInterface::Keys,
         engines: "RocksDB, Speedb, and libraries",
