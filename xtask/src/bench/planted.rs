@@ -24,6 +24,10 @@ const SHOWN_SHARE: f64 = 0.75;
 /// The share of runs that may show a change that is not there, or rule out one that is.
 const WRONG_SHARE: f64 = 0.05;
 
+/// The metrics in which a change of speed is looked for, and those of CPU time.
+const RATES: [&str; 2] = ["throughput", "typical_rate"];
+const CPU: [&str; 2] = ["own_cpu_us_per_op", "typical_cpu_us_per_op"];
+
 /// A change that is planted, and where it is looked for.
 struct Case {
     title: &'static str,
@@ -107,9 +111,9 @@ pub fn run(setup: &Setup) -> Result<bool> {
 #[derive(Default)]
 struct Outcomes {
     run_count: usize,
-    /// Runs that show the planted change in throughput.
+    /// Runs that show the planted change in throughput or in typical turns.
     shown: usize,
-    /// Runs that show it in throughput or in the engine's own CPU time.
+    /// Runs that show it there or in CPU time.
     shown_with_cpu: usize,
     /// Runs that show a change in the other direction, or between equal targets, or that rule out
     /// the planted change.
@@ -119,8 +123,9 @@ struct Outcomes {
 
 impl Outcomes {
     fn add(&mut self, case: &Case, trial: &Trial) {
-        let of =
-            |metric: &'static str| trial.verdicts.iter().filter(move |row| row.metric == metric);
+        let of = |metrics: [&'static str; 2]| {
+            trial.verdicts.iter().filter(move |row| metrics.contains(&row.metric.as_str()))
+        };
         let is_slower = |row: &Verdict| row.word == "slower";
         let is_wrong = |row: &Verdict| {
             if case.effect > 0.0 {
@@ -132,10 +137,10 @@ impl Outcomes {
 
         self.run_count += 1;
         self.minutes += trial.minutes;
-        let is_shown = of("throughput").any(is_slower);
+        let is_shown = of(RATES).any(is_slower);
         self.shown += usize::from(is_shown);
-        self.shown_with_cpu += usize::from(is_shown || of("own_cpu_us_per_op").any(is_slower));
-        self.wrong += usize::from(of("throughput").any(is_wrong));
+        self.shown_with_cpu += usize::from(is_shown || of(CPU).any(is_slower));
+        self.wrong += usize::from(of(RATES).any(is_wrong));
     }
 
     /// Prints the sum. Returns whether it is good enough.
@@ -143,8 +148,8 @@ impl Outcomes {
         let Self { run_count, shown, shown_with_cpu, wrong, minutes } = *self;
         let mean_minutes = minutes / run_count as f64;
         println!(
-            "{}: {run_count} runs of {mean_minutes:.1} minutes: {shown} show the change in throughput, \
-             {shown_with_cpu} there or in own CPU; {wrong} wrong",
+            "{}: {run_count} runs of {mean_minutes:.1} minutes: {shown} show the change in throughput or \
+             in typical turns, {shown_with_cpu} there or in CPU time; {wrong} wrong",
             case.title
         );
 
@@ -158,7 +163,7 @@ impl Outcomes {
 
 /// One run of a case.
 struct Trial {
-    /// Those of the steps that the case changes, in throughput and own CPU.
+    /// Those of the steps that the case changes, in [`RATES`] and [`CPU`].
     verdicts: Vec<Verdict>,
     minutes: f64,
 }
@@ -188,7 +193,7 @@ impl Trial {
         let mut verdicts = verdicts(&run.json("compare")?)?;
         verdicts.retain(|row| {
             let is_changed = case.steps.step().is_none_or(|step| row.step == step);
-            is_changed && ["throughput", "own_cpu_us_per_op"].contains(&row.metric.as_str())
+            is_changed && [RATES, CPU].concat().contains(&row.metric.as_str())
         });
         Ok(Self { verdicts, minutes })
     }
@@ -243,7 +248,6 @@ base = "{PLAIN}"
 clients = [1]
 turns = "auto"
 placement = "shuffled"
-reuse = "run"
 {repeats}
 {workload}
 checks = "off"
@@ -283,7 +287,7 @@ fn sysbench_table(seconds: usize, tests: &str) -> String {
 [workload.sysbench]
 tables = 1
 rows = "200k"
-warmup = "500ms"
+warmup = "300ms"
 read-time = "{seconds}s"
 write-time = "{seconds}s"
 steps = ["load", "settle", {tests}]"#

@@ -52,10 +52,10 @@ pub struct VersusArgs {
     /// Compares one target with itself, which shows this machine's noise
     #[arg(long)]
     pub aa: bool,
-    /// Loads a database in each repeat. By default, only the first repeat of each target loads,
-    /// and the others begin with a copy
+    /// Loads a database in the first repeat of each target only: the others begin with a copy. That
+    /// saves time with large databases, but intervals then hold for this one load
     #[arg(long, conflicts_with = "reuse")]
-    pub no_reuse: bool,
+    pub one_load: bool,
     /// Begins with copies of databases in DIR that earlier runs loaded, and keeps new ones there
     #[arg(long, value_name = "DIR")]
     pub reuse: Option<PathBuf>,

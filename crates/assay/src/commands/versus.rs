@@ -50,7 +50,7 @@ pub fn versus(args: &VersusArgs) -> anyhow::Result<Exit> {
         has_base,
         is_against_itself: args.aa,
         // A server that Assay did not start can't be copied.
-        shares_loads: !args.no_reuse && !builds.iter().any(DraftBuild::is_foreign),
+        shares_loads: args.one_load && !builds.iter().any(DraftBuild::is_foreign),
         exact: args.exact.request,
     };
     reject_wrong_count(args, builds.len() * draft.config_names().len())?;

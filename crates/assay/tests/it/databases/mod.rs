@@ -513,7 +513,7 @@ fn a_target_whose_database_nobody_loads_fails_and_says_what_to_measure() {
 }
 
 #[test]
-fn versus_loads_in_the_first_repeat_of_each_target_unless_it_is_told_not_to() {
+fn versus_loads_in_each_repeat_unless_it_is_told_not_to() {
     let place = Place::new();
     let versus = |more: &[&str]| {
         let mut args = vec!["versus", "sqlite", "--config", "synchronous=off", "--quick"];
@@ -521,7 +521,7 @@ fn versus_loads_in_the_first_repeat_of_each_target_unless_it_is_told_not_to() {
         place.assay(&args).expect_code(0)
     };
 
-    let ended = versus(&[]);
+    let ended = versus(&["--one-load"]);
     let run = entries(&place.join("results")).into_iter().find(|path| path.join("cells").exists());
     let run = run.unwrap();
 
@@ -531,6 +531,6 @@ fn versus_loads_in_the_first_repeat_of_each_target_unless_it_is_told_not_to() {
         assert_eq!(steps_of(target, 2)[0], "03-l.i1", "{ended}");
     }
 
-    let printed = versus(&["--no-reuse", "--dry-run"]).stdout;
+    let printed = versus(&["--dry-run"]).stdout;
     assert!(!printed.contains("\nreuse = "), "{printed}");
 }
