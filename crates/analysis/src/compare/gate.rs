@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::metric::{THROUGHPUT, has_verdict};
 use super::power::REPEATS_CAP;
 use super::{Compared, ComparedStep, ComparedWork, Verdict, WorkVerdict, equality};
+use crate::figures::STEADINESS;
 
 /// The name of exact work among the metrics that have a threshold.
 pub const WORK: &str = "work";
@@ -14,8 +15,8 @@ pub const WORK: &str = "work";
 /// The changes that count as regressions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Thresholds {
-    /// The allowed relative change for the worse of each of [`super::VERDICT_METRICS`]: 0.05 is 5
-    /// % less throughput, or 5 % more of a cost.
+    /// The allowed relative change for the worse of each of [`super::VERDICT_METRICS`] and of typical
+    /// turns: 0.05 is 5 % less throughput, or 5 % more of a cost.
     pub default: f64,
     /// The same for single metrics: it replaces the default, and adds metrics to the gate.
     pub by_metric: BTreeMap<String, f64>,
@@ -31,7 +32,9 @@ impl Thresholds {
     /// Returns the threshold of a metric; `None`: the gate ignores it.
     pub fn of(&self, metric: &str) -> Option<f64> {
         let own = self.by_metric.get(metric).copied();
-        own.or(has_verdict(metric).then_some(self.default))
+        // Throughput has in it what stalls take, and what typical turns gain.
+        let is_judged = has_verdict(metric) && metric != STEADINESS;
+        own.or(is_judged.then_some(self.default))
     }
 
     /// Returns the threshold of the exact work of connections: without one of its own, any change

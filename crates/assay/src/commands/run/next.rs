@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use analysis::compare::{CompareOptions, ComparedStep, EFFECT, THROUGHPUT, Verdict, compare};
 use analysis::figures::Figures;
-use record::{Run, RunDir};
+use record::{ResolvedValue, Run, RunDir};
 use runner::matrix::incomplete::resume_command;
 use words::shell_quoted;
 
@@ -47,8 +47,14 @@ pub fn next_commands(directory: &RunDir, run: &Run, figures: &Figures) -> Vec<St
     }
 
     let costs = format!("`assay compare {path}` also shows what each operation costs");
+    let throughput = throughput(run, figures);
+    let is_too_noisy = throughput.iter().any(|row| row.verdict == Verdict::TooNoisy);
+
     let mut commands = vec![costs, twice_as_many];
-    if let Some(change) = largest_change(run, figures) {
+    if is_too_noisy && figures.rows.iter().all(|row| row.turns.is_none()) {
+        commands.extend(in_turns(run, figures));
+    }
+    if let Some(change) = largest_change(&throughput) {
         let base = shell_quoted(&run.base);
         let target = shell_quoted(&change.cell.target);
         let step = shell_quoted(&change.step);
@@ -60,19 +66,50 @@ pub fn next_commands(directory: &RunDir, run: &Run, figures: &Figures) -> Vec<St
     commands
 }
 
-/// Returns the comparison with the largest change of throughput that is shown.
-fn largest_change(run: &Run, figures: &Figures) -> Option<ComparedStep> {
+/// Returns the comparisons of throughput.
+fn throughput(run: &Run, figures: &Figures) -> Vec<ComparedStep> {
     let options = CompareOptions {
         base: run.base.clone(),
         effect: figures.effect.unwrap_or(EFFECT),
         ..CompareOptions::default()
     };
-    let shown = compare(figures, &options).rows.into_iter().filter(|row| {
-        row.metric == THROUGHPUT && matches!(row.verdict, Verdict::Faster | Verdict::Slower)
-    });
+    let mut rows = compare(figures, &options).rows;
+    rows.retain(|row| row.metric == THROUGHPUT);
+    rows
+}
 
+/// Returns the comparison with the largest change that is shown.
+fn largest_change(rows: &[ComparedStep]) -> Option<&ComparedStep> {
     let size = |row: &ComparedStep| row.ratio.map_or(0.0, |ratio| ratio.ln().abs());
+    let shown = rows.iter().filter(|row| row.verdict.is_change());
     shown.max_by(|a, b| size(a).total_cmp(&size(b)))
+}
+
+/// Returns the command that measures a plan in turns, which show smaller changes; `None` if its
+/// targets can't take turns.
+fn in_turns(run: &Run, figures: &Figures) -> Option<String> {
+    let has_ranks = figures.rows.iter().any(|row| !row.ranks.is_empty());
+    if has_ranks || run.plan.resolved.iter().any(is_in_the_way_of_turns) {
+        return None;
+    }
+
+    let mut command = "assay run".to_owned();
+    if let Some(path) = &run.plan.path {
+        command += &format!(" {}", shell_quoted(path));
+    }
+    for set in &run.plan.sets {
+        command += &format!(" --set {}", shell_quoted(set));
+    }
+    Some(format!(
+        "`{command} --turns auto` lets the targets take turns, so that they share the noise and \
+         smaller changes show"
+    ))
+}
+
+/// Returns whether targets with this value of the plan can't take turns.
+fn is_in_the_way_of_turns(value: &ResolvedValue) -> bool {
+    let is_grouped = value.key == "order" && value.value == "\"grouped\"";
+    is_grouped || value.key.ends_with(".replicas") || value.key.ends_with(".load-with")
 }
 
 /// Returns the commands that tell more about a designed experiment.
@@ -93,4 +130,38 @@ fn of_design(run: &Run, path: &str, more: String) -> Vec<String> {
     }
 
     commands
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run_with(key: &str, value: &str) -> Run {
+        let mut run = Run::default();
+        run.plan.path = Some("my plan.toml".to_owned());
+        run.plan.sets = vec!["seed=2".to_owned()];
+        run.plan.resolved =
+            vec![ResolvedValue { key: key.into(), value: value.into(), origin: "default".into() }];
+        run
+    }
+
+    #[test]
+    fn a_plan_is_measured_again_in_turns_as_it_was() {
+        let command = in_turns(&run_with("order", "\"interleaved\""), &Figures::default()).unwrap();
+        assert!(
+            command.starts_with("`assay run 'my plan.toml' --set seed=2 --turns auto` "),
+            "{command}"
+        );
+    }
+
+    #[test]
+    fn what_can_not_take_turns_is_not_told_to() {
+        for (key, value) in [
+            ("order", "\"grouped\""),
+            ("config.postgres.base.replicas", "2"),
+            ("target.2.load-with", "\"old.base\""),
+        ] {
+            assert_eq!(in_turns(&run_with(key, value), &Figures::default()), None, "{key}");
+        }
+    }
 }
