@@ -107,4 +107,5 @@ pub use printers::terminal::runs::{
 };
 pub use printers::terminal::writer::TableStyle;
 pub use prose::brief::result_in_brief;
+pub use prose::why::why;
 pub use tables::compared::ratio_with_bounds;

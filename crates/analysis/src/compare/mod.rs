@@ -13,6 +13,7 @@
 //!   the targets of a design.
 //! * [`gate()`] accepts or refuses a change by its verdicts: [`Gate`].
 //! * [`noise_floor`] says which changes a machine can show: [`NoiseFloor`].
+//! * [`interval_parts`] says why an interval is as wide as it is.
 //! * [`Requirement`]s are bounds that take the place of a base.
 //! * [`ComparedWork`] is how much work an operation is, and how exact that is.
 //! * [`ComparedProfile`], [`ComparedWaits`], [`ComparedSystemCalls`] and [`ComparedPlans`] say where a
@@ -57,6 +58,7 @@ mod system_calls;
 mod typical;
 mod verdict;
 mod waits;
+mod why;
 mod work;
 
 use std::fmt;
@@ -94,6 +96,7 @@ pub use requirement::{Bound, Requirement, RequirementResult, RequirementVerdict}
 pub use system_calls::{ComparedSystemCalls, SystemCallDifference};
 pub use verdict::compare;
 pub use waits::{ComparedWaits, StateDifference};
+pub use why::{FamilyCount, IntervalParts, interval_parts};
 pub(crate) use work::plain_function_name;
 pub use work::{
     CallKind, ChangedCalls, ChangedFunction, ComparedCalls, ComparedPart, ComparedWork,

@@ -101,7 +101,9 @@ mod tests {
 
     use record::{CellKey, Status, StepKind};
 
-    use crate::compare::{CompareOptions, Compared, ComparedStep, THROUGHPUT, Verdict, compare};
+    use crate::compare::{
+        CompareOptions, Compared, ComparedStep, THROUGHPUT, Verdict, compare, interval_parts,
+    };
     use crate::figures::{Figures, Row, STEADINESS, StartedCell, TYPICAL_RATE, TurnBlock};
 
     /// Returns a repeat in turns. `stalled` is the number of blocks in which it did nothing.
@@ -169,6 +171,29 @@ mod tests {
         let typical = row(&compared, TYPICAL_RATE);
         assert_eq!(typical.verdict, Verdict::Slower);
         assert!((typical.ratio.unwrap() - 0.95).abs() < 0.001, "{:?}", typical.ratio);
+    }
+
+    #[test]
+    fn the_parts_of_an_interval_make_the_interval() {
+        let figures = measured();
+        let compared = compared(&figures);
+        let parts = interval_parts(&figures, &compared, "point-query");
+        let metrics: Vec<&str> = parts.iter().map(|parts| parts.row.metric.as_str()).collect();
+        assert_eq!(metrics, [THROUGHPUT, TYPICAL_RATE, STEADINESS]);
+
+        let typical = &parts[1];
+        let reach = typical.errors * typical.error;
+        let interval = typical.row.interval.unwrap();
+        let center = typical.row.ratio.unwrap().ln();
+        assert!((center + reach - interval.high.ln()).abs() < 1e-9);
+        assert!((center - reach - interval.low.ln()).abs() < 1e-9);
+        assert!((typical.error - typical.spread / 5.0_f64.sqrt()).abs() < 1e-9);
+
+        // The blocks of a repeat differ by next to nothing.
+        assert!(typical.error_within.unwrap() < 0.001);
+        let family = typical.family.as_ref().unwrap();
+        assert_eq!((family.comparison_count, family.shown_count), (3, 1));
+        assert_eq!(interval_parts(&figures, &compared, "insert").len(), 0);
     }
 
     #[test]

@@ -69,6 +69,36 @@ pub(crate) fn ratio(metric: &str, base: &[TurnBlock], target: &[TurnBlock]) -> O
     Some((of_all - of_rate).exp())
 }
 
+/// Returns the standard error of the logarithm of one repeat's ratio, as the spread of its blocks
+/// tells; `None` for a metric that is not of turns, and with too few blocks.
+///
+/// That of a trimmed mean is the standard deviation of the values with those at the ends replaced by
+/// the nearest that is kept, over the square root of their number and the share that is kept (Tukey
+/// and McLaughlin 1963).
+pub(crate) fn error_within(metric: &str, base: &[TurnBlock], target: &[TurnBlock]) -> Option<f64> {
+    let pairs = pairs(base, target);
+    let ratio_of: fn(&TurnBlock) -> f64 = match metric {
+        TYPICAL_RATE => ln_rate,
+        TYPICAL_CPU => ln_cpu,
+        _ => return None,
+    };
+
+    let ratios = pairs.iter().map(|pair| ratio_of(pair.target) - ratio_of(pair.base));
+    let kept = without_ends(ratios)?;
+    let (least, most) = (kept.first()?, kept.last()?);
+
+    let count = pairs.len() as f64;
+    let replaced = (count - kept.len() as f64) / 2.0;
+    let center = (kept.iter().sum::<f64>() + replaced * (least + most)) / count;
+    let square = |value: &f64| (value - center).powi(2);
+    let squares: f64 =
+        kept.iter().map(square).sum::<f64>() + replaced * (square(least) + square(most));
+
+    let deviation = (squares / (count - 1.0)).sqrt();
+    let share_kept = 1.0 - 2.0 * TRIMMED_SHARE;
+    Some(deviation / (share_kept * count.sqrt())).filter(|error| error.is_finite())
+}
+
 /// Returns the error of a typical rate from counting whole operations, as a share of the rate: the
 /// standard deviation of a uniform distribution.
 ///
@@ -195,6 +225,21 @@ mod tests {
         let (base, target) = (blocks(&common), blocks(&twice));
         assert_near(ratio(TYPICAL_RATE, &base, &target), 2.0);
         assert_near(ratio(STEADINESS, &base, &target), 1.0);
+    }
+
+    #[test]
+    fn the_error_of_a_repeat_is_that_of_its_blocks() {
+        // Whole values from -10 to 10 percent: replaced beyond 6.
+        let ratios: Vec<f64> = (-10..=10).map(|value| f64::from(value) / 100.0).collect();
+        let operations: Vec<u64> =
+            ratios.iter().map(|ratio| (1e9 * ratio.exp()).round() as u64).collect();
+        let error = error_within(TYPICAL_RATE, &blocks(&[1_000_000_000; 21]), &blocks(&operations));
+
+        let replaced = ratios.iter().map(|ratio| ratio.clamp(-0.06, 0.06));
+        let deviation = (replaced.map(|ratio| ratio * ratio).sum::<f64>() / 20.0).sqrt();
+        let expected = deviation / (0.6 * 21.0_f64.sqrt());
+        assert!((error.unwrap() / expected - 1.0).abs() < 1e-6, "{error:?}");
+        assert_eq!(error_within(STEADINESS, &blocks(&[1; 21]), &blocks(&[1; 21])), None);
     }
 
     #[test]

@@ -98,6 +98,9 @@ pub struct CompareArgs {
     /// Shows only this step, with the verdict that the whole table gives it; may be repeated
     #[arg(long = "step", value_name = "NAME")]
     pub steps: Vec<String>,
+    /// Tells why the intervals of this step are as wide as they are, instead of printing tables
+    #[arg(long, value_name = "STEP", conflicts_with_all = ["by", "format"])]
+    pub why: Option<String>,
 }
 
 /// The default of `--error-rate`, in percent.
@@ -124,6 +127,7 @@ impl CompareArgs {
             error_rate: ERROR_RATE,
             format: Format::Csv,
             steps,
+            why: None,
         }
     }
 }

@@ -126,7 +126,10 @@ fn compare_groups(
             effects: &effects,
             findings: &findings,
         };
-        all.printed.push(formatted(args.format, &comparison));
+        all.printed.push(match &args.why {
+            Some(step) => Printed::Text(report::why(&comparison, step)),
+            None => formatted(args.format, &comparison),
+        });
         if args.markdown.is_some() {
             all.markdown += &report::compared_markdown(&comparison);
         }
@@ -244,6 +247,7 @@ fn prepare(
         Some(steps::by_step(&recorded[0].run, &mut figures, &args.by_step)?)
     };
     check_steps(&figures, &args.steps)?;
+    check_steps(&figures, args.why.as_slice())?;
     check_metrics(&figures, args)?;
     requirements::check(&figures, &args.requirements)?;
 

@@ -453,3 +453,20 @@ fn a_target_against_itself_tells_the_noise() {
     two.expect_in_stderr(&["2 targets x 2 repeats = 4 cells"])
         .expect_in_stdout(&["throughput of lite.base compared with itself"]);
 }
+
+#[test]
+fn the_width_of_an_interval_is_explained() {
+    let place = Place::new();
+    let run = measured(&place, &load(3, 200, FULL_AND_OFF));
+    with_known_times(&run);
+
+    let told = place.assay(&["compare", &run, "--why", "l.i0"]).expect_code(0);
+    told.expect_in_stdout(&[
+        "l.i0, throughput: lite.full is 0.100 (",
+        "  repeats   0.100 0.100 0.100\n",
+        "  borrowed  nothing: the interval rests on its own repeats\n",
+        "  level     5.00%, shared with no other comparison; looked at once\n",
+    ]);
+    let unknown = place.assay(&["compare", &run, "--why", "l.i9"]).expect_code(2);
+    unknown.expect_in_stderr(&["`l.i9`"]);
+}

@@ -6,7 +6,8 @@
 //! ```text
 //! Comparison ─┬─ answer, searches ─► Passage    one heading, sentences, doubt, remedy, figures
 //!             ├─ findings ─────────► Passages   the most important explanations
-//!             └─ method ───────────► Method     how targets were compared
+//!             ├─ method ───────────► Method     how targets were compared
+//!             └─ why                            what makes an interval as wide as it is
 //! Figures ────┬─ problems ─────────► Problem    what failed, by severity and place
 //!             ├─ validity ─────────► Validity   whether the figures can be trusted
 //!             └─ uneven, trees, profiles        what makes a comparison doubtful
@@ -28,6 +29,7 @@ pub(crate) mod settings;
 pub(crate) mod trees;
 pub(crate) mod uneven;
 pub(crate) mod validity;
+pub(crate) mod why;
 
 use crate::model::table::Table;
 

@@ -1,0 +1,141 @@
+//! Takes an interval apart: the quantities that make it as wide as it is.
+
+use super::looks::Evidence;
+use super::metric::{family_of, has_verdict, metric_label};
+use super::{Compared, ComparedStep, Pairing, Verdict, equality};
+use crate::figures::Figures;
+use crate::figures::index::RowIndex;
+use crate::figures::typical::error_within;
+
+/// The quantities behind the interval of one comparison.
+#[derive(Clone, Debug)]
+pub struct IntervalParts<'c> {
+    /// The comparison, which has an interval.
+    pub row: &'c ComparedStep,
+    /// The standard error of the logarithm of one repeat's ratio that its own turns explain; `None`
+    /// without turns.
+    pub error_within: Option<f64>,
+    /// The spread of the logarithm of one repeat's ratio on which the interval rests.
+    pub spread: f64,
+    /// The standard error of the mean. It is larger than the spread says where figures are rounded,
+    /// or the machine may have drifted.
+    pub error: f64,
+    /// The number of standard errors from the ratio to either end of the interval.
+    pub errors: f64,
+    /// The error rate of the interval.
+    pub level: f64,
+    /// The comparisons of the target that share its family's error rate, and how many of them show a
+    /// change. An interval that shows that both are equal shares with none.
+    pub family: Option<FamilyCount>,
+}
+
+/// The comparisons of one target in a family.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FamilyCount {
+    /// The metrics, by their names in sentences.
+    pub metrics: Vec<String>,
+    /// The comparisons.
+    pub comparison_count: usize,
+    /// Those that show a change.
+    pub shown_count: usize,
+}
+
+/// Returns the parts of all intervals of a step, in the order of the comparisons.
+pub fn interval_parts<'c>(
+    figures: &Figures,
+    compared: &'c Compared,
+    step: &str,
+) -> Vec<IntervalParts<'c>> {
+    let index = RowIndex::new(figures);
+    let is_told = |metric: &String| has_verdict(metric) || compared.shown_metrics.contains(metric);
+    let rows = compared.rows.iter().filter(|row| row.step == step && is_told(&row.metric));
+    rows.filter_map(|row| parts(&index, compared, row)).collect()
+}
+
+fn parts<'c>(
+    index: &RowIndex<'_>,
+    compared: &'c Compared,
+    row: &'c ComparedStep,
+) -> Option<IntervalParts<'c>> {
+    let interval = row.interval?;
+    let is_equal = row.verdict == Verdict::Equal;
+    let level = if is_equal { equality::LEVEL } else { row.family_level? };
+
+    let spread = row.moderated.map(|moderated| moderated.spread).or(row.spread)?;
+    let reach = (interval.high / interval.low).ln() / 2.0;
+    let (error, errors) = match freedom(row) {
+        Some(freedom) => {
+            let evidence = Evidence { count: f64::from(row.repeats()), freedom };
+            let errors = row.looks.quantile(level, evidence);
+            (reach / errors, errors)
+        }
+        None => {
+            let error = spread / f64::from(row.repeats()).sqrt();
+            (error, reach / error)
+        }
+    };
+
+    Some(IntervalParts {
+        row,
+        error_within: error_of_repeats(index, &compared.base, row),
+        spread,
+        error,
+        errors,
+        level,
+        family: (!is_equal).then(|| family_count(compared, row)),
+    })
+}
+
+/// Returns the degrees of freedom of pairs; `None` for two samples, and where each machine counts as
+/// one value.
+fn freedom(row: &ComparedStep) -> Option<f64> {
+    if row.pairing != Pairing::Paired || row.machines.ratio_spread.is_some() {
+        return None;
+    }
+    let own = f64::from(row.repeats()) - 1.0;
+    Some(row.moderated.map_or(own, |moderated| moderated.freedom))
+}
+
+/// Counts the comparisons that were decided together with this one.
+fn family_count(compared: &Compared, row: &ComparedStep) -> FamilyCount {
+    let family = family_of(&row.metric);
+    let mut members: Vec<&ComparedStep> = compared.rows.iter().collect();
+    members.retain(|other| {
+        other.cell.target == row.cell.target
+            && other.p_value.is_some()
+            && family_of(&other.metric) == family
+    });
+
+    let mut metrics: Vec<String> = Vec::new();
+    for member in &members {
+        let label = metric_label(&member.metric).to_owned();
+        if !metrics.contains(&label) {
+            metrics.push(label);
+        }
+    }
+
+    FamilyCount {
+        metrics,
+        comparison_count: members.len(),
+        shown_count: members.iter().filter(|member| member.verdict.is_change()).count(),
+    }
+}
+
+/// Returns the root mean square of the errors that the turns of each repeat explain; `None` if some
+/// repeat has no turns, or the metric is none of turns.
+fn error_of_repeats(index: &RowIndex<'_>, base: &str, row: &ComparedStep) -> Option<f64> {
+    if row.pairing != Pairing::Paired {
+        return None;
+    }
+
+    let mut squares = Vec::new();
+    for (value, base_value) in row.values.iter().zip(&row.base_values) {
+        let of_base = index.rows(row.place(), base).find(|row| base_value.is_of(row))?;
+        let of_target = index.rows(row.place(), &row.cell.target).find(|row| value.is_of(row))?;
+        let error = error_within(&row.metric, &of_base.turn_blocks, &of_target.turn_blocks)?;
+        squares.push(error * error);
+    }
+
+    let sum: f64 = squares.iter().sum();
+    Some((sum / squares.len() as f64).sqrt())
+}

@@ -1,0 +1,171 @@
+//! Tells why the intervals of a step are as wide as they are.
+
+use analysis::compare::{
+    ComparedStep, FamilyCount, IntervalParts, Looks, Pairing, interval_parts, metric_label,
+};
+use analysis::counted;
+
+use crate::model::comparison::Comparison;
+use crate::model::number::{fixed, listed, percent};
+use crate::tables::compared::ratio_with_bounds;
+
+/// The share of a repeat's variance that its own turns explain, from which longer steps help.
+const LONGER_STEPS_HELP: f64 = 0.5;
+
+/// The factor from which an error is called larger than the spread says.
+const ENLARGED: f64 = 1.05;
+
+/// The most repeats whose ratios are listed.
+const LISTED: usize = 40;
+
+/// Returns the chain from the repeats of a step to each of its intervals, as paragraphs of lines;
+/// empty if the step has no interval.
+pub fn why(comparison: &Comparison<'_>, step: &str) -> String {
+    let mut paragraphs = Vec::new();
+    for parts in interval_parts(comparison.figures, comparison.compared, step) {
+        let lines = [
+            heading(comparison, &parts),
+            line("repeats", &repeats(&parts)),
+            line("spread", &spread(&parts)),
+            line("borrowed", &borrowed(&parts)),
+            line("error", &error(&parts)),
+            line("level", &level(comparison, &parts)),
+            line("interval", &interval(&parts)),
+        ];
+        paragraphs.push(lines.join("\n") + "\n");
+    }
+    paragraphs.join("\n")
+}
+
+fn line(name: &str, text: &str) -> String {
+    format!("  {name:<9} {text}")
+}
+
+/// Returns the ratio with its verdict: `point-query, throughput: b.x is 0.98 (0.94-1.01) of a.x, too
+/// noisy to say`.
+fn heading(comparison: &Comparison<'_>, parts: &IntervalParts<'_>) -> String {
+    let row = parts.row;
+    let ratio = row.ratio.map(|ratio| ratio_with_bounds(ratio, row.interval));
+    format!(
+        "{}{}, {}: {} is {} of {}, {}",
+        row.step,
+        load(comparison, row),
+        metric_label(&row.metric),
+        row.cell.target,
+        ratio.unwrap_or_default(),
+        comparison.compared.base,
+        row.verdict
+    )
+}
+
+/// Returns the variant and the number of clients, where steps were measured with several; otherwise
+/// nothing.
+fn load(comparison: &Comparison<'_>, row: &ComparedStep) -> String {
+    let mut others = comparison.compared.rows.iter();
+    if others.all(|other| other.cell.load() == row.cell.load()) {
+        return String::new();
+    }
+
+    let variant = row.cell.variant.as_ref().map(|variant| format!(" of {variant}"));
+    let clients = counted(row.cell.clients as usize, "client");
+    format!("{} at {clients}", variant.unwrap_or_default())
+}
+
+/// Lists the ratio of each repeat.
+fn repeats(parts: &IntervalParts<'_>) -> String {
+    let row = parts.row;
+    if row.pairing != Pairing::Paired {
+        return format!(
+            "{} of the target and {} of the base, not in pairs",
+            row.values.len(),
+            row.base_values.len()
+        );
+    }
+
+    let mut ratios = Vec::new();
+    for (value, base) in row.values.iter().zip(&row.base_values) {
+        ratios.push(fixed(value.value / base.value, 3));
+    }
+    listed(&ratios, LISTED, " ")
+}
+
+/// Tells how much repeats differ, and what would help.
+fn spread(parts: &IntervalParts<'_>) -> String {
+    let own = parts.row.spread.unwrap_or(parts.spread);
+    let from_repeats = format!("{} from repeat to repeat", precise(own));
+    let Some(within) = parts.error_within else {
+        return from_repeats;
+    };
+
+    let share_within = (within / own).powi(2);
+    let advice = if share_within >= LONGER_STEPS_HELP {
+        "longer steps help"
+    } else {
+        "more repeats help, longer steps don't"
+    };
+    format!("{from_repeats}; the turns of one repeat explain {}: {advice}", precise(within))
+}
+
+fn borrowed(parts: &IntervalParts<'_>) -> String {
+    let Some(moderated) = parts.row.moderated else {
+        return "nothing: the interval rests on its own repeats".to_owned();
+    };
+    format!(
+        "the other steps make the spread {}, with {} degrees of freedom instead of {}",
+        precise(moderated.spread),
+        fixed(moderated.freedom, 1),
+        fixed(moderated.freedom - moderated.borrowed_freedom, 1),
+    )
+}
+
+fn error(parts: &IntervalParts<'_>) -> String {
+    let count = parts.row.repeats();
+    let text =
+        format!("{} for the mean of {}", precise(parts.error), counted(count as usize, "repeat"));
+
+    let of_spread = parts.spread / f64::from(count).sqrt();
+    if parts.error > ENLARGED * of_spread {
+        text + ", more than the spread says: figures are rounded, or the machine may have drifted"
+    } else {
+        text
+    }
+}
+
+/// Tells at which error rate the interval was made, and with whom it shares that.
+fn level(comparison: &Comparison<'_>, parts: &IntervalParts<'_>) -> String {
+    let looks = match parts.row.looks {
+        Looks::Once => "looked at once",
+        Looks::AnyTime => "looked at after each repeat",
+    };
+    let level = precise(parts.level);
+    let Some(FamilyCount { metrics, comparison_count, shown_count }) = &parts.family else {
+        return format!("{level} for both ends, as any claim of equality has; {looks}");
+    };
+
+    if *comparison_count == 1 {
+        return format!("{level}, shared with no other comparison; {looks}");
+    }
+
+    let rate = percent(comparison.compared.error_rate);
+    format!(
+        "{level} for this one: {comparison_count} comparisons share {rate} ({}), and {}; {looks}",
+        metrics.join(", "),
+        match shown_count {
+            0 => "none shows a change".to_owned(),
+            1 => "1 shows a change".to_owned(),
+            count => format!("{count} show a change"),
+        },
+    )
+}
+
+fn interval(parts: &IntervalParts<'_>) -> String {
+    let half = precise((parts.errors * parts.error).exp_m1());
+    format!("{} errors to each side: {half}", fixed(parts.errors, 1))
+}
+
+/// Formats a share with three significant digits, in percent.
+fn precise(share: f64) -> String {
+    let percent = 100.0 * share;
+    let decimals = (2.0 - percent.abs().max(1e-3).log10().floor()).clamp(0.0, 4.0) as usize;
+    format!("{}%", fixed(percent, decimals))
+}
