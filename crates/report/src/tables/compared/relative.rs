@@ -133,7 +133,7 @@ pub(crate) fn ratio_cell(row: &ComparedStep) -> Cell {
     };
     let decimals = decimals(&row.metric).of([base, value]);
     let text = format!("{} -> {}", fixed(base, decimals), fixed(value, decimals));
-    Cell::toned(text, Tone::Absent)
+    Cell::toned(text, Tone::Unjudged)
 }
 
 /// Formats a ratio with its interval, as `0.98 (0.93-1.04)`.
@@ -167,6 +167,8 @@ pub(crate) fn tone(row: &ComparedStep) -> Tone {
 
 #[cfg(test)]
 mod tests {
+    use analysis::compare::Sample;
+
     use super::*;
 
     #[test]
@@ -184,5 +186,22 @@ mod tests {
             let interval = Interval { low, high, confidence: 0.95 };
             assert_eq!(ratio_with_bounds(ratio, Some(interval)), expected);
         }
+    }
+
+    #[test]
+    fn both_values_are_a_figure_where_a_zero_has_no_ratio() {
+        let of = |values: [f64; 2]| {
+            let sample = |value| Sample { run: 0, repeat: 1, value };
+            values.map(sample).to_vec()
+        };
+        let row = ComparedStep {
+            metric: "fsyncs_per_commit".to_owned(),
+            base_values: of([0.4, 0.4]),
+            values: of([0.0, 0.002]),
+            ..ComparedStep::default()
+        };
+        let cell = ratio_cell(&row);
+        assert_eq!(cell.text, "0.400 -> 0.001");
+        assert_ne!(cell.tone, Tone::Absent, "a table of such cells is shown");
     }
 }
