@@ -7,6 +7,7 @@ use record::Status;
 use words::{Metric, counted};
 
 use super::initial_tree::TreeDifference;
+use super::typical::TurnMetric;
 
 /// The recommended minimum of repeats: with fewer, bursts of noise look like changes
 /// (`docs/statistics.md`).
@@ -121,6 +122,8 @@ fn ended(status: Option<Status>) -> &'static str {
 fn too_coarse(metric: &str) -> &'static str {
     if Metric::named(metric).is_some_and(Metric::is_operation_time) {
         "repeats differ by less than a bucket of the histogram, so more repeats would not help"
+    } else if TurnMetric::named(metric).is_some() {
+        "repeats differ by less than one operation of a turn: longer turns would tell more, and more repeats would not"
     } else {
         "repeats differ by less than the kernel's resolution of 10 ms: longer steps would tell more, and more repeats \
          would not"

@@ -42,7 +42,7 @@ pub(super) struct Relation<'r, 'a> {
 
 impl Relation<'_, '_> {
     /// Makes the values of the target multiples of the base's. Repeats in which the two did not take
-    /// turns with each other are left out.
+    /// turns with each other are left out. If they never did, nothing is left of both.
     pub fn relate(&self, metric: &TurnMetric, of_base: &mut Side, of_target: &mut Side) {
         let mut base_values = Vec::new();
         let mut values = Vec::new();
@@ -55,6 +55,13 @@ impl Relation<'_, '_> {
                 base_values.push(*base);
                 values.push(related);
             }
+        }
+
+        // Such as runs that are compared: no repeat of theirs is worth a remark.
+        if values.is_empty() {
+            *of_base = Side::default();
+            *of_target = Side::default();
+            return;
         }
 
         self.say_what_is_left_out(self.base, of_base, &base_values);
@@ -217,6 +224,16 @@ mod tests {
         assert_eq!((typical.values.len(), typical.base_values.len()), (4, 4));
         let left_out = typical.reasons.iter().filter(|reason| reason.contains("is left out"));
         assert_eq!(left_out.count(), 2, "{:?}", typical.reasons);
+    }
+
+    #[test]
+    fn targets_of_two_runs_took_no_turns_with_each_other() {
+        let mut figures = measured();
+        for row in figures.rows.iter_mut().filter(|row| row.cell.target == "b.x") {
+            row.run = 1;
+        }
+        let compared = compared(&figures);
+        assert!(compared.rows.iter().all(|row| row.metric != TYPICAL_RATE));
     }
 
     #[test]

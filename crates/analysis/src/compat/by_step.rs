@@ -91,6 +91,8 @@ fn as_targets(row: &Row, pairs: &[StepPair]) -> Vec<Row> {
                     step: pair.name.clone(),
                     // A step that the user names is shown.
                     reported: true,
+                    // Steps of one cell took no turns with each other.
+                    turn_blocks: Vec::new(),
                     ..row.clone()
                 });
             }

@@ -43,6 +43,9 @@ pub struct Answer {
     /// The comparisons of typical rates that say more than those of throughput: that a step is faster
     /// or slower where throughput does not show that, or equal where throughput is too noisy.
     pub typical: Vec<TargetAnswer>,
+    /// The steps in which CPU in a typical turn is shown to differ, and own CPU over all turns is not.
+    /// The ratios are those of that CPU.
+    pub typical_cpu: Vec<TargetAnswer>,
     /// The steps in which stalls are shown to take more or less of a target's time than of the
     /// base's. The ratios are those of steadiness.
     pub steadiness: Vec<TargetAnswer>,
@@ -255,6 +258,7 @@ impl Answer {
             is_of_one_load: is_of_one_load(&figures.begun),
             cause: cause_of_all(rows(), findings).map(str::to_owned),
             typical: typical::rates(compared, &targets),
+            typical_cpu: typical::cpu(compared, &targets),
             steadiness: typical::steadiness(compared, &targets),
             together: if is_shown { None } else { ChangeOfAll::largest(compared) },
             hidden_cost: if is_shown { None } else { hidden_cost(findings) },

@@ -3,8 +3,8 @@
 
 use super::answer::TargetAnswer;
 use super::finding::place;
-use crate::compare::{Compared, ComparedStep, THROUGHPUT, Verdict};
-use crate::figures::{STEADINESS, TYPICAL_RATE};
+use crate::compare::{Compared, ComparedStep, OWN_CPU, THROUGHPUT, Verdict};
+use crate::figures::{STEADINESS, TYPICAL_CPU, TYPICAL_RATE};
 
 /// Returns the targets of which a typical rate says more than throughput: that it changed, where
 /// throughput does not show that, or that it is equal, where throughput is too noisy.
@@ -19,6 +19,17 @@ pub(super) fn rates(compared: &Compared, targets: &[TargetAnswer]) -> Vec<Target
             _ => row.verdict.is_change(),
         })
     });
+    answers(&rows, targets)
+}
+
+/// Returns the targets whose CPU in a typical turn is shown to differ where own CPU over all turns is
+/// not.
+pub(super) fn cpu(compared: &Compared, targets: &[TargetAnswer]) -> Vec<TargetAnswer> {
+    let mut own = rows_of(compared, OWN_CPU);
+    own.retain(|row| row.verdict.is_change());
+
+    let mut rows = rows_of(compared, TYPICAL_CPU);
+    rows.retain(|row| row.verdict.is_change() && !own.iter().any(|other| is_same(other, row)));
     answers(&rows, targets)
 }
 

@@ -3,7 +3,7 @@ use analysis::{
         Compared, ComparedStep, Effects, Interval, Overall, Pairing, Sample, THROUGHPUT, Verdict,
     },
     explain::{Finding, FindingKind},
-    figures::{CopiedDatabase, ExactStep, Row, STEADINESS, StartedCell, TYPICAL_RATE},
+    figures::{CopiedDatabase, ExactStep, Row, STEADINESS, StartedCell, TYPICAL_CPU, TYPICAL_RATE},
 };
 use record::{CellKey, StepWork};
 
@@ -217,6 +217,14 @@ fn what_typical_turns_show_comes_before_what_all_turns_do_not() {
          included, no change is shown between b.x and a.x in 2 steps: both are too noisy to say. Each target has 5 \
          repeats."
     );
+
+    let cpu = of_metric(TYPICAL_CPU, "qr100", 1.04, Slower);
+    let with_cpu =
+        Compared { rows: [compared.rows.clone(), vec![cpu]].concat(), ..compared.clone() };
+    let said = said_of(&figures, &with_cpu, &[]);
+    let sentence =
+        "In a typical turn, b.x uses more CPU per operation than a.x in qr100 (1.04x). Over all";
+    assert!(said.contains(sentence), "{said}");
 
     // What throughput says need not be said twice, and stalls that explain it are named.
     compared.rows[0].verdict = Slower;

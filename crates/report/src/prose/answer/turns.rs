@@ -12,6 +12,7 @@ impl AnswerWriter<'_> {
         let stalls = self.answer.steadiness.iter().take(NAMED);
 
         let mut sentences: Vec<String> = typical.map(|target| self.typical(target)).collect();
+        sentences.extend(self.answer.typical_cpu.iter().take(NAMED).map(|target| self.cpu(target)));
         sentences.extend(stalls.flat_map(|target| self.stalls(target)));
         sentences
     }
@@ -41,6 +42,21 @@ impl AnswerWriter<'_> {
         }
 
         format!("In a typical turn, {} is {}.", target.target, parts.join(", and "))
+    }
+
+    /// Returns the sentence about a target that is shown to use more or less CPU in a typical turn: `In
+    /// a typical turn, b.x uses more CPU per operation than a in insert (1.03x).`
+    fn cpu(&self, target: &TargetAnswer) -> String {
+        let base = self.short(&self.answer.base);
+        let mut parts = Vec::new();
+        // Of a cost, less is faster.
+        for (word, changes) in [("more", &target.slower), ("less", &target.faster)] {
+            if !changes.is_empty() {
+                let steps = self.steps_with_factors(changes);
+                parts.push(format!("{word} CPU per operation than {base} in {steps}"));
+            }
+        }
+        format!("In a typical turn, {} uses {}.", target.target, parts.join(", and "))
     }
 
     /// Returns the sentences about a target that is shown to stall more, or less, than the base:
