@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use super::metric::{THROUGHPUT, has_verdict};
 use super::power::REPEATS_CAP;
+use super::typical::TurnMetric;
 use super::{Compared, ComparedStep, ComparedWork, Verdict, WorkVerdict, equality};
-use crate::figures::STEADINESS;
 
 /// The name of exact work among the metrics that have a threshold.
 pub const WORK: &str = "work";
@@ -15,8 +15,8 @@ pub const WORK: &str = "work";
 /// The changes that count as regressions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Thresholds {
-    /// The allowed relative change for the worse of each of [`super::VERDICT_METRICS`] and of typical
-    /// turns: 0.05 is 5 % less throughput, or 5 % more of a cost.
+    /// The allowed relative change for the worse of each of [`super::VERDICT_METRICS`]: 0.05 is 5
+    /// % less throughput, or 5 % more of a cost.
     pub default: f64,
     /// The same for single metrics: it replaces the default, and adds metrics to the gate.
     pub by_metric: BTreeMap<String, f64>,
@@ -32,8 +32,9 @@ impl Thresholds {
     /// Returns the threshold of a metric; `None`: the gate ignores it.
     pub fn of(&self, metric: &str) -> Option<f64> {
         let own = self.by_metric.get(metric).copied();
-        // Throughput has in it what stalls take, and what typical turns gain.
-        let is_judged = has_verdict(metric) && metric != STEADINESS;
+        // Throughput already has in it what typical turns gain and what stalls take: a target that is
+        // steadier, and slower in a typical turn, may still be faster.
+        let is_judged = has_verdict(metric) && TurnMetric::named(metric).is_none();
         own.or(is_judged.then_some(self.default))
     }
 

@@ -35,7 +35,7 @@ pub(crate) fn has_only_process_cpu(row: &Row) -> bool {
 }
 
 /// The family of all other metrics.
-const OTHER_METRICS: &str = "other metrics";
+pub(super) const OTHER_METRICS: &str = "other metrics";
 
 /// Returns the name of one of [`VERDICT_METRICS`] in sentences.
 fn verdict_label(metric: &str) -> Option<&'static str> {

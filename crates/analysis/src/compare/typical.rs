@@ -199,7 +199,8 @@ mod tests {
         // The blocks of a repeat differ by next to nothing.
         assert!(typical.error_within.unwrap() < 0.001);
         let family = typical.family.as_ref().unwrap();
-        assert_eq!((family.comparison_count, family.shown_count), (3, 1));
+        assert_eq!((family.comparison_count, family.shown_count), (1, 1));
+        assert!((family.error_rate - 0.05 / 3.0).abs() < 1e-12);
         assert_eq!(interval_parts(&figures, &compared, "insert").len(), 0);
     }
 

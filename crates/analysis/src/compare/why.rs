@@ -1,11 +1,12 @@
 //! Takes an interval apart: the quantities that make it as wide as it is.
 
 use super::looks::Evidence;
-use super::metric::{family_of, has_verdict, metric_label};
+use super::metric::{OTHER_METRICS, family_of, has_verdict};
 use super::{Compared, ComparedStep, Pairing, Verdict, equality};
 use crate::figures::Figures;
 use crate::figures::index::RowIndex;
 use crate::figures::typical::error_within;
+use crate::order::distinct;
 
 /// The quantities behind the interval of one comparison.
 #[derive(Clone, Debug)]
@@ -30,10 +31,10 @@ pub struct IntervalParts<'c> {
 }
 
 /// The comparisons of one target in a family.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FamilyCount {
-    /// The metrics, by their names in sentences.
-    pub metrics: Vec<String>,
+    /// The error rate that they share.
+    pub error_rate: f64,
     /// The comparisons.
     pub comparison_count: usize,
     /// Those that show a change.
@@ -106,16 +107,15 @@ fn family_count(compared: &Compared, row: &ComparedStep) -> FamilyCount {
             && family_of(&other.metric) == family
     });
 
-    let mut metrics: Vec<String> = Vec::new();
-    for member in &members {
-        let label = metric_label(&member.metric).to_owned();
-        if !metrics.contains(&label) {
-            metrics.push(label);
-        }
+    let mut share = 1.0;
+    if family != OTHER_METRICS {
+        let metrics = distinct(members.iter().map(|member| member.metric.as_str()));
+        share = 1.0 / metrics.len() as f64;
+        members.retain(|member| member.metric == row.metric);
     }
 
     FamilyCount {
-        metrics,
+        error_rate: share * compared.error_rate,
         comparison_count: members.len(),
         shown_count: members.iter().filter(|member| member.verdict.is_change()).count(),
     }

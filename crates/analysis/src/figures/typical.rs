@@ -84,10 +84,11 @@ pub(crate) fn error_within(metric: &str, base: &[TurnBlock], target: &[TurnBlock
     };
 
     let ratios = pairs.iter().map(|pair| ratio_of(pair.target) - ratio_of(pair.base));
-    let kept = without_ends(ratios)?;
+    let known: Vec<f64> = ratios.filter(|ratio| !ratio.is_nan()).collect();
+    let kept = without_ends(known.iter().copied())?;
     let (least, most) = (kept.first()?, kept.last()?);
 
-    let count = pairs.len() as f64;
+    let count = known.len() as f64;
     let replaced = (count - kept.len() as f64) / 2.0;
     let center = (kept.iter().sum::<f64>() + replaced * (least + most)) / count;
     let square = |value: &f64| (value - center).powi(2);

@@ -6,7 +6,7 @@ use analysis::compare::{
 use analysis::counted;
 
 use crate::model::comparison::Comparison;
-use crate::model::number::{fixed, listed, percent};
+use crate::model::number::{fixed, listed};
 use crate::tables::compared::ratio_with_bounds;
 
 /// The share of a repeat's variance that its own turns explain, from which longer steps help.
@@ -29,7 +29,7 @@ pub fn why(comparison: &Comparison<'_>, step: &str) -> String {
             line("spread", &spread(&parts)),
             line("borrowed", &borrowed(&parts)),
             line("error", &error(&parts)),
-            line("level", &level(comparison, &parts)),
+            line("level", &level(&parts)),
             line("interval", &interval(&parts)),
         ];
         paragraphs.push(lines.join("\n") + "\n");
@@ -132,24 +132,23 @@ fn error(parts: &IntervalParts<'_>) -> String {
 }
 
 /// Tells at which error rate the interval was made, and with whom it shares that.
-fn level(comparison: &Comparison<'_>, parts: &IntervalParts<'_>) -> String {
+fn level(parts: &IntervalParts<'_>) -> String {
     let looks = match parts.row.looks {
         Looks::Once => "looked at once",
         Looks::AnyTime => "looked at after each repeat",
     };
     let level = precise(parts.level);
-    let Some(FamilyCount { metrics, comparison_count, shown_count }) = &parts.family else {
+    let Some(FamilyCount { error_rate, comparison_count, shown_count }) = parts.family else {
         return format!("{level} for both ends, as any claim of equality has; {looks}");
     };
 
-    if *comparison_count == 1 {
+    if comparison_count == 1 {
         return format!("{level}, shared with no other comparison; {looks}");
     }
 
-    let rate = percent(comparison.compared.error_rate);
     format!(
-        "{level} for this one: {comparison_count} comparisons share {rate} ({}), and {}; {looks}",
-        metrics.join(", "),
+        "{level} for this comparison: {comparison_count} share {}, and {}; {looks}",
+        precise(error_rate),
         match shown_count {
             0 => "none shows a change".to_owned(),
             1 => "1 shows a change".to_owned(),
@@ -160,7 +159,7 @@ fn level(comparison: &Comparison<'_>, parts: &IntervalParts<'_>) -> String {
 
 fn interval(parts: &IntervalParts<'_>) -> String {
     let half = precise((parts.errors * parts.error).exp_m1());
-    format!("{} errors to each side: {half}", fixed(parts.errors, 1))
+    format!("{} standard errors to each side: {half}", fixed(parts.errors, 1))
 }
 
 /// Formats a share with three significant digits, in percent.
