@@ -36,7 +36,7 @@ const START_NOISE: f64 = 0.003;
 /// The ratio of the target in the step that changed.
 const PLANTED: f64 = 0.98;
 
-/// What disturbs the turns.
+/// A disturbance of the turns.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Shape {
     /// Nothing but the noise of blocks and starts.

@@ -6,7 +6,6 @@ use serde::Serialize;
 
 use super::metric::{THROUGHPUT, has_verdict};
 use super::power::REPEATS_CAP;
-use super::typical::TurnMetric;
 use super::{Compared, ComparedStep, ComparedWork, Verdict, WorkVerdict, equality};
 
 /// The name of exact work among the metrics that have a threshold.
@@ -32,10 +31,9 @@ impl Thresholds {
     /// Returns the threshold of a metric; `None`: the gate ignores it.
     pub fn of(&self, metric: &str) -> Option<f64> {
         let own = self.by_metric.get(metric).copied();
-        // Throughput already has in it what typical turns gain and what stalls take: a target that is
-        // steadier, and slower in a typical turn, may still be faster.
-        let is_judged = has_verdict(metric) && TurnMetric::named(metric).is_none();
-        own.or(is_judged.then_some(self.default))
+        // Typical turns are not judged by default. Throughput already has in it what they gain and what
+        // stalls take: a steadier target that is slower in a typical turn may still be faster.
+        own.or(has_verdict(metric).then_some(self.default))
     }
 
     /// Returns the threshold of the exact work of connections: without one of its own, any change

@@ -35,7 +35,7 @@ pub(crate) fn has_only_process_cpu(row: &Row) -> bool {
 }
 
 /// The family of all other metrics.
-pub(super) const OTHER_METRICS: &str = "other metrics";
+const OTHER_METRICS: &str = "other metrics";
 
 /// Returns the name of one of [`VERDICT_METRICS`] in sentences.
 fn verdict_label(metric: &str) -> Option<&'static str> {
@@ -58,16 +58,25 @@ pub(super) fn families() -> impl Iterator<Item = &'static str> {
     own.chain([OTHER_METRICS])
 }
 
-/// Returns the family that a metric's comparisons belong to. What is said about speed shares one
-/// error rate, and so does what is said about own CPU.
+/// Returns the family that a metric's comparisons belong to. Its parts share one error rate.
 pub(super) fn family_of(metric: &str) -> &'static str {
     let leading = TurnMetric::named(metric).map_or(metric, |of_turns| of_turns.family_of);
     verdict_label(leading).unwrap_or(OTHER_METRICS)
 }
 
-/// Returns whether a metric is one of [`VERDICT_METRICS`], or of those of turns.
+/// Returns the part of a family that is decided together with a metric's comparisons. Costs are one
+/// part. Any other metric is a part by itself: if true changes of one were counted with another, they
+/// would make false claims about it more likely.
+pub(super) fn part_of(metric: &str) -> &str {
+    match family_of(metric) {
+        OTHER_METRICS => OTHER_METRICS,
+        _ => metric,
+    }
+}
+
+/// Returns whether a metric is one of [`VERDICT_METRICS`].
 pub(super) fn has_verdict(metric: &str) -> bool {
-    verdict_label(metric).is_some() || TurnMetric::named(metric).is_some()
+    verdict_label(metric).is_some()
 }
 
 /// Returns whether larger values of [`THROUGHPUT`], or of a metric, are better.

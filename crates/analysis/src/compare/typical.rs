@@ -1,4 +1,4 @@
-//! What is typical of the turns that two targets took with each other.
+//! Compares two targets by their typical turns.
 //!
 //! The figure of one target by itself would have in it what the machine did in its turns. So where
 //! two targets are compared, that of the base is its own, and that of the other is a multiple of

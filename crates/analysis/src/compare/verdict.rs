@@ -5,7 +5,7 @@ use record::Status;
 
 use super::borrowed::borrow_spreads;
 use super::draft::{TargetPair, UndecidedRow, draft};
-use super::metric::{OTHER_METRICS, families, family_of};
+use super::metric::{families, family_of, part_of};
 use super::overall::overall;
 use super::plans::compare_plans;
 use super::power::REPEATS_CAP;
@@ -178,8 +178,8 @@ fn decide_by_target(
         let of_target = members.iter_mut().filter(|draft| draft.row.cell.target == target);
         let of_target: Vec<&mut UndecidedRow> = of_target.map(|draft| &mut **draft).collect();
 
-        let parts = parts_of_family(family, of_target);
-        let error_rate = options.error_rate / parts.len().max(1) as f64;
+        let parts = parts_of_family(of_target);
+        let error_rate = options.error_rate / parts.len() as f64;
         let options = CompareOptions { error_rate, ..options.clone() };
         for part in parts {
             decided.decide(part, &options);
@@ -188,21 +188,13 @@ fn decide_by_target(
     decided
 }
 
-/// Divides the comparisons of a family by metric, except those of costs. The parts share the error
-/// rate evenly: if they were decided together, true changes of one metric would make false claims
-/// about another more likely.
-fn parts_of_family<'d>(
-    family: &str,
-    members: Vec<&'d mut UndecidedRow>,
-) -> Vec<Vec<&'d mut UndecidedRow>> {
-    if family == OTHER_METRICS {
-        return vec![members];
-    }
-
+/// Divides the comparisons of a family into the parts that are decided together.
+fn parts_of_family(members: Vec<&mut UndecidedRow>) -> Vec<Vec<&mut UndecidedRow>> {
     let mut parts: Vec<Vec<&mut UndecidedRow>> = Vec::new();
     for member in members {
-        match parts.iter_mut().find(|part| part[0].row.metric == member.row.metric) {
-            Some(part) => part.push(member),
+        let part = part_of(&member.row.metric);
+        match parts.iter_mut().find(|known| part_of(&known[0].row.metric) == part) {
+            Some(known) => known.push(member),
             None => parts.push(vec![member]),
         }
     }

@@ -1,7 +1,8 @@
 //! Takes an interval apart: the quantities that make it as wide as it is.
 
 use super::looks::Evidence;
-use super::metric::{OTHER_METRICS, family_of, has_verdict};
+use super::metric::{family_of, has_verdict, part_of};
+use super::typical::TurnMetric;
 use super::{Compared, ComparedStep, Pairing, Verdict, equality};
 use crate::figures::Figures;
 use crate::figures::index::RowIndex;
@@ -48,9 +49,15 @@ pub fn interval_parts<'c>(
     step: &str,
 ) -> Vec<IntervalParts<'c>> {
     let index = RowIndex::new(figures);
-    let is_told = |metric: &String| has_verdict(metric) || compared.shown_metrics.contains(metric);
-    let rows = compared.rows.iter().filter(|row| row.step == step && is_told(&row.metric));
+    let rows = compared.rows.iter().filter(|row| row.step == step && is_told(compared, row));
     rows.filter_map(|row| parts(&index, compared, row)).collect()
+}
+
+/// Returns whether a comparison has a table of its own.
+fn is_told(compared: &Compared, row: &ComparedStep) -> bool {
+    has_verdict(&row.metric)
+        || TurnMetric::named(&row.metric).is_some()
+        || compared.shown_metrics.contains(&row.metric)
 }
 
 fn parts<'c>(
@@ -62,7 +69,7 @@ fn parts<'c>(
     let is_equal = row.verdict == Verdict::Equal;
     let level = if is_equal { equality::LEVEL } else { row.family_level? };
 
-    let spread = row.moderated.map(|moderated| moderated.spread).or(row.spread)?;
+    let spread = row.interval_spread()?;
     let reach = (interval.high / interval.low).ln() / 2.0;
     let (error, errors) = match freedom(row) {
         Some(freedom) => {
@@ -107,15 +114,11 @@ fn family_count(compared: &Compared, row: &ComparedStep) -> FamilyCount {
             && family_of(&other.metric) == family
     });
 
-    let mut share = 1.0;
-    if family != OTHER_METRICS {
-        let metrics = distinct(members.iter().map(|member| member.metric.as_str()));
-        share = 1.0 / metrics.len() as f64;
-        members.retain(|member| member.metric == row.metric);
-    }
+    let parts = distinct(members.iter().map(|member| part_of(&member.metric)));
+    members.retain(|member| part_of(&member.metric) == part_of(&row.metric));
 
     FamilyCount {
-        error_rate: share * compared.error_rate,
+        error_rate: compared.error_rate / parts.len() as f64,
         comparison_count: members.len(),
         shown_count: members.iter().filter(|member| member.verdict.is_change()).count(),
     }

@@ -196,7 +196,7 @@ pub struct Row {
     /// What it did and used in its turns; `None` in a step without turns.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turn_totals: Option<TurnTotals>,
-    /// What it did in each block of turns; empty in a step without turns.
+    /// Its work in each block of turns; empty in a step without turns.
     #[serde(skip)]
     pub turn_blocks: Vec<TurnBlock>,
     /// The figures are valid.
