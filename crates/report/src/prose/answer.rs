@@ -19,7 +19,7 @@ use record::Status;
 use words::capitalized;
 
 use super::validity::Validity;
-use super::{Passage, searches};
+use super::{Passage, at_load, searches};
 use crate::model::comparison::Comparison;
 use crate::model::names::short_names;
 use crate::model::number::{listed, percent};
@@ -249,9 +249,7 @@ impl<'a> AnswerWriter<'a> {
         if self.answer.load_count < 2 {
             return step.to_owned();
         }
-        let variant = variant.map(|variant| format!(" of {variant}"));
-        let clients = counted(clients as usize, "client");
-        format!("{step}{} at {clients}", variant.unwrap_or_default())
+        format!("{step}{}", at_load(variant, clients))
     }
 
     /// Counts the comparisons that show no change, by the reason.

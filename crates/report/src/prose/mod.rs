@@ -31,6 +31,8 @@ pub(crate) mod uneven;
 pub(crate) mod validity;
 pub(crate) mod why;
 
+use analysis::counted;
+
 use crate::model::table::Table;
 
 /// A statement about results, with the figures that support it.
@@ -60,4 +62,11 @@ impl Passage {
         let parts = [self.heading.clone(), self.text()];
         parts.join(" ").trim().to_owned()
     }
+}
+
+/// Returns the words for a load: ` of small at 8 clients`.
+pub(crate) fn at_load(variant: Option<&str>, clients: u32) -> String {
+    let variant = variant.map(|variant| format!(" of {variant}"));
+    let clients = counted(clients as usize, "client");
+    format!("{} at {clients}", variant.unwrap_or_default())
 }

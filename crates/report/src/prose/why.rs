@@ -7,6 +7,7 @@ use analysis::counted;
 
 use crate::model::comparison::Comparison;
 use crate::model::number::{fixed, listed};
+use crate::prose::at_load;
 use crate::tables::compared::ratio_with_bounds;
 
 /// The share of a repeat's variance that its own turns explain, from which longer steps help.
@@ -66,9 +67,7 @@ fn load(comparison: &Comparison<'_>, row: &ComparedStep) -> String {
         return String::new();
     }
 
-    let variant = row.cell.variant.as_ref().map(|variant| format!(" of {variant}"));
-    let clients = counted(row.cell.clients as usize, "client");
-    format!("{} at {clients}", variant.unwrap_or_default())
+    at_load(row.cell.variant.as_deref(), row.cell.clients)
 }
 
 /// Lists the ratio of each repeat.

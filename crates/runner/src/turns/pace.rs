@@ -5,19 +5,20 @@ use std::time::Duration;
 use load::Turn;
 use plan::TurnLength;
 
-/// The length of a turn, if the plan leaves it to Assay, and the longest to which slow operations
-/// extend it. `docs/turns.md` has the measurements on which they rest.
+/// The length of a turn in the first block, and the least in later ones, if the plan leaves the length
+/// to Assay. `docs/turns.md` has the measurements.
 const SHORTEST: Duration = Duration::from_millis(20);
+/// The most to which slow operations extend a turn.
 const LONGEST: Duration = Duration::from_millis(500);
 
 /// The operations of a connection in a turn: with fewer, the last one of each turn decides too much.
-const OPERATIONS: u32 = 10;
+const OPERATIONS_PER_TURN: u32 = 10;
 
 /// The length of the turns of one step, which is the same for all targets.
 pub struct Pace {
     length: Duration,
-    /// The first block shows how long operations take, and then the length is chosen; `None` once it
-    /// is, or if the plan says it.
+    /// The longest mean time of an operation in the first block; `None` once the length is chosen, or if
+    /// the plan has it.
     slowest: Option<Duration>,
 }
 
@@ -29,12 +30,12 @@ impl Pace {
         }
     }
 
-    /// Returns the length of a turn in this block.
+    /// Returns the length of a turn in this block. The first turn after the first block chooses it.
     pub fn length_in(&mut self, block: u32) -> Duration {
         if block > 0
             && let Some(slowest) = self.slowest.take()
         {
-            self.length = (slowest * OPERATIONS).clamp(SHORTEST, LONGEST);
+            self.length = (slowest * OPERATIONS_PER_TURN).clamp(SHORTEST, LONGEST);
         }
         self.length
     }
@@ -49,7 +50,7 @@ impl Pace {
         let time_ns = turn.length_ns.saturating_mul(turn.connection_count as u64);
         let of_operation = match time_ns.checked_div(operations) {
             Some(ns) => Duration::from_nanos(ns).min(LONGEST),
-            // The first operation has not ended.
+            // No operation succeeded, so that its time is unknown.
             None => LONGEST,
         };
         *slowest = of_operation.max(*slowest);
