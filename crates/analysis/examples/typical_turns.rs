@@ -21,11 +21,11 @@ use record::{CellKey, Status, StepKind};
 /// Simulated runs for each figure.
 const RUNS: u32 = 1000;
 
-/// Steps in a run.
-const STEPS: usize = 5;
-
 /// Blocks of each step: a step of four seconds, of which each turn takes 20 ms.
 const BLOCKS: u32 = 100;
+
+/// The time that a block gives to each target, in seconds.
+const BLOCK_SECONDS: f64 = 0.04;
 
 /// The standard deviation of the logarithm of a block's rate.
 const BLOCK_NOISE: f64 = 0.03;
@@ -61,11 +61,18 @@ enum Shape {
     MoreStallsOfTarget,
     /// The last step has ten times the noise of blocks.
     UnlikeSteps,
-    /// Each operation takes a third of a turn, so that a block has six of them.
+    /// Twelve steps, of which the last two have ten times the noise of blocks and of starts.
+    TwoUnlikeOfTwelve,
+    /// 24 steps, of which the last three have five times the noise of blocks and of starts.
+    ThreeUnlikeOf24,
+    /// Each operation takes a third of a turn, so that a block has six of them. A turn ends with its
+    /// last operation.
     LongOperations,
+    /// In one repeat of three, the target does nothing in three blocks of ten.
+    StandsStill,
 }
 
-const SHAPES: [(&str, Shape); 12] = [
+const SHAPES: [(&str, Shape); 15] = [
     ("noise of 3 % in blocks and 0.3 % in starts", Shape::Quiet),
     ("heavy tails", Shape::HeavyTails),
     ("a neighbor takes half or more of one block in ten", Shape::Neighbor),
@@ -77,13 +84,39 @@ const SHAPES: [(&str, Shape); 12] = [
     ("the target stalls in one block of 20", Shape::StallsOfTarget),
     ("the base stalls in one block of 20, the target in three", Shape::MoreStallsOfTarget),
     ("one step of five has ten times the noise", Shape::UnlikeSteps),
+    ("two steps of twelve have ten times the noise", Shape::TwoUnlikeOfTwelve),
+    ("three steps of 24 have five times the noise", Shape::ThreeUnlikeOf24),
     ("six operations in a block", Shape::LongOperations),
+    ("in one repeat of three, the target stands still in three blocks of ten", Shape::StandsStill),
 ];
 
 impl Shape {
     /// Returns whether one target stalls more than the other.
     fn has_unequal_targets(self) -> bool {
-        matches!(self, Self::StallsOfTarget | Self::MoreStallsOfTarget)
+        matches!(self, Self::StallsOfTarget | Self::MoreStallsOfTarget | Self::StandsStill)
+    }
+
+    fn step_count(self) -> usize {
+        match self {
+            Self::TwoUnlikeOfTwelve => 12,
+            Self::ThreeUnlikeOf24 => 24,
+            _ => 5,
+        }
+    }
+
+    /// Returns the factor by which a step has more noise than the first.
+    fn noise_scale(self, step: usize) -> f64 {
+        let unlike_from = match self {
+            Self::UnlikeSteps => 4,
+            Self::TwoUnlikeOfTwelve => 10,
+            Self::ThreeUnlikeOf24 => 21,
+            _ => usize::MAX,
+        };
+        match self {
+            _ if step < unlike_from => 1.0,
+            Self::ThreeUnlikeOf24 => 5.0,
+            _ => 10.0,
+        }
     }
 }
 
@@ -107,12 +140,12 @@ impl Truth {
             let is_busy = random.uniform() < 0.3;
             let starts = [BASE, TARGET].map(|_| self.start(random));
 
-            for step in 0..STEPS {
+            for step in 0..self.shape.step_count() {
                 let machine = self.levels_of_machine(random);
                 for (target, start) in [BASE, TARGET].into_iter().zip(starts) {
                     let is_changed = target == TARGET && step == 0;
                     let ratio = if is_changed { self.ratio } else { 1.0 };
-                    let of_step = START_NOISE * random.normal();
+                    let of_step = START_NOISE * self.shape.noise_scale(step) * random.normal();
                     let rate = 10_000.0 * ratio * (start + of_step).exp();
 
                     let is_base = target == BASE;
@@ -154,8 +187,7 @@ impl Truth {
 
     /// Returns what happens to one target alone in a block, as a factor of its rate.
     fn disturbed(self, is_base: bool, is_busy: bool, step: usize, random: &mut Random) -> f64 {
-        let scale = if self.shape == Shape::UnlikeSteps && step == STEPS - 1 { 10.0 } else { 1.0 };
-        let noise = (scale * BLOCK_NOISE * random.normal()).exp();
+        let noise = (self.shape.noise_scale(step) * BLOCK_NOISE * random.normal()).exp();
 
         let stall_share = match (self.shape, is_base) {
             (Shape::StallsOfTarget, false) | (Shape::MoreStallsOfTarget, true) => 0.05,
@@ -175,6 +207,7 @@ impl Truth {
                 let kept = if is_taken { 0.5 * random.uniform() } else { 1.0 };
                 kept * noise
             }
+            Shape::StandsStill if is_busy && !is_base && random.uniform() < 0.3 => 0.0,
             Shape::TwoModes if random.uniform() < 0.5 => 0.95 * noise,
             _ => noise,
         }
@@ -182,9 +215,18 @@ impl Truth {
 
     fn block(self, number: u32, rate: f64) -> TurnBlock {
         let scale = if self.shape == Shape::LongOperations { 6.0 / 400.0 } else { 1.0 };
-        let seconds = 0.04;
-        let operations = (scale * rate * seconds).round() as u64;
-        TurnBlock { block: number, turns: 2, seconds, operations, cpu_seconds: None }
+        let rate = scale * rate;
+
+        // The operations in flight end after the time of the turns is up.
+        let operations = (rate * BLOCK_SECONDS).ceil();
+        let seconds = if operations > 0.0 { operations / rate } else { BLOCK_SECONDS };
+        TurnBlock {
+            block: number,
+            turns: 2,
+            seconds,
+            operations: operations as u64,
+            cpu_seconds: None,
+        }
     }
 }
 
@@ -283,7 +325,7 @@ fn percent(count: u32) -> String {
 
 fn main() -> ExitCode {
     println!(
-        "Two targets in turns, five steps. Equal targets: in how many % of the runs anything is called \
+        "Two targets in turns, five steps unless it says otherwise. Equal targets: in how many % of the runs anything is called \
          different by throughput, typical rate, either of them, and steadiness. One step 2 % slower: in how \
          many % that is shown.\n"
     );

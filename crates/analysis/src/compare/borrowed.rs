@@ -22,6 +22,7 @@ use statrs::function::gamma::digamma;
 
 use super::draft::UndecidedRow;
 use super::mean::{mean, variance};
+use super::typical::NoiseWithin;
 use super::{ModeratedSpread, Pairing, Sample, student};
 use crate::order::distinct;
 
@@ -124,6 +125,12 @@ impl UndecidedRow {
             return None;
         }
 
+        // So does the spread of a step that is too short to show its own noise: nobody can tell
+        // whether it is like the others.
+        if self.noise_within == NoiseWithin::TooFewTurns {
+            return None;
+        }
+
         let estimate = self.estimate.as_ref()?;
         Some(Spread {
             variance: estimate.spread * estimate.spread,
@@ -158,6 +165,11 @@ impl UndecidedRow {
         let Some(estimate) = &mut self.estimate else {
             return;
         };
+
+        // Its own turns may show that it has more noise than the others, though its repeats happen to
+        // be close.
+        let own_variance = self.noise_within.error().map_or(0.0, |error| error * error);
+        let prior = Prior { variance: prior.variance.max(own_variance), ..prior };
 
         estimate.borrow_from(prior);
         self.row.p_value = Some(estimate.p_value());

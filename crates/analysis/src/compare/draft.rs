@@ -8,7 +8,7 @@ use super::matching::{Matched, NamedSide};
 use super::metric::{OWN_CPU, PROCESS_CPU, THROUGHPUT, more_is_better};
 use super::reason::Reason;
 use super::samples::Samples;
-use super::typical::{Relation, TurnMetric};
+use super::typical::{NoiseWithin, Relation, TurnMetric};
 use super::{ComparedStep, Pairing, Sample, Verdict, anova, drift, initial_tree};
 use crate::figures::Row;
 use crate::figures::index::StepPlace;
@@ -57,6 +57,8 @@ pub(super) struct UndecidedRow {
     pub estimate: Option<Estimate>,
     /// The standard deviation that rounding adds to the logarithm of its ratio.
     pub rounding: f64,
+    /// What the turns of its repeats tell about its noise.
+    pub noise_within: NoiseWithin,
     pub has_hidden_drift: bool,
     /// The names of the base and of the target, as sentences have them.
     pub names: [String; 2],
@@ -89,6 +91,13 @@ pub(super) fn draft(
         NamedSide { name: base, side: &of_base },
         NamedSide { name: target, side: &of_target },
     );
+
+    if draft.row.pairing == Pairing::Paired {
+        let pairs: Vec<(Sample, Sample)> =
+            draft.row.base_values.iter().copied().zip(draft.row.values.iter().copied()).collect();
+        draft.noise_within = NoiseWithin::of_pairs(samples, targets, metric, &pairs);
+        draft.row.error_within = draft.noise_within.error();
+    }
 
     if metric == THROUGHPUT && draft.row.ratio.is_some() {
         let base_rows = rows_that_count(samples, place, base, &draft.row.base_values);
@@ -135,6 +144,7 @@ impl UndecidedRow {
             row,
             estimate: None,
             rounding: 0.0,
+            noise_within: NoiseWithin::Unknown,
             has_hidden_drift: false,
             names: <[String; 2]>::default(),
         }
@@ -210,6 +220,12 @@ impl UndecidedRow {
 
     /// Compares values that have no logarithms.
     fn compare_zeros(&mut self, base: &[f64], values: &[f64]) {
+        // The zero of such a figure says that no turn is typical, not that typical turns are equal.
+        if TurnMetric::named(&self.row.metric).is_some() {
+            self.add_reasons(&[Reason::NoTypicalTurn]);
+            return;
+        }
+
         if !base.iter().chain(values).all(|value| *value == 0.0) {
             self.add_reasons(&[Reason::NotAboveZero]);
             return;

@@ -5,7 +5,7 @@ use words::metric::{COMPARISON_METRICS, CPU_VERDICT_METRICS, INSERT_COMPARISON_M
 use words::{Better, Metric};
 
 use super::typical::TurnMetric;
-use crate::figures::{Figures, Row, STEADINESS, TYPICAL_RATE, step_figures, throughput, typical};
+use crate::figures::{Figures, Row, step_figures, throughput};
 
 /// The name of the figure for the speed of a step, over all of its time.
 pub const THROUGHPUT: &str = "throughput";
@@ -114,7 +114,6 @@ pub(super) fn rounding(row: &Row, metric: &str, value: f64) -> f64 {
         // And nice, irq, softirq.
         "cpupq" | "cpups" | "cpu/o" => (of_cost("cpupq"), 5.0),
         "u_cpu" | "s_cpu" => (Some(value), 1.0),
-        TYPICAL_RATE | STEADINESS => return typical::rounding(&row.turn_blocks),
         _ => return step_figures::rounding(metric, value),
     };
 

@@ -28,6 +28,7 @@
 //! `docs/statistics.md` explains the computations, what they rest on, and where they fail.
 
 mod anova;
+mod blocks;
 mod borrowed;
 mod databases;
 mod decision;
@@ -265,6 +266,10 @@ pub struct ComparedStep {
     /// Notes: repeats that were left out, differences between base and target, and why a ratio,
     /// interval or verdict is missing.
     pub reasons: Vec<String>,
+    /// The standard error of the logarithm of one repeat's ratio, as the turns of that repeat tell:
+    /// the root mean square over the repeats. `None` without turns.
+    #[serde(skip)]
+    pub error_within: Option<f64>,
     /// How often its results are looked at.
     #[serde(skip)]
     pub looks: Looks,

@@ -7,7 +7,6 @@ use record::Status;
 use words::{Metric, counted};
 
 use super::initial_tree::TreeDifference;
-use super::typical::TurnMetric;
 
 /// The recommended minimum of repeats: with fewer, bursts of noise look like changes
 /// (`docs/statistics.md`).
@@ -25,6 +24,10 @@ pub(super) enum Reason {
     StepMissing { repeat: String, status: Option<Status> },
     /// The other target has no repeat that ran next to this one.
     Unpaired { repeat: String },
+    /// The repeat has too few turns to say what is typical.
+    FewTurns { repeat: String },
+    /// In some repeat, either target did nothing in a fifth of its turns.
+    NoTypicalTurn,
     /// The target does not have the step.
     NoStep { target: String },
     /// The target has the step, and the metric is not applicable to it.
@@ -73,6 +76,13 @@ impl fmt::Display for Reason {
             Self::Unpaired { repeat } => {
                 write!(f, "{repeat} is left out: the other target has no repeat next to it")
             }
+            Self::FewTurns { repeat } => write!(
+                f,
+                "{repeat} is left out: it has too few turns to say what is typical; longer steps have more"
+            ),
+            Self::NoTypicalTurn => f.write_str(
+                "one of the two did nothing in a fifth of its turns or more, so no turn is typical",
+            ),
             Self::NoStep { target } => write!(f, "{target} does not have the step"),
             Self::NotApplicable { target } => write!(f, "{target}: not applicable"),
             Self::AllZero => f.write_str("all repeats of both targets are zero"),
@@ -122,8 +132,6 @@ fn ended(status: Option<Status>) -> &'static str {
 fn too_coarse(metric: &str) -> &'static str {
     if Metric::named(metric).is_some_and(Metric::is_operation_time) {
         "repeats differ by less than a bucket of the histogram, so more repeats would not help"
-    } else if TurnMetric::named(metric).is_some() {
-        "repeats differ by less than one operation of a turn: longer turns would tell more, and more repeats would not"
     } else {
         "repeats differ by less than the kernel's resolution of 10 ms: longer steps would tell more, and more repeats \
          would not"

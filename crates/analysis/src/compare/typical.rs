@@ -4,12 +4,15 @@
 //! two targets are compared, that of the base is its own, and that of the other is a multiple of
 //! it: the ratio that is typical of their common blocks.
 
+use super::Sample;
+use super::blocks::BlockPairs;
+use super::draft::TargetPair;
+use super::mean::mean;
 use super::metric::{OWN_CPU, THROUGHPUT};
 use super::reason::Reason;
 use super::samples::{Samples, Side, TimedSample};
 use crate::figures::index::StepPlace;
-use crate::figures::typical::{STEADINESS, TYPICAL_CPU, TYPICAL_RATE, ratio};
-use crate::figures::{Row, TurnBlock};
+use crate::figures::{Row, STEADINESS, TYPICAL_CPU, TYPICAL_RATE, TurnBlock};
 
 /// The figures of a typical turn, each with the metric whose family of comparisons it belongs to
 /// and its name in sentences.
@@ -46,14 +49,19 @@ impl Relation<'_, '_> {
     pub fn relate(&self, metric: &TurnMetric, of_base: &mut Side, of_target: &mut Side) {
         let mut base_values = Vec::new();
         let mut values = Vec::new();
+        let mut too_short = Vec::new();
 
         for base in &of_base.values {
             let partner = of_target.of_repeat(&base.sample);
-            let partner = partner.filter(|value| value.block == base.block);
-            let related = partner.and_then(|value| self.multiple(metric.name, base, value));
-            if let Some(related) = related {
-                base_values.push(*base);
-                values.push(related);
+            let Some(value) = partner.filter(|value| value.block == base.block) else {
+                continue;
+            };
+            match self.multiple(metric.name, base, value) {
+                Some(related) => {
+                    base_values.push(*base);
+                    values.push(related);
+                }
+                None => too_short.push(base.sample),
             }
         }
 
@@ -64,8 +72,8 @@ impl Relation<'_, '_> {
             return;
         }
 
-        self.say_what_is_left_out(self.base, of_base, &base_values);
-        self.say_what_is_left_out(self.target, of_target, &values);
+        self.say_what_is_left_out(self.base, of_base, &base_values, &too_short);
+        self.say_what_is_left_out(self.target, of_target, &values, &too_short);
         of_base.values = base_values;
         of_target.values = values;
     }
@@ -78,28 +86,94 @@ impl Relation<'_, '_> {
         base: &TimedSample,
         mut value: TimedSample,
     ) -> Option<TimedSample> {
-        let ratio =
-            ratio(metric, self.blocks(self.base, base)?, self.blocks(self.target, &value)?)?;
+        let of_base = turn_blocks(self.samples, self.place, self.base, &base.sample)?;
+        let of_target = turn_blocks(self.samples, self.place, self.target, &value.sample)?;
+        let ratio = BlockPairs::new(of_base, of_target).ratio(metric)?;
         value.sample.value = base.sample.value * ratio;
         Some(value)
     }
 
-    fn blocks(&self, target: &str, value: &TimedSample) -> Option<&[TurnBlock]> {
-        let mut rows = self.samples.index.rows(self.place, target);
-        let row: &Row = rows.find(|row| value.sample.is_of(row))?;
-        Some(&row.turn_blocks)
-    }
-
-    fn say_what_is_left_out(&self, target: &str, side: &mut Side, kept: &[TimedSample]) {
+    fn say_what_is_left_out(
+        &self,
+        target: &str,
+        side: &mut Side,
+        kept: &[TimedSample],
+        too_short: &[Sample],
+    ) {
         let is_kept = |value: &TimedSample| {
             kept.iter().any(|kept| kept.sample.is_of_repeat_of(&value.sample))
         };
 
         for value in side.values.iter().filter(|value| !is_kept(value)) {
             let repeat = self.samples.repeat_name(target, value.sample.run, value.sample.repeat);
-            side.reasons.push(Reason::Unpaired { repeat });
+            let is_short = too_short.iter().any(|short| short.is_of_repeat_of(&value.sample));
+            side.reasons.push(if is_short {
+                Reason::FewTurns { repeat }
+            } else {
+                Reason::Unpaired { repeat }
+            });
         }
     }
+}
+
+/// What the turns of the repeats tell about the noise of a comparison.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) enum NoiseWithin {
+    /// Nothing: some repeat was not measured in turns, or the metric is none of turns.
+    #[default]
+    Unknown,
+    /// Some repeat has too few turns to tell.
+    TooFewTurns,
+    /// The root mean square of the standard errors of the repeats' ratios, each by its own turns.
+    Error(f64),
+}
+
+impl NoiseWithin {
+    /// Returns what the turns tell about pairs of repeats.
+    pub fn of_pairs(
+        samples: &Samples<'_>,
+        targets: TargetPair<'_>,
+        metric: &str,
+        pairs: &[(Sample, Sample)],
+    ) -> Self {
+        let mut squares = Vec::new();
+        let mut has_too_few = false;
+        for (base, value) in pairs {
+            let of_base = turn_blocks(samples, targets.place, targets.base, base);
+            let of_target = turn_blocks(samples, targets.place, targets.target, value);
+            let (Some(of_base), Some(of_target)) = (of_base, of_target) else {
+                return Self::Unknown;
+            };
+
+            let blocks = BlockPairs::new(of_base, of_target);
+            match blocks.error(metric) {
+                Some(error) => squares.push(error * error),
+                None if blocks.are_enough() => return Self::Unknown,
+                None => has_too_few = true,
+            }
+        }
+
+        if has_too_few { Self::TooFewTurns } else { Self::Error(mean(&squares).sqrt()) }
+    }
+
+    /// Returns the error; `None` if it is unknown.
+    pub fn error(self) -> Option<f64> {
+        match self {
+            Self::Error(error) => Some(error),
+            Self::Unknown | Self::TooFewTurns => None,
+        }
+    }
+}
+
+/// Returns the blocks of a repeat of a target; `None` if it took no turns.
+fn turn_blocks<'a>(
+    samples: &Samples<'a>,
+    place: StepPlace<'_>,
+    target: &str,
+    sample: &Sample,
+) -> Option<&'a [TurnBlock]> {
+    let row: &Row = samples.index.rows(place, target).find(|row| sample.is_of(row))?;
+    row.turns.is_some().then_some(row.turn_blocks.as_slice())
 }
 
 #[cfg(test)]
@@ -184,12 +258,12 @@ mod tests {
     fn the_parts_of_an_interval_make_the_interval() {
         let figures = measured();
         let compared = compared(&figures);
-        let parts = interval_parts(&figures, &compared, "point-query");
+        let parts = interval_parts(&compared, "point-query");
         let metrics: Vec<&str> = parts.iter().map(|parts| parts.row.metric.as_str()).collect();
         assert_eq!(metrics, [THROUGHPUT, TYPICAL_RATE, STEADINESS]);
 
         let typical = &parts[1];
-        let reach = typical.errors * typical.error;
+        let reach = typical.standard_error_count * typical.error;
         let interval = typical.row.interval.unwrap();
         let center = typical.row.ratio.unwrap().ln();
         assert!((center + reach - interval.high.ln()).abs() < 1e-9);
@@ -197,11 +271,11 @@ mod tests {
         assert!((typical.error - typical.spread / 5.0_f64.sqrt()).abs() < 1e-9);
 
         // The blocks of a repeat differ by next to nothing.
-        assert!(typical.error_within.unwrap() < 0.001);
+        assert!(typical.row.error_within.unwrap() < 0.001);
         let family = typical.family.as_ref().unwrap();
         assert_eq!((family.comparison_count, family.shown_count), (1, 1));
         assert!((family.error_rate - 0.05 / 3.0).abs() < 1e-12);
-        assert_eq!(interval_parts(&figures, &compared, "insert").len(), 0);
+        assert_eq!(interval_parts(&compared, "insert").len(), 0);
     }
 
     #[test]

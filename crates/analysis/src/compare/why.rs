@@ -4,9 +4,6 @@ use super::looks::Evidence;
 use super::metric::{family_of, has_verdict, part_of};
 use super::typical::TurnMetric;
 use super::{Compared, ComparedStep, Pairing, Verdict, equality};
-use crate::figures::Figures;
-use crate::figures::index::RowIndex;
-use crate::figures::typical::error_within;
 use crate::order::distinct;
 
 /// The quantities behind the interval of one comparison.
@@ -14,16 +11,13 @@ use crate::order::distinct;
 pub struct IntervalParts<'c> {
     /// The comparison, which has an interval.
     pub row: &'c ComparedStep,
-    /// The standard error of the logarithm of one repeat's ratio that its own turns explain; `None`
-    /// without turns.
-    pub error_within: Option<f64>,
     /// The spread of the logarithm of one repeat's ratio on which the interval rests.
     pub spread: f64,
     /// The standard error of the mean. It is larger than the spread says where figures are rounded,
     /// or the machine may have drifted.
     pub error: f64,
     /// The number of standard errors from the ratio to either end of the interval.
-    pub errors: f64,
+    pub standard_error_count: f64,
     /// The error rate of the interval.
     pub level: f64,
     /// The comparisons of the target that share its family's error rate, and how many of them show a
@@ -43,14 +37,9 @@ pub struct FamilyCount {
 }
 
 /// Returns the parts of all intervals of a step, in the order of the comparisons.
-pub fn interval_parts<'c>(
-    figures: &Figures,
-    compared: &'c Compared,
-    step: &str,
-) -> Vec<IntervalParts<'c>> {
-    let index = RowIndex::new(figures);
+pub fn interval_parts<'c>(compared: &'c Compared, step: &str) -> Vec<IntervalParts<'c>> {
     let rows = compared.rows.iter().filter(|row| row.step == step && is_told(compared, row));
-    rows.filter_map(|row| parts(&index, compared, row)).collect()
+    rows.filter_map(|row| parts(compared, row)).collect()
 }
 
 /// Returns whether a comparison has a table of its own.
@@ -60,22 +49,18 @@ fn is_told(compared: &Compared, row: &ComparedStep) -> bool {
         || compared.shown_metrics.contains(&row.metric)
 }
 
-fn parts<'c>(
-    index: &RowIndex<'_>,
-    compared: &'c Compared,
-    row: &'c ComparedStep,
-) -> Option<IntervalParts<'c>> {
+fn parts<'c>(compared: &'c Compared, row: &'c ComparedStep) -> Option<IntervalParts<'c>> {
     let interval = row.interval?;
     let is_equal = row.verdict == Verdict::Equal;
     let level = if is_equal { equality::LEVEL } else { row.family_level? };
 
     let spread = row.interval_spread()?;
     let reach = (interval.high / interval.low).ln() / 2.0;
-    let (error, errors) = match freedom(row) {
+    let (error, standard_error_count) = match freedom(row) {
         Some(freedom) => {
             let evidence = Evidence { count: f64::from(row.repeats()), freedom };
-            let errors = row.looks.quantile(level, evidence);
-            (reach / errors, errors)
+            let count = row.looks.quantile(level, evidence);
+            (reach / count, count)
         }
         None => {
             let error = spread / f64::from(row.repeats()).sqrt();
@@ -85,10 +70,9 @@ fn parts<'c>(
 
     Some(IntervalParts {
         row,
-        error_within: error_of_repeats(index, &compared.base, row),
         spread,
         error,
-        errors,
+        standard_error_count,
         level,
         family: (!is_equal).then(|| family_count(compared, row)),
     })
@@ -122,23 +106,4 @@ fn family_count(compared: &Compared, row: &ComparedStep) -> FamilyCount {
         comparison_count: members.len(),
         shown_count: members.iter().filter(|member| member.verdict.is_change()).count(),
     }
-}
-
-/// Returns the root mean square of the errors that the turns of each repeat explain; `None` if some
-/// repeat has no turns, or the metric is none of turns.
-fn error_of_repeats(index: &RowIndex<'_>, base: &str, row: &ComparedStep) -> Option<f64> {
-    if row.pairing != Pairing::Paired {
-        return None;
-    }
-
-    let mut squares = Vec::new();
-    for (value, base_value) in row.values.iter().zip(&row.base_values) {
-        let of_base = index.rows(row.place(), base).find(|row| base_value.is_of(row))?;
-        let of_target = index.rows(row.place(), &row.cell.target).find(|row| value.is_of(row))?;
-        let error = error_within(&row.metric, &of_base.turn_blocks, &of_target.turn_blocks)?;
-        squares.push(error * error);
-    }
-
-    let sum: f64 = squares.iter().sum();
-    Some((sum / squares.len() as f64).sqrt())
 }

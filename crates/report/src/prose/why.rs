@@ -23,7 +23,7 @@ const LISTED: usize = 40;
 /// empty if the step has no interval.
 pub fn why(comparison: &Comparison<'_>, step: &str) -> String {
     let mut paragraphs = Vec::new();
-    for parts in interval_parts(comparison.figures, comparison.compared, step) {
+    for parts in interval_parts(comparison.compared, step) {
         let lines = [
             heading(comparison, &parts),
             line("repeats", &repeats(&parts)),
@@ -92,7 +92,7 @@ fn repeats(parts: &IntervalParts<'_>) -> String {
 fn spread(parts: &IntervalParts<'_>) -> String {
     let own = parts.row.spread.unwrap_or(parts.spread);
     let from_repeats = format!("{} from repeat to repeat", precise(own));
-    let Some(within) = parts.error_within else {
+    let Some(within) = parts.row.error_within else {
         return from_repeats;
     };
 
@@ -157,8 +157,8 @@ fn level(parts: &IntervalParts<'_>) -> String {
 }
 
 fn interval(parts: &IntervalParts<'_>) -> String {
-    let half = precise((parts.errors * parts.error).exp_m1());
-    format!("{} standard errors to each side: {half}", fixed(parts.errors, 1))
+    let half = precise((parts.standard_error_count * parts.error).exp_m1());
+    format!("{} standard errors to each side: {half}", fixed(parts.standard_error_count, 1))
 }
 
 /// Formats a share with three significant digits, in percent.

@@ -134,6 +134,7 @@ fn row(
             _ => 2,
         }),
         reasons: Vec::new(),
+        error_within: None,
         looks: Looks::Once,
     }
 }
