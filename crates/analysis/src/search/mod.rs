@@ -43,6 +43,9 @@ pub struct RateTrial {
     /// A first try missed a bound. The achieved rate, the other figures and the verdict are those
     /// of a second one.
     pub is_second_try: bool,
+    /// It was tried a second time, whatever the first try said.
+    #[serde(skip)]
+    pub is_tried_twice: bool,
     /// The verdict on the bounds.
     pub verdict: TrialVerdict,
 }
@@ -223,8 +226,9 @@ fn trial(search: &RateSearch, variant: Option<&str>, clients: u32, tries: Tries<
     let verdict_of =
         |repeats: &[Repeat<'_>]| together(repeats.iter().map(|repeat| repeat.verdict(search)));
 
+    let is_tried_twice = !tries.second.is_empty();
     let is_second_try =
-        !tries.second.is_empty() && matches!(verdict_of(&tries.first), TrialVerdict::Missed(_));
+        is_tried_twice && matches!(verdict_of(&tries.first), TrialVerdict::Missed(_));
 
     let mut repeats = tries.second;
     if !is_second_try {
@@ -249,6 +253,7 @@ fn trial(search: &RateSearch, variant: Option<&str>, clients: u32, tries: Tries<
         lag_ms_max: largest(&|row| row.metric("lag_ms_max")),
         lag_ms_slope: largest(&|row| row.metric("lag_ms_slope")),
         is_second_try,
+        is_tried_twice,
         verdict: verdict_of(&repeats),
     }
 }
@@ -367,7 +372,7 @@ fn state(search: &RateSearch, trials: &[RateTrial], clients: u32) -> SearchState
     if let (None, Some(highest)) = (missed, search.rate_max) {
         // The highest rate first: it may be the answer.
         return match sustained {
-            Some(rate) => SearchState::NotLimited(rate),
+            Some(rate) => confirmed(search, trials, rate, SearchState::NotLimited(rate)),
             None => SearchState::Next(highest),
         };
     }
@@ -381,7 +386,8 @@ fn state(search: &RateSearch, trials: &[RateTrial], clients: u32) -> SearchState
     let next = rounded(middle, search.tolerance);
     match sustained {
         Some(sustained) if sustained >= ceiling * (1.0 - search.tolerance) => {
-            SearchState::Found { sustained, missed: ceiling }
+            let found = SearchState::Found { sustained, missed: ceiling };
+            confirmed(search, trials, sustained, found)
         }
         None if next * clients < top * LOWEST_SHARE => SearchState::NoneSustained(ceiling),
         _ => SearchState::Next(next),
@@ -398,8 +404,31 @@ fn to_repeat(
 ) -> Option<f64> {
     sustained?;
     let missed = trials.iter().find(|trial| trial.rate == missed && missed.is_some())?;
-    let is_needed = search.repeats > 0 && !missed.is_second_try;
-    is_needed.then(|| missed.variant.as_deref().and_then(rate_of)).flatten()
+    second_try(search, missed)
+}
+
+/// Returns the rate of a trial, per second and client, if it was tried once.
+fn second_try(search: &RateSearch, trial: &RateTrial) -> Option<f64> {
+    // Earlier records know only one try.
+    if search.repeats == 0 || trial.is_tried_twice {
+        return None;
+    }
+    rate_of(trial.variant.as_deref()?)
+}
+
+/// Returns what a search found, or the sustained rate as the next one to try: one lucky try must not
+/// be the answer.
+fn confirmed(
+    search: &RateSearch,
+    trials: &[RateTrial],
+    rate: f64,
+    found: SearchState,
+) -> SearchState {
+    let sustained = trials.iter().find(|trial| trial.rate == Some(rate));
+    match sustained.and_then(|trial| second_try(search, trial)) {
+        Some(rate) => SearchState::Next(rate),
+        None => found,
+    }
 }
 
 /// Returns the highest rate that met all bounds and is below all that did not, and the lowest rate

@@ -18,6 +18,7 @@ fn trial(rate: Option<f64>, achieved: f64, verdict: TrialVerdict) -> RateTrial {
         lag_ms_max: None,
         lag_ms_slope: None,
         is_second_try: false,
+        is_tried_twice: false,
         verdict,
     }
 }
@@ -36,8 +37,8 @@ fn search(limit: f64, search: &RateSearch) -> (SearchState, usize) {
         };
         assert!(next > 0.0);
         if let Some(tried) = trials.iter_mut().find(|it| it.rate == Some(next)) {
-            assert!(!tried.is_second_try, "{tried:?}");
-            tried.is_second_try = true;
+            assert!(!tried.is_tried_twice, "{tried:?}");
+            tried.is_tried_twice = true;
             continue;
         }
         let missed = TrialVerdict::Missed(vec![MissedBound::ResponseTime]);
@@ -244,7 +245,7 @@ fn a_missed_rate_above_a_met_one_counts_only_after_a_second_try() {
     let tried = &stalled.trials[1];
     assert_eq!((tried.is_second_try, tried.p99_ms), (true, Some(19.9)), "the first is left out");
     let missed = with_second(complete("rate-500", false));
-    assert_eq!(missed.state, SearchState::Found { sustained: 1000.0, missed: 2000.0 });
+    assert_eq!(missed.state, SearchState::Next(250.0), "so does the rate that met its bounds");
     let interrupted = with_second(("rate-500", Status::Interrupted, None));
     assert_eq!(interrupted.state, SearchState::Unfinished);
 
@@ -252,6 +253,20 @@ fn a_missed_rate_above_a_met_one_counts_only_after_a_second_try() {
     let earlier = RateSearch { repeats: 0, ..capped.clone() };
     let found = SearchState::Found { sustained: 1000.0, missed: 2000.0 };
     assert_eq!(state_of(&earlier, &first), found);
+}
+
+#[test]
+fn a_met_rate_counts_only_after_a_second_try() {
+    let capped = RateSearch { rate_max: Some(500.0), tolerance: 0.6, ..SEARCH };
+    let complete = |variant, is_met| (variant, Status::Complete, Some(row(is_met)));
+    let first =
+        [complete("rate-500", false), complete("rate-500", false), complete("rate-250", true)];
+    assert_eq!(state_of(&capped, &first), SearchState::Next(250.0));
+
+    let again = |is_met| [first.to_vec(), vec![complete("rate-250", is_met)]].concat();
+    let found = SearchState::Found { sustained: 1000.0, missed: 2000.0 };
+    assert_eq!(state_of(&capped, &again(true)), found);
+    assert_eq!(state_of(&capped, &again(false)), SearchState::Next(125.0));
 }
 
 #[test]

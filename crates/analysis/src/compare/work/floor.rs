@@ -10,11 +10,19 @@ pub(super) const NOT_DETERMINISTIC: f64 = 0.005;
 /// two cells are both small by chance in one of a hundred comparisons, and those of more cells
 /// hardly ever (`docs/exact.md`).
 const MULTIPLES: [(usize, f64); 4] = [(5, 1.0), (4, 1.5), (3, 2.0), (2, 8.0)];
+/// The comparisons of a target for which [`MULTIPLES`] are made.
+const COMPARISONS: f64 = 10.0;
 
-/// Returns how many floors a change must exceed; `None` with a single cell.
-pub(super) fn multiple(cells: usize) -> Option<f64> {
-    let found = MULTIPLES.into_iter().find(|(least, _)| cells >= *least);
-    found.map(|(_, multiple)| multiple)
+/// Returns how many floors a change must exceed among the comparisons of a target; `None` with a
+/// single cell.
+///
+/// The more comparisons there are, the more rarely each may be wrong. A change exceeds `x` floors by
+/// chance if all other cells of both targets are within `1 / x` of one: with a probability that
+/// falls as `x^(-2 (cells - 1))`.
+pub(super) fn multiple(cells: usize, comparison_count: usize) -> Option<f64> {
+    let (_, multiple) = MULTIPLES.into_iter().find(|(least, _)| cells >= *least)?;
+    let more_comparisons = (comparison_count as f64 / COMPARISONS).max(1.0);
+    Some(multiple * more_comparisons.powf(0.5 / (cells as f64 - 1.0)))
 }
 
 /// Returns the range of values, relative to their mean; `None` for a single value.

@@ -194,17 +194,44 @@ impl fmt::Display for WorkVerdict {
 
 /// Compares the exact cells of all targets with those of `base`, part by part.
 pub(super) fn compare_work(figures: &Figures, base: &str) -> Vec<ComparedWork> {
-    let mut all = Vec::new();
-    for exact in places(figures) {
-        if exact.target == base {
-            continue;
-        }
-        let of_target = Cells::of(figures, exact);
-        let of_base = Cells::of(figures, TargetPlace { target: base, ..exact });
+    let mut places = places(figures);
+    places.retain(|place| place.target != base);
+    let compared: Vec<ComparedPlace<'_>> =
+        places.into_iter().map(|place| ComparedPlace::new(figures, place, base)).collect();
 
+    let mut all = Vec::new();
+    for place in &compared {
+        let of_target = compared.iter().filter(|other| other.place.target == place.place.target);
+        let comparison_count = of_target.map(|other| other.parts.len()).sum();
+        all.extend(place.compare(comparison_count));
+    }
+    all
+}
+
+/// The exact cells of a target and its base, in one step.
+struct ComparedPlace<'a> {
+    place: TargetPlace<'a>,
+    base: Cells<'a>,
+    target: Cells<'a>,
+    parts: Vec<ComparedPart>,
+}
+
+impl<'a> ComparedPlace<'a> {
+    fn new(figures: &'a Figures, place: TargetPlace<'a>, base: &'a str) -> Self {
+        let of_target = Cells::of(figures, place);
+        let of_base = Cells::of(figures, TargetPlace { target: base, ..place });
+        let parts = parts(&[&of_base, &of_target]);
+        Self { place, base: of_base, target: of_target, parts }
+    }
+
+    /// Compares each part, as one of the comparisons of its target.
+    fn compare(&self, comparison_count: usize) -> Vec<ComparedWork> {
+        let (of_base, of_target) = (&self.base, &self.target);
+        let mut compared = Vec::new();
         let mut explained = Vec::new();
-        for (part_number, part) in parts(&[&of_base, &of_target]).into_iter().enumerate() {
-            let mut work = compare_part(exact, part, &of_base, &of_target);
+        for (part_number, part) in self.parts.iter().enumerate() {
+            let mut work =
+                compare_part(self.place, part.clone(), of_base, of_target, comparison_count);
             let role = work.part.role();
             if work.verdict.is_change() && !explained.contains(&role) {
                 work.functions = changes(&of_base.graphs(role), &of_target.graphs(role));
@@ -214,10 +241,10 @@ pub(super) fn compare_work(figures: &Figures, base: &str) -> Vec<ComparedWork> {
             if part_number == 0 {
                 work.calls = calls::compared(&of_base.graphs(role), &of_target.graphs(role));
             }
-            all.push(work);
+            compared.push(work);
         }
+        compared
     }
-    all
 }
 
 /// Returns the work of every part of every target, in the order of the plan.
@@ -346,6 +373,7 @@ fn compare_part(
     part: ComparedPart,
     base: &Cells<'_>,
     target: &Cells<'_>,
+    comparison_count: usize,
 ) -> ComparedWork {
     let mut compared = ComparedWork {
         cell: exact.cell(CellKind::Exact),
@@ -367,7 +395,7 @@ fn compare_part(
     }
 
     compared.reasons.extend(other_counting(base, target));
-    compared.judge();
+    compared.judge(comparison_count);
     compared
 }
 
@@ -383,8 +411,8 @@ fn other_counting(base: &Cells<'_>, target: &Cells<'_>) -> Option<String> {
 }
 
 impl ComparedWork {
-    /// Sets the ratio, the floor and the verdict.
-    fn judge(&mut self) {
+    /// Sets the ratio, the floor and the verdict, as one of the comparisons of its target.
+    fn judge(&mut self, comparison_count: usize) {
         let (Some(base), Some(target)) = (self.base_mean(), self.target_mean()) else {
             return;
         };
@@ -398,7 +426,7 @@ impl ComparedWork {
 
         let count = self.values.len().min(self.base_values.len());
         let (Some(multiple), Some(of_base), Some(of_target)) =
-            (multiple(count), range(&self.base_values), range(&self.values))
+            (multiple(count, comparison_count), range(&self.base_values), range(&self.values))
         else {
             self.verdict = WorkVerdict::Single;
             return;

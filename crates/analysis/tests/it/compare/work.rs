@@ -171,6 +171,8 @@ fn cells_that_were_counted_in_another_way_are_told() {
 struct Truth {
     /// The cells of each target.
     cells: u32,
+    /// The steps of each cell.
+    steps: u32,
     /// The standard deviation of a cell's work, relative.
     noise: f64,
     /// The target's work, relative to the base's.
@@ -184,7 +186,7 @@ impl Truth {
         let mut steps = Vec::new();
         for (target, ratio) in [("base", 1.0), ("new", self.ratio)] {
             for repeat in 1..=self.cells {
-                for step in 0..STEPS {
+                for step in 0..self.steps {
                     let mut value = 1e6 * ratio * (1.0 + self.noise * random.normal());
                     if self.has_two_modes && random.uniform() < 0.5 {
                         value *= 1.01;
@@ -207,19 +209,25 @@ impl Truth {
             runs += u32::from(changed > 0);
             steps += changed as u32;
         }
-        (f64::from(runs) / f64::from(times), f64::from(steps) / f64::from(times * STEPS))
+        (f64::from(runs) / f64::from(times), f64::from(steps) / f64::from(times * self.steps))
     }
 }
 
 #[test]
 fn simulated_cells_of_equal_targets_show_a_change_in_at_most_one_of_twenty_runs() {
     let times = simulations(1000);
+    let noises = [0.0001, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02];
+    let of_ten = noises.map(|noise| (STEPS, noise));
+    let of_many = [(24, 0.005), (24, 0.02), (100, 0.01)];
     for cells in 2..=5 {
-        for noise in [0.0001, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02] {
-            let (runs, steps) =
-                Truth { cells, noise, ratio: 1.0, has_two_modes: false }.shown(times);
-            tell!("equal: {cells} cells, noise {noise}: {runs} of runs, {steps} of steps");
-            assert!(runs <= at_most(0.05, times), "{cells} cells, noise {noise}: {runs}");
+        for (step_count, noise) in of_ten.into_iter().chain(of_many) {
+            // As many steps in all, so that each figure takes as long.
+            let runs = times * STEPS / step_count;
+            let truth = Truth { cells, steps: step_count, noise, ratio: 1.0, has_two_modes: false };
+            let (share, of_steps) = truth.shown(runs);
+            let case = format!("{cells} cells, {step_count} steps, noise {noise}");
+            tell!("equal: {case}: {share} of runs, {of_steps} of steps");
+            assert!(share <= at_most(0.05, runs), "{case}: {share}");
         }
     }
 }
@@ -237,7 +245,8 @@ fn simulated_cells_show_one_percent_of_work_in_the_noise_of_exact_cells() {
         (4, 0.002, 0.75),
         (5, 0.002, 0.95),
     ] {
-        let (_, steps) = Truth { cells, noise, ratio: 1.01, has_two_modes: false }.shown(300);
+        let (_, steps) =
+            Truth { cells, steps: STEPS, noise, ratio: 1.01, has_two_modes: false }.shown(300);
         tell!("power: {cells} cells, noise {noise}: {steps} of steps");
         assert!(steps >= least, "{cells} cells, noise {noise}: {steps}");
     }
@@ -245,8 +254,9 @@ fn simulated_cells_show_one_percent_of_work_in_the_noise_of_exact_cells() {
 
 #[test]
 fn simulated_work_of_two_modes_deceives_two_cells_and_not_five() {
-    let [two, five] = [2, 5]
-        .map(|cells| Truth { cells, noise: 0.0001, ratio: 1.0, has_two_modes: true }.shown(500).1);
+    let [two, five] = [2, 5].map(|cells| {
+        Truth { cells, steps: STEPS, noise: 0.0001, ratio: 1.0, has_two_modes: true }.shown(500).1
+    });
     tell!("two modes: {two} of steps with 2 cells, {five} with 5");
     assert!(two > 0.1 && five < 0.01, "{two} {five}");
 }
