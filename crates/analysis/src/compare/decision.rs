@@ -39,10 +39,10 @@ impl Compared {
         };
 
         let mut typical = self.rows.iter().filter(|row| row.metric == TYPICAL_RATE);
-        let typical = typical.find(|row| {
-            row.cell.target == throughput.cell.target && row.place() == throughput.place()
-        });
-        match typical.map(|row| row.decision(self.effect, tried)) {
+        match typical
+            .find(|row| row.compares_the_same(throughput))
+            .map(|row| row.decision(self.effect, tried))
+        {
             Some(Decision::Decided(verdict)) => Decision::Decided(verdict),
             Some(Decision::Open { repeats_needed: of_typical }) => {
                 let known = [repeats_needed, of_typical].into_iter().flatten();

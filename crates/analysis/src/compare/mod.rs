@@ -281,6 +281,11 @@ impl ComparedStep {
         StepPlace { workload: &self.workload, load: self.cell.load(), step: &self.step }
     }
 
+    /// Returns whether another comparison is of the same step of the same target, whatever its metric.
+    pub(crate) fn compares_the_same(&self, other: &Self) -> bool {
+        self.cell.target == other.cell.target && self.place() == other.place()
+    }
+
     /// Returns the smallest relative change that these repeats show in [`POWER`] of all cases: 0.03
     /// is 3 %. `None` if there is no interval, or the figures are too coarse.
     pub fn detectable(&self) -> Option<f64> {

@@ -2,7 +2,6 @@
 //! stalls make.
 
 use super::answer::TargetAnswer;
-use super::finding::place;
 use crate::compare::{Compared, ComparedStep, OWN_CPU, THROUGHPUT, Verdict};
 use crate::figures::{STEADINESS, TYPICAL_CPU, TYPICAL_RATE};
 
@@ -12,7 +11,7 @@ pub(super) fn rates(compared: &Compared, targets: &[TargetAnswer]) -> Vec<Target
     let throughput = rows_of(compared, THROUGHPUT);
     let mut rows = rows_of(compared, TYPICAL_RATE);
     rows.retain(|row| {
-        let of_step = throughput.iter().find(|other| is_same(other, row));
+        let of_step = throughput.iter().find(|other| other.compares_the_same(row));
         of_step.is_some_and(|other| match other.verdict {
             Verdict::Faster | Verdict::Slower => false,
             Verdict::TooNoisy => row.verdict.is_change() || row.verdict == Verdict::Equal,
@@ -29,7 +28,9 @@ pub(super) fn cpu(compared: &Compared, targets: &[TargetAnswer]) -> Vec<TargetAn
     own.retain(|row| row.verdict.is_change());
 
     let mut rows = rows_of(compared, TYPICAL_CPU);
-    rows.retain(|row| row.verdict.is_change() && !own.iter().any(|other| is_same(other, row)));
+    rows.retain(|row| {
+        row.verdict.is_change() && !own.iter().any(|other| other.compares_the_same(row))
+    });
     answers(&rows, targets)
 }
 
@@ -42,11 +43,6 @@ pub(super) fn steadiness(compared: &Compared, targets: &[TargetAnswer]) -> Vec<T
 
 fn rows_of<'c>(compared: &'c Compared, metric: &str) -> Vec<&'c ComparedStep> {
     compared.rows.iter().filter(|row| row.metric == metric).collect()
-}
-
-/// Returns whether two comparisons are of the same step of the same target.
-fn is_same(a: &ComparedStep, b: &ComparedStep) -> bool {
-    a.cell.target == b.cell.target && place(a) == place(b)
 }
 
 /// Returns the summaries of those targets that have any of these comparisons.

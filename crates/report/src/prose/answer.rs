@@ -202,7 +202,7 @@ impl<'a> AnswerWriter<'a> {
             );
         }
 
-        let no = self.no();
+        let no = self.opening_without_change();
         format!("{no} change is shown between {who} and {base} in {count}: {unchanged}.")
     }
 

@@ -55,11 +55,11 @@ formulas! {
         "the rate that 99 % of the seconds reached: a low number"
         "as above";
     "typical_rate"
-        "throughput / `steadiness`; only in steps with turns"
+        "(geometric mean of the rates of whole blocks of [turns](turns.md), without the slowest fifth and \
+         the fastest fifth), times the rate over all turns / that over whole blocks"
         "not published";
     "steadiness"
-        "rate over all whole blocks of [turns](turns.md) / typical rate, which is the geometric \
-         mean of the rates of blocks without the fifth at each end"
+        "throughput / `typical_rate`"
         "not published";
     // Cost per operation, whole host
     "cpups"
@@ -114,7 +114,7 @@ formulas! {
          [compare.md](compare.md#what-is-shown)";
     "typical_cpu_us_per_op"
         "CPU time of the load threads and of the server's processes over operations, of each whole \
-         block of [turns](turns.md); the geometric mean without the fifth at each end";
+         block of [turns](turns.md); the geometric mean without the lowest fifth and the highest fifth";
     "instructions_per_op"
         "instructions that these threads executed, over operations; it has its own verdicts too";
     "cycles_per_op"

@@ -49,14 +49,14 @@ impl AmountChange {
 
     /// Returns the change for a sentence, in front of what it is an amount of: `24% more`, `2.40x
     /// as much`.
-    pub(super) fn text(&self) -> String {
+    pub fn text(&self) -> String {
         let as_much = if self.is_multiple() { " as much" } else { "" };
         self.short() + as_much
     }
 
     /// Returns the word between the amount and the base: `24% more CPU than a`, `2.40x as much CPU
     /// as a`.
-    pub(super) fn than(&self) -> &'static str {
+    pub fn than(&self) -> &'static str {
         if self.is_multiple() { "as" } else { "than" }
     }
 

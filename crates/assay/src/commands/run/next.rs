@@ -89,7 +89,7 @@ fn largest_change(rows: &[ComparedStep]) -> Option<&ComparedStep> {
 /// targets can't take turns.
 fn in_turns(run: &Run, figures: &Figures) -> Option<String> {
     let has_ranks = figures.rows.iter().any(|row| !row.ranks.is_empty());
-    if has_ranks || run.plan.resolved.iter().any(is_in_the_way_of_turns) {
+    if has_ranks || run.plan.resolved.iter().any(prevents_turns) {
         return None;
     }
 
@@ -107,7 +107,7 @@ fn in_turns(run: &Run, figures: &Figures) -> Option<String> {
 }
 
 /// Returns whether targets with this value of the plan can't take turns.
-fn is_in_the_way_of_turns(value: &ResolvedValue) -> bool {
+fn prevents_turns(value: &ResolvedValue) -> bool {
     let is_grouped = value.key == "order" && value.value == "\"grouped\"";
     is_grouped || value.key.ends_with(".replicas") || value.key.ends_with(".load-with")
 }

@@ -223,7 +223,7 @@ fn what_typical_turns_show_comes_before_what_all_turns_do_not() {
         Compared { rows: [compared.rows.clone(), vec![cpu]].concat(), ..compared.clone() };
     let said = said_of(&figures, &with_cpu, &[]);
     let sentence =
-        "In a typical turn, b.x uses more CPU per operation than a.x in qr100 (1.04x). Over all";
+        "In a typical turn, b.x uses 4.0% more CPU per operation than a.x in qr100. Over all";
     assert!(said.contains(sentence), "{said}");
 
     // What throughput says need not be said twice, and stalls that explain it are named.
@@ -232,8 +232,8 @@ fn what_typical_turns_show_comes_before_what_all_turns_do_not() {
     compared.rows.push(of_metric(STEADINESS, "l.i0", 0.8, Slower));
     assert_eq!(
         said_of(&figures, &compared, &[]),
-        "b.x is slower than a.x in 1 of 2 steps (l.i0 1.02x), faster in none; 1 is equal within 3%. b.x loses more time \
-         to stalls than a.x in l.i0 (1.25x). Over 5 repeats it is 0.93x to 1.03x slower in l.i0."
+        "b.x is slower than a.x in 1 of 2 steps (l.i0 1.02x), faster in none; 1 is equal within 3%. Stalls make b.x \
+         slower than a.x in l.i0 (1.25x). Over 5 repeats it is 0.93x to 1.03x slower in l.i0."
     );
 }
 

@@ -1,6 +1,6 @@
 //! The sentences about typical turns, where targets took turns with each other.
 
-use analysis::explain::{Change, TargetAnswer, factor_within};
+use analysis::explain::{AmountChange, Change, TargetAnswer, factor_within};
 
 use super::{AnswerWriter, NAMED};
 use crate::model::number::listed;
@@ -19,7 +19,7 @@ impl AnswerWriter<'_> {
 
     /// Returns `No`, or that what follows is about all turns where another sentence is about typical
     /// ones.
-    pub(super) fn no(&self) -> &'static str {
+    pub(super) fn opening_without_change(&self) -> &'static str {
         if self.answer.typical.is_empty() { "No" } else { "Over all turns, stalls included, no" }
     }
 
@@ -45,33 +45,35 @@ impl AnswerWriter<'_> {
     }
 
     /// Returns the sentence about a target that is shown to use more or less CPU in a typical turn: `In
-    /// a typical turn, b.x uses more CPU per operation than a in insert (1.03x).`
+    /// a typical turn, b.x uses 3.4% more CPU per operation than a in insert.`
     fn cpu(&self, target: &TargetAnswer) -> String {
         let base = self.short(&self.answer.base);
         let mut parts = Vec::new();
-        // Of a cost, less is faster.
-        for (word, changes) in [("more", &target.slower), ("less", &target.faster)] {
-            if !changes.is_empty() {
-                let steps = self.steps_with_factors(changes);
-                parts.push(format!("{word} CPU per operation than {base} in {steps}"));
-            }
+        for change in target.slower.iter().chain(&target.faster).take(NAMED) {
+            let amount = AmountChange::new(change.ratio, change.interval);
+            let (text, than, step) = (amount.text(), amount.than(), self.place(change));
+            parts.push(if parts.is_empty() {
+                format!("{text} CPU per operation {than} {base} in {step}")
+            } else {
+                format!("{text} in {step}")
+            });
         }
         format!("In a typical turn, {} uses {}.", target.target, parts.join(", and "))
     }
 
     /// Returns the sentences about a target that is shown to stall more, or less, than the base:
-    /// `b.x loses more time to stalls than a in insert (1.07x).`
+    /// `Stalls make b.x slower than a in insert (1.07x).`
     fn stalls(&self, target: &TargetAnswer) -> Vec<String> {
         let base = self.short(&self.answer.base);
+        let who = &target.target;
         let mut sentences = Vec::new();
-        for (word, changes) in [("more", &target.slower), ("less", &target.faster)] {
-            if changes.is_empty() {
-                continue;
-            }
-
-            let steps = self.steps_with_factors(changes);
-            let who = &target.target;
-            sentences.push(format!("{who} loses {word} time to stalls than {base} in {steps}."));
+        if !target.slower.is_empty() {
+            let steps = self.steps_with_factors(&target.slower);
+            sentences.push(format!("Stalls make {who} slower than {base} in {steps}."));
+        }
+        if !target.faster.is_empty() {
+            let steps = self.steps_with_factors(&target.faster);
+            sentences.push(format!("Fewer stalls make {who} faster than {base} in {steps}."));
         }
         sentences
     }
