@@ -10,10 +10,11 @@ mod machine;
 #[path = "../tests/it/random.rs"]
 mod random;
 
+use std::ops::RangeInclusive;
 use std::process::ExitCode;
 
 use analysis::compare::{CompareOptions, Compared, THROUGHPUT, Verdict, compare};
-use analysis::figures::Figures;
+use analysis::figures::{Figures, Looks};
 use machine::{BASE, Drift, Noise, Random, Steps, Truth, first_repeats};
 
 /// Simulated runs for each figure about intervals that are meant for one look.
@@ -33,9 +34,6 @@ const REPEATS_MIN: u32 = 3;
 
 /// The most repeats of a run that is to be decided.
 const REPEATS_MAX: u32 = 100;
-
-/// The most repeats that a plan may have.
-const REPEATS_OF_PLANS: u32 = 1000;
 
 /// Simulated runs for a single figure.
 const RUNS_OF_ONE_LINE: u32 = 2000;
@@ -75,9 +73,6 @@ const SIZES: [Size; 3] = [
 /// The spreads of single values, in percent: the noise of 1 % is so many times as large.
 const SPREADS: [f64; 3] = [1.0, 3.0, 10.0];
 
-/// Those by which methods are compared.
-const SPREADS_COMPARED: [f64; 2] = [1.0, 3.0];
-
 /// The ratios of a target that is 0, 2, 3, 5, 10 and 30 % slower.
 const RATIOS: [&[f64]; 6] = [&[1.0], &[0.98], &[0.97], &[0.95], &[0.9], &[0.7]];
 
@@ -85,7 +80,7 @@ fn main() -> ExitCode {
     let is_kept = false_verdicts();
     look_at_five_first();
     repeats_to_decide();
-    other_methods();
+    shown_at_the_end();
     if is_kept {
         ExitCode::SUCCESS
     } else {
@@ -108,12 +103,12 @@ fn false_verdicts() -> bool {
     println!("|---|---|---|---|---|---|---|");
     let mut is_kept = true;
     for (name, noise, drift, spreads) in MACHINES {
-        let equal = Truth { noise, drift, spreads, is_open_ended: true, ..Truth::default() };
+        let equal = Truth { noise, drift, spreads, looks: Looks::Growing, ..Truth::default() };
         let slower = Truth { ratios: &[0.97], ..equal };
         print!("| {name} |");
         for size in &SIZES {
             let looked_at_once = Size { runs: RUNS_LOOKED_AT_ONCE, ..*size };
-            let once = Truth { is_open_ended: false, ..equal };
+            let once = Truth { looks: Looks::Once, ..equal };
             let once = wrong_runs(once, &looked_at_once, has_change);
             let any_time = wrong_runs(equal, size, has_change);
             print!(" {:.1} / {:.1} |", 100.0 * once, 100.0 * any_time);
@@ -144,7 +139,14 @@ fn wrong_runs(truth: Truth, size: &Size, is_wrong: fn(&Compared) -> bool) -> f64
     for _ in 0..size.runs {
         let figures = truth.measure(&mut random);
         let mut looks = REPEATS_MIN..=size.repeats;
-        wrong += u32::from(looks.any(|repeats| is_wrong(&look(&figures, repeats, ERROR_RATE))));
+        let is_ever_wrong = looks.any(|repeats| is_wrong(&look(&figures, repeats, ERROR_RATE)));
+
+        let is_growing = figures.looks == Looks::Growing;
+        let at_its_end = Figures { looks: Looks::TimeUp, ..figures };
+        let is_wrong_at_its_end =
+            is_growing && is_wrong(&look(&at_its_end, size.repeats, ERROR_RATE));
+
+        wrong += u32::from(is_ever_wrong || is_wrong_at_its_end);
     }
     f64::from(wrong) / f64::from(size.runs)
 }
@@ -156,7 +158,7 @@ fn look_at_five_first() {
     let mut wrong = 0;
     for _ in 0..RUNS_OF_ONE_LINE {
         let figures = truth.measure(&mut random);
-        let at_any_time = Figures { is_open_ended: true, ..figures.clone() };
+        let at_any_time = Figures { looks: Looks::Growing, ..figures.clone() };
         let mut looks = 6..=truth.repeats;
         let is_wrong = has_change(&look(&figures, 5, ERROR_RATE))
             || looks.any(|repeats| has_change(&look(&at_any_time, repeats, ERROR_RATE)));
@@ -182,8 +184,8 @@ fn repeats_to_decide() {
     for spread in SPREADS {
         for ratios in RATIOS {
             let truth = Truth { spread, ratios, ..Truth::default() };
-            let open_ended = decide(truth, Method::Sequence, ERROR_RATE);
-            let fixed = decide(truth, Method::Once(5), ERROR_RATE);
+            let open_ended = decide(truth, LookAfter::Each);
+            let fixed = decide(truth, LookAfter::Once(5));
             println!(
                 "| {spread} % | {} | {:.1} | {} | {} |",
                 percent_slower(ratios),
@@ -195,21 +197,34 @@ fn repeats_to_decide() {
     }
 }
 
-/// Prints how many repeats other ways to look often need.
-fn other_methods() {
-    let rate = ERROR_RATE / 6.0;
+/// Prints what a run shows of a small change, by whether its number of repeats was chosen in advance,
+/// or its time is up, or it goes on.
+fn shown_at_the_end() {
     println!(
-        "\nOne of 6 comparisons, each with a sixth of the error rate, until it is decided: the mean number of \
-         repeats, by the method.\n"
+        "\nOne step of 6 or 24 is 2 % slower, in noise of 1 %: runs that show it, in %, after so many \
+         repeats.\n"
     );
-    println!("| spread | slower by | sequence | a share for each repeat | a share for each rung |");
+    println!("| steps | repeats | chosen in advance | the time is up | the run goes on |");
     println!("|---|---|---|---|---|");
-    for spread in SPREADS_COMPARED {
-        for ratios in RATIOS {
-            let truth = Truth { spread, ratios, ..Truth::default() };
-            print!("| {spread} % | {} |", percent_slower(ratios));
-            for method in [Method::Sequence, Method::SharesOfRepeats, Method::SharesOfRungs] {
-                print!(" {:.1} |", decide(truth, method, rate).repeats);
+    for step_count in [6, 24] {
+        for repeats in [5, 10, 28] {
+            let truth = Truth {
+                ratios: &[0.98],
+                steps: step_count,
+                changed_steps: 1,
+                repeats,
+                ..Truth::default()
+            };
+
+            print!("| {step_count} | {repeats} |");
+            for looks in [Looks::Once, Looks::TimeUp, Looks::Growing] {
+                let mut random = Random::new(1);
+                let mut shown = 0;
+                for _ in 0..RUNS_TO_DECIDE {
+                    let figures = Truth { looks, ..truth }.measure(&mut random);
+                    shown += u32::from(has_change(&look(&figures, repeats, ERROR_RATE)));
+                }
+                print!(" {:.0} |", 100.0 * f64::from(shown) / f64::from(RUNS_TO_DECIDE));
             }
             println!();
         }
@@ -220,58 +235,22 @@ fn percent_slower(ratios: &[f64]) -> String {
     format!("{:.0} %", 100.0 * (1.0 - ratios[0]))
 }
 
-/// How the error rate covers several looks.
+/// When one comparison is looked at.
 #[derive(Clone, Copy)]
-enum Method {
-    /// One look, after so many repeats.
+enum LookAfter {
+    /// Once, after so many repeats.
     Once(u32),
-    /// Intervals that hold at any time.
-    Sequence,
-    /// A look after each repeat n, for a share of the error rate that is proportional to 1 / n.
-    SharesOfRepeats,
-    /// Looks at rungs of a ladder, for equal shares of the error rate.
-    SharesOfRungs,
+    /// Each repeat.
+    Each,
 }
 
-/// A look at a run.
-struct Look {
-    repeats: u32,
-    error_rate: f64,
-}
-
-impl Method {
-    /// Returns the looks of a run of at most [`REPEATS_MAX`] repeats. Shares are of the most
-    /// repeats that a plan may have.
-    fn looks(self, error_rate: f64) -> Vec<Look> {
-        let each = REPEATS_MIN..=REPEATS_OF_PLANS;
-        let mut looks: Vec<Look> = match self {
-            Self::Once(repeats) => vec![Look { repeats, error_rate }],
-            Self::Sequence => each.map(|repeats| Look { repeats, error_rate }).collect(),
-            Self::SharesOfRepeats => {
-                let all: f64 = each.clone().map(|repeats| 1.0 / f64::from(repeats)).sum();
-                let share = |repeats: u32| error_rate / f64::from(repeats) / all;
-                each.map(|repeats| Look { repeats, error_rate: share(repeats) }).collect()
-            }
-            Self::SharesOfRungs => {
-                let ladder = rungs();
-                let share = error_rate / ladder.len() as f64;
-                ladder.iter().map(|&repeats| Look { repeats, error_rate: share }).collect()
-            }
-        };
-        looks.retain(|look| look.repeats <= REPEATS_MAX);
-        looks
+impl LookAfter {
+    fn repeats(self) -> RangeInclusive<u32> {
+        match self {
+            Self::Once(repeats) => repeats..=repeats,
+            Self::Each => REPEATS_MIN..=REPEATS_MAX,
+        }
     }
-}
-
-/// Returns numbers of repeats, each larger than the one before by the square root of 2.
-fn rungs() -> Vec<u32> {
-    let mut rungs = vec![REPEATS_MIN];
-    let mut rung = f64::from(REPEATS_MIN);
-    while rung * std::f64::consts::SQRT_2 <= f64::from(REPEATS_OF_PLANS) {
-        rung *= std::f64::consts::SQRT_2;
-        rungs.push(rung.round() as u32);
-    }
-    rungs
 }
 
 /// What many runs decided about one comparison.
@@ -292,26 +271,28 @@ impl Decided {
 }
 
 /// Decides one comparison in many runs, each with as many looks as it takes.
-fn decide(truth: Truth, method: Method, error_rate: f64) -> Decided {
-    let looks = method.looks(error_rate);
-    let is_open_ended = matches!(method, Method::Sequence);
-    let truth = Truth { is_open_ended, repeats: REPEATS_MAX, ..truth };
+fn decide(truth: Truth, look_after: LookAfter) -> Decided {
+    let looks = match look_after {
+        LookAfter::Once(_) => Looks::Once,
+        LookAfter::Each => Looks::Growing,
+    };
+    let truth = Truth { looks, repeats: REPEATS_MAX, ..truth };
     let mut random = Random::new(1);
     let mut decided = Decided::default();
     for _ in 0..RUNS_TO_DECIDE {
         let figures = truth.measure(&mut random);
-        let mut repeats = REPEATS_MAX;
-        for look_at in &looks {
-            let compared = look(&figures, look_at.repeats, look_at.error_rate);
+        let mut repeats_taken = REPEATS_MAX;
+        for repeats in look_after.repeats() {
+            let compared = look(&figures, repeats, ERROR_RATE);
             let (is_changed, is_unchanged) = (has_change(&compared), has_no_change(&compared));
             decided.changed += f64::from(u8::from(is_changed));
             decided.unchanged += f64::from(u8::from(is_unchanged));
             if is_changed || is_unchanged {
-                repeats = look_at.repeats;
+                repeats_taken = repeats;
                 break;
             }
         }
-        decided.repeats += f64::from(repeats);
+        decided.repeats += f64::from(repeats_taken);
     }
     let runs = f64::from(RUNS_TO_DECIDE);
     Decided {

@@ -289,6 +289,7 @@ fn describe(
         cells,
         workloads: matrix::steps_of_variants(plan),
         is_open_ended: plan.until_decided.is_some(),
+        is_time_up: false,
         search: request.search.clone().map(|search| RateSearch { repeats: plan.repeats, ..search }),
         ..Run::default()
     })

@@ -1,8 +1,8 @@
 //! Judges a trial by the figures of its run.
 
 use super::{Finding, Link, TrialResult};
-use crate::compare::{CompareOptions, Compared, ComparedStep, Looks, WORK, compare};
-use crate::figures::Figures;
+use crate::compare::{CompareOptions, Compared, ComparedStep, WORK, compare};
+use crate::figures::{Figures, Looks};
 
 /// What a search compares.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -83,7 +83,8 @@ impl ComparedStep {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::{Interval, Looks, Pairing, REPEATS_CAP, Sample};
+    use crate::compare::{Interval, Pairing, REPEATS_CAP, Sample};
+    use crate::figures::Looks;
 
     fn noisy(ratio: f64, spread: f64) -> ComparedStep {
         let value = Sample { run: 0, repeat: 1, value: 1.0 };

@@ -159,7 +159,7 @@ impl UndecidedRow {
         self.add_reasons(&target.side.reasons);
         self.add_reasons(&matched.reasons);
 
-        self.row.looks = samples.looks();
+        self.row.looks = samples.looks_at(self.row.place(), target.name);
         self.row.pairing = matched.pairing;
         self.row.machines.count = matched.machine_count;
         self.rounding = matched.rounding;

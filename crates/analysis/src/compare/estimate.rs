@@ -2,9 +2,10 @@
 //! ratio by chance.
 
 use super::borrowed::Prior;
-use super::looks::{Evidence, Looks};
+use super::looks::Evidence;
 use super::mean::{Mean, Pair, difference_of, mean_of, variance};
 use super::{anova, drift, student};
+use crate::figures::Looks;
 
 /// Differences of logarithms below this are rounding errors of equal figures.
 const RESOLUTION: f64 = 1e-9;

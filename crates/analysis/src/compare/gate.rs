@@ -278,7 +278,7 @@ mod tests {
         // One-sided, two standard deviations take 4 pairs, and half of one takes 27, as power tables
         // have it. Repeats that are added after a look need more.
         let size = |sizes: f64| 1.0 - (-0.1 * sizes).exp();
-        assert_eq!(repeats_to_judge(&noisy, size(2.0)), Some(7));
+        assert_eq!(repeats_to_judge(&noisy, size(2.0)), Some(8));
         let half = repeats_to_judge(&noisy, size(0.5)).unwrap();
         assert!((70..95).contains(&half), "{half}");
         assert_eq!(repeats_to_judge(&noisy, 0.001), Some(REPEATS_CAP));

@@ -1,29 +1,31 @@
-//! When the results of repeats are looked at: once, or after each of them.
+//! What looking at results more than once costs.
 //!
 //! Student's t is for a number of repeats that was chosen in advance. Whoever looks after each
 //! repeat, and stops when something is shown, has many chances to be wrong. A confidence sequence
 //! allows for that: all of its intervals together hold the true mean with the stated probability
 //! (Lai 1976; Wang and Ramdas, *Anytime-valid t-tests and confidence sequences for Gaussian means
-//! with unknown variance*, 2025). `docs/statistics.md` has the formulas and the simulations.
-
-use serde::Serialize;
+//! with unknown variance*, 2025).
+//!
+//! A run that ends when its time is up has a last look that no result has chosen. Student's t holds
+//! there, and says much more. So such a run divides its error rate between the looks before and the
+//! last one. `docs/statistics.md` has the formulas and the simulations.
 
 use super::student;
+use crate::figures::Looks;
 
 /// The standard deviation of supposed changes, in spreads of one repeat's ratio. Sequences for
 /// other changes are wider, but not much.
 const CHANGE_SPREADS: f64 = 3.0;
 
-/// How often the results of repeats are looked at.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Looks {
-    /// Once: the number of repeats was chosen in advance.
-    #[default]
-    Once,
-    /// At any time: repeats are added while earlier ones can be seen.
-    AnyTime,
-}
+/// The share of the error rate for all looks while repeats are added.
+const SHARE_OF_GROWING: f64 = 0.5;
+
+/// The share for the end of the time.
+const SHARE_OF_TIME_UP: f64 = 0.4;
+
+/// The share for each end of the time after a run was resumed.
+const SHARE_OF_TIME_UP_AGAIN: f64 =
+    (1.0 - SHARE_OF_GROWING - SHARE_OF_TIME_UP) / Looks::AGAIN_MAX as f64;
 
 /// The values on which a mean rests.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -38,23 +40,47 @@ impl Looks {
     /// Returns the number of standard errors that an interval reaches to each side with the error
     /// rate `level`; infinity if these values bound nothing.
     pub(super) fn quantile(self, level: f64, evidence: Evidence) -> f64 {
-        match self {
-            Self::Once => student::quantile(level, evidence.freedom),
-            Self::AnyTime => sequence_quantile(level, evidence),
+        let level = level * self.share();
+        if self.is_sequence() {
+            sequence_quantile(level, evidence)
+        } else {
+            student::quantile(level, evidence.freedom)
         }
     }
 
     /// Returns the error rate at which a mean is shown that Student's t shows at `students`.
     pub(super) fn p_value(self, students: f64, evidence: Evidence) -> f64 {
+        let of_look = if self.is_sequence() { sequence_p(students, evidence) } else { students };
+        (of_look / self.share()).min(1.0)
+    }
+
+    /// Returns whether more looks like this one may come.
+    fn is_sequence(self) -> bool {
         match self {
-            Self::Once => students,
-            Self::AnyTime if students <= 0.0 => 1.0 / bayes_factor(f64::INFINITY, evidence),
-            Self::AnyTime => {
-                let t = student::quantile(students.min(1.0), evidence.freedom);
-                1.0_f64.min(1.0 / bayes_factor(t, evidence))
-            }
+            Self::AnyTime | Self::Growing => true,
+            Self::Once | Self::TimeUp | Self::TimeUpAgain => false,
         }
     }
+
+    /// Returns the share of the error rate that this look has: together with all others, at most 1.
+    pub fn share(self) -> f64 {
+        match self {
+            Self::Once | Self::AnyTime => 1.0,
+            Self::Growing => SHARE_OF_GROWING,
+            Self::TimeUp => SHARE_OF_TIME_UP,
+            Self::TimeUpAgain => SHARE_OF_TIME_UP_AGAIN,
+        }
+    }
+}
+
+/// Returns the error rate at which a sequence shows a mean that Student's t shows at `students`.
+fn sequence_p(students: f64, evidence: Evidence) -> f64 {
+    let t = if students <= 0.0 {
+        f64::INFINITY
+    } else {
+        student::quantile(students.min(1.0), evidence.freedom)
+    };
+    (1.0 / bayes_factor(t, evidence)).min(1.0)
 }
 
 impl Evidence {
@@ -93,6 +119,28 @@ fn sequence_quantile(level: f64, evidence: Evidence) -> f64 {
 mod tests {
     use super::*;
 
+    const ALL: [Looks; 5] =
+        [Looks::Once, Looks::AnyTime, Looks::Growing, Looks::TimeUp, Looks::TimeUpAgain];
+
+    #[test]
+    fn all_looks_of_a_run_share_one_error_rate() {
+        let again = Looks::AGAIN_MAX as f64 * Looks::TimeUpAgain.share();
+        let sum = Looks::Growing.share() + Looks::TimeUp.share() + again;
+        assert!((sum - 1.0).abs() < 1e-12, "{sum}");
+    }
+
+    #[test]
+    fn the_end_of_the_time_shows_more_than_the_looks_before() {
+        for (count, freedom) in [(4, 3.0), (10, 20.0), (28, 27.0)] {
+            let evidence = evidence(count, freedom);
+            for level in [0.05, 0.003] {
+                let [growing, time_up, once] = [Looks::Growing, Looks::TimeUp, Looks::Once]
+                    .map(|looks| looks.quantile(level, evidence));
+                assert!(once < time_up && time_up < growing, "{once} {time_up} {growing}");
+            }
+        }
+    }
+
     fn evidence(count: u32, freedom: f64) -> Evidence {
         Evidence { count: f64::from(count), freedom }
     }
@@ -117,11 +165,13 @@ mod tests {
     fn a_mean_is_shown_exactly_where_its_p_is_at_most_the_level() {
         for (count, freedom) in [(3, 2.0), (4, 3.0), (8, 15.0), (40, 39.0)] {
             let evidence = evidence(count, freedom);
-            for t in [0.1, 1.0, 3.0, 8.0, 40.0] {
-                let p = Looks::AnyTime.p_value(student::tails(t, freedom), evidence);
-                for level in [0.05, 0.01, 0.001] {
-                    let is_shown = t >= Looks::AnyTime.quantile(level, evidence);
-                    assert_eq!(is_shown, p <= level, "{count} {t} {level}");
+            for looks in ALL {
+                for t in [0.1, 1.0, 3.0, 8.0, 40.0] {
+                    let p = looks.p_value(student::tails(t, freedom), evidence);
+                    for level in [0.05, 0.01, 0.001] {
+                        let is_shown = t >= looks.quantile(level, evidence);
+                        assert_eq!(is_shown, p <= level, "{looks:?} {count} {t} {level}");
+                    }
                 }
             }
         }

@@ -68,8 +68,8 @@ use record::CellKey;
 use serde::Serialize;
 use words::fixed;
 
-use crate::figures::Row;
 use crate::figures::index::StepPlace;
+use crate::figures::{Looks, Row};
 use crate::order::distinct;
 use power::PowerAnalysis;
 
@@ -82,7 +82,6 @@ pub(crate) use difference::Difference;
 pub use effects::{CombinationEffect, Deviation, Effect, Effects, effects};
 pub use gate::{Gate, Judged, Thresholds, WORK, gate, judged, judged_work, repeats_to_judge};
 pub use initial_tree::InitialTree;
-pub use looks::Looks;
 pub(crate) use metric::{OWN_CPU, has_only_process_cpu, process_cpu};
 pub use metric::{THROUGHPUT, VERDICT_METRICS, costs, metric_label, more_is_better};
 pub use noise::{DetectableEffect, NoiseFloor, StepNoise, noise_floor};

@@ -3,7 +3,8 @@
 use super::Pairing;
 use super::borrowed::REPEATS_MIN;
 use super::equality;
-use super::looks::{Evidence, Looks};
+use super::looks::Evidence;
+use crate::figures::Looks;
 
 /// The probability with which a real change is shown.
 pub const POWER: f64 = 0.8;
@@ -29,7 +30,7 @@ pub(super) struct PowerAnalysis {
 impl PowerAnalysis {
     /// Returns the relation if repeats are added after the measured ones were looked at.
     pub fn with_added_repeats(self) -> Self {
-        Self { looks: Looks::AnyTime, ..self }
+        Self { looks: Looks::Growing, ..self }
     }
 
     /// Returns the least relative change that is shown in [`POWER`] of all cases with a number of

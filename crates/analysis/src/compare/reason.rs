@@ -151,6 +151,8 @@ pub(super) enum Note {
     FewRepeats { fewest: usize },
     /// Repeats were added while earlier ones could be seen.
     OpenEnded,
+    /// Repeats were added until the time was up.
+    TimeUp,
     /// The order of some pairs hides a drift: see [`super::drift::is_hidden`].
     HiddenDrift,
     /// The changes that a family shows, at the level of each of its comparisons.
@@ -203,6 +205,10 @@ impl fmt::Display for Note {
             Self::OpenEnded => f.write_str(
                 "repeats were added while earlier ones could be seen: intervals hold at any time, and are wider than \
                  those of a number of repeats that was chosen in advance",
+            ),
+            Self::TimeUp => f.write_str(
+                "repeats were added until the time was up: intervals are a little wider than those of a number of \
+                 repeats that was chosen in advance, because the looks before had a part of the error rate",
             ),
             Self::HiddenDrift => f.write_str(
                 "each run or invocation has only one repeat, so whatever the machine does in each of them again, such as \

@@ -6,12 +6,11 @@ use std::collections::BTreeMap;
 use record::{CellKey, Status, StepKind};
 
 use super::Sample;
-use super::looks::Looks;
 use super::mean::{Block, Pair};
 use super::metric::{THROUGHPUT, has_only_process_cpu, process_cpu, rounding, value};
 use super::reason::Reason;
 use crate::figures::index::{NumberedRow, RowIndex, StepPlace};
-use crate::figures::{Figures, Row, UnfinishedCell, run_label, step_figures};
+use crate::figures::{Figures, Looks, Row, UnfinishedCell, run_label, step_figures};
 use crate::order::distinct;
 
 /// The figures, sorted for comparing.
@@ -146,7 +145,22 @@ impl<'a> Samples<'a> {
 
     /// Returns how often the results of the runs are looked at.
     pub fn looks(&self) -> Looks {
-        if self.figures.is_open_ended { Looks::AnyTime } else { Looks::Once }
+        self.figures.looks
+    }
+
+    /// Returns how often the results of a target are looked at. One that has no part in the last
+    /// repeat was decided before: results have ended its repeats, and not the clock.
+    pub fn looks_at(&self, place: StepPlace<'_>, target: &str) -> Looks {
+        match self.looks() {
+            Looks::TimeUp | Looks::TimeUpAgain => {}
+            looks => return looks,
+        }
+
+        let cells = || self.figures.begun.iter().map(|begun| &begun.cell);
+        let of_target = cells().filter(|cell| cell.target == target && cell.load() == place.load);
+        let last = of_target.map(|cell| cell.repeat).max();
+        let last_of_all = cells().map(|cell| cell.repeat).max();
+        if last == last_of_all { self.looks() } else { Looks::Growing }
     }
 
     /// Returns the measured steps that are among the results, or all measured steps if none is.

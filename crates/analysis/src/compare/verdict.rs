@@ -17,10 +17,10 @@ use super::typical::TURN_METRICS;
 use super::waits::compare_waits;
 use super::work::compare_work;
 use super::{
-    CompareOptions, Compared, ComparedStep, Interval, Looks, Pairing, Verdict, databases, equality,
+    CompareOptions, Compared, ComparedStep, Interval, Pairing, Verdict, databases, equality,
     family, requirement,
 };
-use crate::figures::Figures;
+use crate::figures::{Figures, Looks};
 use crate::order::distinct;
 
 /// Compares every target with the base, step by step. The figures may be of several runs, whose
@@ -291,13 +291,23 @@ pub(super) fn notes_on_repeats(rows: &[&ComparedStep], has_hidden_drift: bool) -
     if let Some(fewest) = fewest.filter(|fewest| *fewest < REPEATS_ADVISED) {
         notes.push(Note::FewRepeats { fewest });
     }
-    if estimated.iter().any(|row| row.looks == Looks::AnyTime) {
-        notes.push(Note::OpenEnded);
-    }
+    notes.extend(note_on_looks(&estimated));
     if has_hidden_drift {
         notes.push(Note::HiddenDrift);
     }
     notes
+}
+
+/// Returns the note on results that are looked at more than once.
+fn note_on_looks(rows: &[&ComparedStep]) -> Option<Note> {
+    let is_any = |wanted: &[Looks]| rows.iter().any(|row| wanted.contains(&row.looks));
+    if is_any(&[Looks::TimeUp, Looks::TimeUpAgain]) {
+        Some(Note::TimeUp)
+    } else if is_any(&[Looks::AnyTime, Looks::Growing]) {
+        Some(Note::OpenEnded)
+    } else {
+        None
+    }
 }
 
 /// Counts the unfinished cells by their status; `None`: there are none.

@@ -150,11 +150,7 @@ fn compare_sides(
 
 /// Returns the figures of the steps with their sides as targets.
 fn with_sides(figures: &Figures, all: &[Measured<'_>]) -> Figures {
-    let mut sides = Figures {
-        is_open_ended: figures.is_open_ended,
-        effect: figures.effect,
-        ..Figures::default()
-    };
+    let mut sides = Figures { looks: figures.looks, effect: figures.effect, ..Figures::default() };
 
     for measured in all {
         for row in figures.rows.iter().filter(|row| row.step == measured.step) {

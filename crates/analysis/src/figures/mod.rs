@@ -35,6 +35,7 @@ pub(crate) mod index;
 mod latency;
 mod loaded_cell;
 mod log_events;
+mod looks;
 pub(crate) mod machines;
 pub(crate) mod metrics;
 pub(crate) mod operation;
@@ -59,6 +60,7 @@ pub use disk_floor::{FloorRate, StepFloor};
 pub use fairness::{ClientEnd, Fairness, fairness};
 pub use latency::{BUCKET_NS_LIMITS, Buckets, Percentiles, buckets, curve, percentiles};
 pub use log_events::{EventTotals, StepEvents};
+pub use looks::Looks;
 pub use metrics::{COARSE_SHARE, Lag, LagVerdict, Level, Lsm, lag, metrics};
 pub use operation::{MainOperation, noun, throughput_unit};
 pub use quality::{

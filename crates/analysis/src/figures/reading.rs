@@ -14,6 +14,7 @@ use record::{
 use super::computing::CellOfRun;
 use super::loaded_cell::{LoadedCell, in_round_order};
 use super::log_events;
+use super::looks::Looks;
 use super::machines::Machines;
 use super::row::{
     CopiedDatabase, ExactStep, Figures, ProfiledStep, Row, StartedCell, UnfinishedCell,
@@ -160,7 +161,8 @@ impl RunsReader {
     fn read_run(&mut self, run: usize, directory: &RunDir) -> Result<(), RecordError> {
         let record = directory.read_run()?;
 
-        self.figures.is_open_ended |= record.is_open_ended;
+        let looks = Looks::of_run(&record);
+        self.figures.looks = if run == 0 { looks } else { self.figures.looks.with(looks) };
         let effects = self.figures.effect.into_iter().chain(record.plan.effect());
         self.figures.effect = effects.reduce(f64::min);
 

@@ -20,7 +20,7 @@ use super::sla::Sla;
 use super::swing::Swing;
 use super::turns::{TurnBlock, TurnTotals};
 use super::waits::Waits;
-use crate::figures::{Lag, Quality, Remark, SettleWork, Size, StepEvents, step_figures};
+use crate::figures::{Lag, Looks, Quality, Remark, SettleWork, Size, StepEvents, step_figures};
 use crate::settings::Settings;
 
 /// All figures of one or several runs, in the order of their plans.
@@ -36,9 +36,9 @@ pub struct Figures {
     pub unfinished: Vec<UnfinishedCell>,
     /// The cells that were started, for the order in which they ran.
     pub begun: Vec<StartedCell>,
-    /// The number of repeats of a run was not chosen in advance: see [`record::Run`].
+    /// How often the results are looked at.
     #[serde(skip)]
-    pub is_open_ended: bool,
+    pub looks: Looks,
     /// The smallest relative change that matters, by the plans of the runs: the least of them.
     #[serde(skip)]
     pub effect: Option<f64>,

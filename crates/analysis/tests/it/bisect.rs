@@ -5,7 +5,7 @@ use analysis::bisect::{
     ChangeEnd, Judgement, MeasuredBy, Next, Outcome, Search, Trial, TrialKind, TrialResult, judge,
 };
 use analysis::compare::THROUGHPUT;
-use analysis::figures::{Figures, StartedCell};
+use analysis::figures::{Figures, Looks, StartedCell};
 use record::CellKey;
 
 use crate::compare::machine::{Random, row};
@@ -51,7 +51,7 @@ impl Versions<'_> {
             threshold,
         };
 
-        let mut figures = Figures { is_open_ended: true, ..Figures::default() };
+        let mut figures = Figures { looks: Looks::AnyTime, ..Figures::default() };
         for repeat in 1..=REPEATS.1 {
             let mut order: Vec<usize> = (0..candidates.len()).collect();
             if repeat % 2 == 0 {

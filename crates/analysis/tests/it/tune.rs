@@ -1,6 +1,7 @@
 //! Tunings of which the truth is known: what they accept.
 
 use analysis::figures::Figures;
+use analysis::figures::Looks;
 use analysis::tune::{Goal, Keep};
 use record::{Design, DesignedTarget};
 
@@ -26,7 +27,7 @@ fn accepted(ratios: &'static [f64], spread: f64, repeats: u32, times: u32) -> f6
     let goal =
         Goal { step: "s0".to_owned(), keeps: vec![Keep { step: "s1".to_owned(), share: BOUND }] };
 
-    let truth = Truth { ratios, spread, repeats, steps: 2, is_open_ended: true, ..Truth::EQUAL };
+    let truth = Truth { ratios, spread, repeats, steps: 2, looks: Looks::AnyTime, ..Truth::EQUAL };
     let mut random = Random::new(3);
     let is_accepted = |figures: &Figures| {
         let gain = goal.verified(figures, &design, &vec![1]).unwrap();

@@ -80,7 +80,7 @@ fn an_interrupted_run_goes_on_until_all_is_decided() {
 
     // What decided the run decides its comparison, which says how it was measured.
     let comparison = compared(&place, name);
-    assert_eq!(comparison["looks"], "any_time");
+    assert_eq!(comparison["looks"], "growing");
 
     // A run ends when its verdicts exclude 1. How far from 1 their intervals end depends on the
     // machine's noise, so the threshold is small.
@@ -106,12 +106,14 @@ fn a_run_ends_when_the_next_repeat_would_not_end_in_time() {
     let run = ended.run_directory();
     let repeats = common_repeat_count(&run);
     assert_eq!(run_json(&run)["status"], "complete", "all that was begun was measured");
+    assert_eq!(compared(&place, run.to_str().unwrap())["looks"], "time_up");
 
     // The time of an invocation is its own.
     let name = run.to_str().unwrap();
     let resumed = place.assay(&["run", "--resume", name, "--time", "1us"]).expect_code(0);
     resumed.expect_in_stderr(&["the time is up"]);
     assert_eq!(common_repeat_count(&run), repeats);
+    assert_eq!(compared(&place, name)["looks"], "time_up_again");
 }
 
 #[test]
@@ -132,7 +134,7 @@ fn repeats_that_are_added_after_a_look_are_recorded_as_such() {
     // Nothing is added.
     assert!(!with(&["--repeats", "2"]));
     assert!(with(&["--repeats", "3"]));
-    assert_eq!(compared(&place, name)["looks"], "any_time");
+    assert_eq!(compared(&place, name)["looks"], "growing");
 }
 
 #[test]

@@ -57,6 +57,9 @@ pub struct Run {
     /// decided, or were added when the run was resumed. Comparisons allow for looking at any time.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_open_ended: bool,
+    /// Repeats were added until its time was up: no result has ended it. False while it goes on.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_time_up: bool,
     /// A process measured its cells when it was read. It is not part of the record.
     #[serde(skip)]
     pub is_running: bool,

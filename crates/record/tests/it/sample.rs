@@ -87,6 +87,7 @@ pub fn run() -> Run {
         }),
         invocations: vec![invocation()],
         is_open_ended: true,
+        is_time_up: true,
         is_running: false,
         files: Vec::new(),
     }

@@ -1,9 +1,10 @@
 //! Tells why the intervals of a step are as wide as they are.
 
 use analysis::compare::{
-    ComparedStep, FamilyCount, IntervalParts, Looks, Pairing, interval_parts, metric_label,
+    ComparedStep, FamilyCount, IntervalParts, Pairing, interval_parts, metric_label,
 };
 use analysis::counted;
+use analysis::figures::Looks;
 
 use crate::model::comparison::Comparison;
 use crate::model::number::{fixed, listed};
@@ -134,7 +135,8 @@ fn error(parts: &IntervalParts<'_>) -> String {
 fn level(parts: &IntervalParts<'_>) -> String {
     let looks = match parts.row.looks {
         Looks::Once => "looked at once",
-        Looks::AnyTime => "looked at after each repeat",
+        Looks::AnyTime | Looks::Growing => "looked at after each repeat",
+        Looks::TimeUp | Looks::TimeUpAgain => "looked at when the time was up",
     };
     let level = precise(parts.level);
     let Some(FamilyCount { error_rate, comparison_count, shown_count }) = parts.family else {

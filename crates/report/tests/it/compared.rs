@@ -1,9 +1,10 @@
 //! Comparisons that were never measured: each sort of verdict once.
 
+use analysis::figures::Looks;
 use analysis::{
     compare::{
-        Compared, ComparedMachines, ComparedStep, Effects, Interval, Looks, Pairing, Sample,
-        THROUGHPUT, Verdict,
+        Compared, ComparedMachines, ComparedStep, Effects, Interval, Pairing, Sample, THROUGHPUT,
+        Verdict,
     },
     explain::{Finding, FindingKind},
     figures::{Figures, Row, Sla, UnfinishedCell},
@@ -550,7 +551,7 @@ fn where_it_is_too_noisy_to_say_more_repeats_are_told_with_what_they_show() {
     // Of a spread of 1.25 %, at a level of 2 %.
     assert_eq!(
         note.trim(),
-        "where it is too noisy to say, more repeats would show smaller changes in the median step: 5.0% with 5, 2.4% with 10, \
+        "where it is too noisy to say, more repeats would show smaller changes in the median step: 6.1% with 5, 2.6% with 10, \
          1.5% with 20, 1.0% with 40 (assay run --resume results/20261121T190211Z-round-6 --repeats 5); longer steps help \
          as well"
     );

@@ -8,6 +8,7 @@
 use std::time::Duration;
 
 use analysis::compare::{CompareOptions, Decision, REPEATS_CAP, THROUGHPUT, compare};
+use analysis::figures::Looks;
 use plan::{REPEATS_MAX, UntilDecided};
 use record::{CellKey, CellRef, Run, RunDir};
 
@@ -135,7 +136,7 @@ fn last_repeat(run: &Run, matches: impl Fn(&CellKey) -> bool) -> u32 {
 fn judge(directory: &RunDir, run: &Run, effect: f64) -> anyhow::Result<Vec<JudgedComparison>> {
     let mut figures = analysis::figures::figures(std::slice::from_ref(directory))?;
     // A run that was resumed until all is decided is not yet recorded as one.
-    figures.is_open_ended = true;
+    figures.looks = Looks::Growing;
 
     let options = CompareOptions {
         base: run.base.clone(),
@@ -190,6 +191,8 @@ pub fn extend(
         next,
         resume_command: resume_command(growing.directory, growing.run),
     });
+
+    growing.run.is_time_up = next == NextRepeat::NoTime;
 
     if next == NextRepeat::Begins { growing.record(round).map(Some) } else { Ok(None) }
 }

@@ -1,6 +1,7 @@
 //! Runs that are looked at after each repeat: how often they are wrong, and what they decide.
 
-use analysis::compare::{Compared, Looks, THROUGHPUT, Verdict, compare};
+use analysis::compare::{Compared, THROUGHPUT, Verdict, compare};
+use analysis::figures::{Figures, Looks};
 
 use super::machine::{Drift, Noise, Random, Truth, first_repeats};
 use super::simulated::{options, shown};
@@ -10,18 +11,29 @@ const REPEATS: u32 = 15;
 const RUNS: u32 = 500;
 
 /// A run of equal targets to which repeats are added.
-const EQUAL: Truth = Truth { repeats: REPEATS, is_open_ended: true, ..Truth::EQUAL };
+const EQUAL: Truth = Truth { repeats: REPEATS, looks: Looks::Growing, ..Truth::EQUAL };
 
-/// Returns the share of runs in which `found` holds after any of their repeats.
+/// Returns the share of runs in which `found` holds after any of their repeats, or at their end.
 fn share_at_any_time(truth: Truth, found: impl Fn(&Compared) -> bool) -> f64 {
     let runs = simulations(RUNS);
     let mut random = Random::new(7);
     let hits = (0..runs).filter(|_| {
         let figures = truth.measure(&mut random);
         let mut looks = 2..=truth.repeats;
-        looks.any(|repeats| found(&compare(&first_repeats(&figures, repeats), &options())))
+        let is_found =
+            looks.any(|repeats| found(&compare(&first_repeats(&figures, repeats), &options())));
+        is_found || found(&compare(&at_its_end(figures), &options()))
     });
     hits.count() as f64 / f64::from(runs)
+}
+
+/// Returns the figures of a run whose time is up, if it may grow.
+fn at_its_end(figures: Figures) -> Figures {
+    let looks = match figures.looks {
+        Looks::Growing => Looks::TimeUp,
+        other => other,
+    };
+    Figures { looks, ..figures }
 }
 
 fn is_changed(compared: &Compared) -> bool {
@@ -40,7 +52,7 @@ fn rate_and_chance() -> f64 {
 
 #[test]
 fn looking_after_each_repeat_makes_no_more_errors_than_the_rate_says() {
-    let once = Truth { is_open_ended: false, ..EQUAL };
+    let once = Truth { looks: Looks::Once, ..EQUAL };
     let share = share_at_any_time(once, is_changed);
     assert!(share > 0.1, "intervals for one look are wrong too often: {share}");
 
@@ -78,11 +90,11 @@ fn an_open_ended_run_says_so_and_has_wider_intervals() {
     let mut random = Random::new(1);
     let figures = Truth { steps: 6, ..EQUAL }.measure(&mut random);
     let at_any_time = compare(&figures, &options());
-    assert_eq!(at_any_time.looks, Looks::AnyTime);
+    assert_eq!(at_any_time.looks, Looks::Growing);
     let notes = at_any_time.notes.join("\n");
     assert!(notes.contains("intervals hold at any time"), "{notes}");
 
-    let once = compare(&analysis::figures::Figures { is_open_ended: false, ..figures }, &options());
+    let once = compare(&Figures { looks: Looks::Once, ..figures }, &options());
     assert_eq!(once.looks, Looks::Once);
     for (wide, narrow) in at_any_time.rows.iter().zip(&once.rows) {
         let [wide, narrow] = [wide, narrow].map(|row| row.interval.unwrap());

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 pub use crate::random::Random;
-use analysis::figures::{Figures, Row, StartedCell};
+use analysis::figures::{Figures, Looks, Row, StartedCell};
 use record::{Status, StepKind};
 
 pub const BASE: &str = "old.base";
@@ -174,8 +174,8 @@ pub struct Truth {
     pub changed_steps: usize,
     /// The standard deviation of each value's logarithm, relative to that of its noise.
     pub spread: f64,
-    /// Repeats are added while earlier ones can be seen.
-    pub is_open_ended: bool,
+    /// How often its results are looked at.
+    pub looks: Looks,
 }
 
 impl Truth {
@@ -194,7 +194,7 @@ impl Truth {
         spreads: Steps::Alike,
         changed_steps: usize::MAX,
         spread: 1.0,
-        is_open_ended: false,
+        looks: Looks::Once,
     };
 }
 
@@ -222,7 +222,7 @@ pub fn row(target: &str, repeat: u32, step: &str, value: f64) -> Row {
 
 /// Returns the figures as they were after some repeats.
 pub fn first_repeats(figures: &Figures, repeats: u32) -> Figures {
-    let mut first = Figures { is_open_ended: figures.is_open_ended, ..Figures::default() };
+    let mut first = Figures { looks: figures.looks, ..Figures::default() };
     first.rows = figures.rows.iter().filter(|row| row.cell.repeat <= repeats).cloned().collect();
     let begun = figures.begun.iter().filter(|begun| begun.cell.repeat <= repeats);
     first.begun = begun.cloned().collect();
@@ -264,7 +264,7 @@ impl Truth {
                 (level, ratios.collect())
             })
             .collect();
-        let mut figures = Figures { is_open_ended: self.is_open_ended, ..Figures::default() };
+        let mut figures = Figures { looks: self.looks, ..Figures::default() };
         for slot in self.slots(random) {
             let between = (slot.of - 1) as f64;
             if slot.index == 0 {

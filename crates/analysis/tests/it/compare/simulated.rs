@@ -4,6 +4,7 @@
 use analysis::compare::{
     CompareOptions, Compared, ComparedStep, Gate, Pairing, Thresholds, Verdict, compare, gate,
 };
+use analysis::figures::Looks;
 
 use super::machine::{BASE, DRIFTS, Drift, NOISES, Noise, Order, Random, Steps, Truth};
 use crate::simulations::{at_most, simulations};
@@ -294,11 +295,13 @@ fn equal_steps_pass_the_gate_and_one_at_the_threshold_does_not() {
 fn targets_that_differ_by_what_matters_are_called_equal_at_most_at_the_error_rate() {
     let times = simulations(2000);
     for noise in [Noise::Normal, Noise::HeavyTailed, Noise::TwoModes] {
-        for (repeats, is_open_ended) in [(3, false), (5, false), (10, false), (10, true)] {
-            let truth = Truth { noise, repeats, is_open_ended, ratios: &[0.97], ..Truth::EQUAL };
+        for (repeats, looks) in
+            [(3, Looks::Once), (5, Looks::Once), (10, Looks::Once), (10, Looks::Growing)]
+        {
+            let truth = Truth { noise, repeats, looks, ratios: &[0.97], ..Truth::EQUAL };
             let equal = |compared: &Compared| compared.rows[0].verdict == Verdict::Equal;
             let share = share(truth, times, equal);
-            tell!("equal although 3 % differ: {noise:?}, {repeats}, {is_open_ended}: {share}");
+            tell!("equal although 3 % differ: {noise:?}, {repeats}, {looks:?}: {share}");
             assert!(share <= at_most(0.05, times), "{noise:?} {repeats}: {share}");
         }
     }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
 use analysis::bisect::{Judgement, MeasuredBy, Trial, TrialKind, TrialResult, judge};
-use analysis::figures::Figures;
+use analysis::figures::{Figures, Looks};
 use anyhow::Context as _;
 use record::{Run, RunDir, Status};
 use runner::failure::{Errors, PlanRefused, error_text};
@@ -155,7 +155,7 @@ impl Measuring<'_> {
         let mut figures = analysis::figures::figures(std::slice::from_ref(directory))?;
         retain_steps(&mut figures, std::slice::from_ref(&self.question.step));
         // The trial is judged after each repeat.
-        figures.is_open_ended = true;
+        figures.looks = Looks::AnyTime;
         Ok(figures)
     }
 

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use analysis::figures::Figures;
+use analysis::figures::{Figures, Looks};
 use analysis::tune::{Contender, Levels, Phase, PhaseResult, without};
 use anyhow::Context as _;
 use plan::{Designed, Plan};
@@ -189,7 +189,10 @@ impl Measuring<'_> {
         let steps: Vec<String> = goal.steps().into_iter().map(str::to_owned).collect();
         retain_steps(&mut figures, &steps);
         // A race is judged after each repeat, and a screening once.
-        figures.is_open_ended = !matches!(self.phase, Phase::Screening);
+        figures.looks = match self.phase {
+            Phase::Screening => Looks::Once,
+            Phase::Race(_) | Phase::Verification(_) => Looks::AnyTime,
+        };
 
         let design = run.design.as_ref().context("the run has no design")?;
         let result = match self.phase {
