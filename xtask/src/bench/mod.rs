@@ -65,8 +65,8 @@ designs            simulated designed experiments: effects found and false ones,
 history            simulated histories: false changes, which are shown and when, beside Apache Otava; and 1,000 runs
 causes             effects with known causes on real engines: whether a comparison names them; 40 minutes
 causes-busy        the same while other threads use 80% of the processors
-planted            known changes of 3% and 10%, and none, measured until decided: how often they are shown; hours
-planted-busy       the same while other threads use 60% of the processors
+planted            known changes of 1% to 10%, and none, measured until decided: how often they are shown; hours
+planted-busy       the same, from 2% on, while other threads use 60% of the processors
 exact              exact cells beside two busy loops: of equal targets, and with 1% more instructions; an hour",
 };
 
@@ -99,8 +99,8 @@ fn benchmark(setup: &Setup, name: &str) -> Result<bool> {
         "history" => history::run(setup),
         "causes" => causes::quiet(setup),
         "causes-busy" => causes::busy(setup),
-        "planted" => planted::run(setup),
-        "planted-busy" => neighbor::beside(0.6, || planted::run(setup)),
+        "planted" => planted::run(setup, &planted::AT_REST),
+        "planted-busy" => neighbor::beside(0.6, || planted::run(setup, &planted::BESIDE_OTHERS)),
         "exact" => neighbor::beside(1.0, || exact::run(setup)),
         other => bail!("unknown benchmark `{other}`"),
     }
@@ -115,8 +115,6 @@ struct Setup {
     many_round_count: usize,
     /// The duration of a run of sysbench's tests, in seconds.
     seconds: usize,
-    /// The most time for a run that adds repeats until it is decided, in minutes.
-    minutes: usize,
     /// A part of the titles of the cases to measure; empty: all.
     only: String,
     /// The folder of Assay and its examples, after they have been built.
@@ -160,7 +158,6 @@ pub fn run(workspace: Workspace, arguments: &[String]) -> Result<bool> {
         round_count: 5,
         many_round_count: 20,
         seconds: 5,
-        minutes: 10,
         only: String::new(),
         built: OnceCell::new(),
     };
@@ -174,7 +171,6 @@ pub fn run(workspace: Workspace, arguments: &[String]) -> Result<bool> {
                 setup.many_round_count = setup.round_count;
             }
             "--seconds" => setup.seconds = number(argument, arguments.next())?,
-            "--minutes" => setup.minutes = number(argument, arguments.next())?,
             "--only" => {
                 let text = arguments.next().context("`--only` needs a part of a title")?;
                 setup.only.clone_from(text);
