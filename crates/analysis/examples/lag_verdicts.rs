@@ -1,4 +1,4 @@
-//! Measures how often lags of known shapes are found to grow: a table of `docs/statistics.md`,
+//! Measures how often lags of known shapes are found to grow: a table of `docs/validation.md`,
 //! through the same code as `assay show`. `cargo xtask bench lag-verdicts` runs it.
 
 #![allow(clippy::print_stdout, reason = "it prints a table")]

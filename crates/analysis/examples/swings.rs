@@ -1,5 +1,5 @@
 //! Measures how often a period is found in throughput that has none, and how often a true one is
-//! found with its cause: tables of `docs/statistics.md`, through the same code as `assay show`.
+//! found with its cause: tables of `docs/validation.md`, through the same code as `assay show`.
 //! `cargo xtask bench swings` runs it.
 
 #![allow(clippy::print_stdout, reason = "it prints tables")]

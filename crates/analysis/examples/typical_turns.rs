@@ -1,5 +1,5 @@
 //! Measures how often a comparison of targets in turns is right, by the shape of what disturbs the
-//! turns: a table of `docs/statistics.md`, through the same code as `assay compare`. `cargo xtask
+//! turns: a table of `docs/validation.md`, through the same code as `assay compare`. `cargo xtask
 //! bench typical-turns` runs it.
 
 #![allow(clippy::print_stdout, reason = "it prints a table")]

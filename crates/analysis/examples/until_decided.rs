@@ -1,5 +1,5 @@
 //! Simulates runs that add repeats until every comparison is decided: how often they are wrong, and
-//! how many repeats they take. Prints the tables of `docs/statistics.md`, through the same code as
+//! how many repeats they take. Prints the tables of `docs/validation.md`, through the same code as
 //! `assay compare`. `cargo xtask bench until-decided` runs it.
 
 #![allow(clippy::print_stdout, reason = "it prints tables")]

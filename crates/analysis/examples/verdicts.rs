@@ -1,5 +1,5 @@
 //! Measures the frequency of wrong verdicts where nothing changed, by the order of cells, the noise
-//! and the repeats: the tables of `docs/statistics.md`, through the same code as `assay compare`.
+//! and the repeats: the tables of `docs/validation.md`, through the same code as `assay compare`.
 //! `cargo xtask bench verdicts` runs it.
 
 #![allow(clippy::print_stdout, reason = "it prints tables")]

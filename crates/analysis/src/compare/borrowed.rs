@@ -14,7 +14,7 @@
 //! Two things keep this honest. Where spreads differ, the prior has few degrees of freedom, and
 //! little is borrowed. And where the steps of a cell share their noise, as next to a noisy
 //! neighbor, ten spreads are one spread seen ten times: then nothing is borrowed, however alike
-//! they look. `docs/statistics.md` has the formulas and the simulations.
+//! they look. `docs/statistics.md` has the formulas.
 
 use std::collections::BTreeMap;
 

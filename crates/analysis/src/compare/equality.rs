@@ -7,7 +7,7 @@
 //!
 //! Each step makes its claim with this error rate, however many steps there are: a gate passes only if
 //! every step does, so that further steps give it no further chance of passing wrongly (the
-//! intersection-union test, Berger 1982). `docs/statistics.md` has the simulations.
+//! intersection-union test, Berger 1982). `docs/validation.md` has the simulations.
 
 use super::Interval;
 use super::estimate::Estimate;

@@ -8,7 +8,7 @@
 //!
 //! A run that ends when its time is up has a last look that no result has chosen. Student's t holds
 //! there, and says much more. So such a run divides its error rate between the looks before and the
-//! last one. `docs/statistics.md` has the formulas and the simulations.
+//! last one. `docs/statistics.md` has the formulas.
 
 use super::student;
 use crate::figures::Looks;

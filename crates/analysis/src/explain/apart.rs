@@ -116,7 +116,7 @@ mod tests {
         assert_eq!(distance(&[0.0, 0.0, 0.0], &[8.0, 8.0, 9.0]), None, "no ratio");
     }
 
-    /// The table of `docs/statistics.md`: the share of tables of 57 comparisons without any
+    /// The table of `docs/validation.md`: the share of tables of 57 comparisons without any
     /// difference in which noise alone looks like one.
     #[test]
     fn noise_alone_seldom_looks_like_a_difference_unless_it_is_wild() {

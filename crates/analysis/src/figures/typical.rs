@@ -2,7 +2,7 @@
 //!
 //! A hypervisor or a neighbor takes the processor away for a whole turn now and then. A few such
 //! turns decide the mean of a step, and they hit either target by chance. The mean of the blocks
-//! without the slowest fifth and the fastest fifth is free of them. `docs/statistics.md` has the simulations.
+//! without the slowest fifth and the fastest fifth is free of them. `docs/validation.md` has the simulations.
 
 use std::collections::BTreeMap;
 

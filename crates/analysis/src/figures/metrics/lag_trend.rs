@@ -1,4 +1,4 @@
-//! Decides whether a lag grows until the end of a step. `docs/statistics.md` states the rule, its
+//! Decides whether a lag grows until the end of a step. `docs/seconds.md` states the rule, its
 //! claim and how often it is wrong.
 //!
 //! A straight line with an interval can't decide that: the residuals of a curve look like slow

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Everything here is pure: [`find`] gets series, and `step_swing` takes them from a step's record.
-//! `docs/statistics.md` states the test and how often it is right.
+//! `docs/seconds.md` states the test and how often it is right.
 
 mod fourier;
 mod in_step;

@@ -45,7 +45,7 @@ fn percent(truth: Truth, times: u32, holds: impl Fn(&Effects) -> bool) -> f64 {
     let mut random = Random::new(u64::from(truth.repeats));
     let hits = (0..times).filter(|_| holds(&found(&truth.measure(&mut random))));
     let percent = 100.0 * hits.count() as f64 / f64::from(times);
-    #[allow(clippy::print_stdout, reason = "the figures of docs/statistics.md")]
+    #[allow(clippy::print_stdout, reason = "the figures of docs/validation.md")]
     {
         println!("effects: {truth:?}: {percent:.1} % of {times}");
     }

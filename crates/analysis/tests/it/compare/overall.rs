@@ -93,7 +93,7 @@ fn the_overall_mean_of_equal_targets_differs_at_most_as_often_as_the_error_rate(
             |found: &Overall| matches!(found.compared.verdict, Verdict::Faster | Verdict::Slower);
         let hits = (0..times).filter(|_| is_different(&overall(&truth.measure(&mut random))[0]));
         let percent = 100.0 * hits.count() as f64 / f64::from(times);
-        #[allow(clippy::print_stdout, reason = "the figures of docs/statistics.md")]
+        #[allow(clippy::print_stdout, reason = "the figures of docs/validation.md")]
         {
             println!("overall: {truth:?}: {percent:.1} % of {times}");
         }

@@ -1,5 +1,5 @@
 //! The frequency of correct verdicts where the truth is known. The figures are in
-//! `docs/statistics.md`.
+//! `docs/validation.md`.
 
 use analysis::compare::{
     CompareOptions, Compared, ComparedStep, Gate, Pairing, Thresholds, Verdict, compare, gate,
@@ -9,12 +9,12 @@ use analysis::figures::Looks;
 use super::machine::{BASE, DRIFTS, Drift, NOISES, Noise, Order, Random, Steps, Truth};
 use crate::simulations::{at_most, simulations};
 
-/// The figures of `docs/statistics.md`: `cargo test -p analysis simulated -- --nocapture` shows
+/// The figures of `docs/validation.md`: `cargo test -p analysis simulated -- --nocapture` shows
 /// them.
 #[macro_export]
 macro_rules! tell {
     ($($text:tt)*) => {{
-        #[allow(clippy::print_stdout, reason = "the figures of docs/statistics.md")]
+        #[allow(clippy::print_stdout, reason = "the figures of docs/validation.md")]
         {
             println!($($text)*);
         }
