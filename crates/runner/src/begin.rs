@@ -12,18 +12,18 @@ use crate::before::plan_file::{self, PlanFile};
 use crate::before::{commits, estimate, locate, memory, preflight};
 use crate::conduct::{OpenRun, RunOutcome, conduct};
 use crate::databases::{after_loaders, with_loader};
-use crate::events::Events;
 use crate::exact;
-use crate::failure::{UsageError, failure_of};
+use crate::ground::events::Events;
+use crate::ground::failure::{UsageError, failure_of};
+use crate::ground::request::{DATA, PlanRequest, RunRequest, SIMULATE};
+use crate::ground::time::unix_now_ns;
+use crate::ground::{host, lock};
 use crate::matrix::decided::REPEATS_WITH_VERDICT;
 use crate::matrix::growth::Growth;
 use crate::matrix::pace::about;
 use crate::matrix::{self, Matrix, Task, against_itself, find};
 use crate::remote::LoadRanks;
-use crate::request::{DATA, PlanRequest, RunRequest, SIMULATE};
 use crate::session::{Machine, RunSession};
-use crate::time::unix_now_ns;
-use crate::{host, lock};
 
 /// Begins a run of a plan and measures its cells.
 pub fn begin(

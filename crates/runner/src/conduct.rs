@@ -8,17 +8,17 @@ use record::{CellKey, Run, RunDir, Status};
 
 use crate::cell;
 use crate::disk_floor;
-use crate::events::{MatrixProgress, NameLengths};
-use crate::failure::AndCleanUp as _;
-use crate::host::free_bytes;
-use crate::lock::Lock;
+use crate::ground::events::{MatrixProgress, NameLengths};
+use crate::ground::failure::AndCleanUp as _;
+use crate::ground::host::free_bytes;
+use crate::ground::lock::Lock;
+use crate::ground::request::RunRequest;
+use crate::ground::time::unix_now_ns;
 use crate::matrix::failures::Failures;
 use crate::matrix::growth::{GrowingRun, Growth};
 use crate::matrix::incomplete::IncompleteCells;
 use crate::matrix::{Matrix, Task, steps_of_variants};
-use crate::request::RunRequest;
 use crate::session::RunSession;
-use crate::time::unix_now_ns;
 use crate::turns;
 
 /// A run whose record is open, with the cells to measure.

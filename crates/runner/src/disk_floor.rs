@@ -4,8 +4,8 @@
 use probe::{FLOOR_DEPTH_MAX, FloorRequest};
 use record::{Run, RunDir, Warning};
 
-use crate::failure::failure_of;
-use crate::host;
+use crate::ground::failure::failure_of;
+use crate::ground::host;
 use crate::session::RunSession;
 
 /// The code of the warning about a disk that can't be measured.

@@ -49,40 +49,29 @@ mod conduct;
 pub mod databases;
 mod disk_floor;
 mod engines;
-pub mod events;
 mod exact;
-pub mod failure;
-pub mod host;
-mod lock;
+mod ground;
 pub mod matrix;
-mod program;
 mod remote;
 mod replicas;
-mod request;
 mod resume;
 mod session;
-pub mod similar;
 mod step;
-pub mod stop;
-mod threads;
-mod time;
 mod turns;
 mod workloads;
 
 use load::SystemClock;
 
-use crate::failure::UsageError;
+use crate::ground::failure::UsageError;
 use crate::remote::LoadRanks;
 
-pub use before::library::describe_library;
-pub use cell::isolated::run_cell;
+pub use before::library::{LIBRARY_COMMAND, describe_library};
+pub use cell::isolated::{CELL_COMMAND, CellRequest, run_cell};
 pub use conduct::{Measured, RunEnd, RunOutcome};
-pub use events::{Events, Relay, Silent};
+pub use ground::events::{Events, Relay, Silent};
+pub use ground::request::{DATA, ExactRequest, PlanRequest, RESULTS, Repeats, RunRequest};
+pub use ground::{events, failure, host, similar, stop};
 pub use ranks::is_further_rank;
-pub use request::{
-    CELL_COMMAND, CellRequest, DATA, ExactRequest, LIBRARY_COMMAND, PlanRequest, RESULTS, Repeats,
-    RunRequest,
-};
 pub use turns::LinkPipes;
 
 /// Runs a plan, or resumes a run. Returns `None` in a process that only made load for another one.

@@ -12,17 +12,17 @@ use crate::before::{commits, locate, preflight, trust};
 use crate::begin::{design_record, needs, refuse_load_ranks, target_records};
 use crate::conduct::{OpenRun, RunEnd, RunOutcome, conduct};
 use crate::databases::after_loaders;
-use crate::events::Events;
 use crate::exact;
-use crate::failure::UsageError;
-use crate::lock::Lock;
+use crate::ground::events::Events;
+use crate::ground::failure::UsageError;
+use crate::ground::lock::Lock;
+use crate::ground::request::{ExactRequest, Repeats, RunRequest, SIMULATE};
+use crate::ground::time::unix_now_ns;
 use crate::matrix::growth::Growth;
 use crate::matrix::incomplete::IncompleteCells;
 use crate::matrix::{self, Matrix, Task};
 use crate::remote::LoadRanks;
-use crate::request::{ExactRequest, Repeats, RunRequest, SIMULATE};
 use crate::session::{Machine, RunSession};
-use crate::time::unix_now_ns;
 use words::CellKind;
 
 /// The key of a plan that adds the opposite targets to those of its design.

@@ -10,16 +10,17 @@ use probe::HostContext;
 use record::{Host, Invocation, Status, Warning};
 
 use crate::before::plan_file::PlanFile;
+use crate::cell::isolated::CellRequest;
 use crate::databases::{Databases, RunDatabases};
-use crate::events::Events;
-use crate::failure::UsageError;
-use crate::host;
-use crate::lock::{self, Lock};
-use crate::program::own_path;
+use crate::ground::events::Events;
+use crate::ground::failure::UsageError;
+use crate::ground::host;
+use crate::ground::lock::{self, Lock};
+use crate::ground::program::own_path;
+use crate::ground::request::RunRequest;
+use crate::ground::stop;
 use crate::remote::LoadRanks;
-use crate::request::{CellRequest, RunRequest};
 use crate::step::{NO_SYSTEM_CALLS, SystemCalls};
-use crate::stop;
 
 /// The environment of an invocation: its plan, its clock, and its locked data directory.
 pub struct RunSession<'a> {

@@ -8,8 +8,8 @@ use plan::Diagnostic;
 use super::installed::missing_spec;
 use super::plan_file::{self, PlanFile, refusal};
 use crate::bundle::{PLAN, Refused, refused_values};
-use crate::events::Silent;
-use crate::request::PlanRequest;
+use crate::ground::events::Silent;
+use crate::ground::request::PlanRequest;
 
 /// Refuses a plan with values that a bundle may not have. `bundle` is its directory or archive.
 ///

@@ -13,8 +13,8 @@ use plan::{Build, BuildSource, CommitSource, Engine, Plan};
 use record::{BuiltCommit, BuiltPatch};
 
 use super::plan_file::{PlanFile, refusal};
-use crate::events::Events;
-use crate::failure::{Errors, UsageError, failure_of, is_usage};
+use crate::ground::events::Events;
+use crate::ground::failure::{Errors, UsageError, failure_of, is_usage};
 
 /// A build of a plan that the store does not have yet.
 pub struct Unbuilt {

@@ -10,7 +10,7 @@ use record::{BuiltCommit, FileHash};
 
 use super::commits::recorded;
 use super::plan_file::refusal;
-use crate::failure::UsageError;
+use crate::ground::failure::UsageError;
 
 /// An installed build that a plan names.
 pub struct Installed {

@@ -22,9 +22,12 @@ use rustix::process::{Signal, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
 
 use super::trials::Tried;
-use crate::failure::{UsageError, failure_of};
-use crate::program::own_path;
-use crate::request::LIBRARY_COMMAND;
+use crate::ground::failure::{UsageError, failure_of};
+use crate::ground::program::own_path;
+
+/// The hidden command by which this program loads a library and describes it:
+/// `library ENGINE PATH`.
+pub const LIBRARY_COMMAND: &str = "library";
 
 /// The version and the path of a library.
 #[derive(Debug, Deserialize, Serialize)]

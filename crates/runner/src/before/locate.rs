@@ -11,8 +11,8 @@ use super::plan_file::{PlanFile, refusal};
 use super::trials::{Configs, ITS_REPLICAS, Refusal, Trial, Trials, Tried};
 use super::{estimate, trials};
 use crate::engines;
-use crate::events::Events;
-use crate::failure::{Errors, failure_of, is_usage};
+use crate::ground::events::Events;
+use crate::ground::failure::{Errors, failure_of, is_usage};
 
 /// Returns true if one of these cells has a server that assay starts on this host.
 pub fn has_local_server(plan: &Plan, mut cells: impl Iterator<Item = plan::Cell>) -> bool {

@@ -3,8 +3,8 @@
 use glob::{MatchOptions, Pattern};
 use record::CellRef;
 
-use crate::failure::UsageError;
-use crate::similar::most_similar_first;
+use crate::ground::failure::UsageError;
+use crate::ground::similar::most_similar_first;
 
 /// A `*` matches within one name only, except at the end: `a.*/c8/*` has no variant.
 const OPTIONS: MatchOptions = MatchOptions {
@@ -164,7 +164,7 @@ mod tests {
         let refuse = |filter: &str| {
             let filters = ["pg17.*".to_owned(), filter.to_owned()];
             let error = anyhow::Error::from(CellFilters::new(&filters, &cells()).err().unwrap());
-            (error.to_string(), crate::failure::help_of(&error).unwrap())
+            (error.to_string(), crate::ground::failure::help_of(&error).unwrap())
         };
         let (message, help) = refuse("pg17.bse");
         assert_eq!(message, "`--only pg17.bse` matches no cell");

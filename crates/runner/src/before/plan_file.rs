@@ -12,9 +12,9 @@ use record::DeclaredOption;
 use super::bundled_plan;
 use super::trials::Refusal;
 use crate::bundle::Bundle;
-use crate::events::{Events, PlanDiagnostics, Silent};
-use crate::failure::{PlanRefused, UsageError, help_of};
-use crate::request::PlanRequest;
+use crate::ground::events::{Events, PlanDiagnostics, Silent};
+use crate::ground::failure::{PlanRefused, UsageError, help_of};
+use crate::ground::request::PlanRequest;
 
 /// A plan, its text and its origin.
 #[derive(Clone)]

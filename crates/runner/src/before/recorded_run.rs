@@ -9,11 +9,11 @@ use record::{Build, CellRef, Invocation, RecordError, Run, RunDir};
 use super::only::CellFilters;
 use super::plan_file::{self, PlanFile};
 use super::trust;
-use crate::events::Events;
-use crate::failure::UsageError;
-use crate::lock::{self, Lock};
+use crate::ground::events::Events;
+use crate::ground::failure::UsageError;
+use crate::ground::lock::{self, Lock};
+use crate::ground::request::PlanRequest;
 use crate::matrix;
-use crate::request::PlanRequest;
 use words::CellKind;
 
 /// A run that this process has locked.
@@ -339,7 +339,7 @@ pub fn other_machine(last: Option<&Invocation>, invocation: &Invocation) -> Opti
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::events::Silent;
+    use crate::ground::events::Silent;
 
     const TEXT: &str = "[workload.insert]\n[build.far]\nurl = \"postgres://joe:secret@db/x\"\n";
 
@@ -352,7 +352,7 @@ mod tests {
     fn refusal(recorded: &record::Plan, args: &PlanRequest) -> String {
         let error = plan(recorded, args, &Silent).err().expect("it is refused");
         assert!(error.is::<UsageError>(), "{error:?}");
-        format!("{error}\n{}", crate::failure::help_of(&error).unwrap_or_default())
+        format!("{error}\n{}", crate::ground::failure::help_of(&error).unwrap_or_default())
     }
 
     const MATRIX: &str = "clients = [1, 8]\nrepeats = 2\n[workload.insert]\n[build.a]\nsqlite = \"bundled\"\n\

@@ -10,8 +10,8 @@ use plan::{Config, Diagnostic};
 use record::Failure;
 
 use super::plan_file::PlanFile;
-use crate::events::Events;
-use crate::failure::{failure_of, is_usage};
+use crate::ground::events::Events;
+use crate::ground::failure::{failure_of, is_usage};
 
 /// The context of an error about the replicas of a config's server.
 pub const ITS_REPLICAS: OfReplicas = OfReplicas;

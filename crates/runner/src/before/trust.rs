@@ -9,7 +9,7 @@ use fs_err::symlink_metadata;
 use plan::{BuildSource, Plan};
 
 use super::installed::Installed;
-use crate::failure::UsageError;
+use crate::ground::failure::UsageError;
 
 const HELP: &str =
     "resuming runs the programs that a record names: if you trust its author, add `--trust`";

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use plan::{BuildSource, Diagnostic, Order};
 
 use super::plan_file::{PlanFile, refusal};
-use crate::host::memory_bytes;
+use crate::ground::host::memory_bytes;
 
 /// A reason why the targets of a plan can't take turns.
 struct Obstacle {

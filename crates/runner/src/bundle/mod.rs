@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use fs_err::os::unix::fs::OpenOptionsExt as _;
 use rustix::fs::OFlags;
 
-use crate::failure::UsageError;
+use crate::ground::failure::UsageError;
 
 pub use archive::write as write_archive;
 pub use stranger::{Refused, refused_values};

@@ -23,13 +23,17 @@ use super::life::measure;
 use super::record::{begin, end};
 use crate::before::{commits, plan_file, recorded_run};
 use crate::engines::{self, libraries};
-use crate::events::{Events, Relay};
 use crate::exact::{self, Tool};
-use crate::failure::LOG_LINES;
-use crate::request::{CELL_COMMAND, CellRequest};
+use crate::ground::events::{Events, Relay};
+use crate::ground::failure::LOG_LINES;
+use crate::ground::stop;
+use crate::matrix;
 use crate::session::RunSession;
-use crate::turns::{Frozen, Seat, TableEnd};
-use crate::{matrix, stop};
+use crate::turns::{Frozen, LinkPipes, Seat, TableEnd};
+
+/// The hidden command by which this program runs one cell in a process of its own:
+/// `cell RUN CELL --data DIR [--reuse DIR]`, and then the arguments of [`Relay`].
+pub const CELL_COMMAND: &str = "cell";
 
 /// The time that the cell's process waits for its record to begin.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
@@ -39,6 +43,21 @@ const TICK: Duration = Duration::from_millis(20);
 /// The time that an interrupted cell may take to close its connections and its database before it
 /// is killed.
 const STOP_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// A cell of a run that another process has begun.
+#[derive(Clone, Debug)]
+pub struct CellRequest {
+    /// The run directory.
+    pub run: PathBuf,
+    /// The cell's directory in it.
+    pub cell: String,
+    /// The directory for databases.
+    pub data: PathBuf,
+    /// The pipes to the table at which the cell takes turns; `None` if it is measured alone.
+    pub pipes: Option<LinkPipes>,
+    /// The folder of databases that cells share; `None`: they share none.
+    pub reuse: Option<PathBuf>,
+}
 
 /// A cell's process that failed to record its end, and has reported why.
 #[derive(Debug, thiserror::Error)]

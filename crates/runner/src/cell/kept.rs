@@ -22,8 +22,8 @@ use super::cell_run::CellRun;
 use super::database_key::key_of;
 use super::target::Leftovers;
 use crate::databases::{Contents, Databases, Entry, Key, Loaded, require_space};
-use crate::failure::UsageError;
-use crate::host::memory_bytes;
+use crate::ground::failure::UsageError;
+use crate::ground::host::memory_bytes;
 use crate::workloads::{StepEngine, WorkloadRunner};
 
 /// The part of a cell's steps that its target runs.

@@ -11,7 +11,7 @@
 //!
 //! What is begun is ended, however the steps went: tables are dropped, servers are stopped, logs
 //! are kept, and databases are removed. If something fails there too, the earlier error is the one
-//! that is reported ([`AndCleanUp`](crate::failure::AndCleanUp)).
+//! that is reported ([`AndCleanUp`](crate::ground::failure::AndCleanUp)).
 
 use engine::Engine;
 use load::Clock as _;
@@ -24,11 +24,11 @@ use super::target::{Leftovers, NextOpening, RunningTarget, Stopped};
 use crate::databases::Entry;
 use crate::engines;
 use crate::exact::{Counting, Tool};
-use crate::failure::{AndCleanUp as _, LOG_LINES, failure_of};
+use crate::ground::failure::{AndCleanUp as _, LOG_LINES, failure_of};
+use crate::ground::time::unix_now_ns;
 use crate::remote::{CellOrder, LoadRanks};
 use crate::session::RunSession;
 use crate::step::{Commands, StepRunner};
-use crate::time::unix_now_ns;
 use crate::turns::{Frozen, Seat};
 use crate::workloads::StepEngine;
 

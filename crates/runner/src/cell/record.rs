@@ -2,11 +2,11 @@
 
 use record::{Cell, CellDir, CellRef, RecordError, RunDir, Status};
 
-use crate::failure::failure_of;
+use crate::ground::failure::failure_of;
+use crate::ground::time::unix_now_ns;
 use crate::matrix::step_names;
 use crate::remote::LostRank;
 use crate::session::RunSession;
-use crate::time::unix_now_ns;
 
 /// Begins the record of a cell, without writing it.
 pub fn begin(

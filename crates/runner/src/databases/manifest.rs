@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use workload::LoadState;
 
 use super::key::{FORMAT, Key, KeyPart};
-use crate::time::unix_now_ns;
+use crate::ground::time::unix_now_ns;
 
 /// The file with the manifest.
 const FILE: &str = "manifest.json";

@@ -31,8 +31,8 @@ pub(crate) use manifest::Contents;
 pub use manifest::{KeptFile, Manifest};
 pub(crate) use order::{after_loaders, with_loader};
 
-use crate::failure::UsageError;
-use crate::host::{free_bytes, random_id};
+use crate::ground::failure::UsageError;
+use crate::ground::host::{free_bytes, random_id};
 use entry::{DATA, EntryLock};
 
 /// The folder of the databases of one run, in its directory for databases. Not that directory

@@ -12,7 +12,7 @@ use crate::before::library;
 use crate::before::trials::{Configs, Trial};
 use crate::cell::cell_run::CellRun;
 use crate::cell::target::{Leftovers, RunningTarget};
-use crate::failure::UsageError;
+use crate::ground::failure::UsageError;
 
 /// The folder of a database, in its target's directory.
 pub const FOLDER: &str = "sqlite";

@@ -21,7 +21,7 @@ use super::Tool;
 use super::in_turn::take_turns;
 use super::sorting::{Connection, EngineCode, sorted};
 use super::window::{self, Phase, Window, WindowSize};
-use crate::program::own_path;
+use crate::ground::program::own_path;
 use crate::workloads::StepEngine;
 
 /// Counts the work of the steps of a cell.

@@ -22,7 +22,7 @@ use plan::Simulate;
 use profile::callgrind::{Callgrind, Options};
 use words::CellKind;
 
-use crate::failure::UsageError;
+use crate::ground::failure::UsageError;
 use crate::session::RunSession;
 
 pub use counting::{CountedLoad, CountedStep, Counting, StepToCount};

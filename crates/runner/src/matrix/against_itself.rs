@@ -5,7 +5,7 @@ use record::CellRef;
 
 use crate::before::only::CellFilters;
 use crate::before::plan_file::{self, PlanFile};
-use crate::request::PlanRequest;
+use crate::ground::request::PlanRequest;
 
 /// The minimum number of repeats: fewer give no usable spread.
 const REPEATS: u32 = 5;

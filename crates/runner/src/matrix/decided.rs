@@ -16,7 +16,7 @@ use super::Matrix;
 use super::growth::GrowingRun;
 use super::incomplete::resume_command;
 use crate::before::only::CellFilters;
-use crate::events::{JudgedComparison, JudgedRepeat, NextRepeat};
+use crate::ground::events::{JudgedComparison, JudgedRepeat, NextRepeat};
 
 /// The fewest repeats of pairs with a verdict: an interval of two values that holds at any time has
 /// no bounds. (Two repeats of each that are not in pairs are four values, and may show that both are

@@ -3,7 +3,7 @@
 use record::{CellDir, CellKey, Failure, RecordError, Status};
 
 use super::Matrix;
-use crate::events::Events;
+use crate::ground::events::Events;
 
 /// The failures that were told, and the cells that were left out.
 #[derive(Default)]

@@ -13,8 +13,8 @@ use super::growth::GrowingRun;
 use crate::before::only::CellFilters;
 use crate::before::plan_file::{self, PlanFile};
 use crate::before::recorded_run::raise_repeats;
-use crate::events::{Events, NextRate};
-use crate::failure::UsageError;
+use crate::ground::events::{Events, NextRate};
+use crate::ground::failure::UsageError;
 
 /// The variant without a rate.
 const UNLIMITED: &str = "unlimited";

@@ -13,7 +13,7 @@ use super::{Matrix, decided, find, references, steps_of_variants};
 use crate::before::only::CellFilters;
 use crate::before::plan_file::PlanFile;
 use crate::before::recorded_run::raise_repeats;
-use crate::events::Events;
+use crate::ground::events::Events;
 
 /// What adds cells to a run.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,7 +4,7 @@ use analysis::compat::{differences_text, host_differences};
 use record::{Assay, ClientHost, Host, Warning};
 use serde::{Deserialize, Serialize};
 
-use crate::failure::UsageError;
+use crate::ground::failure::UsageError;
 
 /// The host of a rank.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -32,7 +32,7 @@ impl RankHost {
             assay: assay.clone(),
             name: name.nodename().to_string_lossy().into_owned(),
             network: format!("{} {}", boot.trim(), network.display()),
-            host: crate::host::without_disks(),
+            host: crate::ground::host::without_disks(),
         }
     }
 }

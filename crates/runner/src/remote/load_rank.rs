@@ -23,7 +23,7 @@ use super::protocol::{
 use super::reach::reachable;
 use crate::before::plan_file;
 use crate::engines;
-use crate::failure::{self, failure_of};
+use crate::ground::failure::{self, failure_of};
 use crate::step::sampling::{Reading, Sampling};
 use crate::step::{cpu, seen_states};
 use crate::turns::StepClock;

@@ -8,7 +8,7 @@ use engine::{Error, ErrorClass, Replicated, Table};
 
 use super::link::Link;
 use super::locked;
-use crate::threads::spawn;
+use crate::ground::threads::spawn;
 
 /// A replica that is busy with its indexes.
 struct Running {

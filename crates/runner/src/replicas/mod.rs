@@ -35,9 +35,9 @@ use load::{Clock as _, SystemClock};
 use probe::{Sampler, Targets};
 
 use crate::cell::tables;
-use crate::failure::{AndCleanUp as _, LOG_LINES, LoggedError};
-use crate::threads::spawn;
-use crate::time::unix_now_ns;
+use crate::ground::failure::{AndCleanUp as _, LOG_LINES, LoggedError};
+use crate::ground::threads::spawn;
+use crate::ground::time::unix_now_ns;
 use heartbeats::{Heartbeats, INTERVAL};
 use indexes::Indexes;
 use link::Link;

@@ -38,10 +38,10 @@ use record::{
 use words::CellKind;
 
 use crate::exact::Counting;
-use crate::failure::{LOG_LINES, failure_of};
+use crate::ground::failure::{LOG_LINES, failure_of};
+use crate::ground::time::unix_now_ns;
 use crate::remote::LostRank;
 use crate::session::RunSession;
-use crate::time::unix_now_ns;
 use crate::turns::{Placing, Seat, StepClock};
 use crate::workloads::{StepEngine, WorkloadRunner};
 pub use commands::Commands;

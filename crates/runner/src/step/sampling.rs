@@ -15,7 +15,7 @@ use record::{LoadPause, Step, Warning};
 use words::{Random, WaitView};
 
 use super::session_states::SessionStates;
-use crate::threads::{NoThread, spawn};
+use crate::ground::threads::{NoThread, spawn};
 use crate::turns::StepClock;
 
 /// A reading and its time.

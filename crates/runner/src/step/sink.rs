@@ -9,10 +9,10 @@ use record::{ConnectionState, Cpu, IntervalRow, LoadPause, Step, StepWriter};
 
 use super::sampling::{Reading, Sampling, SamplingResult};
 use super::system_calls::{CellCalls, StepCalls};
-use crate::events::Events;
-use crate::failure;
+use crate::ground::events::Events;
+use crate::ground::failure;
+use crate::ground::time::unix_now_ns;
 use crate::replicas::Replication;
-use crate::time::unix_now_ns;
 use crate::turns::{Placing, Seat, StepClock};
 
 /// The time from the beginning of counting to the start of the load, for its threads to fall

@@ -6,7 +6,7 @@ use hdrhistogram::Histogram;
 use load::{LatencyKind, Progress};
 use record::{CellKey, IntervalRow, Step};
 
-use crate::events::{Events, LoadBegin, Relay};
+use crate::ground::events::{Events, LoadBegin, Relay};
 
 /// The events of one cell of a group. Of the loads, which go on at the same time, only those of the
 /// first cell are told; of the steps, their ends with the name of the target.

@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 use super::frozen::Frozen;
 use super::lock;
 use super::table::{ReadyLoad, Table, TurnTaker};
-use crate::threads::spawn;
+use crate::ground::threads::spawn;
 
 /// A message of a cell's process.
 #[derive(Debug, Serialize, Deserialize)]

@@ -6,19 +6,10 @@ use std::time::Duration;
 use plan::Simulate;
 use record::{Assay, RateSearch};
 
-use crate::turns::LinkPipes;
-
 /// The default directory for run directories.
 pub const RESULTS: &str = "results";
 /// The default directory for databases, within the results directory.
 pub const DATA: &str = "data";
-
-/// The hidden command by which this program runs one cell in a process of its own:
-/// `cell RUN CELL --data DIR [--reuse DIR]`, and then the arguments of [`Relay`](crate::Relay).
-pub const CELL_COMMAND: &str = "cell";
-/// The hidden command by which this program loads a library and describes it:
-/// `library ENGINE PATH`.
-pub const LIBRARY_COMMAND: &str = "library";
 
 /// The plan's key for what exact cells simulate.
 pub(crate) const SIMULATE: &str = "exact.simulate";
@@ -105,19 +96,4 @@ pub struct RunRequest {
     pub assay: Assay,
     /// The command line that is recorded, without secrets.
     pub command: Vec<String>,
-}
-
-/// A cell of a run that another process has begun.
-#[derive(Clone, Debug)]
-pub struct CellRequest {
-    /// The run directory.
-    pub run: PathBuf,
-    /// The cell's directory in it.
-    pub cell: String,
-    /// The directory for databases.
-    pub data: PathBuf,
-    /// The pipes to the table at which the cell takes turns; `None` if it is measured alone.
-    pub pipes: Option<LinkPipes>,
-    /// The folder of databases that cells share; `None`: they share none.
-    pub reuse: Option<PathBuf>,
 }

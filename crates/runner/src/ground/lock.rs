@@ -12,9 +12,9 @@ use fs_err::os::unix::fs::OpenOptionsExt as _;
 use rustix::fs::{FlockOperation, OFlags};
 use rustix::io::{Errno, FdFlags};
 
-use crate::events::Events;
-use crate::failure::UsageError;
-use crate::host;
+use crate::ground::events::Events;
+use crate::ground::failure::UsageError;
+use crate::ground::host;
 
 /// The file that is locked. It contains the id of the process that took the lock, and that of its
 /// machine's boot: other machines may share the directory.

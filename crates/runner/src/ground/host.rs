@@ -8,8 +8,8 @@ use anyhow::Context;
 use probe::{FloorError, FloorRequest, HostContext};
 use record::{DiskFloor, Host, Warning};
 
-use crate::failure::UsageError;
-use crate::time::unix_now_ns;
+use crate::ground::failure::UsageError;
+use crate::ground::time::unix_now_ns;
 
 /// The time for which the flush latency is measured.
 const FSYNC_TIME: Duration = Duration::from_secs(1);

@@ -10,7 +10,7 @@ use analysis::compat::Incomparable;
 use engine::SetupError;
 use record::{Failure, RecordError};
 
-use crate::events::PlanDiagnostics;
+use crate::ground::events::PlanDiagnostics;
 
 /// Lines of a server's log that a failure shows.
 pub const LOG_LINES: usize = 20;
